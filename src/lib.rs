@@ -63,7 +63,7 @@
 //! To files and people:
 //! - [`recording`] and [`stack_formats`]: files of rounds and of call stacks
 //! - [`charts`]: pictures of points and lines
-//! - [`text`], [`tui`] and [`cli`]: texts, screens, the program
+//! - [`text`], [`site`], [`tui`] and [`cli`]: texts, pages of a history, screens, the program
 
 // What everything uses. Blank lines keep this order.
 pub mod units;
@@ -135,6 +135,9 @@ pub mod stack_formats;
 pub mod charts;
 
 pub mod text;
+
+#[cfg(feature = "export")]
+pub mod site;
 
 #[cfg(feature = "tui")]
 pub mod tui;

@@ -1,4 +1,4 @@
-//! Creates files that only their owner can read, under their names once they are whole.
+//! Creates files, unless asked otherwise for their owner alone, under their names once they are whole.
 //!
 //! What is measured names commands with their arguments, functions and paths: it is nobody else's. In a folder
 //! that others write to, such as `/tmp`, somebody may have put a link where a file is about to be made. So a
@@ -19,6 +19,9 @@ use nix::unistd::geteuid;
 
 /// Reading and writing for the owner alone.
 const PRIVATE: u32 = 0o600;
+
+/// Reading and writing for all that the process's mask doesn't forbid it.
+const READABLE: u32 = 0o666;
 
 /// Whoever else may write to a folder: its group, and all.
 const OTHERS_WRITE: u32 = 0o022;
@@ -77,12 +80,26 @@ impl PartialFile {
         Err(io::Error::other(format!("{} has {MAX_NAMES} files of that name already", folder.display())))
     }
 
+    /// Begins what will be a file that whoever may by the process's mask can read, such as a page. A link at `to` is
+    /// replaced.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn create_readable(to: &Path) -> io::Result<Self> {
+        Self::beside_with(to.to_owned(), READABLE)
+    }
+
     fn beside(to: PathBuf) -> io::Result<Self> {
+        Self::beside_with(to, PRIVATE)
+    }
+
+    fn beside_with(to: PathBuf, mode: u32) -> io::Result<Self> {
         if to.is_dir() {
             return Err(io::ErrorKind::IsADirectory.into());
         }
         let now = folder_of(&to).join(format!(".perfprop-{:016x}.part", unpredictable()));
-        Ok(Self { file: new_file(&now)?, now: Some(now), to, has_taken_name: false })
+        let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&now)?;
+        Ok(Self { file, now: Some(now), to, has_taken_name: false })
     }
 
     /// The open file, for who goes on to write after it has its name.

@@ -18,6 +18,7 @@ mod entries;
 mod git;
 mod imports;
 mod laplace;
+mod parallel;
 mod rank_test;
 mod regressions;
 pub mod results;
@@ -36,8 +37,11 @@ pub use digits::round_to_5_digits;
 pub use entries::{ADDED, CountedOn, NANOSECONDS, SECONDS, imported_results, machine_facts, quantity};
 pub use git::{Commit, GitError, Repository, short, spread};
 pub use imports::{ImportProblem, ImportedBenchmarks, MeasuredQuantity, in_name};
+pub use parallel::on_all_cpus;
 pub use rank_test::{RankTest, rank_test};
-pub use regressions::{BenchmarkRegression, RegressionRule, THRESHOLD, all_regressions};
+pub use regressions::{
+    BenchmarkRegression, RegressionRule, THRESHOLD, all_regressions, differing_params, entry_names, rises,
+};
 pub use run::{CommitChoice, HistoryError, HistoryOptions, HistoryOutcome, HistoryProgress, measure_commits};
 pub use samples::{SampleStatistics, is_different};
 pub use series::{BenchmarkSeries, SeriesPoint, series};

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::results::{BenchmarkList, combinations};
+use super::results::{Benchmark, BenchmarkList, combinations};
 use super::series::BenchmarkSeries;
-use crate::steps::{Regressions, StepMethod, regressions};
+use crate::steps::{Regressions, Step, StepMethod, regressions};
 
 /// A rise of less than this share of the level is no regression, unless another threshold is set.
 pub const THRESHOLD: f64 = 0.05;
@@ -47,14 +47,10 @@ pub fn all_regressions(
     let mut found = Vec::new();
     for (place, one) in series.iter().enumerate() {
         let Some(benchmark) = benchmarks.0.get(&one.benchmark) else { continue };
-        for (combination, values) in combinations(&benchmark.params).iter().enumerate().take(one.combinations()) {
+        for (combination, entry) in entry_names(benchmark).into_iter().enumerate().take(one.combinations()) {
             let has_params = !benchmark.params.is_empty();
-            let entry =
-                if has_params { format!("{}({})", benchmark.name, values.join(", ")) } else { benchmark.name.clone() };
             let Some(rule) = rule(&entry) else { continue };
-            let mut steps = one.steps(combination, method);
-            steps.retain(|step| step.right as u64 >= rule.from);
-            let Some(rises) = regressions(&steps, rule.threshold, MIN_POINTS) else { continue };
+            let Some(rises) = rises(one.steps(combination, method), rule) else { continue };
             let params = one.params.iter().filter(|(name, _)| differing.contains(name.as_str()));
             let params = params.map(|(name, value)| (name.clone(), value.clone())).collect();
             found.push(BenchmarkRegression {
@@ -69,8 +65,23 @@ pub fn all_regressions(
     found
 }
 
+/// The rises among the steps of an entry, whose ends are revisions; `None` if there are none.
+pub fn rises(mut steps: Vec<Step>, rule: RegressionRule) -> Option<Regressions> {
+    steps.retain(|step| step.right as u64 >= rule.from);
+    regressions(&steps, rule.threshold, MIN_POINTS)
+}
+
+/// The names of a benchmark's entries: with each combination of its parameters, `sort('quick', 10)`.
+pub fn entry_names(benchmark: &Benchmark) -> Vec<String> {
+    let name = |values: &Vec<&str>| match benchmark.params.is_empty() {
+        true => benchmark.name.clone(),
+        false => format!("{}({})", benchmark.name, values.join(", ")),
+    };
+    combinations(&benchmark.params).iter().map(name).collect()
+}
+
 /// The names of machines and environments that have several values.
-fn differing_params(series: &[BenchmarkSeries]) -> BTreeSet<&str> {
+pub fn differing_params(series: &[BenchmarkSeries]) -> BTreeSet<&str> {
     let mut values: BTreeMap<&str, BTreeSet<&Option<String>>> = BTreeMap::new();
     for (name, value) in series.iter().flat_map(|one| &one.params) {
         values.entry(name).or_default().insert(value);

@@ -19,7 +19,7 @@ fn git(folder: &Path, arguments: &[&str]) {
 }
 
 /// A repository of commits whose program is a script; the third one can't be built.
-fn repository(commits: usize) -> Folder {
+pub(crate) fn repository(commits: usize) -> Folder {
     let folder = Folder::new();
     let root = folder.join("project");
     fs::create_dir(&root).unwrap();
@@ -35,7 +35,7 @@ fn repository(commits: usize) -> Folder {
     folder
 }
 
-fn history(folder: &Folder, arguments: &[&str]) -> Output {
+pub(crate) fn history(folder: &Folder, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_perfprop"));
     command.arg("history").args(arguments).current_dir(folder.join("project")).stdin(Stdio::null());
     command.env("XDG_DATA_HOME", folder.join("share")).env("XDG_CACHE_HOME", folder.join("cache"));
@@ -44,7 +44,7 @@ fn history(folder: &Folder, arguments: &[&str]) -> Output {
 
 /// Standard output and standard error, of a run that ended with this code.
 #[track_caller]
-fn texts(output: &Output, code: i32) -> (String, String) {
+pub(crate) fn texts(output: &Output, code: i32) -> (String, String) {
     let [out, err] = [&output.stdout, &output.stderr].map(|text| String::from_utf8(text.clone()).unwrap());
     assert_eq!(output.status.code(), Some(code), "{out}{err}");
     (out, err)
@@ -239,7 +239,7 @@ fn a_known_step_is_found_by_halving() {
 }
 
 /// Adds a result to the store, as if it had been measured.
-fn add(store: &ResultStore, commit: &Commit, name: &str, level: f64) {
+pub(crate) fn add(store: &ResultStore, commit: &Commit, name: &str, level: f64) {
     let numbers: Vec<f64> = [0.999, 1.0, 1.001, 1.002].map(|factor| factor * level).into();
     let result = BenchmarkResult {
         result: Some(vec![ResultNumber::Number(level)]),

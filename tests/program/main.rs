@@ -25,5 +25,6 @@ mod export;
 mod history;
 mod learn;
 mod perf_stat;
+mod publish;
 mod regions;
 mod replay_stacks;

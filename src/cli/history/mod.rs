@@ -5,6 +5,7 @@ mod bisect;
 mod compare;
 mod configuration;
 mod export;
+mod publish;
 mod recordings;
 mod run;
 mod show;
@@ -24,6 +25,7 @@ use crate::names::{quoted, shown};
 use add::AddArgs;
 use compare::CompareArgs;
 use export::ExportHistoryArgs;
+use publish::PublishArgs;
 use run::RunArgs;
 use show::{HistoryShowArgs, RegressionsArgs};
 use steps::StepsArgs;
@@ -48,6 +50,8 @@ enum HistoryVerb {
     Compare(CompareArgs),
     /// Print which benchmarks a commit made slower; exit code 1 if there are any
     Regressions(RegressionsArgs),
+    /// Write a site of plots, regressions and profiles, which opens without a server
+    Publish(PublishArgs),
     /// Write results so that asv can publish them
     Export(ExportHistoryArgs),
     /// Find where the level of a series of numbers changed, and say how sure that is
@@ -106,6 +110,7 @@ pub(super) fn run(args: &HistoryArgs) -> Result<u8, Error> {
         HistoryVerb::Show(args) => show::show(args),
         HistoryVerb::Compare(args) => compare::compare(args),
         HistoryVerb::Regressions(args) => show::regressions(args),
+        HistoryVerb::Publish(args) => publish::publish(args),
         HistoryVerb::Export(args) => export::export(args),
         HistoryVerb::Steps(args) => steps::steps(args),
     }

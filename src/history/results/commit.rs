@@ -180,30 +180,26 @@ pub(super) fn read_versioned<T: for<'a> Deserialize<'a>>(text: &str, version: u3
 
 impl BenchmarkResult {
     fn of_row(columns: &[String], row: Vec<Value>) -> serde_json::Result<Self> {
-        let mut cells: BTreeMap<String, Value> = columns.iter().cloned().zip(row).collect();
-        let mut cell = |name: &str| cells.remove(name).unwrap_or(Value::Null);
-        let mut numbers = |name: &str| -> serde_json::Result<Vec<ResultNumber>> {
-            Ok(Option::deserialize(cell(name))?.unwrap_or_default())
-        };
-        let (ci_99_low, ci_99_high) = (numbers("stats_ci_99_a")?, numbers("stats_ci_99_b")?);
-        let (quartile_low, quartile_high) = (numbers("stats_q_25")?, numbers("stats_q_75")?);
-        let (number, repeat) = (numbers("stats_number")?, numbers("stats_repeat")?);
-        Ok(Self {
-            result: Option::deserialize(cell("result"))?,
-            params: Option::deserialize(cell("params"))?.unwrap_or_default(),
-            version: Option::deserialize(cell("version"))?,
-            started_at: Option::deserialize(cell("started_at"))?,
-            duration: Option::deserialize(cell("duration"))?,
-            samples: Option::deserialize(cell("samples"))?.unwrap_or_default(),
-            profile: Option::deserialize(cell("profile"))?,
-            ci_99_low,
-            ci_99_high,
-            quartile_low,
-            quartile_high,
-            number,
-            repeat,
-            other: cells,
-        })
+        let mut read = Self::default();
+        for (column, cell) in columns.iter().zip(row) {
+            match column.as_str() {
+                "result" => read.result = Option::deserialize(cell)?,
+                "params" => read.params = or_default(cell)?,
+                "version" => read.version = Option::deserialize(cell)?,
+                "started_at" => read.started_at = Option::deserialize(cell)?,
+                "duration" => read.duration = Option::deserialize(cell)?,
+                "stats_ci_99_a" => read.ci_99_low = or_default(cell)?,
+                "stats_ci_99_b" => read.ci_99_high = or_default(cell)?,
+                "stats_q_25" => read.quartile_low = or_default(cell)?,
+                "stats_q_75" => read.quartile_high = or_default(cell)?,
+                "stats_number" => read.number = or_default(cell)?,
+                "stats_repeat" => read.repeat = or_default(cell)?,
+                "samples" => read.samples = or_default(cell)?,
+                "profile" => read.profile = Option::deserialize(cell)?,
+                _ => drop(read.other.insert(column.clone(), cell)),
+            }
+        }
+        Ok(read)
     }
 
     /// The row, without what is missing at its end.
@@ -245,12 +241,19 @@ impl BenchmarkResult {
         low.into_iter().zip(high).map(weight).collect()
     }
 
-    fn by_params(&self, params: &[Vec<String>], numbers: &[ResultNumber]) -> Vec<ResultNumber> {
+    /// The items of a list of this result for each combination of these values of parameters; what wasn't measured with it
+    /// is missing.
+    pub fn by_params(&self, params: &[Vec<String>], numbers: &[ResultNumber]) -> Vec<ResultNumber> {
         let own = combinations(&self.params);
         let place = |wanted: &Vec<&str>| own.iter().position(|one| one == wanted);
         let number = |wanted: &Vec<&str>| place(wanted).and_then(|place| numbers.get(place).copied());
         combinations(params).iter().map(|wanted| number(wanted).unwrap_or(ResultNumber::Missing)).collect()
     }
+}
+
+/// A cell; what is missing is empty.
+fn or_default<T: for<'a> Deserialize<'a> + Default>(cell: Value) -> serde_json::Result<T> {
+    Ok(Option::deserialize(cell)?.unwrap_or_default())
 }
 
 fn json<T: Serialize>(value: &T) -> Value {

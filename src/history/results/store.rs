@@ -11,6 +11,7 @@ use super::commit::CommitResults;
 use super::profiles::{StoredProfile, stored_profiles};
 use super::suite::{BenchmarkList, MachineFacts};
 use crate::files::PartialFile;
+use crate::history::parallel::on_all_cpus;
 use crate::names::{quoted, shown};
 
 /// The file of benchmarks.
@@ -152,8 +153,9 @@ impl ResultStore {
             });
             let profiles = stored_profiles(&folder, &mut stored.unreadable);
             let mut all = MachineResults { machine: machine.unwrap_or_default(), commits: Vec::new(), profiles };
-            for path in entries(&folder)?.iter().filter(|path| is_of_commit(path)) {
-                match parse(path, CommitResults::parse) {
+            let paths: Vec<PathBuf> = entries(&folder)?.into_iter().filter(|path| is_of_commit(path)).collect();
+            for commit in on_all_cpus(&paths, |path| parse(path, CommitResults::parse)) {
+                match commit {
                     Ok(commit) => all.commits.extend(commit),
                     Err(error) => stored.unreadable.push(error),
                 }

@@ -1,15 +1,32 @@
-//! Chooses the colour of a module by its name: the same in every picture.
+//! Chooses the colour of a module, or of a function where no modules are known, by its name: the same in every picture.
 
-use crate::profile::{Frame, FrameKind};
+use crate::profile::{Frame, FrameKind, Tree};
 
 /// Number of hues that distinguish modules.
 pub(super) const HUES: u32 = 18;
 
-/// The class of a frame's rectangle. Frames of no module have no hue.
-pub(super) fn class(frame: &Frame<'_>) -> String {
+/// What functions have their hues by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum HueBy {
+    /// By their modules; those of none have no hue.
+    Module,
+    /// By their names, as in folded stacks, which have no modules.
+    Function,
+}
+
+impl HueBy {
+    /// What tells the functions of a tree apart.
+    pub(super) fn of(tree: &Tree) -> Self {
+        if tree.frames().any(|frame| !frame.module.is_empty()) { Self::Module } else { Self::Function }
+    }
+}
+
+/// The class of a frame's rectangle.
+pub(super) fn class(frame: &Frame<'_>, hue: HueBy) -> String {
     match frame.kind {
         FrameKind::Process | FrameKind::Other => "n".into(),
         FrameKind::Region => format!("h{}", hash(frame.name) % HUES),
+        FrameKind::Function if hue == HueBy::Function => format!("h{}", hash(frame.name) % HUES),
         FrameKind::Function if frame.module.is_empty() => "n".into(),
         FrameKind::Function if frame.is_kernel() => "k".into(),
         FrameKind::Function => format!("h{}", hash(frame.module) % HUES),
@@ -59,9 +76,20 @@ mod tests {
 
     #[test]
     fn a_module_keeps_its_hue() {
-        let of = |module| class(&Frame { module, ..Frame::function("f") });
+        let of = |module| class(&Frame { module, ..Frame::function("f") }, HueBy::Module);
         assert_eq!(of("/lib/libc.so.6"), of("/lib/libc.so.6"));
         assert_ne!(of("/lib/libc.so.6"), of("/bin/sh"));
-        assert_eq!(of("[kernel.kallsyms]"), "k");
+        assert_eq!((of("[kernel.kallsyms]"), of("")), ("k".into(), "n".into()));
+    }
+
+    #[test]
+    fn functions_have_hues_where_no_modules_are_known() {
+        let mut tree = Tree::default();
+        tree.frame(&Frame::function("f"));
+        assert_eq!(HueBy::of(&tree), HueBy::Function);
+        let [f, g] = ["f", "g"].map(|name| class(&Frame::function(name), HueBy::Function));
+        assert!(f != g && f.starts_with('h'), "{f} {g}");
+        tree.frame(&Frame { module: "/bin/sh", ..Frame::function("g") });
+        assert_eq!(HueBy::of(&tree), HueBy::Module);
     }
 }

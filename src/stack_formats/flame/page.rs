@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use super::color;
+use super::color::{self, HueBy};
 use super::layout::{FlameBox, FlameLayout, layout};
 use crate::names::{markup, shown};
 use crate::profile::{EventId, Frame, Tree};
@@ -59,8 +59,9 @@ fn graph(tree: &Tree, options: &WriteOptions, narrowest: f64, alone: bool, out: 
     }
     if let Some(event) = event {
         head(tree, event, options, &layout, alone, out)?;
+        let hue = HueBy::of(tree);
         for place in &layout.places {
-            rectangle(tree, event, options, place, layout.places[0].number, out)?;
+            rectangle(tree, event, options, place, hue, layout.places[0].number, out)?;
         }
         foot(&layout, height, out)?;
     }
@@ -94,6 +95,7 @@ fn rectangle(
     event: EventId,
     options: &WriteOptions,
     place: &FlameBox,
+    hue: HueBy,
     total: u64,
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -113,7 +115,7 @@ fn rectangle(
         place.left,
         place.width,
         origin(&frame),
-        color::class(&frame),
+        color::class(&frame, hue),
         (width - 0.4).max(0.2),
         ROW - 1
     )?;

@@ -1,0 +1,80 @@
+//! Implements `perfprop history publish`: a static site of results.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::super::Error;
+use super::super::stream::say;
+use super::show::part;
+use super::{STEPS, SeriesArgs};
+use crate::history::{RegressionRule, THRESHOLD};
+use crate::names::shown;
+use crate::number::grouped;
+use crate::site::{Site, SiteOptions};
+
+/// The arguments of `perfprop history publish`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  perfprop history publish site && xdg-open site/index.html
+  perfprop history publish site --url https://example.org/speed    links of the feed lead there
+  perfprop history publish site --results asv/results              a site of asv's results")]
+pub(super) struct PublishArgs {
+    /// The folder of the site: a new one, an empty one, or one with an older site
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// What stands above the pages [default: the name of the repository's folder]
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+    /// Where the site will be found, for links of its feed [default: the feed's links are relative]
+    #[arg(long, value_name = "URL", value_parser = address)]
+    url: Option<String>,
+    /// The rise from which on a step is a regression [default: 5%]
+    #[arg(long, value_name = "PERCENT", value_parser = part, help_heading = STEPS)]
+    threshold: Option<f64>,
+    #[command(flatten)]
+    from: SeriesArgs,
+}
+
+fn address(text: &str) -> Result<String, String> {
+    let is_address = ["https://", "http://", "file:///"].iter().any(|scheme| text.starts_with(scheme));
+    if is_address { Ok(text.to_owned()) } else { Err("expected an address, as in https://example.org/speed".into()) }
+}
+
+pub(super) fn publish(args: &PublishArgs) -> Result<u8, Error> {
+    let (stored, commits) = args.from.read()?;
+    let title = match &args.title {
+        Some(title) => title.clone(),
+        None => {
+            let repository = args.from.project.repository()?;
+            repository.root().file_name().unwrap_or_default().to_string_lossy().into_owned()
+        }
+    };
+    let options = SiteOptions {
+        title,
+        address: args.url.clone(),
+        method: args.from.method.into(),
+        rule: RegressionRule { threshold: args.threshold.unwrap_or(THRESHOLD), from: 0 },
+    };
+    let site = Site::new(&stored, &commits, &options).map_err(|error| Error::Usage(error.to_string()))?;
+    let report = site.write(&args.folder).map_err(|error| Error::Usage(error.to_string()))?;
+    report.faults.iter().for_each(|fault| say(fault));
+    let removed = match report.removed {
+        0 => String::new(),
+        removed => format!("; {} of the older site removed", many(removed, "file")),
+    };
+    let page = args.folder.join("index.html");
+    say(&format!(
+        "{}: {} of {}, {}{removed}",
+        shown(&page.to_string_lossy()),
+        many(report.entries, "plot"),
+        many(report.commits, "commit"),
+        many(report.regressions, "regression"),
+    ));
+    Ok(0)
+}
+
+/// So many of something.
+fn many(count: usize, of: &str) -> String {
+    format!("{} {of}{}", grouped(count as u64), if count == 1 { "" } else { "s" })
+}

@@ -1,0 +1,118 @@
+//! Writes what is known of commits: a list of all, and what was measured of each in files of a few.
+
+use serde_json::{Value, json};
+
+use super::entries::{SiteLine, SiteSeries};
+use super::script::{call, drawn, number, word};
+use super::{Site, SiteCommit, SiteProfile};
+use crate::history::on_all_cpus;
+
+/// How many commits share a file.
+const OF_A_FILE: usize = 64;
+/// The longest subject of a commit that is kept, in characters.
+const LONGEST: usize = 200;
+
+/// The list of commits, and the files of what was measured.
+///
+/// ```text
+/// data/commits.js    {each: 64, history, list: [[REVISION, HASH, DATE, SUBJECT]..]}
+/// data/commits-N.js  {series: [STEM..], commits: [{hash, rows: [ROW..], profiles: [[BENCHMARK, EVENT, MACHINE, FILE]..]}..]}
+/// ROW                [SERIES, LINE, VALUE, LOW, HIGH, SAMPLES, LEVEL BEFORE, REASON, PREVIOUS]
+/// ```
+///
+/// PREVIOUS is the last revision before a step that begins at the commit, else null.
+pub(super) fn pages(site: &Site<'_>) -> Vec<(String, Vec<u8>)> {
+    let list: Vec<Value> = site.commits.iter().map(entry).collect();
+    let data = json!({"each": OF_A_FILE, "history": site.history.len(), "list": list});
+    let mut files = vec![("data/commits.js".to_owned(), call("commits", &Value::Null, &data).into_bytes())];
+    let stems: Vec<&str> = site.series.iter().map(|one| one.stem.as_str()).collect();
+    let chunks: Vec<_> = site.commits.chunks(OF_A_FILE).enumerate().collect();
+    files.extend(on_all_cpus(&chunks, |&(file, commits)| {
+        let commits: Vec<Value> = commits.iter().map(|one| measured(site, one)).collect();
+        let text = call("measured", &file.into(), &json!({"series": stems, "commits": commits}));
+        (format!("data/commits-{file}.js"), text.into_bytes())
+    }));
+    files
+}
+
+/// The first characters of a subject, as they may be shown.
+pub(super) fn subject(text: &str) -> Value {
+    let cut: String = text.chars().take(LONGEST).collect();
+    word(&cut)
+}
+
+fn entry(one: &SiteCommit<'_>) -> Value {
+    json!([one.revision, word(&one.commit.hash), one.commit.date, subject(&one.commit.subject)])
+}
+
+/// What was measured of a commit.
+fn measured(site: &Site<'_>, commit: &SiteCommit<'_>) -> Value {
+    let mut rows = Vec::new();
+    for (number, series) in site.series.iter().enumerate() {
+        if let Ok(place) = series.revisions.binary_search(&commit.revision) {
+            rows.extend((0..series.lines.len()).map(|line| row(number, series, line, place)));
+        }
+    }
+    let profile = |one: &SiteProfile<'_>| {
+        json!([word(&one.stored.of.benchmark), word(&one.stored.of.event), word(one.machine), one.file])
+    };
+    json!({
+        "hash": word(&commit.commit.hash),
+        "rows": rows,
+        "profiles": commit.profiles.iter().map(profile).collect::<Vec<_>>(),
+    })
+}
+
+fn row(number_of_series: usize, series: &SiteSeries, line_number: usize, place: usize) -> Value {
+    let line = &series.lines[line_number];
+    let detail = line.details[place];
+    let end = |which: fn((f64, f64)) -> f64| detail.interval.map_or(Value::Null, |ends| drawn(which(ends)));
+    let (level, previous) = before(line, place);
+    json!([
+        number_of_series,
+        line_number,
+        number(line.values[place]),
+        end(|ends| ends.0),
+        end(|ends| ends.1),
+        detail.samples,
+        level.map_or(Value::Null, drawn),
+        line.reason(place).map(super::points::NoNumber::code),
+        previous.map(|place| series.revisions[place]),
+    ])
+}
+
+/// The level before a place; and where a step begins there, the last place before it.
+fn before(line: &SiteLine, place: usize) -> (Option<f64>, Option<usize>) {
+    let Some(found) = line.steps.iter().rposition(|step| step.left <= place) else { return (None, None) };
+    let step = &line.steps[found];
+    match found.checked_sub(1).map(|before| &line.steps[before]) {
+        Some(earlier) if step.left == place => (Some(earlier.value), Some(earlier.right - 1)),
+        None if step.left == place => (None, None),
+        _ => (Some(step.value), None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::steps::Step;
+
+    #[test]
+    fn the_level_before_a_commit() {
+        let step = |left, right, value| Step { left, right, value, minimum: value, error: 0.0 };
+        let line = SiteLine {
+            entry: String::new(),
+            values_of_params: Vec::new(),
+            values: vec![None, Some(1.0), Some(1.0), None, Some(2.0), Some(2.0)],
+            weights: Vec::new(),
+            details: Vec::new(),
+            steps: vec![step(1, 3, 1.0), step(4, 6, 2.0)],
+            changes: Vec::new(),
+            rises: Vec::new(),
+        };
+        let found: Vec<_> = (0..6).map(|place| before(&line, place)).collect();
+        let at_step = (Some(1.0), Some(2));
+        let expected = [(None, None), (None, None), (Some(1.0), None), (Some(1.0), None), at_step, (Some(2.0), None)];
+        assert_eq!(found, expected);
+    }
+}

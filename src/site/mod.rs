@@ -1,0 +1,188 @@
+//! Writes the results of commits as a static site, which opens from a file and asks no server.
+//!
+//! ```text
+//! results ── series, steps ── entries ─┬─ index.html, data/index.js     the grid of small plots, regressions
+//!    │                                 ├─ data/commits.js               hashes, dates, subjects
+//!    │                                 ├─ data/series-NAME.js           all points of a benchmark
+//!    │                                 ├─ data/commits-N.js             what was measured of each commit
+//!    │                                 └─ regressions.xml               an Atom feed
+//!    └─ profiles ── flame graphs ─────── profiles/NAME.svg
+//! ```
+//!
+//! Browsers let no page read files beside it, but run scripts: so data are scripts that hand JSON to a function. The same
+//! results give the same bytes.
+
+mod commits;
+mod entries;
+mod error;
+mod feed;
+mod flames;
+mod folder;
+mod index;
+mod moment;
+mod points;
+mod script;
+mod shape;
+mod tables;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::history::results::{StoredProfile, StoredResults};
+use crate::history::{Commit, RegressionRule, StepMethod, on_all_cpus};
+
+pub use error::SiteError;
+
+use entries::{SiteSeries, site_series};
+use folder::SiteFolder;
+use index::SiteIndex;
+
+/// The files that are the same for all sites.
+const PAGE: [(&str, &str); 9] = [
+    ("uPlot.iife.min.js", include_str!("uplot/uPlot.iife.min.js")),
+    ("uPlot.min.css", include_str!("uplot/uPlot.min.css")),
+    ("uPlot-LICENSE.txt", include_str!("uplot/LICENSE")),
+    ("site.css", include_str!("page/site.css")),
+    ("numbers.js", include_str!("page/numbers.js")),
+    ("page.js", include_str!("page/page.js")),
+    ("grid.js", include_str!("page/grid.js")),
+    ("plot.js", include_str!("page/plot.js")),
+    ("views.js", include_str!("page/views.js")),
+];
+
+/// What a site says beside the results.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SiteOptions {
+    /// What stands above it: the project's name.
+    pub title: String,
+    /// Where it will be found, for links in the feed; these are relative if `None`.
+    pub address: Option<String>,
+    /// How steps are found.
+    pub method: StepMethod,
+    /// Which steps are regressions.
+    pub rule: RegressionRule,
+}
+
+/// A commit that something is known of.
+#[derive(Clone, Debug)]
+struct SiteCommit<'a> {
+    /// Its place in the history.
+    revision: u64,
+    commit: &'a Commit,
+    profiles: Vec<SiteProfile<'a>>,
+}
+
+/// A profile and the name of its picture.
+#[derive(Clone, Debug)]
+struct SiteProfile<'a> {
+    stored: &'a StoredProfile,
+    machine: &'a str,
+    file: String,
+}
+
+/// What a site is made of.
+#[derive(Debug)]
+pub struct Site<'a> {
+    options: &'a SiteOptions,
+    /// The whole history, the oldest first.
+    history: &'a [Commit],
+    /// Those of which there are results or profiles, the oldest first.
+    commits: Vec<SiteCommit<'a>>,
+    series: Vec<SiteSeries>,
+}
+
+/// What was written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SiteReport {
+    /// Benchmarks with their parameters, on each machine and in each environment.
+    pub entries: usize,
+    /// Commits of which something is known.
+    pub commits: usize,
+    /// Regressions.
+    pub regressions: usize,
+    /// Files of the site.
+    pub files: usize,
+    /// Files of an older site that are gone.
+    pub removed: usize,
+    /// What is wrong with single profiles.
+    pub faults: Vec<String>,
+}
+
+impl<'a> Site<'a> {
+    /// The site of results. `history` has all commits, the oldest first.
+    ///
+    /// # Errors
+    /// Nothing of what is stored is of a commit of the history.
+    pub fn new(stored: &'a StoredResults, history: &'a [Commit], options: &'a SiteOptions) -> Result<Self, SiteError> {
+        let revisions: BTreeMap<String, u64> =
+            history.iter().zip(0..).map(|(commit, place)| (commit.hash.clone(), place)).collect();
+        let series = site_series(stored, &revisions, options);
+        if series.iter().all(|one| one.revisions.is_empty()) {
+            return Err(SiteError::Empty);
+        }
+        let commits = known_commits(stored, history, &revisions);
+        Ok(Self { options, history, commits, series })
+    }
+
+    /// Writes the site to a folder, which is new, empty, or holds an older site. Each file is replaced as a whole, data before
+    /// the page that needs it; files of the older site that this one lacks are removed, and no others.
+    ///
+    /// # Errors
+    /// The folder holds something else; a file can't be read or written.
+    pub fn write(&self, folder: &Path) -> Result<SiteReport, SiteError> {
+        let (pictures, faults) = flames::pictures(&self.commits)?;
+        let mut files: Vec<(String, Vec<u8>)> = Vec::new();
+        files.extend(on_all_cpus(&self.series, |one| (one.file(), tables::series(one).into_bytes())));
+        files.extend(commits::pages(self));
+        files.extend(pictures);
+        let index = SiteIndex::new(self);
+        files.push(("data/regressions.js".into(), index.all_rises().into_bytes()));
+        files.push(("regressions.xml".into(), feed::atom(self, &index).into_bytes()));
+        files.extend(PAGE.iter().map(|(name, text)| ((*name).to_owned(), text.as_bytes().to_vec())));
+        files.push(("data/index.js".into(), index.text().into_bytes()));
+        files.push(("index.html".into(), self.front_page().into_bytes()));
+        let mut out = SiteFolder::open(folder)?;
+        let removed = out.replace(&files)?;
+        Ok(SiteReport {
+            entries: self.series.iter().map(|one| one.lines.len()).sum(),
+            commits: self.commits.len(),
+            regressions: index.rises.len(),
+            files: files.len(),
+            removed,
+            faults,
+        })
+    }
+
+    fn front_page(&self) -> String {
+        include_str!("page/index.html").replace("TITLE", &crate::names::markup(&self.options.title))
+    }
+
+    /// The commit at a place in the history.
+    fn at(&self, revision: u64) -> Option<&Commit> {
+        self.history.get(revision as usize)
+    }
+}
+
+/// The commits of which there are results or profiles.
+fn known_commits<'a>(
+    stored: &'a StoredResults,
+    history: &'a [Commit],
+    revisions: &BTreeMap<String, u64>,
+) -> Vec<SiteCommit<'a>> {
+    let mut profiles: BTreeMap<u64, Vec<SiteProfile<'a>>> = BTreeMap::new();
+    for machine in &stored.machines {
+        for &revision in machine.commits.iter().filter_map(|one| revisions.get(&one.commit)) {
+            profiles.entry(revision).or_default();
+        }
+        for one in &machine.profiles {
+            let Some(&revision) = revisions.get(&one.of.commit) else { continue };
+            let name = machine.machine.name();
+            let file = flames::file(name, &one.of);
+            profiles.entry(revision).or_default().push(SiteProfile { stored: one, machine: name, file });
+        }
+    }
+    let commit = |(revision, profiles): (u64, Vec<SiteProfile<'a>>)| {
+        Some(SiteCommit { revision, commit: history.get(revision as usize)?, profiles })
+    };
+    profiles.into_iter().filter_map(commit).collect()
+}

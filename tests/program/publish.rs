@@ -1,0 +1,122 @@
+//! Tests `perfprop history publish`: what is written, and what is left alone.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use perfprop::history::results::{MachineFacts, OrderedMap, ProfileOrigin, ResultStore};
+use perfprop::history::{Commit, Repository};
+
+use crate::folders::Folder;
+use crate::history::{add, history, repository, texts};
+
+const HOSTILE: &str = "</script><img src=x onerror=alert(1)>\u{1b}[2J";
+
+/// A repository of twelve commits, the ninth of which made a benchmark slower, and results of another with a bad name.
+fn measured() -> (Folder, ResultStore, Vec<Commit>) {
+    let folder = repository(12);
+    let store = ResultStore::new(&folder.join("results"));
+    let commits = Repository::of(&folder.join("project")).unwrap().history("HEAD").unwrap();
+    for (place, commit) in commits.iter().enumerate() {
+        let level = (1.0 + 1e-3 * (place * 7 % 5) as f64) * if place < 8 { 0.01 } else { 0.012 };
+        add(&store, commit, "sort", level);
+        add(&store, commit, HOSTILE, 1.0);
+    }
+    (folder, store, commits)
+}
+
+fn publish(folder: &Folder, site: &str, code: i32) -> String {
+    texts(&history(folder, &["publish", site, "--results", "../results"]), code).1
+}
+
+/// The files below a folder with what they hold.
+fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut all = BTreeMap::new();
+    for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if path.is_dir() {
+            all.extend(contents(&path).into_iter().map(|(file, bytes)| (format!("{name}/{file}"), bytes)));
+        } else {
+            all.insert(name, fs::read(&path).unwrap());
+        }
+    }
+    all
+}
+
+#[test]
+fn a_site_holds_what_was_measured_and_nothing_that_a_page_would_run() {
+    let (folder, store, commits) = measured();
+    let machine = MachineFacts(OrderedMap(vec![("machine".into(), "m".into())]));
+    let of = ProfileOrigin {
+        commit: commits[8].hash.clone(),
+        environment: "e".into(),
+        benchmark: "sort".into(),
+        event: "cycles".into(),
+    };
+    store.add_profile(&machine, &of, &format!("main;{HOSTILE} 3\nmain;work 5\n")).unwrap();
+    let said = publish(&folder, "../site", 0);
+    assert!(said.contains("2 plots of 12 commits, 1 regression\n"), "{said}");
+    let files = contents(&folder.join("site"));
+    let text = |name: &str| String::from_utf8(files[name].clone()).unwrap();
+    for (name, bytes) in &files {
+        assert!(!bytes.contains(&0x1b), "{name} has an escape");
+        assert!(
+            name.ends_with(".html") || !bytes.windows(9).any(|part| part == b"</script>") || name.ends_with(".svg"),
+            "{name}"
+        );
+    }
+    let index = text("data/index.js");
+    assert!(
+        index.contains("\\u003c/script>") && index.contains("\\\\x1b[2J") && index.contains(&commits[8].hash),
+        "{index}"
+    );
+    let feed = text("regressions.xml");
+    assert!(
+        feed.contains("sort +19.9% at") && feed.contains(&format!("index.html#/commit/{}", commits[8].hash)),
+        "{feed}"
+    );
+    assert!(feed.contains("change 8\\x1b[2J") && feed.matches("<entry>").count() == 1, "{feed}");
+    let picture = text(&format!("profiles/{}-m-e-sort.svg", commits[8].short()));
+    assert!(picture.contains("work") && picture.contains("&lt;img") && !picture.contains("<img"), "{picture}");
+    assert!(text("data/series-sort.js").starts_with("perfprop.series(\"sort\","));
+    assert!(text("uPlot-LICENSE.txt").contains("Leon Sorokin"));
+}
+
+#[test]
+fn the_same_results_give_the_same_bytes_and_an_older_site_is_replaced() {
+    let (folder, store, commits) = measured();
+    publish(&folder, "../site", 0);
+    publish(&folder, "../other", 0);
+    let first = contents(&folder.join("site"));
+    assert_eq!(first, contents(&folder.join("other")));
+    folder.write("site/data/mine.js", "mine");
+    add(&store, &commits[0], "new", 1.0);
+    fs::remove_file(folder.join("results/benchmarks.json")).unwrap();
+    add(&store, &commits[0], "sort", 0.01);
+    let said = publish(&folder, "../site", 0);
+    assert!(said.contains("1 file of the older site removed"), "{said}");
+    let second = contents(&folder.join("site"));
+    let gone: Vec<_> = first.keys().filter(|name| !second.contains_key(*name)).collect();
+    assert!(gone.len() == 1 && gone[0].starts_with("data/series-__script_"), "{gone:?}");
+    assert_eq!(second["data/mine.js"], b"mine");
+}
+
+#[test]
+fn what_can_not_be_published_is_told() {
+    let folder = repository(2);
+    assert!(publish(&folder, "../site", 2).contains("there are no results in '../results'"));
+    let store = ResultStore::new(&folder.join("results"));
+    let commit = Commit { hash: "0".repeat(40), date: 0, subject: String::new() };
+    add(&store, &commit, "sort", 1.0);
+    assert!(publish(&folder, "../site", 2).contains("no result is of a commit that leads to --tip"));
+    assert!(!folder.join("site").exists(), "nothing is made where nothing is written");
+    let commits = Repository::of(&folder.join("project")).unwrap().history("HEAD").unwrap();
+    add(&store, &commits[0], "sort", 1.0);
+    folder.write("full/notes", "mine");
+    assert!(publish(&folder, "../full", 2).contains("'../full' holds files, but no site of perfprop's"));
+    assert_eq!(contents(&folder.join("full")).len(), 1);
+    assert!(publish(&folder, "../full/notes", 2).contains("'../full/notes': "));
+    assert!(publish(&folder, "/proc/none", 2).contains("'/proc/none': "));
+    let (_, said) = texts(&history(&folder, &["publish", "../site", "--url", "example.org"]), 2);
+    assert!(said.contains("expected an address"), "{said}");
+}

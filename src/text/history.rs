@@ -182,21 +182,31 @@ pub fn benchmark_commits(one: &BenchmarkSeries, of: &ToldSeries<'_>) -> String {
     table(&heads, &rows)
 }
 
+/// Results for tests of texts.
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::history::SeriesPoint;
+pub(super) mod examples {
+    use std::collections::BTreeMap;
 
-    fn series(name: &str, levels: [f64; 2]) -> BenchmarkSeries {
+    use crate::history::{BenchmarkSeries, Commit, SeriesPoint};
+
+    /// A series whose level changes at the tenth commit.
+    pub(crate) fn series(name: &str, levels: [f64; 2]) -> BenchmarkSeries {
         let value = |revision: u64| levels[usize::from(revision >= 10)] * (1.0 + 1e-4 * (revision % 3) as f64);
         let point = |revision| SeriesPoint { revision, values: vec![Some(value(revision))], weights: vec![None] };
         BenchmarkSeries { benchmark: name.into(), params: BTreeMap::new(), points: (0..20).map(point).collect() }
     }
 
-    fn commits() -> Vec<Commit> {
+    /// Twenty commits.
+    pub(crate) fn commits() -> Vec<Commit> {
         let commit = |n: u64| Commit { hash: format!("{n:08}ffff"), date: 0, subject: format!("change {n}\u{1b}[2J") };
         (0..20).map(commit).collect()
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::examples::{commits, series};
+    use super::*;
 
     #[test]
     fn commits_and_an_overview() {

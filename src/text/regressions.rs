@@ -269,19 +269,9 @@ mod tests {
 
     use std::collections::BTreeMap;
 
+    use super::super::history::examples::{commits, series};
     use super::*;
-    use crate::history::{Commit, SeriesPoint, StepMethod};
-
-    fn series(name: &str, levels: [f64; 2]) -> BenchmarkSeries {
-        let value = |revision: u64| levels[usize::from(revision >= 10)] * (1.0 + 1e-4 * (revision % 3) as f64);
-        let point = |revision| SeriesPoint { revision, values: vec![Some(value(revision))], weights: vec![None] };
-        BenchmarkSeries { benchmark: name.into(), params: BTreeMap::new(), points: (0..20).map(point).collect() }
-    }
-
-    fn commits() -> Vec<Commit> {
-        let commit = |n: u64| Commit { hash: format!("{n:08}ffff"), date: 0, subject: format!("change {n}\u{1b}[2J") };
-        (0..20).map(commit).collect()
-    }
+    use crate::history::StepMethod;
 
     #[test]
     fn a_regression_names_its_commit_and_what_moved_with_it() {

@@ -170,7 +170,7 @@ fn generated_functions_compute_what_the_model_does() {
 
 /// The function that `perfprop fit --emit rust` wrote for the merge sort of the pictures.
 mod merge_sort_fit {
-    #![allow(missing_docs, unused_parens, clippy::all, reason = "it is generated, for any reader")]
+    #![allow(missing_docs, unreachable_pub, unused_parens, clippy::all, reason = "it is generated, for any reader")]
     include!("../../screenshots/fits/sort.rs");
 }
 

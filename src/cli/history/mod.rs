@@ -18,6 +18,7 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::Error;
 use super::stream::say;
+use crate::files::hash_of_name;
 use crate::history::results::{BenchmarkResult, ResultStore, StoredResults};
 use crate::history::{Commit, GitError, HistoryError, PlanError, Repository, StepMethod};
 use crate::names::{quoted, shown};
@@ -199,11 +200,7 @@ fn project_name(repository: &Repository) -> String {
     let path = repository.root().canonicalize().unwrap_or_else(|_| repository.root().to_owned());
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let name: String = name.chars().map(|c| if c.is_alphanumeric() || "_-".contains(c) { c } else { '_' }).collect();
-    // Fowler, Noll and Vo, FNV-1a with 64 bits.
-    let hash = path
-        .to_string_lossy()
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    let hash = hash_of_name(&path.to_string_lossy());
     format!("{name}-{hash:016x}")
 }
 

@@ -11,6 +11,7 @@ mod hyperfine;
 mod json;
 mod metric;
 mod perf_metric;
+mod phases;
 mod region_repeats;
 mod regions;
 mod repeats;
@@ -30,6 +31,7 @@ pub use history::{
 };
 pub use hyperfine::{hyperfine_json, hyperfine_markdown};
 pub use json::{interval as json_interval, totals as json_totals};
+pub use phases::phases;
 pub use region_repeats::RegionRepeats;
 pub use regions::{json_regions, regions};
 pub use repeats::Repeats;

@@ -76,7 +76,7 @@ fn phases_at_all_sizes() {
     for size @ (width, height) in [(80, 24), (120, 40), (200, 60)] {
         for (screen, name) in [(Screen::Detail, "detail"), (Screen::Log, "log"), (Screen::Events, "events")] {
             let golden = picture(screen, 2, size, &ScreenOptions::default());
-            assert_golden!("screens", &format!("phases-{name}-{width}x{height}"), &golden);
+            assert_golden!("screens", format!("phases-{name}-{width}x{height}").as_str(), &golden);
         }
     }
 }

@@ -143,6 +143,12 @@ impl Feed for Recorded {
 #[test]
 fn keys_go_from_change_to_change() {
     let changes = phase_changes(header(), &rounds(), End { at_ns: WallNs(LENGTH * SECOND), ..End::default() });
+    let told_at = |event: usize, at: u64| {
+        let change = changes.iter().find(|change| (change.event, change.at) == (event, WallNs(at * SECOND))).unwrap();
+        let second = change.told_at.as_secs().round() as u64;
+        format!("PAUSED {}:{:02}/1:20", second / 60, second % 60)
+    };
+    let (faults, clock) = (told_at(3, 30), told_at(0, 55));
     let mut feed = Recorded { samples: never(), output: never(), changes };
     let (terminal, script) = Terminal::scripted(80, 24).unwrap();
     let (signals, signals_out) = bounded(0);
@@ -154,15 +160,16 @@ fn keys_go_from_change_to_change() {
         // Detail stays with its event: faults change only once.
         script.keys("jj2nn");
         line(&script, "no level changes after this time");
-        line(&script, "PAUSED 0:35/1:20");
+        line(&script, &faults);
         script.keys("N");
         line(&script, "no level changes before this time");
         // Events goes to those of any, and selects it.
         script.keys("1n");
         line(&script, "task-clock changed at 00:55: −");
-        line(&script, "PAUSED 1:00/1:20");
+        line(&script, &clock);
         script.keys("N");
-        line(&script, "changed at 00:30: ");
+        line(&script, "faults changed at 00:30: ");
+        line(&script, &faults);
         signals.send(15).unwrap();
     });
     let mode = Mode::Replay { length: WallNs(LENGTH * SECOND), speed: 1.0 };

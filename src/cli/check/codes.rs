@@ -365,7 +365,7 @@ const TABLE: &[Explained] = &[
         title: "rates of events changed to another level",
         consequence: "none for the numbers: the program does something else from then on, or does it slower or faster",
         meaning: "A change is told if the rate differs by 5 % or more, both levels lasted 5 s and 8 intervals or longer (of \
-                  intervals below 0.1 s, 50 are enough), and noise leads to as clear a change in less than 1 of 10^7 looks. \
+                  intervals below 0.1 s, 50 are enough), and noise leads to as clear a change in less than 1 of 10^6 looks. \
                   Times, such as task-clock, are per second; other events are per second of CPU time.",
         remedy: &["perfprop top --screen detail shows the levels; in a replay, n and N go from change to change"],
     },

@@ -9,7 +9,7 @@ use crate::steps::{LevelChange, Step, StepMethod, WeightedValue, centre, changes
 use crate::units::WallNs;
 
 /// The largest chance of a change that is told. Each event is looked at once a second or so, for hours.
-pub(super) const CHANCE: f64 = 1e-7;
+pub(super) const CHANCE: f64 = 1e-6;
 
 /// The least change that is told, as a part of the level before.
 pub(super) const LEAST_CHANGE: f64 = 0.05;

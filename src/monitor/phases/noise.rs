@@ -19,9 +19,9 @@ const KEPT: usize = 60;
 const LEFT_OUT: usize = 2;
 
 /// Shorter times say little of noise that lasts, in nanoseconds.
-const FIRST_LENGTH: u64 = 1_000_000_000;
+const FIRST_LENGTH: u64 = 700_000_000;
 
-/// A normal number that is exceeded in one of 10^7 looks or less.
+/// A change exceeds so many standard errors of a normal number.
 const CLEAR: f64 = 6.5;
 
 /// From so many differences on, longer times count.

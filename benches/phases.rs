@@ -119,7 +119,7 @@ impl Noise {
             }
             Self::Wave(period, by) => small(chance) + by * (std::f64::consts::TAU * at / period).sin(),
             Self::Alternating(every, by) => {
-                small(chance) + if (at / every) as u64 % 2 == 0 { 0.5 * by } else { -0.5 * by }
+                small(chance) + if ((at / every) as u64).is_multiple_of(2) { 0.5 * by } else { -0.5 * by }
             }
             Self::Rare(rate) => chance.poisson(rate * long),
             Self::Requests(size) => (size * chance.normal()).exp(),

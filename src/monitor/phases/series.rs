@@ -120,26 +120,46 @@ impl SpanWindow {
     /// Whether two means differ so much anywhere, with so many values on both sides, that a close look is worth it.
     pub(super) fn may_have_changed(&self, least: usize, least_change: f64) -> bool {
         let values: Vec<f64> = self.spans.iter().filter_map(CountedSpan::value).collect();
-        if values.len() < 2 * least {
+        if least == 0 || values.len() < 2 * least {
             return false;
         }
-        let mut apart: Vec<f64> = values.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
-        let half = apart.len() / 2;
-        let median = *apart.select_nth_unstable_by(half, f64::total_cmp).1;
-        // The median of the absolute difference of two normal values is 0.954 of their deviation.
-        let variance = (median / 0.954).powi(2);
-        let (all, count) = (values.iter().sum::<f64>(), values.len() as f64);
-        let (mut sum, mut before) = (0.0, 0.0);
-        values[..values.len() - least].iter().enumerate().any(|(at, value)| {
-            sum += value;
-            before += 1.0;
-            let (low, high) = (sum / before, (all - sum) / (count - before));
-            let square = (high - low).powi(2);
-            at + 1 >= least
-                && square > (least_change * low).powi(2)
-                && square >= WORTH_A_LOOK.powi(2) * variance * (before.recip() + (count - before).recip())
+        let means = SplitMeans { values: &values, least };
+        // Most are told apart by this alone, which costs least.
+        means.any(|low, high, _| (high - low).abs() > least_change * low.abs()) && {
+            let variance = variance_by_differences(&values);
+            means.any(|low, high, parts| {
+                let square = (high - low).powi(2);
+                square > (least_change * low).powi(2) && square >= WORTH_A_LOOK.powi(2) * variance * parts
+            })
+        }
+    }
+}
+
+/// The means of a series before and after each place that has so many values on both sides.
+struct SplitMeans<'a> {
+    values: &'a [f64],
+    least: usize,
+}
+
+impl SplitMeans<'_> {
+    /// Whether that holds anywhere for the means before and after a place, and the sum of one over how many values they are of.
+    fn any(&self, holds: impl Fn(f64, f64, f64) -> bool) -> bool {
+        let (all, count) = (self.values.iter().sum::<f64>(), self.values.len());
+        let mut sum: f64 = self.values[..self.least - 1].iter().sum();
+        (self.least..=count - self.least).any(|before| {
+            sum += self.values[before - 1];
+            let [of_before, of_after] = [before, count - before].map(|number| (number as f64).recip());
+            holds(sum * of_before, (all - sum) * of_after, of_before + of_after)
         })
     }
+}
+
+/// The variance of values whose level hardly changes: the median of the absolute difference of two normal values is 0.954 of
+/// their deviation.
+fn variance_by_differences(values: &[f64]) -> f64 {
+    let mut apart: Vec<f64> = values.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
+    let half = apart.len() / 2;
+    (*apart.select_nth_unstable_by(half, f64::total_cmp).1 / 0.954).powi(2)
 }
 
 #[cfg(test)]

@@ -88,7 +88,9 @@ fn times_are_told_per_second_and_events_of_one_moment_together() {
 
 #[test]
 fn a_replay_has_the_changes_that_were_told_live() {
-    let pace = |tenth: u64| (if tenth / 200 % 2 == 0 { 1e6 } else { 2e6 }, if tenth < 500 { 1e3 } else { 3e3 }, 0.8);
+    let pace = |tenth: u64| {
+        (if (tenth / 200).is_multiple_of(2) { 1e6 } else { 2e6 }, if tenth < 500 { 1e3 } else { 3e3 }, 0.8)
+    };
     let all = rounds(1200, pace);
     let whole = phase_changes(header(SECOND / 10), &all, End { at_ns: WallNs(120 * SECOND), ..End::default() });
     assert!(whole.len() >= 5, "{whole:?}");
@@ -128,7 +130,7 @@ fn frequent_changes_are_told_five_times_and_listed_all() {
 
 #[test]
 fn fast_turns_are_no_phases() {
-    let every_second = |tenth: u64| (if tenth / 10 % 2 == 0 { 1e6 } else { 1.5e6 }, 1e3, 0.5);
+    let every_second = |tenth: u64| (if (tenth / 10).is_multiple_of(2) { 1e6 } else { 1.5e6 }, 1e3, 0.5);
     let monitor = seen(header(SECOND / 10), &rounds(2400, every_second));
     assert_eq!(monitor.phase_changes(), []);
 }

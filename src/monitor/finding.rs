@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{Monitor, PhaseChange};
 use crate::estimate::RelationIndex;
-use crate::number::{self, clock};
+use crate::number::clock;
 use crate::plan::RowIndex;
 use crate::sources::Scope;
 use crate::units::{CpuNs, WallNs};
@@ -252,7 +252,7 @@ impl FindingText<'_> {
                 self.monitor.phase_change_words(first)
             );
         }
-        let part = |change: &PhaseChange| change.relative().map_or_else(|| "from 0".into(), number::change);
+        let part = |change: &PhaseChange| change.words().unwrap_or_else(|| "from 0".into());
         let named: Vec<_> = changes
             .iter()
             .take(MOST_NAMED)

@@ -52,6 +52,12 @@ impl PhaseChange {
     pub fn relative(&self) -> Option<f64> {
         (self.from > 0.0).then(|| self.to / self.from - 1.0)
     }
+
+    /// `−12.0%`, and from ten times on `×23`; `None` if the rate before was 0.
+    pub(super) fn words(&self) -> Option<String> {
+        let part = self.relative()?;
+        Some(if part >= 9.0 { format!("×{}", number::si((part + 1.0).round())) } else { number::change(part) })
+    }
 }
 
 /// What is known of the phases of all events.
@@ -129,7 +135,7 @@ impl Monitor {
         let unit = &self.header.events[change.event].event.unit;
         let suffix = self.phase_measure(change.event).suffix(&self.header);
         let level = |rate: f64| format!("{}{suffix}", amount(rate, unit));
-        let part = change.relative().map_or_else(String::new, |part| format!("{}, ", number::change(part)));
+        let part = change.words().map_or_else(String::new, |words| format!("{words}, "));
         format!("{part}{} → {}", level(change.from), level(change.to))
     }
 

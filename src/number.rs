@@ -6,6 +6,7 @@
 use crate::events::Unit;
 use crate::names::shown;
 use crate::rates::{Error, Uncertain};
+use crate::units::WallNs;
 
 /// What stands for a number that there is none of.
 const NONE: &str = "—";
@@ -84,6 +85,13 @@ pub fn time(nanoseconds: f64) -> String {
     }
 }
 
+/// A time since the beginning as `00:41`, and from an hour on `1:00:41`.
+pub fn clock(time: WallNs) -> String {
+    let seconds = time.0 / 1_000_000_000;
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if hours == 0 { format!("{minutes:02}:{seconds:02}") } else { format!("{hours}:{minutes:02}:{seconds:02}") }
+}
+
 /// A number of counts of an event, in its unit.
 pub fn amount(counts: f64, unit: &Unit) -> String {
     match unit {
@@ -152,6 +160,11 @@ pub fn signed(number: f64) -> String {
         _ if number.abs() < 0.05 => "0.0".into(),
         _ => minus(format!("{number:+.1}")),
     }
+}
+
+/// A small probability: `2.1e-4`, and `<1e-9` below that.
+pub fn chance(probability: f64) -> String {
+    if probability < 1e-9 { "<1e-9".into() } else { format!("{probability:.1e}") }
 }
 
 /// Formats a number with two digits: `2.6e10`.
@@ -242,6 +255,12 @@ mod tests {
         for (value, text) in cases {
             assert_eq!(si(value), text, "{value}");
         }
+    }
+
+    #[test]
+    fn clocks_by_hand() {
+        let texts = [41, 754, 3641].map(|second| clock(WallNs(second * 1_000_000_000 + 999_999_999)));
+        assert_eq!(texts, ["00:41", "12:34", "1:00:41"]);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::stream::{Stream, after_blank, has_keys, say};
 use super::{Error, appearance, imported, signals};
 use crate::estimate::EstimatorKind;
 use crate::measure::{self, Estimation, LoadedRelations};
-use crate::monitor::{Measure, Monitor};
+use crate::monitor::{self, Measure, Monitor, PhaseChange};
 use crate::names::shown;
 use crate::profile::Tree;
 use crate::recording::{self, Player, Recording, Speed};
@@ -171,7 +171,7 @@ fn screens(args: &ReplayArgs, recording: Recording, setup: Setup, compared: Opti
     let profile = recording.profile().map(Replayed::new);
     let output = crossbeam_channel::never();
     let others = compared.map(Compared::others);
-    let mut feed = Played { setup, recording, profile, samples, player: Some(player), output, others };
+    let mut feed = Played { setup, recording, profile, samples, player: Some(player), output, others, changes: None };
     match tui::run(monitor, &mut feed, &signals, &options).map_err(Error::Terminal)? {
         (_, Outcome::Signal(signal)) => Ok(u8::try_from(128 + signal).unwrap_or(u8::MAX)),
         _ => Ok(0),
@@ -191,6 +191,7 @@ fn blocks(recording: &Recording, mut monitor: Monitor) -> Result<u8, Error> {
     if monitor.intervals() > intervals || monitor.lacks_a_child() {
         out.print(&text::block(&monitor, Measure::default()))?;
     }
+    out.print(&after_blank(&text::phases(&monitor)))?;
     out.print(&after_blank(&text::regions(&recording.regions_until(WallNs(u64::MAX)), monitor.header())))?;
     Ok(0)
 }
@@ -224,6 +225,8 @@ struct Played {
     player: Option<Player>,
     output: Receiver<OutputLine>,
     others: Option<Others>,
+    /// The changes of level of the whole recording, once they were asked for.
+    changes: Option<Vec<PhaseChange>>,
 }
 
 impl Timeline for Played {
@@ -247,6 +250,12 @@ impl Timeline for Played {
 
     fn monitor(&self) -> Monitor {
         self.setup.monitor()
+    }
+
+    fn changes(&mut self) -> &[PhaseChange] {
+        let (header, recording) = (&self.setup.header, &self.recording);
+        let found = || monitor::phase_changes(header.clone(), &recording.rounds, end(recording));
+        self.changes.get_or_insert_with(found)
     }
 }
 

@@ -120,6 +120,7 @@ fn batch(args: &TopArgs) -> Result<u8, Error> {
     if has_last || monitor.lacks_a_child() {
         out.print(&format!("{}\n", text::block(&monitor, Measure::default())))?;
     }
+    out.print(&text::phases(&monitor))?;
     // What was on its way when the last block was printed.
     out.print(&profile.text(&monitor))?;
     let regions = RegionTable::of(&session.regions());

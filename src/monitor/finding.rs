@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use super::Monitor;
+use super::{Monitor, PhaseChange};
 use crate::estimate::RelationIndex;
+use crate::number::clock;
 use crate::plan::RowIndex;
 use crate::sources::Scope;
 use crate::units::{CpuNs, WallNs};
@@ -107,6 +108,16 @@ pub enum Finding {
     },
     /// The estimator found no solution for an interval, and scaled its counts.
     FellBack,
+    /// The rates of events changed to another level that lasted, at nearly the same time.
+    LevelChanged {
+        /// The changes, in the order in which they were told.
+        changes: Vec<PhaseChange>,
+    },
+    /// Changes of an event were so frequent that no more of them are told for now.
+    ChangesOften {
+        /// Event that it is about.
+        event: RowIndex,
+    },
     /// The processes that were watched have ended, or watching them has.
     TargetEnded,
     /// What is counted agrees with a relation again.
@@ -137,6 +148,8 @@ impl Finding {
             | Self::Modelled
             | Self::Gone { .. }
             | Self::OneKindOfCore { .. }
+            | Self::LevelChanged { .. }
+            | Self::ChangesOften { .. }
             | Self::TargetEnded => Severity::Info,
             _ => Severity::Warning,
         }
@@ -163,6 +176,8 @@ impl Finding {
             Self::Elsewhere { .. } => "W15",
             Self::RotationBeats { .. } => "W16",
             Self::FellBack => "W17",
+            Self::LevelChanged { .. } => "W18",
+            Self::ChangesOften { .. } => "W19",
             Self::TargetEnded => "E11",
         }
     }
@@ -223,6 +238,36 @@ impl FindingText<'_> {
         }
     }
 }
+
+impl FindingText<'_> {
+    /// `task-clock changed at 00:41: −12.0%, 980 ms/s → 862 ms/s`, or each event with its change.
+    fn level_changed(&self, f: &mut fmt::Formatter<'_>, changes: &[PhaseChange]) -> fmt::Result {
+        let Some((first, more)) = changes.split_first() else { return Ok(()) };
+        let at = clock(first.at);
+        if more.is_empty() {
+            return write!(
+                f,
+                "{} changed at {at}: {}",
+                self.event(first.event),
+                self.monitor.phase_change_words(first)
+            );
+        }
+        let part = |change: &PhaseChange| change.words().unwrap_or_else(|| "from 0".into());
+        let named: Vec<_> = changes
+            .iter()
+            .take(MOST_NAMED)
+            .map(|change| format!("{} {}", self.event(change.event), part(change)))
+            .collect();
+        write!(f, "{} events changed at {at}: {}", changes.len(), named.join(", "))?;
+        match changes.len().saturating_sub(MOST_NAMED) {
+            0 => Ok(()),
+            others => write!(f, " and {others} more"),
+        }
+    }
+}
+
+/// A finding names so many events that changed at the same time.
+const MOST_NAMED: usize = 6;
 
 /// `1 round`, `2 rounds`.
 fn counted(count: u64, what: &str) -> String {
@@ -297,6 +342,12 @@ impl fmt::Display for FindingText<'_> {
                 let words = self.monitor.header().modelled_words().unwrap_or_default();
                 write!(f, "all counts are {words}; of a process that is killed, what it wrote last")
             }
+            Finding::LevelChanged { changes } => self.level_changed(f, changes),
+            Finding::ChangesOften { event } => write!(
+                f,
+                "{} changes often; its changes are marked in Detail, and told here again after 5 minutes without one",
+                self.event(*event)
+            ),
             Finding::TargetEnded => {
                 write!(
                     f,

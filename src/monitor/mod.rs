@@ -28,6 +28,7 @@ mod detect;
 mod finding;
 mod measure;
 mod metrics;
+mod phases;
 mod row;
 mod sum;
 mod truth;
@@ -38,6 +39,7 @@ use detect::SETTLED;
 pub use finding::{Finding, Noted, Severity};
 pub use measure::Measure;
 pub use metrics::MetricRow;
+pub use phases::{PhaseChange, phase_changes};
 pub use row::{Absence, Correction, Point, Row, UncountedPart};
 pub use sum::{Sum, SummedEvent};
 pub use truth::Truth;
@@ -77,6 +79,7 @@ pub struct Monitor {
     lost: u64,
     lost_noted: u64,
     findings: Vec<Noted>,
+    phases: phases::PhaseTracks,
     end: Option<End>,
 }
 
@@ -113,6 +116,7 @@ impl Monitor {
             derived: metrics::derived(&header),
             truths: vec![None; events],
             anchors: vec![Reading::default(); header.anchors.len()],
+            phases: phases::PhaseTracks::of(&header),
             header,
             relations,
             estimator,
@@ -213,6 +217,7 @@ impl Monitor {
             track.history.push_back(Point { at, length, cpu_time, counted, raw, corrected });
         }
         self.spread_sums();
+        self.note_phases();
         self.note_lost();
         self.note_low_ratios();
         self.note_weaknesses();

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::block::PARTIAL;
 use super::metric::{self, PrintedMetric};
 use super::perf_metric::{DerivedMetric, interval_metric, run_metric};
+use super::phases;
 use super::repeats::Repeats;
 use super::summary::{by_event, counted, interval_count};
 use crate::events::EventKind;
@@ -83,6 +84,10 @@ fn total_line(monitor: &Monitor, row: &Row<'_>, runs: &Repeats<'_>) -> String {
     let metric = run_metric(runs, monitor, row).filter(|_| numbers.count.is_some());
     time_keys(&mut line, runtime, row.core_share.or(row.raw.run.run_ratio()), metric);
     our_keys(&mut line, monitor, row, &numbers);
+    // Those of one run: others have theirs at other times.
+    if let (1, Some(changes)) = (runs.0.len(), phases::json_phases(monitor, row)) {
+        line.insert("changes".into(), changes);
+    }
     with_metrics(line, &metric::over_runs(runs, monitor, row), &["cpu", "thread"])
 }
 

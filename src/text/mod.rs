@@ -12,6 +12,7 @@ mod hyperfine;
 mod json;
 mod metric;
 mod perf_metric;
+mod phases;
 mod region_repeats;
 mod regions;
 mod regressions;
@@ -30,6 +31,7 @@ pub use fit::{choices, fit, fit_graph, fit_graph_dot, prediction};
 pub use history::{CommitNames, ToldSeries, benchmark_commits, benchmark_differences, benchmark_overview};
 pub use hyperfine::{hyperfine_json, hyperfine_markdown};
 pub use json::{interval as json_interval, totals as json_totals};
+pub use phases::phases;
 pub use region_repeats::RegionRepeats;
 pub use regions::{json_regions, regions};
 pub use regressions::{

@@ -9,6 +9,8 @@ use crate::names::shown;
 use crate::number::shortest;
 use crate::steps::{LevelChange, Step};
 
+pub(super) use crate::number::chance as share;
+
 /// The steps as a table: where each begins and ends, its level, and how it differs from the one before.
 pub fn steps(series: &SeriesTable, steps: &[Step], changes: &[LevelChange]) -> String {
     let from = if series.indexes.is_empty() { "" } else { "from" };
@@ -53,11 +55,6 @@ fn by(change: &LevelChange, before: f64) -> String {
     }
     let percent = |part: f64| 100.0 * part / before.abs();
     format!("{:+.1} ±{:.1} %", percent(change.by), percent(0.5 * (high - low)))
-}
-
-/// A small probability.
-pub(super) fn share(chance: f64) -> String {
-    if chance < 1e-9 { "<1e-9".into() } else { format!("{chance:.1e}") }
 }
 
 /// The steps as JSON.

@@ -10,7 +10,7 @@ use nix::sys::time::TimeValLike;
 use ratatui::crossterm::event::{KeyEvent, MouseButton, MouseEventKind};
 
 use super::feed::Feed;
-use super::model::{LoopCommand, Message, Motion, ScreenModel, update};
+use super::model::{LoopCommand, Message, Motion, ScreenModel, TimeDirection, update};
 use super::options::{Mode, QuitAction, ScreenOptions};
 use super::picture::{self, PictureFormat};
 use super::screen::Screen;
@@ -18,6 +18,7 @@ use super::terminal::{AwaitedBy, Input, Terminal};
 use super::theme::ThemeWatch;
 use super::view;
 use crate::monitor::Monitor;
+use crate::plan::RowIndex;
 use crate::sampling::SamplerMessage;
 use crate::session::OutputLine;
 use crate::units::WallNs;
@@ -191,6 +192,7 @@ impl<'a> App<'a> {
             (LoopCommand::Export(format), _) => self.export(format),
             (LoopCommand::Play, _) => self.play(),
             (LoopCommand::Seek(time), _) => self.seek(time),
+            (LoopCommand::SeekChange(direction, event), _) => self.seek_change(direction, event),
             (LoopCommand::Copy(text), _) => self.terminal.copy(&text)?,
             (LoopCommand::Mouse(ours), _) => self.terminal.mouse(ours)?,
             (LoopCommand::Suspend, _) => self.suspend()?,
@@ -329,6 +331,28 @@ impl App<'_> {
             self.take_end();
         }
         self.play();
+    }
+
+    /// Goes to where the next change of level was told: its levels on both sides are known there.
+    fn seek_change(&mut self, direction: TimeDirection, event: Option<RowIndex>) {
+        let now = self.model.rounds.now();
+        let Some(timeline) = self.feed.timeline() else { return };
+        let mut changes = timeline.changes().iter().filter(|change| event.is_none_or(|event| event == change.event));
+        let change = match direction {
+            TimeDirection::On => changes.find(|change| change.told_at > now),
+            TimeDirection::Back => changes.rfind(|change| change.told_at < now),
+        };
+        match change.copied() {
+            Some(change) => {
+                self.seek(change.told_at);
+                self.tell(Message::AtChange(change));
+            }
+            None => {
+                let place = if direction == TimeDirection::On { "after" } else { "before" };
+                self.play();
+                self.tell(Message::Failed(format!("no level changes {place} this time")));
+            }
+        }
     }
 
     /// Updates the model by a message that requests nothing.

@@ -5,7 +5,7 @@ use std::io;
 use crossbeam_channel::Receiver;
 
 use super::others::Others;
-use crate::monitor::Monitor;
+use crate::monitor::{Monitor, PhaseChange};
 use crate::profile::Tree;
 use crate::recording::Speed;
 use crate::regions::RegionBatch;
@@ -96,4 +96,7 @@ pub trait Timeline {
 
     /// A monitor that has seen nothing yet.
     fn monitor(&self) -> Monitor;
+
+    /// All changes of level in the recording, in the order in which they were told.
+    fn changes(&mut self) -> &[PhaseChange];
 }

@@ -62,6 +62,8 @@ pub(super) enum Action {
     Jump,
     Mark,
     NextMark,
+    NextChange,
+    PreviousChange,
     Copy,
     Export,
     Mouse,
@@ -110,6 +112,7 @@ const PAGED: &[Screen] =
     &[Screen::Events, Screen::Relations, Screen::Profile, Screen::Groups, Screen::Log, Screen::Compare];
 const TABLES: &[Screen] = &[Screen::Events, Screen::Compare];
 const FOLDED: &[Screen] = &[Screen::Events, Screen::Profile];
+const CHANGING: &[Screen] = &[Screen::Events, Screen::Detail, Screen::Log];
 const PROFILE: &[Screen] = &[Screen::Profile];
 
 macro_rules! bindings {
@@ -185,6 +188,8 @@ pub(super) const BINDINGS: &[KeyBinding] = bindings! {
     Action::Jump, "jump", [key(':')], "replay: go to a time", None, &[];
     Action::Mark, "mark", [key('b')], "replay: set or remove a mark at this time", None, &[];
     Action::NextMark, "next-mark", [key('\'')], "replay: go to the next mark", None, &[];
+    Action::NextChange, "next-change", [key('n')], "replay: the next change of level; in Detail, the event's", None, CHANGING;
+    Action::PreviousChange, "previous-change", [key('N')], "replay: the previous change of level", None, CHANGING;
     Action::Copy, "copy", [key('y')], "copy the line to the clipboard", None, &[];
     Action::Export, "export", [key('x')], "write the screen to a file", None, &[];
     Action::Mouse, "mouse", [key('M')], "use the mouse, or leave it to the terminal", None, &[];

@@ -33,6 +33,7 @@ mod export_golden;
 mod findings;
 mod layering;
 mod metrics;
+mod phases;
 mod profile;
 mod profile_golden;
 mod recordings;

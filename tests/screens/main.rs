@@ -17,4 +17,5 @@ mod goldens;
 
 mod compare;
 mod keys;
+mod phases;
 mod screens;

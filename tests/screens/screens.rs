@@ -11,7 +11,7 @@ use perfprop::estimate::{
     Cause, Contribution, Estimate, Estimator, EstimatorKind, Moved, Quality, RelationState, Standing, scaled,
 };
 use perfprop::events::{Event, Unit};
-use perfprop::monitor::Monitor;
+use perfprop::monitor::{Monitor, PhaseChange};
 use perfprop::plan::EventIndex;
 use perfprop::profile::{self, Amount, Frame, FrameId, SampleMeasure, Tree, TreeOptions};
 use perfprop::rates::{Error, Tally, Uncertain};
@@ -569,6 +569,10 @@ impl Timeline for Recorded {
     fn monitor(&self) -> Monitor {
         fresh()
     }
+
+    fn changes(&mut self) -> &[PhaseChange] {
+        &[]
+    }
 }
 
 impl Feed for Recorded {
@@ -619,6 +623,8 @@ fn a_replay_can_be_wound() {
         assert!(script.screen().contains("0:06/0:06"), "{}", script.screen());
         script.keys(":1<Enter>");
         assert!(head(&script).contains("0:01/0:06"), "{}", head(&script));
+        script.keys("n");
+        assert!(script.screen().contains("no level changes after this time"), "{}", script.screen());
         signals.send(15).unwrap();
     });
     let options = ScreenOptions { mode, ..ScreenOptions::default() };

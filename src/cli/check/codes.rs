@@ -361,6 +361,22 @@ const TABLE: &[Explained] = &[
         remedy: &["fewer events of one kind, or the same event asked for once"],
     },
     Explained {
+        code: "W18",
+        title: "rates of events changed to another level",
+        consequence: "none for the numbers: the program does something else from then on, or does it slower or faster",
+        meaning: "A change is told if the rate differs by 5 % or more, both levels lasted 5 s and 8 intervals or longer (of \
+                  intervals below 0.1 s, 50 are enough), and noise leads to as clear a change in less than 1 of 10^6 looks. \
+                  Times, such as task-clock, are per second; other events are per second of CPU time.",
+        remedy: &["perfprop top --screen detail shows the levels; in a replay, n and N go from change to change"],
+    },
+    Explained {
+        code: "W19",
+        title: "an event changes often",
+        consequence: "its changes are listed and marked, but findings tell no more of them until 5 minutes have none",
+        meaning: "Five changes of an event were told within 5 minutes, and another one came.",
+        remedy: &["perfprop top --screen detail marks all of them"],
+    },
+    Explained {
         code: "W20",
         title: "all counts are modelled",
         consequence: "they are the same in every run, and are not those of this CPU",

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use ratatui::crossterm::event::{KeyEvent, MouseEventKind};
 
 use super::ClickTarget;
-use crate::monitor::Monitor;
+use crate::monitor::{Monitor, PhaseChange};
+use crate::plan::RowIndex;
 use crate::run::End;
 use crate::session::OutputLine;
 use crate::sources::Round;
@@ -39,10 +40,19 @@ pub(in crate::tui) enum Message {
     CommandRuns(i32),
     /// More was sampled than the profile shows.
     Sampled,
+    /// The replay goes to a change of level.
+    AtChange(PhaseChange),
     /// Something failed, and the user should know.
     Failed(String),
     /// perfprop used this part of a CPU in the last interval.
     Own(f64),
+}
+
+/// Where a replay goes from the time that is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::tui) enum TimeDirection {
+    Back,
+    On,
 }
 
 /// What the loop is to do.
@@ -66,6 +76,8 @@ pub(in crate::tui) enum LoopCommand {
     Play,
     /// Go to this time of the recording.
     Seek(WallNs),
+    /// Go to the next change of level in this direction: of this event, or of any.
+    SeekChange(TimeDirection, Option<RowIndex>),
     /// Stop, and give the terminal back to the shell.
     Suspend,
     /// Draw every cell.

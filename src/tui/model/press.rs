@@ -97,7 +97,9 @@ impl ScreenModel {
             | Action::Faster
             | Action::Jump
             | Action::Mark
-            | Action::NextMark => return self.control_playback(action),
+            | Action::NextMark
+            | Action::NextChange
+            | Action::PreviousChange => return self.control_playback(action),
             Action::Graph => self.graph = !self.graph,
             Action::Copy => return self.copied(),
             Action::Export => self.over = Over::AskExport,

@@ -1,7 +1,10 @@
 //! Handles the keys that move a replay in time.
 
-use super::{LoopCommand, Notice, Over, ScreenModel};
+use super::{EventLine, LoopCommand, Notice, Over, ScreenModel, TimeDirection};
+use crate::monitor::PhaseChange;
+use crate::number::clock;
 use crate::tui::keys::Action;
+use crate::tui::screen::Screen;
 use crate::tui::text::short_clock;
 use crate::units::WallNs;
 
@@ -43,8 +46,29 @@ impl ScreenModel {
                     return None;
                 }
             },
+            Action::NextChange | Action::PreviousChange => {
+                // It stays there, as with single intervals.
+                playback.playing = false;
+                let direction = if action == Action::NextChange { TimeDirection::On } else { TimeDirection::Back };
+                let event = match (self.screen, self.events.cursor) {
+                    (Screen::Detail, EventLine::Event(event)) => Some(event),
+                    _ => None,
+                };
+                return Some(LoopCommand::SeekChange(direction, event));
+            }
             _ => return None,
         }
         Some(LoopCommand::Play)
+    }
+
+    /// Says to which change the replay goes, and selects its event.
+    pub(super) fn at_change(&mut self, change: &PhaseChange) -> bool {
+        let words = self.monitor.phase_change_words(change);
+        let name = self.event_name(change.event);
+        self.notice = Some(Notice::Done(format!("{name} changed at {}: {words}", clock(change.at))));
+        if self.screen != Screen::Log {
+            self.events.select(EventLine::Event(change.event));
+        }
+        true
     }
 }

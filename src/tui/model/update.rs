@@ -65,6 +65,7 @@ pub(in crate::tui) fn update(model: &mut ScreenModel, message: Message) -> Optio
             });
             true
         }
+        Message::AtChange(change) => model.at_change(&change),
         Message::Sampled => {
             model.profile_is_old = true;
             model.motion == Motion::Moving && model.shows_profile()

@@ -149,7 +149,7 @@ fn boxes(symbol: &str) -> Vec<[usize; 4]> {
         // Light shade: a fine grid.
         0x2591 => (0..h).step_by(3).flat_map(|y| (y % 2..w).step_by(3).map(move |x| [x, y, 1, 1])).collect(),
         0x2800..=0x28ff => braille(code - 0x2800),
-        0x2500 | 0x2502 | 0x250c..=0x253c | 0x256d..=0x2570 | 0x2501 => lines(code),
+        0x2500 | 0x2502 | 0x250c..=0x253c | 0x254e | 0x256d..=0x2570 | 0x2501 => lines(code),
         _ => Vec::new(),
     }
 }
@@ -173,6 +173,8 @@ fn lines(code: u32) -> Vec<[usize; 4]> {
         0x2500 => vec![[0, y, w, 1]],
         0x2501 => vec![[0, y, w, 2]],
         0x2502 => vec![[x, 0, 1, h]],
+        // Two dashes.
+        0x254e => vec![[x, 1, 1, y - 2], [x, y + 1, 1, h - y - 2]],
         0x250c => vec![right, down],
         0x2510 => vec![left, down],
         0x2514 => vec![right, up],

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!  600k ┤        ░░░░        ░░░      a cell of the line has 2 x 4 dots; the band fills cells;
-//!       │  ░░⡠⠤⢄░░░░⡠⢄░░░░⡠⠊⢄░       ┊ marks where nothing ran; ┄ is the mean over the run
+//!       │  ░░⡠⠤⢄░░░░⡠⢄░░░░⡠⠊⢄░       ┊ marks where nothing ran; ┄ is the mean over the run, or of
+//!       │                              each phase; ╎ marks where one ends
 //!  300k ┤⠤⠊░░░░⠑⠤⠤⠊░⠑⠤⠊░░░░⠑⠤
 //!       └┬──────────────┬─────────
 //!     −60 s           −30 s     now
@@ -31,12 +32,22 @@ pub(super) struct Chart<'a> {
     /// The time at the left and at the right.
     pub(super) from: WallNs,
     pub(super) to: WallNs,
-    /// The mean over the run, in the unit of the screen.
-    pub(super) reference: Option<f64>,
+    /// Levels that are drawn over a time each: the mean over the run, or that of each phase.
+    pub(super) levels: Vec<ChartLevel>,
+    /// When the level changed.
+    pub(super) changes: Vec<WallNs>,
     /// How long ago something was, on the horizontal axis.
     pub(super) span: fn(WallNs) -> String,
     /// A number on the vertical axis in words.
     pub(super) label: &'a dyn Fn(f64) -> String,
+}
+
+/// A level in the unit of the screen, and from when to when it is drawn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct ChartLevel {
+    pub(super) from: WallNs,
+    pub(super) to: WallNs,
+    pub(super) value: f64,
 }
 
 /// What the times on an axis are counted from.
@@ -86,7 +97,7 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, chart: &Chart<'_>) {
     }
     let rows = usize::from(area.height - 2);
     let strokes: Vec<_> = chart.series.iter().flat_map(|series| chart.strokes(*series, 2)).collect();
-    let scale = ChartScale::of(&strokes, chart.reference, rows);
+    let scale = ChartScale::of(&strokes, &chart.levels, rows);
     let mut labels: Vec<(usize, String)> =
         scale.ticks().map(|tick| (scale.row(tick, rows), (chart.label)(tick))).collect();
     // Three digits can be too few to tell two ticks apart.
@@ -147,7 +158,8 @@ fn draw_line(page: &mut ScreenPage<'_>, plot: Rect, chart: &Chart<'_>, scale: &C
     let lines: Vec<_> = chart.series.iter().map(|series| (series.role, dots(&strokes(series), scale, rows))).collect();
     let last = chart.series.last().map(strokes).unwrap_or_default();
     let banded: Vec<_> = chart.banded().map(strokes).collect();
-    let reference = chart.reference.map(|mean| scale.row(mean, rows));
+    let levels = chart.levels_of_columns(columns);
+    let changes = chart.columns_of_changes(columns);
     for (column, pair) in last.chunks(ACROSS).enumerate() {
         let bands: Vec<_> = banded
             .iter()
@@ -164,9 +176,11 @@ fn draw_line(page: &mut ScreenPage<'_>, plot: Rect, chart: &Chart<'_>, scale: &C
             if let Some((role, dots)) = line {
                 let glyph = char::from_u32(0x2800 + u32::from(dots[column][row])).unwrap_or(' ');
                 page.put(x, y, glyph.encode_utf8(&mut [0; 4]), page.style(*role));
+            } else if changes.contains(&column) {
+                page.put(x, y, "╎", page.style(Role::Match));
             } else if gap {
                 page.put(x, y, "┊", page.style(Role::Border));
-            } else if reference == Some(row) {
+            } else if levels[column].is_some_and(|level| scale.row(level, rows) == row) {
                 page.put(x, y, "┄", page.style(Role::Reference));
             } else if bands.iter().any(|band| band.contains(&row)) {
                 page.put(x, y, "░", page.style(Role::Band));
@@ -228,6 +242,28 @@ impl Chart<'_> {
         self.series.iter().enumerate().filter(is_last).map(|(_, series)| series)
     }
 
+    /// The column of a time, of so many.
+    fn column(&self, time: WallNs, columns: usize) -> Option<usize> {
+        let long = (self.to - self.from).as_secs();
+        let place = (time.as_secs() - self.from.as_secs()) / long * columns as f64;
+        (long > 0.0 && (0.0..columns as f64).contains(&place)).then_some(place as usize)
+    }
+
+    fn columns_of_changes(&self, columns: usize) -> Vec<usize> {
+        self.changes.iter().filter_map(|&time| self.column(time, columns)).collect()
+    }
+
+    /// The level in each of so many columns.
+    fn levels_of_columns(&self, columns: usize) -> Vec<Option<f64>> {
+        let mut levels = vec![None; columns];
+        for level in self.levels.iter().filter(|level| level.to > self.from && level.from < self.to) {
+            let first = self.column(level.from.max(self.from), columns).unwrap_or(0);
+            let last = self.column(level.to, columns).unwrap_or(columns);
+            levels[first.min(columns)..last.max(first).min(columns)].fill(Some(level.value));
+        }
+        levels
+    }
+
     /// The rates of the time that each of so many columns covers. An interval lasts from its
     /// beginning to its end, so a column shows every interval that it touches.
     fn strokes(&self, series: Series, columns: usize) -> Vec<Stroke> {
@@ -281,8 +317,9 @@ struct ChartScale {
 impl ChartScale {
     /// Round numbers around all that is to be seen. A band may reach past the edge: the line is
     /// not to be squeezed flat by a wide one.
-    fn of(strokes: &[Stroke], reference: Option<f64>, rows: usize) -> Self {
-        let lines = strokes.iter().filter_map(|stroke| stroke.line).chain(reference.map(|mean| (mean, mean)));
+    fn of(strokes: &[Stroke], levels: &[ChartLevel], rows: usize) -> Self {
+        let levels = levels.iter().map(|level| (level.value, level.value));
+        let lines = strokes.iter().filter_map(|stroke| stroke.line).chain(levels);
         let (low, high) =
             lines.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), line| (low.min(line.0), high.max(line.1)));
         if !(low.is_finite() && high.is_finite()) {
@@ -369,7 +406,8 @@ mod tests {
             clock: TimeOrigin::Now,
             from: WallNs(from * 1_000_000_000),
             to: WallNs(to * 1_000_000_000),
-            reference: None,
+            levels: Vec::new(),
+            changes: Vec::new(),
             label: &|_| String::new(),
         }
     }
@@ -395,14 +433,27 @@ mod tests {
     }
 
     #[test]
+    fn levels_and_changes_are_in_the_columns_of_their_times() {
+        let second = |second: u64| WallNs(second * 1_000_000_000);
+        let level = |from, to, value| ChartLevel { from: second(from), to: second(to), value };
+        let levels = vec![level(0, 12, 5.0), level(12, 16, 7.0)];
+        let chart = Chart { levels, changes: vec![second(4), second(12)], ..chart(&[], 10, 20) };
+        assert_eq!(chart.columns_of_changes(5), [1]);
+        let (five, seven) = (Some(5.0), Some(7.0));
+        assert_eq!(chart.levels_of_columns(5), [five, seven, seven, None, None]);
+        let to_the_end = Chart { levels: vec![level(0, 20, 5.0)], ..chart };
+        assert_eq!(to_the_end.levels_of_columns(3), [five; 3]);
+    }
+
+    #[test]
     fn scales_have_round_numbers_and_hold_the_line() {
         let strokes = [Stroke { line: Some((300.0, 870.0)), ..Stroke::default() }];
-        let scale = ChartScale::of(&strokes, None, 9);
+        let scale = ChartScale::of(&strokes, &[], 9);
         assert_eq!(scale.ticks().collect::<Vec<_>>(), [0.0, 500.0, 1000.0]);
         assert_eq!((scale.row(1000.0, 9), scale.row(0.0, 9)), (0, 8));
         for (low, high) in [(0.0, 0.0), (5.0, 5.0), (-3.0, 3.0), (1e300, 1e301), (1e-300, 2e-300)] {
             for rows in 1..40 {
-                let scale = ChartScale::of(&[Stroke { line: Some((low, high)), ..Stroke::default() }], None, rows);
+                let scale = ChartScale::of(&[Stroke { line: Some((low, high)), ..Stroke::default() }], &[], rows);
                 assert!(scale.low <= low && scale.high >= high && scale.step > 0.0, "{low} {high}");
                 let ticks: Vec<_> = scale.ticks().map(|tick| scale.row(tick, rows)).collect();
                 assert!(ticks.windows(3).all(|rows| rows[0] - rows[1] == rows[1] - rows[2]), "{rows}: {ticks:?}");

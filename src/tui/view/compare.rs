@@ -392,7 +392,8 @@ fn draw_histories(page: &mut ScreenPage<'_>, inner: Rect, one: &ComparedEvent) {
         clock: TimeOrigin::Start,
         from: WallNs(0),
         to: model.monitor.closed_at().max(other.closed_at()),
-        reference: None,
+        levels: Vec::new(),
+        changes: Vec::new(),
         label: &|number| amount(number, &one.unit),
     };
     chart::draw(page, inner, &chart);

@@ -5,6 +5,7 @@ use ratatui::text::{Line, Span};
 
 use super::chart::{self, Chart, Series, TimeOrigin};
 use super::page::ScreenPage;
+use super::phases;
 use super::{histogram, strip};
 use crate::events::Unit;
 use crate::monitor::Point;
@@ -24,7 +25,7 @@ const STATISTICS: u16 = 5;
 
 /// Cells of a column of the statistics, and of its label.
 const CELL: usize = 8;
-const LABEL: usize = 10;
+pub(super) const LABEL: usize = 10;
 
 /// Cells of the last part of a line, at least, if it is cut.
 const LEAST_PART: usize = 4;
@@ -39,7 +40,8 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, whole: bool) {
     };
     let inner = page.panel(area, title(page, line), window_title(page), whole);
     let lower = if whole { STATISTICS } else { 3 };
-    let lower = if inner.height >= lower + 5 { lower } else { inner.height.min(lower) };
+    let changes = if whole { phases::lines(page, line, inner, lower) } else { Vec::new() };
+    let lower = if inner.height >= lower + 5 { lower + changes.len() as u16 } else { inner.height.min(lower) };
     let (upper, lower) = split_below(inner, lower);
     // A blank row between them, where there is one to spare.
     let upper = Rect { height: upper.height.saturating_sub(u16::from(upper.height > 7)), ..upper };
@@ -55,7 +57,8 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, whole: bool) {
         draw_chart(page, upper, line);
     }
     let width = usize::from(lower.width);
-    let lines = if whole { statistics(page, line, width) } else { strip::lines(page, line, width) };
+    let mut lines = if whole { statistics(page, line, width) } else { strip::lines(page, line, width) };
+    lines.extend(changes);
     for (line, row) in lines.into_iter().zip(lower.rows()) {
         page.line(row, line);
     }
@@ -130,7 +133,7 @@ fn draw_chart(page: &mut ScreenPage<'_>, area: Rect, line: EventLine) {
         (from, to, ago) = (WallNs(0), by_instructions(&mut points), instructions);
     }
     let unit = model.line_unit(line);
-    let mean = model.line_figures_in(line, model.measure.of_intervals()).shown(model.basis);
+    let (levels, changes) = phases::levels(page, line);
     let chart = Chart {
         histories: vec![points],
         series,
@@ -138,7 +141,8 @@ fn draw_chart(page: &mut ScreenPage<'_>, area: Rect, line: EventLine) {
         from,
         to,
         span: ago,
-        reference: mean.map(|figure| figure.mean),
+        levels,
+        changes,
         label: &|number| amount(number, unit),
     };
     chart::draw(page, area, &chart);

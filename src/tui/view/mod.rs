@@ -25,6 +25,7 @@ mod histogram;
 mod log;
 mod metrics;
 mod page;
+mod phases;
 mod profile;
 mod quit;
 mod region_events;

@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn percentages_and_determinizers_are_read() {
-        assert_eq!([part("2%"), part("0.5")], [Ok(0.02), Ok(0.005)]);
+        assert_eq!([part("2%"), part("0.5%")], [Ok(0.02), Ok(0.005)]);
         assert!(["0", "-1%", "200%", "x", "%"].iter().all(|text| part(text).is_err()));
         assert_eq!("p0".parse(), Ok(Determinizer::Percentile(0.0)));
         assert!(["p101", "50", "p", "Mean"].iter().all(|text| text.parse::<Determinizer>().is_err()));

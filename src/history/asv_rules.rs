@@ -78,6 +78,11 @@ impl AsvRules {
         })
     }
 
+    /// Whether it says nothing of regressions.
+    pub fn is_empty(&self) -> bool {
+        self.thresholds.is_empty() && self.first.is_empty()
+    }
+
     /// What counts for a benchmark with its parameters: of several thresholds the largest, of several first commits the last;
     /// `None` if it is left out. `threshold` is that of names without a pattern.
     pub fn rule(&self, entry: &str, threshold: f64) -> Option<RegressionRule> {
@@ -149,6 +154,7 @@ mod tests {
         assert_eq!(rule("search"), Some((0.1, 1)));
         assert_eq!(rule("resort"), Some((0.1, 0)));
         assert_eq!(rule("older"), None);
+        assert!(AsvRules::default().is_empty() && !rules.is_empty());
         assert_eq!(AsvRules::default().rule("x", 0.05), Some(RegressionRule { threshold: 0.05, from: 0 }));
     }
 

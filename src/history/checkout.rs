@@ -94,7 +94,10 @@ impl Checkout {
         let log = self.cache.join("builds").join(name + ".log");
         let system = |path: &Path, error| CheckoutError::System(path.to_owned(), error);
         let folder = self.folder();
-        git(&folder, &["checkout", "--quiet", "--force", "--detach", &commit.hash])?;
+        if let Err(error) = git(&folder, &["checkout", "--quiet", "--force", "--detach", &commit.hash]) {
+            // A terminal's signal ends git, too.
+            return signals.recv_timeout(LOOK).map(Built::Interrupted).map_err(|_| error.into());
+        }
         if folder.join(".gitmodules").exists()
             && let Err(error) = git(&folder, &["submodule", "--quiet", "update", "--init", "--recursive"])
         {

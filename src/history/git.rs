@@ -58,9 +58,10 @@ impl fmt::Display for GitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Start(error) => write!(f, "git can't be started ({error}): install it, or give another PATH"),
-            // The last line says what went wrong in the end.
+            // What went wrong is the fatal line, which advice may follow; else the last one.
             Self::Failed { said, .. } => {
-                write!(f, "git says: {}", shown(said.lines().next_back().unwrap_or("it failed without a word")))
+                let fatal = said.lines().find(|line| line.starts_with("fatal:")).or(said.lines().next_back());
+                write!(f, "git says: {}", shown(fatal.unwrap_or("it failed without a word")))
             }
             Self::NoCommits(range) => {
                 write!(f, "there are no commits in {}; one commit is named as it is, several as FROM..TO", shown(range))

@@ -68,7 +68,7 @@ impl ToldBisection<'_> {
                 &format!("; from {} to {} {}", self.hash(0), self.hash(self.commits.len() - 1), change(before, after));
         }
         out += &format!(
-            "\n{}; at most 1 of {} such searches names a wrong commit\n",
+            "\n{}; if there is one step, at most 1 of {} such searches names a wrong commit\n",
             self.runs(),
             (1.0 / BISECT_ERROR).round()
         );

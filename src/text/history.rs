@@ -67,7 +67,8 @@ impl CommitNames<'_> {
         const LONGEST: usize = 60;
         let subject = self.0.get(revision).map_or("", |commit| &commit.subject);
         let cut: String = subject.chars().take(LONGEST).collect();
-        shown(&cut).into_owned()
+        let mark = if subject.chars().count() > LONGEST { "…" } else { "" };
+        shown(&cut).into_owned() + mark
     }
 }
 

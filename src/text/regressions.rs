@@ -22,6 +22,8 @@ struct ToldRise {
     ends: (Option<String>, Option<String>),
     /// The machine and the environment, where several were measured.
     on: String,
+    /// The machine.
+    machine: String,
     /// What else of the benchmark changed there, and how.
     moved: Vec<(String, String)>,
 }
@@ -64,6 +66,7 @@ impl ToldSeries<'_> {
                     subject,
                     ends: (whole_hash(rise.before), rise.after.and_then(whole_hash)),
                     on: params(one),
+                    machine: of.params.get("machine").cloned().flatten().unwrap_or_default(),
                     moved: self.moved_with(one, rise),
                 }
             };
@@ -97,7 +100,7 @@ pub fn benchmark_regressions(found: &[BenchmarkRegression], of: &ToldSeries<'_>)
         let moved: Vec<_> = rise.moved.iter().map(|(name, change)| format!("{} {change}", shown(name))).collect();
         let moved = if moved.is_empty() { String::new() } else { format!("  (with {})", moved.join(", ")) };
         vec![
-            shown(&rise.entry).into_owned(),
+            shown(&rise.name()).into_owned(),
             benchmark_number(rise.before, &rise.unit),
             benchmark_number(rise.after, &rise.unit),
             change(rise.before, rise.after),
@@ -130,7 +133,7 @@ pub fn markdown_regressions(found: &[BenchmarkRegression], of: &ToldSeries<'_>) 
         let chance = rise.chance.map_or_else(|| "—".to_owned(), share);
         out += &format!(
             "| {} | {} | {} | {} | {chance} | {} {} | {} |\n",
-            cell(&rise.entry),
+            cell(&rise.name()),
             number(rise.before),
             number(rise.after),
             change(rise.before, rise.after),
@@ -148,7 +151,7 @@ pub fn json_regressions(found: &[BenchmarkRegression], of: &ToldSeries<'_>) -> V
         let moved: Vec<Value> =
             rise.moved.iter().map(|(name, change)| json!({"name": name, "change": change})).collect();
         json!({
-            "benchmark": rise.entry, "unit": rise.unit, "before": rise.before, "after": rise.after,
+            "benchmark": rise.entry, "on": rise.on, "machine": rise.machine, "unit": rise.unit, "before": rise.before, "after": rise.after,
             "chance": rise.chance, "commits": rise.range, "last_before": rise.ends.0, "first_after": rise.ends.1,
             "subject": rise.subject, "moved_with": moved,
         })
@@ -163,12 +166,17 @@ fn params(one: &BenchmarkRegression) -> String {
 }
 
 impl ToldRise {
+    /// The benchmark, and on which machine where there are several.
+    fn name(&self) -> String {
+        if self.on.is_empty() { self.entry.clone() } else { format!("{} ({})", self.entry, self.on) }
+    }
+
     /// What happened, in a sentence: `sort: 10.0 ms -> 12.0 ms (+20.0%) in 00000010, chance 1e-09: Compare names`.
     fn sentence(&self) -> String {
         let number = |number: f64| benchmark_number(number, &self.unit);
         let mut out = format!(
             "{}: {} -> {} ({})",
-            self.entry,
+            self.name(),
             number(self.before),
             number(self.after),
             change(self.before, self.after)
@@ -191,13 +199,19 @@ impl ToldRise {
 /// All series as a file of JUnit: a test for each, which fails where there is a regression.
 pub fn junit_regressions(found: &[BenchmarkRegression], of: &ToldSeries<'_>) -> String {
     let mut cases = String::new();
-    let mut failures = 0;
+    let (mut failures, mut skipped) = (0, 0);
     for (place, one) in of.series.iter().enumerate() {
         let here: Vec<_> = found.iter().filter(|found| found.series == place).cloned().collect();
         let machine = one.params.get("machine").and_then(Option::as_deref).unwrap_or_default();
         let head = format!("  <testcase name=\"{}\" classname=\"{}\"", markup(&one.benchmark), markup(machine));
         if here.is_empty() {
-            cases += &format!("{head}/>\n");
+            match unjudged(one) {
+                None => cases += &format!("{head}/>\n"),
+                Some(why) => {
+                    skipped += 1;
+                    cases += &format!("{head}>\n    <skipped message=\"{why}\"/>\n  </testcase>\n");
+                }
+            }
             continue;
         }
         failures += 1;
@@ -209,8 +223,19 @@ pub fn junit_regressions(found: &[BenchmarkRegression], of: &ToldSeries<'_>) -> 
     }
     let tests = of.series.len();
     format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"perfprop history\" tests=\"{tests}\" failures=\"{failures}\">\n{cases}</testsuite>\n"
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"perfprop history\" tests=\"{tests}\" failures=\"{failures}\" skipped=\"{skipped}\">\n{cases}</testsuite>\n"
     )
+}
+
+/// Why nothing can be said of a series.
+fn unjudged(one: &BenchmarkSeries) -> Option<&'static str> {
+    /// A step needs three commits on both sides.
+    const LEAST: usize = 6;
+    match one.measured() {
+        0 => Some("no commit has a number: it failed or was skipped"),
+        measured if measured < LEAST => Some("too few commits have a number"),
+        _ => None,
+    }
 }
 
 fn markup_lines(lines: &[String]) -> String {
@@ -240,7 +265,7 @@ pub fn sarif_regressions(
         }
         // An alert stays the same one as long as the same commit made the same benchmark slower.
         let first = rise.ends.1.clone().unwrap_or_default();
-        let same = format!("{} {} {first}", rise.entry, rise.on);
+        let same = format!("{} {} {first}", rise.entry, rise.machine);
         json!({
             "ruleId": "regression", "level": "warning", "message": { "text": rise.sentence() },
             "locations": [location], "partialFingerprints": { "benchmarkAndCommit/v1": same },
@@ -252,7 +277,7 @@ pub fn sarif_regressions(
     };
     let rule = json!({
         "id": "regression", "name": "PerformanceRegression",
-        "shortDescription": { "text": "A commit made a benchmark's number larger for good" },
+        "shortDescription": { "text": "A commit made a benchmark's number larger, and it stayed so" },
     });
     json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0",

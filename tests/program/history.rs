@@ -198,6 +198,13 @@ fn recordings_are_runs_of_a_benchmark_and_stacks_its_profile() {
     let commit = &stored.machines[0].commits[0];
     assert_eq!(commit.results.get("work.page-faults").unwrap().samples[0].as_ref().unwrap().len(), 2);
     assert_eq!(stored.machines[0].profiles[0].of.benchmark, "work");
+    let output = perfprop(&folder, &["record", "-q", "-e", "page-faults", "-o", "c.jsonl", "--", "sh", "-c", "true"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let (_, said) = texts(&history(&folder, &["add", "--name", "work", "../a.jsonl", "../c.jsonl"]), 2);
+    assert!(said.contains("c.jsonl': it is of another command than the files before it"), "{said}");
+    perfprop(&folder, &["record", "-q", "-e", "page-faults", "-o", "d.jsonl", "--", "false"]);
+    let (_, said) = texts(&history(&folder, &["add", "../d.jsonl"]), 2);
+    assert!(said.contains("d.jsonl': its command failed"), "{said}");
     let (_, said) = texts(&history(&folder, &["add", "../s.folded"]), 2);
     assert!(said.contains("name it with --name"), "{said}");
 }
@@ -281,7 +288,10 @@ fn the_commit_that_made_a_benchmark_slower_is_named() {
     let of =
         |format: &str| texts(&history(&folder, &["regressions", "--results", "../results", "--format", format]), 1).0;
     let junit = of("junit");
-    assert!(junit.contains("tests=\"2\" failures=\"1\"") && junit.contains("<testcase name=\"flat\""), "{junit}");
+    assert!(
+        junit.contains("tests=\"2\" failures=\"1\" skipped=\"0\"") && junit.contains("<testcase name=\"flat\""),
+        "{junit}"
+    );
     folder.write("project/perfprop.toml", "[history.bench]\nflat = \"true\"\nsort = \"true\"\n");
     let sarif: Value = serde_json::from_str(&of("sarif")).unwrap();
     let result = &sarif["runs"][0]["results"][0];

@@ -51,6 +51,8 @@ struct Additions {
 struct RecordedBenchmark {
     name: String,
     machine: MachineFacts,
+    /// The command of the runs.
+    argv: Option<Vec<String>>,
     runs: Vec<Vec<MeasuredQuantity>>,
     stacks: Vec<FoldedStacks>,
 }
@@ -110,9 +112,19 @@ impl Additions {
         }
         match recordings::read(path)?.ok_or_else(|| in_file(ImportProblem::Format))? {
             ReadRun::Recorded(run) => {
-                let RecordedRun { program, machine, quantities, stacks } = *run;
+                let RecordedRun { program, argv, has_failed, machine, quantities, stacks } = *run;
                 let name = name.map(str::to_owned).or(program).ok_or_else(|| in_file(ImportProblem::NoName))?;
+                let file = quoted(&path.to_string_lossy());
+                if has_failed {
+                    return Err(Error::Usage(format!("{file}: its command failed, so that what it took says nothing")));
+                }
                 let one = self.of(name, machine);
+                if one.argv.get_or_insert_with(|| argv.clone()) != &argv {
+                    let help = "add each under a name of its own with --name";
+                    return Err(Error::Usage(format!(
+                        "{file}: it is of another command than the files before it: {help}"
+                    )));
+                }
                 one.runs.push(quantities);
                 one.stacks.extend(stacks);
             }
@@ -129,7 +141,7 @@ impl Additions {
     fn of(&mut self, name: String, machine: MachineFacts) -> &mut RecordedBenchmark {
         let known = self.runs.iter().position(|one| one.name == name && one.machine == machine);
         let place = known.unwrap_or_else(|| {
-            self.runs.push(RecordedBenchmark { name, machine, runs: Vec::new(), stacks: Vec::new() });
+            self.runs.push(RecordedBenchmark { name, machine, argv: None, runs: Vec::new(), stacks: Vec::new() });
             self.runs.len() - 1
         });
         &mut self.runs[place]

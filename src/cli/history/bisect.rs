@@ -16,6 +16,8 @@ use crate::text;
 
 /// The most runs for one decision, unless an option says.
 const MOST_RUNS: u32 = 100;
+/// Of fewer, the spread isn't known well enough.
+const FEWEST_RUNS: usize = 6;
 
 pub(super) fn run(args: &RunArgs, repository: &Repository, name: &str) -> Result<u8, Error> {
     let commits = commits(args, repository)?;
@@ -25,12 +27,13 @@ pub(super) fn run(args: &RunArgs, repository: &Repository, name: &str) -> Result
         let help = format!("name an event of it, as in --bisect {}.instructions", bench.name);
         return Err(Error::Usage(format!("the time of {} under a model says nothing: {help}", quoted(name))));
     }
-    // An event that is asked for is counted.
-    if of != TIME && !options.plan.events.iter().any(|events| events.split(',').any(|event| event == of)) {
-        options.plan.events.push(of.clone());
-    }
+    // Nothing else is needed.
+    options.plan.events = if of == TIME { Vec::new() } else { vec![of.clone()] };
     options.plan.benches = vec![bench];
     let repeats = args.repeat.unwrap_or(MOST_RUNS) as usize;
+    if repeats < FEWEST_RUNS {
+        return Err(Error::Usage(format!("so few runs can't decide: give --bisect at least --repeat {FEWEST_RUNS}")));
+    }
     let options = HistoryOptions { commits, choice: CommitChoice::Resumed, repeats, ..options };
     note(repository)?;
     let cache = args.measured.cache(repository)?;

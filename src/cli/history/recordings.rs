@@ -18,6 +18,7 @@ use crate::names::quoted;
 use crate::rates::{Confidence, Error as NumberError, Uncertain};
 use crate::recording::{self, Recording};
 use crate::run::MeasuredTarget;
+use crate::sources::command::Exit;
 use crate::stack_formats::{self, InputFormat, OutputFormat, ReadOptions, WriteOptions};
 use crate::units::WallNs;
 
@@ -33,6 +34,10 @@ pub(super) enum ReadRun {
 pub(super) struct RecordedRun {
     /// The program's name, if perfprop started one.
     pub(super) program: Option<String>,
+    /// The command; empty if perfprop started none.
+    pub(super) argv: Vec<String>,
+    /// Whether it ended with another code than 0, or by a signal.
+    pub(super) has_failed: bool,
     pub(super) machine: MachineFacts,
     pub(super) quantities: Vec<MeasuredQuantity>,
     pub(super) stacks: Option<FoldedStacks>,
@@ -90,19 +95,27 @@ fn recorded(recording: &Recording, stacks: Option<FoldedStacks>) -> Result<Recor
     let estimation = Estimation::new(kind, confidence, None, events, &mut say)?;
     let monitor = seen(recording, measure::monitor(header.clone(), relations, estimation), WallNs(u64::MAX));
     let on = if header.modelled.is_some() { CountedOn::Model } else { CountedOn::Machine };
-    let program = match &header.target {
-        MeasuredTarget::Command { argv, .. } => {
-            argv.first().map(|path| in_name(path.rsplit('/').next().unwrap_or(path)))
-        }
-        _ => None,
+    let argv = match &header.target {
+        MeasuredTarget::Command { argv, .. } => argv.clone(),
+        _ => Vec::new(),
     };
+    let program = argv.first().map(|path| in_name(path.rsplit('/').next().unwrap_or(path)));
+    let exit = recording.end.as_ref().and_then(|end| end.exit);
+    let has_failed = exit.is_some_and(|exit| exit != Exit::Code(0));
     let mut quantities = counts(&monitor);
     // How long a command took is its time; how long others were watched isn't theirs. Under a model it is that of the model.
     if program.is_some() && on == CountedOn::Machine && recording.end.is_some() {
         let time = end(recording).at_ns.0 as f64;
         quantities.insert(0, MeasuredQuantity { name: TIME.to_owned(), number: time, interval: None });
     }
-    Ok(RecordedRun { program, machine: machine_facts(header.machine.clone(), on), quantities, stacks })
+    Ok(RecordedRun {
+        program,
+        argv,
+        has_failed,
+        machine: machine_facts(header.machine.clone(), on),
+        quantities,
+        stacks,
+    })
 }
 
 /// The count of each event over the run; those of threads and CPUs are summed.

@@ -45,11 +45,11 @@ pub(super) struct RunArgs {
     pub(super) range: String,
     #[command(flatten)]
     pub(super) measured: MeasuredArgs,
-    /// How often each benchmark of each commit is run [default: 10; with --bisect at most 100 for a decision]
+    /// How often each benchmark of each commit is run [default: 10; with --bisect at most 100 to decide on one commit]
     #[arg(short, long, value_name = "RUNS", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = RUNS)]
     pub(super) repeat: Option<u32>,
     /// Find the commit of FROM..TO that changed this number, as history show names it, by halving: with as few builds and runs as
-    /// the noise allows. FROM and TO are known to differ
+    /// the noise allows. You know that FROM and TO differ, by one step; both are built
     #[arg(long, value_name = "BENCHMARK", conflicts_with_all = ["commits", "new", "resume"], help_heading = RUNS)]
     bisect: Option<String>,
     /// Measure so many commits, spread over the range

@@ -178,7 +178,11 @@ fn asv_rules(args: &RegressionsArgs, commits: &[Commit]) -> Result<AsvRules, Err
         let hash = repository.commits(name).ok()?.last()?.hash.clone();
         commits.iter().zip(0..).find(|(commit, _)| commit.hash == hash).map(|(_, place)| place)
     };
-    AsvRules::parse(&text, place).map_err(|error| in_file(&error))
+    let rules = AsvRules::parse(&text, place).map_err(|error| in_file(&error))?;
+    if !rules.is_empty() {
+        say(&format!("thresholds and first commits are those of {}", quoted(&path.to_string_lossy())));
+    }
+    Ok(rules)
 }
 
 /// The line of `perfprop.toml` that names the benchmark of an entry such as `sort.page-faults`.

@@ -217,7 +217,7 @@ mod tests {
     fn runs_are_samples_of_each_quantity() {
         let quantity = |name: &str, number, interval| MeasuredQuantity { name: name.into(), number, interval };
         let one = vec![quantity(TIME, 2e9, None), quantity("cycles", 7.0, Some((5.0, 10.0)))];
-        let all = ImportedBenchmarks::of_runs("sort", &[one.clone()]).unwrap();
+        let all = ImportedBenchmarks::of_runs("sort", std::slice::from_ref(&one)).unwrap();
         let cycles = all.results.get("sort.cycles").unwrap();
         assert_eq!((cycles.ci_99_low[0].number(), cycles.ci_99_high[0].number()), (Some(5.0), Some(10.0)));
         let time = |all: &ImportedBenchmarks| all.results.get("sort").unwrap().result.clone();

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::names::shown;
+use crate::names::{quoted, shown};
 
 /// A repository.
 #[derive(Clone, Debug)]
@@ -50,8 +50,12 @@ pub enum GitError {
         /// What it said.
         said: String,
     },
+    /// git doesn't know a commit, in a clone that older ones were left out of.
+    Shallow(Box<GitError>),
     /// There are no commits in the range.
     NoCommits(String),
+    /// Several commits are named where one is meant.
+    Range(String),
 }
 
 impl fmt::Display for GitError {
@@ -63,6 +67,10 @@ impl fmt::Display for GitError {
                 let fatal = said.lines().find(|line| line.starts_with("fatal:")).or(said.lines().next_back());
                 write!(f, "git says: {}", shown(fatal.unwrap_or("it failed without a word")))
             }
+            Self::Shallow(error) => {
+                write!(f, "{error}; the clone is shallow, and git fetch --unshallow brings older commits")
+            }
+            Self::Range(range) => write!(f, "{} is a range: name one commit", quoted(range)),
             Self::NoCommits(range) => {
                 write!(f, "there are no commits in {}; one commit is named as it is, several as FROM..TO", shown(range))
             }
@@ -108,8 +116,22 @@ impl Repository {
     /// Returns git's word on a range that isn't one, and if no commit is in it.
     pub fn commits(&self, range: &str) -> Result<Vec<Commit>, GitError> {
         let limit = if range.contains("..") { "--max-count=-1" } else { "--max-count=1" };
-        let commits = self.log(&[limit, range])?;
+        let commits = self.log(&[limit, range]).map_err(|error| match self.is_shallow() {
+            Ok(true) => GitError::Shallow(Box::new(error)),
+            _ => error,
+        })?;
         if commits.is_empty() { Err(GitError::NoCommits(range.to_owned())) } else { Ok(commits) }
+    }
+
+    /// The commit of a name.
+    ///
+    /// # Errors
+    /// Returns git's word on a name that isn't a commit's, and refuses a range.
+    pub fn commit(&self, name: &str) -> Result<Commit, GitError> {
+        if name.contains("..") {
+            return Err(GitError::Range(name.to_owned()));
+        }
+        self.commits(name)?.pop().ok_or_else(|| GitError::NoCommits(name.to_owned()))
     }
 
     /// All commits that lead to one along first parents, the oldest first.

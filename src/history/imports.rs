@@ -12,13 +12,17 @@ use super::samples::SampleStatistics;
 use crate::cost::TIME;
 use crate::names::{quoted, shown};
 
-/// Benchmarks of a file, with the result of each.
+/// What was measured of benchmarks elsewhere, in the order in which it was read.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct ImportedBenchmarks {
-    /// The benchmarks.
-    pub benchmarks: BenchmarkList,
-    /// What each gave.
-    pub results: OrderedMap<BenchmarkResult>,
+pub struct ImportedBenchmarks(Vec<ImportedBenchmark>);
+
+/// What was measured of one benchmark.
+#[derive(Clone, Debug, PartialEq)]
+struct ImportedBenchmark {
+    benchmark: Benchmark,
+    samples: Vec<f64>,
+    /// The 99 % interval of a single sample, where an estimator has one.
+    interval: Option<(f64, f64)>,
 }
 
 /// Why a file has no benchmarks.
@@ -28,8 +32,16 @@ pub enum ImportProblem {
     System(String),
     /// It is none of the formats that are read.
     Format,
+    /// Nothing is in it.
+    Empty,
     /// It lacks a number, or has one that isn't one.
     Number(String),
+    /// It has a time or a count below 0.
+    Negative(String),
+    /// It has two results of this benchmark, which may be of different commands.
+    Twice(String),
+    /// This command failed, so that what it took says nothing.
+    Failed(String),
     /// Nothing says what the benchmark is called.
     NoName,
 }
@@ -41,7 +53,15 @@ impl fmt::Display for ImportProblem {
             Self::Format => f.write_str(
                 "expected what 'hyperfine --export-json', 'perfprop stat -j' or 'perfprop record' writes, criterion's new/sample.json, or stacks",
             ),
+            Self::Empty => f.write_str("it is empty"),
             Self::Number(name) => write!(f, "{} has no numbers", quoted(name)),
+            Self::Negative(name) => write!(f, "{} has a number below 0, which no time and no count is", quoted(name)),
+            Self::Twice(name) => {
+                write!(f, "it has {} twice: keep one of them in a file of its own, with another --name", quoted(name))
+            }
+            Self::Failed(command) => {
+                write!(f, "{} failed in a run, so that what it took says nothing", quoted(command))
+            }
             Self::NoName => f.write_str("nothing says what the benchmark is called: name it with --name"),
         }
     }
@@ -59,6 +79,9 @@ struct HyperfineFile {
 struct HyperfineResult {
     command: String,
     times: Vec<f64>,
+    /// `None` of a run that a signal ended.
+    #[serde(default)]
+    exit_codes: Vec<Option<i32>>,
 }
 
 /// criterion's samples: how often each ran what is measured, and what that took in nanoseconds.
@@ -96,28 +119,17 @@ impl ImportedBenchmarks {
     /// Fails if nothing was measured.
     pub fn of_runs(bench: &str, runs: &[Vec<MeasuredQuantity>]) -> Result<Self, ImportProblem> {
         let mut all = Self::default();
-        let mut quantities: OrderedMap<Vec<&MeasuredQuantity>> = OrderedMap::default();
-        for one in runs.iter().flatten() {
-            match quantities.0.iter_mut().find(|(name, _)| *name == one.name) {
-                Some((_, samples)) => samples.push(one),
-                None => quantities.set(&one.name, vec![one]),
+        for run in runs {
+            let mut of_run = Self::default();
+            for MeasuredQuantity { name, number, interval } in run {
+                let factor = if name == TIME { OF_A_SECOND } else { 1.0 };
+                of_run.put(named_benchmark(bench, name), vec![number / factor])?;
+                let ends = interval.map(|(low, high)| (low / factor, high / factor));
+                of_run.0.iter_mut().next_back().into_iter().for_each(|one| one.interval = ends);
             }
+            all.join(of_run);
         }
-        for (name, samples) in &quantities.0 {
-            let factor = if name == TIME { OF_A_SECOND } else { 1.0 };
-            let benchmark = named_benchmark(bench, name);
-            let numbers: Vec<f64> = samples.iter().map(|sample| sample.number / factor).collect();
-            all.add(benchmark.clone(), &numbers)?;
-            // The spread of runs says more than what an estimator says of one.
-            if let [MeasuredQuantity { interval: Some((low, high)), .. }] = samples[..] {
-                let of = |end: f64| vec![ResultNumber::Number(end / factor)];
-                let result = all.results.get_mut(&benchmark.name);
-                result.into_iter().for_each(|result| {
-                    (result.ci_99_low, result.ci_99_high) = (of(*low), of(*high));
-                });
-            }
-        }
-        if all.results.0.is_empty() { Err(ImportProblem::Number(bench.to_owned())) } else { Ok(all) }
+        if all.0.is_empty() { Err(ImportProblem::Number(bench.to_owned())) } else { Ok(all) }
     }
 
     /// Reads a file. `name` is what its benchmark is called, or what stands before the names of several.
@@ -132,47 +144,103 @@ impl ImportedBenchmarks {
 
     /// Reads the text of a file. `beside` is the text of criterion's `benchmark.json` beside it.
     fn parse(text: &str, name: Option<&str>, beside: impl FnOnce() -> Option<String>) -> Result<Self, ImportProblem> {
+        if text.trim().is_empty() {
+            return Err(ImportProblem::Empty);
+        }
         let mut all = Self::default();
         if let Ok(file) = serde_json::from_str::<HyperfineFile>(text) {
-            let count = file.results.len();
-            for result in file.results {
-                let own = in_name(result.command.trim_start_matches("./"));
-                let name = match name {
-                    Some(name) if count > 1 => format!("{name}.{own}"),
-                    Some(name) => name.to_owned(),
-                    None => own,
-                };
-                all.add(named_benchmark(&name, TIME), &result.times)?;
-            }
+            all.put_hyperfine(file, name)?;
         } else if let Ok(samples) = serde_json::from_str::<CriterionSamples>(text) {
             let own = || serde_json::from_str::<Value>(&beside()?).ok()?.get("full_id")?.as_str().map(in_name);
             let name = name.map(str::to_owned).or_else(own).ok_or(ImportProblem::NoName)?;
             let times = samples.times.iter().zip(&samples.iters).map(|(time, runs)| time / runs / 1e9);
-            all.add(named_benchmark(&name, TIME), &times.collect::<Vec<_>>())?;
+            all.put(named_benchmark(&name, TIME), times.collect())?;
         } else {
-            let lines = text.lines().filter(|line| !line.trim().is_empty());
-            let lines: Vec<StatLine> =
-                lines.map(serde_json::from_str).collect::<Result<_, _>>().map_err(|_| ImportProblem::Format)?;
-            let name = name.ok_or(ImportProblem::NoName)?;
-            for line in lines {
-                // What wasn't counted has no number, and so no result.
-                let Some(value) = line.value else { continue };
-                let benchmark = named_benchmark(name, &line.event);
-                let (unit, factor) = if line.unit == "msec" { (NANOSECONDS, 1e6) } else { (line.event.as_str(), 1.0) };
-                all.add(Benchmark { unit: unit.to_owned(), ..benchmark }, &[value * factor])?;
-            }
+            all.put_stat(text, name)?;
         }
-        if all.results.0.is_empty() { Err(ImportProblem::Format) } else { Ok(all) }
+        if all.0.is_empty() { Err(ImportProblem::Format) } else { Ok(all) }
     }
 
-    fn add(&mut self, benchmark: Benchmark, samples: &[f64]) -> Result<(), ImportProblem> {
-        let is_number = |sample: &f64| sample.is_finite();
-        let found = SampleStatistics::of(samples).filter(|_| samples.iter().all(is_number));
-        let found = found.ok_or_else(|| ImportProblem::Number(benchmark.name.clone()))?;
-        let kept = samples.iter().copied().map(ResultNumber::Number).collect();
-        self.results.set(&benchmark.name, BenchmarkResult { samples: vec![Some(kept)], ..found.result() });
-        self.benchmarks.0.insert(benchmark.name.clone(), benchmark);
+    fn put_hyperfine(&mut self, file: HyperfineFile, name: Option<&str>) -> Result<(), ImportProblem> {
+        let count = file.results.len();
+        for HyperfineResult { command, times, exit_codes } in file.results {
+            if exit_codes.iter().any(|code| *code != Some(0)) {
+                return Err(ImportProblem::Failed(command));
+            }
+            let own = in_name(command.trim_start_matches("./"));
+            let name = match name {
+                Some(name) if count > 1 => format!("{name}.{own}"),
+                Some(name) => name.to_owned(),
+                None => own,
+            };
+            self.put(named_benchmark(&name, TIME), times)?;
+        }
         Ok(())
+    }
+
+    /// Lines of `perfprop stat -j`.
+    fn put_stat(&mut self, text: &str, name: Option<&str>) -> Result<(), ImportProblem> {
+        let lines = text.lines().filter(|line| !line.trim().is_empty());
+        let lines: Vec<StatLine> =
+            lines.map(serde_json::from_str).collect::<Result<_, _>>().map_err(|_| ImportProblem::Format)?;
+        let name = name.ok_or(ImportProblem::NoName)?;
+        for line in lines {
+            // What wasn't counted has no number, and so no result.
+            let Some(value) = line.value else { continue };
+            let benchmark = named_benchmark(name, &line.event);
+            let (unit, factor) = if line.unit == "msec" { (NANOSECONDS, 1e6) } else { (line.event.as_str(), 1.0) };
+            self.put(Benchmark { unit: unit.to_owned(), ..benchmark }, vec![value * factor])?;
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, benchmark: Benchmark, samples: Vec<f64>) -> Result<(), ImportProblem> {
+        let name = || benchmark.name.clone();
+        if samples.is_empty() || !samples.iter().all(|sample| sample.is_finite()) {
+            return Err(ImportProblem::Number(name()));
+        }
+        if samples.iter().any(|&sample| sample < 0.0) {
+            return Err(ImportProblem::Negative(name()));
+        }
+        if self.0.iter().any(|one| one.benchmark.name == benchmark.name) {
+            return Err(ImportProblem::Twice(name()));
+        }
+        self.0.push(ImportedBenchmark { benchmark, samples, interval: None });
+        Ok(())
+    }
+
+    /// Takes what another file holds: of a benchmark that is in both, they are samples of one.
+    pub fn join(&mut self, other: Self) {
+        for one in other.0 {
+            match self.0.iter_mut().find(|known| known.benchmark.name == one.benchmark.name) {
+                // The spread of runs says more than what an estimator says of one.
+                Some(known) => {
+                    known.samples.extend(one.samples);
+                    known.interval = None;
+                }
+                None => self.0.push(one),
+            }
+        }
+    }
+
+    /// The benchmarks.
+    pub fn benchmarks(&self) -> BenchmarkList {
+        BenchmarkList(self.0.iter().map(|one| (one.benchmark.name.clone(), one.benchmark.clone())).collect())
+    }
+
+    /// The result of each.
+    pub fn results(&self) -> OrderedMap<BenchmarkResult> {
+        let result = |one: &ImportedBenchmark| {
+            let kept = one.samples.iter().copied().map(ResultNumber::Number).collect();
+            let mut result = SampleStatistics::of(&one.samples)?.result();
+            result.samples = vec![Some(kept)];
+            if let Some((low, high)) = one.interval {
+                let of = |end: f64| vec![ResultNumber::Number(end)];
+                (result.ci_99_low, result.ci_99_high) = (of(low), of(high));
+            }
+            Some((one.benchmark.name.clone(), result))
+        };
+        OrderedMap(self.0.iter().filter_map(result).collect())
     }
 }
 
@@ -194,9 +262,10 @@ mod tests {
 
     fn numbers(text: &str, name: Option<&str>, beside: &str) -> Result<Vec<(String, f64, String)>, ImportProblem> {
         let all = ImportedBenchmarks::parse(text, name, || Some(beside.to_owned()))?;
-        let unit = |name: &String| all.benchmarks.0[name].unit.clone();
+        let benchmarks = all.benchmarks();
+        let unit = |name: &String| benchmarks.0[name].unit.clone();
         let number = |result: &BenchmarkResult| result.result.as_ref().unwrap()[0].number().unwrap();
-        Ok(all.results.0.iter().map(|(name, result)| (name.clone(), number(result), unit(name))).collect())
+        Ok(all.results().0.iter().map(|(name, result)| (name.clone(), number(result), unit(name))).collect())
     }
 
     #[test]
@@ -218,22 +287,32 @@ mod tests {
         let quantity = |name: &str, number, interval| MeasuredQuantity { name: name.into(), number, interval };
         let one = vec![quantity(TIME, 2e9, None), quantity("cycles", 7.0, Some((5.0, 10.0)))];
         let all = ImportedBenchmarks::of_runs("sort", std::slice::from_ref(&one)).unwrap();
-        let cycles = all.results.get("sort.cycles").unwrap();
+        let results = all.results();
+        let cycles = results.get("sort.cycles").unwrap();
         assert_eq!((cycles.ci_99_low[0].number(), cycles.ci_99_high[0].number()), (Some(5.0), Some(10.0)));
-        let time = |all: &ImportedBenchmarks| all.results.get("sort").unwrap().result.clone();
+        let time = |all: &ImportedBenchmarks| all.results().get("sort").unwrap().result.clone();
         assert_eq!(time(&all), Some(vec![ResultNumber::Number(2.0)]));
-        let all = ImportedBenchmarks::of_runs("sort", &[one, vec![quantity(TIME, 4e9, None)]]).unwrap();
+        let all = ImportedBenchmarks::of_runs("sort", &[one.clone(), vec![quantity(TIME, 4e9, None)]]).unwrap();
         assert_eq!(time(&all), Some(vec![ResultNumber::Number(3.0)]));
+        let all = ImportedBenchmarks::of_runs("sort", &[one.clone(), one]).unwrap();
+        let results = all.results();
+        assert_eq!(results.get("sort.cycles").unwrap().ci_99_low[0].number(), Some(7.0), "the spread of two");
         assert_eq!(ImportedBenchmarks::of_runs("x", &[]), Err(ImportProblem::Number("x".into())));
     }
 
     #[test]
     fn what_has_no_benchmarks_is_told() {
         assert_eq!(numbers("[]", None, ""), Err(ImportProblem::Format));
-        assert_eq!(numbers("", Some("x"), ""), Err(ImportProblem::Format));
+        assert_eq!(numbers(" \n", Some("x"), ""), Err(ImportProblem::Empty));
         assert_eq!(numbers(r#"{"iters": [1], "times": [1]}"#, None, "{}"), Err(ImportProblem::NoName));
         let empty = r#"{"results": [{"command": "x", "times": []}]}"#;
         assert_eq!(numbers(empty, None, ""), Err(ImportProblem::Number("x".into())));
+        let failed = r#"{"results": [{"command": "x", "times": [1, 2], "exit_codes": [0, 1]}]}"#;
+        assert_eq!(numbers(failed, None, ""), Err(ImportProblem::Failed("x".into())));
+        let negative = r#"{"results": [{"command": "x", "times": [1, -2], "exit_codes": [0, 0]}]}"#;
+        assert_eq!(numbers(negative, None, ""), Err(ImportProblem::Negative("x".into())));
+        let twice = r#"{"results": [{"command": "./x", "times": [1]}, {"command": "x", "times": [2]}]}"#;
+        assert_eq!(numbers(twice, None, ""), Err(ImportProblem::Twice("x".into())));
         let infinite = r#"{"iters": [0.0], "times": [1.0]}"#;
         assert_eq!(numbers(infinite, Some("x"), ""), Err(ImportProblem::Number("x".into())));
     }

@@ -175,8 +175,22 @@ fn what_others_measured_is_kept_under_a_commit() {
     let (out, _) = texts(&history(&folder, &["show"]), 0);
     let line = |name: &str| out.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
     assert!(line("sort_10").contains("200 ms") && line("parse_small").contains("1.00 ms"), "{out}");
-    let (_, said) = texts(&history(&folder, &["add", "data"]), 2);
-    assert!(said.contains("'data': expected what 'hyperfine --export-json'"), "{said}");
+    let (_, said) =
+        texts(&history(&folder, &["add", "--name", "sort_10", "--commit", "HEAD~1", "../h.json", "../h.json"]), 0);
+    assert!(said.contains("what was added before of 'sort_10' is replaced"), "{said}");
+    folder.write("other.json", r#"{"results": 3}"#);
+    folder.write("empty.json", "");
+    let refused = [
+        ("data", "'data': expected what 'hyperfine --export-json'"),
+        ("../other.json", "other.json': expected what 'hyperfine --export-json'"),
+        ("../empty.json", "empty.json': it is empty"),
+    ];
+    for (file, error) in refused {
+        let (_, said) = texts(&history(&folder, &["add", "--name", "x", file]), 2);
+        assert!(said.contains(error), "{said}");
+    }
+    let (_, said) = texts(&history(&folder, &["add", "--commit", "HEAD~1..", "../h.json"]), 2);
+    assert!(said.contains("'HEAD~1..' is a range: name one commit"), "{said}");
 }
 
 #[test]

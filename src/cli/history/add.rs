@@ -10,8 +10,7 @@ use super::recordings::{self, FoldedStacks, ReadRun, RecordedRun};
 use super::{ProjectArgs, of_git};
 use crate::history::results::{MachineFacts, ProfileOrigin, ResultStore};
 use crate::history::{
-    ADDED, Commit, CountedOn, GitError, ImportProblem, ImportedBenchmarks, MeasuredQuantity, imported_results,
-    machine_facts,
+    ADDED, Commit, CountedOn, ImportProblem, ImportedBenchmarks, MeasuredQuantity, imported_results, machine_facts,
 };
 use crate::names::quoted;
 use crate::run::MeasuredMachine;
@@ -29,7 +28,7 @@ pub(super) struct AddArgs {
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// The commit of which it was measured
-    #[arg(long, value_name = "COMMIT", default_value = "HEAD")]
+    #[arg(long, value_name = "COMMIT", default_value = HEAD)]
     commit: String,
     /// What the benchmark is called; of several it stands before their names
     #[arg(long, value_name = "NAME")]
@@ -38,11 +37,13 @@ pub(super) struct AddArgs {
     project: ProjectArgs,
 }
 
+const HEAD: &str = "HEAD";
+
 /// What is to be kept of all files.
 #[derive(Default)]
 struct Additions {
     /// Benchmarks of this machine that other programs measured.
-    imported: Vec<ImportedBenchmarks>,
+    imported: ImportedBenchmarks,
     /// The runs of each benchmark, on each machine.
     runs: Vec<RecordedBenchmark>,
 }
@@ -59,21 +60,23 @@ struct RecordedBenchmark {
 
 pub(super) fn add(args: &AddArgs) -> Result<u8, Error> {
     let repository = args.project.repository()?;
-    let commits = repository.commits(&args.commit).map_err(of_git)?;
-    let commit = commits.last().ok_or_else(|| of_git(GitError::NoCommits(args.commit.clone())))?;
+    let commit = &repository.commit(&args.commit).map_err(of_git)?;
+    if args.commit == HEAD && repository.has_changes().map_err(of_git)? {
+        say(&format!(
+            "files differ from {HEAD}: name the commit that was measured with --commit, if it was another one"
+        ));
+    }
     // All are read before anything is kept.
     let mut all = Additions::default();
     args.files.iter().try_for_each(|path| all.read(path, args.name.as_deref()))?;
     let store = args.project.store(&repository)?;
     let here = machine_facts(MeasuredMachine::this(), CountedOn::Machine);
-    for benchmarks in all.imported {
-        keep(&store, commit, &here, benchmarks)?;
-    }
+    keep(&store, commit, &here, &all.imported)?;
     for one in all.runs {
         let name = &one.name;
         if !one.runs.is_empty() {
             let benchmarks = ImportedBenchmarks::of_runs(name, &one.runs);
-            keep(&store, commit, &one.machine, benchmarks.map_err(|error| Error::Usage(error.to_string()))?)?;
+            keep(&store, commit, &one.machine, &benchmarks.map_err(|error| Error::Usage(error.to_string()))?)?;
         }
         if let Some(FoldedStacks { event, .. }) = one.stacks.first() {
             let origin = ProfileOrigin {
@@ -91,11 +94,22 @@ pub(super) fn add(args: &AddArgs) -> Result<u8, Error> {
     Ok(0)
 }
 
-fn keep(store: &ResultStore, commit: &Commit, machine: &MachineFacts, all: ImportedBenchmarks) -> Result<(), Error> {
-    let names: Vec<_> = all.results.0.iter().map(|(name, _)| quoted(name)).collect();
-    let results = imported_results(commit, machine, all.results);
-    store.add(machine, &all.benchmarks, results).map_err(|error| Error::Usage(error.to_string()))?;
+fn keep(store: &ResultStore, commit: &Commit, machine: &MachineFacts, all: &ImportedBenchmarks) -> Result<(), Error> {
+    let results = all.results();
+    if results.0.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<_> = results.0.iter().map(|(name, _)| quoted(name)).collect();
+    let results = imported_results(commit, machine, results);
+    let replaced = store.add(machine, &all.benchmarks(), results).map_err(|error| Error::Usage(error.to_string()))?;
     say(&format!("{} of {}", names.join(", "), commit.short()));
+    if !replaced.is_empty() {
+        let replaced: Vec<_> = replaced.iter().map(|name| quoted(name)).collect();
+        say(&format!(
+            "what was added before of {} is replaced; files that belong together are named together",
+            replaced.join(", ")
+        ));
+    }
     Ok(())
 }
 
@@ -104,7 +118,7 @@ impl Additions {
         let in_file = |what: ImportProblem| Error::Usage(format!("{}: {what}", quoted(&path.to_string_lossy())));
         match ImportedBenchmarks::read(path, name) {
             Ok(benchmarks) => {
-                self.imported.push(benchmarks);
+                self.imported.join(benchmarks);
                 return Ok(());
             }
             Err(ImportProblem::Format) => {}

@@ -7,7 +7,9 @@ use super::super::stream::{Stream, say};
 use super::run::{HistoryProgressLine, RunArgs, note, tell_failures};
 use super::{of_git, of_history};
 use crate::cost::TIME;
-use crate::history::{BenchCommand, Checkout, Commit, CommitChoice, HistoryOptions, Repository, bisect, quantity};
+use crate::history::{
+    BenchCommand, Checkout, Commit, CommitChoice, HistoryError, HistoryOptions, Repository, bisect, quantity,
+};
 use crate::names::quoted;
 use crate::sources::Counter;
 use crate::sources::perf::Stop;
@@ -43,7 +45,12 @@ pub(super) fn run(args: &RunArgs, repository: &Repository, name: &str) -> Result
     let mut progress = HistoryProgressLine::new();
     let outcome = bisect(&options, &of, &checkout, &store, &signals, &mut |now| progress.show(&now));
     progress.clear();
-    let outcome = outcome.map_err(of_history)?;
+    let outcome = outcome.map_err(|error| {
+        if of != TIME && matches!(error, HistoryError::Run(_)) {
+            say(&format!("--bisect {} counts the event {}:", quoted(name), quoted(&of)));
+        }
+        of_history(error)
+    })?;
     tell_failures(&outcome.history);
     Stream::stdout().print(&text::bisection(name, &options.commits, &outcome))?;
     match outcome.history.signal {

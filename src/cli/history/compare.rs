@@ -13,8 +13,8 @@ use super::show::part;
 use super::{ProjectArgs, of_git, of_history};
 use crate::history::results::{ResultStore, StoredResults};
 use crate::history::{
-    BenchmarkDifference, Checkout, Commit, CommitChoice, GitError, HistoryError, HistoryOptions, HistoryOutcome,
-    Repository, THRESHOLD, differences, measure_commits,
+    BenchmarkDifference, Checkout, Commit, CommitChoice, HistoryError, HistoryOptions, HistoryOutcome, Repository,
+    THRESHOLD, differences, measure_commits,
 };
 use crate::names::quoted;
 use crate::number::percent;
@@ -56,13 +56,7 @@ const LOOKS: u32 = 3;
 
 pub(super) fn compare(args: &CompareArgs) -> Result<u8, Error> {
     let repository = args.project.repository()?;
-    let commit = |name: &str| {
-        if name.contains("..") {
-            return Err(Error::Usage(format!("{} is a range: name two commits, A and B", quoted(name))));
-        }
-        let commits = repository.commits(name).map_err(of_git)?;
-        commits.last().cloned().ok_or_else(|| of_git(GitError::NoCommits(name.to_owned())))
-    };
+    let commit = |name: &str| repository.commit(name).map_err(of_git);
     let (a, b) = (commit(&args.a)?, commit(&args.b)?);
     if args.run {
         return measured_now(args, &repository, a, b);

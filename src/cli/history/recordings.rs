@@ -61,8 +61,12 @@ pub(super) fn read(path: &Path) -> Result<Option<ReadRun>, Error> {
     match format {
         None => Ok(None),
         Some(InputFormat::Recording) => {
-            let recording = recording::read(io::BufReader::new(input))
-                .map_err(|source| Error::Recording { path: path.into(), source })?;
+            let recording = match recording::read(io::BufReader::new(input)) {
+                Ok(recording) => recording,
+                // Another program's JSON.
+                Err(recording::ReadError::Foreign { .. }) => return Ok(None),
+                Err(source) => return Err(Error::Recording { path: path.into(), source }),
+            };
             let has_stacks = recording.profile().is_some_and(|profile| profile.sampled.is_some());
             let stacks = if has_stacks { folded(path, open()?)? } else { None };
             Ok(Some(ReadRun::Recorded(Box::new(recorded(&recording, stacks)?))))

@@ -195,15 +195,31 @@ pub(super) fn note(repository: &Repository) -> Result<(), Error> {
 
 /// Says which commits couldn't be built or run.
 pub(super) fn tell_failures(outcome: &HistoryOutcome) {
-    for (commit, log) in &outcome.failed {
+    for (commit, log) in outcome.failed.iter().take(NAMED) {
         let (hash, log) = (commit.short(), log.to_string_lossy());
         say(&format!("{hash} can't be built or run ({}): {}", shown(&commit.subject), shown(&log)));
     }
-    for (bench, hash) in &outcome.broken {
-        let hash = short(hash);
-        say(&format!("{} of {hash} ended with another exit code than 0: it has no result", shown(bench)));
+    if let Some((_, log)) = outcome.failed.get(NAMED) {
+        let (others, logs) = (outcome.failed.len() - NAMED, log.parent().unwrap_or(log).to_string_lossy());
+        say(&format!("nor can {others} others: {}", shown(&logs)));
+    }
+    let mut benches: Vec<&str> = outcome.broken.iter().map(|(bench, _)| bench.as_str()).collect();
+    benches.sort_unstable();
+    benches.dedup();
+    for bench in benches {
+        let hashes: Vec<&str> =
+            outcome.broken.iter().filter(|(name, _)| name == bench).map(|(_, hash)| short(hash)).collect();
+        let named = hashes[..hashes.len().min(NAMED)].join(", ");
+        let others = if hashes.len() > NAMED { format!(" and {} others", hashes.len() - NAMED) } else { String::new() };
+        say(&format!(
+            "{} ended with another exit code than 0, so that it has no result of {named}{others}",
+            shown(bench)
+        ));
     }
 }
+
+/// So many commits that failed are named.
+const NAMED: usize = 5;
 
 fn end(options: &HistoryOptions, outcome: &HistoryOutcome, is_default: bool) -> Result<u8, Error> {
     tell_failures(outcome);

@@ -167,7 +167,8 @@ impl ResultStore {
         Ok(stored)
     }
 
-    /// Adds what was measured of a commit. What the file holds of other benchmarks stays.
+    /// Adds what was measured of a commit, and returns the names of the benchmarks of which the file had numbers before. What it
+    /// holds of other benchmarks stays.
     ///
     /// # Errors
     /// A file can't be read or written; one that can't be read is not written over.
@@ -176,7 +177,7 @@ impl ResultStore {
         machine: &MachineFacts,
         benchmarks: &BenchmarkList,
         results: CommitResults,
-    ) -> Result<(), ResultsError> {
+    ) -> Result<Vec<String>, ResultsError> {
         let folder = self.root.join(machine.name());
         fs::create_dir_all(&folder).map_err(system(&folder))?;
         let _lock = self.lock()?;
@@ -191,14 +192,17 @@ impl ResultStore {
         write(&path, &all.to_text())?;
         write(&folder.join(MACHINE), &machine.to_text())?;
         let path = folder.join(results.file_name());
-        let results = match parse(&path, CommitResults::parse)? {
-            None => results,
+        let (results, replaced) = match parse(&path, CommitResults::parse)? {
+            None => (results, Vec::new()),
             Some(mut before) => {
+                let has_number = |name: &&String| before.results.get(name).is_some_and(|one| one.result.is_some());
+                let replaced = results.results.0.iter().map(|(name, _)| name).filter(has_number).cloned().collect();
                 before.take(results);
-                before
+                (before, replaced)
             }
         };
-        write(&path, &results.to_text())
+        write(&path, &results.to_text())?;
+        Ok(replaced)
     }
 
     /// Copies the files that asv reads to another folder, which is made. Files of that name there are replaced.

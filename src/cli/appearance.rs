@@ -41,7 +41,7 @@ pub(super) fn on_terminal(args: &AppearanceArgs) -> Result<ScreenOptions, Error>
     Ok(ScreenOptions {
         notes,
         screen: if args.screen.is_none() { config.screen.unwrap_or_default() } else { options.screen },
-        measure: config.units.unwrap_or_default(),
+        measures: config.units.unwrap_or_default(),
         basis: config.values.unwrap_or_default(),
         mouse: config.mouse,
         on_quit: config.on_quit.unwrap_or_default(),

@@ -13,7 +13,7 @@ use super::stream::{Stream, after_blank, has_keys, say};
 use super::{Error, appearance, imported, signals};
 use crate::estimate::EstimatorKind;
 use crate::measure::{self, Estimation, LoadedRelations};
-use crate::monitor::{self, Measure, Monitor, PhaseChange};
+use crate::monitor::{self, MeasureChoice, Monitor, PhaseChange};
 use crate::names::shown;
 use crate::profile::Tree;
 use crate::recording::{self, Player, Recording, Speed};
@@ -138,8 +138,8 @@ fn dump(
 ) -> Result<u8, Error> {
     let at = at(args);
     let monitor = seen(recording, monitor, at);
-    let measure = compared.as_ref().map(|compared| compared.measure).unwrap_or_default();
-    let options = ScreenOptions { mode: mode(recording, 1.0), measure, ..appearance::in_picture(&args.appearance)? };
+    let measures = compared.as_ref().map(|compared| MeasureChoice::Every(compared.measure)).unwrap_or_default();
+    let options = ScreenOptions { mode: mode(recording, 1.0), measures, ..appearance::in_picture(&args.appearance)? };
     let taken = recording.rounds.partition_point(|(round, _)| round.at <= at);
     let newest = &recording.rounds[taken.saturating_sub(usize::from(args.size.0))..taken];
     let rounds = newest.iter().map(|(round, _)| round.clone()).collect();
@@ -161,8 +161,9 @@ fn screens(args: &ReplayArgs, recording: Recording, setup: Setup, compared: Opti
     let options = ScreenOptions { mode: mode(&recording, speed), ..appearance::on_terminal(&args.appearance)? };
     let options = ScreenOptions { screen: compare::first_screen(args, options.screen, compared.as_ref()), ..options };
     let units = appearance::config(&args.appearance)?.0.units;
-    let measure = compared.as_ref().filter(|_| units.is_none()).map_or(options.measure, |compared| compared.measure);
-    let options = ScreenOptions { measure, ..options };
+    let of_comparison = compared.as_ref().filter(|_| units.is_none());
+    let measures = of_comparison.map_or(options.measures, |compared| MeasureChoice::Every(compared.measure));
+    let options = ScreenOptions { measures, ..options };
     let signals = signals::listen_for_screens(&Stop::default()).map_err(Error::System)?;
     let speed = if speed == 0.0 { Speed::AtOnce } else { Speed::Times(speed) };
     let player =
@@ -183,13 +184,13 @@ fn blocks(recording: &Recording, mut monitor: Monitor) -> Result<u8, Error> {
     let mut out = Stream::stdout();
     for (round, lost) in &recording.rounds {
         if monitor.round(round, *lost) {
-            out.print(&format!("{}\n", text::block(&monitor, Measure::default())))?;
+            out.print(&format!("{}\n", text::block(&monitor, MeasureChoice::default())))?;
         }
     }
     let intervals = monitor.intervals();
     monitor.end(end(recording));
     if monitor.intervals() > intervals || monitor.lacks_a_child() {
-        out.print(&text::block(&monitor, Measure::default()))?;
+        out.print(&text::block(&monitor, MeasureChoice::default()))?;
     }
     out.print(&after_blank(&text::phases(&monitor)))?;
     out.print(&after_blank(&text::regions(&recording.regions_until(WallNs(u64::MAX)), monitor.header())))?;

@@ -13,7 +13,7 @@ use super::stacks::LiveProfile;
 use super::stream::{Stream, has_terminal, say};
 use super::{Error, appearance, signals, stacks};
 use crate::measure::{Measurement, WatchEvent, close, ends_run, note_partial, watch};
-use crate::monitor::{Measure, Monitor};
+use crate::monitor::{MeasureChoice, Monitor};
 use crate::profile::Tree;
 use crate::regions::{RegionBatch, RegionTable};
 use crate::run::End;
@@ -108,7 +108,7 @@ fn batch(args: &TopArgs) -> Result<u8, Error> {
     let outcome = watch(&session, &signals, &mut monitor, |monitor, event| {
         match event {
             WatchEvent::Interval | WatchEvent::Save => {
-                let block = text::block(monitor, Measure::default());
+                let block = text::block(monitor, MeasureChoice::default());
                 out.print(&format!("{block}{}\n", profile.text(monitor)))?;
             }
             WatchEvent::LastInterval => has_last = true,
@@ -118,7 +118,7 @@ fn batch(args: &TopArgs) -> Result<u8, Error> {
     })?;
     profile.finish(&session);
     if has_last || monitor.lacks_a_child() {
-        out.print(&format!("{}\n", text::block(&monitor, Measure::default())))?;
+        out.print(&format!("{}\n", text::block(&monitor, MeasureChoice::default())))?;
     }
     out.print(&text::phases(&monitor))?;
     // What was on its way when the last block was printed.

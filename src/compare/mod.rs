@@ -388,6 +388,6 @@ fn number(monitor: &Monitor, row: &Row<'_>, measure: Measure, basis: ComparedNum
         ComparedNumber::Raw => row.scaled,
         ComparedNumber::Estimate => row.estimate.total,
     };
-    let number = count?.scaled(measure.factor(monitor, row)?);
+    let number = count?.times(measure.factor(monitor, row)?);
     number.value.is_finite().then_some(number)
 }

@@ -1,11 +1,55 @@
-//! Converts counts to the measure that was asked for: per second, per instruction, in total.
+//! Converts counts to a measure: per second, per instruction, in total; each event's usual one unless another was asked for.
 
 use super::{Monitor, Point, Row};
-use crate::events::{Event, EventKind};
+use crate::events::{Event, EventKind, Unit};
 use crate::plan::RowIndex;
-use crate::rates::{Moments, ScopeIndex};
-use crate::run::Header;
+use crate::rates::{Error, Moments, ScopeIndex, Uncertain};
+use crate::run::{Header, MeasuredTarget};
 use crate::units::{CpuNs, WallNs};
+
+/// The measure of each event.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MeasureChoice {
+    /// Each has its [usual one](Monitor::usual_measure).
+    #[default]
+    Usual,
+    /// All have this one.
+    Every(Measure),
+}
+
+impl MeasureChoice {
+    /// All choices, in the order in which a key goes through them.
+    const ALL: [Self; 5] = [
+        Self::Usual,
+        Self::Every(Measure::PerCpuSecond),
+        Self::Every(Measure::PerSecond),
+        Self::Every(Measure::PerKiloInstruction),
+        Self::Every(Measure::Total),
+    ];
+
+    /// The measure of an event.
+    pub fn of(self, monitor: &Monitor, event: RowIndex) -> Measure {
+        match self {
+            Self::Usual => monitor.usual_measure(event),
+            Self::Every(measure) => measure,
+        }
+    }
+
+    /// The measure of a table that has one for all events.
+    pub fn of_all(self) -> Measure {
+        match self {
+            Self::Usual => Measure::default(),
+            Self::Every(measure) => measure,
+        }
+    }
+
+    /// The next choice in the order of the screens.
+    #[must_use]
+    pub fn next(self) -> Self {
+        let place = Self::ALL.iter().position(|&choice| choice == self).unwrap_or(0);
+        Self::ALL[(place + 1) % Self::ALL.len()]
+    }
+}
 
 /// How counts are expressed on screens and in texts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,7 +66,7 @@ pub enum Measure {
 }
 
 impl Measure {
-    /// All measures, in the order in which a key goes through them.
+    /// All measures.
     pub const ALL: [Self; 4] = [Self::PerCpuSecond, Self::PerSecond, Self::PerKiloInstruction, Self::Total];
 
     /// The suffix of a number: `/cpu-s`; empty for totals. A model's time is its instructions, of which
@@ -42,24 +86,21 @@ impl Measure {
         header.modelled.is_some() && self.of_intervals() != Self::PerSecond
     }
 
-    /// The next measure in the order of the screens.
-    pub fn next(self) -> Self {
-        let place = Self::ALL.iter().position(|&measure| measure == self).unwrap_or(0);
-        Self::ALL[(place + 1) % Self::ALL.len()]
-    }
-
     /// The measure of single intervals: a total grows all the time, so that of it is the rate.
     pub fn of_intervals(self) -> Self {
         if self == Self::Total { Self::PerCpuSecond } else { self }
     }
 
     /// What a count over the run is to be multiplied with; `None` where that isn't known: no
-    /// instructions were counted, no time passed.
-    pub fn factor(self, monitor: &Monitor, row: &Row<'_>) -> Option<f64> {
+    /// instructions were counted, no time passed. Instructions that were counted for a part of the time have an error.
+    pub fn factor(self, monitor: &Monitor, row: &Row<'_>) -> Option<Uncertain> {
         if !self.suits(row) {
             return None;
         }
-        self.of_span(row.cpu_time, monitor.closed_at(), || positive(monitor.instructions_row(row)?.scaled?.value))
+        self.of_span(row.cpu_time, monitor.closed_at(), || match monitor.header.modelled {
+            Some(_) => Some(modelled_instructions(row.cpu_time)),
+            None => monitor.instructions_row(row)?.scaled,
+        })
     }
 
     /// Time that passes has no rate per CPU second: its own time isn't that of the target.
@@ -67,12 +108,18 @@ impl Measure {
         self != Self::PerCpuSecond || row.event.event.kind != EventKind::Tool
     }
 
-    pub(super) fn of_span(self, cpu: CpuNs, wall: WallNs, instructions: impl FnOnce() -> Option<f64>) -> Option<f64> {
+    pub(super) fn of_span(
+        self,
+        cpu: CpuNs,
+        wall: WallNs,
+        instructions: impl FnOnce() -> Option<Uncertain>,
+    ) -> Option<Uncertain> {
+        let exactly = |factor: Option<f64>| factor.map(Uncertain::exact);
         match self {
-            Self::PerCpuSecond => positive(cpu.as_secs()).map(f64::recip),
-            Self::PerSecond => positive(wall.as_secs()).map(f64::recip),
-            Self::PerKiloInstruction => instructions().map(|count| 1000.0 / count),
-            Self::Total => Some(1.0),
+            Self::PerCpuSecond => exactly(positive(cpu.as_secs()).map(f64::recip)),
+            Self::PerSecond => exactly(positive(wall.as_secs()).map(f64::recip)),
+            Self::PerKiloInstruction => per_thousand(instructions()?),
+            Self::Total => exactly(Some(1.0)),
         }
     }
 
@@ -88,7 +135,10 @@ impl Measure {
     pub fn newest(self, monitor: &Monitor, row: &Row<'_>, most: usize) -> Vec<Point> {
         let instructions = monitor.instructions_row(row).map(|row| row.history);
         let converted = |(place, point): (usize, &Point)| {
-            let instructions = || positive(instructions?.get(place)?.raw?.value);
+            let instructions = || match monitor.header.modelled {
+                Some(_) => Some(modelled_instructions(point.cpu_time)),
+                None => instructions?.get(place)?.raw,
+            };
             let measure = Some(self.of_intervals()).filter(|measure| measure.suits(row));
             point.times(measure.and_then(|measure| measure.of_span(point.cpu_time, point.length, instructions)))
         };
@@ -118,6 +168,34 @@ fn positive(number: f64) -> Option<f64> {
     (number > 0.0).then_some(number)
 }
 
+/// Under a model an instruction takes a nanosecond.
+pub(super) fn modelled_instructions(time: CpuNs) -> Uncertain {
+    Uncertain::exact(time.0 as f64)
+}
+
+/// 1,000 over a number of instructions; `None` if there were none.
+fn per_thousand(instructions: Uncertain) -> Option<Uncertain> {
+    let value = 1000.0 / positive(instructions.value)?;
+    let error = match instructions.error {
+        // Of nearly none, any number is too few.
+        Error::Within { below, .. } if below >= instructions.value => Error::Unknown,
+        Error::Within { below, above } => Error::Within {
+            below: value - 1000.0 / (instructions.value + above),
+            above: 1000.0 / (instructions.value - below) - value,
+        },
+        other => other,
+    };
+    Some(Uncertain { value, error })
+}
+
+/// Whether an event counts what code takes to run, which is looked at by time: cycles, instructions, slots.
+fn is_pace(event: &Event) -> bool {
+    let name = event.canonical.to_ascii_lowercase();
+    event.is_called("instructions")
+        || event.canonical == "Ir"
+        || ["cycle", "clk", "inst_retired", "slots"].iter().any(|word| name.contains(word))
+}
+
 /// The event that counts instructions of each part of the target, if one does.
 pub(super) fn instructions(header: &Header, scopes: &[ScopeIndex]) -> Vec<Option<RowIndex>> {
     let counts = |event: &Event| event.is_called("instructions") || event.canonical == "Ir";
@@ -137,8 +215,68 @@ impl Monitor {
         self.instructions.iter().flatten().copied().collect()
     }
 
+    /// The measure in which an event is looked at: what the kernel counts, and all that a whole machine does, per second; cycles and
+    /// instructions per second of CPU time; what else code does, such as cache misses, per 1,000 instructions where those
+    /// are counted, else per second of CPU time.
+    pub fn usual_measure(&self, event: RowIndex) -> Measure {
+        let counted = &self.header.events[event].event;
+        let is_of_machine =
+            matches!(self.header.target, MeasuredTarget::Everyone { .. } | MeasuredTarget::Cgroup { .. });
+        let knows_instructions = self.header.modelled.is_some() || self.instructions[self.scopes[event]].is_some();
+        if is_of_machine || counted.kind.is_software() || counted.unit != Unit::Count {
+            Measure::PerSecond
+        } else if is_pace(counted) || !knows_instructions {
+            Measure::PerCpuSecond
+        } else {
+            Measure::PerKiloInstruction
+        }
+    }
+
     /// Instructions of the part of the target that a row is about.
     fn instructions_row(&self, row: &Row<'_>) -> Option<Row<'_>> {
         self.instructions[self.scopes[row.index]].map(|index| self.row(index))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn within(value: f64, below: f64, above: f64) -> Uncertain {
+        Uncertain { value, error: Error::Within { below, above } }
+    }
+
+    #[test]
+    fn a_thousand_instructions_by_hand() {
+        // Between 200 and 500 of them: 1,000 are 2 to 5 times as many.
+        let factor = per_thousand(within(250.0, 50.0, 250.0));
+        assert_eq!(factor, Some(within(4.0, 2.0, 1.0)));
+        assert_eq!(per_thousand(Uncertain::exact(0.0)), None);
+        assert_eq!(per_thousand(within(250.0, 250.0, 0.0)).map(|factor| factor.error), Some(Error::Unknown));
+        // 300 misses ±30 % of 2,000 instructions ±40 %: half as wrong again, as 3, 4, 5.
+        let misses = within(300.0, 90.0, 90.0).times(within(0.5, 0.2, 0.2));
+        assert_eq!(misses.value, 150.0);
+        assert!(
+            matches!(misses.error, Error::Within { below, above } if (below - 75.0).abs() < 1e-9 && above == below)
+        );
+        assert_eq!(Uncertain::exact(3.0).times(Uncertain::exact(2.0)), Uncertain::exact(6.0));
+        assert_eq!(within(1.0, 0.0, 1.0).times(Uncertain { value: 2.0, error: Error::Unknown }).error, Error::Unknown);
+    }
+
+    #[test]
+    fn paces_are_looked_at_by_time() {
+        let event = |name: &str| Event { canonical: name.into(), ..crate::builders::event(name) };
+        for name in ["cycles", "cpu-cycles", "CPU_CLK_UNHALTED.THREAD", "instructions", "INST_RETIRED.ANY", "slots"] {
+            assert!(is_pace(&event(name)), "{name}");
+        }
+        assert!(!["L1_MISSES", "branch-misses", "LLC-loads"].iter().any(|name| is_pace(&event(name))));
+    }
+
+    #[test]
+    fn the_key_goes_round() {
+        let all: Vec<_> =
+            std::iter::successors(Some(MeasureChoice::default()), |choice| Some(choice.next())).take(6).collect();
+        assert_eq!(all[..5], MeasureChoice::ALL);
+        assert_eq!(all[5], MeasureChoice::Usual);
     }
 }

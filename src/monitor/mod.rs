@@ -15,12 +15,13 @@
 use std::collections::VecDeque;
 
 use crate::estimate::{Cause, Estimate, Estimator, Quality, Standing, WholeRun};
+use crate::events::EventKind;
 use crate::metrics::Derived;
 use crate::plan::RowIndex;
 use crate::rates::{Confidence, Delta, Error, ScopeIndex, Tally, Uncertain};
 use crate::relations::Relation;
 use crate::run::{End, Header, MeasuredTarget};
-use crate::sources::{Reading, Round};
+use crate::sources::{Reading, Round, Scope};
 use crate::units::{CpuNs, WallNs};
 
 mod anchors;
@@ -37,7 +38,7 @@ mod uncounted;
 pub use detect::LOW_RUN_RATIO;
 use detect::SETTLED;
 pub use finding::{Finding, Noted, Severity};
-pub use measure::Measure;
+pub use measure::{Measure, MeasureChoice};
 pub use metrics::MetricRow;
 pub use phases::{PhaseChange, phase_changes};
 pub use row::{Absence, Correction, Point, Row, UncountedPart};
@@ -191,6 +192,32 @@ impl Monitor {
         }
         // What a unit that had no counter would have added isn't known from the others.
         if self.tracks[event].lacks_unit { delta.map(|delta| Delta { running: delta.enabled, ..delta }) } else { delta }
+    }
+
+    /// The part of one CPU that the target was on in the interval that ended last: 2 for two CPUs all the time. `None` before the
+    /// first, of a model, and of whole CPUs, whose time always passes.
+    pub fn cpu_share(&self) -> Option<f64> {
+        let is_of_tasks = matches!(
+            self.header.target,
+            MeasuredTarget::Command { .. } | MeasuredTarget::Processes(_) | MeasuredTarget::Threads(_)
+        );
+        let is_of_cpus = self.header.events.iter().any(|event| matches!(event.scope, Scope::Cpu(_)));
+        if !is_of_tasks || is_of_cpus || self.header.modelled.is_some() {
+            return None;
+        }
+        let mut times = vec![None; self.scopes.iter().max().map_or(0, |last| last + 1)];
+        let mut length = WallNs(0);
+        for (event, track) in self.tracks.iter().enumerate() {
+            if self.header.events[event].event.kind == EventKind::Tool {
+                continue;
+            }
+            let Some(point) = track.history.back() else { continue };
+            length = length.max(point.length);
+            let time: &mut Option<CpuNs> = &mut times[self.scopes[event]];
+            *time = Some(time.unwrap_or_default().max(point.cpu_time));
+        }
+        let all: f64 = times.into_iter().flatten().map(CpuNs::as_secs).sum();
+        (length.0 > 0).then(|| all / length.as_secs())
     }
 
     fn close_interval(&mut self) {

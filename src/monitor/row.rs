@@ -94,8 +94,8 @@ pub struct Point {
 
 impl Point {
     /// This point with its counts in another unit; without a factor there are none.
-    pub(super) fn times(&self, factor: Option<f64>) -> Self {
-        let scaled = |count: Option<Uncertain>| Some(count?.scaled(factor?));
+    pub(super) fn times(&self, factor: Option<Uncertain>) -> Self {
+        let scaled = |count: Option<Uncertain>| Some(count?.times(factor?));
         Self { raw: scaled(self.raw), corrected: scaled(self.corrected), ..*self }
     }
 

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
+use super::measure::modelled_instructions;
 use super::{Absence, Measure, Monitor, Point, Row};
 use crate::events::EventKind;
 use crate::plan::RowIndex;
@@ -141,11 +142,15 @@ impl Monitor {
             return;
         }
         let newest = |events: &[RowIndex]| self.sum_points(events, 1).pop();
-        let instructions = newest(&self.instructions());
+        let instructions = newest(&self.instructions()).and_then(|point| point.raw);
+        let is_modelled = self.header.modelled.is_some();
         let sums: Vec<_> = self.parts.iter().map(|parts| newest(&parts.events)).collect();
         for (spread, sum) in self.spreads.iter_mut().zip(&sums) {
             for (measure, moments) in &mut spread.0 {
-                let point = sum.as_ref().map(|sum| measure.of_sum(sum, instructions.as_ref()));
+                let point = sum.as_ref().map(|sum| {
+                    let modelled = is_modelled.then(|| modelled_instructions(sum.cpu_time));
+                    measure.of_sum(sum, modelled.or(instructions))
+                });
                 let Some((point, raw)) = point.and_then(|point| Some((point, point.raw?))) else { continue };
                 let weight =
                     if *measure == Measure::PerSecond { point.length.as_ms() } else { point.counted.running.as_ms() };
@@ -213,9 +218,11 @@ fn sum_of<'a>(parts: impl Iterator<Item = &'a Point>) -> Point {
 
 impl Measure {
     /// What a sum over the run is to be multiplied with; `None` where that isn't known.
-    pub fn factor_of_sum(self, monitor: &Monitor, sum: &Sum) -> Option<f64> {
-        let instructions = || Some(monitor.sum(&monitor.instructions()).scaled?.value).filter(|&count| count > 0.0);
-        self.of_span(sum.enabled, monitor.closed_at(), instructions)
+    pub fn factor_of_sum(self, monitor: &Monitor, sum: &Sum) -> Option<Uncertain> {
+        self.of_span(sum.enabled, monitor.closed_at(), || match monitor.header.modelled {
+            Some(_) => Some(modelled_instructions(sum.enabled)),
+            None => monitor.sum(&monitor.instructions()).scaled,
+        })
     }
 
     /// The variance of the scaled rate of a sum between intervals; `None` for totals, and for what is no sum.
@@ -233,13 +240,21 @@ impl Measure {
             _ => Vec::new(),
         };
         let points = monitor.sum_points(events, most);
-        points.iter().enumerate().map(|(place, point)| self.of_sum(point, instructions.get(place))).collect()
+        let is_modelled = monitor.header.modelled.is_some();
+        let of_point = |(place, point): (usize, &Point)| {
+            let count = if is_modelled {
+                Some(modelled_instructions(point.cpu_time))
+            } else {
+                instructions.get(place).and_then(|one| one.raw)
+            };
+            self.of_sum(point, count)
+        };
+        points.iter().enumerate().map(of_point).collect()
     }
 
-    /// An interval of a sum in this measure, beside that of the instructions.
-    fn of_sum(self, sum: &Point, instructions: Option<&Point>) -> Point {
-        let count = || Some(instructions?.raw?.value).filter(|&count| count > 0.0);
-        sum.times(self.of_intervals().of_span(sum.cpu_time, sum.length, count))
+    /// An interval of a sum in this measure, beside the number of instructions in it.
+    fn of_sum(self, sum: &Point, instructions: Option<Uncertain>) -> Point {
+        sum.times(self.of_intervals().of_span(sum.cpu_time, sum.length, || instructions))
     }
 }
 

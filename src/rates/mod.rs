@@ -233,6 +233,29 @@ impl Uncertain {
         Self { value: self.value * factor, error: self.error.scaled(factor) }
     }
 
+    /// This number times another. Their errors are taken for independent of one another: where one event's slices gave both, they
+    /// rise and fall together, and the interval is too wide.
+    #[must_use]
+    pub fn times(self, other: Self) -> Self {
+        let ends = |number: Self| match number.error {
+            Error::Exact => Some((0.0, 0.0)),
+            Error::Within { below, above } => Some((below, above)),
+            Error::Unknown => None,
+        };
+        let (a, b) = (self.value.abs(), other.value.abs());
+        let error = match (self.error, other.error) {
+            (_, Error::Exact) => self.error.scaled(other.value),
+            (Error::Exact, _) => other.error.scaled(self.value),
+            _ => match (ends(self), ends(other)) {
+                (Some(mine), Some(theirs)) => {
+                    Error::Within { below: (mine.0 * b).hypot(theirs.0 * a), above: (mine.1 * b).hypot(theirs.1 * a) }
+                }
+                _ => Error::Unknown,
+            },
+        };
+        Self { value: self.value * other.value, error }
+    }
+
     /// The standard error of a number with an interval of this level.
     pub fn deviation(self, confidence: Confidence) -> f64 {
         match self.error {

@@ -6,12 +6,12 @@ use std::fmt::Write;
 use super::metric;
 use super::summary::correction_text;
 use crate::estimate::RelationState;
-use crate::monitor::{Measure, Monitor, Row};
+use crate::monitor::{MeasureChoice, Monitor, Row};
 use crate::number::{amount, change, plus_minus, signed, whole_share};
 use crate::rates::Uncertain;
 
 /// One block of text: a line of state, a heading, a line an event, a metric, a relation in use.
-pub fn block(monitor: &Monitor, measure: Measure) -> String {
+pub fn block(monitor: &Monitor, measures: MeasureChoice) -> String {
     let header = monitor.header();
     let mut out = String::new();
     let _ = writeln!(
@@ -25,17 +25,18 @@ pub fn block(monitor: &Monitor, measure: Measure) -> String {
         let _ = writeln!(out, "{words}");
     }
     let width = header.events.iter().map(|event| shown(&event.title()).chars().count()).max().unwrap_or(0).max(5);
-    let mean = format!("MEAN{}", measure.suffix(header));
     let _ = writeln!(
         out,
-        "{:<width$}  {mean:>11}  {:>7}  {:>9}  {:>6}  CORRECTED",
+        "{:<width$}  {:>11} {:<6}  {:>7}  {:>9}  {:>6}  CORRECTED",
         "EVENT",
+        "MEAN",
+        "",
         format!("±{}", monitor.confidence()),
         "SIGMA",
         "RUN"
     );
     for row in monitor.rows() {
-        let _ = writeln!(out, "{:<width$}  {}", shown(&row.event.title()), cells(monitor, &row, measure).trim_end());
+        let _ = writeln!(out, "{:<width$}  {}", shown(&row.event.title()), cells(monitor, &row, measures).trim_end());
     }
     for metric in metric::all(monitor) {
         let _ = writeln!(out, "{}", metric.text());
@@ -44,23 +45,25 @@ pub fn block(monitor: &Monitor, measure: Measure) -> String {
     out
 }
 
-fn cells(monitor: &Monitor, row: &Row<'_>, measure: Measure) -> String {
+fn cells(monitor: &Monitor, row: &Row<'_>, measures: MeasureChoice) -> String {
+    let measure = measures.of(monitor, row.index);
     let factor = measure.factor(monitor, row);
     let unit = &row.event.event.unit;
     let number = |count: f64| amount(count, unit);
     let correction = row.correction().zip(factor).map_or_else(String::new, |(correction, factor)| {
-        correction_text(monitor, row, &correction.times(factor), &number)
+        correction_text(monitor, row, &correction.times(factor.value), &number)
     });
     let (Some(scaled), Some(factor), None) = (row.scaled, factor, row.absence) else {
         let words = row.absence.map_or("not known", |absence| absence.words());
-        return format!("{words:>15}  {:>28}{correction}", "");
+        return format!("{words:>15}  {:>32}{correction}", "");
     };
     // The spread is that of rates, and the mean of a rate is the count over the time.
-    let per_rate = factor * row.cpu_time.as_ms();
+    let per_rate = factor.value * row.cpu_time.as_ms();
     let sigma = row.raw.rate.variance().map_or_else(String::new, |variance| number(variance.sqrt() * per_rate));
     let run = row.core_share.or(row.raw.run.run_ratio()).map_or_else(String::new, whole_share);
-    let error = error_cell(row, scaled);
-    format!("{:>11}  {error:>7}  {sigma:>9}  {run:>6}  {correction}", number(scaled.value * factor))
+    let scaled = scaled.times(factor);
+    let (error, suffix) = (error_cell(row, scaled), measure.suffix(monitor.header()));
+    format!("{:>11} {suffix:<6}  {error:>7}  {sigma:>9}  {run:>6}  {correction}", number(scaled.value))
 }
 
 /// The error of a count, or the word for what one kind of core or some units counted: how far that is from all of

@@ -14,7 +14,7 @@ use super::keys::{BINDINGS, KeyError, Keymap};
 use super::options::QuitAction;
 use super::screen::Screen;
 use super::symbols::GlyphSet;
-use crate::monitor::Measure;
+use crate::monitor::{Measure, MeasureChoice};
 
 /// What a configuration file can say. `None` is what an option of the command line or the
 /// environment decides.
@@ -29,7 +29,7 @@ pub struct Config {
     /// Screen to begin with.
     pub screen: Option<Screen>,
     /// Units to begin with.
-    pub units: Option<Measure>,
+    pub units: Option<MeasureChoice>,
     /// Corrected or raw numbers at first.
     pub values: Option<ShownValues>,
     /// Whether the mouse is perfprop's at first.
@@ -56,7 +56,11 @@ const SETTINGS: [Setting; 10] = [
     Setting { name: "theme_light", default: "\"terminal\"", words: "the theme on a light background" },
     Setting { name: "symbols", default: "\"auto\"", words: "auto (by the locale), unicode or ascii" },
     Setting { name: "screen", default: "\"events\"", words: "the first screen" },
-    Setting { name: "units", default: "\"cpu-second\"", words: "cpu-second, second, instructions or total" },
+    Setting {
+        name: "units",
+        default: "\"usual\"",
+        words: "usual (of each event), cpu-second, second, instructions or total",
+    },
     Setting { name: "values", default: "\"corrected\"", words: "corrected or raw" },
     Setting { name: "mouse", default: "false", words: "whether the mouse is perfprop's; if not, it selects text" },
     Setting { name: "interval", default: "1000", words: "milliseconds between the numbers on screen" },
@@ -64,11 +68,12 @@ const SETTINGS: [Setting; 10] = [
     Setting { name: "save_in", default: "\".\"", words: "the folder for recordings and exports" },
 ];
 
-const UNITS: [(&str, Measure); 4] = [
-    ("cpu-second", Measure::PerCpuSecond),
-    ("second", Measure::PerSecond),
-    ("instructions", Measure::PerKiloInstruction),
-    ("total", Measure::Total),
+const UNITS: [(&str, MeasureChoice); 5] = [
+    ("usual", MeasureChoice::Usual),
+    ("cpu-second", MeasureChoice::Every(Measure::PerCpuSecond)),
+    ("second", MeasureChoice::Every(Measure::PerSecond)),
+    ("instructions", MeasureChoice::Every(Measure::PerKiloInstruction)),
+    ("total", MeasureChoice::Every(Measure::Total)),
 ];
 const VALUES: [(&str, ShownValues); 2] = [("corrected", ShownValues::Corrected), ("raw", ShownValues::Raw)];
 const ON_QUIT: [(&str, QuitAction); 3] =
@@ -222,7 +227,7 @@ mod tests {
         assert_eq!(complaints, []);
         assert_eq!(config.keymap, Keymap::default());
         assert_eq!((config.symbols, config.mouse, config.interval), (None, false, Some(1000)));
-        assert_eq!((config.screen, config.units), (Some(Screen::default()), Some(Measure::default())));
+        assert_eq!((config.screen, config.units), (Some(Screen::default()), Some(MeasureChoice::default())));
         assert_eq!((config.values, config.on_quit), (Some(ShownValues::default()), Some(QuitAction::default())));
     }
 
@@ -245,7 +250,7 @@ mod tests {
                 "config.toml:8:8: no key is called \"Hyper\": a character, ^C, F1 to F12, Up, Enter, Esc, Tab, Space ...",
             ]
         );
-        assert_eq!(Config::parse("", text).0.units, Some(Measure::Total));
+        assert_eq!(Config::parse("", text).0.units, Some(MeasureChoice::Every(Measure::Total)));
     }
 
     #[test]

@@ -67,6 +67,10 @@ impl Figure {
 pub(super) struct Figures {
     pub(super) raw: Option<Figure>,
     pub(super) corrected: Option<Figure>,
+    /// The interval that ended last.
+    pub(super) now: Option<Uncertain>,
+    /// The same of its own samples alone.
+    pub(super) raw_now: Option<Uncertain>,
     pub(super) correction: CorrectionEffect,
     /// What moved the count most.
     pub(super) by: Option<Cause>,
@@ -104,9 +108,10 @@ impl Figures {
     }
 
     fn of_row(monitor: &Monitor, row: &Row<'_>, measure: Measure) -> Self {
-        let factor = measure.factor(monitor, row).filter(|factor| factor.is_finite());
+        let factor = measure.factor(monitor, row).filter(|factor| factor.value.is_finite());
+        let newest = measure.newest(monitor, row, 1).pop();
         let figure = |count: Option<Uncertain>, variance: Option<f64>| {
-            let Uncertain { value, error } = count?.scaled(factor?);
+            let Uncertain { value, error } = count?.times(factor?);
             Some(Figure { mean: value, error, variance })
         };
         let (raw_variance, correction) = (measure.variance(monitor, row), row.correction());
@@ -119,6 +124,8 @@ impl Figures {
         Self {
             raw: figure(row.scaled, raw_variance),
             corrected: figure(row.estimate.total, variance),
+            now: newest.and_then(|point| point.corrected),
+            raw_now: newest.and_then(|point| point.raw),
             correction: correction.map_or(CorrectionEffect::None, |correction| match correction.raw {
                 Some(_) => CorrectionEffect::By(correction.relative()),
                 None => CorrectionEffect::Derived,
@@ -132,10 +139,11 @@ impl Figures {
     /// Figures of all parts of an event together. An estimator knows no spread of a sum.
     pub(super) fn of_sum(monitor: &Monitor, events: &[RowIndex], measure: Measure) -> Self {
         let sum = &monitor.sum(events);
-        let factor = measure.factor_of_sum(monitor, sum).filter(|factor| factor.is_finite());
+        let factor = measure.factor_of_sum(monitor, sum).filter(|factor| factor.value.is_finite());
+        let newest = measure.points_of_sum(monitor, events, 1).pop();
         let raw_variance = measure.variance_of_sum(monitor, events);
         let figure = |count: Option<Uncertain>, variance| {
-            let Uncertain { value, error } = count?.scaled(factor?);
+            let Uncertain { value, error } = count?.times(factor?);
             Some(Figure { mean: value, error, variance })
         };
         let correction = match (sum.scaled, sum.estimate) {
@@ -147,7 +155,16 @@ impl Figures {
         };
         let variance = raw_variance.filter(|_| correction == CorrectionEffect::None);
         let (raw, corrected) = (figure(sum.scaled, raw_variance), figure(sum.estimate, variance));
-        Self { raw, corrected, correction, by: None, run: sum.run_ratio(), is_partial: false }
+        Self {
+            raw,
+            corrected,
+            now: newest.and_then(|point| point.corrected),
+            raw_now: newest.and_then(|point| point.raw),
+            correction,
+            by: None,
+            run: sum.run_ratio(),
+            is_partial: false,
+        }
     }
 
     /// How far a figure of these may be off; that of one kind of core is a part of all, nobody knows which.
@@ -155,6 +172,14 @@ impl Figures {
         match self.is_partial {
             true => "partial".into(),
             false => plus_minus(Uncertain { value: figure.mean, error: figure.error }, unit),
+        }
+    }
+
+    /// The number of the newest interval to show.
+    pub(super) fn shown_now(&self, basis: ShownValues) -> Option<Uncertain> {
+        match basis {
+            ShownValues::Corrected | ShownValues::Both => self.now,
+            ShownValues::Raw => self.raw_now,
         }
     }
 

@@ -7,7 +7,7 @@ use super::keys::Keymap;
 use super::screen::Screen;
 use super::symbols::GlyphSet;
 use super::theme::{Depth, Theme};
-use crate::monitor::Measure;
+use crate::monitor::MeasureChoice;
 use crate::units::WallNs;
 
 /// What to do with a command that still runs when the user quits.
@@ -52,7 +52,7 @@ pub struct ScreenOptions {
     /// Whether help lies over it at first.
     pub help: bool,
     /// Units to begin with.
-    pub measure: Measure,
+    pub measures: MeasureChoice,
     /// Corrected or raw numbers at first.
     pub basis: ShownValues,
     /// Colours and styles.
@@ -84,7 +84,7 @@ impl Default for ScreenOptions {
             mode: Mode::default(),
             screen: Screen::default(),
             help: false,
-            measure: Measure::default(),
+            measures: MeasureChoice::default(),
             basis: ShownValues::default(),
             theme: Theme::parse("terminal", "", depth).0,
             depth,

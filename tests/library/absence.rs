@@ -136,8 +136,8 @@ fn json_tells_them_apart() {
 
 #[test]
 fn blocks_of_text_tell_them_apart() {
-    has(&lines(&text::block(&monitor(2, false), perfprop::monitor::Measure::default())), RUNNING);
-    let text = text::block(&monitor(2, true), perfprop::monitor::Measure::default());
+    has(&lines(&text::block(&monitor(2, false), perfprop::monitor::MeasureChoice::default())), RUNNING);
+    let text = text::block(&monitor(2, true), perfprop::monitor::MeasureChoice::default());
     has(&lines(&text), ["exact", "not supported", "not permitted", "never counted", "±", "partial"]);
     assert!(lines(&text)[5].contains("25%"), "{text}");
 }
@@ -176,7 +176,7 @@ fn what_was_never_seen_and_missed_the_beginning_is_not_0() {
     assert!(line(&text::summary(&Repeats(&ended))).contains("<none seen>"));
     let fields = line(&text::csv_totals(&Repeats(&ended), ","));
     assert!(fields.starts_with("<none seen>,,") && fields.contains(",none seen,"), "{fields}");
-    assert!(line(&text::block(&ended[0], perfprop::monitor::Measure::default())).ends_with("none seen"));
+    assert!(line(&text::block(&ended[0], perfprop::monitor::MeasureChoice::default())).ends_with("none seen"));
     let json: Value = serde_json::from_str(&line(&text::json_totals(&Repeats(&ended)))).unwrap();
     assert_eq!((&json["counter-value"], &json["status"]), (&Value::Null, &Value::from("none seen")));
     // Of an interval in which it was on a counter all the time, 0 is known.
@@ -251,7 +251,7 @@ fn monitor_of(header: Header, rounds: &[Round]) -> Monitor {
 #[test]
 fn what_lost_its_counters_keeps_its_count_and_is_not_exact() {
     let monitor = monitor_of(header(), &taken_off());
-    let block = lines(&text::block(&monitor, perfprop::monitor::Measure::default()));
+    let block = lines(&text::block(&monitor, perfprop::monitor::MeasureChoice::default()));
     has(&[block[0].clone()], ["±?", "", "", "", "", ""]);
     assert!(block[4].ends_with("not counted from exec on"), "{block:?}");
     // What was counted in the first interval stays; in the last there is no number, and no 0.
@@ -305,7 +305,7 @@ fn threads_that_were_gone_before_they_were_opened_are_gone_and_not_unsupported()
     let text = text::interval(&monitor);
     let absent = text.lines().find(|line| line.contains("absent")).unwrap_or_default().to_owned();
     assert!(absent.contains(" 2 ") && absent.contains("<gone>") && !absent.contains('-'), "{text}");
-    assert!(text::block(&monitor, perfprop::monitor::Measure::default()).contains("gone"));
+    assert!(text::block(&monitor, perfprop::monitor::MeasureChoice::default()).contains("gone"));
 }
 
 #[test]

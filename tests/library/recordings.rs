@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use perfprop::estimate::EstimatorKind;
-use perfprop::monitor::{Measure, Monitor};
+use perfprop::monitor::{Measure, MeasureChoice, Monitor};
 use perfprop::recording::{self, Recording};
 use perfprop::relations;
 use perfprop::stacks::Replayed;
@@ -238,7 +238,7 @@ fn show(recording: &Recording) {
             text::interval(&monitor);
             text::csv_interval(&monitor, ",");
             text::json_interval(&monitor);
-            let _ = Measure::ALL.map(|measure| text::block(&monitor, measure));
+            let _ = Measure::ALL.map(|measure| text::block(&monitor, MeasureChoice::Every(measure)));
         }
     }
     recording.end.iter().for_each(|end| monitor.end(end.clone()));

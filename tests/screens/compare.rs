@@ -8,7 +8,7 @@ use std::thread;
 use crossbeam_channel::{Receiver, Sender, bounded, never};
 use perfprop::compare::{self, ComparedNumber, RunComparison, Side, Verdict, compare};
 use perfprop::estimate::EstimatorKind;
-use perfprop::monitor::{Measure, Monitor};
+use perfprop::monitor::{Measure, MeasureChoice, Monitor};
 use perfprop::run::{End, Header, MeasuredTarget};
 use perfprop::sampling::SamplerMessage;
 use perfprop::session::OutputLine;
@@ -239,7 +239,8 @@ fn as_text() {
 #[test]
 fn runs_as_screens_of_all_sizes() {
     let (own, others) = five_each();
-    let mut scene = Scene::new(own, Some(others), &ScreenOptions { measure: Measure::Total, ..options() });
+    let mut scene =
+        Scene::new(own, Some(others), &ScreenOptions { measures: MeasureChoice::Every(Measure::Total), ..options() });
     for size in [(80, 24), (120, 40), (200, 60), (40, 6)] {
         let picture = scene.picture(Screen::Compare, &Picture { size, ..Picture::default() });
         golden(&format!("compare-runs-{}x{}", size.0, size.1), &picture);
@@ -355,8 +356,8 @@ fn sorted_filtered_opened_and_in_step() {
         assert!(script.screen().contains("[2 Detail]"), "{}", script.screen());
         script.keys("<Esc>");
         assert!(script.screen().contains("[0 Compare]"));
-        script.keys("<Esc>u");
-        assert!(script.screen().contains("7 events") && script.screen().contains("A/s"));
+        script.keys("<Esc>uu");
+        assert!(script.screen().contains("7 events") && script.screen().contains("A/s"), "{}", script.screen());
         script.keys("<Tab>");
         assert!(script.screen().contains("[1 Events]"));
         script.keys("0Gy");

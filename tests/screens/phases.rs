@@ -8,7 +8,7 @@ use std::thread;
 use crossbeam_channel::{Receiver, bounded, never};
 use perfprop::estimate::EstimatorKind;
 use perfprop::events::{Event, Unit};
-use perfprop::monitor::{Measure, Monitor, PhaseChange, phase_changes};
+use perfprop::monitor::{Measure, MeasureChoice, Monitor, PhaseChange, phase_changes};
 use perfprop::recording::Speed;
 use perfprop::run::{End, Header, MeasuredTarget};
 use perfprop::sampling::SamplerMessage;
@@ -87,7 +87,7 @@ fn small_and_plain_screens_show_what_there_is_room_for() {
     assert_golden!("screens", "phases-ascii-80x24", &picture(Screen::Detail, 2, (80, 24), &plain));
     assert_golden!("screens", "phases-60x11", &picture(Screen::Detail, 2, (60, 11), &ScreenOptions::default()));
     // The clock's own measure is per second; in another one, only the times are marked.
-    let per_second = ScreenOptions { measure: Measure::PerSecond, ..ScreenOptions::default() };
+    let per_second = ScreenOptions { measures: MeasureChoice::Every(Measure::PerSecond), ..ScreenOptions::default() };
     assert_golden!("screens", "phases-clock-80x24", &picture(Screen::Detail, 0, (80, 24), &per_second));
     for size in [(20, 3), (40, 6), (18, 2)] {
         let _ = picture(Screen::Detail, 2, size, &plain);

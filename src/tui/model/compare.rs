@@ -125,7 +125,7 @@ impl ScreenModel {
         let basis =
             if self.basis == figures::ShownValues::Raw { ComparedNumber::Raw } else { ComparedNumber::Estimate };
         let [a, b] = others.sides(&self.monitor);
-        self.comparison.found = compare::compare(&a, &b, self.measure, basis);
+        self.comparison.found = compare::compare(&a, &b, self.measures.of_all(), basis);
         self.comparison.arrange();
     }
 

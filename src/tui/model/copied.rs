@@ -37,14 +37,7 @@ impl ScreenModel {
         let figure = figures.shown(self.basis);
         Some(figure.map_or_else(
             || name.clone(),
-            |figure| {
-                format!(
-                    "{name} {}{} {}",
-                    figure.mean,
-                    self.measure.suffix(self.monitor.header()),
-                    figures.error_of(figure, unit)
-                )
-            },
+            |figure| format!("{name} {}{} {}", figure.mean, self.line_suffix(line), figures.error_of(figure, unit)),
         ))
     }
 

@@ -12,7 +12,7 @@ use super::symbols::MISSING;
 use super::theme::Theme;
 use crate::estimate::{Cause, RelationIndex};
 use crate::events::Unit;
-use crate::monitor::{Measure, Monitor};
+use crate::monitor::{MeasureChoice, Monitor};
 use crate::names::shown;
 use crate::plan::RowIndex;
 use crate::relations::Relation;
@@ -98,6 +98,22 @@ pub(super) struct RelationList {
     pub(super) filter: Filter,
 }
 
+/// Where the axes of charts and the bars of trends begin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum AxisStart {
+    /// At zero, so that a tenth less looks like a tenth.
+    #[default]
+    Zero,
+    /// At the least number that is shown.
+    Least,
+}
+
+impl AxisStart {
+    pub(super) fn other(self) -> Self {
+        if self == Self::Zero { Self::Least } else { Self::Zero }
+    }
+}
+
 /// Whether the view follows what is counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Motion {
@@ -134,7 +150,8 @@ pub(super) struct ScreenModel {
     pub(super) notes: Vec<String>,
     /// A line at the bottom until the next key.
     pub(super) notice: Option<Notice>,
-    pub(super) measure: Measure,
+    pub(super) measures: MeasureChoice,
+    pub(super) axis: AxisStart,
     pub(super) basis: ShownValues,
     window: usize,
     pub(super) theme: Theme,
@@ -181,7 +198,8 @@ impl ScreenModel {
             output: Output::default(),
             notes: options.notes.clone(),
             notice: None,
-            measure: options.measure,
+            measures: options.measures,
+            axis: AxisStart::default(),
             basis: options.basis,
             window: DEFAULT_WINDOW,
             theme: options.theme.clone(),
@@ -228,7 +246,7 @@ impl ScreenModel {
     }
 
     pub(super) fn figures(&self, event: RowIndex) -> Figures {
-        Figures::of(&self.monitor, event, self.measure)
+        Figures::of(&self.monitor, event, self.measures.of(&self.monitor, event))
     }
 
     /// The time that charts show.

@@ -167,9 +167,10 @@ impl ScreenModel {
                 self.arrange();
             }
             Action::Measure => {
-                self.measure = self.measure.next();
+                self.measures = self.measures.next();
                 self.arrange();
             }
+            Action::Axis => self.axis = self.axis.other(),
             Action::Longer => self.window = (self.window + 1).min(WINDOWS.len() - 1),
             Action::Shorter => self.window = self.window.saturating_sub(1),
             Action::Theme => self.next_theme(),

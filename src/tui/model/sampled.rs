@@ -132,6 +132,7 @@ fn is_of_list(action: Action) -> bool {
             | Invert
             | Basis
             | Measure
+            | Axis
             | Longer
             | Shorter
             | Toggle

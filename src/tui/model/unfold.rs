@@ -90,7 +90,21 @@ impl ScreenModel {
     }
 
     pub(in crate::tui) fn line_figures(&self, line: EventLine) -> Figures {
-        self.line_figures_in(line, self.measure)
+        self.line_figures_in(line, self.line_measure(line))
+    }
+
+    /// The measure of a line's numbers.
+    pub(in crate::tui) fn line_measure(&self, line: EventLine) -> Measure {
+        let event = match line {
+            EventLine::Event(event) => event,
+            EventLine::Sum(place) => self.events.folds[place].parts.events[0],
+        };
+        self.measures.of(&self.monitor, event)
+    }
+
+    /// What stands behind a line's numbers: `/s`.
+    pub(in crate::tui) fn line_suffix(&self, line: EventLine) -> &'static str {
+        self.line_measure(line).suffix(self.monitor.header())
     }
 
     pub(in crate::tui) fn line_figures_in(&self, line: EventLine, measure: Measure) -> Figures {
@@ -108,9 +122,9 @@ impl ScreenModel {
     /// The newest intervals of a line, in the unit of charts.
     pub(in crate::tui) fn line_points(&self, line: EventLine, most: usize) -> Vec<Point> {
         match line {
-            EventLine::Event(event) => self.measure.newest(&self.monitor, &self.monitor.row(event), most),
+            EventLine::Event(event) => self.line_measure(line).newest(&self.monitor, &self.monitor.row(event), most),
             EventLine::Sum(place) => {
-                self.measure.points_of_sum(&self.monitor, &self.events.folds[place].parts.events, most)
+                self.line_measure(line).points_of_sum(&self.monitor, &self.events.folds[place].parts.events, most)
             }
         }
     }

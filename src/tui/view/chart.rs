@@ -14,8 +14,10 @@ use ratatui::style::Modifier;
 use ratatui::text::Line;
 
 use super::page::ScreenPage;
+use super::sparkline::usual_highest;
 use crate::monitor::Point;
 use crate::rates::Uncertain;
+use crate::tui::model::AxisStart;
 use crate::tui::text::width;
 use crate::tui::theme::Role;
 use crate::units::WallNs;
@@ -97,7 +99,7 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, chart: &Chart<'_>) {
     }
     let rows = usize::from(area.height - 2);
     let strokes: Vec<_> = chart.series.iter().flat_map(|series| chart.strokes(*series, 2)).collect();
-    let scale = ChartScale::of(&strokes, &chart.levels, rows);
+    let scale = ChartScale::of(&strokes, &chart.levels, rows, page.model.axis);
     let mut labels: Vec<(usize, String)> =
         scale.ticks().map(|tick| (scale.row(tick, rows), (chart.label)(tick))).collect();
     // Three digits can be too few to tell two ticks apart.
@@ -317,11 +319,12 @@ struct ChartScale {
 impl ChartScale {
     /// Round numbers around all that is to be seen. A band may reach past the edge: the line is
     /// not to be squeezed flat by a wide one.
-    fn of(strokes: &[Stroke], levels: &[ChartLevel], rows: usize) -> Self {
+    fn of(strokes: &[Stroke], levels: &[ChartLevel], rows: usize, axis: AxisStart) -> Self {
         let levels = levels.iter().map(|level| (level.value, level.value));
         let lines = strokes.iter().filter_map(|stroke| stroke.line).chain(levels);
-        let (low, high) =
-            lines.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), line| (low.min(line.0), high.max(line.1)));
+        let lines: Vec<(f64, f64)> = lines.collect();
+        let low = lines.iter().fold(f64::INFINITY, |low, line| low.min(line.0));
+        let high = usual_highest(&lines.iter().map(|line| line.1).collect::<Vec<_>>());
         if !(low.is_finite() && high.is_finite()) {
             return Self { low: 0.0, high: 1.0, step: 1.0 };
         }
@@ -331,7 +334,7 @@ impl ChartScale {
         let positive = low >= 0.0;
         let mut low = band_low.max(low - 0.75 * room) - 0.05 * room;
         let high = band_high.min(high + 0.75 * room) + 0.05 * room;
-        if positive && (low < 0.35 * high || low < 0.0) {
+        if positive && (axis == AxisStart::Zero || low < 0.35 * high || low < 0.0) {
             low = 0.0;
         }
         Self::fitting(low, high, rows.saturating_sub(1).max(1))
@@ -448,12 +451,17 @@ mod tests {
     #[test]
     fn scales_have_round_numbers_and_hold_the_line() {
         let strokes = [Stroke { line: Some((300.0, 870.0)), ..Stroke::default() }];
-        let scale = ChartScale::of(&strokes, &[], 9);
+        let scale = ChartScale::of(&strokes, &[], 9, AxisStart::Least);
         assert_eq!(scale.ticks().collect::<Vec<_>>(), [0.0, 500.0, 1000.0]);
         assert_eq!((scale.row(1000.0, 9), scale.row(0.0, 9)), (0, 8));
         for (low, high) in [(0.0, 0.0), (5.0, 5.0), (-3.0, 3.0), (1e300, 1e301), (1e-300, 2e-300)] {
             for rows in 1..40 {
-                let scale = ChartScale::of(&[Stroke { line: Some((low, high)), ..Stroke::default() }], &[], rows);
+                let scale = ChartScale::of(
+                    &[Stroke { line: Some((low, high)), ..Stroke::default() }],
+                    &[],
+                    rows,
+                    AxisStart::Least,
+                );
                 assert!(scale.low <= low && scale.high >= high && scale.step > 0.0, "{low} {high}");
                 let ticks: Vec<_> = scale.ticks().map(|tick| scale.row(tick, rows)).collect();
                 assert!(ticks.windows(3).all(|rows| rows[0] - rows[1] == rows[1] - rows[2]), "{rows}: {ticks:?}");

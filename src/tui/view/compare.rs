@@ -182,7 +182,7 @@ fn title(page: &ScreenPage<'_>, room: usize, beside: usize) -> Line<'static> {
         line.push_span(page.span(Role::Border, " ─ "));
         line.push_span(page.span(role, text));
     };
-    if model.measure == Measure::Total && room >= 70 {
+    if model.measures.of_all() == Measure::Total && room >= 70 {
         note(Role::Dim, "totals".into());
     }
     if model.comparison.by != CompareColumn::default() {
@@ -213,7 +213,7 @@ fn count(page: &ScreenPage<'_>, on_screen: VisibleRows, area: Rect) -> Line<'sta
 
 fn heads(page: &ScreenPage<'_>, columns: &[ComparedColumn], name: usize) -> Line<'static> {
     let (model, list) = (page.model, &page.model.comparison);
-    let suffix = model.measure.suffix(model.monitor.header());
+    let suffix = model.measures.of_all().suffix(model.monitor.header());
     let arrow = |column: Option<CompareColumn>| match column {
         Some(column) if column == list.by => {
             if list.is_ascending() {
@@ -383,7 +383,7 @@ fn draw_histories(page: &mut ScreenPage<'_>, inner: Rect, one: &ComparedEvent) {
     let model = page.model;
     let Some(other) = model.others.as_ref().and_then(|others| others.first()) else { return };
     let points = |monitor: &Monitor, index: Option<RowIndex>| -> Vec<Point> {
-        index.map_or_else(Vec::new, |index| model.measure.points(monitor, &monitor.row(index)))
+        index.map_or_else(Vec::new, |index| model.measures.of_all().points(monitor, &monitor.row(index)))
     };
     let chart = Chart {
         span: crate::tui::text::span,

@@ -73,7 +73,7 @@ fn title(page: &ScreenPage<'_>, line: EventLine) -> Line<'static> {
         Some(figure) => {
             let role = if model.basis == ShownValues::Raw { Role::Raw } else { Role::Corrected };
             let mean = amount(figure.mean, model.line_unit(line));
-            let suffix = model.measure.suffix(model.monitor.header());
+            let suffix = model.line_suffix(line);
             title.push_span(page.span(role, format!("{}{suffix}", mean.trim_end())));
             let error = figures.error_of(figure, model.line_unit(line));
             title.push_span(page.span(Role::Dim, format!(" {error}")));
@@ -129,7 +129,7 @@ fn draw_chart(page: &mut ScreenPage<'_>, area: Rect, line: EventLine) {
         return;
     }
     let (mut points, (mut from, mut to), mut ago) = (points, visible(page), span as fn(WallNs) -> String);
-    if model.measure.is_by_instructions(model.monitor.header()) {
+    if model.line_measure(line).is_by_instructions(model.monitor.header()) {
         (from, to, ago) = (WallNs(0), by_instructions(&mut points), instructions);
     }
     let unit = model.line_unit(line);
@@ -168,7 +168,7 @@ fn draw_histogram(page: &mut ScreenPage<'_>, area: Rect, line: EventLine) {
     let unit = page.model.line_unit(line);
     let mut rows = area.rows();
     if let Some(row) = rows.next() {
-        let suffix = page.model.measure.of_intervals().suffix(page.model.monitor.header());
+        let suffix = page.model.line_measure(line).of_intervals().suffix(page.model.monitor.header());
         let words = format!("{} intervals, each{suffix}", rates.len());
         page.line(row, Line::from(page.span(Role::Header, words)));
     }

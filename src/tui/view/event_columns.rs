@@ -2,6 +2,7 @@
 
 use super::page::ScreenPage;
 use super::sum;
+use crate::monitor::{Measure, MeasureChoice};
 use crate::tui::figures::{CorrectionEffect, ShownValues};
 use crate::tui::layout::Room;
 use crate::tui::model::SortColumn;
@@ -23,8 +24,12 @@ const MOST_BY: usize = 12;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EventColumn {
     Event,
+    /// The interval that ended last.
+    Now,
+    NowError,
     Mean,
     Error,
+    Unit,
     Variance,
     Sigma,
     Cv,
@@ -41,11 +46,14 @@ pub(super) enum EventColumn {
 }
 
 /// All columns, in the order of the screen.
-const ALL: [EventColumn; 16] = [
+const ALL: [EventColumn; 19] = [
     EventColumn::Event,
     EventColumn::Raw,
     EventColumn::RawError,
+    EventColumn::Now,
+    EventColumn::NowError,
     EventColumn::Mean,
+    EventColumn::Unit,
     EventColumn::Error,
     EventColumn::Variance,
     EventColumn::Sigma,
@@ -68,7 +76,7 @@ const LARGE: [EventColumn; 5] =
 const BOTH: [EventColumn; 2] = [EventColumn::Raw, EventColumn::RawError];
 
 /// The order in which columns leave a screen that gets narrower.
-const LEAVING: [EventColumn; 13] = [
+const LEAVING: [EventColumn; 16] = [
     EventColumn::Max,
     EventColumn::Min,
     EventColumn::Samples,
@@ -76,22 +84,25 @@ const LEAVING: [EventColumn; 13] = [
     EventColumn::Sigma,
     EventColumn::By,
     EventColumn::Variance,
+    EventColumn::NowError,
     EventColumn::Trend,
     EventColumn::RawError,
     EventColumn::Raw,
     EventColumn::Correction,
     EventColumn::Off,
     EventColumn::Run,
+    EventColumn::Now,
+    EventColumn::Unit,
 ];
 
 impl EventColumn {
     fn width(self) -> usize {
         match self {
             Self::Event => LEAST_NAME,
-            Self::Mean => 10,
-            Self::Error | Self::RawError | Self::Correction | Self::Variance | Self::Off => 7,
-            Self::Sigma | Self::Min | Self::Max | Self::Raw => 8,
-            Self::Cv | Self::Samples => 6,
+            Self::Mean => 9,
+            Self::Error | Self::NowError | Self::RawError | Self::Correction | Self::Variance | Self::Off => 7,
+            Self::Sigma | Self::Min | Self::Max | Self::Raw | Self::Now => 8,
+            Self::Cv | Self::Samples | Self::Unit => 6,
             Self::Run => 5,
             Self::By => 4,
             Self::Trend => LEAST_TREND,
@@ -119,6 +130,8 @@ pub(super) type EventsLayout = Vec<(EventColumn, usize)>;
 pub(super) struct EventsContents {
     large: bool,
     basis: ShownValues,
+    /// Whether numbers are totals, which have no unit and no newest interval.
+    totals: bool,
     has_truth: bool,
     has_corrections: bool,
     /// Whether any corrected number or error isn't the raw one.
@@ -141,6 +154,7 @@ impl EventsContents {
         Self {
             large: room == Room::Large,
             basis: model.basis,
+            totals: model.measures == MeasureChoice::Every(Measure::Total),
             has_truth: !model.monitor.header().truths.is_empty(),
             has_corrections,
             differ,
@@ -154,6 +168,8 @@ impl EventsContents {
         let unasked = self.large && self.basis == ShownValues::Corrected && self.differ;
         let with_both = self.basis == ShownValues::Both || unasked;
         match column {
+            EventColumn::Now | EventColumn::NowError => !self.totals && (self.large || self.basis != ShownValues::Both),
+            EventColumn::Unit => !self.totals,
             EventColumn::Off => self.has_truth,
             EventColumn::Correction | EventColumn::By => self.has_corrections,
             column if LARGE.contains(&column) => self.large,
@@ -209,7 +225,7 @@ mod tests {
     use super::*;
 
     fn contents(large: bool, basis: ShownValues, has_truth: bool) -> EventsContents {
-        EventsContents { large, basis, has_truth, has_corrections: true, differ: true, name: 12, by: 2 }
+        EventsContents { large, basis, totals: false, has_truth, has_corrections: true, differ: true, name: 12, by: 2 }
     }
 
     fn shown_with(room: usize, large: bool, basis: ShownValues) -> Vec<EventColumn> {
@@ -226,7 +242,7 @@ mod tests {
         let nothing = EventsContents { has_corrections: false, ..contents(false, ShownValues::Corrected, false) };
         let columns: Vec<_> = layout(100, 2, nothing).into_iter().map(|(column, _)| column).collect();
         use EventColumn::*;
-        assert_eq!(columns, [Event, Mean, Error, Variance, Run, Trend]);
+        assert_eq!(columns, [Event, Now, NowError, Mean, Unit, Error, Variance, Run, Trend]);
         // Where nothing is corrected, raw numbers are the same once more.
         let raw = |basis, differ| {
             let contents = EventsContents { large: true, differ, ..contents(true, basis, false) };
@@ -239,16 +255,25 @@ mod tests {
     #[test]
     fn columns_leave_in_order() {
         use EventColumn::*;
-        assert_eq!(shown(74, false), [Event, Mean, Error, Variance, Run, Correction, By, Trend]);
-        assert_eq!(shown(70, false), [Event, Mean, Error, Variance, Run, Correction, Trend]);
-        assert_eq!(shown(62, false), [Event, Mean, Error, Run, Correction, Trend]);
-        assert_eq!(shown(46, false), [Event, Mean, Error, Run, Correction]);
+        assert_eq!(shown(110, false), [Event, Now, NowError, Mean, Unit, Error, Variance, Run, Correction, By, Trend]);
+        assert_eq!(shown(86, false), [Event, Now, NowError, Mean, Unit, Error, Run, Correction, Trend]);
+        assert_eq!(shown(76, false), [Event, Now, Mean, Unit, Error, Run, Correction, Trend]);
+        assert_eq!(shown(68, false), [Event, Now, Mean, Unit, Error, Run, Correction]);
+        assert_eq!(shown(54, false), [Event, Now, Mean, Unit, Error, Run]);
+        assert_eq!(shown(46, false), [Event, Now, Mean, Unit, Error]);
+        assert_eq!(shown(38, false), [Event, Mean, Unit, Error]);
         assert_eq!(shown(30, false), [Event, Mean, Error]);
         assert_eq!(shown(3, false), [Event, Mean, Error]);
         // Without a truth there is nothing to be off from.
         assert_eq!(shown(200, true).len(), ALL.len() - 1);
-        assert_eq!(shown_with(74, false, ShownValues::Both), [Event, Raw, RawError, Mean, Error, Run, Correction]);
-        assert_eq!(shown_with(46, false, ShownValues::Both), [Event, Mean, Error, Run, Correction]);
+        assert_eq!(
+            shown_with(84, false, ShownValues::Both),
+            [Event, Raw, RawError, Mean, Unit, Error, Run, Correction]
+        );
+        assert_eq!(shown_with(54, false, ShownValues::Both), [Event, Mean, Unit, Error, Run, Correction]);
+        let totals = EventsContents { totals: true, ..contents(false, ShownValues::Corrected, false) };
+        let columns: Vec<_> = layout(80, 2, totals).into_iter().map(|(column, _)| column).collect();
+        assert_eq!(columns, [Event, Mean, Error, Variance, Run, Correction, By, Trend]);
     }
 
     #[test]

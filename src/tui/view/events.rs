@@ -8,7 +8,8 @@ use super::event_columns::{EventColumn, EventsContents, EventsLayout, layout};
 use super::page::{ScreenPage, VisibleRows, top};
 use super::sparkline::{shown_point, sparkline};
 use super::{metrics, sum};
-use crate::monitor::LOW_RUN_RATIO;
+use crate::events::Unit;
+use crate::monitor::{LOW_RUN_RATIO, Measure, MeasureChoice};
 use crate::number::{change, percent, scientific, whole_share};
 use crate::plan::RowIndex;
 use crate::tui::figures::{CorrectionEffect, Figure, Figures, ShownValues};
@@ -108,8 +109,10 @@ fn heads(page: &ScreenPage<'_>, columns: &EventsLayout, gap: usize) -> Line<'sta
     for (place, &(column, width)) in columns.iter().enumerate() {
         let mut text: String = match column {
             EventColumn::Event => "EVENT".into(),
+            EventColumn::Now => "NOW".into(),
             EventColumn::Mean => mean_head(page, columns.iter().any(|(column, _)| *column == EventColumn::Raw)),
-            EventColumn::Error | EventColumn::RawError => model.error_head(),
+            EventColumn::Error | EventColumn::RawError | EventColumn::NowError => model.error_head(),
+            EventColumn::Unit => String::new(),
             EventColumn::Variance => "VAR".into(),
             EventColumn::Sigma => "σ".into(),
             EventColumn::Cv => "CV".into(),
@@ -129,7 +132,7 @@ fn heads(page: &ScreenPage<'_>, columns: &EventsLayout, gap: usize) -> Line<'sta
         }
         // An arrow must not be cut off: the gap before the column is free.
         let before = if place == 0 { 0 } else { gap };
-        let field = if matches!(column, EventColumn::Event | EventColumn::By | EventColumn::Trend) {
+        let field = if matches!(column, EventColumn::Event | EventColumn::Unit | EventColumn::By | EventColumn::Trend) {
             format!("{}{}", " ".repeat(before), left(&text, width))
         } else {
             right(&text, width + before)
@@ -151,11 +154,10 @@ fn off(page: &ScreenPage<'_>, index: RowIndex) -> (Role, String) {
 
 /// What the numbers are; beside raw ones, that they aren't.
 fn mean_head(page: &ScreenPage<'_>, beside_raw: bool) -> String {
-    let suffix = page.model.measure.suffix(page.model.monitor.header());
-    match suffix {
+    match page.model.measures {
         _ if beside_raw => "CORRECTED".into(),
-        "" => "TOTAL".into(),
-        suffix => format!("MEAN{suffix}"),
+        MeasureChoice::Every(Measure::Total) => "TOTAL".into(),
+        _ => "MEAN".into(),
     }
 }
 
@@ -222,8 +224,13 @@ fn cell(
     let unit = &model.monitor.header().events[index].event.unit;
     let number = |number: Option<f64>| number.map_or_else(|| format!("{MISSING} "), |number| amount(number, unit));
     let (role, text) = match column {
+        EventColumn::Now => (Role::Text, number(figures.shown_now(model.basis).map(|now| now.value))),
+        EventColumn::NowError => (Role::Dim, now_error(figures, model.basis, unit)),
         EventColumn::Mean => (Role::Title, amount(figure.mean, unit)),
         EventColumn::Error => (Role::Text, figures.error_of(figure, unit)),
+        EventColumn::Unit => {
+            return vec![page.span(Role::Dim, left(model.line_suffix(EventLine::Event(index)), width))];
+        }
         EventColumn::Variance => (Role::Dim, figure.variance.map_or_else(|| MISSING.into(), scientific)),
         EventColumn::Sigma => (Role::Dim, number(figure.sigma())),
         EventColumn::Cv => (Role::Dim, figure.cv().map_or_else(|| MISSING.into(), percent)),
@@ -253,6 +260,15 @@ fn cell(
     vec![page.span(role, right(&text, width))]
 }
 
+/// How far the number of the newest interval may be off.
+pub(super) fn now_error(figures: &Figures, basis: ShownValues, unit: &Unit) -> String {
+    let now = figures.shown_now(basis);
+    now.map_or_else(
+        || MISSING.into(),
+        |now| figures.error_of(Figure { mean: now.value, error: now.error, variance: None }, unit),
+    )
+}
+
 /// The warning's place is kept free, so that digits stand below one another.
 pub(super) fn run_cell(page: &ScreenPage<'_>, width: usize, figures: &Figures) -> Vec<Span<'static>> {
     let Some(run) = figures.run else { return vec![page.span(Role::Dim, right(&format!("{MISSING} "), width))] };
@@ -268,13 +284,14 @@ pub(super) fn run_cell(page: &ScreenPage<'_>, width: usize, figures: &Figures) -
 
 fn extreme(page: &ScreenPage<'_>, index: RowIndex, pick: fn(f64, f64) -> f64) -> Option<f64> {
     let row = page.model.monitor.row(index);
-    let points = page.model.measure.points(&page.model.monitor, &row);
+    let measure = page.model.line_measure(EventLine::Event(index));
+    let points = measure.points(&page.model.monitor, &row);
     points.iter().filter_map(|point| Some(shown_point(page, point)?.value)).reduce(pick)
 }
 
 /// The newest intervals of an event.
 fn trend(page: &ScreenPage<'_>, index: RowIndex, width: usize) -> Vec<Span<'static>> {
-    let history = page.model.measure.newest(&page.model.monitor, &page.model.monitor.row(index), width);
+    let history = page.model.line_points(EventLine::Event(index), width);
     sparkline(page, &history, width)
 }
 
@@ -320,7 +337,10 @@ fn short_value(page: &ScreenPage<'_>, line: EventLine) -> String {
     let unit = &model.monitor.header().events[index].event.unit;
     let figures = model.line_figures(line);
     match figures.shown(model.basis) {
-        Some(figure) => format!("{} {}", amount(figure.mean, unit).trim_end(), figures.error_of(figure, unit)),
+        Some(figure) => {
+            let suffix = model.line_suffix(line);
+            format!("{}{suffix} {}", amount(figure.mean, unit).trim_end(), figures.error_of(figure, unit))
+        }
         None => why_missing(page, model.monitor.row(index).absence),
     }
 }

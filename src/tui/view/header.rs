@@ -5,7 +5,7 @@ use ratatui::text::{Line, Span};
 
 use super::page::ScreenPage;
 use crate::names::shown;
-use crate::number::percent;
+use crate::number::{percent, whole_share};
 use crate::run::RotatedBy;
 use crate::tui::model::{ClickTarget, Motion, Over, ScreenModel};
 use crate::tui::options::Mode;
@@ -65,8 +65,11 @@ fn parts(page: &ScreenPage<'_>) -> Vec<HeaderPart> {
         let lag = model.lag().0 / 1_000_000_000;
         parts.insert(0, part(0, Role::Frozen, format!(" {FROZEN} FROZEN +{lag} s ")));
     }
+    parts.extend([part(1, Role::Text, clock(monitor.now()))]);
+    if let Some(share) = monitor.cpu_share() {
+        parts.push(part(2, Role::Text, format!("cpu {}", whole_share(share))));
+    }
     parts.extend([
-        part(1, Role::Text, clock(monitor.now())),
         part(4, Role::Dim, span(header.interval_ns)),
         part(3, Role::Dim, format!("n={}", monitor.intervals())),
         part(5, Role::Dim, plural(header.events.len())),

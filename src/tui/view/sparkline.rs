@@ -6,7 +6,8 @@ use super::page::ScreenPage;
 use crate::monitor::Point;
 use crate::rates::Uncertain;
 use crate::tui::figures::ShownValues;
-use crate::tui::symbols::LEVELS;
+use crate::tui::model::AxisStart;
+use crate::tui::symbols::{LEVELS, UP};
 use crate::tui::theme::Role;
 
 /// The interval's number that the table shows.
@@ -14,21 +15,18 @@ pub(super) fn shown_point(page: &ScreenPage<'_>, point: &Point) -> Option<Uncert
     if page.model.basis == ShownValues::Raw { point.raw } else { point.corrected }
 }
 
-/// The newest intervals, at least as tall as they differ; an interval without a sample is a gap.
+/// The newest intervals; an interval without a sample is a gap, and an arrow a peak that is cut.
 pub(super) fn sparkline(page: &ScreenPage<'_>, history: &[Point], width: usize) -> Vec<Span<'static>> {
     let points: Vec<&Point> = history.iter().skip(history.len().saturating_sub(width)).collect();
-    let rates = || points.iter().filter_map(|point| Some(shown_point(page, point)?.value));
-    let (low, high) =
-        rates().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), rate| (low.min(rate), high.max(rate)));
-    // Noise of a few percent must not look like a mountain range.
-    let least = 0.2 * high.abs();
-    let (low, range) = if high - low < least { ((low + high - least) / 2.0, least) } else { (low, high - low) };
+    let rates: Vec<f64> = points.iter().filter_map(|point| Some(shown_point(page, point)?.value)).collect();
+    let (low, range) = scale(&rates, page.model.axis);
     let mut spans = vec![Span::raw(" ".repeat(width - points.len()))];
     for point in points {
         spans.push(match shown_point(page, point) {
             Some(rate) => {
                 let part = if range > 0.0 { (rate.value - low) / range } else { 0.0 };
-                Span::styled(level(part), page.theme().height(part))
+                let glyph = if part > 1.0 + 1e-9 { UP } else { level(part) };
+                Span::styled(glyph, page.theme().height(part.clamp(0.0, 1.0)))
             }
             None => Span::styled("·", page.style(Role::Missing)),
         });
@@ -36,7 +34,57 @@ pub(super) fn sparkline(page: &ScreenPage<'_>, history: &[Point], width: usize) 
     spans
 }
 
+/// Where the bars begin, and how much the tallest is.
+fn scale(rates: &[f64], axis: AxisStart) -> (f64, f64) {
+    let low = rates.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = usual_highest(rates);
+    match axis {
+        AxisStart::Zero if low >= 0.0 => (0.0, high),
+        // Noise of a few percent must not look like a mountain range.
+        _ if high - low < 0.2 * high.abs() => ((low + high - 0.2 * high.abs()) / 2.0, 0.2 * high.abs()),
+        _ => (low, high - low),
+    }
+}
+
+/// The highest of some numbers; one peak of twenty, such as the start of a program, doesn't count where it is more than three
+/// times as high as all others.
+pub(super) fn usual_highest(numbers: &[f64]) -> f64 {
+    /// Of fewer, nobody knows which are usual.
+    const LEAST: usize = 4;
+    let mut sorted = numbers.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let all = sorted.last().copied().unwrap_or(f64::NEG_INFINITY);
+    if sorted.len() < LEAST {
+        return all;
+    }
+    let peaks = sorted.len().div_ceil(20);
+    let usual = sorted[sorted.len() - 1 - peaks];
+    if usual > 0.0 && all > 3.0 * usual { usual } else { all }
+}
+
 fn level(part: f64) -> &'static str {
     let step = (part * (LEVELS.len() - 1) as f64).round().clamp(0.0, (LEVELS.len() - 1) as f64);
     LEVELS[step as usize]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_begin_at_zero_and_one_peak_does_not_flatten_the_others() {
+        assert_eq!(scale(&[228.0, 203.0], AxisStart::Zero), (0.0, 228.0));
+        assert_eq!(scale(&[228.0, 103.0], AxisStart::Least), (103.0, 125.0));
+        assert_eq!(usual_highest(&[120.0, 20.0, 21.0, 19.0]), 21.0);
+        // Twice as high is usual, and of three numbers nobody knows which is.
+        assert_eq!(usual_highest(&[40.0, 20.0, 21.0, 19.0]), 40.0);
+        assert_eq!(usual_highest(&[120.0, 20.0, 21.0]), 120.0);
+        assert_eq!(usual_highest(&[0.0, 0.0, 0.0, 5.0]), 5.0);
+        assert_eq!(usual_highest(&[]), f64::NEG_INFINITY);
+    }
+
+    #[test]
+    fn a_rate_below_zero_keeps_its_place() {
+        assert_eq!(scale(&[-1.0, 3.0], AxisStart::Zero), (-1.0, 4.0));
+    }
 }

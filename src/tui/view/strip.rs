@@ -77,9 +77,9 @@ pub(super) fn lines(page: &ScreenPage<'_>, shown: EventLine, width: usize) -> Ve
 /// `truth  1.94M   off +0.1%, in ±`, where it is counted beside.
 fn truth(page: &ScreenPage<'_>, shown: EventLine) -> Option<Line<'static>> {
     let EventLine::Event(event) = shown else { return None };
-    let (monitor, measure) = (&page.model.monitor, page.model.measure);
+    let (monitor, measure) = (&page.model.monitor, page.model.line_measure(shown));
     let (truth, row) = (monitor.truth(event)?, monitor.row(event));
-    let number = amount(truth.count as f64 * measure.factor(monitor, &row)?, page.model.line_unit(shown));
+    let number = amount(truth.count as f64 * measure.factor(monitor, &row)?.value, page.model.line_unit(shown));
     let held = match truth.is_covered {
         Some(true) => ", in ±",
         Some(false) => ", not in ±",

@@ -3,7 +3,7 @@
 use ratatui::text::{Line, Span};
 
 use super::event_columns::{EventColumn, EventsLayout};
-use super::events::{run_cell, why_missing};
+use super::events::{now_error, run_cell, why_missing};
 use super::page::ScreenPage;
 use super::sparkline::sparkline;
 use crate::names::shown;
@@ -80,7 +80,14 @@ fn cell(
 ) -> Vec<Span<'static>> {
     let model = page.model;
     let unit = &model.monitor.header().events[parts.events[0]].event.unit;
+    let measure = model.measures.of(&model.monitor, parts.events[0]);
     let (role, text) = match column {
+        EventColumn::Now => {
+            let now = figures.shown_now(model.basis);
+            (Role::Text, now.map_or_else(|| format!("{MISSING} "), |now| amount(now.value, unit)))
+        }
+        EventColumn::NowError => (Role::Dim, now_error(figures, model.basis, unit)),
+        EventColumn::Unit => return vec![page.span(Role::Dim, left(measure.suffix(model.monitor.header()), width))],
         EventColumn::Mean => (Role::Title, amount(figure.mean, unit)),
         EventColumn::Error => (Role::Text, figures.error_of(figure, unit)),
         EventColumn::Raw => {
@@ -97,7 +104,7 @@ fn cell(
         },
         EventColumn::Run => return run_cell(page, width, figures),
         EventColumn::Trend => {
-            return sparkline(page, &model.measure.points_of_sum(&model.monitor, &parts.events, width), width);
+            return sparkline(page, &measure.points_of_sum(&model.monitor, &parts.events, width), width);
         }
         EventColumn::By => return vec![page.span(Role::Dim, left(MISSING, width))],
         EventColumn::Variance => (Role::Dim, figure.variance.map_or_else(|| MISSING.into(), scientific)),

@@ -54,10 +54,16 @@ perfprop.numbers = (() => {
   const change = (before, after) => changeBy(part(before, after));
 
   const interval = (low, high, unit) => low === null || high === null ? "" : value(low, unit) + " to " + value(high, unit);
+  // The interval of a median, and what it is of. Of a single run, it is what an estimator said.
+  const certainty = (low, high, samples, unit) => {
+    const ends = interval(low, high, unit);
+    if (!samples) return ends || "not known";
+    return (ends || "not known") + (ends && samples === 1 ? ", as estimated of 1 run" : ", " + many(samples, "sample"));
+  };
   const chance = (value) => value === null ? none : value < 1e-9 ? "<1e-9" : value.toExponential(1).replace("-", "−");
   const date = (milliseconds) => new Date(milliseconds).toISOString().slice(0, 10);
   const count = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, ",");
   const many = (number, word) => count(number) + " " + word + (number === 1 ? "" : "s");
 
-  return { none, value, part, change, changeBy, interval, chance, date, count, many };
+  return { none, value, part, change, changeBy, interval, certainty, chance, date, count, many };
 })();

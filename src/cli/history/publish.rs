@@ -17,7 +17,8 @@ use crate::site::{Site, SiteOptions};
 #[command(after_help = "Examples:
   perfprop history publish site && xdg-open site/index.html
   perfprop history publish site --url https://example.org/speed    links of the feed lead there
-  perfprop history publish site --results asv/results              a site of asv's results")]
+  perfprop history publish site --results asv/results              a site of asv's results, by the rules of asv.conf.json
+  perfprop history publish site --threshold 2%                     smaller rises, too")]
 pub(super) struct PublishArgs {
     /// The folder of the site: a new one, an empty one, or one with an older site
     #[arg(value_name = "DIR")]

@@ -176,7 +176,7 @@
     };
     const [from, to] = index.range;
     const range = from ? ", from " + from[0] + " (" + numbers.date(from[1]) + ") to " + to[0] + " (" + numbers.date(to[1]) + ") " + to[2] : "";
-    const failed = index.failed ? "; " + numbers.count(index.failed) + " couldn't be built or run" : "";
+    const failed = index.failed ? " (" + numbers.count(index.failed) + " couldn't be built or run)" : "";
     const element = make("section", {},
       make("h1", {}, "Benchmarks"),
       make("p", { class: "dim" }, numbers.many(index.measured, "commit") + " of " + numbers.count(index.history) + " measured" + failed + range),

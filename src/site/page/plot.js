@@ -210,7 +210,7 @@
       cursor: { drag: { x: true, y: false, dist: 6 }, points: { size: 9 } },
       axes: [
         { ...axis, grid: { show: false }, space: 90, incrs: state.axis === "date" ? undefined : [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000, 200000, 500000, 1000000], values: (_, xs) => xs.map((x) => x === null ? "" : dated(x)) },
-        { ...axis, size: (plot, values) => 24 + widest(plot, values ?? []), values: (_, ys) => ys.map((y) => y === null ? "" : numbers.value(y, ["seconds", "nanoseconds"].includes(series.unit) ? series.unit : "")) },
+        { ...axis, size: (plot, values) => 24 + widest(plot, values ?? []), values: (_, ys) => numbers.ticks(ys, ["seconds", "nanoseconds"].includes(series.unit) ? series.unit : "") },
       ],
       series: [{}, ...state.shown.map((number) => ({ label: series.lines[number].label, stroke: lineColor(number), paths: () => null, points: points(number) }))],
       hooks: { drawAxes: [whiskers], draw: [steps], setCursor: [(plot) => onMove(plot.cursor.idx)] },

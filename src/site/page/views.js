@@ -49,7 +49,7 @@
   const FAILED = 1;
   const failure = (hash) => make("div", { id: "failed" },
     make("p", { class: "worse" }, "This commit couldn't be built, or none of its benchmarks could be run."),
-    make("p", {}, "Results don't keep why. In the repository this builds it again, and names the log: ", perfprop.copied("perfprop history run " + hash)));
+    make("p", {}, "Results don't keep why. With the build and the benchmarks of then, this builds it again in the repository, and names the log: ", perfprop.copied("perfprop history run " + hash)));
 
   const findCommit = async (hash) => {
     await perfprop.loadCommits();
@@ -123,7 +123,7 @@
       make("h1", {}, benchmark + (event ? ", " + event : "")),
       make("p", {}, make("a", { class: "hash", href: perfprop.to("commit", [hash]) }, hash.slice(0, 12)), " " + subject + (machine ? ", on " + machine : "")),
       make("p", {}, "A click zooms, Esc zooms out, / searches. ", make("a", { href: file }, "The picture alone")),
-      make("div", { class: "flame" }, make("object", { data: file, type: "image/svg+xml", "aria-label": "Flame graph of " + benchmark }, make("a", { href: file }, "The flame graph"))));
+      make("div", { class: "flame", tabindex: "0", role: "group", "aria-label": "Flame graph, which may be wider than the window" }, make("object", { data: file, type: "image/svg+xml", "aria-label": "Flame graph of " + benchmark }, make("a", { href: file }, "The flame graph"))));
     return { element, title: benchmark + " at " + hash.slice(0, 8) };
   };
 })();

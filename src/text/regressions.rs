@@ -166,8 +166,12 @@ fn params(one: &BenchmarkRegression) -> String {
         Some(ADDED) => ADDED.to_owned(),
         value => format!("{name} {}", value.unwrap_or("none")),
     };
-    let mut parts: Vec<String> = one.params.iter().map(part).collect();
-    parts.dedup();
+    let mut parts: Vec<String> = Vec::new();
+    for part in one.params.iter().map(part) {
+        if !parts.contains(&part) {
+            parts.push(part);
+        }
+    }
     parts.join(", ")
 }
 

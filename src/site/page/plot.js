@@ -78,7 +78,7 @@
           if (line.values[place] === null || line.low[place] === null) continue;
           const low = state.scale === "log" && line.low[place] <= 0 ? plot.scales.y.min : line.low[place];
           const [left, top, bottom] = [x(place) - half, y(line.high[place]), y(low)];
-          ctx.globalAlpha = 0.18;
+          ctx.globalAlpha = half < 2 * pixel ? 0.4 : 0.18;
           ctx.fillRect(left, top, 2 * half, bottom - top);
           if (half < 2 * pixel) continue;
           for (const end of [top, bottom]) {

@@ -6,11 +6,11 @@ use regex_lite::Regex;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::regressions::RegressionRule;
+use super::regressions::{RegressionRule, THRESHOLD};
 use crate::names::{quoted, shown};
 
 /// What asv's configuration says of regressions. A pattern holds for the names that begin with what it matches.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct AsvRules {
     thresholds: Vec<(Regex, f64)>,
     /// The first revision that counts; `None` leaves the benchmarks out.
@@ -93,6 +93,33 @@ impl AsvRules {
     }
 }
 
+/// Which steps are regressions, benchmark by benchmark.
+#[derive(Clone, Debug, Default)]
+pub struct RegressionRules {
+    /// The threshold of all benchmarks, whatever asv's configuration says; `None` leaves that to it.
+    pub threshold: Option<f64>,
+    /// What asv's configuration says.
+    pub of_asv: AsvRules,
+}
+
+impl RegressionRules {
+    /// What counts for a benchmark with its parameters; `None` if it is left out.
+    pub fn rule(&self, entry: &str) -> Option<RegressionRule> {
+        let rule = self.of_asv.rule(entry, THRESHOLD)?;
+        Some(RegressionRule { threshold: self.threshold.unwrap_or(rule.threshold), ..rule })
+    }
+
+    /// The threshold of benchmarks that asv's configuration says nothing of.
+    pub fn usual_threshold(&self) -> f64 {
+        self.threshold.unwrap_or(THRESHOLD)
+    }
+
+    /// Whether benchmarks have thresholds of their own.
+    pub fn has_several_thresholds(&self) -> bool {
+        self.threshold.is_none() && !self.of_asv.thresholds.is_empty()
+    }
+}
+
 fn regex(pattern: &str) -> Result<Regex, AsvRulesError> {
     let problem = |error: regex_lite::Error| AsvRulesError::Pattern(pattern.to_owned(), error.to_string());
     Regex::new(&format!("^(?:{pattern})")).map_err(problem)
@@ -156,6 +183,16 @@ mod tests {
         assert_eq!(rule("older"), None);
         assert!(AsvRules::default().is_empty() && !rules.is_empty());
         assert_eq!(AsvRules::default().rule("x", 0.05), Some(RegressionRule { threshold: 0.05, from: 0 }));
+    }
+
+    #[test]
+    fn a_threshold_for_all_goes_before_those_of_patterns() {
+        let rules = |threshold| RegressionRules { threshold, of_asv: parse(TEXT).unwrap() };
+        let rule = |threshold, entry: &str| rules(threshold).rule(entry).map(|rule| (rule.threshold, rule.from));
+        assert_eq!((rule(None, "sort(1)"), rule(Some(0.02), "sort(1)")), (Some((0.2, 2)), Some((0.02, 2))));
+        assert_eq!(rule(Some(0.02), "older"), None, "what is left out stays so");
+        assert!(rules(None).has_several_thresholds() && !rules(Some(0.1)).has_several_thresholds());
+        assert_eq!((rules(None).usual_threshold(), rules(Some(0.1)).usual_threshold()), (THRESHOLD, 0.1));
     }
 
     #[test]

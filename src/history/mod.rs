@@ -13,6 +13,7 @@ mod benches;
 mod bisect;
 mod checkout;
 mod differences;
+mod differing;
 mod digits;
 mod entries;
 mod git;
@@ -28,11 +29,12 @@ mod series;
 mod summary;
 mod table;
 
-pub use asv_rules::{AsvRules, AsvRulesError};
+pub use asv_rules::{AsvRules, AsvRulesError, RegressionRules};
 pub use benches::{BenchCommand, CONFIGURATION, HistoryPlan, PlanError};
 pub use bisect::{BISECT_ERROR, BisectOutcome, bisect};
 pub use checkout::{Built, Checkout, CheckoutError};
 pub use differences::{BenchmarkDifference, DifferenceVerdict, differences};
+pub use differing::{DifferingParams, differing_params};
 pub use digits::round_to_5_digits;
 pub use entries::{ADDED, CountedOn, NANOSECONDS, SECONDS, imported_results, machine_facts, quantity};
 pub use git::{Commit, GitError, Repository, short, spread};
@@ -40,7 +42,7 @@ pub use imports::{ImportProblem, ImportedBenchmarks, MeasuredQuantity, in_name};
 pub use parallel::on_all_cpus;
 pub use rank_test::{RankTest, rank_test};
 pub use regressions::{
-    BenchmarkRegression, RegressionRule, THRESHOLD, all_regressions, differing_params, entry_names, rises,
+    BenchmarkRegression, LEAST_NUMBERS, RegressionRule, THRESHOLD, all_regressions, entry_names, rises,
 };
 pub use run::{CommitChoice, HistoryError, HistoryOptions, HistoryOutcome, HistoryProgress, measure_commits};
 pub use samples::{SampleStatistics, is_different};

@@ -1,7 +1,6 @@
 //! Says which benchmarks lost at which commits: regressions of all series of a folder of results.
 
-use std::collections::{BTreeMap, BTreeSet};
-
+use super::differing::{DifferingParams, differing_params};
 use super::results::{Benchmark, BenchmarkList, combinations};
 use super::series::BenchmarkSeries;
 use crate::steps::{Regressions, Step, StepMethod, regressions};
@@ -12,6 +11,9 @@ pub const THRESHOLD: f64 = 0.05;
 /// A step of fewer points is one only if the series stays there.
 const MIN_POINTS: usize = 2;
 
+/// In a series of fewer numbers no step is found: one needs three commits on both sides.
+pub const LEAST_NUMBERS: usize = 6;
+
 /// What a benchmark lost with one combination of its parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BenchmarkRegression {
@@ -21,8 +23,8 @@ pub struct BenchmarkRegression {
     pub series: usize,
     /// The place of the combination of parameters; `None` without parameters.
     pub combination: Option<usize>,
-    /// The names and values of the machine and environment that not all series share.
-    pub params: BTreeMap<String, Option<String>>,
+    /// What of the machine and environment tells the series from others.
+    pub params: DifferingParams,
     /// The rises, in the order of commits: positions are revisions.
     pub rises: Regressions,
 }
@@ -45,19 +47,17 @@ pub fn all_regressions(
 ) -> Vec<BenchmarkRegression> {
     let differing = differing_params(series);
     let mut found = Vec::new();
-    for (place, one) in series.iter().enumerate() {
+    for (place, (one, params)) in series.iter().zip(&differing).enumerate() {
         let Some(benchmark) = benchmarks.0.get(&one.benchmark) else { continue };
         for (combination, entry) in entry_names(benchmark).into_iter().enumerate().take(one.combinations()) {
             let has_params = !benchmark.params.is_empty();
             let Some(rule) = rule(&entry) else { continue };
             let Some(rises) = rises(one.steps(combination, method), rule) else { continue };
-            let params = one.params.iter().filter(|(name, _)| differing.contains(name.as_str()));
-            let params = params.map(|(name, value)| (name.clone(), value.clone())).collect();
             found.push(BenchmarkRegression {
                 entry,
                 series: place,
                 combination: has_params.then_some(combination),
-                params,
+                params: params.clone(),
                 rises,
             });
         }
@@ -78,13 +78,4 @@ pub fn entry_names(benchmark: &Benchmark) -> Vec<String> {
         false => format!("{}({})", benchmark.name, values.join(", ")),
     };
     combinations(&benchmark.params).iter().map(name).collect()
-}
-
-/// The names of machines and environments that have several values.
-pub fn differing_params(series: &[BenchmarkSeries]) -> BTreeSet<&str> {
-    let mut values: BTreeMap<&str, BTreeSet<&Option<String>>> = BTreeMap::new();
-    for (name, value) in series.iter().flat_map(|one| &one.params) {
-        values.entry(name).or_default().insert(value);
-    }
-    values.into_iter().filter(|(_, values)| values.len() > 1).map(|(name, _)| name).collect()
 }

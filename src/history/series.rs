@@ -1,6 +1,6 @@
 //! The series of a benchmark: its numbers over the commits, on one machine in one environment.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::results::{Benchmark, CommitResults, ResultNumber, StoredResults};
 use crate::rates::Confidence;
@@ -13,6 +13,8 @@ pub struct BenchmarkSeries {
     pub benchmark: String,
     /// The machine and the environment, by name; `None` of what isn't set.
     pub params: BTreeMap<String, Option<String>>,
+    /// The names of the environments whose results it is of.
+    pub environments: BTreeSet<String>,
     /// The points, in the order of commits. The first and the last have a number.
     pub points: Vec<SeriesPoint>,
 }
@@ -41,25 +43,27 @@ struct GatheredNumbers {
 /// one commit are averaged.
 pub fn series(stored: &StoredResults, revisions: &BTreeMap<String, u64>) -> Vec<BenchmarkSeries> {
     type Key = (String, BTreeMap<String, Option<String>>);
-    let mut all: BTreeMap<Key, BTreeMap<u64, GatheredNumbers>> = BTreeMap::new();
+    type Gathered = (BTreeSet<String>, BTreeMap<u64, GatheredNumbers>);
+    let mut all: BTreeMap<Key, Gathered> = BTreeMap::new();
     let commits = stored.machines.iter().flat_map(|machine| &machine.commits);
     for (commit, &revision) in commits.filter_map(|commit| Some((commit, revisions.get(&commit.commit)?))) {
         let params: BTreeMap<_, _> = commit.params.0.iter().cloned().collect();
         for (benchmark, values, weights) in comparable(commit, &stored.benchmarks.0) {
-            let series = all.entry((benchmark.name.clone(), params.clone())).or_default();
+            let (environments, series) = all.entry((benchmark.name.clone(), params.clone())).or_default();
+            environments.insert(commit.environment.clone());
             let gathered = series.entry(revision).or_default();
             gathered.values.push(values);
             gathered.weights.push(weights);
         }
     }
-    let one = |((benchmark, params), points): (Key, BTreeMap<u64, GatheredNumbers>)| {
+    let one = |((benchmark, params), (environments, points)): (Key, Gathered)| {
         let point = |(revision, gathered): (u64, GatheredNumbers)| SeriesPoint {
             revision,
             values: means(&gathered.values),
             weights: means(&gathered.weights),
         };
         let points = without_missing_ends(points.into_iter().map(point).collect());
-        BenchmarkSeries { benchmark, params, points }
+        BenchmarkSeries { benchmark, params, environments, points }
     };
     all.into_iter().map(one).collect()
 }

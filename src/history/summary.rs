@@ -117,7 +117,12 @@ mod tests {
 
     fn series(values: &[(u64, Option<f64>)]) -> BenchmarkSeries {
         let point = |&(revision, value)| SeriesPoint { revision, values: vec![value], weights: vec![None] };
-        BenchmarkSeries { benchmark: "b".into(), params: BTreeMap::new(), points: values.iter().map(point).collect() }
+        BenchmarkSeries {
+            benchmark: "b".into(),
+            params: BTreeMap::new(),
+            environments: std::collections::BTreeSet::new(),
+            points: values.iter().map(point).collect(),
+        }
     }
 
     fn summary(all: &[BenchmarkSeries]) -> Vec<(u64, Option<f64>)> {

@@ -15,12 +15,12 @@ const LONGEST: usize = 200;
 /// The list of commits, and the files of what was measured.
 ///
 /// ```text
-/// data/commits.js    {each: 64, history, list: [[REVISION, HASH, DATE, SUBJECT]..]}
+/// data/commits.js    {each: 64, history, list: [[REVISION, HASH, DATE, SUBJECT, STATE]..]}
 /// data/commits-N.js  {series: [STEM..], commits: [{hash, rows: [ROW..], profiles: [[BENCHMARK, EVENT, MACHINE, FILE]..]}..]}
 /// ROW                [SERIES, LINE, VALUE, LOW, HIGH, SAMPLES, LEVEL BEFORE, REASON, PREVIOUS]
 /// ```
 ///
-/// PREVIOUS is the last revision before a step that begins at the commit, else null.
+/// STATE is 0 of a commit that has a number, 1 of one that couldn't be built or run, 2 of others. PREVIOUS is the last revision before a step that begins at the commit, else null.
 pub(super) fn pages(site: &Site<'_>) -> Vec<(String, Vec<u8>)> {
     let list: Vec<Value> = site.commits.iter().map(entry).collect();
     let data = json!({"each": OF_A_FILE, "history": site.history.len(), "list": list});
@@ -42,7 +42,7 @@ pub(super) fn subject(text: &str) -> Value {
 }
 
 fn entry(one: &SiteCommit<'_>) -> Value {
-    json!([one.revision, word(&one.commit.hash), one.commit.date, subject(&one.commit.subject)])
+    json!([one.revision, word(&one.commit.hash), one.commit.date, subject(&one.commit.subject), one.state.code()])
 }
 
 /// What was measured of a commit.

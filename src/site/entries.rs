@@ -6,7 +6,10 @@ use super::SiteOptions;
 use super::points::{NoNumber, PointDetail, PointDetails, SeriesParams, details};
 use crate::files::file_stem;
 use crate::history::results::{Benchmark, StoredResults, combinations};
-use crate::history::{BenchmarkSeries, SeriesPoint, differing_params, entry_names, on_all_cpus, rises, series};
+use crate::history::{
+    BenchmarkSeries, DifferingParams, LEAST_NUMBERS, SeriesPoint, differing_params, entry_names, on_all_cpus, rises,
+    series,
+};
 use crate::rates::Confidence;
 use crate::steps::{LevelChange, Regression, Step, changes, detect};
 
@@ -21,7 +24,7 @@ pub(super) struct SiteSeries {
     pub(super) param_names: Vec<String>,
     pub(super) params: SeriesParams,
     /// What of the machine and environment tells it from other series.
-    pub(super) differing: SeriesParams,
+    pub(super) differing: DifferingParams,
     /// The commits that have a number, or a reason for none.
     pub(super) revisions: Vec<u64>,
     /// An entry for each combination of parameters.
@@ -67,9 +70,9 @@ pub(super) fn site_series(
     let differing = differing_params(&series);
     let mut stems = BTreeSet::new();
     let mut all: Vec<SiteSeries> = Vec::new();
-    for one in &series {
+    for (one, differing) in series.iter().zip(differing) {
         let Some(benchmark) = stored.benchmarks.0.get(&one.benchmark) else { continue };
-        let mut made = unsolved(one, benchmark, &details, &differing);
+        let mut made = unsolved(one, benchmark, &details, differing);
         made.stem = free_stem(&made, &mut stems);
         all.push(made);
     }
@@ -82,7 +85,7 @@ fn unsolved(
     one: &BenchmarkSeries,
     benchmark: &Benchmark,
     details: &PointDetails,
-    differing: &BTreeSet<&str>,
+    differing: DifferingParams,
 ) -> SiteSeries {
     let none = BTreeMap::new();
     let details = details.get(&(one.benchmark.clone(), one.params.clone())).unwrap_or(&none);
@@ -103,14 +106,13 @@ fn unsolved(
         rises: Vec::new(),
     };
     let entries = entry_names(benchmark).into_iter().zip(combinations(&benchmark.params));
-    let is_differing = |name: &String| differing.contains(name.as_str());
     SiteSeries {
         stem: String::new(),
         benchmark: benchmark.name.clone(),
         unit: benchmark.unit.clone(),
         param_names: benchmark.param_names.clone(),
         params: one.params.clone(),
-        differing: one.params.clone().into_iter().filter(|(name, _)| is_differing(name)).collect(),
+        differing,
         lines: entries.enumerate().map(line).collect(),
         revisions,
     }
@@ -148,8 +150,14 @@ impl SiteLine {
             let (left, right) = (revisions[step.left] as usize, revisions[step.right - 1] as usize + 1);
             Step { left, right, ..step.clone() }
         };
-        let all = rises(steps.iter().map(of_revisions).collect(), options.rule);
+        let rule = options.rules.rule(&self.entry);
+        let all = rule.and_then(|rule| rises(steps.iter().map(of_revisions).collect(), rule));
         (steps, changes, all.map(|all| all.found).unwrap_or_default())
+    }
+
+    /// Whether it has too few numbers for a step to be found.
+    pub(super) fn is_short(&self) -> bool {
+        self.values.iter().flatten().count() < LEAST_NUMBERS
     }
 
     /// The last number, with its place.

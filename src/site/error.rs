@@ -12,6 +12,8 @@ use crate::names::shown;
 pub enum SiteError {
     /// There is nothing to show.
     Empty,
+    /// There is a file, and no folder.
+    NoFolder(PathBuf),
     /// The folder holds files, but no site of perfprop's.
     NoSite(PathBuf),
     /// A file or folder that perfprop didn't make has a name that the site needs.
@@ -29,6 +31,9 @@ impl fmt::Display for SiteError {
             Self::Empty => f.write_str(
                 "there is nothing to publish: no result is of a commit that leads to --tip; measure commits with perfprop history run",
             ),
+            Self::NoFolder(path) => {
+                write!(f, "'{}' is a file: a site is a folder of files, name a new one, or an empty one", name(path))
+            }
             Self::NoSite(path) => write!(
                 f,
                 "'{}' holds files, but no site of perfprop's (it has no {MANIFEST}): name a new folder, or an empty one",

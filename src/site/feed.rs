@@ -1,10 +1,11 @@
 //! Writes regressions as an Atom feed (RFC 4287).
 
 use super::Site;
+use super::entries::SiteSeries;
 use super::index::{SiteIndex, SiteRise};
 use super::moment::rfc_3339;
 use crate::files::hash_of_name;
-use crate::history::{NANOSECONDS, SECONDS};
+use crate::history::{ADDED, NANOSECONDS, SECONDS};
 use crate::names::{markup, shown};
 use crate::number::{change, si, time};
 
@@ -46,8 +47,7 @@ fn entry(site: &Site<'_>, one: &SiteRise<'_>, root: &str, to: &impl Fn(&str) -> 
     let params = one.series.params.iter().map(|(name, value)| format!("{name}={}", value.as_deref().unwrap_or("-")));
     let params = params.collect::<Vec<_>>().join("\n");
     let line = &one.line().entry;
-    let machine = one.series.params.get("machine").cloned().flatten().unwrap_or_default();
-    let on = if machine.is_empty() { String::new() } else { format!(" on {machine}") };
+    let on = measured_on(one.series, &site.series);
     let which = match one.revision() - one.rise.before as u64 {
         1 => format!("commit {}: {}", at.short(), at.subject),
         between => format!("one of {between} commits, {}..{}, up to: {}", before.short(), at.short(), at.subject),
@@ -62,6 +62,24 @@ fn entry(site: &Site<'_>, one: &SiteRise<'_>, root: &str, to: &impl Fn(&str) -> 
         to(&format!("index.html#/commit/{}", at.hash)),
         markup(&format!("{line}{on} went from {from} to {now}, by {}", which)),
     )
+}
+
+/// The machine of a series, and what tells it from others of the same benchmark there: ` on m (build make)`.
+fn measured_on(one: &SiteSeries, all: &[SiteSeries]) -> String {
+    let machine = |of: &SiteSeries| of.params.get("machine").cloned().flatten().unwrap_or_default();
+    let same = || all.iter().filter(|other| other.benchmark == one.benchmark && machine(other) == machine(one));
+    let mut words: Vec<String> = Vec::new();
+    for (name, value) in &one.differing {
+        let word = match value.as_deref() {
+            Some(ADDED) => ADDED.to_owned(),
+            value => format!("{name} {}", value.unwrap_or("not set")),
+        };
+        if same().any(|other| other.differing.get(name) != Some(value)) && !words.contains(&word) {
+            words.push(word);
+        }
+    }
+    let on = if machine(one).is_empty() { String::new() } else { format!(" on {}", machine(one)) };
+    if words.is_empty() { on } else { format!("{on} ({})", words.join(", ")) }
 }
 
 /// A number with its unit.
@@ -99,6 +117,25 @@ mod tests {
         let parts: Vec<&str> = id.trim_start_matches("urn:uuid:").split('-').collect();
         assert_eq!(parts.iter().map(|part| part.len()).collect::<Vec<_>>(), [8, 4, 4, 4, 12]);
         assert!(parts[2].starts_with('8') && parts[3].starts_with(['8', '9', 'a', 'b']), "{id}");
+    }
+
+    #[test]
+    fn series_of_one_machine_are_told_apart() {
+        let series = |machine: &str, build: &str| SiteSeries {
+            stem: String::new(),
+            benchmark: "b".into(),
+            unit: String::new(),
+            param_names: Vec::new(),
+            params: [("machine".to_owned(), Some(machine.to_owned()))].into(),
+            differing: [("build", build), ("machine", machine)]
+                .map(|(name, value)| (name.into(), Some(value.into())))
+                .into(),
+            revisions: Vec::new(),
+            lines: Vec::new(),
+        };
+        let all = [series("m", "make"), series("m", ADDED), series("n", "make")];
+        let told: Vec<String> = all.iter().map(|one| measured_on(one, &all)).collect();
+        assert_eq!(told, [" on m (build make)", " on m (added)", " on n"]);
     }
 
     #[test]

@@ -45,6 +45,9 @@ fn system(path: &Path) -> impl Fn(io::Error) -> SiteError {
 impl SiteFolder {
     /// A folder that is new, empty or holds a site.
     pub(super) fn open(root: &Path) -> Result<Self, SiteError> {
+        if fs::metadata(root).is_ok_and(|found| !found.is_dir()) {
+            return Err(SiteError::NoFolder(root.to_owned()));
+        }
         fs::create_dir_all(root).map_err(system(root))?;
         let folder = File::open(root).map_err(system(root))?;
         let lock = Flock::lock(folder, FlockArg::LockExclusive).map_err(|(_, errno)| system(root)(errno.into()))?;

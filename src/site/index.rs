@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::Site;
 use super::commits::subject;
 use super::entries::{SiteLine, SiteSeries};
 use super::script::{call, drawn, number, word};
 use super::shape::{MOST_STRETCHES, PlotWidth, shape};
 use super::tables::param;
+use super::{CommitState, Site};
+use crate::history::LEAST_NUMBERS;
 use crate::steps::Regression;
 
 /// How many regressions the first page holds; the others stand in a file of their own.
@@ -78,16 +79,17 @@ impl<'a> SiteIndex<'a> {
     /// The data of the first page.
     ///
     /// ```text
-    /// {title, range: [FIRST, LAST], measured, history, threshold, method, stretches, differing: [[NAME, [VALUE..]]..],
+    /// {title, range: [FIRST, LAST], measured, failed, history, threshold, hasThresholds, short, least, method, stretches, differing: [[NAME, [VALUE..]]..],
     ///  series: [[STEM, NAME, UNIT, [VALUE..], [PARAMETER..]]..], entries: [ENTRY..], rises: [RISE..], allRises}
-    /// ENTRY  [SERIES, LINE, [VALUE OF PARAMETER..], LATEST, IS OF NEWEST, BEFORE, AFTER, REVISION, RISE, POINTS, STEPS, REASON]
+    /// ENTRY  [SERIES, LINE, [VALUE OF PARAMETER..], LATEST, IS OF NEWEST, BEFORE, AFTER, REVISION, RISE, POINTS, STEPS, REASON, IS SHORT]
     /// RISE   [SERIES, LINE, BEFORE, AFTER, CHANCE, LAST BEFORE, REVISION, HASH BEFORE, HASH, DATE, SUBJECT, COMMITS]
     /// ```
     ///
-    /// VALUEs are places in `differing`. Entries stand in the order of the grid.
+    /// `short` entries have fewer than `least` numbers. VALUEs are places in `differing`. Entries stand in the order of the grid.
     pub(super) fn text(&self) -> String {
         let site = self.site;
-        let (first, last) = (site.commits.first(), site.commits.last());
+        let mut measured = site.commits.iter().filter(|one| one.state == CommitState::Measured);
+        let (first, last) = (measured.clone().next(), measured.next_back());
         let end = |one: Option<&super::SiteCommit<'_>>| {
             one.map_or(Value::Null, |one| json!([one.commit.short(), one.commit.date, subject(&one.commit.subject)]))
         };
@@ -97,9 +99,11 @@ impl<'a> SiteIndex<'a> {
             .iter()
             .map(|(name, values)| json!([word(name), values.iter().map(|value| param(value)).collect::<Vec<_>>()]))
             .collect();
+        let short = site.series.iter().flat_map(|one| &one.lines).filter(|line| line.is_short()).count();
         let data = json!({
-            "title": word(&site.options.title), "range": [end(first), end(last)], "measured": site.commits.len(),
-            "history": site.history.len(), "threshold": site.options.rule.threshold,
+            "title": word(&site.options.title), "range": [end(first), end(last)], "measured": site.count(CommitState::Measured), "failed": site.count(CommitState::Failed),
+            "history": site.history.len(), "threshold": site.options.rules.usual_threshold(),
+            "hasThresholds": site.options.rules.has_several_thresholds(), "short": short, "least": LEAST_NUMBERS,
             "method": format!("{:?}", site.options.method).to_lowercase(), "stretches": width.drawn(), "differing": names,
             "series": site.series.iter().map(|one| in_index(one, &differing)).collect::<Vec<_>>(),
             "entries": self.entries(width),
@@ -169,6 +173,7 @@ impl<'a> SiteIndex<'a> {
             cells.extend([drawn_shape.points.into(), drawn_shape.steps.into()]);
             let reason = one.revisions.len().checked_sub(1).and_then(|last| line.reason(last));
             cells.push(reason.map(super::points::NoNumber::code).into());
+            cells.push(line.is_short().into());
             Value::Array(cells)
         };
         places.iter().map(entry).collect()

@@ -28,8 +28,8 @@ mod tables;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::history::results::{StoredProfile, StoredResults};
-use crate::history::{Commit, RegressionRule, StepMethod, on_all_cpus};
+use crate::history::results::{CommitResults, StoredProfile, StoredResults};
+use crate::history::{Commit, RegressionRules, StepMethod, on_all_cpus};
 
 pub use error::SiteError;
 
@@ -51,7 +51,7 @@ const PAGE: [(&str, &str); 9] = [
 ];
 
 /// What a site says beside the results.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct SiteOptions {
     /// What stands above it: the project's name.
     pub title: String,
@@ -60,7 +60,7 @@ pub struct SiteOptions {
     /// How steps are found.
     pub method: StepMethod,
     /// Which steps are regressions.
-    pub rule: RegressionRule,
+    pub rules: RegressionRules,
 }
 
 /// A commit that something is known of.
@@ -69,7 +69,39 @@ struct SiteCommit<'a> {
     /// Its place in the history.
     revision: u64,
     commit: &'a Commit,
+    state: CommitState,
     profiles: Vec<SiteProfile<'a>>,
+}
+
+/// What became of a commit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum CommitState {
+    /// It has no number, but a profile, or benchmarks that were skipped.
+    #[default]
+    Known,
+    /// It couldn't be built, or none of its benchmarks could be run.
+    Failed,
+    /// It has a number.
+    Measured,
+}
+
+impl CommitState {
+    fn of(results: &CommitResults) -> Self {
+        match () {
+            () if points::has_number(results) => Self::Measured,
+            () if points::has_failed(results) => Self::Failed,
+            () => Self::Known,
+        }
+    }
+
+    /// The number that stands for it in data.
+    fn code(self) -> u64 {
+        match self {
+            Self::Measured => 0,
+            Self::Failed => 1,
+            Self::Known => 2,
+        }
+    }
 }
 
 /// A profile and the name of its picture.
@@ -96,8 +128,10 @@ pub struct Site<'a> {
 pub struct SiteReport {
     /// Benchmarks with their parameters, on each machine and in each environment.
     pub entries: usize,
-    /// Commits of which something is known.
+    /// Commits that have a number.
     pub commits: usize,
+    /// Commits that couldn't be built or run.
+    pub failed: usize,
     /// Regressions.
     pub regressions: usize,
     /// Files of the site.
@@ -145,7 +179,8 @@ impl<'a> Site<'a> {
         let removed = out.replace(&files)?;
         Ok(SiteReport {
             entries: self.series.iter().map(|one| one.lines.len()).sum(),
-            commits: self.commits.len(),
+            commits: self.count(CommitState::Measured),
+            failed: self.count(CommitState::Failed),
             regressions: index.rises.len(),
             files: files.len(),
             removed,
@@ -155,6 +190,11 @@ impl<'a> Site<'a> {
 
     fn front_page(&self) -> String {
         include_str!("page/index.html").replace("TITLE", &crate::names::markup(&self.options.title))
+    }
+
+    /// How many commits are in a state.
+    fn count(&self, state: CommitState) -> usize {
+        self.commits.iter().filter(|one| one.state == state).count()
     }
 
     /// The commit at a place in the history.
@@ -169,20 +209,24 @@ fn known_commits<'a>(
     history: &'a [Commit],
     revisions: &BTreeMap<String, u64>,
 ) -> Vec<SiteCommit<'a>> {
-    let mut profiles: BTreeMap<u64, Vec<SiteProfile<'a>>> = BTreeMap::new();
+    let mut known: BTreeMap<u64, (CommitState, Vec<SiteProfile<'a>>)> = BTreeMap::new();
     for machine in &stored.machines {
-        for &revision in machine.commits.iter().filter_map(|one| revisions.get(&one.commit)) {
-            profiles.entry(revision).or_default();
+        for one in &machine.commits {
+            let Some(&revision) = revisions.get(&one.commit) else { continue };
+            let (state, _) = known.entry(revision).or_default();
+            // A number of one environment is one of the commit.
+            *state = CommitState::of(one).max(*state);
         }
         for one in &machine.profiles {
             let Some(&revision) = revisions.get(&one.of.commit) else { continue };
             let name = machine.machine.name();
             let file = flames::file(name, &one.of);
-            profiles.entry(revision).or_default().push(SiteProfile { stored: one, machine: name, file });
+            let (_, profiles) = known.entry(revision).or_default();
+            profiles.push(SiteProfile { stored: one, machine: name, file });
         }
     }
-    let commit = |(revision, profiles): (u64, Vec<SiteProfile<'a>>)| {
-        Some(SiteCommit { revision, commit: history.get(revision as usize)?, profiles })
+    let commit = |(revision, (state, profiles)): (u64, (CommitState, Vec<SiteProfile<'a>>))| {
+        Some(SiteCommit { revision, commit: history.get(revision as usize)?, state, profiles })
     };
-    profiles.into_iter().filter_map(commit).collect()
+    known.into_iter().filter_map(commit).collect()
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::history::results::{Benchmark, BenchmarkResult, CommitResults, ResultNumber, StoredResults};
+use crate::history::{NANOSECONDS, SECONDS};
 
 /// The machine and the environment of a series, by name.
 pub(super) type SeriesParams = BTreeMap<String, Option<String>>;
@@ -19,8 +20,8 @@ pub(super) enum NoNumber {
     Skipped,
     /// It was another version of the benchmark, whose numbers can't be compared.
     OtherVersion,
-    /// Nothing of the commit has a number, as where it can't be built.
-    NothingOfCommit,
+    /// The commit couldn't be built, or none of its benchmarks could be run.
+    FailedCommit,
 }
 
 impl NoNumber {
@@ -30,7 +31,7 @@ impl NoNumber {
             Self::Failed => 1,
             Self::Skipped => 2,
             Self::OtherVersion => 3,
-            Self::NothingOfCommit => 4,
+            Self::FailedCommit => 4,
         }
     }
 }
@@ -38,8 +39,9 @@ impl NoNumber {
 /// What is known of a point beside its number.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct PointDetail {
-    /// The 99 % interval of the median; `None` where that isn't known, as of one sample. Of several results, the means of
-    /// their ends, which are no closer than those of the mean.
+    /// The 99 % interval of the median; `None` where that isn't known, as of one sample, unless an estimator gave one. Of
+    /// several results, the means of their ends, which are no closer than those of the mean. It isn't below zero where
+    /// numbers can't be.
     pub(super) interval: Option<(f64, f64)>,
     /// How many samples there are; 0 where nobody says.
     pub(super) samples: u64,
@@ -53,11 +55,11 @@ pub(super) fn details(stored: &StoredResults, revisions: &BTreeMap<String, u64>)
     let commits = stored.machines.iter().flat_map(|machine| &machine.commits);
     for (commit, &revision) in commits.filter_map(|commit| Some((commit, revisions.get(&commit.commit)?))) {
         let params: SeriesParams = commit.params.0.iter().cloned().collect();
-        let has_any = has_number(commit);
+        let has_failed = has_failed(commit);
         for (name, result) in &commit.results.0 {
             let Some(benchmark) = stored.benchmarks.0.get(name) else { continue };
             let of_series = all.entry((benchmark.name.clone(), params.clone())).or_default();
-            of_series.entry(revision).or_default().push(of_result(benchmark, result, has_any));
+            of_series.entry(revision).or_default().push(of_result(benchmark, result, has_failed));
         }
     }
     let merged = |points: BTreeMap<u64, Vec<Vec<PointDetail>>>| {
@@ -66,17 +68,38 @@ pub(super) fn details(stored: &StoredResults, revisions: &BTreeMap<String, u64>)
     all.into_iter().map(|(key, points)| (key, merged(points))).collect()
 }
 
-/// Whether anything of a commit has a number.
-fn has_number(commit: &CommitResults) -> bool {
-    let numbers = commit.results.0.iter().flat_map(|(_, result)| result.result.iter().flatten());
-    numbers.into_iter().any(|number| number.number().is_some())
+/// The numbers of a commit, and what stands for missing ones.
+fn numbers(commit: &CommitResults) -> impl Iterator<Item = &ResultNumber> {
+    commit.results.0.iter().flat_map(|(_, result)| result.result.iter().flatten())
 }
 
+/// Whether anything of a commit has a number.
+pub(super) fn has_number(commit: &CommitResults) -> bool {
+    numbers(commit).any(|number| number.number().is_some())
+}
+
+/// Whether a commit's benchmarks all failed, as where it can't be built: results say no more.
+pub(super) fn has_failed(commit: &CommitResults) -> bool {
+    !commit.results.0.is_empty() && numbers(commit).all(|number| *number == ResultNumber::Missing)
+}
+
+/// Whether the numbers of a benchmark are never below zero: times, sizes, and counts of events, whose names end with
+/// the event.
+fn is_never_negative(benchmark: &Benchmark) -> bool {
+    let is_event = benchmark.name.strip_suffix(&benchmark.unit).is_some_and(|name| name.ends_with('.'));
+    ["time", "memory", "peakmemory"].contains(&benchmark.kind.as_str())
+        || is_event
+        || [SECONDS, NANOSECONDS].contains(&benchmark.unit.as_str())
+}
+
+/// The ends of an interval, as results have them.
+type Ends = (ResultNumber, ResultNumber);
+
 /// What is known of each combination of a result.
-fn of_result(benchmark: &Benchmark, result: &BenchmarkResult, has_any: bool) -> Vec<PointDetail> {
+fn of_result(benchmark: &Benchmark, result: &BenchmarkResult, has_failed: bool) -> Vec<PointDetail> {
     let is_of_version = result.version.is_none() || result.version == benchmark.version;
     let reason = |number: ResultNumber| match number {
-        _ if !has_any => Some(NoNumber::NothingOfCommit),
+        _ if has_failed => Some(NoNumber::FailedCommit),
         _ if !is_of_version => Some(NoNumber::OtherVersion),
         ResultNumber::Missing => Some(NoNumber::Failed),
         ResultNumber::Skipped => Some(NoNumber::Skipped),
@@ -85,19 +108,18 @@ fn of_result(benchmark: &Benchmark, result: &BenchmarkResult, has_any: bool) -> 
     let numbers = result.of_params(&benchmark.params).into_iter();
     let of = |numbers: &[ResultNumber]| result.by_params(&benchmark.params, numbers);
     let ends = of(&result.ci_99_low).into_iter().zip(of(&result.ci_99_high));
-    numbers
-        .zip(ends)
-        .zip(of(&result.repeat))
-        .map(|((number, (low, high)), samples)| {
-            let reason = reason(number);
-            let interval = low.number().zip(high.number()).filter(|(low, high)| low.is_finite() && high.is_finite());
-            PointDetail {
-                interval: interval.filter(|_| reason.is_none()),
-                samples: if reason.is_none() { samples.number().unwrap_or(0.0) as u64 } else { 0 },
-                reason,
-            }
-        })
-        .collect()
+    let least = if is_never_negative(benchmark) { 0.0 } else { f64::NEG_INFINITY };
+    let detail = |((number, (low, high)), samples): ((ResultNumber, Ends), ResultNumber)| {
+        if let Some(reason) = reason(number) {
+            return PointDetail { reason: Some(reason), ..PointDetail::default() };
+        }
+        let samples = samples.number().unwrap_or(0.0) as u64;
+        let ends = low.number().zip(high.number()).filter(|(low, high)| low.is_finite() && high.is_finite());
+        // That a single run was counted exactly says nothing of the next one.
+        let ends = ends.filter(|(low, high)| samples != 1 || low < high);
+        PointDetail { interval: ends.map(|(low, high)| (low.max(least), high.max(least))), samples, reason: None }
+    };
+    numbers.zip(ends).zip(of(&result.repeat)).map(detail).collect()
 }
 
 /// One row of several results of a commit: what has a number in one of them has one.
@@ -150,16 +172,72 @@ mod tests {
     #[test]
     fn intervals_are_those_of_the_parameters_of_now() {
         use ResultNumber::{Number, Skipped};
-        let details = of_result(&benchmark("v"), &result(&[Number(2.0), Number(4.0)]), true);
+        let details = of_result(&benchmark("v"), &result(&[Number(2.0), Number(4.0)]), false);
         let expected = [(Some((1.0, 3.0)), 10, None), (None, 1, None), (None, 0, Some(NoNumber::Failed))];
         let found: Vec<_> = details.iter().map(|one| (one.interval, one.samples, one.reason)).collect();
         assert_eq!(found, expected, "an infinite end says nothing");
-        let reasons = |version: &str, numbers: &[ResultNumber], has_any| {
-            of_result(&benchmark(version), &result(numbers), has_any)[0].reason
+        let reasons = |version: &str, numbers: &[ResultNumber], has_failed| {
+            of_result(&benchmark(version), &result(numbers), has_failed)[0].reason
         };
-        assert_eq!(reasons("v", &[Skipped, Skipped], true), Some(NoNumber::Skipped));
-        assert_eq!(reasons("w", &[Number(1.0)], true), Some(NoNumber::OtherVersion));
-        assert_eq!(reasons("v", &[], false), Some(NoNumber::NothingOfCommit));
+        assert_eq!(reasons("v", &[Skipped, Skipped], false), Some(NoNumber::Skipped));
+        assert_eq!(reasons("w", &[Number(1.0)], false), Some(NoNumber::OtherVersion));
+        assert_eq!(reasons("v", &[], true), Some(NoNumber::FailedCommit));
+    }
+
+    #[test]
+    fn a_single_run_has_no_interval_but_an_estimators() {
+        let of = |low: f64, high: f64, repeat: f64| {
+            let list = |number: f64| vec![ResultNumber::Number(number)];
+            let result = BenchmarkResult {
+                result: Some(list(2.0)),
+                ci_99_low: list(low),
+                ci_99_high: list(high),
+                repeat: list(repeat),
+                ..BenchmarkResult::default()
+            };
+            of_result(&Benchmark::default(), &result, false)[0].interval
+        };
+        assert_eq!(of(f64::NEG_INFINITY, f64::INFINITY, 1.0), None);
+        assert_eq!((of(2.0, 2.0, 1.0), of(2.0, 2.0, 3.0)), (None, Some((2.0, 2.0))), "exact counts");
+        assert_eq!(of(1.9, 2.2, 1.0), Some((1.9, 2.2)));
+    }
+
+    #[test]
+    fn times_and_counts_are_never_below_zero() {
+        let low = |name: &str, kind: &str, unit: &str| {
+            let benchmark =
+                Benchmark { name: name.into(), kind: kind.into(), unit: unit.into(), ..Benchmark::default() };
+            let list = |number: f64| vec![ResultNumber::Number(number)];
+            let result = BenchmarkResult {
+                result: Some(list(1.0)),
+                ci_99_low: list(-3.0),
+                ci_99_high: list(5.0),
+                repeat: list(3.0),
+                ..BenchmarkResult::default()
+            };
+            of_result(&benchmark, &result, false)[0].interval.map(|ends| ends.0)
+        };
+        assert_eq!(low("sort", "time", SECONDS), Some(0.0));
+        assert_eq!(low("sort.page-faults", "track", "page-faults"), Some(0.0));
+        assert_eq!(low("sort.task-clock", "track", NANOSECONDS), Some(0.0));
+        assert_eq!(low("gain", "track", "points"), Some(-3.0));
+        assert_eq!(low("gain", "track", ""), Some(-3.0), "asv's, of which nothing is known");
+    }
+
+    #[test]
+    fn a_commit_failed_where_all_its_benchmarks_did() {
+        use ResultNumber::{Missing, Number, Skipped};
+        let commit = |results: &[Option<Vec<ResultNumber>>]| {
+            let one = |result: &Option<_>| {
+                ("b".to_owned(), BenchmarkResult { result: result.clone(), ..BenchmarkResult::default() })
+            };
+            let results = crate::history::results::OrderedMap(results.iter().map(one).collect());
+            let commit = CommitResults { results, ..CommitResults::default() };
+            (has_number(&commit), has_failed(&commit))
+        };
+        assert_eq!(commit(&[None, Some(vec![Missing])]), (false, true));
+        assert_eq!(commit(&[None, Some(vec![Missing, Number(1.0)])]), (true, false));
+        assert_eq!((commit(&[None, Some(vec![Skipped])]), commit(&[])), ((false, false), (false, false)));
     }
 
     #[test]

@@ -194,7 +194,12 @@ pub(super) mod examples {
     pub(crate) fn series(name: &str, levels: [f64; 2]) -> BenchmarkSeries {
         let value = |revision: u64| levels[usize::from(revision >= 10)] * (1.0 + 1e-4 * (revision % 3) as f64);
         let point = |revision| SeriesPoint { revision, values: vec![Some(value(revision))], weights: vec![None] };
-        BenchmarkSeries { benchmark: name.into(), params: BTreeMap::new(), points: (0..20).map(point).collect() }
+        BenchmarkSeries {
+            benchmark: name.into(),
+            params: BTreeMap::new(),
+            environments: std::collections::BTreeSet::new(),
+            points: (0..20).map(point).collect(),
+        }
     }
 
     /// Twenty commits.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::history::{CommitNames, ToldSeries, benchmark_number, change, table};
 use super::steps::share;
-use crate::history::{BenchmarkRegression, BenchmarkSeries};
+use crate::history::{ADDED, BenchmarkRegression, BenchmarkSeries, LEAST_NUMBERS};
 use crate::names::{markup, shown};
 use crate::steps::{Regression, Step};
 
@@ -159,10 +159,20 @@ pub fn json_regressions(found: &[BenchmarkRegression], of: &ToldSeries<'_>) -> V
     json!({ "regressions": of.rises(found).into_iter().map(rise).collect::<Vec<_>>() })
 }
 
-/// The values of the machine and the environment by which a series differs from others: `machine m, os 6.1`.
+/// The values of the machine and the environment by which a series differs from others: `machine m, os 6.1`. What was
+/// added is told once.
 fn params(one: &BenchmarkRegression) -> String {
-    let part = |(name, value): (&String, &Option<String>)| format!("{name} {}", value.as_deref().unwrap_or("none"));
-    one.params.iter().map(part).collect::<Vec<_>>().join(", ")
+    let part = |(name, value): (&String, &Option<String>)| match value.as_deref() {
+        Some(ADDED) => ADDED.to_owned(),
+        value => format!("{name} {}", value.unwrap_or("none")),
+    };
+    let mut parts: Vec<String> = Vec::new();
+    for part in one.params.iter().map(part) {
+        if !parts.contains(&part) {
+            parts.push(part);
+        }
+    }
+    parts.join(", ")
 }
 
 impl ToldRise {
@@ -229,11 +239,9 @@ pub fn junit_regressions(found: &[BenchmarkRegression], of: &ToldSeries<'_>) -> 
 
 /// Why nothing can be said of a series.
 fn unjudged(one: &BenchmarkSeries) -> Option<&'static str> {
-    /// A step needs three commits on both sides.
-    const LEAST: usize = 6;
     match one.measured() {
         0 => Some("no commit has a number: it failed or was skipped"),
-        measured if measured < LEAST => Some("too few commits have a number"),
+        measured if measured < LEAST_NUMBERS => Some("too few commits have a number"),
         _ => None,
     }
 }

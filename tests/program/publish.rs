@@ -115,8 +115,56 @@ fn what_can_not_be_published_is_told() {
     folder.write("full/notes", "mine");
     assert!(publish(&folder, "../full", 2).contains("'../full' holds files, but no site of perfprop's"));
     assert_eq!(contents(&folder.join("full")).len(), 1);
-    assert!(publish(&folder, "../full/notes", 2).contains("'../full/notes': "));
+    let said = publish(&folder, "../full/notes", 2);
+    assert!(said.contains("'../full/notes' is a file: a site is a folder"), "{said}");
     assert!(publish(&folder, "/proc/none", 2).contains("'/proc/none': "));
     let (_, said) = texts(&history(&folder, &["publish", "../site", "--url", "example.org"]), 2);
     assert!(said.contains("expected an address"), "{said}");
+}
+
+/// What a publish with more options says.
+fn publish_with(folder: &Folder, more: &[&str]) -> String {
+    texts(&history(folder, &[&["publish", "../site", "--results", "../results"], more].concat()), 0).1
+}
+
+#[test]
+fn rules_of_asv_count_unless_a_threshold_is_named() {
+    let (folder, _, commits) = measured();
+    folder.write("asv.conf.json", "{\"regressions_thresholds\": {\"so\": 0.3}} // of sort alone");
+    let said = publish_with(&folder, &[]);
+    assert!(said.contains("thresholds and first commits are those of") && said.contains(", 0 regressions"), "{said}");
+    let index = fs::read_to_string(folder.join("site/data/index.js")).unwrap();
+    assert!(index.contains("\"hasThresholds\":true"), "{index}");
+    let said = publish_with(&folder, &["--threshold", "5%"]);
+    assert!(said.contains("first commits, but not thresholds") && said.contains(", 1 regression\n"), "{said}");
+    let all = ["regressions", "--results", "../results"];
+    texts(&history(&folder, &all), 0);
+    texts(&history(&folder, &[&all[..], &["--threshold", "5%"]].concat()), 1);
+    let first = format!("{{\"regressions_first_commits\": {{\"sort\": \"{}\"}}}}", commits[10].hash);
+    folder.write("other.json", &first);
+    let said = publish_with(&folder, &["--asv-conf", "../other.json"]);
+    assert!(said.contains("other.json") && said.contains(", 0 regressions"), "{said}");
+}
+
+#[test]
+fn builds_and_what_was_added_are_told_apart_and_failed_builds_are_not_measured() {
+    let folder = repository(4);
+    let run = |build: &str| {
+        let run = ["run", "HEAD~3..", "--build", build, "--bench", "cat=./work", "--keep", "data", "-r", "1"];
+        texts(&history(&folder, &[&run[..], &["--results", "../results"]].concat()), 0);
+    };
+    run("sh build.sh");
+    run("sh ./build.sh");
+    folder.write("h.json", r#"{"results": [{"command": "./cat", "times": [0.01]}]}"#);
+    texts(&history(&folder, &["add", "../h.json", "--results", "../results"]), 0);
+    let said = publish(&folder, "../site", 0);
+    assert!(said.contains("3 plots of 2 commits (1 that couldn't be built or run), 0 regressions"), "{said}");
+    let index = fs::read_to_string(folder.join("site/data/index.js")).unwrap();
+    assert!(index.contains(r#"["build",["added","sh ./build.sh","sh build.sh"]]"#), "{index}");
+    assert!(index.contains(r#""failed":1"#) && index.contains(r#""measured":2"#), "{index}");
+    assert!(index.contains(r#""least":6"#) && index.contains(r#""short":3"#), "{index}");
+    let states = fs::read_to_string(folder.join("site/data/commits.js")).unwrap();
+    assert_eq!((states.matches(",1]").count(), states.matches(",0]").count()), (1, 2), "{states}");
+    let (out, _) = texts(&history(&folder, &["show", "cat", "--results", "../results"]), 0);
+    assert!(out.contains(", added") && out.contains(", built by 'sh ./build.sh'"), "{out}");
 }

@@ -70,14 +70,15 @@ class Benchmark:
 COLUMNS = ["result", "params", "version", "started_at", "duration", "stats_ci_99_a", "stats_ci_99_b", "stats_q_25", "stats_q_75", "stats_number", "stats_repeat", "samples"]
 
 
-def write(folder, machine, commit, date, rows):
+def write(folder, machine, commit, date, rows, environment="build-1", more={}):
     """A file of results."""
-    params = {"machine": machine, "arch": "x86_64", "cpu": "a CPU", "num_cpu": "4", "os": "Linux", "ram": None}
-    file = {"commit_hash": commit, "env_name": "build-1", "date": date, "params": params, "python": "", "requirements": {}, "env_vars": {},
+    facts = {"machine": machine, "arch": "x86_64", "cpu": "a CPU", "num_cpu": "4", "os": "Linux", "ram": None}
+    params = {**facts, **more}
+    file = {"commit_hash": commit, "env_name": environment, "date": date, "params": params, "python": "", "requirements": {}, "env_vars": {},
             "result_columns": COLUMNS, "results": rows, "durations": {}, "version": 2}
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{commit[:8]}-build-1.json").write_text(json.dumps(file))
-    (folder / "machine.json").write_text(json.dumps({**{name: value or "" for name, value in params.items()}, "version": 1}))
+    (folder / f"{commit[:8]}-{environment}.json").write_text(json.dumps(file))
+    (folder / "machine.json").write_text(json.dumps({**{name: value or "" for name, value in facts.items()}, "version": 1}))
 
 
 def profile(folder, commit, benchmark, rng):
@@ -138,6 +139,29 @@ def hard(folder, commits, count, names=True):
             write(results / "second machine", "second machine", commit, read["date"], {name: rows[name] for name in list(rows)[:4]})
     profile(results / "m", hashes[-1], "sort_all", rng)
     profile(results / "m", hashes[commits * 3 // 4], "sort_all", rng)
+    return hashes
+
+
+def few(folder):
+    """Results of five commits as a first user has them: three runs, two builds and what was added, a build that failed, and single
+    runs. Returns the hashes, the third of which is that of the failed build."""
+    hashes = repository(folder / "project", 5)
+    entries = {"sort": {"name": "sort", "type": "time", "unit": "seconds", "version": "1"},
+               "sort.page-faults": {"name": "sort.page-faults", "type": "track", "unit": "page-faults", "version": "1"}}
+    entries = {name: {"params": [], "param_names": [], **entry} for name, entry in entries.items()}
+    stats = lambda value, low, high, runs: [[value], [], "1", None, None, [low], [high], [value], [value], [1], [runs]]
+    for number, commit in enumerate(hashes):
+        date = 1000 * (BEGIN + 21_600 * number)
+        for environment, build, level in [("build-1", "make", 0.04), ("build-2", "make CFLAGS=-O3", 0.03)]:
+            time = level * (1 + 0.01 * number)
+            rows = {"sort": stats(time, -20 * level, 22 * level, 3), "sort.page-faults": stats(100.0, 100.0, 100.0, 1)}
+            if number == 2:
+                rows = {name: [None, [], "1"] for name in rows}
+            write(folder / "results" / "m", "m", commit, date, rows, environment, {"build": build})
+        added = {"sort": stats(0.05, float("-inf"), float("inf"), 1), "sort.page-faults": stats(101.0, 90.0, 115.0, 1)}
+        if number == 4:
+            write(folder / "results" / "m", "m", commit, date, {name: row[:2] + [None] + row[3:] for name, row in added.items()}, "added")
+    (folder / "results" / "benchmarks.json").write_text(json.dumps({**entries, "version": 2}))
     return hashes
 
 

@@ -8,8 +8,8 @@ use super::super::Error;
 use super::super::error::code_of;
 use super::super::signals::listen;
 use super::super::stream::{Stream, say};
+use super::rules::part;
 use super::run::{HistoryProgressLine, MeasuredArgs, note, tell_failures};
-use super::show::part;
 use super::{ProjectArgs, of_git, of_history};
 use crate::history::results::{ResultStore, StoredResults};
 use crate::history::{

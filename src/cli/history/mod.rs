@@ -7,6 +7,7 @@ mod configuration;
 mod export;
 mod publish;
 mod recordings;
+mod rules;
 mod run;
 mod show;
 mod steps;

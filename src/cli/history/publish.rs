@@ -6,9 +6,8 @@ use clap::Args;
 
 use super::super::Error;
 use super::super::stream::say;
-use super::show::part;
-use super::{STEPS, SeriesArgs};
-use crate::history::{RegressionRule, THRESHOLD};
+use super::SeriesArgs;
+use super::rules::RuleArgs;
 use crate::names::shown;
 use crate::number::grouped;
 use crate::site::{Site, SiteOptions};
@@ -18,7 +17,8 @@ use crate::site::{Site, SiteOptions};
 #[command(after_help = "Examples:
   perfprop history publish site && xdg-open site/index.html
   perfprop history publish site --url https://example.org/speed    links of the feed lead there
-  perfprop history publish site --results asv/results              a site of asv's results")]
+  perfprop history publish site --results asv/results              a site of asv's results, by the rules of asv.conf.json
+  perfprop history publish site --threshold 2%                     smaller rises, too")]
 pub(super) struct PublishArgs {
     /// The folder of the site: a new one, an empty one, or one with an older site
     #[arg(value_name = "DIR")]
@@ -29,9 +29,8 @@ pub(super) struct PublishArgs {
     /// Where the site will be found, for links of its feed [default: the feed's links are relative]
     #[arg(long, value_name = "URL", value_parser = address)]
     url: Option<String>,
-    /// The rise from which on a step is a regression [default: 5%]
-    #[arg(long, value_name = "PERCENT", value_parser = part, help_heading = STEPS)]
-    threshold: Option<f64>,
+    #[command(flatten)]
+    rules: RuleArgs,
     #[command(flatten)]
     from: SeriesArgs,
 }
@@ -54,7 +53,7 @@ pub(super) fn publish(args: &PublishArgs) -> Result<u8, Error> {
         title,
         address: args.url.clone(),
         method: args.from.method.into(),
-        rule: RegressionRule { threshold: args.threshold.unwrap_or(THRESHOLD), from: 0 },
+        rules: args.rules.read(&args.from.project, &commits)?,
     };
     let site = Site::new(&stored, &commits, &options).map_err(|error| Error::Usage(error.to_string()))?;
     let report = site.write(&args.folder).map_err(|error| Error::Usage(error.to_string()))?;
@@ -64,8 +63,12 @@ pub(super) fn publish(args: &PublishArgs) -> Result<u8, Error> {
         removed => format!("; {} of the older site removed", many(removed, "file")),
     };
     let page = args.folder.join("index.html");
+    let failed = match report.failed {
+        0 => String::new(),
+        failed => format!(" ({} that couldn't be built or run)", grouped(failed as u64)),
+    };
     say(&format!(
-        "{}: {} of {}, {}{removed}",
+        "{}: {} of {}{failed}, {}{removed}",
         shown(&page.to_string_lossy()),
         many(report.entries, "plot"),
         many(report.commits, "commit"),

@@ -1,18 +1,16 @@
 //! Implements `perfprop history show` and `regressions`: what results say.
 
 use std::collections::BTreeMap;
-use std::fmt::Display;
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
 use super::super::Error;
-use super::super::args::percentage;
 use super::super::stream::{Stream, say};
-use super::{STEPS, SeriesArgs};
+use super::SeriesArgs;
+use super::rules::RuleArgs;
 use crate::history::results::StoredResults;
-use crate::history::{AsvRules, BenchmarkSeries, CONFIGURATION, Commit, THRESHOLD, all_regressions, series};
+use crate::history::{ADDED, BenchmarkSeries, CONFIGURATION, Commit, all_regressions, series};
 use crate::names::glob::matches;
 use crate::names::{nearest, quoted, shown};
 use crate::text::{self, CommitNames, SourceLine, ToldSeries};
@@ -38,12 +36,8 @@ pub(super) struct HistoryShowArgs {
   perfprop history regressions --threshold 2%        smaller rises, too
   perfprop history regressions --results asv/results those of asv's results")]
 pub(super) struct RegressionsArgs {
-    /// The rise from which on a step is a regression [default: 5%]
-    #[arg(long, value_name = "PERCENT", value_parser = part, help_heading = STEPS)]
-    threshold: Option<f64>,
-    /// An asv.conf.json, whose thresholds and first commits count [default: the one beside --results]
-    #[arg(long, value_name = "FILE", help_heading = STEPS)]
-    asv_conf: Option<PathBuf>,
+    #[command(flatten)]
+    rules: RuleArgs,
     /// What is printed
     #[arg(long, value_enum, default_value_t = RegressionsFormat::Text)]
     format: RegressionsFormat,
@@ -64,11 +58,6 @@ enum RegressionsFormat {
     Junit,
     /// Alerts for a code host, as SARIF has them
     Sarif,
-}
-
-/// A rise in percent.
-pub(super) fn part(text: &str) -> Result<f64, String> {
-    percentage(text, 0.0, 10_000.0)
 }
 
 /// The series of benchmarks, and the unit of each.
@@ -128,7 +117,12 @@ pub(super) fn show(args: &HistoryShowArgs) -> Result<u8, Error> {
         let on = if machine.is_empty() { String::new() } else { format!(" on {}", shown(machine)) };
         let build =
             if all.is_of_several_builds(one) { one.params.get("build").and_then(Option::as_deref) } else { None };
-        let build = build.map_or_else(String::new, |build| format!(", built by {}", quoted(build)));
+        let is_added = one.environments.iter().eq([ADDED]);
+        let build = match build {
+            Some(build) => format!(", built by {}", quoted(build)),
+            None if is_added && all.is_of_several_builds(one) => format!(", {ADDED}"),
+            None => String::new(),
+        };
         out += &format!("{}{on}{build}\n", shown(&one.benchmark));
         out += &text::benchmark_commits(one, &all.told(&args.from));
         out.push('\n');
@@ -141,9 +135,8 @@ pub(super) fn show(args: &HistoryShowArgs) -> Result<u8, Error> {
 pub(super) fn regressions(args: &RegressionsArgs) -> Result<u8, Error> {
     let all = read(&args.from)?;
     let method = args.from.method.into();
-    let rules = asv_rules(args, &all.commits)?;
-    let threshold = args.threshold.unwrap_or(THRESHOLD);
-    let found = all_regressions(&all.series, &all.stored.benchmarks, method, |entry| rules.rule(entry, threshold));
+    let rules = args.rules.read(&args.from.project, &all.commits)?;
+    let found = all_regressions(&all.series, &all.stored.benchmarks, method, |entry| rules.rule(entry));
     if found.is_empty() && args.format == RegressionsFormat::Text {
         let points: usize = all.series.iter().map(BenchmarkSeries::measured).sum();
         say(&format!("no regression in {} series of {points} results", all.series.len()));
@@ -163,26 +156,6 @@ pub(super) fn regressions(args: &RegressionsArgs) -> Result<u8, Error> {
     };
     Stream::stdout().print(&text)?;
     Ok(u8::from(!found.is_empty()))
-}
-
-/// The rules of asv's configuration; none where there is no such file.
-fn asv_rules(args: &RegressionsArgs, commits: &[Commit]) -> Result<AsvRules, Error> {
-    let beside = args.from.project.results.as_deref().and_then(Path::parent).map(|folder| folder.join("asv.conf.json"));
-    let Some(path) = args.asv_conf.clone().or_else(|| beside.filter(|path| path.is_file())) else {
-        return Ok(AsvRules::default());
-    };
-    let in_file = |what: &dyn Display| Error::Usage(format!("{}: {what}", quoted(&path.to_string_lossy())));
-    let text = fs::read_to_string(&path).map_err(|error| in_file(&error))?;
-    let repository = args.from.project.repository()?;
-    let place = |name: &str| {
-        let hash = repository.commits(name).ok()?.last()?.hash.clone();
-        commits.iter().zip(0..).find(|(commit, _)| commit.hash == hash).map(|(_, place)| place)
-    };
-    let rules = AsvRules::parse(&text, place).map_err(|error| in_file(&error))?;
-    if !rules.is_empty() {
-        say(&format!("thresholds and first commits are those of {}", quoted(&path.to_string_lossy())));
-    }
-    Ok(rules)
 }
 
 /// The line of `perfprop.toml` that names the benchmark of an entry such as `sort.page-faults`.

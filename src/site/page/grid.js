@@ -6,8 +6,8 @@
   const FIRST = 300;
   const digit = (character) => DIGITS.indexOf(character);
   // What an entry has at which place.
-  const SERIES = 0, LINE = 1, PARAMS = 2, LATEST = 3, IS_NEWEST = 4, BEFORE = 5, AFTER = 6, REVISION = 7, RISE = 8, POINTS = 9, STEPS = 10, REASON = 11;
-  perfprop.reasons = { 1: "failed", 2: "skipped", 3: "another version of the benchmark", 4: "nothing of the commit could be built or run" };
+  const SERIES = 0, LINE = 1, PARAMS = 2, LATEST = 3, IS_NEWEST = 4, BEFORE = 5, AFTER = 6, REVISION = 7, RISE = 8, POINTS = 9, STEPS = 10, REASON = 11, IS_SHORT = 12;
+  perfprop.reasons = { 1: "failed", 2: "skipped", 3: "another version of the benchmark", 4: "the commit couldn't be built or run" };
 
   const height = (character) => HEIGHT - 2 - digit(character) / 63 * (HEIGHT - 4);
 
@@ -35,7 +35,7 @@
     const of = [params, where].filter((text) => text).join(" · ");
     const hasStep = entry[BEFORE] !== null;
     const isUp = hasStep && entry[AFTER] > entry[BEFORE];
-    const step = hasStep ? numbers.change(entry[BEFORE], entry[AFTER]) : "no step";
+    const step = hasStep ? numbers.change(entry[BEFORE], entry[AFTER]) : entry[IS_SHORT] ? "too few for a step" : "no step";
     const missing = entry[REASON] ? "newest: " + perfprop.reasons[entry[REASON]] : entry[IS_NEWEST] ? "" : "not of the newest commit";
     const latest = entry[LATEST] === null ? "no number" : numbers.value(entry[LATEST], series[2]);
     return make("a", { class: entry[RISE] === null ? "cell" : "cell regressed", href: perfprop.toSeries(series, entry[LINE]) },
@@ -79,6 +79,24 @@
     return make("table", { class: "rises" },
       make("thead", {}, make("tr", {}, head("When", true), head("Benchmark"), head("Level", true), head("Change", true), head("Chance", true), head("Commit"))),
       make("tbody", {}, ...rises.map(row)));
+  };
+
+  // Which steps are regressions.
+  perfprop.threshold = () => (100 * data.index.threshold).toFixed(1).replace(/\.0$/, "") + " %" + (data.index.hasThresholds ? " (or than a benchmark's own threshold)" : "");
+
+  // How many series can't have a step, as they have too few numbers.
+  perfprop.tooFew = (what) => {
+    const { short, least, entries } = data.index;
+    if (!short) return "";
+    const which = short === entries.length ? (short === 1 ? "The only series has" : "All " + numbers.count(short) + " series have") : numbers.count(short) + " of " + numbers.count(entries.length) + " series " + (short === 1 ? "has" : "have");
+    return which + " fewer than " + least + " numbers, too few to find " + what + ".";
+  };
+
+  // What is known of regressions, in sentences.
+  const regressed = (index) => {
+    if (index.allRises) return perfprop.tooFew("a step");
+    if (index.short === index.entries.length) return perfprop.tooFew("a regression");
+    return ["No step up of more than " + perfprop.threshold() + " stayed.", perfprop.tooFew("one")].join(" ");
   };
 
   const ORDERS = {
@@ -157,11 +175,14 @@
       draw(query, false);
     };
     const [from, to] = index.range;
+    const range = from ? ", from " + from[0] + " (" + numbers.date(from[1]) + ") to " + to[0] + " (" + numbers.date(to[1]) + ") " + to[2] : "";
+    const failed = index.failed ? " (" + numbers.count(index.failed) + " couldn't be built or run)" : "";
     const element = make("section", {},
       make("h1", {}, "Benchmarks"),
-      make("p", { class: "dim" }, numbers.many(index.measured, "commit") + " of " + numbers.count(index.history) + " measured, from " + from[0] + " (" + numbers.date(from[1]) + ") to " + to[0] + " (" + numbers.date(to[1]) + ") " + to[2]),
-      make("h2", {}, index.allRises ? numbers.many(index.allRises, "regression") : "No regressions"),
-      index.allRises ? perfprop.riseTable(byCommit(index.rises).slice(0, 5)) : make("p", {}, "No step up of more than " + (100 * index.threshold).toFixed(1).replace(/\.0$/, "") + " % stayed."),
+      make("p", { class: "dim" }, numbers.many(index.measured, "commit") + " of " + numbers.count(index.history) + " measured" + failed + range),
+      make("h2", {}, index.allRises ? numbers.many(index.allRises, "regression") : index.short === index.entries.length ? "No regressions known" : "No regressions"),
+      index.allRises ? perfprop.riseTable(byCommit(index.rises).slice(0, 5)) : null,
+      make("p", { class: index.allRises ? "dim" : null, id: "regressed" }, regressed(index)),
       index.allRises ? make("p", {}, make("a", { href: "#/regressions" }, "All regressions")) : null,
       make("h2", {}, "All benchmarks"),
       bar,

@@ -89,7 +89,9 @@
   };
   perfprop.where = (series) => {
     const chosen = perfprop.choosers().map(([name]) => name);
-    return perfprop.differing(series).filter(([name]) => chosen.includes(name)).map(([name, value]) => name === "machine" ? value ?? "no machine" : name + " " + (value ?? "not set")).join(", ");
+    const word = ([name, value]) => name === "machine" ? value ?? "no machine" : value === "added" ? value : name + " " + (value ?? "not set");
+    // What was added lacks several names, and is told once.
+    return [...new Set(perfprop.differing(series).filter(([name]) => chosen.includes(name)).map(word))].join(", ");
   };
   perfprop.toSeries = (series, line, more = {}) => {
     const query = Object.fromEntries(perfprop.differing(series).filter(([name]) => perfprop.choosers().some(([chosen]) => chosen === name)));

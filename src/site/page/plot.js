@@ -3,6 +3,7 @@
 (() => {
   const { make, numbers, data } = perfprop;
   const COLORS = 8;
+  const FONT = "12px system-ui, sans-serif";
   const SCALES = { data: "from the data", zero: "from zero", log: "logarithmic" };
   const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const lineColor = (line) => color("--line-" + line % COLORS);
@@ -10,7 +11,8 @@
   // The series of a name that fits what the address says of machines and environments.
   const find = (name, query) => {
     const all = data.index.series.filter((series) => series[1] === name);
-    const fit = (series) => perfprop.differing(series).filter(([key, value]) => query.has(key) && query.get(key) === (value ?? "")).length;
+    // What isn't set isn't in the address.
+    const fit = (series) => perfprop.differing(series).reduce((sum, [key, value]) => sum + (query.has(key) ? 2 * (query.get(key) === (value ?? "")) : value === null), 0);
     if (!all.length) throw new Error("the site has no benchmark " + name);
     return { all, chosen: all.reduce((best, one) => fit(one) > fit(best) ? one : best) };
   };
@@ -36,11 +38,9 @@
       const name = series.lines.length > 1 ? line.label + ": " : "";
       if (reason) return make("div", {}, name + "no number: " + perfprop.reasons[reason[1]]);
       const samples = line.samples[place];
-      const interval = numbers.interval(line.low[place], line.high[place], series.unit);
       const begins = line.steps.findIndex(([first], at) => at > 0 && first === place);
       return make("div", {}, name, make("b", {}, numbers.value(line.values[place], series.unit)),
-        interval ? ", 99 % interval " + interval : ", interval not known",
-        samples ? ", " + numbers.many(samples, "sample") : "",
+        ", 99 % interval " + numbers.certainty(line.low[place], line.high[place], samples, series.unit),
         begins > 0 ? make("span", { class: line.steps[begins][2] > line.steps[begins - 1][2] ? "worse" : "better" }, ", new level " + numbers.change(line.steps[begins - 1][2], line.steps[begins][2])) : null);
     });
     const before = place > 0 ? revision - series.revisions[place - 1] - 1 : 0;
@@ -50,6 +50,8 @@
       before > 0 ? make("div", { class: "dim" }, numbers.many(before, "commit") + " before it not measured") : null,
     ].filter((one) => one);
   };
+
+  const isSeen = (state, plot, place) => state.xs[place] >= plot.scales.x.min && state.xs[place] <= plot.scales.x.max;
 
   // Draws what uPlot doesn't: intervals, steps with their levels, places without numbers, stretches that weren't measured.
   const drawn = (state) => {
@@ -64,18 +66,27 @@
       ctx.restore();
     };
     const whiskers = (plot) => within(plot, (ctx, bbox, pixel, x, y) => {
-      const isSeen = (place) => state.xs[place] >= plot.scales.x.min && state.xs[place] <= plot.scales.x.max;
+      const seen = [...state.xs.keys()].filter((place) => isSeen(state, plot, place));
+      // Bars, as lines would look like those of the grid; ends have a cap where there is room.
+      const half = pixel * Math.max(0.5, Math.min(4, 0.35 * bbox.width / pixel / seen.length));
       for (const number of state.lines) {
         const line = series.lines[number];
-        ctx.beginPath();
-        for (let place = 0; place < state.xs.length; place++) {
-          if (line.values[place] === null || line.low[place] === null || !isSeen(place)) continue;
-          ctx.moveTo(x(place), y(state.scale === "log" && line.low[place] <= 0 ? plot.scales.y.min : line.low[place]));
-          ctx.lineTo(x(place), y(line.high[place]));
-        }
-        ctx.strokeStyle = lineColor(number);
-        ctx.globalAlpha = 0.4;
+        ctx.fillStyle = ctx.strokeStyle = lineColor(number);
         ctx.lineWidth = pixel;
+        ctx.beginPath();
+        for (const place of seen) {
+          if (line.values[place] === null || line.low[place] === null) continue;
+          const low = state.scale === "log" && line.low[place] <= 0 ? plot.scales.y.min : line.low[place];
+          const [left, top, bottom] = [x(place) - half, y(line.high[place]), y(low)];
+          ctx.globalAlpha = half < 2 * pixel ? 0.4 : 0.18;
+          ctx.fillRect(left, top, 2 * half, bottom - top);
+          if (half < 2 * pixel) continue;
+          for (const end of [top, bottom]) {
+            ctx.moveTo(left, end);
+            ctx.lineTo(left + 2 * half, end);
+          }
+        }
+        ctx.globalAlpha = 0.7;
         ctx.stroke();
       }
     });
@@ -139,24 +150,43 @@
     return { whiskers, steps };
   };
 
-  // The ends of the axis of values: all medians and steps that are seen, and intervals that aren't far longer than these.
+  // The ends of the axis of values: all medians and levels that are seen. Intervals find a little room beyond them, as those of few
+  // runs are far longer than what a plot is looked at for.
   const ends = (state) => (plot, least, most) => {
     if (least === null || most === null) return [0, 1];
-    const span = Math.max(most - least, 0.02 * Math.abs(most), Number.MIN_VALUE);
+    const seen = [...state.xs.keys()].filter((place) => isSeen(state, plot, place));
+    const { lines } = state.series;
+    for (const number of state.lines) {
+      for (const [first, last, level] of lines[number].steps) {
+        if (state.xs[last] < plot.scales.x.min || state.xs[first] > plot.scales.x.max) continue;
+        [least, most] = [Math.min(least, level), Math.max(most, level)];
+      }
+    }
+    const span = Math.max(most - least, 0.02 * Math.max(Math.abs(least), Math.abs(most))) || 1;
     let [low, high] = [least, most];
     for (const number of state.lines) {
-      const line = state.series.lines[number];
-      for (let place = 0; place < state.xs.length; place++) {
+      const line = lines[number];
+      for (const place of seen) {
         if (line.low[place] === null || line.values[place] === null) continue;
-        if (state.xs[place] < plot.scales.x.min || state.xs[place] > plot.scales.x.max) continue;
-        low = Math.min(low, Math.max(line.low[place], least - 0.6 * span));
-        high = Math.max(high, Math.min(line.high[place], most + 0.6 * span));
+        low = Math.min(low, Math.max(line.low[place], least - 0.15 * span));
+        high = Math.max(high, Math.min(line.high[place], most + 0.15 * span));
       }
     }
     if (state.scale === "log" && least > 0) return uPlot.rangeLog(Math.max(low, least / 2), high, 10, false);
     if (high - low < span) [low, high] = [(low + high - span) / 2, (low + high + span) / 2];
     const room = 0.08 * (high - low);
-    return state.scale === "zero" ? [Math.min(0, low - (low < 0 ? room : 0)), Math.max(0, high + room)] : [low - room, high + room];
+    if (state.scale === "zero") return [Math.min(0, low - (low < 0 ? room : 0)), Math.max(0, high + room)];
+    // Where nothing is negative there is no axis below zero, but for half a point.
+    return [least >= 0 ? Math.max(-room / 2, low - room) : low - room, high + room];
+  };
+
+  // How wide the longest of texts is.
+  const widest = (plot, texts) => {
+    plot.ctx.save();
+    plot.ctx.font = FONT;
+    const widths = texts.map((text) => plot.ctx.measureText(text).width);
+    plot.ctx.restore();
+    return Math.ceil(Math.max(24, ...widths));
   };
 
   const options = (state, width, onMove) => {
@@ -170,7 +200,7 @@
       place = place < 0 ? series.revisions.length - 1 : Math.max(0, place - 1);
       return numbers.date(commitAt(series, place).date);
     };
-    const axis = { stroke: color("--dim"), grid: { stroke: color("--line"), width: 1 }, ticks: { stroke: color("--line"), width: 1 }, font: "12px system-ui, sans-serif" };
+    const axis = { stroke: color("--dim"), grid: { stroke: color("--line"), width: 1 }, ticks: { stroke: color("--line"), width: 1 }, font: FONT };
     const points = (number) => ({ show: true, space: 0, size: state.xs.length > 400 ? 3 : 6, fill: lineColor(number), stroke: lineColor(number), width: 0 });
     return {
       width, height: Math.round(Math.min(460, Math.max(240, innerHeight * 0.5))),
@@ -179,8 +209,8 @@
       padding: [null, 40, null, null],
       cursor: { drag: { x: true, y: false, dist: 6 }, points: { size: 9 } },
       axes: [
-        { ...axis, space: 90, incrs: state.axis === "date" ? undefined : [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000, 200000, 500000, 1000000], values: (_, xs) => xs.map((x) => x === null ? "" : dated(x)) },
-        { ...axis, size: (_, values) => 16 + 7 * Math.max(4, ...(values ?? []).map((text) => String(text ?? "").length)), values: (_, ys) => ys.map((y) => y === null ? "" : numbers.value(y, ["seconds", "nanoseconds"].includes(series.unit) ? series.unit : "")) },
+        { ...axis, grid: { show: false }, space: 90, incrs: state.axis === "date" ? undefined : [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000, 200000, 500000, 1000000], values: (_, xs) => xs.map((x) => x === null ? "" : dated(x)) },
+        { ...axis, size: (plot, values) => 24 + widest(plot, values ?? []), values: (_, ys) => numbers.ticks(ys, ["seconds", "nanoseconds"].includes(series.unit) ? series.unit : "") },
       ],
       series: [{}, ...state.shown.map((number) => ({ label: series.lines[number].label, stroke: lineColor(number), paths: () => null, points: points(number) }))],
       hooks: { drawAxes: [whiskers], draw: [steps], setCursor: [(plot) => onMove(plot.cursor.idx)] },

@@ -16,6 +16,16 @@ const NEAR: usize = 15;
 /// is a step, whose line leaves a quarter; less if there is a drift.
 const BEYOND_LINE: f64 = 8.0;
 
+/// Jumps of such a chance are steps.
+const CLEAR: f64 = 0.001;
+
+/// Jumps are compared with so many values on either side.
+const FAR: usize = 64;
+
+/// The fewest values of a level beside a jump, and of both together: of fewer, one is soon much larger than the others.
+const LEAST_LEVEL: usize = 3;
+const LEAST_OF_BOTH: usize = 7;
+
 /// Where a step begins, where it and the next one meet, and where that ends.
 pub(super) type TwoSteps = (usize, usize, usize);
 
@@ -40,13 +50,16 @@ pub(super) struct BoundaryFit {
     /// The same of the values beside the boundary, which a drift moves less.
     near: f64,
     near_degrees: f64,
+    /// The probability that heavy-tailed noise jumps so far once, and stays there.
+    jump: f64,
     /// In how many places the shorter of the two steps could be, if it has another one on its other side.
     places: f64,
 }
 
 impl BoundaryFit {
+    /// The largest of the squares; that of a jump is the square of a normal variable with about its chance.
     pub(super) fn clearest(&self) -> f64 {
-        self.whole.max(self.near)
+        self.whole.max(self.near).max(-2.0 * self.jump.ln())
     }
 }
 
@@ -55,6 +68,8 @@ pub(super) struct BoundaryJudge<'a> {
     pub(super) sums: &'a RunningSums,
     /// The variance that rounding leaves where there is none.
     rounding: f64,
+    /// The least distance of values that aren't equal.
+    resolution: f64,
     /// Shorter steps may be outliers.
     shortest: usize,
     /// The noise as differences of neighbours have it.
@@ -66,7 +81,7 @@ impl<'a> BoundaryJudge<'a> {
         let rounding = sums.rounding();
         let (variance, inflation) = cleaned.noise_of_differences();
         let differences = LevelNoise { variance: variance.max(rounding), inflation };
-        Self { sums, rounding, shortest: cleaned.shortest(), differences }
+        Self { sums, rounding, resolution: sums.resolution(), shortest: cleaned.shortest(), differences }
     }
 
     /// The noise about the levels of steps.
@@ -112,9 +127,12 @@ impl<'a> BoundaryJudge<'a> {
         let is_outliers = self.may_be_outliers(left, middle) || self.may_be_outliers(middle, right);
         let degrees = ((a.count + b.count - 2.0 + PRIOR) / noise.inflation).max(2.0);
         let [whole, near] = if is_outliers { [0.0; 2] } else { [squares, self.near(steps)] };
+        let (jump, second) = self.jump(steps).filter(|_| !is_outliers).unwrap_or((1.0, f64::INFINITY));
         let (from, _, to) = beside(steps);
         let near_degrees = (to as f64 - from as f64 - 2.0).max(2.0);
-        BoundaryFit { by, error: variance.sqrt(), degrees, whole, near, near_degrees, places: self.places(steps) }
+        // Where only the jump tells of a step, other changes of neighbours say what it may be wrong by.
+        let error = if jump < CLEAR { variance.sqrt().min(second) } else { variance.sqrt() };
+        BoundaryFit { by, error, degrees, whole, near, near_degrees, jump, places: self.places(steps) }
     }
 
     /// The same, but no clearer than the change is in ranks.
@@ -141,6 +159,25 @@ impl<'a> BoundaryJudge<'a> {
         let own = |side: &PointSums| side.squares() / (side.count - 1.0).max(1.0) / side.weight;
         let variance = (both * parts).max(own(&a) + own(&b));
         (squares / variance).min(beyond_line(&a, &b) / both) / self.differences.inflation
+    }
+
+    /// The probability that noise with tails like those of Student's t with 3 degrees, however correlated, jumps as far as this once, and
+    /// nowhere else in both steps by a part of that. Of numbers with such tails, the largest is more than k times the second with the
+    /// probability k⁻³ (Pareto's law), and the series has room for so many pairs of steps. Beside it the second largest; `None` of few values.
+    fn jump(&self, steps: TwoSteps) -> Option<(f64, f64)> {
+        let (left, middle, right) = (steps.0.max(steps.1.saturating_sub(FAR)), steps.1, steps.2.min(steps.1 + FAR));
+        let shorter = (middle - left).min(right - middle);
+        if shorter < LEAST_LEVEL || right - left < LEAST_OF_BOTH {
+            return None;
+        }
+        let jump = self.sums.difference(middle);
+        let by = self.sums.over(middle..right).mean() - self.sums.over(left..middle).mean();
+        // A drift in one of the steps isn't a part of the jump.
+        let far = if by * jump > 0.0 { jump.abs().min(by.abs()) } else { return None };
+        let others = (left + 1..right).filter(|&at| at != middle);
+        let second = others.map(|at| self.sums.difference(at).abs()).fold(self.resolution, f64::max);
+        let pairs = (self.sums.len() as f64 / (2 * shorter) as f64).max(1.0);
+        Some(((pairs * (second / far).powi(3)).min(1.0), second))
     }
 
     /// Whether a step is too short for outliers not to fill it by chance, and lies at an end of the series, or beyond the
@@ -171,7 +208,7 @@ impl<'a> BoundaryJudge<'a> {
         let count = (self.sums.len() as f64).max(2.0);
         let whole = chance_of(fit.whole, fit.degrees, count, fit.places);
         let near = chance_of(fit.near, fit.near_degrees, count, count / NEAR as f64);
-        whole.min(near)
+        whole.min(near).min(fit.jump)
     }
 }
 

@@ -97,6 +97,19 @@ mod tests {
     }
 
     #[test]
+    fn levels_that_nearly_agree_are_found_though_they_are_few() {
+        let values = [257.0, 256.0, 258.0, 356.0, 358.0, 358.0, 357.0];
+        assert_eq!(rights(&points(&values)), [3, 7]);
+        // Instructions of a program from commit to commit: small changes, which look like correlated noise, and large ones.
+        let counts = [92.6, 92.6, 92.6, 93.2, 93.1, 93.0, 107.0, 107.0, 107.1, 107.0, 112.0, 112.0, 112.1, 112.0];
+        let found = rights(&points(&counts));
+        assert!(found.contains(&6) && found.contains(&10), "{found:?}");
+        // What is as coarse as its changes has no levels.
+        let coarse = [10.0, 10.0, 10.0, 11.0, 11.0, 11.0, 11.0, 10.0, 10.0, 11.0, 10.0, 10.0];
+        assert_eq!(rights(&points(&coarse)), [12]);
+    }
+
+    #[test]
     fn outliers_drifts_and_waves_are_no_steps() {
         let mut values = levels(&[(60, 1.0)]);
         (values[20], values[41]) = (9.0, 8.0);

@@ -103,6 +103,17 @@ impl RunningSums {
         (self.values[at] - level) * self.roots[at]
     }
 
+    /// By how much a value differs from the one before it.
+    pub(super) fn difference(&self, at: usize) -> f64 {
+        self.values[at] - self.values[at - 1]
+    }
+
+    /// The least distance of neighbours that aren't equal: finer than this, values can't tell levels apart. Infinite if all are equal.
+    pub(super) fn resolution(&self) -> f64 {
+        let distances = (1..self.len()).map(|at| self.difference(at).abs());
+        distances.filter(|&distance| distance > 0.0).fold(f64::INFINITY, f64::min)
+    }
+
     pub(super) fn len(&self) -> usize {
         self.values.len()
     }

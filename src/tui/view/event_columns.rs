@@ -268,7 +268,7 @@ mod tests {
         assert_eq!(shown(200, true).len(), ALL.len() - 1);
         assert_eq!(
             shown_with(84, false, ShownValues::Both),
-            [Event, Raw, RawError, Mean, Unit, Error, Run, Correction]
+            [Event, Raw, RawError, Mean, Unit, Error, Run, Correction, Trend]
         );
         assert_eq!(shown_with(54, false, ShownValues::Both), [Event, Mean, Unit, Error, Run, Correction]);
         let totals = EventsContents { totals: true, ..contents(false, ShownValues::Corrected, false) };

@@ -36,10 +36,10 @@ pub(super) struct FitArgs {
     /// How coefficients are found
     #[arg(long, value_enum, default_value_t = SolverName::Nnls)]
     solver: SolverName,
-    /// How strongly ridge and lasso pull coefficients towards 0
-    #[arg(long, default_value_t = 1.0, value_parser = alpha)]
-    alpha: f64,
-    /// Let lasso find no coefficient below 0
+    /// How strongly ridge and lasso pull coefficients towards 0 (1 by default)
+    #[arg(long, value_parser = alpha)]
+    alpha: Option<f64>,
+    /// Let lasso find no coefficient below 0, as nnls does anyway
     #[arg(long)]
     positive: bool,
     /// Give a coefficient a value, which may have a unit of time (s, ms, us, ns)
@@ -52,7 +52,7 @@ pub(super) struct FitArgs {
     #[arg(long, value_name = "median|mean|pN", default_value = "median")]
     take: Determinizer,
     /// Leave out what is so many standard deviations from the mean of all sizes; this takes large sizes away as well as odd ones
-    #[arg(long, value_name = "SIGMAS", value_parser = alpha)]
+    #[arg(long, value_name = "SIGMAS", value_parser = sigmas)]
     cull: Option<f64>,
     /// Write the fitted model in a form
     #[arg(long, value_enum, value_name = "FORM")]
@@ -149,6 +149,12 @@ fn alpha(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "expected a number from 0 up".into())
 }
 
+fn sigmas(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|number: &f64| *number > 0.0 && number.is_finite()).ok_or_else(|| {
+        "expected a number above 0: as many standard deviations from the mean of all sizes are kept".into()
+    })
+}
+
 /// A number, which may have a unit of time; times are in nanoseconds.
 fn number(text: &str) -> Option<f64> {
     let units = [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
@@ -174,6 +180,7 @@ pub(super) fn run(args: &FitArgs) -> Result<u8, Error> {
     if args.graph.is_some() && !is_folder {
         return Err(Error::Usage("--graph is for a folder of measurements".into()));
     }
+    check_solver(args)?;
     if let Some(path) = args.plot.as_deref().filter(|path| path.extension().is_none_or(|ending| ending != "svg")) {
         return Err(in_file(path, "--plot writes SVG: give it a name that ends in .svg"));
     }
@@ -186,12 +193,28 @@ pub(super) fn run(args: &FitArgs) -> Result<u8, Error> {
     Ok(0)
 }
 
+/// Refuses options that the solver would ignore.
+fn check_solver(args: &FitArgs) -> Result<(), Error> {
+    let name = args.solver.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
+    let refused = |what: &str, can: &str| Err(Error::Usage(format!("--solver {name} {what}: choose {can}")));
+    match args.solver {
+        SolverName::Ols | SolverName::Robust | SolverName::Ridge if args.positive => {
+            refused("can't keep coefficients from 0 up (--positive)", "--solver nnls or lasso")
+        }
+        SolverName::Nnls | SolverName::Ols | SolverName::Robust if args.alpha.is_some() => {
+            refused("pulls nothing towards 0 (--alpha)", "--solver ridge or lasso")
+        }
+        _ => Ok(()),
+    }
+}
+
 fn options(args: &FitArgs) -> FitOptions {
+    let alpha = args.alpha.unwrap_or(1.0);
     let solver = match args.solver {
         SolverName::Nnls => Solver::NonNegative,
         SolverName::Ols => Solver::LeastSquares,
-        SolverName::Ridge => Solver::Ridge { alpha: args.alpha },
-        SolverName::Lasso => Solver::Lasso { alpha: args.alpha, is_positive: args.positive },
+        SolverName::Ridge => Solver::Ridge { alpha },
+        SolverName::Lasso => Solver::Lasso { alpha, is_positive: args.positive },
         SolverName::Robust => Solver::Robust,
     };
     FitOptions {
@@ -316,10 +339,9 @@ fn fit_folder(args: &FitArgs) -> Result<String, Error> {
     for (name, places) in &graph.ambiguous {
         let names: Vec<_> = places.iter().map(|&place| quoted(&graph.nodes[place].name)).collect();
         let (name, first) = (shown(name), names.first().map_or("", String::as_str));
-        say(&format!(
-            "{} each find {name}: what {first} finds is used by the others; choose with --set {name}=VALUE",
-            names.join(" and ")
-        ));
+        let is_used = graph.nodes.iter().any(|node| node.dependencies.contains(name.as_ref()));
+        let then = if is_used { format!("others use what {first} finds") } else { "each keeps its own".to_owned() };
+        say(&format!("{} each find {name}: {then}; give it one value with --set {name}=VALUE", names.join(" and ")));
     }
     match args.graph {
         Some(GraphForm::Text) => return Ok(text::fit_graph(&graph)),

@@ -31,8 +31,8 @@ pub struct Fit {
     pub condition: Option<f64>,
     /// The coefficients that can't be told apart, in groups.
     pub collinear: Vec<Vec<String>>,
-    /// The places of workloads that were left out, in the file.
-    pub culled: Vec<usize>,
+    /// The sizes of workloads that were left out, by their places in the file.
+    pub culled: BTreeMap<usize, BTreeMap<String, f64>>,
     /// Whether the solver pulls coefficients away from what fits best, so that intervals are too narrow or displaced.
     pub is_biased: bool,
 }

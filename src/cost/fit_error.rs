@@ -50,8 +50,13 @@ pub enum FitError {
     TooFewToCompare {
         /// How many sets.
         points: usize,
-        /// How many the smallest model needs.
+        /// How many the two smallest models need.
         needed: usize,
+    },
+    /// Only one of several models can be fitted, so that nothing is compared with it.
+    NoRival {
+        /// Why the first of the others can't be.
+        error: Box<FitError>,
     },
     /// There are fewer sets of sizes than coefficients.
     TooFew {
@@ -60,6 +65,16 @@ pub enum FitError {
         /// The coefficients.
         coefficients: Vec<String>,
     },
+}
+
+impl FitError {
+    /// How many coefficients there are too few sets of sizes for, where that is what is wrong.
+    pub(super) fn too_few_for(&self) -> Option<usize> {
+        match self {
+            Self::TooFew { coefficients, .. } => Some(coefficients.len()),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for FitError {
@@ -103,6 +118,12 @@ impl fmt::Display for FitError {
                     format!("{points} sets of sizes tell")
                 };
                 write!(f, "{sets} no models apart: measure {needed} at least, or name one model (--model)")
+            }
+            Self::NoRival { error } => {
+                write!(
+                    f,
+                    "only one of the models can be fitted, and nothing is compared with it: {error}; or name one model"
+                )
             }
             Self::TooFew { points, coefficients } => {
                 let names: Vec<_> = coefficients.iter().map(|name| quoted(name)).collect();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::cost::{Choice, DependencyGraph, Fit, FittedModel, Prediction, TIME};
+use crate::cost::{Choice, DependencyGraph, Fit, FittedModel, Prediction, TIME, sizes_in_words};
 use crate::names::shown;
 use crate::number::{grouped, percent, plain, si, time};
 
@@ -108,9 +108,13 @@ fn warnings(fit: &Fit) -> String {
         lines.push("this solver pulls coefficients towards 0: the intervals don't hold that".to_owned());
     }
     if !fit.culled.is_empty() {
-        let places: Vec<_> = fit.culled.iter().map(|place| (place + 1).to_string()).collect();
-        let what = "sets of sizes were left out for their times alone, which takes large sizes as well as odd ones";
-        lines.push(format!("{} {what}: number {}", fit.culled.len(), places.join(", ")));
+        let sizes: Vec<_> = fit.culled.values().map(sizes_in_words).collect();
+        let sets = match sizes.len() {
+            1 => "1 set of sizes was".to_owned(),
+            count => format!("{count} sets of sizes were"),
+        };
+        let what = "left out for their times alone, which takes large sizes as well as odd ones";
+        lines.push(format!("{sets} {what}: {}", sizes.join(", ")));
     }
     let text: String = lines.iter().map(|line| format!(" ! {line}\n")).collect();
     if text.is_empty() { text } else { format!("\n{text}") }

@@ -137,7 +137,41 @@ fn what_is_no_model_is_told() {
         2,
         "every name but the sizes ('n') is a coefficient",
     );
-    refused(&folder, &["fit", "two.csv", "--model", "auto"], 2, "2 sets of sizes tell no models apart: measure 4");
+    refused(&folder, &["fit", "two.csv", "--model", "auto"], 2, "2 sets of sizes tell no models apart: measure 5");
+}
+
+#[test]
+fn models_without_a_rival_are_not_called_likely() {
+    let rows =
+        |count: u32| (1..=count).fold("n,time\n".to_owned(), |text, n| text + &format!("{n},{}\n", 100 + 20 * n));
+    let two = |count: u32| {
+        (1..=count).fold("n,m,time\n".to_owned(), |text, n| text + &format!("{n},{},{}\n", n * n, 100 + 20 * n))
+    };
+    let folder =
+        Folder::new().with("one.csv", "n,time\n1,2\n").with("negative.csv", "n,time\n-1,2\n-2,3\n-3,5\n-4,6\n-5,7\n");
+    for (name, count) in [("four.csv", 4), ("five.csv", 5)] {
+        fs::write(folder.join(name), rows(count)).unwrap();
+        fs::write(folder.join(format!("two-{name}")), two(count)).unwrap();
+    }
+    fs::write(folder.join("two-six.csv"), two(6)).unwrap();
+    for (file, words) in [
+        ("one.csv", "one set of sizes tells no models apart: measure 5 at least"),
+        ("four.csv", "4 sets of sizes tell no models apart: measure 5 at least, or name one model (--model)"),
+        ("two-five.csv", "5 sets of sizes tell no models apart: measure 6 at least"),
+    ] {
+        refused(&folder, &["fit", file, "--model", "auto"], 2, words);
+    }
+    for file in ["five.csv", "two-six.csv"] {
+        let text = stdout(&perfprop(&folder, &["fit", file, "--model", "auto"]));
+        assert!(text.lines().nth(1).unwrap().contains("intercept + "), "{text}");
+    }
+    let args = ["fit", "negative.csv", "--model", "const", "--model", "a * sqrt(n)"];
+    refused(
+        &folder,
+        &args,
+        2,
+        "only one of the models can be fitted, and nothing is compared with it: the model has no",
+    );
 }
 
 /// 100 + n up to 1,000, and 9 a piece from there on, off by up to 2 parts in 1,000.
@@ -293,4 +327,52 @@ fn the_best_of_several_models_is_fitted_in_a_folder_as_well() {
     assert!(text.contains("time = a + b * n"), "{text}");
     refused(&folder, &["fit", "fits/line.csv", "--model", "n", "--plot", "a.png"], 2, "ends in .svg");
     stdout(&perfprop(&folder, &["fit", "fits/line.csv", "--model", "const", "--take", "p0"]));
+}
+
+#[test]
+fn options_that_a_solver_has_not_are_refused() {
+    let folder = Folder::new().with("line.csv", &line());
+    let fit = |more: &[&'static str]| [&["fit", "line.csv", "--model", "affine"], more].concat();
+    for (more, words) in [
+        (
+            ["--solver=ols", "--positive"],
+            "--solver ols can't keep coefficients from 0 up (--positive): choose --solver nnls or lasso",
+        ),
+        (["--solver=robust", "--positive"], "--solver robust can't"),
+        (["--solver=ridge", "--positive"], "--solver ridge can't"),
+        (
+            ["--solver=ols", "--alpha=2"],
+            "--solver ols pulls nothing towards 0 (--alpha): choose --solver ridge or lasso",
+        ),
+        (["--solver=nnls", "--alpha=2"], "--solver nnls pulls"),
+        (["--cull=0", "--take=mean"], "a number above 0"),
+    ] {
+        refused(&folder, &fit(&more), 2, words);
+    }
+    for more in [["--solver=lasso", "--positive"], ["--solver=nnls", "--positive"], ["--solver=ridge", "--alpha=0.1"]] {
+        stdout(&perfprop(&folder, &fit(&more)));
+    }
+}
+
+#[test]
+fn sizes_that_were_left_out_are_named() {
+    let rows = (1..=12)
+        .fold("n,time\n".to_owned(), |text, n| text + &format!("{n}00,{}\n", if n == 12 { 90_000 } else { 100 + n }));
+    let folder = Folder::new().with("odd.csv", &rows);
+    let text = stdout(&perfprop(&folder, &["fit", "odd.csv", "--model", "const", "--cull", "2"]));
+    assert!(text.contains("1 set of sizes was left out") && text.contains("as odd ones: n=1200\n"), "{text}");
+}
+
+#[test]
+fn a_coefficient_that_two_files_find_is_told_with_who_uses_it() {
+    let rows = (1..=6).fold("n,time\n".to_owned(), |text, n| text + &format!("{n},{}\n", 100 + 20 * n + n % 2));
+    let folder = Folder::new().with("two/a.csv", &rows).with("two/b.csv", &rows);
+    let said = |model: &str| {
+        let output = perfprop(&folder, &["fit", "two", "--model", model]);
+        stdout(&output);
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let text = said("a + b * n");
+    assert!(text.contains("each find a: each keeps its own"), "{text}");
+    assert!(!text.contains("use what"), "{text}");
 }

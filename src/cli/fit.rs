@@ -13,8 +13,8 @@ use crate::charts::fit_picture;
 use crate::cost::samples::Determinizer;
 use crate::cost::solve::Solver;
 use crate::cost::{
-    CostModel, DependencyGraph, Emitted, Fit, FitOptions, FittedModel, GraphNode, NAMED_MODELS, NoRelation,
-    WorkloadFile, candidates, choose, emit, emit_relation, is_unknown_model, unknown_breakpoints,
+    CostModel, DependencyGraph, Emitted, Fit, FitOptions, FittedModel, FoundCoefficients, GraphNode, NAMED_MODELS,
+    NoRelation, WorkloadFile, candidates, choose, emit, emit_relation, is_unknown_model, unknown_breakpoints,
 };
 use crate::names::{nearest, quoted, shown};
 use crate::text;
@@ -350,17 +350,18 @@ fn fit_folder(args: &FitArgs) -> Result<String, Error> {
     }
     let mut out = String::new();
     let mut found: BTreeMap<String, f64> = options.overrides.clone();
+    let mut sure = FoundCoefficients::default();
     for (place, node) in graph.nodes.iter().enumerate() {
         let Some(one) = all.iter().find(|one| one.path.to_string_lossy() == node.name) else { continue };
         options.overrides = found.clone();
         options.overrides.retain(|name, _| one.model.names().contains(name.as_str()) && !node.provides.contains(name));
+        options.found = sure.only(|name| options.overrides.contains_key(name));
         let fit = Fit::new(&one.model, &one.file, &options).map_err(|error| in_file(&one.path, error))?;
-        for coefficient in &fit.fitted.coefficients {
-            let counts = graph.ambiguous.get(&coefficient.name).is_none_or(|places| places.first() == Some(&place));
-            if counts {
-                found.insert(coefficient.name.clone(), coefficient.value);
-            }
+        let counts = |name: &str| graph.ambiguous.get(name).is_none_or(|places| places.first() == Some(&place));
+        for coefficient in fit.fitted.coefficients.iter().filter(|coefficient| counts(&coefficient.name)) {
+            found.insert(coefficient.name.clone(), coefficient.value);
         }
+        sure.add(&fit.fitted, &one.path.file_name().unwrap_or_default().to_string_lossy(), counts);
         out += &match args.emit {
             Some(form) => {
                 emitted(form, &fit, &one.model, &one.file.header.name).map_err(|what| in_file(&one.path, what))?

@@ -60,6 +60,7 @@ impl Fit {
             coefficients: Vec::new(),
             breakpoints: breakpoints.into_iter().map(Coefficient::from).collect(),
             known: options.overrides.clone(),
+            injected: None,
             quantities: quantities(model, file, options),
             covariance: None,
             degrees,
@@ -70,6 +71,19 @@ impl Fit {
         let names: Vec<&str> = fitted.breakpoints.iter().map(|found| found.name.as_str()).collect();
         let weighted = regression.with_slopes(model, &known, options.solver, &names);
         fitted.covariance = regression.covariances(&weighted, &values, options.solver);
+        let all: BTreeMap<String, f64> = known
+            .iter()
+            .map(|(name, value)| (name.clone(), *value))
+            .chain(regression.names.iter().cloned().zip(values.iter().copied()))
+            .collect();
+        let slopes = regression.sensitivities(model, &all, &weighted, &options.found.names());
+        if let Some(injected) = options.found.degrees() {
+            // Nothing tells how far off a coefficient is that was found with as many as there were sizes.
+            let own = fitted.covariance.take().filter(|_| injected > 0);
+            fitted.covariance = own.map(|own| options.found.propagated(&own, &slopes));
+            fitted.degrees = degrees.min(injected);
+        }
+        fitted.injected = options.found.injected(slopes);
         fitted.coefficients = coefficients(&fitted, &regression.names, &values, options.solver);
         let first = fitted.coefficients.len();
         for (place, breakpoint) in fitted.breakpoints.iter_mut().enumerate() {

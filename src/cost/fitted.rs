@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::fit_error::FitError;
+use super::injected::InjectedCoefficients;
 use super::model::{CostModel, ModelError};
 use super::workload::sizes_in_words;
 use crate::compare::two_sided_quantile;
@@ -55,12 +56,15 @@ pub struct FittedModel {
     pub breakpoints: Vec<Coefficient>,
     /// The coefficients that were known before.
     pub known: BTreeMap<String, f64>,
+    /// Which of these other fits found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub injected: Option<InjectedCoefficients>,
     /// The measured quantities that the model names like sizes, by the names that it gives them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub quantities: BTreeMap<String, String>,
-    /// The covariances of the coefficients that were found, and behind them of the breakpoints.
+    /// The covariances of the coefficients that were found, behind them of the breakpoints, and of those that other fits found.
     pub covariance: Option<Vec<Vec<f64>>>,
-    /// Sets of sizes less coefficients and breakpoints.
+    /// Sets of sizes less coefficients and breakpoints; those of other fits whose coefficients are used, if they are fewer.
     pub degrees: usize,
     /// The confidence level of intervals.
     pub confidence: f64,
@@ -80,6 +84,13 @@ pub(super) fn slope(model: &CostModel, values: impl Fn(&str) -> Option<f64>, nam
     let moved = |by: f64| model.value(|other| if other == name { Some(at + by) } else { values(other) });
     let slope = (moved(step)? - moved(-step)?) / (2.0 * step);
     slope.is_finite().then_some(slope)
+}
+
+/// How much a model changes with a coefficient in which it may be linear: exactly then, also where the value is 0.
+pub(super) fn change(model: &CostModel, values: impl Fn(&str) -> Option<f64>, name: &str) -> f64 {
+    let others = |other: &str| if other == name { None } else { values(other) };
+    let exact = model.at(others).ok().map(|found| found.coefficients.get(name).copied().unwrap_or(0.0));
+    exact.filter(|change| change.is_finite()).or_else(|| slope(model, &values, name)).unwrap_or(0.0)
 }
 
 /// A prediction of a model.
@@ -136,6 +147,8 @@ impl FittedModel {
         let all: BTreeMap<String, f64> = self.values().into_iter().chain(sizes.clone()).collect();
         let of_name = |name: &str| all.get(name).copied();
         factors.extend(self.breakpoints.iter().map(|found| slope(model, of_name, &found.name).unwrap_or(0.0)));
+        let injected = self.injected.iter().flat_map(|injected| injected.sources.keys());
+        factors.extend(injected.map(|name| change(model, of_name, name)));
         let variance = self.covariance.as_ref().map(|covariance| {
             let row = |row: &Vec<f64>| row.iter().zip(&factors).map(|(value, factor)| value * factor).sum::<f64>();
             covariance.iter().zip(&factors).map(|(values, factor)| factor * row(values)).sum::<f64>().max(0.0)

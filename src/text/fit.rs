@@ -51,7 +51,9 @@ fn coefficients(fit: &Fit) -> String {
         out += &format!("{:>14}  {:>14}  {interval:>29}   {name}, where it changes\n", si(found.value), "");
     }
     for (name, value) in &fitted.known {
-        out += &format!("{:>14}  {:>14}  {:>29}   {}\n", coefficient(&fitted.response, *value), "", "set", shown(name));
+        let source = fitted.injected.as_ref().and_then(|injected| injected.sources.get(name));
+        let from = source.map_or_else(|| "set".to_owned(), |source| format!("from {}", shown(source)));
+        out += &format!("{:>14}  {:>14}  {from:>29}   {}\n", coefficient(&fitted.response, *value), "", shown(name));
     }
     out + "\n"
 }

@@ -6,7 +6,9 @@ use std::process::Command;
 
 use perfprop::cost::samples::Determinizer;
 use perfprop::cost::solve::Solver;
-use perfprop::cost::{CostModel, Emitted, Fit, FitOptions, TIME, Workload, WorkloadFile, WorkloadHeader, choose, emit};
+use perfprop::cost::{
+    CostModel, Emitted, Fit, FitOptions, FoundCoefficients, TIME, Workload, WorkloadFile, WorkloadHeader, choose, emit,
+};
 
 use crate::folders::Folder;
 
@@ -132,6 +134,31 @@ fn exact(sizes: &[f64], time: impl Fn(f64) -> f64) -> WorkloadFile {
         order: Vec::new(),
     };
     WorkloadFile { header: header(), workloads: sizes.iter().map(workload).collect() }
+}
+
+#[test]
+fn what_another_fit_found_is_as_uncertain_as_it_was_there() {
+    // Five times of a timer, and a sort at one size twice as often, less the timer: b = mean / 2 - a / 2 by hand.
+    let timer = exact(&[1.0, 2.0, 3.0, 4.0, 5.0], |n| 20.0 + 3.0 * (n - 3.0));
+    let sort = exact(&[2.0, 2.0, 2.0, 2.0, 2.0, 2.0], |_| 50.0);
+    let model = |text: &str| CostModel::parse(text, &["n".into()]).unwrap();
+    let first = Fit::new(&model("a"), &timer, &FitOptions::default()).unwrap().fitted;
+    let mut found = FoundCoefficients::default();
+    found.add(&first, "timer.jsonl", |_| true);
+    let overrides = BTreeMap::from([("a".to_owned(), first.coefficients[0].value)]);
+    let options = FitOptions { overrides, found, ..FitOptions::default() };
+    let second = Fit::new(&model("a + b * n"), &sort, &options).unwrap().fitted;
+    let (of_a, of_b) = (first.coefficients[0].error.unwrap(), second.coefficients[0].error.unwrap());
+    // Variance 22.5 of five; the sort's own is 0.
+    assert!((of_a - 4.5_f64.sqrt()).abs() < 1e-9 && (of_b - 0.5 * of_a).abs() < 1e-9, "{of_a} {of_b}");
+    assert_eq!(second.degrees, 4);
+    // At n = 2 the errors of a and b cancel, at 0 that of a is left.
+    let width = |n: f64| {
+        let found = second.predict(&model("a + b * n"), &BTreeMap::from([("n".to_owned(), n)])).unwrap();
+        found.interval.unwrap().1 - found.value
+    };
+    let of_first = first.coefficients[0].interval.unwrap().1 - first.coefficients[0].value;
+    assert!(width(2.0) < 1e-6 && (width(0.0) - of_first).abs() < 1e-6, "{} {}", width(2.0), width(0.0));
 }
 
 #[test]

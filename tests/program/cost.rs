@@ -98,7 +98,7 @@ fn files_of_a_folder_are_fitted_where_their_coefficients_are_known() {
     let text = stdout(&perfprop(&folder, &["fit", "runs"]));
     let (b, a) = (text.find("b.jsonl").unwrap(), text.find("a.jsonl").unwrap());
     assert!(b < a, "{text}");
-    assert!(text.contains("set   start") && text.contains("7.00 ns"), "{text}");
+    assert!(text.contains("from b.jsonl   start") && text.contains("7.00 ns"), "{text}");
     refused(&folder, &["fit", "runs/a.jsonl", "--model", "x * x * n"], 2, "not linear in its coefficients: '*' has");
 }
 

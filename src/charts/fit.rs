@@ -60,7 +60,7 @@ fn growth(fit: &Fit, model: &CostModel) -> Option<ChartPart> {
         title: format!("{} over {name}", fitted.response),
         x,
         y,
-        drawn: [band("a measurement", true, next), band(&level, false, interval)]
+        drawn: [band(&fitted.measurement, true, next), band(&level, false, interval)]
             .into_iter()
             .chain([Drawn::Line { name: "model".to_owned(), points: line }])
             .chain(marks)

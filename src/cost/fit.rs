@@ -66,6 +66,7 @@ impl Fit {
             degrees,
             confidence: options.confidence,
             spread: measurements.spread,
+            measurement: measurement(&measurements, options),
             measured: BTreeMap::new(),
         };
         let names: Vec<&str> = fitted.breakpoints.iter().map(|found| found.name.as_str()).collect();
@@ -124,6 +125,16 @@ fn coefficients(fitted: &FittedModel, names: &[String], values: &[f64], solver: 
         Coefficient { name: name.clone(), value, error, interval }
     };
     names.iter().zip(values).enumerate().map(coefficient).collect()
+}
+
+/// What stands for the runs of a set of sizes, in words.
+fn measurement(measurements: &Measurements, options: &FitOptions) -> String {
+    let runs = || measurements.all.iter().map(|measured| measured.point.samples);
+    match (runs().min().unwrap_or(0), runs().max().unwrap_or(0)) {
+        (_, 0 | 1) => "one run".to_owned(),
+        (least, most) if least == most => format!("{} of {most} runs", options.determinizer),
+        (least, most) => format!("{} of {least} to {most} runs", options.determinizer),
+    }
 }
 
 /// What is left, squared and added up.

@@ -70,8 +70,15 @@ pub struct FittedModel {
     pub confidence: f64,
     /// The variance of a measurement around the model.
     pub spread: VarianceFunction,
+    /// What stood for the runs of a set of sizes, in words: `the median of 30 runs`. Predictions of a measurement are of that.
+    #[serde(default = "like_those_of_the_fit")]
+    pub measurement: String,
     /// The least and the most of each size that was measured.
     pub measured: BTreeMap<String, (f64, f64)>,
+}
+
+fn like_those_of_the_fit() -> String {
+    "as many runs as were fitted".to_owned()
 }
 
 /// The version of the format.
@@ -100,7 +107,7 @@ pub struct Prediction {
     pub value: f64,
     /// The interval of the value itself; `None` where too little was measured.
     pub interval: Option<(f64, f64)>,
-    /// The interval of one more measurement like those of the fit.
+    /// The interval of one more measurement like those of the fit: of as many runs, not of one.
     pub next: Option<(f64, f64)>,
 }
 

@@ -196,7 +196,7 @@ pub fn prediction(fitted: &FittedModel, sizes: &[(String, f64)], prediction: &Pr
     match (prediction.interval, prediction.next) {
         (Some((low, high)), Some((next_low, next_high))) => {
             out += &format!("   {} to {} ({level}%)", text(low.max(0.0)), text(high));
-            out += &format!("   a measurement: {} to {}", text(next_low.max(0.0)), text(next_high));
+            out += &format!("   {}: {} to {}", shown(&fitted.measurement), text(next_low.max(0.0)), text(next_high));
         }
         _ => out += "   ±?",
     }

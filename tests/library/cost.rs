@@ -195,6 +195,45 @@ fn generated_functions_compute_what_the_model_does() {
     }
 }
 
+#[test]
+fn names_that_a_language_has_taken_get_an_underscore() {
+    // Sizes and functions by names that mean something else in one language or another.
+    for (size, function) in
+        [("int", "for"), ("lambda", "expected"), ("fn", "main"), ("math", "log2"), ("part1", "min"), ("self", "self")]
+    {
+        let text = format!("a + b * ({size} + 1) * log2({size} + 1) + c * max({size}, 7)");
+        let model = CostModel::parse(&text, &[size.to_owned()]).unwrap();
+        let mut file = exact(&[1.0, 5.0, 20.0, 60.0, 90.0, 200.0], |n| 5.0 + n * n);
+        file.header.sizes = vec![size.to_owned()];
+        for workload in &mut file.workloads {
+            workload.sizes = BTreeMap::from([(size.to_owned(), workload.sizes["n"])]);
+        }
+        let fit =
+            Fit::new(&model, &file, &FitOptions { solver: Solver::LeastSquares, ..FitOptions::default() }).unwrap();
+        let folder = Folder::new();
+        for (form, file) in [(Emitted::C, "model.c"), (Emitted::Python, "model.py"), (Emitted::Rust, "model.rs")] {
+            fs::write(folder.join(file), emit(&fit.fitted, &model, form, function)).unwrap();
+        }
+        let run = |program: &str, arguments: &[&str]| {
+            let output = Command::new(program).args(arguments).current_dir(&*folder).output().ok()?;
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            Some((output.status.success(), said))
+        };
+        let right = Some((true, String::new()));
+        let rust = ["--test", "--edition=2021", "-Dwarnings", "-o", "rust-test", "model.rs"];
+        assert_eq!(run("rustc", &rust), right, "{size} {function}");
+        assert_eq!(
+            run("cc", &["-Wall", "-Werror", "-DPERFPROP_TEST", "-o", "c-test", "model.c", "-lm"]),
+            right,
+            "{size} {function}"
+        );
+        assert_eq!(run("./c-test", &[]), right);
+        assert!(run("python3", &["model.py"]).is_none_or(|found| found.0), "{size} {function}");
+        let python = fs::read_to_string(folder.join("model.py")).unwrap();
+        assert!(python.contains("):\n    \"\"\"The time in nanoseconds of "), "{python}");
+    }
+}
+
 /// The function that `perfprop fit --emit rust` wrote for the merge sort of the pictures.
 mod merge_sort_fit {
     #![allow(missing_docs, unreachable_pub, unused_parens, clippy::all, reason = "it is generated, for any reader")]

@@ -76,7 +76,10 @@ fn a_fitted_model_predicts() {
     stdout(&perfprop(&folder, &args));
     let output = perfprop(&folder, &["predict", "line.model", "n=250,1000"]);
     let text = stdout(&output);
-    assert!(text.starts_with("n=250  600 ns") && text.contains("n=1k  2.10 µs"), "{text}");
+    assert!(
+        text.starts_with("n=250  600 ns") && text.contains("the median of 5 runs: ") && text.contains("n=1k  2.10 µs"),
+        "{text}"
+    );
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("n=1k is outside of what was measured (100 to 400)"), "{said}");
     refused(&folder, &["predict", "line.model", "m=5"], 2, "the model needs n: give n=VALUE");
@@ -191,7 +194,10 @@ fn where_a_cost_changes_is_found_named_and_drawn() {
     let line = text.lines().find(|line| line.ends_with("break, where it changes")).unwrap();
     assert!(line.trim_start().starts_with("1k "), "{line}");
     let picture = fs::read_to_string(folder.join("walk.svg")).unwrap();
-    assert!(picture.contains("break = 1k") && picture.ends_with("</svg>\n"), "{picture}");
+    assert!(
+        picture.contains("break = 1k") && picture.contains("the median of 3 runs") && picture.ends_with("</svg>\n"),
+        "{picture}"
+    );
     // The break is in the model that predicts, and in its intervals.
     stdout(&perfprop(
         &folder,

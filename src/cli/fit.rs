@@ -267,9 +267,19 @@ fn unknown_model(name: &str) -> Error {
     Error::Usage(format!("no model is named {}: {help}", quoted(name)))
 }
 
-/// Refuses to set what no model has.
-fn check_set<'a>(args: &FitArgs, models: impl Iterator<Item = &'a CostModel>) -> Result<(), Error> {
-    let names: BTreeSet<&str> = models.flat_map(CostModel::names).collect();
+/// Refuses to set what no model has, and sizes, whose values are measured.
+fn check_set<'a>(args: &FitArgs, models: impl Iterator<Item = (&'a CostModel, &'a WorkloadFile)>) -> Result<(), Error> {
+    let (mut names, mut all_sizes) = (BTreeSet::new(), BTreeSet::new());
+    for (model, file) in models {
+        let (sizes, others): (BTreeSet<&str>, BTreeSet<&str>) =
+            model.names().into_iter().partition(|name| file.header.sizes.iter().any(|size| size == name));
+        names.extend(others);
+        all_sizes.extend(sizes);
+    }
+    let is_size = |name: &str| all_sizes.contains(name) && !names.contains(name);
+    if let Some((size, _)) = args.set.iter().find(|(name, _)| is_size(name)) {
+        return Err(Error::Usage(format!("--set {}: it is a size, whose values were measured", shown(size))));
+    }
     let Some((unknown, _)) = args.set.iter().find(|(name, _)| !names.contains(name.as_str())) else { return Ok(()) };
     let names: Vec<_> = names.into_iter().map(shown).collect();
     Err(Error::Usage(format!("--set {}: no model has this name; there are {}", shown(unknown), names.join(", "))))
@@ -278,7 +288,7 @@ fn check_set<'a>(args: &FitArgs, models: impl Iterator<Item = &'a CostModel>) ->
 fn fit_file(args: &FitArgs) -> Result<String, Error> {
     let file = read(&args.from, &args.response)?;
     let models = models(args, &file, &args.from)?;
-    check_set(args, models.iter())?;
+    check_set(args, models.iter().map(|model| (model, &file)))?;
     let choices = choose(models, &file, &options(args)).map_err(|error| in_file(&args.from, error))?;
     let Some(best) = choices.first() else { return Ok(String::new()) };
     if let Some(path) = &args.plot {
@@ -328,7 +338,7 @@ fn fit_folder(args: &FitArgs) -> Result<String, Error> {
         Ok(OfFolder { model: all.swap_remove(0), path, file })
     };
     let all: Vec<OfFolder> = paths.into_iter().map(one).collect::<Result<_, _>>()?;
-    check_set(args, all.iter().map(|one| &one.model))?;
+    check_set(args, all.iter().map(|one| (&one.model, &one.file)))?;
     let mut options = options(args);
     let node = |one: &OfFolder| GraphNode {
         name: one.path.to_string_lossy().into_owned(),

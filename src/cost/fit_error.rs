@@ -28,6 +28,8 @@ pub enum FitError {
         error: NotLinear,
         /// The sizes that have values; every other name is a coefficient.
         sizes: Vec<String>,
+        /// The coefficients of the operation.
+        names: Vec<String>,
     },
     /// The model has no value at some sizes.
     NoValue {
@@ -68,6 +70,12 @@ pub enum FitError {
 }
 
 impl FitError {
+    /// An operation that isn't linear where these names have values.
+    pub(super) fn not_linear(error: NotLinear, known: impl Fn(&str) -> bool, sizes: Vec<String>) -> Self {
+        let names = error.names.iter().filter(|name| !known(name)).cloned().collect();
+        Self::NotLinear { error, sizes, names }
+    }
+
     /// How many coefficients there are too few sets of sizes for, where that is what is wrong.
     pub(super) fn too_few_for(&self) -> Option<usize> {
         match self {
@@ -88,13 +96,17 @@ impl fmt::Display for FitError {
                 write!(f, "there are no measurements of {}; there are of {}", quoted(response), known.join(", "))
             }
             Self::BadValue { sizes, value } => write!(f, "{value} at {sizes} is no measurement: remove it"),
-            Self::NotLinear { error, sizes } => {
+            Self::NotLinear { error, sizes, names } => {
+                let set = names.last().map_or("NAME", String::as_str);
+                let names: Vec<_> = names.iter().map(|name| quoted(name)).collect();
                 let sizes: Vec<_> = sizes.iter().map(|name| quoted(name)).collect();
                 write!(
                     f,
-                    "the model is not linear in its coefficients: {error}; every name but the sizes ({}) is a coefficient: \
-                     change the model, or set one (--set NAME=VALUE)",
-                    sizes.join(", ")
+                    "the model is not linear in its coefficients: {error}; {} can't all be found: every name but the sizes ({}) \
+                     is a coefficient: correct a misspelt size, change the model, or set one (--set {}=VALUE)",
+                    names.join(" and "),
+                    sizes.join(", "),
+                    crate::names::shown(set),
                 )
             }
             Self::NoQuantity { quantity, sizes } => {

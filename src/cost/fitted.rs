@@ -140,9 +140,9 @@ impl FittedModel {
         let breakpoints = self.breakpoints.iter().map(|found| (found.name.clone(), found.value));
         let values: BTreeMap<String, f64> =
             self.known.clone().into_iter().chain(breakpoints).chain(sizes.clone()).collect();
-        let row = model
-            .at(|name| values.get(name).copied())
-            .map_err(|error| FitError::NotLinear { error, sizes: sizes.keys().cloned().collect() })?;
+        let row = model.at(|name| values.get(name).copied()).map_err(|error| {
+            FitError::not_linear(error, |name| values.contains_key(name), sizes.keys().cloned().collect())
+        })?;
         let factor = |name: &String| row.coefficients.get(name).copied().unwrap_or(0.0);
         let mut factors: Vec<f64> = self.coefficients.iter().map(|coefficient| factor(&coefficient.name)).collect();
         let found = self.coefficients.iter().zip(&factors).map(|(coefficient, factor)| coefficient.value * factor);

@@ -2,18 +2,20 @@
 
 use std::collections::BTreeSet;
 
-use crate::cost::{Choice, DependencyGraph, Fit, FittedModel, Prediction, TIME, sizes_in_words};
+use crate::bench::unit;
+use crate::cost::{Choice, DependencyGraph, Fit, FittedModel, Prediction, sizes_in_words};
+use crate::events::Unit;
 use crate::names::shown;
 use crate::number::{grouped, percent, plain, si, time};
 
 /// A value of a quantity: a time, or a count.
 fn amount(response: &str, value: f64) -> String {
-    if response == TIME { time(value) } else { si(value) }
+    crate::number::amount(value, &unit(response))
 }
 
 /// A coefficient: a time for each unit of what it stands before.
 fn coefficient(response: &str, value: f64) -> String {
-    match (response == TIME, value.abs()) {
+    match (unit(response) == Unit::Nanoseconds, value.abs()) {
         (true, size) if size != 0.0 && size < 0.01 => format!("{value:.2e} ns"),
         (false, size) if size != 0.0 && size < 0.01 => format!("{value:.2e}"),
         (true, size) if value < 0.0 => format!("−{}", time(size)),

@@ -133,13 +133,26 @@ fn what_is_no_model_is_told() {
     let folder = Folder::new().with("sort.csv", &line()).with("two.csv", "n,time\n1,2\n2,4\n");
     refused(&folder, &["fit", "sort.csv", "--model", "nlogN"], 2, "no model is named 'nlogN': did you mean nlogn");
     refused(&folder, &["fit", "sort.csv", "--model", "zzzzzzzzz"], 2, "those are const, linear");
-    refused(&folder, &["fit", "sort.csv", "--model", "affine", "--set", "foo=1"], 2, "there are coeff, intercept, n");
+    refused(&folder, &["fit", "sort.csv", "--model", "affine", "--set", "foo=1"], 2, "there are coeff, intercept");
+    refused(
+        &folder,
+        &["fit", "sort.csv", "--model", "affine", "--set", "n=3"],
+        2,
+        "--set n: it is a size, whose values",
+    );
     refused(
         &folder,
         &["fit", "sort.csv", "--model", "a + b * N * c"],
         2,
-        "every name but the sizes ('n') is a coefficient",
+        "'N' and 'b' can't all be found: every name but the sizes ('n') is a coefficient",
     );
+    refused(
+        &folder,
+        &["fit", "sort.csv", "--model", "a + b * x"],
+        2,
+        "'b' and 'x' can't all be found: every name but the sizes ('n') is",
+    );
+    refused(&folder, &["fit", "sort.csv", "--model", "affine_offset"], 2, "(--set offset=VALUE)");
     refused(&folder, &["fit", "two.csv", "--model", "auto"], 2, "2 sets of sizes tell no models apart: measure 5");
 }
 
@@ -381,4 +394,11 @@ fn a_coefficient_that_two_files_find_is_told_with_who_uses_it() {
     let text = said("a + b * n");
     assert!(text.contains("each find a: each keeps its own"), "{text}");
     assert!(!text.contains("use what"), "{text}");
+}
+
+#[test]
+fn times_of_events_have_a_unit() {
+    let folder = Folder::new().with("cpu.csv", &line().replace("time", "user_time"));
+    let text = stdout(&perfprop(&folder, &["fit", "cpu.csv", "--model", "affine", "--response", "user_time"]));
+    assert!(text.contains("2.00 ns") && text.contains("300 ns"), "{text}");
 }

@@ -1,7 +1,9 @@
 //! Draws a fitted cost model: its growth, how far measurements are from it, and both beside one another.
 
 use super::{ChartAxis, ChartPart, ChartPoint, Drawn, Placed, Scale, picture};
-use crate::cost::{CostModel, Fit, FittedPoint, TIME};
+use crate::bench::unit;
+use crate::cost::{CostModel, Fit, FittedPoint};
+use crate::events::Unit;
 use crate::number::{change, si, time};
 
 /// Places along the axis of sizes at which the model is computed.
@@ -29,7 +31,7 @@ pub fn fit_picture(fit: &Fit, model: &CostModel) -> String {
 }
 
 fn amount(fit: &Fit) -> fn(f64) -> String {
-    if fit.fitted.response == TIME { time } else { si }
+    if unit(&fit.fitted.response) == Unit::Nanoseconds { time } else { si }
 }
 
 /// What was measured over the size, and the model with its interval; `None` where the model has several sizes.
@@ -60,7 +62,7 @@ fn growth(fit: &Fit, model: &CostModel) -> Option<ChartPart> {
         title: format!("{} over {name}", fitted.response),
         x,
         y,
-        drawn: [band("a measurement", true, next), band(&level, false, interval)]
+        drawn: [band(&fitted.measurement, true, next), band(&level, false, interval)]
             .into_iter()
             .chain([Drawn::Line { name: "model".to_owned(), points: line }])
             .chain(marks)

@@ -13,8 +13,8 @@ use crate::charts::fit_picture;
 use crate::cost::samples::Determinizer;
 use crate::cost::solve::Solver;
 use crate::cost::{
-    CostModel, DependencyGraph, Emitted, Fit, FitOptions, FittedModel, GraphNode, NAMED_MODELS, NoRelation,
-    WorkloadFile, candidates, choose, emit, emit_relation, is_unknown_model, unknown_breakpoints,
+    CostModel, DependencyGraph, Emitted, Fit, FitOptions, FittedModel, FoundCoefficients, GraphNode, NAMED_MODELS,
+    NoRelation, WorkloadFile, candidates, choose, emit, emit_relation, is_unknown_model, unknown_breakpoints,
 };
 use crate::names::{nearest, quoted, shown};
 use crate::text;
@@ -36,10 +36,10 @@ pub(super) struct FitArgs {
     /// How coefficients are found
     #[arg(long, value_enum, default_value_t = SolverName::Nnls)]
     solver: SolverName,
-    /// How strongly ridge and lasso pull coefficients towards 0
-    #[arg(long, default_value_t = 1.0, value_parser = alpha)]
-    alpha: f64,
-    /// Let lasso find no coefficient below 0
+    /// How strongly ridge and lasso pull coefficients towards 0 (1 by default)
+    #[arg(long, value_parser = alpha)]
+    alpha: Option<f64>,
+    /// Let lasso find no coefficient below 0, as nnls does anyway
     #[arg(long)]
     positive: bool,
     /// Give a coefficient a value, which may have a unit of time (s, ms, us, ns)
@@ -52,7 +52,7 @@ pub(super) struct FitArgs {
     #[arg(long, value_name = "median|mean|pN", default_value = "median")]
     take: Determinizer,
     /// Leave out what is so many standard deviations from the mean of all sizes; this takes large sizes away as well as odd ones
-    #[arg(long, value_name = "SIGMAS", value_parser = alpha)]
+    #[arg(long, value_name = "SIGMAS", value_parser = sigmas)]
     cull: Option<f64>,
     /// Write the fitted model in a form
     #[arg(long, value_enum, value_name = "FORM")]
@@ -149,6 +149,12 @@ fn alpha(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "expected a number from 0 up".into())
 }
 
+fn sigmas(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|number: &f64| *number > 0.0 && number.is_finite()).ok_or_else(|| {
+        "expected a number above 0: as many standard deviations from the mean of all sizes are kept".into()
+    })
+}
+
 /// A number, which may have a unit of time; times are in nanoseconds.
 fn number(text: &str) -> Option<f64> {
     let units = [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
@@ -174,6 +180,7 @@ pub(super) fn run(args: &FitArgs) -> Result<u8, Error> {
     if args.graph.is_some() && !is_folder {
         return Err(Error::Usage("--graph is for a folder of measurements".into()));
     }
+    check_solver(args)?;
     if let Some(path) = args.plot.as_deref().filter(|path| path.extension().is_none_or(|ending| ending != "svg")) {
         return Err(in_file(path, "--plot writes SVG: give it a name that ends in .svg"));
     }
@@ -186,12 +193,28 @@ pub(super) fn run(args: &FitArgs) -> Result<u8, Error> {
     Ok(0)
 }
 
+/// Refuses options that the solver would ignore.
+fn check_solver(args: &FitArgs) -> Result<(), Error> {
+    let name = args.solver.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
+    let refused = |what: &str, can: &str| Err(Error::Usage(format!("--solver {name} {what}: choose {can}")));
+    match args.solver {
+        SolverName::Ols | SolverName::Robust | SolverName::Ridge if args.positive => {
+            refused("can't keep coefficients from 0 up (--positive)", "--solver nnls or lasso")
+        }
+        SolverName::Nnls | SolverName::Ols | SolverName::Robust if args.alpha.is_some() => {
+            refused("pulls nothing towards 0 (--alpha)", "--solver ridge or lasso")
+        }
+        _ => Ok(()),
+    }
+}
+
 fn options(args: &FitArgs) -> FitOptions {
+    let alpha = args.alpha.unwrap_or(1.0);
     let solver = match args.solver {
         SolverName::Nnls => Solver::NonNegative,
         SolverName::Ols => Solver::LeastSquares,
-        SolverName::Ridge => Solver::Ridge { alpha: args.alpha },
-        SolverName::Lasso => Solver::Lasso { alpha: args.alpha, is_positive: args.positive },
+        SolverName::Ridge => Solver::Ridge { alpha },
+        SolverName::Lasso => Solver::Lasso { alpha, is_positive: args.positive },
         SolverName::Robust => Solver::Robust,
     };
     FitOptions {
@@ -244,9 +267,19 @@ fn unknown_model(name: &str) -> Error {
     Error::Usage(format!("no model is named {}: {help}", quoted(name)))
 }
 
-/// Refuses to set what no model has.
-fn check_set<'a>(args: &FitArgs, models: impl Iterator<Item = &'a CostModel>) -> Result<(), Error> {
-    let names: BTreeSet<&str> = models.flat_map(CostModel::names).collect();
+/// Refuses to set what no model has, and sizes, whose values are measured.
+fn check_set<'a>(args: &FitArgs, models: impl Iterator<Item = (&'a CostModel, &'a WorkloadFile)>) -> Result<(), Error> {
+    let (mut names, mut all_sizes) = (BTreeSet::new(), BTreeSet::new());
+    for (model, file) in models {
+        let (sizes, others): (BTreeSet<&str>, BTreeSet<&str>) =
+            model.names().into_iter().partition(|name| file.header.sizes.iter().any(|size| size == name));
+        names.extend(others);
+        all_sizes.extend(sizes);
+    }
+    let is_size = |name: &str| all_sizes.contains(name) && !names.contains(name);
+    if let Some((size, _)) = args.set.iter().find(|(name, _)| is_size(name)) {
+        return Err(Error::Usage(format!("--set {}: it is a size, whose values were measured", shown(size))));
+    }
     let Some((unknown, _)) = args.set.iter().find(|(name, _)| !names.contains(name.as_str())) else { return Ok(()) };
     let names: Vec<_> = names.into_iter().map(shown).collect();
     Err(Error::Usage(format!("--set {}: no model has this name; there are {}", shown(unknown), names.join(", "))))
@@ -255,7 +288,7 @@ fn check_set<'a>(args: &FitArgs, models: impl Iterator<Item = &'a CostModel>) ->
 fn fit_file(args: &FitArgs) -> Result<String, Error> {
     let file = read(&args.from, &args.response)?;
     let models = models(args, &file, &args.from)?;
-    check_set(args, models.iter())?;
+    check_set(args, models.iter().map(|model| (model, &file)))?;
     let choices = choose(models, &file, &options(args)).map_err(|error| in_file(&args.from, error))?;
     let Some(best) = choices.first() else { return Ok(String::new()) };
     if let Some(path) = &args.plot {
@@ -305,7 +338,7 @@ fn fit_folder(args: &FitArgs) -> Result<String, Error> {
         Ok(OfFolder { model: all.swap_remove(0), path, file })
     };
     let all: Vec<OfFolder> = paths.into_iter().map(one).collect::<Result<_, _>>()?;
-    check_set(args, all.iter().map(|one| &one.model))?;
+    check_set(args, all.iter().map(|one| (&one.model, &one.file)))?;
     let mut options = options(args);
     let node = |one: &OfFolder| GraphNode {
         name: one.path.to_string_lossy().into_owned(),
@@ -316,10 +349,9 @@ fn fit_folder(args: &FitArgs) -> Result<String, Error> {
     for (name, places) in &graph.ambiguous {
         let names: Vec<_> = places.iter().map(|&place| quoted(&graph.nodes[place].name)).collect();
         let (name, first) = (shown(name), names.first().map_or("", String::as_str));
-        say(&format!(
-            "{} each find {name}: what {first} finds is used by the others; choose with --set {name}=VALUE",
-            names.join(" and ")
-        ));
+        let is_used = graph.nodes.iter().any(|node| node.dependencies.contains(name.as_ref()));
+        let then = if is_used { format!("others use what {first} finds") } else { "each keeps its own".to_owned() };
+        say(&format!("{} each find {name}: {then}; give it one value with --set {name}=VALUE", names.join(" and ")));
     }
     match args.graph {
         Some(GraphForm::Text) => return Ok(text::fit_graph(&graph)),
@@ -328,17 +360,18 @@ fn fit_folder(args: &FitArgs) -> Result<String, Error> {
     }
     let mut out = String::new();
     let mut found: BTreeMap<String, f64> = options.overrides.clone();
+    let mut sure = FoundCoefficients::default();
     for (place, node) in graph.nodes.iter().enumerate() {
         let Some(one) = all.iter().find(|one| one.path.to_string_lossy() == node.name) else { continue };
         options.overrides = found.clone();
         options.overrides.retain(|name, _| one.model.names().contains(name.as_str()) && !node.provides.contains(name));
+        options.found = sure.only(|name| options.overrides.contains_key(name));
         let fit = Fit::new(&one.model, &one.file, &options).map_err(|error| in_file(&one.path, error))?;
-        for coefficient in &fit.fitted.coefficients {
-            let counts = graph.ambiguous.get(&coefficient.name).is_none_or(|places| places.first() == Some(&place));
-            if counts {
-                found.insert(coefficient.name.clone(), coefficient.value);
-            }
+        let counts = |name: &str| graph.ambiguous.get(name).is_none_or(|places| places.first() == Some(&place));
+        for coefficient in fit.fitted.coefficients.iter().filter(|coefficient| counts(&coefficient.name)) {
+            found.insert(coefficient.name.clone(), coefficient.value);
         }
+        sure.add(&fit.fitted, &one.path.file_name().unwrap_or_default().to_string_lossy(), counts);
         out += &match args.emit {
             Some(form) => {
                 emitted(form, &fit, &one.model, &one.file.header.name).map_err(|what| in_file(&one.path, what))?

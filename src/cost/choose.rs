@@ -50,25 +50,34 @@ pub fn candidates(sizes: &[String]) -> Vec<String> {
 /// and the variance.
 ///
 /// # Errors
-/// Returns the first model's error where none can be fitted, and [`FitError::TooFewToCompare`] where several can be, and
-/// nothing tells which is best.
+/// Returns the first model's error where none can be fitted, and of several models [`FitError::TooFewToCompare`] or
+/// [`FitError::NoRival`] where fewer than two can be compared: nothing tells then which is best.
 pub fn choose(models: Vec<CostModel>, file: &WorkloadFile, options: &FitOptions) -> Result<Vec<Choice>, FitError> {
-    let (mut choices, mut first_error) = (Vec::new(), None);
+    let (mut choices, mut first_error, mut needed) = (Vec::new(), None, Vec::new());
+    let is_choice = models.len() > 1;
     for model in models {
         match Fit::new(&model, file, options) {
-            Ok(fit) => choices.push((criterion(&fit), model, fit)),
-            Err(error) => first_error = first_error.or(Some(error)),
+            Ok(fit) => {
+                needed.push(parameters(&fit) + 2);
+                choices.push((criterion(&fit), model, fit));
+            }
+            Err(error) => {
+                // The variance is one more of what is to be found.
+                needed.extend(error.too_few_for().map(|coefficients| coefficients + 3));
+                first_error = first_error.or(Some(error));
+            }
         }
     }
-    if let (true, Some(error)) = (choices.is_empty(), first_error) {
-        return Err(error);
+    let Some((_, _, first)) = choices.first() else { return first_error.map_or(Ok(Vec::new()), Err) };
+    if is_choice && choices.iter().filter(|(criterion, ..)| criterion.is_finite()).count() < 2 {
+        let points = first.points.len();
+        needed.sort_unstable();
+        return Err(match (needed.get(1).filter(|needed| **needed > points), first_error) {
+            (None, Some(error)) => FitError::NoRival { error: Box::new(error) },
+            (needed, _) => FitError::TooFewToCompare { points, needed: needed.copied().unwrap_or(points + 1) },
+        });
     }
     let best = choices.iter().map(|(criterion, ..)| *criterion).fold(f64::INFINITY, f64::min);
-    if best.is_infinite() && choices.len() > 1 {
-        let points = choices.first().map_or(0, |(_, _, fit)| fit.points.len());
-        let needed = choices.iter().map(|(_, _, fit)| parameters(fit) + 2).min().unwrap_or(points);
-        return Err(FitError::TooFewToCompare { points, needed });
-    }
     let weight = |criterion: f64| (-0.5 * (criterion - best)).exp();
     let all: f64 = choices.iter().map(|(criterion, ..)| weight(*criterion)).sum();
     choices.sort_by(|(a, ..), (b, ..)| a.total_cmp(b));
@@ -101,7 +110,7 @@ fn criterion(fit: &Fit) -> f64 {
 
 /// Fits to all sets of sizes but one, and predicts that one.
 fn left_out(fit: &Fit, model: &CostModel, file: &WorkloadFile, options: &FitOptions) -> Option<f64> {
-    let kept: Vec<usize> = (0..file.workloads.len()).filter(|place| !fit.culled.contains(place)).collect();
+    let kept: Vec<usize> = (0..file.workloads.len()).filter(|place| !fit.culled.contains_key(place)).collect();
     let measured =
         |place: &usize| file.workloads[*place].samples.get(&options.response).is_some_and(|all| !all.is_empty());
     let kept: Vec<usize> = kept.into_iter().filter(measured).collect();

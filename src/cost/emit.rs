@@ -125,7 +125,8 @@ struct Code<'a> {
     fitted: &'a FittedModel,
     form: Emitted,
     name: String,
-    sizes: Vec<String>,
+    /// The sizes, with the names that they have in the code.
+    sizes: Vec<(String, String)>,
     terms: Terms,
     root: TermId,
     model: &'a CostModel,
@@ -139,26 +140,40 @@ impl<'a> Code<'a> {
         let known: Vec<(&str, TermId)> =
             values.iter().map(|(name, value)| (name.as_str(), terms.number(*value))).collect();
         let root = terms.substitute(root, &known.into_iter().collect());
-        let sizes = terms.names(root).into_iter().map(str::to_owned).collect();
-        Self { fitted, form, name: identifier(name), sizes, terms, root, model }
+        let mut sizes: Vec<(String, String)> = Vec::new();
+        let names = terms.names(root);
+        for size in &names {
+            let mut written = (*size).to_owned();
+            // One with an underscore may be that of another size.
+            while is_taken(form, &written) || (written != *size && names.contains(written.as_str())) {
+                written.push('_');
+            }
+            sizes.push(((*size).to_owned(), written));
+        }
+        let mut name = identifier(name);
+        while is_taken(form, &name) {
+            name.push('_');
+        }
+        Self { fitted, form, name, sizes, terms, root, model }
     }
 
     fn text(&self) -> String {
         let (lines, result) = self.body();
         let sizes = |before: &str, behind: &str| {
-            let sizes: Vec<_> = self.sizes.iter().map(|name| format!("{before}{name}{behind}")).collect();
+            let sizes: Vec<_> = self.sizes.iter().map(|(_, name)| format!("{before}{name}{behind}")).collect();
             sizes.join(", ")
         };
         let doc = self.doc();
         let example: BTreeMap<String, f64> = self
             .sizes
             .iter()
-            .map(|name| (name.clone(), self.fitted.measured.get(name).map_or(1.0, |(_, high)| *high)))
+            .map(|(name, _)| (name.clone(), self.fitted.measured.get(name).map_or(1.0, |(_, high)| *high)))
             .collect();
-        let arguments: Vec<_> = self.sizes.iter().map(|name| self.number(example[name])).collect();
-        let arguments = arguments.join(", ");
+        let arguments: Vec<_> = self.sizes.iter().map(|(name, _)| self.number(example[name])).collect();
+        let arguments = arguments.iter().map(|argument| bare(argument)).collect::<Vec<_>>().join(", ");
         let all: BTreeMap<String, f64> = self.fitted.values().into_iter().chain(example).collect();
         let expected = self.number(self.model.value(|name| all.get(name).copied()).unwrap_or(f64::NAN));
+        let expected = bare(&expected);
         let name = &self.name;
         match self.form {
             Emitted::C => format!(
@@ -173,16 +188,17 @@ impl<'a> Code<'a> {
                 "import math\n\n\ndef {name}({}):\n{}{}    return {result}\n\n\nif __name__ == \"__main__\":\n    \
                  assert math.isclose({name}({arguments}), {expected}, rel_tol=1e-9)\n",
                 sizes("", ""),
-                commented(&doc, "    # "),
+                docstring(&doc),
                 indented(&lines, |name, value| format!("{name} = {value}")),
             ),
             _ => format!(
-                "{}pub fn {name}({}) -> f64 {{\n{}    {result}\n}}\n\n#[test]\nfn {name}_is_as_it_was_fitted() {{\n    \
+                "{}pub fn {name}({}) -> f64 {{\n{}    {result}\n}}\n\n#[test]\nfn {}_is_as_it_was_fitted() {{\n    \
                  let expected: f64 = {expected};\n    \
                  assert!(({name}({arguments}) - expected).abs() <= 1e-9 * expected.abs());\n}}\n",
                 commented(&doc, "/// "),
                 sizes("", ": f64"),
                 indented(&lines, |name, value| format!("let {name} = {value};")),
+                name.trim_end_matches('_'),
             ),
         }
     }
@@ -216,10 +232,11 @@ impl<'a> Code<'a> {
         let mut texts: HashMap<TermId, String> = HashMap::new();
         let mut lines = Vec::new();
         for term in order {
-            let text = self.expression(term, &texts);
+            let mut text = self.expression(term, &texts);
             let is_leaf = self.terms.operands(term).is_empty();
             let text = if !is_leaf && uses.get(&term).is_some_and(|uses| *uses > 1) {
                 let name = format!("part{}", lines.len() + 1);
+                text = bare(&text).to_owned();
                 lines.push((name.clone(), text));
                 name
             } else {
@@ -227,20 +244,23 @@ impl<'a> Code<'a> {
             };
             texts.insert(term, text);
         }
-        (lines, texts.remove(&self.root).unwrap_or_default())
+        (lines, texts.get(&self.root).map_or_else(String::new, |text| bare(text).to_owned()))
     }
 
     fn expression(&self, term: TermId, texts: &HashMap<TermId, String>) -> String {
         let text = |term: &TermId| texts[term].as_str();
         match self.terms.node(term) {
             TermNode::Number(number) => self.number(*number),
-            TermNode::Name(name) => name.clone(),
+            TermNode::Name(name) => {
+                let written = self.sizes.iter().find(|(size, _)| size == name).map(|(_, written)| written);
+                written.unwrap_or(name).clone()
+            }
             TermNode::Select([then, condition, otherwise]) => {
                 let (then, condition, otherwise) = (text(then), text(condition), text(otherwise));
                 match self.form {
                     Emitted::C => format!("(({condition}) != 0 ? {then} : {otherwise})"),
                     Emitted::Python => format!("({then} if {condition} else {otherwise})"),
-                    _ => format!("(if {condition} != 0.0 {{ {then} }} else {{ {otherwise} }})"),
+                    _ => format!("(if {condition} != 0.0 {{ {} }} else {{ {} }})", bare(then), bare(otherwise)),
                 }
             }
             TermNode::Operation(operation, operands) => {
@@ -252,8 +272,8 @@ impl<'a> Code<'a> {
 
     fn operation(&self, name: &str, operands: &[&str]) -> String {
         let call = |function: &str| match (self.form, operands) {
-            (Emitted::Rust, [a]) => format!("({a}).{function}()"),
-            (Emitted::Rust, [a, b]) => format!("({a}).{function}({b})"),
+            (Emitted::Rust, [a]) => format!("({}).{function}()", bare(a)),
+            (Emitted::Rust, [a, b]) => format!("({}).{function}({})", bare(a), bare(b)),
             _ => format!("{function}({})", operands.join(", ")),
         };
         let of = |rust: &str, c: &str, python: &str| match self.form {
@@ -305,6 +325,48 @@ fn commented(lines: &[String], start: &str) -> String {
         text
     })
 }
+
+/// The lines as what Python's `help` prints.
+fn docstring(lines: &[String]) -> String {
+    format!("    \"\"\"{}\n    \"\"\"\n", lines.join("\n    "))
+}
+
+/// A text without parentheses around all of it.
+fn bare(text: &str) -> &str {
+    let Some(inner) = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')) else { return text };
+    let depths = inner.chars().scan(0_i32, |depth, c| {
+        *depth += i32::from(c == '(') - i32::from(c == ')');
+        Some(*depth)
+    });
+    // Where it falls below 0 the first parenthesis ended before the last one.
+    if depths.min().is_none_or(|least| least >= 0) { inner } else { text }
+}
+
+/// Whether a name means something else in the code: a keyword, or what the code itself uses.
+fn is_taken(form: Emitted, name: &str) -> bool {
+    let words = match form {
+        Emitted::Rust => TAKEN_IN_RUST,
+        Emitted::C => TAKEN_IN_C,
+        _ => TAKEN_IN_PYTHON,
+    };
+    let is_part = name.strip_prefix("part").is_some_and(|rest| rest.bytes().all(|c| c.is_ascii_digit()));
+    is_part || words.split_whitespace().any(|word| word == name)
+}
+
+const TAKEN_IN_RUST: &str = "_ abstract as async await become box break const continue crate do dyn else enum expected \
+    extern false final fn for gen if impl in let loop macro main match mod move mut override priv pub ref return self Self \
+    static struct super trait true try type typeof union unsafe unsized use virtual where while yield";
+/// Keywords up to C23, and the functions and macros of `math.h`.
+const TAKEN_IN_C: &str = "alignas alignof auto bool break case char const constexpr continue default do double else enum \
+    expected extern false float for goto if inline int long main nullptr register restrict return short signed sizeof static \
+    static_assert struct switch thread_local true typedef typeof typeof_unqual union unsigned void volatile while asm fortran \
+    acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh drem erf erfc exp exp10 exp2 expm1 fabs fdim finite floor fma \
+    fmax fmin fmod frexp gamma hypot ilogb isinf isnan isfinite isnormal j0 j1 jn ldexp lgamma llrint llround log log10 log1p log2 logb \
+    lrint lround modf nan nearbyint nextafter nexttoward pow pow10 remainder remquo rint round scalb scalbln scalbn signbit signgam \
+    significand sin sincos sinh sqrt tan tanh tgamma trunc y0 y1 yn abs labs NAN INFINITY HUGE_VAL HUGE_VALF HUGE_VALL \
+    FP_NAN FP_INFINITE FP_ZERO FP_SUBNORMAL FP_NORMAL M_E M_PI M_PI_2 M_PI_4 M_LN2 M_LN10 M_SQRT2 PERFPROP_TEST";
+const TAKEN_IN_PYTHON: &str = "False None True and as assert async await break class continue def del elif else except finally \
+    for from global if import in is lambda nonlocal not or pass raise return try while with yield __name__ abs float math max min";
 
 /// A name for a function: letters, digits and underscores alone.
 fn identifier(name: &str) -> String {

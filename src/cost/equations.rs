@@ -6,7 +6,7 @@ use perfprop_linear_algebra::{Square, Tall, dot, eigenvalues};
 
 use super::correlation::{SizeErrors, of_neighbours, of_sizes};
 use super::fit_error::FitError;
-use super::fitted::slope;
+use super::fitted::{change, slope};
 use super::measurements::{FittedPoint, Measured, Measurements};
 use super::model::CostModel;
 use super::solve::{Equations, Solver, huber_weights};
@@ -38,9 +38,9 @@ impl<'a> LinearEquations<'a> {
         let row = |measured: &Measured| {
             let sizes = &measured.point.sizes;
             let value = |name: &str| sizes.get(name).or_else(|| known.get(name)).copied();
-            let LinearCombination { constant, coefficients: factors } = model
-                .at(value)
-                .map_err(|error| FitError::NotLinear { error, sizes: sizes.keys().cloned().collect() })?;
+            let LinearCombination { constant, coefficients: factors } = model.at(value).map_err(|error| {
+                FitError::not_linear(error, |name| value(name).is_some(), sizes.keys().cloned().collect())
+            })?;
             let is_finite = constant.is_finite() && factors.values().all(|factor| factor.is_finite());
             is_finite
                 .then_some(ModelAtSizes { constant, factors })
@@ -98,6 +98,28 @@ impl<'a> LinearEquations<'a> {
         };
         columns.extend(names.iter().map(column));
         Equations { matrix: Tall::new(self.rows.len(), columns), target: self.weighted.target.clone() }
+    }
+
+    /// How much each solution of the weighted equations changes where one of these names, which have values, is one more:
+    /// the solution for what the model gives less then. A rule that holds coefficients at 0 is left out of account.
+    pub(super) fn sensitivities(
+        &self,
+        model: &CostModel,
+        values: &BTreeMap<String, f64>,
+        weighted: &Equations,
+        names: &[&str],
+    ) -> Vec<Vec<f64>> {
+        let solution = |name: &&str| {
+            let less = |Measured { point, .. }: &Measured| {
+                let value = |name: &str| point.sizes.get(name).or_else(|| values.get(name)).copied();
+                -point.weight.sqrt() * change(model, value, name)
+            };
+            let target = self.measurements.all.iter().map(less).collect();
+            Equations { matrix: weighted.matrix.clone(), target }.solve(Solver::LeastSquares)
+        };
+        let solutions: Vec<Vec<f64>> = names.iter().map(solution).collect();
+        let of_place = |place: usize| solutions.iter().map(|solution| solution[place]).collect();
+        (0..weighted.matrix.columns().len()).map(of_place).collect()
     }
 
     /// What was measured beside what the model gives with these coefficients.

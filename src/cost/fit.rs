@@ -31,8 +31,8 @@ pub struct Fit {
     pub condition: Option<f64>,
     /// The coefficients that can't be told apart, in groups.
     pub collinear: Vec<Vec<String>>,
-    /// The places of workloads that were left out, in the file.
-    pub culled: Vec<usize>,
+    /// The sizes of workloads that were left out, by their places in the file.
+    pub culled: BTreeMap<usize, BTreeMap<String, f64>>,
     /// Whether the solver pulls coefficients away from what fits best, so that intervals are too narrow or displaced.
     pub is_biased: bool,
 }
@@ -60,16 +60,31 @@ impl Fit {
             coefficients: Vec::new(),
             breakpoints: breakpoints.into_iter().map(Coefficient::from).collect(),
             known: options.overrides.clone(),
+            injected: None,
             quantities: quantities(model, file, options),
             covariance: None,
             degrees,
             confidence: options.confidence,
             spread: measurements.spread,
+            measurement: measurement(&measurements, options),
             measured: BTreeMap::new(),
         };
         let names: Vec<&str> = fitted.breakpoints.iter().map(|found| found.name.as_str()).collect();
         let weighted = regression.with_slopes(model, &known, options.solver, &names);
         fitted.covariance = regression.covariances(&weighted, &values, options.solver);
+        let all: BTreeMap<String, f64> = known
+            .iter()
+            .map(|(name, value)| (name.clone(), *value))
+            .chain(regression.names.iter().cloned().zip(values.iter().copied()))
+            .collect();
+        let slopes = regression.sensitivities(model, &all, &weighted, &options.found.names());
+        if let Some(injected) = options.found.degrees() {
+            // Nothing tells how far off a coefficient is that was found with as many as there were sizes.
+            let own = fitted.covariance.take().filter(|_| injected > 0);
+            fitted.covariance = own.map(|own| options.found.propagated(&own, &slopes));
+            fitted.degrees = degrees.min(injected);
+        }
+        fitted.injected = options.found.injected(slopes);
         fitted.coefficients = coefficients(&fitted, &regression.names, &values, options.solver);
         let first = fitted.coefficients.len();
         for (place, breakpoint) in fitted.breakpoints.iter_mut().enumerate() {
@@ -110,6 +125,16 @@ fn coefficients(fitted: &FittedModel, names: &[String], values: &[f64], solver: 
         Coefficient { name: name.clone(), value, error, interval }
     };
     names.iter().zip(values).enumerate().map(coefficient).collect()
+}
+
+/// What stands for the runs of a set of sizes, in words.
+fn measurement(measurements: &Measurements, options: &FitOptions) -> String {
+    let runs = || measurements.all.iter().map(|measured| measured.point.samples);
+    match (runs().min().unwrap_or(0), runs().max().unwrap_or(0)) {
+        (_, 0 | 1) => "one run".to_owned(),
+        (least, most) if least == most => format!("{} of {most} runs", options.determinizer),
+        (least, most) => format!("{} of {least} to {most} runs", options.determinizer),
+    }
 }
 
 /// What is left, squared and added up.

@@ -28,6 +28,8 @@ pub enum FitError {
         error: NotLinear,
         /// The sizes that have values; every other name is a coefficient.
         sizes: Vec<String>,
+        /// The coefficients of the operation.
+        names: Vec<String>,
     },
     /// The model has no value at some sizes.
     NoValue {
@@ -50,8 +52,13 @@ pub enum FitError {
     TooFewToCompare {
         /// How many sets.
         points: usize,
-        /// How many the smallest model needs.
+        /// How many the two smallest models need.
         needed: usize,
+    },
+    /// Only one of several models can be fitted, so that nothing is compared with it.
+    NoRival {
+        /// Why the first of the others can't be.
+        error: Box<FitError>,
     },
     /// There are fewer sets of sizes than coefficients.
     TooFew {
@@ -60,6 +67,22 @@ pub enum FitError {
         /// The coefficients.
         coefficients: Vec<String>,
     },
+}
+
+impl FitError {
+    /// An operation that isn't linear where these names have values.
+    pub(super) fn not_linear(error: NotLinear, known: impl Fn(&str) -> bool, sizes: Vec<String>) -> Self {
+        let names = error.names.iter().filter(|name| !known(name)).cloned().collect();
+        Self::NotLinear { error, sizes, names }
+    }
+
+    /// How many coefficients there are too few sets of sizes for, where that is what is wrong.
+    pub(super) fn too_few_for(&self) -> Option<usize> {
+        match self {
+            Self::TooFew { coefficients, .. } => Some(coefficients.len()),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for FitError {
@@ -73,13 +96,17 @@ impl fmt::Display for FitError {
                 write!(f, "there are no measurements of {}; there are of {}", quoted(response), known.join(", "))
             }
             Self::BadValue { sizes, value } => write!(f, "{value} at {sizes} is no measurement: remove it"),
-            Self::NotLinear { error, sizes } => {
+            Self::NotLinear { error, sizes, names } => {
+                let set = names.last().map_or("NAME", String::as_str);
+                let names: Vec<_> = names.iter().map(|name| quoted(name)).collect();
                 let sizes: Vec<_> = sizes.iter().map(|name| quoted(name)).collect();
                 write!(
                     f,
-                    "the model is not linear in its coefficients: {error}; every name but the sizes ({}) is a coefficient: \
-                     change the model, or set one (--set NAME=VALUE)",
-                    sizes.join(", ")
+                    "the model is not linear in its coefficients: {error}; {} can't all be found: every name but the sizes ({}) \
+                     is a coefficient: correct a misspelt size, change the model, or set one (--set {}=VALUE)",
+                    names.join(" and "),
+                    sizes.join(", "),
+                    crate::names::shown(set),
                 )
             }
             Self::NoQuantity { quantity, sizes } => {
@@ -103,6 +130,12 @@ impl fmt::Display for FitError {
                     format!("{points} sets of sizes tell")
                 };
                 write!(f, "{sets} no models apart: measure {needed} at least, or name one model (--model)")
+            }
+            Self::NoRival { error } => {
+                write!(
+                    f,
+                    "only one of the models can be fitted, and nothing is compared with it: {error}; or name one model"
+                )
             }
             Self::TooFew { points, coefficients } => {
                 let names: Vec<_> = coefficients.iter().map(|name| quoted(name)).collect();

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::injected::FoundCoefficients;
 use super::samples::Determinizer;
 use super::solve::Solver;
 
@@ -16,6 +17,8 @@ pub struct FitOptions {
     pub cull: Option<f64>,
     /// Coefficients that are known.
     pub overrides: BTreeMap<String, f64>,
+    /// Which of these other fits found, and how sure they are; the others are exact.
+    pub found: FoundCoefficients,
     /// The quantity that is fitted: `time`, or an event.
     pub response: String,
     /// The confidence level of intervals, between 0 and 1.
@@ -29,6 +32,7 @@ impl Default for FitOptions {
             determinizer: Determinizer::default(),
             cull: None,
             overrides: BTreeMap::new(),
+            found: FoundCoefficients::default(),
             response: super::workload::TIME.to_owned(),
             confidence: 0.95,
         }

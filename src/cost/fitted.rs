@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::fit_error::FitError;
+use super::injected::InjectedCoefficients;
 use super::model::{CostModel, ModelError};
 use super::workload::sizes_in_words;
 use crate::compare::two_sided_quantile;
@@ -55,19 +56,29 @@ pub struct FittedModel {
     pub breakpoints: Vec<Coefficient>,
     /// The coefficients that were known before.
     pub known: BTreeMap<String, f64>,
+    /// Which of these other fits found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub injected: Option<InjectedCoefficients>,
     /// The measured quantities that the model names like sizes, by the names that it gives them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub quantities: BTreeMap<String, String>,
-    /// The covariances of the coefficients that were found, and behind them of the breakpoints.
+    /// The covariances of the coefficients that were found, behind them of the breakpoints, and of those that other fits found.
     pub covariance: Option<Vec<Vec<f64>>>,
-    /// Sets of sizes less coefficients and breakpoints.
+    /// Sets of sizes less coefficients and breakpoints; those of other fits whose coefficients are used, if they are fewer.
     pub degrees: usize,
     /// The confidence level of intervals.
     pub confidence: f64,
     /// The variance of a measurement around the model.
     pub spread: VarianceFunction,
+    /// What stood for the runs of a set of sizes, in words: `the median of 30 runs`. Predictions of a measurement are of that.
+    #[serde(default = "like_those_of_the_fit")]
+    pub measurement: String,
     /// The least and the most of each size that was measured.
     pub measured: BTreeMap<String, (f64, f64)>,
+}
+
+fn like_those_of_the_fit() -> String {
+    "as many runs as were fitted".to_owned()
 }
 
 /// The version of the format.
@@ -82,6 +93,13 @@ pub(super) fn slope(model: &CostModel, values: impl Fn(&str) -> Option<f64>, nam
     slope.is_finite().then_some(slope)
 }
 
+/// How much a model changes with a coefficient in which it may be linear: exactly then, also where the value is 0.
+pub(super) fn change(model: &CostModel, values: impl Fn(&str) -> Option<f64>, name: &str) -> f64 {
+    let others = |other: &str| if other == name { None } else { values(other) };
+    let exact = model.at(others).ok().map(|found| found.coefficients.get(name).copied().unwrap_or(0.0));
+    exact.filter(|change| change.is_finite()).or_else(|| slope(model, &values, name)).unwrap_or(0.0)
+}
+
 /// A prediction of a model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prediction {
@@ -89,7 +107,7 @@ pub struct Prediction {
     pub value: f64,
     /// The interval of the value itself; `None` where too little was measured.
     pub interval: Option<(f64, f64)>,
-    /// The interval of one more measurement like those of the fit.
+    /// The interval of one more measurement like those of the fit: of as many runs, not of one.
     pub next: Option<(f64, f64)>,
 }
 
@@ -122,9 +140,9 @@ impl FittedModel {
         let breakpoints = self.breakpoints.iter().map(|found| (found.name.clone(), found.value));
         let values: BTreeMap<String, f64> =
             self.known.clone().into_iter().chain(breakpoints).chain(sizes.clone()).collect();
-        let row = model
-            .at(|name| values.get(name).copied())
-            .map_err(|error| FitError::NotLinear { error, sizes: sizes.keys().cloned().collect() })?;
+        let row = model.at(|name| values.get(name).copied()).map_err(|error| {
+            FitError::not_linear(error, |name| values.contains_key(name), sizes.keys().cloned().collect())
+        })?;
         let factor = |name: &String| row.coefficients.get(name).copied().unwrap_or(0.0);
         let mut factors: Vec<f64> = self.coefficients.iter().map(|coefficient| factor(&coefficient.name)).collect();
         let found = self.coefficients.iter().zip(&factors).map(|(coefficient, factor)| coefficient.value * factor);
@@ -136,6 +154,8 @@ impl FittedModel {
         let all: BTreeMap<String, f64> = self.values().into_iter().chain(sizes.clone()).collect();
         let of_name = |name: &str| all.get(name).copied();
         factors.extend(self.breakpoints.iter().map(|found| slope(model, of_name, &found.name).unwrap_or(0.0)));
+        let injected = self.injected.iter().flat_map(|injected| injected.sources.keys());
+        factors.extend(injected.map(|name| change(model, of_name, name)));
         let variance = self.covariance.as_ref().map(|covariance| {
             let row = |row: &Vec<f64>| row.iter().zip(&factors).map(|(value, factor)| value * factor).sum::<f64>();
             covariance.iter().zip(&factors).map(|(values, factor)| factor * row(values)).sum::<f64>().max(0.0)

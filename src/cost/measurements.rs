@@ -42,7 +42,7 @@ pub(super) struct Measured {
 /// What was measured, however it is fitted.
 pub(super) struct Measurements {
     pub(super) all: Vec<Measured>,
-    pub(super) culled: Vec<usize>,
+    pub(super) culled: BTreeMap<usize, BTreeMap<String, f64>>,
     pub(super) spread: VarianceFunction,
 }
 
@@ -51,11 +51,12 @@ impl Measurements {
     pub(super) fn of(model: &CostModel, file: &WorkloadFile, options: &FitOptions) -> Result<Self, FitError> {
         let has_samples = |place: &usize| !samples(file, *place, &options.response).is_empty();
         let mut places: Vec<usize> = (0..file.workloads.len()).filter(has_samples).collect();
-        let mut culled = Vec::new();
+        let mut culled = BTreeMap::new();
         if let Some(sigmas) = options.cull {
             let value = |&place: &usize| options.determinizer.value(samples(file, place, &options.response));
             let kept = cull(&places.iter().filter_map(value).collect::<Vec<_>>(), sigmas).kept;
-            culled = (0..places.len()).filter(|place| !kept.contains(place)).map(|place| places[place]).collect();
+            let left_out = (0..places.len()).filter(|place| !kept.contains(place)).map(|place| places[place]);
+            culled = left_out.map(|place| (place, file.workloads[place].sizes.clone())).collect();
             places = kept.into_iter().map(|place| places[place]).collect();
         }
         if places.is_empty() {

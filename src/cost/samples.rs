@@ -1,5 +1,6 @@
 //! Makes one number of the repeated measurements of a size, and says how uncertain it is.
 
+use std::fmt;
 use std::str::FromStr;
 
 /// Which number stands for the repeated measurements of a size.
@@ -13,6 +14,17 @@ pub enum Determinizer {
     Percentile(f64),
     /// The mean.
     Mean,
+}
+
+impl fmt::Display for Determinizer {
+    /// Names the number: `the median`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Median => f.write_str("the median"),
+            Self::Mean => f.write_str("the mean"),
+            Self::Percentile(percent) => write!(f, "percentile {percent}"),
+        }
+    }
 }
 
 impl FromStr for Determinizer {

@@ -65,6 +65,8 @@ pub struct NotLinear {
     pub operation: &'static str,
     /// Where it was written, in text.
     pub span: Option<TextSpan>,
+    /// The names in its operands, sizes among them.
+    pub names: BTreeSet<String>,
 }
 
 impl fmt::Display for NotLinear {
@@ -314,7 +316,8 @@ impl Terms {
     }
 
     fn not_linear(&self, term: TermId, operation: &'static str) -> NotLinear {
-        NotLinear { operation, span: self.spans[term.0] }
+        let names = self.names(term).into_iter().map(str::to_owned).collect();
+        NotLinear { operation, span: self.spans[term.0], names }
     }
 }
 

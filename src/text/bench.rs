@@ -56,7 +56,7 @@ fn measured(variants: &[Variant], files: &[WorkloadFile], determinizer: Determin
     let width = width_of(variants);
     let mut out = String::new();
     for name in &names {
-        out += &format!("{:>20}", shown(name).to_uppercase());
+        out += &format!("{:>20}", heading(&shown(name).to_uppercase()));
     }
     out += &format!("{:>6}   ", "RUNS");
     if width > 0 {
@@ -74,6 +74,17 @@ fn measured(variants: &[Variant], files: &[WorkloadFile], determinizer: Determin
         }
     }
     out
+}
+
+/// A name that leaves two spaces of a column of 20; one that is longer is cut in the middle.
+fn heading(name: &str) -> String {
+    const ROOM: usize = 18;
+    let all: Vec<char> = name.chars().collect();
+    if all.len() <= ROOM {
+        return name.to_owned();
+    }
+    let (head, tail) = (&all[..ROOM / 2], &all[all.len() - (ROOM - 1 - ROOM / 2)..]);
+    head.iter().chain(&['…']).chain(tail).collect()
 }
 
 /// The width of the column of labels; 0 where nothing has to be told apart.
@@ -195,6 +206,13 @@ pub(super) mod tests {
     use super::*;
     use crate::bench::{Parameter, SweepProgress, variants};
     use crate::cost::{SweepRecord, WorkloadHeader};
+
+    #[test]
+    fn headings_leave_two_spaces_between_columns() {
+        assert_eq!(heading("CACHE-MISSES"), "CACHE-MISSES");
+        let long = heading("L1-DCACHE-LOAD-MISSES");
+        assert_eq!((long.as_str(), long.chars().count()), ("L1-DCACHE…D-MISSES", 18));
+    }
 
     /// Two commands at two sizes, five runs each.
     pub(in crate::text) fn two_commands() -> Swept {

@@ -2,18 +2,20 @@
 
 use std::collections::BTreeSet;
 
-use crate::cost::{Choice, DependencyGraph, Fit, FittedModel, Prediction, TIME};
+use crate::bench::unit;
+use crate::cost::{Choice, DependencyGraph, Fit, FittedModel, Prediction, sizes_in_words};
+use crate::events::Unit;
 use crate::names::shown;
 use crate::number::{grouped, percent, plain, si, time};
 
 /// A value of a quantity: a time, or a count.
 fn amount(response: &str, value: f64) -> String {
-    if response == TIME { time(value) } else { si(value) }
+    crate::number::amount(value, &unit(response))
 }
 
 /// A coefficient: a time for each unit of what it stands before.
 fn coefficient(response: &str, value: f64) -> String {
-    match (response == TIME, value.abs()) {
+    match (unit(response) == Unit::Nanoseconds, value.abs()) {
         (true, size) if size != 0.0 && size < 0.01 => format!("{value:.2e} ns"),
         (false, size) if size != 0.0 && size < 0.01 => format!("{value:.2e}"),
         (true, size) if value < 0.0 => format!("−{}", time(size)),
@@ -51,7 +53,9 @@ fn coefficients(fit: &Fit) -> String {
         out += &format!("{:>14}  {:>14}  {interval:>29}   {name}, where it changes\n", si(found.value), "");
     }
     for (name, value) in &fitted.known {
-        out += &format!("{:>14}  {:>14}  {:>29}   {}\n", coefficient(&fitted.response, *value), "", "set", shown(name));
+        let source = fitted.injected.as_ref().and_then(|injected| injected.sources.get(name));
+        let from = source.map_or_else(|| "set".to_owned(), |source| format!("from {}", shown(source)));
+        out += &format!("{:>14}  {:>14}  {from:>29}   {}\n", coefficient(&fitted.response, *value), "", shown(name));
     }
     out + "\n"
 }
@@ -108,9 +112,13 @@ fn warnings(fit: &Fit) -> String {
         lines.push("this solver pulls coefficients towards 0: the intervals don't hold that".to_owned());
     }
     if !fit.culled.is_empty() {
-        let places: Vec<_> = fit.culled.iter().map(|place| (place + 1).to_string()).collect();
-        let what = "sets of sizes were left out for their times alone, which takes large sizes as well as odd ones";
-        lines.push(format!("{} {what}: number {}", fit.culled.len(), places.join(", ")));
+        let sizes: Vec<_> = fit.culled.values().map(sizes_in_words).collect();
+        let sets = match sizes.len() {
+            1 => "1 set of sizes was".to_owned(),
+            count => format!("{count} sets of sizes were"),
+        };
+        let what = "left out for their times alone, which takes large sizes as well as odd ones";
+        lines.push(format!("{sets} {what}: {}", sizes.join(", ")));
     }
     let text: String = lines.iter().map(|line| format!(" ! {line}\n")).collect();
     if text.is_empty() { text } else { format!("\n{text}") }
@@ -190,7 +198,7 @@ pub fn prediction(fitted: &FittedModel, sizes: &[(String, f64)], prediction: &Pr
     match (prediction.interval, prediction.next) {
         (Some((low, high)), Some((next_low, next_high))) => {
             out += &format!("   {} to {} ({level}%)", text(low.max(0.0)), text(high));
-            out += &format!("   a measurement: {} to {}", text(next_low.max(0.0)), text(next_high));
+            out += &format!("   {}: {} to {}", shown(&fitted.measurement), text(next_low.max(0.0)), text(next_high));
         }
         _ => out += "   ±?",
     }

@@ -6,7 +6,9 @@ use std::process::Command;
 
 use perfprop::cost::samples::Determinizer;
 use perfprop::cost::solve::Solver;
-use perfprop::cost::{CostModel, Emitted, Fit, FitOptions, TIME, Workload, WorkloadFile, WorkloadHeader, choose, emit};
+use perfprop::cost::{
+    CostModel, Emitted, Fit, FitOptions, FoundCoefficients, TIME, Workload, WorkloadFile, WorkloadHeader, choose, emit,
+};
 
 use crate::folders::Folder;
 
@@ -135,6 +137,31 @@ fn exact(sizes: &[f64], time: impl Fn(f64) -> f64) -> WorkloadFile {
 }
 
 #[test]
+fn what_another_fit_found_is_as_uncertain_as_it_was_there() {
+    // Five times of a timer, and a sort at one size twice as often, less the timer: b = mean / 2 - a / 2 by hand.
+    let timer = exact(&[1.0, 2.0, 3.0, 4.0, 5.0], |n| 20.0 + 3.0 * (n - 3.0));
+    let sort = exact(&[2.0, 2.0, 2.0, 2.0, 2.0, 2.0], |_| 50.0);
+    let model = |text: &str| CostModel::parse(text, &["n".into()]).unwrap();
+    let first = Fit::new(&model("a"), &timer, &FitOptions::default()).unwrap().fitted;
+    let mut found = FoundCoefficients::default();
+    found.add(&first, "timer.jsonl", |_| true);
+    let overrides = BTreeMap::from([("a".to_owned(), first.coefficients[0].value)]);
+    let options = FitOptions { overrides, found, ..FitOptions::default() };
+    let second = Fit::new(&model("a + b * n"), &sort, &options).unwrap().fitted;
+    let (of_a, of_b) = (first.coefficients[0].error.unwrap(), second.coefficients[0].error.unwrap());
+    // Variance 22.5 of five; the sort's own is 0.
+    assert!((of_a - 4.5_f64.sqrt()).abs() < 1e-9 && (of_b - 0.5 * of_a).abs() < 1e-9, "{of_a} {of_b}");
+    assert_eq!(second.degrees, 4);
+    // At n = 2 the errors of a and b cancel, at 0 that of a is left.
+    let width = |n: f64| {
+        let found = second.predict(&model("a + b * n"), &BTreeMap::from([("n".to_owned(), n)])).unwrap();
+        found.interval.unwrap().1 - found.value
+    };
+    let of_first = first.coefficients[0].interval.unwrap().1 - first.coefficients[0].value;
+    assert!(width(2.0) < 1e-6 && (width(0.0) - of_first).abs() < 1e-6, "{} {}", width(2.0), width(0.0));
+}
+
+#[test]
 fn the_model_that_made_the_data_is_the_likeliest() {
     let file = exact(&[10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 10_000.0], |n| 50.0 + 2.0 * n * (n + 1.0).log2());
     let models = ["affine", "nlogn", "quadratic"].map(|name| CostModel::parse(name, &["n".into()]).unwrap());
@@ -165,6 +192,45 @@ fn generated_functions_compute_what_the_model_does() {
     match run("python3", &["model.py"]) {
         Some(is_right) => assert!(is_right),
         None => eprintln!("skipped: no python3"),
+    }
+}
+
+#[test]
+fn names_that_a_language_has_taken_get_an_underscore() {
+    // Sizes and functions by names that mean something else in one language or another.
+    for (size, function) in
+        [("int", "for"), ("lambda", "expected"), ("fn", "main"), ("math", "log2"), ("part1", "min"), ("self", "self")]
+    {
+        let text = format!("a + b * ({size} + 1) * log2({size} + 1) + c * max({size}, 7)");
+        let model = CostModel::parse(&text, &[size.to_owned()]).unwrap();
+        let mut file = exact(&[1.0, 5.0, 20.0, 60.0, 90.0, 200.0], |n| 5.0 + n * n);
+        file.header.sizes = vec![size.to_owned()];
+        for workload in &mut file.workloads {
+            workload.sizes = BTreeMap::from([(size.to_owned(), workload.sizes["n"])]);
+        }
+        let fit =
+            Fit::new(&model, &file, &FitOptions { solver: Solver::LeastSquares, ..FitOptions::default() }).unwrap();
+        let folder = Folder::new();
+        for (form, file) in [(Emitted::C, "model.c"), (Emitted::Python, "model.py"), (Emitted::Rust, "model.rs")] {
+            fs::write(folder.join(file), emit(&fit.fitted, &model, form, function)).unwrap();
+        }
+        let run = |program: &str, arguments: &[&str]| {
+            let output = Command::new(program).args(arguments).current_dir(&*folder).output().ok()?;
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            Some((output.status.success(), said))
+        };
+        let right = Some((true, String::new()));
+        let rust = ["--test", "--edition=2021", "-Dwarnings", "-o", "rust-test", "model.rs"];
+        assert_eq!(run("rustc", &rust), right, "{size} {function}");
+        assert_eq!(
+            run("cc", &["-Wall", "-Werror", "-DPERFPROP_TEST", "-o", "c-test", "model.c", "-lm"]),
+            right,
+            "{size} {function}"
+        );
+        assert_eq!(run("./c-test", &[]), right);
+        assert!(run("python3", &["model.py"]).is_none_or(|found| found.0), "{size} {function}");
+        let python = fs::read_to_string(folder.join("model.py")).unwrap();
+        assert!(python.contains("):\n    \"\"\"The time in nanoseconds of "), "{python}");
     }
 }
 

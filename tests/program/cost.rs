@@ -76,7 +76,10 @@ fn a_fitted_model_predicts() {
     stdout(&perfprop(&folder, &args));
     let output = perfprop(&folder, &["predict", "line.model", "n=250,1000"]);
     let text = stdout(&output);
-    assert!(text.starts_with("n=250  600 ns") && text.contains("n=1k  2.10 µs"), "{text}");
+    assert!(
+        text.starts_with("n=250  600 ns") && text.contains("the median of 5 runs: ") && text.contains("n=1k  2.10 µs"),
+        "{text}"
+    );
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("n=1k is outside of what was measured (100 to 400)"), "{said}");
     refused(&folder, &["predict", "line.model", "m=5"], 2, "the model needs n: give n=VALUE");
@@ -98,7 +101,7 @@ fn files_of_a_folder_are_fitted_where_their_coefficients_are_known() {
     let text = stdout(&perfprop(&folder, &["fit", "runs"]));
     let (b, a) = (text.find("b.jsonl").unwrap(), text.find("a.jsonl").unwrap());
     assert!(b < a, "{text}");
-    assert!(text.contains("set   start") && text.contains("7.00 ns"), "{text}");
+    assert!(text.contains("from b.jsonl   start") && text.contains("7.00 ns"), "{text}");
     refused(&folder, &["fit", "runs/a.jsonl", "--model", "x * x * n"], 2, "not linear in its coefficients: '*' has");
 }
 
@@ -130,14 +133,61 @@ fn what_is_no_model_is_told() {
     let folder = Folder::new().with("sort.csv", &line()).with("two.csv", "n,time\n1,2\n2,4\n");
     refused(&folder, &["fit", "sort.csv", "--model", "nlogN"], 2, "no model is named 'nlogN': did you mean nlogn");
     refused(&folder, &["fit", "sort.csv", "--model", "zzzzzzzzz"], 2, "those are const, linear");
-    refused(&folder, &["fit", "sort.csv", "--model", "affine", "--set", "foo=1"], 2, "there are coeff, intercept, n");
+    refused(&folder, &["fit", "sort.csv", "--model", "affine", "--set", "foo=1"], 2, "there are coeff, intercept");
+    refused(
+        &folder,
+        &["fit", "sort.csv", "--model", "affine", "--set", "n=3"],
+        2,
+        "--set n: it is a size, whose values",
+    );
     refused(
         &folder,
         &["fit", "sort.csv", "--model", "a + b * N * c"],
         2,
-        "every name but the sizes ('n') is a coefficient",
+        "'N' and 'b' can't all be found: every name but the sizes ('n') is a coefficient",
     );
-    refused(&folder, &["fit", "two.csv", "--model", "auto"], 2, "2 sets of sizes tell no models apart: measure 4");
+    refused(
+        &folder,
+        &["fit", "sort.csv", "--model", "a + b * x"],
+        2,
+        "'b' and 'x' can't all be found: every name but the sizes ('n') is",
+    );
+    refused(&folder, &["fit", "sort.csv", "--model", "affine_offset"], 2, "(--set offset=VALUE)");
+    refused(&folder, &["fit", "two.csv", "--model", "auto"], 2, "2 sets of sizes tell no models apart: measure 5");
+}
+
+#[test]
+fn models_without_a_rival_are_not_called_likely() {
+    let rows =
+        |count: u32| (1..=count).fold("n,time\n".to_owned(), |text, n| text + &format!("{n},{}\n", 100 + 20 * n));
+    let two = |count: u32| {
+        (1..=count).fold("n,m,time\n".to_owned(), |text, n| text + &format!("{n},{},{}\n", n * n, 100 + 20 * n))
+    };
+    let folder =
+        Folder::new().with("one.csv", "n,time\n1,2\n").with("negative.csv", "n,time\n-1,2\n-2,3\n-3,5\n-4,6\n-5,7\n");
+    for (name, count) in [("four.csv", 4), ("five.csv", 5)] {
+        fs::write(folder.join(name), rows(count)).unwrap();
+        fs::write(folder.join(format!("two-{name}")), two(count)).unwrap();
+    }
+    fs::write(folder.join("two-six.csv"), two(6)).unwrap();
+    for (file, words) in [
+        ("one.csv", "one set of sizes tells no models apart: measure 5 at least"),
+        ("four.csv", "4 sets of sizes tell no models apart: measure 5 at least, or name one model (--model)"),
+        ("two-five.csv", "5 sets of sizes tell no models apart: measure 6 at least"),
+    ] {
+        refused(&folder, &["fit", file, "--model", "auto"], 2, words);
+    }
+    for file in ["five.csv", "two-six.csv"] {
+        let text = stdout(&perfprop(&folder, &["fit", file, "--model", "auto"]));
+        assert!(text.lines().nth(1).unwrap().contains("intercept + "), "{text}");
+    }
+    let args = ["fit", "negative.csv", "--model", "const", "--model", "a * sqrt(n)"];
+    refused(
+        &folder,
+        &args,
+        2,
+        "only one of the models can be fitted, and nothing is compared with it: the model has no",
+    );
 }
 
 /// 100 + n up to 1,000, and 9 a piece from there on, off by up to 2 parts in 1,000.
@@ -157,7 +207,10 @@ fn where_a_cost_changes_is_found_named_and_drawn() {
     let line = text.lines().find(|line| line.ends_with("break, where it changes")).unwrap();
     assert!(line.trim_start().starts_with("1k "), "{line}");
     let picture = fs::read_to_string(folder.join("walk.svg")).unwrap();
-    assert!(picture.contains("break = 1k") && picture.ends_with("</svg>\n"), "{picture}");
+    assert!(
+        picture.contains("break = 1k") && picture.contains("the median of 3 runs") && picture.ends_with("</svg>\n"),
+        "{picture}"
+    );
     // The break is in the model that predicts, and in its intervals.
     stdout(&perfprop(
         &folder,
@@ -293,4 +346,59 @@ fn the_best_of_several_models_is_fitted_in_a_folder_as_well() {
     assert!(text.contains("time = a + b * n"), "{text}");
     refused(&folder, &["fit", "fits/line.csv", "--model", "n", "--plot", "a.png"], 2, "ends in .svg");
     stdout(&perfprop(&folder, &["fit", "fits/line.csv", "--model", "const", "--take", "p0"]));
+}
+
+#[test]
+fn options_that_a_solver_has_not_are_refused() {
+    let folder = Folder::new().with("line.csv", &line());
+    let fit = |more: &[&'static str]| [&["fit", "line.csv", "--model", "affine"], more].concat();
+    for (more, words) in [
+        (
+            ["--solver=ols", "--positive"],
+            "--solver ols can't keep coefficients from 0 up (--positive): choose --solver nnls or lasso",
+        ),
+        (["--solver=robust", "--positive"], "--solver robust can't"),
+        (["--solver=ridge", "--positive"], "--solver ridge can't"),
+        (
+            ["--solver=ols", "--alpha=2"],
+            "--solver ols pulls nothing towards 0 (--alpha): choose --solver ridge or lasso",
+        ),
+        (["--solver=nnls", "--alpha=2"], "--solver nnls pulls"),
+        (["--cull=0", "--take=mean"], "a number above 0"),
+    ] {
+        refused(&folder, &fit(&more), 2, words);
+    }
+    for more in [["--solver=lasso", "--positive"], ["--solver=nnls", "--positive"], ["--solver=ridge", "--alpha=0.1"]] {
+        stdout(&perfprop(&folder, &fit(&more)));
+    }
+}
+
+#[test]
+fn sizes_that_were_left_out_are_named() {
+    let rows = (1..=12)
+        .fold("n,time\n".to_owned(), |text, n| text + &format!("{n}00,{}\n", if n == 12 { 90_000 } else { 100 + n }));
+    let folder = Folder::new().with("odd.csv", &rows);
+    let text = stdout(&perfprop(&folder, &["fit", "odd.csv", "--model", "const", "--cull", "2"]));
+    assert!(text.contains("1 set of sizes was left out") && text.contains("as odd ones: n=1200\n"), "{text}");
+}
+
+#[test]
+fn a_coefficient_that_two_files_find_is_told_with_who_uses_it() {
+    let rows = (1..=6).fold("n,time\n".to_owned(), |text, n| text + &format!("{n},{}\n", 100 + 20 * n + n % 2));
+    let folder = Folder::new().with("two/a.csv", &rows).with("two/b.csv", &rows);
+    let said = |model: &str| {
+        let output = perfprop(&folder, &["fit", "two", "--model", model]);
+        stdout(&output);
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let text = said("a + b * n");
+    assert!(text.contains("each find a: each keeps its own"), "{text}");
+    assert!(!text.contains("use what"), "{text}");
+}
+
+#[test]
+fn times_of_events_have_a_unit() {
+    let folder = Folder::new().with("cpu.csv", &line().replace("time", "user_time"));
+    let text = stdout(&perfprop(&folder, &["fit", "cpu.csv", "--model", "affine", "--response", "user_time"]));
+    assert!(text.contains("2.00 ns") && text.contains("300 ns"), "{text}");
 }

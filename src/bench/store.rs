@@ -107,6 +107,11 @@ impl SweepStore {
         self.paths.iter().all(|path| fs::metadata(path).map_or(true, |found| found.is_file()))
     }
 
+    /// The files that are there already.
+    pub fn existing(&self) -> impl Iterator<Item = &Path> {
+        self.paths.iter().map(PathBuf::as_path).filter(|path| path.exists())
+    }
+
     /// Finds out whether the files can be written, before anything is measured. What is there stays.
     ///
     /// # Errors

@@ -19,7 +19,7 @@ use crate::cost::samples::Determinizer;
 use crate::cost::{TIME, Workload, WorkloadFile};
 use crate::host::HostFiles;
 use crate::measure::check_command;
-use crate::names::shown;
+use crate::names::{quoted, shown};
 use crate::number::{percent, time};
 use crate::sources::perf::Stop;
 use crate::text;
@@ -108,6 +108,16 @@ fn part(text: &str) -> Result<f64, String> {
 pub(super) fn run(args: &BenchArgs) -> Result<u8, Error> {
     let options = options(args)?;
     let store = store(args, &options)?;
+    if !args.resume {
+        for path in store.iter().flat_map(SweepStore::existing) {
+            let name = path.to_string_lossy();
+            say(&format!(
+                "{} has another sweep, which is kept as {} (--resume goes on with it)",
+                quoted(&name),
+                quoted(&format!("{name}.old"))
+            ));
+        }
+    }
     let signals = listen(&Stop::default()).map_err(Error::System)?;
     let mut progress = Progress { since: Instant::now(), is_shown: std::io::stderr().is_terminal() };
     let swept = sweep(&options, store.as_ref(), args.resume, &signals, &mut |now| progress.show(now));

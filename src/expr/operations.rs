@@ -99,8 +99,16 @@ pub(super) fn infix(symbol: &str) -> Option<(&'static Operation, u8)> {
     })
 }
 
-/// The function called `name`.
+/// The function called `name`; `lt(a, b)` is `a < b`, and `eq(a, b)` is `a == b`.
 pub(super) fn function(name: &str) -> Option<(&'static Operation, usize)> {
+    let comparison = match name {
+        "lt" => infix("<"),
+        "eq" => infix("=="),
+        _ => None,
+    };
+    if let Some((operation, _)) = comparison {
+        return Some((operation, operation.arity()));
+    }
     OPERATIONS.iter().find_map(|operation| match operation.notation {
         Notation::Call { arity } if operation.name == name => Some((operation, arity)),
         _ => None,

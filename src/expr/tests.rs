@@ -167,6 +167,14 @@ fn names_are_read_to_their_end() {
 }
 
 #[test]
+fn comparisons_may_be_written_as_functions() {
+    let canonical = |text: &str| parse(text, Dialect::Equation).unwrap().to_string();
+    assert_eq!(canonical("lt(a, b + 1) * 2"), canonical("(a < b + 1) * 2"));
+    assert_eq!(canonical("a if eq(a, b) else 0"), canonical("a if a == b else 0"));
+    assert!(parse("lt(a)", Dialect::Equation).is_err(), "it takes two");
+}
+
+#[test]
 fn vendors_write_names_in_their_own_way() {
     let name = |text: &str| match &parse(text, Dialect::Vendor).unwrap().nodes()[0].kind {
         NodeKind::Variable(Variable { subject: Subject::Event(name), .. }) => name.clone(),

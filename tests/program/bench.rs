@@ -189,9 +189,12 @@ fn what_starting_a_process_takes_is_told() {
 #[test]
 fn what_another_sweep_left_in_the_file_is_kept() {
     let folder = Folder::new();
-    for n in ["1", "2"] {
+    for (n, is_told) in [("1", false), ("2", true)] {
         let size = format!("n={n}");
-        ended(&folder, &["-P", &size, "-r", "3", "--warmup", "0", "-o", "a.jsonl", "--", "true", "{n}"], 0);
+        let (_, said) =
+            ended(&folder, &["-P", &size, "-r", "3", "--warmup", "0", "-o", "a.jsonl", "--", "true", "{n}"], 0);
+        let words = "'a.jsonl' has another sweep, which is kept as 'a.jsonl.old'";
+        assert_eq!(said.contains(words), is_told, "{said}");
     }
     let [now, before] = ["a.jsonl", "a.jsonl.old"].map(|name| fs::read_to_string(folder.join(name)).unwrap());
     assert!(now.contains(r#"{"sizes":{"n":2.0}"#) && before.contains(r#"{"sizes":{"n":1.0}"#), "{now}{before}");

@@ -50,7 +50,7 @@ fn coefficients(fit: &Fit) -> String {
         let interval =
             found.interval.map_or_else(|| "—".to_owned(), |(low, high)| format!("{} to {}", si(low), si(high)));
         let name = shown(&found.name);
-        out += &format!("{:>14}  {:>14}  {interval:>29}   {name}, where it changes\n", si(found.value), "");
+        out += &format!("{:>14}  {:>14}  {interval:>29}   {name}, where it changes\n", si(found.value), "—");
     }
     for (name, value) in &fitted.known {
         let source = fitted.injected.as_ref().and_then(|injected| injected.sources.get(name));

@@ -13,7 +13,7 @@ use super::precision::is_narrow;
 use super::runner::{Ran, Runner};
 use super::store::{PreviousSweep, SweepStore, take_over, without_empty};
 use super::{NotResumed, SweepError, SweepOptions};
-use crate::cost::{SweepRecord, TIME, Workload, WorkloadFile, WorkloadHeader, sizes_in_words};
+use crate::cost::{SweepRecord, SweepRuns, TIME, Workload, WorkloadFile, WorkloadHeader, sizes_in_words};
 use crate::host::HostFiles;
 use crate::run::MeasuredMachine;
 use crate::session::find_command;
@@ -370,6 +370,13 @@ fn record(options: &SweepOptions, events: Vec<String>) -> SweepRecord {
         words: words.filter_map(|one| Some((one.name.clone(), one.words()?.to_vec()))).collect(),
         values: options.parameters.iter().filter_map(numbers).collect(),
         events,
+        runs: Some(SweepRuns {
+            repeats: options.repeats,
+            warmups: options.warmups,
+            until: options.until,
+            taken: options.determinizer.to_string(),
+            ignores_failure: options.ignores_failure,
+        }),
         model: options.caches(),
         cpu: options.cpu,
         hooks: HookKind::ALL.into_iter().filter_map(hook).collect(),

@@ -73,6 +73,9 @@ pub struct SweepRecord {
     /// The events that were counted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<String>,
+    /// How often commands were run; `None` in files of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs: Option<SweepRuns>,
     /// The caches of the model that counted, where this machine didn't; times are then those of the emulation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -88,6 +91,22 @@ pub struct SweepRecord {
     /// What the machine did meanwhile, for each time that the sweep was begun or went on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<MachineConditions>,
+}
+
+/// How often commands of a sweep were run, and which of the runs count.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SweepRuns {
+    /// The runs of each set of sizes, at the most.
+    pub repeats: usize,
+    /// The runs before them, of which nothing is kept.
+    pub warmups: usize,
+    /// Runs ended once the time was known to this part of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<f64>,
+    /// What stands for the runs: `the median`.
+    pub taken: String,
+    /// Whether runs count that ended with another exit code than 0.
+    pub ignores_failure: bool,
 }
 
 /// What the machine did while commands were measured, that may have disturbed them.

@@ -197,5 +197,6 @@ fn what_another_sweep_left_in_the_file_is_kept() {
         assert_eq!(said.contains(words), is_told, "{said}");
     }
     let [now, before] = ["a.jsonl", "a.jsonl.old"].map(|name| fs::read_to_string(folder.join(name)).unwrap());
+    assert!(now.contains(r#""runs":{"repeats":3,"warmups":0,"taken":"the median","ignores_failure":false}"#), "{now}");
     assert!(now.contains(r#"{"sizes":{"n":2.0}"#) && before.contains(r#"{"sizes":{"n":1.0}"#), "{now}{before}");
 }

@@ -402,6 +402,12 @@ fn is_workload(path: &Path) -> bool {
 
 pub(super) fn predict(args: &PredictArgs) -> Result<u8, Error> {
     let text = fs::read_to_string(&args.model).map_err(|error| in_file(&args.model, error))?;
+    let all = serde_json::Deserializer::from_str(&text).into_iter::<FittedModel>();
+    let several = all.take_while(Result::is_ok).count();
+    if several > 1 {
+        let help = "fit one file of the folder with --emit json; --set gives it what others found";
+        return Err(in_file(&args.model, format!("it has {several} models: {help}")));
+    }
     let fitted: FittedModel = serde_json::from_str(&text).map_err(|error| {
         let error = error.to_string();
         in_file(
@@ -411,6 +417,12 @@ pub(super) fn predict(args: &PredictArgs) -> Result<u8, Error> {
     })?;
     let model = fitted.cost_model().map_err(|error| in_file(&args.model, error))?;
     let known = fitted.values();
+    for (place, (name, _)) in args.sizes.iter().enumerate() {
+        if args.sizes[..place].iter().any(|(before, _)| before == name) {
+            let name = shown(name);
+            return Err(Error::Usage(format!("{name} is given twice: several values of it are {name}=VALUE,VALUE")));
+        }
+    }
     let needed: Vec<&str> = model.names().into_iter().filter(|name| !known.contains_key(*name)).collect();
     if let Some(missing) = needed.iter().find(|name| !args.sizes.iter().any(|(given, _)| given == *name)) {
         return Err(Error::Usage(format!("the model needs {missing}: give {missing}=VALUE")));

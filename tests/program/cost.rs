@@ -84,6 +84,15 @@ fn a_fitted_model_predicts() {
     assert!(said.contains("n=1k is outside of what was measured (100 to 400)"), "{said}");
     refused(&folder, &["predict", "line.model", "m=5"], 2, "the model needs n: give n=VALUE");
     refused(&folder, &["predict", "line.csv", "n=5"], 2, "it is no fitted model");
+    refused(
+        &folder,
+        &["predict", "line.model", "n=1", "n=2"],
+        2,
+        "n is given twice: several values of it are n=VALUE,VALUE",
+    );
+    let model = std::fs::read_to_string(folder.join("line.model")).unwrap();
+    folder.write("two.model", &format!("{model}{model}"));
+    refused(&folder, &["predict", "two.model", "n=5"], 2, "it has 2 models: fit one file of the folder");
 }
 
 #[test]

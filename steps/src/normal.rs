@@ -57,7 +57,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn tails_fall(z in -8f64..8.0, further in 0.001f64..1.0) {
+        // Further down, the tail is 1 to as many digits as there are.
+        fn tails_fall(z in -7f64..8.0, further in 0.001f64..1.0) {
             prop_assert!(normal_tail(z + further) < normal_tail(z));
         }
     }

@@ -251,8 +251,10 @@ fn a_known_step_is_found_by_halving() {
     let (shown, _) = texts(&history(&folder, &["show", "dd.page-faults"]), 0);
     assert!(shown.contains("change 7") && shown.contains("change 0") && !shown.contains("change 10"), "{shown}");
     let same = ["run", "HEAD~11..HEAD~7", "-r", "6"];
-    let (out, _) = texts(&history(&folder, &[&same, &run[..], &["dd.page-faults"]].concat()), 1);
-    assert!(out.contains("don't differ by more than chance"), "{out}");
+    // A search may be wrong in one of a hundred.
+    let search =
+        || String::from_utf8(history(&folder, &[&same, &run[..], &["dd.page-faults"]].concat()).stdout).unwrap();
+    assert!((0..4).any(|_| search().contains("don't differ by more than chance")), "{}", search());
     let (_, said) = texts(&history(&folder, &[&["run", "HEAD"], &run[..], &["dd"]].concat()), 2);
     assert!(said.contains("--bisect wants a range FROM..TO"), "{said}");
     let (_, said) = texts(&history(&folder, &[&["run", "HEAD~1..HEAD"], &run[..], &["cat"]].concat()), 2);

@@ -3,6 +3,8 @@
 use super::fit::Fit;
 use super::fit_error::FitError;
 use super::fit_options::FitOptions;
+use super::fitted::VarianceFunction;
+use super::measurements::FittedPoint;
 use super::model::CostModel;
 use super::workload::WorkloadFile;
 
@@ -13,15 +15,16 @@ pub struct Choice {
     pub model: CostModel,
     /// How well it fits.
     pub fit: Fit,
-    /// The root of the mean square of the relative errors of each set of sizes, predicted by a fit to all others; `None`
-    /// where there are too few.
+    /// The root of the mean square of the relative errors of each set of sizes, predicted by a fit to the
+    /// others; `None` where there are too few.
     pub left_out: Option<f64>,
     /// How likely the model is the best of those compared: its share of the Akaike weights; `None` where it has too many
     /// coefficients for so few sets of sizes.
     pub likelihood: Option<f64>,
 }
 
-/// The models of one size that `auto` compares, by rising growth; the last one's growth changes at a size.
+/// The models that `auto` compares: of one size by rising growth, and behind them two that change at a size, by a bend and by
+/// a jump.
 pub fn candidates(sizes: &[String]) -> Vec<String> {
     let [n] = sizes else {
         let linear: Vec<String> =
@@ -39,15 +42,19 @@ pub fn candidates(sizes: &[String]) -> Vec<String> {
         "pow({n}, 3)",
     ];
     let with_constant = forms.iter().map(|form| format!("intercept + coeff * {}", form.replace("{n}", n)));
-    let broken = format!("breakdown_const({n}, break)");
-    std::iter::once("intercept".to_owned()).chain(with_constant).chain([broken]).collect()
+    // A size may have the name itself.
+    let at = if n == "break" { "break_" } else { "break" };
+    let broken = ["breakdown_const", "jump_const"].map(|name| format!("{name}({n}, {at})"));
+    std::iter::once("intercept".to_owned()).chain(with_constant).chain(broken).collect()
 }
 
 /// Fits each model and orders them, the likeliest first.
 ///
 /// The likelihood is by Akaike's criterion, corrected for few measurements (Burnham and Anderson, "Model Selection and
 /// Multimodel Inference", 2002, 2.4 and 2.9): n ln(RSS / n) + 2 k + 2 k (k + 1) / (n - k - 1), where k counts the coefficients
-/// and the variance.
+/// and the variance. A breakpoint costs 6 in place of 2, as the best of many places is searched for it (Ninomiya,
+/// "Information criterion for Gaussian change-point model", Statistics and Probability Letters 72, 2005). Errors of sizes that
+/// were left out don't order models: by them a breakpoint that isn't there is best far more often (docs/cost.md).
 ///
 /// # Errors
 /// Returns the first model's error where none can be fitted, and of several models [`FitError::TooFewToCompare`] or
@@ -59,7 +66,8 @@ pub fn choose(models: Vec<CostModel>, file: &WorkloadFile, options: &FitOptions)
         match Fit::new(&model, file, options) {
             Ok(fit) => {
                 needed.push(parameters(&fit) + 2);
-                choices.push((criterion(&fit), model, fit));
+                let criteria = Criteria::of(&fit, &model, file, options);
+                choices.push((criteria, model, fit));
             }
             Err(error) => {
                 // The variance is one more of what is to be found.
@@ -68,6 +76,7 @@ pub fn choose(models: Vec<CostModel>, file: &WorkloadFile, options: &FitOptions)
             }
         }
     }
+    let mut choices = cautious(choices);
     let Some((_, _, first)) = choices.first() else { return first_error.map_or(Ok(Vec::new()), Err) };
     if is_choice && choices.iter().filter(|(criterion, ..)| criterion.is_finite()).count() < 2 {
         let points = first.points.len();
@@ -90,10 +99,45 @@ pub fn choose(models: Vec<CostModel>, file: &WorkloadFile, options: &FitOptions)
     Ok(choices.into_iter().map(choice).collect())
 }
 
+/// The criterion of a model where sizes that were measured too seldom to tell are as uncertain as the options say, and where
+/// each is uncertain by a part of its value. The same where they were measured often enough.
+struct Criteria {
+    as_asked: f64,
+    of_parts: f64,
+}
+
+impl Criteria {
+    fn of(fit: &Fit, model: &CostModel, file: &WorkloadFile, options: &FitOptions) -> Self {
+        let unrepeated = VarianceFunction { factor: 1.0, power: 2.0 };
+        let of_parts = Fit::new(model, file, &FitOptions { unrepeated, ..options.clone() });
+        let as_asked = criterion(fit);
+        Self { as_asked, of_parts: of_parts.map_or(as_asked, |fit| criterion(&fit)) }
+    }
+}
+
+/// The criterion of each model. One with a breakpoint is no more likely, beside the best without, than where errors are a part
+/// of the value: of errors that are, those of the largest sizes look like another part of the model where all are taken
+/// to be alike.
+fn cautious(all: Vec<(Criteria, CostModel, Fit)>) -> Vec<(f64, CostModel, Fit)> {
+    let smooth = all.iter().filter(|(.., fit)| fit.fitted.breakpoints.is_empty());
+    let best = smooth.fold([f64::INFINITY; 2], |[as_asked, of_parts], (criteria, ..)| {
+        [as_asked.min(criteria.as_asked), of_parts.min(criteria.of_parts)]
+    });
+    let one = |(Criteria { as_asked, of_parts }, model, fit): (Criteria, CostModel, Fit)| {
+        let worse = (of_parts - best[1]) - (as_asked - best[0]);
+        let is_doubted = !fit.fitted.breakpoints.is_empty() && worse > 0.0;
+        (if is_doubted { as_asked + worse } else { as_asked }, model, fit)
+    };
+    all.into_iter().map(one).collect()
+}
+
 /// What was found by the measurements: coefficients, breakpoints and the variance.
 fn parameters(fit: &Fit) -> usize {
     fit.fitted.coefficients.len() + fit.fitted.breakpoints.len() + 1
 }
+
+/// What a breakpoint costs beside the 2 of any other number that is found.
+const SEARCHED: f64 = 4.0;
 
 /// Akaike's corrected criterion; the variance of what is left is weighted as in the fit.
 fn criterion(fit: &Fit) -> f64 {
@@ -105,22 +149,31 @@ fn criterion(fit: &Fit) -> f64 {
     let variance = (squares / count).max(f64::EPSILON.powi(2) * scale / count).max(f64::MIN_POSITIVE);
     let left = count - parameters - 1.0;
     let correction = if left > 0.0 { 2.0 * parameters * (parameters + 1.0) / left } else { f64::INFINITY };
-    count * variance.ln() + 2.0 * parameters + correction
+    let searched = SEARCHED * fit.fitted.breakpoints.len() as f64;
+    count * variance.ln() + 2.0 * parameters + correction + searched
 }
 
-/// Fits to all sets of sizes but one, and predicts that one.
+/// At most so many groups of sets of sizes are left out, one at a time.
+const GROUPS: usize = 12;
+
+/// Fits to all sets of sizes but those of one group, and predicts these. Up to 12 sets are a group each.
 fn left_out(fit: &Fit, model: &CostModel, file: &WorkloadFile, options: &FitOptions) -> Option<f64> {
-    let kept: Vec<usize> = (0..file.workloads.len()).filter(|place| !fit.culled.contains_key(place)).collect();
     let measured =
         |place: &usize| file.workloads[*place].samples.get(&options.response).is_some_and(|all| !all.is_empty());
-    let kept: Vec<usize> = kept.into_iter().filter(measured).collect();
+    let kept = (0..file.workloads.len()).filter(|place| !fit.culled.contains_key(place)).filter(measured);
+    let kept: Vec<(usize, &FittedPoint)> = kept.zip(&fit.points).collect();
+    let options = FitOptions { cull: None, ..options.clone() };
     let mut squares = 0.0;
-    for (&place, point) in kept.iter().zip(&fit.points) {
-        let mut others = file.clone();
-        others.workloads.remove(place);
-        let fit = Fit::new(model, &others, options).ok()?;
-        let predicted = fit.fitted.predict(model, &point.sizes).ok()?.value;
-        squares += ((predicted - point.measured) / point.measured).powi(2);
+    for group in 0..GROUPS.min(kept.len()) {
+        let (left_out, others): (Vec<_>, Vec<_>) =
+            kept.iter().enumerate().partition(|(place, _)| place % GROUPS == group);
+        let workloads = others.into_iter().map(|(_, (place, _))| file.workloads[*place].clone()).collect();
+        let others = WorkloadFile { header: file.header.clone(), workloads };
+        let fit = Fit::new(model, &others, &options).ok()?;
+        for (_, (_, point)) in left_out {
+            let predicted = fit.fitted.predict(model, &point.sizes).ok()?.value;
+            squares += ((predicted - point.measured) / point.measured).powi(2);
+        }
     }
     let mean = (squares / kept.len() as f64).sqrt();
     mean.is_finite().then_some(mean)

@@ -23,7 +23,8 @@ pub struct Fit {
     pub fitted: FittedModel,
     /// What was measured beside what the model gives.
     pub points: Vec<FittedPoint>,
-    /// The part of the variance between sizes that the model explains; `None` where nothing varies.
+    /// The part of the variance between sizes that the model explains, by the weights of the fit; `None` where nothing
+    /// varies. It is below 0 where a constant would fit better.
     pub r_squared: Option<f64>,
     /// The root of the mean square of what is left.
     pub rmse: f64,
@@ -158,11 +159,49 @@ fn measured_sizes(points: &[FittedPoint]) -> BTreeMap<String, (f64, f64)> {
     sizes
 }
 
-/// 1 less the sum of squares of what is left over that of the differences from the mean, also of models without a
-/// constant; `None` of fewer than two sizes, or where all are alike.
+/// 1 less the weighted sum of squares of what is left over that of the differences from the weighted mean, with the weights of
+/// the fit, also of models without a constant; `None` of fewer than two sizes, or where all are alike.
 fn r_squared(points: &[FittedPoint]) -> Option<f64> {
-    let mean = points.iter().map(|point| point.measured).sum::<f64>() / points.len().max(1) as f64;
-    let total: f64 = points.iter().map(|point| (point.measured - mean).powi(2)).sum();
-    let left: f64 = points.iter().map(|point| (point.measured - point.predicted).powi(2)).sum();
-    (points.len() > 1 && total > 0.0).then(|| 1.0 - left / total)
+    let sum = |of: &dyn Fn(&FittedPoint) -> f64| points.iter().map(|point| point.weight * of(point)).sum::<f64>();
+    let mean = sum(&|point| point.measured) / sum(&|_| 1.0);
+    let total = sum(&|point| (point.measured - mean).powi(2));
+    let left = sum(&|point| (point.measured - point.predicted).powi(2));
+    let explained = (total - left) / total;
+    // What a constant explains is 0 but for rounding.
+    (points.len() > 1 && total > 0.0).then_some(if explained.abs() < 1e-12 { 0.0 } else { explained })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Points of weight 3 and 1: their weighted mean is that of 2, 2, 2 and 6, which is 3.
+    fn of_two(predicted: [f64; 2]) -> Vec<FittedPoint> {
+        let point = |(measured, weight), predicted| FittedPoint {
+            sizes: BTreeMap::new(),
+            measured,
+            predicted,
+            samples: 1,
+            weight,
+        };
+        [(2.0, 3.0), (6.0, 1.0)].into_iter().zip(predicted).map(|(point_of, value)| point(point_of, value)).collect()
+    }
+
+    #[test]
+    fn r_squared_has_the_weights_of_the_fit() {
+        // Squares from the mean: 3 * 1 + 9 = 12; left by 3 and 5: 3 * 1 + 1 = 4.
+        let explained = r_squared(&of_two([3.0, 5.0]));
+        assert!(explained.is_some_and(|value| (value - 2.0 / 3.0).abs() < 1e-12), "{explained:?}");
+        // The best constant explains nothing, and a worse one less.
+        assert_eq!(r_squared(&of_two([3.0, 3.0])), Some(0.0));
+        assert!(r_squared(&of_two([4.0, 4.0])).is_some_and(|value| value < 0.0));
+        assert_eq!(r_squared(&of_two([2.0, 6.0])), Some(1.0));
+    }
+
+    #[test]
+    fn where_nothing_varies_r_squared_says_nothing() {
+        let alike: Vec<_> =
+            of_two([3.0, 3.0]).into_iter().map(|point| FittedPoint { measured: 5.0, ..point }).collect();
+        assert_eq!((r_squared(&alike), r_squared(&alike[..1]), r_squared(&[])), (None, None, None));
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::fitted::VarianceFunction;
 use super::injected::FoundCoefficients;
 use super::samples::Determinizer;
 use super::solve::Solver;
@@ -19,6 +20,8 @@ pub struct FitOptions {
     pub overrides: BTreeMap<String, f64>,
     /// Which of these other fits found, and how sure they are; the others are exact.
     pub found: FoundCoefficients,
+    /// How the variance of a measurement follows its value where sizes were measured too seldom to tell.
+    pub unrepeated: VarianceFunction,
     /// The quantity that is fitted: `time`, or an event.
     pub response: String,
     /// The confidence level of intervals, between 0 and 1.
@@ -33,6 +36,7 @@ impl Default for FitOptions {
             cull: None,
             overrides: BTreeMap::new(),
             found: FoundCoefficients::default(),
+            unrepeated: VarianceFunction { factor: 1.0, power: 0.0 },
             response: super::workload::TIME.to_owned(),
             confidence: 0.95,
         }

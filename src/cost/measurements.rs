@@ -67,7 +67,7 @@ impl Measurements {
         let quantities = quantities(model, file, options);
         let measured = |place: usize| Measured::of(file, place, &quantities, options);
         let mut all: Vec<Measured> = places.into_iter().map(measured).collect::<Result<_, _>>()?;
-        let spread = weigh(&mut all);
+        let spread = weigh(&mut all, options.unrepeated);
         Ok(Self { all, culled, spread })
     }
 
@@ -142,17 +142,17 @@ pub(super) fn quantities(model: &CostModel, file: &WorkloadFile, options: &FitOp
 
 /// Gives each its weight, 1 on average, and returns the variance of one of weight 1 over that at large, as a function of
 /// the value.
-fn weigh(all: &mut [Measured]) -> VarianceFunction {
-    let function = variance_function(all);
+fn weigh(all: &mut [Measured], unrepeated: VarianceFunction) -> VarianceFunction {
+    let function = variance_function(all).unwrap_or(unrepeated);
     let weight = |measured: &Measured| function.at(measured.point.measured).recip();
     let mean = all.iter().map(weight).sum::<f64>() / all.len().max(1) as f64;
     all.iter_mut().for_each(|measured| measured.point.weight = weight(measured) / mean);
     VarianceFunction { factor: function.factor * mean, ..function }
 }
 
-/// Fits the variance as a power of the value by least squares of logarithms; the same for all where fewer than three
-/// sizes have a variance. The power is at most that of errors that are a part of the value.
-fn variance_function(all: &[Measured]) -> VarianceFunction {
+/// Fits the variance as a power of the value by least squares of logarithms; `None` where fewer than three sizes have a
+/// variance. The power is at most that of errors that are a part of the value.
+fn variance_function(all: &[Measured]) -> Option<VarianceFunction> {
     let point = |measured: &Measured| {
         let (value, variance) = (measured.point.measured, measured.variance?);
         (value > 0.0 && variance > 0.0).then(|| (value.ln(), variance.ln()))
@@ -161,9 +161,9 @@ fn variance_function(all: &[Measured]) -> VarianceFunction {
     let columns = vec![vec![1.0; points.len()], points.iter().map(|(value, _)| *value).collect()];
     let line = Tall::new(points.len(), columns).factored(points.iter().map(|(_, variance)| *variance).collect());
     if points.len() < 3 || line.rank() < 2 {
-        return VarianceFunction { factor: 1.0, power: 0.0 };
+        return None;
     }
     let power = line.solution()[1].clamp(0.0, 2.0);
     let mean = points.iter().map(|(value, variance)| variance - power * value).sum::<f64>() / points.len() as f64;
-    VarianceFunction { factor: mean.exp(), power }
+    Some(VarianceFunction { factor: mean.exp(), power })
 }

@@ -65,8 +65,8 @@ const fn named(
     NamedModel { name, parameters, text, numbers }
 }
 
-/// The models that have names: those of tezos-snoop, and `breakdown_const`.
-pub static NAMED_MODELS: [NamedModel; 23] = [
+/// The models that have names: those of tezos-snoop, `breakdown_const` and `jump_const`.
+pub static NAMED_MODELS: [NamedModel; 24] = [
     named("const", &[], 0, "intercept"),
     named("linear", &["n"], 0, "coeff * n"),
     named("affine", &["n"], 0, "intercept + coeff * n"),
@@ -87,6 +87,7 @@ pub static NAMED_MODELS: [NamedModel; 23] = [
     named("trilinear", &["n", "m", "k"], 0, "coeff1 * n + coeff2 * m + coeff3 * k"),
     named("breakdown", &["n", "at"], 1, "coeff1 * min(n, at) + coeff2 * max(0, n - at)"),
     named("breakdown_const", &["n", "at"], 1, "intercept + coeff1 * min(n, at) + coeff2 * max(0, n - at)"),
+    named("jump_const", &["n", "at"], 1, "intercept + (coeff1 if n <= at else coeff2) * n"),
     named("breakdown2", &["n", "at1", "at2"], 2, BREAKDOWN2),
     named("breakdown2_const", &["n", "at1", "at2"], 2, BREAKDOWN2_CONST),
     named("breakdown2_const_offset", &["n", "at1", "at2", "offset"], 3, BREAKDOWN2_OFFSET),

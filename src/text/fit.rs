@@ -144,16 +144,25 @@ pub fn choices(choices: &[Choice]) -> String {
 
 /// How much likelier the first model is than the next; or which the measurements don't tell apart.
 fn best_of(choices: &[Choice]) -> String {
-    let likely: Vec<(f64, _)> =
-        choices.iter().filter_map(|choice| Some((choice.likelihood?, shown(choice.model.text())))).collect();
+    let likely: Vec<(f64, String)> =
+        choices.iter().filter_map(|choice| Some((choice.likelihood?, with_breakpoints(choice)))).collect();
     let [(first, best), (second, next), ..] = likely.as_slice() else { return String::new() };
     let near = likely.iter().filter(|(likelihood, _)| first / likelihood < NEAR).count();
     match first / second {
         _ if near > 2 => format!("\n The measurements hardly tell the first {near} apart.\n"),
-        _ if near == 2 => format!("\n The measurements hardly tell {best} and {next} apart.\n"),
-        times if times > 1e6 => format!("\n {best}: more than a million times likelier than {next}.\n"),
-        times => format!("\n {best}: {} times likelier than {next}.\n", si(times)),
+        _ if near == 2 => format!("\n The measurements hardly tell these apart:\n   {best}\n   {next}\n"),
+        times => {
+            let times = if times > 1e6 { "more than a million".to_owned() } else { si(times) };
+            format!("\n {best}:\n   {times} times likelier than {next}\n")
+        }
     }
+}
+
+/// The text of a model, with the sizes at which it changes.
+fn with_breakpoints(choice: &Choice) -> String {
+    let found = choice.fit.fitted.breakpoints.iter();
+    let places: String = found.map(|found| format!(", {} = {}", shown(&found.name), si(found.value))).collect();
+    format!("{}{places}", shown(choice.model.text()))
 }
 
 /// A model that is less than so many times likelier than another one is hardly better.

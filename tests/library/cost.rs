@@ -7,7 +7,8 @@ use std::process::Command;
 use perfprop::cost::samples::Determinizer;
 use perfprop::cost::solve::Solver;
 use perfprop::cost::{
-    CostModel, Emitted, Fit, FitOptions, FoundCoefficients, TIME, Workload, WorkloadFile, WorkloadHeader, choose, emit,
+    Choice, CostModel, Emitted, Fit, FitOptions, FoundCoefficients, TIME, Workload, WorkloadFile, WorkloadHeader,
+    candidates, choose, emit,
 };
 
 use crate::folders::Folder;
@@ -168,6 +169,68 @@ fn the_model_that_made_the_data_is_the_likeliest() {
     let choices = choose(models.into(), &file, &FitOptions::default()).unwrap();
     assert_eq!(choices[0].model.text(), "nlogn(n)");
     assert!(choices[0].likelihood.unwrap() > 0.999 && choices[0].left_out.unwrap() < 1e-9);
+}
+
+/// How times grow in a simulation: smooth ones, and two whose growth doubles in the middle of the sizes.
+const GROWTHS: [(&str, bool, fn(f64) -> f64); 5] = [
+    ("a + b * n", false, |n| 2e4 + 2.0 * n),
+    ("n log n", false, |n| 2.7e5 + 2.0 * n * (1.0 + n).log2()),
+    ("quadratic", false, |n| 2e8 + 2.0 * n * n),
+    ("bend", true, |n| 2e4 + 2.0 * n.min(MIDDLE) + 4.0 * (n - MIDDLE).max(0.0)),
+    ("jump", true, |n| 2e3 + if n <= MIDDLE { 2.0 * n } else { 4.0 * n }),
+];
+const MIDDLE: f64 = 31_622.8;
+
+/// Sizes, runs of each, and the part of the time by which these are off.
+const DESIGNS: [(usize, usize, f64); 5] = [(12, 30, 0.1), (12, 1, 0.1), (12, 1, 0.05), (20, 30, 0.1), (8, 30, 0.05)];
+
+/// Sizes from 1,000 to 1,000,000 that were measured so often, each run off by a part of its time.
+fn grown(time: fn(f64) -> f64, sizes: usize, runs: usize, noise: f64, random: &mut Random) -> WorkloadFile {
+    let mut workload = |place: usize| {
+        let n = (1e3 * 10f64.powf(3.0 * place as f64 / (sizes - 1) as f64)).round();
+        let samples = (0..runs).map(|_| time(n) * (1.0 + noise * random.gaussian()).max(0.1)).collect();
+        let sizes = BTreeMap::from([("n".to_owned(), n)]);
+        Workload { sizes, samples: BTreeMap::from([(TIME.to_owned(), samples)]), order: Vec::new() }
+    };
+    WorkloadFile { header: header(), workloads: (0..sizes).map(&mut workload).collect() }
+}
+
+/// The part of the series for which a model with a breakpoint is the best, by likelihood and by the error of what is left out.
+fn broken(growth: fn(f64) -> f64, (sizes, runs, noise): (usize, usize, f64), series: usize) -> [f64; 2] {
+    let mut random = Random(7);
+    let mut broken = [0.0; 2];
+    for _ in 0..series {
+        let file = grown(growth, sizes, runs, noise, &mut random);
+        let model = |text: &String| CostModel::parse(text, &file.header.sizes).unwrap();
+        let models = candidates(&file.header.sizes).iter().map(model).collect();
+        let choices = choose(models, &file, &FitOptions::default()).unwrap();
+        let error = |choice: &&Choice| choice.left_out.unwrap_or(f64::INFINITY);
+        let least = choices.iter().min_by(|a, b| error(a).total_cmp(&error(b))).unwrap();
+        for (broken, best) in broken.iter_mut().zip([&choices[0], least]) {
+            *broken += f64::from(u8::from(!best.fit.fitted.breakpoints.is_empty())) / series as f64;
+        }
+    }
+    broken
+}
+
+#[test]
+fn a_breakpoint_is_found_where_one_is_and_nowhere_else() {
+    // 200 series each make the table of docs/cost.md: PERFPROP_SERIES=200.
+    let asked: Option<usize> = std::env::var("PERFPROP_SERIES").ok().and_then(|series| series.parse().ok());
+    let (designs, series) = (&DESIGNS[..asked.map_or(2, |_| DESIGNS.len())], asked.unwrap_or(3));
+    for &design in designs {
+        for (name, is_broken, growth) in GROWTHS {
+            let [likelihood, left_out] = broken(growth, design, series);
+            eprintln!("| {design:?} | {name} | {likelihood:.3} | {left_out:.3} |");
+            if is_broken && design.0 >= 12 && design.1 > 1 {
+                assert!(likelihood >= 0.95, "{name} {design:?}: {likelihood}");
+            } else if !is_broken {
+                // 0.05, and what few series may be off by chance.
+                let most = 0.05 + 2.0 * (0.05 * 0.95 / series as f64).sqrt();
+                assert!(likelihood <= most, "{name} {design:?}: {likelihood}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -3,6 +3,10 @@
 //! Whoever adds a table takes these, so that `±` has one meaning: how far the number beside it may be off, in percent
 //! of that number.
 
+mod moment;
+
+pub use moment::rfc_3339;
+
 use crate::events::Unit;
 use crate::names::shown;
 use crate::rates::{Error, Uncertain};

@@ -194,7 +194,8 @@ pub(super) fn take_over(
         let [then, now] = [&before.header.command, &file.header.command].map(|command| words(command));
         return Err(NotResumedReason::Different("the command", then, now));
     }
-    (now.started, now.process_start, now.conditions) = (then.started, then.process_start, then.conditions);
+    (now.started, now.date) = (then.started, then.date);
+    (now.process_start, now.conditions) = (then.process_start, then.conditions);
     for workload in before.workloads {
         let place = file.workloads.iter().position(|own| own.sizes == workload.sizes);
         let place = place.ok_or(NotResumedReason::OtherRuns)?;

@@ -15,6 +15,7 @@ use super::store::{PreviousSweep, SweepStore, take_over, without_empty};
 use super::{NotResumed, SweepError, SweepOptions};
 use crate::cost::{SweepRecord, SweepRuns, TIME, Workload, WorkloadFile, WorkloadHeader, sizes_in_words};
 use crate::host::HostFiles;
+use crate::number::rfc_3339;
 use crate::run::MeasuredMachine;
 use crate::session::find_command;
 use crate::sources::command::Exit;
@@ -363,8 +364,10 @@ fn record(options: &SweepOptions, events: Vec<String>) -> SweepRecord {
     };
     let hook = |kind: HookKind| Some((kind.option().to_owned(), options.hooks.text(kind)?.to_owned()));
     let words = options.parameters.iter();
+    let started = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     SweepRecord {
-        started: SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64(),
+        started: started.as_secs_f64(),
+        date: rfc_3339(started.as_millis() as i64),
         seed: options.seed,
         commands: options.commands.clone(),
         words: words.filter_map(|one| Some((one.name.clone(), one.words()?.to_vec()))).collect(),

@@ -40,6 +40,17 @@ impl ChartAxis {
         Self { label: label.to_owned(), scale, format, ends }
     }
 
+    /// The same of numbers that were chosen: logarithmic where neighbours are at more equal ratios than differences.
+    pub fn of_chosen(label: &str, format: fn(f64) -> String, numbers: &[f64]) -> Self {
+        let (low, high) = range(numbers.iter().copied());
+        let axis = Self::of(label, format, numbers.iter().copied());
+        if low <= 0.0 || !is_log_spaced(numbers) || axis.scale == Scale::Logarithmic {
+            return axis;
+        }
+        let (low, high) = widened(low.log10(), high.log10(), 0.03);
+        Self { scale: Scale::Logarithmic, ends: (10_f64.powf(low), 10_f64.powf(high)), ..axis }
+    }
+
     /// A linear axis that shows as much on both sides of 0.
     pub fn around_zero(label: &str, format: fn(f64) -> String, numbers: impl IntoIterator<Item = f64>) -> Self {
         let most = numbers.into_iter().filter(|number| number.is_finite()).fold(0.0_f64, |most, n| most.max(n.abs()));
@@ -79,6 +90,19 @@ impl ChartAxis {
             }
         }
     }
+}
+
+/// Whether the largest step between neighbours is fewer times the smallest one by ratios than by differences, of three
+/// numbers and more.
+fn is_log_spaced(numbers: &[f64]) -> bool {
+    let mut sorted = numbers.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.dedup();
+    let uneven = |step: fn(f64, f64) -> f64| {
+        let (low, high) = range(sorted.windows(2).map(|pair| step(pair[0], pair[1])));
+        high / low
+    };
+    sorted.len() > 2 && uneven(|low, high| (high / low).ln()) < uneven(|low, high| high - low)
 }
 
 /// The smallest and the largest; 0 and 1 where there are none.
@@ -122,6 +146,16 @@ mod tests {
         assert_eq!((wide.scale, wide.ticks(5)), (Scale::Logarithmic, vec![1.0, 10.0, 100.0, 1e3, 1e4]));
         assert_eq!(axis(&[10.0, 400.0]).ticks(5), [10.0, 20.0, 50.0, 100.0, 200.0]);
         assert!((wide.place(100.0).unwrap_or(0.0) - 0.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn sizes_at_equal_ratios_are_on_a_logarithmic_scale() {
+        let scale = |sizes: &[f64]| ChartAxis::of_chosen("", |number| number.to_string(), sizes).scale;
+        assert_eq!(scale(&[100.0, 200.0, 400.0, 800.0]), Scale::Logarithmic);
+        assert_eq!(scale(&[100.0, 208.0, 433.0, 900.0]), Scale::Logarithmic, "rounded");
+        assert_eq!(scale(&[100.0, 200.0, 300.0, 400.0]), Scale::Linear);
+        assert_eq!(scale(&[0.0, 1.0, 10.0, 20.0]), Scale::Linear, "0 has no logarithm");
+        assert_eq!([scale(&[]), scale(&[5.0]), scale(&[5.0, 9.0])], [Scale::Linear; 3]);
     }
 
     #[test]

@@ -40,7 +40,7 @@ fn growth(fit: &Fit, model: &CostModel) -> Option<ChartPart> {
     let mut names = fitted.measured.keys();
     let (Some(name), None) = (names.next(), names.next()) else { return None };
     let points = points(&fit.points, |point| Some((*point.sizes.get(name)?, point.measured)));
-    let x = ChartAxis::of(name, si, points.iter().map(|point| point.x));
+    let x = ChartAxis::of_chosen(name, si, &points.iter().map(|point| point.x).collect::<Vec<_>>());
     let predicted: Vec<_> = (0..=PLACES)
         .filter_map(|place| {
             let size = between(&x, place as f64 / PLACES as f64);

@@ -13,8 +13,9 @@ use crate::charts::fit_picture;
 use crate::cost::samples::Determinizer;
 use crate::cost::solve::Solver;
 use crate::cost::{
-    CostModel, DependencyGraph, Emitted, Fit, FitOptions, FittedModel, FoundCoefficients, GraphNode, NAMED_MODELS,
-    NoRelation, WorkloadFile, candidates, choose, emit, emit_relation, is_unknown_model, unknown_breakpoints,
+    CostModel, DependencyGraph, Emitted, Fit, FitError, FitOptions, FittedModel, FoundCoefficients, GraphNode,
+    NAMED_MODELS, NoRelation, WorkloadFile, candidates, choose, emit, emit_relation, is_unknown_model,
+    unknown_breakpoints,
 };
 use crate::names::{nearest, quoted, shown};
 use crate::text;
@@ -249,13 +250,30 @@ fn models(args: &FitArgs, file: &WorkloadFile, path: &Path) -> Result<Vec<CostMo
     if let Some(unknown) = args.model.iter().find(|text| *text != "auto" && is_unknown_model(text) && !is_known(text)) {
         return Err(unknown_model(unknown));
     }
-    if let Some(place) = texts.iter().position(|text| text == "auto") {
+    let auto = texts.iter().position(|text| text == "auto");
+    if let Some(place) = auto {
         texts.splice(place..=place, candidates(&file.header.sizes));
     }
-    let model =
-        |text: &String| CostModel::parse(text, &file.header.sizes).map_err(|error| Error::Usage(error.to_string()));
-    texts.iter().map(model).collect()
+    let has_name = |text: &String| NAMED_MODELS.iter().any(|model| text.split('(').next() == Some(model.name));
+    if let Some(size) = file.header.sizes.iter().find(|size| COEFFICIENTS.contains(&size.as_str()))
+        && (auto.is_some() || texts.iter().any(has_name))
+    {
+        let help = "write the model as an expression with other names, or name the size in another way";
+        return Err(in_file(path, format!("the size {} has the name of a coefficient: {help}", quoted(size))));
+    }
+    let mut models: Vec<CostModel> = Vec::new();
+    for text in &texts {
+        let model = CostModel::parse(text, &file.header.sizes).map_err(|error| Error::Usage(error.to_string()))?;
+        // One that is given twice is one model.
+        if models.iter().all(|other| other.expression().to_string() != model.expression().to_string()) {
+            models.push(model);
+        }
+    }
+    Ok(models)
 }
+
+/// The names of coefficients in models that have names.
+const COEFFICIENTS: [&str; 7] = ["intercept", "coeff", "coeff1", "coeff2", "coeff3", "linear_coeff", "log_coeff"];
 
 fn unknown_model(name: &str) -> Error {
     let names = || NAMED_MODELS.iter().map(|model| model.name);
@@ -401,52 +419,101 @@ fn is_workload(path: &Path) -> bool {
 }
 
 pub(super) fn predict(args: &PredictArgs) -> Result<u8, Error> {
-    let text = fs::read_to_string(&args.model).map_err(|error| in_file(&args.model, error))?;
-    let all = serde_json::Deserializer::from_str(&text).into_iter::<FittedModel>();
-    let several = all.take_while(Result::is_ok).count();
-    if several > 1 {
-        let help = "fit one file of the folder with --emit json; --set gives it what others found";
-        return Err(in_file(&args.model, format!("it has {several} models: {help}")));
+    let models = read_models(&args.model)?;
+    check_sizes(args, &models)?;
+    let is_given = |name: &&str| args.sizes.iter().any(|(given, _)| given == *name);
+    let mut out = String::new();
+    for one in &models {
+        let needed = one.sizes();
+        if let Some(missing) = needed.iter().find(|name| !is_given(name)) {
+            let missing = shown(missing);
+            if models.len() == 1 {
+                return Err(Error::Usage(format!("the model needs {missing}: give {missing}=VALUE")));
+            }
+            say(&format!("{} is left out: it needs {missing} ({missing}=VALUE)", quoted(&one.fitted.name)));
+            continue;
+        }
+        let of_model = args.sizes.iter().filter(|(name, _)| needed.contains(&name.as_str())).cloned();
+        let label = if models.len() > 1 { format!("{}: ", shown(&one.fitted.name)) } else { String::new() };
+        let lines = one.predictions(&label, &of_model.collect::<Vec<_>>());
+        out += &lines.map_err(|error| in_file(&args.model, error))?;
     }
-    let fitted: FittedModel = serde_json::from_str(&text).map_err(|error| {
-        let error = error.to_string();
-        in_file(
-            &args.model,
-            format!("it is no fitted model ({}): make one with perfprop fit --emit json", shown(&error)),
-        )
-    })?;
-    let model = fitted.cost_model().map_err(|error| in_file(&args.model, error))?;
-    let known = fitted.values();
+    Stream::stdout().print(&out)?;
+    Ok(0)
+}
+
+/// A model of a file, as it was fitted and read again.
+struct ReadModel {
+    fitted: FittedModel,
+    model: CostModel,
+}
+
+/// The models of a file: one, or as many as files of a folder were fitted.
+fn read_models(path: &Path) -> Result<Vec<ReadModel>, Error> {
+    let text = fs::read_to_string(path).map_err(|error| in_file(path, error))?;
+    let read = serde_json::Deserializer::from_str(&text).into_iter::<FittedModel>().collect::<Result<Vec<_>, _>>();
+    let no_model = |what: &str| {
+        in_file(path, format!("it is no fitted model ({}): make one with perfprop fit --emit json", shown(what)))
+    };
+    let all = read.map_err(|error| no_model(&error.to_string()))?;
+    if all.is_empty() {
+        return Err(no_model("it is empty"));
+    }
+    let one = |fitted: FittedModel| {
+        let model = fitted.cost_model().map_err(|error| in_file(path, error))?;
+        Ok(ReadModel { fitted, model })
+    };
+    all.into_iter().map(one).collect()
+}
+
+/// Refuses sizes that are given twice, and those that no model has.
+fn check_sizes(args: &PredictArgs, models: &[ReadModel]) -> Result<(), Error> {
+    let known: BTreeSet<&str> = models.iter().flat_map(ReadModel::sizes).collect();
     for (place, (name, _)) in args.sizes.iter().enumerate() {
         if args.sizes[..place].iter().any(|(before, _)| before == name) {
             let name = shown(name);
             return Err(Error::Usage(format!("{name} is given twice: several values of it are {name}=VALUE,VALUE")));
         }
     }
-    let needed: Vec<&str> = model.names().into_iter().filter(|name| !known.contains_key(*name)).collect();
-    if let Some(missing) = needed.iter().find(|name| !args.sizes.iter().any(|(given, _)| given == *name)) {
-        return Err(Error::Usage(format!("the model needs {missing}: give {missing}=VALUE")));
+    if let Some((unknown, _)) = args.sizes.iter().find(|(name, _)| !known.contains(name.as_str())) {
+        // A misspelt size is missing, too.
+        let missing = known.iter().find(|name| !args.sizes.iter().any(|(given, _)| given == *name));
+        let unknown = quoted(unknown);
+        return Err(Error::Usage(match missing.map(|name| shown(name)) {
+            Some(missing) => format!("the model needs {missing}: give {missing}=VALUE; it has no size {unknown}"),
+            None => {
+                format!("the model has no size {unknown}; it has {}", known.into_iter().collect::<Vec<_>>().join(", "))
+            }
+        }));
     }
-    if let Some((unknown, _)) = args.sizes.iter().find(|(given, _)| !needed.contains(&given.as_str())) {
-        let names = needed.join(", ");
-        return Err(Error::Usage(format!("the model has no size {}; it has {names}", quoted(unknown))));
+    Ok(())
+}
+
+impl ReadModel {
+    /// The sizes that a prediction needs.
+    fn sizes(&self) -> Vec<&str> {
+        let known = self.fitted.values();
+        self.model.names().into_iter().filter(|name| !known.contains_key(*name)).collect()
     }
-    let mut out = String::new();
-    for sizes in combinations(&args.sizes) {
-        let values: BTreeMap<String, f64> = sizes.iter().cloned().collect();
-        let prediction = fitted.predict(&model, &values).map_err(|error| in_file(&args.model, error))?;
-        for (name, size, (low, high)) in fitted.outside(&values) {
-            let size = crate::number::si(size);
-            let [low, high] = [low, high].map(crate::number::si);
-            say(&format!(
-                "{}={size} is outside of what was measured ({low} to {high}): nothing says that the model holds there",
-                shown(&name)
-            ));
+
+    /// A line for each combination of sizes, behind a label.
+    fn predictions(&self, label: &str, sizes: &[(String, Vec<f64>)]) -> Result<String, FitError> {
+        let mut out = String::new();
+        for sizes in combinations(sizes) {
+            let values: BTreeMap<String, f64> = sizes.iter().cloned().collect();
+            let prediction = self.fitted.predict(&self.model, &values)?;
+            for (name, size, (low, high)) in self.fitted.outside(&values) {
+                let [size, low, high] = [size, low, high].map(crate::number::si);
+                say(&format!(
+                    "{}={size} is outside of what was measured ({low} to {high}): nothing says that the model holds there",
+                    shown(&name)
+                ));
+            }
+            out += label;
+            out += &text::prediction(&self.fitted, &sizes, &prediction);
         }
-        out += &text::prediction(&fitted, &sizes, &prediction);
+        Ok(out)
     }
-    Stream::stdout().print(&out)?;
-    Ok(0)
 }
 
 /// Each value of each size with each of the others.

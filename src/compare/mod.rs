@@ -55,7 +55,7 @@ pub enum Verdict {
     Higher,
     /// Lower by more than chance.
     Lower,
-    /// The numbers are the same to the last digit shown, however many runs there are.
+    /// The numbers are the same to the last digit shown, and what runs differ by leaves no doubt of that.
     Equal,
     /// The difference may be chance. If it is as it seems, so many runs a side show it; `None` above 1,000.
     Unclear {
@@ -305,7 +305,7 @@ fn judge(events: &mut [ComparedEvent], confidence: Confidence) -> usize {
         events.iter().enumerate().filter_map(|(place, one)| Some((place, both(one)??))).unzip();
     for (place, (decision, pair)) in places.into_iter().zip(decide(&pairs, confidence).into_iter().zip(&pairs)) {
         let one = &mut events[place];
-        let is_equal = is_equal(pair, &one.unit);
+        let is_equal = is_equal(pair, &one.unit) && is_known(pair, &decision);
         (one.verdict, one.p, one.interval) = match decision {
             _ if is_equal => (Verdict::Equal, None, None),
             Decision::TooFew => (Verdict::TooFewRuns { needs: enough(pairs.len(), alpha) }, None, None),
@@ -325,6 +325,16 @@ fn is_equal((a, b): &(RunSpread, RunSpread), unit: &Unit) -> bool {
     let scale = if let Unit::Scaled { scale, .. } = unit { *scale } else { 1.0 };
     let shown = |spread: &RunSpread| format!("{:.*e}", DIGITS - 1, spread.mean * scale);
     shown(a) == shown(b)
+}
+
+/// Whether no difference is larger than the last digit shown: the runs are all alike, or the interval is that narrow.
+fn is_known((a, b): &(RunSpread, RunSpread), decision: &Decision) -> bool {
+    let half = 0.5 * 10_f64.powi(1 - DIGITS as i32);
+    match decision {
+        _ if !(a.variance > 0.0 || b.variance > 0.0) => true,
+        Decision::Tested { interval: Some((low, high)), .. } => *low >= -half && *high <= half,
+        _ => false,
+    }
 }
 
 /// A drift of the machine then looks like a difference. Old recordings don't say when they were made.

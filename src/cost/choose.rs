@@ -52,8 +52,8 @@ pub fn candidates(sizes: &[String]) -> Vec<String> {
 ///
 /// The likelihood is by Akaike's criterion, corrected for few measurements (Burnham and Anderson, "Model Selection and
 /// Multimodel Inference", 2002, 2.4 and 2.9): n ln(RSS / n) + 2 k + 2 k (k + 1) / (n - k - 1), where k counts the coefficients
-/// and the variance. A breakpoint costs 6 in place of 2, as the best of many places is searched for it (Ninomiya,
-/// "Information criterion for Gaussian change-point model", Statistics and Probability Letters 72, 2005). Errors of sizes that
+/// and the variance. A breakpoint costs 2 ln p beside its 2, as the best of p places is searched for it: naming one of them takes ln p nats (Davis, Lee and Rodriguez-Yam,
+/// "Structural break estimation for nonstationary time series models", 2006). Errors of sizes that
 /// were left out don't order models: by them a breakpoint that isn't there is best far more often (docs/cost.md).
 ///
 /// # Errors
@@ -136,9 +136,6 @@ fn parameters(fit: &Fit) -> usize {
     fit.fitted.coefficients.len() + fit.fitted.breakpoints.len() + 1
 }
 
-/// What a breakpoint costs beside the 2 of any other number that is found.
-const SEARCHED: f64 = 4.0;
-
 /// Akaike's corrected criterion; the variance of what is left is weighted as in the fit.
 fn criterion(fit: &Fit) -> f64 {
     let count = fit.points.len() as f64;
@@ -149,7 +146,8 @@ fn criterion(fit: &Fit) -> f64 {
     let variance = (squares / count).max(f64::EPSILON.powi(2) * scale / count).max(f64::MIN_POSITIVE);
     let left = count - parameters - 1.0;
     let correction = if left > 0.0 { 2.0 * parameters * (parameters + 1.0) / left } else { f64::INFINITY };
-    let searched = SEARCHED * fit.fitted.breakpoints.len() as f64;
+    // Two sizes stand on each side.
+    let searched = 2.0 * (count - 3.0).max(1.0).ln() * fit.fitted.breakpoints.len() as f64;
     count * variance.ln() + 2.0 * parameters + correction + searched
 }
 

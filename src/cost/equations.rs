@@ -39,7 +39,7 @@ impl<'a> LinearEquations<'a> {
             let sizes = &measured.point.sizes;
             let value = |name: &str| sizes.get(name).or_else(|| known.get(name)).copied();
             let LinearCombination { constant, coefficients: factors } = model.at(value).map_err(|error| {
-                FitError::not_linear(error, |name| value(name).is_some(), sizes.keys().cloned().collect())
+                FitError::not_linear(error, model, |name| value(name).is_some(), sizes.keys().cloned().collect())
             })?;
             let is_finite = constant.is_finite() && factors.values().all(|factor| factor.is_finite());
             is_finite

@@ -56,6 +56,7 @@ impl Fit {
         let values = regression.solve(options.solver);
         let mut fitted = FittedModel {
             perfprop_model: VERSION,
+            name: file.header.name.clone(),
             model: model.expression().to_string(),
             response: options.response.clone(),
             coefficients: Vec::new(),
@@ -106,6 +107,16 @@ impl Fit {
             is_biased: matches!(options.solver, Solver::Ridge { .. } | Solver::Lasso { .. }),
             fitted,
         })
+    }
+
+    /// Whether a coefficient that was known before is a cost, as those that were found are, and no size such as an offset: the
+    /// model is linear in all of them together.
+    pub fn is_cost(&self, name: &str) -> bool {
+        let (Ok(model), Some(point)) = (self.fitted.cost_model(), self.points.first()) else { return true };
+        let mut values = self.fitted.values();
+        values.remove(name);
+        values.retain(|name, _| self.fitted.coefficients.iter().all(|found| found.name != *name));
+        model.at(|name| point.sizes.get(name).or_else(|| values.get(name)).copied()).is_ok()
     }
 }
 

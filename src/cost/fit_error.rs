@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::model::{CostModel, NAMED_MODELS};
 use super::term::NotLinear;
 use crate::names::quoted;
 
@@ -26,6 +27,8 @@ pub enum FitError {
     NotLinear {
         /// The operation that isn't.
         error: NotLinear,
+        /// What is written there.
+        written: String,
         /// The sizes that have values; every other name is a coefficient.
         sizes: Vec<String>,
         /// The coefficients of the operation.
@@ -70,10 +73,16 @@ pub enum FitError {
 }
 
 impl FitError {
-    /// An operation that isn't linear where these names have values.
-    pub(super) fn not_linear(error: NotLinear, known: impl Fn(&str) -> bool, sizes: Vec<String>) -> Self {
+    /// An operation of a model that isn't linear where these names have values.
+    pub(super) fn not_linear(
+        error: NotLinear,
+        model: &CostModel,
+        known: impl Fn(&str) -> bool,
+        sizes: Vec<String>,
+    ) -> Self {
         let names = error.names.iter().filter(|name| !known(name)).cloned().collect();
-        Self::NotLinear { error, sizes, names }
+        let written = error.span.and_then(|span| model.text().get(span.start..span.end));
+        Self::NotLinear { written: written.unwrap_or_default().to_owned(), error, sizes, names }
     }
 
     /// How many coefficients there are too few sets of sizes for, where that is what is wrong.
@@ -96,18 +105,12 @@ impl fmt::Display for FitError {
                 write!(f, "there are no measurements of {}; there are of {}", quoted(response), known.join(", "))
             }
             Self::BadValue { sizes, value } => write!(f, "{value} at {sizes} is no measurement: remove it"),
-            Self::NotLinear { error, sizes, names } => {
-                let set = names.last().map_or("NAME", String::as_str);
-                let names: Vec<_> = names.iter().map(|name| quoted(name)).collect();
-                let sizes: Vec<_> = sizes.iter().map(|name| quoted(name)).collect();
-                write!(
-                    f,
-                    "the model is not linear in its coefficients: {error}; {} can't all be found: every name but the sizes ({}) \
-                     is a coefficient: correct a misspelt size, change the model, or set one (--set {}=VALUE)",
-                    names.join(" and "),
-                    sizes.join(", "),
-                    crate::names::shown(set),
-                )
+            Self::NotLinear { error, written, sizes, names } => {
+                f.write_str("the model is not linear in its coefficients")?;
+                if let Some(span) = error.span {
+                    write!(f, ", character {}, {}", span.start + 1, quoted(written))?;
+                }
+                write!(f, ": {error}; {}", cant_be_found(names, sizes))
             }
             Self::NoQuantity { quantity, sizes } => {
                 write!(f, "the model names {}, which was not measured at {sizes}", quoted(quantity))
@@ -149,6 +152,28 @@ impl fmt::Display for FitError {
             }
         }
     }
+}
+
+/// Which coefficients can't be found, and what to do: correct a size, or set the one that looks least like a coefficient.
+fn cant_be_found(names: &[String], sizes: &[String]) -> String {
+    let is_near = |name: &&String| sizes.iter().any(|size| size.eq_ignore_ascii_case(name));
+    if let Some(name) = names.iter().find(is_near) {
+        let sizes: Vec<_> = sizes.iter().map(|name| quoted(name)).collect();
+        return format!("{} is no size: the sizes are {}", quoted(name), sizes.join(", "));
+    }
+    let of_models = || NAMED_MODELS.iter().flat_map(|model| model.parameters.iter().rev().take(model.numbers));
+    let is_number = |name: &&String| of_models().any(|number| number == name);
+    let set = names.iter().find(is_number).or(names.last()).map_or("NAME", String::as_str);
+    let all: Vec<_> = names.iter().map(|name| quoted(name)).collect();
+    let sizes: Vec<_> = sizes.iter().map(|name| quoted(name)).collect();
+    let what = if all.len() == 1 { "can't be found" } else { "can't all be found" };
+    format!(
+        "{} {what}: every name but the sizes ({}) is a coefficient: correct a misspelt size, change the model, or set one \
+         (--set {}=VALUE)",
+        all.join(" and "),
+        sizes.join(", "),
+        crate::names::shown(set),
+    )
 }
 
 impl std::error::Error for FitError {}

@@ -45,6 +45,9 @@ impl VarianceFunction {
 pub struct FittedModel {
     /// The version of the format: 1.
     pub perfprop_model: u32,
+    /// The name of what was measured; empty in files of older versions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
     /// The model.
     pub model: String,
     /// The quantity: `time` in nanoseconds, or an event.
@@ -141,7 +144,7 @@ impl FittedModel {
         let values: BTreeMap<String, f64> =
             self.known.clone().into_iter().chain(breakpoints).chain(sizes.clone()).collect();
         let row = model.at(|name| values.get(name).copied()).map_err(|error| {
-            FitError::not_linear(error, |name| values.contains_key(name), sizes.keys().cloned().collect())
+            FitError::not_linear(error, model, |name| values.contains_key(name), sizes.keys().cloned().collect())
         })?;
         let factor = |name: &String| row.coefficients.get(name).copied().unwrap_or(0.0);
         let mut factors: Vec<f64> = self.coefficients.iter().map(|coefficient| factor(&coefficient.name)).collect();

@@ -119,7 +119,7 @@ impl CostModel {
         let text = whole(text.trim(), sizes);
         let mut functions = FUNCTIONS.clone();
         let mut variables: Vec<(String, Expr)> = Vec::new();
-        let mut terms = Terms::default();
+        let mut bodies = Vec::new();
         let mut start = 0;
         let fail = |error: ParseError, start: usize| {
             let span = TextSpan { start: error.span.start + start, end: error.span.end + start };
@@ -128,7 +128,7 @@ impl CostModel {
         while let Some(length) = text[start..].find(';') {
             let statement = &text[start..start + length];
             let definition = definition(statement, &functions, &variables).map_err(|error| fail(error, start))?;
-            terms.of_expression(&definition.body);
+            bodies.push(definition.body.clone());
             match definition.parameters.is_empty() {
                 true => variables.push((definition.name, definition.body)),
                 false => functions.push(definition),
@@ -138,7 +138,13 @@ impl CostModel {
         let expr = parse_with_functions(&text[start..], Dialect::Cost, &functions)
             .and_then(|expr| with_variables(&expr, &variables))
             .map_err(|error| fail(error, start))?;
-        let root = terms.of_expression(&expr).unwrap_or_else(|| unreachable!("an expression has a root"));
+        let mut terms = Terms::default();
+        let root =
+            terms.of_expression_at(&expr, Some(start)).unwrap_or_else(|| unreachable!("an expression has a root"));
+        // Only for their shifts. What the expression uses of them has its place there.
+        for body in &bodies {
+            terms.of_expression_at(body, None);
+        }
         Ok(Self { text, expr, terms, root })
     }
 

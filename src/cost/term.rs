@@ -74,7 +74,7 @@ impl fmt::Display for NotLinear {
         match self.operation {
             "*" => f.write_str("'*' has coefficients on both sides"),
             "/" => f.write_str("'/' divides by a coefficient"),
-            "if" => f.write_str("'if' depends on a coefficient"),
+            "if" => f.write_str("the condition of 'if' depends on a coefficient"),
             SHIFT_LEFT | SHIFT_RIGHT => {
                 write!(f, "{} isn't allowed where coefficients are to be found", self.operation)
             }
@@ -122,7 +122,11 @@ impl Terms {
 
     /// A name.
     pub fn name(&mut self, name: &str) -> TermId {
-        self.add(NodeKey::Name(name.to_owned()), TermNode::Name(name.to_owned()), None)
+        self.written_name(name, None)
+    }
+
+    fn written_name(&mut self, name: &str, span: Option<TextSpan>) -> TermId {
+        self.add(NodeKey::Name(name.to_owned()), TermNode::Name(name.to_owned()), span)
     }
 
     /// An operation on as many operands as it takes.
@@ -148,11 +152,19 @@ impl Terms {
 
     /// The term of an expression. The machine's facts mean nothing in a cost model, whose dialect has none.
     pub fn of_expression(&mut self, expr: &Expr) -> Option<TermId> {
+        self.of_expression_at(expr, Some(0))
+    }
+
+    /// The same of one that begins in a longer text at this place, or nowhere in it.
+    pub(super) fn of_expression_at(&mut self, expr: &Expr, start: Option<usize>) -> Option<TermId> {
+        let place = |span: TextSpan| start.map(|by| TextSpan { start: span.start + by, end: span.end + by });
         expr.fold(|node, operands: Vec<TermId>| match &node.kind {
             NodeKind::Number(number) => self.number(*number),
-            NodeKind::Variable(Variable { subject: Subject::Event(name), .. }) => self.name(name),
+            NodeKind::Variable(Variable { subject: Subject::Event(name), .. }) => {
+                self.written_name(name, place(node.span))
+            }
             NodeKind::Variable(_) | NodeKind::Fact(_) => self.number(f64::NAN),
-            NodeKind::Operation(operation) => self.operation(operation, operands, Some(node.span)),
+            NodeKind::Operation(operation) => self.operation(operation, operands, place(node.span)),
             NodeKind::Select => match operands[..] {
                 [then, condition, otherwise] => self.select(then, condition, otherwise),
                 _ => self.number(f64::NAN),

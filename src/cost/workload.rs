@@ -61,6 +61,9 @@ pub struct WorkloadHeader {
 pub struct SweepRecord {
     /// When it began, in seconds since 1970.
     pub started: f64,
+    /// The same as people read it, in UTC: `2026-11-23T05:20:19Z`; empty in files of older versions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub date: String,
     /// What the order of runs was drawn by.
     pub seed: u64,
     /// All commands of the sweep, which took turns.
@@ -177,6 +180,7 @@ impl WorkloadFile {
     /// # Errors
     /// Returns the first line that is wrong.
     pub fn parse(text: &str, name: &str, response: &str) -> Result<Self, WorkloadError> {
+        let text = text.trim_start_matches('\u{feff}');
         let mut file = if text.trim_start().starts_with('{') { json(text)? } else { comma_separated(text, response)? };
         if file.header.name.is_empty() {
             file.header.name = name.to_owned();

@@ -255,8 +255,10 @@ impl<'a> Parser<'a> {
 
     fn is_function(&self, name: &str) -> bool {
         let is_called = matches!(self.tokens.get(self.next + 1), Some((Token::Symbol("("), _)));
-        let is_known = function(name).is_some() || fact_function(name).is_some_and(|_| self.dialect != Dialect::Cost);
-        (is_known && self.dialect != Dialect::Vendor) || (is_called && !matches!(name, "if" | "else"))
+        let is_known = function(name).is_some() || fact_function(name).is_some();
+        // A size may be called `min`.
+        let is_kept = !matches!(self.dialect, Dialect::Vendor | Dialect::Cost);
+        (is_known && is_kept) || (is_called && !matches!(name, "if" | "else"))
     }
 
     /// The fact that a literal such as `#num_cpus` asks for.
@@ -378,8 +380,8 @@ impl<'a> Parser<'a> {
     fn bare_name(&self, raw: &str) -> Result<Variable, ParseError> {
         let name = self.name(raw);
         match self.dialect {
-            Dialect::Equation | Dialect::Metric | Dialect::Cost if is_reserved(raw) => Err(self.no_operand()),
-            Dialect::Vendor if matches!(raw, "if" | "else") => Err(self.no_operand()),
+            Dialect::Equation | Dialect::Metric if is_reserved(raw) => Err(self.no_operand()),
+            Dialect::Vendor | Dialect::Cost if matches!(raw, "if" | "else") => Err(self.no_operand()),
             Dialect::Equation | Dialect::Metric | Dialect::Vendor | Dialect::Cost => {
                 Ok(Variable { subject: Subject::Event(name), moment: Moment::Mean })
             }

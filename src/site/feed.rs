@@ -3,11 +3,10 @@
 use super::Site;
 use super::entries::SiteSeries;
 use super::index::{SiteIndex, SiteRise};
-use super::moment::rfc_3339;
 use crate::files::hash_of_name;
 use crate::history::{ADDED, NANOSECONDS, SECONDS};
 use crate::names::{markup, shown};
-use crate::number::{change, si, time};
+use crate::number::{change, rfc_3339, si, time};
 
 /// The newest regressions are in the feed, so many of them.
 const MOST: usize = 200;

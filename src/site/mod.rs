@@ -19,7 +19,6 @@ mod feed;
 mod flames;
 mod folder;
 mod index;
-mod moment;
 mod points;
 mod script;
 mod shape;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::difference::p_value;
+use super::wrapped;
 use crate::bench::{EXIT_CODE, Swept, Variant, VariantComparison, comparisons, determined, quantities, unit};
 use crate::compare::Verdict;
 use crate::cost::samples::Determinizer;
@@ -51,14 +52,29 @@ fn all_sizes(files: &[WorkloadFile]) -> Vec<&BTreeMap<String, f64>> {
     all
 }
 
+/// What was measured, in as many tables one below the other as the width takes.
 fn measured(variants: &[Variant], files: &[WorkloadFile], determinizer: Determinizer) -> String {
     let names = files.first().map(quantities).unwrap_or_default();
+    let sizes = all_sizes(files).into_iter().map(|sizes| sizes_in_words(sizes).chars().count()).max().unwrap_or(0);
+    let fixed = RUNS + 3 + width_of(variants) + 2 + sizes.max("SIZES".len());
+    let tables = names.chunks(((WIDTH.saturating_sub(fixed)) / COLUMN).max(1));
+    let tables: Vec<String> = tables.map(|names| table(names, variants, files, determinizer)).collect();
+    tables.join("\n")
+}
+
+/// The width of a quantity's column, and of that of the number of runs.
+const COLUMN: usize = 20;
+const RUNS: usize = 6;
+/// The width of the smallest terminal in use.
+const WIDTH: usize = 80;
+
+fn table(names: &[&str], variants: &[Variant], files: &[WorkloadFile], determinizer: Determinizer) -> String {
     let width = width_of(variants);
     let mut out = String::new();
-    for name in &names {
-        out += &format!("{:>20}", heading(&shown(name).to_uppercase()));
+    for name in names {
+        out += &format!("{:>COLUMN$}", heading(&shown(name).to_uppercase()));
     }
-    out += &format!("{:>6}   ", "RUNS");
+    out += &format!("{:>RUNS$}   ", "RUNS");
     if width > 0 {
         out += &format!("{:<width$}  ", "COMMAND");
     }
@@ -66,9 +82,9 @@ fn measured(variants: &[Variant], files: &[WorkloadFile], determinizer: Determin
     for sizes in all_sizes(files) {
         for (variant, file) in variants.iter().zip(files) {
             let Some(workload) = file.workloads.iter().find(|workload| workload.sizes == *sizes) else { continue };
-            names.iter().for_each(|name| out += &format!("{:>20}", cell(workload, name, determinizer)));
+            names.iter().for_each(|name| out += &format!("{:>COLUMN$}", cell(workload, name, determinizer)));
             let label = if width > 0 { format!("{:<width$}  ", shown(&variant.label)) } else { String::new() };
-            let line = format!("{:>6}   {label}{}", runs(workload), sizes_in_words(sizes));
+            let line = format!("{:>RUNS$}   {label}{}", runs(workload), sizes_in_words(sizes));
             out += line.trim_end();
             out.push('\n');
         }
@@ -159,14 +175,15 @@ fn verdict(verdict: Verdict) -> String {
 }
 
 fn notes(variants: &[Variant], compared: &[VariantComparison]) -> String {
-    let first = variants.first().map_or("", |variant| &variant.label);
-    format!(
-        "ratio: of the means of runs, to {}; higher, lower: more than chance by a t-test;\n\
-         with 95% none of them is wrong, of {} tested (P and INTERVAL are corrected for that);\n\
-         can't tell (N runs): so many of each show it, if it is as it seems\n",
-        shown(first),
-        compared.len()
-    )
+    let first = shown(variants.first().map_or("", |variant| &variant.label));
+    let lines = [
+        format!("ratio: of the means of runs, to {first}; higher, lower: more than chance by a t-test"),
+        format!("with 95% none of them is wrong, of {} tested (P and INTERVAL are corrected for that)", compared.len()),
+        "can't tell: no difference was found; INTERVAL says how large one may be, and (N runs) how many of each show \
+         this one, if it is as it seems"
+            .to_owned(),
+    ];
+    lines.iter().map(|line| wrapped(line, 0) + "\n").collect()
 }
 
 /// Wider than this part of its value, the time of a start is of no use as a constant.

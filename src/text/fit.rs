@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::wrapped;
 use crate::bench::unit;
 use crate::cost::{Choice, DependencyGraph, Fit, FittedModel, Prediction, sizes_in_words};
 use crate::events::Unit;
@@ -55,7 +56,8 @@ fn coefficients(fit: &Fit) -> String {
     for (name, value) in &fitted.known {
         let source = fitted.injected.as_ref().and_then(|injected| injected.sources.get(name));
         let from = source.map_or_else(|| "set".to_owned(), |source| format!("from {}", shown(source)));
-        out += &format!("{:>14}  {:>14}  {from:>29}   {}\n", coefficient(&fitted.response, *value), "", shown(name));
+        let value = if fit.is_cost(name) { coefficient(&fitted.response, *value) } else { si(*value) };
+        out += &format!("{value:>14}  {:>14}  {from:>29}   {}\n", "", shown(name));
     }
     out + "\n"
 }
@@ -63,9 +65,12 @@ fn coefficients(fit: &Fit) -> String {
 fn quality(fit: &Fit) -> String {
     let samples: usize = fit.points.iter().map(|point| point.samples).sum();
     let r_squared = fit.r_squared.map_or_else(|| "none, as nothing varies".to_owned(), |value| plain(value, 4));
-    let condition = fit.condition.map_or_else(|| "infinite".to_owned(), si);
+    let condition = match fit.condition {
+        _ if fit.fitted.coefficients.is_empty() => String::new(),
+        condition => format!("   condition number {}", condition.map_or_else(|| "infinite".to_owned(), si)),
+    };
     format!(
-        " {} of sizes, {} runs   R² {r_squared}   RMSE {}   condition number {condition}\n\n",
+        " {} of sizes, {} runs   R² {r_squared}   RMSE {}{condition}\n\n",
         if fit.points.len() == 1 { "1 set".to_owned() } else { format!("{} sets", fit.points.len()) },
         grouped(samples as u64),
         amount(&fit.fitted.response, fit.rmse),
@@ -101,12 +106,18 @@ fn plot(fit: &Fit, width: usize) -> String {
 
 fn warnings(fit: &Fit) -> String {
     let mut lines = Vec::new();
+    if fit.fitted.coefficients.is_empty() {
+        lines.push("the model has no coefficients: nothing was fitted".to_owned());
+    }
     if fit.fitted.degrees == 0 {
         lines.push("as many coefficients as sets of sizes: nothing tells how far they are off".to_owned());
     }
     for names in &fit.collinear {
         let names: Vec<_> = names.iter().map(|name| shown(name).into_owned()).collect();
-        lines.push(format!("{} go along: the sizes hardly tell them apart", names.join(" and ")));
+        lines.push(format!(
+            "{} are nearly collinear: these sizes hardly tell them apart; measure sizes further apart, or set one (--set)",
+            names.join(" and ")
+        ));
     }
     if fit.is_biased {
         lines.push("this solver pulls coefficients towards 0: the intervals don't hold that".to_owned());
@@ -120,7 +131,7 @@ fn warnings(fit: &Fit) -> String {
         let what = "left out for their times alone, which takes large sizes as well as odd ones";
         lines.push(format!("{sets} {what}: {}", sizes.join(", ")));
     }
-    let text: String = lines.iter().map(|line| format!(" ! {line}\n")).collect();
+    let text: String = lines.iter().map(|line| format!(" ! {}\n", wrapped(line, 3))).collect();
     if text.is_empty() { text } else { format!("\n{text}") }
 }
 

@@ -21,6 +21,7 @@ mod stacks;
 mod steps;
 mod summary;
 mod truth;
+mod wrapped;
 
 pub use bench::{process_start, sweep};
 pub use bisect::bisection;
@@ -42,3 +43,4 @@ pub use stacks::stacks;
 pub use steps::{json_steps, steps};
 pub use summary::{Digits, interval, interval_heading, interval_in, summary, summary_in};
 pub use truth::truth;
+pub use wrapped::wrapped;

@@ -1,8 +1,7 @@
 //! Lists the code of every error and warning, with what it means and what to do.
 
+use crate::text::wrapped;
 use std::fmt::Write as _;
-
-use super::report::wrapped;
 
 /// What there is to know about a code.
 struct Explained {

@@ -1,10 +1,10 @@
-//! Writes times as RFC 3339 has them, which feeds need.
+//! Writes times as RFC 3339 has them.
 
 /// The days of 400 years, after which the calendar repeats.
 const CYCLE: i64 = 146_097;
 
 /// A time in milliseconds since 1970, in UTC: `2026-11-23T05:20:19Z`.
-pub(super) fn rfc_3339(milliseconds: i64) -> String {
+pub fn rfc_3339(milliseconds: i64) -> String {
     let seconds = milliseconds.div_euclid(1000);
     let (day, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
     let (year, month, day) = date(day);

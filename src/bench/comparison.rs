@@ -102,6 +102,17 @@ mod tests {
     }
 
     #[test]
+    fn means_that_only_happen_to_agree_are_not_called_equal() {
+        let verdict = |a: &[f64], b: &[f64]| comparisons(&[file(&[(1.0, a)]), file(&[(1.0, b)])])[0].event.clone();
+        let agree = verdict(&[1.0, 2.0, 3.0, 4.0, 5.0], &[5.0, 3.0, 3.0, 3.0, 1.0]);
+        assert!(matches!(agree.verdict, Verdict::Unclear { .. }), "{agree:?}");
+        // The interval says how large a difference may be.
+        assert!(agree.interval.is_some_and(|(low, high)| low < -0.2 && high > 0.2), "{agree:?}");
+        let near = |by: f64| [-1e-7, 0.0, 1e-7, 0.0, 0.0].map(|off| 3.0 + by + off);
+        assert_eq!(verdict(&near(0.0), &near(1e-8)).verdict, Verdict::Equal);
+    }
+
+    #[test]
     fn one_command_is_compared_with_nothing() {
         assert!(comparisons(&[]).is_empty() && comparisons(&[file(&[(1.0, &[1.0])])]).is_empty());
         let few = comparisons(&[file(&[(1.0, &[1.0])]), file(&[(1.0, &[2.0])])]);

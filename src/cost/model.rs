@@ -285,6 +285,9 @@ mod tests {
         assert_eq!(value("let n(x) = x + n; n(1)", &[("n", 4.0)]), Some(5.0), "a function and a size may share a name");
         assert_eq!(value("let x = 1; let f(x) = x * 2; f(5) + x", &[]), Some(11.0), "a parameter hides a variable");
         assert_eq!(value("n-1", &[("n", 4.0)]), Some(3.0));
+        assert_eq!(value("min + 2 * min(min, 3)", &[("min", 5.0)]), Some(11.0));
+        let model = CostModel::parse("a * min + sqrt(min)", &[]).unwrap();
+        assert_eq!(model.expression().to_string(), "a * min + sqrt(min)");
     }
 
     #[test]
@@ -303,6 +306,26 @@ mod tests {
         // 2 * 10 up to 10, and 5 a piece for the 20 above.
         let sizes = [("n", 30.0), ("coeff1", 2.0), ("coeff2", 5.0)];
         assert_eq!(value("breakdown(n, 10)", &sizes), Some(120.0));
+    }
+
+    #[test]
+    fn what_is_not_linear_has_its_place_in_the_whole_text() {
+        let place = |text: &str| {
+            let model = CostModel::parse(text, &["n".to_owned()]).unwrap();
+            let error = model.at(|name| (name == "n").then_some(2.0)).unwrap_err();
+            error.span.map(|span| model.text()[span.start..span.end].to_owned())
+        };
+        for (text, written) in [
+            ("a + b * c", "b * c"),
+            ("let y = a * b; n + (y + 1)", "y"),
+            ("let f(x) = x * b; a * n + f(b)", "f(b)"),
+            ("let y = a * b; n + a * b", "a * b"),
+            ("a if b else n", "b"),
+            ("n + shift_left(a, 2)", "shift_left(a, 2)"),
+        ] {
+            assert_eq!(place(text).as_deref(), Some(written), "{text}");
+        }
+        assert_eq!(place("let unused = shift_left(a, 2); n"), None);
     }
 
     #[test]

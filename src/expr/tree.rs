@@ -308,9 +308,11 @@ fn joined(operands: Vec<Vec<ExprNode>>, last: &ExprNode) -> Vec<ExprNode> {
 /// again, it gives an equal expression.
 impl fmt::Display for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text_with(|variable| match self.dialect {
-            Dialect::Pair => in_braces(variable),
-            Dialect::Equation | Dialect::Metric | Dialect::Vendor | Dialect::Cost => variable.in_formula("mean"),
+        f.write_str(&self.text_with(|variable| match (self.dialect, &variable.subject) {
+            (Dialect::Pair, _) => in_braces(variable),
+            // Its names need no backslash, and it has none.
+            (Dialect::Cost, Subject::Event(name)) => name.clone(),
+            (Dialect::Equation | Dialect::Metric | Dialect::Vendor | Dialect::Cost, _) => variable.in_formula("mean"),
         }))
     }
 }

@@ -177,10 +177,14 @@ fn verdict(verdict: Verdict) -> String {
 fn notes(variants: &[Variant], compared: &[VariantComparison]) -> String {
     let first = shown(variants.first().map_or("", |variant| &variant.label));
     let lines = [
-        format!("ratio: of the means of runs, to {first}; higher, lower: more than chance by a t-test"),
-        format!("with 95% none of them is wrong, of {} tested (P and INTERVAL are corrected for that)", compared.len()),
-        "can't tell: no difference was found; INTERVAL says how large one may be, and (N runs) how many of each show \
-         this one, if it is as it seems"
+        format!("ratio: of the means of runs, to {first}"),
+        format!(
+            "higher, lower: more than chance by a t-test; with 95% none of them is wrong, of {} tested (P and INTERVAL \
+             are corrected for that)",
+            compared.len()
+        ),
+        "can't tell: no difference was found, and INTERVAL says how large one may be; (N runs): so many of each show it, if \
+         it is as it seems"
             .to_owned(),
     ];
     lines.iter().map(|line| wrapped(line, 0) + "\n").collect()

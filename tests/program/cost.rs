@@ -90,9 +90,38 @@ fn a_fitted_model_predicts() {
         2,
         "n is given twice: several values of it are n=VALUE,VALUE",
     );
-    let model = std::fs::read_to_string(folder.join("line.model")).unwrap();
-    folder.write("two.model", &format!("{model}{model}"));
-    refused(&folder, &["predict", "two.model", "n=5"], 2, "it has 2 models: fit one file of the folder");
+}
+
+#[test]
+fn all_models_of_a_folder_predict() {
+    let folder = Folder::new().with("two/a.csv", &line()).with("two/b.csv", &line().replace("n,time", "m,time"));
+    stdout(&perfprop(&folder, &["fit", "two", "--model", "affine", "--emit", "json", "-o", "two.model"]));
+    let text = stdout(&perfprop(&folder, &["predict", "two.model", "n=250,300", "m=200"]));
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines.iter().any(|line| line.starts_with("a: n=250  600 ns")), "{text}");
+    assert!(lines.iter().any(|line| line.starts_with("b: m=200  500 ns")) && lines.len() == 3, "{text}");
+    let output = perfprop(&folder, &["predict", "two.model", "n=250"]);
+    assert_eq!(stdout(&output).lines().count(), 1);
+    assert!(String::from_utf8(output.stderr).unwrap().contains("'b' is left out: it needs m (m=VALUE)"));
+    refused(&folder, &["predict", "two.model", "n=1", "m=1", "z=5"], 2, "the model has no size 'z'; it has m, n");
+}
+
+#[test]
+fn sizes_and_models_that_have_odd_names_or_come_twice() {
+    let folder = Folder::new()
+        .with("min.csv", &line().replace("n,time", "min,time"))
+        .with("bom.csv", &format!("\u{feff}{}", line()))
+        .with("coeff.csv", &line().replace("n,time", "coeff,time"));
+    stdout(&perfprop(&folder, &["fit", "min.csv", "--model", "affine", "--emit", "json", "-o", "min.model"]));
+    assert!(stdout(&perfprop(&folder, &["predict", "min.model", "min=250"])).starts_with("min=250  600 ns"));
+    let text = stdout(&perfprop(&folder, &["fit", "bom.csv", "--model", "affine", "--model", "affine(n)"]));
+    assert!(text.starts_with(" time = intercept + coeff * n"), "{text}");
+    let text = stdout(&perfprop(&folder, &["fit", "bom.csv", "--model", "affine_offset", "--set", "offset=100"]));
+    let line = text.lines().find(|line| line.ends_with("offset")).unwrap();
+    assert!(line.trim_start().starts_with("100 ") && line.contains("set"), "an offset is no time: {text}");
+    let text = stdout(&perfprop(&folder, &["fit", "bom.csv", "--model", "1"]));
+    assert!(text.contains("the model has no coefficients: nothing was fitted"), "{text}");
+    refused(&folder, &["fit", "coeff.csv", "--model", "auto"], 2, "the size 'coeff' has the name of a coefficient");
 }
 
 #[test]
@@ -111,7 +140,12 @@ fn files_of_a_folder_are_fitted_where_their_coefficients_are_known() {
     let (b, a) = (text.find("b.jsonl").unwrap(), text.find("a.jsonl").unwrap());
     assert!(b < a, "{text}");
     assert!(text.contains("from b.jsonl   start") && text.contains("7.00 ns"), "{text}");
-    refused(&folder, &["fit", "runs/a.jsonl", "--model", "x * x * n"], 2, "not linear in its coefficients: '*' has");
+    refused(
+        &folder,
+        &["fit", "runs/a.jsonl", "--model", "x * x * n"],
+        2,
+        "not linear in its coefficients, character 1, 'x * x': '*' has",
+    );
 }
 
 #[test]
@@ -153,7 +187,7 @@ fn what_is_no_model_is_told() {
         &folder,
         &["fit", "sort.csv", "--model", "a + b * N * c"],
         2,
-        "'N' and 'b' can't all be found: every name but the sizes ('n') is a coefficient",
+        "character 5, 'b * N': '*' has coefficients on both sides; 'N' is no size: the sizes are 'n'",
     );
     refused(
         &folder,
@@ -213,6 +247,10 @@ fn where_a_cost_changes_is_found_named_and_drawn() {
     let folder = Folder::new().with("walk.csv", &broken_line());
     let text = stdout(&perfprop(&folder, &["fit", "walk.csv", "--model", "auto", "--plot", "walk.svg"]));
     assert!(text.lines().nth(1).unwrap().ends_with("breakdown_const(n, break)"), "{text}");
+    assert!(
+        text.contains("\n breakdown_const(n, break), break = 1k:\n   more than a million times likelier than"),
+        "{text}"
+    );
     let line = text.lines().find(|line| line.ends_with("break, where it changes")).unwrap();
     assert!(line.trim_start().starts_with("1k "), "{line}");
     let picture = fs::read_to_string(folder.join("walk.svg")).unwrap();

@@ -211,13 +211,13 @@ fn notes(args: &BenchArgs, swept: &Swept, store: Option<&SweepStore>) {
     let workloads = || swept.files.iter().flat_map(|file| &file.workloads);
     let kept: usize = workloads().map(|workload| workload.order.len()).sum();
     if resumed > 0 {
-        say(&format!("{resumed} runs were there already, {} were made now", kept.saturating_sub(resumed)));
+        tell(&format!("{resumed} runs were there already, {} were made now", kept.saturating_sub(resumed)));
     }
     if let Some(part) = args.until {
-        say(&format!("{saved} of {} runs weren't needed for ±{}", saved + kept, percent(part)));
+        tell(&format!("{saved} of {} runs weren't needed for ±{}", saved + kept, percent(part)));
         let wide = workloads().filter(|workload| is_wide(args, workload, part)).count();
         if wide > 0 {
-            say(&format!(
+            tell(&format!(
                 "intervals that are wider after {} runs: {wide}; allow more (-r), at least {LEAST_RUNS}",
                 args.repeat
             ));
@@ -225,19 +225,25 @@ fn notes(args: &BenchArgs, swept: &Swept, store: Option<&SweepStore>) {
     }
     if let Some(store) = store.filter(|store| store.paths.len() > 1) {
         let names: Vec<_> = store.paths.iter().map(|path| shown(&path.to_string_lossy()).into_owned()).collect();
-        say(&format!("a file for each command: {}", names.join(", ")));
+        tell(&format!("a file for each command: {}", names.join(", ")));
     }
     let Some(file) = swept.files.first() else { return };
     if file.header.sweep.as_ref().is_some_and(|sweep| sweep.model.is_some()) {
-        say("times are those of the emulation; counts are the model's");
+        tell("times are those of the emulation; counts are the model's");
     }
     let sweep = file.header.sweep.iter();
     let conditions = sweep.filter_map(|sweep| sweep.conditions.last());
-    conditions.flat_map(|seen| warnings(seen, args.cpu)).for_each(|warning| say(&warning));
+    conditions.flat_map(|seen| warnings(seen, args.cpu)).for_each(|warning| tell(&warning));
     let path = store.and_then(|store| store.paths.first()).map(|path| path.to_string_lossy());
     if let Some(start) = text::process_start(file, path.as_deref(), args.determinize).filter(|_| path.is_some()) {
-        say(&start);
+        tell(&start);
     }
+}
+
+/// Says something in lines that aren't too wide; what stands below the first line is left as it is.
+fn tell(text: &str) {
+    let (first, rest) = text.split_at(text.find('\n').unwrap_or(text.len()));
+    say(&(text::wrapped(first, "perfprop: ".len()) + rest));
 }
 
 /// Whether all runs of a command at a size leave the interval of its time wider than this part.

@@ -1,6 +1,6 @@
 //! Prints what commands took at each set of sizes, and how they compare, as tables of plain text.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::difference::p_value;
 use super::wrapped;
@@ -130,22 +130,40 @@ fn failures(files: &[WorkloadFile]) -> String {
     }
 }
 
+/// How commands compare with the first: in one table, or where that is wider than the width in one for each quantity.
 fn comparison(variants: &[Variant], compared: &[VariantComparison]) -> String {
+    let all: Vec<&VariantComparison> = compared.iter().collect();
+    let whole = comparison_table(variants, &all, true);
+    let names: BTreeSet<&str> = compared.iter().map(|one| one.event.name.as_str()).collect();
+    if names.len() == 1 || whole.lines().all(|line| line.chars().count() <= WIDTH) {
+        return format!("\n{whole}{}", notes(variants, compared));
+    }
+    let mut out = String::new();
+    let mut done = BTreeSet::new();
+    for name in all.iter().map(|one| one.event.name.as_str()).filter(|name| done.insert(*name)) {
+        let of_name: Vec<_> = all.iter().copied().filter(|one| one.event.name == name).collect();
+        out += &format!("\n{}\n{}", shown(name), comparison_table(variants, &of_name, false));
+    }
+    format!("{out}\n{}", notes(variants, compared))
+}
+
+/// A line for each comparison, with the name of the quantity or without.
+fn comparison_table(variants: &[Variant], compared: &[&VariantComparison], has_names: bool) -> String {
     let label = |one: &VariantComparison| shown(variants.get(one.variant).map_or("", |it| &it.label)).into_owned();
     let of = |title: &str, text: &dyn Fn(&VariantComparison) -> String| {
-        let mut column: Vec<String> = compared.iter().map(text).collect();
+        let mut column: Vec<String> = compared.iter().map(|one| text(one)).collect();
         column.insert(0, title.to_owned());
         column
     };
     let left = [
-        of("QUANTITY", &|one| shown(&one.event.name).into_owned()),
+        of("QUANTITY", &|one| if has_names { shown(&one.event.name).into_owned() } else { String::new() }),
         of("COMMAND", &label),
         of("SIZES", &|one| sizes_in_words(&one.sizes)),
     ];
     let right = [of("RATIO", &|one| ratio(one.ratio()).0), of("INTERVAL", &|one| ratio(one.ratio()).1)];
     let p = of("P", &|one| one.event.p.map_or_else(|| "—".into(), p_value));
     let verdicts = of("IS", &|one| verdict(one.event.verdict));
-    let mut out = String::from("\n");
+    let mut out = String::new();
     let width = |column: &[String]| column.iter().map(|text| text.chars().count()).max().unwrap_or(0);
     for line in 0..=compared.len() {
         for column in left.iter().filter(|column| column[1..].iter().any(|text| !text.is_empty())) {
@@ -156,7 +174,7 @@ fn comparison(variants: &[Variant], compared: &[VariantComparison]) -> String {
         }
         out += &format!("{:>5}  {}\n", p[line], verdicts[line]);
     }
-    out + &notes(variants, compared)
+    out
 }
 
 /// The ratio and the ends of its interval, with digits that the interval leaves.
@@ -269,6 +287,26 @@ pub(super) mod tests {
         crate::goldens::assert_golden!("bench", "two_commands", sweep(&two_commands(), Determinizer::Median));
         let start = process_start(&two_commands().files[0], Some("sort.jsonl"), Determinizer::Mean).unwrap();
         assert!(start.contains("502 µs ±") && start.ends_with("--model affine --set intercept=502.0us"), "{start}");
+    }
+
+    #[test]
+    fn what_is_wider_than_a_terminal_is_split() {
+        let mut swept = two_commands();
+        let events = ["page-faults", "task-clock", "context-switches", "L1-dcache-load-misses"].map(str::to_owned);
+        for (place, file) in swept.files.iter_mut().enumerate() {
+            let more = 1.0 + 0.05 * place as f64;
+            file.header.sweep.as_mut().unwrap().events = events.to_vec();
+            for workload in &mut file.workloads {
+                let many = |(place, name): (usize, &String)| (name.clone(), vec![1e6 + 1e3 * place as f64; 5]);
+                workload.samples.extend(events.iter().enumerate().map(many));
+                let switches = [1.0, 1.2, 0.9, 1.3, 1.1].map(|part| 1e6 * part * more);
+                workload.samples.insert("context-switches".to_owned(), switches.to_vec());
+            }
+        }
+        let text = sweep(&swept, Determinizer::Median);
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert_eq!(text.matches("RUNS   COMMAND").count(), 3, "{text}");
+        assert!(text.contains("\ncontext-switches\nCOMMAND") && !text.contains("QUANTITY"), "{text}");
     }
 
     #[test]

@@ -148,7 +148,8 @@ pub fn choices(choices: &[Choice]) -> String {
     let unknown: Vec<_> =
         choices.iter().filter(|choice| choice.likelihood.is_none()).map(|choice| shown(choice.model.text())).collect();
     if !unknown.is_empty() {
-        out += &format!(" Too many coefficients for so few sizes to compare: {}.\n", unknown.join("; "));
+        let text = format!("Too many coefficients for so few sizes to compare: {}.", unknown.join("; "));
+        out += &format!(" {}\n", wrapped(&text, 1));
     }
     out + "\n"
 }

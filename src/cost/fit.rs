@@ -82,9 +82,9 @@ impl Fit {
         let slopes = regression.sensitivities(model, &all, &weighted, &options.found.names());
         if let Some(injected) = options.found.degrees() {
             // Nothing tells how far off a coefficient is that was found with as many as there were sizes.
-            let own = fitted.covariance.take().filter(|_| injected > 0);
+            let own = fitted.covariance.take().filter(|_| injected > 0.0);
             fitted.covariance = own.map(|own| options.found.propagated(&own, &slopes));
-            fitted.degrees = degrees.min(injected);
+            fitted.degrees = if injected > 0.0 { degrees } else { 0 };
         }
         fitted.injected = options.found.injected(slopes);
         fitted.coefficients = coefficients(&fitted, &regression.names, &values, options.solver);
@@ -131,10 +131,9 @@ fn coefficients(fitted: &FittedModel, names: &[String], values: &[f64], solver: 
     let is_positive = matches!(solver, Solver::NonNegative | Solver::Lasso { is_positive: true, .. });
     let lowest = if is_positive { 0.0 } else { f64::NEG_INFINITY };
     let coefficient = |(place, (name, &value)): (usize, (&String, &f64))| {
-        let error = fitted.covariance.as_ref().map(|covariance| covariance[place][place].max(0.0).sqrt());
-        let width = error.zip(fitted.quantile()).map(|(error, quantile)| quantile * error);
-        let interval = width.map(|width| ((value - width).max(lowest), value + width));
-        Coefficient { name: name.clone(), value, error, interval }
+        let error = fitted.error_of(place);
+        let interval = error.and_then(|(_, width)| width).map(|width| ((value - width).max(lowest), value + width));
+        Coefficient { name: name.clone(), value, error: error.map(|(error, _)| error), interval }
     };
     names.iter().zip(values).enumerate().map(coefficient).collect()
 }

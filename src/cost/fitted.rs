@@ -67,7 +67,7 @@ pub struct FittedModel {
     pub quantities: BTreeMap<String, String>,
     /// The covariances of the coefficients that were found, behind them of the breakpoints, and of those that other fits found.
     pub covariance: Option<Vec<Vec<f64>>>,
-    /// Sets of sizes less coefficients and breakpoints; those of other fits whose coefficients are used, if they are fewer.
+    /// Sets of sizes less coefficients and breakpoints; 0 where another fit whose coefficients are used has none.
     pub degrees: usize,
     /// The confidence level of intervals.
     pub confidence: f64,
@@ -103,6 +103,12 @@ pub(super) fn change(model: &CostModel, values: impl Fn(&str) -> Option<f64>, na
     exact.filter(|change| change.is_finite()).or_else(|| slope(model, &values, name)).unwrap_or(0.0)
 }
 
+/// f'Cf.
+fn square_form(c: &[Vec<f64>], f: &[f64]) -> f64 {
+    let row = |row: &Vec<f64>| row.iter().zip(f).map(|(value, factor)| value * factor).sum::<f64>();
+    c.iter().zip(f).map(|(values, factor)| factor * row(values)).sum()
+}
+
 /// A prediction of a model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prediction {
@@ -130,9 +136,49 @@ impl FittedModel {
         self.known.clone().into_iter().chain(found).collect()
     }
 
+    /// The standard error of a coefficient and half the width of its interval.
+    pub(super) fn error_of(&self, place: usize) -> Option<(f64, Option<f64>)> {
+        let factors = self.only(place);
+        let error = self.variance(&factors)?.sqrt();
+        Some((error, self.quantile(&factors, 0.0).map(|quantile| quantile * error)))
+    }
+
+    /// The degrees of freedom of a coefficient's variance; `None` where nothing tells it.
+    pub(super) fn degrees_of_coefficient(&self, place: usize) -> Option<f64> {
+        self.degrees_of(&self.only(place), 0.0)
+    }
+
+    /// The factors of a coefficient alone.
+    fn only(&self, place: usize) -> Vec<f64> {
+        let count = self.covariance.as_ref().map_or(0, Vec::len);
+        (0..count).map(|other| f64::from(u8::from(other == place))).collect()
+    }
+
+    /// The variance of so many times each of what the covariances are of, added up.
+    fn variance(&self, factors: &[f64]) -> Option<f64> {
+        self.covariance.as_ref().map(|covariance| square_form(covariance, factors).max(0.0))
+    }
+
+    /// The degrees of freedom of such a variance and of what this fit's own errors add to it, by Welch and Satterthwaite: it
+    /// is a sum of this fit's own variance and of that which comes from other fits, each with its degrees (Satterthwaite,
+    /// "An approximate distribution of estimates of variance components", 1946).
+    fn degrees_of(&self, factors: &[f64], added: f64) -> Option<f64> {
+        let own_degrees = (self.degrees > 0).then_some(self.degrees as f64)?;
+        let (Some(injected), Some(covariance)) = (&self.injected, &self.covariance) else { return Some(own_degrees) };
+        let (own, others) = factors.split_at(factors.len() - injected.sources.len());
+        let by =
+            |place: usize| own.iter().zip(&injected.slopes).map(|(factor, slopes)| factor * slopes[place]).sum::<f64>();
+        let others: Vec<f64> = others.iter().enumerate().map(|(place, factor)| factor + by(place)).collect();
+        let block: Vec<Vec<f64>> = covariance[own.len()..].iter().map(|row| row[own.len()..].to_vec()).collect();
+        let shared = square_form(&block, &others).max(0.0);
+        let own = (self.variance(factors)? - shared).max(0.0) + added;
+        let degrees = (own + shared).powi(2) / (own.powi(2) / own_degrees + shared.powi(2) / injected.degrees);
+        Some(if degrees.is_finite() { degrees } else { own_degrees })
+    }
+
     /// The quantile of Student's t that intervals have; `None` where there are as many coefficients as sets of sizes.
-    pub(super) fn quantile(&self) -> Option<f64> {
-        (self.degrees > 0).then(|| two_sided_quantile(1.0 - self.confidence, self.degrees as f64))
+    fn quantile(&self, factors: &[f64], added: f64) -> Option<f64> {
+        Some(two_sided_quantile(1.0 - self.confidence, self.degrees_of(factors, added)?))
     }
 
     /// What the model gives at some sizes.
@@ -159,16 +205,11 @@ impl FittedModel {
         factors.extend(self.breakpoints.iter().map(|found| slope(model, of_name, &found.name).unwrap_or(0.0)));
         let injected = self.injected.iter().flat_map(|injected| injected.sources.keys());
         factors.extend(injected.map(|name| change(model, of_name, name)));
-        let variance = self.covariance.as_ref().map(|covariance| {
-            let row = |row: &Vec<f64>| row.iter().zip(&factors).map(|(value, factor)| value * factor).sum::<f64>();
-            covariance.iter().zip(&factors).map(|(values, factor)| factor * row(values)).sum::<f64>().max(0.0)
-        });
-        let interval = |variance: f64| {
-            let width = self.quantile()? * variance.sqrt();
+        let interval = |added: f64| {
+            let width = self.quantile(&factors, added)? * (self.variance(&factors)? + added).sqrt();
             Some((value - width, value + width))
         };
-        let next = variance.map(|variance| variance + self.spread.at(value));
-        Ok(Prediction { value, interval: variance.and_then(interval), next: next.and_then(interval) })
+        Ok(Prediction { value, interval: interval(0.0), next: interval(self.spread.at(value)) })
     }
 
     /// The sizes that lie outside of those that were measured, with the least and the most of these.

@@ -17,8 +17,8 @@ pub struct FoundCoefficients {
 #[derive(Clone, Debug, PartialEq)]
 struct CoefficientSource {
     name: String,
-    /// Its degrees of freedom; 0 where nothing tells how far off the coefficient is.
-    degrees: usize,
+    /// The degrees of freedom of its variance; 0 where nothing tells how far off the coefficient is.
+    degrees: f64,
 }
 
 /// Coefficients that other fits found, in a fitted model.
@@ -26,6 +26,8 @@ struct CoefficientSource {
 pub struct InjectedCoefficients {
     /// What found each.
     pub sources: BTreeMap<String, String>,
+    /// The fewest degrees of freedom that one was found with.
+    pub degrees: f64,
     /// How much each coefficient of the model, and behind them each breakpoint, changes where one of these is one more.
     pub slopes: Vec<Vec<f64>>,
 }
@@ -33,7 +35,7 @@ pub struct InjectedCoefficients {
 impl FoundCoefficients {
     /// Adds coefficients of a fit, named after what was fitted.
     pub fn add(&mut self, fitted: &FittedModel, name: &str, counts: impl Fn(&str) -> bool) {
-        let degrees = if fitted.covariance.is_some() { fitted.degrees } else { 0 };
+        let degrees = |place: usize| fitted.covariance.as_ref().and_then(|_| fitted.degrees_of_coefficient(place));
         let before: Vec<String> = self.sources.keys().cloned().collect();
         let own: Vec<_> = fitted.coefficients.iter().enumerate().filter(|(_, found)| counts(&found.name)).collect();
         for (place, found) in &own {
@@ -50,8 +52,8 @@ impl FoundCoefficients {
                 self.covariances.insert((other.clone(), found.name.clone()), covariance);
             }
         }
-        let source = || CoefficientSource { name: name.to_owned(), degrees };
-        self.sources.extend(own.into_iter().map(|(_, found)| (found.name.clone(), source())));
+        let source = |place: usize| CoefficientSource { name: name.to_owned(), degrees: degrees(place).unwrap_or(0.0) };
+        self.sources.extend(own.into_iter().map(|(place, found)| (found.name.clone(), source(place))));
     }
 
     /// Those of a model.
@@ -70,14 +72,14 @@ impl FoundCoefficients {
     }
 
     /// The fewest degrees of freedom that one was found with.
-    pub(super) fn degrees(&self) -> Option<usize> {
-        self.sources.values().map(|source| source.degrees).min()
+    pub(super) fn degrees(&self) -> Option<f64> {
+        self.sources.values().map(|source| source.degrees).reduce(f64::min)
     }
 
     /// What a fitted model keeps of them.
     pub(super) fn injected(&self, slopes: Vec<Vec<f64>>) -> Option<InjectedCoefficients> {
         let sources = self.sources.iter().map(|(name, source)| (name.clone(), source.name.clone())).collect();
-        (!self.sources.is_empty()).then_some(InjectedCoefficients { sources, slopes })
+        self.degrees().map(|degrees| InjectedCoefficients { sources, degrees, slopes })
     }
 
     /// The covariances of a fit's coefficients, and behind them of these: with the fit's own V, the slopes J and the

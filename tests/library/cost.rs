@@ -152,7 +152,7 @@ fn what_another_fit_found_is_as_uncertain_as_it_was_there() {
     let (of_a, of_b) = (first.coefficients[0].error.unwrap(), second.coefficients[0].error.unwrap());
     // Variance 22.5 of five; the sort's own is 0.
     assert!((of_a - 4.5_f64.sqrt()).abs() < 1e-9 && (of_b - 0.5 * of_a).abs() < 1e-9, "{of_a} {of_b}");
-    assert_eq!(second.degrees, 4);
+    assert_eq!(second.degrees, 5, "its own; intervals have the four of the timer, from which all errors come");
     // At n = 2 the errors of a and b cancel, at 0 that of a is left.
     let width = |n: f64| {
         let found = second.predict(&model("a + b * n"), &BTreeMap::from([("n".to_owned(), n)])).unwrap();
@@ -160,6 +160,46 @@ fn what_another_fit_found_is_as_uncertain_as_it_was_there() {
     };
     let of_first = first.coefficients[0].interval.unwrap().1 - first.coefficients[0].value;
     assert!(width(2.0) < 1e-6 && (width(0.0) - of_first).abs() < 1e-6, "{} {}", width(2.0), width(0.0));
+}
+
+/// How many intervals hold the truth where one file finds the constant of another one, with so many sizes each: of the other's
+/// coefficient, and of a prediction.
+fn injected_coverage([clock_sizes, sort_sizes]: [usize; 2], noise: f64, fits: usize) -> [f64; 2] {
+    let model = |text: &str| CostModel::parse(text, &["n".into()]).unwrap();
+    let (clock_model, sort_model) = (model("timer"), model("timer + swap * n"));
+    let mut random = Random(11);
+    let mut held = [0.0; 2];
+    for _ in 0..fits {
+        let clock = grown(|_| INTERCEPT, clock_sizes, 5, noise, &mut random);
+        let sort = grown(|n| INTERCEPT + 0.01 * n, sort_sizes, 5, noise, &mut random);
+        let first = Fit::new(&clock_model, &clock, &FitOptions::default()).unwrap().fitted;
+        let mut found = FoundCoefficients::default();
+        found.add(&first, "clock", |_| true);
+        let overrides = BTreeMap::from([("timer".to_owned(), first.coefficients[0].value)]);
+        let options = FitOptions { overrides, found, ..FitOptions::default() };
+        let second = Fit::new(&sort_model, &sort, &options).unwrap().fitted;
+        let n = 1e3 * 10f64.powf(3.0 * random.uniform());
+        let prediction = second.predict(&sort_model, &BTreeMap::from([("n".to_owned(), n)])).unwrap().interval;
+        let intervals = [(second.coefficients[0].interval, 0.01), (prediction, INTERCEPT + 0.01 * n)];
+        for (held, (interval, truth)) in held.iter_mut().zip(intervals) {
+            *held +=
+                f64::from(u8::from(interval.is_some_and(|(low, high)| (low..=high).contains(&truth)))) / fits as f64;
+        }
+    }
+    held
+}
+
+#[test]
+fn intervals_hold_where_another_file_found_a_coefficient() {
+    let fits = std::env::var("PERFPROP_FITS").ok().and_then(|fits| fits.parse().ok()).unwrap_or(100);
+    for sizes in [[3, 12], [5, 12], [12, 12]] {
+        for noise in [0.02, 0.1] {
+            let held = injected_coverage(sizes, noise, fits);
+            eprintln!("| {sizes:?} | {noise} | {:.3} | {:.3} |", held[0], held[1]);
+            let least = 0.92 - 2.0 * (0.92 * 0.08 / fits as f64).sqrt();
+            assert!(held.iter().all(|held| *held >= least), "{sizes:?} {noise}: {held:?}");
+        }
+    }
 }
 
 #[test]

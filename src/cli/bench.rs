@@ -217,10 +217,9 @@ fn notes(args: &BenchArgs, swept: &Swept, store: Option<&SweepStore>) {
         tell(&format!("{saved} of {} runs weren't needed for ±{}", saved + kept, percent(part)));
         let wide = workloads().filter(|workload| is_wide(args, workload, part)).count();
         if wide > 0 {
-            tell(&format!(
-                "intervals that are wider after {} runs: {wide}; allow more (-r), at least {LEAST_RUNS}",
-                args.repeat
-            ));
+            let few = (args.repeat as usize) < LEAST_RUNS;
+            let least = if few { format!(", at least {LEAST_RUNS}") } else { String::new() };
+            tell(&format!("intervals that are wider after {} runs: {wide}; allow more (-r){least}", args.repeat));
         }
     }
     if let Some(store) = store.filter(|store| store.paths.len() > 1) {

@@ -26,7 +26,7 @@ pub enum FitError {
     /// The model isn't linear in its coefficients.
     NotLinear {
         /// The operation that isn't.
-        error: NotLinear,
+        error: Box<NotLinear>,
         /// What is written there.
         written: String,
         /// The sizes that have values; every other name is a coefficient.
@@ -82,7 +82,7 @@ impl FitError {
     ) -> Self {
         let names = error.names.iter().filter(|name| !known(name)).cloned().collect();
         let written = error.span.and_then(|span| model.text().get(span.start..span.end));
-        Self::NotLinear { written: written.unwrap_or_default().to_owned(), error, sizes, names }
+        Self::NotLinear { written: written.unwrap_or_default().to_owned(), error: Box::new(error), sizes, names }
     }
 
     /// How many coefficients there are too few sets of sizes for, where that is what is wrong.

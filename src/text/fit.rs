@@ -165,7 +165,8 @@ fn best_of(choices: &[Choice]) -> String {
         _ if near == 2 => format!("\n The measurements hardly tell these apart:\n   {best}\n   {next}\n"),
         times => {
             let times = if times > 1e6 { "more than a million".to_owned() } else { si(times) };
-            format!("\n {best}:\n   {times} times likelier than {next}\n")
+            let likelier = wrapped(&format!("{times} times likelier than {next}"), 3);
+            format!("\n {best}:\n   {likelier}\n")
         }
     }
 }

@@ -224,7 +224,7 @@ fn notes(args: &BenchArgs, swept: &Swept, store: Option<&SweepStore>) {
     }
     if let Some(store) = store.filter(|store| store.paths.len() > 1) {
         let names: Vec<_> = store.paths.iter().map(|path| shown(&path.to_string_lossy()).into_owned()).collect();
-        tell(&format!("a file for each command: {}", names.join(", ")));
+        say(&format!("a file for each command: {}", names.join(", ")));
     }
     let Some(file) = swept.files.first() else { return };
     if file.header.sweep.as_ref().is_some_and(|sweep| sweep.model.is_some()) {

@@ -43,7 +43,7 @@ fn words_make_commands_that_take_turns_and_are_compared() {
     let args = ["-P", "n=1,2", "-P", "algo=quick,merge sort", "-r", "3", "--warmup", "0", "-o", "runs/s.jsonl"];
     fs::create_dir(folder.join("runs")).unwrap();
     let (table, said) = ended(&folder, &[&args[..], &["--", "sh", "-c", ": {n} \"$0\"", "{algo}"]].concat(), 0);
-    assert!(table.contains("RATIO") && table.contains("to algo=quick;"), "{table}");
+    assert!(table.contains("RATIO") && table.contains("to algo=quick\n"), "{table}");
     assert!(said.contains("a file for each command: runs/s-algo=quick.jsonl, runs/s-algo=merge-sort.jsonl"), "{said}");
     let files = ["runs/s-algo=quick.jsonl", "runs/s-algo=merge-sort.jsonl"];
     assert_eq!(places(&folder, &files), (0..12).collect::<Vec<_>>());

@@ -211,8 +211,11 @@ fn the_model_that_made_the_data_is_the_likeliest() {
     assert!(choices[0].likelihood.unwrap() > 0.999 && choices[0].left_out.unwrap() < 1e-9);
 }
 
+/// The time of a size.
+type Growth = fn(f64) -> f64;
+
 /// How times grow in a simulation: smooth ones, and two whose growth doubles in the middle of the sizes.
-const GROWTHS: [(&str, bool, fn(f64) -> f64); 5] = [
+const GROWTHS: [(&str, bool, Growth); 5] = [
     ("a + b * n", false, |n| 2e4 + 2.0 * n),
     ("n log n", false, |n| 2.7e5 + 2.0 * n * (1.0 + n).log2()),
     ("quadratic", false, |n| 2e8 + 2.0 * n * n),
@@ -226,7 +229,7 @@ const DESIGNS: [(usize, usize, f64); 7] =
     [(12, 30, 0.1), (12, 1, 0.1), (12, 1, 0.05), (12, 3, 0.05), (20, 30, 0.1), (40, 30, 0.1), (8, 30, 0.05)];
 
 /// Sizes from 1,000 to 1,000,000 that were measured so often, each run off by a part of its time.
-fn grown(time: fn(f64) -> f64, sizes: usize, runs: usize, noise: f64, random: &mut Random) -> WorkloadFile {
+fn grown(time: Growth, sizes: usize, runs: usize, noise: f64, random: &mut Random) -> WorkloadFile {
     let mut workload = |place: usize| {
         let n = (1e3 * 10f64.powf(3.0 * place as f64 / (sizes - 1) as f64)).round();
         let samples = (0..runs).map(|_| time(n) * (1.0 + noise * random.gaussian()).max(0.1)).collect();
@@ -237,7 +240,7 @@ fn grown(time: fn(f64) -> f64, sizes: usize, runs: usize, noise: f64, random: &m
 }
 
 /// The part of the series for which a model with a breakpoint is the best, by likelihood and by the error of what is left out.
-fn broken(growth: fn(f64) -> f64, (sizes, runs, noise): (usize, usize, f64), series: usize) -> [f64; 2] {
+fn broken(growth: Growth, (sizes, runs, noise): (usize, usize, f64), series: usize) -> [f64; 2] {
     let mut random = Random(7);
     let mut broken = [0.0; 2];
     for _ in 0..series {

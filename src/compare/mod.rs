@@ -327,11 +327,13 @@ fn is_equal((a, b): &(RunSpread, RunSpread), unit: &Unit) -> bool {
     shown(a) == shown(b)
 }
 
-/// Whether no difference is larger than the last digit shown: the runs are all alike, or the interval is that narrow.
+/// Whether no difference is larger than the last digit shown: the runs are all alike, the same ones on both sides, or the
+/// interval is that narrow.
 fn is_known((a, b): &(RunSpread, RunSpread), decision: &Decision) -> bool {
     let half = 0.5 * 10_f64.powi(1 - DIGITS as i32);
     match decision {
         _ if !(a.variance > 0.0 || b.variance > 0.0) => true,
+        _ if (a.mean, a.variance) == (b.mean, b.variance) => true,
         Decision::Tested { interval: Some((low, high)), .. } => *low >= -half && *high <= half,
         _ => false,
     }

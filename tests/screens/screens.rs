@@ -906,8 +906,8 @@ fn region_events(calls: u64, faults: (u64, u64), instructions: (u64, u64)) -> Ve
     let sums = |(sum, own): (u64, u64), running_ns: u64| {
         // A little more than where all calls count as much.
         let squares_per_ns = sum as f64 * sum as f64 / running_ns as f64 * 1.5;
-        let all =
-            EventCounts { calls, sum, max: sum, enabled_ns: ns, running_ns, squares_per_ns, ..EventCounts::default() };
+        let all = EventCounts { calls, sum, max: sum, enabled_ns: ns, running_ns, ..EventCounts::default() };
+        let all = EventCounts { squares_per_ns, stays: calls, ..all };
         let alone = CountedPart { sum: own, enabled_ns: ns, running_ns };
         EventSums { all, alone, ..EventSums::default() }
     };

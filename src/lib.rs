@@ -112,6 +112,7 @@ pub mod monitor;
 
 pub mod compare;
 
+#[cfg(feature = "bench")]
 pub mod cost;
 
 pub mod machine;
@@ -120,8 +121,10 @@ pub mod session;
 
 pub mod measure;
 
+#[cfg(feature = "bench")]
 pub mod bench;
 
+#[cfg(feature = "history")]
 pub mod history;
 
 pub mod validate;
@@ -132,11 +135,12 @@ pub mod recording;
 #[cfg(feature = "export")]
 pub mod stack_formats;
 
+#[cfg(feature = "bench")]
 pub mod charts;
 
 pub mod text;
 
-#[cfg(feature = "export")]
+#[cfg(feature = "history")]
 pub mod site;
 
 #[cfg(feature = "tui")]

@@ -65,6 +65,7 @@ pub(super) fn after_blank(text: &str) -> String {
 }
 
 /// Writes over the last line of standard error, no further than a narrow terminal is wide.
+#[cfg(feature = "bench")]
 #[expect(clippy::print_stderr, reason = "progress on a terminal")]
 pub(super) fn say_over(text: &str) {
     let text: String = text.chars().take(79).collect();

@@ -81,6 +81,8 @@ pub mod events;
 
 pub mod plan;
 
+pub mod threads;
+
 pub mod sources;
 
 pub mod sampling;

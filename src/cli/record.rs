@@ -19,7 +19,7 @@ use crate::profile::TreeOptions;
 use crate::recording::Recorder;
 use crate::regions::{RegionTable, Wanted};
 use crate::run::{Header, MeasuredTarget};
-use crate::session::ChildIo;
+use crate::session::{ChildIo, Launch};
 use crate::stacks::live::LiveStacks;
 use crate::stacks::{Gathered, Losses, RegionsToCome, SamplingSetup, UnwindMethod};
 
@@ -43,13 +43,17 @@ pub(super) struct RecordArgs {
     pub(super) output: PathBuf,
 }
 
+/// How often it is recorded what threads do, at most.
+const THREADS_INTERVAL: Duration = Duration::from_secs(1);
+
 pub(super) fn run(args: &RecordArgs) -> Result<u8, Error> {
     if args.quiet {
         hush();
     }
     let launch = args.measurement.target.launch(ChildIo::Inherit)?;
     let paths = paths(args, launch.command.is_some())?;
-    let measurement = args.measurement.of(launch)?;
+    let threads = Some(THREADS_INTERVAL.max(Duration::from_millis(args.interval)));
+    let measurement = args.measurement.of(Launch { threads, ..launch })?;
     let signals = signals::listen(&measurement.launch.stop).map_err(Error::System)?;
     let mut code = 0;
     for path in &paths {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::{self, BufRead};
+use std::sync::Arc;
 
 use serde::Deserialize;
 
@@ -121,6 +122,10 @@ impl Recording {
                     return Err("time goes backwards".into());
                 }
                 self.rounds.push((round, line.lost_rounds));
+            }
+            Line::Threads(threads) => {
+                let (round, _) = self.rounds.last_mut().ok_or("threads before the first round")?;
+                round.threads = Some(Arc::new(threads));
             }
             Line::Sampled(_) if self.stacks.is_some() => return Err("a second list of what was sampled".into()),
             Line::Sampled(sampled) => {

@@ -33,6 +33,7 @@ mod round_buffer;
 mod sampled;
 mod seek;
 mod step;
+mod threads;
 mod typing;
 mod unfold;
 mod update;
@@ -47,6 +48,7 @@ pub(super) use profile::{ChosenRegion, ProfileState};
 use relation_graph::RelationGraph;
 pub(super) use round_buffer::RoundBuffer;
 pub(super) use step::Tail;
+pub(super) use threads::{ThreadColumn, ThreadList};
 pub(super) use unfold::{EventFold, EventLine};
 pub(super) use update::update;
 
@@ -145,6 +147,7 @@ pub(super) struct ScreenModel {
     pub(super) comparison: ComparisonList,
     /// The selected group.
     pub(super) group: usize,
+    pub(super) thread_list: ThreadList,
     pub(super) log: Log,
     pub(super) output: Output,
     pub(super) notes: Vec<String>,
@@ -194,6 +197,7 @@ impl ScreenModel {
             others: None,
             comparison: ComparisonList::default(),
             group: 0,
+            thread_list: ThreadList::default(),
             log: Log::default(),
             output: Output::default(),
             notes: options.notes.clone(),
@@ -269,7 +273,7 @@ impl ScreenModel {
             Screen::Log => Some(self.log.filter.text()),
             Screen::Compare => Some(self.comparison.filter.text()),
             Screen::Profile => self.profile.as_ref().map(|profile| profile.search.text()),
-            Screen::Detail | Screen::Groups => None,
+            Screen::Detail | Screen::Groups | Screen::Threads => None,
         }
     }
 

@@ -21,6 +21,8 @@ pub(in crate::tui) enum ClickTarget {
     Frame(TreeNode),
     Function(FrameIndex),
     Group(usize),
+    /// The thread of this number.
+    Thread(i32),
     /// A line of the comparison of recordings.
     Compared(usize),
 }
@@ -56,6 +58,7 @@ impl ScreenModel {
             ClickTarget::Frame(node) => self.click_profile(|profile, height| profile.click(node, height)),
             ClickTarget::Function(frame) => self.click_profile(|profile, height| profile.click_function(frame, height)),
             ClickTarget::Group(group) => self.group = group,
+            ClickTarget::Thread(tid) => self.click_thread(tid),
             ClickTarget::Relation(relation) if self.relations.selected == relation => self.screen = Screen::Relations,
             ClickTarget::Relation(relation) => self.relations.selected = relation,
         }

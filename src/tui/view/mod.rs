@@ -33,6 +33,7 @@ mod relations;
 mod sparkline;
 mod strip;
 mod sum;
+mod threads;
 
 use page::ScreenPage;
 
@@ -104,6 +105,7 @@ fn screen(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
         (Screen::Profile, _) => profile::draw(page, area, true),
         (Screen::Groups, _) => groups::draw(page, area),
         (Screen::Log, _) => log::draw(page, area),
+        (Screen::Threads, _) => threads::draw(page, area),
         (Screen::Compare, _) => compare::draw(page, area),
     }
 }

@@ -112,6 +112,8 @@ pub mod steps;
 
 pub mod monitor;
 
+pub mod diagnosis;
+
 pub mod compare;
 
 #[cfg(feature = "bench")]

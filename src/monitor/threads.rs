@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::Monitor;
-use crate::threads::{ThreadSnapshot, ThreadUse, uses};
+use crate::threads::{ThreadReading, ThreadSnapshot, ThreadUse, uses};
 use crate::units::WallNs;
 
 /// Snapshots that are kept: a minute of seconds, with both of its ends.
@@ -56,6 +56,20 @@ impl Monitor {
         let started = started.map(|(later, earlier)| later.saturating_sub(earlier) as f64 / seconds);
         let threads = uses(earlier, later);
         (seconds > 0.0).then_some(ThreadUses { threads, left_out: later.left_out, seconds, started })
+    }
+}
+
+impl Monitor {
+    /// The memory of each process that lives, with its name, in all snapshots that are kept: when, and bytes in RAM.
+    pub fn memory_series(&self) -> Vec<(String, Vec<(WallNs, u64)>)> {
+        let newest = self.threads.snapshots.back().into_iter().flat_map(|snapshot| &snapshot.threads);
+        let series = |process: &ThreadReading| {
+            let same = |thread: &&ThreadReading| (thread.tid, thread.began) == (process.tid, process.began);
+            let at =
+                |snapshot: &Arc<ThreadSnapshot>| Some((snapshot.at_ns, snapshot.threads.iter().find(same)?.resident));
+            (process.name.clone(), self.threads.snapshots.iter().filter_map(at).collect())
+        };
+        newest.filter(|thread| thread.resident > 0).map(series).collect()
     }
 }
 

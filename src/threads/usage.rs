@@ -20,6 +20,8 @@ impl WaitKind {
     fn of(looks: &ThreadLooks) -> Self {
         match looks.state {
             'R' => Self::Nothing,
+            // Who starts a process with vfork waits like this until that has begun.
+            'D' if ["vfork", "kernel_clone"].iter().any(|function| looks.within.contains(function)) => Self::Sleep,
             'D' => Self::Disk,
             _ if looks.within.contains("futex") => Self::Lock,
             _ => Self::Sleep,
@@ -36,7 +38,7 @@ pub struct ThreadUse {
     pub seconds: f64,
     /// The part of a CPU that it had.
     pub cpu: f64,
-    /// The part of the time in which it was ready and had no CPU; `None` where the kernel doesn't say.
+    /// The part of the time in which it waited for a CPU, as the kernel has it; `None` where it doesn't say.
     pub delay: Option<f64>,
     /// The part of a CPU that its ended children had.
     pub children: f64,
@@ -44,7 +46,18 @@ pub struct ThreadUse {
     pub looks: Vec<ThreadLooks>,
 }
 
+/// Looks without which shares of them say nothing.
+pub const LEAST_LOOKS: u32 = 10;
+
 impl ThreadUse {
+    /// The part of the time in which it was ready and had no CPU, by the kernel's account; no more than it was seen ready or
+    /// running, as kernels were seen to count more. `None` where the kernel doesn't say.
+    pub fn ready(&self) -> Option<f64> {
+        let (seen, looks) = self.waited(WaitKind::Nothing);
+        let most = if looks < LEAST_LOOKS { f64::INFINITY } else { (seen - self.cpu).max(0.0) };
+        self.delay.map(|delay| delay.min(most))
+    }
+
     /// The share of looks at which it waited for something of this kind, and how many looks there were.
     pub fn waited(&self, kind: WaitKind) -> (f64, u32) {
         let all: u32 = self.looks.iter().map(|looks| looks.times).sum();
@@ -130,6 +143,8 @@ mod tests {
             [WaitKind::Nothing, WaitKind::Lock, WaitKind::Disk, WaitKind::Sleep].map(|kind| uses[0].waited(kind));
         assert_eq!(waited, [(0.25, 40), (0.5, 40), (0.25, 40), (0.0, 40)]);
         assert_eq!(uses[0].most_within(), Some(("futex_wait", 0.5)));
+        // Ready: 0.05 by the kernel, but it ran at a quarter of the looks only, and for half of the time.
+        assert_eq!((uses[0].ready(), uses[1].ready()), (Some(0.0), Some(0.01)));
         // The other one began between the two, and nobody looked at it.
         assert_eq!((uses[1].cpu, uses[1].waited(WaitKind::Lock), uses[1].most_within()), (0.1, (0.0, 0), None));
     }

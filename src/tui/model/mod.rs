@@ -10,6 +10,7 @@ use super::playback::Playback;
 use super::screen::Screen;
 use super::symbols::MISSING;
 use super::theme::Theme;
+use crate::diagnosis::{self, Diagnosis, LookBack};
 use crate::estimate::{Cause, RelationIndex};
 use crate::events::Unit;
 use crate::monitor::{MeasureChoice, Monitor};
@@ -148,6 +149,8 @@ pub(super) struct ScreenModel {
     /// The selected group.
     pub(super) group: usize,
     pub(super) thread_list: ThreadList,
+    /// What stands out in the last intervals.
+    pub(super) diagnoses: Vec<Diagnosis>,
     pub(super) log: Log,
     pub(super) output: Output,
     pub(super) notes: Vec<String>,
@@ -198,6 +201,7 @@ impl ScreenModel {
             comparison: ComparisonList::default(),
             group: 0,
             thread_list: ThreadList::default(),
+            diagnoses: Vec::new(),
             log: Log::default(),
             output: Output::default(),
             notes: options.notes.clone(),
@@ -242,6 +246,12 @@ impl ScreenModel {
         if let (None, Some(end)) = (self.monitor.ended(), &self.rounds.end) {
             self.monitor.end(end.clone());
         }
+    }
+
+    /// Looks for what stands out in the last intervals.
+    pub(super) fn diagnose(&mut self) {
+        let hot = self.profile.as_ref().and_then(ProfileState::hottest);
+        self.diagnoses = diagnosis::diagnose(&self.monitor, LookBack::Last(diagnosis::LATELY), hot.as_ref());
     }
 
     /// How far the view is behind what is counted.

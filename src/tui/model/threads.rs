@@ -32,7 +32,7 @@ impl ThreadColumn {
         let waited = |kind| Some(thread.waited(kind)).filter(|(_, looks)| *looks > 0).map(|(part, _)| part);
         match self {
             Self::Cpu => Some(thread.cpu),
-            Self::Ready => thread.delay,
+            Self::Ready => thread.ready(),
             Self::Lock => waited(WaitKind::Lock),
             Self::Disk => waited(WaitKind::Disk),
             Self::Sleep => waited(WaitKind::Sleep),

@@ -13,6 +13,7 @@ use super::error::code_of;
 use super::outcome::{exit_code, tell_no_regions};
 use super::stream::{Stream, after_blank, hush, say};
 use super::{Error, signals};
+use crate::diagnosis::{self, LookBack};
 use crate::measure::{
     self, DefaultEvents, MeasureOptions, Measurement, RunOutcome, WatchEvent, close, note_partial, watch_rounds,
 };
@@ -52,6 +53,9 @@ pub(super) struct StatArgs {
     /// Fail if an event can't be counted, instead of printing `<not supported>` for it
     #[arg(long)]
     pub(super) strict: bool,
+    /// Also print what stands out in the run, such as waiting for locks or many page faults, and why
+    #[arg(long, conflicts_with = "field_separator")]
+    pub(super) explain: bool,
     /// Call sync before each run, so that no file waits to be written to disk
     #[arg(short = 'S', long)]
     pub(super) sync: bool,
@@ -92,6 +96,9 @@ const UNSEEN_INTERVAL: Duration = Duration::from_millis(100);
 
 /// How often processes that run already are asked whether they have regions by now.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
+
+/// How often it is read what threads do where that is to be explained.
+const EXPLAIN_INTERVAL: Duration = Duration::from_millis(250);
 
 /// What each `-d` counts beside the rest: perf's sets.
 const DETAILED: [&str; 3] = [
@@ -146,6 +153,10 @@ pub(super) fn run(args: &StatArgs) -> Result<u8, Error> {
         }
     }
     print_regions(args, &runs, &regions, &mut out)?;
+    if let Some(last) = runs.last().filter(|_| args.explain) {
+        let found = diagnosis::diagnose(last, LookBack::Run, None);
+        out.print(&if args.json { text::json_diagnoses(&found) } else { text::diagnoses(&found) })?;
+    }
     if let Some(session) = open {
         close(session, &signals, ended_by);
     }
@@ -228,7 +239,8 @@ impl<'a> Beginning<'a> {
         let further_events = further.iter().map(|&events| events.to_owned()).collect();
         let options = args.events.options(&args.target)?;
         let options = MeasureOptions { default_events, further_events, ..options };
-        let measurement = Measurement::new(&options, Launch { needs, ..launch }, &mut say)?;
+        let threads = args.explain.then_some(EXPLAIN_INTERVAL);
+        let measurement = Measurement::new(&options, Launch { needs, threads, ..launch }, &mut say)?;
         Ok(Self { args, options, measurement })
     }
 

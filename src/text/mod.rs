@@ -7,6 +7,7 @@ mod bisect;
 mod block;
 mod compare;
 mod csv;
+mod diagnosis;
 pub mod difference;
 #[cfg(feature = "bench")]
 mod fit;
@@ -28,6 +29,7 @@ mod stacks;
 mod steps;
 mod summary;
 mod truth;
+mod wrap;
 
 #[cfg(feature = "bench")]
 pub use bench::{process_start, sweep};
@@ -36,6 +38,7 @@ pub use bisect::bisection;
 pub use block::block;
 pub use compare::{Named, compare};
 pub use csv::{interval as csv_interval, totals as csv_totals};
+pub use diagnosis::{diagnoses, json_diagnoses};
 #[cfg(feature = "bench")]
 pub use fit::{choices, fit, fit_graph, fit_graph_dot, prediction};
 #[cfg(feature = "history")]
@@ -56,3 +59,4 @@ pub use stacks::stacks;
 pub use steps::{json_steps, steps};
 pub use summary::{Digits, interval, interval_heading, interval_in, summary, summary_in};
 pub use truth::truth;
+pub(crate) use wrap::wrapped;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::report::wrapped;
+use crate::text::wrapped;
 
 /// What there is to know about a code.
 struct Explained {

@@ -12,9 +12,8 @@ use crate::measure;
 use crate::names::shown;
 use crate::number::whole_share;
 use crate::plan::SumGain;
+use crate::text::wrapped;
 
-/// The width that text is wrapped at.
-const WIDTH: usize = 80;
 /// Where what was found of a fact begins: behind the word, the longest name, and gaps.
 const FOUND_AT: usize = 29;
 /// Where the lines about a fact that isn't well begin.
@@ -272,52 +271,4 @@ fn turns_text(text: &mut String, groups: &[Grouped], facts: &[MachineFact]) {
 
 fn fact<'a>(facts: &'a [MachineFact], name: &str) -> Option<&'a MachineFact> {
     facts.iter().find(|fact| fact.name == name)
-}
-
-/// Words in lines that end before the width, all but the first one indented. A word that is longer
-/// than a line is broken.
-pub(super) fn wrapped(text: &str, indent: usize) -> String {
-    let mut lines = String::new();
-    let mut column = indent;
-    for word in text.split(' ') {
-        let mut letters: Vec<char> = word.chars().collect();
-        if column > indent && column + 1 + letters.len() > WIDTH {
-            let _ = write!(lines, "\n{:indent$}", "");
-            column = indent;
-        } else if column > indent {
-            lines.push(' ');
-            column += 1;
-        }
-        while letters.len() > WIDTH - indent {
-            lines.extend(letters.drain(..WIDTH - indent));
-            let _ = write!(lines, "\n{:indent$}", "");
-        }
-        column += letters.len();
-        lines.extend(letters);
-    }
-    lines
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    #[test]
-    fn text_is_wrapped_between_words() {
-        let text = wrapped(&"word ".repeat(20), 29);
-        assert!(text.lines().all(|line| line.len() <= WIDTH) && text.lines().count() == 2);
-        assert_eq!(wrapped("", 8), "");
-    }
-
-    proptest! {
-        #[test]
-        fn wrapping_loses_no_word(words in prop::collection::vec("[a-z]{1,90}", 0..30)) {
-            let text = words.join(" ");
-            let wrapped = wrapped(&text, 8);
-            prop_assert!(wrapped.lines().all(|line| line.chars().count() <= WIDTH));
-            prop_assert_eq!(wrapped.split_whitespace().collect::<String>(), words.concat());
-        }
-    }
 }

@@ -13,13 +13,14 @@ use super::super::error::code_of;
 use super::super::stream::{Stream, say};
 use super::super::{Error, signals};
 use super::CheckArgs;
-use super::report::{Paint, wrapped};
+use super::report::Paint;
 use crate::measure::{self, MeasureOptions, Measurement, check_command};
 use crate::names::shown;
 use crate::number::{amount, grouped, plus_minus, whole_share};
 use crate::run::MeasuredEvent;
 use crate::session::{ChildIo, CommandLine, Launch};
 use crate::sources::command::Exit;
+use crate::text::wrapped;
 use crate::validate::{
     Conclusion, Coverage, ENOUGH, KnownCommand, KnownCount, RelativeError, ValidateOptions, ValidatedEvent, Validation,
     ValidationOutcome, Validity, mix, validate,

@@ -37,6 +37,7 @@
 //! From names to counts:
 //! - [`events`]: what the kernel is asked to count for a name
 //! - [`plan`]: the groups of the events, and their rotation
+//! - [`threads`]: what the target's threads do
 //! - [`sources`] and [`sampling`]: rounds of readings, from the kernel, a model or a script; the thread that reads them
 //! - [`rates`]: rates, scaled counts and their errors
 //! - [`number`]: numbers as text
@@ -52,6 +53,7 @@
 //! - [`estimate`]: counts with intervals
 //! - [`steps`]: where the level of a series changed
 //! - [`monitor`]: all that a screen, a text or a file shows
+//! - [`diagnosis`]: what stands out in that
 //! - [`compare`]: which differences between runs are more than chance
 //! - [`cost`]: how times and counts grow with sizes
 //! - [`machine`]: what can be counted here, and what forbids it

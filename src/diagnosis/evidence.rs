@@ -37,6 +37,8 @@ pub(super) struct Happened<'a> {
     pub(super) count: Uncertain,
     /// CPU time that passed, in seconds.
     pub(super) cpu_seconds: f64,
+    /// The time in which it passed.
+    pub(super) seconds: f64,
 }
 
 impl Happened<'_> {
@@ -70,14 +72,17 @@ impl<'a> Evidence<'a> {
         let is_called = |row: &Row<'_>, name: &str| row.event.scope == Scope::All && row.event.event.is_called(name);
         names.iter().find_map(|name| {
             let row = self.monitor.rows().find(|row| is_called(row, name))?;
-            let (count, cpu_seconds) = self.count(&row)?;
-            Some(Happened { name: &row.event.event.name, count, cpu_seconds })
+            let (count, cpu_seconds, seconds) = self.count(&row)?;
+            Some(Happened { name: &row.event.event.name, count, cpu_seconds, seconds })
         })
     }
 
-    fn count(&self, row: &Row<'_>) -> Option<(Uncertain, f64)> {
+    /// The count, and the CPU time and the time that it is of.
+    fn count(&self, row: &Row<'_>) -> Option<(Uncertain, f64, f64)> {
         let time = match self.span {
-            LookBack::Run => return Some((row.best()?, row.cpu_time.as_secs())),
+            LookBack::Run => {
+                return Some((row.best()?, row.cpu_time.as_secs(), self.monitor.counted_for().as_secs()));
+            }
             LookBack::Last(time) => time,
         };
         let since = WallNs(self.monitor.closed_at().0.saturating_sub(time.0));
@@ -89,7 +94,8 @@ impl<'a> Evidence<'a> {
             error: Error::of_sum(counts.iter().map(|count| count.error)),
         };
         let cpu_seconds = points.iter().map(|point| point.cpu_time.as_secs()).sum();
-        (!counts.is_empty()).then_some((count, cpu_seconds))
+        let seconds = points.iter().map(|point| point.length.as_secs()).sum();
+        (!counts.is_empty()).then_some((count, cpu_seconds, seconds))
     }
 
     /// `, 95% in f`: where most samples were taken, if that is most of them.

@@ -131,7 +131,7 @@ pub struct Diagnosis {
 pub enum LookBack {
     /// The intervals of so long a time before the end of the last one.
     Last(WallNs),
-    /// The whole run; threads for as long as they are kept.
+    /// The whole run.
     Run,
 }
 

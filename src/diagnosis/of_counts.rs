@@ -5,6 +5,8 @@ use crate::number::si;
 
 /// Page faults a CPU second from which on they are told: at half a microsecond to two each, a tenth to a half of the time.
 const FAULTS: f64 = 200_000.0;
+/// CPU time in a second without which faults cost nobody much.
+const FAULTS_CPU: f64 = 0.2;
 /// Misses of a large cache in 1,000 instructions from which on they are told.
 const CACHE_MISSES: f64 = 10.0;
 /// Misses of a TLB in 1,000 instructions from which on they are told.
@@ -77,7 +79,8 @@ impl Evidence<'_> {
             si(rate),
             self.mostly_in()
         );
-        (sure >= FAULTS).then(|| (text, format!("over {}", si(FAULTS))))
+        (sure >= FAULTS && faults.cpu_seconds >= FAULTS_CPU * faults.seconds)
+            .then(|| (text, format!("over {}", si(FAULTS))))
     }
 
     pub(super) fn wide_numbers(&self) -> RuleResult {

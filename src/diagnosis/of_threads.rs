@@ -5,6 +5,7 @@ use crate::monitor::ThreadUses;
 use crate::names::shown;
 use crate::number::{memory, si, time};
 use crate::threads::{LEAST_LOOKS, ThreadUse, WaitKind};
+use crate::units::WallNs;
 
 /// The part of a CPU that a thread needs to be one that works; others wait for work.
 const WORKS: f64 = 0.001;
@@ -140,7 +141,8 @@ impl Evidence<'_> {
             let rising = series.windows(2).filter(|pair| pair[1].1 > pair[0].1).count();
             let is_steady = rising as f64 >= least_rising * (series.len() - 1) as f64;
             // What was read in or built up at once isn't growth: the later half has its part.
-            let middle = series[series.len() / 2].1 as f64;
+            let half = from + WallNs((to - from).0 / 2);
+            let middle = series.iter().find(|(at, _)| *at >= half)?.1 as f64;
             let is_lasting = last as f64 - middle >= 0.35 * grown;
             let is_much = grown >= least_bytes && grown >= least_part * first as f64;
             (seconds >= least_seconds && is_steady && is_lasting && is_much).then_some((name, grown, seconds, last))

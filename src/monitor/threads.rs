@@ -7,19 +7,25 @@ use super::Monitor;
 use crate::threads::{ThreadReading, ThreadSnapshot, ThreadUse, uses};
 use crate::units::WallNs;
 
-/// Snapshots that are kept: a minute of seconds, with both of its ends.
-const KEPT: usize = 61;
+/// Snapshots that are kept at most.
+const KEPT: usize = 128;
 
-/// The newest snapshots, the oldest of them first.
+/// Snapshots, the oldest first: that of the beginning, the newest, and the less of those between the older they are.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ThreadTrack {
     snapshots: VecDeque<Arc<ThreadSnapshot>>,
 }
 
 impl ThreadTrack {
+    /// Takes a snapshot; one of a target that has ended says nothing.
     pub(super) fn take(&mut self, snapshot: &Arc<ThreadSnapshot>) {
+        if snapshot.threads.is_empty() {
+            return;
+        }
         if self.snapshots.len() == KEPT {
-            self.snapshots.pop_front();
+            let mut place = 0_usize..;
+            // Every other one of the older half.
+            self.snapshots.retain(|_| place.next().is_some_and(|place| place >= KEPT / 2 || place % 2 == 0));
         }
         self.snapshots.push_back(Arc::clone(snapshot));
     }
@@ -87,14 +93,22 @@ mod tests {
             Some((earlier.at_ns.as_secs() as u64, later.at_ns.as_secs() as u64))
         };
         assert_eq!(times(&track, 1), None);
-        for second in 0..100 {
+        for second in 0..1000 {
             let at_ns = WallNs(second * 1_000_000_000);
-            track.take(&Arc::new(ThreadSnapshot { at_ns, ..ThreadSnapshot::default() }));
+            let threads = vec![ThreadReading::default()];
+            track.take(&Arc::new(ThreadSnapshot { at_ns, threads, ..ThreadSnapshot::default() }));
             if second == 0 {
                 assert_eq!(times(&track, 1), None);
             }
         }
-        assert_eq!([0, 1, 10, 60, 99].map(|seconds| times(&track, seconds).unwrap().0), [98, 98, 89, 39, 39]);
-        assert_eq!(times(&track, 10).unwrap().1, 99);
+        assert_eq!(
+            [0, 1, 10, 30].map(|seconds| times(&track, seconds).unwrap()),
+            [998, 998, 989, 969].map(|at| (at, 999))
+        );
+        // That all have ended says nothing of what they did.
+        track.take(&Arc::new(ThreadSnapshot { at_ns: WallNs(u64::MAX), ..ThreadSnapshot::default() }));
+        // The whole run is there, and not much more is kept than is needed.
+        assert_eq!(times(&track, 5000), Some((0, 999)));
+        assert!(track.snapshots.len() <= KEPT && track.snapshots.iter().is_sorted_by_key(|snapshot| snapshot.at_ns));
     }
 }

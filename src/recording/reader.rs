@@ -267,6 +267,7 @@ mod tests {
         Losses, Rate, SampledEvent, StackFrame, StackFrameId, StackId, StackNode, StackSample, Task, TaskId,
         UnnamedFile, UnwindMethod,
     };
+    use crate::threads::{ThreadLooks, ThreadReading, ThreadSnapshot};
     use crate::units::{CpuNs, WallNs};
 
     fn header(events: usize) -> Header {
@@ -303,7 +304,11 @@ mod tests {
     #[test]
     fn a_recording_reads_back_as_it_was_written() {
         let end = End { at_ns: WallNs(30), exit: Some(Exit::Code(3)), ..End::default() };
-        let rounds = vec![round(10, 5), round(20, 7)];
+        let mut rounds = vec![round(10, 5), round(20, 7)];
+        let looks = vec![ThreadLooks { state: 'S', within: "futex_wait".into(), times: 3 }];
+        let thread = ThreadReading { pid: 7, tid: 8, name: "a \u{1b}".into(), looks, ..ThreadReading::default() };
+        let threads = ThreadSnapshot { at_ns: WallNs(19), threads: vec![thread], ..ThreadSnapshot::default() };
+        rounds[1].0.threads = Some(Arc::new(threads));
         let recording = read(&write(&rounds, Some(&end), 2)[..]).unwrap();
         assert_eq!(
             recording,

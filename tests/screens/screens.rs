@@ -531,13 +531,13 @@ fn the_mouse_selects_opens_and_scrolls() {
     let left = MouseEventKind::Down(MouseButton::Left);
     with_loop((80, 24), options(), move |session| {
         session.rounds(&rounds(35));
-        // The third event's row: header, tabs, border, heads, two rows.
-        session.script.mouse(left, 6, 6);
+        // The third event's row: header, tabs, what stands out, border, heads, two rows.
+        session.script.mouse(left, 6, 7);
         let screen = session.script.screen();
-        let row = screen.lines().nth(6).unwrap();
+        let row = screen.lines().nth(7).unwrap();
         assert!(row.contains('▶'), "{screen}");
         let name = row.split_whitespace().find(|word| word.len() > 2).unwrap().trim_start_matches('▶').to_owned();
-        session.script.mouse(left, 6, 6);
+        session.script.mouse(left, 6, 7);
         let screen = session.script.screen();
         assert!(screen.contains("[2 Detail]") && screen.contains(&name), "{screen}");
         let relations = screen.lines().nth(1).unwrap().find("Relations").unwrap();
@@ -545,7 +545,7 @@ fn the_mouse_selects_opens_and_scrolls() {
         assert!(session.script.screen().contains("[3 Relations]"));
         session.script.keys("1");
         session.script.mouse(MouseEventKind::ScrollUp, 6, 6);
-        assert!(session.script.screen().lines().nth(4).unwrap().contains('▶'));
+        assert!(session.script.screen().lines().nth(5).unwrap().contains('▶'));
         // Where nothing is, nothing happens.
         let before = session.script.screen();
         session.script.mouse(left, 79, 23);

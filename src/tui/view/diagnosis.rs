@@ -18,10 +18,11 @@ const KEY: usize = 11;
 /// Rows of a region below which a sentence has one line, and there is one sentence.
 const LEAST_REGION: u16 = 16;
 
-/// Draws what stands out; gives the region below it. Before two intervals there is nothing to say it by.
+/// Draws what stands out; gives the region below it. Before two intervals there is nothing to say it by; the line is there
+/// all the same, so that the table stays where it is.
 pub(super) fn above_events(page: &mut ScreenPage<'_>, area: Rect) -> Rect {
     let model = page.model;
-    if model.monitor.intervals() < 2 || area.height < LEAST_REGION / 2 {
+    if area.height < LEAST_REGION / 2 {
         return area;
     }
     let is_low = area.height < LEAST_REGION;
@@ -30,10 +31,16 @@ pub(super) fn above_events(page: &mut ScreenPage<'_>, area: Rect) -> Rect {
     let mut lines: Vec<(Line<'static>, Option<Screen>)> = Vec::new();
     for diagnosis in model.diagnoses.iter().take(most) {
         let screen = screen(diagnosis);
-        lines.extend(sentence(page, diagnosis, screen, (room, is_low)).into_iter().map(|line| (line, Some(screen))));
+        let sentence = sentence(page, diagnosis, screen, (room, is_low));
+        // Whole sentences, in a fifth of the region.
+        if !lines.is_empty() && lines.len() + sentence.len() > usize::from(area.height / 5) {
+            break;
+        }
+        lines.extend(sentence.into_iter().map(|line| (line, Some(screen))));
     }
     if lines.is_empty() {
-        lines.push((Line::from(page.span(Role::Dim, format!("   {NOTHING}"))), None));
+        let words = if model.monitor.intervals() < 2 { "" } else { NOTHING };
+        lines.push((Line::from(page.span(Role::Dim, format!("   {words}"))), None));
     }
     let (above, below) = split_above(area, u16::try_from(lines.len()).unwrap_or(u16::MAX));
     for ((line, screen), row) in lines.into_iter().zip(above.rows()) {

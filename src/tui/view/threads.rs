@@ -26,11 +26,14 @@ const COLUMNS: [(ThreadColumn, &str, usize); 7] = [
 /// Cells of the name, and from how many on it is said where a thread waits.
 const NAME: (usize, usize) = (8, 32);
 const LEAST_WITHIN: usize = 16;
+/// Rows of the panel from which on its last one says what the columns are.
+const LEAST_WITH_LEGEND: u16 = 10;
 
 pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     let Some(uses) = page.model.threads() else { return draw_nothing(page, area) };
     let selected = page.model.selected_thread(&uses.threads);
-    let rows = VisibleRows::in_panel(area, 2, selected, uses.threads.len());
+    let has_legend = area.height >= LEAST_WITH_LEGEND;
+    let rows = VisibleRows::in_panel(area, 1 + usize::from(has_legend), selected, uses.threads.len());
     let mut title = Line::from(page.span(Role::Title, "Threads"));
     title.push_span(page.span(Role::Border, " ─ "));
     title.push_span(page.span(Role::Dim, summary(&uses)));
@@ -48,7 +51,7 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
         }
     }
     let last = Rect { y: inner.bottom().saturating_sub(1), height: inner.height.min(1), ..inner };
-    if inner.height >= 3 {
+    if has_legend {
         page.line(
             last,
             Line::from(

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::perf_compat;
+use super::stream::in_locale;
 use crate::measure;
 use crate::names::{is_hidden, shown};
 use crate::recording::ReadError;
@@ -79,7 +80,7 @@ impl Error {
             return ExitCode::SUCCESS;
         }
         // Nothing can report that standard error is closed.
-        let _ = writeln!(io::stderr(), "{self}");
+        let _ = writeln!(io::stderr(), "{}", in_locale(&self.to_string()));
         ExitCode::from(self.code())
     }
 

@@ -540,6 +540,15 @@ fn the_mouse_selects_opens_and_scrolls() {
         session.script.mouse(left, 6, 7);
         let screen = session.script.screen();
         assert!(screen.contains("[2 Detail]") && screen.contains(&name), "{screen}");
+        // A click on a head sorts by it, and another one the other way.
+        session.script.keys("1");
+        let heads = |session: &Session| session.script.screen().lines().nth(4).unwrap().to_owned();
+        let mean = heads(session).chars().position(|c| c == 'M').unwrap();
+        session.script.mouse(left, u16::try_from(mean).unwrap(), 4);
+        assert!(heads(session).contains("MEAN↓"), "{}", heads(session));
+        session.script.mouse(left, u16::try_from(mean).unwrap(), 4);
+        assert!(heads(session).contains("MEAN↑"), "{}", heads(session));
+        session.script.keys("I<<");
         let relations = screen.lines().nth(1).unwrap().find("Relations").unwrap();
         session.script.mouse(left, u16::try_from(relations).unwrap(), 1);
         assert!(session.script.screen().contains("[3 Relations]"));

@@ -41,7 +41,10 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     let columns = ThreadColumns::of(usize::from(inner.width), &uses.threads);
     let mut lines = inner.rows();
     if let Some(row) = lines.next() {
-        page.line(row, heads(page, &columns));
+        let sorts = columns.shown.iter().map(|(column, ..)| *column);
+        let sorts =
+            std::iter::once(ThreadColumn::Name).chain(sorts).map(|column| Some(ClickTarget::SortThreads(column)));
+        page.heads(row, heads(page, &columns), sorts);
     }
     for ((place, thread), row) in uses.threads.iter().enumerate().skip(rows.first).take(rows.rows).zip(&mut lines) {
         page.line(row, thread_line(page, thread, place == selected, &columns));

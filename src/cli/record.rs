@@ -110,6 +110,10 @@ fn once(
     path: &Path,
 ) -> Result<RunOutcome, Error> {
     let failed = |source| Error::Write { path: path.into(), source };
+    let cut = |source| match path.as_os_str() == "-" {
+        true => failed(source),
+        false => Error::CutRecording { path: path.into(), source },
+    };
     // Opened first, so that nothing runs whose recording can't be kept.
     let out = Out::open(path).map_err(failed)?;
     let period = Duration::from_millis(args.interval);
@@ -138,7 +142,7 @@ fn once(
             RunEvent::Save => recorder.flush().inspect(|()| tell(&written, " so far")),
             RunEvent::Idle => recorder.flush(),
         };
-        done.map_err(failed)
+        done.map_err(cut)
     };
     let batches = BatchChannels {
         stacks: session.stacks().map_or_else(never, |stacks| stacks.batches().clone()),
@@ -154,7 +158,7 @@ fn once(
         regions.stop();
         regions.batches().iter().try_for_each(|batch| write(RunEvent::Regions(&batch)))?;
     }
-    recorder.end(&outcome.end).map_err(failed)?;
+    recorder.end(&outcome.end).map_err(cut)?;
     written.lost_rounds = outcome.end.lost_rounds;
     tell(&written, "");
     written.findings(&header.target).iter().for_each(|finding| say(finding));

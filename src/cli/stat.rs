@@ -14,17 +14,19 @@ use super::outcome::{exit_code, tell_no_regions};
 use super::stream::{Stream, after_blank, hush, say};
 use super::{Error, signals};
 use crate::diagnosis::{self, LookBack};
+use crate::events::EventKind;
+use crate::machine::Host;
 use crate::measure::{
     self, DefaultEvents, MeasureOptions, Measurement, RunOutcome, WatchEvent, close, note_partial, watch_rounds,
 };
-use crate::monitor::{Finding, Monitor};
+use crate::monitor::{Finding, Monitor, Row};
 use crate::names::shown;
 use crate::plan::Cohesion;
 use crate::regions::{ProcessRegions, RegionTable, Wanted};
 use crate::run::{End, Header};
 use crate::session::{ChildIo, Launch, Needs, Session};
 use crate::sources::command::Exit;
-use crate::sources::{Reading, Round};
+use crate::sources::{Reading, Round, Status};
 use crate::text::{self, Digits, RegionRepeats, Repeats};
 
 /// The arguments of `perfprop stat`.
@@ -151,6 +153,9 @@ pub(super) fn run(args: &StatArgs) -> Result<u8, Error> {
         if args.truth && Form::of(args) == Form::People {
             out.print(&text::truth(&runs))?;
         }
+    }
+    if let Some(last) = runs.last().filter(|_| Form::of(args) == Form::People) {
+        tell_model(last);
     }
     print_regions(args, &runs, &regions, &mut out)?;
     if let Some(last) = runs.last().filter(|_| args.explain) {
@@ -374,6 +379,17 @@ fn tell_uncounted(monitor: &Monitor) {
 }
 
 /// A relation that corrected nothing must not look as if it had agreed.
+/// Says how a model counts what this machine has no counters for.
+fn tell_model(monitor: &Monitor) {
+    let is_lacking = |row: &Row<'_>| {
+        let kind = row.event.event.kind;
+        row.event.status == Status::NotSupported && matches!(kind, EventKind::Hardware | EventKind::Cache)
+    };
+    if monitor.rows().any(|row| is_lacking(&row)) && Host::here().cores().next().is_none() {
+        say(&measure::modelled_instead(&monitor.header().target.selection()));
+    }
+}
+
 fn tell_relations(monitor: &Monitor) {
     tell(monitor, |finding| matches!(finding, Finding::RelationInactive { .. } | Finding::RelationViolated { .. }));
 }

@@ -218,7 +218,12 @@ fn header(text: &[u8]) -> Result<Header, ReadError> {
         r#type: String,
         version: u64,
     }
-    let foreign = |error: serde_json::Error| ReadError::Foreign { reason: error.to_string() };
+    let foreign = |error: serde_json::Error| ReadError::Foreign {
+        reason: match error.is_data() {
+            true => "it is JSON, but its first line is no header of a recording".to_owned(),
+            false => error.to_string(),
+        },
+    };
     let kind: Kind = serde_json::from_slice(text).map_err(foreign)?;
     if kind.r#type != "header" {
         return Err(ReadError::Foreign { reason: "the first line is not a header".into() });

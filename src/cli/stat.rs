@@ -160,7 +160,7 @@ pub(super) fn run(args: &StatArgs) -> Result<u8, Error> {
     print_regions(args, &runs, &regions, &mut out)?;
     if let Some(last) = runs.last().filter(|_| args.explain) {
         let found = diagnosis::diagnose(last, LookBack::Run, None);
-        out.print(&if args.json { text::json_diagnoses(&found) } else { text::diagnoses(&found) })?;
+        out.print(&if args.json { text::json_diagnoses(&found) } else { text::diagnoses(&found, last) })?;
     }
     if let Some(session) = open {
         close(session, &signals, ended_by);

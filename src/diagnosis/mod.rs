@@ -25,8 +25,13 @@ pub const MOST_SHOWN: usize = 3;
 /// The time that screens look back.
 pub const LATELY: WallNs = WallNs(10_000_000_000);
 
-/// What is said where no rule holds.
-pub const NOTHING: &str = "nothing stands out";
+/// What is said where no rule holds: without threads, only of what is counted.
+pub fn nothing(monitor: &Monitor) -> &'static str {
+    match monitor.thread_uses(LATELY) {
+        Some(_) => "nothing stands out",
+        None => "nothing stands out in what is counted",
+    }
+}
 
 /// What a rule finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,16 +3,17 @@
 use serde_json::{Value, json};
 
 use super::wrapped;
-use crate::diagnosis::{Diagnosis, NOTHING};
+use crate::diagnosis::{Diagnosis, nothing};
+use crate::monitor::Monitor;
 
 /// Columns of the margin.
 const MARGIN: usize = 11;
 
-/// A paragraph for each, with its reason, below a title.
-pub fn diagnoses(all: &[Diagnosis]) -> String {
+/// A paragraph for each, with its reason, below a title. They are of this monitor.
+pub fn diagnoses(all: &[Diagnosis], monitor: &Monitor) -> String {
     let mut text = String::from("\n What stands out:\n\n");
     if all.is_empty() {
-        text.push_str(&format!("   {NOTHING}\n"));
+        text.push_str(&format!("   {}\n", nothing(monitor)));
     }
     for one in all {
         let word = if one.rule.is_fault() { "warning" } else { "note" };

@@ -246,14 +246,17 @@ fn what_is_no_fault_is_told_after_faults() {
 
 #[test]
 fn texts_and_json_have_the_reasons() {
-    let found = Scenario::counting(&[("LLC_MISSES", 41_000_000)]).found();
-    let text = text::diagnoses(&found);
+    let scenario = Scenario::counting(&[("LLC_MISSES", 41_000_000)]);
+    let (monitor, found) = (scenario.monitor(), scenario.found());
+    let text = text::diagnoses(&found, &monitor);
     assert!(
         text.contains("   warning LLC_MISSES 41 in 1,000 instructions") && text.contains("why: at least 41"),
         "{text}"
     );
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-    assert!(text::diagnoses(&[]).contains("nothing stands out"));
+    assert!(text::diagnoses(&[], &monitor).ends_with("nothing stands out\n"));
+    let counts = Scenario { threads: vec![], ..scenario };
+    assert!(text::diagnoses(&[], &counts.monitor()).ends_with("nothing stands out in what is counted\n"));
     let json: serde_json::Value = serde_json::from_str(&text::json_diagnoses(&found)).unwrap();
     let first = &json["stands_out"][0];
     assert_eq!((first["rule"].as_str(), first["fault"].as_bool()), (Some("cache-misses"), Some(true)));

@@ -113,7 +113,6 @@ impl ScreenModel {
         if closed {
             self.go_along();
             self.arrange();
-            self.diagnose();
         }
         // Until the first interval is complete, the time to it is counted down.
         closed || before == 0

@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::page::ScreenPage;
-use crate::diagnosis::{Diagnosis, MOST_SHOWN, NOTHING};
+use crate::diagnosis::{Diagnosis, MOST_SHOWN, nothing};
 use crate::tui::layout::split_above;
 use crate::tui::model::ClickTarget;
 use crate::tui::screen::Screen;
@@ -39,7 +39,7 @@ pub(super) fn above_events(page: &mut ScreenPage<'_>, area: Rect) -> Rect {
         lines.extend(sentence.into_iter().map(|line| (line, Some(screen))));
     }
     if lines.is_empty() {
-        let words = if model.monitor.intervals() < 2 { "" } else { NOTHING };
+        let words = if model.monitor.intervals() < 2 { "" } else { nothing(&model.monitor) };
         lines.push((Line::from(page.span(Role::Dim, format!("   {words}"))), None));
     }
     let (above, below) = split_above(area, u16::try_from(lines.len()).unwrap_or(u16::MAX));

@@ -98,10 +98,8 @@ enum Verb {
     #[command(hide = true)]
     Mix(MixArgs),
     /// Print a completion script for a shell
-    #[command(hide = true)]
     Completions(CompletionsArgs),
     /// Print the manual page of perfprop or of a command
-    #[command(hide = true)]
     Man(ManArgs),
 }
 

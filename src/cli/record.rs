@@ -25,6 +25,11 @@ use crate::stacks::{Gathered, Losses, RegionsToCome, SamplingSetup, UnwindMethod
 
 /// The arguments of `perfprop record`.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  perfprop record -- ./prog                        into perfprop.jsonl
+  perfprop record -g -- ./prog                     with call stacks
+  perfprop record -r 5 -o before.jsonl -- ./prog   five runs: before-1.jsonl to before-5.jsonl
+  perfprop record -a -- sleep 60                   a minute of the whole machine")]
 pub(super) struct RecordArgs {
     #[command(flatten)]
     pub(super) measurement: MeasurementArgs,

@@ -31,6 +31,12 @@ use crate::text::{self, Digits, RegionRepeats, Repeats};
 
 /// The arguments of `perfprop stat`.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  perfprop stat -e cycles,instructions -- ./prog        a summary, with errors
+  perfprop stat -r 10 -- ./prog                         means and spreads of ten runs
+  perfprop stat --explain -- ./prog                     what stands out, and why
+  perfprop stat -I 1000 -j -p 4711                      a line of JSON an event each second
+  perfprop stat --source emulate -M L2_MPKI -- ./prog   misses of modelled caches")]
 pub(super) struct StatArgs {
     #[command(flatten)]
     pub(super) events: EventArgs,

@@ -27,6 +27,12 @@ use crate::units::WallNs;
 
 /// The arguments of `perfprop top`.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  perfprop top -- ./prog                        what this machine can count of a command
+  perfprop top -e L1_MISSES,L2_MISSES -p 4711   two events of a process that runs
+  perfprop top -g -a                            the whole machine, with call stacks
+  perfprop top -M IPC,L2_MPKI -- ./prog         metrics with the events that they need
+  perfprop top --source emulate -- ./prog       caches and branches without counters")]
 pub(super) struct TopArgs {
     #[command(flatten)]
     pub(super) measurement: MeasurementArgs,

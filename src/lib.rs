@@ -37,6 +37,7 @@
 //! From names to counts:
 //! - [`events`]: what the kernel is asked to count for a name
 //! - [`plan`]: the groups of the events, and their rotation
+//! - [`threads`]: what the target's threads do
 //! - [`sources`] and [`sampling`]: rounds of readings, from the kernel, a model or a script; the thread that reads them
 //! - [`rates`]: rates, scaled counts and their errors
 //! - [`number`]: numbers as text
@@ -52,6 +53,7 @@
 //! - [`estimate`]: counts with intervals
 //! - [`steps`]: where the level of a series changed
 //! - [`monitor`]: all that a screen, a text or a file shows
+//! - [`diagnosis`]: what stands out in that
 //! - [`compare`]: which differences between runs are more than chance
 //! - [`cost`]: how times and counts grow with sizes
 //! - [`machine`]: what can be counted here, and what forbids it
@@ -80,6 +82,8 @@ pub mod expr;
 pub mod events;
 
 pub mod plan;
+
+pub mod threads;
 
 pub mod sources;
 
@@ -110,8 +114,11 @@ pub mod steps;
 
 pub mod monitor;
 
+pub mod diagnosis;
+
 pub mod compare;
 
+#[cfg(feature = "bench")]
 pub mod cost;
 
 pub mod machine;
@@ -120,8 +127,10 @@ pub mod session;
 
 pub mod measure;
 
+#[cfg(feature = "bench")]
 pub mod bench;
 
+#[cfg(feature = "history")]
 pub mod history;
 
 pub mod validate;
@@ -132,11 +141,12 @@ pub mod recording;
 #[cfg(feature = "export")]
 pub mod stack_formats;
 
+#[cfg(feature = "bench")]
 pub mod charts;
 
 pub mod text;
 
-#[cfg(feature = "export")]
+#[cfg(feature = "history")]
 pub mod site;
 
 #[cfg(feature = "tui")]

@@ -231,11 +231,30 @@ pub fn grouped(number: u64) -> String {
     out
 }
 
+/// Memory in RAM in four characters or fewer, in units of 1,024: `512`, `9.5K`, `12M`, `1.5G`.
+pub fn memory(bytes: u64) -> String {
+    let mut amount = bytes as f64;
+    for unit in ["", "K", "M", "G", "T"] {
+        match amount {
+            ..9.95 if !unit.is_empty() => return format!("{amount:.1}{unit}"),
+            ..999.5 => return format!("{amount:.0}{unit}"),
+            _ => amount /= 1024.0,
+        }
+    }
+    format!("{amount:.0}P")
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn memory_in_four_characters() {
+        let all = [0, 512, 1024, 9_700, 10_240, 1 << 20, 12 << 20, 1023 << 20, 3 << 29, 1 << 44].map(memory);
+        assert_eq!(all, ["0", "512", "1.0K", "9.5K", "10K", "1.0M", "12M", "1.0G", "1.5G", "16T"]);
+    }
 
     #[test]
     fn prefixes_by_hand() {

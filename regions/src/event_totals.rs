@@ -7,8 +7,8 @@ use crate::snapshot::{EventCounts, EventMarker, Snapshot};
 pub struct EventTotal {
     /// Counts in all calls. Where the event was counted for a part of the time, this is estimated.
     pub count: f64,
-    /// Half the width of the 95 % interval of [`EventTotal::count`]: 0 where all was counted, `None` of a single call
-    /// that was counted for a part of the time.
+    /// Half the width of the 95 % interval of [`EventTotal::count`]: 0 where all was counted, `None` where a part was
+    /// counted in a single stay on the counters.
     pub error: Option<f64>,
     /// The standard error of [`EventTotal::count`], from which that follows.
     pub standard_error: Option<f64>,
@@ -96,6 +96,7 @@ impl EventSums {
             scaled: 0.0,
             squares: 0.0,
             squares_per_ns: 0.0,
+            stays: 0,
             enabled_ns: 0,
             running_ns: 0,
         },
@@ -118,7 +119,7 @@ impl EventSums {
             count: without(count, self.markers),
             error: standard_error(all).map(|error| error * student(freedom(all))),
             standard_error: standard_error(all),
-            degrees: all.calls.saturating_sub(1),
+            degrees: all.stays.saturating_sub(1),
             self_count: self.alone.estimated().map(|count| without(count, self.self_markers)),
             mean: without(count, self.markers) / calls.max(1) as f64,
             // Rounding may leave a little less than nothing.
@@ -204,6 +205,7 @@ impl EventCounts {
             scaled: (self.scaled - earlier.scaled).max(0.0),
             squares: (self.squares - earlier.squares).max(0.0),
             squares_per_ns: (self.squares_per_ns - earlier.squares_per_ns).max(0.0),
+            stays: self.stays.saturating_sub(earlier.stays),
             enabled_ns: self.enabled_ns.saturating_sub(earlier.enabled_ns),
             running_ns: self.running_ns.saturating_sub(earlier.running_ns),
         }
@@ -219,6 +221,7 @@ impl EventCounts {
             scaled: self.scaled + other.scaled,
             squares: self.squares + other.squares,
             squares_per_ns: self.squares_per_ns + other.squares_per_ns,
+            stays: self.stays.saturating_add(other.stays),
             enabled_ns: self.enabled_ns.saturating_add(other.enabled_ns),
             running_ns: self.running_ns.saturating_add(other.running_ns),
         }
@@ -263,12 +266,16 @@ impl Within {
     }
 }
 
-/// The standard error of [`CountedPart::estimated`], by the model in which the count of a call varies by its time: of
-/// calls counted `c` in `r` ns, with the sums `C` and `R`, of the time `E` that was to be counted,
+/// The standard error of [`CountedPart::estimated`], by the model in which the count of a stay on the counters varies by its
+/// time: of `n` stays, in which `c` was counted in `r` ns, with the sums `C` and `R`, of the time `E` that was to be counted,
 ///
 /// ```text
 /// s² = (Σ c²/r - C²/R) / (n - 1),  error = √(s² · E · (E - R) / R)
 /// ```
+///
+/// A stay has all calls that ended in it, and a longer call is one by itself. Calls instead of stays would make intervals far
+/// too narrow, as calls that follow one another are alike.
+///
 ///
 /// This is the ratio estimator's error of R. M. Royall, "On finite population sampling theory under certain linear
 /// regression models", Biometrika 57 (1970), 377-387, whose variance grows with the size. Half the 95 % interval is t(n - 1)
@@ -285,7 +292,7 @@ fn standard_error(counts: &EventCounts) -> Option<f64> {
 }
 
 fn freedom(counts: &EventCounts) -> f64 {
-    counts.calls.saturating_sub(1) as f64
+    counts.stays.saturating_sub(1) as f64
 }
 
 /// The 97.5 % quantile of Student's t distribution: exact for 1 and 2 degrees of freedom, else the series 26.7.5 of
@@ -326,6 +333,7 @@ mod tests {
                 scaled,
                 squares: scaled * scaled,
                 squares_per_ns: if is_missing { 0.0 } else { (count * count) as f64 / running as f64 },
+                stays: u64::from(!is_missing),
                 enabled_ns: enabled,
                 running_ns: running,
             };

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 /// The first eight bytes, written last: whoever sees them sees a whole header.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"PPregion");
 /// Changes when anything below does.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// Names there is room for, and bytes of all their text.
 pub const NAMES: usize = 32_768;
@@ -156,8 +156,17 @@ pub struct EventCell {
     pub scaled: AtomicU64,
     /// The sum of their squares, as above.
     pub squares: AtomicU64,
-    /// The sum of squares of counts that aren't scaled, each divided by the nanoseconds that it was counted, as above.
+    /// The sum of squares of what stays counted, which isn't scaled, each divided by the stay's nanoseconds, as above. A stay
+    /// has the calls that ended in one time on the counters without a break.
     pub squares_per_ns: AtomicU64,
+    /// Stays so far.
+    pub stays: AtomicU64,
+    /// What the last stay has counted so far.
+    pub stay_sum: AtomicU64,
+    /// For how long it has counted, in nanoseconds.
+    pub stay_running_ns: AtomicU64,
+    /// For how long the thread's events had waited for counters when its last call ended, in nanoseconds.
+    pub stay_waited_ns: AtomicU64,
     /// Time that was to be counted, also in calls without a count, in nanoseconds.
     pub enabled_ns: AtomicU64,
     /// The part of it that was counted.

@@ -169,8 +169,10 @@ pub struct EventCounts {
     pub scaled: f64,
     /// The sum of their squares.
     pub squares: f64,
-    /// The sum of squares of counts that aren't scaled, each divided by the nanoseconds that it was counted.
+    /// The sum of squares of what stays on the counters counted, which isn't scaled, each divided by the stay's nanoseconds.
     pub squares_per_ns: f64,
+    /// Those stays: each has the calls that ended in one time on the counters without a break.
+    pub stays: u64,
     /// Time that was to be counted, also in calls without a count.
     pub enabled_ns: u64,
     /// The part of it that was.
@@ -455,6 +457,7 @@ fn event_counts(bytes: &Bytes, event: usize) -> Result<EventCounts, SnapshotErro
         scaled: bytes.f64(at + offset_of!(EventCell, scaled))?,
         squares: bytes.f64(at + offset_of!(EventCell, squares))?,
         squares_per_ns: bytes.f64(at + offset_of!(EventCell, squares_per_ns))?,
+        stays: bytes.u64(at + offset_of!(EventCell, stays)),
         enabled_ns: bytes.u64(at + offset_of!(EventCell, enabled_ns)),
         running_ns: bytes.u64(at + offset_of!(EventCell, running_ns)),
     })

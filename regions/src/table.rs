@@ -356,8 +356,8 @@ fn sums(node: &Node) -> impl Iterator<Item = &AtomicU64> {
     own.into_iter().chain(&node.counters).chain(events)
 }
 
-fn event_sums(event: &EventCell) -> [&AtomicU64; 5] {
-    [&event.calls, &event.missing, &event.sum, &event.enabled_ns, &event.running_ns]
+fn event_sums(event: &EventCell) -> [&AtomicU64; 6] {
+    [&event.calls, &event.missing, &event.sum, &event.stays, &event.enabled_ns, &event.running_ns]
 }
 
 /// The sums of a node that are an `f64`'s bits.

@@ -270,9 +270,10 @@ impl Thread {
         let now = self.events.as_ref().and_then(ThreadEvents::read);
         let Some((open, place, ns)) = self.leave(name, end) else { return };
         if let Some(events) = &mut self.events {
+            let waited_ns = now.as_ref().map(Readings::waited_ns);
             let counted = events.end(place, now);
             if open.node != 0 {
-                events.count(self.table.memory.node(open.node), counted.as_ref(), ns);
+                events.count(self.table.memory.node(open.node), counted.as_ref(), waited_ns, ns);
             }
         }
         self.count_call(&open, ns);
@@ -305,7 +306,7 @@ impl Thread {
         let Suspended { name, spent, .. } = suspended;
         let node = if suspended.thread == self.number { suspended.node } else { self.node(*name) };
         if let Some(events) = self.events.as_ref().filter(|_| node != 0) {
-            events.count(self.table.memory.node(node), spent.counted.as_ref(), spent.ns);
+            events.count(self.table.memory.node(node), spent.counted.as_ref(), None, spent.ns);
         }
         self.count_call(&Open { name: *name, node, depth: 0, is_recorded: false, start: 0 }, spent.ns);
     }

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::perf_compat;
+use super::stream::in_locale;
 use crate::measure;
 use crate::names::{is_hidden, shown};
 use crate::recording::ReadError;
@@ -54,6 +55,13 @@ pub enum Error {
         /// What the operating system says.
         source: io::Error,
     },
+    /// A recording can't be written to its end.
+    CutRecording {
+        /// Path of the recording.
+        path: PathBuf,
+        /// What the operating system says.
+        source: io::Error,
+    },
     /// The terminal can't be drawn on.
     Terminal(io::Error),
     /// The theme can't be used, for this reason.
@@ -79,7 +87,7 @@ impl Error {
             return ExitCode::SUCCESS;
         }
         // Nothing can report that standard error is closed.
-        let _ = writeln!(io::stderr(), "{self}");
+        let _ = writeln!(io::stderr(), "{}", in_locale(&self.to_string()));
         ExitCode::from(self.code())
     }
 
@@ -92,7 +100,7 @@ impl Error {
             Self::Usage(_) | Self::Theme(_) | Self::Config(..) => USAGE,
             Self::Measure(error) => code_of_measuring(error),
             Self::Recording { .. } | Self::Stacks { .. } | Self::Export(_) | Self::NoMatch { .. } => 1,
-            Self::Write { .. } | Self::Terminal(_) | Self::System(_) => MEASURING,
+            Self::Write { .. } | Self::CutRecording { .. } | Self::Terminal(_) | Self::System(_) => MEASURING,
         }
     }
 }
@@ -170,13 +178,19 @@ impl Display for Error {
             Self::Stacks { path, source } => {
                 write!(f, "perfprop: {}: {source}", shown(&path.to_string_lossy()))?;
                 match source.what {
-                    FaultKind::Unknown => write!(f, "\n      say what it is with --from, or check the file"),
+                    FaultKind::Unknown(None) => write!(f, "\n      say what it is with --from, or check the file"),
                     _ => Ok(()),
                 }
             }
             Self::Export(error) => write!(f, "perfprop: {}", shown(&error.to_string())),
             Self::Write { path, source } => {
                 write!(f, "perfprop: cannot write {}: {source}", shown(&path.display().to_string()))
+            }
+            Self::CutRecording { path, source } => {
+                let path = shown(&path.display().to_string()).into_owned();
+                writeln!(f, "perfprop: cannot write {path}: {source}")?;
+                writeln!(f, "      the recording ends there; if perfprop started a command, it ended that, too")?;
+                write!(f, "      what was written before can be read:  perfprop replay {path}")
             }
             Self::Terminal(source) => {
                 write!(f, "perfprop: the terminal can't be used: {source}\n      as text: --batch")

@@ -20,6 +20,10 @@ use crate::stack_formats::{
 
 /// The arguments of `perfprop export`.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  perf script | perfprop export --to svg -o flame.svg       a flame graph
+  perfprop export perfprop.jsonl --to pprof -o prof.pb.gz   for go tool pprof
+  perfprop export perfprop.jsonl --to folded                a stack a line")]
 pub(super) struct ExportArgs {
     /// The file of stacks; `-` is standard input
     #[arg(value_name = "FILE", default_value = "-")]

@@ -22,6 +22,10 @@ use crate::sources::{Status, emulate, perf};
 
 /// The arguments of `perfprop list`.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  perfprop list                    all events, and whether this machine can count them
+  perfprop list MISS               those with this in their name
+  perfprop list --source emulate   what the model counts")]
 pub(super) struct ListArgs {
     /// Words or patterns with `*` and `?`; without any, all events
     #[arg(value_name = "PATTERN")]

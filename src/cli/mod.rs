@@ -6,14 +6,17 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 mod appearance;
 mod args;
+#[cfg(feature = "bench")]
 mod bench;
 mod check;
 mod compare;
 mod error;
 mod estimate;
 mod export;
+#[cfg(feature = "bench")]
 mod fit;
 mod generate;
+#[cfg(feature = "history")]
 mod history;
 mod imported;
 mod learn;
@@ -31,12 +34,15 @@ mod top;
 
 pub use error::Error;
 
+#[cfg(feature = "bench")]
 use bench::BenchArgs;
 use check::{CheckArgs, MixArgs};
 use estimate::EstimateArgs;
 use export::ExportArgs;
+#[cfg(feature = "bench")]
 use fit::{FitArgs, PredictArgs};
 use generate::{CompletionsArgs, ManArgs};
+#[cfg(feature = "history")]
 use history::HistoryArgs;
 use list::ListArgs;
 use record::RecordArgs;
@@ -73,12 +79,16 @@ enum Verb {
     Relations(RelationsArgs),
     /// Convert call stacks between the formats of other tools, and draw flame graphs
     Export(ExportArgs),
+    #[cfg(feature = "bench")]
     /// Run commands with many sizes, write what each run took, and compare them
     Bench(BenchArgs),
+    #[cfg(feature = "bench")]
     /// Fit cost models to measurements: how a time or a count grows with sizes, and how sure that is
     Fit(FitArgs),
+    #[cfg(feature = "bench")]
     /// Predict by a fitted model, with intervals
     Predict(PredictArgs),
+    #[cfg(feature = "history")]
     /// Measure commits, and find which of them changed a number
     History(HistoryArgs),
     /// Estimate rounds of counts that another program feeds in as JSON lines
@@ -88,10 +98,8 @@ enum Verb {
     #[command(hide = true)]
     Mix(MixArgs),
     /// Print a completion script for a shell
-    #[command(hide = true)]
     Completions(CompletionsArgs),
     /// Print the manual page of perfprop or of a command
-    #[command(hide = true)]
     Man(ManArgs),
 }
 
@@ -118,9 +126,13 @@ fn run(verb: &Verb) -> Result<u8, Error> {
         Verb::Check(args) => check::run(args),
         Verb::Relations(args) => relations::run(args),
         Verb::Export(args) => export::run(args),
+        #[cfg(feature = "bench")]
         Verb::Bench(args) => bench::run(args),
+        #[cfg(feature = "bench")]
         Verb::Fit(args) => fit::run(args),
+        #[cfg(feature = "bench")]
         Verb::Predict(args) => fit::predict(args),
+        #[cfg(feature = "history")]
         Verb::History(args) => history::run(args),
         Verb::Estimate(args) => estimate::run(args),
         Verb::Mix(args) => Ok(check::run_mix(args)),

@@ -19,12 +19,17 @@ use crate::profile::TreeOptions;
 use crate::recording::Recorder;
 use crate::regions::{RegionTable, Wanted};
 use crate::run::{Header, MeasuredTarget};
-use crate::session::ChildIo;
+use crate::session::{ChildIo, Launch};
 use crate::stacks::live::LiveStacks;
 use crate::stacks::{Gathered, Losses, RegionsToCome, SamplingSetup, UnwindMethod};
 
 /// The arguments of `perfprop record`.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  perfprop record -- ./prog                        into perfprop.jsonl
+  perfprop record -g -- ./prog                     with call stacks
+  perfprop record -r 5 -o before.jsonl -- ./prog   five runs: before-1.jsonl to before-5.jsonl
+  perfprop record -a -- sleep 60                   a minute of the whole machine")]
 pub(super) struct RecordArgs {
     #[command(flatten)]
     pub(super) measurement: MeasurementArgs,
@@ -43,13 +48,17 @@ pub(super) struct RecordArgs {
     pub(super) output: PathBuf,
 }
 
+/// How often it is recorded what threads do, at most.
+const THREADS_INTERVAL: Duration = Duration::from_secs(1);
+
 pub(super) fn run(args: &RecordArgs) -> Result<u8, Error> {
     if args.quiet {
         hush();
     }
     let launch = args.measurement.target.launch(ChildIo::Inherit)?;
     let paths = paths(args, launch.command.is_some())?;
-    let measurement = args.measurement.of(launch)?;
+    let threads = Some(THREADS_INTERVAL.max(Duration::from_millis(args.interval)));
+    let measurement = args.measurement.of(Launch { threads, ..launch })?;
     let signals = signals::listen(&measurement.launch.stop).map_err(Error::System)?;
     let mut code = 0;
     for path in &paths {
@@ -106,6 +115,10 @@ fn once(
     path: &Path,
 ) -> Result<RunOutcome, Error> {
     let failed = |source| Error::Write { path: path.into(), source };
+    let cut = |source| match path.as_os_str() == "-" {
+        true => failed(source),
+        false => Error::CutRecording { path: path.into(), source },
+    };
     // Opened first, so that nothing runs whose recording can't be kept.
     let out = Out::open(path).map_err(failed)?;
     let period = Duration::from_millis(args.interval);
@@ -134,7 +147,7 @@ fn once(
             RunEvent::Save => recorder.flush().inspect(|()| tell(&written, " so far")),
             RunEvent::Idle => recorder.flush(),
         };
-        done.map_err(failed)
+        done.map_err(cut)
     };
     let batches = BatchChannels {
         stacks: session.stacks().map_or_else(never, |stacks| stacks.batches().clone()),
@@ -150,7 +163,7 @@ fn once(
         regions.stop();
         regions.batches().iter().try_for_each(|batch| write(RunEvent::Regions(&batch)))?;
     }
-    recorder.end(&outcome.end).map_err(failed)?;
+    recorder.end(&outcome.end).map_err(cut)?;
     written.lost_rounds = outcome.end.lost_rounds;
     tell(&written, "");
     written.findings(&header.target).iter().for_each(|finding| say(finding));

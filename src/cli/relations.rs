@@ -19,6 +19,10 @@ use crate::relations::{self, LoadError, Relation};
 
 /// The arguments of `perfprop relations`.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  perfprop relations show cache.json                  a file in one form, with its events
+  perfprop relations import metrics.json              relations from a vendor's metrics
+  perfprop relations learn --program m.json *.jsonl   what recordings of a program teach")]
 pub(super) struct RelationsArgs {
     #[command(subcommand)]
     pub(super) verb: RelationVerb,

@@ -32,6 +32,12 @@ use crate::units::WallNs;
 
 /// The arguments of `perfprop replay`.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  perfprop replay perfprop.jsonl                the same screens as live
+  perfprop replay before.jsonl after.jsonl      how two recordings differ
+  perfprop replay --a a-*.jsonl --b b-*.jsonl   how several runs of each differ
+  perf script | perfprop replay -               stacks that perf recorded
+  perfprop replay perfprop.jsonl --dump svg     one screen as a picture")]
 pub(super) struct ReplayArgs {
     /// A recording, or stacks of another tool; `-` is standard input. Two recordings are compared
     #[arg(value_name = "FILE", required_unless_present = "a")]

@@ -13,21 +13,30 @@ use super::error::code_of;
 use super::outcome::{exit_code, tell_no_regions};
 use super::stream::{Stream, after_blank, hush, say};
 use super::{Error, signals};
+use crate::diagnosis::{self, LookBack};
+use crate::events::EventKind;
+use crate::machine::Host;
 use crate::measure::{
     self, DefaultEvents, MeasureOptions, Measurement, RunOutcome, WatchEvent, close, note_partial, watch_rounds,
 };
-use crate::monitor::{Finding, Monitor};
+use crate::monitor::{Finding, Monitor, Row};
 use crate::names::shown;
 use crate::plan::Cohesion;
 use crate::regions::{ProcessRegions, RegionTable, Wanted};
 use crate::run::{End, Header};
 use crate::session::{ChildIo, Launch, Needs, Session};
 use crate::sources::command::Exit;
-use crate::sources::{Reading, Round};
+use crate::sources::{Reading, Round, Status};
 use crate::text::{self, Digits, RegionRepeats, Repeats};
 
 /// The arguments of `perfprop stat`.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  perfprop stat -e cycles,instructions -- ./prog        a summary, with errors
+  perfprop stat -r 10 -- ./prog                         means and spreads of ten runs
+  perfprop stat --explain -- ./prog                     what stands out, and why
+  perfprop stat -I 1000 -j -p 4711                      a line of JSON an event each second
+  perfprop stat --source emulate -M L2_MPKI -- ./prog   misses of modelled caches")]
 pub(super) struct StatArgs {
     #[command(flatten)]
     pub(super) events: EventArgs,
@@ -52,6 +61,9 @@ pub(super) struct StatArgs {
     /// Fail if an event can't be counted, instead of printing `<not supported>` for it
     #[arg(long)]
     pub(super) strict: bool,
+    /// Also print what stands out in the run, such as waiting for locks or many page faults, and why
+    #[arg(long, conflicts_with = "field_separator")]
+    pub(super) explain: bool,
     /// Call sync before each run, so that no file waits to be written to disk
     #[arg(short = 'S', long)]
     pub(super) sync: bool,
@@ -92,6 +104,9 @@ const UNSEEN_INTERVAL: Duration = Duration::from_millis(100);
 
 /// How often processes that run already are asked whether they have regions by now.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
+
+/// How often it is read what threads do where that is to be explained.
+const EXPLAIN_INTERVAL: Duration = Duration::from_millis(250);
 
 /// What each `-d` counts beside the rest: perf's sets.
 const DETAILED: [&str; 3] = [
@@ -145,7 +160,14 @@ pub(super) fn run(args: &StatArgs) -> Result<u8, Error> {
             out.print(&text::truth(&runs))?;
         }
     }
+    if let Some(last) = runs.last().filter(|_| Form::of(args) == Form::People) {
+        tell_model(last);
+    }
     print_regions(args, &runs, &regions, &mut out)?;
+    if let Some(last) = runs.last().filter(|_| args.explain) {
+        let found = diagnosis::diagnose(last, LookBack::Run, None);
+        out.print(&if args.json { text::json_diagnoses(&found) } else { text::diagnoses(&found, last) })?;
+    }
     if let Some(session) = open {
         close(session, &signals, ended_by);
     }
@@ -228,7 +250,8 @@ impl<'a> Beginning<'a> {
         let further_events = further.iter().map(|&events| events.to_owned()).collect();
         let options = args.events.options(&args.target)?;
         let options = MeasureOptions { default_events, further_events, ..options };
-        let measurement = Measurement::new(&options, Launch { needs, ..launch }, &mut say)?;
+        let threads = args.explain.then_some(EXPLAIN_INTERVAL);
+        let measurement = Measurement::new(&options, Launch { needs, threads, ..launch }, &mut say)?;
         Ok(Self { args, options, measurement })
     }
 
@@ -362,6 +385,17 @@ fn tell_uncounted(monitor: &Monitor) {
 }
 
 /// A relation that corrected nothing must not look as if it had agreed.
+/// Says how a model counts what this machine has no counters for.
+fn tell_model(monitor: &Monitor) {
+    let is_lacking = |row: &Row<'_>| {
+        let kind = row.event.event.kind;
+        row.event.status == Status::NotSupported && matches!(kind, EventKind::Hardware | EventKind::Cache)
+    };
+    if monitor.rows().any(|row| is_lacking(&row)) && Host::here().cores().next().is_none() {
+        say(&measure::modelled_instead(&monitor.header().target.selection()));
+    }
+}
+
 fn tell_relations(monitor: &Monitor) {
     tell(monitor, |finding| matches!(finding, Finding::RelationInactive { .. } | Finding::RelationViolated { .. }));
 }

@@ -1,12 +1,15 @@
 //! Writes text to a stream of the process or to a file.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Error;
 use crate::files::{self, PartialFile};
+use crate::tui::GlyphSet;
 
 /// Where the text of a verb goes.
 pub(super) struct Stream {
@@ -46,9 +49,18 @@ impl Stream {
 
     /// Writes all of the text at once.
     pub(super) fn print(&mut self, text: &str) -> Result<(), Error> {
-        let written = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
+        let written = self.out.write_all(in_locale(text).as_bytes()).and_then(|()| self.out.flush());
         written.map_err(|source| Error::Write { path: self.name.clone(), source })
     }
+}
+
+/// A text without glyphs that the locale lacks.
+pub(super) fn in_locale(text: &str) -> Cow<'_, str> {
+    static GLYPHS: LazyLock<GlyphSet> = LazyLock::new(|| {
+        let [lc_all, lc_ctype, lang] = ["LC_ALL", "LC_CTYPE", "LANG"].map(|name| std::env::var(name).ok());
+        GlyphSet::of_locale(lc_all.as_deref(), lc_ctype.as_deref(), lang.as_deref())
+    });
+    GLYPHS.text(text)
 }
 
 /// Whether messages that are no errors are wanted.
@@ -65,6 +77,7 @@ pub(super) fn after_blank(text: &str) -> String {
 }
 
 /// Writes over the last line of standard error, no further than a narrow terminal is wide.
+#[cfg(feature = "bench")]
 #[expect(clippy::print_stderr, reason = "progress on a terminal")]
 pub(super) fn say_over(text: &str) {
     let text: String = text.chars().take(79).collect();
@@ -75,7 +88,7 @@ pub(super) fn say_over(text: &str) {
 pub(super) fn say(text: &str) {
     if !IS_QUIET.load(Ordering::Relaxed) {
         // Nothing can report that standard error is closed.
-        let _ = writeln!(io::stderr(), "perfprop: {text}");
+        let _ = writeln!(io::stderr(), "perfprop: {}", in_locale(text));
     }
 }
 

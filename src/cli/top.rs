@@ -18,7 +18,7 @@ use crate::profile::Tree;
 use crate::regions::{RegionBatch, RegionTable};
 use crate::run::End;
 use crate::sampling::SamplerMessage;
-use crate::session::{ChildIo, OutputLine, Session};
+use crate::session::{ChildIo, Launch, OutputLine, Session};
 use crate::sources::Round;
 use crate::stacks::StackQuality;
 use crate::text::{self, Repeats};
@@ -27,6 +27,12 @@ use crate::units::WallNs;
 
 /// The arguments of `perfprop top`.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  perfprop top -- ./prog                        what this machine can count of a command
+  perfprop top -e L1_MISSES,L2_MISSES -p 4711   two events of a process that runs
+  perfprop top -g -a                            the whole machine, with call stacks
+  perfprop top -M IPC,L2_MPKI -- ./prog         metrics with the events that they need
+  perfprop top --source emulate -- ./prog       caches and branches without counters")]
 pub(super) struct TopArgs {
     #[command(flatten)]
     pub(super) measurement: MeasurementArgs,
@@ -81,8 +87,9 @@ const NO_TERMINAL: &str =
     "E09 no terminal, printing text every interval instead (--batch; JSON lines: perfprop stat -I 1000 -j)";
 
 /// The measurement that the options ask for, with the command's input and output there.
-fn measurement(args: &TopArgs, io: ChildIo) -> Result<Measurement, Error> {
-    args.measurement.of(args.measurement.target.launch(io)?)
+fn measurement(args: &TopArgs, io: ChildIo, interval: Duration) -> Result<Measurement, Error> {
+    let launch = args.measurement.target.launch(io)?;
+    args.measurement.of(Launch { threads: Some(interval), ..launch })
 }
 
 /// Begins to measure, and says what can't be.
@@ -94,9 +101,9 @@ fn start(measurement: &Measurement, interval: Duration) -> Result<(Session, Moni
 
 /// A block of text an interval on standard output; the command's output goes to standard error.
 fn batch(args: &TopArgs) -> Result<u8, Error> {
-    let measurement = measurement(args, ChildIo::ToStderr)?;
-    let signals = signals::listen(&measurement.launch.stop).map_err(Error::System)?;
     let interval = interval(args, &appearance::for_text(&args.appearance)?);
+    let measurement = measurement(args, ChildIo::ToStderr, interval)?;
+    let signals = signals::listen(&measurement.launch.stop).map_err(Error::System)?;
     let (session, mut monitor) = start(&measurement, interval)?;
     let regions = match session.stacks() {
         Some(_) => stacks::watch_regions(&session, interval)?,
@@ -135,10 +142,10 @@ fn screens(args: &TopArgs) -> Result<u8, Error> {
     let mut options = appearance::on_terminal(&args.appearance)?;
     options.exit_with_child = args.exit_with_child;
     options.on_quit = args.on_quit.map_or(options.on_quit, Into::into);
-    let measurement = measurement(args, ChildIo::Capture)?;
+    let interval = interval(args, &appearance::config(&args.appearance)?.0);
+    let measurement = measurement(args, ChildIo::Capture, interval)?;
     options.notes.extend(measurement.notes.iter().cloned());
     let signals = signals::listen_for_screens(&measurement.launch.stop).map_err(Error::System)?;
-    let interval = interval(args, &appearance::config(&args.appearance)?.0);
     let (session, monitor) = start(&measurement, interval)?;
     let profile = LiveProfile::start(&session, stacks::watch_regions(&session, interval)?)?;
     let wants_region_events = measurement.launch.region_events.is_some();

@@ -22,6 +22,7 @@ use crate::sources::command::Exit;
 #[cfg(test)]
 mod simulation;
 mod student;
+#[cfg(feature = "bench")]
 pub(crate) use student::two_sided_quantile;
 mod verdict;
 

@@ -33,6 +33,7 @@ mod tree;
 
 pub use mistake::ParseError;
 pub use operations::{Notation, Operation, operation};
+#[cfg(feature = "bench")]
 pub(crate) use operations::{SHIFT_LEFT, SHIFT_RIGHT};
 pub use parse::{Function, MAX_DEPTH, MAX_LENGTH, parse, parse_equation, parse_with_functions};
 pub use program::{Program, Unresolved, VariableSlot};

@@ -49,6 +49,7 @@ impl Operation {
 
     /// The value at `(a, b)` by the rules of IEEE 754, where [`value`](Self::value) has none: 1 / 0 is infinite, and
     /// no comparison with NaN holds, which leaves `min` and `max` the second operand.
+    #[cfg(feature = "bench")]
     pub(crate) fn ieee_value(&self, a: f64, b: f64) -> f64 {
         match self.name {
             "/" => a / b,

@@ -50,6 +50,8 @@ pub enum Error {
         has_pmu: bool,
         /// What this machine is, if it is a virtual one.
         guest: Option<String>,
+        /// The end of a command line that measures the same: `-- ./prog`.
+        selection: String,
     },
     /// The events' PMUs count for whole CPUs, and these weren't to be measured.
     WholeCpus {
@@ -104,7 +106,9 @@ impl fmt::Display for Error {
             }
             Self::RelationFile(error) => error.fmt(f),
             Self::NotPermitted { events, denial, works_alone } => not_permitted(f, events, *denial, *works_alone),
-            Self::NoCounters { events, has_pmu, guest } => no_counters(f, events, *has_pmu, guest.as_deref()),
+            Self::NoCounters { events, has_pmu, guest, selection } => {
+                no_counters(f, events, *has_pmu, guest.as_deref(), selection)
+            }
             Self::WholeCpus { events, cpus } => write!(
                 f,
                 "E02 perfprop: counted for whole CPUs, on CPU {cpus}, and not for a program or other CPUs: {}\n      \
@@ -186,7 +190,13 @@ fn not_permitted(f: &mut fmt::Formatter<'_>, events: &[String], denial: Denial, 
     }
 }
 
-fn no_counters(f: &mut fmt::Formatter<'_>, events: &[String], has_pmu: bool, guest: Option<&str>) -> fmt::Result {
+fn no_counters(
+    f: &mut fmt::Formatter<'_>,
+    events: &[String],
+    has_pmu: bool,
+    guest: Option<&str>,
+    selection: &str,
+) -> fmt::Result {
     let names = shown(&events.join(",")).into_owned();
     if has_pmu {
         writeln!(f, "E02 perfprop: this machine's PMU counts none of {names} (ENOENT)")?;
@@ -203,8 +213,15 @@ fn no_counters(f: &mut fmt::Formatter<'_>, events: &[String], has_pmu: bool, gue
     write!(
         f,
         "      root does not help. {remedy} software events:  -e task-clock,page-faults   try: perfprop check\n      \
-         cache and branch misses of a model instead:  --source emulate"
+         {}",
+        modelled_instead(selection)
     )
+}
+
+/// The command that counts by a model what this machine can't count. `selection` is the end of a command line: `-- ./prog`.
+pub fn modelled_instead(selection: &str) -> String {
+    let command = if selection.starts_with("-- ") { selection } else { "-- ./prog" };
+    format!("cache and branch misses of a model instead:  perfprop stat --source emulate {}", shown(command))
 }
 
 fn no_command(
@@ -247,7 +264,11 @@ const OWN_DESCRIPTORS: usize = 64;
 
 fn not_opened(f: &mut fmt::Formatter<'_>, error: &OpenError) -> fmt::Result {
     match error {
-        OpenError::NoProcess(pid) => write!(f, "E11 perfprop: pid {pid} does not exist (ESRCH)"),
+        OpenError::NoProcess(pid) => write!(
+            f,
+            "E11 perfprop: pid {pid} does not exist (ESRCH)\n      \
+             find it by its name:  pgrep -a NAME   or start the program:  perfprop top -- ./prog"
+        ),
         OpenError::NotYours(pid) => {
             let name = process::name(*pid).unwrap_or_default();
             let owner = process::owner(*pid).unwrap_or_default();

@@ -41,7 +41,7 @@ mod sampling;
 mod start;
 
 pub use command::check_command;
-pub use error::Error;
+pub use error::{Error, modelled_instead};
 pub use estimation::{Estimation, learnt_of_parts, monitor};
 pub use partial::note_partial;
 pub use plan::DefaultEvents;

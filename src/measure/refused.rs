@@ -5,7 +5,8 @@ use super::Error;
 use crate::events::Event;
 use crate::machine::{Denial, EventVerdict, Host, ThisKernel, target_denial, verdict};
 use crate::plan::{EventIndex, Member, Plan};
-use crate::session::{Launch, StartError};
+use crate::run::MeasuredTarget;
+use crate::session::{CommandLine, Launch, StartError};
 use crate::sources::perf::{CounterRow, OpenError, ProbeTarget, TargetKind};
 use crate::sources::{Counter, Status};
 #[cfg(feature = "stacks")]
@@ -62,7 +63,8 @@ fn rows_not_opened(rows: &[CounterRow], plan: &Plan, launch: &Launch) -> Error {
             // There is such an event, so that the machine isn't to blame.
             return Error::Open(OpenError::Event { name: event.name.clone(), source: errno.into() });
         }
-        return Error::NoCounters { events, has_pmu: host.cores().next().is_some(), guest: host.guest() };
+        let has_pmu = host.cores().next().is_some();
+        return Error::NoCounters { events, has_pmu, guest: host.guest(), selection: selection(launch) };
     };
     let event = plan.event(row.member);
     match verdict(&host, &ThisKernel, event, whose) {
@@ -84,6 +86,15 @@ fn rows_not_opened(rows: &[CounterRow], plan: &Plan, launch: &Launch) -> Error {
             works_alone: false,
         },
     }
+}
+
+/// The end of a command line that measures the same command; empty where there is none.
+fn selection(launch: &Launch) -> String {
+    let command = |line: &CommandLine| {
+        let argv = line.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        MeasuredTarget::Command { argv, pid: 0 }.selection()
+    };
+    launch.command.as_ref().map(command).unwrap_or_default()
 }
 
 /// The rows of an event, by its place in the plan.

@@ -1,7 +1,7 @@
 //! Computes metrics over a monitor's events: of the run, of the last interval and of those before.
 
 use super::{Monitor, Point, Row};
-use crate::metrics::{Derived, NoValue, Number};
+use crate::metrics::{Derived, NoValue, Number, ThresholdVerdict};
 use crate::plan::{EventIndex, RowIndex};
 use crate::rates::Uncertain;
 use crate::run::{Header, MetricFormula};
@@ -55,6 +55,14 @@ impl<'a> MetricRow<'a> {
         match self.scope() {
             None | Some(Scope::All) => self.definition.name.clone(),
             Some(scope) => format!("{scope} {}", self.definition.name),
+        }
+    }
+
+    /// What the threshold says, in words: `over 5%`, `fine`; empty where it says nothing.
+    pub fn verdict(&self, verdict: ThresholdVerdict) -> String {
+        match verdict {
+            ThresholdVerdict::Noticeable => self.definition.limit().unwrap_or_else(|| verdict.word().to_owned()),
+            _ => verdict.word().to_owned(),
         }
     }
 

@@ -32,6 +32,7 @@ mod metrics;
 mod phases;
 mod row;
 mod sum;
+mod threads;
 mod truth;
 mod uncounted;
 
@@ -43,6 +44,7 @@ pub use metrics::MetricRow;
 pub use phases::{PhaseChange, phase_changes};
 pub use row::{Absence, Correction, Point, Row, UncountedPart};
 pub use sum::{Sum, SummedEvent};
+pub use threads::ThreadUses;
 pub use truth::Truth;
 
 /// Intervals that are kept for charts: an hour of seconds.
@@ -81,6 +83,7 @@ pub struct Monitor {
     lost_noted: u64,
     findings: Vec<Noted>,
     phases: phases::PhaseTracks,
+    threads: threads::ThreadTrack,
     end: Option<End>,
 }
 
@@ -118,6 +121,7 @@ impl Monitor {
             truths: vec![None; events],
             anchors: vec![Reading::default(); header.anchors.len()],
             phases: phases::PhaseTracks::of(&header),
+            threads: threads::ThreadTrack::default(),
             header,
             relations,
             estimator,
@@ -151,6 +155,9 @@ impl Monitor {
         let before = std::mem::replace(&mut self.now, round.at);
         self.rounds += 1;
         self.lost = self.lost.max(lost);
+        if let Some(snapshot) = &round.threads {
+            self.threads.take(snapshot);
+        }
         self.note_uncounted(round);
         self.take_truths(round);
         let deltas: Vec<_> = (0..self.tracks.len()).map(|event| self.delta(event, round)).collect();

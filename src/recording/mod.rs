@@ -3,6 +3,7 @@
 //! ```text
 //! {"type":"header", ...}   what is measured, where, in which groups, with which relation files
 //! {"type":"round", ...}    cumulative counts and times of every event, one line a round
+//! {"type":"threads", ...}  what the target's threads have done until about the round before; once an interval
 //! {"type":"sampled", ...}  which events were sampled with their call stacks, and how; once, if any were
 //! {"type":"stacks", ...}   samples in columns, and the frames, stacks and tasks that are new in them
 //! {"type":"regions", ...}  what is new of named regions: counts that changed, enters and leaves, in columns
@@ -21,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::run::{End, Header};
 use crate::sources::{Reading, Round};
 use crate::stacks::SamplingSetup;
+use crate::threads::ThreadSnapshot;
 use crate::units::{CpuNs, WallNs};
 
 mod check;
@@ -43,6 +45,7 @@ pub use writer::{ON_DISK, Recorder};
 enum Line {
     Header(Box<Header>),
     Round(RoundLine),
+    Threads(ThreadSnapshot),
     Sampled(SamplingSetup),
     Stacks(Box<StacksLine>),
     Regions(Box<RegionsLine>),
@@ -87,6 +90,6 @@ impl RoundLine {
             Some(Reading { count: self.count[i]?, enabled: self.enabled_ns[i]?, running: self.running_ns[i]? })
         };
         let readings = (0..events).map(reading).collect();
-        Some(Round { at: self.at_ns, readings, uncounted: self.uncounted.clone() })
+        Some(Round { at: self.at_ns, readings, uncounted: self.uncounted.clone(), threads: None })
     }
 }

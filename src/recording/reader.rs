@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::{self, BufRead};
+use std::sync::Arc;
 
 use serde::Deserialize;
 
@@ -122,6 +123,10 @@ impl Recording {
                 }
                 self.rounds.push((round, line.lost_rounds));
             }
+            Line::Threads(threads) => {
+                let (round, _) = self.rounds.last_mut().ok_or("threads before the first round")?;
+                round.threads = Some(Arc::new(threads));
+            }
             Line::Sampled(_) if self.stacks.is_some() => return Err("a second list of what was sampled".into()),
             Line::Sampled(sampled) => {
                 self.stacks = Some(RecordedStacks { sampled, batches: Vec::new(), table: StackTable::default() });
@@ -213,7 +218,12 @@ fn header(text: &[u8]) -> Result<Header, ReadError> {
         r#type: String,
         version: u64,
     }
-    let foreign = |error: serde_json::Error| ReadError::Foreign { reason: error.to_string() };
+    let foreign = |error: serde_json::Error| ReadError::Foreign {
+        reason: match error.is_data() {
+            true => "it is JSON, but its first line is no header of a recording".to_owned(),
+            false => error.to_string(),
+        },
+    };
     let kind: Kind = serde_json::from_slice(text).map_err(foreign)?;
     if kind.r#type != "header" {
         return Err(ReadError::Foreign { reason: "the first line is not a header".into() });
@@ -262,6 +272,7 @@ mod tests {
         Losses, Rate, SampledEvent, StackFrame, StackFrameId, StackId, StackNode, StackSample, Task, TaskId,
         UnnamedFile, UnwindMethod,
     };
+    use crate::threads::{ThreadLooks, ThreadReading, ThreadSnapshot};
     use crate::units::{CpuNs, WallNs};
 
     fn header(events: usize) -> Header {
@@ -298,7 +309,11 @@ mod tests {
     #[test]
     fn a_recording_reads_back_as_it_was_written() {
         let end = End { at_ns: WallNs(30), exit: Some(Exit::Code(3)), ..End::default() };
-        let rounds = vec![round(10, 5), round(20, 7)];
+        let mut rounds = vec![round(10, 5), round(20, 7)];
+        let looks = vec![ThreadLooks { state: 'S', within: "futex_wait".into(), times: 3 }];
+        let thread = ThreadReading { pid: 7, tid: 8, name: "a \u{1b}".into(), looks, ..ThreadReading::default() };
+        let threads = ThreadSnapshot { at_ns: WallNs(19), threads: vec![thread], ..ThreadSnapshot::default() };
+        rounds[1].0.threads = Some(Arc::new(threads));
         let recording = read(&write(&rounds, Some(&end), 2)[..]).unwrap();
         assert_eq!(
             recording,

@@ -17,6 +17,9 @@ pub(super) struct EventColumns {
     scaled: Vec<f64>,
     squares: Vec<f64>,
     squares_per_ns: Vec<f64>,
+    /// Empty in recordings of before, in which each call was a stay.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    stays: Vec<u64>,
     enabled_ns: Vec<u64>,
     running_ns: Vec<u64>,
     /// Sum, time enabled and time running in the region alone.
@@ -46,6 +49,7 @@ impl EventColumns {
             scaled: all().map(|event| event.all.scaled).collect(),
             squares: all().map(|event| event.all.squares).collect(),
             squares_per_ns: all().map(|event| event.all.squares_per_ns).collect(),
+            stays: all().map(|event| event.all.stays).collect(),
             enabled_ns: all().map(|event| event.all.enabled_ns).collect(),
             running_ns: all().map(|event| event.all.running_ns).collect(),
             own: all().map(|event| (event.alone.sum, event.alone.enabled_ns, event.alone.running_ns)).collect(),
@@ -65,7 +69,7 @@ impl EventColumns {
         let fits = whole.iter().all(|column| column.len() == count)
             && floats.iter().all(|column| column.len() == count)
             && [self.own.len(), self.markers.len()] == [count; 2]
-            && [0, count].contains(&self.marker_error.len())
+            && [self.marker_error.len(), self.stays.len()].iter().all(|length| [0, count].contains(length))
             && self.events.len() == rows
             && self.events.iter().try_fold(0_usize, |sum, &events| sum.checked_add(events)) == Some(count);
         let mut all = (0..count).map(|place| self.event(place));
@@ -85,6 +89,7 @@ impl EventColumns {
                 scaled: self.scaled[i],
                 squares: self.squares[i],
                 squares_per_ns: self.squares_per_ns[i],
+                stays: self.stays.get(i).copied().unwrap_or(self.calls[i]),
                 enabled_ns: self.enabled_ns[i],
                 running_ns: self.running_ns[i],
             },

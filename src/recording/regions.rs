@@ -244,7 +244,8 @@ mod tests {
     fn with_events() -> RegionBatch {
         let all =
             EventCounts { calls: 2, missing: 1, sum: 70, min: 30, max: 80, scaled: 110.0, ..EventCounts::default() };
-        let all = EventCounts { squares: 7300.0, squares_per_ns: 250.5, enabled_ns: 80, running_ns: 20, ..all };
+        let all =
+            EventCounts { squares: 7300.0, squares_per_ns: 250.5, stays: 2, enabled_ns: 80, running_ns: 20, ..all };
         let alone = CountedPart { sum: 60, enabled_ns: 70, running_ns: 10 };
         let sums = EventSums { all, alone, markers: 2.5, self_markers: -1.0, call_marker: 0.5, marker_error: 1.5 };
         let never = EventSums { all: EventCounts { min: u64::MAX, ..EventCounts::default() }, ..EventSums::default() };

@@ -34,12 +34,13 @@ impl<W: Write> Recorder<W> {
         Ok(recorder)
     }
 
-    /// Writes a round.
+    /// Writes a round, and what threads have done if it has that.
     ///
     /// # Errors
     /// Returns the writer's error.
     pub fn round(&mut self, round: &Round, lost: u64) -> io::Result<()> {
-        self.line(&Line::Round(RoundLine::new(round, lost)))
+        self.line(&Line::Round(RoundLine::new(round, lost)))?;
+        round.threads.as_deref().map_or(Ok(()), |threads| self.line(&Line::Threads(threads.clone())))
     }
 
     /// Lets what was written so far reach the file.

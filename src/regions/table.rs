@@ -316,7 +316,7 @@ mod tests {
 
     /// Sums of an event that counted so much in a part of the time.
     fn sums(calls: u64, sum: u64, running_ns: u64, enabled_ns: u64) -> EventSums {
-        let all = EventCounts { calls, sum, running_ns, enabled_ns, ..EventCounts::default() };
+        let all = EventCounts { calls, stays: calls, sum, running_ns, enabled_ns, ..EventCounts::default() };
         EventSums { all, alone: CountedPart { sum, enabled_ns, running_ns }, ..EventSums::default() }
     }
 

@@ -17,6 +17,7 @@ use crate::sources::emulate::{self, Emulator, ModelLog};
 use crate::sources::limited::Limited;
 use crate::sources::perf::{self, CounterRow, PerfSource, Start, TargetKind};
 use crate::sources::tool::{Times, Tools};
+use crate::sources::watched::{Watched, threads_of};
 use crate::sources::{Counter, CounterSource};
 use crate::units::WallNs;
 
@@ -68,6 +69,13 @@ impl Opened {
         Self { source: Box::new(tools), rows, rotated_by, model_log }
     }
 
+    /// The same with what the threads of the target do, if that is wanted.
+    fn with_threads(self, launch: &Launch, kind: &TargetKind) -> Self {
+        let threads = threads_of(kind, launch.cpus.as_deref());
+        let Some((interval, threads)) = launch.threads.zip(threads) else { return self };
+        Self { source: Box::new(Watched::new(self.source, threads, interval)), ..self }
+    }
+
     /// Fewer events than are needed are an error.
     fn checked(self, launch: &Launch) -> Result<Self, StartError> {
         let mut rows = self.rows.iter().filter(|row| !row.is_anchor());
@@ -101,7 +109,9 @@ pub(super) fn open(plan: &Plan, launch: &Launch, kind: TargetKind, ended: &Ended
         source.enable();
     }
     let rows = source.rows().to_vec();
-    let opened = Opened::new(source, rows, plan, launch, Some(KERNEL_SLICE)).with_tools(plan, launch, &kind, ended);
+    let opened = Opened::new(source, rows, plan, launch, Some(KERNEL_SLICE))
+        .with_tools(plan, launch, &kind, ended)
+        .with_threads(launch, &kind);
     let rotated_by = opened.rotated_by.or(by);
     Opened { rotated_by, ..opened }.checked(launch)
 }

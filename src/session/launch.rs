@@ -45,6 +45,8 @@ pub struct Launch {
     pub needs: Needs,
     /// The events that each named region of a command counts, separated by commas.
     pub region_events: Option<String>,
+    /// How often it is read what the target's threads do; never where `None`.
+    pub threads: Option<Duration>,
     /// Asks not to begin, while counters are opened.
     pub stop: Stop,
 }
@@ -73,6 +75,7 @@ impl Launch {
             schedule: Schedule::default(),
             needs: Needs::default(),
             region_events: None,
+            threads: None,
             stop: Stop::default(),
         }
     }

@@ -4,11 +4,13 @@
 //! ([`perf`]), a recording ([`crate::recording`]) or a script ([`scripted`]).
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::plan::RowIndex;
+use crate::threads::ThreadSnapshot;
 use crate::units::{CpuNs, WallNs};
 
 pub mod command;
@@ -18,6 +20,7 @@ pub mod perf;
 pub mod process;
 pub mod scripted;
 pub mod tool;
+pub mod watched;
 
 /// What the kernel has counted of one event since the measurement began.
 ///
@@ -49,6 +52,8 @@ pub struct Round {
     /// program with rights of its own, which stays so in all later rounds; or one of the event's units hasn't been on a
     /// counter so far.
     pub uncounted: Vec<RowIndex>,
+    /// What the target's threads have done, once an interval, by the time that it says.
+    pub threads: Option<Arc<ThreadSnapshot>>,
 }
 
 /// What a source answers when it is asked for a round.

@@ -22,8 +22,8 @@ pub enum FaultKind {
     Io(io::Error),
     /// There is no sample in it.
     Empty,
-    /// Neither its first bytes nor its first lines are of a format that can be read.
-    Unknown,
+    /// It is in no format that is read, but this, if that can be told.
+    Unknown(Option<&'static str>),
     /// A line of `perf script` begins no sample.
     NoSample,
     /// A line within a sample of `perf script` is no frame.
@@ -75,7 +75,8 @@ impl fmt::Display for Fault {
         match &self.what {
             FaultKind::Io(error) => write!(f, "{error}"),
             FaultKind::Empty => write!(f, "no samples"),
-            FaultKind::Unknown => {
+            FaultKind::Unknown(Some(what)) => write!(f, "no recording and no stacks, but {what}"),
+            FaultKind::Unknown(None) => {
                 let others = "`perf script` text nor folded stacks nor a pprof profile nor callgrind's costs";
                 write!(f, "neither a recording nor {others}")
             }

@@ -96,8 +96,22 @@ fn rest(
         }
         Some(InputFormat::Pprof) => (false, pprof::read(io::Cursor::new(begun).chain(input), tree, options)),
         None if begun.trim_ascii().is_empty() => (false, Err(Fault::of_file(FaultKind::Empty))),
-        None => (false, Err(Fault::of_file(FaultKind::Unknown))),
+        None => (false, Err(Fault::of_file(FaultKind::Unknown(foreign(&begun))))),
     }
+}
+
+/// What a file is that begins so, of those that people open by mistake, and what to do with it.
+fn foreign(begun: &[u8]) -> Option<&'static str> {
+    const KNOWN: [(&[u8], &str); 7] = [
+        (b"PERFILE2", "perf's own file; perfprop reads its text:  perf script -i FILE | perfprop replay -"),
+        (b"\x7fELF", "a program or a library; to measure a program:  perfprop top -- PROGRAM"),
+        (b"\x28\xb5\x2f\xfd", "compressed by zstd:  zstd -dc FILE | perfprop replay -"),
+        (b"\xfd7zXZ", "compressed by xz:  xz -dc FILE | perfprop replay -"),
+        (b"SQLite format 3", "a database of SQLite"),
+        (b"\x89PNG", "a picture"),
+        (b"%PDF", "a PDF document"),
+    ];
+    KNOWN.iter().find(|(begin, _)| begun.starts_with(begin)).map(|(_, what)| *what)
 }
 
 /// The format of a file that begins so: gzip and the first field of a protobuf are pprof's; `perf script` indents

@@ -367,7 +367,7 @@ mod tests {
 
     /// Of two calls; `own` and `sum` in a part of the time.
     fn counts(path: u32, sum: u64, own: u64, running_ns: u64) -> RegionCounts {
-        let all = EventCounts { calls: 2, sum, enabled_ns: 100, running_ns, ..EventCounts::default() };
+        let all = EventCounts { calls: 2, stays: 2, sum, enabled_ns: 100, running_ns, ..EventCounts::default() };
         let squares_per_ns = sum as f64 * sum as f64 / running_ns as f64 + 8.0;
         let all = EventCounts { squares_per_ns, ..all };
         let sums =

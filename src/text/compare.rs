@@ -35,8 +35,11 @@ fn table(out: &mut String, found: &RunComparison, suffix: &str) {
     let spread = if found.has_spread() { "SPREAD".into() } else { format!("±{}", found.confidence) };
     let tested = if found.has_spread() { format!("  {:>17}  {:>6}", "INTERVAL", "P") } else { String::new() };
     let (a, b) = (format!("A{suffix}"), format!("B{suffix}"));
-    let _ =
-        writeln!(out, "{:<width$}  {a:>11}  {spread:>7}  {b:>11}  {spread:>7}  {:>9}{tested}  B IS", "EVENT", "CHANGE");
+    let _ = writeln!(
+        out,
+        "{:<width$}  {a:>11}  {spread:>7}  {b:>11}  {spread:>7}  {:>9}{tested}  VERDICT",
+        "EVENT", "CHANGE"
+    );
     let mut events: Vec<_> = found.events.iter().collect();
     events.sort_by(|one, other| one.by_sureness(other));
     for one in events {

@@ -16,6 +16,8 @@ pub(super) struct PrintedMetric {
     /// Name of the metric behind its unit, as perf prints them: `%  branch_miss_rate`.
     pub(super) label: String,
     pub(super) number: Result<Number, NoValue>,
+    /// What the threshold says of it.
+    verdict: String,
     /// Why there is no number.
     why: String,
     /// The standard deviation between runs, as a part of the value.
@@ -28,7 +30,8 @@ impl PrintedMetric {
         let gap = if unit.is_empty() { "" } else { "  " };
         let label = format!("{}{gap}{}", shown(unit), shown(&row.title()));
         let why = number.err().map_or_else(String::new, |none| shown(&row.why(none)).into_owned());
-        Self { label, number, why, spread: None }
+        let verdict = number.map_or_else(|_| String::new(), |number| verdict(row, number.verdict));
+        Self { label, number, verdict, why, spread: None }
     }
 
     /// What perf's fields for metrics hold.
@@ -43,7 +46,7 @@ impl PrintedMetric {
             Ok(number) => {
                 let error = plus_minus(number.uncertain(), &Unit::Count);
                 let spread = self.spread.map_or_else(String::new, |spread| format!("  {}", spread_text(spread)));
-                format!("# {:>9.3} {}  {error}{spread}{}", number.value, self.label, verdict(number.verdict))
+                format!("# {:>9.3} {}  {error}{spread}{}", number.value, self.label, self.verdict)
             }
             Err(_) => format!("# {:>9} {}  ({})", "—", self.label, self.why),
         }
@@ -76,11 +79,12 @@ fn bounds(number: &Number) -> [Option<f64>; 2] {
 }
 
 /// A glyph and a word; nothing where there is no threshold.
-fn verdict(verdict: ThresholdVerdict) -> String {
+fn verdict(metric: &MetricRow<'_>, verdict: ThresholdVerdict) -> String {
+    let words = metric.verdict(verdict);
     match verdict {
         ThresholdVerdict::Unjudged => String::new(),
-        ThresholdVerdict::Fine => format!("  ● {}", verdict.word()),
-        ThresholdVerdict::Noticeable => format!("  ▲ {}", verdict.word()),
+        ThresholdVerdict::Fine => format!("  ● {words}"),
+        ThresholdVerdict::Noticeable => format!("  ▲ {words}"),
     }
 }
 

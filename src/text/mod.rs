@@ -1,13 +1,19 @@
 //! Prints a monitor as plain text for people without screens, and as CSV and JSON for programs.
 
+#[cfg(feature = "bench")]
 mod bench;
+#[cfg(feature = "history")]
 mod bisect;
 mod block;
 mod compare;
 mod csv;
+mod diagnosis;
 pub mod difference;
+#[cfg(feature = "bench")]
 mod fit;
+#[cfg(feature = "history")]
 mod history;
+#[cfg(feature = "bench")]
 mod hyperfine;
 mod json;
 mod metric;
@@ -15,32 +21,42 @@ mod perf_metric;
 mod phases;
 mod region_repeats;
 mod regions;
+#[cfg(feature = "history")]
 mod regressions;
 mod repeats;
 mod stacks;
+#[cfg(feature = "history")]
 mod steps;
 mod summary;
 mod truth;
-mod wrapped;
+mod wrap;
 
+#[cfg(feature = "bench")]
 pub use bench::{process_start, sweep};
+#[cfg(feature = "history")]
 pub use bisect::bisection;
 pub use block::block;
 pub use compare::{Named, compare};
 pub use csv::{interval as csv_interval, totals as csv_totals};
+pub use diagnosis::{diagnoses, json_diagnoses};
+#[cfg(feature = "bench")]
 pub use fit::{choices, fit, fit_graph, fit_graph_dot, prediction};
+#[cfg(feature = "history")]
 pub use history::{CommitNames, ToldSeries, benchmark_commits, benchmark_differences, benchmark_overview};
+#[cfg(feature = "bench")]
 pub use hyperfine::{hyperfine_json, hyperfine_markdown};
 pub use json::{interval as json_interval, totals as json_totals};
 pub use phases::phases;
 pub use region_repeats::RegionRepeats;
 pub use regions::{json_regions, regions};
+#[cfg(feature = "history")]
 pub use regressions::{
     SourceLine, benchmark_regressions, json_regressions, junit_regressions, markdown_regressions, sarif_regressions,
 };
 pub use repeats::Repeats;
 pub use stacks::stacks;
+#[cfg(feature = "history")]
 pub use steps::{json_steps, steps};
 pub use summary::{Digits, interval, interval_heading, interval_in, summary, summary_in};
 pub use truth::truth;
-pub use wrapped::wrapped;
+pub(crate) use wrap::wrapped;

@@ -47,6 +47,14 @@ pub(super) struct Figure {
 }
 
 impl Figure {
+    /// A mean whose variance is 0 where rounding alone makes it another number: a clock over its own time.
+    fn new(mean: f64, error: Error, variance: Option<f64>) -> Self {
+        /// The part of a mean that rounding may be.
+        const ROUNDING: f64 = 1e-12;
+        let least = (ROUNDING * mean).powi(2);
+        Self { mean, error, variance: variance.map(|variance| if variance <= least { 0.0 } else { variance }) }
+    }
+
     pub(super) fn sigma(&self) -> Option<f64> {
         self.variance.map(f64::sqrt)
     }
@@ -112,7 +120,7 @@ impl Figures {
         let newest = measure.newest(monitor, row, 1).pop();
         let figure = |count: Option<Uncertain>, variance: Option<f64>| {
             let Uncertain { value, error } = count?.times(factor?);
-            Some(Figure { mean: value, error, variance })
+            Some(Figure::new(value, error, variance))
         };
         let (raw_variance, correction) = (measure.variance(monitor, row), row.correction());
         // The estimator knows the spread between intervals in one unit only.
@@ -144,7 +152,7 @@ impl Figures {
         let raw_variance = measure.variance_of_sum(monitor, events);
         let figure = |count: Option<Uncertain>, variance| {
             let Uncertain { value, error } = count?.times(factor?);
-            Some(Figure { mean: value, error, variance })
+            Some(Figure::new(value, error, variance))
         };
         let correction = match (sum.scaled, sum.estimate) {
             (Some(raw), Some(estimate)) if raw != estimate => {

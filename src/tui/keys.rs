@@ -109,9 +109,16 @@ const fn code(code: KeyCode) -> KeyChord {
 }
 
 const LISTS: &[Screen] = &[Screen::Events, Screen::Relations, Screen::Log, Screen::Compare];
-const PAGED: &[Screen] =
-    &[Screen::Events, Screen::Relations, Screen::Profile, Screen::Groups, Screen::Log, Screen::Compare];
-const TABLES: &[Screen] = &[Screen::Events, Screen::Compare];
+const PAGED: &[Screen] = &[
+    Screen::Events,
+    Screen::Relations,
+    Screen::Profile,
+    Screen::Groups,
+    Screen::Log,
+    Screen::Threads,
+    Screen::Compare,
+];
+const TABLES: &[Screen] = &[Screen::Events, Screen::Threads, Screen::Compare];
 const FOLDED: &[Screen] = &[Screen::Events, Screen::Profile];
 const CHANGING: &[Screen] = &[Screen::Events, Screen::Detail, Screen::Log];
 const PROFILE: &[Screen] = &[Screen::Profile];
@@ -132,7 +139,7 @@ pub(super) const BINDINGS: &[KeyBinding] = bindings! {
     Action::HalfDown, "half-down", [ctrl('d')], "half a page down", None, PAGED;
     Action::First, "first", [key('g'), code(KeyCode::Home)], "go to the first line", None, &[];
     Action::Last, "last", [key('G'), code(KeyCode::End)], "go to the last line", None, &[];
-    Action::Open, "open", [code(KeyCode::Enter)], "show the event's details", Some("detail"), TABLES;
+    Action::Open, "open", [code(KeyCode::Enter)], "show the event's details, or the thread's call stacks", Some("detail"), TABLES;
     Action::Filter, "filter", [key('/')], "filter by words or a glob; lower case matches both", Some("filter"), LISTS;
     Action::NextColumn, "sort-next", [key('s'), code(KeyCode::F(6)), key('>'), code(KeyCode::Right), key('l')],
         "sort by the next column", Some("sort"), TABLES;
@@ -178,6 +185,7 @@ pub(super) const BINDINGS: &[KeyBinding] = bindings! {
     Action::Go(Screen::Profile), "profile", [key('4')], "Profile of call stacks and regions", None, &[];
     Action::Go(Screen::Groups), "groups", [key('5')], "Groups: what is counted together, and when", None, &[];
     Action::Go(Screen::Log), "log", [key('6')], "Log", None, &[];
+    Action::Go(Screen::Threads), "threads", [key('7')], "Threads: what each does, and what it waits for", None, &[];
     Action::Go(Screen::Compare), "compare", [key('0')], "Compare: recordings side by side", None, &[];
     Action::NextScreen, "next-screen", [code(KeyCode::Tab)], "the next screen", None, &[];
     Action::PreviousScreen, "previous-screen", [code(KeyCode::BackTab)], "the previous screen", None, &[];
@@ -399,7 +407,7 @@ impl KeyChord {
 mod tests {
     use super::*;
 
-    const SCREENS: [Screen; 6] = Screen::ALL;
+    const SCREENS: [Screen; 7] = Screen::ALL;
 
     #[test]
     fn no_key_means_two_things_on_a_screen() {

@@ -16,13 +16,16 @@ pub enum Screen {
     Groups,
     /// Findings, and the command's output.
     Log,
+    /// What each thread does.
+    Threads,
     /// Recordings side by side; there only where several are open.
     Compare,
 }
 
 impl Screen {
     /// The screens of every measurement, in the order of their keys.
-    pub const ALL: [Self; 6] = [Self::Events, Self::Detail, Self::Relations, Self::Profile, Self::Groups, Self::Log];
+    pub const ALL: [Self; 7] =
+        [Self::Events, Self::Detail, Self::Relations, Self::Profile, Self::Groups, Self::Log, Self::Threads];
 
     /// Name of the screen on the command line and in the configuration.
     pub fn word(self) -> &'static str {
@@ -33,6 +36,7 @@ impl Screen {
             Self::Profile => "profile",
             Self::Groups => "groups",
             Self::Log => "log",
+            Self::Threads => "threads",
             Self::Compare => "compare",
         }
     }
@@ -46,6 +50,7 @@ impl Screen {
             Self::Profile => "Profile",
             Self::Groups => "Groups",
             Self::Log => "Log",
+            Self::Threads => "Threads",
             Self::Compare => "Compare",
         }
     }

@@ -3,6 +3,8 @@
 //! Views draw with the Unicode glyphs named here. Where a terminal can't show them, each is
 //! replaced by the one ASCII character that stands for it, after drawing and in one place.
 
+use std::borrow::Cow;
+
 use ratatui::buffer::Buffer;
 
 /// Glyphs that carry a state, always beside its word.
@@ -108,6 +110,24 @@ impl GlyphSet {
         if utf8 && !plain { Self::Unicode } else { Self::Ascii }
     }
 
+    /// What a locale says of texts: ASCII where one is set that isn't UTF-8, such as `C`. Without any, terminals of today
+    /// show UTF-8.
+    pub fn of_locale(lc_all: Option<&str>, lc_ctype: Option<&str>, lang: Option<&str>) -> Self {
+        match [lc_all, lc_ctype, lang].into_iter().flatten().find(|value| !value.is_empty()) {
+            None => Self::Unicode,
+            locale => Self::detect(locale, None, None, Some("xterm")),
+        }
+    }
+
+    /// A text with its glyphs replaced; other letters, which come from outside, stay.
+    pub fn text(self, text: &str) -> Cow<'_, str> {
+        if self == Self::Unicode || text.is_ascii() {
+            return text.into();
+        }
+        let known = |c: char| STAND_INS.iter().find(|(unicode, _)| unicode.chars().eq([c]));
+        text.chars().map(|c| known(c).map_or_else(|| c.to_string(), |(_, ascii)| (*ascii).to_owned())).collect()
+    }
+
     /// Replaces what the terminal can't show.
     pub(super) fn apply(self, buffer: &mut Buffer) {
         if self == Self::Unicode {
@@ -158,6 +178,16 @@ mod tests {
         assert_eq!(GlyphSet::detect(None, None, None, xterm), Ascii);
         assert_eq!(GlyphSet::detect(None, None, Some("de_DE.UTF-8"), Some("linux")), Ascii);
         assert_eq!(GlyphSet::detect(None, None, Some("de_DE.UTF-8"), Some("dumb")), Ascii);
+    }
+
+    #[test]
+    fn texts_are_ascii_where_a_locale_says_so() {
+        use GlyphSet::{Ascii, Unicode};
+        let of = GlyphSet::of_locale;
+        assert_eq!((of(None, None, None), of(None, None, Some("C.UTF-8"))), (Unicode, Unicode));
+        assert_eq!((of(Some("C"), None, Some("C.UTF-8")), of(Some(""), Some("POSIX"), None)), (Ascii, Ascii));
+        assert_eq!(Ascii.text("1.2 ±3% ▲ — café"), "1.2 ~3% ! - café");
+        assert_eq!(Unicode.text("±3%"), "±3%");
     }
 
     #[test]

@@ -355,7 +355,7 @@ fn of_units() -> Monitor {
 fn of_units_in(second: u64, lacking: &[usize]) -> Round {
     let whole = CpuNs(second * SECOND);
     let reading = Some(Reading { count: 1000 * second, enabled: whole, running: CpuNs(whole.0 / 2) });
-    Round { at: WallNs(whole.0), readings: vec![reading; 2], uncounted: lacking.to_vec() }
+    Round { at: WallNs(whole.0), readings: vec![reading; 2], uncounted: lacking.to_vec(), ..Round::default() }
 }
 
 #[test]
@@ -420,7 +420,7 @@ fn a_cpu_that_a_pmu_does_not_listen_to_has_no_line() {
     let mut monitor = builders::monitor(header, Vec::new(), EstimatorKind::Scale);
     let whole = CpuNs(SECOND);
     let reading = Some(Reading { count: 5, enabled: whole, running: whole });
-    monitor.round(&Round { at: WallNs(SECOND), readings: vec![reading, None], uncounted: Vec::new() }, 0);
+    monitor.round(&Round { at: WallNs(SECOND), readings: vec![reading, None], ..Round::default() }, 0);
     let csv = text::csv_totals(&Repeats(std::slice::from_ref(&monitor)), ",");
     assert!(csv.lines().count() == 1 && csv.starts_with("CPU0,5,"), "{csv}");
     assert_eq!(monitor.sum(&[0, 1]).scaled, Some(Uncertain::exact(5.0)), "nothing is missing in the sum");

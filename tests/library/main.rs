@@ -25,6 +25,7 @@ mod absence;
 mod accuracy;
 mod cost;
 mod cost_golden;
+mod diagnosis;
 mod event_presets;
 mod event_syntax;
 mod event_tables;

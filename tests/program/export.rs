@@ -109,7 +109,7 @@ fn bad_files_are_refused_with_the_reason() {
         (&[][..], &b""[..], "no samples"),
         (&[], b"\n\n", "no samples"),
         (&[], b"hello\nworld\n", "neither"),
-        (&[], b"\x7fELF\x02\x01\x01\0\0\0", "neither"),
+        (&[], b"\x7fELF\x02\x01\x01\0\0\0", "a program or a library"),
         (&["--from", "perf-script"], b"hello\nworld\n", "line 1"),
         (&["--from", "pprof"], b"\x1f\x8bnonsense", "pprof"),
         (&["--from", "pprof"], b"\x0a\xff", "pprof"),

@@ -127,7 +127,7 @@ fn what_nobody_can_read_is_refused() {
         (&["-"], b"", "no samples"),
         (&["-"], b"{\"a\": 1}\n", "not a perfprop recording"),
         (&["-"], &[0x1f, 0x8b, 8, 0, 7, 7], "no valid pprof profile"),
-        (&["-"], b"\x7fELF\x02\x01\x01\x00\x00\x00", "neither a recording nor"),
+        (&["-"], b"\x7fELF\x02\x01\x01\x00\x00\x00", "but a program or a library"),
         (&["--from", "folded", "-"], b"a;b\n", "line 1: no stack with a whole number"),
         (&["--from", "perf-script", "-"], b"hello\n", "line 1: no sample begins so"),
         (&["--from", "recording", "-"], SCRIPT.as_bytes(), "not a perfprop recording"),

@@ -19,3 +19,4 @@ mod compare;
 mod keys;
 mod phases;
 mod screens;
+mod threads;

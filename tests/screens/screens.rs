@@ -531,21 +531,30 @@ fn the_mouse_selects_opens_and_scrolls() {
     let left = MouseEventKind::Down(MouseButton::Left);
     with_loop((80, 24), options(), move |session| {
         session.rounds(&rounds(35));
-        // The third event's row: header, tabs, border, heads, two rows.
-        session.script.mouse(left, 6, 6);
+        // The third event's row: header, tabs, what stands out, border, heads, two rows.
+        session.script.mouse(left, 6, 7);
         let screen = session.script.screen();
-        let row = screen.lines().nth(6).unwrap();
+        let row = screen.lines().nth(7).unwrap();
         assert!(row.contains('▶'), "{screen}");
         let name = row.split_whitespace().find(|word| word.len() > 2).unwrap().trim_start_matches('▶').to_owned();
-        session.script.mouse(left, 6, 6);
+        session.script.mouse(left, 6, 7);
         let screen = session.script.screen();
         assert!(screen.contains("[2 Detail]") && screen.contains(&name), "{screen}");
+        // A click on a head sorts by it, and another one the other way.
+        session.script.keys("1");
+        let heads = |session: &Session| session.script.screen().lines().nth(4).unwrap().to_owned();
+        let mean = heads(session).chars().position(|c| c == 'M').unwrap();
+        session.script.mouse(left, u16::try_from(mean).unwrap(), 4);
+        assert!(heads(session).contains("MEAN↓"), "{}", heads(session));
+        session.script.mouse(left, u16::try_from(mean).unwrap(), 4);
+        assert!(heads(session).contains("MEAN↑"), "{}", heads(session));
+        session.script.keys("I<<");
         let relations = screen.lines().nth(1).unwrap().find("Relations").unwrap();
         session.script.mouse(left, u16::try_from(relations).unwrap(), 1);
         assert!(session.script.screen().contains("[3 Relations]"));
         session.script.keys("1");
         session.script.mouse(MouseEventKind::ScrollUp, 6, 6);
-        assert!(session.script.screen().lines().nth(4).unwrap().contains('▶'));
+        assert!(session.script.screen().lines().nth(5).unwrap().contains('▶'));
         // Where nothing is, nothing happens.
         let before = session.script.screen();
         session.script.mouse(left, 79, 23);
@@ -906,8 +915,8 @@ fn region_events(calls: u64, faults: (u64, u64), instructions: (u64, u64)) -> Ve
     let sums = |(sum, own): (u64, u64), running_ns: u64| {
         // A little more than where all calls count as much.
         let squares_per_ns = sum as f64 * sum as f64 / running_ns as f64 * 1.5;
-        let all =
-            EventCounts { calls, sum, max: sum, enabled_ns: ns, running_ns, squares_per_ns, ..EventCounts::default() };
+        let all = EventCounts { calls, sum, max: sum, enabled_ns: ns, running_ns, ..EventCounts::default() };
+        let all = EventCounts { squares_per_ns, stays: calls, ..all };
         let alone = CountedPart { sum: own, enabled_ns: ns, running_ns };
         EventSums { all, alone, ..EventSums::default() }
     };

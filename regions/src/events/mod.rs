@@ -35,6 +35,11 @@ pub(crate) struct Readings {
 }
 
 impl Readings {
+    /// For how long it waited for counters, in nanoseconds: this stays the same while it is counted.
+    pub(crate) fn waited_ns(&self) -> u64 {
+        self.enabled_ns.wrapping_sub(self.running_ns)
+    }
+
     /// What was counted since an earlier moment.
     pub(crate) fn since(&self, start: &Self) -> Self {
         Self {

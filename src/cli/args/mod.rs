@@ -10,7 +10,9 @@ mod target;
 
 pub(super) use appearance::{AppearanceArgs, FirstScreen, When};
 pub(super) use corrections::CorrectionArgs;
-pub(super) use events::{CounterArgs, CountingArgs, EventArgs, RotationArgs, SourceName, method};
+#[cfg(feature = "bench")]
+pub(super) use events::CounterArgs;
+pub(super) use events::{CountingArgs, EventArgs, RotationArgs, SourceName, method};
 pub(super) use measurement::MeasurementArgs;
 pub(super) use stack_format::StackFormat;
 pub(super) use stacks::StackArgs;
@@ -22,6 +24,7 @@ pub(super) fn milliseconds() -> clap::builder::RangedU64ValueParser {
 }
 
 /// Parses a percentage, and gives the part that it is: 0.05 for `5%`. The sign may be left out from 1 on.
+#[cfg(any(feature = "bench", test))]
 pub(super) fn percentage(text: &str, least: f64, most: f64) -> Result<f64, String> {
     let text = text.trim();
     let number = text.trim_end_matches('%').trim();

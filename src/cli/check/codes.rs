@@ -1,7 +1,8 @@
 //! Lists the code of every error and warning, with what it means and what to do.
 
-use crate::text::wrapped;
 use std::fmt::Write as _;
+
+use crate::text::wrapped;
 
 /// What there is to know about a code.
 struct Explained {

@@ -30,6 +30,11 @@ pub(super) use validation::{MixArgs, run_mix};
 
 /// The arguments of `perfprop check`.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  perfprop check                       what this machine can count, and how to get the rest
+  perfprop check -e cycles,L1_MISSES   which events are counted together
+  perfprop check --explain E04         what a code means
+  perfprop check relations.json        whether a relation file is right")]
 pub(super) struct CheckArgs {
     /// Relation files to check
     #[arg(value_name = "FILE")]

@@ -327,7 +327,7 @@ impl CounterSource for Emulated {
         let time = CpuNs(costs.0[0]);
         let reading = |formula: &Formula| Reading { count: formula.count(&costs.0), enabled: time, running: time };
         let readings = self.formulas.iter().map(|formula| formula.as_ref().map(reading)).collect();
-        Next::Round(Round { at, readings, uncounted: Vec::new() })
+        Next::Round(Round { at, readings, ..Round::default() })
     }
 
     fn enable(&mut self) {

@@ -269,7 +269,7 @@ impl CounterSource for PerfSource {
         self.taken.look(&self.groups);
         let mut uncounted = self.lacking_units();
         uncounted.extend(self.taken.rows());
-        Next::Round(Round { at, readings, uncounted })
+        Next::Round(Round { at, readings, uncounted, threads: None })
     }
 
     fn has_executed(&mut self) {

@@ -131,6 +131,10 @@ pub(in crate::tui) fn split_below(area: Rect, rows: u16) -> (Rect, Rect) {
     (above, Rect { y: above.bottom(), height: rows, ..area })
 }
 
+pub(in crate::tui) fn split_above(area: Rect, rows: u16) -> (Rect, Rect) {
+    split_below(area, area.height.saturating_sub(rows))
+}
+
 pub(in crate::tui) fn split_right(area: Rect, columns: u16) -> (Rect, Rect) {
     let columns = columns.min(area.width);
     let left = Rect { width: area.width - columns, ..area };

@@ -24,6 +24,7 @@ impl ScreenModel {
                 format!("{{{}}}", names.join(","))
             }
             Screen::Log => self.log_line()?,
+            Screen::Threads => self.thread_in_words()?,
             Screen::Compare => self.difference_in_words()?,
         };
         self.notice = Some(Notice::Done(format!("copied: {text}")));

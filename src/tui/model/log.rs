@@ -116,7 +116,12 @@ impl ScreenModel {
         match self.screen {
             Screen::Log => self.log.pane == Pane::Output,
             Screen::Events => matches!(Room::on(self.size), Room::Medium | Room::Large),
-            Screen::Detail | Screen::Relations | Screen::Profile | Screen::Groups | Screen::Compare => false,
+            Screen::Detail
+            | Screen::Relations
+            | Screen::Profile
+            | Screen::Groups
+            | Screen::Threads
+            | Screen::Compare => false,
         }
     }
 }

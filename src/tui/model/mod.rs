@@ -10,6 +10,7 @@ use super::playback::Playback;
 use super::screen::Screen;
 use super::symbols::MISSING;
 use super::theme::Theme;
+use crate::diagnosis::{self, Diagnosis, LookBack};
 use crate::estimate::{Cause, RelationIndex};
 use crate::events::Unit;
 use crate::monitor::{MeasureChoice, Monitor};
@@ -33,6 +34,7 @@ mod round_buffer;
 mod sampled;
 mod seek;
 mod step;
+mod threads;
 mod typing;
 mod unfold;
 mod update;
@@ -47,6 +49,7 @@ pub(super) use profile::{ChosenRegion, ProfileState};
 use relation_graph::RelationGraph;
 pub(super) use round_buffer::RoundBuffer;
 pub(super) use step::Tail;
+pub(super) use threads::{ThreadColumn, ThreadList};
 pub(super) use unfold::{EventFold, EventLine};
 pub(super) use update::update;
 
@@ -145,6 +148,9 @@ pub(super) struct ScreenModel {
     pub(super) comparison: ComparisonList,
     /// The selected group.
     pub(super) group: usize,
+    pub(super) thread_list: ThreadList,
+    /// What stands out in the last intervals.
+    pub(super) diagnoses: Vec<Diagnosis>,
     pub(super) log: Log,
     pub(super) output: Output,
     pub(super) notes: Vec<String>,
@@ -194,6 +200,8 @@ impl ScreenModel {
             others: None,
             comparison: ComparisonList::default(),
             group: 0,
+            thread_list: ThreadList::default(),
+            diagnoses: Vec::new(),
             log: Log::default(),
             output: Output::default(),
             notes: options.notes.clone(),
@@ -240,6 +248,12 @@ impl ScreenModel {
         }
     }
 
+    /// Looks for what stands out in the last intervals.
+    pub(super) fn diagnose(&mut self) {
+        let hot = self.profile.as_ref().and_then(ProfileState::hottest);
+        self.diagnoses = diagnosis::diagnose(&self.monitor, LookBack::Last(diagnosis::LATELY), hot.as_ref());
+    }
+
     /// How far the view is behind what is counted.
     pub(super) fn lag(&self) -> WallNs {
         self.rounds.now() - self.monitor.now()
@@ -269,7 +283,7 @@ impl ScreenModel {
             Screen::Log => Some(self.log.filter.text()),
             Screen::Compare => Some(self.comparison.filter.text()),
             Screen::Profile => self.profile.as_ref().map(|profile| profile.search.text()),
-            Screen::Detail | Screen::Groups => None,
+            Screen::Detail | Screen::Groups | Screen::Threads => None,
         }
     }
 

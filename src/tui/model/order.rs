@@ -50,8 +50,9 @@ impl Sort {
 }
 
 impl ScreenModel {
-    /// Puts events and relations in order, through their filters.
+    /// Puts events and relations in order, through their filters, and looks for what stands out.
     pub(super) fn arrange(&mut self) {
+        self.diagnose();
         let mut lines = self.lines();
         self.sort_lines(&mut lines, |(line, _)| *line);
         lines.iter_mut().for_each(|(_, parts)| self.sort_lines(parts, |line| *line));

@@ -4,7 +4,7 @@ use ratatui::crossterm::event::{MouseButton, MouseEventKind};
 
 use super::profile::{FrameIndex, TreeNode};
 use super::step::ListStep;
-use super::{EventLine, Over, ProfileState, ScreenModel};
+use super::{CompareColumn, EventLine, Over, ProfileState, ScreenModel, SortColumn, ThreadColumn};
 use crate::estimate::RelationIndex;
 use crate::plan::RowIndex;
 use crate::tui::keys::Action;
@@ -21,6 +21,12 @@ pub(in crate::tui) enum ClickTarget {
     Frame(TreeNode),
     Function(FrameIndex),
     Group(usize),
+    /// The thread of this number.
+    Thread(i32),
+    /// The heads of columns to sort by.
+    SortEvents(SortColumn),
+    SortComparison(CompareColumn),
+    SortThreads(ThreadColumn),
     /// A line of the comparison of recordings.
     Compared(usize),
 }
@@ -55,7 +61,22 @@ impl ScreenModel {
             ClickTarget::Sum(place) => self.events.select(EventLine::Sum(place)),
             ClickTarget::Frame(node) => self.click_profile(|profile, height| profile.click(node, height)),
             ClickTarget::Function(frame) => self.click_profile(|profile, height| profile.click_function(frame, height)),
+            ClickTarget::SortEvents(column) => {
+                let sort = &mut self.events.sort;
+                (sort.inverted, sort.by) = (sort.by == Some(column) && !sort.inverted, Some(column));
+                self.arrange();
+            }
+            ClickTarget::SortComparison(column) => {
+                let list = &mut self.comparison;
+                (list.inverted, list.by) = (list.by == column && !list.inverted, column);
+                self.compare();
+            }
+            ClickTarget::SortThreads(column) => {
+                let list = &mut self.thread_list;
+                (list.inverted, list.by) = (list.by == column && !list.inverted, column);
+            }
             ClickTarget::Group(group) => self.group = group,
+            ClickTarget::Thread(tid) => self.click_thread(tid),
             ClickTarget::Relation(relation) if self.relations.selected == relation => self.screen = Screen::Relations,
             ClickTarget::Relation(relation) => self.relations.selected = relation,
         }

@@ -3,7 +3,9 @@
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 
 use super::step::{ListStep, move_in, neighbour, scrolled};
-use super::{CompareColumn, EventLine, LoopCommand, Motion, Notice, Over, Pane, ScreenModel, SortColumn, WINDOWS};
+use super::{
+    CompareColumn, EventLine, LoopCommand, Motion, Notice, Over, Pane, ScreenModel, SortColumn, ThreadColumn, WINDOWS,
+};
 use crate::tui::help;
 use crate::tui::keys::{Action, KeyChord};
 use crate::tui::layout::page;
@@ -179,12 +181,15 @@ impl ScreenModel {
             }
             Action::NextColumn if self.screen == Screen::Compare => self.sort_comparison(1),
             Action::PreviousColumn if self.screen == Screen::Compare => self.sort_comparison(CompareColumn::ALL.len()),
+            Action::NextColumn if self.screen == Screen::Threads => self.sort_threads(1),
+            Action::PreviousColumn if self.screen == Screen::Threads => self.sort_threads(ThreadColumn::ALL.len() - 1),
             Action::NextColumn => self.sort_by_neighbour(1),
             Action::PreviousColumn => self.sort_by_neighbour(SortColumn::SORTABLE.len()),
             Action::Invert if self.screen == Screen::Compare => {
                 self.comparison.inverted = !self.comparison.inverted;
                 self.compare();
             }
+            Action::Invert if self.screen == Screen::Threads => self.thread_list.inverted = !self.thread_list.inverted,
             Action::Invert => {
                 self.events.sort.inverted = !self.events.sort.inverted;
                 self.arrange();
@@ -197,6 +202,9 @@ impl ScreenModel {
     pub(super) fn open(&mut self) {
         if let (Screen::Events, EventLine::Sum(_)) = (self.screen, self.events.cursor) {
             return self.unfold(Action::Toggle);
+        }
+        if self.screen == Screen::Threads {
+            return self.open_thread();
         }
         if self.screen == Screen::Compare {
             match self.comparison.selected().map(|one| one.a.index) {
@@ -265,6 +273,7 @@ impl ScreenModel {
             (Screen::Relations, _) => move_in(&self.relations.order, &mut self.relations.selected, step),
             (Screen::Compare, _) => move_in(&self.comparison.order, &mut self.comparison.selected, step),
             (Screen::Groups, _) => self.group = step.from(self.group, self.monitor.header().groups.len()),
+            (Screen::Threads, _) => self.go_in_threads(step),
             (Screen::Log, Pane::Findings) => {
                 self.log.findings = scrolled(self.log.findings, self.entries().len(), step)
             }

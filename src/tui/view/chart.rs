@@ -3,7 +3,7 @@
 //! ```text
 //!  600k ┤        ░░░░        ░░░      a cell of the line has 2 x 4 dots; the band fills cells;
 //!       │  ░░⡠⠤⢄░░░░⡠⢄░░░░⡠⠊⢄░       ┊ marks where nothing ran; ┄ is the mean over the run, or of
-//!       │                              each phase; ╎ marks where one ends
+//!       │                              each phase; ╎ marks where one ends; ↑ is a peak that is cut off
 //!  300k ┤⠤⠊░░░░⠑⠤⠤⠊░⠑⠤⠊░░░░⠑⠤
 //!       └┬──────────────┬─────────
 //!     −60 s           −30 s     now
@@ -18,6 +18,7 @@ use super::sparkline::usual_highest;
 use crate::monitor::Point;
 use crate::rates::Uncertain;
 use crate::tui::model::AxisStart;
+use crate::tui::symbols::UP;
 use crate::tui::text::width;
 use crate::tui::theme::Role;
 use crate::units::WallNs;
@@ -187,6 +188,10 @@ fn draw_line(page: &mut ScreenPage<'_>, plot: Rect, chart: &Chart<'_>, scale: &C
             } else if bands.iter().any(|band| band.contains(&row)) {
                 page.put(x, y, "░", page.style(Role::Band));
             }
+        }
+        // A peak that is cut off.
+        if pair.iter().any(|stroke| stroke.line.is_some_and(|(_, high)| high > scale.high)) {
+            page.put(plot.x + column as u16, plot.y, UP, page.style(Role::Warn));
         }
     }
     for (series, (role, dots)) in chart.series.iter().zip(&lines) {

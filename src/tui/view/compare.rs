@@ -139,7 +139,9 @@ fn draw_table(page: &mut ScreenPage<'_>, area: Rect) {
     let (columns, name) = layout(room, names.max().unwrap_or(5), list.found.has_spread());
     let mut rows = inner.rows().peekable();
     if let Some(row) = rows.next_if(|_| has_heads) {
-        page.line(row, heads(page, &columns, name));
+        let sorts = columns.iter().map(|column| column.sorted_by());
+        let sorts = std::iter::once(Some(CompareColumn::Event)).chain(sorts);
+        page.heads(row, heads(page, &columns, name), sorts.map(|column| column.map(ClickTarget::SortComparison)));
     }
     if list.order.is_empty() {
         if let Some(row) = rows.next() {
@@ -236,7 +238,7 @@ fn heads(page: &ScreenPage<'_>, columns: &[ComparedColumn], name: usize) -> Line
             ComparedColumn::Change => "CHANGE".into(),
             ComparedColumn::Interval => "INTERVAL".into(),
             ComparedColumn::P => "P".into(),
-            ComparedColumn::Verdict => "B IS".into(),
+            ComparedColumn::Verdict => "VERDICT".into(),
             ComparedColumn::Needs => "SEEN IN".into(),
         };
         let arrow = arrow(column.sorted_by());

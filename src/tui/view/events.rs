@@ -33,7 +33,8 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
     let columns = layout(cells, gap, EventsContents::of(page, room));
     let mut rows = inner.rows();
     if let Some(row) = rows.next() {
-        page.line(row, heads(page, &columns, gap));
+        let sorts = columns.iter().map(|(column, _)| column.sorted_by().map(ClickTarget::SortEvents));
+        page.heads(row, heads(page, &columns, gap), std::iter::once(None).chain(sorts));
     }
     if model.events.order.is_empty() {
         if let Some(row) = rows.next() {

@@ -61,7 +61,9 @@ fn advice(page: &ScreenPage<'_>) -> Option<Line<'static>> {
     let model = page.model;
     let run = match model.screen {
         Screen::Events | Screen::Detail => selected_run(model)?,
-        Screen::Relations | Screen::Profile | Screen::Groups | Screen::Log | Screen::Compare => return None,
+        Screen::Relations | Screen::Profile | Screen::Groups | Screen::Log | Screen::Threads | Screen::Compare => {
+            return None;
+        }
     };
     if run >= LOW_RUN_RATIO {
         return None;

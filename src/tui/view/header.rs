@@ -152,10 +152,14 @@ fn warnings(model: &ScreenModel) -> usize {
     model.all_entries().filter(|entry| entry.is_warning()).count()
 }
 
+/// Cells from which on there is a gap between tabs.
+const WIDE_TABS: usize = 100;
+
 pub(super) fn tabs(page: &mut ScreenPage<'_>, area: Rect) {
     let model = page.model;
     let mut line = Line::raw(" ");
     let help = if matches!(model.over, Over::Help(_)) { Role::Title } else { Role::Dim };
+    let gap = if usize::from(area.width) < WIDE_TABS { "" } else { " " };
     for screen in model.screens() {
         // The comparison isn't always there, and the others keep their numbers.
         let key = Screen::ALL.iter().position(|other| *other == screen).map_or(0, |place| place + 1);
@@ -169,7 +173,8 @@ pub(super) fn tabs(page: &mut ScreenPage<'_>, area: Rect) {
         if screen == Screen::Log && warnings(model) > 0 {
             line.push_span(page.span(Role::Warn, format!(" {}{WARN}", warnings(model))));
         }
-        line.push_span(page.span(Role::Key, if current { "] " } else { "  " }));
+        line.push_span(page.span(Role::Key, if current { "]" } else { " " }));
+        line.push_span(page.span(Role::Dim, gap));
         let [start, end] = [start, line.width()].map(|at| u16::try_from(at).unwrap_or(u16::MAX));
         let place = Rect { x: area.x.saturating_add(start), width: end - start, ..area };
         page.target(place.intersection(area), ClickTarget::Screen(screen));

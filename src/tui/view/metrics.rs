@@ -146,7 +146,7 @@ fn metric_line(page: &ScreenPage<'_>, metric: &MetricRow<'_>, layout: &MetricsLa
     }
     if layout.state > 0 {
         line.push_span(Span::raw(" "));
-        line.push_span(state(page, number.verdict, layout.state));
+        line.push_span(state(page, metric, number.verdict, layout.state));
     }
     line.spans.extend(trend(page, metric, layout.trend));
     line
@@ -160,13 +160,13 @@ fn error(number: &Number) -> String {
     plus_minus(number.uncertain(), &Unit::Count)
 }
 
-fn state(page: &ScreenPage<'_>, verdict: ThresholdVerdict, cells: usize) -> Span<'static> {
+fn state(page: &ScreenPage<'_>, metric: &MetricRow<'_>, verdict: ThresholdVerdict, cells: usize) -> Span<'static> {
     let (role, glyph) = match verdict {
         ThresholdVerdict::Unjudged => (Role::Dim, " "),
         ThresholdVerdict::Fine => (Role::Ok, OK),
         ThresholdVerdict::Noticeable => (Role::Warn, WARN),
     };
-    let word = if cells > 1 { verdict.word() } else { "" };
+    let word = if cells > 1 { metric.verdict(verdict) } else { String::new() };
     page.span(role, left(format!("{glyph} {word}").trim_end(), cells))
 }
 

@@ -13,6 +13,7 @@ use super::theme::Role;
 mod chart;
 mod compare;
 mod detail;
+mod diagnosis;
 mod event_columns;
 mod events;
 mod export;
@@ -33,6 +34,7 @@ mod relations;
 mod sparkline;
 mod strip;
 mod sum;
+mod threads;
 
 use page::ScreenPage;
 
@@ -87,23 +89,28 @@ fn screen(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
     match (page.model.screen, room) {
         (Screen::Events, Room::Lines) => events::lines(page, area),
         (Screen::Events, Room::Small) => {
-            let (table, lower) = layout::above_strip(area);
+            let (table, lower) = layout::above_strip(diagnosis::above_events(page, area));
             let (table, below) = metrics::below_events(page, table);
             events::draw(page, table, room);
             metrics::draw(page, below);
             strip::draw(page, lower);
         }
         (Screen::Events, Room::Large) if page.model.profile.is_some() => {
+            let area = diagnosis::above_events(page, area);
             let (left, right) = layout::split_right(area, area.width * 26 / 100);
             overview(page, left, room);
             profile::draw(page, right, false);
         }
-        (Screen::Events, _) => overview(page, area, room),
+        (Screen::Events, _) => {
+            let area = diagnosis::above_events(page, area);
+            overview(page, area, room);
+        }
         (Screen::Detail, _) => detail::draw(page, area, true),
         (Screen::Relations, _) => relations::draw(page, area, true),
         (Screen::Profile, _) => profile::draw(page, area, true),
         (Screen::Groups, _) => groups::draw(page, area),
         (Screen::Log, _) => log::draw(page, area),
+        (Screen::Threads, _) => threads::draw(page, area),
         (Screen::Compare, _) => compare::draw(page, area),
     }
 }

@@ -99,6 +99,24 @@ impl<'a> ScreenPage<'a> {
         self.targets.push((area, target));
     }
 
+    /// Writes the heads of a table, a span each, of which some can be clicked on.
+    pub(super) fn heads(
+        &mut self,
+        row: Rect,
+        heads: Line<'static>,
+        targets: impl IntoIterator<Item = Option<ClickTarget>>,
+    ) {
+        let mut x = row.x;
+        for (head, target) in heads.spans.iter().zip(targets) {
+            let width = u16::try_from(head.width()).unwrap_or(u16::MAX);
+            if let Some(target) = target {
+                self.target(Rect { x, width, ..row }.intersection(row), target);
+            }
+            x = x.saturating_add(width);
+        }
+        self.line(row, heads);
+    }
+
     /// Marks a row as selected. Reversed text keeps one colour, or it would be a row of patches.
     pub(super) fn select(&mut self, row: Rect) {
         let selection = self.style(Role::Selection);

@@ -9,6 +9,7 @@
 
 use std::sync::Arc;
 
+use crate::diagnosis::HotFunction;
 use crate::profile::{Amount, Tree};
 use crate::stacks::{Losses, Reach, StackQuality};
 
@@ -184,6 +185,18 @@ impl ProfileState {
     /// The part of all that an amount is.
     pub(in crate::tui) fn share(&self, amount: Amount) -> f64 {
         amount.weight as f64 / self.whole().weight.max(1) as f64
+    }
+
+    /// The function in which most was sampled; `None` where nothing was.
+    pub(in crate::tui) fn hottest(&self) -> Option<HotFunction> {
+        let whole = self.whole().weight;
+        if !self.has_samples() || whole == 0 {
+            return None;
+        }
+        let all = functions::functions(&self.tree.shape, 0, &[]);
+        let most = all.iter().max_by_key(|function| function.own.weight)?;
+        let name = self.calls.label(most.frame).name.clone();
+        Some(HotFunction { name, share: most.own.weight as f64 / whole as f64 })
     }
 
     pub(in crate::tui) fn label(&self, node: TreeNode) -> &FrameLabel {

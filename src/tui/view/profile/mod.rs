@@ -180,6 +180,7 @@ fn samples(profile: &ProfileState) -> String {
     let lost: String = losses.map(|(count, what)| format!(", {} {what}", si(count as f64))).collect();
     match profile.call_measure() {
         Some(measure) => format!("{} in all", amount(whole.weight as f64, measure.unit())),
+        None if whole.samples == 1 => format!("1 sample{lost}"),
         None if profile.has_samples() => format!("{} samples{lost}", si(whole.samples as f64)),
         None => format!("{} in all{lost}", si(whole.weight as f64)),
     }

@@ -1,12 +1,13 @@
-//! Breaks text into lines.
+//! Wraps text into lines of a narrow terminal.
 
-use std::fmt::Write as _;
+use std::fmt::Write;
 
-/// The width that text is wrapped at.
+/// Columns of a line.
 const WIDTH: usize = 80;
 
-/// Words in lines of at most 80 columns, all but the first one indented. A word that is longer than a line is broken.
-pub fn wrapped(text: &str, indent: usize) -> String {
+/// Words in lines that end before the width, all but the first one indented. A word that is longer
+/// than a line is broken.
+pub(crate) fn wrapped(text: &str, indent: usize) -> String {
     let mut lines = String::new();
     let mut column = indent;
     for word in text.split(' ') {

@@ -1,0 +1,106 @@
+//! Gathers what rules look at: counts over a time, and threads.
+
+use super::LookBack;
+use crate::monitor::{Monitor, Row, ThreadUses};
+use crate::rates::{Error, Uncertain};
+use crate::sources::Scope;
+use crate::units::WallNs;
+
+/// The function in which most samples were taken.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HotFunction {
+    /// Its name, which may hold any character.
+    pub name: String,
+    /// The share of samples in it alone.
+    pub share: f64,
+}
+
+/// A sentence, and what it rests on.
+pub(super) type RuleResult = Option<(String, String)>;
+
+/// What rules look at.
+pub(super) struct Evidence<'a> {
+    pub(super) monitor: &'a Monitor,
+    pub(super) hot: Option<&'a HotFunction>,
+    /// What the threads did; `None` where they aren't read, or not for long enough.
+    pub(super) threads: Option<ThreadUses>,
+    /// How many CPUs the machine has.
+    pub(super) cpus: f64,
+    span: LookBack,
+}
+
+/// How often an event happened in a time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Happened<'a> {
+    /// The user's name of the event.
+    pub(super) name: &'a str,
+    pub(super) count: Uncertain,
+    /// CPU time that passed, in seconds.
+    pub(super) cpu_seconds: f64,
+    /// The time in which it passed.
+    pub(super) seconds: f64,
+}
+
+impl Happened<'_> {
+    /// The lower end of the count's interval; `None` where it isn't known.
+    pub(super) fn least(&self) -> Option<f64> {
+        self.count.bounds().map(|(least, _)| least)
+    }
+
+    /// The least that the count is for each of another, by the ends of both intervals.
+    pub(super) fn least_per(&self, other: &Self) -> Option<f64> {
+        let (_, most) = other.count.bounds()?;
+        (most > 0.0).then_some(self.least()? / most)
+    }
+}
+
+impl<'a> Evidence<'a> {
+    /// Threads tell nothing of a shorter time, in seconds.
+    const LEAST_SECONDS: f64 = 0.5;
+
+    pub(super) fn new(monitor: &'a Monitor, span: LookBack, hot: Option<&'a HotFunction>) -> Self {
+        let time = match span {
+            LookBack::Last(time) => time,
+            LookBack::Run => WallNs(u64::MAX),
+        };
+        let threads = monitor.thread_uses(time).filter(|uses| uses.seconds >= Self::LEAST_SECONDS);
+        Self { monitor, hot, threads, cpus: monitor.header().machine.cpus.max(1) as f64, span }
+    }
+
+    /// The first of these events that is counted for all of the target.
+    pub(super) fn happened(&self, names: &[&str]) -> Option<Happened<'a>> {
+        let is_called = |row: &Row<'_>, name: &str| row.event.scope == Scope::All && row.event.event.is_called(name);
+        names.iter().find_map(|name| {
+            let row = self.monitor.rows().find(|row| is_called(row, name))?;
+            let (count, cpu_seconds, seconds) = self.count(&row)?;
+            Some(Happened { name: &row.event.event.name, count, cpu_seconds, seconds })
+        })
+    }
+
+    /// The count, and the CPU time and the time that it is of.
+    fn count(&self, row: &Row<'_>) -> Option<(Uncertain, f64, f64)> {
+        let time = match self.span {
+            LookBack::Run => {
+                return Some((row.best()?, row.cpu_time.as_secs(), self.monitor.counted_for().as_secs()));
+            }
+            LookBack::Last(time) => time,
+        };
+        let since = WallNs(self.monitor.closed_at().0.saturating_sub(time.0));
+        let points: Vec<_> = row.history.iter().filter(|point| point.at > since).collect();
+        // An interval without a number leaves the sum unknown.
+        let counts = points.iter().map(|point| point.best()).collect::<Option<Vec<_>>>()?;
+        let count = Uncertain {
+            value: counts.iter().map(|count| count.value).sum(),
+            error: Error::of_sum(counts.iter().map(|count| count.error)),
+        };
+        let cpu_seconds = points.iter().map(|point| point.cpu_time.as_secs()).sum();
+        let seconds = points.iter().map(|point| point.length.as_secs()).sum();
+        (!counts.is_empty()).then_some((count, cpu_seconds, seconds))
+    }
+
+    /// `, 95% in f`: where most samples were taken, if that is most of them.
+    pub(super) fn mostly_in(&self) -> String {
+        let hot = self.hot.filter(|hot| hot.share >= 0.5);
+        hot.map_or_else(String::new, |hot| format!(", {:.0}% in {}", 100.0 * hot.share, crate::names::shown(&hot.name)))
+    }
+}

@@ -1,0 +1,168 @@
+//! Says what stands out in a measurement, by rules with thresholds.
+//!
+//! A [`Diagnosis`] is a sentence with what it rests on. docs/diagnosis.md lists the rules, their thresholds and where these
+//! come from. A rule that can't be sure says nothing: a false alarm costs a reader more than silence.
+//!
+//! ```text
+//! counts of the last 10 s, with intervals ─┐
+//! threads of the last 10 s ────────────────┼─ rules ─ warnings first, then what is no fault ─ at most three
+//! the hottest function, if there is one ───┘
+//! ```
+
+use crate::monitor::Monitor;
+use crate::units::WallNs;
+
+mod evidence;
+mod of_counts;
+mod of_threads;
+
+use evidence::Evidence;
+pub use evidence::HotFunction;
+
+/// The most sentences of a screen.
+pub const MOST_SHOWN: usize = 3;
+
+/// The time that screens look back.
+pub const LATELY: WallNs = WallNs(10_000_000_000);
+
+/// What is said where no rule holds: without threads, only of what is counted.
+pub fn nothing(monitor: &Monitor) -> &'static str {
+    match monitor.thread_uses(LATELY) {
+        Some(_) => "nothing stands out",
+        None => "nothing stands out in what is counted",
+    }
+}
+
+/// What a rule finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DiagnosisRule {
+    /// Threads wait for locks or one another while CPUs are idle.
+    LockWait,
+    /// Threads wait for a disk.
+    DiskWait,
+    /// Most CPU time goes into processes that live for a moment.
+    ShortProcesses,
+    /// One thread works and those like it wait.
+    Imbalance,
+    /// Memory grows without end.
+    MemoryGrowth,
+    /// Pages are mapped again and again.
+    PageFaults,
+    /// Caches miss often.
+    CacheMisses,
+    /// CPUs take lines from one another's caches.
+    SharedLines,
+    /// Branches are predicted wrong.
+    BranchMisses,
+    /// Addresses miss the TLB.
+    TlbMisses,
+    /// Multiplexing makes numbers wide.
+    WideNumbers,
+    /// Threads are ready and have no CPU.
+    CpuWait,
+    /// CPUs are busy all the time.
+    CpuBound,
+}
+
+impl DiagnosisRule {
+    /// All rules, those that matter most first.
+    pub const ALL: [Self; 13] = [
+        Self::LockWait,
+        Self::DiskWait,
+        Self::ShortProcesses,
+        Self::Imbalance,
+        Self::MemoryGrowth,
+        Self::PageFaults,
+        Self::CacheMisses,
+        Self::SharedLines,
+        Self::BranchMisses,
+        Self::TlbMisses,
+        Self::WideNumbers,
+        Self::CpuWait,
+        Self::CpuBound,
+    ];
+
+    /// Name of the rule in files and in docs/diagnosis.md.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::LockWait => "lock-wait",
+            Self::DiskWait => "disk-wait",
+            Self::ShortProcesses => "short-processes",
+            Self::Imbalance => "thread-imbalance",
+            Self::MemoryGrowth => "memory-growth",
+            Self::PageFaults => "page-faults",
+            Self::CacheMisses => "cache-misses",
+            Self::SharedLines => "false-sharing",
+            Self::BranchMisses => "branch-misses",
+            Self::TlbMisses => "tlb-misses",
+            Self::WideNumbers => "wide-numbers",
+            Self::CpuWait => "cpu-wait",
+            Self::CpuBound => "cpu-bound",
+        }
+    }
+
+    /// Whether it tells of something that costs time; else of how the program or the measurement is.
+    pub fn is_fault(self) -> bool {
+        !matches!(self, Self::WideNumbers | Self::CpuWait | Self::CpuBound)
+    }
+
+    /// The screen that shows more, by its name.
+    pub fn screen(self) -> &'static str {
+        match self {
+            Self::LockWait | Self::DiskWait | Self::ShortProcesses | Self::Imbalance | Self::CpuWait => "threads",
+            Self::MemoryGrowth => "threads",
+            Self::PageFaults | Self::CacheMisses | Self::SharedLines | Self::BranchMisses | Self::TlbMisses => {
+                "profile"
+            }
+            Self::WideNumbers => "groups",
+            Self::CpuBound => "profile",
+        }
+    }
+}
+
+/// What stands out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Diagnosis {
+    /// The rule that found it.
+    pub rule: DiagnosisRule,
+    /// The sentence. Names from outside in it are safe to show.
+    pub text: String,
+    /// What it rests on, and how sure that is.
+    pub why: String,
+}
+
+/// Over which time a measurement is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LookBack {
+    /// The intervals of so long a time before the end of the last one.
+    Last(WallNs),
+    /// The whole run.
+    Run,
+}
+
+/// Everything that stands out, what matters most first.
+pub fn diagnose(monitor: &Monitor, span: LookBack, hot: Option<&HotFunction>) -> Vec<Diagnosis> {
+    let evidence = Evidence::new(monitor, span, hot);
+    DiagnosisRule::ALL.into_iter().filter_map(|rule| evidence.judge(rule)).collect()
+}
+
+impl Evidence<'_> {
+    fn judge(&self, rule: DiagnosisRule) -> Option<Diagnosis> {
+        let (text, why) = match rule {
+            DiagnosisRule::LockWait => self.lock_wait(),
+            DiagnosisRule::DiskWait => self.disk_wait(),
+            DiagnosisRule::ShortProcesses => self.short_processes(),
+            DiagnosisRule::Imbalance => self.imbalance(),
+            DiagnosisRule::MemoryGrowth => self.memory_growth(),
+            DiagnosisRule::PageFaults => self.page_faults(),
+            DiagnosisRule::CacheMisses => self.cache_misses(),
+            DiagnosisRule::SharedLines => self.shared_lines(),
+            DiagnosisRule::BranchMisses => self.branch_misses(),
+            DiagnosisRule::TlbMisses => self.tlb_misses(),
+            DiagnosisRule::WideNumbers => self.wide_numbers(),
+            DiagnosisRule::CpuWait => self.cpu_wait(),
+            DiagnosisRule::CpuBound => self.cpu_bound(),
+        }?;
+        Some(Diagnosis { rule, text, why })
+    }
+}

@@ -1,0 +1,95 @@
+//! Holds the rules about counts.
+
+use super::evidence::{Evidence, Happened, RuleResult};
+use crate::number::si;
+
+/// Page faults a CPU second from which on they are told: at half a microsecond to two each, a tenth to a half of the time.
+const FAULTS: f64 = 200_000.0;
+/// CPU time in a second without which faults cost nobody much.
+const FAULTS_CPU: f64 = 0.2;
+/// Misses of a large cache in 1,000 instructions from which on they are told.
+const CACHE_MISSES: f64 = 10.0;
+/// Misses of a TLB in 1,000 instructions from which on they are told.
+const TLB_MISSES: f64 = 5.0;
+/// Loads of lines that another CPU has changed, in 1,000 instructions, from which on they are told.
+const SHARED_LINES: f64 = 1.0;
+/// The share of branches that are predicted wrong from which on it is told, of a CPU and of valgrind's model, which predicts
+/// worse: compilers, compressors and databases have 6 to 12 % in it.
+const BRANCH_MISSES: (f64, f64) = (0.1, 0.15);
+/// How many there are in 1,000 instructions at least.
+const LEAST_BRANCH_MISSES: f64 = 5.0;
+/// Half of an interval over its number from which on a number is wide.
+const WIDE: f64 = 0.2;
+
+const INSTRUCTIONS: [&str; 1] = ["instructions"];
+
+impl Evidence<'_> {
+    /// The count in 1,000 instructions, if that is at least so much for sure.
+    fn per_kilo_instruction(&self, event: &Happened<'_>, least: f64) -> Option<(f64, f64)> {
+        let instructions = self.happened(&INSTRUCTIONS)?;
+        let sure = 1000.0 * event.least_per(&instructions)?;
+        (sure >= least).then(|| (1000.0 * event.count.value / instructions.count.value, sure))
+    }
+
+    fn misses(&self, names: &[&str], least: f64, what: &str) -> RuleResult {
+        let event = self.happened(names)?;
+        let (rate, sure) = self.per_kilo_instruction(&event, least)?;
+        let name = crate::names::shown(event.name);
+        let text = format!("{name} {} in 1,000 instructions{}: {what}", si(rate), self.mostly_in());
+        Some((text, format!("at least {} for sure, over {least}", si(sure))))
+    }
+
+    pub(super) fn cache_misses(&self) -> RuleResult {
+        let names = ["LLC_MISSES", "L3_MISSES", "L2_MISSES", "LLC-load-misses", "cache-misses"];
+        self.misses(&names, CACHE_MISSES, "the data doesn't fit the caches")
+    }
+
+    pub(super) fn tlb_misses(&self) -> RuleResult {
+        let names = ["DTLB_MISSES", "DTLB_LOAD_MISSES", "dTLB-load-misses"];
+        self.misses(&names, TLB_MISSES, "memory is touched over more pages than the TLB holds")
+    }
+
+    pub(super) fn shared_lines(&self) -> RuleResult {
+        let is_of_others = |name: &str| {
+            let name = name.to_ascii_lowercase();
+            name.contains("hitm") || name.contains("xsnp_fwd")
+        };
+        let rows = self.monitor.rows();
+        let names: Vec<&str> =
+            rows.map(|row| row.event.event.name.as_str()).filter(|name| is_of_others(name)).collect();
+        self.misses(&names, SHARED_LINES, "CPUs change the same cache lines; false sharing, or a shared variable")
+    }
+
+    pub(super) fn branch_misses(&self) -> RuleResult {
+        let (misses, branches) = (self.happened(&["branch-misses"])?, self.happened(&["branches"])?);
+        let (of_cpu, of_model) = BRANCH_MISSES;
+        let least_share = if self.monitor.header().modelled.is_some() { of_model } else { of_cpu };
+        let share = misses.least_per(&branches).filter(|share| *share >= least_share)?;
+        self.per_kilo_instruction(&misses, LEAST_BRANCH_MISSES)?;
+        let all = misses.count.value / branches.count.value;
+        let text = format!("{:.1}% of branches are predicted wrong{}", 100.0 * all, self.mostly_in());
+        Some((text, format!("at least {:.1}% for sure, over {:.0}%", 100.0 * share, 100.0 * least_share)))
+    }
+
+    pub(super) fn page_faults(&self) -> RuleResult {
+        let faults = self.happened(&["page-faults", "minor-faults"]).filter(|faults| faults.cpu_seconds > 0.0)?;
+        let [rate, sure] = [faults.count.value, faults.least()?].map(|count| count / faults.cpu_seconds);
+        let text = format!(
+            "{} page faults a CPU second{}: memory is given back and taken again, or much is touched once",
+            si(rate),
+            self.mostly_in()
+        );
+        (sure >= FAULTS && faults.cpu_seconds >= FAULTS_CPU * faults.seconds)
+            .then(|| (text, format!("over {}", si(FAULTS))))
+    }
+
+    pub(super) fn wide_numbers(&self) -> RuleResult {
+        let rows = || self.monitor.rows().filter(|row| row.raw.run.run_ratio().is_some_and(|ratio| ratio < 0.95));
+        let is_wide =
+            |count: crate::rates::Uncertain| count.error.relative_to(count.value).is_some_and(|part| part >= WIDE);
+        let (multiplexed, wide) = (rows().count(), rows().filter(|row| row.best().is_some_and(is_wide)).count());
+        let text = format!("{wide} of {multiplexed} multiplexed events are known to ±{:.0}% or worse", 100.0 * WIDE);
+        let why = "fewer events, or --schedule user, make their intervals narrower".to_owned();
+        (wide > 0 && 2 * wide >= multiplexed).then_some((text, why))
+    }
+}

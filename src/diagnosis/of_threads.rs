@@ -1,0 +1,191 @@
+//! Holds the rules about threads.
+
+use super::evidence::{Evidence, RuleResult};
+use crate::monitor::ThreadUses;
+use crate::names::shown;
+use crate::number::{memory, si, time};
+use crate::threads::{LEAST_LOOKS, ThreadUse, WaitKind};
+use crate::units::WallNs;
+
+/// The part of a CPU that a thread needs to be one that works; others wait for work.
+const WORKS: f64 = 0.001;
+/// The share of its time from which on a thread that waits for locks is told.
+const LOCKED: f64 = 0.3;
+/// How much longer than they run threads wait for locks where that is told.
+const LOCKED_TO_RUNNING: f64 = 2.0;
+/// The part of the CPUs that threads could use, which is busy at most where waiting for locks is told.
+const IDLE_CPUS: f64 = 0.85;
+/// How many threads wait for a disk on average where that is told.
+const DISK: f64 = 0.3;
+/// Processes started a second, CPU seconds of each at most, and their share of the CPU time where they are told.
+const SHORT: (f64, f64, f64) = (100.0, 0.005, 0.5);
+/// The busiest thread runs or could run for at least this part of the time, and those like it run at most and at least these
+/// parts of that, where it is told.
+const IMBALANCE: (f64, f64, f64) = (0.9, 0.3, 0.02);
+/// How many others there are at least.
+const LEAST_OTHERS: usize = 2;
+/// How long memory has to grow in seconds, in what share of steps, by how many bytes, and by what part of itself.
+const GROWTH: (f64, f64, f64, f64) = (30.0, 0.9, 32e6, 0.2);
+/// The part of CPUs from which on a program is bound by them, and threads are short of them.
+const CPU_BOUND: f64 = 0.9;
+const CPU_WAIT: f64 = 0.5;
+
+fn has_looks(thread: &ThreadUse) -> bool {
+    thread.waited(WaitKind::Lock).1 >= LEAST_LOOKS
+}
+
+fn cpu(uses: &ThreadUses) -> f64 {
+    uses.threads.iter().map(|thread| thread.cpu + thread.children).sum()
+}
+
+fn plural(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// `98% of looks over 10 s`.
+fn over(uses: &ThreadUses) -> String {
+    format!("over {:.0} s", uses.seconds)
+}
+
+impl Evidence<'_> {
+    pub(super) fn lock_wait(&self) -> RuleResult {
+        let uses = self.threads.as_ref()?;
+        let share = |thread: &ThreadUse| thread.waited(WaitKind::Lock).0;
+        let is_locked = |thread: &&ThreadUse| has_looks(thread) && thread.cpu >= WORKS && share(thread) >= LOCKED;
+        let locked: Vec<_> = uses.threads.iter().filter(is_locked).collect();
+        let waiting: f64 = locked.iter().map(|thread| share(thread)).sum();
+        let running: f64 = locked.iter().map(|thread| thread.cpu).sum();
+        let useful = self.cpus.min(locked.len() as f64);
+        let is_much = locked.len() >= 2 && waiting >= 1.0 && waiting >= LOCKED_TO_RUNNING * running;
+        // Threads that wait for one that has more to do are told as that.
+        if !is_much || cpu(uses) >= IDLE_CPUS * useful || self.imbalance().is_some() {
+            return None;
+        }
+        let mean = waiting / locked.len() as f64;
+        let text = format!(
+            "{} wait for locks or one another {:.0}% of the time: {:.1} of {useful:.0} CPUs are used",
+            plural(locked.len(), "thread"),
+            100.0 * mean,
+            cpu(uses)
+        );
+        Some((text, format!("seen in a futex at {:.0}% of looks {}", 100.0 * mean, over(uses))))
+    }
+
+    pub(super) fn disk_wait(&self) -> RuleResult {
+        let uses = self.threads.as_ref()?;
+        let threads: Vec<_> = uses.threads.iter().filter(|thread| has_looks(thread)).collect();
+        let share = |thread: &ThreadUse| thread.waited(WaitKind::Disk).0;
+        let waiting: f64 = threads.iter().map(|thread| share(thread)).sum();
+        let most = threads.iter().max_by(|a, b| share(a).total_cmp(&share(b)))?;
+        let text = format!(
+            "waits for a disk or another device {:.0}% of the time: {:.2} threads on average, most in {}",
+            100.0 * share(most),
+            waiting,
+            shown(&most.thread.name)
+        );
+        let within = most.looks.iter().find(|looks| looks.state == 'D').map(|looks| shown(&looks.within).into_owned());
+        let within = within
+            .filter(|within| !within.is_empty())
+            .map_or_else(String::new, |within| format!(", mostly in {within}"));
+        (waiting >= DISK).then(|| (text, format!("seen in an uninterruptible wait {}{within}", over(uses))))
+    }
+
+    pub(super) fn short_processes(&self) -> RuleResult {
+        let uses = self.threads.as_ref()?;
+        let (least_started, most_each, least_share) = SHORT;
+        let started = uses.started.filter(|started| *started >= least_started)?;
+        let children: f64 = uses.threads.iter().map(|thread| thread.children).sum();
+        let share = children / cpu(uses);
+        if share.is_nan() || share < least_share || children / started > most_each {
+            return None;
+        }
+        let text = format!(
+            "{:.0}% of the CPU time is in processes that live {} of CPU time each: {} start a second",
+            100.0 * share,
+            time(1e9 * children / started),
+            si(started)
+        );
+        Some((text, format!("ended children {}; what starts is counted for the whole machine", over(uses))))
+    }
+
+    pub(super) fn imbalance(&self) -> RuleResult {
+        let uses = self.threads.as_ref()?;
+        let (busy, most, least) = IMBALANCE;
+        let wants = |thread: &ThreadUse| thread.cpu + thread.ready().unwrap_or(0.0);
+        let busiest = uses.threads.iter().max_by(|a, b| a.cpu.total_cmp(&b.cpu));
+        let busiest = busiest.filter(|thread| wants(thread) >= busy && thread.cpu > 0.0)?;
+        let is_like = |thread: &&ThreadUse| {
+            let (one, other) = (&thread.thread, &busiest.thread);
+            one.pid == other.pid && one.tid != other.tid && one.tid != one.pid && thread.cpu >= least * busiest.cpu
+        };
+        let others: Vec<_> = uses.threads.iter().filter(is_like).collect();
+        let mean = others.iter().map(|thread| thread.cpu).sum::<f64>() / others.len() as f64;
+        if others.len() < LEAST_OTHERS || others.iter().any(|thread| thread.cpu > most * busiest.cpu) {
+            return None;
+        }
+        let text = format!(
+            "one thread of {} has {:.0}% of a CPU, {} others {:.0}% each: the work is uneven",
+            shown(&busiest.thread.name),
+            100.0 * busiest.cpu,
+            others.len(),
+            100.0 * mean
+        );
+        Some((text, format!("CPU time {}", over(uses))))
+    }
+
+    pub(super) fn memory_growth(&self) -> RuleResult {
+        let (least_seconds, least_rising, least_bytes, least_part) = GROWTH;
+        let found = self.monitor.memory_series().into_iter().find_map(|(name, series)| {
+            let ((from, first), (to, last)) = (*series.first()?, *series.last()?);
+            let (seconds, grown) = ((to - from).as_secs(), last as f64 - first as f64);
+            let rising = series.windows(2).filter(|pair| pair[1].1 > pair[0].1).count();
+            let is_steady = rising as f64 >= least_rising * (series.len() - 1) as f64;
+            // What was read in or built up at once isn't growth: the later half has its part.
+            let half = from + WallNs((to - from).0 / 2);
+            let middle = series.iter().find(|(at, _)| *at >= half)?.1 as f64;
+            let is_lasting = last as f64 - middle >= 0.35 * grown;
+            let is_much = grown >= least_bytes && grown >= least_part * first as f64;
+            (seconds >= least_seconds && is_steady && is_lasting && is_much).then_some((name, grown, seconds, last))
+        });
+        let (name, grown, seconds, last) = found?;
+        let rate = memory((grown / seconds) as u64);
+        let text = format!(
+            "memory of {} grows by {rate} a second without a pause, now {}: a leak, or a cache without a limit",
+            shown(&name),
+            memory(last)
+        );
+        Some((text, format!("{} more in {seconds:.0} s", memory(grown as u64))))
+    }
+
+    pub(super) fn cpu_wait(&self) -> RuleResult {
+        let uses = self.threads.as_ref()?;
+        let waiting: f64 = uses.threads.iter().filter_map(ThreadUse::ready).sum();
+        let running: f64 = uses.threads.iter().map(|thread| thread.cpu).sum();
+        let text = format!("CPUs are short: {waiting:.1} threads on average could run and have none, {running:.1} run");
+        let why = format!("by the kernel's scheduler {}; other programs may have the CPUs", over(uses));
+        (waiting >= CPU_WAIT && waiting >= CPU_WAIT * running).then_some((text, why))
+    }
+
+    pub(super) fn cpu_bound(&self) -> RuleResult {
+        let uses = self.threads.as_ref()?;
+        let all = cpu(uses);
+        if all < CPU_BOUND {
+            return None;
+        }
+        let hot = self.mostly_in();
+        let most = if hot.is_empty() { busiest_name(uses, all) } else { hot };
+        let text = format!("CPU-bound: {all:.2} of {:.0} CPUs are busy{most}", self.cpus);
+        Some((text, format!("CPU time {}", over(uses))))
+    }
+}
+
+/// `, 93% in xz`: the name of the threads with most CPU time, with those of its ended children.
+fn busiest_name(uses: &ThreadUses, all: f64) -> String {
+    let of = |name: &str| {
+        let same = uses.threads.iter().filter(|thread| thread.thread.name == name);
+        same.map(|thread| thread.cpu).sum::<f64>()
+    };
+    let most = uses.threads.iter().map(|thread| thread.thread.name.as_str()).max_by(|a, b| of(a).total_cmp(&of(b)));
+    let most = most.map(|name| (name, of(name) / all)).filter(|(_, share)| *share >= 0.5);
+    most.map_or_else(String::new, |(name, share)| format!(", {:.0}% in {}", 100.0 * share, shown(name)))
+}

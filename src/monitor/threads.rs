@@ -1,0 +1,114 @@
+//! Keeps what the target's threads did, and computes it over a time.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::Monitor;
+use crate::threads::{ThreadReading, ThreadSnapshot, ThreadUse, uses};
+use crate::units::WallNs;
+
+/// Snapshots that are kept at most.
+const KEPT: usize = 128;
+
+/// Snapshots, the oldest first: that of the beginning, the newest, and the less of those between the older they are.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ThreadTrack {
+    snapshots: VecDeque<Arc<ThreadSnapshot>>,
+}
+
+impl ThreadTrack {
+    /// Takes a snapshot; one of a target that has ended says nothing.
+    pub(super) fn take(&mut self, snapshot: &Arc<ThreadSnapshot>) {
+        if snapshot.threads.is_empty() {
+            return;
+        }
+        if self.snapshots.len() == KEPT {
+            let mut place = 0_usize..;
+            // Every other one of the older half.
+            self.snapshots.retain(|_| place.next().is_some_and(|place| place >= KEPT / 2 || place % 2 == 0));
+        }
+        self.snapshots.push_back(Arc::clone(snapshot));
+    }
+
+    /// The newest snapshot, and the last that is at least so old; the oldest where none is.
+    fn pair(&self, time: WallNs) -> Option<(&ThreadSnapshot, &ThreadSnapshot)> {
+        let (later, earlier) = (self.snapshots.back()?, self.snapshots.iter().rev().skip(1));
+        let is_old = |snapshot: &&Arc<ThreadSnapshot>| later.at_ns - snapshot.at_ns >= time;
+        let found = earlier.clone().find(is_old).or_else(|| earlier.last())?;
+        Some((found, later))
+    }
+}
+
+/// What the threads of the target did in a time that has ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ThreadUses {
+    /// Each thread that lives.
+    pub threads: Vec<ThreadUse>,
+    /// Threads of which nothing is known, as there are too many.
+    pub left_out: usize,
+    /// The time, in seconds.
+    pub seconds: f64,
+    /// Processes and threads that the whole machine started a second; `None` where the kernel doesn't say.
+    pub started: Option<f64>,
+}
+
+impl Monitor {
+    /// What the target's threads did in about the last `time`: over whole snapshots, and as long as they reach. `None` before
+    /// there are two, and where threads aren't read.
+    pub fn thread_uses(&self, time: WallNs) -> Option<ThreadUses> {
+        let (earlier, later) = self.threads.pair(time)?;
+        let seconds = (later.at_ns - earlier.at_ns).as_secs();
+        let started = later.started.zip(earlier.started);
+        let started = started.map(|(later, earlier)| later.saturating_sub(earlier) as f64 / seconds);
+        let threads = uses(earlier, later);
+        (seconds > 0.0).then_some(ThreadUses { threads, left_out: later.left_out, seconds, started })
+    }
+}
+
+impl Monitor {
+    /// The memory of each process that lives, with its name, in all snapshots that are kept: when, and bytes in RAM.
+    pub fn memory_series(&self) -> Vec<(String, Vec<(WallNs, u64)>)> {
+        let newest = self.threads.snapshots.back().into_iter().flat_map(|snapshot| &snapshot.threads);
+        let series = |process: &ThreadReading| {
+            let same = |thread: &&ThreadReading| (thread.tid, thread.began) == (process.tid, process.began);
+            let at =
+                |snapshot: &Arc<ThreadSnapshot>| Some((snapshot.at_ns, snapshot.threads.iter().find(same)?.resident));
+            (process.name.clone(), self.threads.snapshots.iter().filter_map(at).collect())
+        };
+        newest.filter(|thread| thread.resident > 0).map(series).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use super::*;
+
+    #[test]
+    fn a_pair_is_as_far_apart_as_asked_or_as_can_be() {
+        let mut track = ThreadTrack::default();
+        let times = |track: &ThreadTrack, seconds: u64| {
+            let (earlier, later) = track.pair(WallNs(seconds * 1_000_000_000))?;
+            Some((earlier.at_ns.as_secs() as u64, later.at_ns.as_secs() as u64))
+        };
+        assert_eq!(times(&track, 1), None);
+        for second in 0..1000 {
+            let at_ns = WallNs(second * 1_000_000_000);
+            let threads = vec![ThreadReading::default()];
+            track.take(&Arc::new(ThreadSnapshot { at_ns, threads, ..ThreadSnapshot::default() }));
+            if second == 0 {
+                assert_eq!(times(&track, 1), None);
+            }
+        }
+        assert_eq!(
+            [0, 1, 10, 30].map(|seconds| times(&track, seconds).unwrap()),
+            [998, 998, 989, 969].map(|at| (at, 999))
+        );
+        // That all have ended says nothing of what they did.
+        track.take(&Arc::new(ThreadSnapshot { at_ns: WallNs(u64::MAX), ..ThreadSnapshot::default() }));
+        // The whole run is there, and not much more is kept than is needed.
+        assert_eq!(times(&track, 5000), Some((0, 999)));
+        assert!(track.snapshots.len() <= KEPT && track.snapshots.iter().is_sorted_by_key(|snapshot| snapshot.at_ns));
+    }
+}

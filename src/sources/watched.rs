@@ -1,0 +1,124 @@
+//! Adds what the threads of a target do to the rounds of another source.
+
+use std::time::{Duration, Instant};
+
+use super::perf::TargetKind;
+use super::{CounterSource, Next};
+use crate::host::HostFiles;
+use crate::threads::{LiveThreads, ThreadReader, ThreadTarget};
+
+/// A source whose rounds have a snapshot of the target's threads once an interval.
+pub struct Watched<S> {
+    inner: S,
+    /// Until the clock of rounds starts.
+    reader: Option<ThreadReader>,
+    interval: Duration,
+    live: Option<LiveThreads>,
+}
+
+impl<S> Watched<S> {
+    /// Reads the threads of `target` every `interval` from [`start_clock`](CounterSource::start_clock) on.
+    pub fn new(inner: S, target: ThreadTarget, interval: Duration) -> Self {
+        Self { inner, reader: Some(ThreadReader::new(HostFiles::here(), target)), interval, live: None }
+    }
+}
+
+/// The threads of a target; `None` where they can't be told from others: those of a control group and of single CPUs.
+pub fn threads_of(kind: &TargetKind, cpus: Option<&[u32]>) -> Option<ThreadTarget> {
+    let all = |pids: &[nix::unistd::Pid]| pids.iter().map(|pid| pid.as_raw()).collect();
+    match (kind, cpus) {
+        (_, Some(_)) | (TargetKind::Cgroup(_), None) => None,
+        (TargetKind::Everyone, None) => Some(ThreadTarget::Machine),
+        (TargetKind::Command(pid), None) => Some(ThreadTarget::Family(pid.as_raw())),
+        (TargetKind::Processes(pids), None) => Some(ThreadTarget::Processes(all(pids))),
+        (TargetKind::Threads(tids), None) => Some(ThreadTarget::Threads(all(tids))),
+    }
+}
+
+impl<S: CounterSource> CounterSource for Watched<S> {
+    fn read(&mut self) -> Next {
+        match self.inner.read() {
+            Next::Round(mut round) => {
+                round.threads = self.live.as_ref().and_then(LiveThreads::take);
+                Next::Round(round)
+            }
+            Next::Ended => Next::Ended,
+        }
+    }
+
+    fn enable(&mut self) {
+        self.inner.enable();
+    }
+
+    fn start_clock(&mut self) {
+        self.inner.start_clock();
+        let start = |reader| LiveThreads::start(reader, Instant::now(), self.interval).ok();
+        // Without a thread more, the counts are still there.
+        self.live = self.reader.take().and_then(start);
+    }
+
+    fn has_executed(&mut self) {
+        self.inner.has_executed();
+    }
+
+    fn beat(&self) -> Option<Duration> {
+        self.inner.beat()
+    }
+
+    fn tick(&mut self) {
+        self.inner.tick();
+    }
+
+    fn end(&mut self) {
+        self.live = None;
+        self.inner.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use nix::unistd::Pid;
+
+    use super::super::Round;
+    use super::*;
+
+    /// Rounds without end.
+    struct Endless;
+
+    impl CounterSource for Endless {
+        fn read(&mut self) -> Next {
+            Next::Round(Round::default())
+        }
+    }
+
+    #[test]
+    fn rounds_have_snapshots_from_the_start_of_the_clock_to_the_end() {
+        let me = i32::try_from(std::process::id()).unwrap();
+        let mut source = Watched::new(Endless, ThreadTarget::Processes(vec![me]), Duration::ZERO);
+        assert_eq!(source.read(), Next::Round(Round::default()));
+        source.start_clock();
+        let snapshot = loop {
+            if let Next::Round(Round { threads: Some(snapshot), .. }) = source.read() {
+                break snapshot;
+            }
+        };
+        assert!(snapshot.threads.iter().any(|thread| thread.tid == me));
+        source.end();
+        assert_eq!(source.read(), Next::Round(Round::default()));
+    }
+
+    #[test]
+    fn targets_have_threads_where_they_can_be_told() {
+        let pid = Pid::from_raw(7);
+        let of = |kind| threads_of(&kind, None);
+        assert_eq!(of(TargetKind::Command(pid)), Some(ThreadTarget::Family(7)));
+        assert_eq!(of(TargetKind::Processes(vec![pid])), Some(ThreadTarget::Processes(vec![7])));
+        assert_eq!(of(TargetKind::Threads(vec![pid])), Some(ThreadTarget::Threads(vec![7])));
+        assert_eq!(
+            (of(TargetKind::Everyone), threads_of(&TargetKind::Everyone, Some(&[0]))),
+            (Some(ThreadTarget::Machine), None)
+        );
+    }
+}

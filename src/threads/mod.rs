@@ -1,0 +1,92 @@
+//! Reads what the threads of a target do: their CPU time, how long they wait for a CPU, and what they sleep in.
+//!
+//! ```text
+//! /proc/PID/task/TID/stat, wchan   20 times a second: running, sleeping or waiting, and where in the kernel
+//! /proc/PID/task/TID/schedstat     once an interval: CPU time, time waiting for a CPU
+//!                                  └─ ThreadSnapshot, all cumulative ─ with a round ─ ThreadUse between two
+//! ```
+//!
+//! Whole machines are read by process, as they may have thousands of threads: with the CPU time of all their threads, and
+//! the state of the first.
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::{CpuNs, WallNs};
+
+mod live;
+mod reader;
+mod usage;
+
+pub use live::LiveThreads;
+pub use reader::{ThreadReader, ThreadTarget};
+pub use usage::{LEAST_LOOKS, ThreadUse, WaitKind, uses};
+
+/// The most threads of a snapshot; the others are counted.
+pub const MOST_THREADS: usize = 512;
+
+/// What the threads of a target have done until a moment.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ThreadSnapshot {
+    /// The moment.
+    pub at_ns: WallNs,
+    /// Processes and threads that the whole machine has started since it runs; `None` where the kernel doesn't say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<u64>,
+    /// Threads beyond [`MOST_THREADS`], of which nothing is said.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub left_out: usize,
+    /// The threads that live, processes in the order of their ids.
+    pub threads: Vec<ThreadReading>,
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+/// What a thread has done since it began.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ThreadReading {
+    /// Its process.
+    pub pid: i32,
+    /// The thread; the process where a machine is read by process.
+    pub tid: i32,
+    /// Its name, which may hold any character.
+    pub name: String,
+    /// When it began, in clock ticks since the machine runs: who has the same number and began at another time is another
+    /// thread.
+    pub began: u64,
+    /// Time on a CPU.
+    pub cpu_ns: CpuNs,
+    /// Time in which it could have run and had no CPU; `None` where the kernel doesn't say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay_ns: Option<CpuNs>,
+    /// CPU time of the process' children that have ended and were waited for; 0 of all but the first thread.
+    #[serde(default, skip_serializing_if = "is_no_time")]
+    pub children_ns: CpuNs,
+    /// Memory that the process has in RAM, in bytes; 0 of all but the first thread.
+    #[serde(default, skip_serializing_if = "is_no_memory")]
+    pub resident: u64,
+    /// What it did each time it was looked at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub looks: Vec<ThreadLooks>,
+}
+
+fn is_no_time(time: &CpuNs) -> bool {
+    time.0 == 0
+}
+
+fn is_no_memory(bytes: &u64) -> bool {
+    *bytes == 0
+}
+
+/// How often a thread was seen in a state.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadLooks {
+    /// The kernel's letter for the state: `R` running or ready, `S` sleeping, `D` waiting without being interruptible.
+    pub state: char,
+    /// The function of the kernel in which it slept or waited; empty where the kernel doesn't say.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub within: String,
+    /// How often.
+    pub times: u32,
+}

@@ -1,0 +1,343 @@
+//! Reads threads from `/proc`.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use nix::unistd::{SysconfVar, sysconf};
+
+use super::{MOST_THREADS, ThreadLooks, ThreadReading, ThreadSnapshot};
+use crate::host::HostFiles;
+use crate::units::{CpuNs, WallNs};
+
+/// Whose threads are read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ThreadTarget {
+    /// A process with all that it starts.
+    Family(i32),
+    /// Processes, without what they start.
+    Processes(Vec<i32>),
+    /// Threads alone.
+    Threads(Vec<i32>),
+    /// All processes of the machine, without their threads.
+    Machine,
+}
+
+/// Reads the threads of a target again and again, and keeps what each was seen doing.
+#[derive(Debug)]
+pub struct ThreadReader {
+    host: HostFiles,
+    target: ThreadTarget,
+    tick_ns: u64,
+    page: u64,
+    seen: BTreeMap<(i32, u64), Vec<ThreadLooks>>,
+}
+
+/// Where a thread's files are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Place {
+    pid: i32,
+    tid: i32,
+    /// `proc/7/task/8`.
+    folder: String,
+}
+
+/// What proc(5) says in `stat`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Stat {
+    name: String,
+    state: char,
+    cpu_ticks: u64,
+    children_ticks: u64,
+    began: u64,
+    resident_pages: u64,
+}
+
+impl Stat {
+    /// The second field, the name, is in parentheses and may hold blanks and parentheses.
+    fn parse(text: &str) -> Option<Self> {
+        let (before, after) = text.rsplit_once(')')?;
+        let name = before.split_once('(')?.1.to_owned();
+        let mut fields = after.split_whitespace();
+        let state = fields.next()?.chars().next()?;
+        // From the fourth field on.
+        let numbers: Vec<u64> = fields.map(|field| field.parse().unwrap_or(0)).collect();
+        let number = |field: usize| numbers.get(field - 4).copied();
+        Some(Self {
+            name,
+            state,
+            cpu_ticks: number(14)? + number(15)?,
+            children_ticks: number(16)? + number(17)?,
+            began: number(22)?,
+            resident_pages: number(24)?,
+        })
+    }
+}
+
+impl ThreadReader {
+    /// A reader of a target's threads.
+    pub fn new(host: HostFiles, target: ThreadTarget) -> Self {
+        let setting = |variable, usual| {
+            sysconf(variable)
+                .ok()
+                .flatten()
+                .and_then(|value| u64::try_from(value).ok())
+                .filter(|&value| value > 0)
+                .unwrap_or(usual)
+        };
+        Self {
+            host,
+            target,
+            tick_ns: 1_000_000_000 / setting(SysconfVar::CLK_TCK, 100),
+            page: setting(SysconfVar::PAGE_SIZE, 4096),
+            seen: BTreeMap::new(),
+        }
+    }
+
+    /// Looks at what each thread does now.
+    pub fn look(&mut self) {
+        for place in self.places() {
+            if let Some(stat) = self.stat(&place) {
+                self.see(&place, &stat);
+            }
+        }
+    }
+
+    fn see(&mut self, place: &Place, stat: &Stat) {
+        // Who runs is nowhere; the file of who has just begun to run would say where it was.
+        let within = if stat.state == 'R' { String::new() } else { self.within(place) };
+        let looks = self.seen.entry((place.tid, stat.began)).or_default();
+        match looks.iter_mut().find(|looks| looks.state == stat.state && looks.within == within) {
+            Some(looks) => looks.times += 1,
+            None => looks.push(ThreadLooks { state: stat.state, within, times: 1 }),
+        }
+    }
+
+    /// What all have done until now, with one more look at each.
+    pub fn snapshot(&mut self, at: WallNs) -> ThreadSnapshot {
+        let mut places = self.places();
+        let left_out = places.len().saturating_sub(MOST_THREADS);
+        places.truncate(MOST_THREADS);
+        let mut threads = Vec::with_capacity(places.len());
+        for place in places {
+            let Some(stat) = self.stat(&place) else { continue };
+            self.see(&place, &stat);
+            threads.push(self.reading(&place, stat));
+        }
+        // Those that have ended are no longer looked at.
+        self.seen.retain(|&(tid, began), _| threads.iter().any(|thread| (thread.tid, thread.began) == (tid, began)));
+        ThreadSnapshot { at_ns: at, started: self.started(), left_out, threads }
+    }
+
+    fn reading(&self, place: &Place, stat: Stat) -> ThreadReading {
+        let is_first = place.pid == place.tid;
+        let ticks = |ticks: u64| CpuNs(ticks.saturating_mul(self.tick_ns));
+        let looks = self.seen.get(&(place.tid, stat.began)).cloned().unwrap_or_default();
+        // That of a process' folder is of its first thread alone.
+        let times = if self.target == ThreadTarget::Machine { None } else { self.schedstat(place) };
+        ThreadReading {
+            pid: place.pid,
+            tid: place.tid,
+            name: stat.name,
+            began: stat.began,
+            cpu_ns: times.map_or(ticks(stat.cpu_ticks), |(cpu, _)| cpu),
+            delay_ns: times.map(|(_, delay)| delay),
+            children_ns: if is_first { ticks(stat.children_ticks) } else { CpuNs(0) },
+            resident: if is_first { stat.resident_pages.saturating_mul(self.page) } else { 0 },
+            looks,
+        }
+    }
+
+    /// CPU time, and time waiting for a CPU.
+    fn schedstat(&self, place: &Place) -> Option<(CpuNs, CpuNs)> {
+        let text = self.host.text(&format!("{}/schedstat", place.folder))?;
+        let mut numbers = text.split_whitespace().map(|number| number.parse().map(CpuNs));
+        Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+    }
+
+    fn stat(&self, place: &Place) -> Option<Stat> {
+        Stat::parse(&self.host.text(&format!("{}/stat", place.folder))?)
+    }
+
+    /// The kernel says `0` to who may not know, and of who doesn't wait.
+    fn within(&self, place: &Place) -> String {
+        let within = self.host.text(&format!("{}/wchan", place.folder)).unwrap_or_default();
+        if within == "0" { String::new() } else { within }
+    }
+
+    fn started(&self) -> Option<u64> {
+        let text = self.host.text("proc/stat")?;
+        text.lines().find_map(|line| line.strip_prefix("processes ")?.trim().parse().ok())
+    }
+
+    fn places(&self) -> Vec<Place> {
+        match &self.target {
+            ThreadTarget::Machine => {
+                let place = |pid: i32| Place { pid, tid: pid, folder: format!("proc/{pid}") };
+                self.numbers("proc").into_iter().map(place).collect()
+            }
+            ThreadTarget::Threads(tids) => {
+                let place = |tid: &i32| {
+                    let pid = self.process_of(*tid)?;
+                    Some(Place { pid, tid: *tid, folder: format!("proc/{pid}/task/{tid}") })
+                };
+                tids.iter().filter_map(place).collect()
+            }
+            ThreadTarget::Processes(pids) => pids.iter().flat_map(|pid| self.threads(*pid)).collect(),
+            ThreadTarget::Family(pid) => {
+                let mut all: Vec<Place> = self.threads(*pid);
+                let mut next = 0;
+                while next < all.len() && all.len() <= 2 * MOST_THREADS {
+                    let children = self.host.text(&format!("{}/children", all[next].folder)).unwrap_or_default();
+                    let children = children.split_whitespace().filter_map(|pid| pid.parse().ok());
+                    let threads: Vec<_> = children.flat_map(|pid: i32| self.threads(pid)).collect();
+                    all.extend(threads);
+                    next += 1;
+                }
+                all.sort_by_key(|place| (place.pid, place.tid));
+                all
+            }
+        }
+    }
+
+    fn threads(&self, pid: i32) -> Vec<Place> {
+        let place = |tid: i32| Place { pid, tid, folder: format!("proc/{pid}/task/{tid}") };
+        self.numbers(&format!("proc/{pid}/task")).into_iter().map(place).collect()
+    }
+
+    fn process_of(&self, tid: i32) -> Option<i32> {
+        crate::host::field(&self.host.text(&format!("proc/{tid}/status"))?, "Tgid")?.parse().ok()
+    }
+
+    /// The numbers among the names in a folder, ascending.
+    fn numbers(&self, folder: &str) -> Vec<i32> {
+        let path: PathBuf = self.host.path(folder);
+        let entries = std::fs::read_dir(path).into_iter().flatten();
+        let mut numbers: Vec<i32> =
+            entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
+        numbers.sort_unstable();
+        numbers
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    /// A line of `stat` with these fields: name, state, user and system ticks, those of children, start, pages.
+    fn stat(name: &str, state: char, ticks: [u64; 4], began: u64, pages: u64) -> String {
+        let [user, system, users, systems] = ticks;
+        format!(
+            "7 ({name}) {state} 1 7 7 0 -1 0 0 0 0 0 {user} {system} {users} {systems} 20 0 2 0 {began} 9999 {pages} 0\n"
+        )
+    }
+
+    fn write(root: &Path, files: &[(&str, String)]) {
+        for (path, text) in files {
+            let path = root.join("proc").join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+    }
+
+    /// Process 7 with a thread 8 that waits for a lock, and its child 9.
+    fn machine(name: &str) -> PathBuf {
+        let root = std::env::temp_dir().join(format!("perfprop-threads-{name}-{}", std::process::id()));
+        let files = [
+            ("stat", "cpu 1 2\nprocesses 4711\nprocs_running 1\n".to_owned()),
+            ("7/stat", stat("a (b) c", 'R', [50, 50, 0, 0], 100, 3)),
+            ("7/task/7/stat", stat("a (b) c", 'R', [30, 10, 5, 5], 100, 3)),
+            ("7/task/7/schedstat", "400000001 20000002 9\n".into()),
+            ("7/task/7/children", "9 \n".into()),
+            ("7/task/8/stat", stat("worker", 'S', [60, 0, 5, 5], 101, 3)),
+            ("7/task/8/wchan", "futex_wait_queue".into()),
+            ("7/task/8/status", "Name:\tworker\nTgid:\t7\n".into()),
+            ("8/status", "Name:\tworker\nTgid:\t7\n".into()),
+            ("9/stat", stat("child", 'D', [1, 0, 0, 0], 102, 1)),
+            ("9/task/9/stat", stat("child", 'D', [1, 0, 0, 0], 102, 1)),
+            ("9/task/9/wchan", "0".into()),
+        ];
+        write(&root, &files);
+        root
+    }
+
+    fn reader(root: &Path, target: ThreadTarget) -> ThreadReader {
+        ThreadReader { tick_ns: 10_000_000, page: 4096, ..ThreadReader::new(HostFiles::under(root), target) }
+    }
+
+    #[test]
+    fn a_family_is_read_with_its_threads_and_children() {
+        let root = machine("family");
+        let mut reader = reader(&root, ThreadTarget::Family(7));
+        reader.look();
+        let snapshot = reader.snapshot(WallNs(5));
+        assert_eq!((snapshot.at_ns, snapshot.started, snapshot.left_out), (WallNs(5), Some(4711), 0));
+        let looks = |state, within: &str| vec![ThreadLooks { state, within: within.into(), times: 2 }];
+        let [main, worker, child] = &snapshot.threads[..] else { panic!("{snapshot:?}") };
+        let wanted = ThreadReading {
+            pid: 7,
+            tid: 7,
+            name: "a (b) c".into(),
+            began: 100,
+            cpu_ns: CpuNs(400_000_001),
+            delay_ns: Some(CpuNs(20_000_002)),
+            children_ns: CpuNs(100_000_000),
+            resident: 3 * 4096,
+            looks: looks('R', ""),
+        };
+        assert_eq!(*main, wanted);
+        // Without schedstat it is by ticks; the children and the memory are those of the process.
+        let wanted = ThreadReading {
+            pid: 7,
+            tid: 8,
+            name: "worker".into(),
+            began: 101,
+            cpu_ns: CpuNs(600_000_000),
+            looks: looks('S', "futex_wait_queue"),
+            ..ThreadReading::default()
+        };
+        assert_eq!(*worker, wanted);
+        assert_eq!((child.pid, child.tid, &child.looks), (9, 9, &looks('D', "")));
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn other_targets_are_read_as_they_are() {
+        let root = machine("others");
+        let ids = |target| {
+            let snapshot = reader(&root, target).snapshot(WallNs(0));
+            snapshot.threads.iter().map(|thread| (thread.pid, thread.tid)).collect::<Vec<_>>()
+        };
+        assert_eq!(ids(ThreadTarget::Processes(vec![7, 99])), [(7, 7), (7, 8)]);
+        assert_eq!(ids(ThreadTarget::Threads(vec![8, 99])), [(7, 8)]);
+        assert_eq!(ids(ThreadTarget::Machine), [(7, 7), (9, 9)]);
+        // Of a machine's process it is the time of all its threads.
+        let snapshot = reader(&root, ThreadTarget::Machine).snapshot(WallNs(0));
+        assert_eq!((snapshot.threads[0].cpu_ns, snapshot.threads[0].delay_ns), (CpuNs(1_000_000_000), None));
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn a_thread_that_has_ended_is_forgotten() {
+        let root = machine("ended");
+        let mut reader = reader(&root, ThreadTarget::Processes(vec![7]));
+        reader.snapshot(WallNs(0));
+        // Another one has its number now.
+        write(&root, &[("7/task/8/stat", stat("other", 'S', [0; 4], 900, 3))]);
+        let snapshot = reader.snapshot(WallNs(1));
+        assert_eq!((snapshot.threads[1].name.as_str(), snapshot.threads[1].looks[0].times), ("other", 1));
+        assert_eq!(reader.seen.len(), 2);
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn a_line_that_is_no_stat_says_nothing() {
+        for text in ["", "7 (a", "7 (a) ", "7 (a) R 1 2 3", "7 a) R"] {
+            assert_eq!(Stat::parse(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Computes what threads did between two snapshots.
+
+use super::{ThreadLooks, ThreadReading, ThreadSnapshot};
+use crate::units::CpuNs;
+
+/// What a thread waited for when it was looked at, by the kernel's function in which it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WaitKind {
+    /// Nothing: it ran, or was ready to.
+    Nothing,
+    /// A lock or another thread: a futex.
+    Lock,
+    /// A disk or another device: a wait that signals don't end.
+    Disk,
+    /// Other reasons to sleep: a timer, a socket, a pipe, a child, or the kernel doesn't say.
+    Sleep,
+}
+
+impl WaitKind {
+    fn of(looks: &ThreadLooks) -> Self {
+        match looks.state {
+            'R' => Self::Nothing,
+            // Who starts a process with vfork waits like this until that has begun.
+            'D' if ["vfork", "kernel_clone"].iter().any(|function| looks.within.contains(function)) => Self::Sleep,
+            'D' => Self::Disk,
+            _ if looks.within.contains("futex") => Self::Lock,
+            _ => Self::Sleep,
+        }
+    }
+}
+
+/// What a thread did between two snapshots.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ThreadUse {
+    /// The later reading.
+    pub thread: ThreadReading,
+    /// The time between the snapshots, or since the thread began, in seconds.
+    pub seconds: f64,
+    /// The part of a CPU that it had.
+    pub cpu: f64,
+    /// The part of the time in which it waited for a CPU, as the kernel has it; `None` where it doesn't say.
+    pub delay: Option<f64>,
+    /// The part of a CPU that its ended children had.
+    pub children: f64,
+    /// What it was seen doing, most first.
+    pub looks: Vec<ThreadLooks>,
+}
+
+/// Looks without which shares of them say nothing.
+pub const LEAST_LOOKS: u32 = 10;
+
+impl ThreadUse {
+    /// The part of the time in which it was ready and had no CPU, by the kernel's account; no more than it was seen ready or
+    /// running, as kernels were seen to count more. `None` where the kernel doesn't say.
+    pub fn ready(&self) -> Option<f64> {
+        let (seen, looks) = self.waited(WaitKind::Nothing);
+        let most = if looks < LEAST_LOOKS { f64::INFINITY } else { (seen - self.cpu).max(0.0) };
+        self.delay.map(|delay| delay.min(most))
+    }
+
+    /// The share of looks at which it waited for something of this kind, and how many looks there were.
+    pub fn waited(&self, kind: WaitKind) -> (f64, u32) {
+        let all: u32 = self.looks.iter().map(|looks| looks.times).sum();
+        let those: u32 = self.looks.iter().filter(|looks| WaitKind::of(looks) == kind).map(|looks| looks.times).sum();
+        (f64::from(those) / f64::from(all.max(1)), all)
+    }
+
+    /// Where in the kernel it slept or waited most, and at what share of looks; `None` where it never did or that isn't known.
+    pub fn most_within(&self) -> Option<(&str, f64)> {
+        let all: u32 = self.looks.iter().map(|looks| looks.times).sum();
+        let most = self.looks.iter().find(|looks| looks.state != 'R' && !looks.within.is_empty())?;
+        Some((&most.within, f64::from(most.times) / f64::from(all.max(1))))
+    }
+
+    fn between(earlier: Option<&ThreadReading>, later: &ThreadReading, seconds: f64) -> Self {
+        let none = ThreadReading::default();
+        let earlier = earlier.unwrap_or(&none);
+        let part = |later: CpuNs, earlier: CpuNs| CpuNs(later.0.saturating_sub(earlier.0)).as_secs() / seconds;
+        Self {
+            seconds,
+            cpu: part(later.cpu_ns, earlier.cpu_ns),
+            delay: later.delay_ns.map(|delay| part(delay, earlier.delay_ns.unwrap_or_default())),
+            children: part(later.children_ns, earlier.children_ns),
+            looks: looks_since(&earlier.looks, &later.looks),
+            thread: later.clone(),
+        }
+    }
+}
+
+fn looks_since(earlier: &[ThreadLooks], later: &[ThreadLooks]) -> Vec<ThreadLooks> {
+    let before = |looks: &ThreadLooks| {
+        let same = earlier.iter().find(|earlier| earlier.state == looks.state && earlier.within == looks.within);
+        same.map_or(0, |same| same.times)
+    };
+    let since = |looks: &ThreadLooks| ThreadLooks { times: looks.times.saturating_sub(before(looks)), ..looks.clone() };
+    let mut looks: Vec<_> = later.iter().map(since).filter(|looks| looks.times > 0).collect();
+    looks.sort_by(|a, b| b.times.cmp(&a.times).then_with(|| a.within.cmp(&b.within)));
+    looks
+}
+
+/// What each thread of the later snapshot did since the earlier one, in its order. One that began between them has done all
+/// of it since. Empty where no time passed.
+pub fn uses(earlier: &ThreadSnapshot, later: &ThreadSnapshot) -> Vec<ThreadUse> {
+    if later.at_ns <= earlier.at_ns {
+        return Vec::new();
+    }
+    let seconds = (later.at_ns - earlier.at_ns).as_secs();
+    let before = |thread: &ThreadReading| {
+        earlier.threads.iter().find(|earlier| (earlier.tid, earlier.began) == (thread.tid, thread.began))
+    };
+    later.threads.iter().map(|thread| ThreadUse::between(before(thread), thread, seconds)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use super::*;
+    use crate::units::WallNs;
+
+    fn looks(state: char, within: &str, times: u32) -> ThreadLooks {
+        ThreadLooks { state, within: within.into(), times }
+    }
+
+    fn snapshot(at: u64, threads: Vec<ThreadReading>) -> ThreadSnapshot {
+        ThreadSnapshot { at_ns: WallNs(at * 1_000_000_000), threads, ..ThreadSnapshot::default() }
+    }
+
+    fn thread(tid: i32, cpu_ms: u64, looks: Vec<ThreadLooks>) -> ThreadReading {
+        let (cpu_ns, delay_ns) = (CpuNs(cpu_ms * 1_000_000), Some(CpuNs(cpu_ms * 100_000)));
+        ThreadReading { pid: 7, tid, cpu_ns, delay_ns, looks, ..ThreadReading::default() }
+    }
+
+    #[test]
+    fn a_thread_by_hand() {
+        let earlier = snapshot(1, vec![thread(7, 500, vec![looks('R', "", 10), looks('S', "futex_wait", 5)])]);
+        let now = vec![looks('R', "", 20), looks('S', "futex_wait", 25), looks('D', "io_schedule", 10)];
+        let later = snapshot(3, vec![thread(7, 1500, now), thread(8, 200, vec![])]);
+        let uses = uses(&earlier, &later);
+        // 1 s of CPU time in 2 s; of 40 looks 10 ran, 20 waited for a lock, 10 for a disk.
+        assert_eq!((uses[0].seconds, uses[0].cpu, uses[0].delay), (2.0, 0.5, Some(0.05)));
+        let waited =
+            [WaitKind::Nothing, WaitKind::Lock, WaitKind::Disk, WaitKind::Sleep].map(|kind| uses[0].waited(kind));
+        assert_eq!(waited, [(0.25, 40), (0.5, 40), (0.25, 40), (0.0, 40)]);
+        assert_eq!(uses[0].most_within(), Some(("futex_wait", 0.5)));
+        // Ready: 0.05 by the kernel, but it ran at a quarter of the looks only, and for half of the time.
+        assert_eq!((uses[0].ready(), uses[1].ready()), (Some(0.0), Some(0.01)));
+        // The other one began between the two, and nobody looked at it.
+        assert_eq!((uses[1].cpu, uses[1].waited(WaitKind::Lock), uses[1].most_within()), (0.1, (0.0, 0), None));
+    }
+
+    #[test]
+    fn a_number_that_another_thread_has_now_is_not_the_same_thread() {
+        let earlier = snapshot(1, vec![ThreadReading { began: 5, ..thread(7, 900, vec![]) }]);
+        let later = snapshot(2, vec![ThreadReading { began: 6, ..thread(7, 100, vec![]) }]);
+        assert!((uses(&earlier, &later)[0].cpu - 0.1).abs() < 1e-12);
+        assert_eq!(uses(&later, &later), []);
+    }
+}

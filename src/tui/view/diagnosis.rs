@@ -1,0 +1,84 @@
+//! Draws what stands out, in lines above the table of events.
+
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+
+use super::page::ScreenPage;
+use crate::diagnosis::{Diagnosis, MOST_SHOWN, nothing};
+use crate::tui::layout::split_above;
+use crate::tui::model::ClickTarget;
+use crate::tui::screen::Screen;
+use crate::tui::symbols::{INFO, WARN};
+use crate::tui::text::{width, wrap};
+use crate::tui::theme::Role;
+
+/// Cells of the glyph before the words, and of the key behind them.
+const GLYPH: usize = 3;
+const KEY: usize = 11;
+/// Rows of a region below which a sentence has one line, and there is one sentence.
+const LEAST_REGION: u16 = 16;
+
+/// Draws what stands out; gives the region below it. Before two intervals there is nothing to say it by; the line is there
+/// all the same, so that the table stays where it is.
+pub(super) fn above_events(page: &mut ScreenPage<'_>, area: Rect) -> Rect {
+    let model = page.model;
+    if area.height < LEAST_REGION / 2 {
+        return area;
+    }
+    let is_low = area.height < LEAST_REGION;
+    let room = usize::from(area.width).saturating_sub(GLYPH + KEY).max(8);
+    let most = if is_low { 1 } else { MOST_SHOWN };
+    let mut lines: Vec<(Line<'static>, Option<Screen>)> = Vec::new();
+    for diagnosis in model.diagnoses.iter().take(most) {
+        let screen = screen(diagnosis);
+        let sentence = sentence(page, diagnosis, screen, (room, is_low));
+        // Whole sentences, in a fifth of the region.
+        if !lines.is_empty() && lines.len() + sentence.len() > usize::from(area.height / 5) {
+            break;
+        }
+        lines.extend(sentence.into_iter().map(|line| (line, Some(screen))));
+    }
+    if lines.is_empty() {
+        let words = if model.monitor.intervals() < 2 { "" } else { nothing(&model.monitor) };
+        lines.push((Line::from(page.span(Role::Dim, format!("   {words}"))), None));
+    }
+    let (above, below) = split_above(area, u16::try_from(lines.len()).unwrap_or(u16::MAX));
+    for ((line, screen), row) in lines.into_iter().zip(above.rows()) {
+        page.line(row, line);
+        if let Some(screen) = screen {
+            page.target(row, ClickTarget::Screen(screen));
+        }
+    }
+    below
+}
+
+/// The screen that shows more.
+fn screen(diagnosis: &Diagnosis) -> Screen {
+    let found = Screen::ALL.into_iter().find(|screen| screen.word() == diagnosis.rule.screen());
+    found.unwrap_or_default()
+}
+
+/// `▲ 6 threads wait for locks ...       7 Threads`
+fn sentence(
+    page: &ScreenPage<'_>,
+    diagnosis: &Diagnosis,
+    screen: Screen,
+    (room, is_low): (usize, bool),
+) -> Vec<Line<'static>> {
+    let (role, glyph) = if diagnosis.rule.is_fault() { (Role::Warn, WARN) } else { (Role::Info, INFO) };
+    let key = Screen::ALL.iter().position(|other| *other == screen).map_or(0, |place| place + 1);
+    let words = wrap(&diagnosis.text, room);
+    let shown = if is_low { 1 } else { words.len() };
+    let line = |(place, words): (usize, String)| {
+        let first = if place == 0 { format!(" {glyph} ") } else { "   ".to_owned() };
+        let mut line = Line::from(vec![page.span(role, first), page.span(Role::Text, words.clone())]);
+        if place == 0 {
+            let gap = room.saturating_sub(width(&words));
+            line.push_span(page.span(Role::Text, " ".repeat(gap)));
+            line.push_span(page.span(Role::Key, format!(" {key} ")));
+            line.push_span(page.span(Role::Dim, screen.name()));
+        }
+        line
+    };
+    words.into_iter().take(shown).enumerate().map(line).collect()
+}

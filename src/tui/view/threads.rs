@@ -1,0 +1,163 @@
+//! Draws what the threads of the target did in the last interval.
+
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+
+use super::page::{ScreenPage, VisibleRows};
+use crate::monitor::ThreadUses;
+use crate::names::shown;
+use crate::number::memory;
+use crate::threads::ThreadUse;
+use crate::tui::model::{ClickTarget, ThreadColumn};
+use crate::tui::symbols::{CURSOR, MISSING};
+use crate::tui::text::{cut, left, right, width};
+use crate::tui::theme::Role;
+
+/// Cells of the columns behind the name.
+const COLUMNS: [(ThreadColumn, &str, usize); 7] = [
+    (ThreadColumn::Tid, "TID", 7),
+    (ThreadColumn::Cpu, "CPU%", 6),
+    (ThreadColumn::Ready, "READY%", 6),
+    (ThreadColumn::Lock, "LOCK%", 5),
+    (ThreadColumn::Disk, "DISK%", 5),
+    (ThreadColumn::Sleep, "SLEEP%", 6),
+    (ThreadColumn::Memory, "MEMORY", 6),
+];
+/// Cells of the name, and from how many on it is said where a thread waits.
+const NAME: (usize, usize) = (8, 32);
+const LEAST_WITHIN: usize = 16;
+/// Rows of the panel from which on its last one says what the columns are.
+const LEAST_WITH_LEGEND: u16 = 10;
+
+pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
+    let Some(uses) = page.model.threads() else { return draw_nothing(page, area) };
+    let selected = page.model.selected_thread(&uses.threads);
+    let has_legend = area.height >= LEAST_WITH_LEGEND;
+    let rows = VisibleRows::in_panel(area, 1 + usize::from(has_legend), selected, uses.threads.len());
+    let mut title = Line::from(page.span(Role::Title, "Threads"));
+    title.push_span(page.span(Role::Border, " ─ "));
+    title.push_span(page.span(Role::Dim, summary(&uses)));
+    let inner = page.list(area, title, (rows, uses.threads.len()), None);
+    let columns = ThreadColumns::of(usize::from(inner.width), &uses.threads);
+    let mut lines = inner.rows();
+    if let Some(row) = lines.next() {
+        let sorts = columns.shown.iter().map(|(column, ..)| *column);
+        let sorts =
+            std::iter::once(ThreadColumn::Name).chain(sorts).map(|column| Some(ClickTarget::SortThreads(column)));
+        page.heads(row, heads(page, &columns), sorts);
+    }
+    for ((place, thread), row) in uses.threads.iter().enumerate().skip(rows.first).take(rows.rows).zip(&mut lines) {
+        page.line(row, thread_line(page, thread, place == selected, &columns));
+        page.target(row, ClickTarget::Thread(thread.thread.tid));
+        if place == selected {
+            page.select(Rect { x: inner.x.saturating_sub(1), width: inner.width + 2, ..row });
+        }
+    }
+    let last = Rect { y: inner.bottom().saturating_sub(1), height: inner.height.min(1), ..inner };
+    if has_legend {
+        page.line(
+            last,
+            Line::from(
+                page.span(Role::Dim, cut(legend(usize::from(inner.width)), usize::from(inner.width)).into_owned()),
+            ),
+        );
+    }
+}
+
+fn legend(room: usize) -> &'static str {
+    match room {
+        ..100 => "READY%: could run, had no CPU.  LOCK, DISK, SLEEP: shares of looks",
+        _ => {
+            "READY%: could run and had no CPU.  LOCK%, DISK%, SLEEP%: shares of looks, 20 a second, at what the thread waits for"
+        }
+    }
+}
+
+/// `4 threads on 1.98 CPUs`.
+fn summary(uses: &ThreadUses) -> String {
+    let count = uses.threads.len();
+    let all: f64 = uses.threads.iter().map(|thread| thread.cpu).sum();
+    let left_out = if uses.left_out > 0 { format!(", {} more are not read", uses.left_out) } else { String::new() };
+    format!("{count} on {all:.2} CPUs in {:.1} s{left_out}", uses.seconds)
+}
+
+fn draw_nothing(page: &mut ScreenPage<'_>, area: Rect) {
+    let title = Line::from(page.span(Role::Title, "Threads"));
+    let inner = page.panel(area, title, Line::default(), true);
+    let header = page.model.monitor.header();
+    let words = if header.modelled.is_some() {
+        "a model runs the command: its threads are valgrind's"
+    } else if page.model.playback.is_some() {
+        "the recording has no threads until here"
+    } else {
+        "threads are read once an interval; those of a control group and of single CPUs aren't"
+    };
+    page.line(inner, Line::from(page.span(Role::Dim, cut(words, usize::from(inner.width)).into_owned())));
+}
+
+/// Widths; 0 for a column that has left.
+struct ThreadColumns {
+    name: usize,
+    shown: Vec<(ThreadColumn, &'static str, usize)>,
+    within: usize,
+}
+
+impl ThreadColumns {
+    /// Memory leaves first, then sleep.
+    fn of(room: usize, threads: &[ThreadUse]) -> Self {
+        let longest = threads.iter().map(|thread| width(&shown(&thread.thread.name))).max().unwrap_or(0);
+        let name = longest.clamp(NAME.0, NAME.1);
+        let mut all = COLUMNS.to_vec();
+        let used = |all: &[(ThreadColumn, &str, usize)]| 2 + all.iter().map(|(_, _, width)| width + 1).sum::<usize>();
+        while used(&all) + name > room && all.len() > 2 {
+            all.pop();
+        }
+        let name = name.min(room.saturating_sub(used(&all)));
+        let rest = room.saturating_sub(used(&all) + name + 2);
+        Self { name, shown: all, within: if rest >= LEAST_WITHIN { rest } else { 0 } }
+    }
+}
+
+fn heads(page: &ScreenPage<'_>, columns: &ThreadColumns) -> Line<'static> {
+    let list = &page.model.thread_list;
+    let head =
+        |column: ThreadColumn, text: String| page.span(if column == list.by { Role::Key } else { Role::Header }, text);
+    let mut line = Line::from(head(ThreadColumn::Name, format!("  {}", left("THREAD", columns.name))));
+    for (column, title, width) in &columns.shown {
+        line.push_span(head(*column, format!(" {}", right(title, *width))));
+    }
+    if columns.within > 0 {
+        line.push_span(page.span(Role::Header, "  WAITS MOST IN"));
+    }
+    line
+}
+
+fn thread_line(page: &ScreenPage<'_>, thread: &ThreadUse, is_selected: bool, columns: &ThreadColumns) -> Line<'static> {
+    let cursor = if is_selected { CURSOR } else { " " };
+    let name = shown(&thread.thread.name).into_owned();
+    let mut line = Line::from(vec![
+        page.span(Role::Key, format!("{cursor} ")),
+        page.span(Role::Text, left(&cut(&name, columns.name), columns.name)),
+    ]);
+    for (column, _, width) in &columns.shown {
+        let (role, text) = cell(*column, thread);
+        line.push_span(page.span(role, format!(" {}", right(&text, *width))));
+    }
+    if let (Some((within, part)), true) = (thread.most_within(), columns.within > 0) {
+        let text = format!("  {} {:.0}%", shown(within), 100.0 * part);
+        line.push_span(page.span(Role::Dim, cut(&text, columns.within + 2).into_owned()));
+    }
+    line
+}
+
+fn cell(column: ThreadColumn, thread: &ThreadUse) -> (Role, String) {
+    match (column, column.part(thread)) {
+        (ThreadColumn::Tid, _) => (Role::Dim, thread.thread.tid.to_string()),
+        (ThreadColumn::Memory, _) if thread.thread.resident > 0 => (Role::Dim, memory(thread.thread.resident)),
+        (ThreadColumn::Memory, _) => (Role::Dim, String::new()),
+        (_, None) => (Role::Missing, MISSING.into()),
+        (_, Some(part)) if part < 0.0005 => (Role::Dim, "0".into()),
+        (ThreadColumn::Cpu, Some(part)) => (Role::Text, format!("{:.1}", 100.0 * part)),
+        (_, Some(part)) => (if part >= 0.1 { Role::Text } else { Role::Dim }, format!("{:.0}", 100.0 * part)),
+    }
+}

@@ -1,0 +1,263 @@
+//! Tests what stands out in programs with known faults, and that nothing does in others.
+
+use std::sync::Arc;
+
+use perfprop::diagnosis::{Diagnosis, DiagnosisRule, HotFunction, LookBack, diagnose};
+use perfprop::estimate::EstimatorKind;
+use perfprop::events::Event;
+use perfprop::monitor::Monitor;
+use perfprop::sources::{Reading, Round};
+use perfprop::text;
+use perfprop::threads::{ThreadLooks, ThreadReading, ThreadSnapshot};
+use perfprop::units::{CpuNs, WallNs};
+
+use crate::builders::{self, SECOND, event, measured, software_event};
+
+/// A thread as it is each second.
+#[derive(Clone)]
+struct Made {
+    tid: i32,
+    name: &'static str,
+    /// The parts of a CPU that it has, that it waits for, and that its ended children have.
+    parts: [f64; 3],
+    /// What 100 looks a second see.
+    looks: Vec<(char, &'static str, u32)>,
+    /// Bytes after so many seconds.
+    memory: fn(u64) -> u64,
+}
+
+fn thread(tid: i32, name: &'static str, cpu: f64, looks: &[(char, &'static str, u32)]) -> Made {
+    Made { tid, name, parts: [cpu, 0.0, 0.0], looks: looks.to_vec(), memory: |_| 1 << 20 }
+}
+
+impl Made {
+    fn reading(&self, second: u64) -> ThreadReading {
+        let time = |part: f64| CpuNs((part * second as f64 * 1e9) as u64);
+        let [cpu_ns, delay, children_ns] = self.parts.map(time);
+        let looks = |&(state, within, times): &(char, &str, u32)| ThreadLooks {
+            state,
+            within: within.into(),
+            times: times * second as u32,
+        };
+        ThreadReading {
+            pid: 7,
+            tid: self.tid,
+            name: self.name.into(),
+            began: 1,
+            cpu_ns,
+            delay_ns: Some(delay),
+            children_ns,
+            resident: if self.tid == 7 { (self.memory)(second) } else { 0 },
+            looks: self.looks.iter().map(looks).collect(),
+        }
+    }
+}
+
+/// A program of so many seconds on two CPUs.
+struct Scenario {
+    seconds: u64,
+    threads: Vec<Made>,
+    /// Processes that the machine starts a second.
+    started: u64,
+    /// Events with what they count a second, and the part of the time that they are counted.
+    events: Vec<(Event, u64, f64)>,
+}
+
+impl Scenario {
+    fn of(threads: Vec<Made>) -> Self {
+        Self { seconds: 12, threads, started: 5, events: vec![(software_event("page-faults"), 100, 1.0)] }
+    }
+
+    /// One busy thread, and events in 1,000 million instructions a second.
+    fn counting(events: &[(&str, u64)]) -> Self {
+        let all = [("instructions", 1_000_000_000)].iter().chain(events).map(|&(name, rate)| (event(name), rate, 1.0));
+        Self { events: all.collect(), ..Self::of(vec![busy()]) }
+    }
+
+    fn monitor(&self) -> Monitor {
+        let mut header = builders::header(self.events.iter().map(|(event, ..)| measured(event.clone())));
+        header.machine.cpus = 2;
+        let mut monitor = builders::monitor(header, vec![], EstimatorKind::Scale);
+        for second in 0..=self.seconds {
+            let threads = self.threads.iter().map(|thread| thread.reading(second)).collect();
+            let snapshot = ThreadSnapshot {
+                at_ns: WallNs(second * SECOND),
+                started: Some(1000 + self.started * second),
+                left_out: 0,
+                threads,
+            };
+            let reading = |&(_, rate, ran): &(Event, u64, f64)| {
+                let enabled = CpuNs(second * SECOND);
+                let part = |whole: u64| (whole as f64 * ran) as u64;
+                Some(Reading { count: part(second * rate), enabled, running: CpuNs(part(enabled.0)) })
+            };
+            let readings = self.events.iter().map(reading).collect();
+            let at = WallNs(second * SECOND);
+            monitor.round(&Round { at, readings, threads: Some(Arc::new(snapshot)), ..Round::default() }, 0);
+        }
+        monitor
+    }
+
+    fn found(&self) -> Vec<Diagnosis> {
+        diagnose(&self.monitor(), LookBack::Last(WallNs(10 * SECOND)), None)
+    }
+
+    /// The faults that are told; each rule's sentence is in its place.
+    fn faults(&self) -> Vec<&'static str> {
+        self.found().iter().filter(|one| one.rule.is_fault()).map(|one| one.rule.name()).collect()
+    }
+
+    fn text(&self, rule: DiagnosisRule) -> String {
+        self.found().into_iter().find(|one| one.rule == rule).unwrap().text
+    }
+}
+
+fn busy() -> Made {
+    thread(7, "prog", 0.99, &[('R', "", 99), ('S', "do_wait", 1)])
+}
+
+#[test]
+fn nothing_stands_out_in_programs_that_work() {
+    let waits = thread(7, "make", 0.01, &[('S', "do_wait", 100)]);
+    let child = |tid| thread(tid, "cc1", 0.9, &[('R', "", 95), ('D', "folio_wait_bit", 5)]);
+    let idle = |tid| thread(tid, "worker", 0.0, &[('S', "futex_wait_queue", 100)]);
+    let working = |tid| thread(tid, "worker", 0.95, &[('R', "", 96), ('S', "futex_wait_queue", 4)]);
+    let builds = Scenario { started: 60, ..Scenario::of(vec![waits, child(8), child(9)]) };
+    // A pool of which nothing is wanted, one that works, and one that sleeps.
+    let pool = Scenario::of(vec![busy(), idle(8), idle(9), idle(10)]);
+    let works = Scenario::of(vec![thread(7, "prog", 0.0, &[('S', "futex_wait_queue", 100)]), working(8), working(9)]);
+    let sleeps = Scenario::of(vec![thread(7, "sleep", 0.0, &[('S', "hrtimer_nanosleep", 100)])]);
+    for scenario in [builds, pool, works, sleeps, Scenario::counting(&[("LLC_MISSES", 4_000_000)])] {
+        assert_eq!(scenario.faults(), [""; 0], "{:?}", scenario.found());
+    }
+}
+
+#[test]
+fn threads_that_wait_for_a_lock_are_told() {
+    let waits = |tid| thread(tid, "convoy", 0.16, &[('R', "", 16), ('S', "futex_wait_queue", 84)]);
+    let scenario = Scenario::of((8..14).map(waits).collect());
+    assert_eq!(scenario.faults(), ["lock-wait"]);
+    let wanted = "6 threads wait for locks or one another 84% of the time: 1.0 of 2 CPUs are used";
+    assert_eq!(scenario.text(DiagnosisRule::LockWait), wanted);
+    // Where all CPUs are used all the same, nothing is lost.
+    let used = |tid| thread(tid, "convoy", 0.32, &[('R', "", 32), ('S', "futex_wait_queue", 68)]);
+    assert_eq!(Scenario::of((8..14).map(used).collect()).faults(), [""; 0]);
+}
+
+#[test]
+fn a_thread_that_waits_for_a_disk_is_told_and_one_that_waits_for_its_child_is_not() {
+    let waits = |within| Scenario::of(vec![thread(7, "db", 0.1, &[('R', "", 30), ('D', within, 70)])]);
+    assert_eq!(waits("io_schedule").faults(), ["disk-wait"]);
+    let text = waits("").text(DiagnosisRule::DiskWait);
+    assert!(text.starts_with("waits for a disk or another device 70% of the time"), "{text}");
+    assert_eq!(waits("kernel_clone").faults(), [""; 0]);
+}
+
+#[test]
+fn processes_that_live_for_a_moment_are_told() {
+    let shell = |children| Made { parts: [0.05, 0.0, children], ..thread(7, "sh", 0.0, &[('S', "do_wait", 100)]) };
+    let of = |children, started| Scenario { started, ..Scenario::of(vec![shell(children)]) };
+    // 0.6 s of CPU time each second in 1,000 processes: 0.6 ms each.
+    assert_eq!(of(0.6, 1000).faults(), ["short-processes"]);
+    assert!(of(0.6, 1000).text(DiagnosisRule::ShortProcesses).contains("600 µs"));
+    // Compilers take longer, and few processes aren't many.
+    assert_eq!((of(0.9, 110).faults(), of(0.04, 90).faults()), (vec![], vec![]));
+}
+
+#[test]
+fn work_that_is_uneven_is_told() {
+    let worker =
+        |tid, cpu, locked| thread(tid, "omp", cpu, &[('R', "", 100 - locked), ('S', "futex_wait_queue", locked)]);
+    let main = thread(7, "omp", 0.0, &[('S', "futex_wait_queue", 100)]);
+    let uneven = vec![main.clone(), worker(8, 0.97, 2), worker(9, 0.1, 90), worker(10, 0.1, 90), worker(11, 0.1, 90)];
+    let scenario = Scenario::of(uneven);
+    assert_eq!(scenario.faults(), ["thread-imbalance"]);
+    let wanted = "one thread of omp has 97% of a CPU, 3 others 10% each: the work is uneven";
+    assert_eq!(scenario.text(DiagnosisRule::Imbalance), wanted);
+    let even = vec![main, worker(8, 0.66, 0), worker(9, 0.66, 0), worker(10, 0.66, 0)];
+    assert_eq!(Scenario::of(even).faults(), [""; 0]);
+}
+
+#[test]
+fn memory_that_only_grows_is_told() {
+    let of = |memory: fn(u64) -> u64| {
+        let threads = vec![Made { memory, ..thread(7, "leak", 0.2, &[('R', "", 20), ('S', "hrtimer_nanosleep", 80)]) }];
+        Scenario { seconds: 40, ..Scenario::of(threads) }
+    };
+    assert_eq!(of(|second| (50 + 10 * second) << 20).faults(), ["memory-growth"]);
+    let text = of(|second| (50 + 10 * second) << 20).text(DiagnosisRule::MemoryGrowth);
+    assert!(text.starts_with("memory of leak grows by 10M a second without a pause, now 450M"), "{text}");
+    // What is read in at the start, goes up and down, or grows for a short time, is none.
+    assert_eq!(of(|second| (50 + 40 * second.min(10)) << 20).faults(), [""; 0]);
+    assert_eq!(of(|second| (50 + 10 * second + 200 * (second % 3)) << 20).faults(), [""; 0]);
+    let short = Scenario { seconds: 12, ..of(|second| (50 + 10 * second) << 20) };
+    assert_eq!(short.faults(), [""; 0]);
+}
+
+#[test]
+fn counts_over_their_thresholds_are_told() {
+    let cases = [
+        ("LLC_MISSES", 41_000_000, "cache-misses"),
+        ("mem_load_l3_hit_retired.xsnp_hitm", 4_000_000, "false-sharing"),
+        ("dTLB-load-misses", 9_000_000, "tlb-misses"),
+        ("page-faults", 600_000, "page-faults"),
+    ];
+    for (name, rate, rule) in cases {
+        assert_eq!(Scenario::counting(&[(name, rate)]).faults(), [rule]);
+        assert_eq!(Scenario::counting(&[(name, rate / 8)]).faults(), [""; 0], "{name}");
+    }
+    let branches = |missed| Scenario::counting(&[("branches", 200_000_000), ("branch-misses", missed)]);
+    assert_eq!((branches(30_000_000).faults(), branches(12_000_000).faults()), (vec!["branch-misses"], vec![]));
+    // A few branches that are all wrong cost nothing.
+    assert_eq!(Scenario::counting(&[("branches", 100_000), ("branch-misses", 90_000)]).faults(), [""; 0]);
+}
+
+#[test]
+fn a_count_that_may_be_below_its_threshold_is_not_told() {
+    let known = |ran| {
+        let mut scenario = Scenario::counting(&[("LLC_MISSES", 12_000_000)]);
+        scenario.events[1].2 = ran;
+        scenario.monitor()
+    };
+    let told = |monitor: &Monitor| {
+        let found = diagnose(monitor, LookBack::Run, None);
+        found.iter().any(|one| one.rule == DiagnosisRule::CacheMisses)
+    };
+    assert!(told(&known(1.0)));
+    // Not counted at all.
+    assert!(!told(&known(0.0)));
+}
+
+#[test]
+fn what_is_no_fault_is_told_after_faults() {
+    let scenario = Scenario::counting(&[("LLC_MISSES", 41_000_000)]);
+    let hot = HotFunction { name: "lz\u{1b}find".into(), share: 0.95 };
+    let found = diagnose(&scenario.monitor(), LookBack::Last(WallNs(10 * SECOND)), Some(&hot));
+    let texts: Vec<_> = found.iter().map(|one| one.text.as_str()).collect();
+    let [cache, bound] = texts[..] else { panic!("{texts:?}") };
+    assert!(cache.starts_with("LLC_MISSES 41 in 1,000 instructions, 95% in lz"), "{cache}");
+    assert!(bound.starts_with("CPU-bound: 0.99 of 2 CPUs are busy, 95% in lz"), "{bound}");
+    assert!(texts.iter().all(|text| !text.contains('\u{1b}')));
+    let short = Made { parts: [0.5, 0.9, 0.0], ..busy() };
+    let short = Made { looks: vec![('R', "", 100)], ..short };
+    let waits = Scenario::of(vec![short.clone(), Made { tid: 8, ..short }]);
+    assert!(waits.text(DiagnosisRule::CpuWait).starts_with("CPUs are short: 1.0 threads"), "{:?}", waits.found());
+}
+
+#[test]
+fn texts_and_json_have_the_reasons() {
+    let scenario = Scenario::counting(&[("LLC_MISSES", 41_000_000)]);
+    let (monitor, found) = (scenario.monitor(), scenario.found());
+    let text = text::diagnoses(&found, &monitor);
+    assert!(
+        text.contains("   warning LLC_MISSES 41 in 1,000 instructions") && text.contains("why: at least 41"),
+        "{text}"
+    );
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert!(text::diagnoses(&[], &monitor).ends_with("nothing stands out\n"));
+    let counts = Scenario { threads: vec![], ..scenario };
+    assert!(text::diagnoses(&[], &counts.monitor()).ends_with("nothing stands out in what is counted\n"));
+    let json: serde_json::Value = serde_json::from_str(&text::json_diagnoses(&found)).unwrap();
+    let first = &json["stands_out"][0];
+    assert_eq!((first["rule"].as_str(), first["fault"].as_bool()), (Some("cache-misses"), Some(true)));
+}

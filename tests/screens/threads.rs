@@ -1,0 +1,166 @@
+//! Tests the list of threads, and the lines that say what stands out.
+
+#![cfg(feature = "tui")]
+
+use std::sync::Arc;
+use std::thread;
+
+use crossbeam_channel::{Receiver, bounded, never};
+use perfprop::estimate::EstimatorKind;
+use perfprop::events::{Event, Unit};
+use perfprop::monitor::Monitor;
+use perfprop::run::{End, Header, MeasuredTarget};
+use perfprop::sampling::SamplerMessage;
+use perfprop::session::OutputLine;
+use perfprop::sources::{Reading, Round};
+use perfprop::threads::{ThreadLooks, ThreadReading, ThreadSnapshot};
+use perfprop::tui::{self, Feed, GlyphSet, Mode, Screen, ScreenOptions, Terminal, TerminalScript};
+use perfprop::units::{CpuNs, WallNs};
+
+use crate::builders::{self, SECOND, event, measured, software_event};
+use crate::goldens::assert_golden;
+
+const SECONDS: u64 = 12;
+
+fn header() -> Header {
+    let clock = Event { unit: Unit::Nanoseconds, ..software_event("task-clock") };
+    let mut header = Header {
+        perfprop: "0.1.0".into(),
+        target: MeasuredTarget::Command { argv: vec!["./server".into()], pid: 4121 },
+        ..builders::header([clock, event("instructions"), event("LLC-load-misses")].map(measured))
+    };
+    header.machine.cpus = 4;
+    header
+}
+
+/// A server whose four workers share a lock, with a thread that writes a log and one with a name to be wary of.
+fn snapshot(second: u64) -> ThreadSnapshot {
+    let thread = |tid: i32, name: &str, cpu: f64, looks: &[(char, &str, u32)]| ThreadReading {
+        pid: 4121,
+        tid,
+        name: name.into(),
+        began: 100,
+        cpu_ns: CpuNs((cpu * second as f64 * 1e9) as u64),
+        delay_ns: Some(CpuNs(second * 10_000_000)),
+        children_ns: CpuNs(0),
+        resident: if tid == 4121 { 312 << 20 } else { 0 },
+        looks: looks
+            .iter()
+            .map(|&(state, within, times)| ThreadLooks { state, within: within.into(), times: times * second as u32 })
+            .collect(),
+    };
+    let lock = "futex_do_wait";
+    let threads = vec![
+        thread(4121, "server", 0.001, &[('S', "ep_poll", 20)]),
+        thread(4122, "worker", 0.24, &[('R', "", 5), ('S', lock, 15)]),
+        thread(4123, "worker", 0.26, &[('R', "", 6), ('S', lock, 14)]),
+        thread(4124, "worker", 0.22, &[('R', "", 5), ('S', lock, 15)]),
+        thread(4125, "worker", 0.25, &[('R', "", 5), ('S', lock, 15)]),
+        thread(4126, "log\u{1b}[2J", 0.03, &[('R', "", 1), ('D', "folio_wait_bit_common", 11), ('S', "", 8)]),
+    ];
+    ThreadSnapshot { at_ns: WallNs(second * SECOND), started: Some(9000), left_out: 0, threads }
+}
+
+/// 21 misses of the last cache in 1,000 instructions.
+fn rounds() -> impl Iterator<Item = Round> {
+    (0..=10 * SECONDS).map(|tenth| {
+        let time = CpuNs(tenth * SECOND / 10);
+        let reading = |count| Some(Reading { count, enabled: time, running: time });
+        let readings = vec![reading(time.0), reading(tenth * 100_000_000), reading(tenth * 2_100_000)];
+        let threads = tenth.is_multiple_of(10).then(|| Arc::new(snapshot(tenth / 10)));
+        Round { at: WallNs(time.0), readings, threads, ..Round::default() }
+    })
+}
+
+struct TestFeed(Receiver<SamplerMessage>, Receiver<OutputLine>);
+
+impl Feed for TestFeed {
+    fn samples(&self) -> &Receiver<SamplerMessage> {
+        &self.0
+    }
+
+    fn output(&self) -> &Receiver<OutputLine> {
+        &self.1
+    }
+
+    fn end(&mut self, last: &Round, lost: u64) -> End {
+        End { at_ns: last.at, lost_rounds: lost, totals: last.readings.clone(), ..End::default() }
+    }
+}
+
+/// Runs the loop with these rounds and a test beside it.
+fn with_loop(
+    size: (u16, u16),
+    options: &ScreenOptions,
+    rounds: Vec<Round>,
+    test: impl FnOnce(&mut TerminalScript) + Send + 'static,
+) {
+    let (terminal, mut script) = Terminal::scripted(size.0, size.1).unwrap();
+    let (samples, out) = bounded(0);
+    let (signals, signals_out) = bounded(0);
+    let user = thread::spawn(move || {
+        for round in rounds {
+            samples.send(SamplerMessage::Round { round, lost: 0 }).unwrap();
+        }
+        test(&mut script);
+        signals.send(15).unwrap();
+    });
+    let monitor: Monitor = builders::monitor(header(), vec![], EstimatorKind::Scale);
+    tui::run_on(terminal, monitor, &mut TestFeed(out, never()), &signals_out, options).unwrap();
+    user.join().unwrap();
+}
+
+fn golden(name: &str, screen: &str) {
+    assert_golden!("screens", name, screen);
+}
+
+#[test]
+fn threads_and_what_stands_out_at_all_sizes() {
+    for (width, height) in [(80, 24), (120, 40), (200, 60), (60, 11), (40, 6)] {
+        let options = ScreenOptions { mode: Mode::Live, ..ScreenOptions::default() };
+        with_loop((width, height), &options, rounds().collect(), move |script| {
+            golden(&format!("stands-out-{width}x{height}"), &script.screen());
+            script.keys("7");
+            golden(&format!("threads-{width}x{height}"), &script.screen());
+        });
+    }
+}
+
+#[test]
+fn threads_are_sorted_and_one_without_stacks_says_how_to_get_them() {
+    let options = ScreenOptions { mode: Mode::Live, screen: Screen::Threads, ..ScreenOptions::default() };
+    with_loop((80, 24), &options, rounds().collect(), |script| {
+        // By what they wait for on a disk: the one that writes is first.
+        script.keys("sss");
+        let first = |screen: &str| screen.lines().nth(4).unwrap_or_default().to_owned();
+        assert!(first(&script.screen()).contains("log"), "{}", script.screen());
+        script.keys("I");
+        assert!(!first(&script.screen()).contains("log"), "{}", script.screen());
+        script.keys("<Enter>");
+        let screen = script.screen();
+        assert!(screen.contains("no call stacks are sampled: start perfprop with -g"), "{screen}");
+        script.keys("y");
+        assert!(script.screen().contains("copied: "), "{}", script.screen());
+    });
+}
+
+#[test]
+fn without_threads_the_screen_says_why() {
+    let options = ScreenOptions { mode: Mode::Live, screen: Screen::Threads, ..ScreenOptions::default() };
+    let rounds: Vec<_> = rounds().take(25).map(|round| Round { threads: None, ..round }).collect();
+    with_loop((120, 30), &options, rounds, |script| {
+        assert!(script.screen().contains("threads are read once an interval"), "{}", script.screen());
+    });
+}
+
+#[test]
+fn in_ascii_there_is_nothing_else() {
+    let glyphs = GlyphSet::Ascii;
+    let options = ScreenOptions { mode: Mode::Live, symbols: glyphs, ..ScreenOptions::default() };
+    with_loop((120, 40), &options, rounds().collect(), |script| {
+        for key in ["1", "7"] {
+            script.keys(key);
+            assert!(script.screen().is_ascii(), "{}", script.screen());
+        }
+    });
+}

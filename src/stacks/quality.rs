@@ -3,49 +3,21 @@
 
 use std::fmt;
 
-use super::{Losses, StackBatch, StackTree, UnnamedFile, UnwindMethod};
+use super::end::StackEnd;
+use super::{CopySwitch, Losses, StackBatch, StackTree, UnnamedFile, UnwindMethod};
 use crate::names::shown;
-use crate::number::grouped;
+use crate::number::{self, clock, grouped};
 use crate::profile::{EventId, Frame, FrameKind, Tree};
 use crate::regions::UnreadRegions;
 
 /// The part of the samples from which on a finding tells of cut stacks or missing names: one in so many.
 const WORTH_A_WORD: u64 = 20;
 
+/// So many files are named that keep no frame pointers.
+const MOST_NAMED: usize = 4;
+
 /// The largest copy of a stack that the kernel makes, in bytes: a multiple of 8 below 64 KiB.
 const LARGEST_COPY: u32 = 65_528;
-
-/// The functions that call all others of a thread, as libraries, languages and the kernel name them.
-const BEGINNINGS: [&str; 28] = [
-    "_start",
-    "_start_c",
-    "_rt0_amd64",
-    "_rt0_arm64",
-    "_dl_start",
-    "_dl_start_user",
-    "main",
-    "(below main)",
-    "__libc_start_call_main",
-    "__libc_start_main",
-    "__libc_start_main_impl",
-    "__libc_start_main_alias_1",
-    "generic_start_main",
-    "libc_start_main_stage2",
-    "start_thread",
-    "thread_start",
-    "clone",
-    "__clone",
-    "__clone_internal",
-    "clone3",
-    "__clone3",
-    "_pthread_start",
-    "runtime.goexit",
-    "runtime.goexit.abi0",
-    "runtime.mstart",
-    "runtime.mstart.abi0",
-    "runtime.rt0_go",
-    "runtime.rt0_go.abi0",
-];
 
 /// How far sampled stacks go, in samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,7 +46,7 @@ impl Reach {
         } += samples;
     }
 
-    /// `30% cut, 8% unknown`: what is missing; nothing where all is complete.
+    /// `30.0% cut, 8.0% unknown`: what is missing; nothing where all is complete.
     pub fn missing(&self) -> String {
         self.shares(&[(self.cut, "cut"), (self.unknown, "unknown")])
     }
@@ -85,55 +57,27 @@ impl Reach {
         said.join(", ")
     }
 
-    /// What unwinding by unwind information found: it knows where a stack ends, whatever that is called.
-    fn unwound(self, cut: u64, of: u64) -> Self {
+    /// What was found out when so many samples of all events were taken: who unwinds knows where a stack ends, whatever
+    /// that is called.
+    fn unwound(self, losses: &Losses, of: u64) -> Self {
         let samples = self.samples();
-        let cut = if of == 0 { 0 } else { (cut.min(of) as f64 / of as f64 * samples as f64).round() as u64 };
-        Self { complete: samples - cut, cut, unknown: 0, ..self }
+        let part = |part: u64| (part.min(of) as f64 / of.max(1) as f64 * samples as f64).round() as u64;
+        let cut = part(losses.cut);
+        let unknown = part(losses.unknown).min(samples - cut);
+        Self { complete: samples - cut - unknown, cut, unknown, ..self }
     }
 }
 
 impl fmt::Display for Reach {
-    /// `62% complete, 30% cut, 8% unknown`; what there is nothing of is left out.
+    /// `62.0% complete, 30.0% cut, 8.0% unknown`; what there is nothing of is left out.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.shares(&[(self.complete, "complete"), (self.cut, "cut"), (self.unknown, "unknown")]))
     }
 }
 
-/// A part in whole percents, in which no part is nothing and only all of it is all.
+/// `1.5%`, and never nothing of what there is.
 fn share(part: u64, of: u64) -> String {
-    match 100.0 * part as f64 / of.max(1) as f64 {
-        percent if percent < 1.0 => "<1%".into(),
-        percent if percent > 99.0 && part < of => ">99%".into(),
-        percent => format!("{percent:.0}%"),
-    }
-}
-
-/// Where a stack ends, by its outermost frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum StackEnd {
-    Beginning,
-    Cut,
-    Unknown,
-}
-
-impl StackEnd {
-    fn of(frame: &Frame<'_>) -> Self {
-        let Frame { name, module, .. } = *frame;
-        // What perf and the linker write behind a name.
-        let plain = name.split(['@', '(']).next().unwrap_or_default();
-        let name = if plain.is_empty() { name } else { plain };
-        if frame.is_kernel() || BEGINNINGS.contains(&name) {
-            Self::Beginning
-        } else if name == "[unknown]" && matches!(module, "" | "[unknown]") {
-            // No code lies there: something else stood where the frame pointer was believed to lead.
-            Self::Cut
-        } else if name.starts_with('[') || name.contains("+0x") || name.starts_with("0x") {
-            Self::Unknown
-        } else {
-            Self::Cut
-        }
-    }
+    number::share(part as f64 / of.max(1) as f64)
 }
 
 /// Samples of which nobody knows which regions were open.
@@ -188,6 +132,8 @@ pub struct StackQuality {
     pub unknown_regions: UnknownRegions,
     /// How stacks came to be known.
     pub origin: StackOrigin,
+    /// When stacks began to be copied, and when that changed.
+    pub copies: Vec<CopySwitch>,
 }
 
 impl StackQuality {
@@ -200,6 +146,7 @@ impl StackQuality {
     pub fn take(&mut self, batch: &StackBatch) {
         self.losses = batch.losses;
         self.unnamed.extend_from_slice(&batch.unnamed);
+        self.copies.extend_from_slice(&batch.copies);
     }
 
     /// Takes what is known of regions.
@@ -212,9 +159,9 @@ impl StackQuality {
     pub fn reach(&self, tree: &Tree, event: EventId) -> Option<Reach> {
         match self.origin {
             StackOrigin::Other | StackOrigin::Sampled(UnwindMethod::Modelled) => None,
-            StackOrigin::Sampled(UnwindMethod::Dwarf(_)) => {
+            StackOrigin::Sampled(UnwindMethod::Auto | UnwindMethod::Dwarf(_)) => {
                 let all = tree.event_ids().map(|event| tree.total(event).samples).sum();
-                Some(reach(tree, event).unwound(self.losses.cut, all))
+                Some(reach(tree, event).unwound(&self.losses, all))
             }
             StackOrigin::Sampled(UnwindMethod::Fp | UnwindMethod::Lbr) | StackOrigin::PerfScript => {
                 Some(reach(tree, event))
@@ -235,7 +182,7 @@ impl StackQuality {
         }
         let is_worth = |samples: u64| samples > 0 && samples * WORTH_A_WORD >= all.samples();
         let runtime = Runtime::of(tree);
-        let mut findings = Vec::new();
+        let mut findings: Vec<_> = copied(&self.copies).into_iter().collect();
         if is_worth(all.cut) {
             let part = share(all.cut, all.samples());
             findings.push(format!("{part} of the stacks are cut: {}", self.why_cut(&all, runtime, target)));
@@ -255,7 +202,9 @@ impl StackQuality {
         let losses = &self.losses;
         let (is_mostly, target) = (|part: u64| part * 2 > reach.cut, shown(target));
         match self.origin {
-            StackOrigin::Sampled(UnwindMethod::Fp | UnwindMethod::Lbr) if is_mostly(losses.too_deep) => {
+            StackOrigin::Sampled(UnwindMethod::Auto | UnwindMethod::Fp | UnwindMethod::Lbr)
+                if is_mostly(losses.too_deep) =>
+            {
                 "they are deeper than the kernel follows:  sudo sysctl kernel.perf_event_max_stack=1024".into()
             }
             StackOrigin::Sampled(UnwindMethod::Dwarf(bytes))
@@ -267,9 +216,17 @@ impl StackQuality {
             StackOrigin::Sampled(UnwindMethod::Dwarf(bytes)) if is_mostly(losses.copy_ended) => {
                 format!("they are longer than the {bytes} bytes that the kernel copies at most; -g has no such limit")
             }
+            StackOrigin::Sampled(UnwindMethod::Auto) if is_mostly(losses.copy_ended) => {
+                let most = self.copies.iter().map(|switch| switch.bytes).max().unwrap_or_default();
+                format!("they are longer than the {most} bytes that were copied at most")
+            }
             StackOrigin::Sampled(_) if runtime == Runtime::Java => {
                 let option = "JAVA_TOOL_OPTIONS=-XX:+PreserveFramePointer";
                 format!("Java keeps no frame pointers unless it is told to:  {option} perfprop record -g {target}")
+            }
+            StackOrigin::Sampled(UnwindMethod::Auto) => {
+                "code with neither frame pointers nor unwind information called; build it with -fno-omit-frame-pointer"
+                    .into()
             }
             StackOrigin::Sampled(UnwindMethod::Dwarf(_)) => {
                 format!(
@@ -296,12 +253,10 @@ fn reach(tree: &Tree, event: EventId) -> Reach {
         if is_above {
             (end, outermost, above) = (StackEnd::Unknown, None, true);
         } else if above || outermost.is_some_and(|depth| node.depth() <= depth) {
-            (end, outermost, above) = (StackEnd::of(&frame), Some(node.depth()), false);
+            (end, outermost, above) = (end_of(&frame), Some(node.depth()), false);
         } else if outermost.is_some_and(|depth| node.depth() == depth + 1) {
-            // Who calls main begins the program, though the library tells no names.
             let parent = node.parent().map(|parent| tree.node(parent));
-            let of_parent = parent.map_or(StackEnd::Unknown, |parent| StackEnd::of(&parent.frame()));
-            end = if of_parent == StackEnd::Unknown && frame.name == "main" { StackEnd::Beginning } else { of_parent };
+            end = parent.map_or(StackEnd::Unknown, |parent| end_of(&parent.frame())).with_main(frame.name == "main");
         }
         let samples = node.samples(event);
         reach.add(end, samples);
@@ -309,6 +264,42 @@ fn reach(tree: &Tree, event: EventId) -> Reach {
         reach.nameless += if is_made { samples } else { 0 };
     }
     reach
+}
+
+/// From when to when stacks were copied, why, and what that costs; `None` where they never were.
+fn copied(switches: &[CopySwitch]) -> Option<String> {
+    let first = switches.iter().find(|switch| switch.bytes > 0)?;
+    let most = switches.iter().map(|switch| switch.bytes).max()?;
+    let mut modules: Vec<&str> = Vec::new();
+    for module in switches.iter().flat_map(|switch| &switch.modules) {
+        let name = module.rsplit('/').next().unwrap_or_default();
+        if !modules.contains(&name) {
+            modules.push(name);
+        }
+    }
+    let listed = modules.iter().take(MOST_NAMED).map(|name| shown(name)).collect::<Vec<_>>().join(", ");
+    let listed = match modules.len().saturating_sub(MOST_NAMED) {
+        0 => listed,
+        more => format!("{listed} and {more} more"),
+    };
+    let from = clock(first.at);
+    let when = match switches {
+        [.., last] if last.bytes > 0 => format!("from {from} on"),
+        [.., last] => format!("from {from} to {}", clock(last.at)),
+        [] => return None,
+    };
+    let least = first.bytes.div_ceil(1024);
+    let size = match most.div_ceil(1024) {
+        most if most > least => format!("{least} to {most} KiB"),
+        _ => format!("{least} KiB"),
+    };
+    Some(format!(
+        "frame pointers are missing in {listed}: stacks are copied ({size} a sample) {when}; --call-graph fp copies none"
+    ))
+}
+
+fn end_of(frame: &Frame<'_>) -> StackEnd {
+    StackEnd::of(frame.name, frame.module, frame.is_kernel())
 }
 
 /// What made code while it ran.

@@ -55,6 +55,11 @@ impl SeenPaths {
         })
     }
 
+    /// The module that a location lies in.
+    pub(super) fn module(&self, location: LocationId) -> ModuleId {
+        self.locations[location.0 as usize].module
+    }
+
     /// The path through these locations, the innermost first.
     pub(super) fn path(&mut self, innermost_first: &[LocationId]) -> KeptPath {
         let mut caller = None;

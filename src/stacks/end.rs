@@ -65,3 +65,20 @@ impl StackEnd {
         if self == Self::Unknown && is_main { Self::Beginning } else { self }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell_where_stacks_begin() {
+        let of = |name| StackEnd::of(name, "/bin/p", false);
+        assert!(["_start", "main@plt", "clone3"].map(of).iter().all(|end| *end == StackEnd::Beginning));
+        assert_eq!((of("f"), of("[unknown]"), of("p+0x10")), (StackEnd::Cut, StackEnd::Unknown, StackEnd::Unknown));
+        assert_eq!(StackEnd::of("[unknown]", "", false), StackEnd::Cut);
+        assert_eq!(StackEnd::of("kthread", "[kernel]", true), StackEnd::Beginning);
+        assert_eq!(StackEnd::Unknown.with_main(true), StackEnd::Beginning);
+        assert_eq!(StackEnd::Unknown.with_main(false), StackEnd::Unknown);
+        assert_eq!(StackEnd::Cut.with_main(true), StackEnd::Cut);
+    }
+}

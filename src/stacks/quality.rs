@@ -217,8 +217,7 @@ impl StackQuality {
                 format!("they are longer than the {bytes} bytes that the kernel copies at most; -g has no such limit")
             }
             StackOrigin::Sampled(UnwindMethod::Auto) if is_mostly(losses.copy_ended) => {
-                let most = self.copies.iter().map(|switch| switch.bytes).max().unwrap_or_default();
-                format!("they are longer than the {most} bytes that were copied at most")
+                format!("they are longer than the copies:  perfprop record --call-graph dwarf,{LARGEST_COPY} {target}")
             }
             StackOrigin::Sampled(_) if runtime == Runtime::Java => {
                 let option = "JAVA_TOOL_OPTIONS=-XX:+PreserveFramePointer";
@@ -345,6 +344,7 @@ mod tests {
 
     use super::*;
     use crate::profile::{Amount, ProfileEvent, SampleMeasure, TreeOptions};
+    use crate::units::WallNs;
 
     /// Stacks of a process with so many samples each; a frame is `name` or `name|module`.
     fn tree(stacks: &[(&str, u64)]) -> Tree {
@@ -368,6 +368,7 @@ mod tests {
     }
 
     const FP: StackOrigin = StackOrigin::Sampled(UnwindMethod::Fp);
+    const AUTO: StackOrigin = StackOrigin::Sampled(UnwindMethod::Auto);
 
     #[test]
     fn stacks_end_at_the_beginning_of_a_thread_or_are_cut() {
@@ -385,8 +386,8 @@ mod tests {
         let event = tree.default_event().unwrap();
         let reach = quality(FP).reach(&tree, event).unwrap();
         assert_eq!(reach, Reach { complete: 71, cut: 23, unknown: 6, nameless: 2 });
-        assert_eq!(reach.to_string(), "71% complete, 23% cut, 6% unknown");
-        assert_eq!(reach.missing(), "23% cut, 6% unknown");
+        assert_eq!(reach.to_string(), "71.0% complete, 23.0% cut, 6.0% unknown");
+        assert_eq!(reach.missing(), "23.0% cut, 6.0% unknown");
         assert_eq!(Reach { complete: 3, ..Reach::default() }.missing(), "");
         assert_eq!(quality(StackOrigin::PerfScript).reach(&tree, event), Some(reach));
         assert_eq!(quality(StackOrigin::Other).reach(&tree, event), None);
@@ -395,12 +396,16 @@ mod tests {
         let losses = Losses { cut: 30, ..Losses::default() };
         let unwound = StackQuality { losses, ..quality(StackOrigin::Sampled(UnwindMethod::Dwarf(8192))) };
         assert_eq!(unwound.reach(&tree, event), Some(Reach { complete: 70, cut: 30, unknown: 0, nameless: 2 }));
+        let losses = Losses { cut: 2, unknown: 1, ..Losses::default() };
+        let reach = StackQuality { losses, ..quality(AUTO) }.reach(&tree, event).unwrap();
+        assert_eq!(reach, Reach { complete: 97, cut: 2, unknown: 1, nameless: 2 });
+        assert_eq!(reach.to_string(), "97.0% complete, 2.0% cut, 1.0% unknown");
     }
 
     #[test]
     fn parts_are_never_rounded_to_nothing_or_to_all() {
         let reach = |complete, cut| Reach { complete, cut, ..Reach::default() }.to_string();
-        assert_eq!(reach(9_999, 1), ">99% complete, <1% cut");
+        assert_eq!(reach(9_999, 1), "99.9% complete, <0.1% cut");
         assert_eq!((reach(5, 0), reach(0, 5), reach(0, 0)), ("100% complete".into(), "100% cut".into(), String::new()));
     }
 
@@ -414,9 +419,8 @@ mod tests {
         let text = finding(FP, none, &python, "-- python3 x.py");
         assert_eq!(
             text,
-            "100% of the stacks are cut: code without frame pointers called:  \
+            "99.5% of the stacks are cut: code without frame pointers called:  \
              perfprop record --call-graph dwarf -- python3 x.py"
-                .replace("100%", ">99%")
         );
         let dwarf = |bytes| StackOrigin::Sampled(UnwindMethod::Dwarf(bytes));
         let ended = Losses { cut: 804, copy_ended: 804, ..none };
@@ -429,9 +433,42 @@ mod tests {
         let java = tree(&[("[unknown]|//anon", 64), ("JavaMain|/lib/libjvm.so", 36)]);
         let text = finding(FP, none, &java, "-- java A");
         assert!(text.contains("-XX:+PreserveFramePointer perfprop record -g -- java A"), "{text}");
-        assert!(text.contains("64% of the samples are in code without a name") && text.contains("DumpPerfMapAtExit"));
+        assert!(text.contains("64.0% of the samples are in code without a name") && text.contains("DumpPerfMapAtExit"));
+        assert!(finding(AUTO, ended, &python, "-- python3 x.py").ends_with("dwarf,65528 -- python3 x.py"));
+        assert!(finding(AUTO, Losses { cut: 804, ..none }, &python, "-a").ends_with("with -fno-omit-frame-pointer"));
         // A few are no reason to tell anything.
         assert_eq!(finding(FP, none, &tree(&[("_start;main", 99), ("f", 1)]), "-a"), "");
+    }
+
+    #[test]
+    fn copies_of_stacks_are_told_with_their_reason_and_cost() {
+        let switch = |seconds: u64, bytes, modules: &[&str]| CopySwitch {
+            at: WallNs(seconds * 1_000_000_000),
+            bytes,
+            modules: modules.iter().map(|module| (*module).to_owned()).collect(),
+        };
+        let told = |copies: &[CopySwitch]| {
+            let quality = StackQuality { copies: copies.to_vec(), ..quality(AUTO) };
+            quality.findings(&tree(&[("f", 1)]), "").join("\n")
+        };
+        assert_eq!(told(&[]), "");
+        let first = switch(1, 8192, &["/lib/libc.so.6", "/usr/bin/sqlite3"]);
+        let begin = "frame pointers are missing in libc.so.6, sqlite3";
+        let end = "--call-graph fp copies none";
+        assert_eq!(
+            told(&[first.clone()]),
+            format!("{begin}: stacks are copied (8 KiB a sample) from 00:01 on; {end}")
+        );
+        let larger = switch(2, 32768, &["/lib/libc.so.6"]);
+        let over = switch(62, 0, &[]);
+        assert_eq!(
+            told(&[first, larger, over]),
+            format!("{begin}: stacks are copied (8 to 32 KiB a sample) from 00:01 to 01:02; {end}")
+        );
+        let many = switch(0, 8192, &["/a", "/b", "/c", "/d", "/e", "/f\u{1b}"]);
+        let text = told(&[many]);
+        assert!(text.starts_with("frame pointers are missing in a, b, c, d and 2 more: "), "{text}");
+        assert!(!told(&[switch(0, 8192, &["/f\u{1b}"])]).contains('\u{1b}'));
     }
 
     #[test]
@@ -439,12 +476,12 @@ mod tests {
         let finding = |samples, missed| UnknownRegions { samples, missed }.finding(200);
         assert_eq!(finding(0, 0), None);
         let told = finding(50, 12_345).unwrap();
-        assert!(told.starts_with("50 samples (25%) are in [region unknown]: 12,345 enters and leaves"), "{told}");
+        assert!(told.starts_with("50 samples (25.0%) are in [region unknown]: 12,345 enters and leaves"), "{told}");
         assert!(finding(0, 3).unwrap().starts_with("3 enters and leaves of regions came too fast"));
         let unknown_regions = UnknownRegions { samples: 1, missed: 9 };
         let quality = StackQuality { unknown_regions, ..StackQuality::default() };
         assert!(
-            quality.findings(&tree(&[("_start;main", 2)]), "").iter().any(|told| told.starts_with("1 samples (50%)"))
+            quality.findings(&tree(&[("_start;main", 2)]), "").iter().any(|told| told.starts_with("1 samples (50.0%)"))
         );
     }
 

@@ -1,11 +1,11 @@
 //! Decides when the kernel copies stacks: where frame pointers are missing, and unwinding a copy finds more callers.
 //!
 //! ```text
-//!            most chains are whole          larger copies help
-//! Checking ────────────────────────▶ Chains        Small ◀──▶ Large
-//!     │  ▲   doubts above 5 %           │             ▲
-//!     │  └──────────────────────────────┘             │
-//!     └── copies find the callers of more than 5 % ───┘
+//!            most chains are whole, or copies don't help          larger copies help
+//! Checking ──────────────────────────────────────────────▶ Chains        Small ◀──▶ Large
+//!     │  ▲              more than 5 % are in doubt            │             ▲
+//!     │  └────────────────────────────────────────────────────┘             │
+//!     └──────────────── copies find the callers of more than 5 % ───────────┘
 //! ```
 //!
 //! Every state names one of the sets of events that are open: one of them samples at a time.
@@ -52,8 +52,7 @@ impl CopySize {
         match self {
             Self::None => 0,
             Self::Small => 8192,
-            // The most that a record has room for.
-            Self::Large => 65_528,
+            Self::Large => 32_768,
         }
     }
 }
@@ -114,8 +113,8 @@ impl EvidenceCounts {
 /// What is done now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CopyState {
-    /// Small copies tell whether frame pointers hold.
-    Checking,
+    /// Copies tell whether frame pointers hold.
+    Checking(CopySize),
     /// They hold, or copies are of no use.
     Chains,
     /// They don't.
@@ -155,7 +154,7 @@ impl CopyControl {
     /// Begins with a check. Large copies may not be to be had.
     pub(super) fn new(now: u64, has_large: bool) -> Self {
         Self {
-            state: CopyState::Checking,
+            state: CopyState::Checking(CopySize::Small),
             since: now,
             processes: FxHashMap::default(),
             together: EvidenceCounts::default(),
@@ -170,15 +169,14 @@ impl CopyControl {
     /// What the kernel is to copy now.
     pub(super) fn size(&self) -> CopySize {
         match self.state {
-            CopyState::Checking => CopySize::Small,
             CopyState::Chains => CopySize::None,
-            CopyState::Copying(size) => size,
+            CopyState::Checking(size) | CopyState::Copying(size) => size,
         }
     }
 
     /// Whether it is to be decided soon.
     pub(super) fn is_checking(&self) -> bool {
-        self.state == CopyState::Checking && self.together.all > 0
+        matches!(self.state, CopyState::Checking(_))
     }
 
     /// Takes what a sample of a process told.
@@ -206,11 +204,9 @@ impl CopyControl {
             self.since = now;
         }
         let (next, change) = self.next(now.saturating_sub(self.since))?;
-        match next {
-            CopyState::Chains if self.state == CopyState::Checking => self.give_up(),
-            CopyState::Copying(CopySize::Small) if self.state == CopyState::Copying(CopySize::Large) => {
-                self.give_up_length();
-            }
+        match (self.state, next) {
+            (CopyState::Checking(_), CopyState::Chains) => self.give_up(),
+            (_, CopyState::Copying(CopySize::Small)) if self.size() == CopySize::Large => self.give_up_length(),
             _ => {}
         }
         (self.state, self.since, self.halved) = (next, now, now);
@@ -221,40 +217,52 @@ impl CopyControl {
 
     /// What is done next, after what was done so long.
     fn next(&self, lasted: u64) -> Option<(CopyState, CopyChange)> {
-        let any = |part: fn(&EvidenceCounts) -> u32| self.groups().any(|group| group.has_many(part(group)));
-        match self.state {
-            CopyState::Checking if self.together.all < ENOUGH || lasted < CHECK => None,
-            CopyState::Checking if any(|group| group.healed + group.ended) => {
-                Some((CopyState::Copying(CopySize::Small), CopyChange::Missing))
+        let (has_enough, is_checked) = (self.together.all >= ENOUGH, lasted >= CHECK);
+        Some(match self.state {
+            CopyState::Checking(CopySize::Small) if has_enough && self.any_has_many(|group| group.ended) => {
+                (CopyState::Checking(CopySize::Large), CopyChange::Quietly)
             }
-            CopyState::Checking => Some((CopyState::Chains, CopyChange::Quietly)),
-            CopyState::Chains if lasted >= PAUSE && any(|group| group.doubtful) => {
-                Some((CopyState::Checking, CopyChange::Quietly))
+            CopyState::Checking(_) if !has_enough || !is_checked => return None,
+            CopyState::Checking(CopySize::Large) if self.any_has_many(|group| group.healed_by_large) => {
+                (CopyState::Copying(CopySize::Large), CopyChange::Missing)
             }
-            CopyState::Copying(CopySize::Large)
-                if self.together.all >= ENOUGH && lasted >= CHECK && !any(|group| group.healed_by_large) =>
-            {
-                Some((CopyState::Copying(CopySize::Small), CopyChange::Resized))
+            CopyState::Checking(_) if self.any_has_many(|group| group.healed + group.ended) => {
+                (CopyState::Copying(CopySize::Small), CopyChange::Missing)
             }
-            CopyState::Copying(CopySize::Small) if any(|group| group.ended) => {
-                Some((CopyState::Copying(CopySize::Large), CopyChange::Resized))
+            CopyState::Checking(_) => (CopyState::Chains, CopyChange::Quietly),
+            CopyState::Chains if lasted >= PAUSE && self.any_has_many(|group| group.doubtful) => {
+                (CopyState::Checking(CopySize::Small), CopyChange::Quietly)
             }
-            CopyState::Copying(_) if lasted >= NEEDLESS && self.is_needless() => {
-                Some((CopyState::Chains, CopyChange::Resized))
+            CopyState::Copying(CopySize::Large) if is_checked && self.is_too_short() => {
+                (CopyState::Copying(CopySize::Small), CopyChange::Resized)
             }
-            CopyState::Chains | CopyState::Copying(_) => None,
-        }
+            CopyState::Copying(CopySize::Large) if lasted >= NEEDLESS && self.is_needless(|group| group.healed_by_large) => {
+                (CopyState::Copying(CopySize::Small), CopyChange::Resized)
+            }
+            CopyState::Copying(CopySize::Small) if self.any_has_many(|group| group.ended) => {
+                (CopyState::Copying(CopySize::Large), CopyChange::Resized)
+            }
+            CopyState::Copying(_) if lasted >= NEEDLESS && self.is_needless(|group| group.healed + group.ended) => {
+                (CopyState::Chains, CopyChange::Resized)
+            }
+            CopyState::Chains | CopyState::Copying(_) => return None,
+        })
     }
 
     /// What was seen long ago counts less: call it now and then.
     pub(super) fn age(&mut self, now: u64) {
-        if now.saturating_sub(self.halved) < HALVING || self.state == CopyState::Checking {
+        if now.saturating_sub(self.halved) < HALVING || matches!(self.state, CopyState::Checking(_)) {
             return;
         }
         self.halved = now;
         self.together.halve();
         self.processes.values_mut().for_each(EvidenceCounts::halve);
         self.processes.retain(|_, counts| counts.all > 0);
+    }
+
+    /// Whether in a group more than 5 % are of this kind.
+    fn any_has_many(&self, part: fn(&EvidenceCounts) -> u32) -> bool {
+        self.groups().any(|group| group.has_many(part(group)))
     }
 
     /// Each process alone, and all of them, as processes may live for milliseconds only.
@@ -277,9 +285,14 @@ impl CopyControl {
         self.are_all_too_long |= self.together.has_many(self.together.ended);
     }
 
-    /// Whether nearly nothing needed a copy.
-    fn is_needless(&self) -> bool {
-        let needed = |counts: &EvidenceCounts| (counts.healed + counts.ended) * WORTH_KEEPING > counts.all;
+    /// Whether what large copies heal is nothing beside what they don't.
+    fn is_too_short(&self) -> bool {
+        self.any_has_many(|group| group.ended) && !self.any_has_many(|group| group.healed_by_large)
+    }
+
+    /// Whether nearly nothing was of this kind.
+    fn is_needless(&self, part: fn(&EvidenceCounts) -> u32) -> bool {
+        let needed = |counts: &EvidenceCounts| part(counts) * WORTH_KEEPING > counts.all;
         self.together.all >= ENOUGH_TO_END && !self.groups().any(needed)
     }
 }
@@ -387,24 +400,42 @@ mod tests {
 
     #[test]
     fn larger_copies_stay_where_they_help() {
-        let copying = || {
+        // Found in the check, or later.
+        let in_check = || {
             let mut control = CopyControl::new(0, true);
             note(&mut control, 1, StackEvidence::CopyEnded, 20);
-            control.decide(SECOND);
-            note(&mut control, 1, StackEvidence::Healed(100), 80);
-            note(&mut control, 1, StackEvidence::CopyEnded, 20);
-            assert_eq!((control.decide(2 * SECOND), control.size()), (Some(CopyChange::Resized), CopySize::Large));
+            assert_eq!((control.decide(1), control.size()), (Some(CopyChange::Quietly), CopySize::Large));
             control
         };
-        let mut helped = copying();
-        note(&mut helped, 1, StackEvidence::Healed(20_000), 20);
-        assert_eq!((helped.decide(3 * SECOND), helped.size()), (None, CopySize::Large));
-        let mut too_long = copying();
-        note(&mut too_long, 1, StackEvidence::Healed(100), 60);
-        note(&mut too_long, 1, StackEvidence::CopyEnded, 40);
-        assert_eq!((too_long.decide(3 * SECOND), too_long.size()), (Some(CopyChange::Resized), CopySize::Small));
-        note(&mut too_long, 1, StackEvidence::CopyEnded, 400);
-        assert_eq!((too_long.decide(4 * SECOND), too_long.size()), (None, CopySize::Small));
+        let later = || {
+            let mut control = CopyControl::new(0, true);
+            note(&mut control, 1, StackEvidence::Healed(100), 20);
+            assert_eq!((control.decide(SECOND), control.size()), (Some(CopyChange::Missing), CopySize::Small));
+            note(&mut control, 1, StackEvidence::Healed(100), 80);
+            note(&mut control, 1, StackEvidence::CopyEnded, 20);
+            assert_eq!((control.decide(SECOND), control.size()), (Some(CopyChange::Resized), CopySize::Large));
+            control
+        };
+        for (start, change) in [(in_check as fn() -> CopyControl, Some(CopyChange::Missing)), (later, None)] {
+            let mut helped = start();
+            note(&mut helped, 1, StackEvidence::Healed(20_000), 20);
+            assert_eq!((helped.decide(2 * SECOND), helped.size()), (change, CopySize::Large));
+            let mut too_long = start();
+            note(&mut too_long, 1, StackEvidence::Healed(100), 60);
+            note(&mut too_long, 1, StackEvidence::CopyEnded, 40);
+            let change = change.or(Some(CopyChange::Resized));
+            assert_eq!((too_long.decide(2 * SECOND), too_long.size()), (change, CopySize::Small));
+            note(&mut too_long, 1, StackEvidence::CopyEnded, 400);
+            assert_eq!((too_long.decide(3 * SECOND), too_long.size()), (None, CopySize::Small));
+        }
+        // They aren't given up for a moment without need.
+        let mut helped = later();
+        note(&mut helped, 1, StackEvidence::Healed(100), 100);
+        assert_eq!((helped.decide(2 * SECOND), helped.size()), (None, CopySize::Large));
+        assert_eq!((helped.decide(5 * SECOND), helped.size()), (Some(CopyChange::Resized), CopySize::Small));
+        let mut none = CopyControl::new(0, false);
+        note(&mut none, 1, StackEvidence::CopyEnded, 100);
+        assert_eq!((none.decide(SECOND), none.size()), (Some(CopyChange::Missing), CopySize::Small));
     }
 
     #[test]

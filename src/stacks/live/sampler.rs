@@ -32,7 +32,7 @@ const PASS: Duration = Duration::from_millis(100);
 const CHECKING_PASS: Duration = Duration::from_millis(20);
 
 /// A ring buffer has room for the largest copies from this size on, in bytes.
-const ROOM_FOR_LARGE: usize = 4 << 20;
+const ROOM_FOR_LARGE: usize = 2 << 20;
 
 /// A record gets its time before it is written; an interrupt or a hypervisor may come between.
 const WRITING: u64 = 2_000_000;

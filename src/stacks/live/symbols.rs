@@ -394,7 +394,8 @@ mod tests {
     }
 
     fn raw(weight: u64) -> RawSample {
-        RawSample { at: WallNs(1), task: TaskId(0), cpu: 0, event: 0, weight, path: Some(PathId(0)) }
+        let (at, path) = (WallNs(1), Some(PathId(0)));
+        RawSample { at, task: TaskId(0), cpu: 0, event: 0, weight, path, asks_for_end: false }
     }
 
     /// A batch with one location that has no mapping.
@@ -406,9 +407,20 @@ mod tests {
             locations: vec![CodeLocation { module: ModuleId(0), place: 0 }],
             paths: vec![PathNode { caller: None, location: LocationId(0) }],
             tasks: vec![Task { pid: 1, tid: 1, comm: "x".into() }],
+            copies: Vec::new(),
             samples: vec![raw(5)],
             losses: Losses::default(),
         }
+    }
+
+    #[test]
+    fn names_tell_of_stacks_that_ask_whether_they_are_cut() {
+        let (mut namer, mut out) = (Namer::new(), StackBatch::default());
+        let asking = RawSample { asks_for_end: true, ..raw(5) };
+        let losses = Losses { cut: 7, ..Losses::default() };
+        namer.name(RawBatch { samples: vec![raw(5), asking], losses, ..nowhere() }, &mut out);
+        // No code lies there.
+        assert_eq!((out.losses.cut, out.losses.unknown, out.samples.len()), (8, 0, 2));
     }
 
     #[test]

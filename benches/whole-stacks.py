@@ -4,8 +4,8 @@
   benches/whole-stacks.py [--shares] [--cost] [--perfprop FILE] [--seconds S] [--turns N] [--hertz HZ] [--only NAME,...]
 
 The first table has the shares of stacks that are complete, cut and unknown. perf's are judged by perfprop, by the name of
-the outermost frame. The second one has the CPU time of recording one sample, relative to the cheaper of the fixed ways that
-give whole stacks (at least 95 % complete), or of both where none does; the median over turns. A turn runs all ways.
+the outermost frame. The second one has the CPU time of recording and naming one sample, and the ratio to the cheapest of the
+fixed ways that give whole stacks (at least 95 % complete), the median over turns. A turn runs all ways one after the other.
 Programs are compiled here by cc, c++ and rustc, or are Debian's; one that is missing is left out and said.
 """
 import argparse, json, os, re, resource, shutil, statistics, subprocess, tempfile, time
@@ -215,27 +215,27 @@ def samples(file):
 def cost_table(options, folder, commands):
     """CPU microseconds a sample beyond what the same program takes: it runs beside, so that it isn't counted."""
     file = os.path.join(folder, "recording")
-    print(f"{'program':<18} {'fp':>8} {'dwarf':>8} {'auto':>8}   auto beside the better one (us a sample, median of {options.turns})")
+    fixed = ("fp", "dwarf", "dwarf,32768")
+    print(f"us a sample, median of {options.turns}; in brackets the complete stacks in percent")
+    print(f"{'program':<18}" + "".join(f"{way:>18}" for way in (*fixed, "auto")) + "   auto beside the cheapest that is whole")
     for name, command in commands.items():
-        taken, complete = {"fp": [], "dwarf": [], "auto": []}, {}
-        ratios = []
+        taken = {way: [] for way in (*fixed, "auto")}
+        complete = {way: [] for way in taken}
         for _ in range(options.turns):
-            for graph in taken:
+            for way in taken:
                 program = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL)
                 time.sleep(0.3)
-                record = [options.perfprop, "record", "-F", options.cost_hertz, "-e", "cpu-clock", "--call-graph", graph, "-o", file]
-                target = ["-p", str(program.pid), "--", "sleep", str(options.seconds)]
-                spent, _ = cpu([*record, *target])
+                record = [options.perfprop, "record", "-F", options.cost_hertz, "-e", "cpu-clock", "--call-graph", way, "-o", file]
+                spent, _ = cpu([*record, "-p", str(program.pid), "--", "sleep", str(options.seconds)])
                 os.killpg(program.pid, 9)
                 # Now, or what it took would count with the next command.
                 program.wait()
-                taken[graph].append(spent / max(1, samples(file)) * 1e6)
-                complete[graph] = float(shares(header(options.perfprop, file))[0].lstrip("<") or 0)
-            whole = [graph for graph in ("fp", "dwarf") if complete[graph] >= 95]
-            ratios.append(taken["auto"][-1] / min(taken[graph][-1] for graph in whole or ("fp", "dwarf")))
-        fp, dwarf, auto = (statistics.median(taken[graph]) for graph in taken)
-        which = " and ".join(whole) or "none"
-        print(f"{name:<18} {fp:>8.1f} {dwarf:>8.1f} {auto:>8.1f}   {statistics.median(ratios):.2f} (whole: {which})", flush=True)
+                taken[way].append(spent / max(1, samples(file)) * 1e6)
+                complete[way].append(float(shares(header(options.perfprop, file))[0].lstrip("<") or 0))
+        shown = "".join(f"{statistics.median(taken[way]):>10.1f} ({statistics.median(complete[way]):>5.1f})" for way in taken)
+        whole = [way for way in fixed if statistics.median(complete[way]) >= 95]
+        ratios = [auto / min(taken[way][turn] for way in whole or fixed) for turn, auto in enumerate(taken["auto"])]
+        print(f"{name:<18}{shown}   {statistics.median(ratios):.2f}" + ("" if whole else " (none is whole)"), flush=True)
 
 
 def main():
@@ -261,7 +261,8 @@ def main():
             # As long as all of them are looked at.
             commands = {name: command for name, command in programs(folder, options.seconds + 20).items() if name in commands}
             if "make -j2" in commands:
-                commands["make -j2"] = ["sh", "-c", 'while :; do "$@"; done', "sh", *commands["make -j2"]]
+                # Only what begins later than the recording is recorded.
+                commands["make -j2"] = ["sh", "-c", 'sleep 1; while :; do "$@"; done', "sh", *commands["make -j2"]]
             cost_table(options, folder, commands)
 
 

@@ -18,7 +18,7 @@ static _Thread_local volatile long sink;
 static _Thread_local unsigned long seed;
 static time_t end;
 static inline unsigned next(void) { seed = seed * 6364136223846793005UL + 1442695040888963407UL; return seed >> 33; }
-__attribute__((noinline)) long leaf(long n) { for (long i = 0; i < n % 50000; i++) sink += i; return n; }
+__attribute__((noinline)) long leaf(long n) { for (COUNTER i = 0; i < n % 50000; i++) sink += i; return n; }
 __attribute__((noinline)) long b(int depth);
 __attribute__((noinline)) long a(int depth) {
     long r = depth > 0 ? b(depth - 1 - next() % 2) : leaf(next()); sink += r; return r + 1; }
@@ -136,11 +136,13 @@ def small_c_program(folder):
 def programs(folder, seconds):
     """Names and commands; a command of None says what is missing."""
     length = str(seconds)
-    frame_pointers = ["-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer"]
+    # gcc gives a leaf that needs no stack no frame, whatever it is told.
+    frame_pointers, in_leaves = ["-fno-omit-frame-pointer", "-DCOUNTER=long"], ["-fno-omit-frame-pointer", "-DCOUNTER=volatile long"]
     c = ["cc", "-g", "-O1", "-pthread", "-fno-optimize-sibling-calls"]
     built = {
-        "c-frame-pointers": compiled(folder, "c-frame-pointers", BUSY, *c, *frame_pointers),
-        "c-without": compiled(folder, "c-without", BUSY, *c, "-fomit-frame-pointer"),
+        "c-frame-pointers": compiled(folder, "c-frame-pointers", BUSY, *c, *in_leaves),
+        "c-but-leaves": compiled(folder, "c-but-leaves", BUSY, *c, *frame_pointers),
+        "c-without": compiled(folder, "c-without", BUSY, *c, "-fomit-frame-pointer", "-DCOUNTER=long"),
         "c++-threads": compiled(folder, "c++-threads", CPP, "c++", "-g", "-O2", "-pthread"),
         "rust": compiled(folder, "rust", RUST, "rustc", "-O", "-g"),
     }

@@ -259,8 +259,8 @@ mod tests {
     use crate::sources::Reading;
     use crate::sources::command::Exit;
     use crate::stacks::{
-        Losses, Rate, SampledEvent, StackFrame, StackFrameId, StackId, StackNode, StackSample, Task, TaskId,
-        CopySwitch, UnnamedFile, UnwindMethod,
+        CopySwitch, Losses, Rate, SampledEvent, StackFrame, StackFrameId, StackId, StackNode, StackSample, Task,
+        TaskId, UnnamedFile, UnwindMethod,
     };
     use crate::units::{CpuNs, WallNs};
 

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::stacks::{
-    CopySwitch, Losses, StackBatch, StackFrame, StackFrameId, StackId, StackNode, StackSample, Task, TaskCosts, TaskId, UnnamedFile,
+    CopySwitch, Losses, StackBatch, StackFrame, StackFrameId, StackId, StackNode, StackSample, Task, TaskCosts, TaskId,
+    UnnamedFile,
 };
 use crate::units::WallNs;
 

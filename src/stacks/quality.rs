@@ -265,6 +265,11 @@ fn reach(tree: &Tree, event: EventId) -> Reach {
     reach
 }
 
+/// `512 bytes`, `8 KiB`.
+fn size(bytes: u32) -> String {
+    if bytes < 1024 { format!("{bytes} bytes") } else { format!("{} KiB", bytes / 1024) }
+}
+
 /// From when to when stacks were copied, why, and what that costs; `None` where they never were.
 fn copied(switches: &[CopySwitch]) -> Option<String> {
     let first = switches.iter().find(|switch| switch.bytes > 0)?;
@@ -287,11 +292,8 @@ fn copied(switches: &[CopySwitch]) -> Option<String> {
         [.., last] => format!("from {from} to {}", clock(last.at)),
         [] => return None,
     };
-    let least = first.bytes.div_ceil(1024);
-    let size = match most.div_ceil(1024) {
-        most if most > least => format!("{least} to {most} KiB"),
-        _ => format!("{least} KiB"),
-    };
+    let least = switches.iter().map(|switch| switch.bytes).filter(|bytes| *bytes > 0).min()?;
+    let size = if most > least { format!("{} to {}", size(least), size(most)) } else { size(most) };
     Some(format!(
         "frame pointers are missing in {listed}: stacks are copied ({size} a sample) {when}; --call-graph fp copies none"
     ))
@@ -455,15 +457,12 @@ mod tests {
         let first = switch(1, 8192, &["/lib/libc.so.6", "/usr/bin/sqlite3"]);
         let begin = "frame pointers are missing in libc.so.6, sqlite3";
         let end = "--call-graph fp copies none";
-        assert_eq!(
-            told(&[first.clone()]),
-            format!("{begin}: stacks are copied (8 KiB a sample) from 00:01 on; {end}")
-        );
+        assert_eq!(told(&[first.clone()]), format!("{begin}: stacks are copied (8 KiB a sample) from 00:01 on; {end}"));
         let larger = switch(2, 32768, &["/lib/libc.so.6"]);
         let over = switch(62, 0, &[]);
         assert_eq!(
             told(&[first, larger, over]),
-            format!("{begin}: stacks are copied (8 to 32 KiB a sample) from 00:01 to 01:02; {end}")
+            format!("{begin}: stacks are copied (8 KiB to 32 KiB a sample) from 00:01 to 01:02; {end}")
         );
         let many = switch(0, 8192, &["/a", "/b", "/c", "/d", "/e", "/f\u{1b}"]);
         let text = told(&[many]);

@@ -32,9 +32,7 @@ impl StackArgs {
         let (method, rate) = (self.call_graph, self.frequency.or(self.count.map(SampleRate::Period)));
         match (self.frame_pointers || method.is_some(), rate) {
             (true, rate) => Ok(Some(StackOptions { method, rate })),
-            (false, Some(_)) => {
-                Err(Error::Usage("-F and -c say how often call stacks are sampled: add -g".into()))
-            }
+            (false, Some(_)) => Err(Error::Usage("-F and -c say how often call stacks are sampled: add -g".into())),
             (false, None) => Ok(None),
         }
     }

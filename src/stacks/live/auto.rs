@@ -4,13 +4,13 @@ use rustc_hash::FxHashMap;
 
 use super::super::CopySwitch;
 use super::super::end::StackEnd;
-use super::chains::{ChainJudge, ChainVerdict, first_beyond};
+use super::chains::{ChainJudge, ChainVerdict, bytes_to, first_beyond};
 use super::code::SampledCode;
 use super::copies::{CopyChange, CopyControl, CopySize, SampledTimes, StackEvidence};
 use super::modules::ModuleId;
 use super::paths::LocationId;
 use super::record::{SampleRecord, UserState};
-use super::unwind::Completeness;
+use super::unwind::{Completeness, Unwound};
 use crate::units::WallNs;
 
 /// A file is named as one without frame pointers where it loses so many of the callers that are lost: one in so many.
@@ -30,6 +30,16 @@ pub(super) struct AutoStacks {
     chain: Vec<LocationId>,
     unwound: Vec<LocationId>,
     addresses: Vec<u64>,
+}
+
+/// The chain of frame pointers of a sample.
+#[derive(Clone, Copy, Debug)]
+struct UserChain<'a> {
+    pid: i32,
+    addresses: &'a [u64],
+    verdict: ChainVerdict,
+    /// Whether the kernel followed no more of it.
+    is_too_deep: bool,
 }
 
 /// How far the stack of a sample goes.
@@ -124,17 +134,24 @@ impl AutoStacks {
     ) -> FoundStack {
         self.chain.clear();
         code.locate(sample.pid, addresses, &mut self.chain);
-        let verdict = self.verdict(code, sample.pid, addresses, 0);
+        let verdict = match self.verdict(code, sample.pid, addresses, 0) {
+            // It is right as far as it was followed.
+            ChainVerdict::Whole | ChainVerdict::Unsure if is_too_deep => ChainVerdict::Unknown,
+            verdict => verdict,
+        };
         let lost_in = match verdict {
             ChainVerdict::Broken(index) => self.chain.get(index).copied(),
             ChainVerdict::Whole | ChainVerdict::Unsure | ChainVerdict::Unknown => None,
         };
         let (found, evidence) = match (verdict, &sample.user) {
-            (ChainVerdict::Whole, _) if !is_too_deep => {
+            (ChainVerdict::Whole, _) => {
                 self.judge.complete(&mut self.chain);
                 (FoundStack::WHOLE, StackEvidence::Holds)
             }
-            (_, Some(user)) => self.unwind(code, sample.pid, user, addresses, verdict),
+            (_, Some(user)) => {
+                let chain = UserChain { pid: sample.pid, addresses, verdict, is_too_deep };
+                self.unwind(code, user, chain)
+            }
             (_, None) => (self.chain_alone(code, sample.pid, addresses, is_too_deep), StackEvidence::Doubtful),
         };
         if let (Some(lost_in), StackEvidence::Healed(_) | StackEvidence::CopyEnded) = (lost_in, evidence) {
@@ -173,12 +190,11 @@ impl AutoStacks {
     fn unwind(
         &mut self,
         code: &mut SampledCode,
-        pid: i32,
         user: &UserState<'_>,
-        addresses: &[u64],
-        verdict: ChainVerdict,
+        chain: UserChain<'_>,
     ) -> (FoundStack, StackEvidence) {
-        let is_right_so_far = matches!(verdict, ChainVerdict::Unsure | ChainVerdict::Unknown);
+        let UserChain { pid, addresses, verdict, is_too_deep } = chain;
+        let is_right_so_far = !is_too_deep && matches!(verdict, ChainVerdict::Unsure | ChainVerdict::Unknown);
         self.addresses.clear();
         self.unwound.clear();
         let unwound = code.unwind(pid, user, &mut self.addresses);
@@ -189,18 +205,22 @@ impl AutoStacks {
                     self.judge.learn(&self.chain, Some(&self.unwound));
                 }
                 let is_right = is_right_so_far && self.verdict(code, pid, addresses, 0) == ChainVerdict::Whole;
+                let needed = self.needed(code, chain, (user, &unwound));
                 std::mem::swap(&mut self.chain, &mut self.unwound);
-                let used = unwound.end_of_last.saturating_sub(unwound.stack);
-                let evidence = if is_right { StackEvidence::Holds } else { StackEvidence::Healed(used) };
+                let evidence = if is_right { StackEvidence::Holds } else { StackEvidence::Healed(needed) };
                 (FoundStack::WHOLE, evidence)
             }
             Completeness::CopyEnded => {
                 let beyond = first_beyond(user, &unwound, addresses.len());
-                if beyond < addresses.len() && self.verdict(code, pid, addresses, beyond) == ChainVerdict::Whole {
+                if beyond < addresses.len()
+                    && !is_too_deep
+                    && self.verdict(code, pid, addresses, beyond) == ChainVerdict::Whole
+                {
+                    let needed = self.needed(code, chain, (user, &unwound));
                     self.unwound.extend(self.chain.drain(beyond..));
                     std::mem::swap(&mut self.chain, &mut self.unwound);
                     self.judge.complete(&mut self.chain);
-                    return (FoundStack::WHOLE, StackEvidence::Healed(0));
+                    return (FoundStack::WHOLE, StackEvidence::Healed(needed));
                 }
                 let end = self.take_longer(is_right_so_far);
                 (FoundStack { completeness: Completeness::CopyEnded, end }, StackEvidence::CopyEnded)
@@ -215,6 +235,31 @@ impl AutoStacks {
         }
     }
 
+    /// How many bytes of a copy have the callers that the chain lacks: from the frame behind the last of them on, the chain
+    /// is whole.
+    fn needed(
+        &mut self,
+        code: &mut SampledCode,
+        UserChain { pid, addresses, is_too_deep, .. }: UserChain<'_>,
+        (user, unwound): (&UserState<'_>, &Unwound),
+    ) -> u64 {
+        let all = unwound.end_of_last.saturating_sub(unwound.stack);
+        if is_too_deep {
+            return all;
+        }
+        let mut from = 0;
+        let bytes = loop {
+            match self.verdict(code, pid, addresses, from) {
+                ChainVerdict::Broken(index) if index >= from => from = index + 1,
+                ChainVerdict::Whole if from < addresses.len() => break bytes_to(user, unwound, from),
+                ChainVerdict::Whole | ChainVerdict::Broken(_) | ChainVerdict::Unsure | ChainVerdict::Unknown => {
+                    break None;
+                }
+            }
+        };
+        bytes.unwrap_or(all)
+    }
+
     /// Neither is whole. A chain that has all callers so far is better than what is cut; else the longer one is.
     fn take_longer(&mut self, is_chain_right: bool) -> StackEnd {
         if is_chain_right {
@@ -224,5 +269,101 @@ impl AutoStacks {
             std::mem::swap(&mut self.chain, &mut self.unwound);
         }
         StackEnd::Cut
+    }
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::super::record::{Branches, Mmap, RecordWords};
+    use super::*;
+    use crate::files::Identity;
+
+    /// No process has this number. Its code lies from 0x1000 to 0x2000 and has no unwind information, so that the frame
+    /// pointer is believed there.
+    const PID: i32 = i32::MAX;
+    const STACK: u64 = 0x9000;
+    const FRAME: u64 = 0x9010;
+
+    fn code() -> SampledCode {
+        let mut code = SampledCode::new();
+        let (identity, path) = (Identity { device: 0, inode: 7 }, &b"/nonexistent"[..]);
+        let (start, length, offset, executable) = (0x1000, 0x1000, 0x1000, true);
+        code.processes.map(&Mmap { pid: PID, start, length, offset, identity, executable, path });
+        code
+    }
+
+    fn bytes(words: &[u64]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+    }
+
+    /// What is found of a stack in the code at 0x1001 whose frame pointers lead to these addresses, with a copy of it.
+    fn found(
+        auto: &mut AutoStacks,
+        code: &mut SampledCode,
+        chain: &[u64],
+        copy: Option<&[u64]>,
+    ) -> (Vec<u64>, FoundStack) {
+        let registers = bytes(&[FRAME, STACK, 0x1001]);
+        let stack = bytes(copy.unwrap_or_default());
+        let user = copy.map(|_| UserState { registers: RecordWords(&registers), stack: &stack, is_full: true });
+        let (words, branches) = (RecordWords::default(), Branches::default());
+        let sample =
+            SampleRecord { id: 1, ip: 0x1001, pid: PID, tid: PID, cpu: 0, period: 1, chain: words, branches, user };
+        let mut locations = Vec::new();
+        let found = auto.stack(code, &sample, chain, false, &mut locations);
+        let places = locations.iter().map(|location| code.paths.place(*location));
+        (places.collect(), found)
+    }
+
+    const ENDED: FoundStack = FoundStack { completeness: Completeness::CopyEnded, end: StackEnd::Cut };
+    const CUT: FoundStack = FoundStack { completeness: Completeness::Cut, end: StackEnd::Cut };
+
+    #[test]
+    fn a_copy_is_unwound_and_the_chain_goes_on_where_it_ends() {
+        let (mut auto, mut code) = (AutoStacks::new(true), code());
+        // The frame pointer of the caller at 0x1100 leads beyond the copy.
+        let (copy, chain) = ([0, 0, 0xa000, 0x1100], [0x1001, 0x5000, 0x11ff, 0x12ff]);
+        // Nobody knows what 0x12ff is: what the copy has is all.
+        let (stack, end) = found(&mut auto, &mut code, &chain, Some(&copy));
+        assert_eq!((stack.len(), end), (4, ENDED));
+        // A stack that is whole tells that stacks begin there.
+        let whole = [0, 0, 0, 0x1300];
+        let (stack, end) = found(&mut auto, &mut code, &[0x1001, 0x12ff], Some(&whole));
+        assert_eq!((stack, end), (vec![0x1001, 0x12ff], FoundStack::WHOLE));
+        let (stack, end) = found(&mut auto, &mut code, &chain, Some(&copy));
+        assert_eq!((stack, end), (vec![0x1001, 0x10ff, 0x11ff, 0x12ff], FoundStack::WHOLE));
+    }
+
+    #[test]
+    fn a_chain_that_holds_is_taken_and_one_that_leads_nowhere_is_cut() {
+        let (mut auto, mut code) = (AutoStacks::new(true), code());
+        let whole = [0, 0, 0, 0x1300];
+        found(&mut auto, &mut code, &[0x1001, 0x12ff], Some(&whole));
+        // No copy is looked at any more.
+        let (stack, end) = found(&mut auto, &mut code, &[0x1001, 0x1101, 0x12ff], Some(&[]));
+        assert_eq!((stack, end), (vec![0x1001, 0x1101, 0x12ff], FoundStack::WHOLE));
+        let (_, end) = found(&mut auto, &mut code, &[0x1001, 0x1101, 0x5000], None);
+        assert_eq!(end, CUT);
+        // Names may tell of what no copy told.
+        let (_, end) = found(&mut auto, &mut code, &[0x1001, 0x1101], None);
+        assert_eq!(end, FoundStack { end: StackEnd::Unknown, ..FoundStack::WHOLE });
+        assert_eq!(found(&mut auto, &mut code, &[], None), (Vec::new(), FoundStack::WHOLE));
+    }
+
+    #[test]
+    fn a_change_is_told_with_the_files_that_lost_callers() {
+        let (mut auto, mut code) = (AutoStacks::new(true), code());
+        let (whole, chain) = ([0, 0, 0, 0x1300], [0x1001, 0x5000]);
+        for _ in 0..30 {
+            let (stack, end) = found(&mut auto, &mut code, &chain, Some(&whole));
+            assert_eq!((stack, end), (vec![0x1001, 0x12ff], FoundStack::WHOLE));
+        }
+        assert_eq!(auto.size(), CopySize::Small);
+        assert_eq!(auto.decide(1_000_000_000, 0, &code), Some(CopySize::Tiny));
+        let told = CopySwitch { at: WallNs(0), bytes: 512, modules: vec!["/nonexistent".into()] };
+        assert_eq!(auto.switches, [told]);
+        auto.change(1_000_000_000, CopySize::Tiny);
+        let counted = |at| CopySize::ALL.into_iter().filter(|&size| auto.counts(at, size)).collect::<Vec<_>>();
+        assert_eq!((counted(999_999_999), counted(1_000_000_000)), (vec![CopySize::Small], vec![CopySize::Tiny]));
     }
 }

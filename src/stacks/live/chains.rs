@@ -115,18 +115,26 @@ impl ChainJudge {
 /// │ unwound[0] ─ unwound[1] ─ … ─ unwound.last ends here ┊
 /// ```
 pub(super) fn first_beyond(user: &UserState<'_>, unwound: &Unwound, frames: usize) -> usize {
-    let mut frame = unwound.frame;
-    for index in 1..frames {
+    let mut ends = ends_of_callers(user, unwound).take(frames.saturating_sub(1));
+    ends.position(|end| end > unwound.end_of_last).map_or(frames, |index| index + 1)
+}
+
+/// How many bytes of the copy a frame of the chain and all that it called take.
+pub(super) fn bytes_to(user: &UserState<'_>, unwound: &Unwound, index: usize) -> Option<u64> {
+    let end = ends_of_callers(user, unwound).nth(index.checked_sub(1)?)?;
+    end.checked_sub(unwound.stack)
+}
+
+/// Where on the stack the callers of a chain begin, from `chain[1]` on, as far as the copy tells it.
+fn ends_of_callers<'a>(user: &'a UserState<'_>, unwound: &'a Unwound) -> impl Iterator<Item = u64> + 'a {
+    let mut frame = Some(unwound.frame);
+    std::iter::from_fn(move || {
+        let at = frame?;
+        let from = at.checked_sub(unwound.stack).and_then(|from| usize::try_from(from).ok());
+        frame = from.and_then(|from| user.stack_word(from));
         // Behind the saved frame pointer stands where the call returns to.
-        let end = frame.saturating_add(16);
-        if end > unwound.end_of_last {
-            return index;
-        }
-        let from = frame.checked_sub(unwound.stack).and_then(|from| usize::try_from(from).ok());
-        let Some(next) = from.and_then(|from| user.stack_word(from)) else { return frames };
-        frame = next;
-    }
-    frames
+        Some(at.saturating_add(16))
+    })
 }
 
 #[cfg(test)]
@@ -228,6 +236,8 @@ mod tests {
         // One that leads back never goes beyond.
         assert_eq!(first_beyond(&user(&stack), &unwound(1000, 1064), 3), 3);
         assert_eq!(first_beyond(&user(&stack), &unwound(1016, 1064), 1), 1);
+        let bytes = |index| bytes_to(&user(&stack), &unwound(1016, 1064), index);
+        assert_eq!([0, 1, 2, 3, 4].map(bytes), [None, Some(32), Some(64), Some(1016), None]);
     }
 
     proptest! {

@@ -1,11 +1,11 @@
 //! Decides when the kernel copies stacks: where frame pointers are missing, and unwinding a copy finds more callers.
 //!
 //! ```text
-//!            most chains are whole, or copies don't help          larger copies help
-//! Checking ──────────────────────────────────────────────▶ Chains        Small ◀──▶ Large
-//!     │  ▲              more than 5 % are in doubt            │             ▲
-//!     │  └────────────────────────────────────────────────────┘             │
-//!     └──────────────── copies find the callers of more than 5 % ───────────┘
+//!            most chains are whole, or copies don't help
+//! Checking ──────────────────────────────────────────────▶ Chains ◀───────┐ nothing needs a copy
+//!     │  ▲              more than 5 % are in doubt            │           │
+//!     │  └────────────────────────────────────────────────────┘           │
+//!     └──────────── copies find the callers of more than 5 % ───▶ Tiny ◀─▶ Small ◀─▶ Large
 //! ```
 //!
 //! Every state names one of the sets of events that are open: one of them samples at a time.
@@ -39,18 +39,21 @@ const HALVING: u64 = 1_000_000_000;
 pub(super) enum CopySize {
     /// Nothing: the kernel follows frame pointers.
     None,
+    /// What finds the callers of functions without a frame pointer that others with one called.
+    Tiny,
     Small,
     Large,
 }
 
 impl CopySize {
     /// All of them; a check begins with the first.
-    pub(super) const ALL: [Self; 3] = [Self::Small, Self::None, Self::Large];
+    pub(super) const ALL: [Self; 4] = [Self::Small, Self::None, Self::Tiny, Self::Large];
 
     /// The size in bytes.
     pub(super) fn bytes(self) -> u32 {
         match self {
             Self::None => 0,
+            Self::Tiny => 512,
             Self::Small => 8192,
             Self::Large => 32_768,
         }
@@ -64,7 +67,7 @@ pub(super) enum StackEvidence {
     Holds,
     /// They may not, and nothing was copied.
     Doubtful,
-    /// They don't, and the copy has the callers within so many bytes.
+    /// They don't, and the copy has the missing callers within so many bytes.
     Healed(u64),
     /// They don't, and the copy is too short.
     CopyEnded,
@@ -77,8 +80,9 @@ pub(super) enum StackEvidence {
 struct EvidenceCounts {
     all: u32,
     doubtful: u32,
-    healed: u32,
-    /// Those that a small copy would not have healed.
+    /// Those that copies of this size heal, and smaller ones don't.
+    healed_by_tiny: u32,
+    healed_by_small: u32,
     healed_by_large: u32,
     ended: u32,
     useless: u32,
@@ -91,17 +95,27 @@ impl EvidenceCounts {
             StackEvidence::Holds => {}
             StackEvidence::Useless => self.useless += 1,
             StackEvidence::Doubtful => self.doubtful += 1,
-            StackEvidence::Healed(bytes) => {
-                self.healed += 1;
-                self.healed_by_large += u32::from(bytes > CopySize::Small.bytes().into());
-            }
+            StackEvidence::Healed(bytes) if bytes <= CopySize::Tiny.bytes().into() => self.healed_by_tiny += 1,
+            StackEvidence::Healed(bytes) if bytes <= CopySize::Small.bytes().into() => self.healed_by_small += 1,
+            StackEvidence::Healed(_) => self.healed_by_large += 1,
             StackEvidence::CopyEnded => self.ended += 1,
         }
     }
 
     fn halve(&mut self) {
-        let Self { all, doubtful, healed, healed_by_large, ended, useless } = self;
-        [all, doubtful, healed, healed_by_large, ended, useless].into_iter().for_each(|count| *count /= 2);
+        let Self { all, doubtful, healed_by_tiny, healed_by_small, healed_by_large, ended, useless } = self;
+        let healed = [healed_by_tiny, healed_by_small, healed_by_large];
+        [all, doubtful, ended, useless].into_iter().chain(healed).for_each(|count| *count /= 2);
+    }
+
+    /// Those that a copy larger than this would heal, or might.
+    fn needs_more_than(&self, size: CopySize) -> u32 {
+        match size {
+            CopySize::None => self.healed_by_tiny + self.needs_more_than(CopySize::Tiny),
+            CopySize::Tiny => self.healed_by_small + self.needs_more_than(CopySize::Small),
+            CopySize::Small => self.healed_by_large + self.ended,
+            CopySize::Large => 0,
+        }
     }
 
     /// Whether more than 5 % of the samples, and of enough of them, are these.
@@ -183,7 +197,12 @@ impl CopyControl {
     pub(super) fn note(&mut self, pid: i32, evidence: StackEvidence) {
         let evidence = match evidence {
             StackEvidence::Doubtful if self.hopeless.contains(&pid) => StackEvidence::Useless,
-            StackEvidence::CopyEnded if self.are_all_too_long || self.too_long.contains(&pid) => StackEvidence::Healed(0),
+            // A small copy is the best of all that are too short.
+            StackEvidence::CopyEnded
+                if self.size() != CopySize::Tiny && (self.are_all_too_long || self.too_long.contains(&pid)) =>
+            {
+                StackEvidence::Healed(CopySize::Small.bytes().into())
+            }
             told => told,
         };
         self.together.add(evidence);
@@ -223,29 +242,48 @@ impl CopyControl {
                 (CopyState::Checking(CopySize::Large), CopyChange::Quietly)
             }
             CopyState::Checking(_) if !has_enough || !is_checked => return None,
-            CopyState::Checking(CopySize::Large) if self.any_has_many(|group| group.healed_by_large) => {
-                (CopyState::Copying(CopySize::Large), CopyChange::Missing)
-            }
-            CopyState::Checking(_) if self.any_has_many(|group| group.healed + group.ended) => {
-                (CopyState::Copying(CopySize::Small), CopyChange::Missing)
-            }
-            CopyState::Checking(_) => (CopyState::Chains, CopyChange::Quietly),
+            CopyState::Checking(_) => match self.wanted() {
+                CopySize::None => (CopyState::Chains, CopyChange::Quietly),
+                size => (CopyState::Copying(size), CopyChange::Missing),
+            },
             CopyState::Chains if lasted >= PAUSE && self.any_has_many(|group| group.doubtful) => {
                 (CopyState::Checking(CopySize::Small), CopyChange::Quietly)
             }
-            CopyState::Copying(CopySize::Large) if is_checked && self.is_too_short() => {
-                (CopyState::Copying(CopySize::Small), CopyChange::Resized)
+            CopyState::Chains => return None,
+            CopyState::Copying(size) => (self.resized(size, lasted)?, CopyChange::Resized),
+        })
+    }
+
+    /// What is to be copied after a check.
+    fn wanted(&self) -> CopySize {
+        if self.any_has_many(|group| group.healed_by_large) {
+            CopySize::Large
+        } else if self.any_has_many(|group| group.needs_more_than(CopySize::Tiny)) {
+            CopySize::Small
+        } else if self.any_has_many(|group| group.needs_more_than(CopySize::None)) {
+            CopySize::Tiny
+        } else {
+            CopySize::None
+        }
+    }
+
+    /// What is copied instead, after copies of this size for so long.
+    fn resized(&self, size: CopySize, lasted: u64) -> Option<CopyState> {
+        let is_long = lasted >= NEEDLESS;
+        Some(match size {
+            CopySize::Tiny if self.any_has_many(|group| group.ended) => CopyState::Copying(CopySize::Small),
+            CopySize::Small if self.any_has_many(|group| group.ended) => CopyState::Copying(CopySize::Large),
+            CopySize::Large if lasted >= CHECK && self.is_too_short() => CopyState::Copying(CopySize::Small),
+            CopySize::Large if is_long && self.is_needless(|group| group.healed_by_large) => {
+                CopyState::Copying(CopySize::Small)
             }
-            CopyState::Copying(CopySize::Large) if lasted >= NEEDLESS && self.is_needless(|group| group.healed_by_large) => {
-                (CopyState::Copying(CopySize::Small), CopyChange::Resized)
+            CopySize::Small if is_long && self.is_needless(|group| group.needs_more_than(CopySize::Tiny)) => {
+                CopyState::Copying(CopySize::Tiny)
             }
-            CopyState::Copying(CopySize::Small) if self.any_has_many(|group| group.ended) => {
-                (CopyState::Copying(CopySize::Large), CopyChange::Resized)
+            CopySize::Tiny if is_long && self.is_needless(|group| group.needs_more_than(CopySize::None)) => {
+                CopyState::Chains
             }
-            CopyState::Copying(_) if lasted >= NEEDLESS && self.is_needless(|group| group.healed + group.ended) => {
-                (CopyState::Chains, CopyChange::Resized)
-            }
-            CopyState::Chains | CopyState::Copying(_) => return None,
+            CopySize::None | CopySize::Tiny | CopySize::Small | CopySize::Large => return None,
         })
     }
 
@@ -348,7 +386,7 @@ mod tests {
     fn after_check(holds: u32, healed: u32) -> (Option<CopyChange>, CopySize) {
         let mut control = CopyControl::new(0, true);
         note(&mut control, 1, StackEvidence::Holds, holds);
-        note(&mut control, 1, StackEvidence::Healed(100), healed);
+        note(&mut control, 1, StackEvidence::Healed(1000), healed);
         control.decide(0);
         (control.decide(SECOND), control.size())
     }
@@ -369,11 +407,11 @@ mod tests {
     fn one_process_among_many_is_enough_and_so_are_many_short_ones() {
         let mut control = CopyControl::new(0, true);
         note(&mut control, 1, StackEvidence::Holds, 10_000);
-        note(&mut control, 2, StackEvidence::Healed(100), 20);
+        note(&mut control, 2, StackEvidence::Healed(1000), 20);
         assert_eq!(control.decide(SECOND), Some(CopyChange::Missing));
         let mut control = CopyControl::new(0, true);
         note(&mut control, 1, StackEvidence::Holds, 100);
-        (2..12).for_each(|pid| note(&mut control, pid, StackEvidence::Healed(100), 2));
+        (2..12).for_each(|pid| note(&mut control, pid, StackEvidence::Healed(1000), 2));
         assert_eq!(control.decide(SECOND), Some(CopyChange::Missing));
     }
 
@@ -409,9 +447,9 @@ mod tests {
         };
         let later = || {
             let mut control = CopyControl::new(0, true);
-            note(&mut control, 1, StackEvidence::Healed(100), 20);
+            note(&mut control, 1, StackEvidence::Healed(1000), 20);
             assert_eq!((control.decide(SECOND), control.size()), (Some(CopyChange::Missing), CopySize::Small));
-            note(&mut control, 1, StackEvidence::Healed(100), 80);
+            note(&mut control, 1, StackEvidence::Healed(1000), 80);
             note(&mut control, 1, StackEvidence::CopyEnded, 20);
             assert_eq!((control.decide(SECOND), control.size()), (Some(CopyChange::Resized), CopySize::Large));
             control
@@ -421,7 +459,7 @@ mod tests {
             note(&mut helped, 1, StackEvidence::Healed(20_000), 20);
             assert_eq!((helped.decide(2 * SECOND), helped.size()), (change, CopySize::Large));
             let mut too_long = start();
-            note(&mut too_long, 1, StackEvidence::Healed(100), 60);
+            note(&mut too_long, 1, StackEvidence::Healed(1000), 60);
             note(&mut too_long, 1, StackEvidence::CopyEnded, 40);
             let change = change.or(Some(CopyChange::Resized));
             assert_eq!((too_long.decide(2 * SECOND), too_long.size()), (change, CopySize::Small));
@@ -430,7 +468,7 @@ mod tests {
         }
         // They aren't given up for a moment without need.
         let mut helped = later();
-        note(&mut helped, 1, StackEvidence::Healed(100), 100);
+        note(&mut helped, 1, StackEvidence::Healed(1000), 100);
         assert_eq!((helped.decide(2 * SECOND), helped.size()), (None, CopySize::Large));
         assert_eq!((helped.decide(5 * SECOND), helped.size()), (Some(CopyChange::Resized), CopySize::Small));
         let mut none = CopyControl::new(0, false);
@@ -439,17 +477,33 @@ mod tests {
     }
 
     #[test]
+    fn copies_are_as_small_as_nearly_all_samples_allow() {
+        let mut control = CopyControl::new(0, true);
+        note(&mut control, 1, StackEvidence::Healed(300), 95);
+        note(&mut control, 1, StackEvidence::Healed(1000), 5);
+        assert_eq!((control.decide(SECOND), control.size()), (Some(CopyChange::Missing), CopySize::Tiny));
+        note(&mut control, 1, StackEvidence::Healed(300), 90);
+        note(&mut control, 1, StackEvidence::CopyEnded, 10);
+        assert_eq!((control.decide(2 * SECOND), control.size()), (Some(CopyChange::Resized), CopySize::Small));
+        note(&mut control, 1, StackEvidence::Healed(300), 1000);
+        assert_eq!(control.decide(3 * SECOND), None);
+        assert_eq!((control.decide(5 * SECOND), control.size()), (Some(CopyChange::Resized), CopySize::Tiny));
+    }
+
+    #[test]
     fn copies_end_after_long_without_need() {
         let mut control = CopyControl::new(0, true);
-        note(&mut control, 1, StackEvidence::Healed(100), 20);
+        note(&mut control, 1, StackEvidence::Healed(1000), 20);
         assert_eq!(control.decide(SECOND), Some(CopyChange::Missing));
-        note(&mut control, 1, StackEvidence::Healed(100), 3);
+        note(&mut control, 1, StackEvidence::Healed(1000), 3);
         note(&mut control, 1, StackEvidence::Holds, 197);
         assert_eq!(control.decide(5 * SECOND), None);
         control.age(5 * SECOND);
         control.age(6 * SECOND);
         note(&mut control, 1, StackEvidence::Holds, 50);
-        assert_eq!((control.decide(7 * SECOND), control.size()), (Some(CopyChange::Resized), CopySize::None));
+        assert_eq!((control.decide(7 * SECOND), control.size()), (Some(CopyChange::Resized), CopySize::Tiny));
+        note(&mut control, 1, StackEvidence::Holds, 100);
+        assert_eq!((control.decide(11 * SECOND), control.size()), (Some(CopyChange::Resized), CopySize::None));
     }
 
     #[test]
@@ -458,19 +512,22 @@ mod tests {
         times.change(100, CopySize::None);
         times.change(200, CopySize::Large);
         let counted = |at| CopySize::ALL.into_iter().filter(|&size| times.counts(at, size)).collect::<Vec<_>>();
-        assert_eq!([0, 99, 100, 199, 200].map(counted), [
-            vec![CopySize::Small],
-            vec![CopySize::Small],
-            vec![CopySize::None],
-            vec![CopySize::None],
-            vec![CopySize::Large],
-        ]);
+        assert_eq!(
+            [0, 99, 100, 199, 200].map(counted),
+            [
+                vec![CopySize::Small],
+                vec![CopySize::Small],
+                vec![CopySize::None],
+                vec![CopySize::None],
+                vec![CopySize::Large],
+            ]
+        );
         assert_eq!(times.last_change(), 200);
     }
 
     proptest! {
         #[test]
-        fn no_sample_counts_twice_and_none_is_lost(mut changes in prop::collection::vec((1u64..100, 0usize..3), 0..10), at in 0u64..120) {
+        fn no_sample_counts_twice_and_none_is_lost(mut changes in prop::collection::vec((1u64..100, 0usize..4), 0..10), at in 0u64..120) {
             changes.sort_unstable();
             let mut times = SampledTimes::new(CopySize::Small);
             changes.iter().for_each(|&(at, size)| times.change(at, CopySize::ALL[size]));

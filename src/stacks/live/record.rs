@@ -140,7 +140,7 @@ impl UserState<'_> {
 
 /// Reads a record's numbers of 8 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct RecordWords<'a>(&'a [u8]);
+pub(super) struct RecordWords<'a>(pub(super) &'a [u8]);
 
 impl<'a> RecordWords<'a> {
     pub(super) fn iter(self) -> impl Iterator<Item = u64> + 'a {

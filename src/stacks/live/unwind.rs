@@ -13,7 +13,9 @@ const MAX_DEPTH: usize = 8192;
 
 #[cfg(target_arch = "x86_64")]
 mod arch {
-    pub(super) use framehop::x86_64::{CacheX86_64 as Cache, UnwindRegsX86_64 as Registers, UnwinderX86_64 as Unwinder};
+    pub(super) use framehop::x86_64::{
+        CacheX86_64 as Cache, UnwindRegsX86_64 as Registers, UnwinderX86_64 as Unwinder,
+    };
 
     use super::super::record::RecordWords;
 
@@ -72,7 +74,9 @@ mod arch {
 /// Stacks of other processors can't be unwound: no sample carries registers.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod arch {
-    pub(super) use framehop::x86_64::{CacheX86_64 as Cache, UnwindRegsX86_64 as Registers, UnwinderX86_64 as Unwinder};
+    pub(super) use framehop::x86_64::{
+        CacheX86_64 as Cache, UnwindRegsX86_64 as Registers, UnwinderX86_64 as Unwinder,
+    };
 
     use super::super::record::RecordWords;
 

@@ -222,6 +222,10 @@ impl AutoStacks {
                     self.judge.complete(&mut self.chain);
                     return (FoundStack::WHOLE, StackEvidence::Healed(needed));
                 }
+                // A chain that lacks callers, and still leads to where stacks begin.
+                if !is_too_deep && self.chain_alone(code, pid, addresses, false) == FoundStack::WHOLE {
+                    return (FoundStack::WHOLE, StackEvidence::CopyEnded);
+                }
                 let end = self.take_longer(is_right_so_far);
                 (FoundStack { completeness: Completeness::CopyEnded, end }, StackEvidence::CopyEnded)
             }
@@ -332,6 +336,15 @@ mod tests {
         assert_eq!((stack, end), (vec![0x1001, 0x12ff], FoundStack::WHOLE));
         let (stack, end) = found(&mut auto, &mut code, &chain, Some(&copy));
         assert_eq!((stack, end), (vec![0x1001, 0x10ff, 0x11ff, 0x12ff], FoundStack::WHOLE));
+    }
+
+    #[test]
+    fn a_chain_that_lacks_callers_is_better_than_a_copy_that_ends() {
+        let (mut auto, mut code) = (AutoStacks::new(true), code());
+        found(&mut auto, &mut code, &[0x1001, 0x12ff], Some(&[0, 0, 0, 0x1300]));
+        // The copy has not even the frame pointer, and the chain lost its way for a frame.
+        let (stack, end) = found(&mut auto, &mut code, &[0x1001, 0x5000, 0x12ff], Some(&[0]));
+        assert_eq!((stack.len(), end), (3, FoundStack::WHOLE));
     }
 
     #[test]

@@ -457,7 +457,10 @@ mod tests {
         let first = switch(1, 8192, &["/lib/libc.so.6", "/usr/bin/sqlite3"]);
         let begin = "frame pointers are missing in libc.so.6, sqlite3";
         let end = "--call-graph fp copies none";
-        assert_eq!(told(&[first.clone()]), format!("{begin}: stacks are copied (8 KiB a sample) from 00:01 on; {end}"));
+        assert_eq!(
+            told(std::slice::from_ref(&first)),
+            format!("{begin}: stacks are copied (8 KiB a sample) from 00:01 on; {end}")
+        );
         let larger = switch(2, 32768, &["/lib/libc.so.6"]);
         let over = switch(62, 0, &[]);
         assert_eq!(

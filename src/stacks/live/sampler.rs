@@ -310,7 +310,9 @@ impl RecordReader {
             Ok(DecodedRecord::Comm { pid, tid, comm, exec }) => self.code.processes.rename(pid, tid, comm, exec),
             Ok(DecodedRecord::Fork(tasks)) => self.code.processes.fork(tasks),
             Ok(DecodedRecord::Exit(tasks)) => {
-                self.auto.as_mut().filter(|_| tasks.pid == tasks.tid).map(|auto| auto.forget(tasks.pid));
+                if let Some(auto) = self.auto.as_mut().filter(|_| tasks.pid == tasks.tid) {
+                    auto.forget(tasks.pid);
+                }
                 self.code.processes.exit(tasks);
             }
             Ok(DecodedRecord::Lost(count)) => self.losses.lost += count,

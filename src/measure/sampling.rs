@@ -23,7 +23,7 @@ const MLOCK_KB: u64 = 516;
 /// How call stacks are sampled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StackOptions {
-    /// How stacks are unwound; along frame pointers where `None`. A model knows all calls: it needs none.
+    /// How stacks are unwound; [`UnwindMethod::Auto`] where `None`. A model knows all calls: it needs none.
     pub method: Option<UnwindMethod>,
     /// How often an event is sampled; where `None`, 4000 times a second, and every one of a tracepoint.
     pub rate: Option<SampleRate>,
@@ -54,7 +54,7 @@ pub(super) fn request(
     // Nothing happens when time passes.
     let sampled = plan.events.iter().filter(|event| event.kind != EventKind::Tool).cloned().collect::<Vec<_>>();
     let events = if options.events.is_empty() || sampled.is_empty() { default_events()? } else { sampled };
-    Ok(Some(StackRequest { events, rate, call_graph: stacks.method.unwrap_or(UnwindMethod::Fp) }))
+    Ok(Some(StackRequest { events, rate, call_graph: stacks.method.unwrap_or(UnwindMethod::Auto) }))
 }
 
 /// A model counts all calls of all events.

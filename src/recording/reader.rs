@@ -269,8 +269,8 @@ mod tests {
     use crate::sources::Reading;
     use crate::sources::command::Exit;
     use crate::stacks::{
-        Losses, Rate, SampledEvent, StackFrame, StackFrameId, StackId, StackNode, StackSample, Task, TaskId,
-        UnnamedFile, UnwindMethod,
+        CopySwitch, Losses, Rate, SampledEvent, StackFrame, StackFrameId, StackId, StackNode, StackSample, Task,
+        TaskId, UnnamedFile, UnwindMethod,
     };
     use crate::threads::{ThreadLooks, ThreadReading, ThreadSnapshot};
     use crate::units::{CpuNs, WallNs};
@@ -348,6 +348,7 @@ mod tests {
             samples: vec![sample(500, 10, Some(0)), sample(700, 20, None), sample(600, 20, Some(0))],
             renamed: vec![(StackFrameId(0), StackFrame { name: "g".into(), ..StackFrame::default() })],
             unnamed: vec![UnnamedFile { path: "/x".into(), why: "it is no regular file".into() }],
+            copies: vec![CopySwitch { at: WallNs(5), bytes: 8192, modules: vec!["/x".into()] }],
             costs: vec![crate::stacks::TaskCosts {
                 task: TaskId(0),
                 own: vec![(StackFrameId(0), vec![7])],

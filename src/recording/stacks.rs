@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::stacks::{
-    Losses, StackBatch, StackFrame, StackFrameId, StackId, StackNode, StackSample, Task, TaskCosts, TaskId, UnnamedFile,
+    CopySwitch, Losses, StackBatch, StackFrame, StackFrameId, StackId, StackNode, StackSample, Task, TaskCosts, TaskId,
+    UnnamedFile,
 };
 use crate::units::WallNs;
 
@@ -21,6 +22,8 @@ pub(super) struct StacksLine {
     renamed: Vec<(StackFrameId, StackFrame)>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     unnamed: Vec<UnnamedFile>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    copies: Vec<CopySwitch>,
     /// The time of the first sample.
     #[serde(default)]
     at_ns: WallNs,
@@ -95,6 +98,7 @@ impl From<&StackBatch> for StacksLine {
             tasks: batch.tasks.clone(),
             renamed: batch.renamed.clone(),
             unnamed: batch.unnamed.clone(),
+            copies: batch.copies.clone(),
             at_ns: first,
             after_ns: after.collect(),
             task: samples().map(|sample| sample.task).collect(),
@@ -130,7 +134,7 @@ impl TryFrom<StacksLine> for StackBatch {
             }
         });
         let samples = samples.collect();
-        let StacksLine { frames, stacks, tasks, renamed, unnamed, costs, losses, .. } = line;
-        Ok(Self { frames, stacks, tasks, renamed, unnamed, samples, costs, losses })
+        let StacksLine { frames, stacks, tasks, renamed, unnamed, copies, costs, losses, .. } = line;
+        Ok(Self { frames, stacks, tasks, renamed, unnamed, copies, samples, costs, losses })
     }
 }

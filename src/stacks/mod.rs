@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::names::shown;
 use crate::units::WallNs;
 
+mod end;
 mod gather;
 #[cfg(feature = "stacks")]
 pub mod live;
@@ -140,6 +141,9 @@ pub struct Losses {
     /// stack ended, or unwind information is absent or wrong.
     #[serde(default)]
     pub cut: u64,
+    /// Stacks that [`UnwindMethod::Auto`] can't tell to be cut or not.
+    #[serde(default)]
+    pub unknown: u64,
     /// Cut stacks that are deeper than the kernel follows.
     #[serde(default)]
     pub too_deep: u64,
@@ -213,6 +217,18 @@ impl fmt::Display for UnnamedFile {
     }
 }
 
+/// From a time on, the kernel copies other parts of stacks than before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CopySwitch {
+    /// The time.
+    pub at: WallNs,
+    /// How many bytes are copied with a sample; 0 where frame pointers do.
+    pub bytes: u32,
+    /// Paths of files that keep no frame pointers, the most frequent first; they may hold any character.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub modules: Vec<String>,
+}
+
 /// Some samples, and what is new in them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StackBatch {
@@ -226,6 +242,8 @@ pub struct StackBatch {
     pub unnamed: Vec<UnnamedFile>,
     /// Tasks that were not defined before.
     pub tasks: Vec<Task>,
+    /// When the kernel began to copy stacks, or another part of them.
+    pub copies: Vec<CopySwitch>,
     /// The samples, in the order of time within a batch.
     pub samples: Vec<StackSample>,
     /// What functions cost and called since the batch before, where a model counts.
@@ -238,6 +256,8 @@ pub struct StackBatch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UnwindMethod {
+    /// Frame pointers where they lead to all callers, and copies of the stack where they don't.
+    Auto,
     /// Frame pointers, which the kernel follows.
     Fp,
     /// A copy of this many bytes of the stack, unwound by the programs' unwind information.

@@ -3,49 +3,21 @@
 
 use std::fmt;
 
-use super::{Losses, StackBatch, StackTree, UnnamedFile, UnwindMethod};
+use super::end::StackEnd;
+use super::{CopySwitch, Losses, StackBatch, StackTree, UnnamedFile, UnwindMethod};
 use crate::names::shown;
-use crate::number::grouped;
+use crate::number::{self, clock, grouped};
 use crate::profile::{EventId, Frame, FrameKind, Tree};
 use crate::regions::UnreadRegions;
 
 /// The part of the samples from which on a finding tells of cut stacks or missing names: one in so many.
 const WORTH_A_WORD: u64 = 20;
 
+/// So many files are named that keep no frame pointers.
+const MOST_NAMED: usize = 4;
+
 /// The largest copy of a stack that the kernel makes, in bytes: a multiple of 8 below 64 KiB.
 const LARGEST_COPY: u32 = 65_528;
-
-/// The functions that call all others of a thread, as libraries, languages and the kernel name them.
-const BEGINNINGS: [&str; 28] = [
-    "_start",
-    "_start_c",
-    "_rt0_amd64",
-    "_rt0_arm64",
-    "_dl_start",
-    "_dl_start_user",
-    "main",
-    "(below main)",
-    "__libc_start_call_main",
-    "__libc_start_main",
-    "__libc_start_main_impl",
-    "__libc_start_main_alias_1",
-    "generic_start_main",
-    "libc_start_main_stage2",
-    "start_thread",
-    "thread_start",
-    "clone",
-    "__clone",
-    "__clone_internal",
-    "clone3",
-    "__clone3",
-    "_pthread_start",
-    "runtime.goexit",
-    "runtime.goexit.abi0",
-    "runtime.mstart",
-    "runtime.mstart.abi0",
-    "runtime.rt0_go",
-    "runtime.rt0_go.abi0",
-];
 
 /// How far sampled stacks go, in samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,7 +46,7 @@ impl Reach {
         } += samples;
     }
 
-    /// `30% cut, 8% unknown`: what is missing; nothing where all is complete.
+    /// `30.0% cut, 8.0% unknown`: what is missing; nothing where all is complete.
     pub fn missing(&self) -> String {
         self.shares(&[(self.cut, "cut"), (self.unknown, "unknown")])
     }
@@ -85,55 +57,27 @@ impl Reach {
         said.join(", ")
     }
 
-    /// What unwinding by unwind information found: it knows where a stack ends, whatever that is called.
-    fn unwound(self, cut: u64, of: u64) -> Self {
+    /// What was found out when so many samples of all events were taken: who unwinds knows where a stack ends, whatever
+    /// that is called.
+    fn unwound(self, losses: &Losses, of: u64) -> Self {
         let samples = self.samples();
-        let cut = if of == 0 { 0 } else { (cut.min(of) as f64 / of as f64 * samples as f64).round() as u64 };
-        Self { complete: samples - cut, cut, unknown: 0, ..self }
+        let part = |part: u64| (part.min(of) as f64 / of.max(1) as f64 * samples as f64).round() as u64;
+        let cut = part(losses.cut);
+        let unknown = part(losses.unknown).min(samples - cut);
+        Self { complete: samples - cut - unknown, cut, unknown, ..self }
     }
 }
 
 impl fmt::Display for Reach {
-    /// `62% complete, 30% cut, 8% unknown`; what there is nothing of is left out.
+    /// `62.0% complete, 30.0% cut, 8.0% unknown`; what there is nothing of is left out.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.shares(&[(self.complete, "complete"), (self.cut, "cut"), (self.unknown, "unknown")]))
     }
 }
 
-/// A part in whole percents, in which no part is nothing and only all of it is all.
+/// `1.5%`, and never nothing of what there is.
 fn share(part: u64, of: u64) -> String {
-    match 100.0 * part as f64 / of.max(1) as f64 {
-        percent if percent < 1.0 => "<1%".into(),
-        percent if percent > 99.0 && part < of => ">99%".into(),
-        percent => format!("{percent:.0}%"),
-    }
-}
-
-/// Where a stack ends, by its outermost frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum StackEnd {
-    Beginning,
-    Cut,
-    Unknown,
-}
-
-impl StackEnd {
-    fn of(frame: &Frame<'_>) -> Self {
-        let Frame { name, module, .. } = *frame;
-        // What perf and the linker write behind a name.
-        let plain = name.split(['@', '(']).next().unwrap_or_default();
-        let name = if plain.is_empty() { name } else { plain };
-        if frame.is_kernel() || BEGINNINGS.contains(&name) {
-            Self::Beginning
-        } else if name == "[unknown]" && matches!(module, "" | "[unknown]") {
-            // No code lies there: something else stood where the frame pointer was believed to lead.
-            Self::Cut
-        } else if name.starts_with('[') || name.contains("+0x") || name.starts_with("0x") {
-            Self::Unknown
-        } else {
-            Self::Cut
-        }
-    }
+    number::share(part as f64 / of.max(1) as f64)
 }
 
 /// Samples of which nobody knows which regions were open.
@@ -188,6 +132,8 @@ pub struct StackQuality {
     pub unknown_regions: UnknownRegions,
     /// How stacks came to be known.
     pub origin: StackOrigin,
+    /// When stacks began to be copied, and when that changed.
+    pub copies: Vec<CopySwitch>,
 }
 
 impl StackQuality {
@@ -200,6 +146,7 @@ impl StackQuality {
     pub fn take(&mut self, batch: &StackBatch) {
         self.losses = batch.losses;
         self.unnamed.extend_from_slice(&batch.unnamed);
+        self.copies.extend_from_slice(&batch.copies);
     }
 
     /// Takes what is known of regions.
@@ -212,9 +159,9 @@ impl StackQuality {
     pub fn reach(&self, tree: &Tree, event: EventId) -> Option<Reach> {
         match self.origin {
             StackOrigin::Other | StackOrigin::Sampled(UnwindMethod::Modelled) => None,
-            StackOrigin::Sampled(UnwindMethod::Dwarf(_)) => {
+            StackOrigin::Sampled(UnwindMethod::Auto | UnwindMethod::Dwarf(_)) => {
                 let all = tree.event_ids().map(|event| tree.total(event).samples).sum();
-                Some(reach(tree, event).unwound(self.losses.cut, all))
+                Some(reach(tree, event).unwound(&self.losses, all))
             }
             StackOrigin::Sampled(UnwindMethod::Fp | UnwindMethod::Lbr) | StackOrigin::PerfScript => {
                 Some(reach(tree, event))
@@ -235,7 +182,7 @@ impl StackQuality {
         }
         let is_worth = |samples: u64| samples > 0 && samples * WORTH_A_WORD >= all.samples();
         let runtime = Runtime::of(tree);
-        let mut findings = Vec::new();
+        let mut findings: Vec<_> = copied(&self.copies).into_iter().collect();
         if is_worth(all.cut) {
             let part = share(all.cut, all.samples());
             findings.push(format!("{part} of the stacks are cut: {}", self.why_cut(&all, runtime, target)));
@@ -255,7 +202,9 @@ impl StackQuality {
         let losses = &self.losses;
         let (is_mostly, target) = (|part: u64| part * 2 > reach.cut, shown(target));
         match self.origin {
-            StackOrigin::Sampled(UnwindMethod::Fp | UnwindMethod::Lbr) if is_mostly(losses.too_deep) => {
+            StackOrigin::Sampled(UnwindMethod::Auto | UnwindMethod::Fp | UnwindMethod::Lbr)
+                if is_mostly(losses.too_deep) =>
+            {
                 "they are deeper than the kernel follows:  sudo sysctl kernel.perf_event_max_stack=1024".into()
             }
             StackOrigin::Sampled(UnwindMethod::Dwarf(bytes))
@@ -267,9 +216,16 @@ impl StackQuality {
             StackOrigin::Sampled(UnwindMethod::Dwarf(bytes)) if is_mostly(losses.copy_ended) => {
                 format!("they are longer than the {bytes} bytes that the kernel copies at most; -g has no such limit")
             }
+            StackOrigin::Sampled(UnwindMethod::Auto) if is_mostly(losses.copy_ended) => {
+                format!("they are longer than the copies:  perfprop record --call-graph dwarf,{LARGEST_COPY} {target}")
+            }
             StackOrigin::Sampled(_) if runtime == Runtime::Java => {
                 let option = "JAVA_TOOL_OPTIONS=-XX:+PreserveFramePointer";
                 format!("Java keeps no frame pointers unless it is told to:  {option} perfprop record -g {target}")
+            }
+            StackOrigin::Sampled(UnwindMethod::Auto) => {
+                "code with neither frame pointers nor unwind information called; build it with -fno-omit-frame-pointer"
+                    .into()
             }
             StackOrigin::Sampled(UnwindMethod::Dwarf(_)) => {
                 format!(
@@ -296,12 +252,10 @@ fn reach(tree: &Tree, event: EventId) -> Reach {
         if is_above {
             (end, outermost, above) = (StackEnd::Unknown, None, true);
         } else if above || outermost.is_some_and(|depth| node.depth() <= depth) {
-            (end, outermost, above) = (StackEnd::of(&frame), Some(node.depth()), false);
+            (end, outermost, above) = (end_of(&frame), Some(node.depth()), false);
         } else if outermost.is_some_and(|depth| node.depth() == depth + 1) {
-            // Who calls main begins the program, though the library tells no names.
             let parent = node.parent().map(|parent| tree.node(parent));
-            let of_parent = parent.map_or(StackEnd::Unknown, |parent| StackEnd::of(&parent.frame()));
-            end = if of_parent == StackEnd::Unknown && frame.name == "main" { StackEnd::Beginning } else { of_parent };
+            end = parent.map_or(StackEnd::Unknown, |parent| end_of(&parent.frame())).with_main(frame.name == "main");
         }
         let samples = node.samples(event);
         reach.add(end, samples);
@@ -309,6 +263,44 @@ fn reach(tree: &Tree, event: EventId) -> Reach {
         reach.nameless += if is_made { samples } else { 0 };
     }
     reach
+}
+
+/// `512 bytes`, `8 KiB`.
+fn size(bytes: u32) -> String {
+    if bytes < 1024 { format!("{bytes} bytes") } else { format!("{} KiB", bytes / 1024) }
+}
+
+/// From when to when stacks were copied, why, and what that costs; `None` where they never were.
+fn copied(switches: &[CopySwitch]) -> Option<String> {
+    let first = switches.iter().find(|switch| switch.bytes > 0)?;
+    let most = switches.iter().map(|switch| switch.bytes).max()?;
+    let mut modules: Vec<&str> = Vec::new();
+    for module in switches.iter().flat_map(|switch| &switch.modules) {
+        let name = module.rsplit('/').next().unwrap_or_default();
+        if !modules.contains(&name) {
+            modules.push(name);
+        }
+    }
+    let listed = modules.iter().take(MOST_NAMED).map(|name| shown(name)).collect::<Vec<_>>().join(", ");
+    let listed = match modules.len().saturating_sub(MOST_NAMED) {
+        0 => listed,
+        more => format!("{listed} and {more} more"),
+    };
+    let from = clock(first.at);
+    let when = match switches {
+        [.., last] if last.bytes > 0 => format!("from {from} on"),
+        [.., last] => format!("from {from} to {}", clock(last.at)),
+        [] => return None,
+    };
+    let least = switches.iter().map(|switch| switch.bytes).filter(|bytes| *bytes > 0).min()?;
+    let size = if most > least { format!("{} to {}", size(least), size(most)) } else { size(most) };
+    Some(format!(
+        "frame pointers are missing in {listed}: stacks are copied ({size} a sample) {when}; --call-graph fp copies none"
+    ))
+}
+
+fn end_of(frame: &Frame<'_>) -> StackEnd {
+    StackEnd::of(frame.name, frame.module, frame.is_kernel())
 }
 
 /// What made code while it ran.
@@ -354,6 +346,7 @@ mod tests {
 
     use super::*;
     use crate::profile::{Amount, ProfileEvent, SampleMeasure, TreeOptions};
+    use crate::units::WallNs;
 
     /// Stacks of a process with so many samples each; a frame is `name` or `name|module`.
     fn tree(stacks: &[(&str, u64)]) -> Tree {
@@ -377,6 +370,7 @@ mod tests {
     }
 
     const FP: StackOrigin = StackOrigin::Sampled(UnwindMethod::Fp);
+    const AUTO: StackOrigin = StackOrigin::Sampled(UnwindMethod::Auto);
 
     #[test]
     fn stacks_end_at_the_beginning_of_a_thread_or_are_cut() {
@@ -394,8 +388,8 @@ mod tests {
         let event = tree.default_event().unwrap();
         let reach = quality(FP).reach(&tree, event).unwrap();
         assert_eq!(reach, Reach { complete: 71, cut: 23, unknown: 6, nameless: 2 });
-        assert_eq!(reach.to_string(), "71% complete, 23% cut, 6% unknown");
-        assert_eq!(reach.missing(), "23% cut, 6% unknown");
+        assert_eq!(reach.to_string(), "71.0% complete, 23.0% cut, 6.0% unknown");
+        assert_eq!(reach.missing(), "23.0% cut, 6.0% unknown");
         assert_eq!(Reach { complete: 3, ..Reach::default() }.missing(), "");
         assert_eq!(quality(StackOrigin::PerfScript).reach(&tree, event), Some(reach));
         assert_eq!(quality(StackOrigin::Other).reach(&tree, event), None);
@@ -404,12 +398,16 @@ mod tests {
         let losses = Losses { cut: 30, ..Losses::default() };
         let unwound = StackQuality { losses, ..quality(StackOrigin::Sampled(UnwindMethod::Dwarf(8192))) };
         assert_eq!(unwound.reach(&tree, event), Some(Reach { complete: 70, cut: 30, unknown: 0, nameless: 2 }));
+        let losses = Losses { cut: 2, unknown: 1, ..Losses::default() };
+        let reach = StackQuality { losses, ..quality(AUTO) }.reach(&tree, event).unwrap();
+        assert_eq!(reach, Reach { complete: 97, cut: 2, unknown: 1, nameless: 2 });
+        assert_eq!(reach.to_string(), "97.0% complete, 2.0% cut, 1.0% unknown");
     }
 
     #[test]
     fn parts_are_never_rounded_to_nothing_or_to_all() {
         let reach = |complete, cut| Reach { complete, cut, ..Reach::default() }.to_string();
-        assert_eq!(reach(9_999, 1), ">99% complete, <1% cut");
+        assert_eq!(reach(9_999, 1), "99.9% complete, <0.1% cut");
         assert_eq!((reach(5, 0), reach(0, 5), reach(0, 0)), ("100% complete".into(), "100% cut".into(), String::new()));
     }
 
@@ -423,9 +421,8 @@ mod tests {
         let text = finding(FP, none, &python, "-- python3 x.py");
         assert_eq!(
             text,
-            "100% of the stacks are cut: code without frame pointers called:  \
+            "99.5% of the stacks are cut: code without frame pointers called:  \
              perfprop record --call-graph dwarf -- python3 x.py"
-                .replace("100%", ">99%")
         );
         let dwarf = |bytes| StackOrigin::Sampled(UnwindMethod::Dwarf(bytes));
         let ended = Losses { cut: 804, copy_ended: 804, ..none };
@@ -438,9 +435,42 @@ mod tests {
         let java = tree(&[("[unknown]|//anon", 64), ("JavaMain|/lib/libjvm.so", 36)]);
         let text = finding(FP, none, &java, "-- java A");
         assert!(text.contains("-XX:+PreserveFramePointer perfprop record -g -- java A"), "{text}");
-        assert!(text.contains("64% of the samples are in code without a name") && text.contains("DumpPerfMapAtExit"));
+        assert!(text.contains("64.0% of the samples are in code without a name") && text.contains("DumpPerfMapAtExit"));
+        assert!(finding(AUTO, ended, &python, "-- python3 x.py").ends_with("dwarf,65528 -- python3 x.py"));
+        assert!(finding(AUTO, Losses { cut: 804, ..none }, &python, "-a").ends_with("with -fno-omit-frame-pointer"));
         // A few are no reason to tell anything.
         assert_eq!(finding(FP, none, &tree(&[("_start;main", 99), ("f", 1)]), "-a"), "");
+    }
+
+    #[test]
+    fn copies_of_stacks_are_told_with_their_reason_and_cost() {
+        let switch = |seconds: u64, bytes, modules: &[&str]| CopySwitch {
+            at: WallNs(seconds * 1_000_000_000),
+            bytes,
+            modules: modules.iter().map(|module| (*module).to_owned()).collect(),
+        };
+        let told = |copies: &[CopySwitch]| {
+            let quality = StackQuality { copies: copies.to_vec(), ..quality(AUTO) };
+            quality.findings(&tree(&[("f", 1)]), "").join("\n")
+        };
+        assert_eq!(told(&[]), "");
+        let first = switch(1, 8192, &["/lib/libc.so.6", "/usr/bin/sqlite3"]);
+        let begin = "frame pointers are missing in libc.so.6, sqlite3";
+        let end = "--call-graph fp copies none";
+        assert_eq!(
+            told(std::slice::from_ref(&first)),
+            format!("{begin}: stacks are copied (8 KiB a sample) from 00:01 on; {end}")
+        );
+        let larger = switch(2, 32768, &["/lib/libc.so.6"]);
+        let over = switch(62, 0, &[]);
+        assert_eq!(
+            told(&[first, larger, over]),
+            format!("{begin}: stacks are copied (8 KiB to 32 KiB a sample) from 00:01 to 01:02; {end}")
+        );
+        let many = switch(0, 8192, &["/a", "/b", "/c", "/d", "/e", "/f\u{1b}"]);
+        let text = told(&[many]);
+        assert!(text.starts_with("frame pointers are missing in a, b, c, d and 2 more: "), "{text}");
+        assert!(!told(&[switch(0, 8192, &["/f\u{1b}"])]).contains('\u{1b}'));
     }
 
     #[test]
@@ -448,12 +478,12 @@ mod tests {
         let finding = |samples, missed| UnknownRegions { samples, missed }.finding(200);
         assert_eq!(finding(0, 0), None);
         let told = finding(50, 12_345).unwrap();
-        assert!(told.starts_with("50 samples (25%) are in [region unknown]: 12,345 enters and leaves"), "{told}");
+        assert!(told.starts_with("50 samples (25.0%) are in [region unknown]: 12,345 enters and leaves"), "{told}");
         assert!(finding(0, 3).unwrap().starts_with("3 enters and leaves of regions came too fast"));
         let unknown_regions = UnknownRegions { samples: 1, missed: 9 };
         let quality = StackQuality { unknown_regions, ..StackQuality::default() };
         assert!(
-            quality.findings(&tree(&[("_start;main", 2)]), "").iter().any(|told| told.starts_with("1 samples (50%)"))
+            quality.findings(&tree(&[("_start;main", 2)]), "").iter().any(|told| told.starts_with("1 samples (50.0%)"))
         );
     }
 

@@ -434,27 +434,89 @@ fn every_page_fault_is_a_sample_when_every_one_is_asked_for() {
     assert_eq!(faults as u64, counted);
 }
 
-#[test]
-fn stacks_without_frame_pointers_are_told_to_be_cut_with_a_command_against_it() {
-    // What it keeps where a frame pointer would be leads nowhere.
-    const LOST: &str = "
-        static volatile long sink;
-        __attribute__((noinline)) void spin(long n) { for (long i = 0; i < n; i++) sink += i; }
-        __attribute__((noinline, optimize(\"omit-frame-pointer\"))) void lost(long n) {
-            register long kept __asm__(\"rbp\") = n; __asm__ volatile(\"\" : \"+r\"(kept)); spin(n); sink += kept;
-            __asm__ volatile(\"\" : \"+r\"(kept));
-        }
-        int main(void) { for (int i = 0; i < 10; i++) lost(10000000); return 0; }";
-    let folder = Folder::new();
+/// What it keeps where a frame pointer would be leads nowhere.
+const LOST: &str = "
+    static volatile long sink;
+    __attribute__((noinline)) void spin(long n) { for (long i = 0; i < n; i++) sink += i; }
+    __attribute__((noinline, optimize(\"omit-frame-pointer\"))) void lost(long n) {
+        register long kept __asm__(\"rbp\") = n; __asm__ volatile(\"\" : \"+r\"(kept)); spin(n); sink += kept;
+        __asm__ volatile(\"\" : \"+r\"(kept));
+    }
+    int main(void) { for (int i = 0; i < 10; i++) lost(20000000); return 0; }";
+
+fn without_frame_pointers(folder: &Path, name: &str) -> Option<PathBuf> {
     if !cfg!(target_arch = "x86_64") {
         eprintln!("skipped: the program is written for x86-64");
-        return;
+        return None;
     }
-    let Some(program) = compiled(&folder, "cut", LOST, "gcc", &["-O1", "-g", "-fomit-frame-pointer", "-w"]) else {
-        return;
-    };
+    compiled(folder, name, LOST, "gcc", &["-O1", "-g", "-fomit-frame-pointer", "-w"])
+}
+
+fn replayed(folder: &Path, screen: &str) -> String {
+    let options = ["--screen", screen, "--dump", "txt", "--size", "150x30"];
+    let output = perfprop().arg("replay").arg(folder.join("recording.jsonl")).args(options).output().unwrap();
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn stacks_without_frame_pointers_are_copied_and_that_is_said() {
+    let folder = Folder::new();
+    let Some(program) = without_frame_pointers(&folder, "copied") else { return };
+    let (recording, output) = record(&folder, &["-g", "-F", "2000"], &[program.to_str().unwrap()]);
+    check_whole(&recording);
+    let all = samples(&recording);
+    assert!(share(&all, &["main", "lost", "spin"]) > 0.9, "{:?}", names(&all[all.len() / 2].1));
+    assert!(all.iter().all(|(sample, _)| sample.weight == 500_000));
+    let said = "frame pointers are missing in copied";
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(text.contains(said) && !text.contains("of the stacks are cut"), "{text}");
+    let (title, log) = (replayed(&folder, "profile"), replayed(&folder, "log"));
+    assert!(title.contains("% complete") && log.contains(said), "{title}\n{log}");
+}
+
+#[test]
+fn stacks_with_frame_pointers_are_not_copied() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "kept", RECURSION, "cc", &WITH_FRAME_POINTERS) else { return };
+    let (recording, output) = record(&folder, &["-g", "-F", "2000"], &[program.to_str().unwrap(), "200"]);
+    check_whole(&recording);
+    assert!(share(&samples(&recording), &TEN_DEEP) > 0.9);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!text.contains("frame pointers are missing"), "{text}");
+    assert!(replayed(&folder, "profile").contains("% complete"));
+}
+
+#[test]
+fn nothing_is_sampled_twice_or_not_at_all_when_copies_begin_and_end() {
+    // Frame pointers hold: after a check at the beginning nothing is copied any more.
+    const FAULTS: &str = "
+        #include <sys/mman.h>
+        static volatile long sink;
+        __attribute__((noinline)) void touch(volatile char *pages) {
+            for (long i = 0; i < 64; i++) { pages[i * 4096] = 1; for (volatile int j = 0; j < 20000; j++) sink += j; }
+        }
+        int main(void) {
+            for (int i = 0; i < 300; i++) {
+                char *pages = mmap(0, 64 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+                touch(pages);
+                munmap(pages, 64 * 4096);
+            }
+            return 0;
+        }";
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "faults", FAULTS, "cc", &WITH_FRAME_POINTERS) else { return };
+    let (recording, _) = record(&folder, &["-g", "-c", "1", "-e", "page-faults"], &[program.to_str().unwrap()]);
+    check_whole(&recording);
+    let faults = samples(&recording).len() as u64;
+    assert_eq!(Some(faults), recording.end.as_ref().unwrap().totals[0].as_ref().map(|total| total.count));
+}
+
+#[test]
+fn stacks_without_frame_pointers_are_told_to_be_cut_with_a_command_against_it() {
+    let folder = Folder::new();
+    let Some(program) = without_frame_pointers(&folder, "cut") else { return };
     let program = program.to_str().unwrap();
-    let (_, output) = record(&folder, &["-g", "-F", "1000"], &[program]);
+    let (_, output) = record(&folder, &["--call-graph", "fp", "-F", "1000"], &[program]);
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     let command = format!("perfprop record --call-graph dwarf -- {program}");
     assert!(text.contains("of the stacks are cut") && text.contains(&command), "{text}");
@@ -462,12 +524,7 @@ fn stacks_without_frame_pointers_are_told_to_be_cut_with_a_command_against_it() 
     let (_, output) = record(&folder, &["--call-graph", "dwarf", "-F", "1000"], &[program]);
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!text.contains("of the stacks are cut"), "{text}");
-    let replay = |options: &[&str]| {
-        let output = perfprop().arg("replay").arg(folder.join("recording.jsonl")).args(options).output().unwrap();
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    };
-    let title = replay(&["--screen", "profile", "--dump", "txt", "--size", "120x30"]);
-    assert!(title.contains("% complete"), "{title}");
+    assert!(replayed(&folder, "profile").contains("% complete"));
 }
 
 #[test]

@@ -1334,8 +1334,8 @@ fn what_is_missing_of_stacks_stays_in_a_narrow_title() {
         let options = ScreenOptions { screen: Screen::Profile, ..ScreenOptions::default() };
         tui::picture(monitor(20), &wanted, &options).lines().nth(2).unwrap().to_owned()
     };
-    assert!(title(110).contains("70% complete, 30% cut"), "{}", title(110));
-    assert!(title(70).contains(" ─ 30% cut ─"), "{}", title(70));
+    assert!(title(110).contains("70.0% complete, 30.0% cut"), "{}", title(110));
+    assert!(title(70).contains(" ─ 30.0% cut ─"), "{}", title(70));
 }
 
 #[test]

@@ -10,10 +10,11 @@ use crate::stacks::UnwindMethod;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Call stacks")]
 pub(crate) struct StackArgs {
-    /// Sample call stacks at the events, by frame pointers unless --call-graph says otherwise
+    /// Sample call stacks at the events, with `--call-graph auto` unless it says otherwise
     #[arg(short = 'g')]
     pub(crate) frame_pointers: bool,
-    /// Sample call stacks, found in this way: `fp` by frame pointers, `dwarf` or `dwarf,SIZE`
+    /// Sample call stacks, found in this way: `auto` (default) by frame pointers, and from a
+    /// copy of the stack where they are missing; `fp` by frame pointers, `dwarf` or `dwarf,SIZE`
     /// from a copy of the stack (8192 bytes), `lbr` from the CPU's record of branches (Intel)
     #[arg(long, value_name = "HOW", value_parser = call_graph)]
     pub(crate) call_graph: Option<UnwindMethod>,
@@ -31,10 +32,7 @@ impl StackArgs {
         let (method, rate) = (self.call_graph, self.frequency.or(self.count.map(SampleRate::Period)));
         match (self.frame_pointers || method.is_some(), rate) {
             (true, rate) => Ok(Some(StackOptions { method, rate })),
-            (false, Some(_)) => {
-                let how = "add -g, or --call-graph dwarf for programs without frame pointers";
-                Err(Error::Usage(format!("-F and -c say how often call stacks are sampled: {how}")))
-            }
+            (false, Some(_)) => Err(Error::Usage("-F and -c say how often call stacks are sampled: add -g".into())),
             (false, None) => Ok(None),
         }
     }
@@ -45,6 +43,7 @@ fn call_graph(text: &str) -> Result<UnwindMethod, String> {
     const DEFAULT: u32 = 8192;
     const MOST: u32 = 65528;
     match text.split_once(',') {
+        None if text == "auto" => Ok(UnwindMethod::Auto),
         None if text == "fp" => Ok(UnwindMethod::Fp),
         None if text == "lbr" => Ok(UnwindMethod::Lbr),
         None if text == "dwarf" => Ok(UnwindMethod::Dwarf(DEFAULT)),
@@ -52,7 +51,7 @@ fn call_graph(text: &str) -> Result<UnwindMethod, String> {
             Ok(size @ 8..=MOST) => Ok(UnwindMethod::Dwarf(u32::next_multiple_of(size, 8))),
             _ => Err(format!("the copy of the stack has 8 to {MOST} bytes")),
         },
-        _ => Err("give fp, dwarf, dwarf,SIZE or lbr".into()),
+        _ => Err("give auto, fp, dwarf, dwarf,SIZE or lbr".into()),
     }
 }
 
@@ -72,6 +71,7 @@ mod tests {
     fn call_graphs_and_frequencies() {
         assert_eq!(call_graph("dwarf"), Ok(UnwindMethod::Dwarf(8192)));
         assert_eq!(call_graph("dwarf,65525"), Ok(UnwindMethod::Dwarf(65528)));
+        assert_eq!(call_graph("auto"), Ok(UnwindMethod::Auto));
         assert_eq!((call_graph("fp"), call_graph("lbr")), (Ok(UnwindMethod::Fp), Ok(UnwindMethod::Lbr)));
         assert!(["", "dwarf,", "dwarf,7", "dwarf,65529", "fp,8", "x"].iter().all(|text| call_graph(text).is_err()));
         assert_eq!((frequency("99"), frequency("max")), (Ok(SampleRate::Hz(99)), Ok(SampleRate::Max)));

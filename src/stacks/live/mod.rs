@@ -13,6 +13,10 @@ use super::{SamplingSetup, StackBatch};
 use crate::regions::clock;
 use crate::sources::perf::CountedTarget;
 
+mod auto;
+mod chains;
+mod code;
+mod copies;
 mod demangle;
 mod jit;
 mod maps;

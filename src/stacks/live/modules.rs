@@ -122,6 +122,17 @@ impl Modules {
         self.all.len()
     }
 
+    /// How a module is called: its path, if it has one.
+    pub(super) fn name(&self, id: ModuleId) -> String {
+        match &self.all[id.0 as usize].opened.module {
+            Module::File { path, .. } => path.clone(),
+            Module::Kernel => "[kernel]".into(),
+            Module::Vdso => "[vdso]".into(),
+            Module::Memory { .. } => "code that was made at run time".into(),
+            Module::Nowhere => "[unknown]".into(),
+        }
+    }
+
     #[cfg(test)]
     pub(super) fn module(&self, id: ModuleId) -> &Module {
         &self.all[id.0 as usize].opened.module

@@ -15,6 +15,7 @@ use perf_event::{Builder, Clock, Counter};
 use rustc_hash::FxHashMap;
 
 use super::super::{Rate, SampledEvent, SamplingSetup, UnwindMethod};
+use super::copies::CopySize;
 use super::record::{COMMON, SampleLayout};
 use super::ring::Ring;
 use super::unwind::REGISTERS;
@@ -83,15 +84,45 @@ impl From<OpenError> for StackError {
 /// The open events.
 pub(super) struct OpenEvents {
     pub(super) rings: Vec<Ring>,
-    /// All sampled events, in every place.
-    pub(super) counters: Vec<Counter>,
+    /// All sampled events, in every place, with the set that each is of.
+    pub(super) counters: Vec<(CopySize, Counter)>,
+    /// The events that own no ring buffer and report mappings.
+    pub(super) tellers: Vec<Counter>,
     /// The event of each identifier.
-    pub(super) events: FxHashMap<u64, u32>,
-    pub(super) layout: SampleLayout,
+    pub(super) events: FxHashMap<u64, SampledAs>,
     pub(super) sampled: SamplingSetup,
     pub(super) unsampled: Vec<Unsampled>,
     /// The processes that run already.
     pub(super) running: Vec<Pid>,
+}
+
+/// What a sample is of, and which fields it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SampledAs {
+    /// Its place in [`SamplingSetup::events`].
+    pub(super) event: u32,
+    pub(super) set: EventSet,
+}
+
+/// All events, opened with the same fields. Of several sets one samples at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct EventSet {
+    pub(super) size: CopySize,
+    pub(super) layout: SampleLayout,
+}
+
+impl EventSet {
+    /// The sets for a way of unwinding, the one that begins first.
+    fn of(call_graph: UnwindMethod) -> Vec<Self> {
+        let of_size = |size: CopySize| match size {
+            CopySize::None => Self { size, layout: SampleLayout { call_graph: UnwindMethod::Fp } },
+            size => Self { size, layout: SampleLayout { call_graph: UnwindMethod::Dwarf(size.bytes()) } },
+        };
+        match call_graph {
+            UnwindMethod::Auto if REGISTERS != 0 => CopySize::ALL.map(of_size).into(),
+            call_graph => vec![Self { size: CopySize::None, layout: SampleLayout { call_graph } }],
+        }
+    }
 }
 
 /// Opens what can be sampled.
@@ -104,7 +135,7 @@ pub(super) fn open(wanted: &StackRequest, target: &CountedTarget) -> Result<Open
         None => HostFiles::here().online_cpus().map_err(OpenError::System)?,
     };
     let mut subjects = SampledTask::new(target, &[])?;
-    let opener = Opener { layout: SampleLayout { call_graph: wanted.call_graph }, target };
+    let opener = Opener { call_graph: wanted.call_graph, sets: EventSet::of(wanted.call_graph), target };
     let (chosen, unsampled) = opener.choose(wanted, subjects.first(), cpus.first().copied())?;
     let mut places = Places::new(opener, chosen, &cpus);
     let mut known = Vec::new();
@@ -174,7 +205,8 @@ impl OpenedEvent {
 }
 
 struct Opener<'a> {
-    layout: SampleLayout,
+    call_graph: UnwindMethod,
+    sets: Vec<EventSet>,
     target: &'a CountedTarget,
 }
 
@@ -198,7 +230,8 @@ impl Opener<'_> {
         if !chosen.is_empty() {
             return Ok((chosen, unsampled));
         }
-        let without = Opener { layout: SampleLayout { call_graph: UnwindMethod::Fp }, target: self.target };
+        let call_graph = UnwindMethod::Fp;
+        let without = Opener { call_graph, sets: EventSet::of(call_graph), target: self.target };
         let opens = |event| without.try_event(event, rate(wanted.rate, event), subject, cpu).is_ok();
         let is_lbr = wanted.call_graph == UnwindMethod::Lbr;
         Err(if is_lbr && (wanted.events.iter().any(opens) || !HostFiles::here().has_lbr()) {
@@ -213,11 +246,15 @@ impl Opener<'_> {
         if let Some(reason) = event.unavailable() {
             return Err(io::Error::other(reason));
         }
-        match self.event(event, rate, subject, cpu) {
-            Ok(_) => Ok(event.clone()),
+        let opened = |event: &Event| {
+            let mut sets = self.sets.iter();
+            sets.try_for_each(|set| self.event(event, rate, *set, (subject, cpu)).map(drop))
+        };
+        match opened(event) {
+            Ok(()) => Ok(event.clone()),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 let narrowed = user_only(event).ok_or(error)?;
-                self.event(&narrowed, rate, subject, cpu)?;
+                opened(&narrowed)?;
                 Ok(Event { name: with_letters(&narrowed.name, "u"), ..narrowed })
             }
             Err(error) => Err(error),
@@ -248,7 +285,13 @@ impl Opener<'_> {
         self.build(&mut builder, subject, cpu, ring)
     }
 
-    fn event(&self, event: &Event, rate: Rate, subject: &SampledTask, cpu: u32) -> io::Result<Counter> {
+    fn event(
+        &self,
+        event: &Event,
+        rate: Rate,
+        set: EventSet,
+        (subject, cpu): (&SampledTask, u32),
+    ) -> io::Result<Counter> {
         let mut builder = Builder::new(Software::DUMMY);
         encode(event, &mut builder);
         let probe = probe_name(event)?;
@@ -259,18 +302,21 @@ impl Opener<'_> {
             Rate::Frequency(hz) => builder.sample_frequency(hz),
             Rate::Period(period) => builder.sample_period(period),
         };
-        match self.layout.call_graph {
-            UnwindMethod::Fp | UnwindMethod::Modelled => {}
+        match set.layout.call_graph {
+            UnwindMethod::Auto | UnwindMethod::Fp | UnwindMethod::Modelled => {}
             UnwindMethod::Dwarf(bytes) => {
-                builder.exclude_callchain_user(true).sample_regs_user(REGISTERS).sample_stack_user(bytes);
+                // The copy stands in for the chain, unless it is to be chosen between the two.
+                builder.exclude_callchain_user(self.call_graph != UnwindMethod::Auto);
+                builder.sample_regs_user(REGISTERS).sample_stack_user(bytes);
             }
             UnwindMethod::Lbr => {
                 builder.exclude_callchain_user(true);
                 builder.attrs_mut().branch_sample_type = CALL_STACK;
             }
         }
-        builder.attrs_mut().sample_type = self.layout.sample_type();
-        builder.enabled(false).enable_on_exec(self.target.start == Start::OnExec);
+        builder.attrs_mut().sample_type = set.layout.sample_type();
+        let is_first = self.sets.first() == Some(&set);
+        builder.enabled(false).enable_on_exec(is_first && self.target.start == Start::OnExec);
         self.build(&mut builder, subject, cpu, SMALLEST_RING)
     }
 
@@ -298,35 +344,39 @@ struct Places<'a> {
     chosen: Vec<OpenedEvent>,
     /// The ring buffer of a CPU is there once something is open on it.
     rings: Vec<(u32, Option<Ring>)>,
-    counters: Vec<Counter>,
-    events: FxHashMap<u64, u32>,
+    counters: Vec<(CopySize, Counter)>,
+    tellers: Vec<Counter>,
+    events: FxHashMap<u64, SampledAs>,
 }
 
 impl<'a> Places<'a> {
     fn new(opener: Opener<'a>, chosen: Vec<OpenedEvent>, cpus: &[u32]) -> Self {
         let rings = cpus.iter().map(|&cpu| (cpu, None)).collect();
-        Self { opener, chosen, rings, counters: Vec::new(), events: FxHashMap::default() }
+        Self { opener, chosen, rings, counters: Vec::new(), tellers: Vec::new(), events: FxHashMap::default() }
     }
 
     /// Opens the events of a subject on every CPU.
     fn open(&mut self, subject: &SampledTask) -> io::Result<()> {
-        let size = ring_size(self.rings.len(), self.opener.layout.call_graph);
+        let size = ring_size(self.rings.len(), self.opener.call_graph);
         for (cpu, ring) in &mut self.rings {
             // A thread that has ended meanwhile.
             let Some(teller) = still_there(self.opener.teller(subject, *cpu, size))? else { return Ok(()) };
             let ring = match ring {
                 Some(ring) => {
                     ring.join(&teller)?;
-                    self.counters.push(teller);
+                    self.tellers.push(teller);
                     ring
                 }
                 none => none.insert(self.opener.ring(teller, subject, *cpu, size)?),
             };
             for (index, OpenedEvent { event, rate }) in (0..).zip(&self.chosen) {
-                let Some(counter) = still_there(self.opener.event(event, *rate, subject, *cpu))? else { continue };
-                ring.join(&counter)?;
-                self.events.insert(counter.id(), index);
-                self.counters.push(counter);
+                for &set in &self.opener.sets {
+                    let opened = self.opener.event(event, *rate, set, (subject, *cpu));
+                    let Some(counter) = still_there(opened)? else { continue };
+                    ring.join(&counter)?;
+                    self.events.insert(counter.id(), SampledAs { event: index, set });
+                    self.counters.push((set.size, counter));
+                }
             }
         }
         Ok(())
@@ -342,19 +392,20 @@ impl<'a> Places<'a> {
             },
             Some(Errno::EMFILE) => {
                 let limit = getrlimit(Resource::RLIMIT_NOFILE).map_or(0, |(soft, _)| soft);
-                let events = self.chosen.len() + 1;
-                StackError::Open(OpenError::TooManyFiles { events, places: self.counters.len() / events + cpus, limit })
+                let events = self.chosen.len() * self.opener.sets.len() + 1;
+                let open = self.counters.len() + self.tellers.len();
+                StackError::Open(OpenError::TooManyFiles { events, places: open / events + cpus, limit })
             }
             _ => StackError::Open(OpenError::System(error)),
         }
     }
 
     fn opened(self, unsampled: Vec<Unsampled>, running: Vec<Pid>) -> OpenEvents {
-        let Self { opener, chosen, rings, counters, events } = self;
-        let call_graph = opener.layout.call_graph;
+        let Self { opener, chosen, rings, counters, tellers, events } = self;
+        let call_graph = opener.call_graph;
         let sampled = SamplingSetup { events: chosen.iter().map(OpenedEvent::described).collect(), call_graph };
         let rings = rings.into_iter().filter_map(|(_, ring)| ring).collect();
-        OpenEvents { rings, counters, events, layout: opener.layout, sampled, unsampled, running }
+        OpenEvents { rings, counters, tellers, events, sampled, unsampled, running }
     }
 }
 
@@ -387,7 +438,11 @@ fn setting(name: &str) -> Option<u64> {
 
 /// A copy of the stack takes thirty times the room of a call chain.
 fn ring_size(cpus: usize, call_graph: UnwindMethod) -> usize {
-    let most = if matches!(call_graph, UnwindMethod::Dwarf(_)) { 16 << 20 } else { 2 << 20 };
+    let most = match call_graph {
+        UnwindMethod::Dwarf(_) => 16 << 20,
+        UnwindMethod::Auto => 8 << 20,
+        UnwindMethod::Fp | UnwindMethod::Lbr | UnwindMethod::Modelled => 2 << 20,
+    };
     let share = (ALL_RINGS / cpus.max(1)).clamp(SMALL_RING, most);
     1 << share.ilog2()
 }
@@ -411,5 +466,6 @@ mod tests {
         assert_eq!(ring_size(128, UnwindMethod::Dwarf(8192)), 512 << 10);
         assert_eq!(ring_size(6, UnwindMethod::Dwarf(8192)), 8 << 20);
         assert_eq!(ring_size(0, UnwindMethod::Fp), 2 << 20);
+        assert_eq!(ring_size(2, UnwindMethod::Auto), 8 << 20);
     }
 }

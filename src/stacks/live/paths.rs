@@ -55,6 +55,16 @@ impl SeenPaths {
         })
     }
 
+    /// The module that a location lies in.
+    pub(super) fn module(&self, location: LocationId) -> ModuleId {
+        self.locations[location.0 as usize].module
+    }
+
+    #[cfg(test)]
+    pub(super) fn place(&self, location: LocationId) -> u64 {
+        self.locations[location.0 as usize].place
+    }
+
     /// The path through these locations, the innermost first.
     pub(super) fn path(&mut self, innermost_first: &[LocationId]) -> KeptPath {
         let mut caller = None;

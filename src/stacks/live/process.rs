@@ -9,7 +9,7 @@ use super::maps::{CodeMapping, Mappings, MapsLine};
 use super::modules::{Module, ModuleId, Modules, SeenAddresses};
 use super::paths::LocationId;
 use super::record::{Mmap, Tasks};
-use super::unwind::Unwinder;
+use super::unwind::{CallerRule, FramePlace, UnwindCache, Unwinder};
 use crate::files::Identity;
 use crate::sources::process;
 
@@ -51,6 +51,22 @@ impl AddressSpace {
 
     pub(super) fn unwinder(&mut self, modules: &mut Modules) -> &Unwinder {
         self.unwinder.get_or_insert_with(|| Unwinder::new(&self.mappings, modules))
+    }
+
+    /// How the caller of the code at an address is found.
+    pub(super) fn caller_rule(
+        &mut self,
+        address: u64,
+        place: FramePlace,
+        modules: &mut Modules,
+        cache: &mut UnwindCache,
+    ) -> CallerRule {
+        let module = self.place(address).map(|(module, _)| module);
+        let is_known = module.is_some_and(|module| modules.unwind_info(module).is_some());
+        match self.unwinder(modules).caller_rule(address, place, cache) {
+            CallerRule::FramePointer if !is_known => CallerRule::Assumed,
+            rule => rule,
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! Decodes perf records.
 //!
 //! The fields of a record have no names in it: they follow from the bits with which its event was
-//! opened, and from the order that perf_event_open(2) gives for them. All events of a ring buffer are
-//! opened with the bits that [`SampleLayout`] stands for.
+//! opened, and from the order that perf_event_open(2) gives for them. [`SampleLayout`] stands for those bits; the
+//! identifier, with which every sample begins, tells whose they are.
 
 use std::fmt;
 
@@ -57,7 +57,7 @@ impl SampleLayout {
     /// The `PERF_SAMPLE_*` bits of a sampled event.
     pub(super) fn sample_type(self) -> u64 {
         let stack = match self.call_graph {
-            UnwindMethod::Fp | UnwindMethod::Modelled => 0,
+            UnwindMethod::Auto | UnwindMethod::Fp | UnwindMethod::Modelled => 0,
             UnwindMethod::Dwarf(_) => REGS_USER | STACK_USER,
             UnwindMethod::Lbr => BRANCH_STACK,
         };
@@ -130,9 +130,17 @@ pub(super) struct UserState<'a> {
     pub(super) is_full: bool,
 }
 
+impl UserState<'_> {
+    /// The number that lies so many bytes from the beginning of the stack.
+    pub(super) fn stack_word(&self, from: usize) -> Option<u64> {
+        let word = self.stack.get(from..).and_then(|rest| rest.first_chunk());
+        word.map(|word| u64::from_ne_bytes(*word))
+    }
+}
+
 /// Reads a record's numbers of 8 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct RecordWords<'a>(&'a [u8]);
+pub(super) struct RecordWords<'a>(pub(super) &'a [u8]);
 
 impl<'a> RecordWords<'a> {
     pub(super) fn iter(self) -> impl Iterator<Item = u64> + 'a {
@@ -200,6 +208,11 @@ impl RecordKind {
         bytes.try_into().map(u64::from_ne_bytes).map_err(|_| Malformed)
     }
 
+    /// The identifier of the event that a sample is of; `None` of other records.
+    pub(super) fn sampled(self, body: &[u8]) -> Option<u64> {
+        (self.kind == SAMPLE).then(|| body.first_chunk()).flatten().map(|word| u64::from_ne_bytes(*word))
+    }
+
     /// Decodes the record.
     pub(super) fn parse(self, body: &[u8], layout: SampleLayout) -> Result<DecodedRecord<'_>, Malformed> {
         if self.kind == SAMPLE {
@@ -257,7 +270,7 @@ fn sample(mut fields: Cursor<'_>, layout: SampleLayout) -> Result<SampleRecord<'
     let mut branches = Branches::default();
     let mut user = None;
     match layout.call_graph {
-        UnwindMethod::Fp | UnwindMethod::Modelled => {}
+        UnwindMethod::Auto | UnwindMethod::Fp | UnwindMethod::Modelled => {}
         UnwindMethod::Lbr => {
             let calls = fields.u64()?;
             branches = Branches(fields.words(calls.checked_mul(3).ok_or(Malformed)?)?);

@@ -22,12 +22,13 @@ use super::record::{Malformed, RecordKind};
 /// A ring buffer that the kernel writes records into.
 pub(super) struct Ring {
     sampler: Sampler,
+    pub(super) bytes: usize,
 }
 
 impl Ring {
     /// Gives an event a ring buffer of so many bytes, a power of two of pages.
     pub(super) fn new(owner: Counter, bytes: usize) -> io::Result<Self> {
-        owner.sampled(bytes).map(|sampler| Self { sampler })
+        owner.sampled(bytes).map(|sampler| Self { sampler, bytes })
     }
 
     /// Makes the kernel write another event of the same CPU into this buffer.

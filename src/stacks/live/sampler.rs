@@ -10,20 +10,29 @@ use crossbeam_channel::{Sender, TrySendError};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use rustc_hash::FxHashMap;
 
-use super::super::{Losses, Task, TaskId, UnwindMethod};
+use super::super::end::StackEnd;
+use super::super::{CopySwitch, Losses, Task, TaskId, UnwindMethod};
+use super::auto::{AutoStacks, FoundStack};
+use super::code::SampledCode;
+use super::copies::CopySize;
 use super::modules::{Module, ModuleId, OpenModule as OpenedModule, SeenAddresses};
-use super::open::OpenEvents;
-use super::paths::{CodeLocation, KeptPath, LocationId, PathId, PathNode, SeenPaths};
-use super::process::Processes;
+use super::open::{OpenEvents, SampledAs};
+use super::paths::{CodeLocation, KeptPath, LocationId, PathId, PathNode};
 use super::record::{ChainEntry, DecodedRecord, Malformed, RecordKind, SampleLayout, SampleRecord};
 use super::ring::{Ring, Sorter};
-use super::unwind::{Completeness, UnwindCache};
+use super::unwind::Completeness;
 use super::{PATIENCE, clock};
 use crate::host::HostFiles;
 use crate::units::WallNs;
 
 /// How long rings may fill without being looked at: also the delay of what is seen live.
 const PASS: Duration = Duration::from_millis(100);
+
+/// The same while it is checked whether frame pointers hold.
+const CHECKING_PASS: Duration = Duration::from_millis(20);
+
+/// A ring buffer has room for the largest copies from this size on, in bytes.
+const ROOM_FOR_LARGE: usize = 2 << 20;
 
 /// A record gets its time before it is written; an interrupt or a hypervisor may come between.
 const WRITING: u64 = 2_000_000;
@@ -41,6 +50,8 @@ pub(super) struct RawSample {
     pub(super) event: u32,
     pub(super) weight: u64,
     pub(super) path: Option<PathId>,
+    /// Whether the name of the outermost frame has to tell if the stack begins there.
+    pub(super) asks_for_end: bool,
 }
 
 /// Samples, and what is new in them.
@@ -50,6 +61,7 @@ pub(super) struct RawBatch {
     pub(super) locations: Vec<CodeLocation>,
     pub(super) paths: Vec<PathNode>,
     pub(super) tasks: Vec<Task>,
+    pub(super) copies: Vec<CopySwitch>,
     pub(super) samples: Vec<RawSample>,
     pub(super) losses: Losses,
 }
@@ -57,7 +69,9 @@ pub(super) struct RawBatch {
 /// State of the sampler's thread.
 pub(super) struct StackSampler {
     rings: Vec<Ring>,
-    counters: Vec<perf_event::Counter>,
+    counters: Vec<(CopySize, perf_event::Counter)>,
+    /// They report mappings as long as they are open.
+    _tellers: Vec<perf_event::Counter>,
     commands: OwnedFd,
     sorter: Sorter,
     reader: RecordReader,
@@ -72,19 +86,22 @@ struct Sent {
     locations: usize,
     paths: usize,
     tasks: usize,
+    copies: usize,
 }
 
 impl StackSampler {
     /// `origin` is the time of the kernel's clock that samples are counted from.
     pub(super) fn new(opened: OpenEvents, origin: u64, commands: OwnedFd, batches: Sender<RawBatch>) -> Self {
-        let OpenEvents { rings, counters, events, layout, running, .. } = opened;
-        let mut reader = RecordReader::new(events, layout, origin);
+        let OpenEvents { rings, counters, tellers, events, sampled, running, .. } = opened;
+        let mut reader = RecordReader::new(events, sampled.call_graph, origin);
+        let has_large = rings.iter().all(|ring| ring.bytes >= ROOM_FOR_LARGE);
+        reader.auto = (sampled.call_graph == UnwindMethod::Auto).then(|| AutoStacks::new(has_large));
         // Now, before they unmap anything.
         for pid in &running {
-            reader.processes.space(pid.as_raw());
+            reader.code.processes.space(pid.as_raw());
         }
         let (sorter, sent) = (Sorter::default(), Sent::default());
-        Self { rings, counters, commands, sorter, reader, batches, sent }
+        Self { rings, counters, _tellers: tellers, commands, sorter, reader, batches, sent }
     }
 
     /// Runs until it is asked to end, or nobody takes its samples.
@@ -106,6 +123,9 @@ impl StackSampler {
             let reader = &mut self.reader;
             self.sorter.give(horizon, |time, kind, body| reader.take(time, kind, body));
             reader.losses.malformed += std::mem::take(&mut self.sorter.malformed);
+            if go_on {
+                self.decide();
+            }
             let is_taken = if go_on { self.offer() } else { self.finish() };
             if !go_on || !is_taken {
                 return;
@@ -114,8 +134,28 @@ impl StackSampler {
     }
 
     fn enable(&mut self) {
-        // A task that has ended since cannot be enabled, and needs not be.
-        self.counters.iter_mut().for_each(|counter| drop(counter.enable()));
+        self.set_sampling(self.reader.size(), true);
+    }
+
+    /// Enables or disables a set of events.
+    fn set_sampling(&mut self, size: CopySize, enable: bool) {
+        for (_, counter) in self.counters.iter_mut().filter(|(of, _)| *of == size) {
+            // A task that has ended since cannot be enabled, and needs not be.
+            let _ = if enable { counter.enable() } else { counter.disable() };
+        }
+    }
+
+    /// Lets another set of events sample where stacks have to be copied, or no longer. For a moment both do: samples
+    /// count by their time.
+    fn decide(&mut self) {
+        let RecordReader { auto: Some(auto), code, origin, .. } = &mut self.reader else { return };
+        let before = auto.size();
+        let Some(size) = auto.decide(clock(), *origin, code) else { return };
+        self.set_sampling(size, true);
+        if let Some(auto) = &mut self.reader.auto {
+            auto.change(clock(), size);
+        }
+        self.set_sampling(before, false);
     }
 
     /// Waits until a ring is a quarter full, or for a command, or for the time of a pass.
@@ -125,7 +165,9 @@ impl StackSampler {
         let descriptor = |&ring: &usize| PollFd::new(self.rings[ring].as_fd(), PollFlags::POLLIN);
         let mut polled: Vec<_> = watched.iter().map(descriptor).collect();
         polled.push(PollFd::new(self.commands.as_fd(), PollFlags::POLLIN));
-        let timeout = PollTimeout::try_from(PASS).unwrap_or(PollTimeout::MAX);
+        let is_checking = self.reader.auto.as_ref().is_some_and(AutoStacks::is_checking);
+        let pass = if is_checking { CHECKING_PASS } else { PASS };
+        let timeout = PollTimeout::try_from(pass).unwrap_or(PollTimeout::MAX);
         if poll(&mut polled, timeout).unwrap_or(0) == 0 {
             return SamplerCommand::None;
         }
@@ -150,7 +192,7 @@ impl StackSampler {
     /// Sends what there is, unless there is nothing. A full channel costs the samples only.
     fn offer(&mut self) -> bool {
         let mut batch = self.batch();
-        if batch.samples.is_empty() && batch.paths.is_empty() {
+        if batch.samples.is_empty() && batch.paths.is_empty() && batch.copies.is_empty() {
             return true;
         }
         let taken = batch.samples.len() as u64;
@@ -174,8 +216,10 @@ impl StackSampler {
     }
 
     fn batch(&mut self) -> RawBatch {
-        let RecordReader { processes, paths, samples, losses, .. } = &mut self.reader;
+        let RecordReader { code: SampledCode { processes, paths, .. }, auto, samples, losses, .. } = &mut self.reader;
+        let copies = auto.as_ref().and_then(|auto| auto.switches.get(self.sent.copies..));
         RawBatch {
+            copies: copies.unwrap_or_default().to_vec(),
             modules: processes.modules.since(self.sent.modules).cloned().collect(),
             locations: paths.locations_since(self.sent.locations).to_vec(),
             paths: paths.nodes_since(self.sent.paths).to_vec(),
@@ -186,7 +230,8 @@ impl StackSampler {
     }
 
     fn note_sent(&mut self) {
-        let RecordReader { processes, paths, .. } = &self.reader;
+        let RecordReader { code: SampledCode { processes, paths, .. }, auto, .. } = &self.reader;
+        self.sent.copies = auto.as_ref().map_or(0, |auto| auto.switches.len());
         self.sent.modules = processes.modules.len();
         self.sent.locations += paths.locations_since(self.sent.locations).len();
         self.sent.paths += paths.nodes_since(self.sent.paths).len();
@@ -202,16 +247,15 @@ enum SamplerCommand {
 
 /// Turns records into samples.
 struct RecordReader {
-    events: FxHashMap<u64, u32>,
-    layout: SampleLayout,
+    events: FxHashMap<u64, SampledAs>,
+    call_graph: UnwindMethod,
+    /// Where stacks are found in this way or that.
+    auto: Option<AutoStacks>,
     origin: u64,
-    processes: Processes,
-    paths: SeenPaths,
+    code: SampledCode,
     kernel: ModuleId,
-    nowhere: LocationId,
     /// Kernel addresses that were looked up before.
     known_kernel: FxHashMap<u64, LocationId>,
-    cache: UnwindCache,
     samples: Vec<RawSample>,
     losses: Losses,
     /// The locations of the sample that is being read, the innermost first; and user addresses.
@@ -222,21 +266,17 @@ struct RecordReader {
 }
 
 impl RecordReader {
-    fn new(events: FxHashMap<u64, u32>, layout: SampleLayout, origin: u64) -> Self {
-        let (mut processes, mut paths) = (Processes::default(), SeenPaths::default());
-        let mut number = |module| processes.modules.number(module, &SeenAddresses::default());
-        let (kernel, nowhere) = (number(Module::Kernel), number(Module::Nowhere));
-        let nowhere = paths.location(CodeLocation { module: nowhere, place: 0 });
+    fn new(events: FxHashMap<u64, SampledAs>, call_graph: UnwindMethod, origin: u64) -> Self {
+        let mut code = SampledCode::new();
+        let kernel = code.processes.modules.number(Module::Kernel, &SeenAddresses::default());
         Self {
             events,
-            layout,
+            call_graph,
+            auto: None,
             origin,
-            processes,
-            paths,
+            code,
             kernel,
-            nowhere,
             known_kernel: FxHashMap::default(),
-            cache: UnwindCache::default(),
             samples: Vec::new(),
             losses: Losses::default(),
             locations: Vec::new(),
@@ -245,13 +285,36 @@ impl RecordReader {
         }
     }
 
+    /// What of stacks is copied now.
+    fn size(&self) -> CopySize {
+        self.auto.as_ref().map_or(CopySize::None, AutoStacks::size)
+    }
+
     fn take(&mut self, time: u64, kind: RecordKind, body: &[u8]) {
-        match kind.parse(body, self.layout) {
-            Ok(DecodedRecord::Sample(sample)) => self.sample(time, &sample),
-            Ok(DecodedRecord::Mmap(mmap)) => self.processes.map(&mmap),
-            Ok(DecodedRecord::Comm { pid, tid, comm, exec }) => self.processes.rename(pid, tid, comm, exec),
-            Ok(DecodedRecord::Fork(tasks)) => self.processes.fork(tasks),
-            Ok(DecodedRecord::Exit(tasks)) => self.processes.exit(tasks),
+        let sampled = kind.sampled(body).map(|id| self.events.get(&id).copied());
+        let layout = match sampled {
+            Some(Some(sampled)) if !self.is_counted(time, sampled) => return,
+            Some(Some(sampled)) => sampled.set.layout,
+            Some(None) => {
+                self.losses.malformed += 1;
+                return;
+            }
+            None => SampleLayout { call_graph: self.call_graph },
+        };
+        match kind.parse(body, layout) {
+            Ok(DecodedRecord::Sample(sample)) => {
+                let event = sampled.flatten().map_or(0, |sampled| sampled.event);
+                self.sample(time, event, &sample);
+            }
+            Ok(DecodedRecord::Mmap(mmap)) => self.code.processes.map(&mmap),
+            Ok(DecodedRecord::Comm { pid, tid, comm, exec }) => self.code.processes.rename(pid, tid, comm, exec),
+            Ok(DecodedRecord::Fork(tasks)) => self.code.processes.fork(tasks),
+            Ok(DecodedRecord::Exit(tasks)) => {
+                if let Some(auto) = self.auto.as_mut().filter(|_| tasks.pid == tasks.tid) {
+                    auto.forget(tasks.pid);
+                }
+                self.code.processes.exit(tasks);
+            }
             Ok(DecodedRecord::Lost(count)) => self.losses.lost += count,
             Ok(DecodedRecord::Throttle) => self.losses.throttled += 1,
             Ok(DecodedRecord::Other) => {}
@@ -259,34 +322,48 @@ impl RecordReader {
         }
     }
 
-    fn sample(&mut self, time: u64, sample: &SampleRecord<'_>) {
-        let Some(&event) = self.events.get(&sample.id) else {
-            self.losses.malformed += 1;
-            return;
-        };
-        let task = self.processes.task(sample.pid, sample.tid);
+    /// Whether the set of events that took a sample was to sample at that time.
+    fn is_counted(&self, time: u64, sampled: SampledAs) -> bool {
+        self.auto.as_ref().is_none_or(|auto| auto.counts(time, sampled.set.size))
+    }
+
+    fn sample(&mut self, time: u64, event: u32, sample: &SampleRecord<'_>) {
+        let task = self.code.processes.task(sample.pid, sample.tid);
         self.locations.clear();
         self.addresses.clear();
-        let completeness = self.stack(sample);
-        self.user_locations(sample.pid);
-        let (path, is_kept) = match self.paths.path(&self.locations) {
+        let FoundStack { completeness, end } = self.stack(sample);
+        let (path, is_kept) = match self.code.paths.path(&self.locations) {
             KeptPath::Whole(path) => (path, true),
             KeptPath::Cut(path) => (path, false),
         };
-        self.losses.cut += u64::from(completeness != Completeness::Whole || !is_kept);
+        let asks_for_end = end == StackEnd::Unknown && is_kept;
+        self.losses.cut += u64::from((completeness != Completeness::Whole || !is_kept) && !asks_for_end);
         self.losses.too_deep += u64::from(completeness == Completeness::TooDeep);
         self.losses.copy_ended += u64::from(completeness == Completeness::CopyEnded);
         let at = WallNs(time.saturating_sub(self.origin));
-        self.samples.push(RawSample { at, task, cpu: sample.cpu, event, weight: sample.period, path });
+        let (cpu, weight) = (sample.cpu, sample.period);
+        self.samples.push(RawSample { at, task, cpu, event, weight, path, asks_for_end });
     }
 
-    /// Puts the kernel's part into locations, and the addresses of user space behind it.
-    fn stack(&mut self, sample: &SampleRecord<'_>) -> Completeness {
+    /// Puts the stack into locations.
+    fn stack(&mut self, sample: &SampleRecord<'_>) -> FoundStack {
         let frames = self.chain(sample);
-        match self.layout.call_graph {
+        if let Some(auto) = &mut self.auto {
+            let is_too_deep = frames >= self.most_frames;
+            return auto.stack(&mut self.code, sample, &self.addresses, is_too_deep, &mut self.locations);
+        }
+        let completeness = self.user_addresses(sample, frames);
+        self.code.locate(sample.pid, &self.addresses, &mut self.locations);
+        // Names tell it of all stacks, when they are looked at.
+        FoundStack { completeness, end: StackEnd::Beginning }
+    }
+
+    /// Puts the addresses of user space behind the kernel's part, of whose call chain there are so many frames.
+    fn user_addresses(&mut self, sample: &SampleRecord<'_>, frames: usize) -> Completeness {
+        match self.call_graph {
             // The kernel says nothing where it stops.
-            UnwindMethod::Fp if frames >= self.most_frames => Completeness::TooDeep,
-            UnwindMethod::Fp | UnwindMethod::Modelled => Completeness::Whole,
+            UnwindMethod::Auto | UnwindMethod::Fp if frames >= self.most_frames => Completeness::TooDeep,
+            UnwindMethod::Auto | UnwindMethod::Fp | UnwindMethod::Modelled => Completeness::Whole,
             UnwindMethod::Lbr => {
                 let is_in_user_space = self.locations.is_empty();
                 self.addresses.extend(is_in_user_space.then_some(sample.ip));
@@ -297,8 +374,7 @@ impl RecordReader {
                 // A kernel thread has no user space.
                 let Some(user) = &sample.user else { return Completeness::Whole };
                 self.addresses.clear();
-                let (space, modules) = self.processes.space(sample.pid);
-                space.unwinder(modules).unwind(user, &mut self.cache, &mut self.addresses)
+                self.code.unwind(sample.pid, user, &mut self.addresses).end
             }
         }
     }
@@ -329,25 +405,8 @@ impl RecordReader {
     }
 
     fn kernel_location(&mut self, address: u64) -> LocationId {
-        let (paths, module) = (&mut self.paths, self.kernel);
+        let (paths, module) = (&mut self.code.paths, self.kernel);
         *self.known_kernel.entry(address).or_insert_with(|| paths.location(CodeLocation { module, place: address }))
-    }
-
-    fn user_locations(&mut self, pid: i32) {
-        if self.addresses.is_empty() {
-            return;
-        }
-        let (space, _) = self.processes.space(pid);
-        for &address in &self.addresses {
-            let location = space.known.get(&address).copied().unwrap_or_else(|| {
-                let place = space.place(address);
-                let location =
-                    place.map_or(self.nowhere, |(module, place)| self.paths.location(CodeLocation { module, place }));
-                space.remember(address, location);
-                location
-            });
-            self.locations.push(location);
-        }
     }
 }
 

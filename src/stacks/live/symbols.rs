@@ -12,6 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::host::HostFiles;
 
+use super::super::end::StackEnd;
 use super::super::{StackBatch, StackFrame, StackFrameId, StackId, StackNode, StackSample, UnnamedFile};
 use super::PATIENCE;
 use super::jit::{JitMaps, JitProcess, MapReading};
@@ -71,11 +72,16 @@ struct Namer {
     /// The stack of each path.
     paths: Vec<Option<StackId>>,
     frame_numbers: FxHashMap<StackFrame, StackFrameId>,
-    /// How many frames are defined.
-    frames: u32,
+    /// Of each frame whether stacks end there, and whether it is `main`.
+    frames: Vec<(StackEnd, bool)>,
     /// Frames of code that processes made, which may get their names later.
     pending: FxHashMap<(i32, u64), StackFrameId>,
     stack_numbers: FxHashMap<StackNode, StackId>,
+    /// Of each stack where it ends, by its outermost frame.
+    ends: Vec<StackEnd>,
+    /// Stacks of which names told that they are cut, and of which names told nothing.
+    cut: u64,
+    unknown: u64,
     dropped: u64,
 }
 
@@ -86,9 +92,12 @@ impl Namer {
             locations: Vec::new(),
             paths: Vec::new(),
             frame_numbers: FxHashMap::default(),
-            frames: 0,
+            frames: Vec::new(),
             pending: FxHashMap::default(),
             stack_numbers: FxHashMap::default(),
+            ends: Vec::new(),
+            cut: 0,
+            unknown: 0,
             dropped: 0,
         }
     }
@@ -108,13 +117,10 @@ impl Namer {
         self.find_late_names(MapReading::IfDue, out);
         for path in &raw.paths {
             let mut caller = path.caller.and_then(|caller| self.paths[caller.0 as usize]);
-            for &frame in &self.locations[path.location.0 as usize] {
-                let node = StackNode { caller, frame };
-                let next = StackId(u32::try_from(self.stack_numbers.len()).unwrap_or(u32::MAX));
-                caller = Some(*self.stack_numbers.entry(node).or_insert_with(|| {
-                    out.stacks.push(node);
-                    next
-                }));
+            let location = path.location.0 as usize;
+            for index in 0..self.locations[location].len() {
+                let frame = self.locations[location][index];
+                caller = Some(self.stack(StackNode { caller, frame }, &mut out.stacks));
             }
             self.paths.push(caller);
         }
@@ -127,8 +133,33 @@ impl Namer {
             weight: sample.weight,
             stack: sample.path.and_then(|path| self.paths[path.0 as usize]),
         }));
+        out.copies.extend(raw.copies);
+        for sample in raw.samples.iter().filter(|sample| sample.asks_for_end) {
+            let stack = sample.path.and_then(|path| self.paths[path.0 as usize]);
+            match stack.map_or(StackEnd::Unknown, |stack| self.ends[stack.0 as usize]) {
+                StackEnd::Beginning => {}
+                StackEnd::Cut => self.cut += 1,
+                StackEnd::Unknown => self.unknown += 1,
+            }
+        }
         out.losses = raw.losses;
         out.losses.dropped += self.dropped;
+        out.losses.cut += self.cut;
+        out.losses.unknown += self.unknown;
+    }
+
+    /// The number of a stack, which is defined when it is met first.
+    fn stack(&mut self, node: StackNode, new: &mut Vec<StackNode>) -> StackId {
+        if let Some(&known) = self.stack_numbers.get(&node) {
+            return known;
+        }
+        let (end, is_main) = self.frames[node.frame.0 as usize];
+        let of_caller = |caller: StackId| self.ends[caller.0 as usize];
+        self.ends.push(node.caller.map_or(end, |caller| of_caller(caller).with_main(is_main)));
+        let number = StackId(u32::try_from(self.stack_numbers.len()).unwrap_or(u32::MAX));
+        self.stack_numbers.insert(node, number);
+        new.push(node);
+        number
     }
 
     /// The number of a frame, which is defined when it is met first.
@@ -142,8 +173,8 @@ impl Namer {
     }
 
     fn define(&mut self, frame: StackFrame, new: &mut Vec<StackFrame>) -> StackFrameId {
-        let number = StackFrameId(self.frames);
-        self.frames = self.frames.saturating_add(1);
+        let number = StackFrameId(u32::try_from(self.frames.len()).unwrap_or(u32::MAX));
+        self.frames.push((StackEnd::of(&frame.name, &frame.module, frame.kernel), frame.name == "main"));
         new.push(frame);
         number
     }
@@ -363,7 +394,8 @@ mod tests {
     }
 
     fn raw(weight: u64) -> RawSample {
-        RawSample { at: WallNs(1), task: TaskId(0), cpu: 0, event: 0, weight, path: Some(PathId(0)) }
+        let (at, path) = (WallNs(1), Some(PathId(0)));
+        RawSample { at, task: TaskId(0), cpu: 0, event: 0, weight, path, asks_for_end: false }
     }
 
     /// A batch with one location that has no mapping.
@@ -375,9 +407,20 @@ mod tests {
             locations: vec![CodeLocation { module: ModuleId(0), place: 0 }],
             paths: vec![PathNode { caller: None, location: LocationId(0) }],
             tasks: vec![Task { pid: 1, tid: 1, comm: "x".into() }],
+            copies: Vec::new(),
             samples: vec![raw(5)],
             losses: Losses::default(),
         }
+    }
+
+    #[test]
+    fn names_tell_of_stacks_that_ask_whether_they_are_cut() {
+        let (mut namer, mut out) = (Namer::new(), StackBatch::default());
+        let asking = RawSample { asks_for_end: true, ..raw(5) };
+        let losses = Losses { cut: 7, ..Losses::default() };
+        namer.name(RawBatch { samples: vec![raw(5), asking], losses, ..nowhere() }, &mut out);
+        // No code lies there.
+        assert_eq!((out.losses.cut, out.losses.unknown, out.samples.len()), (8, 0, 2));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use framehop::{ExplicitModuleSectionInfo, Unwinder as _};
+use framehop::{ExplicitModuleSectionInfo, FrameAddress, Unwinder as _};
 
 use super::maps::Mappings;
 use super::modules::{ModuleSection, Modules};
@@ -13,55 +13,85 @@ const MAX_DEPTH: usize = 8192;
 
 #[cfg(target_arch = "x86_64")]
 mod arch {
-    use framehop::x86_64::UnwindRegsX86_64;
-    pub(super) use framehop::x86_64::{CacheX86_64 as Cache, UnwinderX86_64 as Unwinder};
+    pub(super) use framehop::x86_64::{
+        CacheX86_64 as Cache, UnwindRegsX86_64 as Registers, UnwinderX86_64 as Unwinder,
+    };
 
     use super::super::record::RecordWords;
 
     /// `PERF_REG_X86_BP`, `_SP`, `_IP`.
     pub(super) const REGISTERS: u64 = 1 << 6 | 1 << 7 | 1 << 8;
 
-    /// The program counter, the stack pointer, and all that unwinding needs.
-    pub(super) fn registers(words: RecordWords<'_>, _highest_code: u64) -> Option<(u64, u64, UnwindRegsX86_64)> {
+    /// The program counter, and all that unwinding needs.
+    pub(super) fn registers(words: RecordWords<'_>, _highest_code: u64) -> Option<(u64, Registers)> {
         let (bp, sp, ip) = (words.get(0)?, words.get(1)?, words.get(2)?);
-        Some((ip, sp, UnwindRegsX86_64::new(ip, sp, bp)))
+        Some((ip, registers_with(ip, sp, bp)))
+    }
+
+    /// Registers with a stack pointer and a frame pointer.
+    pub(super) fn registers_with(pc: u64, stack: u64, frame: u64) -> Registers {
+        Registers::new(pc, stack, frame)
+    }
+
+    pub(super) fn frame_pointer(registers: &Registers) -> u64 {
+        registers.bp()
     }
 }
 
 #[cfg(target_arch = "aarch64")]
 mod arch {
-    pub(super) use framehop::aarch64::{CacheAarch64 as Cache, UnwinderAarch64 as Unwinder};
-    use framehop::aarch64::{PtrAuthMask, UnwindRegsAarch64};
+    use framehop::aarch64::PtrAuthMask;
+    pub(super) use framehop::aarch64::{
+        CacheAarch64 as Cache, UnwindRegsAarch64 as Registers, UnwinderAarch64 as Unwinder,
+    };
 
     use super::super::record::RecordWords;
 
     /// `PERF_REG_ARM64_X29`, `_LR`, `_SP`, `_PC`.
     pub(super) const REGISTERS: u64 = 1 << 29 | 1 << 30 | 1 << 31 | 1 << 32;
 
-    /// The program counter, the stack pointer, and all that unwinding needs.
-    pub(super) fn registers(words: RecordWords<'_>, highest_code: u64) -> Option<(u64, u64, UnwindRegsAarch64)> {
+    /// The program counter, and all that unwinding needs.
+    pub(super) fn registers(words: RecordWords<'_>, highest_code: u64) -> Option<(u64, Registers)> {
         let (fp, lr, sp, pc) = (words.get(0)?, words.get(1)?, words.get(2)?, words.get(3)?);
         // Before any code is known nothing is known of the bits that sign a pointer.
         let mask = match highest_code {
             0 => PtrAuthMask::new_no_strip(),
             highest => PtrAuthMask::from_max_known_address(highest),
         };
-        Some((pc, sp, UnwindRegsAarch64::new_with_ptr_auth_mask(mask, lr, sp, fp)))
+        Some((pc, Registers::new_with_ptr_auth_mask(mask, lr, sp, fp)))
+    }
+
+    /// Registers with a stack pointer and a frame pointer.
+    pub(super) fn registers_with(pc: u64, stack: u64, frame: u64) -> Registers {
+        Registers::new(pc, stack, frame)
+    }
+
+    pub(super) fn frame_pointer(registers: &Registers) -> u64 {
+        registers.fp()
     }
 }
 
 /// Stacks of other processors can't be unwound: no sample carries registers.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod arch {
-    use framehop::x86_64::UnwindRegsX86_64;
-    pub(super) use framehop::x86_64::{CacheX86_64 as Cache, UnwinderX86_64 as Unwinder};
+    pub(super) use framehop::x86_64::{
+        CacheX86_64 as Cache, UnwindRegsX86_64 as Registers, UnwinderX86_64 as Unwinder,
+    };
 
     use super::super::record::RecordWords;
 
     pub(super) const REGISTERS: u64 = 0;
 
-    pub(super) fn registers(_: RecordWords<'_>, _: u64) -> Option<(u64, u64, UnwindRegsX86_64)> {
+    pub(super) fn registers(_: RecordWords<'_>, _: u64) -> Option<(u64, Registers)> {
         None
+    }
+
+    pub(super) fn registers_with(pc: u64, stack: u64, frame: u64) -> Registers {
+        Registers::new(pc, stack, frame)
+    }
+
+    pub(super) fn frame_pointer(registers: &Registers) -> u64 {
+        registers.bp()
     }
 }
 
@@ -78,7 +108,7 @@ pub(super) struct UnwindCache(arch::Cache);
 pub(super) struct Unwinder(arch::Unwinder<Arc<[u8]>>);
 
 /// Whether a stack is all there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Completeness {
     Whole,
     /// The stack is deeper than the kernel follows.
@@ -86,6 +116,7 @@ pub(super) enum Completeness {
     /// The stack is longer than the part that was copied.
     CopyEnded,
     /// What would have to be known to go on is missing or wrong.
+    #[default]
     Cut,
 }
 
@@ -115,34 +146,93 @@ impl Unwinder {
     }
 
     /// Appends the addresses to look up, the innermost first.
-    pub(super) fn unwind(&self, user: &UserState<'_>, cache: &mut UnwindCache, out: &mut Vec<u64>) -> Completeness {
-        let Some((pc, sp, registers)) = arch::registers(user.registers, self.0.max_known_code_address()) else {
-            return Completeness::Cut;
+    pub(super) fn unwind(&self, user: &UserState<'_>, cache: &mut UnwindCache, out: &mut Vec<u64>) -> Unwound {
+        let Some((pc, mut registers)) = arch::registers(user.registers, self.0.max_known_code_address()) else {
+            return Unwound::default();
         };
         // Who reads a little behind the copy would read on; who reads far away has lost the way.
         let mut has_copy_ended = false;
+        let (sp, frame) = (registers.sp(), arch::frame_pointer(&registers));
         let most = user.stack.len().saturating_mul(64).max(1 << 23);
         let mut read = |address: u64| {
             let from = address.checked_sub(sp).and_then(|offset| usize::try_from(offset).ok()).ok_or(())?;
-            let word = user.stack.get(from..).and_then(|rest| rest.first_chunk());
+            let word = user.stack_word(from);
             has_copy_ended = word.is_none() && user.is_full && from < most;
-            word.map(|word| u64::from_ne_bytes(*word)).ok_or(())
+            word.ok_or(())
         };
-        let mut frames = self.0.iter_frames(pc, registers, &mut cache.0, &mut read);
+        let mut address = FrameAddress::from_instruction_pointer(pc);
         let mut end = Completeness::Cut;
         for _ in 0..MAX_DEPTH {
-            match frames.next() {
-                Ok(Some(frame)) => out.push(frame.address_for_lookup()),
+            out.push(address.address_for_lookup());
+            let caller = self.0.unwind_frame(address, &mut registers, &mut cache.0, &mut read);
+            match caller.map(|caller| caller.map(FrameAddress::from_return_address)) {
+                Ok(Some(Some(caller))) => address = caller,
                 Ok(None) => {
                     end = Completeness::Whole;
                     break;
                 }
-                Err(_) => break,
+                Ok(Some(None)) | Err(_) => break,
             }
         }
-        match end {
-            Completeness::Cut if has_copy_ended => Completeness::CopyEnded,
-            end => end,
+        if end == Completeness::Cut && has_copy_ended {
+            end = Completeness::CopyEnded;
+        }
+        Unwound { end, stack: sp, end_of_last: registers.sp(), frame }
+    }
+
+    /// How the caller of the code at an address is found: at the instruction that runs, or where a call returns to.
+    pub(super) fn caller_rule(&self, address: u64, place: FramePlace, cache: &mut UnwindCache) -> CallerRule {
+        // No program has these: by the addresses that are read it is known which register leads to the caller.
+        const STACK: u64 = 1 << 40;
+        const FRAME: u64 = 1 << 41;
+        const NEAR: u64 = 1 << 32;
+        let at = match place {
+            FramePlace::Innermost => Some(FrameAddress::from_instruction_pointer(address)),
+            FramePlace::Caller => FrameAddress::from_return_address(address.wrapping_add(1)),
+        };
+        let Some(at) = at else { return CallerRule::Other };
+        let mut is_by_frame = false;
+        let mut read = |address: u64| {
+            is_by_frame |= address.abs_diff(FRAME) < NEAR;
+            Ok(FRAME)
+        };
+        let mut registers = arch::registers_with(address, STACK, FRAME);
+        match self.0.unwind_frame(at, &mut registers, &mut cache.0, &mut read) {
+            Ok(None) => CallerRule::Nobody,
+            _ if is_by_frame => CallerRule::FramePointer,
+            _ => CallerRule::Other,
         }
     }
+}
+
+/// How far unwinding came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Unwound {
+    pub(super) end: Completeness,
+    /// The address at which the copy begins.
+    pub(super) stack: u64,
+    /// The address at which the last frame that was found begins, behind all that it called.
+    pub(super) end_of_last: u64,
+    /// The frame pointer of the innermost frame.
+    pub(super) frame: u64,
+}
+
+/// How the caller of a place in code is found, by its unwind information.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CallerRule {
+    /// By the frame pointer.
+    FramePointer,
+    /// By the frame pointer as far as is known: there is no unwind information.
+    Assumed,
+    /// By something else: a chain of frame pointers misses the caller.
+    Other,
+    /// Nobody called: stacks begin there.
+    Nobody,
+}
+
+/// Where in a stack a frame stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum FramePlace {
+    Innermost,
+    Caller,
 }

@@ -1,0 +1,49 @@
+//! Finds the code at sampled addresses, and unwinds through it.
+
+use super::modules::{Module, SeenAddresses};
+use super::paths::{CodeLocation, LocationId, SeenPaths};
+use super::process::Processes;
+use super::record::UserState;
+use super::unwind::{UnwindCache, Unwound};
+
+/// The processes that were seen, and the places in their code.
+pub(super) struct SampledCode {
+    pub(super) processes: Processes,
+    pub(super) paths: SeenPaths,
+    /// What lies in no module.
+    pub(super) nowhere: LocationId,
+    pub(super) cache: UnwindCache,
+}
+
+impl SampledCode {
+    pub(super) fn new() -> Self {
+        let (mut processes, mut paths) = (Processes::default(), SeenPaths::default());
+        let nowhere = processes.modules.number(Module::Nowhere, &SeenAddresses::default());
+        let nowhere = paths.location(CodeLocation { module: nowhere, place: 0 });
+        Self { processes, paths, nowhere, cache: UnwindCache::default() }
+    }
+
+    /// Appends the locations of addresses of a process.
+    pub(super) fn locate(&mut self, pid: i32, addresses: &[u64], out: &mut Vec<LocationId>) {
+        if addresses.is_empty() {
+            return;
+        }
+        let (space, _) = self.processes.space(pid);
+        for &address in addresses {
+            let location = space.known.get(&address).copied().unwrap_or_else(|| {
+                let place = space.place(address);
+                let location =
+                    place.map_or(self.nowhere, |(module, place)| self.paths.location(CodeLocation { module, place }));
+                space.remember(address, location);
+                location
+            });
+            out.push(location);
+        }
+    }
+
+    /// Appends the addresses of the stack that was copied of a process.
+    pub(super) fn unwind(&mut self, pid: i32, user: &UserState<'_>, out: &mut Vec<u64>) -> Unwound {
+        let (space, modules) = self.processes.space(pid);
+        space.unwinder(modules).unwind(user, &mut self.cache, out)
+    }
+}

@@ -1,0 +1,537 @@
+//! Decides when the kernel copies stacks: where frame pointers are missing, and unwinding a copy finds more callers.
+//!
+//! ```text
+//!            most chains are whole, or copies don't help
+//! Checking ──────────────────────────────────────────────▶ Chains ◀───────┐ nothing needs a copy
+//!     │  ▲              more than 5 % are in doubt            │           │
+//!     │  └────────────────────────────────────────────────────┘           │
+//!     └──────────── copies find the callers of more than 5 % ───▶ Tiny ◀─▶ Small ◀─▶ Large
+//! ```
+//!
+//! Every state names one of the sets of events that are open: one of them samples at a time.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// From this part of the samples on something is done about what is missing: one in so many.
+const WORTH_COPYING: u32 = 20;
+
+/// Copies end where less than this part needs them: one in so many.
+const WORTH_KEEPING: u32 = 100;
+
+/// So many samples say something of a process; fewer do not.
+const ENOUGH: u32 = 20;
+
+/// A check lasts this long, in nanoseconds: how a program begins says little of the rest.
+const CHECK: u64 = 100_000_000;
+
+/// The time from one check to the next, in nanoseconds.
+const PAUSE: u64 = 1_000_000_000;
+
+/// Copies end after this time without need, in nanoseconds, and with so many samples that say it.
+const NEEDLESS: u64 = 3_000_000_000;
+const ENOUGH_TO_END: u32 = 100;
+
+/// After this time, in nanoseconds, what was seen counts half.
+const HALVING: u64 = 1_000_000_000;
+
+/// How much of a stack is copied with a sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum CopySize {
+    /// Nothing: the kernel follows frame pointers.
+    None,
+    /// What finds the callers of functions without a frame pointer that others with one called.
+    Tiny,
+    Small,
+    Large,
+}
+
+impl CopySize {
+    /// All of them; a check begins with the first.
+    pub(super) const ALL: [Self; 4] = [Self::Small, Self::None, Self::Tiny, Self::Large];
+
+    /// The size in bytes.
+    pub(super) fn bytes(self) -> u32 {
+        match self {
+            Self::None => 0,
+            Self::Tiny => 512,
+            Self::Small => 8192,
+            Self::Large => 32_768,
+        }
+    }
+}
+
+/// What a sample tells of frame pointers and copies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StackEvidence {
+    /// Its frame pointers lead to all callers.
+    Holds,
+    /// They may not, and nothing was copied.
+    Doubtful,
+    /// They don't, and the copy has the missing callers within so many bytes.
+    Healed(u64),
+    /// They don't, and the copy is too short.
+    CopyEnded,
+    /// They don't, and the copy is of no use.
+    Useless,
+}
+
+/// How many samples told what.
+#[derive(Clone, Copy, Debug, Default)]
+struct EvidenceCounts {
+    all: u32,
+    doubtful: u32,
+    /// Those that copies of this size heal, and smaller ones don't.
+    healed_by_tiny: u32,
+    healed_by_small: u32,
+    healed_by_large: u32,
+    ended: u32,
+    useless: u32,
+}
+
+impl EvidenceCounts {
+    fn add(&mut self, evidence: StackEvidence) {
+        self.all += 1;
+        match evidence {
+            StackEvidence::Holds => {}
+            StackEvidence::Useless => self.useless += 1,
+            StackEvidence::Doubtful => self.doubtful += 1,
+            StackEvidence::Healed(bytes) if bytes <= CopySize::Tiny.bytes().into() => self.healed_by_tiny += 1,
+            StackEvidence::Healed(bytes) if bytes <= CopySize::Small.bytes().into() => self.healed_by_small += 1,
+            StackEvidence::Healed(_) => self.healed_by_large += 1,
+            StackEvidence::CopyEnded => self.ended += 1,
+        }
+    }
+
+    fn halve(&mut self) {
+        let Self { all, doubtful, healed_by_tiny, healed_by_small, healed_by_large, ended, useless } = self;
+        let healed = [healed_by_tiny, healed_by_small, healed_by_large];
+        [all, doubtful, ended, useless].into_iter().chain(healed).for_each(|count| *count /= 2);
+    }
+
+    /// Those that a copy larger than this would heal, or might.
+    fn needs_more_than(&self, size: CopySize) -> u32 {
+        match size {
+            CopySize::None => self.healed_by_tiny + self.needs_more_than(CopySize::Tiny),
+            CopySize::Tiny => self.healed_by_small + self.needs_more_than(CopySize::Small),
+            CopySize::Small => self.healed_by_large + self.ended,
+            CopySize::Large => 0,
+        }
+    }
+
+    /// Whether more than 5 % of the samples, and of enough of them, are these.
+    fn has_many(&self, part: u32) -> bool {
+        self.all >= ENOUGH && part * WORTH_COPYING > self.all
+    }
+}
+
+/// What is done now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CopyState {
+    /// Copies tell whether frame pointers hold.
+    Checking(CopySize),
+    /// They hold, or copies are of no use.
+    Chains,
+    /// They don't.
+    Copying(CopySize),
+}
+
+/// A change of what is copied, with what it means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CopyChange {
+    /// Another set of events begins to sample, and a reader needs not know.
+    Quietly,
+    /// Frame pointers are missing: stacks are copied since the last change.
+    Missing,
+    /// Other sizes are copied from now on, or nothing.
+    Resized,
+}
+
+/// Gathers what samples tell, and decides.
+#[derive(Debug)]
+pub(super) struct CopyControl {
+    state: CopyState,
+    /// Since when it is done.
+    since: u64,
+    processes: FxHashMap<i32, EvidenceCounts>,
+    /// All of them.
+    together: EvidenceCounts,
+    /// Processes that copies are of no use for, and those whose stacks are longer than the largest copy.
+    hopeless: FxHashSet<i32>,
+    too_long: FxHashSet<i32>,
+    /// The same of all together, where each alone lived too short.
+    are_all_hopeless: bool,
+    are_all_too_long: bool,
+    halved: u64,
+}
+
+impl CopyControl {
+    /// Begins with a check. Large copies may not be to be had.
+    pub(super) fn new(now: u64, has_large: bool) -> Self {
+        Self {
+            state: CopyState::Checking(CopySize::Small),
+            since: now,
+            processes: FxHashMap::default(),
+            together: EvidenceCounts::default(),
+            hopeless: FxHashSet::default(),
+            too_long: FxHashSet::default(),
+            are_all_hopeless: false,
+            are_all_too_long: !has_large,
+            halved: now,
+        }
+    }
+
+    /// What the kernel is to copy now.
+    pub(super) fn size(&self) -> CopySize {
+        match self.state {
+            CopyState::Chains => CopySize::None,
+            CopyState::Checking(size) | CopyState::Copying(size) => size,
+        }
+    }
+
+    /// Whether it is to be decided soon.
+    pub(super) fn is_checking(&self) -> bool {
+        matches!(self.state, CopyState::Checking(_))
+    }
+
+    /// Takes what a sample of a process told.
+    pub(super) fn note(&mut self, pid: i32, evidence: StackEvidence) {
+        let evidence = match evidence {
+            StackEvidence::Doubtful if self.hopeless.contains(&pid) => StackEvidence::Useless,
+            // A small copy is the best of all that are too short.
+            StackEvidence::CopyEnded
+                if self.size() != CopySize::Tiny && (self.are_all_too_long || self.too_long.contains(&pid)) =>
+            {
+                StackEvidence::Healed(CopySize::Small.bytes().into())
+            }
+            told => told,
+        };
+        self.together.add(evidence);
+        self.processes.entry(pid).or_default().add(evidence);
+    }
+
+    /// The process is another program now, or ended.
+    pub(super) fn forget(&mut self, pid: i32) {
+        self.processes.remove(&pid);
+        self.hopeless.remove(&pid);
+        self.too_long.remove(&pid);
+    }
+
+    /// Decides by what was told so far; `None` where all stays as it is.
+    pub(super) fn decide(&mut self, now: u64) -> Option<CopyChange> {
+        if self.together.all == 0 {
+            // Time in which nothing was sampled says nothing.
+            self.since = now;
+        }
+        let (next, change) = self.next(now.saturating_sub(self.since))?;
+        match (self.state, next) {
+            (CopyState::Checking(_), CopyState::Chains) => self.give_up(),
+            (_, CopyState::Copying(CopySize::Small)) if self.size() == CopySize::Large => self.give_up_length(),
+            _ => {}
+        }
+        (self.state, self.since, self.halved) = (next, now, now);
+        self.processes.clear();
+        self.together = EvidenceCounts::default();
+        Some(change)
+    }
+
+    /// What is done next, after what was done so long.
+    fn next(&self, lasted: u64) -> Option<(CopyState, CopyChange)> {
+        let (has_enough, is_checked) = (self.together.all >= ENOUGH, lasted >= CHECK);
+        Some(match self.state {
+            CopyState::Checking(CopySize::Small) if has_enough && self.any_has_many(|group| group.ended) => {
+                (CopyState::Checking(CopySize::Large), CopyChange::Quietly)
+            }
+            CopyState::Checking(_) if !has_enough || !is_checked => return None,
+            CopyState::Checking(_) => match self.wanted() {
+                CopySize::None => (CopyState::Chains, CopyChange::Quietly),
+                size => (CopyState::Copying(size), CopyChange::Missing),
+            },
+            CopyState::Chains if lasted >= PAUSE && self.any_has_many(|group| group.doubtful) => {
+                (CopyState::Checking(CopySize::Small), CopyChange::Quietly)
+            }
+            CopyState::Chains => return None,
+            CopyState::Copying(size) => (self.resized(size, lasted)?, CopyChange::Resized),
+        })
+    }
+
+    /// What is to be copied after a check.
+    fn wanted(&self) -> CopySize {
+        if self.any_has_many(|group| group.healed_by_large) {
+            CopySize::Large
+        } else if self.any_has_many(|group| group.needs_more_than(CopySize::Tiny)) {
+            CopySize::Small
+        } else if self.any_has_many(|group| group.needs_more_than(CopySize::None)) {
+            CopySize::Tiny
+        } else {
+            CopySize::None
+        }
+    }
+
+    /// What is copied instead, after copies of this size for so long.
+    fn resized(&self, size: CopySize, lasted: u64) -> Option<CopyState> {
+        let is_long = lasted >= NEEDLESS;
+        Some(match size {
+            CopySize::Tiny if self.any_has_many(|group| group.ended) => CopyState::Copying(CopySize::Small),
+            CopySize::Small if self.any_has_many(|group| group.ended) => CopyState::Copying(CopySize::Large),
+            CopySize::Large if lasted >= CHECK && self.is_too_short() => CopyState::Copying(CopySize::Small),
+            CopySize::Large if is_long && self.is_needless(|group| group.healed_by_large) => {
+                CopyState::Copying(CopySize::Small)
+            }
+            CopySize::Small if is_long && self.is_needless(|group| group.needs_more_than(CopySize::Tiny)) => {
+                CopyState::Copying(CopySize::Tiny)
+            }
+            CopySize::Tiny if is_long && self.is_needless(|group| group.needs_more_than(CopySize::None)) => {
+                CopyState::Chains
+            }
+            CopySize::None | CopySize::Tiny | CopySize::Small | CopySize::Large => return None,
+        })
+    }
+
+    /// What was seen long ago counts less: call it now and then.
+    pub(super) fn age(&mut self, now: u64) {
+        if now.saturating_sub(self.halved) < HALVING || matches!(self.state, CopyState::Checking(_)) {
+            return;
+        }
+        self.halved = now;
+        self.together.halve();
+        self.processes.values_mut().for_each(EvidenceCounts::halve);
+        self.processes.retain(|_, counts| counts.all > 0);
+    }
+
+    /// Whether in a group more than 5 % are of this kind.
+    fn any_has_many(&self, part: fn(&EvidenceCounts) -> u32) -> bool {
+        self.groups().any(|group| group.has_many(part(group)))
+    }
+
+    /// Each process alone, and all of them, as processes may live for milliseconds only.
+    fn groups(&self) -> impl Iterator<Item = &EvidenceCounts> {
+        let together = Some(&self.together).filter(|_| !self.are_all_hopeless);
+        self.processes.values().chain(together)
+    }
+
+    /// Copies have nothing better than the chains of these.
+    fn give_up(&mut self) {
+        let hopeless = self.processes.iter().filter(|(_, counts)| counts.has_many(counts.useless));
+        self.hopeless.extend(hopeless.map(|(pid, _)| pid));
+        self.are_all_hopeless |= self.together.has_many(self.together.useless);
+    }
+
+    /// Stacks of these are longer than the largest copies.
+    fn give_up_length(&mut self) {
+        let too_long = self.processes.iter().filter(|(_, counts)| counts.has_many(counts.ended));
+        self.too_long.extend(too_long.map(|(pid, _)| pid));
+        self.are_all_too_long |= self.together.has_many(self.together.ended);
+    }
+
+    /// Whether what large copies heal is nothing beside what they don't.
+    fn is_too_short(&self) -> bool {
+        self.any_has_many(|group| group.ended) && !self.any_has_many(|group| group.healed_by_large)
+    }
+
+    /// Whether nearly nothing was of this kind.
+    fn is_needless(&self, part: fn(&EvidenceCounts) -> u32) -> bool {
+        let needed = |counts: &EvidenceCounts| part(counts) * WORTH_KEEPING > counts.all;
+        self.together.all >= ENOUGH_TO_END && !self.groups().any(needed)
+    }
+}
+
+/// Which samples count: those of the set of events that was to sample at their time. While one set ends and another one
+/// begins both sample, so no time is sampled twice or not at all.
+#[derive(Debug)]
+pub(super) struct SampledTimes {
+    /// What was to sample from a time on, the earliest first.
+    since: Vec<(u64, CopySize)>,
+}
+
+impl SampledTimes {
+    pub(super) fn new(first: CopySize) -> Self {
+        Self { since: vec![(0, first)] }
+    }
+
+    /// From this time on another set samples.
+    pub(super) fn change(&mut self, at: u64, to: CopySize) {
+        /// Records wait for milliseconds, and changes come seldom.
+        const KEPT: usize = 16;
+        self.since.push((at, to));
+        if self.since.len() > KEPT {
+            self.since.remove(0);
+        }
+    }
+
+    /// Whether a sample of this set at this time counts.
+    pub(super) fn counts(&self, at: u64, size: CopySize) -> bool {
+        let earlier = self.since.iter().rev().find(|(since, _)| *since <= at);
+        earlier.is_some_and(|(_, sampled)| *sampled == size)
+    }
+
+    /// When what samples now began.
+    pub(super) fn last_change(&self) -> u64 {
+        self.since.last().map_or(0, |(since, _)| *since)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn note(control: &mut CopyControl, pid: i32, evidence: StackEvidence, count: u32) {
+        (0..count).for_each(|_| control.note(pid, evidence));
+    }
+
+    /// What is copied after a check that saw so many samples that hold, and that a copy healed.
+    fn after_check(holds: u32, healed: u32) -> (Option<CopyChange>, CopySize) {
+        let mut control = CopyControl::new(0, true);
+        note(&mut control, 1, StackEvidence::Holds, holds);
+        note(&mut control, 1, StackEvidence::Healed(1000), healed);
+        control.decide(0);
+        (control.decide(SECOND), control.size())
+    }
+
+    #[test]
+    fn stacks_are_copied_where_more_than_one_in_twenty_needs_it() {
+        assert_eq!(after_check(100, 0), (Some(CopyChange::Quietly), CopySize::None));
+        // 5 of 100 are 5 %, and 6 of 100 are more.
+        assert_eq!(after_check(95, 5), (Some(CopyChange::Quietly), CopySize::None));
+        assert_eq!(after_check(94, 6), (Some(CopyChange::Missing), CopySize::Small));
+        // A few samples tell nothing, and the check goes on.
+        assert_eq!(after_check(0, 19), (None, CopySize::Small));
+        assert_eq!(after_check(0, 20), (Some(CopyChange::Missing), CopySize::Small));
+        assert_eq!(after_check(0, 0), (None, CopySize::Small));
+    }
+
+    #[test]
+    fn one_process_among_many_is_enough_and_so_are_many_short_ones() {
+        let mut control = CopyControl::new(0, true);
+        note(&mut control, 1, StackEvidence::Holds, 10_000);
+        note(&mut control, 2, StackEvidence::Healed(1000), 20);
+        assert_eq!(control.decide(SECOND), Some(CopyChange::Missing));
+        let mut control = CopyControl::new(0, true);
+        note(&mut control, 1, StackEvidence::Holds, 100);
+        (2..12).for_each(|pid| note(&mut control, pid, StackEvidence::Healed(1000), 2));
+        assert_eq!(control.decide(SECOND), Some(CopyChange::Missing));
+    }
+
+    #[test]
+    fn doubts_lead_to_a_check_and_what_copies_do_not_help_to_no_other() {
+        let mut control = CopyControl::new(0, true);
+        note(&mut control, 1, StackEvidence::Holds, 20);
+        assert_eq!(control.decide(SECOND), Some(CopyChange::Quietly));
+        note(&mut control, 1, StackEvidence::Holds, 38);
+        note(&mut control, 1, StackEvidence::Doubtful, 2);
+        assert_eq!(control.decide(3 * SECOND), None);
+        note(&mut control, 1, StackEvidence::Doubtful, 1);
+        // Checks come one a second at most.
+        assert_eq!(control.decide(SECOND + PAUSE - 1), None);
+        assert_eq!((control.decide(3 * SECOND), control.size()), (Some(CopyChange::Quietly), CopySize::Small));
+        note(&mut control, 1, StackEvidence::Useless, 20);
+        assert_eq!((control.decide(4 * SECOND), control.size()), (Some(CopyChange::Quietly), CopySize::None));
+        note(&mut control, 1, StackEvidence::Doubtful, 1000);
+        assert_eq!(control.decide(6 * SECOND), None);
+        // Another process is another matter.
+        note(&mut control, 2, StackEvidence::Doubtful, 100);
+        assert_eq!(control.decide(7 * SECOND), Some(CopyChange::Quietly));
+    }
+
+    #[test]
+    fn larger_copies_stay_where_they_help() {
+        // Found in the check, or later.
+        let in_check = || {
+            let mut control = CopyControl::new(0, true);
+            note(&mut control, 1, StackEvidence::CopyEnded, 20);
+            assert_eq!((control.decide(1), control.size()), (Some(CopyChange::Quietly), CopySize::Large));
+            control
+        };
+        let later = || {
+            let mut control = CopyControl::new(0, true);
+            note(&mut control, 1, StackEvidence::Healed(1000), 20);
+            assert_eq!((control.decide(SECOND), control.size()), (Some(CopyChange::Missing), CopySize::Small));
+            note(&mut control, 1, StackEvidence::Healed(1000), 80);
+            note(&mut control, 1, StackEvidence::CopyEnded, 20);
+            assert_eq!((control.decide(SECOND), control.size()), (Some(CopyChange::Resized), CopySize::Large));
+            control
+        };
+        for (start, change) in [(in_check as fn() -> CopyControl, Some(CopyChange::Missing)), (later, None)] {
+            let mut helped = start();
+            note(&mut helped, 1, StackEvidence::Healed(20_000), 20);
+            assert_eq!((helped.decide(2 * SECOND), helped.size()), (change, CopySize::Large));
+            let mut too_long = start();
+            note(&mut too_long, 1, StackEvidence::Healed(1000), 60);
+            note(&mut too_long, 1, StackEvidence::CopyEnded, 40);
+            let change = change.or(Some(CopyChange::Resized));
+            assert_eq!((too_long.decide(2 * SECOND), too_long.size()), (change, CopySize::Small));
+            note(&mut too_long, 1, StackEvidence::CopyEnded, 400);
+            assert_eq!((too_long.decide(3 * SECOND), too_long.size()), (None, CopySize::Small));
+        }
+        // They aren't given up for a moment without need.
+        let mut helped = later();
+        note(&mut helped, 1, StackEvidence::Healed(1000), 100);
+        assert_eq!((helped.decide(2 * SECOND), helped.size()), (None, CopySize::Large));
+        assert_eq!((helped.decide(5 * SECOND), helped.size()), (Some(CopyChange::Resized), CopySize::Small));
+        let mut none = CopyControl::new(0, false);
+        note(&mut none, 1, StackEvidence::CopyEnded, 100);
+        assert_eq!((none.decide(SECOND), none.size()), (Some(CopyChange::Missing), CopySize::Small));
+    }
+
+    #[test]
+    fn copies_are_as_small_as_nearly_all_samples_allow() {
+        let mut control = CopyControl::new(0, true);
+        note(&mut control, 1, StackEvidence::Healed(300), 95);
+        note(&mut control, 1, StackEvidence::Healed(1000), 5);
+        assert_eq!((control.decide(SECOND), control.size()), (Some(CopyChange::Missing), CopySize::Tiny));
+        note(&mut control, 1, StackEvidence::Healed(300), 90);
+        note(&mut control, 1, StackEvidence::CopyEnded, 10);
+        assert_eq!((control.decide(2 * SECOND), control.size()), (Some(CopyChange::Resized), CopySize::Small));
+        note(&mut control, 1, StackEvidence::Healed(300), 1000);
+        assert_eq!(control.decide(3 * SECOND), None);
+        assert_eq!((control.decide(5 * SECOND), control.size()), (Some(CopyChange::Resized), CopySize::Tiny));
+    }
+
+    #[test]
+    fn copies_end_after_long_without_need() {
+        let mut control = CopyControl::new(0, true);
+        note(&mut control, 1, StackEvidence::Healed(1000), 20);
+        assert_eq!(control.decide(SECOND), Some(CopyChange::Missing));
+        note(&mut control, 1, StackEvidence::Healed(1000), 3);
+        note(&mut control, 1, StackEvidence::Holds, 197);
+        assert_eq!(control.decide(5 * SECOND), None);
+        control.age(5 * SECOND);
+        control.age(6 * SECOND);
+        note(&mut control, 1, StackEvidence::Holds, 50);
+        assert_eq!((control.decide(7 * SECOND), control.size()), (Some(CopyChange::Resized), CopySize::Tiny));
+        note(&mut control, 1, StackEvidence::Holds, 100);
+        assert_eq!((control.decide(11 * SECOND), control.size()), (Some(CopyChange::Resized), CopySize::None));
+    }
+
+    #[test]
+    fn each_time_belongs_to_one_set_of_events() {
+        let mut times = SampledTimes::new(CopySize::Small);
+        times.change(100, CopySize::None);
+        times.change(200, CopySize::Large);
+        let counted = |at| CopySize::ALL.into_iter().filter(|&size| times.counts(at, size)).collect::<Vec<_>>();
+        assert_eq!(
+            [0, 99, 100, 199, 200].map(counted),
+            [
+                vec![CopySize::Small],
+                vec![CopySize::Small],
+                vec![CopySize::None],
+                vec![CopySize::None],
+                vec![CopySize::Large],
+            ]
+        );
+        assert_eq!(times.last_change(), 200);
+    }
+
+    proptest! {
+        #[test]
+        fn no_sample_counts_twice_and_none_is_lost(mut changes in prop::collection::vec((1u64..100, 0usize..4), 0..10), at in 0u64..120) {
+            changes.sort_unstable();
+            let mut times = SampledTimes::new(CopySize::Small);
+            changes.iter().for_each(|&(at, size)| times.change(at, CopySize::ALL[size]));
+            prop_assert_eq!(CopySize::ALL.into_iter().filter(|&size| times.counts(at, size)).count(), 1);
+        }
+    }
+}

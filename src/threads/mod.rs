@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Whole machines are read by process, as they may have thousands of threads: with the CPU time of all their threads, and
-//! the state of the first.
+//! with the state of those that have one thread only.
 
 use serde::{Deserialize, Serialize};
 

@@ -48,6 +48,7 @@ struct Stat {
     state: char,
     cpu_ticks: u64,
     children_ticks: u64,
+    threads: u64,
     began: u64,
     resident_pages: u64,
 }
@@ -67,6 +68,7 @@ impl Stat {
             state,
             cpu_ticks: number(14)? + number(15)?,
             children_ticks: number(16)? + number(17)?,
+            threads: number(20)?,
             began: number(22)?,
             resident_pages: number(24)?,
         })
@@ -103,6 +105,10 @@ impl ThreadReader {
     }
 
     fn see(&mut self, place: &Place, stat: &Stat) {
+        // What the first of several threads does says nothing of the others.
+        if self.target == ThreadTarget::Machine && stat.threads > 1 {
+            return;
+        }
         // Who runs is nowhere; the file of who has just begun to run would say where it was.
         let within = if stat.state == 'R' { String::new() } else { self.within(place) };
         let looks = self.seen.entry((place.tid, stat.began)).or_default();
@@ -228,7 +234,8 @@ mod tests {
 
     use super::*;
 
-    /// A line of `stat` with these fields: name, state, user and system ticks, those of children, start, pages.
+    /// A line of `stat` of a process with two threads, with these fields: name, state, user and system ticks, those of
+    /// children, start, pages.
     fn stat(name: &str, state: char, ticks: [u64; 4], began: u64, pages: u64) -> String {
         let [user, system, users, systems] = ticks;
         format!(
@@ -318,6 +325,8 @@ mod tests {
         // Of a machine's process it is the time of all its threads.
         let snapshot = reader(&root, ThreadTarget::Machine).snapshot(WallNs(0));
         assert_eq!((snapshot.threads[0].cpu_ns, snapshot.threads[0].delay_ns), (CpuNs(1_000_000_000), None));
+        // It has two: what the first does says nothing of the other.
+        assert_eq!(snapshot.threads[0].looks, []);
         fs::remove_dir_all(root).unwrap();
     }
 

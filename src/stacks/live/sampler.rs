@@ -146,7 +146,8 @@ impl StackSampler {
     }
 
     /// Lets another set of events sample where stacks have to be copied, or no longer. For a moment both do: samples
-    /// count by their time.
+    /// count by their time. One occurrence has a time in each set, some microseconds apart, so that one at the moment of the
+    /// change may count twice or not at all.
     fn decide(&mut self) {
         let RecordReader { auto: Some(auto), code, origin, .. } = &mut self.reader else { return };
         let before = auto.size();

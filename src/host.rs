@@ -1,6 +1,7 @@
 //! Reads what `/proc` and `/sys` say of the machine, below a root folder that tests choose.
 //!
-//! What they say of a process or thread is not the machine's: `sources/process.rs` and `stacks/live/` read that.
+//! What they say of a process or thread is not the machine's: `sources/process.rs`, `stacks/live/` and, below
+//! the same root folder, `threads/reader.rs` read that.
 
 use std::fs::File;
 use std::io::{self, Read as _};

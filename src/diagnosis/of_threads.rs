@@ -38,11 +38,7 @@ fn cpu(uses: &ThreadUses) -> f64 {
     uses.threads.iter().map(|thread| thread.cpu + thread.children).sum()
 }
 
-fn plural(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
-}
-
-/// `98% of looks over 10 s`.
+/// `over 10 s`.
 fn over(uses: &ThreadUses) -> String {
     format!("over {:.0} s", uses.seconds)
 }
@@ -63,8 +59,8 @@ impl Evidence<'_> {
         }
         let mean = waiting / locked.len() as f64;
         let text = format!(
-            "{} wait for locks or one another {:.0}% of the time: {:.1} of {useful:.0} CPUs are used",
-            plural(locked.len(), "thread"),
+            "{} threads wait for locks or one another {:.0}% of the time: {:.1} of {useful:.0} CPUs are used",
+            locked.len(),
             100.0 * mean,
             cpu(uses)
         );

@@ -79,10 +79,8 @@ impl Evidence<'_> {
             waiting,
             shown(&most.thread.name)
         );
-        let within = most.looks.iter().find(|looks| looks.state == 'D').map(|looks| shown(&looks.within).into_owned());
-        let within = within
-            .filter(|within| !within.is_empty())
-            .map_or_else(String::new, |within| format!(", mostly in {within}"));
+        let within = most.looks.iter().find(|looks| looks.state == 'D' && !looks.within.is_empty());
+        let within = within.map_or_else(String::new, |looks| format!(", mostly in {}", shown(&looks.within)));
         (waiting >= DISK).then(|| (text, format!("seen in an uninterruptible wait {}{within}", over(uses))))
     }
 

@@ -604,15 +604,17 @@ fn off_cpu(recording: &Recording, function: &str, reason: &str) -> (u64, u64) {
     let sampled = &recording.stacks.as_ref().unwrap().sampled;
     let event = sampled.events.iter().position(|event| event.name == "off-cpu").unwrap();
     let waits = samples(recording).into_iter().filter(|(sample, _)| sample.event as usize == event);
-    let below: Vec<_> =
-        waits.map(|(sample, frames)| (sample.weight, names(&frames).join(";"))).filter(|(_, stack)| stack.contains(function)).collect();
+    let below: Vec<_> = waits
+        .map(|(sample, frames)| (sample.weight, names(&frames).join(";")))
+        .filter(|(_, stack)| stack.contains(function))
+        .collect();
     let sum = |ends: &str| below.iter().filter(|(_, stack)| stack.ends_with(ends)).map(|(weight, _)| weight).sum();
     (sum(""), sum(reason))
 }
 
 #[test]
 fn waits_have_their_times_stacks_and_reasons() {
-    let folder = Folder::new("waits");
+    let folder = Folder::new();
     let options = [&WITH_FRAME_POINTERS[..], &["-pthread"]].concat();
     let Some(program) = compiled(&folder, "waits", WAITS, "gcc", &options) else { return };
     let (recording, output) = record(&folder, &["--off-cpu"], &[program.to_str().unwrap()]);

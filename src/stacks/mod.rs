@@ -19,6 +19,7 @@ use crate::units::WallNs;
 
 mod end;
 mod gather;
+mod level;
 #[cfg(feature = "stacks")]
 pub mod live;
 mod quality;
@@ -28,6 +29,7 @@ mod table;
 mod tree;
 
 pub use gather::{Gathered, Gathering, RegionsToCome};
+pub use level::FirstLevel;
 pub use quality::{Reach, StackOrigin, StackQuality, UnknownRegions};
 pub use replayed::{RecordedProfile, Replayed};
 pub use table::{StackTable, Undefined};

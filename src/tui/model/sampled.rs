@@ -1,12 +1,12 @@
 //! Keeps the profile and the selected event of the other screens together.
 
-use super::{ChosenRegion, EventLine, Notice, ProfileState, ScreenModel};
+use super::{ChosenRegion, EventLine, LoopCommand, Motion, Notice, ProfileState, ScreenModel};
 use crate::names::shown;
 use crate::profile::Tree;
 use crate::stacks::StackQuality;
 use crate::tui::keys::Action;
 use crate::tui::layout::Room;
-use crate::tui::layout::profile::table_rows;
+use crate::tui::layout::profile::{BesideTable, table_rows};
 use crate::tui::screen::Screen;
 
 impl ScreenModel {
@@ -103,9 +103,22 @@ impl ScreenModel {
         }
     }
 
+    /// The next first level of the profile's tree.
+    pub(super) fn next_level(&mut self) -> Option<LoopCommand> {
+        if self.motion == Motion::Frozen {
+            self.notice = Some(Notice::Failed("the view is frozen; z goes on".into()));
+            return None;
+        }
+        self.first_level = self.first_level.next();
+        self.notice = Some(Notice::Done(format!("by {}", self.first_level)));
+        Some(LoopCommand::FirstLevel(self.first_level))
+    }
+
     /// How many rows the table of the Profile screen has.
     pub(super) fn profile_rows(&self) -> usize {
-        table_rows(self.size, self.profile.as_ref().map(|profile| profile.emphasis).unwrap_or_default())
+        let profile = self.profile.as_ref();
+        let beside = profile.map_or(BesideTable::Nothing, ProfileState::beside_table);
+        table_rows(self.size, profile.map(|profile| profile.emphasis).unwrap_or_default(), beside)
     }
 }
 

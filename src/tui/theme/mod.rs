@@ -111,8 +111,10 @@ roles! {
     RunPart = "run" "part",
     /// A lower run ratio.
     RunLow = "run" "low",
-    /// A frame of a program or library; its background changes by hue.
+    /// A frame of a program; its background changes by hue where frames are told apart by module or name.
     FlameUser = "flame" "user",
+    /// A frame of a library.
+    FlameLibrary = "flame" "library",
     /// A frame of the kernel.
     FlameKernel = "flame" "kernel",
     /// A frame of code that was compiled while the program ran.

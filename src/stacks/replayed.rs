@@ -94,6 +94,7 @@ impl Replayed {
                 part.renamed.clone_from(&batch.renamed);
                 part.unnamed.clone_from(&batch.unnamed);
                 part.copies.clone_from(&batch.copies);
+                part.shares.clone_from(&batch.shares);
             }
             let _ = self.stacks.take(&part);
             self.quality.take(&part);

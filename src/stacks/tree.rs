@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::level::{FirstLevel, LevelFrames};
 use super::regions::{RegionEvents, RegionPaths};
+use super::share::RunShares;
 use super::{
     SamplingSetup, StackBatch, StackFrame, StackId, StackTable, Task, TaskCosts, TaskId, Undefined, UnknownRegions,
     UnwindMethod,
@@ -42,6 +43,7 @@ pub struct StackTree {
     sampled: Vec<(StackPlace, Amount)>,
     places: FxHashMap<StackPlace, usize>,
     regions: RegionPaths,
+    shares: RunShares,
     in_unknown_regions: u64,
     /// What a model counted, by the frame above a task.
     graphs: BTreeMap<Option<FrameId>, callgrind::CallGraph>,
@@ -134,6 +136,7 @@ impl StackTree {
             sampled,
             places,
             regions,
+            shares: RunShares::default(),
             in_unknown_regions,
             graphs,
         }
@@ -156,6 +159,7 @@ impl StackTree {
         };
         self.tasks.extend(batch.tasks.iter().map(process));
         self.rename(&batch.renamed);
+        self.shares.take(&batch.shares);
         for sample in &batch.samples {
             let Some(event) = self.events[sample.event as usize] else { continue };
             let task = self.table.task(sample.task);
@@ -164,7 +168,8 @@ impl StackTree {
             self.in_unknown_regions += u64::from(region == RegionAt::Unknown);
             let cpu = self.levels.cpu(sample.cpu);
             let place = StackPlace { task: sample.task, cpu, stack: sample.stack, region, event };
-            self.add(place, Amount { samples: 1, weight: sample.weight });
+            let weight = self.shares.weight(sample.event, sample.at, sample.weight);
+            self.add(place, Amount { samples: 1, weight });
             let next = self.sampled.len();
             let known = *self.places.entry(place).or_insert(next);
             if known == next {
@@ -172,7 +177,7 @@ impl StackTree {
             }
             let (_, all) = &mut self.sampled[known];
             all.samples = all.samples.saturating_add(1);
-            all.weight = all.weight.saturating_add(sample.weight);
+            all.weight = all.weight.saturating_add(weight);
         }
         batch.costs.iter().for_each(|costs| self.take_costs(costs));
         Ok(())
@@ -390,6 +395,16 @@ mod tests {
             .collect();
         assert_eq!(rows[3], ("[root];p;main;compiled".into(), 150, 2));
         assert_eq!((rows.len(), tree.total(clock).weight), (4, 150));
+    }
+
+    #[test]
+    fn an_event_that_took_turns_weighs_more_in_every_path() {
+        let mut tree = StackTree::new(&sampled(), TreeOptions::default(), Naming::default(), |_| true);
+        let share = super::super::RunShare { until: WallNs(5), event: 1, enabled_ns: 4, running_ns: 1 };
+        tree.take(&StackBatch { shares: vec![share], ..batch() }).unwrap();
+        let tree = tree.into_tree();
+        let [clock, faults] = ["cpu-clock", "page-faults"].map(|name| tree.total(tree.find_event(name).unwrap()));
+        assert_eq!((clock, faults), (Amount { samples: 2, weight: 150 }, Amount { samples: 1, weight: 12 }));
     }
 
     #[test]

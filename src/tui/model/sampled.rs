@@ -12,6 +12,10 @@ use crate::tui::screen::Screen;
 impl ScreenModel {
     /// Takes over what was sampled up to the end of the last interval.
     pub(in crate::tui) fn take_profile(&mut self, tree: &Tree, quality: &StackQuality) {
+        // Of whole recordings, as long as they are compared.
+        if self.profile.as_ref().is_some_and(ProfileState::compares) {
+            return;
+        }
         let is_first = self.profile.is_none();
         let target = self.monitor.header().target.selection();
         self.profile.get_or_insert_default().take(tree, quality, &target);

@@ -308,6 +308,17 @@ impl Theme {
         }
     }
 
+    /// A frame that differs between two sides by this part of all: more is nearer to the kernel's colour, less to the
+    /// program's. A tenth of all is as near as it gets.
+    pub(super) fn changed_frame(&self, part: f64) -> Style {
+        let same = self.style(Role::FlameUnknown);
+        let end = if part > 0.0 { Role::FlameKernel } else { Role::FlameUser };
+        match (same.bg, self.style(end).bg) {
+            (Some(cold), Some(hot)) => same.bg(flame::mixed(cold, hot, (part.abs() * 10.0).sqrt().min(1.0))),
+            _ => same,
+        }
+    }
+
     /// The colour of one of several lines or bars.
     pub fn series(&self, index: usize) -> Style {
         let count = self.series.len().max(1);

@@ -15,6 +15,7 @@ use crate::stacks::{Losses, Reach, StackQuality};
 
 mod calls;
 mod chains;
+mod difference;
 mod functions;
 mod place;
 mod ratio;
@@ -25,6 +26,8 @@ mod shape;
 pub(in crate::tui) use calls::{CallMeasure, FrameIndex, FrameLabel, FrameOrigin, ModuleLabel, RowCalls, SampledTree};
 use chains::ChainView;
 pub(in crate::tui) use chains::TreeDirection;
+pub(in crate::tui) use difference::RowDifference;
+use difference::ShownDifference;
 pub(in crate::tui) use functions::{FunctionRow, SumList};
 use place::SiblingOrder;
 pub(in crate::tui) use place::TreePlace;
@@ -100,6 +103,8 @@ pub(in crate::tui) struct ProfileState {
     pub(in crate::tui) emphasis: Emphasis,
     /// What the event is held against.
     ratio: Option<EventRatio>,
+    /// The two sides, where profiles are compared.
+    difference: Option<ShownDifference>,
     pub(in crate::tui) tree: TreePlace,
     pub(in crate::tui) callers: TreePlace,
     /// By the nodes of callers, where in the tree the function stands that they called.
@@ -145,7 +150,7 @@ impl ProfileState {
         let own = own.unwrap_or_else(|| Arc::new(vec![Amount::ZERO; paths.frames.len()]));
         let total = paths.add_up(&own);
         let standing = paths.standing(&total, |node| self.calls.is_measured(node, self.event));
-        self.ratio = EventRatio::of(&self.calls, self.event);
+        self.ratio = EventRatio::of(&self.calls, self.event).filter(|_| self.difference.is_none());
         self.tree.view = self.chain_view();
         self.tree.take((paths, NodeAmounts { own, total, standing }), order, may_join(&self.calls));
         self.list(order);
@@ -153,6 +158,9 @@ impl ProfileState {
 
     /// What the listing and the search make of the tree; done anew when either or the zoom changes.
     fn list(&mut self, order: SiblingOrder) {
+        if self.has_difference() && self.listing() == Listing::Modules {
+            self.list_difference();
+        }
         if let Some(ratio) = &mut self.ratio {
             ratio.list(self.tree.root(), &self.calls);
         }
@@ -163,6 +171,9 @@ impl ProfileState {
             Listing::Flat => {
                 let rows = functions::functions(shape, root, &before(&self.functions));
                 self.functions.take(rows);
+                if self.has_difference() {
+                    self.list_difference();
+                }
                 self.find_heaviest();
                 self.list_callers(order);
             }

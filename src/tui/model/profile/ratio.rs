@@ -54,7 +54,7 @@ pub(super) struct EventRatio {
 
 /// The numbers of an event.
 #[derive(Debug)]
-struct RatioSide {
+pub(super) struct RatioSide {
     shape: Shape,
     functions: FxHashMap<FrameIndex, FunctionRow>,
     modules: FxHashMap<FrameIndex, FunctionRow>,
@@ -87,9 +87,7 @@ impl EventRatio {
     /// Sums functions and modules below what is zoomed into.
     pub(super) fn list(&mut self, root: TreeNode, calls: &SampledTree) {
         for side in [&mut self.of, &mut self.to] {
-            let by_frame = |rows: Vec<FunctionRow>| rows.into_iter().map(|row| (row.frame, row)).collect();
-            side.functions = by_frame(functions::functions(&side.shape, root, &[]));
-            side.modules = by_frame(functions::modules(&side.shape, root, &[], |frame| calls.module_of(frame)));
+            side.list(root, calls);
         }
     }
 
@@ -100,7 +98,14 @@ impl EventRatio {
 }
 
 impl RatioSide {
-    fn of(calls: &SampledTree, event: usize) -> Self {
+    /// Sums functions and modules below what is zoomed into.
+    pub(super) fn list(&mut self, root: TreeNode, calls: &SampledTree) {
+        let by_frame = |rows: Vec<FunctionRow>| rows.into_iter().map(|row| (row.frame, row)).collect();
+        self.functions = by_frame(functions::functions(&self.shape, root, &[]));
+        self.modules = by_frame(functions::modules(&self.shape, root, &[], |frame| calls.module_of(frame)));
+    }
+
+    pub(super) fn of(calls: &SampledTree, event: usize) -> Self {
         let (paths, own) = (Arc::clone(&calls.paths), Arc::clone(&calls.events[event].own));
         let total = paths.add_up(&own);
         let standing = paths.standing(&total, |_| false);
@@ -108,7 +113,7 @@ impl RatioSide {
         Self { shape, functions: FxHashMap::default(), modules: FxHashMap::default() }
     }
 
-    fn amount(&self, row: RatioRow) -> Amount {
+    pub(super) fn amount(&self, row: RatioRow) -> Amount {
         let own =
             |rows: &FxHashMap<FrameIndex, FunctionRow>, frame| rows.get(&frame).map_or(Amount::ZERO, |row| row.own);
         match row {

@@ -5,7 +5,7 @@ use ratatui::style::{Modifier, Style};
 
 use super::super::page::ScreenPage;
 use super::table::chain_text;
-use crate::number::share;
+use crate::number::{change, share};
 use crate::tui::model::ClickTarget;
 use crate::tui::model::profile::{FrameOrigin, ProfileState, TreeNode, TreePlace};
 use crate::tui::symbols::EIGHTHS;
@@ -134,15 +134,19 @@ fn draw_frame(page: &mut ScreenPage<'_>, area: Rect, node: TreeNode, profile: &P
     page.put(area.x, area.y, EDGE, edge);
     page.target(area, ClickTarget::Frame(node));
     let room = usize::from(area.width) - 1;
-    let share = share(profile.share(place.shape.total(node)));
+    let difference = profile.ratio_row(place, node).and_then(|row| profile.difference_on(row));
+    let number = match difference {
+        Some(row) => change(row.of_all),
+        None => share(profile.share(place.shape.total(node))),
+    };
     let frames = profile.frames_of_row(place, node);
     let names: Vec<_> = frames.iter().map(|&frame| profile.name(frame)).collect();
     let last = names.last().map_or(0, |name| width(name));
-    let with_share = room >= LEAST_WITH_SHARE && last + 2 + share.len() <= room;
+    let with_share = room >= LEAST_WITH_SHARE && last + 2 + width(&number) <= room;
     let text = match with_share {
         true => {
-            let name = chain_text(&names, place.direction, room - 2 - share.len());
-            format!("{name}{}{share} ", " ".repeat(room - 1 - width(&name) - share.len()))
+            let name = chain_text(&names, place.direction, room - 2 - width(&number));
+            format!("{name}{}{number} ", " ".repeat(room - 1 - width(&name) - width(&number)))
         }
         false => chain_text(&names, place.direction, room),
     };
@@ -153,8 +157,10 @@ fn draw_frame(page: &mut ScreenPage<'_>, area: Rect, node: TreeNode, profile: &P
 fn frame_style(page: &ScreenPage<'_>, node: TreeNode, profile: &ProfileState, selected: bool) -> Style {
     let (place, label) = (profile.place(), profile.label(node));
     let mut frames = place.chain(node).into_iter().map(|node| place.shape.frame(node));
+    let difference = profile.ratio_row(place, node).and_then(|row| profile.difference_on(row));
     let style = match label.origin {
         _ if frames.any(|frame| profile.is_hit(frame)) => page.style(Role::FlameMatch),
+        _ if difference.is_some() => page.theme().changed_frame(difference.map_or(0.0, |row| row.of_all)),
         FrameOrigin::Kernel | FrameOrigin::Jit | FrameOrigin::Unknown => page.style(role_of(label.origin)),
         FrameOrigin::Program | FrameOrigin::Library => match page.theme().hue_from() {
             HueFrom::Origin if label.is_region => page.theme().user_frame(Hue::Hash(label.name_hash)),

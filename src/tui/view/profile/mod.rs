@@ -147,6 +147,9 @@ fn title(page: &ScreenPage<'_>, profile: &ProfileState, room: usize) -> Line<'st
     if !profile.search.is_empty() {
         parts.push((Role::Match, found(profile)));
     }
+    if let Some(note) = profile.difference_note() {
+        parts.push((Role::Warn, note.to_owned()));
+    }
     if page.model.first_level != FirstLevel::default() {
         parts.push((Role::Key, format!("by {}", page.model.first_level)));
     }

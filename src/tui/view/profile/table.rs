@@ -5,14 +5,16 @@ use ratatui::text::{Line, Span};
 
 use super::super::page::{ScreenPage, VisibleRows};
 use super::called::CallColumns;
+use crate::compare::Verdict;
 use crate::number;
 use crate::profile::{Amount, share_error};
 use crate::rates::{Error, Uncertain};
 use crate::tui::model::ClickTarget;
 use crate::tui::model::profile::{
-    CallMeasure, FunctionRow, Listing, ProfileState, RatioKind, RatioRow, RowCalls, TreeDirection, TreeNode, TreePlace,
+    CallMeasure, FunctionRow, Listing, ProfileState, RatioKind, RatioRow, RowCalls, RowDifference, TreeDirection,
+    TreeNode, TreePlace,
 };
-use crate::tui::symbols::{CURSOR, MISSING};
+use crate::tui::symbols::{CURSOR, DOWN, MISSING, UP};
 use crate::tui::text::{cut_middle, left, right, width};
 use crate::tui::theme::Role;
 
@@ -22,6 +24,10 @@ const INTERVAL: usize = 9;
 /// Cells of a ratio and of its interval.
 const RATIO: usize = 7;
 const RATIO_INTERVAL: usize = 11;
+/// Cells of the number of a side, of how two differ, and of the word for it.
+const SIDE: usize = 9;
+const CHANGE: usize = 8;
+const MARK: usize = 9;
 /// Cells of a module's name.
 const LEAST_MODULE: usize = 8;
 const MOST_MODULE: usize = 24;
@@ -52,7 +58,23 @@ enum ShareColumn {
     /// What the event is held against, and the interval of that.
     Ratio,
     RatioInterval,
+    /// The two sides of a difference, how they differ, and what a test says of that.
+    SideA,
+    SideB,
+    Change,
+    Mark,
     Module,
+}
+
+/// Which numbers a table shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ShownNumbers {
+    /// Shares of samples.
+    Shares,
+    /// The same, and what the event is held against.
+    WithRatio,
+    /// The two sides of a difference.
+    Difference,
 }
 
 /// What a table is about: in which order its columns stand and leave.
@@ -119,13 +141,19 @@ pub(super) struct ProfileColumns {
 }
 
 impl ProfileColumns {
-    pub(super) fn of(room: usize, kind: TableKind, ratio: Option<RatioKind>) -> Self {
-        let is_shown = |column: &ShareColumn| {
-            ratio.is_some() || !matches!(column, ShareColumn::Ratio | ShareColumn::RatioInterval)
+    pub(super) fn of(room: usize, kind: TableKind, numbers: ShownNumbers) -> Self {
+        use ShareColumn::{Change, Mark, Module, Ratio, RatioInterval, SideA, SideB};
+        const DIFFERENCE: &[ShareColumn] = &[SideA, SideB, Change, Mark, Module];
+        const LEAVING: &[&[ShareColumn]] = &[&[Module], &[SideA], &[SideB], &[Mark]];
+        let is_shown =
+            |column: &ShareColumn| numbers == ShownNumbers::WithRatio || !matches!(column, Ratio | RatioInterval);
+        let (all, leaving) = match numbers {
+            ShownNumbers::Difference => (DIFFERENCE, LEAVING),
+            ShownNumbers::Shares | ShownNumbers::WithRatio => (kind.columns(), kind.leaving()),
         };
-        let shown = kind.columns().iter().copied().filter(is_shown).collect();
+        let shown = all.iter().copied().filter(is_shown).collect();
         let mut columns = Self { name: 0, kind, shown, module: LEAST_MODULE };
-        for leaving in kind.leaving() {
+        for leaving in leaving {
             if columns.rest() + kind.least_name() > room {
                 columns.shown.retain(|column| !leaving.contains(column));
             }
@@ -154,6 +182,9 @@ impl ProfileColumns {
             ShareColumn::TotalInterval | ShareColumn::OwnInterval => INTERVAL,
             ShareColumn::Ratio => RATIO,
             ShareColumn::RatioInterval => RATIO_INTERVAL,
+            ShareColumn::SideA | ShareColumn::SideB => SIDE,
+            ShareColumn::Change => CHANGE,
+            ShareColumn::Mark => MARK,
             ShareColumn::Module => self.module,
         }
     }
@@ -162,7 +193,7 @@ impl ProfileColumns {
     fn gap(&self, place: usize, column: ShareColumn) -> usize {
         match column {
             ShareColumn::Total | ShareColumn::Own if place > 0 => 2,
-            ShareColumn::Module | ShareColumn::Ratio => 2,
+            ShareColumn::Module | ShareColumn::Ratio | ShareColumn::Mark => 2,
             _ => 1,
         }
     }
@@ -171,7 +202,8 @@ impl ProfileColumns {
     fn texts(&self, text: impl Fn(ShareColumn) -> String) -> Vec<(ShareColumn, String)> {
         let each = self.shown.iter().enumerate().map(|(place, &column)| {
             let (text, width) = (text(column), self.width(column));
-            let text = if column == ShareColumn::Module { left(&text, width) } else { right(&text, width) };
+            let is_word = matches!(column, ShareColumn::Module | ShareColumn::Mark);
+            let text = if is_word { left(&text, width) } else { right(&text, width) };
             (column, format!("{}{text}", " ".repeat(self.gap(place, column))))
         });
         each.collect()
@@ -192,8 +224,12 @@ impl TableColumns {
         match profile.call_measure() {
             Some(_) => Self::Called(CallColumns::of(room)),
             None => {
-                let ratio = profile.ratio_kind().filter(|_| profile.place().direction == TreeDirection::Calls);
-                Self::Sampled(ProfileColumns::of(room, TableKind::of(profile), ratio))
+                let numbers = match profile.place().direction {
+                    TreeDirection::Calls if profile.has_difference() => ShownNumbers::Difference,
+                    TreeDirection::Calls if profile.ratio_kind().is_some() => ShownNumbers::WithRatio,
+                    TreeDirection::Calls | TreeDirection::CalledBy => ShownNumbers::Shares,
+                };
+                Self::Sampled(ProfileColumns::of(room, TableKind::of(profile), numbers))
             }
         }
     }
@@ -223,6 +259,10 @@ fn sampled_heads(page: &ScreenPage<'_>, columns: &ProfileColumns, name: &str, ra
         ShareColumn::Total => "TOTAL".into(),
         ShareColumn::Own => "SELF".into(),
         ShareColumn::Ratio => ratio.map_or("", RatioKind::head).into(),
+        ShareColumn::SideA => "A".into(),
+        ShareColumn::SideB => "B".into(),
+        ShareColumn::Change => "CHANGE".into(),
+        ShareColumn::Mark => "VERDICT".into(),
         ShareColumn::TotalInterval | ShareColumn::OwnInterval | ShareColumn::RatioInterval => {
             format!("{} CI", page.model.monitor.confidence())
         }
@@ -260,7 +300,7 @@ pub(super) fn draw(
 /// The callers of the function that is selected in the flat list, beside that list.
 pub(super) fn draw_callers(page: &mut ScreenPage<'_>, heads: Rect, area: Rect, profile: &ProfileState) {
     let place = &profile.callers;
-    let columns = ProfileColumns::of(usize::from(area.width), TableKind::Beside, None);
+    let columns = ProfileColumns::of(usize::from(area.width), TableKind::Beside, ShownNumbers::Shares);
     let function = profile.name(profile.functions.selected);
     let room = columns.name.saturating_sub(width(CALLERS));
     let text = sampled_heads(page, &columns, &format!("{CALLERS}{}", cut_middle(function, room)), None);
@@ -273,7 +313,7 @@ pub(super) fn draw_callers(page: &mut ScreenPage<'_>, heads: Rect, area: Rect, p
     // The function itself is the root.
     for ((at, &node), row) in place.rows.iter().enumerate().skip(1).zip(area.rows()) {
         let numbers =
-            RowNumbers { total: place.shape.total(node), own: place.shape.own(node), calls: None, ratio: None };
+            RowNumbers { total: place.shape.total(node), own: place.shape.own(node), ..RowNumbers::default() };
         let name = node_name(place, (node, place.level_of_row(at) - 1), profile, columns.name());
         let name = FunctionName { is_selected: false, ..name };
         draw_row(page, row, &name, &numbers, profile, &columns);
@@ -328,8 +368,10 @@ fn draw_node(
     let name = node_name(place, (node, level), profile, columns.name());
     let calls = profile.calls_of_node(node);
     let confidence = page.model.monitor.confidence();
-    let ratio = profile.ratio_row(place, node).and_then(|row| profile.ratio_on(row, confidence));
-    let numbers = RowNumbers { total: place.shape.total(node), own: place.own(node), calls, ratio };
+    let of = profile.ratio_row(place, node);
+    let ratio = of.and_then(|row| profile.ratio_on(row, confidence));
+    let difference = of.and_then(|row| profile.difference_on(row));
+    let numbers = RowNumbers { total: place.shape.total(node), own: place.own(node), calls, ratio, difference };
     draw_row(page, row, &name, &numbers, profile, columns);
     page.target(row, ClickTarget::Frame(node));
 }
@@ -424,17 +466,22 @@ fn draw_sum(page: &mut ScreenPage<'_>, row: Rect, sum: &FunctionRow, profile: &P
     let calls = if is_of_modules { None } else { profile.calls_of_function(sum.frame) };
     let of = if is_of_modules { RatioRow::Module(sum.frame) } else { RatioRow::Function(sum.frame) };
     let ratio = profile.ratio_on(of, page.model.monitor.confidence());
-    draw_row(page, row, &name, &RowNumbers { total: sum.total, own: sum.own, calls, ratio }, profile, columns);
+    let difference = profile.difference_on(of);
+    let numbers = RowNumbers { total: sum.total, own: sum.own, calls, ratio, difference };
+    draw_row(page, row, &name, &numbers, profile, columns);
     page.target(row, ClickTarget::Function(sum.frame));
 }
 
 /// What a row shows beside its name.
+#[derive(Default)]
 pub(super) struct RowNumbers {
     pub(super) total: Amount,
     pub(super) own: Amount,
     pub(super) calls: Option<RowCalls>,
     /// What the event is held against.
     pub(super) ratio: Option<Uncertain>,
+    /// How two sides differ.
+    pub(super) difference: Option<RowDifference>,
 }
 
 /// The name of a row.
@@ -491,12 +538,18 @@ fn shares(
         ShareColumn::OwnInterval => interval_of(page, numbers.own, profile),
         ShareColumn::Ratio => numbers.ratio.map_or_else(|| MISSING.into(), |ratio| number::si(ratio.value)),
         ShareColumn::RatioInterval => numbers.ratio.map_or_else(|| MISSING.into(), ratio_interval),
+        ShareColumn::SideA => side(numbers, profile, |row| row.a),
+        ShareColumn::SideB => side(numbers, profile, |row| row.b),
+        ShareColumn::Change => numbers.difference.map_or_else(String::new, |row| changed(&row)),
+        ShareColumn::Mark => numbers.difference.map_or_else(String::new, |row| mark(&row)),
         ShareColumn::Module => cut_middle(place, columns.module).into_owned(),
     });
     let role = |column| match column {
         ShareColumn::Total | ShareColumn::Own if Some(column) == first => Role::Title,
         ShareColumn::Total | ShareColumn::Own => Role::Text,
-        ShareColumn::Ratio => Role::Text,
+        ShareColumn::Ratio | ShareColumn::SideA | ShareColumn::SideB => Role::Text,
+        ShareColumn::Change => Role::Title,
+        ShareColumn::Mark => Role::Warn,
         ShareColumn::TotalInterval | ShareColumn::OwnInterval | ShareColumn::RatioInterval | ShareColumn::Module => {
             Role::Dim
         }
@@ -508,6 +561,31 @@ fn shares(
 /// before it, and these would be percents of all.
 fn interval_of(page: &ScreenPage<'_>, amount: Amount, profile: &ProfileState) -> String {
     interval(profile.share(amount), error(page, amount, profile))
+}
+
+/// The number of a side of a difference.
+fn side(numbers: &RowNumbers, profile: &ProfileState, of: impl Fn(&RowDifference) -> f64) -> String {
+    let Some(number) = numbers.difference.as_ref().map(of) else { return String::new() };
+    profile.difference_unit().map_or_else(|| number::share(number), |unit| number::amount(number, unit))
+}
+
+/// By what part of A the sides differ: `+12%`; `new` of what A doesn't have, `gone` of what B doesn't.
+pub(super) fn changed(row: &RowDifference) -> String {
+    match (row.a > 0.0, row.b > 0.0) {
+        (false, false) => MISSING.into(),
+        (false, true) => "new".into(),
+        (true, false) => "gone".into(),
+        (true, true) => number::change((row.b - row.a) / row.a),
+    }
+}
+
+/// A word where a test says that a function differs; nothing else is marked.
+fn mark(row: &RowDifference) -> String {
+    match row.verdict {
+        Some(verdict @ Verdict::Higher) => format!("{UP} {}", verdict.word()),
+        Some(verdict @ Verdict::Lower) => format!("{DOWN} {}", verdict.word()),
+        _ => String::new(),
+    }
 }
 
 /// `0.41–0.52`; `?` where it isn't known.
@@ -542,12 +620,12 @@ mod tests {
         use ShareColumn::{Module, Own, OwnInterval, Total, TotalInterval};
         for kind in [TableKind::Paths, TableKind::Functions, TableKind::Modules, TableKind::Beside] {
             for room in 12..200 {
-                let columns = ProfileColumns::of(room, kind, Some(RatioKind::Ipc));
+                let columns = ProfileColumns::of(room, kind, ShownNumbers::WithRatio);
                 assert!(columns.rest() + columns.name <= room.max(12), "{room}: {columns:?}");
                 assert!(columns.has(kind.columns()[0]), "{room}: {columns:?}");
             }
         }
-        let shown = |room, kind| ProfileColumns::of(room, kind, None).shown;
+        let shown = |room, kind| ProfileColumns::of(room, kind, ShownNumbers::Shares).shown;
         assert_eq!(shown(76, TableKind::Paths), [Total, TotalInterval, Own, OwnInterval, Module]);
         assert_eq!(shown(56, TableKind::Paths), [Total, TotalInterval, Own, OwnInterval]);
         assert_eq!(shown(46, TableKind::Paths), [Total, TotalInterval, Own]);
@@ -556,7 +634,7 @@ mod tests {
         assert_eq!(shown(67, TableKind::Functions), [Own, OwnInterval, Total, Module]);
         assert_eq!(shown(52, TableKind::Functions), [Own, OwnInterval, Total]);
         assert_eq!(shown(30, TableKind::Functions), [Own]);
-        let with_ratio = ProfileColumns::of(67, TableKind::Functions, Some(RatioKind::Ipc)).shown;
+        let with_ratio = ProfileColumns::of(67, TableKind::Functions, ShownNumbers::WithRatio).shown;
         assert_eq!(with_ratio, [Own, Total, ShareColumn::Ratio, ShareColumn::RatioInterval]);
     }
 

@@ -18,6 +18,9 @@ use crate::rates::Confidence;
 /// Those in which most is spent on both sides together are, which says nothing of how the sides differ.
 pub const MOST_TESTED: usize = 20;
 
+/// And none that has less than this part of all: more tests leave each less sure.
+const LEAST_TESTED: f64 = 0.005;
+
 /// What all that was sampled in a run is where runs are compared by shares.
 const WHOLE: f64 = 1e12;
 
@@ -153,6 +156,9 @@ impl JoinedTree {
         all.sort_by(|(key, [a, b]), (other, [c, d])| {
             (mean(c) + mean(d)).total_cmp(&(mean(a) + mean(b))).then_with(|| key.cmp(other))
         });
+        let spent = |[a, b]: &[Vec<f64>; 2]| mean(a) + mean(b);
+        let whole: f64 = all.iter().map(|(_, runs)| spent(runs)).sum();
+        all.retain(|(_, runs)| spent(runs) >= LEAST_TESTED * whole);
         all.truncate(MOST_TESTED);
         let numbers = all.iter().map(|(key, [a, b])| NumbersOfRuns {
             name: key.0.clone(),

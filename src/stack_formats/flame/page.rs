@@ -100,7 +100,11 @@ fn head(
 ) -> io::Result<()> {
     let total = layout.places.first().map_or(0, |place| place.number);
     let (name, unit) = (markup(&tree.event_of(event).name), markup(options.unit.name(tree, event)));
-    writeln!(out, "<text x=\"4\" y=\"16\">{}: {total} {unit} of {name}</text>", markup(&options.title))?;
+    let title = markup(&options.title);
+    match &options.difference {
+        None => writeln!(out, "<text x=\"4\" y=\"16\">{title}: {total} {unit} of {name}</text>")?,
+        Some(_) => writeln!(out, "<text x=\"4\" y=\"16\">{title}: {name}, red where there is more, blue less</text>")?,
+    }
     writeln!(out, "<text id=\"words\" class=\"dim\" x=\"4\" y=\"35\">click: zoom, Esc: back, /: search</text>")?;
     if alone {
         writeln!(out, "<text id=\"reset\" class=\"button\" x=\"1048\" y=\"16\">reset zoom</text>")?;
@@ -123,9 +127,11 @@ fn rectangle(
     let name = if place.row == 0 { "all".into() } else { markup(frame.name) };
     let share = 100.0 * place.number as f64 / total.max(1) as f64;
     let (number, unit, own) = (place.number, markup(options.unit.name(tree, event)), options.unit.of(&node, event));
-    let (class, change) = match look {
-        FlameLook::Hue(hue) => (color::class(&frame, hue), String::new()),
-        FlameLook::Change(changes) => (changes.class(place.node, &frame), changes.words(place.node, &frame)),
+    let (class, words) = match look {
+        FlameLook::Hue(hue) => (color::class(&frame, hue), format!("{number} {unit}, {share:.2}%, {own} in itself")),
+        FlameLook::Change(changes) => {
+            (changes.class(place.node, &frame), format!("{share:.2}% of both{}", changes.words(place.node, &frame)))
+        }
     };
     // A seam between neighbours.
     let (x, width) = (place.left * WIDTH, place.width * WIDTH);
@@ -133,7 +139,7 @@ fn rectangle(
     write!(
         out,
         "<g class=\"f\" data-x=\"{:.7}\" data-w=\"{:.7}\" data-n=\"{name}\">\
-         <title>{name}{}: {number} {unit}, {share:.2}%, {own} in itself{change}</title>\
+         <title>{name}{}: {words}</title>\
          <rect class=\"{}\" x=\"{x:.2}\" y=\"{y}\" width=\"{:.2}\" height=\"{}\" rx=\"1\"/>",
         place.left,
         place.width,

@@ -113,6 +113,10 @@ impl ScreenModel {
             self.notice = Some(Notice::Failed("the view is frozen; z goes on".into()));
             return None;
         }
+        if self.profile.as_ref().is_some_and(ProfileState::compares) {
+            self.notice = Some(Notice::Failed("profiles are compared by names of threads".into()));
+            return None;
+        }
         self.first_level = self.first_level.next();
         self.notice = Some(Notice::Done(format!("by {}", self.first_level)));
         Some(LoopCommand::FirstLevel(self.first_level))

@@ -70,7 +70,9 @@ impl ProfileState {
 
     /// Why no function is marked, where that is for want of runs.
     pub(in crate::tui) fn difference_note(&self) -> Option<&str> {
-        self.difference.as_ref().filter(|_| self.has_difference())?.note.as_deref()
+        let note = self.difference.as_ref().filter(|_| self.has_difference())?.note.as_deref()?;
+        // What it takes is said by the screen of events.
+        note.split(';').next()
     }
 
     /// How the sides differ on a row; `None` where no difference is shown.

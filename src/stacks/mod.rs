@@ -28,6 +28,7 @@ mod replayed;
 mod share;
 mod table;
 mod tree;
+mod waits;
 
 pub use gather::{Gathered, Gathering, RegionsToCome};
 pub use level::FirstLevel;
@@ -36,6 +37,7 @@ pub use replayed::{RecordedProfile, Replayed};
 pub use share::RunShare;
 pub use table::{StackTable, Undefined};
 pub use tree::{FrameNaming, Naming, StackTree, TaskNaming, as_is};
+pub use waits::{OFF_CPU, WaitReason};
 
 /// The number of a [`StackFrame`], from 0 in the order of definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -22,6 +22,7 @@ mod jit;
 mod maps;
 mod modelled;
 mod modules;
+mod off_cpu;
 mod open;
 mod paths;
 mod process;

@@ -343,10 +343,7 @@ impl ProfileState {
         let (place, function) = (self.place(), self.functions.selected);
         let end = match self.listing() {
             // Where the function has most.
-            Listing::Flat => {
-                let chain = place.chain(place.selected).into_iter();
-                chain.filter(|&node| place.shape.frame(node) == function).last()
-            }
+            Listing::Flat => place.chain(place.selected).into_iter().rfind(|&node| place.shape.frame(node) == function),
             _ => None,
         };
         let end = end.unwrap_or_else(|| place.end_of(place.selected));
@@ -520,9 +517,8 @@ impl ProfileState {
     pub(in crate::tui) fn back(&mut self, height: usize) -> bool {
         if !self.search.is_empty() {
             self.set_search(String::new());
-        } else if self.place_mut().zoom_out(height) {
-            self.list(SiblingOrder::Anew);
-        } else if self.chosen.take().is_some_and(|chosen| chosen != self.listing()) {
+        } else if self.place_mut().zoom_out(height) || self.chosen.take().is_some_and(|chosen| chosen != self.listing())
+        {
             self.list(SiblingOrder::Anew);
         } else if self.emphasis != Emphasis::Both {
             self.emphasis = Emphasis::Both;

@@ -7,7 +7,7 @@ use crate::monitor::Monitor;
 use crate::profile::{Tree, TreeOptions};
 use crate::regions::{LiveRegions, RegionBatch, RegionTable, Wanted};
 use crate::session::Session;
-use crate::stacks::{Gathering, StackQuality, UnwindMethod};
+use crate::stacks::{FirstLevel, Gathering, StackQuality, UnwindMethod};
 use crate::text;
 
 /// A profile that is gathered while it is measured.
@@ -58,6 +58,13 @@ impl LiveProfile {
         let gathered = gathering.look();
         if self.has_stacks || gathered.has_any() {
             see(gathered.tree(), gathered.quality());
+        }
+    }
+
+    /// Has another first level of the tree.
+    pub(super) fn set_first_level(&mut self, level: FirstLevel) {
+        if let Some(gathering) = &self.gathering {
+            gathering.look().set_first_level(level);
         }
     }
 

@@ -20,7 +20,7 @@ use crate::run::End;
 use crate::sampling::SamplerMessage;
 use crate::session::{ChildIo, Launch, OutputLine, Session};
 use crate::sources::Round;
-use crate::stacks::StackQuality;
+use crate::stacks::{FirstLevel, StackQuality};
 use crate::text::{self, Repeats};
 use crate::tui::{self, Config, Feed, Outcome};
 use crate::units::WallNs;
@@ -198,6 +198,11 @@ impl Feed for Live {
 
     fn profile(&mut self, _until: WallNs, see: &mut dyn FnMut(&Tree, &StackQuality)) {
         self.profile.look(see);
+    }
+
+    fn set_first_level(&mut self, level: FirstLevel) -> Result<(), String> {
+        self.profile.set_first_level(level);
+        Ok(())
     }
 
     fn regions(&self, _until: WallNs) -> Option<RegionBatch> {

@@ -21,6 +21,7 @@ use crate::monitor::Monitor;
 use crate::plan::RowIndex;
 use crate::sampling::SamplerMessage;
 use crate::session::OutputLine;
+use crate::stacks::FirstLevel;
 use crate::units::WallNs;
 
 /// Lines of output that are taken at once, so that a flood of them doesn't hold up keys.
@@ -85,6 +86,9 @@ impl<'a> App<'a> {
     ) -> Self {
         let mut model = ScreenModel::new(monitor, options).with_others(feed.others());
         model.size = terminal.size().unwrap_or((80, 24));
+        if feed.set_first_level(model.first_level).is_err() {
+            model.first_level = FirstLevel::default();
+        }
         Self {
             samples: feed.samples().clone(),
             output: feed.output().clone(),
@@ -188,6 +192,7 @@ impl<'a> App<'a> {
             },
             (LoopCommand::Kill, Some(_)) => return Ok(Some(self.kill())),
             (LoopCommand::Detach, Some(_)) => return Ok(self.detach()),
+            (LoopCommand::FirstLevel(level), _) => self.set_first_level(level),
             (LoopCommand::Save, _) => self.save(),
             (LoopCommand::Export(format), _) => self.export(format),
             (LoopCommand::Play, _) => self.play(),
@@ -268,6 +273,14 @@ impl App<'_> {
                 None
             }
         }
+    }
+
+    fn set_first_level(&mut self, level: FirstLevel) {
+        if let Err(reason) = self.feed.set_first_level(level) {
+            self.model.first_level = FirstLevel::default();
+            return self.tell(Message::Failed(reason));
+        }
+        self.model.profile_is_old = true;
     }
 
     fn save(&mut self) {

@@ -13,7 +13,7 @@ use crate::run::End;
 use crate::sampling::SamplerMessage;
 use crate::session::OutputLine;
 use crate::sources::Round;
-use crate::stacks::StackQuality;
+use crate::stacks::{FirstLevel, StackQuality};
 use crate::units::WallNs;
 
 /// What feeds the screens, and what they can do to it.
@@ -27,6 +27,14 @@ pub trait Feed {
     /// Hands over the profile of the call stacks that were sampled, with what went missing; not at all if none are
     /// sampled. A replay hands over what was sampled until then.
     fn profile(&mut self, _until: WallNs, _see: &mut dyn FnMut(&Tree, &StackQuality)) {}
+
+    /// Has another first level of the profile's tree from now on; says why not where that can't be.
+    ///
+    /// # Errors
+    /// Fails with words for the user where the levels of what is sampled are fixed.
+    fn set_first_level(&mut self, _level: FirstLevel) -> Result<(), String> {
+        Err("the first level of these stacks is that of their file".into())
+    }
 
     /// What named regions counted until then, for a recording that is saved; `None` where no program has any.
     fn regions(&self, _until: WallNs) -> Option<RegionBatch> {

@@ -145,6 +145,7 @@ impl Namer {
             out.samples.push(StackSample { at, task, cpu, event, weight, stack });
         }
         out.copies.extend(raw.copies);
+        out.shares.extend(raw.shares);
         for sample in raw.samples.iter().filter(|sample| sample.asks_for_end) {
             let stack = sample.path.and_then(|path| self.paths[path.0 as usize]);
             match stack.map_or(StackEnd::Unknown, |stack| self.ends[stack.0 as usize]) {
@@ -432,6 +433,7 @@ mod tests {
             locations: vec![CodeLocation { module: ModuleId(0), place: 0 }],
             paths: vec![PathNode { caller: None, location: LocationId(0) }],
             tasks: vec![Task { pid: 1, tid: 1, comm: "x".into() }],
+            shares: vec![],
             copies: Vec::new(),
             samples: vec![raw(5)],
             losses: Losses::default(),

@@ -18,6 +18,7 @@ use crate::names::shown;
 use crate::plan::RowIndex;
 use crate::relations::Relation;
 use crate::run::MeasuredEvent;
+use crate::stacks::FirstLevel;
 use crate::units::WallNs;
 
 mod compare;
@@ -139,6 +140,8 @@ pub(super) struct ScreenModel {
     pub(super) relation_graph: RelationGraph,
     /// `None` where no call stacks are sampled.
     pub(super) profile: Option<ProfileState>,
+    /// What the first level of its tree tells apart.
+    pub(super) first_level: FirstLevel,
     /// The region to which the Events screen is narrowed.
     pub(super) region: Option<ChosenRegion>,
     /// Whether the profile is that of an interval before the last.
@@ -195,6 +198,7 @@ impl ScreenModel {
             graph: true,
             relation_graph: RelationGraph::of(&monitor.header().events, monitor.relations()),
             profile: None,
+            first_level: options.first_level,
             region: None,
             profile_is_old: true,
             others: None,

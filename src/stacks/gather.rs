@@ -93,7 +93,7 @@ impl Gathered {
         if self.stacks.take_regions(batch).is_err() {
             self.quality.losses.malformed += 1;
         }
-        self.quality.take_regions(&self.stacks);
+        self.quality.take_known(&self.stacks);
         self.place(self.stacks.knows_regions_until());
     }
 
@@ -112,7 +112,7 @@ impl Gathered {
                 self.add(&batch);
             }
         }
-        self.quality.take_regions(&self.stacks);
+        self.quality.take_known(&self.stacks);
         // Samples come later than the regions that were open. They come in the order of time, but for a little.
         let earliest = self.placed.0.saturating_sub(OUT_OF_ORDER.0);
         let latest = self.stacks.knows_regions_until().0.saturating_sub(self.most_on_the_way.0);

@@ -21,6 +21,7 @@ mod end;
 mod gather;
 #[cfg(feature = "stacks")]
 pub mod live;
+mod nameless;
 mod quality;
 mod regions;
 mod replayed;
@@ -28,6 +29,7 @@ mod table;
 mod tree;
 
 pub use gather::{Gathered, Gathering, RegionsToCome};
+pub use nameless::{NamelessReason, NamelessSamples};
 pub use quality::{Reach, StackOrigin, StackQuality, UnknownRegions};
 pub use replayed::{RecordedProfile, Replayed};
 pub use table::{StackTable, Undefined};
@@ -69,6 +71,9 @@ pub struct StackFrame {
     /// Whether it ran in the kernel.
     #[serde(default, skip_serializing_if = "is_false")]
     pub kernel: bool,
+    /// Why the function has no name of its own; `None` where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nameless: Option<NamelessReason>,
 }
 
 fn is_false(value: &bool) -> bool {

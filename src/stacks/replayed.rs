@@ -63,7 +63,7 @@ impl Replayed {
         // As live: samples wait until it is known which regions were open.
         let known = recorded.regions.get(self.regions).map_or(until, |next| next.since.min(until));
         self.take_samples(recorded.batches, known);
-        self.quality.take_regions(&self.stacks);
+        self.quality.take_known(&self.stacks);
         self.at = Some(until);
         (self.stacks.tree(), &self.quality)
     }

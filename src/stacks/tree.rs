@@ -7,6 +7,7 @@ use std::num::NonZeroU32;
 use rustc_hash::FxHashMap;
 
 use super::regions::{RegionEvents, RegionPaths};
+use super::nameless::NamelessSamples;
 use super::{
     SamplingSetup, StackBatch, StackFrame, StackId, StackTable, Task, TaskCosts, TaskId, Undefined, UnknownRegions,
     UnwindMethod,
@@ -40,6 +41,7 @@ pub struct StackTree {
     places: FxHashMap<StackPlace, usize>,
     regions: RegionPaths,
     in_unknown_regions: u64,
+    nameless: NamelessSamples,
     /// What a model counted, by the frame above a task.
     graphs: BTreeMap<Option<FrameId>, callgrind::CallGraph>,
 }
@@ -129,6 +131,7 @@ impl StackTree {
             places,
             regions,
             in_unknown_regions,
+            nameless: NamelessSamples::default(),
             graphs,
         }
     }
@@ -158,6 +161,7 @@ impl StackTree {
             self.in_unknown_regions += u64::from(region == RegionAt::Unknown);
             let place = StackPlace { task: sample.task, stack: sample.stack, region, event };
             self.add(place, Amount { samples: 1, weight: sample.weight });
+            self.count_nameless(place, 1);
             let next = self.sampled.len();
             let known = *self.places.entry(place).or_insert(next);
             if known == next {
@@ -169,6 +173,19 @@ impl StackTree {
         }
         batch.costs.iter().for_each(|costs| self.take_costs(costs));
         Ok(())
+    }
+
+    /// Counts samples whose innermost function has no name.
+    fn count_nameless(&mut self, place: StackPlace, samples: u64) {
+        let frame = place.stack.and_then(|stack| self.table.stack(stack)).and_then(|node| self.table.frame(node.frame));
+        if let Some(reason) = frame.and_then(|frame| frame.nameless) {
+            self.nameless.add(place.event, reason, samples);
+        }
+    }
+
+    /// Samples in functions without a name.
+    pub fn nameless(&self) -> &NamelessSamples {
+        &self.nameless
     }
 
     /// Puts an amount onto its path.
@@ -201,7 +218,11 @@ impl StackTree {
         if has_changed && !self.sampled.is_empty() {
             self.tree.clear();
             let sampled = std::mem::take(&mut self.sampled);
-            sampled.iter().for_each(|&(place, amount)| self.add(place, amount));
+            self.nameless = NamelessSamples::default();
+            for &(place, amount) in &sampled {
+                self.add(place, amount);
+                self.count_nameless(place, amount.samples);
+            }
             self.sampled = sampled;
             self.regions.add_all(&mut self.tree, self.place);
         }

@@ -3,8 +3,6 @@
 //! A file may hold anything, and reading what it says may never end: whoever asks waits for an answer until a
 //! deadline, and then leaves the thread to itself.
 
-use std::fs::File;
-use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -12,6 +10,7 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::{StackFrame, UnnamedFile};
+use super::debug_files::MappedProgram;
 use super::modules::ModuleId;
 use super::program::ElfProgram;
 
@@ -25,9 +24,7 @@ const MOST_LEFT: usize = 3;
 #[derive(Clone, Debug)]
 pub(super) struct FramesQuestion {
     pub(super) module: ModuleId,
-    pub(super) file: Arc<File>,
-    /// Path as the process mapped it.
-    pub(super) path: String,
+    pub(super) program: MappedProgram,
     /// Offset in the file.
     pub(super) place: u64,
 }
@@ -49,6 +46,11 @@ impl Programs {
         Self { asked: None, answering: answer, deadline: ANSWER, given_up: FxHashSet::default() }
     }
 
+    /// Whether the names of a file took too long.
+    pub(super) fn has_given_up(&self, module: ModuleId) -> bool {
+        self.given_up.contains(&module)
+    }
+
     /// The answers in the order of the questions; files that gave none in time are reported once.
     pub(super) fn ask(&mut self, questions: &[FramesQuestion], unnamed: &mut Vec<UnnamedFile>) -> Vec<FramesAnswer> {
         let mut answers = Vec::with_capacity(questions.len());
@@ -60,7 +62,7 @@ impl Programs {
             self.asked = None;
             self.given_up.insert(late.module);
             let why = format!("naming its functions took longer than {} s and was given up", self.deadline.as_secs());
-            unnamed.push(UnnamedFile { path: late.path.clone(), why });
+            unnamed.push(UnnamedFile { path: late.program.path.clone(), why });
         }
         answers
     }
@@ -102,8 +104,8 @@ fn start(answering: Answering) -> Option<(Sender<FramesQuestion>, Receiver<Frame
 /// Answers until nobody asks any more.
 fn answer(questions: &Receiver<FramesQuestion>, answers: &Sender<FramesAnswer>) {
     let mut programs: FxHashMap<ModuleId, Option<ElfProgram>> = FxHashMap::default();
-    for FramesQuestion { module, file, path, place } in questions {
-        let program = programs.entry(module).or_insert_with(|| ElfProgram::open(file, &path));
+    for FramesQuestion { module, program, place } in questions {
+        let program = programs.entry(module).or_insert_with(|| ElfProgram::open(program));
         let answer = program.as_mut().and_then(|program| program.frames(place));
         if answers.send(answer).is_err() {
             return;
@@ -114,6 +116,9 @@ fn answer(questions: &Receiver<FramesQuestion>, answers: &Sender<FramesAnswer>) 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use std::fs::File;
+    use std::sync::Arc;
 
     use super::*;
 
@@ -133,7 +138,8 @@ mod tests {
         let file = Arc::new(File::open("/proc/self/exe").unwrap());
         let question = |module, place| {
             let path = format!("/{module}");
-            FramesQuestion { module: ModuleId(module), file: Arc::clone(&file), path, place }
+            let program = MappedProgram { file: Arc::clone(&file), path, root: None };
+            FramesQuestion { module: ModuleId(module), program, place }
         };
         let mut programs = Programs { answering: odd, deadline: Duration::from_millis(50), ..Programs::new() };
         let mut unnamed = Vec::new();

@@ -24,7 +24,7 @@ pub(super) struct ElfSymbols {
     /// Symbols with a size by their first address, and for each the largest end of all up to it.
     sized: Vec<(FunctionSymbol, u64)>,
     /// Symbols without a size, by their first address.
-    unsized_: Vec<FunctionSymbol>,
+    endless: Vec<FunctionSymbol>,
     /// Where the names of each table are.
     names: Vec<SymbolNames>,
 }
@@ -107,7 +107,7 @@ impl ElfSymbols {
                 let found = sections.section(SectionIndex(usize::from(section)));
                 found.is_ok_and(|found| found.sh_flags(endian).into() & u64::from(SHF_EXECINSTR) != 0)
             };
-            let before = self.sized.len() + self.unsized_.len();
+            let before = self.sized.len() + self.endless.len();
             for symbol in table.iter() {
                 let section = symbol.st_shndx(endian);
                 let is_function = matches!(symbol.st_type(), STT_FUNC | STT_GNU_IFUNC)
@@ -122,12 +122,12 @@ impl ElfSymbols {
                 let end = start.saturating_add(size);
                 let symbol = FunctionSymbol { start, end, name, table: number, is_local };
                 match (size, kind) {
-                    (0, TableKind::All) => self.unsized_.push(symbol),
+                    (0, TableKind::All) => self.endless.push(symbol),
                     (0, TableKind::Dynamic) => self.sized.push((FunctionSymbol { end: start + 1, ..symbol }, 0)),
                     _ => self.sized.push((symbol, 0)),
                 }
             }
-            if self.sized.len() + self.unsized_.len() > before {
+            if self.sized.len() + self.endless.len() > before {
                 self.names.push(names(offset, length, text));
             }
         }
@@ -135,7 +135,7 @@ impl ElfSymbols {
 
     fn sort(&mut self) {
         self.sized.sort_unstable_by_key(|(symbol, _)| (symbol.start, symbol.end));
-        self.unsized_.sort_unstable_by_key(|symbol| symbol.start);
+        self.endless.sort_unstable_by_key(|symbol| symbol.start);
         let mut reach = 0;
         for (symbol, reached) in &mut self.sized {
             reach = symbol.end.max(reach);
@@ -154,12 +154,12 @@ impl ElfSymbols {
             return Some(FoundSymbol { start: nearest.start, is_sized: true, name: self.best(covering)? });
         }
         let last_sized = before.checked_sub(1).map(|last| self.sized[last].0.start);
-        let last = self.unsized_.partition_point(|symbol| symbol.start <= address).checked_sub(1)?;
-        let start = self.unsized_[last].start;
+        let last = self.endless.partition_point(|symbol| symbol.start <= address).checked_sub(1)?;
+        let start = self.endless[last].start;
         if last_sized.is_some_and(|sized| sized >= start) {
             return None;
         }
-        let same = self.unsized_[..=last].iter().rev().take_while(|symbol| symbol.start == start);
+        let same = self.endless[..=last].iter().rev().take_while(|symbol| symbol.start == start);
         Some(FoundSymbol { start, is_sized: false, name: self.best(same)? })
     }
 
@@ -229,4 +229,75 @@ fn read_name(file: &File, offset: u64, most: usize) -> io::Result<Vec<u8>> {
         name.extend_from_slice(&part[..count]);
     }
     Ok(name)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Symbols by start, size, name and whether they are local.
+    fn symbols(all: &[(u64, u64, &str, bool)]) -> ElfSymbols {
+        let mut text = Vec::new();
+        let mut symbols = ElfSymbols::default();
+        for &(start, size, name, is_local) in all {
+            let symbol = FunctionSymbol { start, end: start + size, name: text.len() as u32, table: 0, is_local };
+            text.extend_from_slice(name.as_bytes());
+            text.push(0);
+            if size > 0 { symbols.sized.push((symbol, 0)) } else { symbols.endless.push(symbol) }
+        }
+        symbols.names.push(SymbolNames::Memory(text));
+        symbols.sort();
+        symbols
+    }
+
+    fn name(symbols: &ElfSymbols, address: u64) -> Option<String> {
+        symbols.find(address).map(|found| found.name)
+    }
+
+    #[test]
+    fn of_several_names_the_one_that_people_use_is_taken() {
+        let write = [(16, 8, "__libc_write", false), (16, 8, "__GI_write", true), (16, 8, "write@@GLIBC_2.2.5", false)];
+        let all = symbols(&write);
+        assert_eq!(name(&all, 20).unwrap(), "write");
+        assert_eq!(all.best_alias(16, "__GI_write").unwrap(), "write");
+        assert_eq!((all.best_alias(16, "other"), all.best_alias(17, "write")), (None, None));
+        let all = symbols(&[(0, 4, "b", false), (0, 4, "a", false), (0, 9, "long", true)]);
+        assert_eq!((name(&all, 3).unwrap(), name(&all, 4).unwrap()), ("a".into(), "long".into()));
+    }
+
+    #[test]
+    fn the_nearest_symbol_that_covers_an_address_is_found() {
+        let all = symbols(&[(10, 90, "outer", false), (20, 10, "inner", false), (40, 0, "label", false)]);
+        let names = [9, 10, 19, 20, 29, 30, 50, 99, 100].map(|address| name(&all, address));
+        let [outer, inner] = ["outer", "inner"].map(|name| Some(name.to_owned()));
+        let expected = [None, outer.clone(), outer.clone(), inner.clone(), inner, outer.clone(), outer.clone(), outer];
+        assert_eq!(names[..8], expected);
+        // Behind all that has an end, what has none may go on.
+        assert_eq!(all.find(100), Some(FoundSymbol { start: 40, is_sized: false, name: "label".into() }));
+        // But not past another one.
+        assert_eq!(symbols(&[(10, 0, "label", false), (20, 5, "f", false)]).find(26), None);
+        assert_eq!(ElfSymbols::default().find(0), None);
+    }
+
+    #[test]
+    fn marks_and_labels_are_no_names() {
+        let texts: [&[u8]; 5] = [b"", b"\0", b"$x\0", b".Lhere\0", b"f\0"];
+        assert_eq!(texts.map(|text| is_name(Some(text))), [false, false, false, false, true]);
+        assert!(!is_name(None));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_found_covers_the_address(
+            ranges in prop::collection::vec((0_u64..50, 1_u64..20), 0..12), address in 0_u64..80
+        ) {
+            let all: Vec<_> = ranges.iter().map(|&(start, size)| (start, size, "f", false)).collect();
+            let nearest = ranges.iter().filter(|(start, size)| (*start..start + size).contains(&address)).map(|range| range.0).max();
+            prop_assert_eq!(symbols(&all).find(address).map(|found| found.start), nearest);
+        }
+    }
 }

@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 
 use crossbeam_channel::{Receiver, never, select};
 
-use super::{Naming, SamplingSetup, StackBatch, StackQuality, StackTree};
+use super::{FunctionLines, Naming, SamplingSetup, StackBatch, StackQuality, StackTree};
 use crate::profile::{Tree, TreeOptions};
 use crate::regions::{RegionBatch, RegionTable};
 use crate::units::WallNs;
@@ -63,6 +63,11 @@ impl Gathered {
     /// The tree: above all of a task its name, repeats folded, functions without lines. Below that, regions.
     pub fn tree(&self) -> &Tree {
         self.stacks.tree()
+    }
+
+    /// What an event of the tree sampled of a function, by lines; both by their places in the tree.
+    pub fn lines_of(&self, function: usize, event: usize) -> FunctionLines {
+        self.stacks.lines_of(function, event)
     }
 
     /// Whether anything was sampled or counted so far, or it is to be said why not.

@@ -18,6 +18,7 @@ use crate::names::shown;
 use crate::units::WallNs;
 
 mod end;
+mod function_lines;
 mod gather;
 #[cfg(feature = "stacks")]
 pub mod live;
@@ -28,6 +29,7 @@ mod replayed;
 mod table;
 mod tree;
 
+pub use function_lines::{FunctionLines, LineSamples};
 pub use gather::{Gathered, Gathering, RegionsToCome};
 pub use nameless::{NamelessReason, NamelessSamples};
 pub use quality::{Reach, StackOrigin, StackQuality, UnknownRegions};

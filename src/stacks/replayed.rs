@@ -1,6 +1,6 @@
 //! Builds the profile tree of a recording at a given time.
 
-use super::{Naming, SamplingSetup, StackBatch, StackQuality, StackTree};
+use super::{FunctionLines, Naming, SamplingSetup, StackBatch, StackQuality, StackTree};
 use crate::profile::{Tree, TreeOptions};
 use crate::regions::RegionBatch;
 use crate::units::WallNs;
@@ -66,6 +66,11 @@ impl Replayed {
         self.quality.take_known(&self.stacks);
         self.at = Some(until);
         (self.stacks.tree(), &self.quality)
+    }
+
+    /// What an event of the tree sampled of a function up to where it stands, by lines; both by their places in the tree.
+    pub fn lines_of(&self, function: usize, event: usize) -> FunctionLines {
+        self.stacks.lines_of(function, event)
     }
 
     /// Takes the samples up to and with a time.

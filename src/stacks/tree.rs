@@ -7,9 +7,8 @@ use std::num::NonZeroU32;
 use rustc_hash::FxHashMap;
 
 use super::regions::{RegionEvents, RegionPaths};
-use super::nameless::NamelessSamples;
 use super::{
-    SamplingSetup, StackBatch, StackFrame, StackId, StackTable, Task, TaskCosts, TaskId, Undefined, UnknownRegions,
+    FunctionLines, NamelessSamples, SamplingSetup, StackBatch, StackFrame, StackId, StackTable, Task, TaskCosts, TaskId, Undefined, UnknownRegions,
     UnwindMethod,
 };
 use crate::callgrind::{self, FunctionId};
@@ -181,6 +180,24 @@ impl StackTree {
         if let Some(reason) = frame.and_then(|frame| frame.nameless) {
             self.nameless.add(place.event, reason, samples);
         }
+    }
+
+    /// What an event sampled of a function, by lines.
+    pub fn lines_of(&self, function: usize, event: usize) -> FunctionLines {
+        let mut lines = FunctionLines::default();
+        let mut frames = Vec::new();
+        for (place, amount) in self.sampled.iter().filter(|(place, _)| place.event.index() == event) {
+            frames.clear();
+            let mut is_innermost = false;
+            for (depth, frame) in self.table.innermost_first(place.stack).enumerate() {
+                if self.frames[frame.0 as usize].index() == function {
+                    is_innermost |= depth == 0;
+                    frames.extend(self.table.frame(frame));
+                }
+            }
+            lines.add(&frames, is_innermost, *amount);
+        }
+        lines
     }
 
     /// Samples in functions without a name.

@@ -41,6 +41,9 @@ pub(super) enum Action {
     Emphasis,
     Zoom,
     Search,
+    Source,
+    NextSampledLine,
+    PreviousSampledLine,
     NextHit,
     PreviousHit,
     FindSame,
@@ -117,11 +120,13 @@ const PAGED: &[Screen] = &[
     Screen::Log,
     Screen::Threads,
     Screen::Compare,
+    Screen::Source,
 ];
 const TABLES: &[Screen] = &[Screen::Events, Screen::Threads, Screen::Compare];
 const FOLDED: &[Screen] = &[Screen::Events, Screen::Profile];
 const CHANGING: &[Screen] = &[Screen::Events, Screen::Detail, Screen::Log];
 const PROFILE: &[Screen] = &[Screen::Profile];
+const SOURCE: &[Screen] = &[Screen::Source];
 
 macro_rules! bindings {
     ($($action:expr, $name:literal, [$($key:expr),*], $words:literal, $hint:expr, $on:expr;)*) => {
@@ -160,7 +165,10 @@ pub(super) const BINDINGS: &[KeyBinding] = bindings! {
     Action::NextSampled, "next-sampled", [key(']')], "the next event: of the sampled ones, and of regions", Some("event"), PROFILE;
     Action::PreviousSampled, "previous-sampled", [key('[')], "the previous event: of the sampled ones, and of regions", None, PROFILE;
     Action::Narrow, "region-events", [key('r')], "what events counted in the selected region", Some("region's events"), PROFILE;
-    Action::Zoom, "zoom", [code(KeyCode::Enter)], "make the selected frame as wide as the screen", Some("zoom"), PROFILE;
+    Action::Zoom, "zoom", [code(KeyCode::Enter)], "make the selected frame as wide as the screen; again, or on a function of the flat list: its source", Some("zoom"), PROFILE;
+    Action::Source, "source", [key('s')], "the source of the selected function, with samples by line", Some("source"), PROFILE;
+    Action::NextSampledLine, "next-line", [key('n')], "the next line that was sampled", Some("next"), SOURCE;
+    Action::PreviousSampledLine, "previous-line", [key('N')], "the line before that was sampled", None, SOURCE;
     Action::Search, "search", [key('/')], "search by regular expression; lower case matches both", Some("search"), PROFILE;
     Action::NextHit, "next-hit", [key('n')], "the next frame that matches", None, PROFILE;
     Action::PreviousHit, "previous-hit", [key('N')], "the previous frame that matches", None, PROFILE;
@@ -303,7 +311,7 @@ impl KeyBinding {
 
     /// Whether both work on some screen.
     fn meets(&self, other: &Self) -> bool {
-        Screen::ALL.into_iter().chain([Screen::Compare]).any(|screen| self.works_on(screen) && other.works_on(screen))
+        Screen::ALL.into_iter().chain([Screen::Source, Screen::Compare]).any(|screen| self.works_on(screen) && other.works_on(screen))
     }
 
     /// Whether it works everywhere.

@@ -33,6 +33,7 @@ pub(super) mod relation_graph;
 mod round_buffer;
 mod sampled;
 mod seek;
+pub(super) mod source;
 mod step;
 mod threads;
 mod typing;
@@ -45,6 +46,7 @@ pub(super) use log::{Log, LogEntry, Output, Pane};
 pub(super) use message::{LoopCommand, Message, TimeDirection};
 pub(super) use order::{Sort, SortColumn};
 pub(super) use pointer::ClickTarget;
+pub(super) use source::SourceState;
 pub(super) use profile::{ChosenRegion, ProfileState};
 use relation_graph::RelationGraph;
 pub(super) use round_buffer::RoundBuffer;
@@ -139,6 +141,8 @@ pub(super) struct ScreenModel {
     pub(super) relation_graph: RelationGraph,
     /// `None` where no call stacks are sampled.
     pub(super) profile: Option<ProfileState>,
+    /// The function whose source is shown.
+    pub(super) source: Option<SourceState>,
     /// The region to which the Events screen is narrowed.
     pub(super) region: Option<ChosenRegion>,
     /// Whether the profile is that of an interval before the last.
@@ -195,6 +199,7 @@ impl ScreenModel {
             graph: true,
             relation_graph: RelationGraph::of(&monitor.header().events, monitor.relations()),
             profile: None,
+            source: None,
             region: None,
             profile_is_old: true,
             others: None,
@@ -283,7 +288,7 @@ impl ScreenModel {
             Screen::Log => Some(self.log.filter.text()),
             Screen::Compare => Some(self.comparison.filter.text()),
             Screen::Profile => self.profile.as_ref().map(|profile| profile.search.text()),
-            Screen::Detail | Screen::Groups | Screen::Threads => None,
+            Screen::Detail | Screen::Groups | Screen::Threads | Screen::Source => None,
         }
     }
 

@@ -20,6 +20,7 @@ mod icicle;
 mod table;
 
 use table::TableColumns;
+pub(super) use table::interval;
 
 /// Stands beside times of regions that are a model's slow run's.
 pub(super) const EMULATED: &str = "under emulation, many times slower";

@@ -23,6 +23,8 @@ pub(super) struct StacksLine {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     unnamed: Vec<UnnamedFile>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     copies: Vec<CopySwitch>,
     /// The time of the first sample.
     #[serde(default)]
@@ -98,6 +100,7 @@ impl From<&StackBatch> for StacksLine {
             tasks: batch.tasks.clone(),
             renamed: batch.renamed.clone(),
             unnamed: batch.unnamed.clone(),
+            notes: batch.notes.clone(),
             copies: batch.copies.clone(),
             at_ns: first,
             after_ns: after.collect(),
@@ -134,7 +137,7 @@ impl TryFrom<StacksLine> for StackBatch {
             }
         });
         let samples = samples.collect();
-        let StacksLine { frames, stacks, tasks, renamed, unnamed, copies, costs, losses, .. } = line;
-        Ok(Self { frames, stacks, tasks, renamed, unnamed, copies, samples, costs, losses })
+        let StacksLine { frames, stacks, tasks, renamed, unnamed, notes, copies, costs, losses, .. } = line;
+        Ok(Self { frames, stacks, tasks, renamed, unnamed, notes, copies, samples, costs, losses })
     }
 }

@@ -247,6 +247,8 @@ pub struct StackBatch {
     pub renamed: Vec<(StackFrameId, StackFrame)>,
     /// Files that give no names, each once.
     pub unnamed: Vec<UnnamedFile>,
+    /// What is to be told of how names were found: debug information that was fetched. They are safe to show.
+    pub notes: Vec<String>,
     /// Tasks that were not defined before.
     pub tasks: Vec<Task>,
     /// When the kernel began to copy stacks, or another part of them.

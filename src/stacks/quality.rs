@@ -127,6 +127,8 @@ pub struct StackQuality {
     pub losses: Losses,
     /// Files that give no names.
     pub unnamed: Vec<UnnamedFile>,
+    /// What is to be told of how names were found.
+    pub notes: Vec<String>,
     /// Programs whose regions can't be read.
     pub unread: Vec<UnreadRegions>,
     /// Samples of which nobody knows which regions were open.
@@ -149,6 +151,7 @@ impl StackQuality {
     pub fn take(&mut self, batch: &StackBatch) {
         self.losses = batch.losses;
         self.unnamed.extend_from_slice(&batch.unnamed);
+        self.notes.extend_from_slice(&batch.notes);
         self.copies.extend_from_slice(&batch.copies);
     }
 
@@ -199,6 +202,7 @@ impl StackQuality {
         let samples = tree.event_ids().map(|event| tree.total(event).samples).sum();
         findings.extend(self.unknown_regions.finding(samples));
         findings.extend(self.unnamed.iter().map(ToString::to_string));
+        findings.extend(self.notes.iter().map(|note| shown(note).into_owned()));
         findings
     }
 

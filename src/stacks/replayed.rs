@@ -90,6 +90,7 @@ impl Replayed {
                 part.tasks.clone_from(&batch.tasks);
                 part.renamed.clone_from(&batch.renamed);
                 part.unnamed.clone_from(&batch.unnamed);
+                part.notes.clone_from(&batch.notes);
                 part.copies.clone_from(&batch.copies);
             }
             let _ = self.stacks.take(&part);

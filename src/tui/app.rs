@@ -400,7 +400,8 @@ impl App<'_> {
     fn refresh_profile(&mut self) {
         let model = &mut self.model;
         let is_told = model.shows_profile() || matches!(model.screen, Screen::Log | Screen::Source);
-        if model.profile_is_old && model.motion == Motion::Moving && is_told {
+        let is_new = model.profile_is_old && model.motion == Motion::Moving && is_told;
+        if is_new {
             model.profile_is_old = false;
             self.feed.profile(model.monitor.now(), &mut |tree, quality| model.take_profile(tree, quality));
             if let (Screen::Source, Some(source)) = (model.screen, &mut model.source)
@@ -408,6 +409,19 @@ impl App<'_> {
             {
                 source.take(lines);
             }
+        }
+        if self.model.shows_profile() {
+            self.refresh_hot_line(is_new);
+        }
+    }
+
+    /// Asks for the lines of the function that is selected in the profile, once for each function and interval.
+    fn refresh_hot_line(&mut self, is_new: bool) {
+        let Some(profile) = self.model.profile.as_mut().filter(|profile| !profile.is_empty()) else { return };
+        let asked = (profile.selected_function(), profile.event);
+        if is_new || profile.hot_line.is_none_or(|(function, event, _)| (function, event) != asked) {
+            let lines = self.feed.function_lines(asked.0 as usize, asked.1);
+            profile.hot_line = Some((asked.0, asked.1, lines.and_then(|lines| lines.hottest())));
         }
     }
 

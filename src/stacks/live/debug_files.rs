@@ -16,6 +16,8 @@ use object::read::{Object, ObjectSection, ReadCache};
 use super::modules::{AtOnce, MOST_PROGRAM};
 use super::program::ParsedSymbols;
 use crate::files::{self, ExpectedFile};
+#[cfg(not(feature = "debuginfod"))]
+use crate::names::shown;
 
 /// Where debug information of installed programs lies.
 const DEBUG: &str = "/usr/lib/debug";
@@ -33,9 +35,52 @@ pub(super) struct MappedProgram {
     pub(super) root: Option<Arc<OwnedFd>>,
 }
 
+/// Looks for files with debug information.
+#[derive(Debug, Default)]
+pub(super) struct DebugFiles {
+    #[cfg(feature = "debuginfod")]
+    servers: Option<Option<super::debuginfod::Debuginfod>>,
+    /// What was fetched, or not, since it was taken last.
+    pub(super) notes: Vec<String>,
+    #[cfg(not(feature = "debuginfod"))]
+    has_told: bool,
+}
+
+impl DebugFiles {
+    /// The file that holds the debug information of a program: of this machine or, if the user wants that, of a server.
+    pub(super) fn find(&mut self, elf: &ParsedSymbols<'_>, program: &MappedProgram) -> Option<File> {
+        let found = debug_file(elf, program);
+        let Some(build) = elf.build_id().ok().flatten().filter(|_| found.is_none()) else { return found };
+        self.fetch(build, &program.path);
+        debug_file(elf, program)
+    }
+
+    #[cfg(feature = "debuginfod")]
+    fn fetch(&mut self, build: &[u8], path: &str) {
+        let cache = || DebugFolders::here().debuginfod;
+        let servers = self.servers.get_or_insert_with(|| super::debuginfod::Debuginfod::of_environment(cache().as_deref()));
+        if let Some(servers) = servers {
+            servers.fetch(build, path, &mut self.notes);
+        }
+    }
+
+    #[cfg(not(feature = "debuginfod"))]
+    fn fetch(&mut self, _build: &[u8], path: &str) {
+        let is_wanted = env::var("DEBUGINFOD_URLS").is_ok_and(|urls| !urls.trim().is_empty());
+        if is_wanted && !self.has_told {
+            self.has_told = true;
+            self.notes.push(format!(
+                "DEBUGINFOD_URLS is set, but this perfprop was built without debuginfod; elfutils fetches what it reads:  \
+                 debuginfod-find debuginfo {}",
+                shown(path)
+            ));
+        }
+    }
+}
+
 /// The file that holds the debug information of a program. It is believed if it belongs to root, to this user or to whom the
 /// program belongs, and is of the same build.
-pub(super) fn debug_file(elf: &ParsedSymbols<'_>, program: &MappedProgram) -> Option<File> {
+fn debug_file(elf: &ParsedSymbols<'_>, program: &MappedProgram) -> Option<File> {
     let owners = [0, nix::unistd::geteuid().as_raw(), program.file.metadata().ok()?.uid()];
     let expected = ExpectedFile { owners: Some(&owners), ..ExpectedFile::any(MOST_PROGRAM) };
     let (build, link) = (elf.build_id().ok().flatten(), elf.gnu_debuglink().ok().flatten());

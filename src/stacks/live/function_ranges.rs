@@ -12,7 +12,7 @@ use super::program::ParsedSymbols;
 pub(super) struct FunctionRanges(Vec<Range<u64>>);
 
 impl FunctionRanges {
-    /// Those of `.eh_frame`, or of `.debug_frame` where a program has no other.
+    /// Those of `.eh_frame` and of `.debug_frame`: parts of a program may have the one, and parts the other.
     pub(super) fn read(elf: &ParsedSymbols<'_>) -> Self {
         let section = |name| elf.section_by_name(name);
         let address = |name| section(name).map_or(0, |section| section.address());
@@ -23,13 +23,12 @@ impl FunctionRanges {
             let frames = EhFrame::new(section.data().unwrap_or_default(), NativeEndian);
             functions = ranges(&frames, &bases);
         }
-        if functions.is_empty()
-            && let Some(data) = section(".debug_frame").and_then(|section| section.uncompressed_data().ok())
-        {
+        if let Some(data) = section(".debug_frame").and_then(|section| section.uncompressed_data().ok()) {
             let mut frames = DebugFrame::new(&data, NativeEndian);
             frames.set_address_size(if elf.is_64() { 8 } else { 4 });
-            functions = ranges(&frames, &bases);
+            functions.extend(ranges(&frames, &bases));
         }
+        functions.sort_unstable_by_key(|function| (function.start, function.end));
         Self(functions)
     }
 
@@ -55,6 +54,5 @@ where
             functions.push(start..start.saturating_add(function.len()));
         }
     }
-    functions.sort_unstable_by_key(|function| (function.start, function.end));
     functions
 }

@@ -18,6 +18,8 @@ mod chains;
 mod code;
 mod copies;
 mod debug_files;
+#[cfg(feature = "debuginfod")]
+mod debuginfod;
 mod demangle;
 mod elf_symbols;
 mod function_ranges;

@@ -11,7 +11,7 @@ use object::read::{Object, ObjectSection, ObjectSegment, ReadCache};
 use rustc_hash::FxHashMap;
 
 use super::super::{NamelessReason, StackFrame};
-use super::debug_files::{MappedProgram, debug_file, unpacks_to_little};
+use super::debug_files::{DebugFiles, MappedProgram, unpacks_to_little};
 use super::demangle::{demangle, is_mangled};
 use super::elf_symbols::{ElfSymbols, FoundSymbol};
 use super::function_ranges::FunctionRanges;
@@ -52,7 +52,7 @@ struct ProgramSegment {
 
 impl ElfProgram {
     /// Reads what is needed of any of its places; `None` where it is no program.
-    pub(super) fn open(program: MappedProgram) -> Option<Self> {
+    pub(super) fn open(program: MappedProgram, debug_files: &mut DebugFiles) -> Option<Self> {
         let cache = ReadCache::new(File::open(files::path_of(&program.file)).ok()?);
         let elf = object::File::parse(AtOnce(&cache)).ok()?;
         let segments = elf.segments().map(|segment| {
@@ -62,7 +62,7 @@ impl ElfProgram {
         let segments = segments.collect();
         let sections = elf.sections().filter(|section| section.address() > 0);
         let sections = sections.map(|s| s.address()..s.address().saturating_add(s.size())).collect();
-        let debug = debug_information(&elf, &program).map(Arc::new);
+        let debug = debug_information(&elf, &program, debug_files).map(Arc::new);
         let symbols = symbols(&elf, &program.file, debug.as_ref());
         // Files that were sampled stay what they were then.
         let symbolizer = Symbolizer::builder().enable_auto_reload(false).enable_demangling(false).build();
@@ -194,10 +194,14 @@ impl ElfProgram {
 }
 
 /// The file with the debug information of a program, which may be itself.
-fn debug_information(elf: &ParsedSymbols<'_>, program: &MappedProgram) -> Option<File> {
+fn debug_information(
+    elf: &ParsedSymbols<'_>,
+    program: &MappedProgram,
+    debug_files: &mut DebugFiles,
+) -> Option<File> {
     let has_own = [".debug_info", ".zdebug_info"].iter().any(|name| elf.section_by_name(name).is_some());
     if !has_own {
-        return debug_file(elf, program);
+        return debug_files.find(elf, program);
     }
     // Who reads a file with a link follows that, to wherever it leads.
     let has_link = elf.gnu_debuglink().ok().flatten().is_some();
@@ -264,7 +268,7 @@ mod tests {
     fn this_program_has_names_with_lines() {
         let file = Arc::new(File::open("/proc/self/exe").unwrap());
         let program = MappedProgram { file, path: "/bin/me".into(), root: None };
-        let mut program = ElfProgram::open(program).unwrap();
+        let mut program = ElfProgram::open(program, &mut DebugFiles::default()).unwrap();
         let here = this_program_has_names_with_lines as fn() as usize as u64;
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
         let mut lines = maps.lines().filter_map(super::super::maps::MapsLine::parse);

@@ -10,7 +10,7 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::{StackFrame, UnnamedFile};
-use super::debug_files::MappedProgram;
+use super::debug_files::{DebugFiles, MappedProgram};
 use super::modules::ModuleId;
 use super::program::ElfProgram;
 
@@ -31,11 +31,16 @@ pub(super) struct FramesQuestion {
 
 /// The frames at a place, the outermost first; `None` where the file doesn't say it.
 type FramesAnswer = Option<Vec<StackFrame>>;
-type Answering = fn(&Receiver<FramesQuestion>, &Sender<FramesAnswer>);
+
+/// An answer, and what is to be told of how it was found.
+type ToldAnswer = (FramesAnswer, Vec<String>);
+type Answering = fn(&Receiver<FramesQuestion>, &Sender<ToldAnswer>);
 
 /// Asks for names.
 pub(super) struct Programs {
-    asked: Option<(Sender<FramesQuestion>, Receiver<FramesAnswer>)>,
+    asked: Option<(Sender<FramesQuestion>, Receiver<ToldAnswer>)>,
+    /// What was told of how names were found since it was taken last.
+    pub(super) notes: Vec<String>,
     answering: Answering,
     deadline: Duration,
     given_up: FxHashSet<ModuleId>,
@@ -43,7 +48,7 @@ pub(super) struct Programs {
 
 impl Programs {
     pub(super) fn new() -> Self {
-        Self { asked: None, answering: answer, deadline: ANSWER, given_up: FxHashSet::default() }
+        Self { asked: None, notes: Vec::new(), answering: answer, deadline: ANSWER, given_up: FxHashSet::default() }
     }
 
     /// Whether the names of a file took too long.
@@ -74,7 +79,7 @@ impl Programs {
         if self.asked.is_none() && !questions.iter().all(is_given_up) {
             self.asked = start(self.answering);
         }
-        let Some((to, from)) = &self.asked else {
+        let Some((to, from)) = self.asked.clone() else {
             answers.extend(questions.iter().map(|_| None));
             return None;
         };
@@ -86,7 +91,10 @@ impl Programs {
                 continue;
             }
             match from.recv_timeout(self.deadline) {
-                Ok(answer) => answers.push(answer),
+                Ok((answer, notes)) => {
+                    answers.push(answer);
+                    self.notes.extend(notes);
+                }
                 Err(_) => return Some(number),
             }
         }
@@ -94,7 +102,7 @@ impl Programs {
     }
 }
 
-fn start(answering: Answering) -> Option<(Sender<FramesQuestion>, Receiver<FramesAnswer>)> {
+fn start(answering: Answering) -> Option<(Sender<FramesQuestion>, Receiver<ToldAnswer>)> {
     let (to, questions) = unbounded();
     let (answers, from) = unbounded();
     thread::Builder::new().name("names".into()).spawn(move || answering(&questions, &answers)).ok()?;
@@ -102,12 +110,13 @@ fn start(answering: Answering) -> Option<(Sender<FramesQuestion>, Receiver<Frame
 }
 
 /// Answers until nobody asks any more.
-fn answer(questions: &Receiver<FramesQuestion>, answers: &Sender<FramesAnswer>) {
+fn answer(questions: &Receiver<FramesQuestion>, answers: &Sender<ToldAnswer>) {
+    let mut debug_files = DebugFiles::default();
     let mut programs: FxHashMap<ModuleId, Option<ElfProgram>> = FxHashMap::default();
     for FramesQuestion { module, program, place } in questions {
-        let program = programs.entry(module).or_insert_with(|| ElfProgram::open(program));
+        let program = programs.entry(module).or_insert_with(|| ElfProgram::open(program, &mut debug_files));
         let answer = program.as_mut().and_then(|program| program.frames(place));
-        if answers.send(answer).is_err() {
+        if answers.send((answer, std::mem::take(&mut debug_files.notes))).is_err() {
             return;
         }
     }
@@ -123,13 +132,13 @@ mod tests {
     use super::*;
 
     /// Answers with the place as a name, and never about place 666.
-    fn odd(questions: &Receiver<FramesQuestion>, answers: &Sender<FramesAnswer>) {
+    fn odd(questions: &Receiver<FramesQuestion>, answers: &Sender<ToldAnswer>) {
         for question in questions {
             if question.place == 666 {
                 thread::park();
             }
             let frame = StackFrame { name: question.place.to_string(), ..StackFrame::default() };
-            let _ = answers.send(Some(vec![frame]));
+            let _ = answers.send((Some(vec![frame]), Vec::new()));
         }
     }
 

@@ -106,6 +106,7 @@ impl Namer {
     fn name(&mut self, raw: RawBatch, out: &mut StackBatch) {
         self.symbols.modules.extend(raw.modules);
         let named = self.symbols.name(&raw.locations, &mut out.unnamed);
+        out.notes.append(&mut self.symbols.programs.notes);
         for (location, named) in raw.locations.iter().zip(named) {
             let numbers = match named {
                 NamedLocation::Frames(frames) => {

@@ -86,10 +86,7 @@ impl ScreenModel {
     /// Asks for the source of the function that is selected in the profile.
     pub(super) fn ask_for_source(&mut self) -> Option<LoopCommand> {
         let chosen = self.profile.as_ref().filter(|profile| !profile.is_empty()).and_then(|profile| {
-            let function = match profile.listing {
-                Listing::Flat => profile.function,
-                Listing::Tree | Listing::Callers => profile.place().shape.frame(profile.place().selected),
-            };
+            let function = profile.selected_function();
             (!profile.calls.label(function).is_region && function != 0).then_some((function, profile.event))
         });
         if chosen.is_none() {

@@ -94,6 +94,8 @@ pub(in crate::tui) struct ProfileState {
     pub(in crate::tui) function: FrameIndex,
     /// On which line of the flat list it stands.
     pub(in crate::tui) line: usize,
+    /// The line with most samples of the function that was selected last, and the event of which.
+    pub(in crate::tui) hot_line: Option<(FrameIndex, usize, Option<u32>)>,
     pub(in crate::tui) search: Search,
     /// Which frames the search matches, by their numbers.
     hits: Vec<bool>,
@@ -233,6 +235,23 @@ impl ProfileState {
     /// What is known of all calls of a frame.
     pub(in crate::tui) fn calls_of_function(&self, frame: FrameIndex) -> Option<RowCalls> {
         self.calls.of_calls_of_frame(frame, self.event)
+    }
+
+    /// The function that is selected.
+    pub(in crate::tui) fn selected_function(&self) -> FrameIndex {
+        match self.listing {
+            Listing::Flat => self.function,
+            Listing::Tree | Listing::Callers => self.place().shape.frame(self.place().selected),
+        }
+    }
+
+    /// The source file of a function, with the line of most of its samples where that is known: `spin.c:5`.
+    pub(in crate::tui) fn source_of(&self, frame: FrameIndex) -> String {
+        let file = &self.calls.label(frame).file;
+        match self.hot_line {
+            Some((of, _, Some(line))) if of == frame && !file.is_empty() => format!("{file}:{line}"),
+            _ => file.clone(),
+        }
     }
 
     /// The row of the flat list that is selected.

@@ -250,7 +250,7 @@ fn draw_selected(page: &mut ScreenPage<'_>, panel: Rect, profile: &ProfileState,
     if profile.has_samples() && own.samples > 0 && own.samples < total.samples {
         said.push(format!("{} in itself", own.samples));
     }
-    said.extend([&label.module, &label.file].into_iter().filter(|text| !text.is_empty()).cloned());
+    said.extend([label.module.clone(), profile.source_of(frame)].into_iter().filter(|text| !text.is_empty()));
     let taken = if beside.width() > 0 { beside.width() + 3 } else { 0 };
     let room = usize::from(panel.width.saturating_sub(6)).saturating_sub(taken);
     let least_name = width(&label.name).min(LEAST_NAME);
@@ -287,7 +287,7 @@ fn draw_path(page: &mut ScreenPage<'_>, area: Rect, profile: &ProfileState) {
     for (&frame, row) in path.iter().skip(hidden).zip(rows) {
         let label = profile.calls.label(frame);
         let module = cut_middle(&label.module, each / 4).into_owned();
-        let file = cut_middle(&label.file, each / 4).into_owned();
+        let file = cut_middle(&profile.source_of(frame), each / 4).into_owned();
         let name = cut_middle(&label.name, each / 2 - 2).into_owned();
         let gap = " ".repeat((each / 2).saturating_sub(width(&name)));
         let after = " ".repeat((each / 4).saturating_sub(width(&module)));

@@ -420,7 +420,8 @@ impl App<'_> {
         let Some(profile) = self.model.profile.as_mut().filter(|profile| !profile.is_empty()) else { return };
         let asked = (profile.selected_function(), profile.event);
         if is_new || profile.hot_line.is_none_or(|(function, event, _)| (function, event) != asked) {
-            let lines = self.feed.function_lines(asked.0 as usize, asked.1);
+            let has_file = !profile.calls.label(asked.0).file.is_empty();
+            let lines = if has_file { self.feed.function_lines(asked.0 as usize, asked.1) } else { None };
             profile.hot_line = Some((asked.0, asked.1, lines.and_then(|lines| lines.hottest())));
         }
     }

@@ -165,8 +165,7 @@ pub(super) const BINDINGS: &[KeyBinding] = bindings! {
     Action::NextSampled, "next-sampled", [key(']')], "the next event: of the sampled ones, and of regions", Some("event"), PROFILE;
     Action::PreviousSampled, "previous-sampled", [key('[')], "the previous event: of the sampled ones, and of regions", None, PROFILE;
     Action::Narrow, "region-events", [key('r')], "what events counted in the selected region", Some("region's events"), PROFILE;
-    Action::Zoom, "zoom", [code(KeyCode::Enter)], "make the selected frame as wide as the screen; again, or on a function of the flat list: its source", Some("zoom"), PROFILE;
-    Action::Source, "source", [key('s')], "the source of the selected function, with samples by line", Some("source"), PROFILE;
+    Action::Zoom, "zoom", [code(KeyCode::Enter)], "make the selected frame as wide as the screen; again: its source", Some("zoom"), PROFILE;
     Action::NextSampledLine, "next-line", [key('n')], "the next line that was sampled", Some("next"), SOURCE;
     Action::PreviousSampledLine, "previous-line", [key('N')], "the line before that was sampled", None, SOURCE;
     Action::Search, "search", [key('/')], "search by regular expression; lower case matches both", Some("search"), PROFILE;
@@ -178,6 +177,7 @@ pub(super) const BINDINGS: &[KeyBinding] = bindings! {
     Action::GoLeft, "left", [code(KeyCode::Left), key('h')], "fold, or go to the caller; in the icicle, go left", None, PROFILE;
     Action::GoRight, "right", [code(KeyCode::Right), key('l')], "unfold, or go to the first call; in the icicle, go right",
         None, PROFILE;
+    Action::Source, "source", [key('s')], "the source of the selected function, with samples by line", Some("source"), PROFILE;
     Action::Emphasis, "enlarge", [key('m')], "show the icicle, the table, or both", Some("enlarge"), PROFILE;
     Action::Widen, "region-back", [key('r')], "back from a region's events to the profile", Some("back"), &[Screen::Events];
     Action::Freeze, "freeze", [key('z'), key('Z')], "freeze the view; counting goes on", Some("freeze"), &[];
@@ -415,7 +415,10 @@ impl KeyChord {
 mod tests {
     use super::*;
 
-    const SCREENS: [Screen; 7] = Screen::ALL;
+    const SCREENS: [Screen; 8] = {
+        let [a, b, c, d, e, f, g] = Screen::ALL;
+        [a, b, c, d, e, f, g, Screen::Source]
+    };
 
     #[test]
     fn no_key_means_two_things_on_a_screen() {

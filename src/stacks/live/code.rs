@@ -52,3 +52,20 @@ impl SampledCode {
         space.unwinder(modules).unwind(user, &mut self.cache, out)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_is_gone_is_told_from_an_address_without_code() {
+        let mut code = SampledCode::new();
+        let here = a_process_that_is_gone_is_told_from_an_address_without_code as fn() as usize as u64;
+        let (pid, gone) = (std::process::id() as i32, i32::MAX - 3);
+        let mut found = Vec::new();
+        code.locate(pid, &[here, 8], &mut found);
+        code.locate(gone, &[here], &mut found);
+        assert_eq!(found[1..], [code.nowhere, code.unseen]);
+        assert!(![code.nowhere, code.unseen].contains(&found[0]));
+    }
+}

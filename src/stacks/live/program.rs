@@ -84,7 +84,11 @@ impl ElfProgram {
 
     /// The frames at an offset of the file, the outermost first.
     pub(super) fn frames(&mut self, offset: u64) -> Option<Vec<StackFrame>> {
-        let address = self.address(offset)?;
+        self.frames_at(self.address(offset)?)
+    }
+
+    /// The frames at an address, as the file gives addresses, the outermost first.
+    pub(super) fn frames_at(&mut self, address: u64) -> Option<Vec<StackFrame>> {
         if let Some(stub) = self.stub(address) {
             return Some(vec![self.frame(stub)]);
         }
@@ -149,6 +153,8 @@ impl ElfProgram {
 
     /// The function at an address as debug information describes it, with lines.
     fn described(&self, address: u64) -> Option<Sym<'_>> {
+        // Who reads debug information looks at the byte behind, too.
+        address.checked_add(1)?;
         let elf = Elf { debug_syms: true, ..Elf::new(files::path_of(self.debug.as_ref()?)) };
         let answer = self.symbolizer.symbolize_single(&Source::Elf(elf), Input::VirtOffset(address));
         let symbol = answer.ok()?.into_sym()?;
@@ -262,7 +268,64 @@ pub(super) fn frames_of(symbol: &Sym<'_>, module: &str, kernel: bool) -> Vec<Sta
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// A program of these bytes.
+    fn program(bytes: &[u8]) -> Option<ElfProgram> {
+        let file = nix::sys::memfd::memfd_create("program", nix::sys::memfd::MFdFlags::MFD_CLOEXEC).unwrap();
+        let mut file = File::from(file);
+        std::io::Write::write_all(&mut file, bytes).unwrap();
+        let program = MappedProgram { file: Arc::new(file), path: "/bin/p".into(), root: None };
+        ElfProgram::open(program, &mut DebugFiles::default())
+    }
+
+    /// `outer` of `tests/elf/lines.so` lies from 0x1ef to 0x224.
+    fn lines() -> Vec<u8> {
+        std::fs::read("tests/elf/lines.so").unwrap()
+    }
+
+    #[test]
+    fn functions_have_lines_and_what_is_inlined() {
+        let mut program = program(&lines()).unwrap();
+        let mut at = |address| {
+            let frames = program.frames_at(address)?;
+            let place = |frame: StackFrame| (frame.name, frame.file.unwrap_or_default(), frame.line.unwrap_or(0));
+            Some(frames.into_iter().map(place).collect::<Vec<_>>())
+        };
+        let frame = |name: &str, line| (name.to_owned(), "/src/lines.c".to_owned(), line);
+        // As objdump -dl has it.
+        assert_eq!(at(0x20d).unwrap(), [frame("outer", 9)]);
+        assert_eq!(at(0x205).unwrap(), [frame("outer", 9), frame("twice", 3)]);
+        assert_eq!(at(0x1000), None);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        /// Whatever a file says, asking it ends, and brings nothing down.
+        #[test]
+        fn broken_programs_have_no_names_or_others(
+            changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..12),
+            end in any::<prop::sample::Index>(),
+            is_cut in any::<bool>(),
+        ) {
+            let mut bytes = lines();
+            for (at, byte) in changes {
+                *at.get_mut(&mut bytes) = byte;
+            }
+            if is_cut {
+                bytes.truncate(end.index(bytes.len()));
+            }
+            if let Some(mut program) = program(&bytes) {
+                for address in [0, 0x1ef, 0x205, 0x20d, 0x224, 0x1000, u64::MAX] {
+                    let _ = program.frames_at(address);
+                    let _ = program.frames(address);
+                }
+            }
+        }
+    }
 
     #[test]
     fn this_program_has_names_with_lines() {

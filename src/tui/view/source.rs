@@ -78,6 +78,7 @@ fn words(source: &SourceState) -> Vec<String> {
     let mut said = Vec::new();
     said.extend(source.lines.nameless.map(|reason| format!("{}; {}", reason.cause(), reason.help())));
     match &source.text {
+        SourceText::Missing(_) if source.lines.nameless.is_some() => {}
         SourceText::Missing(why) => said.push(why.clone()),
         SourceText::Lines(_, caution) => said.extend(caution.map(str::to_owned)),
     }
@@ -121,7 +122,7 @@ fn draw_heads(page: &mut ScreenPage<'_>, row: Rect, columns: SourceColumns) {
             text += &format!("{} ", right(&interval, INTERVAL));
         }
     }
-    text += &format!("{}  of the function's samples", right("LINE", NUMBER));
+    text += &format!("{}  SHARES OF THE FUNCTION", right("LINE", NUMBER));
     page.line(row, Line::from(page.span(Role::Header, cut(&text, usize::from(row.width)).into_owned())));
 }
 

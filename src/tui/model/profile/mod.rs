@@ -79,6 +79,8 @@ pub(in crate::tui) struct ProfileState {
     pub(in crate::tui) losses: Losses,
     /// How far the stacks of each event go, where that is known.
     reach: Vec<Option<Reach>>,
+    /// How many samples of each event are in functions without a name.
+    nameless: Vec<u64>,
     /// What the reader should know of all stacks and regions.
     pub(in crate::tui) findings: Vec<String>,
     /// The place of the event in [`SampledTree::events`].
@@ -112,12 +114,20 @@ impl ProfileState {
         self.reach.get(self.event).copied().flatten()
     }
 
+    /// The part of the event's samples in functions without a name.
+    pub(in crate::tui) fn nameless(&self) -> f64 {
+        let samples = self.nameless.get(self.event).copied().unwrap_or(0);
+        samples as f64 / self.whole().samples.max(1) as f64
+    }
+
     /// Takes over what was sampled by now.
     pub(in crate::tui) fn take(&mut self, tree: &Tree, quality: &StackQuality, target: &str) {
         let is_first = self.calls.events.is_empty();
         self.calls.take(tree);
         self.losses = quality.losses;
         self.reach = tree.event_ids().map(|event| quality.reach(tree, event)).collect();
+        let nameless = |event| quality.nameless.of(event).iter().map(|(_, samples)| samples).sum::<u64>();
+        self.nameless = tree.event_ids().map(nameless).collect();
         self.findings = quality.findings(tree, target);
         self.findings.extend(quality.unread.iter().map(ToString::to_string));
         if let Some(event) = tree.default_event().filter(|_| is_first) {

@@ -22,6 +22,9 @@ mod table;
 use table::TableColumns;
 pub(super) use table::interval;
 
+/// From this part of the samples on, functions without a name are worth a warning; Log says why.
+const NAMELESS: f64 = 0.05;
+
 /// Stands beside times of regions that are a model's slow run's.
 pub(super) const EMULATED: &str = "under emulation, many times slower";
 
@@ -139,6 +142,10 @@ fn title(page: &ScreenPage<'_>, profile: &ProfileState, room: usize) -> Line<'st
     if let Some(reach) = reach {
         let role = if reach.cut + reach.unknown > reach.complete { Role::Warn } else { Role::Dim };
         parts.push((role, reach.to_string()));
+    }
+    if profile.nameless() > 0.0 {
+        let role = if profile.nameless() >= NAMELESS { Role::Warn } else { Role::Dim };
+        parts.push((role, format!("{} without a name", share(profile.nameless()))));
     }
     if page.model.motion == Motion::Frozen {
         parts.push((Role::Info, format!("{FROZEN} held, z goes on")));

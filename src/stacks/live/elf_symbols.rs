@@ -27,6 +27,7 @@ pub(super) struct ElfSymbols {
     endless: Vec<FunctionSymbol>,
     /// Where the names of each table are.
     names: Vec<SymbolNames>,
+    has_cpp: bool,
 }
 
 /// A symbol of a function. Its end is exclusive; without a size it is its start.
@@ -113,9 +114,11 @@ impl ElfSymbols {
                 let is_function = matches!(symbol.st_type(), STT_FUNC | STT_GNU_IFUNC)
                     || symbol.st_type() == STT_NOTYPE && section < SHN_LORESERVE && is_code(section);
                 let name = symbol.st_name(endian);
-                if section == SHN_UNDEF || !is_function || !is_name(text.get(name as usize..)) {
+                let spelled = text.get(name as usize..);
+                if section == SHN_UNDEF || !is_function || !is_name(spelled) {
                     continue;
                 }
+                self.has_cpp = self.has_cpp || is_cpp(spelled);
                 let (start, size) = (symbol.st_value(endian).into(), symbol.st_size(endian).into());
                 // The lowest bit tells which instructions a 32-bit ARM has there.
                 let is_local = symbol.st_bind() == STB_LOCAL;
@@ -163,6 +166,11 @@ impl ElfSymbols {
         Some(FoundSymbol { start, is_sized: false, name: self.best(same)? })
     }
 
+    /// Whether some function is mangled as C++ does it.
+    pub(super) fn has_cpp(&self) -> bool {
+        self.has_cpp
+    }
+
     /// The best name of the function that begins at an address, if this is one of its names.
     pub(super) fn best_alias(&self, start: u64, name: &str) -> Option<String> {
         let has_name = |symbol: &&FunctionSymbol| self.name(symbol).is_some_and(|own| own == name);
@@ -192,6 +200,14 @@ impl ElfSymbols {
         let plain = name.split('@').next().filter(|plain| !plain.is_empty()).unwrap_or(&name);
         Some(plain.to_owned())
     }
+}
+
+/// Whether the name at the beginning of a text is one of C++.
+fn is_cpp(text: Option<&[u8]>) -> bool {
+    // Most names of other languages end the search at once.
+    let text = text.filter(|text| text.starts_with(b"_Z"));
+    let name = text.map(|text| &text[..text.len().min(LONGEST_NAME)]).and_then(|text| text.split(|&byte| byte == 0).next());
+    name.is_some_and(super::demangle::is_cpp)
 }
 
 /// Whether a name is one that people gave: no mark of what is code and what is data, and no label within a function.

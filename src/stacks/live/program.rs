@@ -116,7 +116,8 @@ impl ElfProgram {
     /// Writes names as people do, and with what they stand in.
     fn name(&mut self, frames: &mut [StackFrame], address: u64) {
         let mut scoped = Vec::new();
-        if frames.iter().any(|frame| !is_mangled(&frame.name)) {
+        // All debug information is read for that: not for programs without C++.
+        if self.symbols.has_cpp() && frames.iter().any(|frame| !is_mangled(&frame.name)) {
             let debug = self.debug.as_ref();
             let scopes = self.scopes.get_or_insert_with(|| Scopes::read(debug?));
             scoped = scopes.as_mut().map(|scopes| scopes.names(address)).unwrap_or_default();

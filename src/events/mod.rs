@@ -111,6 +111,12 @@ impl Event {
         }
     }
 
+    /// Whether it is the event of this name, on whichever PMU it was asked for.
+    pub(crate) fn is_called_on_any_pmu(&self, name: &str) -> bool {
+        let canonical = self.canonical.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+        canonical.eq_ignore_ascii_case(name) || self.is_called(name)
+    }
+
     /// Whether relation files mean this event by `name`: the user's name or the canonical one, in
     /// any case of letters.
     pub fn is_called(&self, name: &str) -> bool {

@@ -117,7 +117,7 @@ pub fn learnt_of_parts() -> Error {
 
 /// A monitor with this estimator.
 pub fn monitor(header: Header, relations: Vec<Relation>, estimation: Estimation) -> Monitor {
-    let events = header.bare_events();
+    let events = header.estimated_events();
     let estimator: Box<dyn Estimator> = match estimation.kind {
         EstimatorKind::Gp => {
             let gaussian = Gaussian::new(&events, &relations).by(estimation.basis);

@@ -52,7 +52,7 @@ pub use run::{
     BATCH, BatchChannels, Delivery, RunEvent, RunOutcome, WatchEvent, close, ends_run, run, watch, watch_rounds,
 };
 #[cfg(feature = "stacks")]
-pub use sampling::{SampleRate, StackOptions};
+pub use sampling::{OffCpuTime, SampleRate, StackOptions};
 
 /// Rounds under the intervals of screens and texts come at least this often.
 const LONGEST_PERIOD: Duration = Duration::from_millis(100);

@@ -4,7 +4,7 @@ use super::{Error, MeasureOptions};
 use crate::events::{self, Event, Pmu, Resolver};
 use crate::host::HostFiles;
 use crate::metrics::MetricRequest;
-use crate::plan::{Fit, Plan};
+use crate::plan::{Fit, Plan, always_on_candidates};
 use crate::relations::{self, Relation};
 use crate::sources::perf;
 
@@ -59,8 +59,10 @@ pub(super) fn plan(
             })
         }
         // Anchors come last: they take what room the groups of metrics leave.
-        None => Plan::new(request.add_to(groups, &mut perf::fit), &mut perf::fit)
-            .map(|plan| plan.linked(|events| relations::related(relations, events), &mut perf::fit)),
+        None => Plan::new(request.add_to(groups, &mut perf::fit), &mut perf::fit).map(|plan| {
+            plan.linked(|events| relations::related(relations, events), &mut perf::fit)
+                .with_always_on(always_on_candidates(resolver), &mut perf::fit)
+        }),
     };
     plan.map_err(|group| Error::Unschedulable { group, has_watchdog: HostFiles::here().has_watchdog() })
 }

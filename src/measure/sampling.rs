@@ -17,6 +17,9 @@ use crate::stacks::{Rate, UnwindMethod};
 const DEFAULT_HARDWARE: &str = "cycles";
 const DEFAULT_SOFTWARE: &str = "cpu-clock";
 
+/// What is sampled as threads leave their CPUs.
+const SWITCHES: &str = "context-switches";
+
 /// The kernel's `perf_event_mlock_kb` as it begins: 512 KiB and a page (`kernel/events/core.c`).
 const MLOCK_KB: u64 = 516;
 
@@ -27,6 +30,18 @@ pub struct StackOptions {
     pub method: Option<UnwindMethod>,
     /// How often an event is sampled; where `None`, 4000 times a second, and every one of a tracepoint.
     pub rate: Option<SampleRate>,
+    /// Whether time on no CPU is sampled, too.
+    pub off_cpu: OffCpuTime,
+}
+
+/// Whether the time that threads are on no CPU is sampled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OffCpuTime {
+    /// It isn't.
+    #[default]
+    Ignored,
+    /// With the stack of each wait, and what was waited for.
+    Sampled,
 }
 
 /// How often an event is sampled.
@@ -54,7 +69,11 @@ pub(super) fn request(
     // Nothing happens when time passes.
     let sampled = plan.events.iter().filter(|event| event.kind != EventKind::Tool).cloned().collect::<Vec<_>>();
     let events = if options.events.is_empty() || sampled.is_empty() { default_events()? } else { sampled };
-    Ok(Some(StackRequest { events, rate, call_graph: stacks.method.unwrap_or(UnwindMethod::Auto) }))
+    let off_cpu = match stacks.off_cpu {
+        OffCpuTime::Ignored => None,
+        OffCpuTime::Sampled => resolver(None)?.called(SWITCHES).into_iter().next(),
+    };
+    Ok(Some(StackRequest { events, rate, call_graph: stacks.method.unwrap_or(UnwindMethod::Auto), off_cpu }))
 }
 
 /// A model counts all calls of all events.
@@ -63,7 +82,7 @@ fn modelled(stacks: &StackOptions, plan: &Plan) -> Result<StackRequest, Error> {
         let why = "the model of --source emulate counts every call, and samples nothing";
         return Err(Error::Options(format!("{why}: give -g alone")));
     }
-    Ok(StackRequest { events: plan.events.clone(), rate: None, call_graph: UnwindMethod::Modelled })
+    Ok(StackRequest { events: plan.events.clone(), rate: None, call_graph: UnwindMethod::Modelled, off_cpu: None })
 }
 
 fn default_events() -> Result<Vec<Event>, Error> {

@@ -6,8 +6,10 @@ use super::partial::note_ended;
 use super::refused::refused;
 use super::{Error, Measurement, rotation};
 use crate::events::{Event, with_letters};
-use crate::plan::{EventIndex, GroupIndex, Member, Plan, PlannedGroup};
-use crate::run::{Anchor, Header, MeasuredEvent, MeasuredGroup, MeasuredMachine, TruthColumn};
+use crate::plan::{AnchorIndex, EventIndex, GroupIndex, Member, Plan, PlannedAnchor, PlannedGroup};
+use crate::run::{
+    AddedEvent, Anchor, Header, MeasuredEvent, MeasuredGroup, MeasuredMachine, RepeatedEvent, TruthColumn,
+};
 use crate::session::{Launch, Session};
 use crate::sources::perf::{CounterRow, Split};
 use crate::sources::{Counter, Status};
@@ -25,12 +27,7 @@ pub(super) fn start(
     check_modelled(launch)?;
     let session = Session::start(plan, launch, period).map_err(|error| refused(error, plan, launch))?;
     note_ended(launch, note);
-    let recorded = |row: &CounterRow| MeasuredEvent {
-        event: opened(plan.event(row.member), row),
-        status: row.status.clone(),
-        scope: row.scope.clone(),
-    };
-    let events: Vec<_> = session.rows().iter().filter(|row| !row.is_anchor()).map(recorded).collect();
+    let events: Vec<_> = session.rows().iter().filter(|row| !row.is_anchor()).map(|row| measured(plan, row)).collect();
     rotation::note_intervals(session.intervals(), note);
     #[cfg(feature = "stacks")]
     session.stacks().inspect(|stacks| super::sampling::note_unsampled(stacks, note));
@@ -53,6 +50,11 @@ pub(super) fn start(
         ..Header::new(session.target().clone(), measurement.estimation.kind.name())
     };
     Ok((session, header))
+}
+
+/// A row of the counters as a run describes it.
+fn measured(plan: &Plan, row: &CounterRow) -> MeasuredEvent {
+    MeasuredEvent { event: opened(plan.event(row.member), row), status: row.status.clone(), scope: row.scope.clone() }
 }
 
 /// A column of truth for each row, where counters are emulated.
@@ -105,20 +107,34 @@ fn groups_of_rows(plan: &Plan, events: usize) -> Vec<MeasuredGroup> {
             .collect(),
         cohesion: group.cohesion,
     };
-    (0..events).step_by(width).flat_map(|first| plan.groups.iter().map(move |group| in_scope(group, first))).collect()
+    (0..events)
+        .step_by(width)
+        .flat_map(|first| asked_groups(plan).map(move |(_, group)| in_scope(group, first)))
+        .collect()
+}
+
+/// The groups that hold events that were asked for, with their places in the plan.
+fn asked_groups(plan: &Plan) -> impl Iterator<Item = (usize, &PlannedGroup)> {
+    let is_asked =
+        |(_, group): &(usize, &PlannedGroup)| group.members.iter().any(|&member| plan.asked(member).is_some());
+    plan.groups.iter().enumerate().filter(is_asked)
 }
 
 /// The anchors of every scope, which are in the order of the plan.
 fn anchors(plan: &Plan, rows: &[CounterRow]) -> Vec<Anchor> {
+    let groups: Vec<_> = asked_groups(plan).collect();
     let recorded = |(place, row): (usize, &CounterRow)| {
-        let Member::Anchor(anchor) = row.member else { return None };
+        let Member::Anchor(AnchorIndex(anchor)) = row.member else { return None };
+        let PlannedAnchor::Again(EventIndex(event)) = plan.anchors[anchor] else {
+            return Some(Anchor::Added(AddedEvent { added: Box::new(measured(plan, row)) }));
+        };
         let scope = place / plan.anchors.len();
-        let group = plan.groups.iter().position(|group| group.members.contains(&row.member))?;
-        Some(Anchor {
-            anchor_of: scope * plan.events.len() + plan.anchors[anchor.0].0,
-            group: GroupIndex(scope * plan.groups.len() + group),
+        let group = groups.iter().position(|(_, group)| group.members.contains(&row.member))?;
+        Some(Anchor::Again(RepeatedEvent {
+            anchor_of: scope * plan.events.len() + event,
+            group: GroupIndex(scope * groups.len() + group),
             status: row.status.clone(),
-        })
+        }))
     };
     rows.iter().enumerate().filter_map(recorded).collect()
 }

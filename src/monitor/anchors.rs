@@ -1,7 +1,8 @@
-//! Adds to what an event counted in its own group what its anchors counted in others, for the estimator.
+//! Adds to what events counted what their anchors did, for the estimator.
 
 use super::Monitor;
 use crate::rates::Delta;
+use crate::run::Anchor;
 use crate::sources::{Reading, Round};
 use crate::units::CpuNs;
 
@@ -10,6 +11,14 @@ use crate::units::CpuNs;
 const IN_COMMON: f64 = 0.01;
 
 impl Monitor {
+    /// What a round counted of the events that perfprop added, which only the estimator gets.
+    pub(super) fn of_added(&mut self, round: &Round) -> Vec<Option<Delta>> {
+        let added = self.header.added().zip(&mut self.added);
+        added
+            .map(|((place, event), last)| event.delta(last, round.readings.get(place).copied().flatten()?).ok())
+            .collect()
+    }
+
     /// What a round counted of each event, in all the groups that it is counted in. What its own group counted stays raw.
     pub(super) fn in_all_groups(&mut self, own: &[Option<Delta>], round: &Round) -> Vec<Option<Delta>> {
         let mut all = own.to_vec();
@@ -18,6 +27,7 @@ impl Monitor {
         }
         let mut counted: Vec<Vec<Delta>> = own.iter().map(|delta| delta.iter().copied().collect()).collect();
         for (number, anchor) in self.header.anchors.iter().enumerate() {
+            let Anchor::Again(anchor) = anchor else { continue };
             let reading: Option<Reading> = round.readings.get(self.header.events.len() + number).copied().flatten();
             let (Some(reading), Some(last)) = (reading, self.anchors.get_mut(number)) else { continue };
             let event = anchor.anchor_of;

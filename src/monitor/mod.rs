@@ -68,8 +68,9 @@ pub struct Monitor {
     tally: Tally,
     /// What each event counted in truth, where that was recorded.
     truths: Vec<Option<u64>>,
-    /// The last readings of anchors.
+    /// The last readings of anchors, and of those among them that are events which perfprop added.
     anchors: Vec<Reading>,
+    added: Vec<Reading>,
     estimator: Box<dyn Estimator>,
     /// When the current interval ends.
     due: WallNs,
@@ -120,6 +121,7 @@ impl Monitor {
             derived: metrics::derived(&header),
             truths: vec![None; events],
             anchors: vec![Reading::default(); header.anchors.len()],
+            added: vec![Reading::default(); header.added().count()],
             phases: phases::PhaseTracks::of(&header),
             threads: threads::ThreadTrack::default(),
             header,
@@ -160,7 +162,8 @@ impl Monitor {
         }
         self.note_uncounted(round);
         self.take_truths(round);
-        let deltas: Vec<_> = (0..self.tracks.len()).map(|event| self.delta(event, round)).collect();
+        let mut deltas: Vec<_> = (0..self.tracks.len()).map(|event| self.delta(event, round)).collect();
+        deltas.extend(self.of_added(round));
         self.tally.round(&deltas);
         let deltas = self.in_all_groups(&deltas, round);
         self.estimator.round(before, round.at, &deltas);
@@ -332,7 +335,10 @@ impl Monitor {
         match cause {
             Cause::Relation(relation) => self.relations.get(relation).map_or("", |relation| &relation.id),
             Cause::Weighting => "weighting",
-            Cause::Event(event) => self.header.events.get(event).map_or("", |event| &event.event.name),
+            Cause::Event(event) => match event.checked_sub(self.header.events.len()) {
+                None => &self.header.events[event].event.name,
+                Some(added) => self.header.added().nth(added).map_or("", |(_, event)| &event.event.name),
+            },
         }
     }
 

@@ -102,7 +102,7 @@ pub fn phase_changes<'a>(
     rounds: impl IntoIterator<Item = &'a (Round, u64)>,
     end: End,
 ) -> Vec<PhaseChange> {
-    let estimator = EstimatorKind::Scale.build(&header.bare_events(), &[]);
+    let estimator = EstimatorKind::Scale.build(&header.estimated_events(), &[]);
     let mut monitor = Monitor::new(header, Vec::new(), estimator).without_history();
     for (round, lost) in rounds {
         monitor.round(round, *lost);

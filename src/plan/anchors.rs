@@ -12,7 +12,7 @@
 //! Each repeated instance has readings of its own: what the user asked for is counted in its group. Only an estimator
 //! gets what all groups counted, as one event.
 
-use super::{AnchorIndex, Cohesion, EventIndex, Fit, GroupIndex, Member, Plan, pmu_of};
+use super::{AnchorIndex, Cohesion, EventIndex, Fit, GroupIndex, Member, Plan, PlannedAnchor, pmu_of};
 use crate::events::Event;
 
 /// Events that make the best anchors: nearly every other count goes along with them, and many CPUs
@@ -77,7 +77,9 @@ impl Plan {
     fn best_anchors(&self, pmu: (u32, u64)) -> Vec<EventIndex> {
         let first = |name: &&str| {
             let mut events = (0..self.events.len()).map(EventIndex);
-            events.find(|&event| self.takes_turns(Member::Event(event), pmu) && is(&self.events[event.0], name))
+            events.find(|&event| {
+                self.takes_turns(Member::Event(event), pmu) && self.events[event.0].is_called_on_any_pmu(name)
+            })
         };
         BEST.iter().filter_map(first).collect()
     }
@@ -92,16 +94,10 @@ impl Plan {
         together.push(event);
         if fit(&self.with_pinned(&together)) == Fit::Fits {
             let member = Member::Anchor(AnchorIndex(self.anchors.len()));
-            self.anchors.push(anchor);
+            self.anchors.push(PlannedAnchor::Again(anchor));
             self.groups[group.0].members.push(member);
         }
     }
-}
-
-/// Whether an event is the one of this name, on whichever core PMU it was asked for.
-fn is(event: &Event, name: &str) -> bool {
-    let canonical = event.canonical.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-    canonical.eq_ignore_ascii_case(name) || event.is_called(name)
 }
 
 #[cfg(test)]
@@ -139,7 +135,7 @@ mod tests {
         let plan = plan(&["instructions", "cycles", "a", "b", "c", "d", "e"], 3, &[]);
         // Six of the events need one of three counters; cycles has its own.
         assert_eq!(groups(&plan), [vec!["instructions", "cycles", "a", "b"], vec!["c", "d", "e", "cycles"]]);
-        assert_eq!((plan.anchors.as_slice(), plan.width()), (&[EventIndex(1)][..], 8));
+        assert_eq!((plan.anchors.as_slice(), plan.width()), (&[PlannedAnchor::Again(EventIndex(1))][..], 8));
     }
 
     #[test]

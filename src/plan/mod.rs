@@ -16,13 +16,14 @@
 //! group it moves one event a slice, and each is off for as long as all the others need; groups that
 //! fill the counters come round as soon as can be. Where one of them has a counter left, an
 //! anchor (`anchors`) is counted there once more. Of a sum of events all but one share a group
-//! (`spread`), and perfprop can rotate the groups itself (`rotation`). Emulated counters have other companions in each
-//! slice (`companions`).
+//! (`spread`), and perfprop can rotate the groups itself (`rotation`). What has counters that take nothing else is counted
+//! all the time beside them (`always_on`). Emulated counters have other companions in each slice (`companions`).
 
 use serde::{Deserialize, Serialize};
 
 use crate::events::{self, Event, GroupBinding};
 
+mod always_on;
 mod anchors;
 mod companions;
 pub mod expectation;
@@ -30,6 +31,7 @@ mod limited;
 mod rotation;
 mod spread;
 
+pub use always_on::always_on_candidates;
 pub use companions::{RoundRobin, SumGain};
 pub use rotation::{KERNEL_SLICE, Rotation, set_at};
 
@@ -59,13 +61,22 @@ const MAX_SOFTWARE_GROUP: usize = 256;
 pub struct Plan {
     /// The events in the order that the user gave.
     pub events: Vec<Event>,
-    /// The events that are counted once more, each entry an instance of its own.
-    pub anchors: Vec<EventIndex>,
+    /// What is counted beside the events so that an estimator knows more of them.
+    pub anchors: Vec<PlannedAnchor>,
     /// Groups that cover every event and every anchor exactly once.
     pub groups: Vec<PlannedGroup>,
     /// The events of each sum that a relation says, any of which follows from the others: what shares a slice on
     /// emulated counters is chosen by them.
     pub sums: Vec<Vec<EventIndex>>,
+}
+
+/// What an anchor counts.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PlannedAnchor {
+    /// An event of the plan, once more in another group.
+    Again(EventIndex),
+    /// An event that nobody asked for, and that takes no counter from those that were.
+    Added(Box<Event>),
 }
 
 /// Events that are counted, and read, together.
@@ -204,11 +215,32 @@ impl Plan {
     /// # Panics
     /// Panics if the plan has no such member.
     pub fn event(&self, member: Member) -> &Event {
-        let EventIndex(event) = match member {
-            Member::Event(event) => event,
-            Member::Anchor(AnchorIndex(anchor)) => self.anchors[anchor],
-        };
-        &self.events[event]
+        match member {
+            Member::Event(EventIndex(event)) => &self.events[event],
+            Member::Anchor(AnchorIndex(anchor)) => match &self.anchors[anchor] {
+                PlannedAnchor::Again(EventIndex(event)) => &self.events[*event],
+                PlannedAnchor::Added(event) => event,
+            },
+        }
+    }
+
+    /// The event that was asked for of a member; `None` of one that perfprop added.
+    pub fn asked(&self, member: Member) -> Option<EventIndex> {
+        match member {
+            Member::Event(event) => Some(event),
+            Member::Anchor(AnchorIndex(anchor)) => match self.anchors[anchor] {
+                PlannedAnchor::Again(event) => Some(event),
+                PlannedAnchor::Added(_) => None,
+            },
+        }
+    }
+
+    /// The events that perfprop added.
+    pub fn added(&self) -> impl Iterator<Item = &Event> {
+        self.anchors.iter().filter_map(|anchor| match anchor {
+            PlannedAnchor::Added(event) => Some(&**event),
+            PlannedAnchor::Again(_) => None,
+        })
     }
 
     /// Whether groups wait for one another: more than one has events of the same PMU.
@@ -234,7 +266,7 @@ impl Plan {
     fn with_pinned<'a>(&'a self, events: &[&'a Event]) -> Vec<&'a Event> {
         let pmu = events.first().map(|event| pmu_of(event));
         let holds = |event: &&Event| event.modifiers.pinned && !event.kind.is_software() && Some(pmu_of(event)) == pmu;
-        self.events.iter().filter(holds).chain(events.iter().copied()).collect()
+        self.added().chain(&self.events).filter(holds).chain(events.iter().copied()).collect()
     }
 
     fn fits(&self, members: &[Member], fit: &mut dyn FnMut(&[&Event]) -> Fit) -> bool {

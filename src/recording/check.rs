@@ -4,7 +4,7 @@
 //! these numbers without a further look.
 
 use crate::plan::RowIndex;
-use crate::run::Header;
+use crate::run::{Anchor, Header};
 
 impl Header {
     /// Checks every place of an event or a group.
@@ -21,6 +21,7 @@ impl Header {
             group.members.iter().try_for_each(|&member| event(member, &|| format!("group {number}")))?;
         }
         for (number, anchor) in self.anchors.iter().enumerate() {
+            let Anchor::Again(anchor) = anchor else { continue };
             event(anchor.anchor_of, &|| format!("anchor {number}"))?;
             if anchor.group.0 >= self.groups.len() {
                 return Err(format!("anchor {number} names group {} of {}", anchor.group.0, self.groups.len()));

@@ -68,16 +68,33 @@ impl MeasuredEvent {
     }
 }
 
-/// A further instance of an event, counted in another group than the event itself. Screens don't list
-/// it: an estimator gets what it counted together with what its event did.
+/// What was counted beside the events. Screens don't list it: only an estimator gets what it counted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Anchor {
+#[serde(untagged)]
+pub enum Anchor {
+    /// A further instance of an event, counted in another group than the event itself. An estimator gets what it counted
+    /// together with what its event did.
+    Again(RepeatedEvent),
+    /// An event that nobody asked for, counted all the time on counters that take nothing else.
+    Added(AddedEvent),
+}
+
+/// A further instance of an event.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RepeatedEvent {
     /// The event that it counts once more.
     pub anchor_of: RowIndex,
     /// The group of the run that it goes along with.
     pub group: GroupIndex,
     /// Whether it could be opened.
     pub status: Status,
+}
+
+/// An event that perfprop added.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AddedEvent {
+    /// What is counted, where, and whether it could be opened.
+    pub added: Box<MeasuredEvent>,
 }
 
 /// Events that were counted, and read, together.

@@ -17,7 +17,7 @@ mod metric;
 mod target;
 
 pub use end::{CpuTime, End};
-pub use event::{Anchor, MeasuredEvent, MeasuredGroup, TruthColumn};
+pub use event::{AddedEvent, Anchor, MeasuredEvent, MeasuredGroup, RepeatedEvent, TruthColumn};
 pub use machine::MeasuredMachine;
 pub use metric::MetricFormula;
 pub use target::{MeasuredProcess, MeasuredTarget};
@@ -43,8 +43,7 @@ pub struct Header {
     pub delay_ns: WallNs,
     /// The events, in the order asked for.
     pub events: Vec<MeasuredEvent>,
-    /// Events that were counted once more, beside others; their readings stand behind those of the
-    /// events.
+    /// What was counted beside the events, for the estimator; the readings stand behind those of the events.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub anchors: Vec<Anchor>,
     /// What the events counted in truth, where counters were emulated; its readings stand last.
@@ -130,6 +129,21 @@ impl Header {
     /// The events without what became of them.
     pub fn bare_events(&self) -> Vec<Event> {
         self.events.iter().map(|event| event.event.clone()).collect()
+    }
+
+    /// The events that perfprop added, each with the place of its reading in a round.
+    pub fn added(&self) -> impl Iterator<Item = (usize, &MeasuredEvent)> {
+        let readings = self.anchors.iter().zip(self.events.len()..);
+        readings.filter_map(|(anchor, reading)| match anchor {
+            Anchor::Added(event) => Some((reading, &*event.added)),
+            Anchor::Again(_) => None,
+        })
+    }
+
+    /// What an estimator estimates: the events, and behind them those that perfprop added.
+    pub fn estimated_events(&self) -> Vec<Event> {
+        let added = self.added().map(|(_, event)| event);
+        self.events.iter().chain(added).map(|event| event.event.clone()).collect()
     }
 
     /// How many readings a round has: one for each event, each anchor and each truth.

@@ -28,6 +28,7 @@ mod regions;
 mod replayed;
 mod table;
 mod tree;
+mod waits;
 
 pub use function_lines::{FunctionLines, LineSamples};
 pub use gather::{Gathered, Gathering, RegionsToCome};
@@ -36,6 +37,7 @@ pub use quality::{Reach, StackOrigin, StackQuality, UnknownRegions};
 pub use replayed::{RecordedProfile, Replayed};
 pub use table::{StackTable, Undefined};
 pub use tree::{FrameNaming, Naming, StackTree, TaskNaming, as_is};
+pub use waits::{OFF_CPU, WaitReason};
 
 /// The number of a [`StackFrame`], from 0 in the order of definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -8,7 +8,7 @@ use perfprop::monitor::Monitor;
 use perfprop::plan::GroupIndex;
 use perfprop::rates::{Error, Uncertain};
 use perfprop::recording::{self, Recorder};
-use perfprop::run::{Anchor, End, Header, MeasuredEvent};
+use perfprop::run::{AddedEvent, Anchor, End, Header, MeasuredEvent, RepeatedEvent};
 use perfprop::sources::{Reading, Round, Scope, Status};
 use perfprop::text::{self, Repeats};
 use perfprop::units::{CpuNs, WallNs};
@@ -32,7 +32,10 @@ fn header() -> Header {
         MeasuredEvent { status: status.clone(), ..measured(Event { encoding, ..event(name) }) }
     });
     Header {
-        anchors: vec![Anchor { anchor_of: 0, group: GroupIndex(0), status: Status::Counted }],
+        anchors: vec![
+            Anchor::Again(RepeatedEvent { anchor_of: 0, group: GroupIndex(0), status: Status::Counted }),
+            Anchor::Added(AddedEvent { added: Box::new(measured(event("unasked"))) }),
+        ],
         groups: vec![measured_group(&[0])],
         period_ns: WallNs(SECOND),
         ..builders::header(events)
@@ -40,7 +43,7 @@ fn header() -> Header {
 }
 
 /// A second of CPU time each: `waits` never gets on a counter, `pauses` only in the first second, and
-/// a quarter of the time is spent on `cpu_core`. The last reading is an anchor's.
+/// a quarter of the time is spent on `cpu_core`. The last readings are those of anchors.
 fn round(second: u64) -> Round {
     let reading = |count, running| Some(Reading { count, enabled: CpuNs(second * SECOND), running: CpuNs(running) });
     let whole = second * SECOND;
@@ -52,6 +55,7 @@ fn round(second: u64) -> Round {
         reading(500, SECOND / 2),
         reading(250 * second, whole / 4),
         reading(77_777 * second, whole),
+        reading(88_888 * second, whole),
     ];
     Round { at: WallNs(whole), readings, ..Round::default() }
 }
@@ -72,7 +76,9 @@ fn lines(text: &str) -> Vec<String> {
     // Titles of screens name one of them, too.
     let is_row = |line: &&str, name: &str| line.contains(name) && !line.contains("Events");
     let of = |name: &str| text.lines().find(|line| is_row(line, name)).unwrap_or_default().to_owned();
-    assert!(!text.contains("77777") && !text.contains("155554"), "anchors aren't listed: {text}");
+    for of_anchor in ["77777", "155554", "88888", "177776", "unasked"] {
+        assert!(!text.contains(of_anchor), "anchors aren't listed: {text}");
+    }
     EVENTS.iter().map(|(name, ..)| of(name)).collect()
 }
 
@@ -149,8 +155,11 @@ fn recordings_tell_them_apart() {
     recorder.round(&round(1), 0).unwrap();
     drop(recorder);
     let text = String::from_utf8(bytes.clone()).unwrap();
-    assert!(text.contains(r#""count":[1000,null,null,0,500,250,77777]"#), "{text}");
-    assert!(text.contains(r#""anchors":[{"anchor_of":0,"group":0,"status":"counted"}]"#), "{text}");
+    assert!(text.contains(r#""count":[1000,null,null,0,500,250,77777,88888]"#), "{text}");
+    assert!(
+        text.contains(r#""anchors":[{"anchor_of":0,"group":0,"status":"counted"},{"added":{"name":"unasked""#),
+        "{text}"
+    );
     let recording = recording::read(&bytes[..]).unwrap();
     assert_eq!((&recording.header, &recording.rounds[0].0), (&header(), &round(1)));
     let statuses: Vec<_> = recording.header.events.iter().map(|event| event.status.clone()).collect();
@@ -288,7 +297,7 @@ fn a_recording_keeps_what_lost_its_counters() {
     let recording = recording::read(&bytes[..]).unwrap();
     let rounds: Vec<_> = recording.rounds.into_iter().map(|(round, _)| round).collect();
     assert_eq!(rounds, taken_off());
-    let of_no_event = String::from_utf8(bytes).unwrap().replacen("\"uncounted\":[4]", "\"uncounted\":[7]", 1);
+    let of_no_event = String::from_utf8(bytes).unwrap().replacen("\"uncounted\":[4]", "\"uncounted\":[8]", 1);
     assert!(recording::read(of_no_event.as_bytes()).is_err());
 }
 

@@ -23,6 +23,7 @@ mod trees;
 
 mod absence;
 mod accuracy;
+mod anchors;
 mod cost;
 mod cost_golden;
 mod diagnosis;

@@ -97,6 +97,6 @@ pub(crate) fn header(events: impl IntoIterator<Item = MeasuredEvent>) -> Header 
 
 /// A monitor with an estimator of this kind.
 pub(crate) fn monitor(header: Header, relations: Vec<Relation>, kind: EstimatorKind) -> Monitor {
-    let estimator = kind.build(&header.bare_events(), &relations);
+    let estimator = kind.build(&header.estimated_events(), &relations);
     Monitor::new(header, relations, estimator)
 }

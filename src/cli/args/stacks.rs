@@ -3,7 +3,7 @@
 use clap::Args;
 
 use crate::cli::Error;
-use crate::measure::{SampleRate, StackOptions};
+use crate::measure::{OffCpuTime, SampleRate, StackOptions};
 use crate::stacks::UnwindMethod;
 
 /// Whether and how call stacks are sampled.
@@ -24,14 +24,19 @@ pub(crate) struct StackArgs {
     /// Take a sample every N occurrences
     #[arg(short = 'c', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=i64::MAX as u64))]
     pub(crate) count: Option<u64>,
+    /// Also sample the time that threads wait on no CPU, by stack and by what they wait for (the event
+    /// `off-cpu`, in seconds)
+    #[arg(long)]
+    pub(crate) off_cpu: bool,
 }
 
 impl StackArgs {
     /// Whether and how call stacks are sampled.
     pub(crate) fn options(&self) -> Result<Option<StackOptions>, Error> {
         let (method, rate) = (self.call_graph, self.frequency.or(self.count.map(SampleRate::Period)));
-        match (self.frame_pointers || method.is_some(), rate) {
-            (true, rate) => Ok(Some(StackOptions { method, rate })),
+        let off_cpu = if self.off_cpu { OffCpuTime::Sampled } else { OffCpuTime::Ignored };
+        match (self.frame_pointers || self.off_cpu || method.is_some(), rate) {
+            (true, rate) => Ok(Some(StackOptions { method, rate, off_cpu })),
             (false, Some(_)) => Err(Error::Usage("-F and -c say how often call stacks are sampled: add -g".into())),
             (false, None) => Ok(None),
         }

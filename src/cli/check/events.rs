@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::expected::{Expected, KernelRotation};
 use crate::events::{Event, EventError, EventKind, Group, GroupBinding, Source};
 use crate::machine::{self, Denial, EventVerdict, Host, Kernel, Waiting, cpus_of, verdict};
-use crate::plan::{self, AnchorIndex, EventIndex, Fit, Member, Plan, PlannedGroup, SumGain, Unschedulable};
+use crate::plan::{self, EventIndex, Fit, Member, Plan, PlannedGroup, SumGain, Unschedulable};
 use crate::relations::{self, Relation};
 use crate::sources::perf::ProbeTarget;
 
@@ -142,7 +142,9 @@ fn grouped(
         return on_emulated(groups, relations, counters);
     }
     let mut fit = |events: &[&Event]| kernel.fit(events, &cpus(events, host));
-    let plan = Plan::new(groups, &mut fit)?.linked(|events| relations::related(relations, events), &mut fit);
+    let plan = Plan::new(groups, &mut fit)?
+        .linked(|events| relations::related(relations, events), &mut fit)
+        .with_always_on(plan::always_on_candidates(&host.resolver), &mut fit);
     let ratios = run_ratios(&plan, &mut fit);
     let name = |&member: &Member| match member {
         Member::Event(_) => plan.event(member).name.clone(),
@@ -154,11 +156,9 @@ fn grouped(
         ratio,
     };
     let rotations = plan.rotations(&mut fit);
-    let event_of = |&member: &Member| match member {
-        Member::Event(EventIndex(event)) => event,
-        Member::Anchor(AnchorIndex(anchor)) => plan.anchors[anchor].0,
-    };
-    let slices: Vec<Vec<_>> = plan.groups.iter().map(|group| group.members.iter().map(event_of).collect()).collect();
+    let event_of = |&member: &Member| plan.asked(member).map(|EventIndex(event)| event);
+    let slices: Vec<Vec<_>> =
+        plan.groups.iter().map(|group| group.members.iter().filter_map(event_of).collect()).collect();
     let is_multiplexed = |sum: &[usize]| {
         let mut of = slices.iter().zip(&ratios).filter(|(slice, _)| sum.iter().any(|event| slice.contains(event)));
         of.any(|(_, ratio)| ratio.is_some_and(|ratio| ratio < 1.0))

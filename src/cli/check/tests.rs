@@ -149,6 +149,60 @@ fn a_watchdog_holds_a_counter_and_groups_take_turns() {
     golden("watchdog", &report("watchdog", &own, &kernel, events), true);
 }
 
+/// A CPU with four counters for anything, and others for cycles, instructions and slots, as Intel's have.
+struct IceLake;
+
+impl Kernel for IceLake {
+    fn open(&self, _: &Event, _: ProbeTarget) -> Result<(), Errno> {
+        Ok(())
+    }
+
+    fn fit(&self, events: &[&Event], _: &[u32]) -> Fit {
+        let has_its_own = |event: &&&Event| {
+            ["cycles", "instructions", "slots"].contains(&event.name.as_str()) || event.name.starts_with("topdown-")
+        };
+        if events.iter().filter(|event| !has_its_own(event)).count() <= 4 { Fit::Fits } else { Fit::TooMany }
+    }
+
+    fn switch_cost(&self, _: &Plan, _: &[Rotation]) -> Option<Duration> {
+        None
+    }
+}
+
+#[test]
+fn what_has_counters_of_its_own_is_counted_beside() {
+    let own = [
+        (CORE, "4\n"),
+        (CORE_MUX, "4\n"),
+        ("sys/bus/event_source/devices/cpu/events/slots", "event=0x00,umask=0x4\n"),
+        ("sys/bus/event_source/devices/cpu/events/topdown-retiring", "event=0x00,umask=0x80\n"),
+        ("sys/bus/event_source/devices/cpu/events/topdown-bad-spec", "event=0x00,umask=0x81\n"),
+        ("sys/bus/event_source/devices/cpu/events/topdown-fe-bound", "event=0x00,umask=0x82\n"),
+        ("sys/bus/event_source/devices/cpu/events/topdown-be-bound", "event=0x00,umask=0x83\n"),
+        ("sys/bus/event_source/devices/cpu/format/event", "config:0-7\n"),
+        ("sys/bus/event_source/devices/cpu/format/umask", "config:8-15\n"),
+    ];
+    let (root, host) = machine("ice-lake", &own);
+    let events = |text: &str| {
+        let plan = CheckedPlan { relations: &[], counters: None };
+        let events = Some(Events::try_out(text, &host, &IceLake, plan));
+        Report { facts: facts(&host, &IceLake), events, files: Vec::new() }.text(Paint::Plain)
+    };
+    let added = |text: &str| {
+        let in_parentheses = |word: &&str| word.starts_with('(') && word.ends_with(')');
+        let groups = text.split("\nGroups\n").nth(1).unwrap().split("Groups take turns").next().unwrap();
+        groups.split_whitespace().filter(in_parentheses).map(str::to_owned).collect::<Vec<_>>().join(" ")
+    };
+    let six = events("branches,branch-misses,cache-misses,cache-references,dTLB-load-misses,r11");
+    let top_down = "(slots) (topdown-retiring) (topdown-bad-spec) (topdown-fe-bound) (topdown-be-bound)";
+    assert_eq!(added(&six), format!("{top_down} (cycles) (instructions)"), "{six}");
+    assert!(six.contains("A turn takes 4 ms, all of them 8 ms"), "{six}");
+    assert!(six.contains("Events in parentheses aren't listed"), "{six}");
+    // What all fits needs nothing beside it.
+    assert_eq!(added(&events("branches,branch-misses")), "");
+    std::fs::remove_dir_all(root).unwrap();
+}
+
 #[test]
 fn what_relations_win_is_told() {
     let own = [("proc/cpuinfo", EPYC), (CORE, "4\n"), (CORE_MUX, "4\n")];

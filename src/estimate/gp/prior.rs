@@ -47,6 +47,7 @@ const CLOCK: PerProcess = [0.02, 0.01, 0.005, 0.0];
 /// Names of perf and presets, and by which name a prior knows what they count.
 const ALIASES: &[(&str, &str)] = &[
     ("cpu-cycles", "cycles"),
+    ("slots", "cycles"),
     ("branch-instructions", "branches"),
     ("branch-misses", "br_misp"),
     ("branch_misses", "br_misp"),
@@ -79,6 +80,10 @@ const ALIASES: &[(&str, &str)] = &[
     ("stalls_memory", "stall_mem"),
     ("stalls_frontend", "stall_fe"),
     ("stalls_l3_miss", "stall_llc"),
+    ("topdown-be-bound", "stall_mem"),
+    ("topdown-fe-bound", "stall_fe"),
+    ("topdown-bad-spec", "stall_misp"),
+    ("topdown-retiring", "uops"),
 ];
 
 impl Prior {

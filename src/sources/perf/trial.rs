@@ -52,7 +52,10 @@ fn only_in_turns(plan: &Plan, rotations: &[Rotation]) -> Plan {
 /// Whether these events, of one PMU, can be counted at the same time. Whether they are pinned or exclusive, which the
 /// kernel takes of leaders only, is no part of the question.
 pub fn fit(events: &[&Event]) -> Fit {
-    let plan = Plan::of_group(events.iter().map(|&event| plain(event)).collect(), Cohesion::Required);
+    let mut events: Vec<_> = events.iter().map(|&event| plain(event)).collect();
+    // The kernel counts what became of slots only in a group that slots lead.
+    events.sort_by_key(|event| !event.is_called_on_any_pmu("slots"));
+    let plan = Plan::of_group(events, Cohesion::Required);
     let target = CountedTarget::alone(TargetKind::Threads(vec![gettid()]));
     match PerfSource::open(&plan, &target) {
         Err(OpenError::Group { source, .. }) if source.raw_os_error() == Some(Errno::EINVAL as i32) => Fit::TooMany,

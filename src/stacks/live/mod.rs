@@ -32,6 +32,7 @@ mod maps;
 mod mini_debug;
 mod modelled;
 mod modules;
+mod off_cpu;
 mod open;
 mod paths;
 mod process;

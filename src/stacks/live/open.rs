@@ -14,12 +14,12 @@ use perf_event::events::Software;
 use perf_event::{Builder, Clock, Counter};
 use rustc_hash::FxHashMap;
 
-use super::super::{Rate, SampledEvent, SamplingSetup, UnwindMethod};
+use super::super::{OFF_CPU, Rate, SampledEvent, SamplingSetup, UnwindMethod};
 use super::copies::CopySize;
 use super::record::{COMMON, SampleLayout};
 use super::ring::Ring;
 use super::unwind::REGISTERS;
-use crate::events::{Event, EventKind, with_letters};
+use crate::events::{Event, EventKind, Unit, with_letters};
 use crate::host::HostFiles;
 use crate::sources::perf::{CountedTarget, OpenError, Start, TargetKind, encode, probe_name, user_only};
 use crate::sources::process;
@@ -41,6 +41,8 @@ pub struct StackRequest {
     pub rate: Option<Rate>,
     /// How stacks are unwound.
     pub call_graph: UnwindMethod,
+    /// The event of switches between threads, where time on no CPU is sampled, too.
+    pub off_cpu: Option<Event>,
 }
 
 /// How often an event is sampled where nobody says it: as perf does.
@@ -94,6 +96,8 @@ pub(super) struct OpenEvents {
     pub(super) unsampled: Vec<Unsampled>,
     /// The processes that run already.
     pub(super) running: Vec<Pid>,
+    /// The place of time on no CPU among the sampled events, where it is one of them.
+    pub(super) off_cpu: Option<u32>,
 }
 
 /// What a sample is of, and which fields it has.
@@ -135,8 +139,21 @@ pub(super) fn open(wanted: &StackRequest, target: &CountedTarget) -> Result<Open
         None => HostFiles::here().online_cpus().map_err(OpenError::System)?,
     };
     let mut subjects = SampledTask::new(target, &[])?;
-    let opener = Opener { call_graph: wanted.call_graph, sets: EventSet::of(wanted.call_graph), target };
-    let (chosen, unsampled) = opener.choose(wanted, subjects.first(), cpus.first().copied())?;
+    let reports_switches = wanted.off_cpu.is_some();
+    let opener =
+        Opener { call_graph: wanted.call_graph, sets: EventSet::of(wanted.call_graph), target, reports_switches };
+    let (mut chosen, mut unsampled) = opener.choose(wanted, subjects.first(), cpus.first().copied())?;
+    let switches = wanted.off_cpu.as_ref().zip(subjects.first().zip(cpus.first().copied()));
+    let off_cpu = switches.and_then(|(event, place)| match opener.switches(event, place) {
+        Ok(opened) => {
+            chosen.push(opened);
+            u32::try_from(chosen.len() - 1).ok()
+        }
+        Err(source) => {
+            unsampled.push(Unsampled { name: OFF_CPU.into(), source });
+            None
+        }
+    });
     let mut places = Places::new(opener, chosen, &cpus);
     let mut known = Vec::new();
     // A thread may start another one between the look at /proc and the opening of its events.
@@ -155,7 +172,7 @@ pub(super) fn open(wanted: &StackRequest, target: &CountedTarget) -> Result<Open
         TargetKind::Processes(pids) => pids.clone(),
         TargetKind::Command(_) | TargetKind::Threads(_) | TargetKind::Everyone | TargetKind::Cgroup(_) => Vec::new(),
     };
-    Ok(places.opened(unsampled, running))
+    Ok(OpenEvents { off_cpu, ..places.opened(unsampled, running) })
 }
 
 /// Task or CPU whose work one event samples.
@@ -196,11 +213,25 @@ impl SampledTask {
 struct OpenedEvent {
     event: Event,
     rate: Rate,
+    weighs: Weighs,
+}
+
+/// What the weight of an event's samples is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Weighs {
+    /// How often it happened.
+    Occurrences,
+    /// How long the thread was on no CPU then.
+    TimeOffCpu,
 }
 
 impl OpenedEvent {
     fn described(&self) -> SampledEvent {
-        SampledEvent { name: self.event.name.clone(), unit: self.event.unit.clone(), rate: self.rate }
+        let (name, unit) = match self.weighs {
+            Weighs::Occurrences => (self.event.name.clone(), self.event.unit.clone()),
+            Weighs::TimeOffCpu => (OFF_CPU.to_owned(), Unit::Nanoseconds),
+        };
+        SampledEvent { name, unit, rate: self.rate }
     }
 }
 
@@ -208,6 +239,7 @@ struct Opener<'a> {
     call_graph: UnwindMethod,
     sets: Vec<EventSet>,
     target: &'a CountedTarget,
+    reports_switches: bool,
 }
 
 impl Opener<'_> {
@@ -223,7 +255,7 @@ impl Opener<'_> {
         for event in &wanted.events {
             let rate = rate(wanted.rate, event);
             match self.try_event(event, rate, subject, cpu) {
-                Ok(event) => chosen.push(OpenedEvent { event, rate }),
+                Ok(event) => chosen.push(OpenedEvent { event, rate, weighs: Weighs::Occurrences }),
                 Err(source) => unsampled.push(Unsampled { name: event.name.clone(), source }),
             }
         }
@@ -231,7 +263,8 @@ impl Opener<'_> {
             return Ok((chosen, unsampled));
         }
         let call_graph = UnwindMethod::Fp;
-        let without = Opener { call_graph, sets: EventSet::of(call_graph), target: self.target };
+        let sets = EventSet::of(call_graph);
+        let without = Opener { call_graph, sets, target: self.target, reports_switches: false };
         let opens = |event| without.try_event(event, rate(wanted.rate, event), subject, cpu).is_ok();
         let is_lbr = wanted.call_graph == UnwindMethod::Lbr;
         Err(if is_lbr && (wanted.events.iter().any(opens) || !HostFiles::here().has_lbr()) {
@@ -239,6 +272,15 @@ impl Opener<'_> {
         } else {
             StackError::NoEvent(unsampled)
         })
+    }
+
+    /// The event of switches, each of which is sampled. In user space alone there are none.
+    fn switches(&self, event: &Event, (subject, cpu): (&SampledTask, u32)) -> io::Result<OpenedEvent> {
+        let opened = self.try_event(event, Rate::Period(1), subject, cpu)?;
+        if opened.modifiers.exclude_kernel {
+            return Err(Errno::EACCES.into());
+        }
+        Ok(OpenedEvent { event: opened, rate: Rate::Period(1), weighs: Weighs::TimeOffCpu })
     }
 
     /// The event as the kernel lets it be sampled: in user space only where it allows no more.
@@ -281,6 +323,7 @@ impl Opener<'_> {
     fn teller(&self, subject: &SampledTask, cpu: u32, ring: usize) -> io::Result<Counter> {
         let mut builder = Builder::new(Software::DUMMY);
         builder.enabled(true).mmap(true).mmap2(true).comm(true).comm_exec(true).task(true);
+        builder.context_switch(self.reports_switches);
         builder.attrs_mut().sample_type = COMMON;
         self.build(&mut builder, subject, cpu, ring)
     }
@@ -369,7 +412,7 @@ impl<'a> Places<'a> {
                 }
                 none => none.insert(self.opener.ring(teller, subject, *cpu, size)?),
             };
-            for (index, OpenedEvent { event, rate }) in (0..).zip(&self.chosen) {
+            for (index, OpenedEvent { event, rate, .. }) in (0..).zip(&self.chosen) {
                 for &set in &self.opener.sets {
                     let opened = self.opener.event(event, *rate, set, (subject, *cpu));
                     let Some(counter) = still_there(opened)? else { continue };
@@ -405,7 +448,7 @@ impl<'a> Places<'a> {
         let call_graph = opener.call_graph;
         let sampled = SamplingSetup { events: chosen.iter().map(OpenedEvent::described).collect(), call_graph };
         let rings = rings.into_iter().filter_map(|(_, ring)| ring).collect();
-        OpenEvents { rings, counters, tellers, events, sampled, unsampled, running }
+        OpenEvents { rings, counters, tellers, events, sampled, unsampled, running, off_cpu: None }
     }
 }
 

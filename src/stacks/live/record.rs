@@ -34,10 +34,15 @@ const FORK: u32 = 7;
 const SAMPLE: u32 = 9;
 const MMAP2: u32 = 10;
 const LOST_SAMPLES: u32 = 13;
+const SWITCH: u32 = 14;
+const SWITCH_CPU_WIDE: u32 = 15;
 
 /// `PERF_RECORD_MISC_COMM_EXEC`, `PERF_RECORD_MISC_MMAP_BUILD_ID`.
 const MISC_EXEC: u16 = 1 << 13;
 const MISC_BUILD_ID: u16 = 1 << 14;
+/// `PERF_RECORD_MISC_SWITCH_OUT`, `PERF_RECORD_MISC_SWITCH_OUT_PREEMPT`.
+const MISC_SWITCH_OUT: u16 = 1 << 13;
+const MISC_PREEMPTED: u16 = 1 << 14;
 const PROT_EXEC: u32 = 4;
 
 /// Values of a call chain at and above this are marks (`PERF_CONTEXT_MAX`).
@@ -80,8 +85,25 @@ pub(super) enum DecodedRecord<'a> {
     Exit(Tasks),
     Lost(u64),
     Throttle,
+    /// A thread comes to a CPU or leaves it.
+    Switch {
+        tid: i32,
+        direction: SwitchDirection,
+    },
     /// A record of a kind that isn't used.
     Other,
+}
+
+/// Which way a thread was switched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SwitchDirection {
+    /// On a CPU.
+    In,
+    /// Off its CPU.
+    Out {
+        /// Whether it could have gone on.
+        is_ready: bool,
+    },
 }
 
 /// A task that begins or ends, and the one that began it.
@@ -234,8 +256,21 @@ impl RecordKind {
             }
             LOST_SAMPLES => DecodedRecord::Lost(fields.u64()?),
             THROTTLE => DecodedRecord::Throttle,
+            SWITCH | SWITCH_CPU_WIDE => {
+                // Whose it is stands in the trailer: that of a whole CPU names the other thread before it.
+                let mut trailer = Cursor(&body[own..]);
+                let (_pid, tid) = (trailer.i32()?, trailer.i32()?);
+                DecodedRecord::Switch { tid, direction: self.direction() }
+            }
             _ => DecodedRecord::Other,
         })
+    }
+
+    fn direction(self) -> SwitchDirection {
+        match self.misc & MISC_SWITCH_OUT {
+            0 => SwitchDirection::In,
+            _ => SwitchDirection::Out { is_ready: self.misc & MISC_PREEMPTED != 0 },
+        }
     }
 
     fn mmap(self, mut fields: Cursor<'_>) -> Result<Mmap<'_>, Malformed> {
@@ -469,6 +504,20 @@ mod tests {
             Ok(DecodedRecord::Throttle)
         );
         assert_eq!(kind(999).parse(&RecordScript::default().trailer(7), FP), Ok(DecodedRecord::Other));
+    }
+
+    #[test]
+    fn switches_are_of_the_thread_in_the_trailer() {
+        let of = |number, misc, body: &[u8]| RecordKind { kind: number, misc }.parse(body, FP);
+        let switched = |direction| Ok(DecodedRecord::Switch { tid: 2, direction });
+        let body = RecordScript::default().trailer(7);
+        assert_eq!(of(SWITCH, 0, &body), switched(SwitchDirection::In));
+        assert_eq!(of(SWITCH, MISC_SWITCH_OUT, &body), switched(SwitchDirection::Out { is_ready: false }));
+        // Of a whole CPU it names the next thread, too.
+        let body = RecordScript::default().u32s(&[8, 9]).trailer(7);
+        let preempted = MISC_SWITCH_OUT | MISC_PREEMPTED;
+        assert_eq!(of(SWITCH_CPU_WIDE, preempted, &body), switched(SwitchDirection::Out { is_ready: true }));
+        assert_eq!(of(SWITCH, 0, &[0; 8]), Err(Malformed));
     }
 
     #[test]

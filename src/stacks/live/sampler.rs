@@ -16,6 +16,7 @@ use super::auto::{AutoStacks, FoundStack};
 use super::code::SampledCode;
 use super::copies::CopySize;
 use super::modules::{Module, ModuleId, OpenModule as OpenedModule, SeenAddresses};
+use super::off_cpu::{LeftCpu, OffCpu};
 use super::open::{OpenEvents, SampledAs};
 use super::paths::{CodeLocation, KeptPath, LocationId, PathId, PathNode};
 use super::record::{ChainEntry, DecodedRecord, Malformed, RecordKind, SampleLayout, SampleRecord};
@@ -52,6 +53,8 @@ pub(super) struct RawSample {
     pub(super) path: Option<PathId>,
     /// Whether the name of the outermost frame has to tell if the stack begins there.
     pub(super) asks_for_end: bool,
+    /// How the thread left its CPU, of time on none.
+    pub(super) left: Option<LeftCpu>,
 }
 
 /// Samples, and what is new in them.
@@ -92,8 +95,9 @@ struct Sent {
 impl StackSampler {
     /// `origin` is the time of the kernel's clock that samples are counted from.
     pub(super) fn new(opened: OpenEvents, origin: u64, commands: OwnedFd, batches: Sender<RawBatch>) -> Self {
-        let OpenEvents { rings, counters, tellers, events, sampled, running, .. } = opened;
+        let OpenEvents { rings, counters, tellers, events, sampled, running, off_cpu, .. } = opened;
         let mut reader = RecordReader::new(events, sampled.call_graph, origin);
+        reader.off_cpu = off_cpu.map(OffCpu::new);
         let has_large = rings.iter().all(|ring| ring.bytes >= ROOM_FOR_LARGE);
         reader.auto = (sampled.call_graph == UnwindMethod::Auto).then(|| AutoStacks::new(has_large));
         // Now, before they unmap anything.
@@ -123,6 +127,7 @@ impl StackSampler {
             let reader = &mut self.reader;
             self.sorter.give(horizon, |time, kind, body| reader.take(time, kind, body));
             reader.losses.malformed += std::mem::take(&mut self.sorter.malformed);
+            self.reader.tell_waits(horizon);
             if go_on {
                 self.decide();
             }
@@ -252,6 +257,8 @@ struct RecordReader {
     call_graph: UnwindMethod,
     /// Where stacks are found in this way or that.
     auto: Option<AutoStacks>,
+    /// Where threads are sampled as they leave their CPUs.
+    off_cpu: Option<OffCpu>,
     origin: u64,
     code: SampledCode,
     kernel: ModuleId,
@@ -274,6 +281,7 @@ impl RecordReader {
             events,
             call_graph,
             auto: None,
+            off_cpu: None,
             origin,
             code,
             kernel,
@@ -305,12 +313,24 @@ impl RecordReader {
         match kind.parse(body, layout) {
             Ok(DecodedRecord::Sample(sample)) => {
                 let event = sampled.flatten().map_or(0, |sampled| sampled.event);
-                self.sample(time, event, &sample);
+                let taken = self.sample(time, event, &sample);
+                match self.off_cpu.as_mut().filter(|off_cpu| off_cpu.event == event) {
+                    Some(off_cpu) => off_cpu.leaves(sample.tid, time, taken),
+                    None => self.samples.push(taken),
+                }
+            }
+            Ok(DecodedRecord::Switch { tid, direction }) => {
+                let origin = self.origin;
+                let back = self.off_cpu.as_mut().and_then(|off_cpu| off_cpu.switched(tid, time, origin, direction));
+                self.samples.extend(back);
             }
             Ok(DecodedRecord::Mmap(mmap)) => self.code.processes.map(&mmap),
             Ok(DecodedRecord::Comm { pid, tid, comm, exec }) => self.code.processes.rename(pid, tid, comm, exec),
             Ok(DecodedRecord::Fork(tasks)) => self.code.processes.fork(tasks),
             Ok(DecodedRecord::Exit(tasks)) => {
+                if let Some(off_cpu) = &mut self.off_cpu {
+                    off_cpu.ended(tasks.tid);
+                }
                 if let Some(auto) = self.auto.as_mut().filter(|_| tasks.pid == tasks.tid) {
                     auto.forget(tasks.pid);
                 }
@@ -328,7 +348,16 @@ impl RecordReader {
         self.auto.as_ref().is_none_or(|auto| auto.counts(time, sampled.set.size))
     }
 
-    fn sample(&mut self, time: u64, event: u32, sample: &SampleRecord<'_>) {
+    /// Tells the time of threads that are still on no CPU: up to the last record now and then, at the end up to now.
+    fn tell_waits(&mut self, horizon: u64) {
+        let Some(off_cpu) = &mut self.off_cpu else { return };
+        self.samples.extend(match horizon {
+            u64::MAX => off_cpu.all_so_far(clock(), self.origin),
+            horizon => off_cpu.so_far(horizon, self.origin),
+        });
+    }
+
+    fn sample(&mut self, time: u64, event: u32, sample: &SampleRecord<'_>) -> RawSample {
         let task = self.code.processes.task(sample.pid, sample.tid);
         self.locations.clear();
         self.addresses.clear();
@@ -343,7 +372,7 @@ impl RecordReader {
         self.losses.copy_ended += u64::from(completeness == Completeness::CopyEnded);
         let at = WallNs(time.saturating_sub(self.origin));
         let (cpu, weight) = (sample.cpu, sample.period);
-        self.samples.push(RawSample { at, task, cpu, event, weight, path, asks_for_end });
+        RawSample { at, task, cpu, event, weight, path, asks_for_end, left: None }
     }
 
     /// Puts the stack into locations.

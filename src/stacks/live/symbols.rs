@@ -13,15 +13,18 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::host::HostFiles;
 
 use super::super::end::StackEnd;
-use super::super::{NamelessReason, StackBatch, StackFrame, StackFrameId, StackId, StackNode, StackSample, UnnamedFile};
+use super::super::{
+    NamelessReason, StackBatch, StackFrame, StackFrameId, StackId, StackNode, StackSample, UnnamedFile, WaitReason,
+};
 use super::PATIENCE;
 use super::debug_files::MappedProgram;
 use super::jit::{JitMaps, JitProcess, MapReading};
 use super::modules::{Module, ModuleContents, ModuleId, OpenModule, vdso_addresses};
+use super::off_cpu::LeftCpu;
 use super::paths::CodeLocation;
 use super::program::frames_of;
 use super::programs::{FramesQuestion, Programs};
-use super::sampler::RawBatch;
+use super::sampler::{RawBatch, RawSample};
 
 /// The name of what no symbol and no file stands behind.
 const UNKNOWN: &str = "[unknown]";
@@ -73,17 +76,28 @@ struct Namer {
     /// The stack of each path.
     paths: Vec<Option<StackId>>,
     frame_numbers: FxHashMap<StackFrame, StackFrameId>,
-    /// Of each frame whether stacks end there, and whether it is `main`.
-    frames: Vec<(StackEnd, bool)>,
+    frames: Vec<KnownFrame>,
     /// Frames of code that processes made, which may get their names later.
     pending: FxHashMap<(i32, u64), StackFrameId>,
     stack_numbers: FxHashMap<StackNode, StackId>,
     /// Of each stack where it ends, by its outermost frame.
     ends: Vec<StackEnd>,
+    /// Of each stack what is waited for in it, by the innermost of the kernel's frames that tells.
+    reasons: Vec<Option<WaitReason>>,
     /// Stacks of which names told that they are cut, and of which names told nothing.
     cut: u64,
     unknown: u64,
     dropped: u64,
+}
+
+/// What the name of a frame tells.
+#[derive(Clone, Copy)]
+struct KnownFrame {
+    /// Whether stacks end there.
+    end: StackEnd,
+    is_main: bool,
+    /// What threads wait for there.
+    reason: Option<WaitReason>,
 }
 
 impl Namer {
@@ -97,6 +111,7 @@ impl Namer {
             pending: FxHashMap::default(),
             stack_numbers: FxHashMap::default(),
             ends: Vec::new(),
+            reasons: Vec::new(),
             cut: 0,
             unknown: 0,
             dropped: 0,
@@ -127,14 +142,12 @@ impl Namer {
             self.paths.push(caller);
         }
         out.tasks.extend(raw.tasks);
-        out.samples.extend(raw.samples.iter().map(|sample| StackSample {
-            at: sample.at,
-            task: sample.task,
-            cpu: sample.cpu,
-            event: sample.event,
-            weight: sample.weight,
-            stack: sample.path.and_then(|path| self.paths[path.0 as usize]),
-        }));
+        for sample in &raw.samples {
+            let found = sample.path.and_then(|path| self.paths[path.0 as usize]);
+            let stack = sample.left.map_or(found, |left| Some(self.waiting(found, left, out)));
+            let &RawSample { at, task, cpu, event, weight, .. } = sample;
+            out.samples.push(StackSample { at, task, cpu, event, weight, stack });
+        }
         out.copies.extend(raw.copies);
         for sample in raw.samples.iter().filter(|sample| sample.asks_for_end) {
             let stack = sample.path.and_then(|path| self.paths[path.0 as usize]);
@@ -150,14 +163,25 @@ impl Namer {
         out.losses.unknown += self.unknown;
     }
 
+    /// The stack of a thread on no CPU, with what it waited for.
+    fn waiting(&mut self, stack: Option<StackId>, left: LeftCpu, out: &mut StackBatch) -> StackId {
+        let reason = match left {
+            LeftCpu::Ready => WaitReason::Cpu,
+            LeftCpu::Blocked => stack.and_then(|stack| self.reasons[stack.0 as usize]).unwrap_or(WaitReason::Unknown),
+        };
+        let frame = self.number(reason.frame(), &mut out.frames);
+        self.stack(StackNode { caller: stack, frame }, &mut out.stacks)
+    }
+
     /// The number of a stack, which is defined when it is met first.
     fn stack(&mut self, node: StackNode, new: &mut Vec<StackNode>) -> StackId {
         if let Some(&known) = self.stack_numbers.get(&node) {
             return known;
         }
-        let (end, is_main) = self.frames[node.frame.0 as usize];
+        let KnownFrame { end, is_main, reason } = self.frames[node.frame.0 as usize];
         let of_caller = |caller: StackId| self.ends[caller.0 as usize];
         self.ends.push(node.caller.map_or(end, |caller| of_caller(caller).with_main(is_main)));
+        self.reasons.push(reason.or_else(|| self.reasons[node.caller?.0 as usize]));
         let number = StackId(u32::try_from(self.stack_numbers.len()).unwrap_or(u32::MAX));
         self.stack_numbers.insert(node, number);
         new.push(node);
@@ -176,7 +200,11 @@ impl Namer {
 
     fn define(&mut self, frame: StackFrame, new: &mut Vec<StackFrame>) -> StackFrameId {
         let number = StackFrameId(u32::try_from(self.frames.len()).unwrap_or(u32::MAX));
-        self.frames.push((StackEnd::of(&frame.name, &frame.module, frame.kernel), frame.name == "main"));
+        self.frames.push(KnownFrame {
+            end: StackEnd::of(&frame.name, &frame.module, frame.kernel),
+            is_main: frame.name == "main",
+            reason: WaitReason::within(&frame.name).filter(|_| frame.kernel),
+        });
         new.push(frame);
         number
     }
@@ -371,7 +399,6 @@ mod tests {
     use super::super::super::{Losses, StackTable, Task, TaskId};
     use super::super::modules::{ModuleId, Modules, SeenAddresses};
     use super::super::paths::{LocationId, PathId, PathNode};
-    use super::super::sampler::RawSample;
     use super::*;
     use crate::units::WallNs;
 
@@ -407,7 +434,7 @@ mod tests {
 
     fn raw(weight: u64) -> RawSample {
         let (at, path) = (WallNs(1), Some(PathId(0)));
-        RawSample { at, task: TaskId(0), cpu: 0, event: 0, weight, path, asks_for_end: false }
+        RawSample { at, task: TaskId(0), cpu: 0, event: 0, weight, path, asks_for_end: false, left: None }
     }
 
     /// A batch with one location that has no mapping.

@@ -37,3 +37,14 @@ anchor=$(grep '"type":"end"' /tmp/anchored | grep -o '{"count":[0-9]*,"enabled":
   sed -n '11s/[^0-9,]//gp' | awk -F, '{ print $1 * $2 / $3 }')
 near 'an anchor is scaled to what the event counts alone' "$(value instructions counter-value /tmp/alone)" "$anchor" 0.005
 check 'an anchor is not listed' 10 "$(grep -c . /tmp/ours)"
+
+# Nobody asked for cycles, which have a counter that takes nothing else: they are counted beside, all the time.
+instructions=instructions,instructions:u,instructions:k,instructions:uk,r8,r8:u,r8:k,r8:uk
+perfprop record -I 100 -e $instructions -o /tmp/added -- loop 9 2> /tmp/text
+has 'cycles are counted beside' /tmp/added '"added":{"name":"cycles"'
+added=$(grep '"type":"end"' /tmp/added | grep -o '{"count":[0-9]*,"enabled":[0-9]*,"running":[0-9]*}' |
+  sed -n '$s/[^0-9,]//gp')
+near 'what is counted beside counts all of it' "$(value cycles counter-value /tmp/alone)" "${added%%,*}" 0.005
+check 'it is on a counter all the time' "$(echo "$added" | cut -d, -f2)" "$(echo "$added" | cut -d, -f3)"
+perfprop stat -j -e $instructions -o /tmp/text -- loop 9
+check 'what is counted beside is not listed' 8 "$(grep -c . /tmp/text)"

@@ -1,0 +1,197 @@
+//! Measures how long threads are on no CPU, from a sample as each leaves its CPU to the record of its return.
+//!
+//! ```text
+//! on a CPU  ──┐ sample (stack), switch out            switch in ┌── on a CPU
+//!             └──────────── the time, in ns, ───────────────────┘
+//!                           a sample of `off-cpu` with this weight
+//! ```
+//!
+//! The kernel takes the sample before it writes the record of the switch, which says whether the thread could have gone on. How
+//! long a thread that was waked up had to wait for a CPU is part of its wait.
+
+use rustc_hash::FxHashMap;
+
+use super::record::SwitchDirection;
+use super::sampler::RawSample;
+
+/// How a thread left its CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LeftCpu {
+    /// It had to wait for something.
+    Blocked,
+    /// It could have gone on.
+    Ready,
+}
+
+/// A thread that is on no CPU.
+struct AwayThread {
+    /// Since when the time isn't told yet, on the kernel's clock.
+    since: u64,
+    /// The sample as it left; its weight isn't set.
+    sample: RawSample,
+    left: LeftCpu,
+}
+
+/// The threads that are on no CPU, by their ids.
+pub(super) struct OffCpu {
+    /// The place of `off-cpu` among the sampled events.
+    pub(super) event: u32,
+    away: FxHashMap<i32, AwayThread>,
+    told_at: u64,
+}
+
+/// How often the time of threads that stay away is told, in ns.
+const TOLD_EVERY: u64 = 500_000_000;
+
+impl OffCpu {
+    pub(super) fn new(event: u32) -> Self {
+        Self { event, away: FxHashMap::default(), told_at: 0 }
+    }
+
+    /// A thread leaves its CPU with this stack. The idle task of a CPU has the number 0 and waits for nothing.
+    pub(super) fn leaves(&mut self, tid: i32, time: u64, sample: RawSample) {
+        if tid != 0 {
+            self.away.insert(tid, AwayThread { since: time, sample, left: LeftCpu::Blocked });
+        }
+    }
+
+    /// A thread was switched out or in; gives the time that it was away, if that has ended.
+    pub(super) fn switched(
+        &mut self,
+        tid: i32,
+        time: u64,
+        origin: u64,
+        direction: SwitchDirection,
+    ) -> Option<RawSample> {
+        match direction {
+            SwitchDirection::Out { is_ready } => {
+                let away = self.away.get_mut(&tid)?;
+                away.left = if is_ready { LeftCpu::Ready } else { LeftCpu::Blocked };
+                None
+            }
+            SwitchDirection::In => {
+                let away = self.away.remove(&tid)?;
+                Some(away.until(time, origin))
+            }
+        }
+    }
+
+    /// A thread has ended.
+    pub(super) fn ended(&mut self, tid: i32) {
+        self.away.remove(&tid);
+    }
+
+    /// The time up to now of threads that are still away, now and then.
+    pub(super) fn so_far(&mut self, now: u64, origin: u64) -> Vec<RawSample> {
+        if now.saturating_sub(self.told_at) < TOLD_EVERY {
+            return Vec::new();
+        }
+        self.all_so_far(now, origin)
+    }
+
+    /// The same at once.
+    pub(super) fn all_so_far(&mut self, now: u64, origin: u64) -> Vec<RawSample> {
+        self.told_at = now;
+        let away = self.away.values_mut().filter(|away| away.since < now);
+        let mut samples: Vec<_> = away
+            .map(|away| {
+                let sample = away.until(now, origin);
+                // One stack, though its time comes in parts.
+                (away.since, away.sample.asks_for_end) = (now, false);
+                sample
+            })
+            .collect();
+        // By their times alone they are in no order.
+        samples.sort_unstable_by_key(|sample| sample.task);
+        samples
+    }
+}
+
+impl AwayThread {
+    fn until(&self, time: u64, origin: u64) -> RawSample {
+        let at = crate::units::WallNs(time.saturating_sub(origin));
+        RawSample { at, weight: time.saturating_sub(self.since), left: Some(self.left), ..self.sample }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::stacks::TaskId;
+    use crate::units::WallNs;
+
+    const OUT: SwitchDirection = SwitchDirection::Out { is_ready: false };
+    const PREEMPTED: SwitchDirection = SwitchDirection::Out { is_ready: true };
+
+    fn sample(task: u32) -> RawSample {
+        RawSample {
+            at: WallNs(0),
+            task: TaskId(task),
+            cpu: 0,
+            event: 3,
+            weight: 0,
+            path: None,
+            asks_for_end: true,
+            left: None,
+        }
+    }
+
+    #[test]
+    fn a_wait_by_hand() {
+        let mut waits = OffCpu::new(3);
+        waits.leaves(7, 1_000, sample(1));
+        assert!(waits.switched(7, 1_010, 500, OUT).is_none());
+        let back = waits.switched(7, 4_000, 500, SwitchDirection::In).unwrap();
+        assert_eq!((back.at, back.weight, back.event, back.left), (WallNs(3_500), 3_000, 3, Some(LeftCpu::Blocked)));
+        // It comes back once, and who never left doesn't.
+        assert!(waits.switched(7, 5_000, 500, SwitchDirection::In).is_none());
+        assert!(waits.switched(8, 5_000, 500, SwitchDirection::In).is_none());
+    }
+
+    #[test]
+    fn a_thread_that_could_have_gone_on_waits_for_a_cpu() {
+        let mut waits = OffCpu::new(0);
+        waits.leaves(7, 10, sample(1));
+        waits.switched(7, 11, 0, PREEMPTED);
+        assert_eq!(waits.switched(7, 20, 0, SwitchDirection::In).unwrap().left, Some(LeftCpu::Ready));
+    }
+
+    #[test]
+    fn an_idle_cpu_and_a_thread_that_has_ended_wait_for_nothing() {
+        let mut waits = OffCpu::new(0);
+        waits.leaves(0, 10, sample(0));
+        waits.leaves(7, 10, sample(1));
+        waits.ended(7);
+        assert!(waits.all_so_far(1_000, 0).is_empty());
+    }
+
+    #[test]
+    fn long_waits_are_told_in_parts() {
+        let mut waits = OffCpu::new(0);
+        waits.leaves(7, 0, sample(1));
+        assert_eq!(waits.so_far(TOLD_EVERY, 0).len(), 1);
+        assert!(waits.so_far(TOLD_EVERY + 1, 0).is_empty(), "not every time");
+        let rest = waits.switched(7, TOLD_EVERY + 5, 0, SwitchDirection::In).unwrap();
+        assert_eq!((rest.weight, rest.asks_for_end), (5, false));
+    }
+
+    proptest! {
+        #[test]
+        fn parts_add_up_to_the_wait(since in 0u64..1_000_000, parts in prop::collection::vec(0u64..1_000_000_000, 0..20), rest in 0u64..1_000_000) {
+            let mut waits = OffCpu::new(0);
+            waits.leaves(7, since, sample(1));
+            let (mut now, mut told) = (since, 0);
+            for part in parts {
+                now += part;
+                told += waits.so_far(now, 0).iter().map(|sample| sample.weight).sum::<u64>();
+            }
+            now += rest;
+            told += waits.switched(7, now, 0, SwitchDirection::In).unwrap().weight;
+            prop_assert_eq!(told, now - since);
+        }
+    }
+}

@@ -61,7 +61,9 @@ impl NamelessReason {
     /// What helps.
     pub fn help(self) -> &'static str {
         match self {
-            Self::Stripped => "debug symbols name them:  find-dbgsym-packages or debuginfo-install; or build without -s",
+            Self::Stripped => {
+                "debug symbols name them:  find-dbgsym-packages or debuginfo-install; or build without -s"
+            }
             Self::ProgramGone => "root can follow the kernel's link to them:  sudo perfprop",
             Self::ProgramRefused => "the lines below say why",
             Self::Late => "the lines below say which",
@@ -109,7 +111,8 @@ fn sorted(mut reasons: Vec<(NamelessReason, u64)>) -> Vec<(NamelessReason, u64)>
 /// `12.0% in programs without symbols, 3.0% in files that are gone`, of so many samples.
 pub(super) fn in_words(reasons: &[(NamelessReason, u64)], of: u64) -> String {
     let share = |samples: u64| number::share(samples as f64 / of.max(1) as f64);
-    let said: Vec<_> = reasons.iter().map(|&(reason, samples)| format!("{} {}", share(samples), reason.place())).collect();
+    let said: Vec<_> =
+        reasons.iter().map(|&(reason, samples)| format!("{} {}", share(samples), reason.place())).collect();
     said.join(", ")
 }
 
@@ -121,7 +124,8 @@ mod tests {
     #[test]
     fn reasons_are_counted_by_event() {
         let mut tree = Tree::default();
-        let [clock, faults] = ["clock", "faults"].map(|name| tree.event(&ProfileEvent::new(name, SampleMeasure::Samples)));
+        let [clock, faults] =
+            ["clock", "faults"].map(|name| tree.event(&ProfileEvent::new(name, SampleMeasure::Samples)));
         let mut nameless = NamelessSamples::default();
         assert_eq!((nameless.of(clock), nameless.all()), (Vec::new(), Vec::new()));
         nameless.add(clock, NamelessReason::Stripped, 2);

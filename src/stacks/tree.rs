@@ -8,8 +8,8 @@ use rustc_hash::FxHashMap;
 
 use super::regions::{RegionEvents, RegionPaths};
 use super::{
-    FunctionLines, NamelessSamples, SamplingSetup, StackBatch, StackFrame, StackId, StackTable, Task, TaskCosts, TaskId, Undefined, UnknownRegions,
-    UnwindMethod,
+    FunctionLines, NamelessSamples, SamplingSetup, StackBatch, StackFrame, StackId, StackTable, Task, TaskCosts,
+    TaskId, Undefined, UnknownRegions, UnwindMethod,
 };
 use crate::callgrind::{self, FunctionId};
 use crate::events::Unit;

@@ -311,7 +311,10 @@ impl KeyBinding {
 
     /// Whether both work on some screen.
     fn meets(&self, other: &Self) -> bool {
-        Screen::ALL.into_iter().chain([Screen::Source, Screen::Compare]).any(|screen| self.works_on(screen) && other.works_on(screen))
+        Screen::ALL
+            .into_iter()
+            .chain([Screen::Source, Screen::Compare])
+            .any(|screen| self.works_on(screen) && other.works_on(screen))
     }
 
     /// Whether it works everywhere.

@@ -930,9 +930,12 @@ fn sources_at_all_sizes() {
         with_profile((width, height), options(), shared(solver()), move |session| {
             session.rounds(&rounds(40));
             let size = format!("{width}x{height}");
-            for (keys, name) in
-                [("4ts", "source"), ("n", "source-next"), ("<Esc>j<Enter>", "source-missing"), ("<Esc>tGs?", "source-help")]
-            {
+            for (keys, name) in [
+                ("4ts", "source"),
+                ("n", "source-next"),
+                ("<Esc>j<Enter>", "source-missing"),
+                ("<Esc>tGs?", "source-help"),
+            ] {
                 session.script.keys(keys);
                 golden(&format!("{name}-{size}"), &session.script.screen());
             }

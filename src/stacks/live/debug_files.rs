@@ -58,7 +58,8 @@ impl DebugFiles {
     #[cfg(feature = "debuginfod")]
     fn fetch(&mut self, build: &[u8], path: &str) {
         let cache = || DebugFolders::here().debuginfod;
-        let servers = self.servers.get_or_insert_with(|| super::debuginfod::Debuginfod::of_environment(cache().as_deref()));
+        let servers =
+            self.servers.get_or_insert_with(|| super::debuginfod::Debuginfod::of_environment(cache().as_deref()));
         if let Some(servers) = servers {
             servers.fetch(build, path, &mut self.notes);
         }
@@ -89,7 +90,11 @@ fn debug_file(elf: &ParsedSymbols<'_>, program: &MappedProgram) -> Option<File> 
     let by_link = link.into_iter().flat_map(|(name, _)| by_link(path, name));
     let open = |candidate: PathBuf| {
         let below = program.root.as_ref().map(|root| files::open_below(root, &candidate, &expected));
-        [below, Some(files::open(&candidate, &expected))].into_iter().flatten().filter_map(Result::ok).collect::<Vec<_>>()
+        [below, Some(files::open(&candidate, &expected))]
+            .into_iter()
+            .flatten()
+            .filter_map(Result::ok)
+            .collect::<Vec<_>>()
     };
     by_build.chain(by_link).flat_map(open).find(|found| is_of_build(found, build, link) == Some(true))
 }
@@ -203,7 +208,10 @@ mod tests {
     #[test]
     fn debug_information_is_looked_for_by_build_and_by_name() {
         let of = |build: &[u8], folders| by_build(build, &folders);
-        assert_eq!(of(&[0x0a, 0xbc, 1], DebugFolders::default()), [PathBuf::from("/usr/lib/debug/.build-id/0a/bc01.debug")]);
+        assert_eq!(
+            of(&[0x0a, 0xbc, 1], DebugFolders::default()),
+            [PathBuf::from("/usr/lib/debug/.build-id/0a/bc01.debug")]
+        );
         assert!(of(&[1], DebugFolders::default()).is_empty() && of(&[], DebugFolders::default()).is_empty());
         let folders = DebugFolders { perf: Some("/h/.debug".into()), debuginfod: Some("/c".into()) };
         let kept = ["/h/.debug/.build-id/0a/bc/debug", "/h/.debug/.build-id/0a/bc/elf", "/c/0abc/debuginfo"];

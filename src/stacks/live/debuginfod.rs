@@ -222,7 +222,13 @@ mod tests {
         for (name, status, most, length, words) in [
             ("has", "200 OK", 100, Some(5), "debug information of /p: 0.0 MB from http://127.0.0.1"),
             ("long", "200 OK", 4, None, "no debug information of /p from DEBUGINFOD_URLS: it is longer than 4 bytes"),
-            ("none", "404 Not Found", 100, Some(0), "no debug information of /p from DEBUGINFOD_URLS: no server has it"),
+            (
+                "none",
+                "404 Not Found",
+                100,
+                Some(0),
+                "no debug information of /p from DEBUGINFOD_URLS: no server has it",
+            ),
         ] {
             let mut client = client(name, serve(status, b"debug"), most);
             let mut notes = Vec::new();

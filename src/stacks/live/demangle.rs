@@ -23,9 +23,8 @@ pub(super) fn is_mangled(name: &str) -> bool {
 /// Whether a name is mangled as C++ does it, and not as older compilers of Rust do, which put a hash at its end: `17h`, 16 digits,
 /// `E`.
 pub(super) fn is_cpp(name: &[u8]) -> bool {
-    let is_hash = |part: &[u8]| {
-        part.starts_with(b"17h") && part[3..19].iter().all(u8::is_ascii_hexdigit) && part.ends_with(b"E")
-    };
+    let is_hash =
+        |part: &[u8]| part.starts_with(b"17h") && part[3..19].iter().all(u8::is_ascii_hexdigit) && part.ends_with(b"E");
     name.starts_with(b"_Z") && !name.windows(20).any(is_hash)
 }
 
@@ -72,8 +71,13 @@ mod tests {
 
     #[test]
     fn names_of_cpp_are_told_from_those_of_rust() {
-        let names: [&[u8]; 5] =
-            [b"_ZN3foo3barEv", b"_ZN4core3fmt5write17h0123456789abcdefE", b"_ZN1f17h0123456789abcdefE.llvm.7", b"main", b"_ZL"];
+        let names: [&[u8]; 5] = [
+            b"_ZN3foo3barEv",
+            b"_ZN4core3fmt5write17h0123456789abcdefE",
+            b"_ZN1f17h0123456789abcdefE.llvm.7",
+            b"main",
+            b"_ZL",
+        ];
         assert_eq!(names.map(is_cpp), [true, false, false, false, true]);
     }
 

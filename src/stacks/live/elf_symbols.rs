@@ -45,7 +45,11 @@ struct FunctionSymbol {
 #[derive(Debug)]
 enum SymbolNames {
     /// In a part of a file.
-    File { file: Arc<File>, offset: u64, length: u64 },
+    File {
+        file: Arc<File>,
+        offset: u64,
+        length: u64,
+    },
     Memory(Vec<u8>),
 }
 
@@ -206,7 +210,8 @@ impl ElfSymbols {
 fn is_cpp(text: Option<&[u8]>) -> bool {
     // Most names of other languages end the search at once.
     let text = text.filter(|text| text.starts_with(b"_Z"));
-    let name = text.map(|text| &text[..text.len().min(LONGEST_NAME)]).and_then(|text| text.split(|&byte| byte == 0).next());
+    let name =
+        text.map(|text| &text[..text.len().min(LONGEST_NAME)]).and_then(|text| text.split(|&byte| byte == 0).next());
     name.is_some_and(super::demangle::is_cpp)
 }
 

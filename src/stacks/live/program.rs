@@ -21,6 +21,13 @@ use super::scopes::Scopes;
 use super::stubs::{Callee, Stubs};
 use crate::files;
 
+/// From this length on, in bytes, what was read of a file is forgotten now and then.
+const LARGE: u64 = 100 << 20;
+
+/// So many places of a large file are looked up before that. Of a program with 300 MB of debug information that keeps memory
+/// below half of it, and to begin anew takes some 0.2 s (benches/names.rs).
+const MOST_LOOKUPS: usize = 500;
+
 /// A program or library.
 pub(super) struct ElfProgram {
     path: String,
@@ -36,6 +43,8 @@ pub(super) struct ElfProgram {
     /// Where it begins to run, if it is a program.
     entry: Option<u64>,
     symbolizer: Symbolizer,
+    /// How often the symbolizer may be asked before another one takes its place; `None` for any number of times.
+    lookups: Option<usize>,
     /// Read when a name without its scopes is met first.
     scopes: Option<Option<Scopes>>,
     /// The source file of each function, so that it is the same at all its places.
@@ -64,8 +73,8 @@ impl ElfProgram {
         let sections = sections.map(|s| s.address()..s.address().saturating_add(s.size())).collect();
         let debug = debug_information(&elf, &program, debug_files).map(Arc::new);
         let symbols = symbols(&elf, &program.file, debug.as_ref());
-        // Files that were sampled stay what they were then.
-        let symbolizer = Symbolizer::builder().enable_auto_reload(false).enable_demangling(false).build();
+        let length = debug.as_ref().and_then(|debug| debug.metadata().ok()).map_or(0, |about| about.len());
+        let lookups = (length >= LARGE).then_some(MOST_LOOKUPS);
         Some(Self {
             segments,
             sections,
@@ -73,7 +82,8 @@ impl ElfProgram {
             stubs: Stubs::read(&elf),
             functions: OnceCell::new(),
             entry: entry(&elf),
-            symbolizer,
+            symbolizer: symbolizer(),
+            lookups,
             scopes: None,
             sources: FxHashMap::default(),
             path: program.path,
@@ -92,6 +102,7 @@ impl ElfProgram {
         if let Some(stub) = self.stub(address) {
             return Some(vec![self.frame(stub)]);
         }
+        self.bound_memory();
         let Some(symbol) = self.described(address) else {
             return self.by_symbol(address).or_else(|| self.by_range(address)).map(|frame| vec![frame]);
         };
@@ -107,6 +118,17 @@ impl ElfProgram {
             frame.file.clone_from(file);
         }
         Some(frames)
+    }
+
+    /// Forgets what was read of a large file, now and then: the symbolizer keeps every unit that it has met.
+    fn bound_memory(&mut self) {
+        if let Some(left) = &mut self.lookups {
+            *left = left.saturating_sub(1);
+            if *left == 0 {
+                *left = MOST_LOOKUPS;
+                self.symbolizer = symbolizer();
+            }
+        }
     }
 
     fn frame(&self, name: String) -> StackFrame {
@@ -200,12 +222,13 @@ impl ElfProgram {
     }
 }
 
+/// Files that were sampled stay what they were then.
+fn symbolizer() -> Symbolizer {
+    Symbolizer::builder().enable_auto_reload(false).enable_demangling(false).build()
+}
+
 /// The file with the debug information of a program, which may be itself.
-fn debug_information(
-    elf: &ParsedSymbols<'_>,
-    program: &MappedProgram,
-    debug_files: &mut DebugFiles,
-) -> Option<File> {
+fn debug_information(elf: &ParsedSymbols<'_>, program: &MappedProgram, debug_files: &mut DebugFiles) -> Option<File> {
     let has_own = [".debug_info", ".zdebug_info"].iter().any(|name| elf.section_by_name(name).is_some());
     if !has_own {
         return debug_files.find(elf, program);

@@ -176,7 +176,9 @@ mod tests {
     fn columns_leave_for_the_text() {
         for room in 0..200 {
             let columns = SourceColumns::of(room);
-            assert!(columns.width() + LEAST_TEXT <= room || columns == SourceColumns { total: false, intervals: false });
+            assert!(
+                columns.width() + LEAST_TEXT <= room || columns == SourceColumns { total: false, intervals: false }
+            );
         }
         assert_eq!(SourceColumns::of(76), SourceColumns { total: true, intervals: true });
     }

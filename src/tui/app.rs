@@ -14,7 +14,7 @@ use super::model::{LoopCommand, Message, Motion, ScreenModel, SourceState, TimeD
 use super::options::{Mode, QuitAction, ScreenOptions};
 use super::picture::{self, PictureFormat};
 use super::screen::Screen;
-use super::source_text::SourceText;
+use super::source_text::FileText;
 use super::terminal::{AwaitedBy, Input, Terminal};
 use super::theme::ThemeWatch;
 use super::view;
@@ -362,7 +362,7 @@ impl App<'_> {
         let lines = self.feed.function_lines(function as usize, event).unwrap_or_default();
         let started = self.model.monitor.header().started.max(0.0);
         let began = SystemTime::UNIX_EPOCH + Duration::try_from_secs_f64(started).unwrap_or_default();
-        let text = SourceText::read(lines.file.as_deref(), &lines.module, began);
+        let text = FileText::read(lines.file.as_deref(), &lines.module, began);
         self.tell(Message::Source(Box::new(SourceState::new(function, event, lines, text))));
     }
 

@@ -22,20 +22,20 @@ const TAB: usize = 4;
 
 /// The lines of a source file, or why there are none.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::tui) enum SourceText {
+pub(in crate::tui) enum FileText {
     /// The lines, and why they may not be those of the program.
     Lines(Vec<String>, Option<&'static str>),
     /// Why there are none.
     Missing(String),
 }
 
-impl Default for SourceText {
+impl Default for FileText {
     fn default() -> Self {
         Self::Missing(String::new())
     }
 }
 
-impl SourceText {
+impl FileText {
     /// Reads the file of a function of a program. Where the program is no longer there, it is as old as the measurement, which
     /// began at this time.
     pub(in crate::tui) fn read(file: Option<&str>, module: &str, began: SystemTime) -> Self {
@@ -128,8 +128,8 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_said() {
-        let read = |file, module| SourceText::read(file, module, SystemTime::UNIX_EPOCH);
-        let missing = |words: &str| SourceText::Missing(words.into());
+        let read = |file, module| FileText::read(file, module, SystemTime::UNIX_EPOCH);
+        let missing = |words: &str| FileText::Missing(words.into());
         assert_eq!(read(Some("/nonexistent/a.c"), "/p"), missing("/nonexistent/a.c isn't on this machine"));
         let relative = "./a.c is named without the folder that it was compiled in, so it can't be found";
         assert_eq!(read(Some("./a.c"), "/p"), missing(relative));
@@ -140,7 +140,7 @@ mod tests {
         fs::write(&path, "a\n\tb\n").unwrap();
         let text = read(path.to_str(), "/nonexistent");
         let changed = Some("the file was changed since: lines may have moved");
-        assert_eq!(text, SourceText::Lines(vec!["a".into(), "    b".into()], changed));
+        assert_eq!(text, FileText::Lines(vec!["a".into(), "    b".into()], changed));
         fs::remove_file(path).unwrap();
     }
 }

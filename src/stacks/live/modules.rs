@@ -175,15 +175,15 @@ fn open(module: Module, seen: &SeenAddresses) -> OpenModule {
 }
 
 /// A file, and where the paths of its process begin if it isn't found from here.
-type Found = (File, Option<OwnedFd>);
+type FoundFile = (File, Option<OwnedFd>);
 
 /// The file of a mapping. Its path may mean another file by now, or in another mount namespace.
-fn find(path: &str, identity: Identity, seen: &SeenAddresses) -> Result<Found, Refused> {
+fn find(path: &str, identity: Identity, seen: &SeenAddresses) -> Result<FoundFile, Refused> {
     let (path, seen) = (path.to_owned(), seen.clone());
     files::within(OPENING, move || find_now(Path::new(&path), identity, &seen)).and_then(|found| found)
 }
 
-fn find_now(path: &Path, identity: Identity, seen: &SeenAddresses) -> Result<Found, Refused> {
+fn find_now(path: &Path, identity: Identity, seen: &SeenAddresses) -> Result<FoundFile, Refused> {
     let expected = ExpectedFile { identity, ..ExpectedFile::any(MOST_PROGRAM) };
     let (pid, Range { start, end }) = (seen.pid, &seen.addresses);
     let why = match files::open(path, &expected) {

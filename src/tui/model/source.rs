@@ -7,7 +7,7 @@ use crate::stacks::{FunctionLines, LineSamples};
 use crate::tui::keys::Action;
 use crate::tui::model::profile::{FrameIndex, Listing};
 use crate::tui::screen::Screen;
-use crate::tui::source_text::SourceText;
+use crate::tui::source_text::FileText;
 
 /// A function with its samples by lines.
 #[derive(Clone, Debug, Default)]
@@ -16,7 +16,7 @@ pub(in crate::tui) struct SourceState {
     pub(in crate::tui) function: FrameIndex,
     pub(in crate::tui) event: usize,
     pub(in crate::tui) lines: FunctionLines,
-    pub(in crate::tui) text: SourceText,
+    pub(in crate::tui) text: FileText,
     /// The rows: all lines of the file or, without it, those that were sampled.
     pub(in crate::tui) rows: Vec<u32>,
     /// The selected row.
@@ -25,7 +25,7 @@ pub(in crate::tui) struct SourceState {
 
 impl SourceState {
     /// A function as it was sampled so far, at the line with most samples.
-    pub(in crate::tui) fn new(function: FrameIndex, event: usize, lines: FunctionLines, text: SourceText) -> Self {
+    pub(in crate::tui) fn new(function: FrameIndex, event: usize, lines: FunctionLines, text: FileText) -> Self {
         let hottest = lines.hottest();
         let mut state = Self { function, event, text, ..Self::default() };
         state.take(lines);
@@ -38,11 +38,11 @@ impl SourceState {
         let selected = self.rows.get(self.row).copied();
         let sampled = lines.lines.keys().copied();
         self.rows = match &self.text {
-            SourceText::Lines(text, _) => {
+            FileText::Lines(text, _) => {
                 let last = u32::try_from(text.len()).unwrap_or(u32::MAX);
                 (1..=last).chain(sampled.filter(|line| !(1..=last).contains(line))).collect()
             }
-            SourceText::Missing(_) => sampled.collect(),
+            FileText::Missing(_) => sampled.collect(),
         };
         self.lines = lines;
         let place = self.rows.iter().position(|row| Some(*row) == selected);
@@ -56,8 +56,8 @@ impl SourceState {
     /// The text of a line, where there is one.
     pub(in crate::tui) fn text(&self, line: u32) -> Option<&str> {
         match &self.text {
-            SourceText::Lines(text, _) => text.get((line as usize).checked_sub(1)?).map(String::as_str),
-            SourceText::Missing(_) => None,
+            FileText::Lines(text, _) => text.get((line as usize).checked_sub(1)?).map(String::as_str),
+            FileText::Missing(_) => None,
         }
     }
 
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn the_selected_line_stays_when_more_is_sampled() {
-        let text = SourceText::Lines(vec!["one".into(), "two".into(), "three".into()], None);
+        let text = FileText::Lines(vec!["one".into(), "two".into(), "three".into()], None);
         let mut source = SourceState::new(1, 0, lines(&[(2, 5), (9, 1)]), text);
         assert_eq!((source.rows.as_slice(), source.row), (&[1, 2, 3, 9][..], 1));
         assert_eq!((source.text(2), source.text(9), source.text(0)), (Some("two"), None, None));
@@ -174,10 +174,10 @@ mod tests {
 
     #[test]
     fn without_a_file_there_are_the_lines_that_were_sampled() {
-        let mut source = SourceState::new(1, 0, lines(&[(40, 1), (30, 9)]), SourceText::default());
+        let mut source = SourceState::new(1, 0, lines(&[(40, 1), (30, 9)]), FileText::default());
         assert_eq!((source.rows.as_slice(), source.row), (&[30, 40][..], 0));
         assert!(!source.next_sampled(false) && source.next_sampled(true));
         assert_eq!((source.row, source.text(40)), (1, None));
-        assert!(SourceState::new(1, 0, lines(&[]), SourceText::default()).rows.is_empty());
+        assert!(SourceState::new(1, 0, lines(&[]), FileText::default()).rows.is_empty());
     }
 }

@@ -11,7 +11,7 @@ use crate::profile::{Amount, share_error};
 use crate::rates::Error;
 use crate::tui::layout::split_below;
 use crate::tui::model::source::SourceState;
-use crate::tui::source_text::SourceText;
+use crate::tui::source_text::FileText;
 use crate::tui::symbols::CURSOR;
 use crate::tui::text::{cut, left, right, width, wrap};
 use crate::tui::theme::Role;
@@ -78,9 +78,9 @@ fn words(source: &SourceState) -> Vec<String> {
     let mut said = Vec::new();
     said.extend(source.lines.nameless.map(|reason| format!("{}; {}", reason.cause(), reason.help())));
     match &source.text {
-        SourceText::Missing(_) if source.lines.nameless.is_some() => {}
-        SourceText::Missing(why) => said.push(why.clone()),
-        SourceText::Lines(_, caution) => said.extend(caution.map(str::to_owned)),
+        FileText::Missing(_) if source.lines.nameless.is_some() => {}
+        FileText::Missing(why) => said.push(why.clone()),
+        FileText::Lines(_, caution) => said.extend(caution.map(str::to_owned)),
     }
     let unknown = source.lines.unknown.total.samples;
     if unknown > 0 && !source.lines.lines.is_empty() {

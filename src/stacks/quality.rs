@@ -215,7 +215,7 @@ impl StackQuality {
         let (main, _) = reasons.first()?;
         let (part, words) = (share(sum, samples), in_words(&reasons, samples));
         let is_worth = sum * WORTH_A_WORD >= samples;
-        let words = if reasons.len() == 1 { format!(" {}", main.place()) } else { format!(": {words}") };
+        let words = if reasons.len() == 1 { format!(", {}", main.place()) } else { format!(": {words}") };
         is_worth.then(|| format!("{part} of the samples are in functions without a name{words}; {}", main.help()))
     }
 

@@ -23,9 +23,12 @@ pub(super) fn is_mangled(name: &str) -> bool {
 /// Whether a name is mangled as C++ does it, and not as older compilers of Rust do, which put a hash at its end: `17h`, 16 digits,
 /// `E`.
 pub(super) fn is_cpp(name: &[u8]) -> bool {
-    let is_hash =
-        |part: &[u8]| part.starts_with(b"17h") && part[3..19].iter().all(u8::is_ascii_hexdigit) && part.ends_with(b"E");
-    name.starts_with(b"_Z") && !name.windows(20).any(is_hash)
+    // Behind a dot stands what compilers and linkers add.
+    let whole = name.split(|&byte| byte == b'.').next().unwrap_or_default();
+    let has_hash = whole.last_chunk::<20>().is_some_and(|end| {
+        end.starts_with(b"17h") && end.ends_with(b"E") && end[3..19].iter().all(u8::is_ascii_hexdigit)
+    });
+    name.starts_with(b"_Z") && !has_hash
 }
 
 fn plain(name: &str) -> Option<String> {

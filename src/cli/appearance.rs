@@ -70,7 +70,8 @@ fn options(args: &AppearanceArgs, depth: Depth, symbols: GlyphSet, theme: &str) 
         Some(FirstScreen::Help) => (Screen::default(), true),
         None => (Screen::default(), false),
     };
-    Ok(ScreenOptions { theme, depth, symbols, screen, help, notes, ..ScreenOptions::default() })
+    let first_level = args.by;
+    Ok(ScreenOptions { theme, depth, symbols, screen, help, first_level, notes, ..ScreenOptions::default() })
 }
 
 /// The configuration where nothing is drawn: what is wrong with it is said only.

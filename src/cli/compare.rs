@@ -8,12 +8,16 @@ use super::args::FirstScreen;
 use super::replay::ReplayArgs;
 use super::replay::{Opened, Setup, at, end, no_recording, open, seen, setup};
 use super::stream::{Stream, say};
-use crate::compare;
+use crate::compare::{self, ProfileDifference};
 use crate::monitor::{Measure, Monitor};
 use crate::names::shown;
+use crate::profile::Tree;
+use crate::rates::Confidence;
 use crate::recording::Recording;
+use crate::stacks::Replayed;
 use crate::text;
 use crate::tui::{OtherRun, Others, Screen};
+use crate::units::WallNs;
 
 /// What is compared with the first file: the further files of its side, and those of the other.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +64,8 @@ pub(super) struct Compared {
     pub(super) measure: Measure,
     a: Vec<One>,
     b: Vec<One>,
+    /// How the profiles differ, where all recordings have one.
+    profile: Option<ProfileDifference>,
 }
 
 impl Compared {
@@ -84,7 +90,11 @@ impl Compared {
         }
         let recordings = std::iter::once(own.0).chain(others().map(|one| &one.recording));
         let measure = compare::measure(recordings.map(|recording| (&recording.header, recording.end.as_ref())));
-        Ok(Self { own: first.to_string_lossy().into_owned(), measure, a, b })
+        let mut trees_of_a = vec![tree(own.0)];
+        trees_of_a.extend(a.iter().map(|one| tree(&one.recording)));
+        let trees_of_b: Vec<_> = b.iter().map(|one| tree(&one.recording)).collect();
+        let profile = difference(&trees_of_a, &trees_of_b, measure);
+        Ok(Self { own: first.to_string_lossy().into_owned(), measure, a, b, profile })
     }
 
     /// What the screens need of them.
@@ -94,7 +104,8 @@ impl Compared {
             let end = end(&recording);
             OtherRun::new(name, recording.rounds, end, move || setup.monitor())
         };
-        Others::new(self.own, self.a.into_iter().map(run).collect(), self.b.into_iter().map(run).collect())
+        let (a, b) = (self.a.into_iter().map(run).collect(), self.b.into_iter().map(run).collect());
+        Others::new(self.own, a, b).with_profile(self.profile)
     }
 
     /// All as text.
@@ -109,8 +120,28 @@ impl Compared {
         let a: Vec<_> = std::iter::once((self.own.as_str(), &own)).chain(self.a.iter().zip(&a).map(named)).collect();
         let b: Vec<_> = self.b.iter().zip(&b).map(named).collect();
         Stream::stdout().print(&text::compare(&a, &b, self.measure))?;
+        if let Some(profile) = &self.profile {
+            Stream::stdout().print(&format!("\n{}", text::profile_difference(profile)))?;
+        }
         Ok(0)
     }
+}
+
+/// The profile of a whole recording, if it has one.
+fn tree(recording: &Recording) -> Option<Tree> {
+    let recorded = recording.profile()?;
+    let mut profile = Replayed::new(recorded);
+    Some(profile.until(recorded, WallNs(u64::MAX)).0.clone())
+}
+
+/// How profiles differ; `None` where a recording has none.
+fn difference(a: &[Option<Tree>], b: &[Option<Tree>], measure: Measure) -> Option<ProfileDifference> {
+    let all = |side: &'_ [Option<Tree>]| side.iter().all(Option::is_some);
+    if !all(a) || !all(b) {
+        return None;
+    }
+    let [a, b] = [a, b].map(|side| side.iter().flatten().collect::<Vec<_>>());
+    ProfileDifference::of(&a, &b, measure, Confidence::DEFAULT)
 }
 
 fn check_source(first: (&Path, &Recording), other: (&Path, &Recording)) -> Result<(), Error> {

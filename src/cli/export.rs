@@ -9,9 +9,12 @@ use clap::{Args, ValueEnum};
 use super::Error;
 use super::args::StackFormat;
 use super::stream::say;
+use crate::compare::{self, ProfileDifference};
 use crate::files::PartialFile;
+use crate::monitor::Measure;
 use crate::names::shown;
 use crate::profile::{Amount, Detail, EventId, RepeatFolding, Tree, TreeOptions};
+use crate::rates::Confidence;
 use crate::recording;
 use crate::stack_formats::{
     self, EventSelection, Fault, FaultKind, Imported, Names, OutputFormat, Periods, ProcessNaming, ReadOptions,
@@ -23,11 +26,21 @@ use crate::stack_formats::{
 #[command(after_help = "Examples:
   perf script | perfprop export --to svg -o flame.svg       a flame graph
   perfprop export perfprop.jsonl --to pprof -o prof.pb.gz   for go tool pprof
-  perfprop export perfprop.jsonl --to folded                a stack a line")]
+  perfprop export perfprop.jsonl --to folded                a stack a line
+  perfprop export before.jsonl after.jsonl --to svg         what two recordings differ in")]
 pub(super) struct ExportArgs {
     /// The file of stacks; `-` is standard input
     #[arg(value_name = "FILE", default_value = "-")]
     pub(super) file: PathBuf,
+    /// Stacks to compare with: a flame graph shows what the second file has more and less of
+    #[arg(value_name = "OTHER")]
+    pub(super) other: Option<PathBuf>,
+    /// Files of one side, to compare with those of --b: functions that differ by more than chance are marked
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "b", conflicts_with = "file")]
+    pub(super) a: Vec<PathBuf>,
+    /// Files of the other side
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "a")]
+    pub(super) b: Vec<PathBuf>,
     /// The format of the file; detected from its beginning by default
     #[arg(long, value_name = "FORMAT")]
     pub(super) from: Option<StackFormat>,
@@ -116,6 +129,9 @@ pub(super) fn run(args: &ExportArgs) -> Result<u8, Error> {
     if args.kernel && args.to != ExportFormat::Folded {
         return Err(Error::Usage("--kernel is for --to folded; other formats tell the kernel by its module".into()));
     }
+    if args.other.is_some() || !args.a.is_empty() {
+        return export_difference(args);
+    }
     let Some(target) = args.to.of_tree() else { return trace(args) };
     let Imported { mut tree, fault, skipped_periods, .. } = read(args)?;
     let is_empty = tree.event_ids().all(|event| tree.total(event) == Amount::ZERO);
@@ -137,9 +153,56 @@ pub(super) fn run(args: &ExportArgs) -> Result<u8, Error> {
         tree.down_sample(period);
     }
     let unit = if args.counts { WrittenNumber::Samples } else { WrittenNumber::Weights };
-    let options = WriteOptions { unit, event, title: title(&args.file) };
+    let options = WriteOptions { unit, event, title: title(&args.file), difference: None };
     write(args, &tree, target, &options)?;
     Ok(if is_whole { 0 } else { NOT_ALL })
+}
+
+/// Draws what two sides differ in.
+fn export_difference(args: &ExportArgs) -> Result<u8, Error> {
+    let (ExportFormat::Svg | ExportFormat::Html, Some(target)) = (args.to, args.to.of_tree()) else {
+        return Err(Error::Usage("a difference is drawn as a flame graph: --to svg or --to html".into()));
+    };
+    let one = std::slice::from_ref(&args.file);
+    let [a, b] = match &args.other {
+        Some(other) => [one, std::slice::from_ref(other)],
+        None => [&args.a[..], &args.b[..]],
+    };
+    let [of_a, of_b] = [a, b].map(|side| side.iter().map(|file| whole(args, file)).collect::<Result<Vec<_>, _>>());
+    let (of_a, of_b) = (of_a?, of_b?);
+    let [trees_of_a, trees_of_b] = [&of_a, &of_b].map(|side| side.iter().collect::<Vec<_>>());
+    let measure = measure(a.iter().chain(b));
+    let found = ProfileDifference::of(&trees_of_a, &trees_of_b, measure, Confidence::DEFAULT);
+    let found = found.ok_or_else(|| {
+        let event = of_a.first().and_then(|tree| Some(tree.event_of(tree.default_event()?).name.clone()));
+        let event = event.map_or_else(|| "no event".into(), |event| shown(&event).into_owned());
+        Error::Usage(format!("nothing to compare: {event} isn't sampled in all files; --event-filter chooses another"))
+    })?;
+    let options = stack_formats::difference_options(&found, format!("{} to {}", title(&a[0]), title(&b[0])));
+    write(args, &found.tree, target, &options)?;
+    Ok(0)
+}
+
+/// All stacks of a file; a part of them would be compared with a whole.
+fn whole(args: &ExportArgs, file: &Path) -> Result<Tree, Error> {
+    let failed = |source| Error::Stacks { path: file.to_owned(), source };
+    let input = if file.as_os_str() == "-" {
+        input(args)?
+    } else {
+        let opened = File::open(file).map_err(|error| failed(Fault { line: None, what: FaultKind::Io(error) }))?;
+        Box::new(opened) as Box<dyn Read>
+    };
+    let options = options(args);
+    let tree = TreeOptions { repeats: RepeatFolding::Fold, ..options.tree };
+    let Imported { tree, fault, .. } = stack_formats::read(input, &ReadOptions { tree, ..options });
+    fault.map_or(Ok(tree), |fault| Err(failed(fault)))
+}
+
+/// Weights are compared of recordings of commands that did all their work, and shares of others.
+fn measure<'a>(files: impl Iterator<Item = &'a PathBuf>) -> Measure {
+    let recording = |file: &PathBuf| recording::read(BufReader::new(File::open(file).ok()?)).ok();
+    let Some(all) = files.map(recording).collect::<Option<Vec<_>>>() else { return Measure::default() };
+    compare::measure(all.iter().map(|recording| (&recording.header, recording.end.as_ref())))
 }
 
 fn read(args: &ExportArgs) -> Result<Imported, Error> {

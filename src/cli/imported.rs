@@ -19,7 +19,7 @@ use crate::session::OutputLine;
 use crate::sources::Round;
 use crate::sources::perf::Stop;
 use crate::stack_formats::{Imported, InputFormat, ReadOptions};
-use crate::stacks::{StackOrigin, StackQuality};
+use crate::stacks::{FirstLevel, StackOrigin, StackQuality};
 use crate::text;
 use crate::tui::{self, Feed, Mode, Outcome, Picture, Scene, Screen, ScreenOptions};
 use crate::units::WallNs;
@@ -93,6 +93,7 @@ fn refuse(args: &ReplayArgs, path: &Path) -> Result<(), Error> {
         (args.at.is_some(), "--at"),
         (args.interval.is_some(), "-I"),
         (!args.corrections.relations.is_empty(), "--relations"),
+        (args.appearance.by != FirstLevel::default(), "--by"),
     ];
     if let Some((_, option)) = needs_recording.into_iter().find(|(is_given, _)| *is_given) {
         return Err(Error::Usage(format!("{option} is for recordings; {file} holds stacks without times or counts")));

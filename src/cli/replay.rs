@@ -25,7 +25,7 @@ use crate::session::OutputLine;
 use crate::sources::perf::Stop;
 use crate::sources::{Round, Scope};
 use crate::stack_formats::{self, Imported};
-use crate::stacks::{FunctionLines, Replayed, StackQuality};
+use crate::stacks::{FirstLevel, FunctionLines, Replayed, StackQuality};
 use crate::text;
 use crate::tui::{self, Feed, Mode, Others, Outcome, Picture, PictureFormat, Scene, ScreenOptions, Timeline};
 use crate::units::WallNs;
@@ -151,6 +151,7 @@ fn dump(
     let rounds = newest.iter().map(|(round, _)| round.clone()).collect();
     let profile = recording.profile().map(|recorded| {
         let mut profile = Replayed::new(recorded);
+        profile.set_first_level(args.appearance.by);
         let (tree, quality) = profile.until(recorded, at);
         (tree.clone(), quality.clone())
     });
@@ -284,6 +285,13 @@ impl Feed for Played {
 
     fn function_lines(&mut self, function: usize, event: usize) -> Option<FunctionLines> {
         self.profile.as_ref().map(|profile| profile.lines_of(function, event))
+    }
+
+    fn set_first_level(&mut self, level: FirstLevel) -> Result<(), String> {
+        if let Some(profile) = &mut self.profile {
+            profile.set_first_level(level);
+        }
+        Ok(())
     }
 
     fn samples_stacks(&self) -> bool {

@@ -7,7 +7,7 @@ use crate::monitor::Monitor;
 use crate::profile::{Tree, TreeOptions};
 use crate::regions::{LiveRegions, RegionBatch, RegionTable, Wanted};
 use crate::session::Session;
-use crate::stacks::{FunctionLines, Gathering, StackQuality, UnwindMethod};
+use crate::stacks::{FirstLevel, FunctionLines, Gathering, StackQuality, UnwindMethod};
 use crate::text;
 
 /// A profile that is gathered while it is measured.
@@ -64,6 +64,13 @@ impl LiveProfile {
     /// What an event sampled of a function so far, by lines.
     pub(super) fn function_lines(&self, function: usize, event: usize) -> Option<FunctionLines> {
         self.gathering.as_ref().map(|gathering| gathering.look().lines_of(function, event))
+    }
+
+    /// Has another first level of the tree.
+    pub(super) fn set_first_level(&mut self, level: FirstLevel) {
+        if let Some(gathering) = &self.gathering {
+            gathering.look().set_first_level(level);
+        }
     }
 
     /// Whether call stacks are sampled.

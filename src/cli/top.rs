@@ -20,7 +20,7 @@ use crate::run::End;
 use crate::sampling::SamplerMessage;
 use crate::session::{ChildIo, Launch, OutputLine, Session};
 use crate::sources::Round;
-use crate::stacks::{FunctionLines, StackQuality};
+use crate::stacks::{FirstLevel, FunctionLines, StackQuality};
 use crate::text::{self, Repeats};
 use crate::tui::{self, Config, Feed, Outcome};
 use crate::units::WallNs;
@@ -202,6 +202,11 @@ impl Feed for Live {
 
     fn function_lines(&mut self, function: usize, event: usize) -> Option<FunctionLines> {
         self.profile.function_lines(function, event)
+    }
+
+    fn set_first_level(&mut self, level: FirstLevel) -> Result<(), String> {
+        self.profile.set_first_level(level);
+        Ok(())
     }
 
     fn regions(&self, _until: WallNs) -> Option<RegionBatch> {

@@ -19,12 +19,15 @@ use crate::rates::{Confidence, Uncertain};
 use crate::run::{End, Header, MeasuredTarget};
 use crate::sources::command::Exit;
 
+mod profile;
 #[cfg(test)]
 mod simulation;
 mod student;
 #[cfg(feature = "bench")]
 pub(crate) use student::two_sided_quantile;
 mod verdict;
+
+pub use profile::{FunctionKey, MOST_TESTED, ProfileDifference, marked};
 
 use verdict::{Decision, RunSpread, decide, enough, is_enough, needed};
 

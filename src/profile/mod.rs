@@ -37,8 +37,10 @@
 mod cap;
 mod combine;
 mod counts;
+mod entry;
 mod frame;
 mod node;
+mod ratio;
 mod reduce;
 mod share;
 mod times;
@@ -48,8 +50,10 @@ mod weight;
 
 pub use combine::{AmountChange, Difference};
 pub use counts::CallCounts;
+pub use entry::is_runtime_entry;
 pub use frame::{Frame, FrameId, FrameKind};
 pub use node::{NodeId, NodeRef};
+pub use ratio::sampled_ratio;
 pub use share::share_error;
 pub use times::CallTimes;
 pub use tree::{Detail, RepeatFolding, ThreadId, Tree, TreeOptions};

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::stacks::{
-    CopySwitch, Losses, StackBatch, StackFrame, StackFrameId, StackId, StackNode, StackSample, Task, TaskCosts, TaskId,
-    UnnamedFile,
+    CopySwitch, Losses, RunShare, StackBatch, StackFrame, StackFrameId, StackId, StackNode, StackSample, Task,
+    TaskCosts, TaskId, UnnamedFile,
 };
 use crate::units::WallNs;
 
@@ -26,6 +26,8 @@ pub(super) struct StacksLine {
     notes: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     copies: Vec<CopySwitch>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    shares: Vec<RunShare>,
     /// The time of the first sample.
     #[serde(default)]
     at_ns: WallNs,
@@ -102,6 +104,7 @@ impl From<&StackBatch> for StacksLine {
             unnamed: batch.unnamed.clone(),
             notes: batch.notes.clone(),
             copies: batch.copies.clone(),
+            shares: batch.shares.clone(),
             at_ns: first,
             after_ns: after.collect(),
             task: samples().map(|sample| sample.task).collect(),
@@ -137,7 +140,7 @@ impl TryFrom<StacksLine> for StackBatch {
             }
         });
         let samples = samples.collect();
-        let StacksLine { frames, stacks, tasks, renamed, unnamed, notes, copies, costs, losses, .. } = line;
-        Ok(Self { frames, stacks, tasks, renamed, unnamed, notes, copies, samples, costs, losses })
+        let StacksLine { frames, stacks, tasks, renamed, unnamed, notes, copies, shares, costs, losses, .. } = line;
+        Ok(Self { frames, stacks, tasks, renamed, unnamed, notes, copies, shares, samples, costs, losses })
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::entries::{SiteLine, SiteSeries};
 use super::script::{call, drawn, number, word};
 use super::{Site, SiteCommit, SiteProfile};
-use crate::history::on_all_cpus;
+use crate::history::{on_all_cpus, short};
 
 /// How many commits share a file.
 const OF_A_FILE: usize = 64;
@@ -54,7 +54,12 @@ fn measured(site: &Site<'_>, commit: &SiteCommit<'_>) -> Value {
         }
     }
     let profile = |one: &SiteProfile<'_>| {
-        json!([word(&one.stored.of.benchmark), word(&one.stored.of.event), word(one.machine), one.file])
+        let of = &one.stored.of;
+        let event = match one.before {
+            Some(before) => format!("{} since {}", of.event, short(&before.of.commit)),
+            None => of.event.clone(),
+        };
+        json!([word(&of.benchmark), word(event.trim_start()), word(one.machine), one.file])
     };
     json!({
         "hash": word(&commit.commit.hash),

@@ -7,11 +7,15 @@ use std::path::Path;
 
 use super::error::SiteError;
 use super::{SiteCommit, SiteProfile};
+use crate::compare::ProfileDifference;
 use crate::files::file_stem;
 use crate::history::results::ProfileOrigin;
 use crate::history::{on_all_cpus, short};
+use crate::monitor::Measure;
 use crate::names::shown;
-use crate::stack_formats::{InputFormat, OutputFormat, ReadOptions, WriteOptions, read, write};
+use crate::profile::Tree;
+use crate::rates::Confidence;
+use crate::stack_formats::{InputFormat, OutputFormat, ReadOptions, WriteOptions, difference_options, read, write};
 
 /// The pictures of a site by their names, and what is wrong with profiles.
 type Pictures = (Vec<(String, Vec<u8>)>, Vec<String>);
@@ -19,6 +23,13 @@ type Pictures = (Vec<(String, Vec<u8>)>, Vec<String>);
 /// The file of a profile's picture.
 pub(super) fn file(machine: &str, of: &ProfileOrigin) -> String {
     let name = format!("{}-{machine}-{}-{}", short(&of.commit), of.environment, of.benchmark);
+    format!("profiles/{}.svg", file_stem(&name))
+}
+
+/// The file of the picture of what a profile differs in from one of an earlier commit.
+pub(super) fn difference_file(machine: &str, of: &ProfileOrigin, before: &ProfileOrigin) -> String {
+    let name =
+        format!("{}-since-{}-{machine}-{}-{}", short(&of.commit), short(&before.commit), of.environment, of.benchmark);
     format!("profiles/{}.svg", file_stem(&name))
 }
 
@@ -37,14 +48,38 @@ pub(super) fn pictures(commits: &[SiteCommit<'_>]) -> Result<Pictures, SiteError
 /// The picture of a profile, as far as that can be read, and why not further.
 fn picture(one: &SiteProfile<'_>) -> Result<(Vec<u8>, Option<String>), SiteError> {
     let path = &one.stored.path;
+    let (tree, fault) = stacks(path)?;
+    let mut options = WriteOptions { title: title(one), ..WriteOptions::default() };
+    let mut shown = tree;
+    if let Some(before) = one.before {
+        // What is wrong with that one is said of its own picture.
+        let (tree_before, _) = stacks(&before.path)?;
+        let title = format!("{}, since {}", title(one), short(&before.of.commit));
+        // One profile of each commit: nothing tells what differs by more than chance.
+        let found = ProfileDifference::of(&[&tree_before], &[&shown], Measure::default(), Confidence::DEFAULT);
+        let Some(found) = found else {
+            let why = format!("{}: nothing to compare with {}", name(path), name(&before.path));
+            return Ok((Vec::new(), Some(why)));
+        };
+        options = difference_options(&found, title);
+        options
+            .difference
+            .iter_mut()
+            .for_each(|shown| shown.note = "one profile of each: no function is marked".into());
+        shown = found.tree;
+    }
+    let mut out = Vec::new();
+    let written = write(&shown, OutputFormat::Svg, &options, &mut out);
+    let fault = fault.filter(|_| one.before.is_none());
+    Ok((out, fault.or(written.err().map(|error| format!("{}: {error}", name(path))))))
+}
+
+/// The stacks of a file, as far as they can be read, and why not further.
+fn stacks(path: &Path) -> Result<(Tree, Option<String>), SiteError> {
     let system = |error| SiteError::System(path.to_owned(), error);
     let options = ReadOptions { format: Some(InputFormat::Folded), ..ReadOptions::default() };
     let imported = read(BufReader::new(File::open(path).map_err(system)?), &options);
-    let fault = imported.fault.map(|fault| format!("{}: {fault}", name(path)));
-    let mut out = Vec::new();
-    let options = WriteOptions { title: title(one), ..WriteOptions::default() };
-    let written = write(&imported.tree, OutputFormat::Svg, &options, &mut out);
-    Ok((out, fault.or(written.err().map(|error| format!("{}: {error}", name(path))))))
+    Ok((imported.tree, imported.fault.map(|fault| format!("{}: {fault}", name(path)))))
 }
 
 fn name(path: &Path) -> String {

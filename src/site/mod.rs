@@ -109,6 +109,8 @@ struct SiteProfile<'a> {
     stored: &'a StoredProfile,
     machine: &'a str,
     file: String,
+    /// The profile of an earlier commit that it is compared with; `None` where it is shown alone.
+    before: Option<&'a StoredProfile>,
 }
 
 /// What a site is made of.
@@ -221,11 +223,33 @@ fn known_commits<'a>(
             let name = machine.machine.name();
             let file = flames::file(name, &one.of);
             let (_, profiles) = known.entry(revision).or_default();
-            profiles.push(SiteProfile { stored: one, machine: name, file });
+            profiles.push(SiteProfile { stored: one, machine: name, file, before: None });
         }
     }
+    add_differences(known.values_mut().map(|(_, profiles)| profiles));
     let commit = |(revision, (state, profiles)): (u64, (CommitState, Vec<SiteProfile<'a>>))| {
         Some(SiteCommit { revision, commit: history.get(revision as usize)?, state, profiles })
     };
     known.into_iter().filter_map(commit).collect()
+}
+
+/// Adds to the profiles of each commit, the oldest first, what they differ in from the last ones before of the same benchmark
+/// on the same machine.
+fn add_differences<'a, 's>(commits: impl Iterator<Item = &'s mut Vec<SiteProfile<'a>>>)
+where
+    'a: 's,
+{
+    let mut last: BTreeMap<(&str, &str, &str, &str), &StoredProfile> = BTreeMap::new();
+    for profiles in commits {
+        let mut differences = Vec::new();
+        for one in profiles.iter() {
+            let of = &one.stored.of;
+            let key = (one.machine, of.environment.as_str(), of.benchmark.as_str(), of.event.as_str());
+            if let Some(before) = last.insert(key, one.stored) {
+                let file = flames::difference_file(one.machine, of, &before.of);
+                differences.push(SiteProfile { file, before: Some(before), ..one.clone() });
+            }
+        }
+        profiles.extend(differences);
+    }
 }

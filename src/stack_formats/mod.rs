@@ -21,6 +21,7 @@ mod speedscope;
 
 use std::io::{self, Read, Write};
 
+use crate::compare::{self, ProfileDifference};
 use crate::profile::Tree;
 
 pub use chrome::{TraceLength, write_trace};
@@ -28,7 +29,8 @@ pub use error::{Fault, FaultKind, WriteError};
 use lines::InputLines;
 pub use names::Names;
 pub use options::{
-    EventSelection, InputFormat, OutputFormat, Periods, ProcessNaming, ReadOptions, WriteOptions, WrittenNumber,
+    EventSelection, FlameDifference, InputFormat, OutputFormat, Periods, ProcessNaming, ReadOptions, WriteOptions,
+    WrittenNumber,
 };
 
 /// The stacks of a file, and what is wrong with it.
@@ -137,6 +139,14 @@ fn guess(begun: &[u8]) -> Option<InputFormat> {
     // The first stack may be longer than what is looked at.
     let is_deep = first.len() as u64 == HEAD && first.contains(&b';') && !first.contains(&0);
     (is_deep || folded::split(first).is_some()).then_some(InputFormat::Folded)
+}
+
+/// How the difference of two profiles is drawn, with this above it.
+pub fn difference_options(found: &ProfileDifference, title: String) -> WriteOptions {
+    let marked = compare::marked(found).into_iter().cloned().collect();
+    let note = found.what_it_takes().unwrap_or_else(|| "framed functions differ by more than chance".into());
+    let difference = FlameDifference { a: found.events[1], b: found.events[2], marked, note };
+    WriteOptions { event: Some(found.events[0]), title, difference: Some(difference), ..WriteOptions::default() }
 }
 
 /// Writes a tree.

@@ -131,6 +131,21 @@ pub struct WriteOptions {
     pub event: Option<EventId>,
     /// What stands above a flame graph.
     pub title: String,
+    /// Two events of which a flame graph shows the difference.
+    pub difference: Option<FlameDifference>,
+}
+
+/// What a flame graph shows of a difference: the events of the two sides, and the functions that differ for sure.
+#[derive(Clone, Debug)]
+pub struct FlameDifference {
+    /// The side that is compared with.
+    pub a: EventId,
+    /// The other one.
+    pub b: EventId,
+    /// Functions, by name and the file that they are in, that differ by more than chance.
+    pub marked: std::collections::BTreeSet<(String, String)>,
+    /// What is to be known of marks.
+    pub note: String,
 }
 
 impl WriteOptions {

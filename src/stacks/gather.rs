@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 
 use crossbeam_channel::{Receiver, never, select};
 
-use super::{FunctionLines, Naming, SamplingSetup, StackBatch, StackQuality, StackTree};
+use super::{FirstLevel, FunctionLines, Naming, SamplingSetup, StackBatch, StackQuality, StackTree};
 use crate::profile::{Tree, TreeOptions};
 use crate::regions::{RegionBatch, RegionTable};
 use crate::units::WallNs;
@@ -73,6 +73,11 @@ impl Gathered {
     /// Whether anything was sampled or counted so far, or it is to be said why not.
     pub fn has_any(&self) -> bool {
         self.tree().event_ids().next().is_some() || !self.quality.unread.is_empty()
+    }
+
+    /// Has another first level of the tree.
+    pub fn set_first_level(&mut self, level: FirstLevel) {
+        self.stacks.set_first_level(level);
     }
 
     /// How good what was gathered is.

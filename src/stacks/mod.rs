@@ -20,21 +20,25 @@ use crate::units::WallNs;
 mod end;
 mod function_lines;
 mod gather;
+mod level;
 #[cfg(feature = "stacks")]
 pub mod live;
 mod nameless;
 mod quality;
 mod regions;
 mod replayed;
+mod share;
 mod table;
 mod tree;
 mod waits;
 
 pub use function_lines::{FunctionLines, LineSamples};
 pub use gather::{Gathered, Gathering, RegionsToCome};
+pub use level::FirstLevel;
 pub use nameless::{NamelessReason, NamelessSamples};
 pub use quality::{Reach, StackOrigin, StackQuality, UnknownRegions};
 pub use replayed::{RecordedProfile, Replayed};
+pub use share::RunShare;
 pub use table::{StackTable, Undefined};
 pub use tree::{FrameNaming, Naming, StackTree, TaskNaming, as_is};
 pub use waits::{OFF_CPU, WaitReason};
@@ -128,7 +132,8 @@ pub struct StackSample {
     pub cpu: u32,
     /// Event of the sample: its place in [`SamplingSetup::events`].
     pub event: u32,
-    /// How many occurrences it stands for (its period), in the event's unit.
+    /// How many occurrences it stands for (its period), in the event's unit, as the kernel says it: without what happened
+    /// while the event was off the counters.
     pub weight: u64,
     /// Where; `None` where nothing of the stack could be read.
     pub stack: Option<StackId>,
@@ -255,6 +260,8 @@ pub struct StackBatch {
     pub tasks: Vec<Task>,
     /// When the kernel began to copy stacks, or another part of them.
     pub copies: Vec<CopySwitch>,
+    /// How long events were on counters since the batch before, where they took turns.
+    pub shares: Vec<RunShare>,
     /// The samples, in the order of time within a batch.
     pub samples: Vec<StackSample>,
     /// What functions cost and called since the batch before, where a model counts.

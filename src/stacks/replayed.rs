@@ -1,6 +1,6 @@
 //! Builds the profile tree of a recording at a given time.
 
-use super::{FunctionLines, Naming, SamplingSetup, StackBatch, StackQuality, StackTree};
+use super::{FirstLevel, FunctionLines, Naming, SamplingSetup, StackBatch, StackQuality, StackTree};
 use crate::profile::{Tree, TreeOptions};
 use crate::regions::RegionBatch;
 use crate::units::WallNs;
@@ -41,20 +41,28 @@ pub struct Replayed {
     taken: Option<usize>,
     /// Batches of regions that are taken.
     regions: usize,
+    level: FirstLevel,
 }
 
 impl Replayed {
     /// A profile without samples yet.
     pub fn new(recorded: RecordedProfile<'_>) -> Self {
         let (stacks, quality) = recorded.empty();
-        Self { stacks, quality, at: None, next: 0, taken: None, regions: 0 }
+        Self { stacks, quality, at: None, next: 0, taken: None, regions: 0, level: FirstLevel::default() }
+    }
+
+    /// Has another first level of the tree, also of samples that are already taken: the tree is made anew, as CPUs aren't kept of them.
+    pub fn set_first_level(&mut self, level: FirstLevel) {
+        self.level = level;
     }
 
     /// The tree of all samples and regions up to and with a time, and what had gone missing by then. Always hand over the
     /// same recording. Back from a later time, the tree is made anew. A batch that names what isn't defined is left out.
     pub fn until(&mut self, recorded: RecordedProfile<'_>, until: WallNs) -> (&Tree, &StackQuality) {
-        if self.at.is_some_and(|at| at > until) {
-            *self = Self::new(recorded);
+        if self.at.is_some_and(|at| at > until) || self.level != self.stacks.first_level() {
+            let level = self.level;
+            *self = Self { level, ..Self::new(recorded) };
+            self.stacks.set_first_level(level);
         }
         while let Some(batch) = recorded.regions.get(self.regions).filter(|batch| batch.at <= until) {
             let _ = self.stacks.take_regions(batch);
@@ -92,6 +100,7 @@ impl Replayed {
                 part.unnamed.clone_from(&batch.unnamed);
                 part.notes.clone_from(&batch.notes);
                 part.copies.clone_from(&batch.copies);
+                part.shares.clone_from(&batch.shares);
             }
             let _ = self.stacks.take(&part);
             self.quality.take(&part);

@@ -75,6 +75,11 @@ impl StackTable {
         self.tasks.get(id.0 as usize)
     }
 
+    /// All tasks, in the order of their numbers.
+    pub fn tasks(&self) -> &[Task] {
+        &self.tasks
+    }
+
     /// A stack by its number: its innermost frame, and the stack that called that.
     pub fn stack(&self, id: StackId) -> Option<StackNode> {
         self.stacks.get(id.0 as usize).copied()

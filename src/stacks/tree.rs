@@ -6,7 +6,9 @@ use std::num::NonZeroU32;
 
 use rustc_hash::FxHashMap;
 
+use super::level::{FirstLevel, LevelFrames};
 use super::regions::{RegionEvents, RegionPaths};
+use super::share::RunShares;
 use super::{
     FunctionLines, NamelessSamples, SamplingSetup, StackBatch, StackFrame, StackId, StackTable, Task, TaskCosts,
     TaskId, Undefined, UnknownRegions, UnwindMethod,
@@ -32,6 +34,8 @@ pub struct StackTree {
     /// The tree's frame of each frame and each task.
     frames: Vec<FrameId>,
     tasks: Vec<Option<FrameId>>,
+    /// What stands above samples.
+    levels: LevelFrames,
     /// The stack that is being entered, the outermost frame first.
     path: Vec<FrameId>,
     /// All that was sampled, in the order in which it came first: should a frame turn out to be another one, the paths
@@ -39,6 +43,7 @@ pub struct StackTree {
     sampled: Vec<(StackPlace, Amount)>,
     places: FxHashMap<StackPlace, usize>,
     regions: RegionPaths,
+    shares: RunShares,
     in_unknown_regions: u64,
     nameless: NamelessSamples,
     /// What a model counted, by the frame above a task.
@@ -49,6 +54,8 @@ pub struct StackTree {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct StackPlace {
     task: TaskId,
+    /// `None` where CPUs aren't told apart.
+    cpu: Option<u32>,
     stack: Option<StackId>,
     region: RegionAt,
     event: EventId,
@@ -125,10 +132,12 @@ impl StackTree {
             naming,
             frames,
             tasks,
+            levels: LevelFrames::default(),
             path,
             sampled,
             places,
             regions,
+            shares: RunShares::default(),
             in_unknown_regions,
             nameless: NamelessSamples::default(),
             graphs,
@@ -152,14 +161,17 @@ impl StackTree {
         };
         self.tasks.extend(batch.tasks.iter().map(process));
         self.rename(&batch.renamed);
+        self.shares.take(&batch.shares);
         for sample in &batch.samples {
             let Some(event) = self.events[sample.event as usize] else { continue };
             let task = self.table.task(sample.task);
             let region = task.map(|task| self.regions.open.region_at(task.tid.cast_unsigned(), sample.at));
             let region = region.unwrap_or(RegionAt::Outside);
             self.in_unknown_regions += u64::from(region == RegionAt::Unknown);
-            let place = StackPlace { task: sample.task, stack: sample.stack, region, event };
-            self.add(place, Amount { samples: 1, weight: sample.weight });
+            let cpu = self.levels.cpu(sample.cpu);
+            let place = StackPlace { task: sample.task, cpu, stack: sample.stack, region, event };
+            let weight = self.shares.weight(sample.event, sample.at, sample.weight);
+            self.add(place, Amount { samples: 1, weight });
             self.count_nameless(place, 1);
             let next = self.sampled.len();
             let known = *self.places.entry(place).or_insert(next);
@@ -168,7 +180,7 @@ impl StackTree {
             }
             let (_, all) = &mut self.sampled[known];
             all.samples = all.samples.saturating_add(1);
-            all.weight = all.weight.saturating_add(sample.weight);
+            all.weight = all.weight.saturating_add(weight);
         }
         batch.costs.iter().for_each(|costs| self.take_costs(costs));
         Ok(())
@@ -209,17 +221,19 @@ impl StackTree {
     fn add(&mut self, place: StackPlace, amount: Amount) {
         self.path.clear();
         self.path.extend(self.table.innermost_first(place.stack).map(|frame| self.frames[frame.0 as usize]));
+        let is_below_program = self.regions.threads.is_none() && self.levels.level == FirstLevel::ThreadName;
+        let above = self.levels.frame((place.task, place.cpu), &self.table, &self.naming.task, &mut self.tree);
         match place.region {
-            RegionAt::In(region) if self.regions.threads.is_some() => {
+            RegionAt::In(region) if is_below_program => self.path.extend(self.regions.path(region).iter().rev()),
+            RegionAt::In(region) => {
                 self.path.extend(self.regions.below_program(region).iter().rev());
-                self.path.extend(self.tasks[place.task.0 as usize]);
+                self.path.extend(above);
             }
-            RegionAt::In(region) => self.path.extend(self.regions.path(region).iter().rev()),
-            RegionAt::Outside => self.path.extend(self.tasks[place.task.0 as usize]),
+            RegionAt::Outside => self.path.extend(above),
             RegionAt::Unknown => {
                 let unknown = Frame { kind: FrameKind::Region, ..Frame::function(UNKNOWN_REGION) };
                 self.path.push(self.tree.frame(&unknown));
-                self.path.extend(self.tasks[place.task.0 as usize]);
+                self.path.extend(above);
             }
         }
         self.tree.stack(self.place, self.path.iter().rev().copied(), place.event, amount);
@@ -233,15 +247,39 @@ impl StackTree {
             has_changed |= std::mem::replace(&mut self.frames[number.0 as usize], frame) != frame;
         }
         if has_changed && !self.sampled.is_empty() {
-            self.tree.clear();
-            let sampled = std::mem::take(&mut self.sampled);
+            self.add_all();
             self.nameless = NamelessSamples::default();
-            for &(place, amount) in &sampled {
-                self.add(place, amount);
+            for number in 0..self.sampled.len() {
+                let (place, amount) = self.sampled[number];
                 self.count_nameless(place, amount.samples);
             }
-            self.sampled = sampled;
-            self.regions.add_all(&mut self.tree, self.place);
+        }
+    }
+
+    /// Makes all paths of samples and regions anew.
+    fn add_all(&mut self) {
+        self.tree.clear();
+        let sampled = std::mem::take(&mut self.sampled);
+        sampled.iter().for_each(|&(place, amount)| self.add(place, amount));
+        self.sampled = sampled;
+        self.regions.add_all(&mut self.tree, self.place);
+    }
+
+    /// What the first level tells apart.
+    pub fn first_level(&self) -> FirstLevel {
+        self.levels.level
+    }
+
+    /// Has another first level, below which all that was sampled stands from now on. Of samples that were taken before the
+    /// level was CPUs, the CPU is unknown. What a model counted stays below names of threads.
+    pub fn set_first_level(&mut self, level: FirstLevel) {
+        if level == self.levels.level {
+            return;
+        }
+        self.levels = LevelFrames::of(level);
+        if !self.sampled.is_empty() {
+            self.add_all();
+            self.settle();
         }
     }
 
@@ -396,6 +434,42 @@ mod tests {
             .collect();
         assert_eq!(rows[3], ("[root];p;main;compiled".into(), 150, 2));
         assert_eq!((rows.len(), tree.total(clock).weight), (4, 150));
+    }
+
+    #[test]
+    fn an_event_that_took_turns_weighs_more_in_every_path() {
+        let mut tree = StackTree::new(&sampled(), TreeOptions::default(), Naming::default(), |_| true);
+        let share = super::super::RunShare { until: WallNs(5), event: 1, enabled_ns: 4, running_ns: 1 };
+        tree.take(&StackBatch { shares: vec![share], ..batch() }).unwrap();
+        let tree = tree.into_tree();
+        let [clock, faults] = ["cpu-clock", "page-faults"].map(|name| tree.total(tree.find_event(name).unwrap()));
+        assert_eq!((clock, faults), (Amount { samples: 2, weight: 150 }, Amount { samples: 1, weight: 12 }));
+    }
+
+    #[test]
+    fn another_first_level_moves_all_samples_and_loses_none() {
+        let mut tree = StackTree::new(&sampled(), TreeOptions::default(), Naming::default(), |_| true);
+        let mut first = batch();
+        first.tasks = vec![Task { pid: 1, tid: 2, comm: "w".into() }, Task { pid: 1, tid: 1, comm: "p".into() }];
+        tree.take(&first).unwrap();
+        let paths = |tree: &StackTree| -> Vec<String> {
+            let clock = tree.tree().find_event("cpu-clock").unwrap();
+            let all = tree.tree().walk().filter(|node| node.weight(clock) > 0);
+            all.map(|node| format!("{} {}", tree.tree().names(node.id())[1..].join(";"), node.weight(clock))).collect()
+        };
+        assert_eq!(paths(&tree), ["w;main;f 150"]);
+        tree.set_first_level(FirstLevel::Process);
+        assert_eq!(paths(&tree), ["p [1];main;f 150"]);
+        tree.set_first_level(FirstLevel::Functions);
+        assert_eq!(paths(&tree), ["main;f 150"]);
+        tree.set_first_level(FirstLevel::Cpu);
+        assert_eq!(paths(&tree), ["CPU unknown;main;f 150"]);
+        let mut second = StackBatch { samples: batch().samples, ..StackBatch::default() };
+        second.samples.iter_mut().for_each(|sample| sample.cpu = 3);
+        tree.take(&second).unwrap();
+        assert_eq!(paths(&tree), ["CPU unknown;main;f 150", "CPU 3;main;f 150"]);
+        tree.set_first_level(FirstLevel::Thread);
+        assert_eq!(paths(&tree), ["w [2];main;f 300"]);
     }
 
     #[test]

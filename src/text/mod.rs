@@ -19,6 +19,7 @@ mod json;
 mod metric;
 mod perf_metric;
 mod phases;
+mod profile_difference;
 mod region_repeats;
 mod regions;
 #[cfg(feature = "history")]
@@ -47,6 +48,7 @@ pub use history::{CommitNames, ToldSeries, benchmark_commits, benchmark_differen
 pub use hyperfine::{hyperfine_json, hyperfine_markdown};
 pub use json::{interval as json_interval, totals as json_totals};
 pub use phases::phases;
+pub use profile_difference::profile_difference;
 pub use region_repeats::RegionRepeats;
 pub use regions::{json_regions, regions};
 #[cfg(feature = "history")]

@@ -22,6 +22,7 @@ use crate::monitor::Monitor;
 use crate::plan::RowIndex;
 use crate::sampling::SamplerMessage;
 use crate::session::OutputLine;
+use crate::stacks::FirstLevel;
 use crate::units::WallNs;
 
 /// Lines of output that are taken at once, so that a flood of them doesn't hold up keys.
@@ -86,6 +87,9 @@ impl<'a> App<'a> {
     ) -> Self {
         let mut model = ScreenModel::new(monitor, options).with_others(feed.others());
         model.size = terminal.size().unwrap_or((80, 24));
+        if feed.set_first_level(model.first_level).is_err() {
+            model.first_level = FirstLevel::default();
+        }
         Self {
             samples: feed.samples().clone(),
             output: feed.output().clone(),
@@ -189,6 +193,7 @@ impl<'a> App<'a> {
             },
             (LoopCommand::Kill, Some(_)) => return Ok(Some(self.kill())),
             (LoopCommand::Detach, Some(_)) => return Ok(self.detach()),
+            (LoopCommand::FirstLevel(level), _) => self.set_first_level(level),
             (LoopCommand::Save, _) => self.save(),
             (LoopCommand::Export(format), _) => self.export(format),
             (LoopCommand::Play, _) => self.play(),
@@ -270,6 +275,14 @@ impl App<'_> {
                 None
             }
         }
+    }
+
+    fn set_first_level(&mut self, level: FirstLevel) {
+        if let Err(reason) = self.feed.set_first_level(level) {
+            self.model.first_level = FirstLevel::default();
+            return self.tell(Message::Failed(reason));
+        }
+        self.model.profile_is_old = true;
     }
 
     fn save(&mut self) {
@@ -418,7 +431,8 @@ impl App<'_> {
     /// Asks for the lines of the function that is selected in the profile, once for each function and interval.
     fn refresh_hot_line(&mut self, is_new: bool) {
         let Some(profile) = self.model.profile.as_mut().filter(|profile| !profile.is_empty()) else { return };
-        let asked = (profile.selected_function(), profile.event);
+        let Some(function) = profile.selected_function() else { return };
+        let asked = (function, profile.event);
         if is_new || profile.hot_line.is_none_or(|(function, event, _)| (function, event) != asked) {
             let has_file = !profile.calls.label(asked.0).file.is_empty();
             let lines = if has_file { self.feed.function_lines(asked.0 as usize, asked.1) } else { None };

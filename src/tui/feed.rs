@@ -13,7 +13,7 @@ use crate::run::End;
 use crate::sampling::SamplerMessage;
 use crate::session::OutputLine;
 use crate::sources::Round;
-use crate::stacks::{FunctionLines, StackQuality};
+use crate::stacks::{FirstLevel, FunctionLines, StackQuality};
 use crate::units::WallNs;
 
 /// What feeds the screens, and what they can do to it.
@@ -32,6 +32,14 @@ pub trait Feed {
     /// where samples have no lines.
     fn function_lines(&mut self, _function: usize, _event: usize) -> Option<FunctionLines> {
         None
+    }
+
+    /// Has another first level of the profile's tree from now on; says why not where that can't be.
+    ///
+    /// # Errors
+    /// Fails with words for the user where the levels of what is sampled are fixed.
+    fn set_first_level(&mut self, _level: FirstLevel) -> Result<(), String> {
+        Err("the first level of these stacks is that of their file".into())
     }
 
     /// What named regions counted until then, for a recording that is saved; `None` where no program has any.

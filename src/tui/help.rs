@@ -2,7 +2,9 @@
 
 use super::keys::Bound;
 use super::model::ScreenModel;
+use super::screen::Screen;
 use super::symbols::{ERROR, MISSING, OK, WAITING, WARN};
+use super::theme::Role;
 
 /// What the glyphs and numbers mean.
 pub(super) const LEGEND: [(&str, &str); 13] = [
@@ -21,6 +23,21 @@ pub(super) const LEGEND: [(&str, &str); 13] = [
     (MISSING, "no number, which is not 0"),
 ];
 
+/// What the colours of a profile's frames mean.
+pub(super) const FRAMES: [(&str, Role, &str); 6] = [
+    ("program", Role::FlameUser, "the program's own code"),
+    ("library", Role::FlameLibrary, "code of a library that it loaded"),
+    ("kernel", Role::FlameKernel, "the kernel, for the program"),
+    ("JIT", Role::FlameJit, "code that was compiled while the program ran"),
+    ("unknown", Role::FlameUnknown, "a thread or process, code of no known file, and frames narrower than a cell"),
+    ("match", Role::FlameMatch, "what the search found"),
+];
+
+/// The legend of frames, on the screen that has them.
+pub(super) fn frames(model: &ScreenModel) -> &'static [(&'static str, Role, &'static str)] {
+    if model.screen == Screen::Profile { &FRAMES } else { &[] }
+}
+
 /// The keys that help tells of: those that do something on the screen as it is.
 pub(super) fn keys(model: &ScreenModel) -> impl Iterator<Item = Bound<'_>> {
     model.options.keymap.on(model.screen).filter(|bound| model.has_place_for(bound.binding.action))
@@ -29,5 +46,5 @@ pub(super) fn keys(model: &ScreenModel) -> impl Iterator<Item = Bound<'_>> {
 /// How many lines the help of a screen has.
 pub(super) fn lines(model: &ScreenModel) -> usize {
     // Three heads, two blank lines.
-    keys(model).count() + LEGEND.len() + 5
+    keys(model).count() + LEGEND.len() + 5 + frames(model).len()
 }

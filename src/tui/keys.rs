@@ -39,6 +39,9 @@ pub(super) enum Action {
     Graph,
     Listing,
     Emphasis,
+    Chains,
+    ShortNames,
+    Levels,
     Zoom,
     Search,
     Source,
@@ -172,12 +175,15 @@ pub(super) const BINDINGS: &[KeyBinding] = bindings! {
     Action::NextHit, "next-hit", [key('n')], "the next frame that matches", None, PROFILE;
     Action::PreviousHit, "previous-hit", [key('N')], "the previous frame that matches", None, PROFILE;
     Action::FindSame, "find-same", [key('#')], "search for the selected name", None, PROFILE;
-    Action::Listing, "listing", [key('t')], "list calls, functions, or the callers of a function", Some("tree/flat/callers"),
+    Action::Listing, "listing", [key('t')], "list functions, the callers of one, calls, or modules", Some("flat/callers/tree"),
         PROFILE;
+    Action::Chains, "chains", [key('e')], "show frames that only pass on as one line, or all frames", Some("all frames"), PROFILE;
+    Action::ShortNames, "short-names", [key('s')], "names without arguments of templates and functions, or whole", None, PROFILE;
+    Action::Levels, "levels", [key('B')], "by thread name, thread, process, CPU, or by none of them", Some("by"), PROFILE;
     Action::GoLeft, "left", [code(KeyCode::Left), key('h')], "fold, or go to the caller; in the icicle, go left", None, PROFILE;
     Action::GoRight, "right", [code(KeyCode::Right), key('l')], "unfold, or go to the first call; in the icicle, go right",
         None, PROFILE;
-    Action::Source, "source", [key('s')], "the source of the selected function, with samples by line", Some("source"), PROFILE;
+    Action::Source, "source", [key('v')], "the source of the selected function, with samples by line", Some("source"), PROFILE;
     Action::Emphasis, "enlarge", [key('m')], "show the icicle, the table, or both", Some("enlarge"), PROFILE;
     Action::Widen, "region-back", [key('r')], "back from a region's events to the profile", Some("back"), &[Screen::Events];
     Action::Freeze, "freeze", [key('z'), key('Z')], "freeze the view; counting goes on", Some("freeze"), &[];

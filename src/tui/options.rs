@@ -8,6 +8,7 @@ use super::screen::Screen;
 use super::symbols::GlyphSet;
 use super::theme::{Depth, Theme};
 use crate::monitor::MeasureChoice;
+use crate::stacks::FirstLevel;
 use crate::units::WallNs;
 
 /// What to do with a command that still runs when the user quits.
@@ -51,6 +52,8 @@ pub struct ScreenOptions {
     pub screen: Screen,
     /// Whether help lies over it at first.
     pub help: bool,
+    /// What the first level of a profile's tree tells apart at first.
+    pub first_level: FirstLevel,
     /// Units to begin with.
     pub measures: MeasureChoice,
     /// Corrected or raw numbers at first.
@@ -84,6 +87,7 @@ impl Default for ScreenOptions {
             mode: Mode::default(),
             screen: Screen::default(),
             help: false,
+            first_level: FirstLevel::default(),
             measures: MeasureChoice::default(),
             basis: ShownValues::default(),
             theme: Theme::parse("terminal", "", depth).0,

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::compare::ProfileDifference;
 use crate::monitor::Monitor;
 use crate::run::End;
 use crate::sources::Round;
@@ -13,12 +14,24 @@ pub struct Others {
     own: String,
     a: Vec<OtherRun>,
     b: Vec<OtherRun>,
+    profile: Option<Box<ProfileDifference>>,
 }
 
 impl Others {
     /// Takes the name of the screens' own recording, the further runs of its side, and the runs of the other side.
     pub fn new(own: String, a: Vec<OtherRun>, b: Vec<OtherRun>) -> Self {
-        Self { own, a, b }
+        Self { own, a, b, profile: None }
+    }
+
+    /// The same with how the profiles of the two sides differ.
+    #[must_use]
+    pub fn with_profile(self, profile: Option<ProfileDifference>) -> Self {
+        Self { profile: profile.map(Box::new), ..self }
+    }
+
+    /// How the profiles differ, which is taken once.
+    pub(super) fn take_profile(&mut self) -> Option<Box<ProfileDifference>> {
+        self.profile.take()
     }
 
     /// All go to a time; to their ends if `None`.

@@ -479,3 +479,54 @@ fn other_estimators_answer_rounds_too() {
     let output = run(&["estimate", "--estimator", "linear"], format!("{learn}\n").as_bytes());
     assert!(stderr(&output).contains("for the estimator gp, not for linear"), "{}", stderr(&output));
 }
+
+#[test]
+fn a_difference_is_a_flame_graph_of_both_sides() {
+    let folder = Folder::new();
+    let file = |name: &str, stacks: &str| {
+        let path = folder.join(name);
+        fs::write(&path, stacks).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let before = file("before.folded", "p;main;slow 50\np;main;same 40\np;main;gone 10\n");
+    let after = file("after.folded", "p;main;slow 5\np;main;same 4\np;main;new<b> 1\n");
+    let output = run(&["export", &before, &after, "--to", "svg"], b"");
+    let svg = stdout(&output);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let title = |name: &str| {
+        let begin = svg.find(&format!("<title>{name}")).unwrap_or_else(|| panic!("{name}: {svg}"));
+        svg[begin..].split("</title>").next().unwrap().to_owned()
+    };
+    assert!(title("same").contains("40.00% of both, +0.00% of all of A"), "{}", title("same"));
+    assert!(title("gone").contains("5.00% of both, -10.00% of all of A"), "{}", title("gone"));
+    assert!(title("new&lt;b&gt;").contains("+10.00% of all of A"));
+    assert!(svg.contains("class=\"l4\"") && svg.contains("class=\"m4\"") && !svg.contains(" sure\""));
+    assert!(svg.contains("one run each: no function is marked"), "{svg}");
+    // Five runs a side, in which one function differs by more than chance.
+    let side = |name: &str, slow: [u64; 5]| -> Vec<String> {
+        let runs = slow.iter().enumerate();
+        runs.map(|(run, slow)| file(&format!("{name}-{run}"), &format!("p;slow {slow}\np;same 400\n"))).collect()
+    };
+    let [a, b] = [side("a", [500, 510, 490, 505, 495]), side("b", [900, 910, 890, 905, 895])];
+    let args: Vec<&str> = ["export", "--to", "html", "--a"].into_iter().chain(a.iter().map(String::as_str)).collect();
+    let args: Vec<&str> = args.into_iter().chain(["--b"]).chain(b.iter().map(String::as_str)).collect();
+    let html = stdout(&run(&args, b""));
+    assert!(html.contains(" sure\"") && html.contains("framed functions differ by more than chance"), "{html}");
+}
+
+#[test]
+fn what_can_not_be_compared_is_refused() {
+    let folder = Folder::new();
+    let file = folder.join("one.folded");
+    fs::write(&file, "a;b 3\n").unwrap();
+    let path = file.to_str().unwrap();
+    for (args, status, words) in [
+        (&["export", path, path, "--to", "folded"][..], 2, "--to svg or --to html"),
+        (&["export", path, "/nonexistent", "--to", "svg"], 1, "/nonexistent"),
+        (&["export", "--a", path, "--to", "svg"], 2, "--b"),
+    ] {
+        let output = run(args, b"");
+        assert_eq!(output.status.code(), Some(status), "{args:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(words), "{args:?}: {}", stderr(&output));
+    }
+}

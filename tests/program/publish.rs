@@ -53,6 +53,8 @@ fn a_site_holds_what_was_measured_and_nothing_that_a_page_would_run() {
         benchmark: "sort".into(),
         event: "cycles".into(),
     };
+    let before = ProfileOrigin { commit: commits[6].hash.clone(), ..of.clone() };
+    store.add_profile(&machine, &before, "main;work 9\nmain;rest 1\n").unwrap();
     store.add_profile(&machine, &of, &format!("main;{HOSTILE} 3\nmain;work 5\n")).unwrap();
     let said = publish(&folder, "../site", 0);
     assert!(said.contains("2 plots of 12 commits, 1 regression\n"), "{said}");
@@ -76,6 +78,9 @@ fn a_site_holds_what_was_measured_and_nothing_that_a_page_would_run() {
         "{feed}"
     );
     assert!(feed.contains("change 8\\x1b[2J") && feed.matches("<entry>").count() == 1, "{feed}");
+    let difference = text(&format!("profiles/{}-since-{}-m-e-sort.svg", commits[8].short(), commits[6].short()));
+    assert!(difference.contains("no function is marked") && difference.contains("class=\"m4\""), "{difference}");
+    assert!(text("data/commits-0.js").contains(&format!("cycles since {}", commits[6].short())));
     let picture = text(&format!("profiles/{}-m-e-sort.svg", commits[8].short()));
     assert!(picture.contains("work") && picture.contains("&lt;img") && !picture.contains("<img"), "{picture}");
     assert!(text("data/series-sort.js").starts_with("perfprop.series(\"sort\","));

@@ -18,5 +18,6 @@ mod goldens;
 mod compare;
 mod keys;
 mod phases;
+mod profiles;
 mod screens;
 mod threads;

@@ -465,7 +465,7 @@ fn hidden_rows_are_marked_with_the_way_to_see_them() {
 fn hidden_rows_of_a_profile_are_marked() {
     with_profile((80, 16), options(), shared(solver()), |session| {
         session.rounds(&rounds(20));
-        session.script.keys("4Eg");
+        session.script.keys("4tteEg");
         let is_row = |line: &&str| line.contains('%') && !line.contains("CI") && !line.contains("cpu ");
         let rows = |session: &Session| session.script.screen().lines().filter(is_row).count();
         let marked = |session: &Session, arrows: &str| {
@@ -909,10 +909,13 @@ fn profiles_at_all_sizes() {
             golden(&format!("events-with-profile-{size}"), &session.script.screen());
             for (keys, name) in [
                 ("4", "profile"),
-                ("t", "profile-flat"),
-                ("jt", "profile-callers"),
-                ("tCjjl<Enter>/leaf<Enter>n", "profile-zoom-search"),
-                ("<Esc><Esc>m", "profile-icicle"),
+                ("js", "profile-short-names"),
+                ("tt", "profile-tree"),
+                ("e", "profile-all-frames"),
+                ("t", "profile-modules"),
+                ("tjt", "profile-callers"),
+                ("tgCjjl<Enter>/leaf<Enter>n", "profile-zoom-search"),
+                ("<Esc><Esc>em", "profile-icicle"),
                 ("mE]", "profile-faults"),
                 ("m?", "profile-help"),
             ] {
@@ -931,10 +934,10 @@ fn sources_at_all_sizes() {
             session.rounds(&rounds(40));
             let size = format!("{width}x{height}");
             for (keys, name) in [
-                ("4ts", "source"),
+                ("4v", "source"),
                 ("n", "source-next"),
                 ("<Esc>j<Enter>", "source-missing"),
-                ("<Esc>tGs?", "source-help"),
+                ("<Esc>tGv?", "source-help"),
             ] {
                 session.script.keys(keys);
                 golden(&format!("{name}-{size}"), &session.script.screen());
@@ -945,15 +948,29 @@ fn sources_at_all_sizes() {
 }
 
 #[test]
-fn enter_zooms_first_and_then_shows_the_source() {
+fn enter_shows_the_source_of_a_function_and_zooms_into_calls_first() {
     with_profile((80, 24), options(), shared(solver()), move |session| {
         session.rounds(&rounds(40));
-        session.script.keys("4jj<Enter>");
-        assert!(session.script.screen().contains("zoom: "), "{}", session.script.screen());
-        session.script.keys("<Enter>");
-        assert!(session.script.screen().contains("Source ─"), "{}", session.script.screen());
+        let shows = |session: &Session, words: &str| {
+            let screen = session.script.screen();
+            assert!(screen.contains(words), "{words}: {screen}");
+        };
+        session.script.keys("4<Enter>");
+        shows(session, "Source ─");
         session.script.keys("<Esc>");
-        assert!(session.script.screen().contains("zoom: "), "{}", session.script.screen());
+        shows(session, "Profile ─");
+        for _ in 0..4 {
+            if !session.script.screen().contains("TREE (") {
+                session.script.keys("t");
+            }
+        }
+        shows(session, "TREE (");
+        session.script.keys("jj<Enter>");
+        shows(session, "zoom: ");
+        session.script.keys("<Enter>");
+        shows(session, "Source ─");
+        session.script.keys("<Esc>");
+        shows(session, "zoom: ");
         session.signals.send(15).unwrap();
     });
 }
@@ -1249,7 +1266,7 @@ fn searches_tell_their_share_and_go_round() {
     with_profile((120, 40), options(), shared(solver()), |session| {
         session.rounds(&rounds(20));
         // 900 + 120 + 200 of 18,270 samples.
-        session.script.keys("4/leaf_f.$<Enter>");
+        session.script.keys("4tte/leaf_f.$<Enter>");
         let screen = session.script.screen();
         assert!(screen.contains("/leaf_f.$ 6.7% of all"), "{screen}");
         let mut found = Vec::new();
@@ -1280,7 +1297,7 @@ fn the_mouse_selects_and_zooms_frames() {
     let left = MouseEventKind::Down(MouseButton::Left);
     with_profile((80, 24), options(), shared(solver()), move |session| {
         session.rounds(&rounds(20));
-        session.script.keys("4");
+        session.script.keys("4tteg");
         // The third level of the icicle: header, tabs, border, two rows.
         session.script.mouse(left, 10, 5);
         assert_eq!(cursor(&session.script.screen()).1, "main");
@@ -1341,13 +1358,16 @@ fn a_recursion_without_end_can_be_looked_at() {
     add_stack(&mut tree, &frames[..DEEP / 2], "L1_MISSES", 3);
     with_profile((80, 24), options(), shared(tree), |session| {
         session.rounds(&rounds(20));
-        session.script.keys("4EG");
+        session.script.keys("4");
+        let joined = session.script.screen();
+        assert!(joined.contains("f0 > … >"), "{joined}");
+        session.script.keys("tteEG");
         golden("profile-deep", &session.script.screen());
         session.script.resize(200, 60);
         let large = session.script.screen();
         assert!(large.contains("42 of 100001, ↑ more ╮"), "{large}");
         session.script.resize(80, 24);
-        session.script.keys("mkkk/f1<Enter>nm<Esc>mt");
+        session.script.keys("mkkk/f1<Enter>nm<Esc>mtt");
         golden("profile-deep-flat", &session.script.screen());
         session.script.keys("tCE<Esc>tg<Enter>");
         session.signals.send(15).unwrap();
@@ -1393,7 +1413,7 @@ fn the_words_about_a_selected_function_are_whole() {
     for width in (60..130).step_by(9) {
         with_profile((width, 24), options(), shared(solver()), move |session| {
             session.rounds(&rounds(2));
-            session.script.keys("4jjj");
+            session.script.keys("4ttegjjj");
             let screen = session.script.screen();
             let last = screen.lines().find(|line| line.contains("mid_a: ")).unwrap_or_else(|| panic!("{screen}"));
             let words = last.split(['─', '╰', '╯']).map(str::trim).find(|part| part.starts_with("mid_a: ")).unwrap();

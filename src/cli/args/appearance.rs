@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
+use crate::stacks::FirstLevel;
 use crate::tui::Screen;
 
 /// How the screens look.
@@ -20,6 +21,10 @@ pub(crate) struct AppearanceArgs {
     /// The configuration file; `perfprop check --default-config` prints the defaults
     #[arg(long, value_name = "FILE", env = "PERFPROP_CONFIG")]
     pub(crate) config: Option<PathBuf>,
+    /// What the first level of a profile tells apart: `thread-name` (default), `thread`, `process`, `cpu`, or
+    /// `function` for none of them
+    #[arg(long, value_name = "LEVEL", default_value_t, hide_default_value = true, value_parser = first_level())]
+    pub(crate) by: FirstLevel,
     /// Draw with ASCII characters only
     #[arg(long)]
     pub(crate) ascii: bool,
@@ -42,6 +47,11 @@ pub(crate) enum FirstScreen {
     Screen(Screen),
     /// The first screen, with the help over it.
     Help,
+}
+
+/// Parses the names of first levels.
+fn first_level() -> impl TypedValueParser<Value = FirstLevel> {
+    PossibleValuesParser::new(FirstLevel::ALL.map(FirstLevel::word)).try_map(|name| name.parse::<FirstLevel>())
 }
 
 /// Parses the names of the screens, and `help`.

@@ -3,6 +3,7 @@
 //!
 //! The root is on top. What is narrower than a pixel isn't drawn; the picture says how much that is.
 
+mod change;
 mod color;
 mod layout;
 mod page;

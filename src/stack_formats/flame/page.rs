@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
+use super::change::{self, FlameChanges};
 use super::color::{self, HueBy};
 use super::layout::{FlameBox, FlameLayout, layout};
 use crate::names::{markup, shown};
@@ -31,7 +32,7 @@ pub(in crate::stack_formats) fn html(tree: &Tree, options: &WriteOptions, out: &
     let title = markup(&options.title);
     writeln!(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">")?;
     writeln!(out, "<meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>")?;
-    writeln!(out, "<style>{STYLE}{}</style>\n</head>\n<body>", color::rules())?;
+    writeln!(out, "<style>{STYLE}{}</style>\n</head>\n<body>", rules(options))?;
     writeln!(
         out,
         "<p><input id=\"search\" type=\"search\" placeholder=\"search (regular expression)\" aria-label=\"search\">"
@@ -54,21 +55,39 @@ fn graph(tree: &Tree, options: &WriteOptions, narrowest: f64, alone: bool, out: 
         writeln!(
             out,
             "<style>{STYLE}{}</style>\n<rect class=\"page\" width=\"100%\" height=\"100%\"/>",
-            color::rules()
+            rules(options)
         )?;
     }
     if let Some(event) = event {
         head(tree, event, options, &layout, alone, out)?;
         let hue = HueBy::of(tree);
+        let changes = options.difference.as_ref().map(|difference| FlameChanges::of(tree, difference));
+        let look = match &changes {
+            Some(changes) => FlameLook::Change(changes),
+            None => FlameLook::Hue(hue),
+        };
         for place in &layout.places {
-            rectangle(tree, event, options, place, hue, layout.places[0].number, out)?;
+            rectangle(tree, event, options, place, look, layout.places[0].number, out)?;
         }
-        foot(&layout, height, out)?;
+        foot(&layout, height, changes.as_ref().map_or("", FlameChanges::note), out)?;
     }
     if alone {
         writeln!(out, "<script><![CDATA[{SCRIPT}]]></script>")?;
     }
     writeln!(out, "</svg>")
+}
+
+/// The rules of all colours of a graph.
+fn rules(options: &WriteOptions) -> String {
+    let changes = options.difference.as_ref().map_or_else(String::new, |_| change::rules());
+    format!("{}{changes}", color::rules())
+}
+
+/// What the colours of rectangles mean.
+#[derive(Clone, Copy)]
+enum FlameLook<'a> {
+    Hue(HueBy),
+    Change(&'a FlameChanges<'a>),
 }
 
 fn head(
@@ -81,7 +100,11 @@ fn head(
 ) -> io::Result<()> {
     let total = layout.places.first().map_or(0, |place| place.number);
     let (name, unit) = (markup(&tree.event_of(event).name), markup(options.unit.name(tree, event)));
-    writeln!(out, "<text x=\"4\" y=\"16\">{}: {total} {unit} of {name}</text>", markup(&options.title))?;
+    let title = markup(&options.title);
+    match &options.difference {
+        None => writeln!(out, "<text x=\"4\" y=\"16\">{title}: {total} {unit} of {name}</text>")?,
+        Some(_) => writeln!(out, "<text x=\"4\" y=\"16\">{title}: {name}, red where there is more, blue less</text>")?,
+    }
     writeln!(out, "<text id=\"words\" class=\"dim\" x=\"4\" y=\"35\">click: zoom, Esc: back, /: search</text>")?;
     if alone {
         writeln!(out, "<text id=\"reset\" class=\"button\" x=\"1048\" y=\"16\">reset zoom</text>")?;
@@ -95,7 +118,7 @@ fn rectangle(
     event: EventId,
     options: &WriteOptions,
     place: &FlameBox,
-    hue: HueBy,
+    look: FlameLook<'_>,
     total: u64,
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -104,18 +127,24 @@ fn rectangle(
     let name = if place.row == 0 { "all".into() } else { markup(frame.name) };
     let share = 100.0 * place.number as f64 / total.max(1) as f64;
     let (number, unit, own) = (place.number, markup(options.unit.name(tree, event)), options.unit.of(&node, event));
+    let (class, words) = match look {
+        FlameLook::Hue(hue) => (color::class(&frame, hue), format!("{number} {unit}, {share:.2}%, {own} in itself")),
+        FlameLook::Change(changes) => {
+            (changes.class(place.node, &frame), format!("{share:.2}% of both{}", changes.words(place.node, &frame)))
+        }
+    };
     // A seam between neighbours.
     let (x, width) = (place.left * WIDTH, place.width * WIDTH);
     let y = TOP + place.row * ROW;
     write!(
         out,
         "<g class=\"f\" data-x=\"{:.7}\" data-w=\"{:.7}\" data-n=\"{name}\">\
-         <title>{name}{}: {number} {unit}, {share:.2}%, {own} in itself</title>\
+         <title>{name}{}: {words}</title>\
          <rect class=\"{}\" x=\"{x:.2}\" y=\"{y}\" width=\"{:.2}\" height=\"{}\" rx=\"1\"/>",
         place.left,
         place.width,
         origin(&frame),
-        color::class(&frame, hue),
+        class,
         (width - 0.4).max(0.2),
         ROW - 1
     )?;
@@ -139,16 +168,15 @@ fn origin(frame: &Frame<'_>) -> String {
     words
 }
 
-fn foot(layout: &FlameLayout, height: usize, out: &mut dyn Write) -> io::Result<()> {
-    if layout.cut == 0 {
-        return Ok(());
-    }
-    let y = height - 5;
-    writeln!(
-        out,
-        "<text class=\"dim\" x=\"4\" y=\"{y}\">{} subtrees are too narrow or too deep to be drawn</text>",
-        layout.cut
-    )
+fn foot(layout: &FlameLayout, height: usize, note: &str, out: &mut dyn Write) -> io::Result<()> {
+    let cut = format!("{} subtrees are too narrow or too deep to be drawn", layout.cut);
+    let words = match (layout.cut, note) {
+        (0, "") => return Ok(()),
+        (0, note) => markup(note),
+        (_, "") => cut,
+        (_, note) => format!("{}; {cut}", markup(note)),
+    };
+    writeln!(out, "<text class=\"dim\" x=\"4\" y=\"{}\">{words}</text>", height - 5)
 }
 
 /// A name cut in its middle to this many characters; nothing of it where that says nothing.

@@ -44,6 +44,7 @@ mod sampler;
 mod scopes;
 mod stubs;
 mod symbols;
+mod turns;
 mod unwind;
 
 pub use open::{DEFAULT_FREQUENCY, StackError, StackRequest, Unsampled, max_frequency};

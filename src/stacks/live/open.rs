@@ -11,7 +11,7 @@ use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit};
 use nix::unistd::Pid;
 use perf_event::events::Software;
-use perf_event::{Builder, Clock, Counter};
+use perf_event::{Builder, Clock, Counter, ReadFormat};
 use rustc_hash::FxHashMap;
 
 use super::super::{OFF_CPU, Rate, SampledEvent, SamplingSetup, UnwindMethod};
@@ -87,7 +87,7 @@ impl From<OpenError> for StackError {
 pub(super) struct OpenEvents {
     pub(super) rings: Vec<Ring>,
     /// All sampled events, in every place, with the set that each is of.
-    pub(super) counters: Vec<(CopySize, Counter)>,
+    pub(super) counters: Vec<SampledCounter>,
     /// The events that own no ring buffer and report mappings.
     pub(super) tellers: Vec<Counter>,
     /// The event of each identifier.
@@ -98,6 +98,16 @@ pub(super) struct OpenEvents {
     pub(super) running: Vec<Pid>,
     /// The place of time on no CPU among the sampled events, where it is one of them.
     pub(super) off_cpu: Option<u32>,
+}
+
+/// An open event in one place.
+pub(super) struct SampledCounter {
+    pub(super) size: CopySize,
+    /// Its place in [`SamplingSetup::events`].
+    pub(super) event: u32,
+    /// Whether it needs one of the processor's counters, which others may have.
+    pub(super) takes_turns: bool,
+    pub(super) counter: Counter,
 }
 
 /// What a sample is of, and which fields it has.
@@ -358,6 +368,7 @@ impl Opener<'_> {
             }
         }
         builder.attrs_mut().sample_type = set.layout.sample_type();
+        builder.read_format(ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING);
         let is_first = self.sets.first() == Some(&set);
         builder.enabled(false).enable_on_exec(is_first && self.target.start == Start::OnExec);
         self.build(&mut builder, subject, cpu, SMALLEST_RING)
@@ -387,7 +398,7 @@ struct Places<'a> {
     chosen: Vec<OpenedEvent>,
     /// The ring buffer of a CPU is there once something is open on it.
     rings: Vec<(u32, Option<Ring>)>,
-    counters: Vec<(CopySize, Counter)>,
+    counters: Vec<SampledCounter>,
     tellers: Vec<Counter>,
     events: FxHashMap<u64, SampledAs>,
 }
@@ -418,7 +429,8 @@ impl<'a> Places<'a> {
                     let Some(counter) = still_there(opened)? else { continue };
                     ring.join(&counter)?;
                     self.events.insert(counter.id(), SampledAs { event: index, set });
-                    self.counters.push((set.size, counter));
+                    let takes_turns = takes_turns(event);
+                    self.counters.push(SampledCounter { size: set.size, event: index, takes_turns, counter });
                 }
             }
         }
@@ -449,6 +461,19 @@ impl<'a> Places<'a> {
         let sampled = SamplingSetup { events: chosen.iter().map(OpenedEvent::described).collect(), call_graph };
         let rings = rings.into_iter().filter_map(|(_, ring)| ring).collect();
         OpenEvents { rings, counters, tellers, events, sampled, unsampled, running, off_cpu: None }
+    }
+}
+
+/// Whether an event needs one of the processor's counters.
+fn takes_turns(event: &Event) -> bool {
+    match event.kind {
+        EventKind::Hardware | EventKind::Cache | EventKind::Raw | EventKind::Pmu => true,
+        EventKind::Software
+        | EventKind::Tracepoint
+        | EventKind::Probe
+        | EventKind::Breakpoint
+        | EventKind::Modelled
+        | EventKind::Tool => false,
     }
 }
 

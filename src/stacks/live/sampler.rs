@@ -11,16 +11,17 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use rustc_hash::FxHashMap;
 
 use super::super::end::StackEnd;
-use super::super::{CopySwitch, Losses, Task, TaskId, UnwindMethod};
+use super::super::{CopySwitch, Losses, RunShare, Task, TaskId, UnwindMethod};
 use super::auto::{AutoStacks, FoundStack};
 use super::code::SampledCode;
 use super::copies::CopySize;
 use super::modules::{Module, ModuleId, OpenModule as OpenedModule, SeenAddresses};
 use super::off_cpu::{LeftCpu, OffCpu};
-use super::open::{OpenEvents, SampledAs};
+use super::open::{OpenEvents, SampledAs, SampledCounter};
 use super::paths::{CodeLocation, KeptPath, LocationId, PathId, PathNode};
 use super::record::{ChainEntry, DecodedRecord, Malformed, RecordKind, SampleLayout, SampleRecord};
 use super::ring::{Ring, Sorter};
+use super::turns::CounterTurns;
 use super::unwind::Completeness;
 use super::{PATIENCE, clock};
 use crate::host::HostFiles;
@@ -65,6 +66,7 @@ pub(super) struct RawBatch {
     pub(super) paths: Vec<PathNode>,
     pub(super) tasks: Vec<Task>,
     pub(super) copies: Vec<CopySwitch>,
+    pub(super) shares: Vec<RunShare>,
     pub(super) samples: Vec<RawSample>,
     pub(super) losses: Losses,
 }
@@ -72,7 +74,10 @@ pub(super) struct RawBatch {
 /// State of the sampler's thread.
 pub(super) struct StackSampler {
     rings: Vec<Ring>,
-    counters: Vec<(CopySize, perf_event::Counter)>,
+    counters: Vec<SampledCounter>,
+    turns: CounterTurns,
+    /// Shares that no batch has taken yet.
+    shares: Vec<RunShare>,
     /// They report mappings as long as they are open.
     _tellers: Vec<perf_event::Counter>,
     commands: OwnedFd,
@@ -105,7 +110,9 @@ impl StackSampler {
             reader.code.processes.space(pid.as_raw());
         }
         let (sorter, sent) = (Sorter::default(), Sent::default());
-        Self { rings, counters, _tellers: tellers, commands, sorter, reader, batches, sent }
+        let turns = CounterTurns::default();
+        let shares = Vec::new();
+        Self { rings, counters, turns, shares, _tellers: tellers, commands, sorter, reader, batches, sent }
     }
 
     /// Runs until it is asked to end, or nobody takes its samples.
@@ -120,6 +127,8 @@ impl StackSampler {
                 }
                 SamplerCommand::End => false,
             };
+            let at = WallNs(clock().saturating_sub(self.reader.origin));
+            self.turns.read(&mut self.counters, at, &mut self.shares);
             let horizon = if go_on { clock().saturating_sub(WRITING) } else { u64::MAX };
             for ring in &mut self.rings {
                 ring.drain(&mut self.sorter);
@@ -144,9 +153,9 @@ impl StackSampler {
 
     /// Enables or disables a set of events.
     fn set_sampling(&mut self, size: CopySize, enable: bool) {
-        for (_, counter) in self.counters.iter_mut().filter(|(of, _)| *of == size) {
+        for one in self.counters.iter_mut().filter(|one| one.size == size) {
             // A task that has ended since cannot be enabled, and needs not be.
-            let _ = if enable { counter.enable() } else { counter.disable() };
+            let _ = if enable { one.counter.enable() } else { one.counter.disable() };
         }
     }
 
@@ -226,6 +235,7 @@ impl StackSampler {
         let copies = auto.as_ref().and_then(|auto| auto.switches.get(self.sent.copies..));
         RawBatch {
             copies: copies.unwrap_or_default().to_vec(),
+            shares: self.shares.clone(),
             modules: processes.modules.since(self.sent.modules).cloned().collect(),
             locations: paths.locations_since(self.sent.locations).to_vec(),
             paths: paths.nodes_since(self.sent.paths).to_vec(),
@@ -236,6 +246,7 @@ impl StackSampler {
     }
 
     fn note_sent(&mut self) {
+        self.shares.clear();
         let RecordReader { code: SampledCode { processes, paths, .. }, auto, .. } = &self.reader;
         self.sent.copies = auto.as_ref().map_or(0, |auto| auto.switches.len());
         self.sent.modules = processes.modules.len();
@@ -314,7 +325,10 @@ impl RecordReader {
             Ok(DecodedRecord::Sample(sample)) => {
                 let event = sampled.flatten().map_or(0, |sampled| sampled.event);
                 let taken = self.sample(time, event, &sample);
+                // The kernel's own threads wait for work: that is no wait of a program.
+                let is_of_kernel = self.addresses.is_empty() && sample.user.is_none();
                 match self.off_cpu.as_mut().filter(|off_cpu| off_cpu.event == event) {
+                    Some(_) if is_of_kernel => {}
                     Some(off_cpu) => off_cpu.leaves(sample.tid, time, taken),
                     None => self.samples.push(taken),
                 }

@@ -149,6 +149,7 @@ impl Namer {
             out.samples.push(StackSample { at, task, cpu, event, weight, stack });
         }
         out.copies.extend(raw.copies);
+        out.shares.extend(raw.shares);
         for sample in raw.samples.iter().filter(|sample| sample.asks_for_end) {
             let stack = sample.path.and_then(|path| self.paths[path.0 as usize]);
             match stack.map_or(StackEnd::Unknown, |stack| self.ends[stack.0 as usize]) {
@@ -446,6 +447,7 @@ mod tests {
             locations: vec![CodeLocation { module: ModuleId(0), place: 0 }],
             paths: vec![PathNode { caller: None, location: LocationId(0) }],
             tasks: vec![Task { pid: 1, tid: 1, comm: "x".into() }],
+            shares: vec![],
             copies: Vec::new(),
             samples: vec![raw(5)],
             losses: Losses::default(),
@@ -460,6 +462,26 @@ mod tests {
         namer.name(RawBatch { samples: vec![raw(5), asking], losses, ..nowhere() }, &mut out);
         // No code lies there.
         assert_eq!((out.losses.cut, out.losses.unknown, out.samples.len()), (8, 0, 2));
+    }
+
+    #[test]
+    fn a_wait_ends_in_what_is_waited_for() {
+        let (mut namer, mut out) = (Namer::new(), StackBatch::default());
+        let frame = |name: &str, kernel| StackFrame { name: name.into(), kernel, ..StackFrame::default() };
+        let mut stack = None;
+        // A program's own function of that name says nothing.
+        for (name, kernel) in [("futex_loop", false), ("read", false), ("anon_pipe_read", true), ("schedule", true)] {
+            let frame = namer.number(frame(name, kernel), &mut out.frames);
+            stack = Some(namer.stack(StackNode { caller: stack, frame }, &mut out.stacks));
+        }
+        let mut ends_in = |stack, left| {
+            let end = namer.waiting(stack, left, &mut out);
+            out.frames[out.stacks[end.0 as usize].frame.0 as usize].name.clone()
+        };
+        assert_eq!(ends_in(stack, LeftCpu::Blocked), "[waits for a pipe or socket]");
+        assert_eq!(ends_in(stack, LeftCpu::Ready), "[waits for a CPU]");
+        assert_eq!(ends_in(Some(StackId(1)), LeftCpu::Blocked), "[waits]");
+        assert_eq!(ends_in(None, LeftCpu::Blocked), "[waits]");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Divides the Profile screen between the icicle and the table.
+//! Divides the Profile screen between the icicle, the table, and the callers beside it.
 
 use ratatui::layout::Rect;
 
@@ -6,6 +6,9 @@ use super::{Regions, Room, split_below, split_right};
 
 /// Rows of the panel that has the whole path.
 const PATH: u16 = 11;
+
+/// Columns between the table and the callers.
+const BETWEEN: u16 = 3;
 
 /// Rows inside a panel, before the icicle leaves for the table's sake.
 const LEAST_BOTH: u16 = 9;
@@ -29,6 +32,14 @@ impl Emphasis {
     }
 }
 
+/// What stands beside the table where there is room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::tui) enum BesideTable {
+    Nothing,
+    /// The callers of the function that is selected in it.
+    Callers,
+}
+
 /// Where everything stands; what has no room is empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::tui) struct ProfileLayout {
@@ -40,18 +51,23 @@ pub(in crate::tui) struct ProfileLayout {
     /// The heads of the table, on the line between icicle and table where that is below.
     pub(in crate::tui) heads: Rect,
     pub(in crate::tui) table: Rect,
+    /// The heads of the callers, and their rows.
+    pub(in crate::tui) callers_heads: Rect,
+    pub(in crate::tui) callers: Rect,
+    /// The panel around the callers where they have one.
+    pub(in crate::tui) callers_panel: Rect,
     /// The panel with the whole path.
     pub(in crate::tui) path: Rect,
 }
 
 impl ProfileLayout {
     /// `focus` is whether the screen is the profile's alone.
-    pub(in crate::tui) fn of(area: Rect, room: Room, emphasis: Emphasis, focus: bool) -> Self {
+    pub(in crate::tui) fn of(area: Rect, room: Room, emphasis: Emphasis, focus: bool, beside: BesideTable) -> Self {
         if room == Room::Lines {
             return Self { table: area, ..Self::default() };
         }
         if room == Room::Large && focus {
-            return Self::large(area, emphasis);
+            return Self::large(area, emphasis, beside);
         }
         let inner = inside(area);
         let both = inner.height >= LEAST_BOTH;
@@ -66,22 +82,42 @@ impl ProfileLayout {
         };
         let (above, below) = split_below(inner, inner.height - icicle);
         let (heads, table) = split_below(below, below.height.saturating_sub(1));
-        Self { panel: area, icicle: above, heads, table, ..Self::default() }
+        let parts = Self { panel: area, icicle: above, heads, table, ..Self::default() };
+        if room == Room::Medium && focus && beside == BesideTable::Callers { parts.with_callers() } else { parts }
     }
 
-    /// Side by side, and the path below.
-    fn large(area: Rect, emphasis: Emphasis) -> Self {
+    /// The callers at the right of the table, a column of air and a line between them.
+    fn with_callers(self) -> Self {
+        let part = |area: Rect| {
+            let (left, right) = split_right(area, area.width * 2 / 5);
+            (Rect { width: left.width.saturating_sub(BETWEEN), ..left }, right)
+        };
+        let ((heads, callers_heads), (table, callers)) = (part(self.heads), part(self.table));
+        Self { heads, callers_heads, table, callers, ..self }
+    }
+
+    /// Side by side, and the path below; the callers below the table.
+    fn large(area: Rect, emphasis: Emphasis, beside: BesideTable) -> Self {
         let (upper, path) = split_below(area, PATH);
         let (left, right) = match emphasis {
             Emphasis::Both => split_right(upper, upper.width * 2 / 5),
             Emphasis::Icicle => (upper, Rect::default()),
             Emphasis::Table => (Rect::default(), upper),
         };
-        let (heads, table) = match inside(right) {
-            inner if inner.height > 0 => split_below(inner, inner.height - 1),
-            inner => (inner, inner),
+        let (right, callers_panel) = match beside {
+            BesideTable::Callers => split_below(right, right.height * 2 / 5),
+            BesideTable::Nothing => (right, Rect::default()),
         };
-        Self { panel: left, icicle: inside(left), right, heads, table, path }
+        let ((heads, table), (callers_heads, callers)) = (heads_and_rows(right), heads_and_rows(callers_panel));
+        Self { panel: left, icicle: inside(left), right, heads, table, callers_heads, callers, callers_panel, path }
+    }
+}
+
+/// The line of heads in a panel, and the rows below it.
+fn heads_and_rows(panel: Rect) -> (Rect, Rect) {
+    match inside(panel) {
+        inner if inner.height > 0 => split_below(inner, inner.height - 1),
+        inner => (inner, inner),
     }
 }
 
@@ -94,10 +130,10 @@ fn inside(area: Rect) -> Rect {
 }
 
 /// How many rows the table of the Profile screen has.
-pub(in crate::tui) fn table_rows(size: (u16, u16), emphasis: Emphasis) -> usize {
+pub(in crate::tui) fn table_rows(size: (u16, u16), emphasis: Emphasis, beside: BesideTable) -> usize {
     let area = Rect::new(0, 0, size.0, size.1);
     let room = Room::of(area);
-    let parts = ProfileLayout::of(Regions::of(area, room).body, room, emphasis, true);
+    let parts = ProfileLayout::of(Regions::of(area, room).body, room, emphasis, true, beside);
     usize::from(parts.table.height).max(1)
 }
 
@@ -108,7 +144,7 @@ mod tests {
     fn rows(width: u16, height: u16, emphasis: Emphasis) -> (u16, u16, u16) {
         let area = Rect::new(0, 0, width, height);
         let room = Room::of(area);
-        let parts = ProfileLayout::of(Regions::of(area, room).body, room, emphasis, true);
+        let parts = ProfileLayout::of(Regions::of(area, room).body, room, emphasis, true, BesideTable::Nothing);
         (parts.icicle.height, parts.table.height, parts.path.height)
     }
 
@@ -124,18 +160,36 @@ mod tests {
     }
 
     #[test]
+    fn callers_stand_beside_the_table_or_below_it() {
+        let parts = |width, height| {
+            let area = Rect::new(0, 0, width, height);
+            let room = Room::of(area);
+            let body = Regions::of(area, room).body;
+            let parts = ProfileLayout::of(body, room, Emphasis::Both, true, BesideTable::Callers);
+            [parts.table, parts.callers].map(|part| (part.width, part.height))
+        };
+        assert_eq!(parts(80, 24), [(76, 12), (0, 0)]);
+        assert_eq!(parts(120, 40), [(67, 20), (46, 20)]);
+        assert_eq!(parts(200, 60), [(76, 24), (76, 15)]);
+    }
+
+    #[test]
     fn parts_lie_within_the_screen_and_apart() {
         for width in (0..250).step_by(3) {
             for height in 0..80 {
-                for emphasis in [Emphasis::Both, Emphasis::Icicle, Emphasis::Table] {
+                let beside = [BesideTable::Nothing, BesideTable::Callers];
+                let all =
+                    [Emphasis::Both, Emphasis::Icicle, Emphasis::Table].map(|one| beside.map(|beside| (one, beside)));
+                for (emphasis, beside) in all.into_iter().flatten() {
                     let area = Rect::new(0, 0, width, height);
                     let room = Room::of(area);
                     if room == Room::TooSmall {
                         continue;
                     }
                     let body = Regions::of(area, room).body;
-                    let parts = ProfileLayout::of(body, room, emphasis, true);
-                    let inner = [parts.icicle, parts.heads, parts.table, parts.path];
+                    let parts = ProfileLayout::of(body, room, emphasis, true, beside);
+                    let inner =
+                        [parts.icicle, parts.heads, parts.table, parts.callers_heads, parts.callers, parts.path];
                     for (i, part) in inner.iter().enumerate() {
                         assert_eq!(part.intersection(body).area(), part.area(), "{width}x{height} {i}");
                         assert!(inner[..i].iter().all(|other| part.intersection(*other).area() == 0));

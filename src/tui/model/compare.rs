@@ -98,6 +98,9 @@ impl ScreenModel {
     /// Adds recordings to compare with.
     pub(in crate::tui) fn with_others(mut self, others: Option<Others>) -> Self {
         self.others = others;
+        if let Some(profile) = self.others.as_mut().and_then(Others::take_profile) {
+            self.profile.get_or_insert_default().take_difference(&profile);
+        }
         self.go_along();
         self.compare();
         self.comparison.selected = self.comparison.order.first().copied().unwrap_or(0);

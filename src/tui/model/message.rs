@@ -11,6 +11,7 @@ use crate::plan::RowIndex;
 use crate::run::End;
 use crate::session::OutputLine;
 use crate::sources::Round;
+use crate::stacks::FirstLevel;
 use crate::tui::picture::PictureFormat;
 use crate::tui::theme::Theme;
 use crate::units::WallNs;
@@ -61,6 +62,8 @@ pub(in crate::tui) enum TimeDirection {
 /// What the loop is to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::tui) enum LoopCommand {
+    /// Have another first level of the profile's tree.
+    FirstLevel(FirstLevel),
     /// Quit, unless the command runs and the user is to be asked.
     Quit,
     /// End the command, and quit.

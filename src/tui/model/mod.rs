@@ -18,6 +18,7 @@ use crate::names::shown;
 use crate::plan::RowIndex;
 use crate::relations::Relation;
 use crate::run::MeasuredEvent;
+use crate::stacks::FirstLevel;
 use crate::units::WallNs;
 
 mod compare;
@@ -143,6 +144,8 @@ pub(super) struct ScreenModel {
     pub(super) profile: Option<ProfileState>,
     /// The function whose source is shown.
     pub(super) source: Option<SourceState>,
+    /// What the first level of its tree tells apart.
+    pub(super) first_level: FirstLevel,
     /// The region to which the Events screen is narrowed.
     pub(super) region: Option<ChosenRegion>,
     /// Whether the profile is that of an interval before the last.
@@ -200,6 +203,7 @@ impl ScreenModel {
             relation_graph: RelationGraph::of(&monitor.header().events, monitor.relations()),
             profile: None,
             source: None,
+            first_level: options.first_level,
             region: None,
             profile_is_old: true,
             others: None,

@@ -60,7 +60,7 @@ impl ScreenModel {
             ClickTarget::Sum(place) if self.events.cursor == EventLine::Sum(place) => self.unfold(Action::Toggle),
             ClickTarget::Sum(place) => self.events.select(EventLine::Sum(place)),
             ClickTarget::Frame(node) => self.click_profile(|profile, height| profile.click(node, height)),
-            ClickTarget::Function(frame) => self.click_profile(|profile, height| profile.click_function(frame, height)),
+            ClickTarget::Function(frame) => self.click_profile(|profile, _| profile.click_sum(frame)),
             ClickTarget::SortEvents(column) => {
                 let sort = &mut self.events.sort;
                 (sort.inverted, sort.by) = (sort.by == Some(column) && !sort.inverted, Some(column));

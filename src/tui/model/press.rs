@@ -125,6 +125,7 @@ impl ScreenModel {
                 self.region = None;
                 self.screen = screen;
             }
+            Action::Levels => return self.next_level(),
             Action::Narrow => self.narrow(),
             Action::Widen => self.widen(),
             Action::NextScreen => self.screen = neighbour(&self.screens().collect::<Vec<_>>(), self.screen, 1),
@@ -144,6 +145,8 @@ impl ScreenModel {
             Action::PreviousSampledLine => self.next_sampled_line(false),
             Action::Listing
             | Action::Emphasis
+            | Action::Chains
+            | Action::ShortNames
             | Action::NextHit
             | Action::PreviousHit
             | Action::FindSame

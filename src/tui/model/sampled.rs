@@ -1,17 +1,21 @@
 //! Keeps the profile and the selected event of the other screens together.
 
-use super::{ChosenRegion, EventLine, Notice, ProfileState, ScreenModel};
+use super::{ChosenRegion, EventLine, LoopCommand, Motion, Notice, ProfileState, ScreenModel};
 use crate::names::shown;
 use crate::profile::Tree;
 use crate::stacks::StackQuality;
 use crate::tui::keys::Action;
 use crate::tui::layout::Room;
-use crate::tui::layout::profile::table_rows;
+use crate::tui::layout::profile::{BesideTable, table_rows};
 use crate::tui::screen::Screen;
 
 impl ScreenModel {
     /// Takes over what was sampled up to the end of the last interval.
     pub(in crate::tui) fn take_profile(&mut self, tree: &Tree, quality: &StackQuality) {
+        // Of whole recordings, as long as they are compared.
+        if self.profile.as_ref().is_some_and(ProfileState::compares) {
+            return;
+        }
         let is_first = self.profile.is_none();
         let target = self.monitor.header().target.selection();
         self.profile.get_or_insert_default().take(tree, quality, &target);
@@ -107,9 +111,26 @@ impl ScreenModel {
         }
     }
 
+    /// The next first level of the profile's tree.
+    pub(super) fn next_level(&mut self) -> Option<LoopCommand> {
+        if self.motion == Motion::Frozen {
+            self.notice = Some(Notice::Failed("the view is frozen; z goes on".into()));
+            return None;
+        }
+        if self.profile.as_ref().is_some_and(ProfileState::compares) {
+            self.notice = Some(Notice::Failed("profiles are compared by names of threads".into()));
+            return None;
+        }
+        self.first_level = self.first_level.next();
+        self.notice = Some(Notice::Done(format!("by {}", self.first_level)));
+        Some(LoopCommand::FirstLevel(self.first_level))
+    }
+
     /// How many rows the table of the Profile screen has.
     pub(super) fn profile_rows(&self) -> usize {
-        table_rows(self.size, self.profile.as_ref().map(|profile| profile.emphasis).unwrap_or_default())
+        let profile = self.profile.as_ref();
+        let beside = profile.map_or(BesideTable::Nothing, ProfileState::beside_table);
+        table_rows(self.size, profile.map(|profile| profile.emphasis).unwrap_or_default(), beside)
     }
 }
 

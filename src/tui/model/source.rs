@@ -86,7 +86,7 @@ impl ScreenModel {
     /// Asks for the source of the function that is selected in the profile.
     pub(super) fn ask_for_source(&mut self) -> Option<LoopCommand> {
         let chosen = self.profile.as_ref().filter(|profile| !profile.is_empty()).and_then(|profile| {
-            let function = profile.selected_function();
+            let function = profile.selected_function()?;
             (!profile.calls.label(function).is_region && function != 0).then_some((function, profile.event))
         });
         if chosen.is_none() {
@@ -99,7 +99,7 @@ impl ScreenModel {
     pub(super) fn zoom_or_source(&mut self) -> Option<LoopCommand> {
         let has_whole_width = self.profile.as_ref().is_some_and(|profile| {
             let place = profile.place();
-            profile.listing == Listing::Flat || place.is_zoomed() && place.selected == place.root()
+            profile.listing() == Listing::Flat || place.is_zoomed() && place.selected == place.root()
         });
         if has_whole_width {
             return self.ask_for_source();

@@ -12,8 +12,10 @@ const HUES: usize = 12;
 /// What a frame's hue is taken from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::tui) enum HueFrom {
-    /// The module: the frames of a library look alike.
+    /// Whose code it is: the program's own, or a library's.
     #[default]
+    Origin,
+    /// The module: the frames of a library look alike.
     Module,
     /// The name of the function.
     Name,
@@ -23,8 +25,8 @@ pub(in crate::tui) enum HueFrom {
 
 impl HueFrom {
     /// All choices, with their names in theme files.
-    pub(super) const NAMES: [(&'static str, Self); 3] =
-        [("module", Self::Module), ("name", Self::Name), ("self", Self::Own)];
+    pub(super) const NAMES: [(&'static str, Self); 4] =
+        [("origin", Self::Origin), ("module", Self::Module), ("name", Self::Name), ("self", Self::Own)];
 }
 
 /// Hue of a frame.

@@ -111,8 +111,10 @@ roles! {
     RunPart = "run" "part",
     /// A lower run ratio.
     RunLow = "run" "low",
-    /// A frame of a program or library; its background changes by hue.
+    /// A frame of a program; its background changes by hue where frames are told apart by module or name.
     FlameUser = "flame" "user",
+    /// A frame of a library.
+    FlameLibrary = "flame" "library",
     /// A frame of the kernel.
     FlameKernel = "flame" "kernel",
     /// A frame of code that was compiled while the program ran.
@@ -303,6 +305,17 @@ impl Theme {
                 let hot = self.style(Role::FlameKernel).bg.unwrap_or(cold);
                 style.bg(flame::mixed(cold, hot, part))
             }
+        }
+    }
+
+    /// A frame that differs between two sides by this part of all: more is nearer to the kernel's colour, less to the
+    /// program's. A tenth of all is as near as it gets.
+    pub(super) fn changed_frame(&self, part: f64) -> Style {
+        let same = self.style(Role::FlameUnknown);
+        let end = if part > 0.0 { Role::FlameKernel } else { Role::FlameUser };
+        match (same.bg, self.style(end).bg) {
+            (Some(cold), Some(hot)) => same.bg(flame::mixed(cold, hot, (part.abs() * 10.0).sqrt().min(1.0))),
+            _ => same,
         }
     }
 

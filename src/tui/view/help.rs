@@ -75,6 +75,16 @@ fn key_lines(page: &ScreenPage<'_>) -> Vec<Line<'static>> {
 
 fn legend_lines(page: &ScreenPage<'_>, width: usize) -> Vec<Line<'static>> {
     let mut lines = vec![Line::from(page.span(Role::Title, "What is shown"))];
+    for &(name, role, words) in help::frames(page.model) {
+        for (i, words) in wrap(words, width.saturating_sub(GLYPHS)).into_iter().enumerate() {
+            let name = if i == 0 {
+                page.span(role, left(&format!(" {name}"), GLYPHS - 1))
+            } else {
+                " ".repeat(GLYPHS - 1).into()
+            };
+            lines.push(Line::from(vec![name, " ".into(), page.span(Role::Text, words)]));
+        }
+    }
     for (glyph, words) in LEGEND {
         for (i, words) in wrap(words, width.saturating_sub(GLYPHS)).into_iter().enumerate() {
             let glyph = if i == 0 { glyph } else { "" };

@@ -8,8 +8,10 @@ use rustc_hash::{FxHashMap, FxHasher};
 
 use super::shape::{PathTree, TreeNode};
 use crate::events::Unit;
-use crate::names::shown;
-use crate::profile::{Amount, CallCounts, CallTimes, EventId, Frame, FrameKind, NodeRef, SampleMeasure, Tree};
+use crate::names::{short_name, shown};
+use crate::profile::{
+    Amount, CallCounts, CallTimes, EventId, Frame, FrameKind, NodeRef, SampleMeasure, Tree, is_runtime_entry,
+};
 
 /// The number of a frame in its tree.
 pub(in crate::tui) type FrameIndex = u32;
@@ -17,7 +19,10 @@ pub(in crate::tui) type FrameIndex = u32;
 /// Whose code a frame is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::tui) enum FrameOrigin {
-    User,
+    /// The program itself.
+    Program,
+    /// A library that it loaded.
+    Library,
     Kernel,
     /// Compiled while the program ran.
     Jit,
@@ -25,15 +30,34 @@ pub(in crate::tui) enum FrameOrigin {
     Unknown,
 }
 
+impl FrameOrigin {
+    /// The word for it, as in the legend.
+    pub(in crate::tui) fn word(self) -> &'static str {
+        match self {
+            Self::Program => "program",
+            Self::Library => "library",
+            Self::Kernel => "kernel",
+            Self::Jit => "JIT",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
 /// A frame as screens show it.
 #[derive(Clone, Debug)]
 pub(in crate::tui) struct FrameLabel {
     pub(in crate::tui) name: String,
+    /// The name without the arguments of templates, generics and functions.
+    pub(in crate::tui) short: String,
     /// The file's name without its folder.
     pub(in crate::tui) module: String,
     /// The source file, if it is known.
     pub(in crate::tui) file: String,
     pub(in crate::tui) origin: FrameOrigin,
+    /// Whether it only starts a program, a thread or a system call.
+    pub(in crate::tui) is_entry: bool,
+    /// Whether it may stand on one line with others.
+    pub(in crate::tui) may_join: bool,
     /// Whether it is a named region, which counts calls.
     pub(in crate::tui) is_region: bool,
     /// Hash that is the same for all frames of the module, and for all of the name.
@@ -44,11 +68,15 @@ pub(in crate::tui) struct FrameLabel {
 impl FrameLabel {
     fn of(frame: &Frame<'_>, is_root: bool) -> Self {
         let module = frame.module.rsplit('/').next().unwrap_or_default();
+        let name = if is_root { "all".into() } else { shown(frame.name).into_owned() };
         Self {
-            name: if is_root { "all".into() } else { shown(frame.name).into_owned() },
+            short: if frame.kind == FrameKind::Function { short_name(&name).into_owned() } else { name.clone() },
+            name,
             module: shown(module).into_owned(),
             file: shown(frame.file).into_owned(),
             origin: origin(frame),
+            is_entry: frame.kind == FrameKind::Function && is_runtime_entry(frame.name),
+            may_join: matches!(frame.kind, FrameKind::Function | FrameKind::Process),
             is_region: frame.kind == FrameKind::Region,
             module_hash: hash(if frame.kind == FrameKind::Region { frame.name } else { frame.module }),
             name_hash: hash(frame.name),
@@ -60,12 +88,26 @@ fn origin(frame: &Frame<'_>) -> FrameOrigin {
     let file = frame.module.rsplit('/').next().unwrap_or_default();
     match frame.kind {
         FrameKind::Process | FrameKind::Other => FrameOrigin::Unknown,
-        FrameKind::Region => FrameOrigin::User,
+        FrameKind::Region => FrameOrigin::Program,
         FrameKind::Function if frame.is_kernel() => FrameOrigin::Kernel,
         FrameKind::Function if file.starts_with("perf-") && file.ends_with(".map") => FrameOrigin::Jit,
         FrameKind::Function if matches!(frame.module, "" | "[unknown]" | "//anon") => FrameOrigin::Unknown,
-        FrameKind::Function => FrameOrigin::User,
+        FrameKind::Function if is_library(file) => FrameOrigin::Library,
+        FrameKind::Function => FrameOrigin::Program,
     }
+}
+
+/// Whether a file is a library by its name: `libc.so.6`, `_json.cpython-311.so`, `libz.so (deleted)`.
+fn is_library(file: &str) -> bool {
+    let name = file.split(' ').next().unwrap_or_default();
+    name.ends_with(".so") || name.contains(".so.")
+}
+
+/// A module as screens show it.
+#[derive(Clone, Debug)]
+pub(in crate::tui) struct ModuleLabel {
+    pub(in crate::tui) name: String,
+    pub(in crate::tui) origin: FrameOrigin,
 }
 
 fn hash(text: &str) -> u32 {
@@ -129,6 +171,10 @@ impl RowCalls {
 #[derive(Debug, Default)]
 pub(in crate::tui) struct SampledTree {
     labels: Vec<FrameLabel>,
+    /// The module of each frame, by number; 0 for frames that are in none.
+    modules_of_frames: Vec<u32>,
+    modules: Vec<ModuleLabel>,
+    module_numbers: FxHashMap<String, u32>,
     pub(super) paths: Arc<PathTree>,
     pub(in crate::tui) events: Vec<EventAmounts>,
     /// What is known of the calls of each node, where they were measured.
@@ -141,10 +187,15 @@ impl SampledTree {
     pub(super) fn take(&mut self, tree: &Tree) {
         if tree.frames().len() < self.labels.len() {
             self.labels.clear();
+            self.modules_of_frames.clear();
         }
         let known = self.labels.len();
-        let new = tree.frames().enumerate().skip(known);
-        self.labels.extend(new.map(|(index, frame)| FrameLabel::of(&frame, index == 0)));
+        for (index, frame) in tree.frames().enumerate().skip(known) {
+            let label = FrameLabel::of(&frame, index == 0);
+            let module = self.module_number(&frame, &label, index == 0);
+            self.modules_of_frames.push(module);
+            self.labels.push(label);
+        }
         let frame = |node: NodeRef<'_>| node.frame_id().index() as FrameIndex;
         let parent = |node: NodeRef<'_>| node.parent().map_or(0, |parent| parent.index() as u32);
         let known = self.paths.frames.iter().zip(&self.paths.parents);
@@ -156,6 +207,39 @@ impl SampledTree {
         let times = tree.nodes().filter_map(|node| Some((node.id().index() as u32, *node.call_times()?)));
         self.times = times.collect();
         self.events = tree.event_ids().map(|id| sampled(tree, id)).collect();
+    }
+
+    /// The number of a frame's module, which a new one gets. Processes, regions and the root stand in none.
+    fn module_number(&mut self, frame: &Frame<'_>, label: &FrameLabel, is_root: bool) -> u32 {
+        if self.modules.is_empty() {
+            self.modules.push(ModuleLabel { name: "[no function]".into(), origin: FrameOrigin::Unknown });
+        }
+        if is_root || frame.kind != FrameKind::Function {
+            return 0;
+        }
+        if let Some(&number) = self.module_numbers.get(frame.module) {
+            return number;
+        }
+        let number = self.modules.len() as u32;
+        let name = if label.module.is_empty() { "[unknown]".into() } else { label.module.clone() };
+        self.modules.push(ModuleLabel { name, origin: label.origin });
+        self.module_numbers.insert(frame.module.to_owned(), number);
+        number
+    }
+
+    /// The number of a frame's module.
+    pub(super) fn module_of(&self, frame: FrameIndex) -> u32 {
+        self.modules_of_frames.get(frame as usize).copied().unwrap_or(0)
+    }
+
+    /// The same of all frames.
+    pub(super) fn modules_of_frames(&self) -> &[u32] {
+        &self.modules_of_frames
+    }
+
+    /// A module by its number.
+    pub(in crate::tui) fn module(&self, module: u32) -> &ModuleLabel {
+        &self.modules[module as usize]
     }
 
     pub(in crate::tui) fn label(&self, frame: FrameIndex) -> &FrameLabel {

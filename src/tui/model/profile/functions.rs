@@ -6,8 +6,10 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::calls::FrameIndex;
+use super::place::line;
 use super::shape::{NodeAmounts, PathTree, Shape, TreeNode, overtake};
 use crate::profile::Amount;
+use crate::tui::model::step::ListStep;
 
 /// All calls of a function together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,19 +20,90 @@ pub(in crate::tui) struct FunctionRow {
     pub(in crate::tui) total: Amount,
 }
 
+/// Rows of sums, of which one is selected.
+#[derive(Debug, Default)]
+pub(in crate::tui) struct SumList {
+    pub(in crate::tui) rows: Vec<FunctionRow>,
+    /// The frame of the selected row; the first row's until the reader chose one.
+    pub(in crate::tui) selected: FrameIndex,
+    /// On which line of the list it stands.
+    pub(in crate::tui) line: usize,
+    is_chosen: bool,
+}
+
+impl SumList {
+    /// Takes over other numbers; what was selected stays so if it is still there.
+    pub(super) fn take(&mut self, rows: Vec<FunctionRow>) {
+        self.rows = rows;
+        if !self.is_chosen || !self.rows.iter().any(|row| row.frame == self.selected) {
+            self.selected = self.rows.first().map_or(0, |row| row.frame);
+            self.is_chosen = false;
+            self.line = 0;
+        }
+    }
+
+    /// The place of the selected row.
+    pub(in crate::tui) fn row(&self) -> usize {
+        self.rows.iter().position(|row| row.frame == self.selected).unwrap_or(0)
+    }
+
+    /// The selected row.
+    pub(in crate::tui) fn at(&self) -> FunctionRow {
+        self.rows.get(self.row()).copied().unwrap_or_default()
+    }
+
+    pub(super) fn choose(&mut self, frame: FrameIndex) {
+        let first = self.row().saturating_sub(self.line);
+        self.selected = frame;
+        self.is_chosen = true;
+        self.line = self.row().saturating_sub(first);
+    }
+
+    pub(super) fn step(&mut self, step: ListStep, height: usize) {
+        let first = self.row().saturating_sub(self.line);
+        let row = step.from(self.row(), self.rows.len());
+        self.selected = self.rows.get(row).map_or(0, |function| function.frame);
+        self.is_chosen = true;
+        self.line = line(row, first, self.rows.len(), height);
+    }
+}
+
 /// The functions below a node, those with most of their own first; `before` is how they stood.
 pub(super) fn functions(shape: &Shape, root: TreeNode, before: &[FunctionRow]) -> Vec<FunctionRow> {
+    // The root of all is no function.
+    sums(shape, root, before, |frame| frame).into_iter().filter(|function| function.frame != 0).collect()
+}
+
+/// The sums of modules, which frames have by number, in the same order. What stands in none, such as the frame of a
+/// process, has number 0, and what was sampled in itself only.
+pub(super) fn modules(
+    shape: &Shape,
+    root: TreeNode,
+    before: &[FunctionRow],
+    module: impl Fn(FrameIndex) -> FrameIndex,
+) -> Vec<FunctionRow> {
+    let mut all = sums(shape, root, before, module);
+    all.iter_mut().filter(|row| row.frame == 0).for_each(|row| row.total = row.own);
+    all.retain(|row| row.total != Amount::ZERO);
+    all
+}
+
+/// The sums of frames that `class` puts together. A row's frame is the class.
+fn sums(
+    shape: &Shape,
+    root: TreeNode,
+    before: &[FunctionRow],
+    class: impl Fn(FrameIndex) -> FrameIndex,
+) -> Vec<FunctionRow> {
     let mut found: FxHashMap<FrameIndex, FunctionRow> = FxHashMap::default();
-    for (node, is_outermost) in outermost(shape, root) {
-        let frame = shape.frame(node);
+    for (node, is_outermost) in outermost(shape, root, &class) {
+        let frame = class(shape.frame(node));
         let function = found.entry(frame).or_insert(FunctionRow { frame, ..FunctionRow::default() });
         function.own = function.own.plus(shape.own(node));
         if is_outermost {
             function.total = function.total.plus(shape.total(node));
         }
     }
-    // The root of all is no function.
-    found.remove(&0);
     let stood: FxHashMap<_, _> = before.iter().enumerate().map(|(place, function)| (function.frame, place)).collect();
     let mut all: Vec<_> = found.into_values().collect();
     all.sort_unstable_by_key(|function| {
@@ -41,17 +114,21 @@ pub(super) fn functions(shape: &Shape, root: TreeNode, before: &[FunctionRow]) -
     all
 }
 
-/// The nodes from one downwards, each with whether its frame stands nowhere above it.
-fn outermost(shape: &Shape, root: TreeNode) -> impl Iterator<Item = (TreeNode, bool)> + '_ {
+/// The nodes from one downwards, each with whether none of its class stands above it.
+fn outermost<'a>(
+    shape: &'a Shape,
+    root: TreeNode,
+    class: &'a impl Fn(FrameIndex) -> FrameIndex,
+) -> impl Iterator<Item = (TreeNode, bool)> + 'a {
     let mut path: Vec<TreeNode> = Vec::new();
     let mut on_path: FxHashMap<FrameIndex, u32> = FxHashMap::default();
     let above = shape.depth(root);
     shape.walk(root).map(move |node| {
         for left in path.drain(shape.depth(node) - above..) {
-            on_path.entry(shape.frame(left)).and_modify(|count| *count -= 1);
+            on_path.entry(class(shape.frame(left))).and_modify(|count| *count -= 1);
         }
         path.push(node);
-        let count = on_path.entry(shape.frame(node)).or_default();
+        let count = on_path.entry(class(shape.frame(node))).or_default();
         *count += 1;
         (node, *count == 1)
     })

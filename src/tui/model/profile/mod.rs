@@ -14,53 +14,65 @@ use crate::profile::{Amount, Tree};
 use crate::stacks::{Losses, Reach, StackQuality};
 
 mod calls;
+mod chains;
+mod difference;
 mod functions;
 mod place;
+mod ratio;
 mod region;
 mod search;
 mod shape;
 
-pub(in crate::tui) use calls::{CallMeasure, FrameIndex, FrameLabel, FrameOrigin, RowCalls, SampledTree};
-pub(in crate::tui) use functions::FunctionRow;
+pub(in crate::tui) use calls::{CallMeasure, FrameIndex, FrameLabel, FrameOrigin, ModuleLabel, RowCalls, SampledTree};
+use chains::ChainView;
+pub(in crate::tui) use chains::TreeDirection;
+pub(in crate::tui) use difference::RowDifference;
+use difference::ShownDifference;
+pub(in crate::tui) use functions::{FunctionRow, SumList};
 use place::SiblingOrder;
 pub(in crate::tui) use place::TreePlace;
+use ratio::EventRatio;
+pub(in crate::tui) use ratio::{RatioKind, RatioRow};
 pub(in crate::tui) use region::{ChosenRegion, RegionEvent};
 pub(in crate::tui) use search::Search;
 use shape::NodeAmounts;
-pub(in crate::tui) use shape::{Shape, TreeNode};
+pub(in crate::tui) use shape::TreeNode;
 
 use super::step::ListStep;
 use crate::tui::keys::Action;
-use crate::tui::layout::profile::Emphasis;
+use crate::tui::layout::profile::{BesideTable, Emphasis};
 
-/// Rows of the table: the call tree, functions, or callers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Rows of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::tui) enum Listing {
-    /// Calls, from the outermost on.
-    #[default]
-    Tree,
     /// Functions, those with most of their own first.
     Flat,
     /// Who called the selected function.
     Callers,
+    /// Calls, from the outermost on.
+    Tree,
+    /// Modules, those with most of their own first.
+    Modules,
 }
 
 impl Listing {
-    pub(in crate::tui) fn next(self) -> Self {
-        match self {
-            Self::Tree => Self::Flat,
-            Self::Flat => Self::Callers,
-            Self::Callers => Self::Tree,
-        }
-    }
-
     pub(in crate::tui) fn word(self) -> &'static str {
         match self {
-            Self::Tree => "tree",
             Self::Flat => "flat",
             Self::Callers => "callers",
+            Self::Tree => "tree",
+            Self::Modules => "modules",
         }
     }
+}
+
+/// How much of functions' names is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum NameView {
+    #[default]
+    Whole,
+    /// Without the arguments of templates, generics and functions.
+    Short,
 }
 
 /// How much a search found.
@@ -85,17 +97,23 @@ pub(in crate::tui) struct ProfileState {
     pub(in crate::tui) findings: Vec<String>,
     /// The place of the event in [`SampledTree::events`].
     pub(in crate::tui) event: usize,
-    pub(in crate::tui) listing: Listing,
+    /// Whether chains of frames are one line where they can be.
+    view: ChainView,
+    names: NameView,
+    /// The listing that the reader chose.
+    chosen: Option<Listing>,
     pub(in crate::tui) emphasis: Emphasis,
+    /// What the event is held against.
+    ratio: Option<EventRatio>,
+    /// The two sides, where profiles are compared.
+    difference: Option<ShownDifference>,
     pub(in crate::tui) tree: TreePlace,
     pub(in crate::tui) callers: TreePlace,
     /// By the nodes of callers, where in the tree the function stands that they called.
     callees: Vec<Vec<TreeNode>>,
-    pub(in crate::tui) functions: Vec<FunctionRow>,
-    /// The function that is selected in the flat list, and whose callers are shown.
-    pub(in crate::tui) function: FrameIndex,
-    /// On which line of the flat list it stands.
-    pub(in crate::tui) line: usize,
+    /// The flat list; the callers of what is selected in it are shown.
+    pub(in crate::tui) functions: SumList,
+    pub(in crate::tui) modules: SumList,
     /// The line with most samples of the function that was selected last, and the event of which.
     pub(in crate::tui) hot_line: Option<(FrameIndex, usize, Option<u32>)>,
     pub(in crate::tui) search: Search,
@@ -144,42 +162,94 @@ impl ProfileState {
         let own = own.unwrap_or_else(|| Arc::new(vec![Amount::ZERO; paths.frames.len()]));
         let total = paths.add_up(&own);
         let standing = paths.standing(&total, |node| self.calls.is_measured(node, self.event));
-        self.tree.take((paths, NodeAmounts { own, total, standing }), order);
+        self.ratio = EventRatio::of(&self.calls, self.event).filter(|_| self.difference.is_none());
+        self.tree.view = self.chain_view();
+        self.tree.take((paths, NodeAmounts { own, total, standing }), order, may_join(&self.calls));
         self.list(order);
     }
 
     /// What the listing and the search make of the tree; done anew when either or the zoom changes.
     fn list(&mut self, order: SiblingOrder) {
-        match self.listing {
+        if self.has_difference() && self.listing() == Listing::Modules {
+            self.list_difference();
+        }
+        if let Some(ratio) = &mut self.ratio {
+            ratio.list(self.tree.root(), &self.calls);
+        }
+        let (shape, root) = (&self.tree.shape, self.tree.root());
+        let before = |list: &SumList| if order == SiblingOrder::Stable { list.rows.clone() } else { Vec::new() };
+        match self.listing() {
             Listing::Tree => {}
             Listing::Flat => {
-                let before = if order == SiblingOrder::Stable { self.functions.as_slice() } else { &[] };
-                self.functions = functions::functions(&self.tree.shape, self.tree.root(), before);
-                if !self.functions.iter().any(|function| function.frame == self.function) {
-                    self.function = self.functions.first().map_or(0, |function| function.frame);
+                let rows = functions::functions(shape, root, &before(&self.functions));
+                self.functions.take(rows);
+                if self.has_difference() {
+                    self.list_difference();
                 }
+                self.find_heaviest();
+                self.list_callers(order);
             }
-            Listing::Callers => {
-                let has_calls = |node| self.calls.has_calls(node);
-                let (paths, callees) = functions::callers(&self.tree.shape, self.function, has_calls);
-                self.callers.take(paths, order);
-                self.callees = callees;
+            Listing::Callers => self.list_callers(order),
+            Listing::Modules => {
+                let module = |frame| self.calls.module_of(frame);
+                let rows = functions::modules(shape, root, &before(&self.modules), module);
+                self.modules.take(rows);
             }
         }
         self.find();
     }
 
+    fn list_callers(&mut self, order: SiblingOrder) {
+        let has_calls = |node| self.calls.has_calls(node);
+        let (paths, callees) = functions::callers(&self.tree.shape, self.functions.selected, has_calls);
+        self.callers.view = self.chain_view();
+        self.callers.direction = TreeDirection::CalledBy;
+        self.callers.take(paths, order, may_join(&self.calls));
+        self.callees = callees;
+    }
+
+    /// What the table lists: what the reader chose, or what says most. Regions are few, and stand where they were opened.
+    pub(in crate::tui) fn listing(&self) -> Listing {
+        match self.chosen {
+            Some(Listing::Modules) | None if self.call_measure().is_some() => Listing::Tree,
+            chosen => chosen.unwrap_or(Listing::Flat),
+        }
+    }
+
+    /// What stands beside the table where there is room.
+    pub(in crate::tui) fn beside_table(&self) -> BesideTable {
+        match self.listing() {
+            Listing::Flat if self.call_measure().is_none() => BesideTable::Callers,
+            _ => BesideTable::Nothing,
+        }
+    }
+
+    /// The listing that the key goes to.
+    pub(in crate::tui) fn next_listing(&self) -> Listing {
+        match self.listing() {
+            Listing::Flat => Listing::Callers,
+            Listing::Callers => Listing::Tree,
+            Listing::Tree if self.call_measure().is_none() => Listing::Modules,
+            Listing::Tree | Listing::Modules => Listing::Flat,
+        }
+    }
+
+    /// Whether chains of frames are one line. Calls of regions were measured each by itself.
+    fn chain_view(&self) -> ChainView {
+        if self.call_measure().is_some() { ChainView::Whole } else { self.view }
+    }
+
     /// The tree that the icicle draws.
     pub(in crate::tui) fn place(&self) -> &TreePlace {
-        match self.listing {
-            Listing::Tree | Listing::Flat => &self.tree,
+        match self.listing() {
+            Listing::Tree | Listing::Flat | Listing::Modules => &self.tree,
             Listing::Callers => &self.callers,
         }
     }
 
     fn place_mut(&mut self) -> &mut TreePlace {
-        match self.listing {
-            Listing::Tree | Listing::Flat => &mut self.tree,
+        match self.listing() {
+            Listing::Tree | Listing::Flat | Listing::Modules => &mut self.tree,
             Listing::Callers => &mut self.callers,
         }
     }
@@ -211,8 +281,27 @@ impl ProfileState {
         Some(HotFunction { name, share: most.own.weight as f64 / whole as f64 })
     }
 
-    pub(in crate::tui) fn label(&self, node: TreeNode) -> &FrameLabel {
-        self.calls.label(self.place().shape.frame(node))
+    /// The label of the last frame of a row.
+    pub(in crate::tui) fn label(&self, row: TreeNode) -> &FrameLabel {
+        let place = self.place();
+        self.calls.label(place.shape.frame(place.end_of(row)))
+    }
+
+    /// The name of a frame, as it is shown in lists and the icicle. Two functions may have the same short name; they stay two.
+    pub(in crate::tui) fn name(&self, frame: FrameIndex) -> &str {
+        let label = self.calls.label(frame);
+        match self.names {
+            NameView::Whole => &label.name,
+            NameView::Short => &label.short,
+        }
+    }
+
+    /// The frames of a row of a tree that say something: those with which runtimes start are left out where others stand.
+    pub(in crate::tui) fn frames_of_row(&self, place: &TreePlace, row: TreeNode) -> Vec<FrameIndex> {
+        let all: Vec<_> = place.chain(row).into_iter().map(|node| place.shape.frame(node)).collect();
+        let says = |frame: &FrameIndex| *frame != 0 && !self.calls.label(*frame).is_entry;
+        let telling: Vec<_> = all.iter().copied().filter(says).collect();
+        if telling.is_empty() { all.last().copied().into_iter().collect() } else { telling }
     }
 
     /// The number and name of the event that is shown.
@@ -233,8 +322,8 @@ impl ProfileState {
     /// What is known of the calls of a row of the tree; `None` where they weren't measured. Of callers, these are the calls
     /// of the function that they made.
     pub(in crate::tui) fn calls_of_node(&self, node: TreeNode) -> Option<RowCalls> {
-        match self.listing {
-            Listing::Tree | Listing::Flat => self.calls.of_calls(node, self.event),
+        match self.listing() {
+            Listing::Tree | Listing::Flat | Listing::Modules => self.calls.of_calls(node, self.event),
             Listing::Callers => {
                 let made = self.callees.get(node as usize).map_or(&[][..], Vec::as_slice);
                 self.calls.of_calls_of(made, self.event)
@@ -247,37 +336,51 @@ impl ProfileState {
         self.calls.of_calls_of_frame(frame, self.event)
     }
 
-    /// The function that is selected.
-    pub(in crate::tui) fn selected_function(&self) -> FrameIndex {
-        match self.listing {
-            Listing::Flat => self.function,
-            Listing::Tree | Listing::Callers => self.place().shape.frame(self.place().selected),
+    /// The function that is selected; of modules none is.
+    pub(in crate::tui) fn selected_function(&self) -> Option<FrameIndex> {
+        match self.listing() {
+            Listing::Flat => Some(self.functions.selected),
+            Listing::Modules => None,
+            Listing::Tree | Listing::Callers => Some(self.place().shape.frame(self.place().selected)),
         }
     }
 
     /// The source file of a function, with the line of most of its samples where that is known: `spin.c:5`.
-    pub(in crate::tui) fn source_of(&self, frame: FrameIndex) -> String {
-        let file = &self.calls.label(frame).file;
+    pub(in crate::tui) fn source_of(&self, label: &FrameLabel) -> String {
         match self.hot_line {
-            Some((of, _, Some(line))) if of == frame && !file.is_empty() => format!("{file}:{line}"),
-            _ => file.clone(),
+            Some((of, _, Some(line))) if std::ptr::eq(self.calls.label(of), label) && !label.file.is_empty() => {
+                format!("{}:{line}", label.file)
+            }
+            _ => label.file.clone(),
         }
     }
 
-    /// The row of the flat list that is selected.
-    pub(in crate::tui) fn function_row(&self) -> usize {
-        self.functions.iter().position(|function| function.frame == self.function).unwrap_or(0)
+    /// The list of sums that is shown, if one is.
+    pub(in crate::tui) fn sums(&self) -> Option<&SumList> {
+        match self.listing() {
+            Listing::Flat => Some(&self.functions),
+            Listing::Modules => Some(&self.modules),
+            Listing::Tree | Listing::Callers => None,
+        }
+    }
+
+    /// Whose code a module is, and its name.
+    pub(in crate::tui) fn module(&self, module: FrameIndex) -> &ModuleLabel {
+        self.calls.module(module)
     }
 
     /// The names on the path to what is selected, the outermost first; of callers, the other way round.
     pub(in crate::tui) fn path(&self) -> Vec<FrameIndex> {
-        if self.listing == Listing::Flat {
-            return vec![self.function];
-        }
-        let place = self.place();
-        let path = place.shape.ancestors(place.selected).map(|node| place.shape.frame(node));
+        let (place, function) = (self.place(), self.functions.selected);
+        let end = match self.listing() {
+            // Where the function has most.
+            Listing::Flat => place.chain(place.selected).into_iter().rfind(|&node| place.shape.frame(node) == function),
+            _ => None,
+        };
+        let end = end.unwrap_or_else(|| place.end_of(place.selected));
+        let path = place.shape.ancestors(end).map(|node| place.shape.frame(node));
         let mut path: Vec<_> = path.filter(|&frame| frame != 0).collect();
-        if self.listing == Listing::Tree {
+        if self.listing() != Listing::Callers {
             path.reverse();
         }
         path
@@ -291,7 +394,11 @@ impl ProfileState {
         match action {
             Action::Listing => self.turn_over(),
             Action::Emphasis => self.emphasis = self.emphasis.next(),
-            Action::Zoom => return self.zoom_in(height),
+            Action::Chains => return self.turn_chains(height),
+            Action::ShortNames => {
+                self.names = if self.names == NameView::Whole { NameView::Short } else { NameView::Whole };
+            }
+            Action::Zoom => return self.zoom_in(),
             Action::NextSampled => self.next_event(1)?,
             Action::PreviousSampled => self.next_event(self.calls.events.len().saturating_sub(1))?,
             Action::NextHit => return self.next_hit(1, height),
@@ -301,12 +408,12 @@ impl ProfileState {
                 self.set_search(name);
             }
             _ if self.emphasis == Emphasis::Icicle => self.go(action, height),
-            Action::GoLeft | Action::Fold if self.listing != Listing::Flat => self.place_mut().fold(height),
-            Action::GoRight | Action::Unfold if self.listing != Listing::Flat => self.place_mut().unfold(height),
-            Action::Toggle if self.listing != Listing::Flat => self.place_mut().toggle(),
-            Action::UnfoldAll if self.listing != Listing::Flat => self.place_mut().unfold_all(height),
-            Action::FoldAll if self.listing != Listing::Flat => self.place_mut().fold_all(height),
-            _ => return Err("a flat list has nothing to fold; t lists calls"),
+            Action::GoLeft | Action::Fold if self.sums().is_none() => self.place_mut().fold(height),
+            Action::GoRight | Action::Unfold if self.sums().is_none() => self.place_mut().unfold(height),
+            Action::Toggle if self.sums().is_none() => self.place_mut().toggle(),
+            Action::UnfoldAll if self.sums().is_none() => self.place_mut().unfold_all(height),
+            Action::FoldAll if self.sums().is_none() => self.place_mut().fold_all(height),
+            _ => return Err("this list has nothing to fold; t lists calls"),
         }
         Ok(())
     }
@@ -326,35 +433,43 @@ impl ProfileState {
 
     /// Moves in the table or, where only the icicle is on the screen, up and down in that.
     pub(in crate::tui) fn step(&mut self, step: ListStep, height: usize) {
-        match (self.emphasis, self.listing) {
+        match (self.emphasis, self.listing()) {
             (Emphasis::Icicle, Listing::Tree | Listing::Callers) => self.climb(step, height),
             (_, Listing::Flat) => {
-                let first = self.function_row().saturating_sub(self.line);
-                let row = step.from(self.function_row(), self.functions.len());
-                self.function = self.functions.get(row).map_or(0, |function| function.frame);
-                self.line = place::line(row, first, self.functions.len(), height);
-                self.find_heaviest(height);
+                self.functions.step(step, height);
+                self.follow_function();
+            }
+            (_, Listing::Modules) => {
+                self.modules.step(step, height);
+                self.find_module();
             }
             _ => self.place_mut().step(step, height),
         }
     }
 
+    /// Shows where the function stands that is selected in the flat list, and who called it.
+    fn follow_function(&mut self) {
+        self.find_heaviest();
+        self.callers = TreePlace::of_callers();
+        self.list_callers(SiblingOrder::Anew);
+    }
+
     fn climb(&mut self, step: ListStep, height: usize) {
         let place = self.place_mut();
         let (root, mut node) = (place.root(), place.selected);
-        let shape = &place.shape;
+        let below = |row| place.below(row).first().copied();
         match step {
             ListStep::First => node = root,
             ListStep::Last => {
-                while let Some(child) = shape.children(node).next() {
+                while let Some(child) = below(node) {
                     node = child;
                 }
             }
             ListStep::By(by) => {
                 for _ in 0..by.unsigned_abs() {
                     let next = match by < 0 {
-                        true => (node != root).then(|| shape.parent(node)),
-                        false => shape.children(node).next(),
+                        true => (node != root).then(|| place.above(node)),
+                        false => below(node),
                     };
                     let Some(next) = next else { break };
                     node = next;
@@ -365,41 +480,64 @@ impl ProfileState {
     }
 
     /// Selects the place in the tree where the selected function has most, so that the icicle shows it.
-    fn find_heaviest(&mut self, height: usize) {
+    fn find_heaviest(&mut self) {
+        let function = self.functions.selected;
         let shape = &self.tree.shape;
-        if shape.len() == 0 || shape.frame(self.tree.selected) == self.function {
+        let stands_in = |row| self.tree.chain(row).into_iter().any(|node| shape.frame(node) == function);
+        if function == 0 || shape.len() == 0 || stands_in(self.tree.selected) {
             return;
         }
-        let calls = shape.walk(self.tree.root()).filter(|&node| shape.frame(node) == self.function);
-        // Of equals the first on the screen.
-        let heaviest = calls.reduce(|best, node| {
-            let weight = |node| (shape.total(node).weight, shape.own(node).weight);
-            if weight(node) > weight(best) { node } else { best }
-        });
-        if let Some(node) = heaviest {
-            self.tree.select(node, height);
+        if let Some(node) = heaviest(&self.tree, |frame| frame == function) {
+            self.tree.reveal(node);
+        }
+    }
+
+    /// The same of the selected module.
+    fn find_module(&mut self) {
+        let (module, of) = (self.modules.selected, self.calls.modules_of_frames());
+        let found = heaviest(&self.tree, |frame| module != 0 && of.get(frame as usize) == Some(&module));
+        if let Some(node) = found {
+            self.tree.reveal(node);
         }
     }
 
     fn turn_over(&mut self) {
-        if self.listing == Listing::Tree && self.tree.shape.len() > 0 {
-            self.function = self.tree.shape.frame(self.tree.selected);
+        let (tree, function) = (&self.tree, self.functions.selected);
+        if self.listing() == Listing::Tree && tree.shape.len() > 0 {
+            let chain = tree.chain(tree.selected).into_iter().map(|node| tree.shape.frame(node));
+            let chain: Vec<_> = chain.collect();
+            // Of a chain that the function stands in, it stays the one.
+            if let Some(&last) = chain.last().filter(|_| !chain.contains(&function)) {
+                self.functions.choose(last);
+            }
         }
-        self.listing = self.listing.next();
-        if self.listing == Listing::Callers {
-            self.callers = TreePlace::default();
+        self.chosen = Some(self.next_listing());
+        if self.listing() == Listing::Callers {
+            self.callers = TreePlace::of_callers();
         }
         self.tree.settle();
         self.list(SiblingOrder::Anew);
-        if self.listing == Listing::Flat {
-            self.line = self.function_row();
+        if self.listing() == Listing::Flat {
+            self.functions.line = self.functions.row();
         }
     }
 
-    fn zoom_in(&mut self, height: usize) -> Result<(), &'static str> {
-        if self.listing == Listing::Flat {
-            self.find_heaviest(height);
-            self.listing = Listing::Tree;
+    /// Shows chains as one line each, or all frames of them.
+    fn turn_chains(&mut self, height: usize) -> Result<(), &'static str> {
+        if self.call_measure().is_some() {
+            return Err("every region has a line of its own");
+        }
+        self.view = self.view.other();
+        for place in [&mut self.tree, &mut self.callers] {
+            place.set_view(self.view, may_join(&self.calls), height);
+        }
+        self.list(SiblingOrder::Stable);
+        Ok(())
+    }
+
+    fn zoom_in(&mut self) -> Result<(), &'static str> {
+        if self.sums().is_some() {
+            self.chosen = Some(Listing::Tree);
         }
         let is_new = self.place_mut().zoom_in();
         self.list(SiblingOrder::Anew);
@@ -410,10 +548,8 @@ impl ProfileState {
     pub(in crate::tui) fn back(&mut self, height: usize) -> bool {
         if !self.search.is_empty() {
             self.set_search(String::new());
-        } else if self.place_mut().zoom_out(height) {
-            self.list(SiblingOrder::Anew);
-        } else if self.listing != Listing::Tree {
-            self.listing = Listing::Tree;
+        } else if self.place_mut().zoom_out(height) || self.chosen.take().is_some_and(|chosen| chosen != self.listing())
+        {
             self.list(SiblingOrder::Anew);
         } else if self.emphasis != Emphasis::Both {
             self.emphasis = Emphasis::Both;
@@ -444,30 +580,38 @@ impl ProfileState {
     pub(in crate::tui) fn click(&mut self, node: TreeNode, height: usize) {
         let place = self.place_mut();
         if place.selected == node {
-            let _ = self.zoom_in(height);
+            let _ = self.zoom_in();
         } else if (node as usize) < place.shape.len() {
             place.select(node, height);
-            if self.listing == Listing::Flat {
-                self.function = self.tree.shape.frame(node);
-                self.line = self.line.min(self.function_row());
+            if self.listing() == Listing::Flat {
+                let tree = &self.tree;
+                self.functions.choose(tree.shape.frame(tree.end_of(tree.selected)));
+                self.callers = TreePlace::of_callers();
+                self.list_callers(SiblingOrder::Anew);
             }
         }
     }
 
-    pub(in crate::tui) fn click_function(&mut self, function: FrameIndex, height: usize) {
-        if self.function == function {
-            let _ = self.zoom_in(height);
-        } else {
-            let first = self.function_row().saturating_sub(self.line);
-            self.function = function;
-            self.line = self.function_row().saturating_sub(first);
-            self.find_heaviest(height);
+    /// Selects a row of a list of sums; what is selected already is zoomed into.
+    pub(in crate::tui) fn click_sum(&mut self, frame: FrameIndex) {
+        match self.listing() {
+            Listing::Modules => {
+                self.modules.choose(frame);
+                self.find_module();
+            }
+            _ if self.functions.selected == frame => {
+                let _ = self.zoom_in();
+            }
+            _ => {
+                self.functions.choose(frame);
+                self.follow_function();
+            }
         }
     }
 
     fn selected_label(&self) -> &FrameLabel {
-        match self.listing {
-            Listing::Flat => self.calls.label(self.function),
+        match self.listing() {
+            Listing::Flat => self.calls.label(self.functions.selected),
             _ => self.label(self.place().selected),
         }
     }
@@ -509,7 +653,7 @@ impl ProfileState {
             walked[node as usize] = step as u32;
             covered = covered.filter(|&depth| shape.depth(node) > depth);
             if self.is_hit(shape.frame(node)) {
-                matches.push(node);
+                matches.push(place.chain_of(node));
                 found.frames += 1;
                 if covered.is_none() {
                     covered = Some(shape.depth(node));
@@ -517,6 +661,9 @@ impl ProfileState {
                 }
             }
         }
+        // A row with several matches is one to go to; what is zoomed into may be the end of one.
+        matches.sort_unstable_by_key(|&row| walked.get(row as usize).copied());
+        matches.dedup();
         (self.found, self.matches, self.walked) = (found, matches, walked);
     }
 
@@ -526,12 +673,12 @@ impl ProfileState {
             return Err("nothing is searched for: / searches");
         }
         let none = Err("no name here matches");
-        if self.listing == Listing::Flat {
-            let hits: Vec<_> =
-                (0..self.functions.len()).filter(|&row| self.is_hit(self.functions[row].frame)).collect();
-            let Some(row) = beside(&hits, self.function_row(), step) else { return none };
-            let by = row.cast_signed() - self.function_row().cast_signed();
-            self.step(ListStep::By(by), height);
+        if let Some(list) = self.sums() {
+            let is_hit = |row: &usize| self.listing() == Listing::Flat && self.is_hit(list.rows[*row].frame);
+            let hits: Vec<_> = (0..list.rows.len()).filter(is_hit).collect();
+            let at = list.row();
+            let Some(row) = beside(&hits, at, step) else { return none };
+            self.step(ListStep::By(row.cast_signed() - at.cast_signed()), height);
             return Ok(());
         }
         let place = |node: TreeNode| self.walked.get(node as usize).copied().unwrap_or(0);
@@ -544,6 +691,19 @@ impl ProfileState {
         self.place_mut().select(found, height);
         Ok(())
     }
+}
+
+/// Of the frames that are wanted, the node that has most, of equals the first on the screen.
+fn heaviest(tree: &TreePlace, is_wanted: impl Fn(FrameIndex) -> bool) -> Option<TreeNode> {
+    let shape = &tree.shape;
+    let weight = |node| (shape.total(node).weight, shape.own(node).weight);
+    let wanted = shape.walk(tree.root()).filter(|&node| is_wanted(shape.frame(node)));
+    wanted.reduce(|best, node| if weight(node) > weight(best) { node } else { best })
+}
+
+/// Whether a frame may stand in a chain: functions, processes and threads may, and what is named or summed may not.
+fn may_join(calls: &SampledTree) -> impl Fn(FrameIndex) -> bool + '_ {
+    |frame| calls.label(frame).may_join
 }
 
 /// The number after (or before) `at` in a list that goes up, round the end.

@@ -3,8 +3,11 @@
 //! All that the reader chose is kept by path: when the tree has grown, the same frames are selected, zoomed into and
 //! unfolded, and the selected row stays on its line of the screen.
 
+use super::calls::FrameIndex;
+use super::chains::{ChainView, Chains, TreeDirection};
 use super::functions::CountedPaths;
 use super::shape::{Shape, TreeNode};
+use crate::profile::Amount;
 use crate::tui::model::step::ListStep;
 
 /// Until the reader moves, what has at least this part of all is unfolded.
@@ -30,12 +33,20 @@ pub(super) enum SiblingOrder {
 }
 
 /// Where the reader is in a tree.
+///
+/// What is selected, unfolded and zoomed into are chains of frames, each named by its first node; a frame that is in none is
+/// a chain of its own.
 #[derive(Debug, Default)]
 pub(in crate::tui) struct TreePlace {
     pub(in crate::tui) shape: Shape,
+    chains: Chains,
+    pub(super) view: ChainView,
+    pub(in crate::tui) direction: TreeDirection,
     pub(in crate::tui) selected: TreeNode,
     /// The rows of the table: nodes that aren't folded away, in the order of the screen.
     pub(in crate::tui) rows: Vec<TreeNode>,
+    /// How many chains stand above each row, from the one on that is zoomed into.
+    levels: Vec<u32>,
     /// On which line of the table the selected row stands.
     pub(in crate::tui) line: usize,
     /// What was zoomed into, one within the other.
@@ -46,11 +57,23 @@ pub(in crate::tui) struct TreePlace {
 }
 
 impl TreePlace {
-    /// Takes over a tree that has grown, or another event's numbers.
-    pub(super) fn take(&mut self, (paths, amounts): CountedPaths, order: SiblingOrder) {
+    /// A tree of callers.
+    pub(super) fn of_callers() -> Self {
+        Self { direction: TreeDirection::CalledBy, ..Self::default() }
+    }
+
+    /// Takes over a tree that has grown, or another event's numbers; `may_join` says which frames may stand in a chain.
+    pub(super) fn take(
+        &mut self,
+        (paths, amounts): CountedPaths,
+        order: SiblingOrder,
+        may_join: impl Fn(FrameIndex) -> bool,
+    ) {
         if paths == *self.shape.paths() {
+            let is_as_before = self.shape.count(amounts, order);
+            let joined = (0..self.shape.len() as TreeNode).map(|node| self.chains.is_joined(node)).collect();
             // What is unfolded by its share may be another now.
-            if !self.shape.count(amounts, order) || !self.is_settled {
+            if self.join(joined, may_join) || !is_as_before || !self.is_settled {
                 self.arrange();
             }
             return;
@@ -60,16 +83,128 @@ impl TreePlace {
         let shape = Shape::new(paths, amounts, before);
         let place = |node: TreeNode| places.get(node as usize).copied().flatten();
         let mut folds = vec![NodeFold::Unsaid; shape.len()];
-        for (fold, place) in self.folds.iter().zip(&places) {
+        let mut joined = vec![false; shape.len()];
+        for (node, (fold, place)) in self.folds.iter().zip(&places).enumerate() {
             if let Some(place) = place {
                 folds[*place as usize] = *fold;
+                joined[*place as usize] = self.chains.is_joined(node as TreeNode);
             }
         }
         let gone_up = (!places.is_empty()).then(|| self.shape.ancestors(self.selected).find_map(place)).flatten();
         self.selected = gone_up.unwrap_or(0);
         self.zoom = self.zoom.iter().filter_map(|&node| place(node)).collect();
         (self.folds, self.shape) = (folds, shape);
+        self.join(joined, may_join);
         self.arrange();
+    }
+
+    /// Shows chains as one line each, or all frames of them.
+    pub(super) fn set_view(&mut self, view: ChainView, may_join: impl Fn(FrameIndex) -> bool, height: usize) {
+        self.settle();
+        let first = self.row().saturating_sub(self.line);
+        let joined = (0..self.shape.len() as TreeNode).map(|node| self.chains.is_joined(node)).collect();
+        self.view = view;
+        self.join(joined, may_join);
+        self.arrange();
+        self.line = line(self.row(), first, self.rows.len(), height);
+    }
+
+    /// Finds the chains; `joined` is which nodes stood in one. What was unfolded of a chain stays so of its parts, and what
+    /// was folded of a part is of the chain. Whether any has changed.
+    fn join(&mut self, joined: Vec<bool>, may_join: impl Fn(FrameIndex) -> bool) -> bool {
+        let shape = &self.shape;
+        let is_free = |node| self.direction == TreeDirection::Calls || shape.parent(node) != 0;
+        self.folds.resize(shape.len(), NodeFold::Unsaid);
+        let chains = match self.view {
+            ChainView::Whole => Chains::whole(shape.len()),
+            ChainView::Joined => Chains::of(
+                shape,
+                self.direction,
+                |node| !self.zoom.contains(&node) && is_free(node) && may_join(shape.frame(node)),
+                |node| joined.get(node as usize).is_some_and(|&joined| joined),
+            ),
+        };
+        let mut has_changed = false;
+        for node in 0..shape.len() as TreeNode {
+            let (is, was) = (chains.is_joined(node), joined[node as usize]);
+            has_changed |= is != was;
+            let above = shape.parent(node) as usize;
+            match (was, is) {
+                (true, _) => self.folds[node as usize] = self.folds[above],
+                // Never the root, or there would be one row.
+                (false, true) if self.folds[node as usize] == NodeFold::Closed && chains.first(node) != self.root() => {
+                    self.folds[chains.first(node) as usize] = NodeFold::Closed;
+                }
+                (false, _) => {}
+            }
+        }
+        self.chains = chains;
+        self.selected = self.chains.first(self.selected);
+        has_changed
+    }
+
+    /// The row that a node is shown in.
+    pub(in crate::tui) fn chain_of(&self, node: TreeNode) -> TreeNode {
+        self.chains.first(node)
+    }
+
+    /// The last node of a row: what is below it stands on the next level.
+    pub(in crate::tui) fn end_of(&self, row: TreeNode) -> TreeNode {
+        self.chains.last(row)
+    }
+
+    /// The nodes of a row, the outermost first.
+    pub(in crate::tui) fn chain(&self, row: TreeNode) -> Vec<TreeNode> {
+        let mut nodes: Vec<_> = self.upwards(row).collect();
+        nodes.reverse();
+        nodes
+    }
+
+    /// The nodes of a row, from the last one on.
+    fn upwards(&self, row: TreeNode) -> impl Iterator<Item = TreeNode> + '_ {
+        let last = self.end_of(row);
+        std::iter::successors(Some(last), move |&node| (node != row).then(|| self.shape.parent(node)))
+    }
+
+    /// The rows below a row: what its last frame called, then what the others did besides.
+    pub(in crate::tui) fn below(&self, row: TreeNode) -> Vec<TreeNode> {
+        let calls = self.upwards(row).flat_map(|node| self.shape.children(node));
+        calls.filter(|&node| !self.chains.is_joined(node)).collect()
+    }
+
+    /// Whether a row has any below it.
+    pub(in crate::tui) fn has_below(&self, row: TreeNode) -> bool {
+        let mut calls = self.upwards(row).flat_map(|node| self.shape.children(node));
+        calls.any(|node| !self.chains.is_joined(node))
+    }
+
+    /// The row above; the root's is the root.
+    pub(in crate::tui) fn above(&self, row: TreeNode) -> TreeNode {
+        self.chains.first(self.shape.parent(row))
+    }
+
+    /// The rows from one up to the root, of what is zoomed into.
+    fn rows_above(&self, row: TreeNode) -> impl Iterator<Item = TreeNode> + '_ {
+        let root = self.root();
+        std::iter::successors(Some(row), move |&row| (row != root && row != 0).then(|| self.above(row)))
+    }
+
+    /// How many rows stand above one, from what is zoomed into.
+    pub(in crate::tui) fn level(&self, row: TreeNode) -> usize {
+        self.rows_above(row).count() - 1
+    }
+
+    /// The same of a row of the table, by its place there.
+    pub(in crate::tui) fn level_of_row(&self, place: usize) -> usize {
+        self.levels.get(place).map_or(0, |&level| level as usize)
+    }
+
+    /// What was counted on the frames of a row themselves, and not below it; of callers, on the function that they called.
+    pub(in crate::tui) fn own(&self, row: TreeNode) -> Amount {
+        if self.direction == TreeDirection::CalledBy {
+            return self.shape.own(row);
+        }
+        self.upwards(row).fold(Amount::ZERO, |sum, node| sum.plus(self.shape.own(node)))
     }
 
     /// The node that is drawn over the whole width.
@@ -97,26 +232,28 @@ impl TreePlace {
     /// The rows, and a selection that is one of them.
     pub(super) fn arrange(&mut self) {
         self.rows.clear();
+        self.levels.clear();
         if self.shape.len() == 0 {
             return;
         }
         if !self.shape.is_within(self.selected, self.root()) {
             self.selected = self.root();
         }
-        let mut ahead = vec![self.root()];
-        while let Some(node) = ahead.pop() {
-            self.rows.push(node);
-            if self.is_open(node) {
-                ahead.extend(self.shape.children(node).rev());
+        let mut ahead = vec![(self.root(), 0)];
+        while let Some((row, level)) = ahead.pop() {
+            self.rows.push(row);
+            self.levels.push(level);
+            if self.is_open(row) {
+                ahead.extend(self.below(row).into_iter().rev().map(|row| (row, level + 1)));
             }
         }
         let root = self.root();
-        let shown = |node: &TreeNode| *node == root || self.shape.stands(*node);
-        let above: Vec<_> = self.shape.ancestors(self.selected).take_while(|&node| node != root).collect();
+        let shown = |row: &TreeNode| *row == root || self.shape.stands(*row);
+        let above: Vec<_> = self.rows_above(self.selected).take_while(|&row| row != root).collect();
         // The outermost one that is folded hides all below it.
-        let hidden_by = above.iter().rev().copied().find(|node| !shown(node) || !self.is_open(*node));
-        if let Some(node) = hidden_by {
-            self.selected = if shown(&node) { node } else { self.shape.parent(node) };
+        let hidden_by = above.iter().rev().copied().find(|row| !shown(row) || !self.is_open(*row));
+        if let Some(row) = hidden_by {
+            self.selected = if shown(&row) { row } else { self.above(row) };
         }
     }
 
@@ -133,25 +270,29 @@ impl TreePlace {
         }
     }
 
-    /// Selects a node, unfolds what hides it, and scrolls no further than needed.
+    /// Selects the row of a node, unfolds what hides it, and scrolls no further than needed.
     pub(super) fn select(&mut self, node: TreeNode, height: usize) {
         self.settle();
         let first = self.row().saturating_sub(self.line);
-        let mut was_hidden = !self.shape.is_within(node, self.root());
-        for above in self.shape.ancestors(node).skip(1).take_while(|_| node != 0) {
+        self.reveal(node);
+        self.line = line(self.row(), first, self.rows.len(), height);
+    }
+
+    /// Selects the row of a node and unfolds what hides it; the reader hasn't moved by that.
+    pub(super) fn reveal(&mut self, node: TreeNode) {
+        let row = self.chain_of(node);
+        let mut was_hidden = !self.shape.is_within(row, self.root());
+        let above: Vec<_> = self.rows_above(row).skip(1).collect();
+        for above in above {
             if !self.is_open(above) {
                 self.folds[above as usize] = NodeFold::Open;
                 was_hidden = true;
             }
-            if above == self.root() {
-                break;
-            }
         }
-        self.selected = node;
-        if was_hidden || !self.shape.stands(node) {
+        self.selected = row;
+        if was_hidden || !self.shape.stands(row) {
             self.arrange();
         }
-        self.line = line(self.row(), first, self.rows.len(), height);
     }
 
     /// Keeps what is folded now folded.
@@ -168,10 +309,10 @@ impl TreePlace {
     /// Folds the selected node; one that is folded already gives way to the one above.
     pub(super) fn fold(&mut self, height: usize) {
         self.settle();
-        if self.is_open(self.selected) && self.shape.has_children(self.selected) {
+        if self.is_open(self.selected) && self.has_below(self.selected) {
             self.set(self.selected, NodeFold::Closed);
         } else if self.selected != self.root() {
-            self.select(self.shape.parent(self.selected), height);
+            self.select(self.above(self.selected), height);
         }
     }
 
@@ -182,7 +323,7 @@ impl TreePlace {
             self.set(self.selected, NodeFold::Open);
             return;
         }
-        let first = self.shape.children(self.selected).next();
+        let first = self.below(self.selected).first().copied();
         if let Some(child) = first {
             self.select(child, height);
         }
@@ -246,7 +387,7 @@ impl TreePlace {
         if self.selected == self.root() {
             return None;
         }
-        let siblings: Vec<_> = self.shape.children(self.shape.parent(self.selected)).collect();
+        let siblings = self.below(self.above(self.selected));
         let place = siblings.iter().position(|&node| node == self.selected)?;
         siblings.get(place.checked_add_signed(step)?).copied()
     }
@@ -266,7 +407,6 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::profile::Amount;
 
     /// all ─ a ─ b ─ c, a ─ d, e
     fn place(samples: [u64; 6]) -> TreePlace {
@@ -281,7 +421,7 @@ mod tests {
         let total = paths.add_up(&own);
         let standing = paths.standing(&total, |_| false);
         let amounts = NodeAmounts { own: Arc::new(own), total, standing };
-        place.take((Arc::new(paths), amounts), SiblingOrder::Stable);
+        place.take((Arc::new(paths), amounts), SiblingOrder::Stable, |_| false);
     }
 
     #[test]

@@ -27,12 +27,13 @@ impl ProfileState {
     /// The region that is selected: its path in the tree, elsewhere all calls of it.
     pub(in crate::tui) fn chosen_region(&self) -> Option<ChosenRegion> {
         let (place, shape) = (self.place(), &self.place().shape);
-        let frame = match self.listing {
-            Listing::Flat => self.function,
+        let frame = match self.listing() {
+            Listing::Flat => self.functions.selected,
+            Listing::Modules => return None,
             _ if shape.len() == 0 => return None,
             _ => shape.frame(place.selected),
         };
-        let path = (self.listing == Listing::Tree).then(|| self.path());
+        let path = (self.listing() == Listing::Tree).then(|| self.path());
         self.calls.label(frame).is_region.then_some(ChosenRegion { frame, path })
     }
 

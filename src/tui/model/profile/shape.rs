@@ -200,10 +200,6 @@ impl Shape {
         children.iter().copied().filter(|&child| self.stands(child))
     }
 
-    pub(in crate::tui) fn has_children(&self, node: TreeNode) -> bool {
-        self.children(node).next().is_some()
-    }
-
     /// The nodes from this one up to the root.
     pub(in crate::tui) fn ancestors(&self, node: TreeNode) -> impl Iterator<Item = TreeNode> + '_ {
         std::iter::successors(Some(node), |&node| (node != 0).then(|| self.parent(node)))

@@ -4,11 +4,12 @@ use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 
 use super::super::page::ScreenPage;
-use crate::number::share;
+use super::table::chain_text;
+use crate::number::{change, share};
 use crate::tui::model::ClickTarget;
-use crate::tui::model::profile::{FrameOrigin, ProfileState, Shape, TreeNode, TreePlace};
+use crate::tui::model::profile::{FrameOrigin, ProfileState, TreeNode, TreePlace};
 use crate::tui::symbols::EIGHTHS;
-use crate::tui::text::{cut_middle, width};
+use crate::tui::text::width;
 use crate::tui::theme::{Hue, HueFrom, Role};
 
 /// The left edge of a frame: it tells frames apart where colours don't.
@@ -53,13 +54,12 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, profile: &ProfileState
 
 /// The level at the top, so that the selected frame and those below it are seen.
 fn first_level(place: &TreePlace, height: usize) -> usize {
-    let level = place.shape.depth(place.selected) - place.shape.depth(place.root());
-    (level + 2).saturating_sub(height.max(2))
+    (place.level(place.selected) + 2).saturating_sub(height.max(2))
 }
 
-/// Levels of the tree, from the root on.
+/// Levels of the tree, from the root on. A chain of frames takes one.
 struct IcicleLevels<'a> {
-    shape: &'a Shape,
+    place: &'a TreePlace,
     blocks: Vec<IcicleBlock>,
     next: Vec<IcicleBlock>,
 }
@@ -67,14 +67,14 @@ struct IcicleLevels<'a> {
 impl<'a> IcicleLevels<'a> {
     fn new(place: &'a TreePlace, width: u16) -> Self {
         let root = IcicleBlock { what: BlockKind::Frame(place.root()), x: 0, width };
-        Self { shape: &place.shape, blocks: vec![root], next: Vec::new() }
+        Self { place, blocks: vec![root], next: Vec::new() }
     }
 
     fn descend(&mut self) {
         self.next.clear();
         for block in &self.blocks {
             if let BlockKind::Frame(node) = block.what {
-                divide(self.shape, node, *block, &mut self.next);
+                divide(self.place, node, *block, &mut self.next);
             }
         }
         std::mem::swap(&mut self.blocks, &mut self.next);
@@ -83,8 +83,9 @@ impl<'a> IcicleLevels<'a> {
 
 /// The callees of a frame, from its left edge on; what was sampled in itself stays free at the right. Ends are rounded,
 /// not widths, so that no cell is lost or won.
-fn divide(shape: &Shape, node: TreeNode, block: IcicleBlock, level: &mut Vec<IcicleBlock>) {
-    let cells_each = f64::from(block.width) / shape.total(node).weight.max(1) as f64;
+fn divide(place: &TreePlace, row: TreeNode, block: IcicleBlock, level: &mut Vec<IcicleBlock>) {
+    let shape = &place.shape;
+    let cells_each = f64::from(block.width) / shape.total(row).weight.max(1) as f64;
     let cells = |node: TreeNode| shape.total(node).weight as f64 * cells_each;
     let mut from = 0.0;
     let mut add = |what: BlockKind, wide: f64| {
@@ -95,7 +96,7 @@ fn divide(shape: &Shape, node: TreeNode, block: IcicleBlock, level: &mut Vec<Ici
         }
     };
     let mut narrow = 0.0;
-    for child in shape.children(node) {
+    for child in place.below(row) {
         match cells(child) {
             wide if wide >= 1.0 => add(BlockKind::Frame(child), wide),
             wide => narrow += wide,
@@ -125,7 +126,7 @@ fn draw_level(page: &mut ScreenPage<'_>, row: Rect, blocks: &[IcicleBlock], prof
 }
 
 fn draw_frame(page: &mut ScreenPage<'_>, area: Rect, node: TreeNode, profile: &ProfileState) {
-    let (place, label) = (profile.place(), profile.label(node));
+    let place = profile.place();
     let selected = node == place.selected;
     let style = frame_style(page, node, profile, selected);
     page.buffer.set_style(area.intersection(page.buffer.area), style);
@@ -133,29 +134,52 @@ fn draw_frame(page: &mut ScreenPage<'_>, area: Rect, node: TreeNode, profile: &P
     page.put(area.x, area.y, EDGE, edge);
     page.target(area, ClickTarget::Frame(node));
     let room = usize::from(area.width) - 1;
-    let share = share(profile.share(place.shape.total(node)));
-    let with_share = room >= LEAST_WITH_SHARE && width(&label.name) + 2 + share.len() <= room;
+    let difference = profile.ratio_row(place, node).and_then(|row| profile.difference_on(row));
+    let number = match difference {
+        Some(row) => change(row.of_all),
+        None => share(profile.share(place.shape.total(node))),
+    };
+    let frames = profile.frames_of_row(place, node);
+    let names: Vec<_> = frames.iter().map(|&frame| profile.name(frame)).collect();
+    let last = names.last().map_or(0, |name| width(name));
+    let with_share = room >= LEAST_WITH_SHARE && last + 2 + width(&number) <= room;
     let text = match with_share {
-        true => format!("{}{}{share} ", label.name, " ".repeat(room - 1 - width(&label.name) - share.len())),
-        false => cut_middle(&label.name, room).into_owned(),
+        true => {
+            let name = chain_text(&names, place.direction, room - 2 - width(&number));
+            format!("{name}{}{number} ", " ".repeat(room - 1 - width(&name) - width(&number)))
+        }
+        false => chain_text(&names, place.direction, room),
     };
     page.buffer.set_stringn(area.x + 1, area.y, text, room, style);
 }
 
 /// The selected frame is reversed, which every terminal can show.
 fn frame_style(page: &ScreenPage<'_>, node: TreeNode, profile: &ProfileState, selected: bool) -> Style {
-    let label = profile.label(node);
-    let shape = &profile.place().shape;
+    let (place, label) = (profile.place(), profile.label(node));
+    let mut frames = place.chain(node).into_iter().map(|node| place.shape.frame(node));
+    let difference = profile.ratio_row(place, node).and_then(|row| profile.difference_on(row));
     let style = match label.origin {
-        _ if profile.is_hit(shape.frame(node)) => page.style(Role::FlameMatch),
-        FrameOrigin::Kernel => page.style(Role::FlameKernel),
-        FrameOrigin::Jit => page.style(Role::FlameJit),
-        FrameOrigin::Unknown => page.style(Role::FlameUnknown),
-        FrameOrigin::User => page.theme().user_frame(match page.theme().hue_from() {
-            HueFrom::Module => Hue::Hash(label.module_hash),
-            HueFrom::Name => Hue::Hash(label.name_hash),
-            HueFrom::Own => Hue::Heat(profile.share(shape.own(node))),
-        }),
+        _ if frames.any(|frame| profile.is_hit(frame)) => page.style(Role::FlameMatch),
+        _ if difference.is_some() => page.theme().changed_frame(difference.map_or(0.0, |row| row.of_all)),
+        FrameOrigin::Kernel | FrameOrigin::Jit | FrameOrigin::Unknown => page.style(role_of(label.origin)),
+        FrameOrigin::Program | FrameOrigin::Library => match page.theme().hue_from() {
+            HueFrom::Origin if label.is_region => page.theme().user_frame(Hue::Hash(label.name_hash)),
+            HueFrom::Origin => page.style(role_of(label.origin)),
+            HueFrom::Module => page.theme().user_frame(Hue::Hash(label.module_hash)),
+            HueFrom::Name => page.theme().user_frame(Hue::Hash(label.name_hash)),
+            HueFrom::Own => page.theme().user_frame(Hue::Heat(profile.share(place.own(node)))),
+        },
     };
     if selected { style.add_modifier(Modifier::REVERSED | Modifier::BOLD) } else { style }
+}
+
+/// How the code of each origin looks.
+pub(in crate::tui::view) fn role_of(origin: FrameOrigin) -> Role {
+    match origin {
+        FrameOrigin::Program => Role::FlameUser,
+        FrameOrigin::Library => Role::FlameLibrary,
+        FrameOrigin::Kernel => Role::FlameKernel,
+        FrameOrigin::Jit => Role::FlameJit,
+        FrameOrigin::Unknown => Role::FlameUnknown,
+    }
 }

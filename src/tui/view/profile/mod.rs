@@ -6,17 +6,18 @@ use ratatui::text::Line;
 use super::page::{ScreenPage, VisibleRows, framed, make_room};
 use crate::names::shown;
 use crate::number::{amount, share, si};
+use crate::stacks::FirstLevel;
 use crate::tui::layout::Room;
 use crate::tui::layout::profile::ProfileLayout;
 use crate::tui::model::Motion;
-use crate::tui::model::profile::{CallMeasure, Listing, ProfileState};
+use crate::tui::model::profile::{CallMeasure, Listing, ProfileState, RatioRow, TreeNode};
 use crate::tui::options::Mode;
 use crate::tui::symbols::FROZEN;
 use crate::tui::text::{cut_middle, width, wrap};
 use crate::tui::theme::Role;
 
 mod called;
-mod icicle;
+pub(super) mod icicle;
 mod table;
 
 use table::TableColumns;
@@ -35,7 +36,7 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
     let Some(profile) = model.profile.as_ref().filter(|profile| !profile.is_empty()) else {
         return nothing(page, area, room);
     };
-    let mut parts = ProfileLayout::of(area, room, profile.emphasis, focus);
+    let mut parts = ProfileLayout::of(area, room, profile.emphasis, focus, profile.beside_table());
     let rows = match room {
         Room::Lines => {
             let (rows, last) = table::lines(parts.table, profile);
@@ -52,7 +53,7 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
     }
     if parts.right.area() > 0 {
         let mut title = if parts.panel.area() > 0 {
-            Line::from(page.span(Role::Title, profile.listing.word()))
+            Line::from(page.span(Role::Title, profile.listing().word()))
         } else {
             title(page, profile, usize::from(parts.right.width.saturating_sub(6)))
         };
@@ -68,11 +69,27 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
         divide(page, parts.panel, parts.heads.y, focus);
     }
     table::draw(page, parts.table, profile, (&columns, rows.first), focus);
+    if parts.callers.height > 0 {
+        draw_callers(page, &parts, profile);
+    }
     if parts.path.height > 0 {
         draw_path(page, parts.path, profile);
     } else if parts.panel.height > 0 {
         draw_selected(page, parts.panel, profile, &hidden(page, rows));
     }
+}
+
+/// Who called the selected function, beside the list or below it.
+fn draw_callers(page: &mut ScreenPage<'_>, parts: &ProfileLayout, profile: &ProfileState) {
+    if parts.callers_panel.area() > 0 {
+        let title = Line::from(page.span(Role::Title, "callers"));
+        page.panel(parts.callers_panel, title, Line::default(), false);
+    } else {
+        // Between the two.
+        let (x, style) = (parts.callers.x.saturating_sub(2), page.style(Role::Border));
+        (parts.callers.y..parts.callers.bottom()).for_each(|y| page.put(x, y, "│", style));
+    }
+    table::draw_callers(page, parts.callers_heads, parts.callers, profile);
 }
 
 /// How many rows of the table are on the screen, if not all are; nothing where there is no table.
@@ -134,6 +151,12 @@ fn title(page: &ScreenPage<'_>, profile: &ProfileState, room: usize) -> Line<'st
     if !profile.search.is_empty() {
         parts.push((Role::Match, found(profile)));
     }
+    if let Some(note) = profile.difference_note() {
+        parts.push((Role::Warn, note.to_owned()));
+    }
+    if page.model.first_level != FirstLevel::default() {
+        parts.push((Role::Key, format!("by {}", page.model.first_level)));
+    }
     if profile.call_measure() == Some(&CallMeasure::Time) && page.model.monitor.header().modelled.is_some() {
         parts.push((Role::Warn, EMULATED.to_owned()));
     }
@@ -152,11 +175,11 @@ fn title(page: &ScreenPage<'_>, profile: &ProfileState, room: usize) -> Line<'st
     }
     let tree = profile.place();
     if tree.is_zoomed() {
-        let name = &profile.label(tree.root()).name;
-        parts.push((Role::Key, format!("zoom: {}", cut_middle(name, 24))));
+        let name = row_name(profile, tree.root(), 24);
+        parts.push((Role::Key, format!("zoom: {name}")));
     }
-    if profile.listing == Listing::Callers {
-        let name = &profile.calls.label(profile.function).name;
+    if profile.listing() == Listing::Callers {
+        let name = &profile.calls.label(profile.functions.selected).name;
         parts.push((Role::Key, format!("callers of {}", cut_middle(name, 24))));
     }
     let is_too_long =
@@ -228,44 +251,76 @@ fn divide(page: &mut ScreenPage<'_>, panel: Rect, y: u16, focus: bool) {
     page.put(last, y, "┤", style);
 }
 
+/// The frames of a row of the tree in so many cells.
+fn row_name(profile: &ProfileState, row: TreeNode, room: usize) -> String {
+    let place = profile.place();
+    let frames = profile.frames_of_row(place, row);
+    let names: Vec<_> = frames.iter().map(|&frame| profile.calls.label(frame).name.as_str()).collect();
+    table::chain_text(&names, place.direction, room)
+}
+
 /// Cells of the selected function's name, before words leave for its sake.
 const LEAST_NAME: usize = 12;
 
 /// `leaf_chase: 16.8k samples, 93.7%; prog, load.c` on the lower border, and what stands at the right of it.
 fn draw_selected(page: &mut ScreenPage<'_>, panel: Rect, profile: &ProfileState, beside: &Line<'static>) {
     let place = profile.place();
-    let (frame, total, own) = match profile.listing {
-        Listing::Flat => {
-            let function = profile.functions.get(profile.function_row()).copied().unwrap_or_default();
-            (function.frame, function.total, function.own)
-        }
-        _ => (place.shape.frame(place.selected), place.shape.total(place.selected), place.shape.own(place.selected)),
+    let row = place.selected;
+    let (total, own) = match profile.sums() {
+        Some(list) => (list.at().total, list.at().own),
+        None => (place.shape.total(row), place.own(row)),
     };
-    let label = profile.calls.label(frame);
     let numbers = match profile.has_samples() {
         true => format!("{} of {} samples", total.samples, profile.whole().samples),
         false => share(profile.share(total)),
     };
-    let calls = match profile.listing {
-        Listing::Flat => profile.calls_of_function(frame),
-        Listing::Tree | Listing::Callers => profile.calls_of_node(place.selected),
+    let calls = match profile.listing() {
+        Listing::Flat => profile.calls_of_function(profile.functions.selected),
+        Listing::Modules => None,
+        Listing::Tree | Listing::Callers => profile.calls_of_node(row),
     };
     // Beside what was sampled of an event stands how long the calls took.
     let measure = profile.call_measure().unwrap_or(&CallMeasure::Time);
     let mut said = vec![numbers];
     said.extend(calls.iter().flat_map(|calls| called::words(page, calls, measure)));
+    let of = match profile.listing() {
+        Listing::Flat => Some(RatioRow::Function(profile.functions.selected)),
+        Listing::Modules => Some(RatioRow::Module(profile.modules.selected)),
+        Listing::Tree | Listing::Callers => profile.ratio_row(place, row),
+    };
+    let ratio = of.and_then(|of| profile.ratio_on(of, page.model.monitor.confidence()));
+    said.extend(
+        ratio
+            .zip(profile.ratio_kind())
+            .map(|(ratio, kind)| format!("{} {} ({})", kind.head(), si(ratio.value), table::ratio_interval(ratio))),
+    );
     if profile.has_samples() && own.samples > 0 && own.samples < total.samples {
         said.push(format!("{} in itself", own.samples));
     }
-    said.extend([label.module.clone(), profile.source_of(frame)].into_iter().filter(|text| !text.is_empty()));
+    if profile.listing() != Listing::Modules {
+        let label = match profile.listing() {
+            Listing::Flat => profile.calls.label(profile.functions.selected),
+            _ => profile.label(row),
+        };
+        said.extend([label.module.clone(), profile.source_of(label)].into_iter().filter(|text| !text.is_empty()));
+    }
+    let whole = match profile.listing() {
+        Listing::Flat => profile.calls.label(profile.functions.selected).name.clone(),
+        Listing::Modules => profile.module(profile.modules.selected).name.clone(),
+        Listing::Tree | Listing::Callers => row_name(profile, row, 4 * LEAST_NAME),
+    };
     let taken = if beside.width() > 0 { beside.width() + 3 } else { 0 };
     let room = usize::from(panel.width.saturating_sub(6)).saturating_sub(taken);
-    let least_name = width(&label.name).min(LEAST_NAME);
+    let least_name = width(&whole).min(LEAST_NAME);
     while said.len() > 1 && width(&said.join(", ")) + least_name + 4 > room {
         said.pop();
     }
     let tail = said.join(", ");
-    let name = cut_middle(&label.name, room.saturating_sub(width(&tail) + 4).max(LEAST_NAME)).into_owned();
+    let room_of_name = room.saturating_sub(width(&tail) + 4).max(LEAST_NAME);
+    let name = match profile.sums() {
+        Some(_) => cut_middle(&whole, room_of_name).into_owned(),
+        None => row_name(profile, row, room_of_name),
+    };
     let text = crate::tui::text::cut(&format!(" {name}: {tail} "), room).into_owned();
     let row = Rect { x: panel.x + 2, y: panel.bottom() - 1, width: panel.width.saturating_sub(4), height: 1 };
     page.line(row, Line::from(page.span(Role::Dim, text)));
@@ -276,7 +331,7 @@ fn draw_selected(page: &mut ScreenPage<'_>, panel: Rect, profile: &ProfileState,
 
 /// The path to the selected frame, its last frames where not all fit.
 fn draw_path(page: &mut ScreenPage<'_>, area: Rect, profile: &ProfileState) {
-    let words = if profile.listing == Listing::Callers { "Called through" } else { "Path" };
+    let words = if profile.listing() == Listing::Callers { "Called through" } else { "Path" };
     let losses = profile.losses.to_string();
     let right = Line::from(page.span(Role::Warn, losses));
     let inner = page.panel(area, Line::from(page.span(Role::Title, words)), right, false);
@@ -294,7 +349,7 @@ fn draw_path(page: &mut ScreenPage<'_>, area: Rect, profile: &ProfileState) {
     for (&frame, row) in path.iter().skip(hidden).zip(rows) {
         let label = profile.calls.label(frame);
         let module = cut_middle(&label.module, each / 4).into_owned();
-        let file = cut_middle(&profile.source_of(frame), each / 4).into_owned();
+        let file = cut_middle(&profile.source_of(label), each / 4).into_owned();
         let name = cut_middle(&label.name, each / 2 - 2).into_owned();
         let gap = " ".repeat((each / 2).saturating_sub(width(&name)));
         let after = " ".repeat((each / 4).saturating_sub(width(&module)));

@@ -5,70 +5,213 @@ use ratatui::text::{Line, Span};
 
 use super::super::page::{ScreenPage, VisibleRows};
 use super::called::CallColumns;
+use crate::compare::Verdict;
 use crate::number;
 use crate::profile::{Amount, share_error};
 use crate::rates::{Error, Uncertain};
 use crate::tui::model::ClickTarget;
 use crate::tui::model::profile::{
-    CallMeasure, FrameIndex, FrameLabel, FunctionRow, Listing, ProfileState, RowCalls, TreeNode,
+    CallMeasure, FunctionRow, Listing, ProfileState, RatioKind, RatioRow, RowCalls, RowDifference, TreeDirection,
+    TreeNode, TreePlace,
 };
-use crate::tui::symbols::{CURSOR, MISSING};
+use crate::tui::symbols::{CURSOR, DOWN, MISSING, UP};
 use crate::tui::text::{cut_middle, left, right, width};
 use crate::tui::theme::Role;
 
 /// Cells of a share and of its interval.
 const SHARE: usize = 6;
 const INTERVAL: usize = 9;
+/// Cells of a ratio and of its interval.
+const RATIO: usize = 7;
+const RATIO_INTERVAL: usize = 11;
+/// Cells of the number of a side, of how two differ, and of the word for it.
+const SIDE: usize = 9;
+const CHANGE: usize = 8;
+const MARK: usize = 9;
 /// Cells of a module's name.
 const LEAST_MODULE: usize = 8;
 const MOST_MODULE: usize = 24;
-/// Cells of a function's name, before columns leave for its sake.
-const LEAST_NAME: usize = 18;
 /// Cells of indentation for each level.
 const INDENT: usize = 2;
+
+/// What stands between the frames of a chain: one calls the next, or is called by it.
+const CALLS: &str = " > ";
+const CALLED_BY: &str = " < ";
+
+/// Stands for frames of a chain that are left out.
+const CUT: &str = "…";
+
+/// The head of the callers beside a list.
+const CALLERS: &str = "CALLERS OF ";
 
 /// What is in front of a name.
 const UNFOLDED: &str = "−";
 const FOLDED: &str = "+";
 
-/// Widths; 0 for a column that has left.
-#[derive(Clone, Copy, Debug)]
+/// A share of the table, or what it lies in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ShareColumn {
+    Total,
+    TotalInterval,
+    Own,
+    OwnInterval,
+    /// What the event is held against, and the interval of that.
+    Ratio,
+    RatioInterval,
+    /// The two sides of a difference, how they differ, and what a test says of that.
+    SideA,
+    SideB,
+    Change,
+    Mark,
+    Module,
+}
+
+/// Which numbers a table shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ShownNumbers {
+    /// Shares of samples.
+    Shares,
+    /// The same, and what the event is held against.
+    WithRatio,
+    /// The two sides of a difference.
+    Difference,
+}
+
+/// What a table is about: in which order its columns stand and leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TableKind {
+    /// Of paths, and what is below them.
+    Paths,
+    /// Of functions, and what is in themselves.
+    Functions,
+    /// Of modules.
+    Modules,
+    /// Of callers beside another table.
+    Beside,
+}
+
+impl TableKind {
+    /// All columns, in the order of the screen.
+    fn columns(self) -> &'static [ShareColumn] {
+        use ShareColumn::{Module, Own, OwnInterval, Ratio, RatioInterval, Total, TotalInterval};
+        match self {
+            Self::Paths => &[Total, TotalInterval, Own, OwnInterval, Ratio, RatioInterval, Module],
+            Self::Functions | Self::Modules => &[Own, OwnInterval, Total, TotalInterval, Ratio, RatioInterval, Module],
+            Self::Beside => &[Total, TotalInterval],
+        }
+    }
+
+    /// These leave together where there is no room, the first first.
+    fn leaving(self) -> &'static [&'static [ShareColumn]] {
+        use ShareColumn::{Module, Own, OwnInterval, Ratio, RatioInterval, Total, TotalInterval};
+        match self {
+            Self::Paths => &[&[Module], &[OwnInterval], &[TotalInterval], &[RatioInterval], &[Own], &[Ratio]],
+            Self::Functions | Self::Modules => {
+                &[&[TotalInterval], &[Module], &[OwnInterval], &[RatioInterval], &[Total], &[Ratio]]
+            }
+            Self::Beside => &[&[TotalInterval]],
+        }
+    }
+
+    /// Cells of a name, before columns leave for its sake.
+    fn least_name(self) -> usize {
+        match self {
+            Self::Paths | Self::Beside => 18,
+            Self::Functions | Self::Modules => 24,
+        }
+    }
+
+    /// The kind of what is listed.
+    fn of(profile: &ProfileState) -> Self {
+        match profile.listing() {
+            Listing::Tree | Listing::Callers => Self::Paths,
+            Listing::Flat => Self::Functions,
+            Listing::Modules => Self::Modules,
+        }
+    }
+}
+
+/// The columns that there is room for.
+#[derive(Clone, Debug)]
 pub(super) struct ProfileColumns {
     name: usize,
-    intervals: usize,
-    own: usize,
+    kind: TableKind,
+    shown: Vec<ShareColumn>,
     module: usize,
 }
 
 impl ProfileColumns {
-    /// The module leaves first, then intervals, then what was sampled in the function itself.
-    pub(super) fn of(room: usize) -> Self {
-        let mut columns = Self { name: 0, intervals: INTERVAL, own: SHARE, module: LEAST_MODULE };
-        let leaving: [fn(&mut Self) -> &mut usize; 3] =
-            [|columns| &mut columns.module, |columns| &mut columns.intervals, |columns| &mut columns.own];
-        for column in leaving {
-            if columns.rest() + LEAST_NAME > room {
-                *column(&mut columns) = 0;
+    pub(super) fn of(room: usize, kind: TableKind, numbers: ShownNumbers) -> Self {
+        use ShareColumn::{Change, Mark, Module, Ratio, RatioInterval, SideA, SideB};
+        const DIFFERENCE: &[ShareColumn] = &[SideA, SideB, Change, Mark, Module];
+        const LEAVING: &[&[ShareColumn]] = &[&[Module], &[SideA], &[SideB], &[Mark]];
+        let is_shown =
+            |column: &ShareColumn| numbers == ShownNumbers::WithRatio || !matches!(column, Ratio | RatioInterval);
+        let (all, leaving) = match numbers {
+            ShownNumbers::Difference => (DIFFERENCE, LEAVING),
+            ShownNumbers::Shares | ShownNumbers::WithRatio => (kind.columns(), kind.leaving()),
+        };
+        let shown = all.iter().copied().filter(is_shown).collect();
+        let mut columns = Self { name: 0, kind, shown, module: LEAST_MODULE };
+        for leaving in leaving {
+            if columns.rest() + kind.least_name() > room {
+                columns.shown.retain(|column| !leaving.contains(column));
             }
         }
-        if columns.module > 0 {
-            let spare = room - columns.rest() - LEAST_NAME;
+        if columns.has(ShareColumn::Module) {
+            let spare = room - columns.rest() - kind.least_name();
             columns.module += (spare / 3).min(MOST_MODULE - LEAST_MODULE);
         }
         columns.name = room.saturating_sub(columns.rest()).max(1);
         columns
     }
 
+    fn has(&self, column: ShareColumn) -> bool {
+        self.shown.contains(&column)
+    }
+
+    /// The cells of all but the name.
     fn rest(&self) -> usize {
-        let gap = |width: usize| if width > 0 { width + 1 } else { 0 };
-        let intervals = gap(self.intervals);
-        let own = if self.own > 0 { self.own + 2 + intervals } else { 0 };
-        2 + SHARE + 1 + intervals + own + if self.module > 0 { self.module + 2 } else { 0 }
+        let cells = |(place, column): (usize, &ShareColumn)| self.gap(place, *column) + self.width(*column);
+        2 + self.shown.iter().enumerate().map(cells).sum::<usize>()
+    }
+
+    fn width(&self, column: ShareColumn) -> usize {
+        match column {
+            ShareColumn::Total | ShareColumn::Own => SHARE,
+            ShareColumn::TotalInterval | ShareColumn::OwnInterval => INTERVAL,
+            ShareColumn::Ratio => RATIO,
+            ShareColumn::RatioInterval => RATIO_INTERVAL,
+            ShareColumn::SideA | ShareColumn::SideB => SIDE,
+            ShareColumn::Change => CHANGE,
+            ShareColumn::Mark => MARK,
+            ShareColumn::Module => self.module,
+        }
+    }
+
+    /// The cells before a column: a share is apart from the interval of another.
+    fn gap(&self, place: usize, column: ShareColumn) -> usize {
+        match column {
+            ShareColumn::Total | ShareColumn::Own if place > 0 => 2,
+            ShareColumn::Module | ShareColumn::Ratio | ShareColumn::Mark => 2,
+            _ => 1,
+        }
+    }
+
+    /// A line with a text for each column.
+    fn texts(&self, text: impl Fn(ShareColumn) -> String) -> Vec<(ShareColumn, String)> {
+        let each = self.shown.iter().enumerate().map(|(place, &column)| {
+            let (text, width) = (text(column), self.width(column));
+            let is_word = matches!(column, ShareColumn::Module | ShareColumn::Mark);
+            let text = if is_word { left(&text, width) } else { right(&text, width) };
+            (column, format!("{}{text}", " ".repeat(self.gap(place, column))))
+        });
+        each.collect()
     }
 }
 
 /// The columns of what is shown.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum TableColumns {
     /// Shares of samples with their intervals.
     Sampled(ProfileColumns),
@@ -80,7 +223,14 @@ impl TableColumns {
     pub(super) fn of(room: usize, profile: &ProfileState) -> Self {
         match profile.call_measure() {
             Some(_) => Self::Called(CallColumns::of(room)),
-            None => Self::Sampled(ProfileColumns::of(room)),
+            None => {
+                let numbers = match profile.place().direction {
+                    TreeDirection::Calls if profile.has_difference() => ShownNumbers::Difference,
+                    TreeDirection::Calls if profile.ratio_kind().is_some() => ShownNumbers::WithRatio,
+                    TreeDirection::Calls | TreeDirection::CalledBy => ShownNumbers::Shares,
+                };
+                Self::Sampled(ProfileColumns::of(room, TableKind::of(profile), numbers))
+            }
         }
     }
 
@@ -93,9 +243,9 @@ impl TableColumns {
 }
 
 pub(super) fn draw_heads(page: &mut ScreenPage<'_>, row: Rect, profile: &ProfileState, columns: &TableColumns) {
-    let next = format!("{} (t: {})", profile.listing.word().to_uppercase(), profile.listing.next().word());
+    let next = format!("{} (t: {})", profile.listing().word().to_uppercase(), profile.next_listing().word());
     let text = match columns {
-        TableColumns::Sampled(columns) => sampled_heads(page, columns, &next),
+        TableColumns::Sampled(columns) => sampled_heads(page, columns, &next, profile.ratio_kind()),
         TableColumns::Called(columns) => {
             let measure = profile.call_measure().unwrap_or(&CallMeasure::Time);
             columns.heads(&next, &page.model.error_head(), measure)
@@ -104,22 +254,23 @@ pub(super) fn draw_heads(page: &mut ScreenPage<'_>, row: Rect, profile: &Profile
     page.line(row, Line::from(page.span(Role::Header, text)));
 }
 
-fn sampled_heads(page: &ScreenPage<'_>, columns: &ProfileColumns, next: &str) -> String {
-    let interval = format!("{} CI", page.model.monitor.confidence());
-    let mut text = format!("  {} {}", left(next, columns.name), right("TOTAL", SHARE));
-    if columns.intervals > 0 {
-        text += &format!(" {}", right(&interval, INTERVAL));
-    }
-    if columns.own > 0 {
-        text += &format!("  {}", right("SELF", SHARE));
-        if columns.intervals > 0 {
-            text += &format!(" {}", right(&interval, INTERVAL));
+fn sampled_heads(page: &ScreenPage<'_>, columns: &ProfileColumns, name: &str, ratio: Option<RatioKind>) -> String {
+    let heads = columns.texts(|column| match column {
+        ShareColumn::Total => "TOTAL".into(),
+        ShareColumn::Own => "SELF".into(),
+        ShareColumn::Ratio => ratio.map_or("", RatioKind::head).into(),
+        ShareColumn::SideA => "A".into(),
+        ShareColumn::SideB => "B".into(),
+        ShareColumn::Change => "CHANGE".into(),
+        ShareColumn::Mark => "VERDICT".into(),
+        ShareColumn::TotalInterval | ShareColumn::OwnInterval | ShareColumn::RatioInterval => {
+            format!("{} CI", page.model.monitor.confidence())
         }
-    }
-    if columns.module > 0 {
-        text += &format!("  {}", left("MODULE", columns.module));
-    }
-    text
+        ShareColumn::Module if columns.kind == TableKind::Modules => "CODE".into(),
+        ShareColumn::Module => "MODULE".into(),
+    });
+    let heads: String = heads.into_iter().map(|(_, text)| text).collect();
+    format!("  {}{heads}", left(name, columns.name))
 }
 
 pub(super) fn draw(
@@ -129,20 +280,44 @@ pub(super) fn draw(
     (columns, first): (&TableColumns, usize),
     focus: bool,
 ) {
-    match profile.listing {
-        Listing::Flat => {
-            for (function, place) in profile.functions.iter().skip(first).zip(area.rows()) {
-                draw_function(page, place, function, profile, columns);
-                select(page, place, focus && function.frame == profile.function);
+    match profile.sums() {
+        Some(list) => {
+            for (row, place) in list.rows.iter().skip(first).zip(area.rows()) {
+                draw_sum(page, place, row, profile, columns);
+                select(page, place, focus && row.frame == list.selected);
             }
         }
-        Listing::Tree | Listing::Callers => {
+        None => {
             let place = profile.place();
-            for (&node, row) in place.rows.iter().skip(first).zip(area.rows()) {
-                draw_node(page, row, node, profile, columns);
+            for ((at, &node), row) in place.rows.iter().enumerate().skip(first).zip(area.rows()) {
+                draw_node(page, row, (node, place.level_of_row(at)), profile, columns);
                 select(page, row, focus && node == place.selected);
             }
         }
+    }
+}
+
+/// The callers of the function that is selected in the flat list, beside that list.
+pub(super) fn draw_callers(page: &mut ScreenPage<'_>, heads: Rect, area: Rect, profile: &ProfileState) {
+    let place = &profile.callers;
+    let columns = ProfileColumns::of(usize::from(area.width), TableKind::Beside, ShownNumbers::Shares);
+    let function = profile.name(profile.functions.selected);
+    let room = columns.name.saturating_sub(width(CALLERS));
+    let text = sampled_heads(page, &columns, &format!("{CALLERS}{}", cut_middle(function, room)), None);
+    page.line(heads, Line::from(page.span(Role::Header, text)));
+    let columns = TableColumns::Sampled(columns);
+    if place.rows.len() < 2 {
+        let words = if place.rows.is_empty() { "" } else { "  nothing called it" };
+        return page.line(area, Line::from(page.span(Role::Dim, words)));
+    }
+    // The function itself is the root.
+    for ((at, &node), row) in place.rows.iter().enumerate().skip(1).zip(area.rows()) {
+        let numbers =
+            RowNumbers { total: place.shape.total(node), own: place.shape.own(node), ..RowNumbers::default() };
+        let name = node_name(place, (node, place.level_of_row(at) - 1), profile, columns.name());
+        let name = FunctionName { is_selected: false, ..name };
+        draw_row(page, row, &name, &numbers, profile, &columns);
+        page.target(row, ClickTarget::Function(place.shape.frame(place.end_of(node))));
     }
 }
 
@@ -161,9 +336,9 @@ pub(super) fn lines(area: Rect, profile: &ProfileState) -> (VisibleRows, Rect) {
 
 /// The selected row of the listing, its line on the screen, and how many rows there are.
 fn listed(profile: &ProfileState) -> (usize, usize, usize) {
-    match profile.listing {
-        Listing::Flat => (profile.function_row(), profile.line, profile.functions.len()),
-        Listing::Tree | Listing::Callers => {
+    match profile.sums() {
+        Some(list) => (list.row(), list.line, list.rows.len()),
+        None => {
             let place = profile.place();
             (place.row(), place.line, place.rows.len())
         }
@@ -182,49 +357,140 @@ fn select(page: &mut ScreenPage<'_>, row: Rect, is_selected: bool) {
     }
 }
 
-fn draw_node(page: &mut ScreenPage<'_>, row: Rect, node: TreeNode, profile: &ProfileState, columns: &TableColumns) {
+fn draw_node(
+    page: &mut ScreenPage<'_>,
+    row: Rect,
+    (node, level): (TreeNode, usize),
+    profile: &ProfileState,
+    columns: &TableColumns,
+) {
     let place = profile.place();
-    let shape = &place.shape;
-    let level = shape.depth(node) - shape.depth(place.root());
+    let name = node_name(place, (node, level), profile, columns.name());
+    let calls = profile.calls_of_node(node);
+    let confidence = page.model.monitor.confidence();
+    let of = profile.ratio_row(place, node);
+    let ratio = of.and_then(|row| profile.ratio_on(row, confidence));
+    let difference = of.and_then(|row| profile.difference_on(row));
+    let numbers = RowNumbers { total: place.shape.total(node), own: place.own(node), calls, ratio, difference };
+    draw_row(page, row, &name, &numbers, profile, columns);
+    page.target(row, ClickTarget::Frame(node));
+}
+
+/// The name of a row of a tree that stands on a level of it, in so many cells.
+fn node_name(place: &TreePlace, (node, level): (TreeNode, usize), profile: &ProfileState, room: usize) -> FunctionName {
     // However deep, there is room for a name.
-    let indent = (level * INDENT).min(columns.name() / 2);
+    let indent = (level * INDENT).min(room / 2);
     let is_cut = indent < level * INDENT;
-    let mark = match (shape.has_children(node), place.is_open(node)) {
+    let mark = match (place.has_below(node), place.is_open(node)) {
         (false, _) => " ",
         (true, true) => UNFOLDED,
         (true, false) => FOLDED,
     };
-    let before = format!("{}{}{mark} ", " ".repeat(indent - usize::from(is_cut)), if is_cut { "…" } else { "" });
-    let name = FunctionName { before, frame: shape.frame(node), is_selected: node == place.selected };
-    let calls = profile.calls_of_node(node);
-    draw_row(page, row, &name, &RowNumbers { total: shape.total(node), own: shape.own(node), calls }, profile, columns);
-    page.target(row, ClickTarget::Frame(node));
+    let mut before = format!("{}{}{mark} ", " ".repeat(indent - usize::from(is_cut)), if is_cut { "…" } else { "" });
+    let frames = profile.frames_of_row(place, node);
+    let arrow = arrow(place.direction);
+    // What a frame within the chain above called, and not its last.
+    let caller = place.shape.parent(node);
+    let of_caller = place.shape.frame(caller);
+    let is_said = caller != 0 && !profile.calls.label(of_caller).is_entry;
+    if node != place.root() && caller != place.end_of(caller) && is_said {
+        before += &format!("{}{arrow}", cut_middle(profile.name(of_caller), room / 4));
+    }
+    let names: Vec<_> = frames.iter().map(|&frame| profile.name(frame)).collect();
+    let text = chain_text(&names, place.direction, room.saturating_sub(width(&before)));
+    let is_hit = frames.iter().any(|&frame| profile.is_hit(frame));
+    let module = profile.calls.label(place.shape.frame(place.end_of(node))).module.clone();
+    FunctionName { before, text, place: module, is_hit, is_selected: node == place.selected }
 }
 
-fn draw_function(
-    page: &mut ScreenPage<'_>,
-    row: Rect,
-    function: &FunctionRow,
-    profile: &ProfileState,
-    columns: &TableColumns,
-) {
-    let is_selected = function.frame == profile.function;
-    let name = FunctionName { before: String::new(), frame: function.frame, is_selected };
-    let calls = profile.calls_of_function(function.frame);
-    draw_row(page, row, &name, &RowNumbers { total: function.total, own: function.own, calls }, profile, columns);
-    page.target(row, ClickTarget::Function(function.frame));
+/// What stands between the frames of a chain.
+fn arrow(direction: TreeDirection) -> &'static str {
+    match direction {
+        TreeDirection::Calls => CALLS,
+        TreeDirection::CalledBy => CALLED_BY,
+    }
+}
+
+/// The names of a chain in so many cells. Of calls the ends stay: one is known, and the other is what comes next. Of callers
+/// those stay that are nearest to the function.
+pub(super) fn chain_text(names: &[&str], direction: TreeDirection, room: usize) -> String {
+    let arrow = arrow(direction);
+    let [first, middle @ .., last] = names else {
+        return cut_middle(names.first().copied().unwrap_or_default(), room).into_owned();
+    };
+    // Each name takes a cell at least; there may be 100,000 of them.
+    let most = room / (1 + width(arrow)) + 1;
+    if middle.len() <= most {
+        let whole = names.join(arrow);
+        if width(&whole) <= room {
+            return whole;
+        }
+    }
+    let middle = match direction {
+        TreeDirection::Calls => &middle[middle.len().saturating_sub(most)..],
+        TreeDirection::CalledBy => &middle[..middle.len().min(most)],
+    };
+    let part = |left_out: usize| match direction {
+        TreeDirection::Calls => [&[*first, CUT][..], &middle[left_out..], &[*last]].concat().join(arrow),
+        TreeDirection::CalledBy => [&[*first], &middle[..middle.len() - left_out], &[CUT]].concat().join(arrow),
+    };
+    let alone = || match direction {
+        TreeDirection::Calls => (format!("{CUT}{arrow}{last}"), last),
+        TreeDirection::CalledBy => (format!("{first}{arrow}{CUT}"), first),
+    };
+    let fits = (0..=middle.len()).map(part).find(|text| width(text) <= room);
+    fits.unwrap_or_else(|| match alone() {
+        (text, _) if width(&text) <= room => text,
+        (_, name) => cut_middle(name, room).into_owned(),
+    })
+}
+
+fn draw_sum(page: &mut ScreenPage<'_>, row: Rect, sum: &FunctionRow, profile: &ProfileState, columns: &TableColumns) {
+    let is_of_modules = profile.listing() == Listing::Modules;
+    let list = if is_of_modules { &profile.modules } else { &profile.functions };
+    let text = match is_of_modules {
+        true => profile.module(sum.frame).name.as_str(),
+        false => profile.name(sum.frame),
+    };
+    let name = FunctionName {
+        before: String::new(),
+        text: cut_middle(text, columns.name()).into_owned(),
+        place: if is_of_modules {
+            profile.module(sum.frame).origin.word().into()
+        } else {
+            profile.calls.label(sum.frame).module.clone()
+        },
+        is_hit: !is_of_modules && profile.is_hit(sum.frame),
+        is_selected: sum.frame == list.selected,
+    };
+    let calls = if is_of_modules { None } else { profile.calls_of_function(sum.frame) };
+    let of = if is_of_modules { RatioRow::Module(sum.frame) } else { RatioRow::Function(sum.frame) };
+    let ratio = profile.ratio_on(of, page.model.monitor.confidence());
+    let difference = profile.difference_on(of);
+    let numbers = RowNumbers { total: sum.total, own: sum.own, calls, ratio, difference };
+    draw_row(page, row, &name, &numbers, profile, columns);
+    page.target(row, ClickTarget::Function(sum.frame));
 }
 
 /// What a row shows beside its name.
+#[derive(Default)]
 pub(super) struct RowNumbers {
     pub(super) total: Amount,
     pub(super) own: Amount,
     pub(super) calls: Option<RowCalls>,
+    /// What the event is held against.
+    pub(super) ratio: Option<Uncertain>,
+    /// How two sides differ.
+    pub(super) difference: Option<RowDifference>,
 }
 
+/// The name of a row.
 struct FunctionName {
     before: String,
-    frame: FrameIndex,
+    text: String,
+    /// Where the code is: its module, or whose it is.
+    place: String,
+    is_hit: bool,
     is_selected: bool,
 }
 
@@ -236,64 +502,95 @@ fn draw_row(
     profile: &ProfileState,
     columns: &TableColumns,
 ) {
-    let label = profile.calls.label(name.frame);
     let cursor = if name.is_selected { CURSOR } else { " " };
     let room = columns.name().saturating_sub(width(&name.before));
-    let role = if profile.is_hit(name.frame) { Role::Match } else { Role::Text };
-    let text = cut_middle(&label.name, room).into_owned();
-    let rest = " ".repeat(room.saturating_sub(width(&text)) + 1);
+    let role = if name.is_hit { Role::Match } else { Role::Text };
+    let rest = " ".repeat(room.saturating_sub(width(&name.text)));
     let mut line = Line::from(vec![
         page.span(Role::Key, format!("{cursor} ")),
         page.span(Role::Dim, name.before.clone()),
-        page.span(role, text),
+        page.span(role, name.text.clone()),
         Span::raw(rest),
     ]);
-    line.spans.extend(match columns {
-        TableColumns::Sampled(columns) => shares(page, label, numbers, profile, columns),
-        TableColumns::Called(columns) => columns.numbers(page, numbers, profile),
-    });
+    match columns {
+        TableColumns::Sampled(columns) => line.spans.extend(shares(page, &name.place, numbers, profile, columns)),
+        TableColumns::Called(columns) => {
+            line.push_span(Span::raw(" "));
+            line.spans.extend(columns.numbers(page, numbers, profile));
+        }
+    }
     page.line(row, line);
 }
 
 fn shares(
     page: &ScreenPage<'_>,
-    label: &FrameLabel,
+    place: &str,
     numbers: &RowNumbers,
     profile: &ProfileState,
     columns: &ProfileColumns,
 ) -> Vec<Span<'static>> {
-    let mut spans = share(page, numbers.total, profile, columns, Role::Title);
-    if columns.own > 0 {
-        spans.push(Span::raw("  "));
-        spans.extend(share(page, numbers.own, profile, columns, Role::Text));
-    }
-    if columns.module > 0 {
-        spans.push(page.span(Role::Dim, format!("  {}", left(&module(label, columns.module), columns.module))));
-    }
-    spans
+    // What the table is sorted by stands first.
+    let first = columns.shown.first().copied();
+    let texts = columns.texts(|column| match column {
+        ShareColumn::Total => number::share(profile.share(numbers.total)),
+        ShareColumn::Own => number::share(profile.share(numbers.own)),
+        ShareColumn::TotalInterval => interval_of(page, numbers.total, profile),
+        ShareColumn::OwnInterval => interval_of(page, numbers.own, profile),
+        ShareColumn::Ratio => numbers.ratio.map_or_else(|| MISSING.into(), |ratio| number::si(ratio.value)),
+        ShareColumn::RatioInterval => numbers.ratio.map_or_else(|| MISSING.into(), ratio_interval),
+        ShareColumn::SideA => side(numbers, profile, |row| row.a),
+        ShareColumn::SideB => side(numbers, profile, |row| row.b),
+        ShareColumn::Change => numbers.difference.map_or_else(String::new, |row| changed(&row)),
+        ShareColumn::Mark => numbers.difference.map_or_else(String::new, |row| mark(&row)),
+        ShareColumn::Module => cut_middle(place, columns.module).into_owned(),
+    });
+    let role = |column| match column {
+        ShareColumn::Total | ShareColumn::Own if Some(column) == first => Role::Title,
+        ShareColumn::Total | ShareColumn::Own => Role::Text,
+        ShareColumn::Ratio | ShareColumn::SideA | ShareColumn::SideB => Role::Text,
+        ShareColumn::Change => Role::Title,
+        ShareColumn::Mark => Role::Warn,
+        ShareColumn::TotalInterval | ShareColumn::OwnInterval | ShareColumn::RatioInterval | ShareColumn::Module => {
+            Role::Dim
+        }
+    };
+    texts.into_iter().map(|(column, text)| page.span(role(column), text)).collect()
 }
 
-fn module(label: &FrameLabel, room: usize) -> String {
-    cut_middle(&label.module, room).into_owned()
+/// The interval that a share lies in, in percent of all. Its error has no `±`: that stands for percents of the number
+/// before it, and these would be percents of all.
+fn interval_of(page: &ScreenPage<'_>, amount: Amount, profile: &ProfileState) -> String {
+    interval(profile.share(amount), error(page, amount, profile))
 }
 
-/// A share and the interval that it lies in, in percent of all. Its error has no `±`: that stands for percents of the
-/// number before it, and these would be percents of all.
-fn share(
-    page: &ScreenPage<'_>,
-    amount: Amount,
-    profile: &ProfileState,
-    columns: &ProfileColumns,
-    role: Role,
-) -> Vec<Span<'static>> {
-    let share = profile.share(amount);
-    let mut spans = vec![page.span(role, right(&number::share(share), SHARE))];
-    if columns.intervals > 0 {
-        spans.push(
-            page.span(Role::Dim, format!(" {}", right(&interval(share, error(page, amount, profile)), INTERVAL))),
-        );
+/// The number of a side of a difference.
+fn side(numbers: &RowNumbers, profile: &ProfileState, of: impl Fn(&RowDifference) -> f64) -> String {
+    let Some(number) = numbers.difference.as_ref().map(of) else { return String::new() };
+    profile.difference_unit().map_or_else(|| number::share(number), |unit| number::amount(number, unit))
+}
+
+/// By what part of A the sides differ: `+12%`; `new` of what A doesn't have, `gone` of what B doesn't.
+pub(super) fn changed(row: &RowDifference) -> String {
+    match (row.a > 0.0, row.b > 0.0) {
+        (false, false) => MISSING.into(),
+        (false, true) => "new".into(),
+        (true, false) => "gone".into(),
+        (true, true) => number::change((row.b - row.a) / row.a),
     }
-    spans
+}
+
+/// A word where a test says that a function differs; nothing else is marked.
+fn mark(row: &RowDifference) -> String {
+    match row.verdict {
+        Some(verdict @ Verdict::Higher) => format!("{UP} {}", verdict.word()),
+        Some(verdict @ Verdict::Lower) => format!("{DOWN} {}", verdict.word()),
+        _ => String::new(),
+    }
+}
+
+/// `0.41–0.52`; `?` where it isn't known.
+pub(super) fn ratio_interval(ratio: Uncertain) -> String {
+    ratio.bounds().map_or_else(|| "?".into(), |(low, high)| format!("{}–{}", number::si(low), number::si(high)))
 }
 
 /// The error of a share; none for the whole, which is no estimate.
@@ -320,17 +617,39 @@ mod tests {
 
     #[test]
     fn columns_leave_in_order_and_take_no_more_than_there_is() {
-        for room in 12..200 {
-            let columns = ProfileColumns::of(room);
-            assert!(columns.rest() + columns.name <= room.max(12), "{room}: {columns:?}");
-            assert!(columns.module == 0 || columns.intervals > 0);
-            assert!(columns.intervals == 0 || columns.own > 0);
+        use ShareColumn::{Module, Own, OwnInterval, Total, TotalInterval};
+        for kind in [TableKind::Paths, TableKind::Functions, TableKind::Modules, TableKind::Beside] {
+            for room in 12..200 {
+                let columns = ProfileColumns::of(room, kind, ShownNumbers::WithRatio);
+                assert!(columns.rest() + columns.name <= room.max(12), "{room}: {columns:?}");
+                assert!(columns.has(kind.columns()[0]), "{room}: {columns:?}");
+            }
         }
-        assert!(
-            ProfileColumns::of(76).module > 0
-                && ProfileColumns::of(56).module == 0
-                && ProfileColumns::of(56).intervals > 0
-        );
+        let shown = |room, kind| ProfileColumns::of(room, kind, ShownNumbers::Shares).shown;
+        assert_eq!(shown(76, TableKind::Paths), [Total, TotalInterval, Own, OwnInterval, Module]);
+        assert_eq!(shown(56, TableKind::Paths), [Total, TotalInterval, Own, OwnInterval]);
+        assert_eq!(shown(46, TableKind::Paths), [Total, TotalInterval, Own]);
+        assert_eq!(shown(40, TableKind::Paths), [Total, Own]);
+        assert_eq!(shown(76, TableKind::Functions), [Own, OwnInterval, Total, TotalInterval, Module]);
+        assert_eq!(shown(67, TableKind::Functions), [Own, OwnInterval, Total, Module]);
+        assert_eq!(shown(52, TableKind::Functions), [Own, OwnInterval, Total]);
+        assert_eq!(shown(30, TableKind::Functions), [Own]);
+        let with_ratio = ProfileColumns::of(67, TableKind::Functions, ShownNumbers::WithRatio).shown;
+        assert_eq!(with_ratio, [Own, Total, ShareColumn::Ratio, ShareColumn::RatioInterval]);
+    }
+
+    #[test]
+    fn chains_keep_their_ends() {
+        let names = ["main", "run", "step", "loop"];
+        let text = |room| chain_text(&names, TreeDirection::Calls, room);
+        assert_eq!(text(40), "main > run > step > loop");
+        assert_eq!(text(23), "main > … > step > loop");
+        assert_eq!(text(16), "main > … > loop");
+        assert_eq!((text(10), text(4), text(3)), ("… > loop".into(), "loop".into(), "l…p".into()));
+        let callers = |names: &[&str], room| chain_text(names, TreeDirection::CalledBy, room);
+        assert_eq!(callers(&names, 22), "main < run < step < …");
+        assert_eq!((callers(&names, 9), callers(&names, 5)), ("main < …".into(), "main".into()));
+        assert_eq!((callers(&["f"], 9), callers(&[], 9)), ("f".into(), String::new()));
     }
 
     #[test]

@@ -1,0 +1,260 @@
+//! Compares the profiles of two sets of runs: one tree with the numbers of both sides, and a test of the functions in which most
+//! is spent.
+//!
+//! ```text
+//! A   tree tree tree ...  ──┐                      own weight of each function, a number of each run
+//! B   tree tree tree ...  ──┴── one tree, A and B  the largest are tested, as events are
+//! ```
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::{ComparedEvent, NumbersOfRuns, Side, compare_numbers, enough};
+use crate::events::Unit;
+use crate::monitor::Measure;
+use crate::profile::{Amount, EventId, Frame, FrameId, FrameKind, NodeRef, ProfileEvent, SampleMeasure, Tree};
+use crate::rates::Confidence;
+
+/// So many functions are tested: with five runs of each side, no p-value of more can be below 0.05 after its correction.
+/// Those in which most is spent on both sides together are, which says nothing of how the sides differ.
+pub const MOST_TESTED: usize = 20;
+
+/// And none that has less than this part of all: more tests leave each less sure.
+const LEAST_TESTED: f64 = 0.005;
+
+/// What all that was sampled in a run is where runs are compared by shares.
+const WHOLE: f64 = 1e12;
+
+/// A function: its name, and the file that it is in, without the folder, which may be another on each side.
+pub type FunctionKey = (String, String);
+
+/// The profiles of two sets of runs.
+#[derive(Clone, Debug)]
+pub struct ProfileDifference {
+    /// All paths of both sides. Its events are both together, A and B, each side with the same weight.
+    pub tree: Tree,
+    /// Those events.
+    pub events: [EventId; 3],
+    /// The event that was sampled, not escaped.
+    pub event: String,
+    /// Whether weights are compared; otherwise the shares that functions have of them.
+    pub is_of_weights: bool,
+    /// How many runs each side has.
+    pub runs: [usize; 2],
+    /// How many of each side can tell a difference from chance.
+    pub needs: usize,
+    /// The functions that are tested.
+    pub functions: Vec<(FunctionKey, ComparedEvent)>,
+}
+
+impl ProfileDifference {
+    /// Compares the event that is the first tree's default; `None` where a run hasn't sampled it.
+    pub fn of(a: &[&Tree], b: &[&Tree], measure: Measure, confidence: Confidence) -> Option<Self> {
+        let first = a.first()?;
+        let event = first.event_of(first.default_event()?);
+        let is_sampled = |tree: &&&Tree| tree.find_event(&event.name).is_some_and(|id| tree.total(id).weight > 0);
+        if b.is_empty() || !a.iter().chain(b).all(|tree| is_sampled(&tree)) {
+            return None;
+        }
+        let is_of_weights = measure == Measure::Total;
+        let unit = match (is_of_weights, event.unit()) {
+            (true, "nanoseconds") => Unit::Nanoseconds,
+            _ => Unit::Count,
+        };
+        let runs = [a.len(), b.len()];
+        let mut joined = JoinedTree::new(event, runs);
+        for (side, trees) in [(Side::A, a), (Side::B, b)] {
+            trees.iter().for_each(|tree| joined.add(tree, side, is_of_weights));
+        }
+        let functions = joined.test(&unit, confidence);
+        let needs = enough(functions.len().max(1), 1.0 - confidence.level());
+        let JoinedTree { tree, events, .. } = joined;
+        Some(Self { tree, events, event: event.name.clone(), is_of_weights, runs, needs, functions })
+    }
+
+    /// The mean of a run, of a weight that the tree has of a side.
+    pub fn mean(&self, weight: u64) -> f64 {
+        let [a, b] = self.runs.map(|runs| runs as f64);
+        let mean = weight as f64 / (a * b);
+        if self.is_of_weights { mean } else { mean / WHOLE }
+    }
+
+    /// What is known of a function that is tested.
+    pub fn tested(&self, frame: &Frame<'_>) -> Option<&ComparedEvent> {
+        let is_it =
+            |((name, module), _): &&(FunctionKey, ComparedEvent)| name == frame.name && module == file(frame.module);
+        self.functions.iter().find(is_it).map(|(_, found)| found)
+    }
+
+    /// Why no function is marked, where that is for want of runs.
+    pub fn what_it_takes(&self) -> Option<String> {
+        let needs = self.needs;
+        (self.runs.iter().any(|&runs| runs < needs)).then(|| {
+            let [a, b] = self.runs;
+            let runs = if (a, b) == (1, 1) { "one run each".into() } else { format!("{a} and {b} runs") };
+            format!(
+                "{runs}: no function is marked; {needs} of each can tell differences from chance: record -r {needs}"
+            )
+        })
+    }
+}
+
+/// The tree of both sides while it is made.
+struct JoinedTree {
+    tree: Tree,
+    events: [EventId; 3],
+    name: String,
+    runs: [usize; 2],
+    /// Own weight of each function in each run of both sides.
+    own: HashMap<FunctionKey, [Vec<f64>; 2]>,
+    /// Runs of each side that are added.
+    added: [usize; 2],
+}
+
+impl JoinedTree {
+    fn new(event: &ProfileEvent, runs: [usize; 2]) -> Self {
+        let mut tree = Tree::default();
+        let unit = event.unit().to_owned();
+        let mut add = |name: &str| tree.event(&ProfileEvent::new(name, SampleMeasure::Weighted(unit.clone().into())));
+        let events = [add(&event.name), add(&format!("{} of A", event.name)), add(&format!("{} of B", event.name))];
+        Self { tree, events, name: event.name.clone(), runs, own: HashMap::new(), added: [0; 2] }
+    }
+
+    /// Adds a run. Each counts as often as the other side has runs, so that sides weigh alike.
+    fn add(&mut self, tree: &Tree, side: Side, is_of_weights: bool) {
+        let Some(event) = tree.find_event(&self.name) else { return };
+        let (side, other) = if side == Side::A { (0, 1) } else { (1, 0) };
+        let run = self.added[side];
+        self.added[side] += 1;
+        let scale = if is_of_weights { 1.0 } else { WHOLE / tree.total(event).weight.max(1) as f64 };
+        let frames: Vec<FrameId> = tree.frames().map(|frame| self.tree.frame(&anywhere(&frame))).collect();
+        let place = self.tree.sampled();
+        tree.sequences(|path, node: NodeRef<'_>| {
+            let Amount { samples, weight } = node.amount(event);
+            if weight == 0 {
+                return;
+            }
+            let number = weight as f64 * scale;
+            let amount = Amount { samples, weight: (number * self.runs[other] as f64) as u64 };
+            let frames = || path[1..].iter().map(|frame| frames[frame.index()]);
+            self.tree.stack(place, frames(), self.events[0], amount);
+            self.tree.stack(place, frames(), self.events[1 + side], amount);
+            let frame = node.frame();
+            if frame.kind == FrameKind::Function && node.depth() > 0 {
+                let key = (frame.name.to_owned(), file(frame.module).to_owned());
+                let runs = self.runs;
+                let own = self.own.entry(key).or_insert_with(|| runs.map(|runs| vec![0.0; runs]));
+                own[side][run] += if is_of_weights { number } else { number / WHOLE };
+            }
+        });
+        self.tree.end(place);
+    }
+
+    /// Tests the functions in which most is spent.
+    fn test(&self, unit: &Unit, confidence: Confidence) -> Vec<(FunctionKey, ComparedEvent)> {
+        let mean = |runs: &[f64]| runs.iter().sum::<f64>() / runs.len().max(1) as f64;
+        let mut all: Vec<_> = self.own.iter().collect();
+        all.sort_by(|(key, [a, b]), (other, [c, d])| {
+            (mean(c) + mean(d)).total_cmp(&(mean(a) + mean(b))).then_with(|| key.cmp(other))
+        });
+        let spent = |[a, b]: &[Vec<f64>; 2]| mean(a) + mean(b);
+        let whole: f64 = all.iter().map(|(_, runs)| spent(runs)).sum();
+        all.retain(|(_, runs)| spent(runs) >= LEAST_TESTED * whole);
+        all.truncate(MOST_TESTED);
+        let numbers = all.iter().map(|(key, [a, b])| NumbersOfRuns {
+            name: key.0.clone(),
+            unit: unit.clone(),
+            a: a.clone(),
+            b: b.clone(),
+        });
+        let found = compare_numbers(numbers.collect(), confidence);
+        all.into_iter().map(|(key, _)| key.clone()).zip(found).collect()
+    }
+}
+
+/// A frame as it is on both sides: another build has another folder, and lines that moved.
+fn anywhere<'a>(frame: &Frame<'a>) -> Frame<'a> {
+    Frame { kind: frame.kind, name: frame.name, module: file(frame.module), file: "", line: None }
+}
+
+fn file(module: &str) -> &str {
+    module.rsplit('/').next().unwrap_or_default()
+}
+
+/// The names of functions that differ for sure.
+pub fn marked(difference: &ProfileDifference) -> BTreeSet<&FunctionKey> {
+    let sure = difference.functions.iter().filter(|(_, found)| found.verdict.is_sure());
+    sure.map(|(key, _)| key).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use super::super::Verdict;
+    use super::*;
+
+    /// A run in which `f` and `g`, which `main` calls, have these weights.
+    fn run(folder: &str, f: u64, g: u64) -> Tree {
+        let mut tree = Tree::default();
+        let event = tree.event(&ProfileEvent::new("cpu-clock", SampleMeasure::Weighted("nanoseconds".into())));
+        let module = format!("{folder}/prog");
+        let [main, f_frame, g_frame] =
+            ["main", "f", "g"].map(|name| tree.frame(&Frame { module: &module, ..Frame::function(name) }));
+        let place = tree.sampled();
+        for (frame, weight) in [(f_frame, f), (g_frame, g)] {
+            tree.stack(place, [main, frame], event, Amount { samples: weight / 10, weight });
+        }
+        tree
+    }
+
+    fn compared(a: &[Tree], b: &[Tree], measure: Measure) -> ProfileDifference {
+        let [a, b] = [a, b].map(|side| side.iter().collect::<Vec<_>>());
+        ProfileDifference::of(&a, &b, measure, Confidence::DEFAULT).unwrap()
+    }
+
+    #[test]
+    fn a_function_is_marked_only_by_the_test_between_runs() {
+        let side = |folder, f: u64| (0..5).map(|i| run(folder, f + 10 * i, 1000 + 7 * i)).collect::<Vec<_>>();
+        let found = compared(&side("/old", 1000), &side("/new", 2000), Measure::Total);
+        let verdicts: Vec<_> =
+            found.functions.iter().map(|((name, _), found)| (name.as_str(), found.verdict)).collect();
+        assert_eq!(verdicts[0], ("f", Verdict::Higher));
+        assert!(matches!(verdicts[1], ("g", Verdict::Equal | Verdict::Unclear { .. })), "{verdicts:?}");
+        assert_eq!((marked(&found).len(), found.what_it_takes()), (1, None));
+        let one = compared(&side("/old", 1000)[..1], &side("/new", 2000)[..1], Measure::Total);
+        assert!(marked(&one).is_empty() && one.what_it_takes().unwrap().contains("one run each"));
+    }
+
+    #[test]
+    fn both_sides_weigh_alike_whatever_folder_and_number_of_runs() {
+        let found = compared(&[run("/old", 100, 300)], &[run("/new", 300, 300), run("/new", 500, 300)], Measure::Total);
+        let [both, a, b] = found.events;
+        let at = |name: &str, event| {
+            let node = found.tree.nodes().find(|node| node.frame().name == name).unwrap();
+            found.mean(node.weight(event))
+        };
+        assert_eq!((at("f", a), at("f", b), at("g", a), at("g", b)), (100.0, 400.0, 300.0, 300.0));
+        assert_eq!(at("f", both), 500.0);
+        assert_eq!(found.tree.nodes().filter(|node| node.frame().name == "f").count(), 1);
+        let f = found.tree.frames().find(|frame| frame.name == "f").unwrap();
+        assert_eq!(found.tested(&f).unwrap().change(), Some(3.0));
+    }
+
+    #[test]
+    fn without_totals_shares_are_compared() {
+        let found = compared(&[run("", 100, 300)], &[run("", 1000, 1000)], Measure::default());
+        let [a, b] = [&found.functions[0].1.a, &found.functions[0].1.b].map(|runs| runs.mean().unwrap());
+        assert_eq!((found.functions[0].0.0.as_str(), a, b), ("g", 0.75, 0.5));
+        assert!((found.mean(found.tree.total(found.events[1]).weight) - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_was_not_sampled_on_both_sides_is_not_compared() {
+        let (one, none) = (run("", 1, 1), run("", 0, 0));
+        let of = |a: &[&Tree], b: &[&Tree]| ProfileDifference::of(a, b, Measure::Total, Confidence::DEFAULT).is_some();
+        assert_eq!(
+            (of(&[&one], &[&one]), of(&[&one], &[&none]), of(&[], &[&one]), of(&[&one], &[])),
+            (true, false, false, false)
+        );
+    }
+}

@@ -1,0 +1,45 @@
+//! Prints how functions differ between the profiles of two sets of runs, as a table of plain text.
+
+use std::fmt::Write;
+
+use super::difference::{change, interval, mean, p_value};
+use crate::compare::{ComparedEvent, ProfileDifference, Runs};
+use crate::names::shown;
+use crate::number::share;
+
+/// The functions in which most is spent, the surest difference first; and why none is marked, if that is for want of runs.
+pub fn profile_difference(found: &ProfileDifference) -> String {
+    let mut out = String::new();
+    let of = if found.is_of_weights { "in the function itself" } else { "shares in the function itself" };
+    let _ = writeln!(out, "Functions: {} {of}", shown(&found.event));
+    let name = |name: &str| shown(name).chars().take(60).collect::<String>();
+    let width = found.functions.iter().map(|((one, _), _)| name(one).chars().count()).max().unwrap_or(0).max(8);
+    let has_test = found.what_it_takes().is_none();
+    let tested = if has_test { format!("  {:>17}  {:>6}  VERDICT", "INTERVAL", "P") } else { String::new() };
+    let _ = writeln!(out, "{:<width$}  {:>11}  {:>11}  {:>9}{tested}", "FUNCTION", "A", "B", "CHANGE");
+    let mut functions: Vec<_> = found.functions.iter().collect();
+    functions.sort_by(|(_, one), (_, other)| one.by_sureness(other));
+    for ((function, _), one) in functions {
+        let _ = writeln!(out, "{:<width$}  {}", name(function), cells(found, one, has_test).trim_end());
+    }
+    if let Some(words) = found.what_it_takes() {
+        let _ = writeln!(out, "{words}");
+    }
+    out
+}
+
+fn cells(found: &ProfileDifference, one: &ComparedEvent, has_test: bool) -> String {
+    let missing = || "-".to_owned();
+    let number = |runs: &Runs| match runs.mean() {
+        Some(value) if found.is_of_weights => mean(value, &one.unit),
+        Some(value) => share(value),
+        None => missing(),
+    };
+    let part = one.change().map_or_else(missing, change);
+    let mut line = format!("{:>11}  {:>11}  {part:>9}", number(&one.a), number(&one.b));
+    if has_test {
+        let (interval, p) = (one.interval.map_or_else(missing, interval), one.p.map_or_else(missing, p_value));
+        let _ = write!(line, "  {interval:>17}  {p:>6}  {}", one.verdict.word());
+    }
+    line
+}

@@ -11,7 +11,7 @@ use crate::names::shown;
 use crate::plan::Plan;
 use crate::sources::Counter;
 use crate::stacks::live::{self, StackError, StackRequest};
-use crate::stacks::{Rate, UnwindMethod};
+use crate::stacks::{OFF_CPU, Rate, UnwindMethod};
 
 /// Sampled where nobody says what: where there is a PMU, and where there is none.
 const DEFAULT_HARDWARE: &str = "cycles";
@@ -112,9 +112,17 @@ fn allowed(rate: SampleRate, note: &mut dyn FnMut(&str)) -> Result<Rate, Error> 
 
 /// Notes each event that couldn't be sampled.
 pub(super) fn note_unsampled(stacks: &live::LiveStacks, note: &mut dyn FnMut(&str)) {
-    let reasons: Vec<_> = stacks.unsampled().iter().map(reason).collect();
+    let (waits, events): (Vec<_>, Vec<_>) = stacks.unsampled().iter().partition(|unsampled| unsampled.name == OFF_CPU);
+    let reasons: Vec<_> = events.into_iter().map(reason).collect();
     if !reasons.is_empty() {
         note(&format!("counted without call stacks: {}", reasons.join("; ")));
+    }
+    for unsampled in waits {
+        let help = match unsampled.source.kind() {
+            io::ErrorKind::PermissionDenied => "; as root, or:  sudo sysctl kernel.perf_event_paranoid=1",
+            _ => "",
+        };
+        note(&format!("time on no CPU isn't sampled: {}{help}", why(&unsampled.source)));
     }
 }
 

@@ -72,6 +72,38 @@ int main(void) {
 }
 "#;
 
+/// Waits for a lock, sleeps and reads from a pipe, each in a function of its own, and prints how many nanoseconds each took.
+const WAITS: &str = r#"
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int ends[2];
+static long now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1000000000L + t.tv_nsec; }
+static void rest(long ms) { struct timespec t = {ms / 1000, ms % 1000 * 1000000L}; nanosleep(&t, 0); }
+__attribute__((noinline)) void wait_for_lock(void) { pthread_mutex_lock(&lock); pthread_mutex_unlock(&lock); }
+__attribute__((noinline)) void read_pipe(void) { char c; if (read(ends[0], &c, 1) != 1) puts("no byte"); }
+__attribute__((noinline)) void sleep_often(void) { for (int i = 0; i < 10; i++) rest(20); }
+static void timed(const char *name, void (*what)(void)) { long from = now(); what(); printf("%s %ld\n", name, now() - from); }
+static void *waiter(void *none) { timed("wait_for_lock", wait_for_lock); return none; }
+static void *writer(void *none) { rest(300); if (write(ends[1], "x", 1) != 1) puts("no byte"); return none; }
+int main(void) {
+    pthread_t one, other;
+    if (pipe(ends)) return 1;
+    pthread_mutex_lock(&lock);
+    pthread_create(&one, 0, waiter, 0);
+    rest(800);
+    pthread_mutex_unlock(&lock);
+    pthread_join(one, 0);
+    timed("sleep_often", sleep_often);
+    pthread_create(&other, 0, writer, 0);
+    timed("read_pipe", read_pipe);
+    pthread_join(other, 0);
+    return 0;
+}
+"#;
+
 fn perfprop() -> Command {
     Command::new(env!("CARGO_BIN_EXE_perfprop"))
 }
@@ -565,6 +597,42 @@ fn a_perf_map_that_is_written_at_the_end_still_names_what_ran() {
     assert!(!text.contains("without a name"), "{text}");
     let run::MeasuredTarget::Command { pid, .. } = recording.header.target else { panic!("no command") };
     fs::remove_file(format!("/tmp/perf-{pid}.map")).unwrap();
+}
+
+/// The nanoseconds on no CPU below each function, and those for this reason.
+fn off_cpu(recording: &Recording, function: &str, reason: &str) -> (u64, u64) {
+    let sampled = &recording.stacks.as_ref().unwrap().sampled;
+    let event = sampled.events.iter().position(|event| event.name == "off-cpu").unwrap();
+    let waits = samples(recording).into_iter().filter(|(sample, _)| sample.event as usize == event);
+    let below: Vec<_> = waits
+        .map(|(sample, frames)| (sample.weight, names(&frames).join(";")))
+        .filter(|(_, stack)| stack.contains(function))
+        .collect();
+    let sum = |ends: &str| below.iter().filter(|(_, stack)| stack.ends_with(ends)).map(|(weight, _)| weight).sum();
+    (sum(""), sum(reason))
+}
+
+#[test]
+fn waits_have_their_times_stacks_and_reasons() {
+    let folder = Folder::new();
+    let options = [&WITH_FRAME_POINTERS[..], &["-pthread"]].concat();
+    let Some(program) = compiled(&folder, "waits", WAITS, "gcc", &options) else { return };
+    let (recording, output) = record(&folder, &["--off-cpu"], &[program.to_str().unwrap()]);
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let told: Vec<_> = printed.lines().filter_map(|line| line.split_once(' ')).collect();
+    assert_eq!(told.len(), 3, "{printed}");
+    for (function, own) in told {
+        let own: u64 = own.parse().unwrap();
+        let (reason, least) = match function {
+            "wait_for_lock" => ("[waits for a lock]", 0.5),
+            "read_pipe" => ("[waits for a pipe or socket]", 0.5),
+            _ => ("[sleeps]", 0.5),
+        };
+        let (away, for_this) = off_cpu(&recording, function, reason);
+        // On a busy machine a part of the time is that in which it waits for a CPU, or runs.
+        assert!(away <= own && away as f64 > 0.9 * own as f64, "{function}: {away} of {own} ns");
+        assert!(for_this as f64 > least * own as f64, "{function}: {for_this} of {own} ns {reason}");
+    }
 }
 
 #[test]

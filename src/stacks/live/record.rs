@@ -508,8 +508,8 @@ mod tests {
 
     #[test]
     fn switches_are_of_the_thread_in_the_trailer() {
-        fn of(number: u32, misc: u16, body: &[u8]) -> Result<DecodedRecord<'_>, Malformed> {
-            RecordKind { kind: number, misc }.parse(body, FP)
+        fn of(kind: u32, misc: u16, body: &[u8]) -> Result<DecodedRecord<'_>, Malformed> {
+            RecordKind { kind, misc }.parse(body, FP)
         }
         let switched = |direction| Ok(DecodedRecord::Switch { tid: 2, direction });
         let body = RecordScript::default().trailer(7);

@@ -325,7 +325,10 @@ impl RecordReader {
             Ok(DecodedRecord::Sample(sample)) => {
                 let event = sampled.flatten().map_or(0, |sampled| sampled.event);
                 let taken = self.sample(time, event, &sample);
+                // The kernel's own threads wait for work: that is no wait of a program.
+                let is_of_kernel = self.addresses.is_empty() && sample.user.is_none();
                 match self.off_cpu.as_mut().filter(|off_cpu| off_cpu.event == event) {
+                    Some(_) if is_of_kernel => {}
                     Some(off_cpu) => off_cpu.leaves(sample.tid, time, taken),
                     None => self.samples.push(taken),
                 }

@@ -451,6 +451,26 @@ mod tests {
     }
 
     #[test]
+    fn a_wait_ends_in_what_is_waited_for() {
+        let (mut namer, mut out) = (Namer::new(), StackBatch::default());
+        let frame = |name: &str, kernel| StackFrame { name: name.into(), kernel, ..StackFrame::default() };
+        let mut stack = None;
+        // A program's own function of that name says nothing.
+        for (name, kernel) in [("futex_loop", false), ("read", false), ("anon_pipe_read", true), ("schedule", true)] {
+            let frame = namer.number(frame(name, kernel), &mut out.frames);
+            stack = Some(namer.stack(StackNode { caller: stack, frame }, &mut out.stacks));
+        }
+        let mut ends_in = |stack, left| {
+            let end = namer.waiting(stack, left, &mut out);
+            out.frames[out.stacks[end.0 as usize].frame.0 as usize].name.clone()
+        };
+        assert_eq!(ends_in(stack, LeftCpu::Blocked), "[waits for a pipe or socket]");
+        assert_eq!(ends_in(stack, LeftCpu::Ready), "[waits for a CPU]");
+        assert_eq!(ends_in(Some(StackId(1)), LeftCpu::Blocked), "[waits]");
+        assert_eq!(ends_in(None, LeftCpu::Blocked), "[waits]");
+    }
+
+    #[test]
     fn what_a_full_channel_drops_are_samples_and_no_definitions() {
         let (to_namer, from_sampler) = crossbeam_channel::unbounded();
         let (to_user, batches) = crossbeam_channel::bounded(1);

@@ -1,5 +1,6 @@
 //! Keeps the profile and the selected event of the other screens together.
 
+use super::profile::Listing;
 use super::{ChosenRegion, EventLine, LoopCommand, Motion, Notice, ProfileState, ScreenModel};
 use crate::names::shown;
 use crate::profile::Tree;
@@ -83,6 +84,10 @@ impl ScreenModel {
         match (self.screen, action) {
             (Screen::Profile, Action::Narrow) => self.selected_region().is_some(),
             (Screen::Profile, Action::NextSampled) => events() > 1,
+            // Of a function Enter shows the source, which has a key of its own.
+            (Screen::Profile, Action::Zoom) => {
+                self.profile.as_ref().is_none_or(|profile| profile.listing() != Listing::Flat)
+            }
             _ => self.has_place_for(action),
         }
     }

@@ -81,13 +81,13 @@ impl ScreenModel {
     /// of a profile is a region.
     pub(in crate::tui) fn has_use_for(&self, action: Action) -> bool {
         let events = || self.profile.as_ref().map_or(0, |profile| profile.calls.events.len());
+        let lists_functions = || self.profile.as_ref().is_some_and(|profile| profile.listing() == Listing::Flat);
         match (self.screen, action) {
             (Screen::Profile, Action::Narrow) => self.selected_region().is_some(),
             (Screen::Profile, Action::NextSampled) => events() > 1,
-            // Of a function Enter shows the source, which has a key of its own.
-            (Screen::Profile, Action::Zoom) => {
-                self.profile.as_ref().is_none_or(|profile| profile.listing() != Listing::Flat)
-            }
+            // Of calls Enter zooms, of functions it shows the source.
+            (Screen::Profile, Action::Zoom) => !lists_functions(),
+            (Screen::Profile, Action::Source) => lists_functions(),
             _ => self.has_place_for(action),
         }
     }

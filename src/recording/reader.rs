@@ -353,6 +353,7 @@ mod tests {
             copies: vec![CopySwitch { at: WallNs(5), bytes: 8192, modules: vec!["/x".into()] }],
             costs: vec![crate::stacks::TaskCosts {
                 task: TaskId(0),
+                at: WallNs(800),
                 own: vec![(StackFrameId(0), vec![7])],
                 calls: vec![(StackFrameId(0), StackFrameId(0), 2, vec![5])],
             }],

@@ -197,6 +197,9 @@ impl fmt::Display for Losses {
 pub struct TaskCosts {
     /// Task that it is about.
     pub task: TaskId,
+    /// When it had been counted.
+    #[serde(default, rename = "at_ns")]
+    pub at: WallNs,
     /// What a function counted of each of [`SamplingSetup::events`], without what it called.
     pub own: Vec<(StackFrameId, Vec<u64>)>,
     /// Who called whom how often, and what that counted of each event with all below.
@@ -204,14 +207,14 @@ pub struct TaskCosts {
 }
 
 impl TaskCosts {
-    /// The costs of a graph whose functions have the numbers of frames.
-    pub fn new(task: TaskId, graph: &crate::callgrind::CallGraph) -> Self {
+    /// The costs of a graph whose functions have the numbers of frames, up to a time.
+    pub fn new(task: TaskId, at: WallNs, graph: &crate::callgrind::CallGraph) -> Self {
         let own = graph.own().map(|(function, costs)| (StackFrameId(function.0), costs.to_vec())).collect();
         let calls = graph.calls().into_iter();
         let calls = calls.map(|(caller, callee, calls)| {
             (StackFrameId(caller.0), StackFrameId(callee.0), calls.count, calls.costs.clone())
         });
-        Self { task, own, calls: calls.collect() }
+        Self { task, at, own, calls: calls.collect() }
     }
 }
 

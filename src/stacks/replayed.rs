@@ -81,13 +81,15 @@ impl Replayed {
         self.stacks.lines_of(function, event)
     }
 
-    /// Takes the samples up to and with a time.
+    /// Takes the samples, and what a model counted, up to and with a time.
     fn take_samples(&mut self, batches: &[StackBatch], until: WallNs) {
+        let mut has_new_costs = false;
         while let Some(batch) = batches.get(self.next) {
             let left = &batch.samples[self.taken.unwrap_or(0)..];
             // Within a batch samples are in the order of time.
             let due = left.iter().take_while(|sample| sample.at <= until).count();
-            if due == 0 && !left.is_empty() {
+            let has_later_costs = batch.costs.iter().any(|costs| costs.at > until);
+            if due == 0 && !left.is_empty() || has_later_costs {
                 break;
             }
             let mut part = StackBatch { samples: left[..due].to_vec(), losses: batch.losses, ..StackBatch::default() };
@@ -101,6 +103,8 @@ impl Replayed {
                 part.notes.clone_from(&batch.notes);
                 part.copies.clone_from(&batch.copies);
                 part.shares.clone_from(&batch.shares);
+                part.costs.clone_from(&batch.costs);
+                has_new_costs |= !batch.costs.is_empty();
             }
             let _ = self.stacks.take(&part);
             self.quality.take(&part);
@@ -109,6 +113,9 @@ impl Replayed {
                 break;
             }
             (self.next, self.taken) = (self.next + 1, None);
+        }
+        if has_new_costs {
+            self.stacks.settle();
         }
     }
 }
@@ -174,6 +181,25 @@ mod tests {
         };
         assert_eq!([0, 2, 5, 6, 100].map(&mut counted), [(0, 0), (2, 0), (3, 1), (4, 2), (5, 2)]);
         assert_eq!([2, 2, 6].map(&mut counted), [(2, 0), (2, 0), (4, 2)]);
+    }
+
+    #[test]
+    fn what_a_model_counted_comes_when_it_had_been_counted() {
+        let costs = |at: u64| super::super::TaskCosts {
+            task: TaskId(0),
+            at: WallNs(at),
+            own: vec![(StackFrameId(0), vec![7])],
+            calls: Vec::new(),
+        };
+        let mut batches = batches(&[vec![], vec![]]);
+        (batches[0].costs, batches[1].costs) = (vec![costs(3)], vec![costs(8)]);
+        let modelled = SamplingSetup { call_graph: UnwindMethod::Modelled, ..sampled() };
+        let mut replayed = Replayed::new(recorded(&modelled, &batches));
+        let mut counted = |until: u64| {
+            let (tree, _) = replayed.until(recorded(&modelled, &batches), WallNs(until));
+            tree.event_ids().map(|event| tree.total(event).weight).sum::<u64>()
+        };
+        assert_eq!([2, 3, 7, 8, 3, 0].map(&mut counted), [0, 7, 7, 14, 7, 0]);
     }
 
     proptest! {

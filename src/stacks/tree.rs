@@ -149,8 +149,10 @@ impl StackTree {
     /// # Errors
     /// Fails if the batch names what no batch has defined; then nothing is added.
     pub fn take(&mut self, batch: &StackBatch) -> Result<(), Undefined> {
-        if let Some(sample) = batch.samples.iter().find(|sample| sample.event as usize >= self.events.len()) {
-            return Err(Undefined { kind: "event", id: sample.event });
+        let mut named =
+            batch.samples.iter().map(|sample| sample.event).chain(batch.shares.iter().map(|share| share.event));
+        if let Some(event) = named.find(|&event| event as usize >= self.events.len()) {
+            return Err(Undefined { kind: "event", id: event });
         }
         self.table.define(batch)?;
         let Self { tree, naming, .. } = self;
@@ -441,6 +443,8 @@ mod tests {
         let mut tree = StackTree::new(&sampled(), TreeOptions::default(), Naming::default(), |_| true);
         let share = super::super::RunShare { until: WallNs(5), event: 1, enabled_ns: 4, running_ns: 1 };
         tree.take(&StackBatch { shares: vec![share], ..batch() }).unwrap();
+        let unknown = super::super::RunShare { event: u32::MAX, ..share };
+        assert!(tree.take(&StackBatch { shares: vec![unknown], ..StackBatch::default() }).is_err());
         let tree = tree.into_tree();
         let [clock, faults] = ["cpu-clock", "page-faults"].map(|name| tree.total(tree.find_event(name).unwrap()));
         assert_eq!((clock, faults), (Amount { samples: 2, weight: 150 }, Amount { samples: 1, weight: 12 }));

@@ -1,7 +1,7 @@
 //! Explains the glyphs and numbers of the screens, and counts the lines of the help.
 
 use super::keys::Bound;
-use super::model::ScreenModel;
+use super::model::{ProfileState, ScreenModel};
 use super::screen::Screen;
 use super::symbols::{ERROR, MISSING, OK, WAITING, WARN};
 use super::theme::Role;
@@ -24,7 +24,7 @@ pub(super) const LEGEND: [(&str, &str); 13] = [
 ];
 
 /// What the colours of a profile's frames mean.
-pub(super) const FRAMES: [(&str, Role, &str); 6] = [
+const FRAMES: [(&str, Role, &str); 6] = [
     ("program", Role::FlameUser, "the program's own code"),
     ("library", Role::FlameLibrary, "code of a library that it loaded"),
     ("kernel", Role::FlameKernel, "the kernel, for the program"),
@@ -33,9 +33,22 @@ pub(super) const FRAMES: [(&str, Role, &str); 6] = [
     ("match", Role::FlameMatch, "what the search found"),
 ];
 
+/// The same where two profiles are compared.
+const CHANGED: [(&str, Role, &str); 4] = [
+    ("more", Role::FlameKernel, "B has more of it, with all below, by this part of all of A"),
+    ("less", Role::FlameUser, "B has less of it"),
+    ("same", Role::FlameUnknown, "both have as much, or so little that it doesn't show"),
+    ("match", Role::FlameMatch, "what the search found"),
+];
+
 /// The legend of frames, on the screen that has them.
 pub(super) fn frames(model: &ScreenModel) -> &'static [(&'static str, Role, &'static str)] {
-    if model.screen == Screen::Profile { &FRAMES } else { &[] }
+    let compares = model.profile.as_ref().is_some_and(ProfileState::has_difference);
+    match model.screen {
+        Screen::Profile if compares => &CHANGED,
+        Screen::Profile => &FRAMES,
+        _ => &[],
+    }
 }
 
 /// The keys that help tells of: those that do something on the screen as it is.

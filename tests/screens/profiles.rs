@@ -128,6 +128,8 @@ fn functions_of_two_sides_are_marked_by_the_test_alone() {
         assert!(scene.picture(Screen::Profile, &picture()).contains("TREE"));
         scene.keys("tt]");
         assert!(scene.picture(Screen::Profile, &picture()).contains("task-clock of A (2 of 3)"));
+        scene.keys("[?");
+        assert!(scene.picture(Screen::Profile, &picture()).contains("B has less of it") || height < 40);
         let mut one = Scene::new(monitor(), Some(others(1)), &options());
         let screen = one.picture(Screen::Profile, &picture());
         assert!(!screen.contains("higher") && !screen.contains("lower"), "{screen}");

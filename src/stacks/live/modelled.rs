@@ -16,6 +16,7 @@ use crate::events::Event;
 use crate::events::emulate::{COSTS, Formula, cost};
 use crate::regions::clock;
 use crate::sources::emulate::ProgramPart;
+use crate::units::WallNs;
 
 /// The time between batches: names and sums are written twice a second at most.
 const PERIOD: Duration = Duration::from_millis(500);
@@ -40,8 +41,10 @@ impl LiveStacks {
         let unsampled = unsampled.map(absent).collect();
         let formulas = modelled.into_iter().map(|(_, formula)| formula).collect();
         let (sender, batches) = bounded(CAPACITY);
-        thread::Builder::new().name("calls".into()).spawn(move || GraphSender::new(formulas).run(&parts, &sender))?;
-        Ok(Self { batches, sampled, origin: clock(), unsampled, commands: None })
+        let origin = clock();
+        let mut graphs = GraphSender::new(formulas, origin);
+        thread::Builder::new().name("calls".into()).spawn(move || graphs.run(&parts, &sender))?;
+        Ok(Self { batches, sampled, origin, unsampled, commands: None })
     }
 }
 
@@ -52,16 +55,18 @@ struct GraphSender {
     tasks: HashMap<Task, TaskId>,
     graphs: HashMap<TaskId, callgrind::CallGraph>,
     next: StackBatch,
+    /// The time of the kernel's clock that batches count from.
+    origin: u64,
 }
 
 impl GraphSender {
-    fn new(formulas: Vec<Formula>) -> Self {
+    fn new(formulas: Vec<Formula>, origin: u64) -> Self {
         let (frames, tasks, graphs) = (HashMap::new(), HashMap::new(), HashMap::new());
-        Self { formulas, frames, tasks, graphs, next: StackBatch::default() }
+        Self { formulas, frames, tasks, graphs, next: StackBatch::default(), origin }
     }
 
     /// Runs until the source ends.
-    fn run(mut self, parts: &Receiver<ProgramPart>, batches: &Sender<StackBatch>) {
+    fn run(&mut self, parts: &Receiver<ProgramPart>, batches: &Sender<StackBatch>) {
         let mut due = Instant::now() + PERIOD;
         loop {
             match parts.recv_deadline(due) {
@@ -130,7 +135,8 @@ impl GraphSender {
 
     /// What came since the last batch.
     fn batch(&mut self) -> StackBatch {
-        let mut costs: Vec<_> = self.graphs.drain().map(|(task, graph)| TaskCosts::new(task, &graph)).collect();
+        let at = WallNs(clock().saturating_sub(self.origin));
+        let mut costs: Vec<_> = self.graphs.drain().map(|(task, graph)| TaskCosts::new(task, at, &graph)).collect();
         costs.sort_by_key(|costs| costs.task);
         let next = StackBatch { losses: self.next.losses, ..StackBatch::default() };
         StackBatch { costs, ..std::mem::replace(&mut self.next, next) }

@@ -3,14 +3,14 @@
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::page::{ScreenPage, VisibleRows, framed, make_room};
+use super::page::{ScreenPage, VisibleRows, make_room};
 use crate::names::shown;
 use crate::number::{amount, share, si};
 use crate::stacks::FirstLevel;
 use crate::tui::layout::Room;
 use crate::tui::layout::profile::ProfileLayout;
 use crate::tui::model::Motion;
-use crate::tui::model::profile::{CallMeasure, Listing, ProfileState, RatioRow, TreeNode};
+use crate::tui::model::profile::{CallMeasure, Listing, ProfileState, TreeNode};
 use crate::tui::options::Mode;
 use crate::tui::symbols::FROZEN;
 use crate::tui::text::{cut_middle, width, wrap};
@@ -18,6 +18,7 @@ use crate::tui::theme::Role;
 
 mod called;
 pub(super) mod icicle;
+mod selected;
 mod table;
 
 use table::TableColumns;
@@ -75,7 +76,7 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
     if parts.path.height > 0 {
         draw_path(page, parts.path, profile);
     } else if parts.panel.height > 0 {
-        draw_selected(page, parts.panel, profile, &hidden(page, rows));
+        selected::draw(page, parts.panel, profile, &hidden(page, rows));
     }
 }
 
@@ -259,83 +260,13 @@ fn row_name(profile: &ProfileState, row: TreeNode, room: usize) -> String {
     table::chain_text(&names, place.direction, room)
 }
 
-/// Cells of the selected function's name, before words leave for its sake.
-const LEAST_NAME: usize = 12;
-
-/// `leaf_chase: 16.8k samples, 93.7%; prog, load.c` on the lower border, and what stands at the right of it.
-fn draw_selected(page: &mut ScreenPage<'_>, panel: Rect, profile: &ProfileState, beside: &Line<'static>) {
-    let place = profile.place();
-    let row = place.selected;
-    let (total, own) = match profile.sums() {
-        Some(list) => (list.at().total, list.at().own),
-        None => (place.shape.total(row), place.own(row)),
-    };
-    let numbers = match profile.has_samples() {
-        true => format!("{} of {} samples", total.samples, profile.whole().samples),
-        false => share(profile.share(total)),
-    };
-    let calls = match profile.listing() {
-        Listing::Flat => profile.calls_of_function(profile.functions.selected),
-        Listing::Modules => None,
-        Listing::Tree | Listing::Callers => profile.calls_of_node(row),
-    };
-    // Beside what was sampled of an event stands how long the calls took.
-    let measure = profile.call_measure().unwrap_or(&CallMeasure::Time);
-    let mut said = vec![numbers];
-    said.extend(calls.iter().flat_map(|calls| called::words(page, calls, measure)));
-    let of = match profile.listing() {
-        Listing::Flat => Some(RatioRow::Function(profile.functions.selected)),
-        Listing::Modules => Some(RatioRow::Module(profile.modules.selected)),
-        Listing::Tree | Listing::Callers => profile.ratio_row(place, row),
-    };
-    let ratio = of.and_then(|of| profile.ratio_on(of, page.model.monitor.confidence()));
-    said.extend(
-        ratio
-            .zip(profile.ratio_kind())
-            .map(|(ratio, kind)| format!("{} {} ({})", kind.head(), si(ratio.value), table::ratio_interval(ratio))),
-    );
-    if profile.has_samples() && own.samples > 0 && own.samples < total.samples {
-        said.push(format!("{} in itself", own.samples));
-    }
-    if profile.listing() != Listing::Modules {
-        let label = match profile.listing() {
-            Listing::Flat => profile.calls.label(profile.functions.selected),
-            _ => profile.label(row),
-        };
-        said.extend([label.module.clone(), profile.source_of(label)].into_iter().filter(|text| !text.is_empty()));
-    }
-    let whole = match profile.listing() {
-        Listing::Flat => profile.calls.label(profile.functions.selected).name.clone(),
-        Listing::Modules => profile.module(profile.modules.selected).name.clone(),
-        Listing::Tree | Listing::Callers => row_name(profile, row, 4 * LEAST_NAME),
-    };
-    let taken = if beside.width() > 0 { beside.width() + 3 } else { 0 };
-    let room = usize::from(panel.width.saturating_sub(6)).saturating_sub(taken);
-    let least_name = width(&whole).min(LEAST_NAME);
-    while said.len() > 1 && width(&said.join(", ")) + least_name + 4 > room {
-        said.pop();
-    }
-    let tail = said.join(", ");
-    let room_of_name = room.saturating_sub(width(&tail) + 4).max(LEAST_NAME);
-    let name = match profile.sums() {
-        Some(_) => cut_middle(&whole, room_of_name).into_owned(),
-        None => row_name(profile, row, room_of_name),
-    };
-    let text = crate::tui::text::cut(&format!(" {name}: {tail} "), room).into_owned();
-    let row = Rect { x: panel.x + 2, y: panel.bottom() - 1, width: panel.width.saturating_sub(4), height: 1 };
-    page.line(row, Line::from(page.span(Role::Dim, text)));
-    if beside.width() > 0 {
-        page.line(row, framed(beside.clone()).right_aligned());
-    }
-}
-
 /// The path to the selected frame, its last frames where not all fit.
 fn draw_path(page: &mut ScreenPage<'_>, area: Rect, profile: &ProfileState) {
     let words = if profile.listing() == Listing::Callers { "Called through" } else { "Path" };
     let losses = profile.losses.to_string();
     let right = Line::from(page.span(Role::Warn, losses));
     let inner = page.panel(area, Line::from(page.span(Role::Title, words)), right, false);
-    draw_selected(page, area, profile, &Line::default());
+    selected::draw(page, area, profile, &Line::default());
     let path = profile.path();
     let height = usize::from(inner.height);
     let hidden = if path.len() > height { path.len() - (height - 1) } else { 0 };

@@ -1,0 +1,103 @@
+//! Writes on the lower border what is known of the selected row, with its whole name.
+
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+
+use super::super::page::{ScreenPage, framed};
+use super::{called, row_name, table};
+use crate::number::{share, si};
+use crate::profile::Amount;
+use crate::tui::model::profile::{CallMeasure, FrameLabel, Listing, ProfileState, RatioRow, RowCalls};
+use crate::tui::text::{cut, cut_middle, width};
+use crate::tui::theme::Role;
+
+/// Cells of the selected function's name, before words leave for its sake.
+const LEAST_NAME: usize = 12;
+
+/// What is selected.
+struct SelectedRow<'a> {
+    total: Amount,
+    own: Amount,
+    calls: Option<RowCalls>,
+    ratio: Option<RatioRow>,
+    /// Of the last frame of a path; modules have none.
+    label: Option<&'a FrameLabel>,
+}
+
+impl<'a> SelectedRow<'a> {
+    fn of(profile: &'a ProfileState) -> Self {
+        let (place, row) = (profile.place(), profile.place().selected);
+        let of_list = |calls, ratio, label| {
+            let at = profile.sums().map(|list| list.at()).unwrap_or_default();
+            Self { total: at.total, own: at.own, calls, ratio: Some(ratio), label }
+        };
+        match profile.listing() {
+            Listing::Flat => {
+                let frame = profile.functions.selected;
+                let label = profile.calls.label(frame);
+                of_list(profile.calls_of_function(frame), RatioRow::Function(frame), Some(label))
+            }
+            Listing::Modules => of_list(None, RatioRow::Module(profile.modules.selected), None),
+            Listing::Tree | Listing::Callers => Self {
+                total: place.shape.total(row),
+                own: place.own(row),
+                calls: profile.calls_of_node(row),
+                ratio: profile.ratio_row(place, row),
+                label: Some(profile.label(row)),
+            },
+        }
+    }
+
+    /// What is said of it, the most important first.
+    fn words(&self, page: &ScreenPage<'_>, profile: &ProfileState) -> Vec<String> {
+        let mut said = vec![match profile.has_samples() {
+            true => format!("{} of {} samples", self.total.samples, profile.whole().samples),
+            false => share(profile.share(self.total)),
+        }];
+        // Beside what was sampled of an event stands how long the calls took.
+        let measure = profile.call_measure().unwrap_or(&CallMeasure::Time);
+        said.extend(self.calls.iter().flat_map(|calls| called::words(page, calls, measure)));
+        let ratio = self.ratio.and_then(|row| profile.ratio_on(row, page.model.monitor.confidence()));
+        said.extend(
+            ratio
+                .zip(profile.ratio_kind())
+                .map(|(ratio, kind)| format!("{} {} ({})", kind.head(), si(ratio.value), table::ratio_interval(ratio))),
+        );
+        let difference = self.ratio.and_then(|row| profile.difference_on(row));
+        said.extend(difference.map(|row| format!("B beside A: {}", table::changed(&row))));
+        if profile.has_samples() && self.own.samples > 0 && self.own.samples < self.total.samples {
+            said.push(format!("{} in itself", self.own.samples));
+        }
+        let places = self.label.into_iter().flat_map(|label| [label.module.clone(), profile.source_of(label)]);
+        said.extend(places.filter(|text| !text.is_empty()));
+        said
+    }
+}
+
+/// `leaf_chase: 16.8k samples, 93.7%; prog, load.c`, and what stands at the right of it.
+pub(super) fn draw(page: &mut ScreenPage<'_>, panel: Rect, profile: &ProfileState, beside: &Line<'static>) {
+    let mut said = SelectedRow::of(profile).words(page, profile);
+    let taken = if beside.width() > 0 { beside.width() + 3 } else { 0 };
+    let room = usize::from(panel.width.saturating_sub(6)).saturating_sub(taken);
+    let least_name = width(&name(profile, 4 * LEAST_NAME)).min(LEAST_NAME);
+    while said.len() > 1 && width(&said.join(", ")) + least_name + 4 > room {
+        said.pop();
+    }
+    let tail = said.join(", ");
+    let name = name(profile, room.saturating_sub(width(&tail) + 4).max(LEAST_NAME));
+    let text = cut(&format!(" {name}: {tail} "), room).into_owned();
+    let row = Rect { x: panel.x + 2, y: panel.bottom() - 1, width: panel.width.saturating_sub(4), height: 1 };
+    page.line(row, Line::from(page.span(Role::Dim, text)));
+    if beside.width() > 0 {
+        page.line(row, framed(beside.clone()).right_aligned());
+    }
+}
+
+/// The whole name of what is selected, in so many cells.
+fn name(profile: &ProfileState, room: usize) -> String {
+    match profile.listing() {
+        Listing::Flat => cut_middle(&profile.calls.label(profile.functions.selected).name, room).into_owned(),
+        Listing::Modules => cut_middle(&profile.module(profile.modules.selected).name, room).into_owned(),
+        Listing::Tree | Listing::Callers => row_name(profile, profile.place().selected, room),
+    }
+}

@@ -168,7 +168,8 @@ pub(super) const BINDINGS: &[KeyBinding] = bindings! {
     Action::NextSampled, "next-sampled", [key(']')], "the next event: of the sampled ones, and of regions", Some("event"), PROFILE;
     Action::PreviousSampled, "previous-sampled", [key('[')], "the previous event: of the sampled ones, and of regions", None, PROFILE;
     Action::Narrow, "region-events", [key('r')], "what events counted in the selected region", Some("region's events"), PROFILE;
-    Action::Zoom, "zoom", [code(KeyCode::Enter)], "make the selected frame as wide as the screen; again: its source", Some("zoom"), PROFILE;
+    Action::Zoom, "zoom", [code(KeyCode::Enter)], "make the frame as wide as the screen; again: its source", Some("zoom"), PROFILE;
+    Action::Source, "source", [key('v')], "the source of the selected function, with samples by line", Some("source"), PROFILE;
     Action::NextSampledLine, "next-line", [key('n')], "the next line that was sampled", Some("next"), SOURCE;
     Action::PreviousSampledLine, "previous-line", [key('N')], "the line before that was sampled", None, SOURCE;
     Action::Search, "search", [key('/')], "search by regular expression; lower case matches both", Some("search"), PROFILE;
@@ -183,7 +184,6 @@ pub(super) const BINDINGS: &[KeyBinding] = bindings! {
     Action::GoLeft, "left", [code(KeyCode::Left), key('h')], "fold, or go to the caller; in the icicle, go left", None, PROFILE;
     Action::GoRight, "right", [code(KeyCode::Right), key('l')], "unfold, or go to the first call; in the icicle, go right",
         None, PROFILE;
-    Action::Source, "source", [key('v')], "the source of the selected function, with samples by line", Some("source"), PROFILE;
     Action::Emphasis, "enlarge", [key('m')], "show the icicle, the table, or both", Some("enlarge"), PROFILE;
     Action::Widen, "region-back", [key('r')], "back from a region's events to the profile", Some("back"), &[Screen::Events];
     Action::Freeze, "freeze", [key('z'), key('Z')], "freeze the view; counting goes on", Some("freeze"), &[];

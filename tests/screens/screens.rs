@@ -947,6 +947,16 @@ fn sources_at_all_sizes() {
     }
 }
 
+/// Lists calls.
+fn to_tree(session: &Session) {
+    for _ in 0..4 {
+        if !session.script.screen().contains("TREE (") {
+            session.script.keys("t");
+        }
+    }
+    assert!(session.script.screen().contains("TREE ("), "{}", session.script.screen());
+}
+
 #[test]
 fn enter_shows_the_source_of_a_function_and_zooms_into_calls_first() {
     with_profile((80, 24), options(), shared(solver()), move |session| {
@@ -959,12 +969,7 @@ fn enter_shows_the_source_of_a_function_and_zooms_into_calls_first() {
         shows(session, "Source ─");
         session.script.keys("<Esc>");
         shows(session, "Profile ─");
-        for _ in 0..4 {
-            if !session.script.screen().contains("TREE (") {
-                session.script.keys("t");
-            }
-        }
-        shows(session, "TREE (");
+        to_tree(session);
         session.script.keys("jj<Enter>");
         shows(session, "zoom: ");
         session.script.keys("<Enter>");
@@ -1228,7 +1233,9 @@ fn a_live_profile_moves_nothing_under_the_readers_eyes() {
     with_profile((80, 24), options(), tree, move |session| {
         let all = rounds(60);
         session.rounds(&all[..20]);
-        session.script.keys("4/leaf_fp<Enter>n<Enter><Esc>");
+        session.script.keys("4");
+        to_tree(session);
+        session.script.keys("/leaf_fp<Enter>n<Enter><Esc>");
         let (row, name) = cursor(&session.script.screen());
         assert_eq!(name, "leaf_fp");
         let zoomed = session.script.screen().contains("zoom: leaf_fp");

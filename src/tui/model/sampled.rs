@@ -1,5 +1,6 @@
 //! Keeps the profile and the selected event of the other screens together.
 
+use super::profile::Listing;
 use super::{ChosenRegion, EventLine, LoopCommand, Motion, Notice, ProfileState, ScreenModel};
 use crate::names::shown;
 use crate::profile::Tree;
@@ -80,9 +81,13 @@ impl ScreenModel {
     /// of a profile is a region.
     pub(in crate::tui) fn has_use_for(&self, action: Action) -> bool {
         let events = || self.profile.as_ref().map_or(0, |profile| profile.calls.events.len());
+        let lists_functions = || self.profile.as_ref().is_some_and(|profile| profile.listing() == Listing::Flat);
         match (self.screen, action) {
             (Screen::Profile, Action::Narrow) => self.selected_region().is_some(),
             (Screen::Profile, Action::NextSampled) => events() > 1,
+            // Of calls Enter zooms, of functions it shows the source.
+            (Screen::Profile, Action::Zoom) => !lists_functions(),
+            (Screen::Profile, Action::Source) => lists_functions(),
             _ => self.has_place_for(action),
         }
     }

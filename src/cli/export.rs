@@ -64,7 +64,7 @@ pub(super) struct ExportArgs {
     /// Keep one of N samples; the sum of weights stays the same
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) sample_period: Option<u64>,
-    /// Keep source lines apart, where the file has them
+    /// Keep source lines apart, where the file has them; pprof has them in any case, unless --canonical folds recursion
     #[arg(long)]
     pub(super) lines: bool,
     /// Keep this many nodes, and fold the smallest subtrees into `(other)`
@@ -233,9 +233,11 @@ fn input(args: &ExportArgs) -> Result<Box<dyn Read>, Error> {
 
 fn options(args: &ExportArgs) -> ReadOptions {
     let format = args.from.map(Into::into);
+    // Its functions stay whole, with the lines of their samples.
+    let keeps_functions = args.to == ExportFormat::Pprof && !args.canonical;
     let tree = TreeOptions {
         repeats: if args.canonical { RepeatFolding::Fold } else { RepeatFolding::Keep },
-        detail: if args.lines { Detail::Lines } else { Detail::Functions },
+        detail: if args.lines || keeps_functions { Detail::Lines } else { Detail::Functions },
         cap: args.max_nodes as usize,
     };
     // Lines of folded stacks have no room for more than a name, and for one event.

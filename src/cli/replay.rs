@@ -25,7 +25,7 @@ use crate::session::OutputLine;
 use crate::sources::perf::Stop;
 use crate::sources::{Round, Scope};
 use crate::stack_formats::{self, Imported};
-use crate::stacks::{FirstLevel, Replayed, StackQuality};
+use crate::stacks::{FirstLevel, FunctionLines, Replayed, StackQuality};
 use crate::text;
 use crate::tui::{self, Feed, Mode, Others, Outcome, Picture, PictureFormat, Scene, ScreenOptions, Timeline};
 use crate::units::WallNs;
@@ -281,6 +281,10 @@ impl Feed for Played {
         if recorded.sampled.is_some() || tree.event_ids().next().is_some() || !quality.unread.is_empty() {
             see(tree, quality);
         }
+    }
+
+    fn function_lines(&mut self, function: usize, event: usize) -> Option<FunctionLines> {
+        self.profile.as_ref().map(|profile| profile.lines_of(function, event))
     }
 
     fn set_first_level(&mut self, level: FirstLevel) -> Result<(), String> {

@@ -7,7 +7,7 @@ use crate::monitor::Monitor;
 use crate::profile::{Tree, TreeOptions};
 use crate::regions::{LiveRegions, RegionBatch, RegionTable, Wanted};
 use crate::session::Session;
-use crate::stacks::{FirstLevel, Gathering, StackQuality, UnwindMethod};
+use crate::stacks::{FirstLevel, FunctionLines, Gathering, StackQuality, UnwindMethod};
 use crate::text;
 
 /// A profile that is gathered while it is measured.
@@ -59,6 +59,11 @@ impl LiveProfile {
         if self.has_stacks || gathered.has_any() {
             see(gathered.tree(), gathered.quality());
         }
+    }
+
+    /// What an event sampled of a function so far, by lines.
+    pub(super) fn function_lines(&self, function: usize, event: usize) -> Option<FunctionLines> {
+        self.gathering.as_ref().map(|gathering| gathering.look().lines_of(function, event))
     }
 
     /// Has another first level of the tree.

@@ -20,7 +20,7 @@ use crate::run::End;
 use crate::sampling::SamplerMessage;
 use crate::session::{ChildIo, Launch, OutputLine, Session};
 use crate::sources::Round;
-use crate::stacks::{FirstLevel, StackQuality};
+use crate::stacks::{FirstLevel, FunctionLines, StackQuality};
 use crate::text::{self, Repeats};
 use crate::tui::{self, Config, Feed, Outcome};
 use crate::units::WallNs;
@@ -198,6 +198,10 @@ impl Feed for Live {
 
     fn profile(&mut self, _until: WallNs, see: &mut dyn FnMut(&Tree, &StackQuality)) {
         self.profile.look(see);
+    }
+
+    fn function_lines(&mut self, function: usize, event: usize) -> Option<FunctionLines> {
+        self.profile.function_lines(function, event)
     }
 
     fn set_first_level(&mut self, level: FirstLevel) -> Result<(), String> {

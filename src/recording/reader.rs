@@ -348,6 +348,7 @@ mod tests {
             samples: vec![sample(500, 10, Some(0)), sample(700, 20, None), sample(600, 20, Some(0))],
             renamed: vec![(StackFrameId(0), StackFrame { name: "g".into(), ..StackFrame::default() })],
             unnamed: vec![UnnamedFile { path: "/x".into(), why: "it is no regular file".into() }],
+            notes: vec!["debug information of /x: 1.0 MB".into()],
             shares: vec![crate::stacks::RunShare { until: WallNs(9), event: 0, enabled_ns: 8, running_ns: 5 }],
             copies: vec![CopySwitch { at: WallNs(5), bytes: 8192, modules: vec!["/x".into()] }],
             costs: vec![crate::stacks::TaskCosts {

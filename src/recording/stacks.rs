@@ -23,6 +23,8 @@ pub(super) struct StacksLine {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     unnamed: Vec<UnnamedFile>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     copies: Vec<CopySwitch>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     shares: Vec<RunShare>,
@@ -100,6 +102,7 @@ impl From<&StackBatch> for StacksLine {
             tasks: batch.tasks.clone(),
             renamed: batch.renamed.clone(),
             unnamed: batch.unnamed.clone(),
+            notes: batch.notes.clone(),
             copies: batch.copies.clone(),
             shares: batch.shares.clone(),
             at_ns: first,
@@ -137,7 +140,7 @@ impl TryFrom<StacksLine> for StackBatch {
             }
         });
         let samples = samples.collect();
-        let StacksLine { frames, stacks, tasks, renamed, unnamed, copies, shares, costs, losses, .. } = line;
-        Ok(Self { frames, stacks, tasks, renamed, unnamed, copies, shares, samples, costs, losses })
+        let StacksLine { frames, stacks, tasks, renamed, unnamed, notes, copies, shares, costs, losses, .. } = line;
+        Ok(Self { frames, stacks, tasks, renamed, unnamed, notes, copies, shares, samples, costs, losses })
     }
 }

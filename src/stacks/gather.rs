@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 
 use crossbeam_channel::{Receiver, never, select};
 
-use super::{FirstLevel, Naming, SamplingSetup, StackBatch, StackQuality, StackTree};
+use super::{FirstLevel, FunctionLines, Naming, SamplingSetup, StackBatch, StackQuality, StackTree};
 use crate::profile::{Tree, TreeOptions};
 use crate::regions::{RegionBatch, RegionTable};
 use crate::units::WallNs;
@@ -65,6 +65,11 @@ impl Gathered {
         self.stacks.tree()
     }
 
+    /// What an event of the tree sampled of a function, by lines; both by their places in the tree.
+    pub fn lines_of(&self, function: usize, event: usize) -> FunctionLines {
+        self.stacks.lines_of(function, event)
+    }
+
     /// Whether anything was sampled or counted so far, or it is to be said why not.
     pub fn has_any(&self) -> bool {
         self.tree().event_ids().next().is_some() || !self.quality.unread.is_empty()
@@ -98,7 +103,7 @@ impl Gathered {
         if self.stacks.take_regions(batch).is_err() {
             self.quality.losses.malformed += 1;
         }
-        self.quality.take_regions(&self.stacks);
+        self.quality.take_known(&self.stacks);
         self.place(self.stacks.knows_regions_until());
     }
 
@@ -117,7 +122,7 @@ impl Gathered {
                 self.add(&batch);
             }
         }
-        self.quality.take_regions(&self.stacks);
+        self.quality.take_known(&self.stacks);
         // Samples come later than the regions that were open. They come in the order of time, but for a little.
         let earliest = self.placed.0.saturating_sub(OUT_OF_ORDER.0);
         let latest = self.stacks.knows_regions_until().0.saturating_sub(self.most_on_the_way.0);

@@ -18,10 +18,12 @@ use crate::names::shown;
 use crate::units::WallNs;
 
 mod end;
+mod function_lines;
 mod gather;
 mod level;
 #[cfg(feature = "stacks")]
 pub mod live;
+mod nameless;
 mod quality;
 mod regions;
 mod replayed;
@@ -30,8 +32,10 @@ mod table;
 mod tree;
 mod waits;
 
+pub use function_lines::{FunctionLines, LineSamples};
 pub use gather::{Gathered, Gathering, RegionsToCome};
 pub use level::FirstLevel;
+pub use nameless::{NamelessReason, NamelessSamples};
 pub use quality::{Reach, StackOrigin, StackQuality, UnknownRegions};
 pub use replayed::{RecordedProfile, Replayed};
 pub use share::RunShare;
@@ -75,6 +79,9 @@ pub struct StackFrame {
     /// Whether it ran in the kernel.
     #[serde(default, skip_serializing_if = "is_false")]
     pub kernel: bool,
+    /// Why the function has no name of its own; `None` where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nameless: Option<NamelessReason>,
 }
 
 fn is_false(value: &bool) -> bool {
@@ -250,6 +257,8 @@ pub struct StackBatch {
     pub renamed: Vec<(StackFrameId, StackFrame)>,
     /// Files that give no names, each once.
     pub unnamed: Vec<UnnamedFile>,
+    /// What is to be told of how names were found: debug information that was fetched. They are safe to show.
+    pub notes: Vec<String>,
     /// Tasks that were not defined before.
     pub tasks: Vec<Task>,
     /// When the kernel began to copy stacks, or another part of them.

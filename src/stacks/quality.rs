@@ -4,6 +4,7 @@
 use std::fmt;
 
 use super::end::StackEnd;
+use super::nameless::{NamelessReason, NamelessSamples, in_words};
 use super::{CopySwitch, Losses, StackBatch, StackTree, UnnamedFile, UnwindMethod};
 use crate::names::shown;
 use crate::number::{self, clock, grouped};
@@ -126,10 +127,14 @@ pub struct StackQuality {
     pub losses: Losses,
     /// Files that give no names.
     pub unnamed: Vec<UnnamedFile>,
+    /// What is to be told of how names were found.
+    pub notes: Vec<String>,
     /// Programs whose regions can't be read.
     pub unread: Vec<UnreadRegions>,
     /// Samples of which nobody knows which regions were open.
     pub unknown_regions: UnknownRegions,
+    /// Samples in functions without a name.
+    pub nameless: NamelessSamples,
     /// How stacks came to be known.
     pub origin: StackOrigin,
     /// When stacks began to be copied, and when that changed.
@@ -146,11 +151,13 @@ impl StackQuality {
     pub fn take(&mut self, batch: &StackBatch) {
         self.losses = batch.losses;
         self.unnamed.extend_from_slice(&batch.unnamed);
+        self.notes.extend_from_slice(&batch.notes);
         self.copies.extend_from_slice(&batch.copies);
     }
 
-    /// Takes what is known of regions.
-    pub fn take_regions(&mut self, stacks: &StackTree) {
+    /// Takes what is known of regions, and how many samples have no name.
+    pub fn take_known(&mut self, stacks: &StackTree) {
+        self.nameless.clone_from(stacks.nameless());
         self.unread = stacks.regions().unread();
         self.unknown_regions = stacks.unknown_regions();
     }
@@ -191,10 +198,25 @@ impl StackQuality {
             let part = share(all.nameless, all.samples());
             findings.push(format!("{part} of the samples are in code without a name, {}", runtime.names(target)));
         }
+        findings.extend(self.without_names(all.samples()));
         let samples = tree.event_ids().map(|event| tree.total(event).samples).sum();
         findings.extend(self.unknown_regions.finding(samples));
         findings.extend(self.unnamed.iter().map(ToString::to_string));
+        findings.extend(self.notes.iter().map(|note| shown(note).into_owned()));
         findings
+    }
+
+    /// In how many samples nothing names the function, and why; `None` where that is not worth a word.
+    fn without_names(&self, samples: u64) -> Option<String> {
+        // Of code that was made at run time another finding tells.
+        let reasons: Vec<_> =
+            self.nameless.all().into_iter().filter(|(reason, _)| *reason != NamelessReason::Made).collect();
+        let sum: u64 = reasons.iter().map(|(_, samples)| samples).sum();
+        let (main, _) = reasons.first()?;
+        let (part, words) = (share(sum, samples), in_words(&reasons, samples));
+        let is_worth = sum * WORTH_A_WORD >= samples;
+        let words = if reasons.len() == 1 { format!(", {}", main.place()) } else { format!(": {words}") };
+        is_worth.then(|| format!("{part} of the samples are in functions without a name{words}; {}", main.help()))
     }
 
     /// Why stacks are cut, and the command that shows more of them.

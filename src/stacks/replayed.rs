@@ -1,6 +1,6 @@
 //! Builds the profile tree of a recording at a given time.
 
-use super::{FirstLevel, Naming, SamplingSetup, StackBatch, StackQuality, StackTree};
+use super::{FirstLevel, FunctionLines, Naming, SamplingSetup, StackBatch, StackQuality, StackTree};
 use crate::profile::{Tree, TreeOptions};
 use crate::regions::RegionBatch;
 use crate::units::WallNs;
@@ -71,9 +71,14 @@ impl Replayed {
         // As live: samples wait until it is known which regions were open.
         let known = recorded.regions.get(self.regions).map_or(until, |next| next.since.min(until));
         self.take_samples(recorded.batches, known);
-        self.quality.take_regions(&self.stacks);
+        self.quality.take_known(&self.stacks);
         self.at = Some(until);
         (self.stacks.tree(), &self.quality)
+    }
+
+    /// What an event of the tree sampled of a function up to where it stands, by lines; both by their places in the tree.
+    pub fn lines_of(&self, function: usize, event: usize) -> FunctionLines {
+        self.stacks.lines_of(function, event)
     }
 
     /// Takes the samples, and what a model counted, up to and with a time.
@@ -95,6 +100,7 @@ impl Replayed {
                 part.tasks.clone_from(&batch.tasks);
                 part.renamed.clone_from(&batch.renamed);
                 part.unnamed.clone_from(&batch.unnamed);
+                part.notes.clone_from(&batch.notes);
                 part.copies.clone_from(&batch.copies);
                 part.shares.clone_from(&batch.shares);
                 part.costs.clone_from(&batch.costs);

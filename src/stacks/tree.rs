@@ -10,8 +10,8 @@ use super::level::{FirstLevel, LevelFrames};
 use super::regions::{RegionEvents, RegionPaths};
 use super::share::RunShares;
 use super::{
-    SamplingSetup, StackBatch, StackFrame, StackId, StackTable, Task, TaskCosts, TaskId, Undefined, UnknownRegions,
-    UnwindMethod,
+    FunctionLines, NamelessSamples, SamplingSetup, StackBatch, StackFrame, StackId, StackTable, Task, TaskCosts,
+    TaskId, Undefined, UnknownRegions, UnwindMethod,
 };
 use crate::callgrind::{self, FunctionId};
 use crate::events::Unit;
@@ -45,6 +45,7 @@ pub struct StackTree {
     regions: RegionPaths,
     shares: RunShares,
     in_unknown_regions: u64,
+    nameless: NamelessSamples,
     /// What a model counted, by the frame above a task.
     graphs: BTreeMap<Option<FrameId>, callgrind::CallGraph>,
 }
@@ -138,6 +139,7 @@ impl StackTree {
             regions,
             shares: RunShares::default(),
             in_unknown_regions,
+            nameless: NamelessSamples::default(),
             graphs,
         }
     }
@@ -172,6 +174,7 @@ impl StackTree {
             let place = StackPlace { task: sample.task, cpu, stack: sample.stack, region, event };
             let weight = self.shares.weight(sample.event, sample.at, sample.weight);
             self.add(place, Amount { samples: 1, weight });
+            self.count_nameless(place, 1);
             let next = self.sampled.len();
             let known = *self.places.entry(place).or_insert(next);
             if known == next {
@@ -183,6 +186,37 @@ impl StackTree {
         }
         batch.costs.iter().for_each(|costs| self.take_costs(costs));
         Ok(())
+    }
+
+    /// Counts samples whose innermost function has no name.
+    fn count_nameless(&mut self, place: StackPlace, samples: u64) {
+        let frame = place.stack.and_then(|stack| self.table.stack(stack)).and_then(|node| self.table.frame(node.frame));
+        if let Some(reason) = frame.and_then(|frame| frame.nameless) {
+            self.nameless.add(place.event, reason, samples);
+        }
+    }
+
+    /// What an event sampled of a function, by lines.
+    pub fn lines_of(&self, function: usize, event: usize) -> FunctionLines {
+        let mut lines = FunctionLines::default();
+        let mut frames = Vec::new();
+        for (place, amount) in self.sampled.iter().filter(|(place, _)| place.event.index() == event) {
+            frames.clear();
+            let mut is_innermost = false;
+            for (depth, frame) in self.table.innermost_first(place.stack).enumerate() {
+                if self.frames[frame.0 as usize].index() == function {
+                    is_innermost |= depth == 0;
+                    frames.extend(self.table.frame(frame));
+                }
+            }
+            lines.add(&frames, is_innermost, *amount);
+        }
+        lines
+    }
+
+    /// Samples in functions without a name.
+    pub fn nameless(&self) -> &NamelessSamples {
+        &self.nameless
     }
 
     /// Puts an amount onto its path.
@@ -216,6 +250,11 @@ impl StackTree {
         }
         if has_changed && !self.sampled.is_empty() {
             self.add_all();
+            self.nameless = NamelessSamples::default();
+            for number in 0..self.sampled.len() {
+                let (place, amount) = self.sampled[number];
+                self.count_nameless(place, amount.samples);
+            }
         }
     }
 

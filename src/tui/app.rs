@@ -1,7 +1,7 @@
 //! Runs the loop of the screens: takes samples, output, keys and signals, and draws frames.
 
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use crossbeam_channel::{Receiver, at, never, select};
 use nix::sys::resource::{UsageWho, getrusage};
@@ -10,10 +10,11 @@ use nix::sys::time::TimeValLike;
 use ratatui::crossterm::event::{KeyEvent, MouseButton, MouseEventKind};
 
 use super::feed::Feed;
-use super::model::{LoopCommand, Message, Motion, ScreenModel, TimeDirection, update};
+use super::model::{LoopCommand, Message, Motion, ScreenModel, SourceState, TimeDirection, update};
 use super::options::{Mode, QuitAction, ScreenOptions};
 use super::picture::{self, PictureFormat};
 use super::screen::Screen;
+use super::source_text::FileText;
 use super::terminal::{AwaitedBy, Input, Terminal};
 use super::theme::ThemeWatch;
 use super::view;
@@ -200,6 +201,7 @@ impl<'a> App<'a> {
             (LoopCommand::SeekChange(direction, event), _) => self.seek_change(direction, event),
             (LoopCommand::Copy(text), _) => self.terminal.copy(&text)?,
             (LoopCommand::Mouse(ours), _) => self.terminal.mouse(ours)?,
+            (LoopCommand::ShowSource(function, event), _) => self.show_source(function, event),
             (LoopCommand::Suspend, _) => self.suspend()?,
             (LoopCommand::Redraw, _) => self.redraw()?,
         }
@@ -368,6 +370,15 @@ impl App<'_> {
         }
     }
 
+    /// Opens the source of a function, and its samples by line.
+    fn show_source(&mut self, function: u32, event: usize) {
+        let lines = self.feed.function_lines(function as usize, event).unwrap_or_default();
+        let started = self.model.monitor.header().started.max(0.0);
+        let began = SystemTime::UNIX_EPOCH + Duration::try_from_secs_f64(started).unwrap_or_default();
+        let text = FileText::read(lines.file.as_deref(), &lines.module, began);
+        self.tell(Message::Source(Box::new(SourceState::new(function, event, lines, text))));
+    }
+
     /// Updates the model by a message that requests nothing.
     fn tell(&mut self, message: Message) {
         let _ = update(&mut self.model, message);
@@ -401,10 +412,31 @@ impl App<'_> {
     /// Looks at what was sampled, if that is on the screen and an interval has ended since.
     fn refresh_profile(&mut self) {
         let model = &mut self.model;
-        let is_told = model.shows_profile() || model.screen == Screen::Log;
-        if model.profile_is_old && model.motion == Motion::Moving && is_told {
+        let is_told = model.shows_profile() || matches!(model.screen, Screen::Log | Screen::Source);
+        let is_new = model.profile_is_old && model.motion == Motion::Moving && is_told;
+        if is_new {
             model.profile_is_old = false;
             self.feed.profile(model.monitor.now(), &mut |tree, quality| model.take_profile(tree, quality));
+            if let (Screen::Source, Some(source)) = (model.screen, &mut model.source)
+                && let Some(lines) = self.feed.function_lines(source.function as usize, source.event)
+            {
+                source.take(lines);
+            }
+        }
+        if self.model.shows_profile() {
+            self.refresh_hot_line(is_new);
+        }
+    }
+
+    /// Asks for the lines of the function that is selected in the profile, once for each function and interval.
+    fn refresh_hot_line(&mut self, is_new: bool) {
+        let Some(profile) = self.model.profile.as_mut().filter(|profile| !profile.is_empty()) else { return };
+        let Some(function) = profile.selected_function() else { return };
+        let asked = (function, profile.event);
+        if is_new || profile.hot_line.is_none_or(|(function, event, _)| (function, event) != asked) {
+            let has_file = !profile.calls.label(asked.0).file.is_empty();
+            let lines = if has_file { self.feed.function_lines(asked.0 as usize, asked.1) } else { None };
+            profile.hot_line = Some((asked.0, asked.1, lines.and_then(|lines| lines.hottest())));
         }
     }
 

@@ -13,7 +13,7 @@ use crate::run::End;
 use crate::sampling::SamplerMessage;
 use crate::session::OutputLine;
 use crate::sources::Round;
-use crate::stacks::{FirstLevel, StackQuality};
+use crate::stacks::{FirstLevel, FunctionLines, StackQuality};
 use crate::units::WallNs;
 
 /// What feeds the screens, and what they can do to it.
@@ -27,6 +27,12 @@ pub trait Feed {
     /// Hands over the profile of the call stacks that were sampled, with what went missing; not at all if none are
     /// sampled. A replay hands over what was sampled until then.
     fn profile(&mut self, _until: WallNs, _see: &mut dyn FnMut(&Tree, &StackQuality)) {}
+
+    /// What an event sampled of a function, by lines: both by their places in the tree that was handed over last. `None`
+    /// where samples have no lines.
+    fn function_lines(&mut self, _function: usize, _event: usize) -> Option<FunctionLines> {
+        None
+    }
 
     /// Has another first level of the profile's tree from now on; says why not where that can't be.
     ///

@@ -44,6 +44,9 @@ pub(super) enum Action {
     Levels,
     Zoom,
     Search,
+    Source,
+    NextSampledLine,
+    PreviousSampledLine,
     NextHit,
     PreviousHit,
     FindSame,
@@ -120,11 +123,13 @@ const PAGED: &[Screen] = &[
     Screen::Log,
     Screen::Threads,
     Screen::Compare,
+    Screen::Source,
 ];
 const TABLES: &[Screen] = &[Screen::Events, Screen::Threads, Screen::Compare];
 const FOLDED: &[Screen] = &[Screen::Events, Screen::Profile];
 const CHANGING: &[Screen] = &[Screen::Events, Screen::Detail, Screen::Log];
 const PROFILE: &[Screen] = &[Screen::Profile];
+const SOURCE: &[Screen] = &[Screen::Source];
 
 macro_rules! bindings {
     ($($action:expr, $name:literal, [$($key:expr),*], $words:literal, $hint:expr, $on:expr;)*) => {
@@ -163,7 +168,9 @@ pub(super) const BINDINGS: &[KeyBinding] = bindings! {
     Action::NextSampled, "next-sampled", [key(']')], "the next event: of the sampled ones, and of regions", Some("event"), PROFILE;
     Action::PreviousSampled, "previous-sampled", [key('[')], "the previous event: of the sampled ones, and of regions", None, PROFILE;
     Action::Narrow, "region-events", [key('r')], "what events counted in the selected region", Some("region's events"), PROFILE;
-    Action::Zoom, "zoom", [code(KeyCode::Enter)], "make the selected frame as wide as the screen", Some("zoom"), PROFILE;
+    Action::Zoom, "zoom", [code(KeyCode::Enter)], "make the selected frame as wide as the screen; again: its source", Some("zoom"), PROFILE;
+    Action::NextSampledLine, "next-line", [key('n')], "the next line that was sampled", Some("next"), SOURCE;
+    Action::PreviousSampledLine, "previous-line", [key('N')], "the line before that was sampled", None, SOURCE;
     Action::Search, "search", [key('/')], "search by regular expression; lower case matches both", Some("search"), PROFILE;
     Action::NextHit, "next-hit", [key('n')], "the next frame that matches", None, PROFILE;
     Action::PreviousHit, "previous-hit", [key('N')], "the previous frame that matches", None, PROFILE;
@@ -176,6 +183,7 @@ pub(super) const BINDINGS: &[KeyBinding] = bindings! {
     Action::GoLeft, "left", [code(KeyCode::Left), key('h')], "fold, or go to the caller; in the icicle, go left", None, PROFILE;
     Action::GoRight, "right", [code(KeyCode::Right), key('l')], "unfold, or go to the first call; in the icicle, go right",
         None, PROFILE;
+    Action::Source, "source", [key('v')], "the source of the selected function, with samples by line", Some("source"), PROFILE;
     Action::Emphasis, "enlarge", [key('m')], "show the icicle, the table, or both", Some("enlarge"), PROFILE;
     Action::Widen, "region-back", [key('r')], "back from a region's events to the profile", Some("back"), &[Screen::Events];
     Action::Freeze, "freeze", [key('z'), key('Z')], "freeze the view; counting goes on", Some("freeze"), &[];
@@ -309,7 +317,10 @@ impl KeyBinding {
 
     /// Whether both work on some screen.
     fn meets(&self, other: &Self) -> bool {
-        Screen::ALL.into_iter().chain([Screen::Compare]).any(|screen| self.works_on(screen) && other.works_on(screen))
+        Screen::ALL
+            .into_iter()
+            .chain([Screen::Source, Screen::Compare])
+            .any(|screen| self.works_on(screen) && other.works_on(screen))
     }
 
     /// Whether it works everywhere.
@@ -413,7 +424,10 @@ impl KeyChord {
 mod tests {
     use super::*;
 
-    const SCREENS: [Screen; 7] = Screen::ALL;
+    const SCREENS: [Screen; 8] = {
+        let [a, b, c, d, e, f, g] = Screen::ALL;
+        [a, b, c, d, e, f, g, Screen::Source]
+    };
 
     #[test]
     fn no_key_means_two_things_on_a_screen() {

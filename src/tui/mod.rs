@@ -29,6 +29,7 @@ mod others;
 mod picture;
 mod playback;
 mod screen;
+mod source_text;
 mod symbols;
 mod terminal;
 mod text;

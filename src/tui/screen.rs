@@ -18,6 +18,8 @@ pub enum Screen {
     Log,
     /// What each thread does.
     Threads,
+    /// The source of a function of the profile, line by line; opened from Profile.
+    Source,
     /// Recordings side by side; there only where several are open.
     Compare,
 }
@@ -37,6 +39,7 @@ impl Screen {
             Self::Groups => "groups",
             Self::Log => "log",
             Self::Threads => "threads",
+            Self::Source => "source",
             Self::Compare => "compare",
         }
     }
@@ -51,6 +54,7 @@ impl Screen {
             Self::Groups => "Groups",
             Self::Log => "Log",
             Self::Threads => "Threads",
+            Self::Source => "Source",
             Self::Compare => "Compare",
         }
     }

@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 
 use perfprop::recording::{self, Recording};
 use perfprop::run;
-use perfprop::stacks::{StackFrame, StackSample};
+use perfprop::stacks::{NamelessReason, StackFrame, StackSample};
 
 use crate::folders::Folder;
 
@@ -278,6 +278,77 @@ fn a_stripped_program_shows_its_name_and_offsets() {
     // Each function is one by its unwind range: main, odd, even and leaf.
     let functions: HashSet<_> = samples.iter().flat_map(|(_, frames)| frames.iter().filter(own)).collect();
     assert_eq!(functions.len(), 4, "{functions:?}");
+}
+
+/// Runs a tool that a test can do without; whether it is there.
+fn has_run(tool: &mut Command) -> bool {
+    match tool.status() {
+        Ok(done) => {
+            assert!(done.success(), "{tool:?}");
+            true
+        }
+        Err(error) => {
+            eprintln!("skipped: {tool:?}: {error}");
+            false
+        }
+    }
+}
+
+#[test]
+fn symbols_that_are_packed_in_a_stripped_program_name_its_functions() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "packed", RECURSION, "cc", &WITH_FRAME_POINTERS) else { return };
+    let (symbols, packed) = (folder.join("symbols"), folder.join("symbols.xz"));
+    let strip_debug = |tool: &mut Command| has_run(tool.arg("--strip-debug").arg(&program).arg(&symbols));
+    if !strip_debug(&mut Command::new("objcopy")) || !has_run(Command::new("xz").arg("-k").arg(&symbols)) {
+        return;
+    }
+    let section = format!(".gnu_debugdata={}", packed.display());
+    assert!(has_run(Command::new("objcopy").args(["--strip-all", "--add-section", &section]).arg(&program)));
+    let (recording, output) = record(&folder, &["-g", "-F", "2000"], &[program.to_str().unwrap(), "60"]);
+    let samples = samples(&recording);
+    assert!(share(&samples, &["main", "odd"]) > 0.9, "{:?}", names(&samples[samples.len() / 2].1));
+    assert!(!String::from_utf8_lossy(&output.stderr).contains("without a name"));
+}
+
+#[test]
+fn functions_without_symbols_are_found_by_debug_frame_and_counted_as_nameless() {
+    let folder = Folder::new();
+    let options = [&WITH_FRAME_POINTERS[..], &["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"]].concat();
+    let Some(program) = compiled(&folder, "bare", RECURSION, "cc", &options) else { return };
+    let strip = ["--strip-all", "--keep-section=.debug_frame"];
+    if !has_run(Command::new("objcopy").args(strip).arg(&program)) {
+        return;
+    }
+    let (recording, output) = record(&folder, &["-g", "-F", "2000"], &[program.to_str().unwrap(), "60"]);
+    let samples = samples(&recording);
+    let own = |frame: &&&StackFrame| frame.name.starts_with("bare+0x");
+    let functions: HashSet<_> = samples.iter().flat_map(|(_, frames)| frames.iter().filter(own)).collect();
+    assert_eq!(functions.len(), 4, "{functions:?}");
+    assert!(functions.iter().all(|frame| frame.nameless == Some(NamelessReason::Stripped)));
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let words = "of the samples are in functions without a name, in programs without symbols";
+    assert!(stderr.contains(words), "{stderr}");
+}
+
+#[test]
+fn exports_that_can_hold_lines_have_them() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "lined", RECURSION, "cc", &WITH_FRAME_POINTERS) else { return };
+    record(&folder, &["-g", "-F", "2000"], &[program.to_str().unwrap(), "60"]);
+    let export = |from: &str, options: &[&str]| {
+        let output = perfprop().current_dir(&*folder).arg("export").arg(from).args(options).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    export("recording.jsonl", &["--to", "pprof", "-o", "profile.pb.gz"]);
+    for text in [
+        export("recording.jsonl", &["--to", "speedscope", "--lines"]),
+        export("profile.pb.gz", &["--to", "speedscope", "--lines"]),
+    ] {
+        assert!(text.contains("lined.c\",\"line\":"), "{}", &text[..text.len().min(2000)]);
+    }
+    assert!(export("recording.jsonl", &["--to", "firefox", "--lines"]).contains("lined.c:"));
 }
 
 #[test]

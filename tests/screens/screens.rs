@@ -164,6 +164,22 @@ impl Feed for TestFeed {
         }
     }
 
+    /// Functions with even numbers have the source `heat.c`; that of the others isn't on this machine.
+    fn function_lines(&mut self, function: usize, _event: usize) -> Option<stacks::FunctionLines> {
+        let path = format!("{}/tests/screens/heat.c", env!("CARGO_MANIFEST_DIR"));
+        let file = if function.is_multiple_of(2) { path } else { "/build/elsewhere/heat.c".into() };
+        let mut lines = stacks::FunctionLines { file: Some(file), ..Default::default() };
+        for (line, own, total) in [(16, 30, 30), (17, 200, 200), (18, 700, 700), (19, 60, 110)] {
+            let amount = |samples: u64| Amount { samples, weight: samples * 1000 };
+            let samples = stacks::LineSamples { own: amount(own), total: amount(total) };
+            lines.lines.insert(line, samples);
+            lines.whole.own.samples += own;
+        }
+        lines.whole.total = Amount { samples: 1050, weight: 1_050_000 };
+        lines.unknown.total = Amount { samples: 10, weight: 10_000 };
+        Some(lines)
+    }
+
     fn regions(&self, _until: WallNs) -> Option<RegionBatch> {
         let mut table = RegionTable::default();
         regions().iter().for_each(|regions| table.take(regions).unwrap());
@@ -909,6 +925,54 @@ fn profiles_at_all_sizes() {
             session.signals.send(15).unwrap();
         });
     }
+}
+
+#[test]
+fn sources_at_all_sizes() {
+    for (width, height) in SIZES {
+        with_profile((width, height), options(), shared(solver()), move |session| {
+            session.rounds(&rounds(40));
+            let size = format!("{width}x{height}");
+            for (keys, name) in [
+                ("4v", "source"),
+                ("n", "source-next"),
+                ("<Esc>j<Enter>", "source-missing"),
+                ("<Esc>tGv?", "source-help"),
+            ] {
+                session.script.keys(keys);
+                golden(&format!("{name}-{size}"), &session.script.screen());
+            }
+            session.signals.send(15).unwrap();
+        });
+    }
+}
+
+#[test]
+fn enter_shows_the_source_of_a_function_and_zooms_into_calls_first() {
+    with_profile((80, 24), options(), shared(solver()), move |session| {
+        session.rounds(&rounds(40));
+        let shows = |session: &Session, words: &str| {
+            let screen = session.script.screen();
+            assert!(screen.contains(words), "{words}: {screen}");
+        };
+        session.script.keys("4<Enter>");
+        shows(session, "Source ─");
+        session.script.keys("<Esc>");
+        shows(session, "Profile ─");
+        for _ in 0..4 {
+            if !session.script.screen().contains("TREE (") {
+                session.script.keys("t");
+            }
+        }
+        shows(session, "TREE (");
+        session.script.keys("jj<Enter>");
+        shows(session, "zoom: ");
+        session.script.keys("<Enter>");
+        shows(session, "Source ─");
+        session.script.keys("<Esc>");
+        shows(session, "zoom: ");
+        session.signals.send(15).unwrap();
+    });
 }
 
 /// Counts of two events in the calls of a region: page faults all the time, and instructions a third of the time, but for a

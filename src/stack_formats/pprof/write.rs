@@ -45,8 +45,10 @@ fn profile(tree: &Tree, default: Option<EventId>) -> Profile {
     };
     let sample_type = values.iter().map(|value| kind(value, &mut texts)).collect();
     let mut modules = Vec::new();
-    let places = tree.frames().zip(1..).map(|(frame, id)| place(&frame, id, &mut modules, &mut texts));
-    let (location, function) = places.unzip();
+    let mut functions = Functions::default();
+    let places = tree.frames().zip(1..);
+    let location = places.map(|(frame, id)| place(&frame, id, &mut modules, &mut functions, &mut texts)).collect();
+    let function = functions.all;
     let mapping = modules.iter().enumerate().map(|(index, module)| Mapping {
         id: index as u64 + 1,
         filename: texts.id(module),
@@ -107,15 +109,32 @@ fn number(frame: FrameId) -> u64 {
     frame.index() as u64 + 1
 }
 
-/// A location and a function for a frame, with this number.
-fn place(frame: &Frame<'_>, id: u64, modules: &mut Vec<String>, texts: &mut Texts) -> (Location, Function) {
+/// The functions of a file: frames may be several lines of one.
+#[derive(Default)]
+struct Functions {
+    all: Vec<Function>,
+    /// By name, file and module.
+    ids: HashMap<(i64, i64, u64), u64>,
+}
+
+/// A location for a frame, with this number, and its function.
+fn place(
+    frame: &Frame<'_>,
+    id: u64,
+    modules: &mut Vec<String>,
+    functions: &mut Functions,
+    texts: &mut Texts,
+) -> Location {
     let mapping_id = if frame.module.is_empty() { 0 } else { position(modules, frame.module) + 1 };
     let name = texts.id(frame.name);
     let filename = texts.id(frame.file);
     let line = i64::from(frame.line.map_or(0, std::num::NonZeroU32::get));
-    let line = vec![Line { function_id: id, line }];
-    let location = Location { id, mapping_id, address: 0, line };
-    (location, Function { id, name, system_name: name, filename, start_line: 0 })
+    let next = functions.all.len() as u64 + 1;
+    let function_id = *functions.ids.entry((name, filename, mapping_id)).or_insert(next);
+    if function_id == next {
+        functions.all.push(Function { id: next, name, system_name: name, filename, start_line: 0 });
+    }
+    Location { id, mapping_id, address: 0, line: vec![Line { function_id, line }] }
 }
 
 fn position(modules: &mut Vec<String>, module: &str) -> u64 {

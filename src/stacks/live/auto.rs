@@ -164,10 +164,11 @@ impl AutoStacks {
 
     /// Judges the chain from a frame on.
     fn verdict(&mut self, code: &mut SampledCode, pid: i32, addresses: &[u64], from: usize) -> ChainVerdict {
-        let SampledCode { processes, cache, nowhere, .. } = code;
+        let SampledCode { processes, cache, nowhere, unseen, .. } = code;
         let (space, modules) = processes.space(pid);
+        let nowhere = if space.is_empty() { *unseen } else { *nowhere };
         let rule = |index: usize, place| space.caller_rule(addresses[index], place, modules, cache);
-        self.judge.judge(&self.chain, from, *nowhere, rule)
+        self.judge.judge(&self.chain, from, nowhere, rule)
     }
 
     /// The stack as far as its frame pointers lead.

@@ -12,15 +12,19 @@ pub(super) struct SampledCode {
     pub(super) paths: SeenPaths,
     /// What lies in no module.
     pub(super) nowhere: LocationId,
+    /// What lies in a process whose mappings aren't known.
+    pub(super) unseen: LocationId,
     pub(super) cache: UnwindCache,
 }
 
 impl SampledCode {
     pub(super) fn new() -> Self {
         let (mut processes, mut paths) = (Processes::default(), SeenPaths::default());
-        let nowhere = processes.modules.number(Module::Nowhere, &SeenAddresses::default());
-        let nowhere = paths.location(CodeLocation { module: nowhere, place: 0 });
-        Self { processes, paths, nowhere, cache: UnwindCache::default() }
+        let [nowhere, unseen] = [Module::Nowhere, Module::Unseen].map(|module| {
+            let module = processes.modules.number(module, &SeenAddresses::default());
+            paths.location(CodeLocation { module, place: 0 })
+        });
+        Self { processes, paths, nowhere, unseen, cache: UnwindCache::default() }
     }
 
     /// Appends the locations of addresses of a process.
@@ -31,9 +35,10 @@ impl SampledCode {
         let (space, _) = self.processes.space(pid);
         for &address in addresses {
             let location = space.known.get(&address).copied().unwrap_or_else(|| {
+                let unknown = if space.is_empty() { self.unseen } else { self.nowhere };
                 let place = space.place(address);
                 let location =
-                    place.map_or(self.nowhere, |(module, place)| self.paths.location(CodeLocation { module, place }));
+                    place.map_or(unknown, |(module, place)| self.paths.location(CodeLocation { module, place }));
                 space.remember(address, location);
                 location
             });
@@ -45,5 +50,22 @@ impl SampledCode {
     pub(super) fn unwind(&mut self, pid: i32, user: &UserState<'_>, out: &mut Vec<u64>) -> Unwound {
         let (space, modules) = self.processes.space(pid);
         space.unwinder(modules).unwind(user, &mut self.cache, out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_is_gone_is_told_from_an_address_without_code() {
+        let mut code = SampledCode::new();
+        let here = a_process_that_is_gone_is_told_from_an_address_without_code as fn() as usize as u64;
+        let (pid, gone) = (std::process::id() as i32, i32::MAX - 3);
+        let mut found = Vec::new();
+        code.locate(pid, &[here, 8], &mut found);
+        code.locate(gone, &[here], &mut found);
+        assert_eq!(found[1..], [code.nowhere, code.unseen]);
+        assert!(![code.nowhere, code.unseen].contains(&found[0]));
     }
 }

@@ -20,6 +20,17 @@ pub(super) fn is_mangled(name: &str) -> bool {
     ["_Z", "__Z", "_R"].iter().any(|begin| name.starts_with(begin))
 }
 
+/// Whether a name is mangled as C++ does it, and not as older compilers of Rust do, which put a hash at its end: `17h`, 16 digits,
+/// `E`.
+pub(super) fn is_cpp(name: &[u8]) -> bool {
+    // Behind a dot stands what compilers and linkers add.
+    let whole = name.split(|&byte| byte == b'.').next().unwrap_or_default();
+    let has_hash = whole.last_chunk::<20>().is_some_and(|end| {
+        end.starts_with(b"17h") && end.ends_with(b"E") && end[3..19].iter().all(u8::is_ascii_hexdigit)
+    });
+    name.starts_with(b"_Z") && !has_hash
+}
+
 fn plain(name: &str) -> Option<String> {
     if !is_mangled(name) {
         return None;
@@ -60,6 +71,18 @@ impl fmt::Write for Bounded {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_cpp_are_told_from_those_of_rust() {
+        let names: [&[u8]; 5] = [
+            b"_ZN3foo3barEv",
+            b"_ZN4core3fmt5write17h0123456789abcdefE",
+            b"_ZN1f17h0123456789abcdefE.llvm.7",
+            b"main",
+            b"_ZL",
+        ];
+        assert_eq!(names.map(is_cpp), [true, false, false, false, true]);
+    }
 
     #[test]
     fn nothing_stays_mangled() {

@@ -3,13 +3,17 @@
 //! Two threads share the work: one empties the ring buffers and unwinds, and never waits; the other finds
 //! names, which may take long. What either can't give on in time is dropped and counted.
 
+use std::fmt;
+use std::fs::File;
 use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, bounded};
 
-use super::{SamplingSetup, StackBatch};
+use super::{SamplingSetup, StackBatch, StackFrame};
 use crate::regions::clock;
 use crate::sources::perf::CountedTarget;
 
@@ -17,9 +21,15 @@ mod auto;
 mod chains;
 mod code;
 mod copies;
+mod debug_files;
+#[cfg(feature = "debuginfod")]
+mod debuginfod;
 mod demangle;
+mod elf_symbols;
+mod function_ranges;
 mod jit;
 mod maps;
+mod mini_debug;
 mod modelled;
 mod modules;
 mod off_cpu;
@@ -38,6 +48,33 @@ mod turns;
 mod unwind;
 
 pub use open::{DEFAULT_FREQUENCY, StackError, StackRequest, Unsampled, max_frequency};
+
+/// The names of places in a program, as samples get them.
+pub struct ProgramNames(program::ElfProgram);
+
+impl ProgramNames {
+    /// Reads what is needed of any place in a program or library; `None` where the file is none.
+    ///
+    /// # Errors
+    /// Returns the operating system's error if the file can't be opened.
+    pub fn open(path: &Path) -> io::Result<Option<Self>> {
+        let file = Arc::new(File::open(path)?);
+        let program = debug_files::MappedProgram { file, path: path.display().to_string(), root: None };
+        Ok(program::ElfProgram::open(program, &mut debug_files::DebugFiles::default()).map(Self))
+    }
+
+    /// The frames at an address that the file gives, the outermost first: a function, and what is inlined there. `None` where
+    /// nothing names it.
+    pub fn frames(&mut self, address: u64) -> Option<Vec<StackFrame>> {
+        self.0.frames_at(address)
+    }
+}
+
+impl fmt::Debug for ProgramNames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProgramNames").finish_non_exhaustive()
+    }
+}
 
 /// Raw batches, ten a second, that may wait for their names: reading the debug information of a large
 /// program takes seconds.

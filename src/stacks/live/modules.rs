@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,6 +50,8 @@ pub(super) enum Module {
     },
     /// No mapping holds the address.
     Nowhere,
+    /// The mappings of the process aren't known.
+    Unseen,
 }
 
 impl Module {
@@ -70,6 +73,8 @@ impl Module {
 pub(super) struct OpenModule {
     pub(super) module: Module,
     pub(super) contents: ModuleContents,
+    /// Where the paths of the process begin, if the file is found only from there.
+    pub(super) root: Option<Arc<OwnedFd>>,
 }
 
 /// What a module is read from.
@@ -129,7 +134,7 @@ impl Modules {
             Module::Kernel => "[kernel]".into(),
             Module::Vdso => "[vdso]".into(),
             Module::Memory { .. } => "code that was made at run time".into(),
-            Module::Nowhere => "[unknown]".into(),
+            Module::Nowhere | Module::Unseen => "[unknown]".into(),
         }
     }
 
@@ -153,34 +158,46 @@ pub(super) struct SeenAddresses {
 }
 
 fn open(module: Module, seen: &SeenAddresses) -> OpenModule {
+    let mut root = None;
     let contents = match &module {
-        Module::File { path, identity } => find(path, *identity, seen),
+        Module::File { path, identity } => match find(path, *identity, seen) {
+            Ok((file, below)) => {
+                root = below.map(Arc::new);
+                ModuleContents::File(Arc::new(file))
+            }
+            Err(refused) if refused.is_absence() => ModuleContents::Gone,
+            Err(refused) => ModuleContents::Refused(Arc::new(refused)),
+        },
         Module::Memory { pid } => ModuleContents::Made(Arc::new(JitProcess::of(*pid))),
-        Module::Kernel | Module::Vdso | Module::Nowhere => ModuleContents::None,
+        Module::Kernel | Module::Vdso | Module::Nowhere | Module::Unseen => ModuleContents::None,
     };
-    OpenModule { module, contents }
+    OpenModule { module, contents, root }
 }
+
+/// A file, and where the paths of its process begin if it isn't found from here.
+type FoundFile = (File, Option<OwnedFd>);
 
 /// The file of a mapping. Its path may mean another file by now, or in another mount namespace.
-fn find(path: &str, identity: Identity, seen: &SeenAddresses) -> ModuleContents {
+fn find(path: &str, identity: Identity, seen: &SeenAddresses) -> Result<FoundFile, Refused> {
     let (path, seen) = (path.to_owned(), seen.clone());
-    match files::within(OPENING, move || find_now(Path::new(&path), identity, &seen)).and_then(|found| found) {
-        Ok(file) => ModuleContents::File(Arc::new(file)),
-        Err(refused) if refused.is_absence() => ModuleContents::Gone,
-        Err(refused) => ModuleContents::Refused(Arc::new(refused)),
-    }
+    files::within(OPENING, move || find_now(Path::new(&path), identity, &seen)).and_then(|found| found)
 }
 
-fn find_now(path: &Path, identity: Identity, seen: &SeenAddresses) -> Result<File, Refused> {
+fn find_now(path: &Path, identity: Identity, seen: &SeenAddresses) -> Result<FoundFile, Refused> {
     let expected = ExpectedFile { identity, ..ExpectedFile::any(MOST_PROGRAM) };
     let (pid, Range { start, end }) = (seen.pid, &seen.addresses);
-    let below_its_root = || {
-        let root = files::folder(Path::new(&format!("/proc/{pid}/root"))).map_err(Refused::System)?;
-        files::open_below(&root, path, &expected)
+    let why = match files::open(path, &expected) {
+        Ok(file) => return Ok((file, None)),
+        Err(why) => why,
     };
+    let root = files::folder(Path::new(&format!("/proc/{pid}/root")));
     // This one leads to what is mapped, whatever its path is now; few may follow it.
-    let mapped = || files::open(Path::new(&format!("/proc/{pid}/map_files/{start:x}-{end:x}")), &expected);
-    files::open(path, &expected).or_else(|why| mapped().or_else(|_| below_its_root()).map_err(|_| why))
+    let mapped = files::open(Path::new(&format!("/proc/{pid}/map_files/{start:x}-{end:x}")), &expected).ok();
+    let below = || files::open_below(root.as_ref().ok()?, path, &expected).ok();
+    match mapped.or_else(below) {
+        Some(file) => Ok((file, root.ok())),
+        None => Err(why),
+    }
 }
 
 /// The parts of a program or library that unwinding needs.

@@ -41,6 +41,11 @@ impl AddressSpace {
         self.mappings.find(address).map(|mapping| (mapping.module, mapping.place(address)))
     }
 
+    /// Whether nothing is known of what is mapped.
+    pub(super) fn is_empty(&self) -> bool {
+        self.mappings.iter().next().is_none()
+    }
+
     /// Remembers where an address lies.
     pub(super) fn remember(&mut self, address: u64, location: LocationId) {
         if self.known.len() >= MAX_REMEMBERED {
@@ -173,7 +178,7 @@ fn mapping(
     let offset = match module {
         Module::File { .. } => offset,
         Module::Memory { .. } => addresses.start,
-        Module::Vdso | Module::Kernel | Module::Nowhere => 0,
+        Module::Vdso | Module::Kernel | Module::Nowhere | Module::Unseen => 0,
     };
     let module = modules.number(module, &SeenAddresses { pid, addresses: addresses.clone() });
     CodeMapping { start: addresses.start, end: addresses.end, module, offset }

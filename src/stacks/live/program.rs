@@ -1,47 +1,50 @@
-//! Names the places in a program or library: by its symbols, its debug information, and where both are silent.
+//! Names the places in a program or library: by its debug information, its symbols, and where both are silent.
 
+use std::cell::OnceCell;
 use std::fs::File;
-use std::io::Read;
 use std::ops::Range;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{CodeInfo, Input, Sym, Symbolizer};
-use gimli::{BaseAddresses, CieOrFde, EhFrame, NativeEndian, UnwindSection};
 use object::read::{Object, ObjectSection, ObjectSegment, ReadCache};
 use rustc_hash::FxHashMap;
 
-use super::super::StackFrame;
+use super::super::{NamelessReason, StackFrame};
+use super::debug_files::{DebugFiles, MappedProgram, unpacks_to_little};
 use super::demangle::{demangle, is_mangled};
-use super::modules::{AtOnce, MOST_PROGRAM};
+use super::elf_symbols::{ElfSymbols, FoundSymbol};
+use super::function_ranges::FunctionRanges;
+use super::mini_debug::mini_debug_info;
+use super::modules::AtOnce;
 use super::scopes::Scopes;
 use super::stubs::{Callee, Stubs};
-use crate::files::{self, ExpectedFile};
+use crate::files;
 
-/// Debug information that unpacks to more bytes than this isn't read.
-const MOST_UNPACKED: u64 = 4 << 30;
+/// From this length on, in bytes, what was read of a file is forgotten now and then.
+const LARGE: u64 = 100 << 20;
 
-/// Where debug information of installed programs lies.
-const DEBUG: &str = "/usr/lib/debug";
+/// So many places of a large file are looked up before that. Of a program with 300 MB of debug information that keeps memory
+/// below half of it, and to begin anew takes some 0.2 s (benches/names.rs).
+const MOST_LOOKUPS: usize = 500;
 
 /// A program or library.
 pub(super) struct ElfProgram {
     path: String,
     file: Arc<File>,
-    /// Debug information, where that is a file of its own.
-    debug: Option<File>,
-    /// Whether its own debug information is read.
-    own_debug: bool,
+    /// What its debug information is read from: the file itself, or another one.
+    debug: Option<Arc<File>>,
     segments: Vec<ProgramSegment>,
     sections: Vec<Range<u64>>,
+    symbols: ElfSymbols,
     stubs: Stubs,
-    /// The functions that unwind information knows, by their first addresses.
-    functions: Vec<Range<u64>>,
+    /// The functions that unwind information knows; read when a place has no symbol.
+    functions: OnceCell<FunctionRanges>,
     /// Where it begins to run, if it is a program.
     entry: Option<u64>,
     symbolizer: Symbolizer,
+    /// How often the symbolizer may be asked before another one takes its place; `None` for any number of times.
+    lookups: Option<usize>,
     /// Read when a name without its scopes is met first.
     scopes: Option<Option<Scopes>>,
     /// The source file of each function, so that it is the same at all its places.
@@ -58,8 +61,8 @@ struct ProgramSegment {
 
 impl ElfProgram {
     /// Reads what is needed of any of its places; `None` where it is no program.
-    pub(super) fn open(file: Arc<File>, path: &str) -> Option<Self> {
-        let cache = ReadCache::new(File::open(files::path_of(&file)).ok()?);
+    pub(super) fn open(program: MappedProgram, debug_files: &mut DebugFiles) -> Option<Self> {
+        let cache = ReadCache::new(File::open(files::path_of(&program.file)).ok()?);
         let elf = object::File::parse(AtOnce(&cache)).ok()?;
         let segments = elf.segments().map(|segment| {
             let (offset, size) = segment.file_range();
@@ -68,54 +71,64 @@ impl ElfProgram {
         let segments = segments.collect();
         let sections = elf.sections().filter(|section| section.address() > 0);
         let sections = sections.map(|s| s.address()..s.address().saturating_add(s.size())).collect();
-        let (stubs, functions, entry) = (Stubs::read(&elf), unwind_ranges(&elf), entry(&elf));
-        let link = elf.gnu_debuglink().ok().flatten();
-        let has_own = elf.section_by_name(".debug_info").or_else(|| elf.section_by_name(".zdebug_info")).is_some();
-        let debug = if has_own { None } else { debug_file(&elf, path, &file, link) };
-        // Who reads a file with a link follows that, to wherever it leads.
-        let own_debug = link.is_none() && unpacks_to_little(&elf);
-        // Files that were sampled stay what they were then.
-        let symbolizer = Symbolizer::builder().enable_auto_reload(false).enable_demangling(false).build();
-        let (path, scopes, sources) = (path.to_owned(), None, FxHashMap::default());
+        let debug = debug_information(&elf, &program, debug_files).map(Arc::new);
+        let symbols = symbols(&elf, &program.file, debug.as_ref());
+        let length = debug.as_ref().and_then(|debug| debug.metadata().ok()).map_or(0, |about| about.len());
+        let lookups = (length >= LARGE).then_some(MOST_LOOKUPS);
         Some(Self {
-            path,
-            file,
-            debug,
-            own_debug,
             segments,
             sections,
-            stubs,
-            functions,
-            entry,
-            symbolizer,
-            scopes,
-            sources,
+            symbols,
+            stubs: Stubs::read(&elf),
+            functions: OnceCell::new(),
+            entry: entry(&elf),
+            symbolizer: symbolizer(),
+            lookups,
+            scopes: None,
+            sources: FxHashMap::default(),
+            path: program.path,
+            file: program.file,
+            debug,
         })
     }
 
     /// The frames at an offset of the file, the outermost first.
     pub(super) fn frames(&mut self, offset: u64) -> Option<Vec<StackFrame>> {
-        let address = self.address(offset)?;
+        self.frames_at(self.address(offset)?)
+    }
+
+    /// The frames at an address, as the file gives addresses, the outermost first.
+    pub(super) fn frames_at(&mut self, address: u64) -> Option<Vec<StackFrame>> {
         if let Some(stub) = self.stub(address) {
             return Some(vec![self.frame(stub)]);
         }
-        let Some(symbol) = self.symbol(address) else {
-            let function = self.function(address)?;
-            let is_entry = self.entry.is_some_and(|entry| function.contains(&entry));
-            let file = self.path.strip_suffix(" (deleted)").unwrap_or(&self.path);
-            let short = file.rsplit('/').next().unwrap_or(file);
-            let name = if is_entry { "_start".into() } else { format!("{short}+{:#x}", function.start) };
-            return Some(vec![self.frame(name)]);
+        self.bound_memory();
+        let Some(symbol) = self.described(address) else {
+            return self.by_symbol(address).or_else(|| self.by_range(address)).map(|frame| vec![frame]);
         };
         let start = symbol.addr;
         let mut frames = frames_of(&symbol, &self.path, false);
         drop(symbol);
+        if let Some(best) = frames.first().and_then(|frame| self.symbols.best_alias(start, &frame.name)) {
+            frames[0].name = best;
+        }
         self.name(&mut frames, address);
         for (depth, frame) in frames.iter_mut().enumerate() {
             let file = self.sources.entry((start, depth, frame.name.clone())).or_insert_with(|| frame.file.clone());
             frame.file.clone_from(file);
         }
         Some(frames)
+    }
+
+    /// Forgets what was read of a large file, now and then: the symbolizer keeps every unit that it has met.
+    fn bound_memory(&mut self) {
+        if let Some(left) = &mut self.lookups {
+            *left = left.saturating_sub(1);
+            if *left == 0 {
+                *left = MOST_LOOKUPS;
+                self.symbolizer = symbolizer();
+            }
+        }
     }
 
     fn frame(&self, name: String) -> StackFrame {
@@ -125,8 +138,9 @@ impl ElfProgram {
     /// Writes names as people do, and with what they stand in.
     fn name(&mut self, frames: &mut [StackFrame], address: u64) {
         let mut scoped = Vec::new();
-        if frames.iter().any(|frame| !is_mangled(&frame.name)) {
-            let debug = self.debug.as_ref().or(Some(&*self.file).filter(|_| self.own_debug));
+        // All debug information is read for that: not for programs without C++.
+        if self.symbols.has_cpp() && frames.iter().any(|frame| !is_mangled(&frame.name)) {
+            let debug = self.debug.as_ref();
             let scopes = self.scopes.get_or_insert_with(|| Scopes::read(debug?));
             scoped = scopes.as_mut().map(|scopes| scopes.names(address)).unwrap_or_default();
         }
@@ -150,30 +164,53 @@ impl ElfProgram {
         Some(format!("{name}@plt"))
     }
 
-    /// The function that unwind information has at an address.
-    fn function(&self, address: u64) -> Option<&Range<u64>> {
-        let behind = self.functions.partition_point(|function| function.start <= address);
-        self.functions.get(behind.checked_sub(1)?).filter(|function| function.contains(&address))
+    fn functions(&self) -> &FunctionRanges {
+        self.functions.get_or_init(|| {
+            let read = || {
+                let cache = ReadCache::new(File::open(files::path_of(&self.file)).ok()?);
+                Some(FunctionRanges::read(&object::File::parse(AtOnce(&cache)).ok()?))
+            };
+            read().unwrap_or_default()
+        })
+    }
+
+    /// The function at an address as debug information describes it, with lines.
+    fn described(&self, address: u64) -> Option<Sym<'_>> {
+        // Who reads debug information looks at the byte behind, too.
+        address.checked_add(1)?;
+        let elf = Elf { debug_syms: true, ..Elf::new(files::path_of(self.debug.as_ref()?)) };
+        let answer = self.symbolizer.symbolize_single(&Source::Elf(elf), Input::VirtOffset(address));
+        let symbol = answer.ok()?.into_sym()?;
+        // Without a place in the source the symbol table has said it.
+        (symbol.code_info.is_some() && symbol.size.is_some_and(|size| size > 0)).then_some(symbol)
+    }
+
+    /// The function by the symbol at an address.
+    fn by_symbol(&self, address: u64) -> Option<StackFrame> {
+        self.symbol(address).map(|symbol| self.frame(demangle(&symbol.name).into_owned()))
+    }
+
+    /// The function by its beginning, which unwind information tells.
+    fn by_range(&self, address: u64) -> Option<StackFrame> {
+        let function = self.functions().find(address)?;
+        if self.entry.is_some_and(|entry| function.contains(&entry)) {
+            return Some(self.frame("_start".into()));
+        }
+        let file = self.path.strip_suffix(" (deleted)").unwrap_or(&self.path);
+        let short = file.rsplit('/').next().unwrap_or(file);
+        let name = format!("{short}+{:#x}", function.start);
+        Some(StackFrame { nameless: Some(NamelessReason::Stripped), ..self.frame(name) })
     }
 
     /// The symbol that covers an address.
-    fn symbol(&self, address: u64) -> Option<Sym<'_>> {
-        let debug = self.debug.as_ref().and_then(|debug| self.symbol_of(debug, true, address));
-        let symbol = debug.or_else(|| self.symbol_of(&self.file, self.own_debug, address))?;
-        let is_certain = symbol.size.is_some_and(|size| size > 0);
-        (is_certain || self.may_reach(symbol.addr, address)).then_some(symbol)
+    fn symbol(&self, address: u64) -> Option<FoundSymbol> {
+        self.symbols.find(address).filter(|symbol| symbol.is_sized || self.may_reach(symbol.start, address))
     }
 
     /// Whether a symbol without an end may cover an address: in its section, and before the next function.
     fn may_reach(&self, start: u64, address: u64) -> bool {
         let is_in_section = self.sections.iter().any(|section| section.contains(&start) && section.contains(&address));
-        is_in_section && self.function(address).is_none_or(|function| function.start <= start)
-    }
-
-    fn symbol_of(&self, file: &File, debug_syms: bool, address: u64) -> Option<Sym<'_>> {
-        let elf = Elf { debug_syms, ..Elf::new(files::path_of(file)) };
-        let answer = self.symbolizer.symbolize_single(&Source::Elf(elf), Input::VirtOffset(address));
-        answer.ok()?.into_sym()
+        is_in_section && self.functions().find(address).is_none_or(|function| function.start <= start)
     }
 
     /// The address that the file gives to one of its bytes.
@@ -185,26 +222,45 @@ impl ElfProgram {
     }
 }
 
-pub(super) type ParsedSymbols<'a> = object::File<'a, AtOnce<'a>>;
-
-/// The functions that unwind information knows, in the order of their addresses.
-fn unwind_ranges(elf: &ParsedSymbols<'_>) -> Vec<Range<u64>> {
-    let Some(section) = elf.section_by_name(".eh_frame") else { return Vec::new() };
-    let address = |name| elf.section_by_name(name).map_or(0, |section| section.address());
-    let bases = BaseAddresses::default().set_eh_frame(section.address());
-    let bases = bases.set_text(address(".text")).set_got(address(".got"));
-    let frames = EhFrame::new(section.data().unwrap_or_default(), NativeEndian);
-    let mut entries = frames.entries(&bases);
-    let mut functions = Vec::new();
-    while let Ok(Some(entry)) = entries.next() {
-        let CieOrFde::Fde(function) = entry else { continue };
-        let Ok(function) = function.parse(EhFrame::cie_from_offset) else { continue };
-        let start = function.initial_address();
-        functions.push(start..start.saturating_add(function.len()));
-    }
-    functions.sort_unstable_by_key(|function| (function.start, function.end));
-    functions
+/// Files that were sampled stay what they were then.
+fn symbolizer() -> Symbolizer {
+    Symbolizer::builder().enable_auto_reload(false).enable_demangling(false).build()
 }
+
+/// The file with the debug information of a program, which may be itself.
+fn debug_information(elf: &ParsedSymbols<'_>, program: &MappedProgram, debug_files: &mut DebugFiles) -> Option<File> {
+    let has_own = [".debug_info", ".zdebug_info"].iter().any(|name| elf.section_by_name(name).is_some());
+    if !has_own {
+        return debug_files.find(elf, program);
+    }
+    // Who reads a file with a link follows that, to wherever it leads.
+    let has_link = elf.gnu_debuglink().ok().flatten().is_some();
+    if has_link || !unpacks_to_little(elf) {
+        return None;
+    }
+    File::open(files::path_of(&program.file)).ok()
+}
+
+/// The symbols of a program, those that were taken off it, and those that it has packed.
+fn symbols(elf: &ParsedSymbols<'_>, file: &Arc<File>, debug: Option<&Arc<File>>) -> ElfSymbols {
+    let mut symbols = ElfSymbols::default();
+    symbols.add_file(file, elf);
+    let is_stripped = elf.section_by_name(".symtab").is_none();
+    if let Some(debug) = debug.filter(|_| is_stripped)
+        && let Ok(opened) = File::open(files::path_of(debug))
+    {
+        let cache = ReadCache::new(opened);
+        if let Ok(of_debug) = object::File::parse(AtOnce(&cache)) {
+            symbols.add_file(debug, &of_debug);
+        }
+    }
+    if let Some(packed) = mini_debug_info(elf).filter(|_| is_stripped) {
+        symbols.add_memory(&packed);
+    }
+    symbols
+}
+
+pub(super) type ParsedSymbols<'a> = object::File<'a, AtOnce<'a>>;
 
 /// Where a program begins to run. That of a library, which has a name for others to find it by, is no program's.
 fn entry(elf: &ParsedSymbols<'_>) -> Option<u64> {
@@ -213,81 +269,6 @@ fn entry(elf: &ParsedSymbols<'_>) -> Option<u64> {
     let tags = dynamic.as_chunks::<16>().0.iter().filter_map(|pair| pair.first_chunk::<8>());
     let is_library = tags.map(|tag| i64::from_ne_bytes(*tag)).any(|tag| tag == object::elf::DT_SONAME);
     Some(elf.entry()).filter(|&entry| entry > 0 && !is_library)
-}
-
-/// The file that holds the debug information of a program: found by its build id, or by the name that it gives.
-/// It is believed if it belongs to root, to this user or to whom the program belongs, and is of the same build.
-fn debug_file(elf: &ParsedSymbols<'_>, path: &str, file: &File, link: Option<(&[u8], u32)>) -> Option<File> {
-    let owners = [0, nix::unistd::geteuid().as_raw(), file.metadata().ok()?.uid()];
-    let expected = ExpectedFile { owners: Some(&owners), ..ExpectedFile::any(MOST_PROGRAM) };
-    let build = elf.build_id().ok().flatten();
-    let is_of_build = |found: &File| {
-        let cache = ReadCache::new(File::open(files::path_of(found)).ok()?);
-        let debug = object::File::parse(AtOnce(&cache)).ok()?;
-        let is_same = match (build, debug.build_id().ok().flatten(), link) {
-            (Some(build), Some(found), _) => build == found,
-            (_, _, Some((_, sum))) => crc32(found)? == sum,
-            _ => false,
-        };
-        Some(is_same && debug.gnu_debuglink().ok()?.is_none() && unpacks_to_little(&debug))
-    };
-    let candidates =
-        build.and_then(by_build).into_iter().chain(link.map(|(name, _)| by_link(path, name)).into_iter().flatten());
-    let mut found = candidates.filter_map(|candidate| files::open(&candidate, &expected).ok());
-    found.find(|found| is_of_build(found) == Some(true))
-}
-
-/// `/usr/lib/debug/.build-id/12/34567890.debug`.
-fn by_build(build: &[u8]) -> Option<PathBuf> {
-    let (first, rest) = build.split_first().filter(|(_, rest)| !rest.is_empty())?;
-    let rest: String = rest.iter().map(|byte| format!("{byte:02x}")).collect();
-    Some(PathBuf::from(format!("{DEBUG}/.build-id/{first:02x}/{rest}.debug")))
-}
-
-/// Beside the program, and where those of installed ones lie. A name is never a path.
-fn by_link(path: &str, name: &[u8]) -> Vec<PathBuf> {
-    let (Some(folder), Ok(name)) = (Path::new(path).parent(), std::str::from_utf8(name)) else { return Vec::new() };
-    if name.contains('/') || matches!(name, "" | "." | "..") {
-        return Vec::new();
-    }
-    let installed = format!("{DEBUG}{}", folder.display());
-    vec![folder.join(name), folder.join(".debug").join(name), Path::new(&installed).join(name)]
-}
-
-/// The sum of a file that debug links have: the CRC of ISO 3309, as of zlib.
-fn crc32(file: &File) -> Option<u32> {
-    let mut sum = u32::MAX;
-    let mut bytes = vec![0; 1 << 16];
-    let mut file = File::open(files::path_of(file)).ok()?;
-    loop {
-        let length = file.read(&mut bytes).ok()?;
-        if length == 0 {
-            return Some(!sum);
-        }
-        sum = bytes[..length].iter().fold(sum, |sum, &byte| CRC[usize::from(sum as u8 ^ byte)] ^ sum >> 8);
-    }
-}
-
-const CRC: [u32; 256] = {
-    let mut table = [0; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        let (mut sum, mut bit) = (byte as u32, 0);
-        while bit < 8 {
-            sum = if sum & 1 == 1 { 0xedb8_8320 ^ sum >> 1 } else { sum >> 1 };
-            bit += 1;
-        }
-        table[byte] = sum;
-        byte += 1;
-    }
-    table
-};
-
-/// Whether the debug information takes no more memory than is there, by what its packed sections say of themselves.
-fn unpacks_to_little(elf: &ParsedSymbols<'_>) -> bool {
-    let sizes = elf.sections().filter_map(|section| section.compressed_file_range().ok());
-    let packed = sizes.filter(|range| range.format != object::CompressionFormat::None);
-    packed.fold(0_u64, |sum, range| sum.saturating_add(range.uncompressed_size)) <= MOST_UNPACKED
 }
 
 /// A function with what is inlined into it: blazesym gives each its name beside the place in the source
@@ -300,6 +281,7 @@ pub(super) fn frames_of(symbol: &Sym<'_>, module: &str, kernel: bool) -> Vec<Sta
         line: code.and_then(|code| code.line),
         inlined,
         kernel,
+        nameless: None,
     };
     let outermost = frame(&symbol.name, symbol.code_info.as_deref(), false);
     let inlined = symbol.inlined.iter().map(|inlined| frame(&inlined.name, inlined.code_info.as_ref(), true));
@@ -310,30 +292,70 @@ pub(super) fn frames_of(symbol: &Sym<'_>, module: &str, kernel: bool) -> Vec<Sta
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+    use proptest::prelude::*;
+
     use super::*;
 
-    #[test]
-    fn sums_of_debug_links() {
-        let path = std::env::temp_dir().join(format!("perfprop-crc-{}", std::process::id()));
-        std::fs::write(&path, "123456789").unwrap();
-        // The check value of this CRC.
-        assert_eq!(crc32(&File::open(&path).unwrap()), Some(0xcbf4_3926));
-        std::fs::remove_file(path).unwrap();
+    /// A program of these bytes.
+    fn program(bytes: &[u8]) -> Option<ElfProgram> {
+        let file = nix::sys::memfd::memfd_create("program", nix::sys::memfd::MFdFlags::MFD_CLOEXEC).unwrap();
+        let mut file = File::from(file);
+        std::io::Write::write_all(&mut file, bytes).unwrap();
+        let program = MappedProgram { file: Arc::new(file), path: "/bin/p".into(), root: None };
+        ElfProgram::open(program, &mut DebugFiles::default())
+    }
+
+    /// `outer` of `tests/elf/lines.so` lies from 0x1ef to 0x224.
+    fn lines() -> Vec<u8> {
+        std::fs::read("tests/elf/lines.so").unwrap()
     }
 
     #[test]
-    fn debug_information_is_looked_for_by_build_and_by_name() {
-        assert_eq!(by_build(&[0x0a, 0xbc, 1]).unwrap(), Path::new("/usr/lib/debug/.build-id/0a/bc01.debug"));
-        assert_eq!(by_build(&[1]), None);
-        let beside = ["/a/p.debug", "/a/.debug/p.debug", "/usr/lib/debug/a/p.debug"].map(PathBuf::from);
-        assert_eq!(by_link("/a/p", b"p.debug"), beside);
-        assert!(["../x", "/etc/x", "", ".."].iter().all(|name| by_link("/a/p", name.as_bytes()).is_empty()));
+    fn functions_have_lines_and_what_is_inlined() {
+        let mut program = program(&lines()).unwrap();
+        let mut at = |address| {
+            let frames = program.frames_at(address)?;
+            let place = |frame: StackFrame| (frame.name, frame.file.unwrap_or_default(), frame.line.unwrap_or(0));
+            Some(frames.into_iter().map(place).collect::<Vec<_>>())
+        };
+        let frame = |name: &str, line| (name.to_owned(), "/src/lines.c".to_owned(), line);
+        // As objdump -dl has it.
+        assert_eq!(at(0x20d).unwrap(), [frame("outer", 9)]);
+        assert_eq!(at(0x205).unwrap(), [frame("outer", 9), frame("twice", 3)]);
+        assert_eq!(at(0x1000), None);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        /// Whatever a file says, asking it ends, and brings nothing down.
+        #[test]
+        fn broken_programs_have_no_names_or_others(
+            changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..12),
+            end in any::<prop::sample::Index>(),
+            is_cut in any::<bool>(),
+        ) {
+            let mut bytes = lines();
+            for (at, byte) in changes {
+                *at.get_mut(&mut bytes) = byte;
+            }
+            if is_cut {
+                bytes.truncate(end.index(bytes.len()));
+            }
+            if let Some(mut program) = program(&bytes) {
+                for address in [0, 0x1ef, 0x205, 0x20d, 0x224, 0x1000, u64::MAX] {
+                    let _ = program.frames_at(address);
+                    let _ = program.frames(address);
+                }
+            }
+        }
     }
 
     #[test]
     fn this_program_has_names_with_lines() {
         let file = Arc::new(File::open("/proc/self/exe").unwrap());
-        let mut program = ElfProgram::open(file, "/bin/me").unwrap();
+        let program = MappedProgram { file, path: "/bin/me".into(), root: None };
+        let mut program = ElfProgram::open(program, &mut DebugFiles::default()).unwrap();
         let here = this_program_has_names_with_lines as fn() as usize as u64;
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
         let mut lines = maps.lines().filter_map(super::super::maps::MapsLine::parse);

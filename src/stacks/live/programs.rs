@@ -3,8 +3,6 @@
 //! A file may hold anything, and reading what it says may never end: whoever asks waits for an answer until a
 //! deadline, and then leaves the thread to itself.
 
-use std::fs::File;
-use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -12,6 +10,7 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::{StackFrame, UnnamedFile};
+use super::debug_files::{DebugFiles, MappedProgram};
 use super::modules::ModuleId;
 use super::program::ElfProgram;
 
@@ -25,20 +24,23 @@ const MOST_LEFT: usize = 3;
 #[derive(Clone, Debug)]
 pub(super) struct FramesQuestion {
     pub(super) module: ModuleId,
-    pub(super) file: Arc<File>,
-    /// Path as the process mapped it.
-    pub(super) path: String,
+    pub(super) program: MappedProgram,
     /// Offset in the file.
     pub(super) place: u64,
 }
 
 /// The frames at a place, the outermost first; `None` where the file doesn't say it.
 type FramesAnswer = Option<Vec<StackFrame>>;
-type Answering = fn(&Receiver<FramesQuestion>, &Sender<FramesAnswer>);
+
+/// An answer, and what is to be told of how it was found.
+type ToldAnswer = (FramesAnswer, Vec<String>);
+type Answering = fn(&Receiver<FramesQuestion>, &Sender<ToldAnswer>);
 
 /// Asks for names.
 pub(super) struct Programs {
-    asked: Option<(Sender<FramesQuestion>, Receiver<FramesAnswer>)>,
+    asked: Option<(Sender<FramesQuestion>, Receiver<ToldAnswer>)>,
+    /// What was told of how names were found since it was taken last.
+    pub(super) notes: Vec<String>,
     answering: Answering,
     deadline: Duration,
     given_up: FxHashSet<ModuleId>,
@@ -46,7 +48,12 @@ pub(super) struct Programs {
 
 impl Programs {
     pub(super) fn new() -> Self {
-        Self { asked: None, answering: answer, deadline: ANSWER, given_up: FxHashSet::default() }
+        Self { asked: None, notes: Vec::new(), answering: answer, deadline: ANSWER, given_up: FxHashSet::default() }
+    }
+
+    /// Whether the names of a file took too long.
+    pub(super) fn has_given_up(&self, module: ModuleId) -> bool {
+        self.given_up.contains(&module)
     }
 
     /// The answers in the order of the questions; files that gave none in time are reported once.
@@ -60,7 +67,7 @@ impl Programs {
             self.asked = None;
             self.given_up.insert(late.module);
             let why = format!("naming its functions took longer than {} s and was given up", self.deadline.as_secs());
-            unnamed.push(UnnamedFile { path: late.path.clone(), why });
+            unnamed.push(UnnamedFile { path: late.program.path.clone(), why });
         }
         answers
     }
@@ -72,7 +79,7 @@ impl Programs {
         if self.asked.is_none() && !questions.iter().all(is_given_up) {
             self.asked = start(self.answering);
         }
-        let Some((to, from)) = &self.asked else {
+        let Some((to, from)) = self.asked.clone() else {
             answers.extend(questions.iter().map(|_| None));
             return None;
         };
@@ -84,7 +91,10 @@ impl Programs {
                 continue;
             }
             match from.recv_timeout(self.deadline) {
-                Ok(answer) => answers.push(answer),
+                Ok((answer, notes)) => {
+                    answers.push(answer);
+                    self.notes.extend(notes);
+                }
                 Err(_) => return Some(number),
             }
         }
@@ -92,7 +102,7 @@ impl Programs {
     }
 }
 
-fn start(answering: Answering) -> Option<(Sender<FramesQuestion>, Receiver<FramesAnswer>)> {
+fn start(answering: Answering) -> Option<(Sender<FramesQuestion>, Receiver<ToldAnswer>)> {
     let (to, questions) = unbounded();
     let (answers, from) = unbounded();
     thread::Builder::new().name("names".into()).spawn(move || answering(&questions, &answers)).ok()?;
@@ -100,12 +110,13 @@ fn start(answering: Answering) -> Option<(Sender<FramesQuestion>, Receiver<Frame
 }
 
 /// Answers until nobody asks any more.
-fn answer(questions: &Receiver<FramesQuestion>, answers: &Sender<FramesAnswer>) {
+fn answer(questions: &Receiver<FramesQuestion>, answers: &Sender<ToldAnswer>) {
+    let mut debug_files = DebugFiles::default();
     let mut programs: FxHashMap<ModuleId, Option<ElfProgram>> = FxHashMap::default();
-    for FramesQuestion { module, file, path, place } in questions {
-        let program = programs.entry(module).or_insert_with(|| ElfProgram::open(file, &path));
+    for FramesQuestion { module, program, place } in questions {
+        let program = programs.entry(module).or_insert_with(|| ElfProgram::open(program, &mut debug_files));
         let answer = program.as_mut().and_then(|program| program.frames(place));
-        if answers.send(answer).is_err() {
+        if answers.send((answer, std::mem::take(&mut debug_files.notes))).is_err() {
             return;
         }
     }
@@ -115,16 +126,19 @@ fn answer(questions: &Receiver<FramesQuestion>, answers: &Sender<FramesAnswer>) 
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+    use std::fs::File;
+    use std::sync::Arc;
+
     use super::*;
 
     /// Answers with the place as a name, and never about place 666.
-    fn odd(questions: &Receiver<FramesQuestion>, answers: &Sender<FramesAnswer>) {
+    fn odd(questions: &Receiver<FramesQuestion>, answers: &Sender<ToldAnswer>) {
         for question in questions {
             if question.place == 666 {
                 thread::park();
             }
             let frame = StackFrame { name: question.place.to_string(), ..StackFrame::default() };
-            let _ = answers.send(Some(vec![frame]));
+            let _ = answers.send((Some(vec![frame]), Vec::new()));
         }
     }
 
@@ -133,7 +147,8 @@ mod tests {
         let file = Arc::new(File::open("/proc/self/exe").unwrap());
         let question = |module, place| {
             let path = format!("/{module}");
-            FramesQuestion { module: ModuleId(module), file: Arc::clone(&file), path, place }
+            let program = MappedProgram { file: Arc::clone(&file), path, root: None };
+            FramesQuestion { module: ModuleId(module), program, place }
         };
         let mut programs = Programs { answering: odd, deadline: Duration::from_millis(50), ..Programs::new() };
         let mut unnamed = Vec::new();

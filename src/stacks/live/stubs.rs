@@ -10,8 +10,11 @@ use rustc_hash::FxHashMap;
 
 use super::program::ParsedSymbols;
 
-/// The length of a stub where the section doesn't tell it: that of x86-64 and of AArch64.
+/// The length of a stub of x86-64.
 const LENGTH: u64 = 16;
+
+/// The longest stub of AArch64.
+const LONGEST: usize = 24;
 
 /// What a stub calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,14 +36,15 @@ impl Stubs {
         for name in [".plt", ".plt.sec", ".plt.got", ".iplt"] {
             let Some(section) = elf.section_by_name(name) else { continue };
             let (start, data) = (section.address(), section.data().unwrap_or_default());
-            let length = if name == ".plt.got" && has_short_stubs(data) { LENGTH / 2 } else { LENGTH };
-            for (number, code) in (0..).zip(data.chunks(length as usize)) {
-                let address = start + number * length;
-                let callee = slot(code, address, elf.architecture()).and_then(|slot| slots.get(&slot));
-                if let Some(callee) = callee {
-                    stubs.push((address..address + length, callee.clone()));
+            let found = match elf.architecture() {
+                object::Architecture::Aarch64 => stubs_by_code(data, start),
+                architecture => {
+                    let length = if name == ".plt.got" && has_short_stubs(data) { LENGTH / 2 } else { LENGTH };
+                    stubs_by_length(data, start, length, architecture)
                 }
-            }
+            };
+            let known = |(addresses, slot)| Some((addresses, slots.get(&slot)?.clone()));
+            stubs.extend(found.into_iter().filter_map(known));
         }
         stubs.sort_unstable_by_key(|(range, _)| range.start);
         Self(stubs)
@@ -52,6 +56,40 @@ impl Stubs {
         let (range, callee) = self.0.get(behind.checked_sub(1)?)?;
         range.contains(&address).then_some(callee)
     }
+}
+
+/// Stubs that all have the same length: their addresses, and the slot that each reads.
+fn stubs_by_length(data: &[u8], start: u64, length: u64, architecture: object::Architecture) -> Vec<(Range<u64>, u64)> {
+    let stub = |(number, code): (u64, &[u8])| {
+        let address = start + number * length;
+        Some((address..address + length, slot(code, address, architecture)?))
+    };
+    (0..).zip(data.chunks(length as usize)).filter_map(stub).collect()
+}
+
+/// Stubs of AArch64: those with protected branches are longer than others, and what the section says of their length is
+/// always the same.
+fn stubs_by_code(data: &[u8], start: u64) -> Vec<(Range<u64>, u64)> {
+    /// `bti c`: code that may be branched to.
+    const LANDING: u32 = 0xd503_245f;
+    let words: Vec<_> = data.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+    let begins = words.iter().enumerate().filter(|(_, word)| is_adrp_x16(**word)).map(|(at, _)| {
+        let before = at.checked_sub(1).filter(|&before| words[before] == LANDING);
+        before.unwrap_or(at) * 4
+    });
+    let begins: Vec<usize> = begins.collect();
+    let ends = begins.iter().skip(1).copied().chain([data.len()]);
+    let stub = |(&begin, end): (&usize, usize)| {
+        let (address, end) = (start + begin as u64, end.min(begin + LONGEST));
+        let slot = slot(&data[begin..end], address, object::Architecture::Aarch64)?;
+        Some((address..start + end as u64, slot))
+    };
+    begins.iter().zip(ends).filter_map(stub).collect()
+}
+
+/// `adrp x16, page`.
+fn is_adrp_x16(word: u32) -> bool {
+    word & 0x9f00_001f == 0x9000_0010
 }
 
 /// `jmp *slot; xchg %ax,%ax`, and the same again.
@@ -90,7 +128,7 @@ fn slot(code: &[u8], address: u64, architecture: object::Architecture) -> Option
         object::Architecture::Aarch64 => {
             // `adrp x16, page; ldr x17, [x16, #offset]`, perhaps behind `bti c`.
             let words: Vec<_> = code.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
-            let at = words.iter().position(|word| word & 0x9f00_001f == 0x9000_0010)?;
+            let at = words.iter().position(|word| is_adrp_x16(*word))?;
             let (page, load) = (words[at], *words.get(at + 1)?);
             let pages = ((page >> 5 & 0x7_ffff) << 2 | page >> 29 & 3) as i32;
             // 21 bits with a sign.
@@ -104,7 +142,37 @@ fn slot(code: &[u8], address: u64, architecture: object::Architecture) -> Option
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use std::fs::File;
+
+    use object::read::ReadCache;
+
+    use super::super::modules::AtOnce;
     use super::*;
+
+    /// The stubs of a file of `tests/elf`, which its README.md says how to make: their addresses and what they call.
+    fn stubs(name: &str) -> Vec<(Range<u64>, String)> {
+        let cache = ReadCache::new(File::open(format!("tests/elf/{name}")).unwrap());
+        let Stubs(stubs) = Stubs::read(&object::File::parse(AtOnce(&cache)).unwrap());
+        let named = |(addresses, callee)| match callee {
+            Callee::Named(name) => (addresses, name),
+            Callee::ChosenBy(chooser) => (addresses, format!("{chooser:#x}")),
+        };
+        stubs.into_iter().map(named).collect()
+    }
+
+    #[test]
+    fn stubs_with_and_without_protected_branches() {
+        let named = |first: u64, length: u64| {
+            let second = first + length;
+            vec![(first..second, "second".to_owned()), (second..second + length, "first".to_owned())]
+        };
+        // As objdump -d prints them.
+        assert_eq!(stubs("plt-aarch64.so"), named(0x280, 16));
+        assert_eq!(stubs("plt-aarch64-bti"), named(0x40_0380, 24));
+        assert_eq!(stubs("plt-x86_64-ibt.so"), named(0x300, 16));
+    }
 
     #[test]
     fn stubs_read_their_slots() {

@@ -13,8 +13,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::host::HostFiles;
 
 use super::super::end::StackEnd;
-use super::super::{StackBatch, StackFrame, StackFrameId, StackId, StackNode, StackSample, UnnamedFile, WaitReason};
+use super::super::{
+    NamelessReason, StackBatch, StackFrame, StackFrameId, StackId, StackNode, StackSample, UnnamedFile, WaitReason,
+};
 use super::PATIENCE;
+use super::debug_files::MappedProgram;
 use super::jit::{JitMaps, JitProcess, MapReading};
 use super::modules::{Module, ModuleContents, ModuleId, OpenModule, vdso_addresses};
 use super::off_cpu::LeftCpu;
@@ -118,6 +121,7 @@ impl Namer {
     fn name(&mut self, raw: RawBatch, out: &mut StackBatch) {
         self.symbols.modules.extend(raw.modules);
         let named = self.symbols.name(&raw.locations, &mut out.unnamed);
+        out.notes.append(&mut self.symbols.programs.notes);
         for (location, named) in raw.locations.iter().zip(named) {
             let numbers = match named {
                 NamedLocation::Frames(frames) => {
@@ -208,7 +212,7 @@ impl Namer {
 
     /// The number of an address of code that a process made: a frame of its own, as its name may come late.
     fn pending(&mut self, maker: &Arc<JitProcess>, address: u64, new: &mut Vec<StackFrame>) -> StackFrameId {
-        let frame = StackFrame { name: UNKNOWN.into(), module: "//anon".into(), ..StackFrame::default() };
+        let frame = StackFrame { module: "//anon".into(), ..unknown(NamelessReason::Made) };
         if self.pending.len() >= MOST_PENDING {
             return self.number(frame, new);
         }
@@ -276,7 +280,7 @@ impl SymbolSources {
 
     /// Reports once a file with samples that can't be read.
     fn report_missing(&mut self, module: ModuleId, unnamed: &mut Vec<UnnamedFile>) {
-        let OpenModule { module: Module::File { path, .. }, contents } = self.module(module) else { return };
+        let OpenModule { module: Module::File { path, .. }, contents, .. } = self.module(module) else { return };
         let why = match contents {
             ModuleContents::Refused(why) => why.to_string(),
             ModuleContents::Gone => "it is no longer there".into(),
@@ -291,8 +295,9 @@ impl SymbolSources {
     /// What a file has to be asked.
     fn question(&self, &CodeLocation { module, place }: &CodeLocation) -> Option<FramesQuestion> {
         match self.module(module) {
-            OpenModule { module: Module::File { path, .. }, contents: ModuleContents::File(file) } => {
-                Some(FramesQuestion { module, file: Arc::clone(file), path: path.clone(), place })
+            OpenModule { module: Module::File { path, .. }, contents: ModuleContents::File(file), root } => {
+                let program = MappedProgram { file: Arc::clone(file), path: path.clone(), root: root.clone() };
+                Some(FramesQuestion { module, program, place })
             }
             _ => None,
         }
@@ -304,18 +309,21 @@ impl SymbolSources {
         answers: &mut impl Iterator<Item = Option<Vec<StackFrame>>>,
     ) -> NamedLocation {
         let place = location.place;
-        let OpenModule { module, contents } = self.module(location.module);
+        let OpenModule { module, contents, .. } = self.module(location.module);
+        let in_file = |path: &str, reason| vec![in_module(path, place, reason)];
         NamedLocation::Frames(match (module, contents) {
             (_, ModuleContents::Made(maker)) => return NamedLocation::Made(Arc::clone(maker)),
             (Module::File { path, .. }, ModuleContents::File(_)) => {
-                answers.next().flatten().unwrap_or_else(|| vec![in_module(path, place)])
+                let is_late = self.programs.has_given_up(location.module);
+                let reason = if is_late { NamelessReason::Late } else { NamelessReason::Stripped };
+                answers.next().flatten().unwrap_or_else(|| in_file(path, reason))
             }
-            (Module::File { path, .. }, _) => vec![in_module(path, place)],
+            (Module::File { path, .. }, ModuleContents::Gone) => in_file(path, NamelessReason::ProgramGone),
+            (Module::File { path, .. }, _) => in_file(path, NamelessReason::ProgramRefused),
             (Module::Kernel, _) => self.kernel(place),
             (Module::Vdso, _) => self.vdso(place),
-            (Module::Memory { .. } | Module::Nowhere, _) => {
-                vec![StackFrame { name: UNKNOWN.into(), ..StackFrame::default() }]
-            }
+            (Module::Unseen, _) => vec![unknown(NamelessReason::ProcessGone)],
+            (Module::Memory { .. } | Module::Nowhere, _) => vec![unknown(NamelessReason::Unmapped)],
         })
     }
 
@@ -328,7 +336,7 @@ impl SymbolSources {
             Some(symbol) => frames_of(&symbol, module, true),
             // Without the right to read kallsyms all addresses are one: none of them says anything.
             None => {
-                vec![StackFrame { name: UNKNOWN.into(), module: module.into(), kernel: true, ..StackFrame::default() }]
+                vec![StackFrame { module: module.into(), kernel: true, ..unknown(NamelessReason::KernelHidden) }]
             }
         }
     }
@@ -342,16 +350,22 @@ impl SymbolSources {
         });
         match symbol {
             Some(symbol) => frames_of(&symbol, "[vdso]", false),
-            None => vec![in_module("[vdso]", place)],
+            None => vec![in_module("[vdso]", place, NamelessReason::Stripped)],
         }
     }
 }
 
+/// A place of which nothing is known.
+fn unknown(reason: NamelessReason) -> StackFrame {
+    StackFrame { name: UNKNOWN.into(), nameless: Some(reason), ..StackFrame::default() }
+}
+
 /// A place that no symbol covers.
-fn in_module(path: &str, offset: u64) -> StackFrame {
+fn in_module(path: &str, offset: u64, reason: NamelessReason) -> StackFrame {
     let file = path.strip_suffix(" (deleted)").unwrap_or(path);
     let short = Path::new(file).file_name().map_or_else(|| PathBuf::from(file), PathBuf::from);
-    StackFrame { name: format!("{}+{offset:#x}", short.display()), module: path.to_owned(), ..StackFrame::default() }
+    let name = format!("{}+{offset:#x}", short.display());
+    StackFrame { name, module: path.to_owned(), nameless: Some(reason), ..StackFrame::default() }
 }
 
 /// The address ranges of the kernel's loadable modules.
@@ -399,7 +413,7 @@ mod tests {
 
     #[test]
     fn a_place_without_a_symbol_has_the_file_and_the_offset() {
-        let frame = in_module("/usr/bin/prog (deleted)", 0x1234);
+        let frame = in_module("/usr/bin/prog (deleted)", 0x1234, NamelessReason::Stripped);
         assert_eq!((frame.name.as_str(), frame.module.as_str()), ("prog+0x1234", "/usr/bin/prog (deleted)"));
     }
 

@@ -25,6 +25,7 @@ impl ScreenModel {
             }
             Screen::Log => self.log_line()?,
             Screen::Threads => self.thread_in_words()?,
+            Screen::Source => self.source_line()?,
             Screen::Compare => self.difference_in_words()?,
         };
         self.notice = Some(Notice::Done(format!("copied: {text}")));

@@ -121,6 +121,7 @@ impl ScreenModel {
             | Screen::Profile
             | Screen::Groups
             | Screen::Threads
+            | Screen::Source
             | Screen::Compare => false,
         }
     }

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use ratatui::crossterm::event::{KeyEvent, MouseEventKind};
 
-use super::ClickTarget;
+use super::profile::FrameIndex;
+use super::{ClickTarget, SourceState};
 use crate::monitor::{Monitor, PhaseChange};
 use crate::plan::RowIndex;
 use crate::run::End;
@@ -39,6 +40,8 @@ pub(in crate::tui) enum Message {
     Theme(Box<Theme>, Vec<String>),
     /// The user wants to quit, and the command with this process id runs.
     CommandRuns(i32),
+    /// What was sampled of a function, with its source.
+    Source(Box<SourceState>),
     /// More was sampled than the profile shows.
     Sampled,
     /// The replay goes to a change of level.
@@ -81,6 +84,8 @@ pub(in crate::tui) enum LoopCommand {
     Seek(WallNs),
     /// Go to the next change of level in this direction: of this event, or of any.
     SeekChange(TimeDirection, Option<RowIndex>),
+    /// Show the source of this function, with the samples of this event.
+    ShowSource(FrameIndex, usize),
     /// Stop, and give the terminal back to the shell.
     Suspend,
     /// Draw every cell.

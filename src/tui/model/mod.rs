@@ -34,6 +34,7 @@ pub(super) mod relation_graph;
 mod round_buffer;
 mod sampled;
 mod seek;
+pub(super) mod source;
 mod step;
 mod threads;
 mod typing;
@@ -49,6 +50,7 @@ pub(super) use pointer::ClickTarget;
 pub(super) use profile::{ChosenRegion, ProfileState};
 use relation_graph::RelationGraph;
 pub(super) use round_buffer::RoundBuffer;
+pub(super) use source::SourceState;
 pub(super) use step::Tail;
 pub(super) use threads::{ThreadColumn, ThreadList};
 pub(super) use unfold::{EventFold, EventLine};
@@ -140,6 +142,8 @@ pub(super) struct ScreenModel {
     pub(super) relation_graph: RelationGraph,
     /// `None` where no call stacks are sampled.
     pub(super) profile: Option<ProfileState>,
+    /// The function whose source is shown.
+    pub(super) source: Option<SourceState>,
     /// What the first level of its tree tells apart.
     pub(super) first_level: FirstLevel,
     /// The region to which the Events screen is narrowed.
@@ -198,6 +202,7 @@ impl ScreenModel {
             graph: true,
             relation_graph: RelationGraph::of(&monitor.header().events, monitor.relations()),
             profile: None,
+            source: None,
             first_level: options.first_level,
             region: None,
             profile_is_old: true,
@@ -287,7 +292,7 @@ impl ScreenModel {
             Screen::Log => Some(self.log.filter.text()),
             Screen::Compare => Some(self.comparison.filter.text()),
             Screen::Profile => self.profile.as_ref().map(|profile| profile.search.text()),
-            Screen::Detail | Screen::Groups | Screen::Threads => None,
+            Screen::Detail | Screen::Groups | Screen::Threads | Screen::Source => None,
         }
     }
 

@@ -139,11 +139,14 @@ impl ScreenModel {
             {
                 self.unfold(action)
             }
+            Action::Zoom => return self.zoom_or_source(),
+            Action::Source => return self.ask_for_source(),
+            Action::NextSampledLine => self.next_sampled_line(true),
+            Action::PreviousSampledLine => self.next_sampled_line(false),
             Action::Listing
             | Action::Emphasis
             | Action::Chains
             | Action::ShortNames
-            | Action::Zoom
             | Action::NextHit
             | Action::PreviousHit
             | Action::FindSame
@@ -226,6 +229,10 @@ impl ScreenModel {
         if self.screen == Screen::Events && self.region.is_some() {
             return self.widen();
         }
+        if self.screen == Screen::Source {
+            self.screen = Screen::Profile;
+            return;
+        }
         let height = self.profile_rows();
         if let (Screen::Profile, Some(profile)) = (self.screen, &mut self.profile)
             && profile.back(height)
@@ -277,6 +284,7 @@ impl ScreenModel {
             (Screen::Compare, _) => move_in(&self.comparison.order, &mut self.comparison.selected, step),
             (Screen::Groups, _) => self.group = step.from(self.group, self.monitor.header().groups.len()),
             (Screen::Threads, _) => self.go_in_threads(step),
+            (Screen::Source, _) => self.go_in_source(step),
             (Screen::Log, Pane::Findings) => {
                 self.log.findings = scrolled(self.log.findings, self.entries().len(), step)
             }
@@ -284,7 +292,7 @@ impl ScreenModel {
         }
     }
 
-    fn steer_profile(&mut self, action: Action) {
+    pub(super) fn steer_profile(&mut self, action: Action) {
         let height = self.profile_rows();
         let is_for_all = matches!(action, Action::NextSampled | Action::PreviousSampled);
         let Some(profile) = self.profile.as_mut().filter(|profile| is_for_all || !profile.is_empty()) else {

@@ -56,9 +56,13 @@ impl ScreenModel {
         match self.screen {
             Screen::Profile => true,
             Screen::Events => self.region.is_some() || Room::on(self.size) == Room::Large,
-            Screen::Detail | Screen::Relations | Screen::Groups | Screen::Log | Screen::Threads | Screen::Compare => {
-                false
-            }
+            Screen::Detail
+            | Screen::Relations
+            | Screen::Groups
+            | Screen::Log
+            | Screen::Threads
+            | Screen::Source
+            | Screen::Compare => false,
         }
     }
 

@@ -62,7 +62,7 @@ impl ScreenModel {
                 (self.log.findings, self.log.output) = (Tail::Follow, Tail::Follow);
             }
             Screen::Compare => self.comparison.filter = filter,
-            Screen::Detail | Screen::Profile | Screen::Groups | Screen::Threads => {}
+            Screen::Detail | Screen::Profile | Screen::Groups | Screen::Threads | Screen::Source => {}
         }
         self.arrange();
     }

@@ -66,6 +66,10 @@ pub(in crate::tui) fn update(model: &mut ScreenModel, message: Message) -> Optio
             true
         }
         Message::AtChange(change) => model.at_change(&change),
+        Message::Source(state) => {
+            model.show_source(*state);
+            true
+        }
         Message::Sampled => {
             model.profile_is_old = true;
             model.motion == Motion::Moving && model.shows_profile()

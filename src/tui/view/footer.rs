@@ -61,7 +61,13 @@ fn advice(page: &ScreenPage<'_>) -> Option<Line<'static>> {
     let model = page.model;
     let run = match model.screen {
         Screen::Events | Screen::Detail => selected_run(model)?,
-        Screen::Relations | Screen::Profile | Screen::Groups | Screen::Log | Screen::Threads | Screen::Compare => {
+        Screen::Relations
+        | Screen::Profile
+        | Screen::Groups
+        | Screen::Log
+        | Screen::Threads
+        | Screen::Source
+        | Screen::Compare => {
             return None;
         }
     };

@@ -31,6 +31,7 @@ mod profile;
 mod quit;
 mod region_events;
 mod relations;
+mod source;
 mod sparkline;
 mod strip;
 mod sum;
@@ -111,6 +112,7 @@ fn screen(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
         (Screen::Groups, _) => groups::draw(page, area),
         (Screen::Log, _) => log::draw(page, area),
         (Screen::Threads, _) => threads::draw(page, area),
+        (Screen::Source, _) => source::draw(page, area),
         (Screen::Compare, _) => compare::draw(page, area),
     }
 }

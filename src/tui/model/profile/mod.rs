@@ -91,6 +91,8 @@ pub(in crate::tui) struct ProfileState {
     pub(in crate::tui) losses: Losses,
     /// How far the stacks of each event go, where that is known.
     reach: Vec<Option<Reach>>,
+    /// How many samples of each event are in functions without a name.
+    nameless: Vec<u64>,
     /// What the reader should know of all stacks and regions.
     pub(in crate::tui) findings: Vec<String>,
     /// The place of the event in [`SampledTree::events`].
@@ -112,6 +114,8 @@ pub(in crate::tui) struct ProfileState {
     /// The flat list; the callers of what is selected in it are shown.
     pub(in crate::tui) functions: SumList,
     pub(in crate::tui) modules: SumList,
+    /// The line with most samples of the function that was selected last, and the event of which.
+    pub(in crate::tui) hot_line: Option<(FrameIndex, usize, Option<u32>)>,
     pub(in crate::tui) search: Search,
     /// Which frames the search matches, by their numbers.
     hits: Vec<bool>,
@@ -128,12 +132,20 @@ impl ProfileState {
         self.reach.get(self.event).copied().flatten()
     }
 
+    /// The part of the event's samples in functions without a name.
+    pub(in crate::tui) fn nameless(&self) -> f64 {
+        let samples = self.nameless.get(self.event).copied().unwrap_or(0);
+        samples as f64 / self.whole().samples.max(1) as f64
+    }
+
     /// Takes over what was sampled by now.
     pub(in crate::tui) fn take(&mut self, tree: &Tree, quality: &StackQuality, target: &str) {
         let is_first = self.calls.events.is_empty();
         self.calls.take(tree);
         self.losses = quality.losses;
         self.reach = tree.event_ids().map(|event| quality.reach(tree, event)).collect();
+        let nameless = |event| quality.nameless.of(event).iter().map(|(_, samples)| samples).sum::<u64>();
+        self.nameless = tree.event_ids().map(nameless).collect();
         self.findings = quality.findings(tree, target);
         self.findings.extend(quality.unread.iter().map(ToString::to_string));
         if let Some(event) = tree.default_event().filter(|_| is_first) {
@@ -322,6 +334,25 @@ impl ProfileState {
     /// What is known of all calls of a frame.
     pub(in crate::tui) fn calls_of_function(&self, frame: FrameIndex) -> Option<RowCalls> {
         self.calls.of_calls_of_frame(frame, self.event)
+    }
+
+    /// The function that is selected; of modules none is.
+    pub(in crate::tui) fn selected_function(&self) -> Option<FrameIndex> {
+        match self.listing() {
+            Listing::Flat => Some(self.functions.selected),
+            Listing::Modules => None,
+            Listing::Tree | Listing::Callers => Some(self.place().shape.frame(self.place().selected)),
+        }
+    }
+
+    /// The source file of a function, with the line of most of its samples where that is known: `spin.c:5`.
+    pub(in crate::tui) fn source_of(&self, label: &FrameLabel) -> String {
+        match self.hot_line {
+            Some((of, _, Some(line))) if std::ptr::eq(self.calls.label(of), label) && !label.file.is_empty() => {
+                format!("{}:{line}", label.file)
+            }
+            _ => label.file.clone(),
+        }
     }
 
     /// The list of sums that is shown, if one is.

@@ -22,6 +22,10 @@ mod selected;
 mod table;
 
 use table::TableColumns;
+pub(super) use table::interval;
+
+/// From this part of the samples on, functions without a name are worth a warning; Log says why.
+const NAMELESS: f64 = 0.05;
 
 /// Stands beside times of regions that are a model's slow run's.
 pub(super) const EMULATED: &str = "under emulation, many times slower";
@@ -163,6 +167,10 @@ fn title(page: &ScreenPage<'_>, profile: &ProfileState, room: usize) -> Line<'st
         let role = if reach.cut + reach.unknown > reach.complete { Role::Warn } else { Role::Dim };
         parts.push((role, reach.to_string()));
     }
+    if profile.nameless() > 0.0 {
+        let role = if profile.nameless() >= NAMELESS { Role::Warn } else { Role::Dim };
+        parts.push((role, format!("{} without a name", share(profile.nameless()))));
+    }
     if page.model.motion == Motion::Frozen {
         parts.push((Role::Info, format!("{FROZEN} held, z goes on")));
     }
@@ -272,7 +280,7 @@ fn draw_path(page: &mut ScreenPage<'_>, area: Rect, profile: &ProfileState) {
     for (&frame, row) in path.iter().skip(hidden).zip(rows) {
         let label = profile.calls.label(frame);
         let module = cut_middle(&label.module, each / 4).into_owned();
-        let file = cut_middle(&label.file, each / 4).into_owned();
+        let file = cut_middle(&profile.source_of(label), each / 4).into_owned();
         let name = cut_middle(&label.name, each / 2 - 2).into_owned();
         let gap = " ".repeat((each / 2).saturating_sub(width(&name)));
         let after = " ".repeat((each / 4).saturating_sub(width(&module)));

@@ -68,8 +68,8 @@ impl<'a> SelectedRow<'a> {
         if profile.has_samples() && self.own.samples > 0 && self.own.samples < self.total.samples {
             said.push(format!("{} in itself", self.own.samples));
         }
-        let places = self.label.into_iter().flat_map(|label| [&label.module, &label.file]);
-        said.extend(places.filter(|text| !text.is_empty()).cloned());
+        let places = self.label.into_iter().flat_map(|label| [label.module.clone(), profile.source_of(label)]);
+        said.extend(places.filter(|text| !text.is_empty()));
         said
     }
 }

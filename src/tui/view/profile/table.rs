@@ -603,7 +603,7 @@ fn error(page: &ScreenPage<'_>, amount: Amount, profile: &ProfileState) -> Error
 }
 
 /// `11.9–12.7`; `?` where it isn't known.
-fn interval(share: f64, error: Error) -> String {
+pub(in crate::tui::view) fn interval(share: f64, error: Error) -> String {
     match (error, Uncertain { value: share, error }.bounds()) {
         (Error::Exact, _) => MISSING.into(),
         (_, Some((low, high))) => number::share_interval(low, high),

@@ -9,6 +9,7 @@ time to perf's (medians over the runs), and how much longer a program of nothing
 import argparse, json, os, re, statistics, subprocess, sys, tempfile, time
 
 PROGRAM = r"""
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <time.h>
 #include <unistd.h>
@@ -82,6 +83,7 @@ def main():
             print(f"| {name} | {statistics.median(values):.3f} ({min(values):.3f} to {max(values):.3f}) |")
         switches = ["perf", "bench", "sched", "pipe", "-l", "50000"]
         under = {"nothing": [], "perfprop record -g": [options.perfprop, "record", "-q", "-g", "-o", place("a.jsonl"), "--"],
+                 "perfprop record --off-cpu --call-graph fp": [options.perfprop, "record", "-q", "--off-cpu", "--call-graph", "fp", "-o", place("f.jsonl"), "--"],
                  "perfprop record --off-cpu": [options.perfprop, "record", "-q", "--off-cpu", "-o", place("b.jsonl"), "--"],
                  "perf record -g -e context-switches -c 1": ["perf", "record", "-q", "-g", "-e", "context-switches", "-c", "1", "-o", place("c.data"), "--"],
                  "perf sched record": ["perf", "sched", "record", "-o", place("d.data"), "--"]}

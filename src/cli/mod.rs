@@ -10,6 +10,7 @@ mod args;
 mod bench;
 mod check;
 mod compare;
+mod demo;
 mod error;
 mod estimate;
 mod export;
@@ -37,6 +38,7 @@ pub use error::Error;
 #[cfg(feature = "bench")]
 use bench::BenchArgs;
 use check::{CheckArgs, MixArgs};
+use demo::DemoArgs;
 use estimate::EstimateArgs;
 use export::ExportArgs;
 #[cfg(feature = "bench")]
@@ -71,6 +73,8 @@ enum Verb {
     Record(RecordArgs),
     /// Open recordings in the same screens, compare them, or print a screen
     Replay(ReplayArgs),
+    /// See the screens with a recording that is part of perfprop: a tour of five steps
+    Demo(DemoArgs),
     /// List events, and whether this machine can count them
     List(ListArgs),
     /// Show what this machine can count and what forbids the rest; check relation files
@@ -122,6 +126,7 @@ fn run(verb: &Verb) -> Result<u8, Error> {
         Verb::Stat(args) => stat::run(args),
         Verb::Record(args) => record::run(args),
         Verb::Replay(args) => replay::run(args),
+        Verb::Demo(args) => demo::run(args),
         Verb::List(args) => list::run(args),
         Verb::Check(args) => check::run(args),
         Verb::Relations(args) => relations::run(args),

@@ -32,7 +32,7 @@ const STAT: [Replacement; 14] = [
     (&["--bpf-counters", "--bpf-prog"], "programs in the kernel aren't counted; a process is:  -p PID"),
 ];
 
-const RECORD: [Replacement; 25] = [
+const RECORD: [Replacement; 24] = [
     (&["--intr-regs"], "registers in samples need  perf record"),
     (
         &["--clang-opt", "--clang-path", "--debuginfod", "--vmlinux"],
@@ -81,7 +81,6 @@ const RECORD: [Replacement; 25] = [
         &["--exclude-perf", "--running-time", "--strict-freq"],
         "perfprop isn't counted with a command, and every count has its times",
     ),
-    (&["--off-cpu"], "where a program waits:  -g -e sched:sched_switch"),
 ];
 
 const TOP: [Replacement; 18] = [

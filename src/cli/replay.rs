@@ -16,6 +16,7 @@ use crate::measure::{self, Estimation, LoadedRelations};
 use crate::monitor::{self, MeasureChoice, Monitor, PhaseChange};
 use crate::names::shown;
 use crate::profile::Tree;
+use crate::rates::Confidence;
 use crate::recording::{self, Player, Recording, Speed};
 use crate::regions::RegionBatch;
 use crate::relations::Relation;
@@ -163,7 +164,6 @@ fn dump(
 }
 
 fn screens(args: &ReplayArgs, recording: Recording, setup: Setup, compared: Option<Compared>) -> Result<u8, Error> {
-    let monitor = setup.monitor();
     let speed = args.speed.unwrap_or(if compared.is_some() { 0.0 } else { 1.0 });
     let options = ScreenOptions { mode: mode(&recording, speed), ..appearance::on_terminal(&args.appearance)? };
     let options = ScreenOptions { screen: compare::first_screen(args, options.screen, compared.as_ref()), ..options };
@@ -171,16 +171,39 @@ fn screens(args: &ReplayArgs, recording: Recording, setup: Setup, compared: Opti
     let of_comparison = compared.as_ref().filter(|_| units.is_none());
     let measures = of_comparison.map_or(options.measures, |compared| MeasureChoice::Every(compared.measure));
     let options = ScreenOptions { measures, ..options };
-    let signals = signals::listen_for_screens(&Stop::default()).map_err(Error::System)?;
     let speed = if speed == 0.0 { Speed::AtOnce } else { Speed::Times(speed) };
-    let player =
-        Player::start(recording.rounds.clone(), speed, args.at.map_or(WallNs(0), seconds)).map_err(Error::System)?;
+    play(setup, recording, compared, &options, (speed, args.at.map_or(WallNs(0), seconds)))
+}
+
+/// Leads through the screens of a recording, which stand at its end.
+pub(super) fn tour(recording: Recording, options: ScreenOptions) -> Result<u8, Error> {
+    let header = recording.header.clone();
+    let kind = EstimatorKind::named(&header.estimator).unwrap_or_default();
+    let events = header.events.iter().map(|event| &event.event);
+    let estimator = Estimation::new(kind, Confidence::default(), None, events, &mut say)?;
+    let setup = Setup { relations: measure::recorded_relations(&header.relations), header, estimator };
+    let setup = setup.with_whole_run(&recording);
+    let options = ScreenOptions { mode: mode(&recording, 0.0), tour: Some(0), ..options };
+    play(setup, recording, None, &options, (Speed::AtOnce, WallNs(0)))
+}
+
+/// Shows a recording on the screens until the reader quits.
+fn play(
+    setup: Setup,
+    recording: Recording,
+    compared: Option<Compared>,
+    options: &ScreenOptions,
+    (speed, from): (Speed, WallNs),
+) -> Result<u8, Error> {
+    let monitor = setup.monitor();
+    let signals = signals::listen_for_screens(&Stop::default()).map_err(Error::System)?;
+    let player = Player::start(recording.rounds.clone(), speed, from).map_err(Error::System)?;
     let samples = player.samples().clone();
     let profile = recording.profile().map(Replayed::new);
     let output = crossbeam_channel::never();
     let others = compared.map(Compared::others);
     let mut feed = Played { setup, recording, profile, samples, player: Some(player), output, others, changes: None };
-    match tui::run(monitor, &mut feed, &signals, &options).map_err(Error::Terminal)? {
+    match tui::run(monitor, &mut feed, &signals, options).map_err(Error::Terminal)? {
         (_, Outcome::Signal(signal)) => Ok(u8::try_from(128 + signal).unwrap_or(u8::MAX)),
         _ => Ok(0),
     }

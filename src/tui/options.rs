@@ -52,6 +52,8 @@ pub struct ScreenOptions {
     pub screen: Screen,
     /// Whether help lies over it at first.
     pub help: bool,
+    /// The step of the tour to begin with; none where `None`.
+    pub tour: Option<usize>,
     /// What the first level of a profile's tree tells apart at first.
     pub first_level: FirstLevel,
     /// Units to begin with.
@@ -87,6 +89,7 @@ impl Default for ScreenOptions {
             mode: Mode::default(),
             screen: Screen::default(),
             help: false,
+            tour: None,
             first_level: FirstLevel::default(),
             measures: MeasureChoice::default(),
             basis: ShownValues::default(),

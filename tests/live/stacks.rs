@@ -538,6 +538,33 @@ fn every_page_fault_is_a_sample_when_every_one_is_asked_for() {
     let faults = samples(&recording).iter().filter(|(sample, _)| sample.event == 0 && sample.weight == 1).count();
     let counted = recording.end.as_ref().unwrap().totals[0].unwrap().count;
     assert!((faults as u64).abs_diff(counted) <= MOST_AT_CHANGES, "{faults} of {counted}");
+    // The kernel counts these itself: they take no turns, and weigh what it says.
+    assert!(stacks.batches.iter().all(|batch| batch.shares.is_empty()));
+}
+
+#[test]
+fn another_first_level_shows_the_same_samples() {
+    let folder = Folder::new();
+    if !can_sample() {
+        return;
+    }
+    record(&folder, &["-g", "-c", "1", "-e", "page-faults"], &["sh", "-c", "ls / & ls /; wait"]);
+    let screen = |by: &str| {
+        let mut replay = perfprop();
+        replay.args(["replay", "--dump", "txt", "--size", "120x40", "--screen", "profile", "--by", by]);
+        let output = replay.arg(folder.join("recording.jsonl")).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let samples = |screen: &str| {
+        let before = screen.split(" samples").next().unwrap();
+        before.rsplit(' ').next().unwrap().to_owned()
+    };
+    let by_name = screen("thread-name");
+    for (by, words) in [("thread", "ls ["), ("process", "by process"), ("cpu", "CPU "), ("function", "FLAT")] {
+        let other = screen(by);
+        assert!(other.contains(words) && other.contains(&format!("by {by}")), "{other}");
+        assert_eq!(samples(&other), samples(&by_name), "{other}");
+    }
 }
 
 /// What it keeps where a frame pointer would be leads nowhere.

@@ -37,6 +37,7 @@ mod seek;
 pub(super) mod source;
 mod step;
 mod threads;
+mod tour;
 mod typing;
 mod unfold;
 mod update;
@@ -53,6 +54,7 @@ pub(super) use round_buffer::RoundBuffer;
 pub(super) use source::SourceState;
 pub(super) use step::Tail;
 pub(super) use threads::{ThreadColumn, ThreadList};
+pub(super) use tour::STEPS;
 pub(super) use unfold::{EventFold, EventLine};
 pub(super) use update::update;
 
@@ -77,6 +79,8 @@ pub(super) enum Over {
     AskExport,
     /// A time to jump to is being typed.
     Jump { text: String },
+    /// A step of the tour stands below the screen.
+    Tour(usize),
 }
 
 /// The table of events.
@@ -239,6 +243,9 @@ impl ScreenModel {
             model.monitor.parts().iter().map(|parts| EventFold { parts: parts.clone(), is_open: false }).collect();
         model.events.select(model.events.fold_of(first).map_or(EventLine::Event(first), EventLine::Sum));
         model.arrange();
+        if let Some(step) = options.tour {
+            model.show_step(step);
+        }
         model
     }
 

@@ -26,10 +26,11 @@ impl ScreenModel {
             Over::AskQuit { .. } => self.quit_key(key),
             Over::AskExport => self.export_key(key),
             Over::Jump { text } => self.jump_key(key, text),
+            Over::Tour(step) => self.tour_key(key, step),
         }
     }
 
-    fn screen_key(&mut self, key: KeyEvent) -> Option<LoopCommand> {
+    pub(super) fn screen_key(&mut self, key: KeyEvent) -> Option<LoopCommand> {
         match self.options.keymap.find(self.screen, key) {
             Some(action) => self.act(action),
             None => {

@@ -36,6 +36,7 @@ mod sparkline;
 mod strip;
 mod sum;
 mod threads;
+mod tour;
 
 use page::ScreenPage;
 
@@ -62,6 +63,14 @@ fn draw_and_find(model: &ScreenModel, area: Rect, buffer: &mut Buffer) -> Vec<(R
     let theme = &model.theme;
     buffer.set_style(area, theme.style(Role::Background).patch(theme.style(Role::Text)));
     let mut page = ScreenPage { model, buffer, targets: Vec::new() };
+    let area = match model.over {
+        Over::Tour(step) => {
+            let (screen, below) = tour::split(area);
+            tour::draw(&mut page, below, step);
+            screen
+        }
+        _ => area,
+    };
     match Room::of(area) {
         Room::TooSmall => too_small(&mut page, area),
         room => {
@@ -74,7 +83,7 @@ fn draw_and_find(model: &ScreenModel, area: Rect, buffer: &mut Buffer) -> Vec<(R
                 Over::Help(top) => help::draw(&mut page, area, top),
                 Over::AskQuit { pid } => quit::draw(&mut page, area, pid),
                 Over::AskExport => export::draw(&mut page, area),
-                Over::Nothing | Over::Filter { .. } | Over::Jump { .. } => {}
+                Over::Nothing | Over::Filter { .. } | Over::Jump { .. } | Over::Tour(_) => {}
             }
         }
     }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::diagnosis::HotFunction;
 use crate::profile::{Amount, Tree};
-use crate::stacks::{Losses, Reach, StackQuality};
+use crate::stacks::{Losses, OFF_CPU, Reach, StackQuality};
 
 mod calls;
 mod chains;
@@ -307,6 +307,11 @@ impl ProfileState {
     /// The number and name of the event that is shown.
     pub(in crate::tui) fn event_name(&self) -> Option<&str> {
         self.calls.events.get(self.event).map(|event| event.name.as_str())
+    }
+
+    /// Whether the event is time on no CPU, each wait of which was measured.
+    pub(in crate::tui) fn is_off_cpu(&self) -> bool {
+        self.event_name() == Some(OFF_CPU)
     }
 
     /// Whether the number of samples of the event is known.

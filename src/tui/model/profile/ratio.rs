@@ -10,6 +10,7 @@ use super::place::TreePlace;
 use super::shape::{NodeAmounts, Shape, TreeNode};
 use crate::profile::{Amount, sampled_ratio};
 use crate::rates::{Confidence, Uncertain};
+use crate::stacks::OFF_CPU;
 
 /// What an event is held against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +75,10 @@ pub(in crate::tui) enum RatioRow {
 impl EventRatio {
     /// The ratio of the event that is shown; `None` where nothing that was sampled beside says more of it.
     pub(super) fn of(calls: &SampledTree, event: usize) -> Option<Self> {
+        // No other event says how much a program might have waited.
+        if calls.events.get(event).is_some_and(|event| event.name == OFF_CPU) {
+            return None;
+        }
         let names: Vec<_> = calls.events.iter().map(|event| plain(&event.name)).collect();
         let is_sampled = |place: &usize| calls.events[*place].has_samples && calls.events[*place].of_calls.is_none();
         let (kind, of, to) = choose(&names, event)?;

@@ -5,7 +5,7 @@ use ratatui::text::Line;
 
 use super::page::{ScreenPage, VisibleRows, make_room};
 use crate::names::shown;
-use crate::number::{amount, share, si};
+use crate::number::{amount, share, si, time};
 use crate::stacks::FirstLevel;
 use crate::tui::layout::Room;
 use crate::tui::layout::profile::ProfileLayout;
@@ -212,6 +212,7 @@ fn samples(profile: &ProfileState) -> String {
     let lost: String = losses.map(|(count, what)| format!(", {} {what}", si(count as f64))).collect();
     match profile.call_measure() {
         Some(measure) => format!("{} in all", amount(whole.weight as f64, measure.unit())),
+        None if profile.is_off_cpu() => format!("{} on no CPU{lost}", time(whole.weight as f64)),
         None if whole.samples == 1 => format!("1 sample{lost}"),
         None if profile.has_samples() => format!("{} samples{lost}", si(whole.samples as f64)),
         None => format!("{} in all{lost}", si(whole.weight as f64)),

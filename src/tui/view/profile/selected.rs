@@ -5,7 +5,7 @@ use ratatui::text::Line;
 
 use super::super::page::{ScreenPage, framed};
 use super::{called, row_name, table};
-use crate::number::{share, si};
+use crate::number::{share, si, time};
 use crate::profile::Amount;
 use crate::tui::model::profile::{CallMeasure, FrameLabel, Listing, ProfileState, RatioRow, RowCalls};
 use crate::tui::text::{cut, cut_middle, width};
@@ -51,6 +51,9 @@ impl<'a> SelectedRow<'a> {
     /// What is said of it, the most important first.
     fn words(&self, page: &ScreenPage<'_>, profile: &ProfileState) -> Vec<String> {
         let mut said = vec![match profile.has_samples() {
+            true if profile.is_off_cpu() => {
+                format!("{} of {}", time(self.total.weight as f64), time(profile.whole().weight as f64))
+            }
             true => format!("{} of {} samples", self.total.samples, profile.whole().samples),
             false => share(profile.share(self.total)),
         }];
@@ -65,7 +68,11 @@ impl<'a> SelectedRow<'a> {
         );
         let difference = self.ratio.and_then(|row| profile.difference_on(row));
         said.extend(difference.map(|row| format!("B beside A: {}", table::changed(&row))));
-        if profile.has_samples() && self.own.samples > 0 && self.own.samples < self.total.samples {
+        if profile.has_samples()
+            && !profile.is_off_cpu()
+            && self.own.samples > 0
+            && self.own.samples < self.total.samples
+        {
             said.push(format!("{} in itself", self.own.samples));
         }
         let places = self.label.into_iter().flat_map(|label| [label.module.clone(), profile.source_of(label)]);

@@ -597,6 +597,7 @@ pub(super) fn ratio_interval(ratio: Uncertain) -> String {
 fn error(page: &ScreenPage<'_>, amount: Amount, profile: &ProfileState) -> Error {
     match amount == profile.whole() {
         true => Error::Exact,
+        false if profile.is_off_cpu() => Error::Exact,
         false if !profile.has_samples() => Error::Unknown,
         false => share_error(profile.share(amount), profile.whole().samples, page.model.monitor.confidence()),
     }

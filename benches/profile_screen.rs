@@ -80,6 +80,8 @@ fn main() {
         }
         script.keys("4");
         let _ = script.screen();
+        time_keys(&script, "flat: down", "j");
+        script.keys("tt");
         time_keys(&script, "folded to what has 5 %: down", "j");
         script.keys("gjj");
         time_keys(&script, "zoom in and out", "<Enter><Esc>");
@@ -88,9 +90,7 @@ fn main() {
         time_keys(&script, "all unfolded: to the last and back", "Gg");
         script.keys("/f1.*7<Enter>");
         time_keys(&script, "next of many matches", "n");
-        script.keys("<Esc>t");
-        time_keys(&script, "flat: down", "j");
-        script.keys("tt");
+        script.keys("<Esc>tt");
         assert!(script.screen().contains("[4 Profile]"), "{}", script.screen());
         let mut seconds = 3..;
         let _ = script.screen();

@@ -61,7 +61,7 @@ pub(super) fn plan(
         // Anchors come last: they take what room the groups of metrics leave.
         None => Plan::new(request.add_to(groups, &mut perf::fit), &mut perf::fit).map(|plan| {
             plan.linked(|events| relations::related(relations, events), &mut perf::fit)
-                .with_always_on(always_on_candidates(resolver), &mut perf::fit)
+                .with_always_on(|| always_on_candidates(resolver), &mut perf::fit)
         }),
     };
     plan.map_err(|group| Error::Unschedulable { group, has_watchdog: HostFiles::here().has_watchdog() })

@@ -107,17 +107,12 @@ fn groups_of_rows(plan: &Plan, events: usize) -> Vec<MeasuredGroup> {
             .collect(),
         cohesion: group.cohesion,
     };
-    (0..events)
-        .step_by(width)
-        .flat_map(|first| asked_groups(plan).map(move |(_, group)| in_scope(group, first)))
-        .collect()
+    (0..events).step_by(width).flat_map(|first| asked_groups(plan).map(move |group| in_scope(group, first))).collect()
 }
 
-/// The groups that hold events that were asked for, with their places in the plan.
-fn asked_groups(plan: &Plan) -> impl Iterator<Item = (usize, &PlannedGroup)> {
-    let is_asked =
-        |(_, group): &(usize, &PlannedGroup)| group.members.iter().any(|&member| plan.asked(member).is_some());
-    plan.groups.iter().enumerate().filter(is_asked)
+/// The groups that hold events that were asked for.
+fn asked_groups(plan: &Plan) -> impl Iterator<Item = &PlannedGroup> {
+    plan.groups.iter().filter(|group| group.members.iter().any(|&member| plan.asked(member).is_some()))
 }
 
 /// The anchors of every scope, which are in the order of the plan.
@@ -129,7 +124,7 @@ fn anchors(plan: &Plan, rows: &[CounterRow]) -> Vec<Anchor> {
             return Some(Anchor::Added(AddedEvent { added: Box::new(measured(plan, row)) }));
         };
         let scope = place / plan.anchors.len();
-        let group = groups.iter().position(|(_, group)| group.members.contains(&row.member))?;
+        let group = groups.iter().position(|group| group.members.contains(&row.member))?;
         Some(Anchor::Again(RepeatedEvent {
             anchor_of: scope * plan.events.len() + event,
             group: GroupIndex(scope * groups.len() + group),

@@ -37,10 +37,17 @@ pub fn always_on_candidates(resolver: &Resolver) -> Vec<Vec<Event>> {
 
 impl Plan {
     /// Adds those of these groups that are counted all the time without taking a counter from the events that were
-    /// asked for. `fit` is asked as in [`Plan::new`], and only where groups are multiplexed.
+    /// asked for. Both are asked, `fit` as in [`Plan::new`], only where groups are multiplexed.
     #[must_use]
-    pub fn with_always_on(mut self, candidates: Vec<Vec<Event>>, fit: &mut dyn FnMut(&[&Event]) -> Fit) -> Self {
-        for events in candidates {
+    pub fn with_always_on(
+        mut self,
+        candidates: impl FnOnce() -> Vec<Vec<Event>>,
+        fit: &mut dyn FnMut(&[&Event]) -> Fit,
+    ) -> Self {
+        if !self.rotates() {
+            return self;
+        }
+        for events in candidates() {
             if self.have_counters_of_their_own(&events, fit) {
                 self.add_pinned(events);
             }
@@ -129,7 +136,7 @@ mod tests {
     fn plan(names: &[&str], counters: usize, own: &'static [&'static str]) -> Plan {
         let groups = names.iter().map(|name| group(GroupBinding::Free, [named(name)])).collect();
         let fit = &mut cpu(counters, own);
-        Plan::new(groups, fit).unwrap().with_always_on(candidates(), fit)
+        Plan::new(groups, fit).unwrap().with_always_on(candidates, fit)
     }
 
     fn added(plan: &Plan) -> Vec<(&str, bool)> {

@@ -144,7 +144,7 @@ fn grouped(
     let mut fit = |events: &[&Event]| kernel.fit(events, &cpus(events, host));
     let plan = Plan::new(groups, &mut fit)?
         .linked(|events| relations::related(relations, events), &mut fit)
-        .with_always_on(plan::always_on_candidates(&host.resolver), &mut fit);
+        .with_always_on(|| plan::always_on_candidates(&host.resolver), &mut fit);
     let ratios = run_ratios(&plan, &mut fit);
     let name = |&member: &Member| match member {
         Member::Event(_) => plan.event(member).name.clone(),

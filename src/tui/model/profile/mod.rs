@@ -351,12 +351,11 @@ impl ProfileState {
     }
 
     /// The source file of a function, with the line of most of its samples where that is known: `spin.c:5`.
-    pub(in crate::tui) fn source_of(&self, label: &FrameLabel) -> String {
+    pub(in crate::tui) fn source_of(&self, frame: FrameIndex) -> String {
+        let file = &self.calls.label(frame).file;
         match self.hot_line {
-            Some((of, _, Some(line))) if std::ptr::eq(self.calls.label(of), label) && !label.file.is_empty() => {
-                format!("{}:{line}", label.file)
-            }
-            _ => label.file.clone(),
+            Some((of, _, Some(line))) if of == frame && !file.is_empty() => format!("{file}:{line}"),
+            _ => file.clone(),
         }
     }
 

@@ -281,7 +281,7 @@ fn draw_path(page: &mut ScreenPage<'_>, area: Rect, profile: &ProfileState) {
     for (&frame, row) in path.iter().skip(hidden).zip(rows) {
         let label = profile.calls.label(frame);
         let module = cut_middle(&label.module, each / 4).into_owned();
-        let file = cut_middle(&profile.source_of(label), each / 4).into_owned();
+        let file = cut_middle(&profile.source_of(frame), each / 4).into_owned();
         let name = cut_middle(&label.name, each / 2 - 2).into_owned();
         let gap = " ".repeat((each / 2).saturating_sub(width(&name)));
         let after = " ".repeat((each / 4).saturating_sub(width(&module)));

@@ -7,7 +7,7 @@ use super::super::page::{ScreenPage, framed};
 use super::{called, row_name, table};
 use crate::number::{share, si, time};
 use crate::profile::Amount;
-use crate::tui::model::profile::{CallMeasure, FrameLabel, Listing, ProfileState, RatioRow, RowCalls};
+use crate::tui::model::profile::{CallMeasure, FrameIndex, Listing, ProfileState, RatioRow, RowCalls};
 use crate::tui::text::{cut, cut_middle, width};
 use crate::tui::theme::Role;
 
@@ -15,27 +15,26 @@ use crate::tui::theme::Role;
 const LEAST_NAME: usize = 12;
 
 /// What is selected.
-struct SelectedRow<'a> {
+struct SelectedRow {
     total: Amount,
     own: Amount,
     calls: Option<RowCalls>,
     ratio: Option<RatioRow>,
-    /// Of the last frame of a path; modules have none.
-    label: Option<&'a FrameLabel>,
+    /// The last frame of a path; modules have none.
+    frame: Option<FrameIndex>,
 }
 
-impl<'a> SelectedRow<'a> {
-    fn of(profile: &'a ProfileState) -> Self {
+impl SelectedRow {
+    fn of(profile: &ProfileState) -> Self {
         let (place, row) = (profile.place(), profile.place().selected);
-        let of_list = |calls, ratio, label| {
+        let of_list = |calls, ratio, frame| {
             let at = profile.sums().map(|list| list.at()).unwrap_or_default();
-            Self { total: at.total, own: at.own, calls, ratio: Some(ratio), label }
+            Self { total: at.total, own: at.own, calls, ratio: Some(ratio), frame }
         };
         match profile.listing() {
             Listing::Flat => {
                 let frame = profile.functions.selected;
-                let label = profile.calls.label(frame);
-                of_list(profile.calls_of_function(frame), RatioRow::Function(frame), Some(label))
+                of_list(profile.calls_of_function(frame), RatioRow::Function(frame), Some(frame))
             }
             Listing::Modules => of_list(None, RatioRow::Module(profile.modules.selected), None),
             Listing::Tree | Listing::Callers => Self {
@@ -43,7 +42,7 @@ impl<'a> SelectedRow<'a> {
                 own: place.own(row),
                 calls: profile.calls_of_node(row),
                 ratio: profile.ratio_row(place, row),
-                label: Some(profile.label(row)),
+                frame: Some(place.shape.frame(place.end_of(row))),
             },
         }
     }
@@ -75,7 +74,10 @@ impl<'a> SelectedRow<'a> {
         {
             said.push(format!("{} in itself", self.own.samples));
         }
-        let places = self.label.into_iter().flat_map(|label| [label.module.clone(), profile.source_of(label)]);
+        let places = self
+            .frame
+            .into_iter()
+            .flat_map(|frame| [profile.calls.label(frame).module.clone(), profile.source_of(frame)]);
         said.extend(places.filter(|text| !text.is_empty()));
         said
     }

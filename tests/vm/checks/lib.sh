@@ -26,9 +26,10 @@ has() {
   if grep -q -- "$3" "$2"; then echo "ok $1"; else echo "FAIL $1: expected /$3/, found $(tr "\n" "|" < "$2" | cut -c 1-400)"; fi
 }
 
-# configs FILE: the raw codes of a recording's events, in decimal, one a line.
+# configs FILE: the raw codes of a recording's events, in decimal, one a line; without those that
+# perfprop added, which stand among the anchors.
 configs() {
-  head -n 1 "$1" | grep -o '"encoding":{"pmu_type":[0-9]*,"config":[0-9]*' | sed 's/.*://'
+  head -n 1 "$1" | sed 's/"anchors":.*//' | grep -o '"encoding":{"pmu_type":[0-9]*,"config":[0-9]*' | sed 's/.*://'
 }
 
 # value EVENT KEY FILE: what the JSON lines of `stat -j` say of an event; in several lines if they do.

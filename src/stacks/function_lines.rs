@@ -1,4 +1,4 @@
-//! Divides the samples of a function by the lines of its source.
+//! Divides the samples of a function by the lines of its source, and where no lines are known by the places of its code.
 //!
 //! The tree knows functions, and no lines: nodes stay few, and functions whole. Samples keep their stacks, and those the lines, so
 //! that one function's lines are counted when somebody asks.
@@ -20,6 +20,8 @@ pub struct LineSamples {
 /// The samples of one function and event, by lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FunctionLines {
+    /// Name of the function, as its frames have it; it may hold any character.
+    pub name: String,
     /// Path of the source file; `None` where no debug information has it.
     pub file: Option<String>,
     /// The program, library or kernel module.
@@ -28,10 +30,30 @@ pub struct FunctionLines {
     pub nameless: Option<NamelessReason>,
     /// The lines that were sampled.
     pub lines: BTreeMap<u32, LineSamples>,
+    /// What was sampled where no line is known, by the offset in the module's file: of a caller within the instruction that
+    /// called.
+    pub offsets: BTreeMap<u64, LineSamples>,
     /// Samples of which the line isn't known.
     pub unknown: LineSamples,
     /// All samples of the function.
     pub whole: LineSamples,
+}
+
+impl LineSamples {
+    /// Adds what was sampled at another place.
+    pub(super) fn join(&mut self, other: &Self) {
+        add(&mut self.own, other.own);
+        add(&mut self.total, other.total);
+    }
+
+    fn add(&mut self, amount: Amount, is_own: bool, is_repeated: bool) {
+        if is_own {
+            add(&mut self.own, amount);
+        }
+        if !is_repeated {
+            add(&mut self.total, amount);
+        }
+    }
 }
 
 impl FunctionLines {
@@ -41,19 +63,20 @@ impl FunctionLines {
         self.file = self.file.take().or_else(|| first.file.clone());
         self.nameless = self.nameless.or(first.nameless);
         if self.module.is_empty() {
+            self.name.clone_from(&first.name);
             self.module.clone_from(&first.module);
         }
         for (index, frame) in frames.iter().enumerate() {
-            let is_repeated = frames[..index].iter().any(|before| before.line == frame.line);
+            let before = &frames[..index];
             let line = match frame.line {
                 Some(line) => self.lines.entry(line).or_default(),
                 None => &mut self.unknown,
             };
-            if index == 0 && is_innermost {
-                add(&mut line.own, amount);
-            }
-            if !is_repeated {
-                add(&mut line.total, amount);
+            let is_own = index == 0 && is_innermost;
+            line.add(amount, is_own, before.iter().any(|before| before.line == frame.line));
+            if let Some(offset) = frame.offset {
+                let is_repeated = before.iter().any(|before| before.offset == frame.offset);
+                self.offsets.entry(offset).or_default().add(amount, is_own, is_repeated);
             }
         }
         if is_innermost {
@@ -64,10 +87,14 @@ impl FunctionLines {
 
     /// The line at which most of the function's own samples are; where it has none, most of all.
     pub fn hottest(&self) -> Option<u32> {
-        let weight = |line: &LineSamples| (line.own.weight, line.own.samples, line.total.weight, line.total.samples);
-        // Of equals the first.
-        self.lines.iter().rev().max_by_key(|(_, line)| weight(line)).map(|(&line, _)| line)
+        hottest(&self.lines)
     }
+}
+
+/// The place with most samples of its own; where none has any, with most of all. Of equals the first.
+pub fn hottest<K: Copy + Ord>(samples: &BTreeMap<K, LineSamples>) -> Option<K> {
+    let weight = |line: &LineSamples| (line.own.weight, line.own.samples, line.total.weight, line.total.samples);
+    samples.iter().rev().max_by_key(|(_, line)| weight(line)).map(|(&place, _)| place)
 }
 
 fn add(sum: &mut Amount, amount: Amount) {
@@ -103,6 +130,24 @@ mod tests {
         assert_eq!(by_line, [(3, (0, 2)), (5, (1, 1))]);
         assert_eq!((samples(&lines.unknown), samples(&lines.whole)), ((1, 1), (2, 3)));
         assert_eq!((lines.hottest(), lines.file.as_deref(), lines.module.as_str()), (Some(5), Some("f.c"), "/p"));
+    }
+
+    #[test]
+    fn code_without_lines_is_counted_by_its_offsets() {
+        let at = |offset| StackFrame { offset: Some(offset), ..frame(None) };
+        let (inner, outer, with_line) = (at(0x20), at(0x11), frame(Some(3)));
+        let mut lines = FunctionLines::default();
+        lines.add(&[&inner, &outer, &outer], true, ONE);
+        lines.add(&[&outer], false, ONE);
+        lines.add(&[&with_line], true, ONE);
+        let by_offset: Vec<_> =
+            lines.offsets.iter().map(|(&at, line)| (at, line.own.samples, line.total.samples)).collect();
+        assert_eq!(by_offset, [(0x11, 0, 2), (0x20, 1, 1)]);
+        // All of these have no line, and a recursion is one sample of that.
+        assert_eq!(
+            (lines.unknown.own.samples, lines.unknown.total.samples, hottest(&lines.offsets)),
+            (1, 2, Some(0x20))
+        );
     }
 
     proptest! {

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::names::shown;
 use crate::units::WallNs;
 
+mod disassembly;
 mod end;
 mod function_lines;
 mod gather;
@@ -32,9 +33,14 @@ mod table;
 mod tree;
 mod waits;
 
-pub use function_lines::{FunctionLines, LineSamples};
+#[cfg(not(feature = "disassembly"))]
+pub use disassembly::disassemble;
+pub use disassembly::{DisassemblyError, Instruction, by_instruction};
+pub use function_lines::{FunctionLines, LineSamples, hottest};
 pub use gather::{Gathered, Gathering, RegionsToCome};
 pub use level::FirstLevel;
+#[cfg(feature = "disassembly")]
+pub use live::disassemble;
 pub use nameless::{NamelessReason, NamelessSamples};
 pub use quality::{Reach, StackOrigin, StackQuality, UnknownRegions};
 pub use replayed::{RecordedProfile, Replayed};
@@ -79,6 +85,9 @@ pub struct StackFrame {
     /// Whether it ran in the kernel.
     #[serde(default, skip_serializing_if = "is_false")]
     pub kernel: bool,
+    /// Where no line is known, the offset of the code in the module's file: of a caller within the instruction that called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset: Option<u64>,
     /// Why the function has no name of its own; `None` where it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nameless: Option<NamelessReason>,

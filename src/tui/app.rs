@@ -375,7 +375,7 @@ impl App<'_> {
         let lines = self.feed.function_lines(function as usize, event).unwrap_or_default();
         let started = self.model.monitor.header().started.max(0.0);
         let began = SystemTime::UNIX_EPOCH + Duration::try_from_secs_f64(started).unwrap_or_default();
-        let text = FileText::read(lines.file.as_deref(), &lines.module, began);
+        let text = FileText::read(&lines, began);
         self.tell(Message::Source(Box::new(SourceState::new(function, event, lines, text))));
     }
 

@@ -1,4 +1,5 @@
-//! Reads source files to show them: whole, as text that a terminal may see, with what the reader should know of them.
+//! Reads source files, or the instructions of functions without lines, to show them: as text that a terminal may see, with what
+//! the reader should know of them.
 
 use std::fs;
 use std::io::{self, Read};
@@ -7,6 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::files::{self, ExpectedFile, Refused};
 use crate::names::shown;
+use crate::stacks::{FunctionLines, Instruction, disassemble};
 
 /// A longer file isn't shown, in bytes.
 const MOST_BYTES: u64 = 16 << 20;
@@ -20,11 +22,13 @@ const LONGEST_LINE: usize = 500;
 /// Cells from one tab stop to the next.
 const TAB: usize = 4;
 
-/// The lines of a source file, or why there are none.
+/// The lines of a source file, the instructions of a function of which no line is known, or why there are neither.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::tui) enum FileText {
     /// The lines, and why they may not be those of the program.
     Lines(Vec<String>, Option<&'static str>),
+    /// The instructions in the order of the file, and why there are no lines.
+    Instructions(Vec<Instruction>, String),
     /// Why there are none.
     Missing(String),
 }
@@ -36,12 +40,37 @@ impl Default for FileText {
 }
 
 impl FileText {
-    /// Reads the file of a function of a program. Where the program is no longer there, it is as old as the measurement, which
-    /// began at this time.
-    pub(in crate::tui) fn read(file: Option<&str>, module: &str, began: SystemTime) -> Self {
-        let Some(file) = file else {
-            return Self::Missing(no_lines(module));
+    /// Reads the file of a function of a program, or the function's instructions where no line of it is known. Where the program
+    /// is no longer there, it is as old as the measurement, which began at this time.
+    pub(in crate::tui) fn read(function: &FunctionLines, began: SystemTime) -> Self {
+        match &function.file {
+            Some(file) => Self::of_file(file, &function.module, began),
+            None if function.offsets.is_empty() => Self::Missing(no_lines(&function.module)),
+            None => Self::instructions(function),
+        }
+    }
+
+    fn instructions(function: &FunctionLines) -> Self {
+        let program = Path::new(&function.module).to_owned();
+        let (name, offsets) = (function.name.clone(), function.offsets.keys().copied().collect::<Vec<_>>());
+        let no_lines = no_lines(&function.module);
+        // Why a function has no name is told of it, too.
+        let missing = |why: String| match function.nameless {
+            Some(_) => Self::Missing(why),
+            None => Self::Missing(format!("{no_lines}; {why}")),
         };
+        let read = move || disassemble(&program, &name, &offsets);
+        match files::within(READING, read) {
+            Ok(Ok(mut instructions)) => {
+                instructions.iter_mut().for_each(|instruction| instruction.text = plain(&instruction.text));
+                Self::Instructions(instructions, no_lines)
+            }
+            Ok(Err(why)) => missing(why.to_string()),
+            Err(why) => missing(format!("its instructions can't be read: {why}")),
+        }
+    }
+
+    fn of_file(file: &str, module: &str, began: SystemTime) -> Self {
         let path = Path::new(file).to_owned();
         if path.is_relative() {
             return Self::Missing(format!(
@@ -128,7 +157,11 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_said() {
-        let read = |file, module| FileText::read(file, module, SystemTime::UNIX_EPOCH);
+        let read = |file: Option<&str>, module: &str| {
+            let function =
+                FunctionLines { file: file.map(str::to_owned), module: module.into(), ..FunctionLines::default() };
+            FileText::read(&function, SystemTime::UNIX_EPOCH)
+        };
         let missing = |words: &str| FileText::Missing(words.into());
         assert_eq!(read(Some("/nonexistent/a.c"), "/p"), missing("/nonexistent/a.c isn't on this machine"));
         let relative = "./a.c is named without the folder that it was compiled in, so it can't be found";

@@ -145,6 +145,20 @@ struct TestFeed {
     profile: Option<SharedTree>,
 }
 
+/// Samples of `outer` in a program whose instructions are known: at its first one, in its loop, and at
+/// a place within an instruction, as of callers.
+fn code_without_lines() -> stacks::FunctionLines {
+    let amount = |samples: u64| Amount { samples, weight: samples * 1000 };
+    let mut lines =
+        stacks::FunctionLines { name: "outer".into(), module: "tests/elf/lines.so".into(), ..Default::default() };
+    for (offset, own, total) in [(0x1ef, 20, 20), (0x205, 300, 300), (0x20d, 600, 600), (0x21b, 0, 80)] {
+        lines.offsets.insert(offset, stacks::LineSamples { own: amount(own), total: amount(total) });
+    }
+    let whole = stacks::LineSamples { own: amount(920), total: amount(1000) };
+    (lines.whole, lines.unknown) = (whole, whole);
+    lines
+}
+
 /// A profile that grows while the screens look at it.
 type SharedTree = Arc<Mutex<Tree>>;
 
@@ -164,8 +178,12 @@ impl Feed for TestFeed {
         }
     }
 
-    /// Functions with even numbers have the source `heat.c`; that of the others isn't on this machine.
-    fn function_lines(&mut self, function: usize, _event: usize) -> Option<stacks::FunctionLines> {
+    /// Functions with even numbers have the source `heat.c`; that of the others isn't on this machine. Events but the first know
+    /// places in a program without lines.
+    fn function_lines(&mut self, function: usize, event: usize) -> Option<stacks::FunctionLines> {
+        if event > 0 {
+            return Some(code_without_lines());
+        }
         let path = format!("{}/tests/screens/heat.c", env!("CARGO_MANIFEST_DIR"));
         let file = if function.is_multiple_of(2) { path } else { "/build/elsewhere/heat.c".into() };
         let mut lines = stacks::FunctionLines { file: Some(file), ..Default::default() };
@@ -927,6 +945,9 @@ fn profiles_at_all_sizes() {
     }
 }
 
+/// Whether functions without lines have instructions.
+const HAS_DISASSEMBLER: bool = cfg!(feature = "disassembly");
+
 #[test]
 fn sources_at_all_sizes() {
     for (width, height) in SIZES {
@@ -938,6 +959,7 @@ fn sources_at_all_sizes() {
                 ("n", "source-next"),
                 ("<Esc>j<Enter>", "source-missing"),
                 ("<Esc>tGv?", "source-help"),
+                ("<Esc><Esc>E]v", if HAS_DISASSEMBLER { "source-instructions" } else { "source-no-instructions" }),
             ] {
                 session.script.keys(keys);
                 golden(&format!("{name}-{size}"), &session.script.screen());

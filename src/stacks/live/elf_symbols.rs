@@ -57,8 +57,8 @@ enum SymbolNames {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FoundSymbol {
     pub(super) start: u64,
-    /// Whether the symbol says where the function ends.
-    pub(super) is_sized: bool,
+    /// Where the function ends, if the symbol says it: exclusive.
+    pub(super) end: Option<u64>,
     pub(super) name: String,
 }
 
@@ -158,7 +158,7 @@ impl ElfSymbols {
         let nearest = reaching.map(|(symbol, _)| symbol).find(|symbol| symbol.end > address);
         if let Some(nearest) = nearest {
             let covering = self.sized_at(nearest.start).filter(|symbol| symbol.end > address);
-            return Some(FoundSymbol { start: nearest.start, is_sized: true, name: self.best(covering)? });
+            return Some(FoundSymbol { start: nearest.start, end: Some(nearest.end), name: self.best(covering)? });
         }
         let last_sized = before.checked_sub(1).map(|last| self.sized[last].0.start);
         let last = self.endless.partition_point(|symbol| symbol.start <= address).checked_sub(1)?;
@@ -167,7 +167,7 @@ impl ElfSymbols {
             return None;
         }
         let same = self.endless[..=last].iter().rev().take_while(|symbol| symbol.start == start);
-        Some(FoundSymbol { start, is_sized: false, name: self.best(same)? })
+        Some(FoundSymbol { start, end: None, name: self.best(same)? })
     }
 
     /// Whether some function is mangled as C++ does it.
@@ -298,7 +298,7 @@ mod tests {
         let expected = [None, outer.clone(), outer.clone(), inner.clone(), inner, outer.clone(), outer.clone(), outer];
         assert_eq!(names[..8], expected);
         // Behind all that has an end, what has none may go on.
-        assert_eq!(all.find(100), Some(FoundSymbol { start: 40, is_sized: false, name: "label".into() }));
+        assert_eq!(all.find(100), Some(FoundSymbol { start: 40, end: None, name: "label".into() }));
         // But not past another one.
         assert_eq!(symbols(&[(10, 0, "label", false), (20, 5, "f", false)]).find(26), None);
         assert_eq!(ElfSymbols::default().find(0), None);

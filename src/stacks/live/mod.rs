@@ -25,6 +25,8 @@ mod debug_files;
 #[cfg(feature = "debuginfod")]
 mod debuginfod;
 mod demangle;
+#[cfg(feature = "disassembly")]
+mod disassembly;
 mod elf_symbols;
 mod function_ranges;
 mod jit;
@@ -47,6 +49,8 @@ mod symbols;
 mod turns;
 mod unwind;
 
+#[cfg(feature = "disassembly")]
+pub use disassembly::disassemble;
 pub use open::{DEFAULT_FREQUENCY, StackError, StackRequest, Unsampled, max_frequency};
 
 /// The names of places in a program, as samples get them.

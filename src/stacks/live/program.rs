@@ -94,7 +94,11 @@ impl ElfProgram {
 
     /// The frames at an offset of the file, the outermost first.
     pub(super) fn frames(&mut self, offset: u64) -> Option<Vec<StackFrame>> {
-        self.frames_at(self.address(offset)?)
+        let mut frames = self.frames_at(self.address(offset)?)?;
+        for frame in frames.iter_mut().filter(|frame| frame.line.is_none()) {
+            frame.offset = Some(offset);
+        }
+        Some(frames)
     }
 
     /// The frames at an address, as the file gives addresses, the outermost first.
@@ -202,9 +206,43 @@ impl ElfProgram {
         Some(StackFrame { nameless: Some(NamelessReason::Stripped), ..self.frame(name) })
     }
 
+    /// The addresses of the function at an offset of the file; `None` where nothing tells them.
+    #[cfg(feature = "disassembly")]
+    pub(super) fn bounds(&self, offset: u64) -> Option<Range<u64>> {
+        let address = self.address(offset)?;
+        let by_symbol = || self.symbol(address).and_then(|symbol| Some(symbol.start..symbol.end?));
+        // A symbol of hand-written code may cover several functions.
+        self.functions().find(address).cloned().or_else(by_symbol)
+    }
+
+    /// Whether an offset of the file lies at one of these addresses.
+    #[cfg(feature = "disassembly")]
+    pub(super) fn lies_within(&self, offset: u64, addresses: &Range<u64>) -> bool {
+        self.address(offset).is_some_and(|address| addresses.contains(&address))
+    }
+
+    /// The offset in the file of an address.
+    #[cfg(feature = "disassembly")]
+    pub(super) fn offset(&self, address: u64) -> Option<u64> {
+        self.segments.iter().find_map(|segment| {
+            let inside = address.checked_sub(segment.address).filter(|&inside| inside < segment.size)?;
+            segment.offset.checked_add(inside)
+        })
+    }
+
+    /// What lies at an address that a jump goes to: `work`, `work+0x12`, `write@plt`.
+    #[cfg(feature = "disassembly")]
+    pub(super) fn target(&self, address: u64) -> Option<String> {
+        self.stub(address).or_else(|| {
+            let symbol = self.symbol(address)?;
+            let name = demangle(&symbol.name).into_owned();
+            Some(if symbol.start == address { name } else { format!("{name}+{:#x}", address - symbol.start) })
+        })
+    }
+
     /// The symbol that covers an address.
     fn symbol(&self, address: u64) -> Option<FoundSymbol> {
-        self.symbols.find(address).filter(|symbol| symbol.is_sized || self.may_reach(symbol.start, address))
+        self.symbols.find(address).filter(|symbol| symbol.end.is_some() || self.may_reach(symbol.start, address))
     }
 
     /// Whether a symbol without an end may cover an address: in its section, and before the next function.
@@ -281,6 +319,7 @@ pub(super) fn frames_of(symbol: &Sym<'_>, module: &str, kernel: bool) -> Vec<Sta
         line: code.and_then(|code| code.line),
         inlined,
         kernel,
+        offset: None,
         nameless: None,
     };
     let outermost = frame(&symbol.name, symbol.code_info.as_deref(), false);

@@ -365,7 +365,13 @@ fn in_module(path: &str, offset: u64, reason: NamelessReason) -> StackFrame {
     let file = path.strip_suffix(" (deleted)").unwrap_or(path);
     let short = Path::new(file).file_name().map_or_else(|| PathBuf::from(file), PathBuf::from);
     let name = format!("{}+{offset:#x}", short.display());
-    StackFrame { name, module: path.to_owned(), nameless: Some(reason), ..StackFrame::default() }
+    StackFrame {
+        name,
+        module: path.to_owned(),
+        offset: Some(offset).filter(|_| path.starts_with('/')),
+        nameless: Some(reason),
+        ..StackFrame::default()
+    }
 }
 
 /// The address ranges of the kernel's loadable modules.

@@ -1,15 +1,18 @@
-//! Holds the state of the Source screen: one function of the profile, line by line.
+//! Holds the state of the Source screen: one function of the profile, line by line or instruction by instruction.
+
+use std::collections::BTreeMap;
 
 use super::step::ListStep;
 use super::{LoopCommand, Notice, ScreenModel};
+use crate::names::shown;
 use crate::profile::Amount;
-use crate::stacks::{FunctionLines, LineSamples};
+use crate::stacks::{FunctionLines, Instruction, LineSamples, by_instruction, hottest};
 use crate::tui::keys::Action;
 use crate::tui::model::profile::{FrameIndex, Listing};
 use crate::tui::screen::Screen;
 use crate::tui::source_text::FileText;
 
-/// A function with its samples by lines.
+/// A function with its samples by lines, or by instructions.
 #[derive(Clone, Debug, Default)]
 pub(in crate::tui) struct SourceState {
     /// Places of the function and of the event in the profile.
@@ -17,47 +20,76 @@ pub(in crate::tui) struct SourceState {
     pub(in crate::tui) event: usize,
     pub(in crate::tui) lines: FunctionLines,
     pub(in crate::tui) text: FileText,
-    /// The rows: all lines of the file or, without it, those that were sampled.
-    pub(in crate::tui) rows: Vec<u32>,
+    /// The rows: the numbers of all lines of the file or, without it, of those that were sampled; of instructions their offsets
+    /// in the program.
+    pub(in crate::tui) rows: Vec<u64>,
+    /// What was sampled at each of them.
+    samples: BTreeMap<u64, LineSamples>,
     /// The selected row.
     pub(in crate::tui) row: usize,
 }
 
 impl SourceState {
-    /// A function as it was sampled so far, at the line with most samples.
+    /// A function as it was sampled so far, at the row with most samples.
     pub(in crate::tui) fn new(function: FrameIndex, event: usize, lines: FunctionLines, text: FileText) -> Self {
-        let hottest = lines.hottest();
         let mut state = Self { function, event, text, ..Self::default() };
         state.take(lines);
+        let hottest = hottest(&state.samples);
         state.row = state.rows.iter().position(|row| Some(*row) == hottest).unwrap_or(0);
         state
     }
 
-    /// Takes over what was sampled by now; the same line stays selected.
+    /// Takes over what was sampled by now; the same row stays selected.
     pub(in crate::tui) fn take(&mut self, lines: FunctionLines) {
         let selected = self.rows.get(self.row).copied();
-        let sampled = lines.lines.keys().copied();
-        self.rows = match &self.text {
-            FileText::Lines(text, _) => {
-                let last = u32::try_from(text.len()).unwrap_or(u32::MAX);
-                (1..=last).chain(sampled.filter(|line| !(1..=last).contains(line))).collect()
+        self.samples = match &self.text {
+            FileText::Instructions(instructions, _) => by_instruction(&lines.offsets, instructions),
+            FileText::Lines(..) | FileText::Missing(_) => {
+                lines.lines.iter().map(|(&line, samples)| (line.into(), *samples)).collect()
             }
-            FileText::Missing(_) => sampled.collect(),
         };
+        let shown: Vec<u64> = match &self.text {
+            FileText::Lines(text, _) => (1..=text.len() as u64).collect(),
+            FileText::Instructions(instructions, _) => instructions.iter().map(|one| one.offset).collect(),
+            FileText::Missing(_) => Vec::new(),
+        };
+        let besides = self.samples.keys().filter(|row| shown.binary_search(row).is_err());
+        self.rows = shown.iter().chain(besides).copied().collect();
         self.lines = lines;
         let place = self.rows.iter().position(|row| Some(*row) == selected);
         self.row = place.unwrap_or(self.row.min(self.rows.len().saturating_sub(1)));
     }
 
-    pub(in crate::tui) fn samples(&self, line: u32) -> LineSamples {
-        self.lines.lines.get(&line).copied().unwrap_or_default()
+    pub(in crate::tui) fn samples(&self, row: u64) -> LineSamples {
+        self.samples.get(&row).copied().unwrap_or_default()
     }
 
-    /// The text of a line, where there is one.
-    pub(in crate::tui) fn text(&self, line: u32) -> Option<&str> {
+    /// The text of a row, where there is one.
+    pub(in crate::tui) fn text(&self, row: u64) -> Option<&str> {
         match &self.text {
-            FileText::Lines(text, _) => text.get((line as usize).checked_sub(1)?).map(String::as_str),
+            FileText::Lines(text, _) => text.get(usize::try_from(row).ok()?.checked_sub(1)?).map(String::as_str),
+            FileText::Instructions(..) => self.instruction(row).map(|instruction| instruction.text.as_str()),
             FileText::Missing(_) => None,
+        }
+    }
+
+    fn instruction(&self, row: u64) -> Option<&Instruction> {
+        let FileText::Instructions(instructions, _) = &self.text else { return None };
+        let place = instructions.binary_search_by_key(&row, |instruction| instruction.offset).ok()?;
+        instructions.get(place)
+    }
+
+    /// Whether the rows are instructions.
+    pub(in crate::tui) fn has_instructions(&self) -> bool {
+        matches!(self.text, FileText::Instructions(..))
+    }
+
+    /// What a row is called: the number of a line, the address of an instruction.
+    pub(in crate::tui) fn number(&self, row: u64) -> String {
+        match self.instruction(row) {
+            Some(instruction) => format!("{:x}", instruction.address),
+            None if self.has_instructions() => String::new(),
+            None => row.to_string(),
         }
     }
 
@@ -136,12 +168,16 @@ impl ScreenModel {
         }
     }
 
-    /// The selected line in words: its place and its text.
+    /// The selected row in words: its place and its text.
     pub(super) fn source_line(&self) -> Option<String> {
         let source = self.source.as_ref()?;
-        let line = *source.rows.get(source.row)?;
-        let file = crate::names::shown(source.lines.file.as_deref()?).into_owned();
-        Some(format!("{file}:{line}: {}", source.text(line).unwrap_or_default().trim()))
+        let row = *source.rows.get(source.row)?;
+        let (file, text) = (source.lines.file.as_deref(), source.text(row).unwrap_or_default().trim());
+        let place = match file.filter(|_| !source.has_instructions()) {
+            Some(file) => format!("{}:{row}", shown(file)),
+            None => format!("{}+{row:#x}", shown(&source.lines.module)),
+        };
+        Some(format!("{place}: {text}"))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Draws the source of a function, each line with its shares of the samples.
+//! Draws the source of a function, or its instructions, each with its shares of the samples.
 
 use ratatui::layout::Rect;
 use ratatui::text::Line;
@@ -16,10 +16,13 @@ use crate::tui::symbols::CURSOR;
 use crate::tui::text::{cut, left, right, width, wrap};
 use crate::tui::theme::Role;
 
-/// Cells of a share, of its interval and of the number of a line.
+/// Cells of a share, of its interval, and at least of the number of a line.
 const SHARE: usize = 6;
 const INTERVAL: usize = 9;
 const NUMBER: usize = 5;
+
+/// Cells of an address.
+const ADDRESS: usize = 8;
 
 /// Cells of the text, before columns leave for its sake.
 const LEAST_TEXT: usize = 30;
@@ -32,18 +35,20 @@ const HOT: f64 = 0.1;
 struct SourceColumns {
     total: bool,
     intervals: bool,
+    /// Cells of the number of a line, or of an address.
+    number: usize,
 }
 
 impl SourceColumns {
-    fn of(room: usize) -> Self {
-        let both = Self { total: true, intervals: true };
-        let fitting = [both, Self { total: false, ..both }, Self { total: false, intervals: false }];
+    fn of(room: usize, number: usize) -> Self {
+        let both = Self { total: true, intervals: true, number };
+        let fitting = [both, Self { total: false, ..both }, Self { total: false, intervals: false, ..both }];
         fitting.into_iter().find(|columns| columns.width() + LEAST_TEXT <= room).unwrap_or(fitting[2])
     }
 
     fn width(self) -> usize {
         let one = SHARE + 1 + if self.intervals { INTERVAL + 1 } else { 0 };
-        2 + one * if self.total { 2 } else { 1 } + NUMBER + 2
+        2 + one * if self.total { 2 } else { 1 } + self.number + 2
     }
 }
 
@@ -66,8 +71,8 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
         page.line(row, Line::from(page.span(Role::Warn, words)));
     }
     let (heads, table) = split_below(inner, inner.height.saturating_sub(1));
-    let columns = SourceColumns::of(usize::from(inner.width));
-    draw_heads(page, heads, columns);
+    let columns = SourceColumns::of(usize::from(inner.width), if source.has_instructions() { ADDRESS } else { NUMBER });
+    draw_heads(page, heads, source, columns);
     for (index, row) in (rows.first..source.rows.len()).zip(table.rows()) {
         draw_row(page, row, source, index, columns);
     }
@@ -78,12 +83,13 @@ fn words(source: &SourceState) -> Vec<String> {
     let mut said = Vec::new();
     said.extend(source.lines.nameless.map(|reason| format!("{}; {}", reason.cause(), reason.help())));
     match &source.text {
-        FileText::Missing(_) if source.lines.nameless.is_some() => {}
-        FileText::Missing(why) => said.push(why.clone()),
+        FileText::Instructions(..) if source.lines.nameless.is_some() => {}
+        FileText::Missing(_) if source.lines.nameless.is_some() && source.lines.offsets.is_empty() => {}
+        FileText::Missing(why) | FileText::Instructions(_, why) => said.push(why.clone()),
         FileText::Lines(_, caution) => said.extend(caution.map(str::to_owned)),
     }
     let unknown = source.lines.unknown.total.samples;
-    if unknown > 0 && !source.lines.lines.is_empty() {
+    if unknown > 0 && !source.lines.lines.is_empty() && !source.has_instructions() {
         said.push(format!("{unknown} of {} samples have no line", source.whole().samples));
     }
     said
@@ -91,7 +97,7 @@ fn words(source: &SourceState) -> Vec<String> {
 
 /// `Source ─ inner ─ spin.c ─ 24.0% of all, 265 of 1108 samples`.
 fn title(page: &ScreenPage<'_>, source: &SourceState, room: usize) -> Line<'static> {
-    let mut parts = vec![(Role::Title, "Source".to_owned())];
+    let mut parts = vec![(Role::Title, if source.has_instructions() { "Instructions" } else { "Source" }.to_owned())];
     if let Some(profile) = &page.model.profile {
         let name = &profile.calls.label(source.function).name;
         parts.push((Role::Text, crate::tui::text::cut_middle(name, room / 3).into_owned()));
@@ -113,7 +119,7 @@ fn title(page: &ScreenPage<'_>, source: &SourceState, room: usize) -> Line<'stat
     line
 }
 
-fn draw_heads(page: &mut ScreenPage<'_>, row: Rect, columns: SourceColumns) {
+fn draw_heads(page: &mut ScreenPage<'_>, row: Rect, source: &SourceState, columns: SourceColumns) {
     let interval = format!("{} CI", page.model.monitor.confidence());
     let mut text = "  ".to_owned();
     for head in ["SELF", "TOTAL"].iter().take(if columns.total { 2 } else { 1 }) {
@@ -122,7 +128,8 @@ fn draw_heads(page: &mut ScreenPage<'_>, row: Rect, columns: SourceColumns) {
             text += &format!("{} ", right(&interval, INTERVAL));
         }
     }
-    text += &format!("{}  SHARES OF THE FUNCTION", right("LINE", NUMBER));
+    let number = if source.has_instructions() { "ADDRESS" } else { "LINE" };
+    text += &format!("{}  SHARES OF THE FUNCTION", right(number, columns.number));
     page.line(row, Line::from(page.span(Role::Header, cut(&text, usize::from(row.width)).into_owned())));
 }
 
@@ -139,7 +146,7 @@ fn draw_row(page: &mut ScreenPage<'_>, row: Rect, source: &SourceState, index: u
             spans.push(page.span(Role::Dim, format!("{} ", right(&between, INTERVAL))));
         }
     }
-    spans.push(page.span(Role::Dim, format!("{}  ", right(&line.to_string(), NUMBER))));
+    spans.push(page.span(Role::Dim, format!("{}  ", right(&source.number(line), columns.number))));
     let room = usize::from(row.width).saturating_sub(columns.width());
     let text = source.text(line).unwrap_or_default();
     let role = if samples.total == Amount::ZERO { Role::Dim } else { Role::Text };
@@ -175,11 +182,9 @@ mod tests {
     #[test]
     fn columns_leave_for_the_text() {
         for room in 0..200 {
-            let columns = SourceColumns::of(room);
-            assert!(
-                columns.width() + LEAST_TEXT <= room || columns == SourceColumns { total: false, intervals: false }
-            );
+            let columns = SourceColumns::of(room, NUMBER);
+            assert!(columns.width() + LEAST_TEXT <= room || !columns.total && !columns.intervals);
         }
-        assert_eq!(SourceColumns::of(76), SourceColumns { total: true, intervals: true });
+        assert_eq!(SourceColumns::of(76, NUMBER), SourceColumns { total: true, intervals: true, number: NUMBER });
     }
 }

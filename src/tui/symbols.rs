@@ -24,6 +24,10 @@ pub(super) const UP: &str = "↑";
 pub(super) const DOWN: &str = "↓";
 /// Two numbers that aren't apart.
 pub(super) const SAME: &str = "≈";
+/// Parts of a thread's time: on a CPU, ready for one, blocked.
+pub(super) const ON_CPU: &str = "█";
+pub(super) const READY: &str = "▒";
+pub(super) const BLOCKED: &str = "░";
 /// Heights of a sparkline, lowest first.
 pub(super) const LEVELS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 /// Eighths of a horizontal bar, from one to eight.
@@ -72,6 +76,7 @@ const STAND_INS: &[(&str, &str)] = &[
     ("²", "2"),
     ("≈", "="),
     ("░", "."),
+    ("▒", ":"),
     ("▁", "_"),
     ("▂", "."),
     ("▃", ":"),

@@ -9,7 +9,7 @@ use crate::names::shown;
 use crate::number::memory;
 use crate::threads::ThreadUse;
 use crate::tui::model::{ClickTarget, ThreadColumn};
-use crate::tui::symbols::{CURSOR, MISSING};
+use crate::tui::symbols::{BLOCKED, CURSOR, MISSING, ON_CPU, READY};
 use crate::tui::text::{cut, left, right, width};
 use crate::tui::theme::Role;
 
@@ -26,6 +26,9 @@ const COLUMNS: [(ThreadColumn, &str, usize); 7] = [
 /// Cells of the name, and from how many on it is said where a thread waits.
 const NAME: (usize, usize) = (8, 32);
 const LEAST_WITHIN: usize = 16;
+/// Head of the bar of a thread's time, which is as wide, and what of it has which role.
+const BAR: [(Role, &str); 3] = [(Role::Text, "ON CPU "), (Role::Warn, "READY "), (Role::Dim, "BLOCKED")];
+const BAR_CELLS: usize = 20;
 /// Rows of the panel from which on its last one says what the columns are.
 const LEAST_WITH_LEGEND: u16 = 10;
 
@@ -99,6 +102,7 @@ fn draw_nothing(page: &mut ScreenPage<'_>, area: Rect) {
 struct ThreadColumns {
     name: usize,
     shown: Vec<(ThreadColumn, &'static str, usize)>,
+    has_bar: bool,
     within: usize,
 }
 
@@ -114,7 +118,9 @@ impl ThreadColumns {
         }
         let name = name.min(room.saturating_sub(used(&all)));
         let rest = room.saturating_sub(used(&all) + name + 2);
-        Self { name, shown: all, within: if rest >= LEAST_WITHIN { rest } else { 0 } }
+        let has_bar = rest >= LEAST_WITHIN + BAR_CELLS + 2;
+        let rest = if has_bar { rest - BAR_CELLS - 2 } else { rest };
+        Self { name, shown: all, has_bar, within: if rest >= LEAST_WITHIN { rest } else { 0 } }
     }
 }
 
@@ -125,6 +131,10 @@ fn heads(page: &ScreenPage<'_>, columns: &ThreadColumns) -> Line<'static> {
     let mut line = Line::from(head(ThreadColumn::Name, format!("  {}", left("THREAD", columns.name))));
     for (column, title, width) in &columns.shown {
         line.push_span(head(*column, format!(" {}", right(title, *width))));
+    }
+    if columns.has_bar {
+        line.push_span(page.span(Role::Text, "  "));
+        line.extend(BAR.map(|(role, words)| page.span(role, words)));
     }
     if columns.within > 0 {
         line.push_span(page.span(Role::Header, "  WAITS MOST IN"));
@@ -143,11 +153,30 @@ fn thread_line(page: &ScreenPage<'_>, thread: &ThreadUse, is_selected: bool, col
         let (role, text) = cell(*column, thread);
         line.push_span(page.span(role, format!(" {}", right(&text, *width))));
     }
+    if columns.has_bar {
+        line.push_span(page.span(Role::Text, "  "));
+        let cells = bar(thread.cpu, thread.ready(), BAR_CELLS);
+        let parts = BAR.iter().zip([ON_CPU, READY, BLOCKED]).zip(cells);
+        line.extend(parts.map(|(((role, _), glyph), cells)| page.span(*role, glyph.repeat(cells))));
+        let said: usize = cells.iter().sum();
+        line.push_span(page.span(Role::Text, " ".repeat(BAR_CELLS - said)));
+    }
     if let (Some((within, part)), true) = (thread.most_within(), columns.within > 0) {
         let text = format!("  {} {:.0}%", shown(within), 100.0 * part);
         line.push_span(page.span(Role::Dim, cut(&text, columns.within + 2).into_owned()));
     }
     line
+}
+
+/// The cells of a bar for the time on a CPU, ready for one, and blocked. Where the kernel doesn't tell who was ready, what is
+/// left of the time stays empty. Several threads that are read as one may have more than a CPU: they fill the bar.
+fn bar(cpu: f64, ready: Option<f64>, cells: usize) -> [usize; 3] {
+    let end = |part: f64| (part.clamp(0.0, 1.0) * cells as f64).round() as usize;
+    let on_cpu = end(cpu);
+    match ready {
+        Some(ready) => [on_cpu, end(cpu + ready) - on_cpu, cells - end(cpu + ready)],
+        None => [on_cpu, 0, 0],
+    }
 }
 
 fn cell(column: ThreadColumn, thread: &ThreadUse) -> (Role, String) {
@@ -159,5 +188,28 @@ fn cell(column: ThreadColumn, thread: &ThreadUse) -> (Role, String) {
         (_, Some(part)) if part < 0.0005 => (Role::Dim, "0".into()),
         (ThreadColumn::Cpu, Some(part)) => (Role::Text, format!("{:.1}", 100.0 * part)),
         (_, Some(part)) => (if part >= 0.1 { Role::Text } else { Role::Dim }, format!("{:.0}", 100.0 * part)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_bar_has_what_a_thread_did_with_its_time() {
+        assert_eq!(bar(0.5, Some(0.25), 20), [10, 5, 5]);
+        assert_eq!(bar(0.5, None, 20), [10, 0, 0]);
+        assert_eq!(bar(1.8, Some(0.4), 20), [20, 0, 0]);
+        assert_eq!(bar(0.0, Some(0.0), 20), [0, 0, 20]);
+        assert_eq!(width(&BAR.map(|(_, words)| words).concat()), BAR_CELLS);
+    }
+
+    proptest! {
+        #[test]
+        fn a_bar_is_full_where_all_is_known(cpu in 0.0..2.0_f64, ready in 0.0..2.0_f64, cells in 0_usize..50) {
+            prop_assert_eq!(bar(cpu, Some(ready), cells).iter().sum::<usize>(), cells);
+        }
     }
 }

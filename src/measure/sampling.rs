@@ -5,12 +5,12 @@ use std::{fmt, io};
 use nix::errno::Errno;
 
 use super::{Error, MeasureOptions, resolver};
-use crate::events::{Event, EventKind};
+use crate::events::{Event, EventKind, Machine};
 use crate::machine::Host;
 use crate::names::shown;
 use crate::plan::Plan;
 use crate::sources::Counter;
-use crate::stacks::live::{self, StackError, StackRequest};
+use crate::stacks::live::{self, StackError, StackRequest, WAKEUPS, WakeupEvent};
 use crate::stacks::{OFF_CPU, Rate, UnwindMethod};
 
 /// Sampled where nobody says what: where there is a PMU, and where there is none.
@@ -73,7 +73,8 @@ pub(super) fn request(
         OffCpuTime::Ignored => None,
         OffCpuTime::Sampled => resolver(None)?.called(SWITCHES).into_iter().next(),
     };
-    Ok(Some(StackRequest { events, rate, call_graph: stacks.method.unwrap_or(UnwindMethod::Auto), off_cpu }))
+    let wakeups = if off_cpu.is_some() { wakeups()? } else { None };
+    Ok(Some(StackRequest { events, rate, call_graph: stacks.method.unwrap_or(UnwindMethod::Auto), off_cpu, wakeups }))
 }
 
 /// A model counts all calls of all events.
@@ -82,7 +83,15 @@ fn modelled(stacks: &StackOptions, plan: &Plan) -> Result<StackRequest, Error> {
         let why = "the model of --source emulate counts every call, and samples nothing";
         return Err(Error::Options(format!("{why}: give -g alone")));
     }
-    Ok(StackRequest { events: plan.events.clone(), rate: None, call_graph: UnwindMethod::Modelled, off_cpu: None })
+    let events = plan.events.clone();
+    Ok(StackRequest { events, rate: None, call_graph: UnwindMethod::Modelled, off_cpu: None, wakeups: None })
+}
+
+/// The event of wake-ups, where tracefs can be read.
+fn wakeups() -> Result<Option<WakeupEvent>, Error> {
+    let event = resolver(None)?.called(WAKEUPS).into_iter().next();
+    let tid_at = Machine::here().tracepoint_field(WAKEUPS, "pid");
+    Ok(event.zip(tid_at).map(|(event, tid_at)| WakeupEvent { event, tid_at }))
 }
 
 fn default_events() -> Result<Vec<Event>, Error> {
@@ -112,7 +121,16 @@ fn allowed(rate: SampleRate, note: &mut dyn FnMut(&str)) -> Result<Rate, Error> 
 
 /// Notes each event that couldn't be sampled.
 pub(super) fn note_unsampled(stacks: &live::LiveStacks, note: &mut dyn FnMut(&str)) {
-    let (waits, events): (Vec<_>, Vec<_>) = stacks.unsampled().iter().partition(|unsampled| unsampled.name == OFF_CPU);
+    let (wakeups, others): (Vec<_>, Vec<_>) =
+        stacks.unsampled().iter().partition(|unsampled| unsampled.name == WAKEUPS);
+    let (waits, events): (Vec<_>, Vec<_>) = others.into_iter().partition(|unsampled| unsampled.name == OFF_CPU);
+    for unsampled in wakeups {
+        note(&format!(
+            "the time until a thread that was woken gets a CPU is part of its wait, and who woke it isn't known: \
+             {WAKEUPS} of the whole machine can't be read ({}); it needs root",
+            why(&unsampled.source)
+        ));
+    }
     let reasons: Vec<_> = events.into_iter().map(reason).collect();
     if !reasons.is_empty() {
         note(&format!("counted without call stacks: {}", reasons.join("; ")));

@@ -48,10 +48,11 @@ mod stubs;
 mod symbols;
 mod turns;
 mod unwind;
+mod wakers;
 
 #[cfg(feature = "disassembly")]
 pub use disassembly::disassemble;
-pub use open::{DEFAULT_FREQUENCY, StackError, StackRequest, Unsampled, max_frequency};
+pub use open::{DEFAULT_FREQUENCY, StackError, StackRequest, Unsampled, WAKEUPS, WakeupEvent, max_frequency};
 
 /// The names of places in a program, as samples get them.
 pub struct ProgramNames(program::ElfProgram);

@@ -1,13 +1,14 @@
 //! Measures how long threads are on no CPU, from a sample as each leaves its CPU to the record of its return.
 //!
 //! ```text
-//! on a CPU  ──┐ sample (stack), switch out            switch in ┌── on a CPU
-//!             └──────────── the time, in ns, ───────────────────┘
-//!                           a sample of `off-cpu` with this weight
+//! on a CPU  ──┐ sample (stack), switch out   wake-up   switch in ┌── on a CPU
+//!             └──── blocked, in ns, ───────────┴─ waits for a CPU ┘
+//!                   a sample of `off-cpu` with this weight, each
 //! ```
 //!
-//! The kernel takes the sample before it writes the record of the switch, which says whether the thread could have gone on. How
-//! long a thread that was waked up had to wait for a CPU is part of its wait.
+//! The kernel takes the sample before it writes the record of the switch, which says whether the thread could have gone on.
+//! Wake-ups are those of the whole machine, as anybody may wake a thread. Where they can't be had, how long a thread had to wait for
+//! a CPU after one is part of its wait.
 
 use rustc_hash::FxHashMap;
 
@@ -18,9 +19,20 @@ use super::sampler::RawSample;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LeftCpu {
     /// It had to wait for something.
-    Blocked,
-    /// It could have gone on.
+    Blocked(Waker),
+    /// It could have gone on, or can by now.
     Ready,
+}
+
+/// Who ended a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Waker {
+    /// Nobody yet, or it isn't known.
+    Unknown,
+    /// An interrupt: a timer, a disk or the network.
+    Interrupt,
+    /// A thread of this name, by its number among [`RawBatch::wakers`](super::sampler::RawBatch::wakers).
+    Thread(u32),
 }
 
 /// A thread that is on no CPU.
@@ -51,7 +63,7 @@ impl OffCpu {
     /// A thread leaves its CPU with this stack. The idle task of a CPU has the number 0 and waits for nothing.
     pub(super) fn leaves(&mut self, tid: i32, time: u64, sample: RawSample) {
         if tid != 0 {
-            self.away.insert(tid, AwayThread { since: time, sample, left: LeftCpu::Blocked });
+            self.away.insert(tid, AwayThread { since: time, sample, left: LeftCpu::Blocked(Waker::Unknown) });
         }
     }
 
@@ -66,7 +78,10 @@ impl OffCpu {
         match direction {
             SwitchDirection::Out { is_ready } => {
                 let away = self.away.get_mut(&tid)?;
-                away.left = if is_ready { LeftCpu::Ready } else { LeftCpu::Blocked };
+                // One that was woken in the moment between is ready already.
+                if is_ready {
+                    away.left = LeftCpu::Ready;
+                }
                 None
             }
             SwitchDirection::In => {
@@ -74,6 +89,19 @@ impl OffCpu {
                 Some(away.until(time, origin))
             }
         }
+    }
+
+    /// Whether a thread waits, so that somebody may wake it up.
+    pub(super) fn is_blocked(&self, tid: i32) -> bool {
+        self.away.get(&tid).is_some_and(|away| away.left != LeftCpu::Ready)
+    }
+
+    /// A thread is woken; gives the time that it waited, if it did.
+    pub(super) fn woken(&mut self, tid: i32, time: u64, origin: u64, waker: Waker) -> Option<RawSample> {
+        let away = self.away.get_mut(&tid).filter(|away| away.left != LeftCpu::Ready)?;
+        let waited = RawSample { left: Some(LeftCpu::Blocked(waker)), ..away.until(time, origin) };
+        (away.since, away.left, away.sample.asks_for_end) = (time.max(away.since), LeftCpu::Ready, false);
+        Some(waited)
     }
 
     /// A thread has ended.
@@ -146,7 +174,10 @@ mod tests {
         waits.leaves(7, 1_000, sample(1));
         assert!(waits.switched(7, 1_010, 500, OUT).is_none());
         let back = waits.switched(7, 4_000, 500, SwitchDirection::In).unwrap();
-        assert_eq!((back.at, back.weight, back.event, back.left), (WallNs(3_500), 3_000, 3, Some(LeftCpu::Blocked)));
+        assert_eq!(
+            (back.at, back.weight, back.event, back.left),
+            (WallNs(3_500), 3_000, 3, Some(LeftCpu::Blocked(Waker::Unknown)))
+        );
         // It comes back once, and who never left doesn't.
         assert!(waits.switched(7, 5_000, 500, SwitchDirection::In).is_none());
         assert!(waits.switched(8, 5_000, 500, SwitchDirection::In).is_none());
@@ -158,6 +189,27 @@ mod tests {
         waits.leaves(7, 10, sample(1));
         waits.switched(7, 11, 0, PREEMPTED);
         assert_eq!(waits.switched(7, 20, 0, SwitchDirection::In).unwrap().left, Some(LeftCpu::Ready));
+    }
+
+    #[test]
+    fn what_is_woken_up_waits_for_a_cpu_from_then_on() {
+        let mut waits = OffCpu::new(0);
+        waits.leaves(7, 1_000, sample(1));
+        waits.switched(7, 1_010, 0, OUT);
+        let waited = waits.woken(7, 4_000, 0, Waker::Thread(2)).unwrap();
+        assert_eq!((waited.weight, waited.left), (3_000, Some(LeftCpu::Blocked(Waker::Thread(2)))));
+        // Once; and one that runs has nothing to be woken from.
+        assert!(
+            waits.woken(7, 4_100, 0, Waker::Interrupt).is_none()
+                && waits.woken(8, 4_100, 0, Waker::Interrupt).is_none()
+        );
+        let ready = waits.switched(7, 4_500, 0, SwitchDirection::In).unwrap();
+        assert_eq!((ready.weight, ready.left, ready.asks_for_end), (500, Some(LeftCpu::Ready), false));
+        // Between the sample and the switch.
+        waits.leaves(7, 5_000, sample(1));
+        assert_eq!(waits.woken(7, 5_001, 0, Waker::Interrupt).unwrap().weight, 1);
+        waits.switched(7, 5_002, 0, OUT);
+        assert_eq!(waits.switched(7, 5_010, 0, SwitchDirection::In).unwrap().left, Some(LeftCpu::Ready));
     }
 
     #[test]
@@ -181,12 +233,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parts_add_up_to_the_wait(since in 0u64..1_000_000, parts in prop::collection::vec(0u64..1_000_000_000, 0..20), rest in 0u64..1_000_000) {
+        fn parts_add_up_to_the_wait(
+            since in 0u64..1_000_000,
+            parts in prop::collection::vec((0u64..1_000_000_000, any::<bool>()), 0..20),
+            rest in 0u64..1_000_000,
+        ) {
             let mut waits = OffCpu::new(0);
             waits.leaves(7, since, sample(1));
             let (mut now, mut told) = (since, 0);
-            for part in parts {
+            for (part, is_woken) in parts {
                 now += part;
+                if is_woken {
+                    told += waits.woken(7, now, 0, Waker::Unknown).map_or(0, |sample| sample.weight);
+                }
                 told += waits.so_far(now, 0).iter().map(|sample| sample.weight).sum::<u64>();
             }
             now += rest;

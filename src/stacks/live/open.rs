@@ -12,11 +12,11 @@ use nix::sys::resource::{Resource, getrlimit};
 use nix::unistd::Pid;
 use perf_event::events::Software;
 use perf_event::{Builder, Clock, Counter, ReadFormat};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::{OFF_CPU, Rate, SampledEvent, SamplingSetup, UnwindMethod};
 use super::copies::CopySize;
-use super::record::{COMMON, SampleLayout};
+use super::record::{COMMON, SampleLayout, WAKEUP};
 use super::ring::Ring;
 use super::unwind::REGISTERS;
 use crate::events::{Event, EventKind, Unit, with_letters};
@@ -43,7 +43,21 @@ pub struct StackRequest {
     pub call_graph: UnwindMethod,
     /// The event of switches between threads, where time on no CPU is sampled, too.
     pub off_cpu: Option<Event>,
+    /// The event of wake-ups: without it, the time until a thread that was woken gets a CPU is part of its wait.
+    pub wakeups: Option<WakeupEvent>,
 }
+
+/// The event of threads being woken, on the whole machine.
+#[derive(Clone, Debug)]
+pub struct WakeupEvent {
+    /// The tracepoint `sched:sched_waking`.
+    pub event: Event,
+    /// Where the number of the thread stands in its records, in bytes.
+    pub tid_at: usize,
+}
+
+/// The name of that tracepoint.
+pub const WAKEUPS: &str = "sched:sched_waking";
 
 /// How often an event is sampled where nobody says it: as perf does.
 pub const DEFAULT_FREQUENCY: u64 = 4000;
@@ -98,6 +112,8 @@ pub(super) struct OpenEvents {
     pub(super) running: Vec<Pid>,
     /// The place of time on no CPU among the sampled events, where it is one of them.
     pub(super) off_cpu: Option<u32>,
+    /// The identifiers of wake-ups' events, and where their records have the thread.
+    pub(super) wakeups: (FxHashSet<u64>, usize),
 }
 
 /// An open event in one place.
@@ -182,7 +198,15 @@ pub(super) fn open(wanted: &StackRequest, target: &CountedTarget) -> Result<Open
         TargetKind::Processes(pids) => pids.clone(),
         TargetKind::Command(_) | TargetKind::Threads(_) | TargetKind::Everyone | TargetKind::Cgroup(_) => Vec::new(),
     };
-    Ok(OpenEvents { off_cpu, ..places.opened(unsampled, running) })
+    let wakeups = match off_cpu.map(|_| places.open_wakeups(wanted.wakeups.as_ref())) {
+        Some(Ok(ids)) => (ids, wanted.wakeups.as_ref().map_or(0, |wakeups| wakeups.tid_at)),
+        Some(Err(source)) => {
+            unsampled.push(Unsampled { name: WAKEUPS.into(), source });
+            Default::default()
+        }
+        None => Default::default(),
+    };
+    Ok(OpenEvents { off_cpu, wakeups, ..places.opened(unsampled, running) })
 }
 
 /// Task or CPU whose work one event samples.
@@ -374,6 +398,15 @@ impl Opener<'_> {
         self.build(&mut builder, subject, cpu, SMALLEST_RING)
     }
 
+    /// The event of wake-ups on a CPU.
+    fn wakeups(&self, event: &Event, cpu: u32) -> io::Result<Counter> {
+        let mut builder = Builder::new(Software::DUMMY);
+        encode(event, &mut builder);
+        builder.sample_period(1).enabled(true);
+        builder.attrs_mut().sample_type = WAKEUP;
+        self.build(&mut builder, &SampledTask::Anyone, cpu, SMALLEST_RING)
+    }
+
     fn build<'b>(
         &self,
         builder: &mut Builder<'b>,
@@ -437,6 +470,21 @@ impl<'a> Places<'a> {
         Ok(())
     }
 
+    /// Opens the event of wake-ups on every CPU, of all that runs there: gives the identifiers.
+    fn open_wakeups(&mut self, wakeups: Option<&WakeupEvent>) -> io::Result<FxHashSet<u64>> {
+        let event = &wakeups.ok_or(Errno::ENOENT)?.event;
+        let mut opened = Vec::new();
+        for (cpu, ring) in &self.rings {
+            let Some(ring) = ring else { continue };
+            let counter = self.opener.wakeups(event, *cpu)?;
+            ring.join(&counter)?;
+            opened.push(counter);
+        }
+        let ids = opened.iter().map(Counter::id).collect();
+        self.tellers.extend(opened);
+        Ok(ids)
+    }
+
     /// What the kernel's answer means.
     fn explained(&self, error: io::Error) -> StackError {
         let cpus = self.rings.len();
@@ -460,7 +508,17 @@ impl<'a> Places<'a> {
         let call_graph = opener.call_graph;
         let sampled = SamplingSetup { events: chosen.iter().map(OpenedEvent::described).collect(), call_graph };
         let rings = rings.into_iter().filter_map(|(_, ring)| ring).collect();
-        OpenEvents { rings, counters, tellers, events, sampled, unsampled, running, off_cpu: None }
+        OpenEvents {
+            rings,
+            counters,
+            tellers,
+            events,
+            sampled,
+            unsampled,
+            running,
+            off_cpu: None,
+            wakeups: Default::default(),
+        }
     }
 }
 

@@ -149,6 +149,11 @@ impl Processes {
         self.define(Task { pid, tid, comm })
     }
 
+    /// The name of a thread that was seen.
+    pub(super) fn name(&self, tid: i32) -> Option<&str> {
+        self.threads.get(&tid).map(|task| self.tasks[task.0 as usize].comm.as_str())
+    }
+
     fn define(&mut self, task: Task) -> TaskId {
         if let Some(&known) = self.threads.get(&task.tid)
             && self.tasks[known.0 as usize] == task

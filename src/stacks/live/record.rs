@@ -19,6 +19,7 @@ const TIME: u64 = 1 << 2;
 const CALLCHAIN: u64 = 1 << 5;
 const CPU: u64 = 1 << 7;
 const PERIOD: u64 = 1 << 8;
+const RAW: u64 = 1 << 10;
 const BRANCH_STACK: u64 = 1 << 11;
 const REGS_USER: u64 = 1 << 12;
 const STACK_USER: u64 = 1 << 13;
@@ -68,6 +69,20 @@ impl SampleLayout {
         };
         COMMON | IP | PERIOD | CALLCHAIN | stack
     }
+}
+
+/// The `PERF_SAMPLE_*` bits of a wake-up's event.
+pub(super) const WAKEUP: u64 = COMMON | IP | RAW;
+
+/// A thread is woken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Wakeup {
+    /// The thread that is woken.
+    pub(super) tid: i32,
+    /// The thread that ran then.
+    pub(super) by: (i32, i32),
+    /// Whether that was interrupted, and the interrupt wakes.
+    pub(super) in_interrupt: bool,
 }
 
 /// A decoded record.
@@ -233,6 +248,21 @@ impl RecordKind {
     /// The identifier of the event that a sample is of; `None` of other records.
     pub(super) fn sampled(self, body: &[u8]) -> Option<u64> {
         (self.kind == SAMPLE).then(|| body.first_chunk()).flatten().map(|word| u64::from_ne_bytes(*word))
+    }
+
+    /// Decodes the sample of a wake-up, of which the tracepoint has the number of the thread so many bytes from its beginning.
+    pub(super) fn wakeup(self, body: &[u8], tid_at: usize) -> Result<Wakeup, Malformed> {
+        /// Of the fields that all tracepoints have: `TRACE_FLAG_HARDIRQ`, `TRACE_FLAG_SOFTIRQ`, and where they stand.
+        const IN_INTERRUPT: u8 = 0x08 | 0x10;
+        const FLAGS_AT: usize = 2;
+        let mut fields = Cursor(body);
+        let (_id, _ip) = (fields.u64()?, fields.u64()?);
+        let by = (fields.i32()?, fields.i32()?);
+        let (_time, _cpu, size) = (fields.u64()?, fields.u64()?, fields.u32()?);
+        let raw = fields.bytes(size.into())?;
+        let tid = raw.get(tid_at..).and_then(|rest| rest.first_chunk()).ok_or(Malformed)?;
+        let flags = raw.get(FLAGS_AT).ok_or(Malformed)?;
+        Ok(Wakeup { tid: i32::from_ne_bytes(*tid), by, in_interrupt: flags & IN_INTERRUPT != 0 })
     }
 
     /// Decodes the record.

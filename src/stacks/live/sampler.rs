@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crossbeam_channel::{Sender, TrySendError};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::end::StackEnd;
 use super::super::{CopySwitch, Losses, RunShare, Task, TaskId, UnwindMethod};
@@ -23,6 +23,7 @@ use super::record::{ChainEntry, DecodedRecord, Malformed, RecordKind, SampleLayo
 use super::ring::{Ring, Sorter};
 use super::turns::CounterTurns;
 use super::unwind::Completeness;
+use super::wakers::Wakers;
 use super::{PATIENCE, clock};
 use crate::host::HostFiles;
 use crate::units::WallNs;
@@ -65,6 +66,8 @@ pub(super) struct RawBatch {
     pub(super) locations: Vec<CodeLocation>,
     pub(super) paths: Vec<PathNode>,
     pub(super) tasks: Vec<Task>,
+    /// Names of threads that woke others, from 0 in the order of their first time.
+    pub(super) wakers: Vec<String>,
     pub(super) copies: Vec<CopySwitch>,
     pub(super) shares: Vec<RunShare>,
     pub(super) samples: Vec<RawSample>,
@@ -94,15 +97,17 @@ struct Sent {
     locations: usize,
     paths: usize,
     tasks: usize,
+    wakers: usize,
     copies: usize,
 }
 
 impl StackSampler {
     /// `origin` is the time of the kernel's clock that samples are counted from.
     pub(super) fn new(opened: OpenEvents, origin: u64, commands: OwnedFd, batches: Sender<RawBatch>) -> Self {
-        let OpenEvents { rings, counters, tellers, events, sampled, running, off_cpu, .. } = opened;
+        let OpenEvents { rings, counters, tellers, events, sampled, running, off_cpu, wakeups, .. } = opened;
         let mut reader = RecordReader::new(events, sampled.call_graph, origin);
         reader.off_cpu = off_cpu.map(OffCpu::new);
+        reader.wakeups = wakeups;
         let has_large = rings.iter().all(|ring| ring.bytes >= ROOM_FOR_LARGE);
         reader.auto = (sampled.call_graph == UnwindMethod::Auto).then(|| AutoStacks::new(has_large));
         // Now, before they unmap anything.
@@ -231,7 +236,8 @@ impl StackSampler {
     }
 
     fn batch(&mut self) -> RawBatch {
-        let RecordReader { code: SampledCode { processes, paths, .. }, auto, samples, losses, .. } = &mut self.reader;
+        let RecordReader { code: SampledCode { processes, paths, .. }, auto, samples, losses, wakers, .. } =
+            &mut self.reader;
         let copies = auto.as_ref().and_then(|auto| auto.switches.get(self.sent.copies..));
         RawBatch {
             copies: copies.unwrap_or_default().to_vec(),
@@ -240,6 +246,7 @@ impl StackSampler {
             locations: paths.locations_since(self.sent.locations).to_vec(),
             paths: paths.nodes_since(self.sent.paths).to_vec(),
             tasks: processes.tasks_since(self.sent.tasks).to_vec(),
+            wakers: wakers.since(self.sent.wakers).to_vec(),
             samples: std::mem::take(samples),
             losses: *losses,
         }
@@ -247,7 +254,8 @@ impl StackSampler {
 
     fn note_sent(&mut self) {
         self.shares.clear();
-        let RecordReader { code: SampledCode { processes, paths, .. }, auto, .. } = &self.reader;
+        let RecordReader { code: SampledCode { processes, paths, .. }, auto, wakers, .. } = &self.reader;
+        self.sent.wakers += wakers.since(self.sent.wakers).len();
         self.sent.copies = auto.as_ref().map_or(0, |auto| auto.switches.len());
         self.sent.modules = processes.modules.len();
         self.sent.locations += paths.locations_since(self.sent.locations).len();
@@ -270,6 +278,9 @@ struct RecordReader {
     auto: Option<AutoStacks>,
     /// Where threads are sampled as they leave their CPUs.
     off_cpu: Option<OffCpu>,
+    /// The identifiers of wake-ups' events, and where their records have the thread.
+    wakeups: (FxHashSet<u64>, usize),
+    wakers: Wakers,
     origin: u64,
     code: SampledCode,
     kernel: ModuleId,
@@ -293,6 +304,8 @@ impl RecordReader {
             call_graph,
             auto: None,
             off_cpu: None,
+            wakeups: Default::default(),
+            wakers: Wakers::default(),
             origin,
             code,
             kernel,
@@ -311,7 +324,11 @@ impl RecordReader {
     }
 
     fn take(&mut self, time: u64, kind: RecordKind, body: &[u8]) {
-        let sampled = kind.sampled(body).map(|id| self.events.get(&id).copied());
+        let id = kind.sampled(body);
+        if id.is_some_and(|id| self.wakeups.0.contains(&id)) {
+            return self.wake(time, kind, body);
+        }
+        let sampled = id.map(|id| self.events.get(&id).copied());
         let layout = match sampled {
             Some(Some(sampled)) if !self.is_counted(time, sampled) => return,
             Some(Some(sampled)) => sampled.set.layout,
@@ -355,6 +372,17 @@ impl RecordReader {
             Ok(DecodedRecord::Other) => {}
             Err(Malformed) => self.losses.malformed += 1,
         }
+    }
+
+    /// A thread of this machine is woken.
+    fn wake(&mut self, time: u64, kind: RecordKind, body: &[u8]) {
+        let Ok(wakeup) = kind.wakeup(body, self.wakeups.1) else {
+            self.losses.malformed += 1;
+            return;
+        };
+        let Some(off_cpu) = self.off_cpu.as_mut().filter(|off_cpu| off_cpu.is_blocked(wakeup.tid)) else { return };
+        let waker = self.wakers.of(&wakeup, &self.code.processes, time);
+        self.samples.extend(off_cpu.woken(wakeup.tid, time, self.origin, waker));
     }
 
     /// Whether the set of events that took a sample was to sample at that time.

@@ -20,7 +20,7 @@ use super::PATIENCE;
 use super::debug_files::MappedProgram;
 use super::jit::{JitMaps, JitProcess, MapReading};
 use super::modules::{Module, ModuleContents, ModuleId, OpenModule, vdso_addresses};
-use super::off_cpu::LeftCpu;
+use super::off_cpu::{LeftCpu, Waker};
 use super::paths::CodeLocation;
 use super::program::frames_of;
 use super::programs::{FramesQuestion, Programs};
@@ -79,6 +79,8 @@ struct Namer {
     frames: Vec<KnownFrame>,
     /// Frames of code that processes made, which may get their names later.
     pending: FxHashMap<(i32, u64), StackFrameId>,
+    /// Names of threads that woke others.
+    wakers: Vec<String>,
     stack_numbers: FxHashMap<StackNode, StackId>,
     /// Of each stack where it ends, by its outermost frame.
     ends: Vec<StackEnd>,
@@ -109,6 +111,7 @@ impl Namer {
             frame_numbers: FxHashMap::default(),
             frames: Vec::new(),
             pending: FxHashMap::default(),
+            wakers: Vec::new(),
             stack_numbers: FxHashMap::default(),
             ends: Vec::new(),
             reasons: Vec::new(),
@@ -142,6 +145,7 @@ impl Namer {
             self.paths.push(caller);
         }
         out.tasks.extend(raw.tasks);
+        self.wakers.extend(raw.wakers);
         for sample in &raw.samples {
             let found = sample.path.and_then(|path| self.paths[path.0 as usize]);
             let stack = sample.left.map_or(found, |left| Some(self.waiting(found, left, out)));
@@ -166,12 +170,26 @@ impl Namer {
 
     /// The stack of a thread on no CPU, with what it waited for.
     fn waiting(&mut self, stack: Option<StackId>, left: LeftCpu, out: &mut StackBatch) -> StackId {
-        let reason = match left {
-            LeftCpu::Ready => WaitReason::Cpu,
-            LeftCpu::Blocked => stack.and_then(|stack| self.reasons[stack.0 as usize]).unwrap_or(WaitReason::Unknown),
+        let (reason, waker) = match left {
+            LeftCpu::Ready => (WaitReason::Cpu, Waker::Unknown),
+            LeftCpu::Blocked(waker) => {
+                (stack.and_then(|stack| self.reasons[stack.0 as usize]).unwrap_or(WaitReason::Unknown), waker)
+            }
         };
         let frame = self.number(reason.frame(), &mut out.frames);
-        self.stack(StackNode { caller: stack, frame }, &mut out.stacks)
+        let waits = self.stack(StackNode { caller: stack, frame }, &mut out.stacks);
+        let name = match waker {
+            Waker::Unknown => return waits,
+            // Of the timer, which is what it waited for.
+            Waker::Interrupt if reason == WaitReason::Sleep => return waits,
+            Waker::Interrupt => "[woken by an interrupt]".to_owned(),
+            Waker::Thread(number) => {
+                format!("[woken by {}]", self.wakers.get(number as usize).map_or("?", String::as_str))
+            }
+        };
+        let waker = StackFrame { name, ..reason.frame() };
+        let frame = self.number(waker, &mut out.frames);
+        self.stack(StackNode { caller: Some(waits), frame }, &mut out.stacks)
     }
 
     /// The number of a stack, which is defined when it is met first.
@@ -453,6 +471,7 @@ mod tests {
             locations: vec![CodeLocation { module: ModuleId(0), place: 0 }],
             paths: vec![PathNode { caller: None, location: LocationId(0) }],
             tasks: vec![Task { pid: 1, tid: 1, comm: "x".into() }],
+            wakers: vec!["worker".into()],
             shares: vec![],
             copies: Vec::new(),
             samples: vec![raw(5)],
@@ -473,6 +492,7 @@ mod tests {
     #[test]
     fn a_wait_ends_in_what_is_waited_for() {
         let (mut namer, mut out) = (Namer::new(), StackBatch::default());
+        namer.wakers.push("worker".into());
         let frame = |name: &str, kernel| StackFrame { name: name.into(), kernel, ..StackFrame::default() };
         let mut stack = None;
         // A program's own function of that name says nothing.
@@ -484,10 +504,12 @@ mod tests {
             let end = namer.waiting(stack, left, &mut out);
             out.frames[out.stacks[end.0 as usize].frame.0 as usize].name.clone()
         };
-        assert_eq!(ends_in(stack, LeftCpu::Blocked), "[waits for a pipe or socket]");
+        assert_eq!(ends_in(stack, LeftCpu::Blocked(Waker::Unknown)), "[waits for a pipe or socket]");
         assert_eq!(ends_in(stack, LeftCpu::Ready), "[waits for a CPU]");
-        assert_eq!(ends_in(Some(StackId(1)), LeftCpu::Blocked), "[waits]");
-        assert_eq!(ends_in(None, LeftCpu::Blocked), "[waits]");
+        assert_eq!(ends_in(Some(StackId(1)), LeftCpu::Blocked(Waker::Unknown)), "[waits]");
+        assert_eq!(ends_in(None, LeftCpu::Blocked(Waker::Unknown)), "[waits]");
+        assert_eq!(ends_in(stack, LeftCpu::Blocked(Waker::Interrupt)), "[woken by an interrupt]");
+        assert_eq!(ends_in(stack, LeftCpu::Blocked(Waker::Thread(0))), "[woken by worker]");
     }
 
     #[test]

@@ -26,6 +26,7 @@ mod debug_files;
 mod debuginfod;
 mod demangle;
 mod elf_symbols;
+mod epilogue;
 mod function_ranges;
 mod jit;
 mod maps;

@@ -138,6 +138,11 @@ impl Modules {
         }
     }
 
+    /// Whether a module is code that a process made while it ran.
+    pub(super) fn is_made(&self, id: ModuleId) -> bool {
+        matches!(self.all[id.0 as usize].opened.module, Module::Memory { .. })
+    }
+
     #[cfg(test)]
     pub(super) fn module(&self, id: ModuleId) -> &Module {
         &self.all[id.0 as usize].opened.module

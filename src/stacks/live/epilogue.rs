@@ -77,7 +77,9 @@ mod tests {
     #[test]
     fn other_code_tells_nothing() {
         // No code, a release that goes on elsewhere, one that takes more, leave, pop %rsp.
-        for code in [&[][..], &[0x48, 0x83, 0xc4], &[0x48, 0x83, 0xc4, 0xf8, 0xc3], &[0xc9, 0xc3], &[0x5c, 0xc3], &[0x5d]] {
+        for code in
+            [&[][..], &[0x48, 0x83, 0xc4], &[0x48, 0x83, 0xc4, 0xf8, 0xc3], &[0xc9, 0xc3], &[0x5c, 0xc3], &[0x5d]]
+        {
             assert_eq!(parse(code), None, "{code:x?}");
         }
         assert_eq!(Epilogue::at(i32::MAX, 0x1000), None);

@@ -78,8 +78,10 @@ impl AddressSpace {
         }
         let made = |address: u64| {
             // Other processors' trampolines keep frame pointers.
-            let is_made =
-                || cfg!(target_arch = "x86_64") && mappings.find(address).is_some_and(|found| modules.is_made(found.module));
+            let is_made = || {
+                cfg!(target_arch = "x86_64")
+                    && mappings.find(address).is_some_and(|found| modules.is_made(found.module))
+            };
             *epilogues.entry(address).or_insert_with(|| is_made().then(|| Epilogue::at(pid, address)).flatten())
         };
         unwinder.unwind(user, cache, made, out)

@@ -18,6 +18,7 @@ use crate::names::shown;
 use crate::units::WallNs;
 
 mod end;
+mod folding;
 mod function_lines;
 mod gather;
 mod level;
@@ -32,6 +33,8 @@ mod table;
 mod tree;
 mod waits;
 
+pub use folding::InterpreterFrames;
+pub(crate) use folding::PYTHON;
 pub use function_lines::{FunctionLines, LineSamples};
 pub use gather::{Gathered, Gathering, RegionsToCome};
 pub use level::FirstLevel;

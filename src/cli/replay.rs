@@ -26,7 +26,7 @@ use crate::session::OutputLine;
 use crate::sources::perf::Stop;
 use crate::sources::{Round, Scope};
 use crate::stack_formats::{self, Imported};
-use crate::stacks::{FirstLevel, FunctionLines, Replayed, StackQuality};
+use crate::stacks::{FirstLevel, FunctionLines, InterpreterFrames, Replayed, StackQuality};
 use crate::text;
 use crate::tui::{self, Feed, Mode, Others, Outcome, Picture, PictureFormat, Scene, ScreenOptions, Timeline};
 use crate::units::WallNs;
@@ -315,6 +315,12 @@ impl Feed for Played {
             profile.set_first_level(level);
         }
         Ok(())
+    }
+
+    fn set_interpreter_frames(&mut self, frames: InterpreterFrames) {
+        if let Some(profile) = &mut self.profile {
+            profile.set_interpreter_frames(frames);
+        }
     }
 
     fn samples_stacks(&self) -> bool {

@@ -7,7 +7,7 @@ use crate::monitor::Monitor;
 use crate::profile::{Tree, TreeOptions};
 use crate::regions::{LiveRegions, RegionBatch, RegionTable, Wanted};
 use crate::session::Session;
-use crate::stacks::{FirstLevel, FunctionLines, Gathering, StackQuality, UnwindMethod};
+use crate::stacks::{FirstLevel, FunctionLines, Gathering, InterpreterFrames, StackQuality, UnwindMethod};
 use crate::text;
 
 /// A profile that is gathered while it is measured.
@@ -70,6 +70,13 @@ impl LiveProfile {
     pub(super) fn set_first_level(&mut self, level: FirstLevel) {
         if let Some(gathering) = &self.gathering {
             gathering.look().set_first_level(level);
+        }
+    }
+
+    /// Shows interpreters' own frames, or leaves them out.
+    pub(super) fn set_interpreter_frames(&mut self, frames: InterpreterFrames) {
+        if let Some(gathering) = &self.gathering {
+            gathering.look().set_interpreter_frames(frames);
         }
     }
 

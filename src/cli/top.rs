@@ -20,7 +20,7 @@ use crate::run::End;
 use crate::sampling::SamplerMessage;
 use crate::session::{ChildIo, Launch, OutputLine, Session};
 use crate::sources::Round;
-use crate::stacks::{FirstLevel, FunctionLines, StackQuality};
+use crate::stacks::{FirstLevel, FunctionLines, InterpreterFrames, StackQuality};
 use crate::text::{self, Repeats};
 use crate::tui::{self, Config, Feed, Outcome};
 use crate::units::WallNs;
@@ -207,6 +207,10 @@ impl Feed for Live {
     fn set_first_level(&mut self, level: FirstLevel) -> Result<(), String> {
         self.profile.set_first_level(level);
         Ok(())
+    }
+
+    fn set_interpreter_frames(&mut self, frames: InterpreterFrames) {
+        self.profile.set_interpreter_frames(frames);
     }
 
     fn regions(&self, _until: WallNs) -> Option<RegionBatch> {

@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 
 use crossbeam_channel::{Receiver, never, select};
 
-use super::{FirstLevel, FunctionLines, Naming, SamplingSetup, StackBatch, StackQuality, StackTree};
+use super::{FirstLevel, FunctionLines, InterpreterFrames, Naming, SamplingSetup, StackBatch, StackQuality, StackTree};
 use crate::profile::{Tree, TreeOptions};
 use crate::regions::{RegionBatch, RegionTable};
 use crate::units::WallNs;
@@ -50,8 +50,10 @@ pub enum RegionsToCome {
 impl Gathered {
     /// Nothing so far, of what is sampled so.
     pub fn new(sampled: &SamplingSetup, regions: RegionsToCome, options: TreeOptions) -> Self {
+        let mut stacks = StackTree::new(sampled, options, Naming::default(), |_| true);
+        stacks.set_interpreter_frames(InterpreterFrames::Folded);
         Self {
-            stacks: StackTree::new(sampled, options, Naming::default(), |_| true),
+            stacks,
             quality: StackQuality::of(sampled.call_graph),
             waiting: VecDeque::new(),
             placed: WallNs(0),
@@ -78,6 +80,11 @@ impl Gathered {
     /// Has another first level of the tree.
     pub fn set_first_level(&mut self, level: FirstLevel) {
         self.stacks.set_first_level(level);
+    }
+
+    /// Shows interpreters' own frames, or leaves them out.
+    pub fn set_interpreter_frames(&mut self, frames: InterpreterFrames) {
+        self.stacks.set_interpreter_frames(frames);
     }
 
     /// How good what was gathered is.

@@ -19,6 +19,7 @@ use crate::units::WallNs;
 
 mod disassembly;
 mod end;
+mod folding;
 mod function_lines;
 mod gather;
 mod level;
@@ -36,6 +37,8 @@ mod waits;
 #[cfg(not(feature = "disassembly"))]
 pub use disassembly::disassemble;
 pub use disassembly::{DisassemblyError, Instruction, by_instruction};
+pub use folding::InterpreterFrames;
+pub(crate) use folding::PYTHON;
 pub use function_lines::{FunctionLines, LineSamples, hottest};
 pub use gather::{Gathered, Gathering, RegionsToCome};
 pub use level::FirstLevel;

@@ -1,6 +1,6 @@
 //! Builds the profile tree of a recording at a given time.
 
-use super::{FirstLevel, FunctionLines, Naming, SamplingSetup, StackBatch, StackQuality, StackTree};
+use super::{FirstLevel, FunctionLines, InterpreterFrames, Naming, SamplingSetup, StackBatch, StackQuality, StackTree};
 use crate::profile::{Tree, TreeOptions};
 use crate::regions::RegionBatch;
 use crate::units::WallNs;
@@ -24,7 +24,8 @@ impl RecordedProfile<'_> {
 
     fn empty(&self) -> (StackTree, StackQuality) {
         let sampled = self.setup();
-        let tree = StackTree::new(&sampled, TreeOptions::default(), Naming::default(), |_| true);
+        let mut tree = StackTree::new(&sampled, TreeOptions::default(), Naming::default(), |_| true);
+        tree.set_interpreter_frames(InterpreterFrames::Folded);
         (tree, StackQuality::of(sampled.call_graph))
     }
 }
@@ -56,13 +57,19 @@ impl Replayed {
         self.level = level;
     }
 
+    /// Shows interpreters' own frames, or leaves them out.
+    pub fn set_interpreter_frames(&mut self, frames: InterpreterFrames) {
+        self.stacks.set_interpreter_frames(frames);
+    }
+
     /// The tree of all samples and regions up to and with a time, and what had gone missing by then. Always hand over the
     /// same recording. Back from a later time, the tree is made anew. A batch that names what isn't defined is left out.
     pub fn until(&mut self, recorded: RecordedProfile<'_>, until: WallNs) -> (&Tree, &StackQuality) {
         if self.at.is_some_and(|at| at > until) || self.level != self.stacks.first_level() {
-            let level = self.level;
+            let (level, interpreter) = (self.level, self.stacks.interpreter_frames());
             *self = Self { level, ..Self::new(recorded) };
             self.stacks.set_first_level(level);
+            self.stacks.set_interpreter_frames(interpreter);
         }
         while let Some(batch) = recorded.regions.get(self.regions).filter(|batch| batch.at <= until) {
             let _ = self.stacks.take_regions(batch);

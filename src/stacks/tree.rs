@@ -6,6 +6,7 @@ use std::num::NonZeroU32;
 
 use rustc_hash::FxHashMap;
 
+use super::folding::{FrameRole, InterpreterFrames, fold};
 use super::level::{FirstLevel, LevelFrames};
 use super::regions::{RegionEvents, RegionPaths};
 use super::share::RunShares;
@@ -33,11 +34,17 @@ pub struct StackTree {
     naming: Naming,
     /// The tree's frame of each frame and each task.
     frames: Vec<FrameId>,
+    /// What each frame is beside the functions of a language.
+    roles: Vec<FrameRole>,
+    interpreter: InterpreterFrames,
     tasks: Vec<Option<FrameId>>,
     /// What stands above samples.
     levels: LevelFrames,
     /// The stack that is being entered, the outermost frame first.
     path: Vec<FrameId>,
+    /// The roles of its frames, the innermost first, and which of them stay.
+    path_roles: Vec<FrameRole>,
+    stays: Vec<bool>,
     /// All that was sampled, in the order in which it came first: should a frame turn out to be another one, the paths
     /// are made anew of it.
     sampled: Vec<(StackPlace, Amount)>,
@@ -131,9 +138,13 @@ impl StackTree {
             events,
             naming,
             frames,
+            roles: Vec::new(),
+            interpreter: InterpreterFrames::default(),
             tasks,
             levels: LevelFrames::default(),
             path,
+            path_roles: Vec::new(),
+            stays: Vec::new(),
             sampled,
             places,
             regions,
@@ -157,6 +168,7 @@ impl StackTree {
         self.table.define(batch)?;
         let Self { tree, naming, .. } = self;
         self.frames.extend(batch.frames.iter().map(|frame| (naming.frame)(frame, tree)));
+        self.roles.extend(batch.frames.iter().map(FrameRole::of));
         let process = |task: &Task| {
             let name = (naming.task)(task)?;
             Some(tree.frame(&Frame { kind: FrameKind::Process, ..Frame::function(&name) }))
@@ -199,11 +211,15 @@ impl StackTree {
     /// What an event sampled of a function, by lines.
     pub fn lines_of(&self, function: usize, event: usize) -> FunctionLines {
         let mut lines = FunctionLines::default();
-        let mut frames = Vec::new();
+        let (mut frames, mut roles, mut stays) = (Vec::new(), Vec::new(), Vec::new());
         for (place, amount) in self.sampled.iter().filter(|(place, _)| place.event.index() == event) {
             frames.clear();
             let mut is_innermost = false;
-            for (depth, frame) in self.table.innermost_first(place.stack).enumerate() {
+            roles.clear();
+            roles.extend(self.table.innermost_first(place.stack).map(|frame| self.roles[frame.0 as usize]));
+            self.stays_of(&roles, &mut stays);
+            let staying = self.table.innermost_first(place.stack).zip(&stays).filter(|(_, stays)| **stays);
+            for (depth, (frame, _)) in staying.enumerate() {
                 if self.frames[frame.0 as usize].index() == function {
                     is_innermost |= depth == 0;
                     frames.extend(self.table.frame(frame));
@@ -223,6 +239,7 @@ impl StackTree {
     fn add(&mut self, place: StackPlace, amount: Amount) {
         self.path.clear();
         self.path.extend(self.table.innermost_first(place.stack).map(|frame| self.frames[frame.0 as usize]));
+        self.fold_path(place.stack);
         let is_below_program = self.regions.threads.is_none() && self.levels.level == FirstLevel::ThreadName;
         let above = self.levels.frame((place.task, place.cpu), &self.table, &self.naming.task, &mut self.tree);
         match place.region {
@@ -241,10 +258,35 @@ impl StackTree {
         self.tree.stack(self.place, self.path.iter().rev().copied(), place.event, amount);
     }
 
+    /// Leaves out of the path of a stack what only runs functions of a language.
+    fn fold_path(&mut self, stack: Option<StackId>) {
+        if self.interpreter == InterpreterFrames::Shown {
+            return;
+        }
+        self.path_roles.clear();
+        self.path_roles.extend(self.table.innermost_first(stack).map(|frame| self.roles[frame.0 as usize]));
+        fold(&self.path_roles, &mut self.stays);
+        let mut stays = self.stays.iter();
+        self.path.retain(|_| stays.next().is_none_or(|stays| *stays));
+    }
+
+    /// Which frames of a stack stay in its path.
+    fn stays_of(&self, roles: &[FrameRole], stays: &mut Vec<bool>) {
+        match self.interpreter {
+            InterpreterFrames::Folded => fold(roles, stays),
+            InterpreterFrames::Shown => {
+                stays.clear();
+                stays.resize(roles.len(), true);
+            }
+        }
+    }
+
     /// Frames that turned out to be other ones: all paths are made anew.
     fn rename(&mut self, renamed: &[(super::StackFrameId, StackFrame)]) {
         let mut has_changed = false;
         for (number, frame) in renamed {
+            let role = FrameRole::of(frame);
+            has_changed |= std::mem::replace(&mut self.roles[number.0 as usize], role) != role;
             let frame = (self.naming.frame)(frame, &mut self.tree);
             has_changed |= std::mem::replace(&mut self.frames[number.0 as usize], frame) != frame;
         }
@@ -280,6 +322,19 @@ impl StackTree {
         }
         self.levels = LevelFrames::of(level);
         if !self.sampled.is_empty() {
+            self.add_all();
+            self.settle();
+        }
+    }
+
+    /// Whether interpreters' own frames are shown.
+    pub fn interpreter_frames(&self) -> InterpreterFrames {
+        self.interpreter
+    }
+
+    /// Shows interpreters' own frames of all that was sampled, or leaves them out, from now on.
+    pub fn set_interpreter_frames(&mut self, frames: InterpreterFrames) {
+        if std::mem::replace(&mut self.interpreter, frames) != frames && !self.sampled.is_empty() {
             self.add_all();
             self.settle();
         }

@@ -13,7 +13,7 @@ use crate::run::End;
 use crate::sampling::SamplerMessage;
 use crate::session::OutputLine;
 use crate::sources::Round;
-use crate::stacks::{FirstLevel, FunctionLines, StackQuality};
+use crate::stacks::{FirstLevel, FunctionLines, InterpreterFrames, StackQuality};
 use crate::units::WallNs;
 
 /// What feeds the screens, and what they can do to it.
@@ -41,6 +41,9 @@ pub trait Feed {
     fn set_first_level(&mut self, _level: FirstLevel) -> Result<(), String> {
         Err("the first level of these stacks is that of their file".into())
     }
+
+    /// Shows interpreters' own frames in the profile's tree from now on, or leaves them out; stacks of files have what is in them.
+    fn set_interpreter_frames(&mut self, _frames: InterpreterFrames) {}
 
     /// What named regions counted until then, for a recording that is saved; `None` where no program has any.
     fn regions(&self, _until: WallNs) -> Option<RegionBatch> {

@@ -49,7 +49,7 @@ impl SampledCode {
     /// Appends the addresses of the stack that was copied of a process.
     pub(super) fn unwind(&mut self, pid: i32, user: &UserState<'_>, out: &mut Vec<u64>) -> Unwound {
         let (space, modules) = self.processes.space(pid);
-        space.unwinder(modules).unwind(user, &mut self.cache, out)
+        space.unwind(pid, user, modules, &mut self.cache, out)
     }
 }
 

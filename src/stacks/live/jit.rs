@@ -1,7 +1,7 @@
-//! Finds the names of code that a process made while it ran, in the perf map that it writes.
+//! Finds the names of code that a process made while it ran, in the perf map or the jitdumps that it writes.
 //!
 //! Runtimes that compile while they run list what they compiled in `/tmp/perf-PID.map`: start and size in
-//! hexadecimal digits and a name, one a line. Some add to it while they run, others write it when they end,
+//! hexadecimal digits and a name, one a line. A jitdump, which says more, is marked by the process: it maps the file. Some add to it while they run, others write it when they end,
 //! so an address that has no name yet is looked up again when the file has changed, and at the end. Of the
 //! file no more is kept than the names of addresses that were sampled.
 
@@ -15,9 +15,11 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 
+use super::jit_dump;
+use super::made_names::MadeCode;
 use crate::files::{self, ExpectedFile, Refused};
 
-/// A perf map longer than this isn't read; those of the largest runtimes have some 100 MiB.
+/// A perf map or a jitdump longer than this isn't read; those of the largest runtimes have some 100 MiB.
 const MOST_BYTES: u64 = 1 << 30;
 
 /// A longer line is no name that anybody reads.
@@ -59,6 +61,12 @@ impl JitProcess {
         self.pid
     }
 
+    /// Whether it may have written a file.
+    fn may_own(&self, file: &File) -> Result<(), Refused> {
+        let owner = file.metadata().map_err(Refused::System)?.uid();
+        if self.owners.contains(&owner) { Ok(()) } else { Err(Refused::Owner(owner)) }
+    }
+
     /// Opens the perf map: as the process sees it, or as it is here.
     fn map(&self) -> Result<File, Refused> {
         let expected = ExpectedFile { owners: Some(&self.owners), ..ExpectedFile::any(MOST_BYTES) };
@@ -72,7 +80,35 @@ impl JitProcess {
     }
 }
 
-/// What is looked for in the perf maps of processes.
+/// A jitdump that a process has mapped, to say that it writes it.
+#[derive(Debug)]
+pub(super) struct JitDump {
+    pub(super) maker: Arc<JitProcess>,
+    pub(super) path: String,
+    pub(super) file: File,
+}
+
+impl JitDump {
+    /// Whether a mapped file has the name of a jitdump: `jit-4711.dump`.
+    pub(super) fn is_called_so(path: &str) -> bool {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let number = name.strip_prefix("jit-").and_then(|rest| rest.strip_suffix(".dump"));
+        number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+    }
+
+    fn names(&self, wanted: &[u64]) -> Result<FxHashMap<u64, MadeCode>, Refused> {
+        self.maker.may_own(&self.file)?;
+        // With a place in it of its own.
+        let file = File::open(files::path_of(&self.file)).map_err(Refused::System)?;
+        let length = file.metadata().map_err(Refused::System)?.len();
+        if length > MOST_BYTES {
+            return Err(Refused::TooLong(length));
+        }
+        jit_dump::read(&mut BufReader::with_capacity(1 << 16, file), wanted).map_err(Refused::System)
+    }
+}
+
+/// What is looked for in the perf maps and jitdumps of processes.
 #[derive(Debug, Default)]
 pub(super) struct JitMaps {
     of: FxHashMap<i32, JitMap>,
@@ -91,7 +127,7 @@ pub(super) enum MapReading {
 #[derive(Debug, Default)]
 pub(super) struct PerfMapNames {
     /// The names of addresses of processes.
-    pub(super) names: Vec<(i32, u64, String)>,
+    pub(super) names: Vec<(i32, u64, MadeCode)>,
     /// The maps that aren't read, and why: each once.
     pub(super) refused: Vec<(String, Refused)>,
 }
@@ -105,6 +141,8 @@ struct JitMap {
     has_new: bool,
     /// The file when it was read: its number, length and time of change.
     read: Option<(u64, u64, i64, i64)>,
+    /// The jitdumps, and whether each was refused.
+    dumps: Vec<(Arc<JitDump>, bool)>,
     /// When it may be read again.
     due: Instant,
     is_refused: bool,
@@ -113,16 +151,28 @@ struct JitMap {
 impl JitMaps {
     /// Looks for the name of an address from now on.
     pub(super) fn want(&mut self, maker: &Arc<JitProcess>, address: u64) {
-        let map = self.of.entry(maker.pid).or_insert_with(|| JitMap {
+        let map = self.map(maker);
+        map.wanted.push(address);
+        map.has_new = true;
+    }
+
+    /// Looks for names in a jitdump, too, from now on.
+    pub(super) fn dump(&mut self, dump: &Arc<JitDump>) {
+        let map = self.map(&dump.maker);
+        map.dumps.push((Arc::clone(dump), false));
+        map.has_new = true;
+    }
+
+    fn map(&mut self, maker: &Arc<JitProcess>) -> &mut JitMap {
+        self.of.entry(maker.pid).or_insert_with(|| JitMap {
             maker: Arc::clone(maker),
             wanted: Vec::new(),
             has_new: false,
             read: None,
+            dumps: Vec::new(),
             due: Instant::now(),
             is_refused: false,
-        });
-        map.wanted.push(address);
-        map.has_new = true;
+        })
     }
 
     /// The names that have become known, each once.
@@ -142,6 +192,7 @@ impl JitMaps {
                     found.refused.push((format!("/tmp/perf-{pid}.map"), why));
                 }
             }
+            map.look_at_dumps(&mut found);
             map.due = Instant::now() + begun.elapsed() * SHARE;
         }
         found
@@ -150,7 +201,7 @@ impl JitMaps {
 
 impl JitMap {
     /// Reads the file unless it was read before and nothing is new in it or asked of it.
-    fn look(&mut self) -> Result<FxHashMap<u64, String>, Refused> {
+    fn look(&mut self) -> Result<FxHashMap<u64, MadeCode>, Refused> {
         self.wanted.sort_unstable();
         let (maker, wanted) = (Arc::clone(&self.maker), self.wanted.clone());
         let before = self.read.filter(|_| !self.has_new);
@@ -169,11 +220,29 @@ impl JitMap {
         self.wanted.retain(|address| !names.contains_key(address));
         Ok(names)
     }
+
+    /// Looks for what no map has in the jitdumps.
+    fn look_at_dumps(&mut self, found: &mut PerfMapNames) {
+        self.wanted.sort_unstable();
+        for (dump, is_refused) in self.dumps.iter_mut().filter(|(_, is_refused)| !is_refused) {
+            let (read, wanted) = (Arc::clone(dump), self.wanted.clone());
+            match files::within(READING, move || read.names(&wanted)).and_then(|names| names) {
+                Ok(names) => {
+                    self.wanted.retain(|address| !names.contains_key(address));
+                    found.names.extend(names.into_iter().map(|(address, made)| (self.maker.pid, address, made)));
+                }
+                Err(why) => {
+                    *is_refused = true;
+                    found.refused.push((dump.path.clone(), why));
+                }
+            }
+        }
+    }
 }
 
 /// The names of addresses, which are in ascending order. A later line about the same address holds: code is
 /// thrown away and its room used again.
-fn names(mut map: impl BufRead, wanted: &[u64]) -> io::Result<FxHashMap<u64, String>> {
+fn names(mut map: impl BufRead, wanted: &[u64]) -> io::Result<FxHashMap<u64, MadeCode>> {
     let mut names = FxHashMap::default();
     let mut text = Vec::new();
     loop {
@@ -188,7 +257,7 @@ fn names(mut map: impl BufRead, wanted: &[u64]) -> io::Result<FxHashMap<u64, Str
         let Some((start, end, name)) = line(text.trim_ascii_end()) else { continue };
         let first = wanted.partition_point(|&address| address < start);
         for &address in wanted[first..].iter().take_while(|&&address| address < end) {
-            names.insert(address, String::from_utf8_lossy(name).into_owned());
+            names.insert(address, MadeCode::named(&String::from_utf8_lossy(name)));
         }
     }
 }
@@ -219,15 +288,17 @@ mod tests {
         let long = format!("4000 10 {}\n5000 10 after", "x".repeat(3 * MOST_LINE as usize));
         let wanted = [0xfff, 0x1000, 0x101f, 0x1020, 0x2000, 0x3000, 0x5001];
         let names = names(format!("{text}{long}\n1010 10 again\n").as_bytes(), &wanted).unwrap();
-        let name = |address: u64| names.get(&address).map(String::as_str);
-        assert_eq!((name(0x1000), name(0x101f)), (Some("LazyCompile:~f app.js:1"), Some("again")));
-        assert_eq!((name(0x2000), name(0x5001)), (Some("py::g:/a b.py"), Some("after")));
+        let name = |address: u64| names.get(&address).map(|made| made.name.as_str());
+        assert_eq!((name(0x1000), name(0x101f)), (Some("f"), Some("again")));
+        assert_eq!((name(0x2000), name(0x5001)), (Some("g"), Some("after")));
+        assert_eq!(names[&0x2000].file.as_deref(), Some("/a b.py"));
         assert_eq!([0xfff, 0x1020, 0x3000].map(name), [None; 3]);
     }
 
     /// What is found about these addresses, read in any case.
     fn found(maps: &mut JitMaps) -> Vec<(u64, String)> {
-        let mut names: Vec<_> = maps.look(MapReading::Last).names.into_iter().map(|(_, at, name)| (at, name)).collect();
+        let look = maps.look(MapReading::Last);
+        let mut names: Vec<_> = look.names.into_iter().map(|(_, at, made)| (at, made.name)).collect();
         names.sort();
         names
     }
@@ -269,5 +340,36 @@ mod tests {
         maps.want(&Arc::new(JitProcess::of(pid)), 0x1000);
         assert!(matches!(&maps.look(MapReading::Last).refused[..], [(_, Refused::NotRegular)]));
         fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn a_jitdump_tells_what_no_map_has_unless_it_is_another_users() {
+        let words = |words: &[u32]| words.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<u8>>();
+        let (header, code) =
+            (words(&[0x4a69_5444, 1, 40, 62, 0, 1, 0, 0, 0, 0]), words(&[0x5000, 0, 0x5000, 0, 16, 0, 1, 0]));
+        let load = [words(&[0, 16 + 8 + 32 + 2, 0, 0, 1, 1]), code, b"f\0".to_vec()].concat();
+        let mut path = std::env::temp_dir();
+        path.push(format!("perfprop-{}-jit-1.dump", std::process::id()));
+        fs::write(&path, [header, load].concat()).unwrap();
+        for is_own in [true, false] {
+            let mut maker = JitProcess::of(i32::MAX - 9);
+            let owner = fs::metadata(&path).unwrap().uid();
+            maker.owners = vec![if is_own { owner } else { owner + 1 }];
+            let (maker, path) = (Arc::new(maker), path.clone());
+            let dump =
+                JitDump { maker: Arc::clone(&maker), file: File::open(&path).unwrap(), path: "jit-1.dump".into() };
+            let mut maps = JitMaps::default();
+            maps.dump(&Arc::new(dump));
+            maps.want(&maker, 0x500f);
+            let look = maps.look(MapReading::Last);
+            let refused: Vec<_> = look.refused.iter().map(|(path, why)| format!("{path}: {why}")).collect();
+            match is_own {
+                true => assert_eq!((look.names.len(), look.names[0].2.name.as_str(), refused.len()), (1, "f", 0)),
+                false => assert_eq!(refused, [format!("jit-1.dump: it belongs to user {owner}")]),
+            }
+        }
+        fs::remove_file(&path).unwrap();
+        let called = ["/tmp/jit-7.dump", "jit-7.dump", "jit-.dump", "jit-x.dump", "/jit-7.dump/x"];
+        assert_eq!(called.map(JitDump::is_called_so), [true, true, false, false, false]);
     }
 }

@@ -28,8 +28,11 @@ mod demangle;
 #[cfg(feature = "disassembly")]
 mod disassembly;
 mod elf_symbols;
+mod epilogue;
 mod function_ranges;
 mod jit;
+mod jit_dump;
+mod made_names;
 mod maps;
 mod mini_debug;
 mod modelled;

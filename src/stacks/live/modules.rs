@@ -13,7 +13,7 @@ use object::elf::PF_X;
 use object::read::{Object, ObjectSection, ObjectSegment, ReadCache, ReadRef};
 use rustc_hash::FxHashMap;
 
-use super::jit::JitProcess;
+use super::jit::{JitDump, JitProcess};
 use crate::files::{self, ExpectedFile, Identity, Refused};
 
 /// A program with all its debug information may be so long, in bytes; those of browsers have some 4 GiB.
@@ -84,6 +84,8 @@ pub(super) enum ModuleContents {
     File(Arc<File>),
     /// Code that a process made.
     Made(Arc<JitProcess>),
+    /// What a process writes of the code that it makes.
+    Dump(Arc<JitDump>),
     /// Nothing has to be opened.
     None,
     /// There is nothing at its path, and nobody keeps what was there.
@@ -138,6 +140,11 @@ impl Modules {
         }
     }
 
+    /// Whether a module is code that a process made while it ran.
+    pub(super) fn is_made(&self, id: ModuleId) -> bool {
+        matches!(self.all[id.0 as usize].opened.module, Module::Memory { .. })
+    }
+
     #[cfg(test)]
     pub(super) fn module(&self, id: ModuleId) -> &Module {
         &self.all[id.0 as usize].opened.module
@@ -161,6 +168,10 @@ fn open(module: Module, seen: &SeenAddresses) -> OpenModule {
     let mut root = None;
     let contents = match &module {
         Module::File { path, identity } => match find(path, *identity, seen) {
+            Ok((file, _)) if JitDump::is_called_so(path) => {
+                let maker = Arc::new(JitProcess::of(seen.pid));
+                ModuleContents::Dump(Arc::new(JitDump { maker, path: path.clone(), file }))
+            }
             Ok((file, below)) => {
                 root = below.map(Arc::new);
                 ModuleContents::File(Arc::new(file))

@@ -5,11 +5,12 @@ use std::fs;
 use rustc_hash::FxHashMap;
 
 use super::super::{Task, TaskId};
+use super::epilogue::Epilogue;
 use super::maps::{CodeMapping, Mappings, MapsLine};
 use super::modules::{Module, ModuleId, Modules, SeenAddresses};
 use super::paths::LocationId;
-use super::record::{Mmap, Tasks};
-use super::unwind::{CallerRule, FramePlace, UnwindCache, Unwinder};
+use super::record::{Mmap, Tasks, UserState};
+use super::unwind::{CallerRule, FramePlace, UnwindCache, Unwinder, Unwound};
 use crate::files::Identity;
 use crate::sources::process;
 
@@ -23,6 +24,8 @@ pub(super) struct AddressSpace {
     /// Locations of addresses that were looked up before; valid until the next change of the mappings.
     pub(super) known: FxHashMap<u64, LocationId>,
     unwinder: Option<Unwinder>,
+    /// What follows calls in code that the process made; valid until the next change of the mappings, too.
+    epilogues: FxHashMap<u64, Option<Epilogue>>,
 }
 
 impl AddressSpace {
@@ -33,6 +36,7 @@ impl AddressSpace {
 
     fn forget(&mut self) {
         self.known.clear();
+        self.epilogues.clear();
         self.unwinder = None;
     }
 
@@ -56,6 +60,31 @@ impl AddressSpace {
 
     pub(super) fn unwinder(&mut self, modules: &mut Modules) -> &Unwinder {
         self.unwinder.get_or_insert_with(|| Unwinder::new(&self.mappings, modules))
+    }
+
+    /// Appends the addresses of a stack that was copied of this process.
+    pub(super) fn unwind(
+        &mut self,
+        pid: i32,
+        user: &UserState<'_>,
+        modules: &mut Modules,
+        cache: &mut UnwindCache,
+        out: &mut Vec<u64>,
+    ) -> Unwound {
+        let unwinder = self.unwinder.get_or_insert_with(|| Unwinder::new(&self.mappings, modules));
+        let (mappings, epilogues) = (&self.mappings, &mut self.epilogues);
+        if epilogues.len() >= MAX_REMEMBERED {
+            epilogues.clear();
+        }
+        let made = |address: u64| {
+            // Other processors' trampolines keep frame pointers.
+            let is_made = || {
+                cfg!(target_arch = "x86_64")
+                    && mappings.find(address).is_some_and(|found| modules.is_made(found.module))
+            };
+            *epilogues.entry(address).or_insert_with(|| is_made().then(|| Epilogue::at(pid, address)).flatten())
+        };
+        unwinder.unwind(user, cache, made, out)
     }
 
     /// How the caller of the code at an address is found.

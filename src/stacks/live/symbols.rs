@@ -19,6 +19,7 @@ use super::super::{
 use super::PATIENCE;
 use super::debug_files::MappedProgram;
 use super::jit::{JitMaps, JitProcess, MapReading};
+use super::made_names::MadeCode;
 use super::modules::{Module, ModuleContents, ModuleId, OpenModule, vdso_addresses};
 use super::off_cpu::{LeftCpu, Waker};
 use super::paths::CodeLocation;
@@ -122,6 +123,11 @@ impl Namer {
     }
 
     fn name(&mut self, raw: RawBatch, out: &mut StackBatch) {
+        for opened in &raw.modules {
+            if let ModuleContents::Dump(dump) = &opened.contents {
+                self.symbols.jit.dump(dump);
+            }
+        }
         self.symbols.modules.extend(raw.modules);
         let named = self.symbols.name(&raw.locations, &mut out.unnamed);
         out.notes.append(&mut self.symbols.programs.notes);
@@ -243,9 +249,10 @@ impl Namer {
     /// Gives frames the names that have become known since.
     fn find_late_names(&mut self, when: MapReading, out: &mut StackBatch) {
         let found = self.symbols.jit.look(when);
-        for (pid, address, name) in found.names {
+        for (pid, address, MadeCode { name, file, line }) in found.names {
             let Some(number) = self.pending.remove(&(pid, address)) else { continue };
-            out.renamed.push((number, StackFrame { name, module: format!("perf-{pid}.map"), ..StackFrame::default() }));
+            let module = format!("perf-{pid}.map");
+            out.renamed.push((number, StackFrame { name, module, file, line, ..StackFrame::default() }));
         }
         let unnamed = found.refused.into_iter().map(|(path, why)| UnnamedFile { path, why: why.to_string() });
         out.unnamed.extend(unnamed);
@@ -302,7 +309,9 @@ impl SymbolSources {
         let why = match contents {
             ModuleContents::Refused(why) => why.to_string(),
             ModuleContents::Gone => "it is no longer there".into(),
-            ModuleContents::File(_) | ModuleContents::Made(_) | ModuleContents::None => return,
+            ModuleContents::File(_) | ModuleContents::Made(_) | ModuleContents::Dump(_) | ModuleContents::None => {
+                return;
+            }
         };
         let path = path.clone();
         if self.missing.insert(module) {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use framehop::{ExplicitModuleSectionInfo, FrameAddress, Unwinder as _};
 
+use super::epilogue::Epilogue;
 use super::maps::Mappings;
 use super::modules::{ModuleSection, Modules};
 use super::record::UserState;
@@ -145,8 +146,15 @@ impl Unwinder {
         Self(unwinder)
     }
 
-    /// Appends the addresses to look up, the innermost first.
-    pub(super) fn unwind(&self, user: &UserState<'_>, cache: &mut UnwindCache, out: &mut Vec<u64>) -> Unwound {
+    /// Appends the addresses to look up, the innermost first. `made` tells what follows a call in code that has no unwind
+    /// information.
+    pub(super) fn unwind(
+        &self,
+        user: &UserState<'_>,
+        cache: &mut UnwindCache,
+        mut made: impl FnMut(u64) -> Option<Epilogue>,
+        out: &mut Vec<u64>,
+    ) -> Unwound {
         let Some((pc, mut registers)) = arch::registers(user.registers, self.0.max_known_code_address()) else {
             return Unwound::default();
         };
@@ -164,7 +172,11 @@ impl Unwinder {
         let mut end = Completeness::Cut;
         for _ in 0..MAX_DEPTH {
             out.push(address.address_for_lookup());
-            let caller = self.0.unwind_frame(address, &mut registers, &mut cache.0, &mut read);
+            let epilogue = if address.is_return_address() { made(address.address()) } else { None };
+            let caller = match epilogue {
+                Some(epilogue) => released(epilogue, &mut registers, &mut read),
+                None => self.0.unwind_frame(address, &mut registers, &mut cache.0, &mut read),
+            };
             match caller.map(|caller| caller.map(FrameAddress::from_return_address)) {
                 Ok(Some(Some(caller))) => address = caller,
                 Ok(None) => {
@@ -203,6 +215,26 @@ impl Unwinder {
             _ => CallerRule::Other,
         }
     }
+}
+
+/// Returns from a function that releases its frame so.
+fn released(
+    epilogue: Epilogue,
+    registers: &mut arch::Registers,
+    read: &mut impl FnMut(u64) -> Result<u64, ()>,
+) -> Result<Option<u64>, framehop::Error> {
+    let (stack, missing) = (registers.sp(), framehop::Error::CouldNotReadStack);
+    let mut read = |offset: u64| {
+        let at = stack.checked_add(offset).ok_or(framehop::Error::IntegerOverflow)?;
+        read(at).map_err(|()| missing(at))
+    };
+    let caller = read(epilogue.before_return)?;
+    let frame = match epilogue.frame_pointer {
+        Some(offset) => read(offset)?,
+        None => arch::frame_pointer(registers),
+    };
+    *registers = arch::registers_with(caller, stack.saturating_add(epilogue.before_return + 8), frame);
+    Ok(Some(caller))
 }
 
 /// How far unwinding came.

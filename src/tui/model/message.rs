@@ -11,7 +11,7 @@ use crate::plan::RowIndex;
 use crate::run::End;
 use crate::session::OutputLine;
 use crate::sources::Round;
-use crate::stacks::FirstLevel;
+use crate::stacks::{FirstLevel, InterpreterFrames};
 use crate::tui::picture::PictureFormat;
 use crate::tui::theme::Theme;
 use crate::units::WallNs;
@@ -64,6 +64,8 @@ pub(in crate::tui) enum TimeDirection {
 pub(in crate::tui) enum LoopCommand {
     /// Have another first level of the profile's tree.
     FirstLevel(FirstLevel),
+    /// Show interpreters' own frames in the profile's tree, or leave them out.
+    InterpreterFrames(InterpreterFrames),
     /// Quit, unless the command runs and the user is to be asked.
     Quit,
     /// End the command, and quit.

@@ -146,7 +146,6 @@ impl ScreenModel {
             Action::PreviousSampledLine => self.next_sampled_line(false),
             Action::Listing
             | Action::Emphasis
-            | Action::Chains
             | Action::ShortNames
             | Action::NextHit
             | Action::PreviousHit
@@ -160,6 +159,13 @@ impl ScreenModel {
             | Action::UnfoldAll
             | Action::NextSampled
             | Action::PreviousSampled => self.steer_profile(action),
+            Action::Chains => {
+                self.steer_profile(action);
+                return self
+                    .profile
+                    .as_ref()
+                    .map(|profile| LoopCommand::InterpreterFrames(profile.interpreter_frames()));
+            }
             Action::NextEvent => self.go(ListStep::By(1)),
             Action::PreviousEvent => self.go(ListStep::By(-1)),
             _ => self.change_view(action),

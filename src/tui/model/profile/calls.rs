@@ -12,6 +12,7 @@ use crate::names::{short_name, shown};
 use crate::profile::{
     Amount, CallCounts, CallTimes, EventId, Frame, FrameKind, NodeRef, SampleMeasure, Tree, is_runtime_entry,
 };
+use crate::stacks::PYTHON;
 
 /// The number of a frame in its tree.
 pub(in crate::tui) type FrameIndex = u32;
@@ -24,7 +25,7 @@ pub(in crate::tui) enum FrameOrigin {
     /// A library that it loaded.
     Library,
     Kernel,
-    /// Compiled while the program ran.
+    /// Compiled or interpreted while the program ran.
     Jit,
     /// No module is known; a process, or many small subtrees.
     Unknown,
@@ -91,6 +92,7 @@ fn origin(frame: &Frame<'_>) -> FrameOrigin {
         FrameKind::Region => FrameOrigin::Program,
         FrameKind::Function if frame.is_kernel() => FrameOrigin::Kernel,
         FrameKind::Function if file.starts_with("perf-") && file.ends_with(".map") => FrameOrigin::Jit,
+        FrameKind::Function if frame.module == PYTHON => FrameOrigin::Jit,
         FrameKind::Function if matches!(frame.module, "" | "[unknown]" | "//anon") => FrameOrigin::Unknown,
         FrameKind::Function if is_library(file) => FrameOrigin::Library,
         FrameKind::Function => FrameOrigin::Program,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::diagnosis::HotFunction;
 use crate::profile::{Amount, Tree};
-use crate::stacks::{Losses, OFF_CPU, Reach, StackQuality};
+use crate::stacks::{InterpreterFrames, Losses, OFF_CPU, Reach, StackQuality};
 
 mod calls;
 mod chains;
@@ -523,6 +523,14 @@ impl ProfileState {
         self.list(SiblingOrder::Anew);
         if self.listing() == Listing::Flat {
             self.functions.line = self.functions.row();
+        }
+    }
+
+    /// Interpreters' own frames are shown where all frames are.
+    pub(in crate::tui) fn interpreter_frames(&self) -> InterpreterFrames {
+        match self.view {
+            ChainView::Joined => InterpreterFrames::Folded,
+            ChainView::Whole => InterpreterFrames::Shown,
         }
     }
 

@@ -38,6 +38,7 @@ mod waits;
 pub use disassembly::disassemble;
 pub use disassembly::{DisassemblyError, Instruction, by_instruction};
 pub use folding::InterpreterFrames;
+#[cfg(feature = "tui")]
 pub(crate) use folding::PYTHON;
 pub use function_lines::{FunctionLines, LineSamples, hottest};
 pub use gather::{Gathered, Gathering, RegionsToCome};

@@ -1,9 +1,9 @@
 //! Finds the names of code that a process made while it ran, in the perf map or the jitdumps that it writes.
 //!
 //! Runtimes that compile while they run list what they compiled in `/tmp/perf-PID.map`: start and size in
-//! hexadecimal digits and a name, one a line. A jitdump, which says more, is marked by the process: it maps the file. Some add to it while they run, others write it when they end,
-//! so an address that has no name yet is looked up again when the file has changed, and at the end. Of the
-//! file no more is kept than the names of addresses that were sampled.
+//! hexadecimal digits and a name, one a line. A jitdump says more; the process maps it, which tells where it is. Some
+//! add to these files while they run, others write them when they end, so an address that has no name yet is looked up
+//! again when a file has changed, and at the end. Of the files no more is kept than the names of addresses that were sampled.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
@@ -139,13 +139,29 @@ struct JitMap {
     wanted: Vec<u64>,
     /// Whether some of them were never looked up.
     has_new: bool,
-    /// The file when it was read: its number, length and time of change.
-    read: Option<(u64, u64, i64, i64)>,
-    /// The jitdumps, and whether each was refused.
-    dumps: Vec<(Arc<JitDump>, bool)>,
+    /// The file when it was read.
+    read: Option<FileVersion>,
+    /// The jitdumps, each as it was when it was read.
+    dumps: Vec<(Arc<JitDump>, DumpState)>,
     /// When it may be read again.
     due: Instant,
     is_refused: bool,
+}
+
+/// A file as it was at a time: its number, length and time of change.
+type FileVersion = (u64, u64, i64, i64);
+
+fn version(file: &File) -> Result<FileVersion, Refused> {
+    let about = file.metadata().map_err(Refused::System)?;
+    Ok((about.ino(), about.len(), about.mtime(), about.mtime_nsec()))
+}
+
+/// What is known of a jitdump.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum DumpState {
+    Unread,
+    ReadAs(FileVersion),
+    Refused,
 }
 
 impl JitMaps {
@@ -159,7 +175,7 @@ impl JitMaps {
     /// Looks for names in a jitdump, too, from now on.
     pub(super) fn dump(&mut self, dump: &Arc<JitDump>) {
         let map = self.map(&dump.maker);
-        map.dumps.push((Arc::clone(dump), false));
+        map.dumps.push((Arc::clone(dump), DumpState::Unread));
         map.has_new = true;
     }
 
@@ -183,8 +199,8 @@ impl JitMaps {
             if when == MapReading::IfDue && begun < map.due {
                 continue;
             }
-            let pid = map.maker.pid;
-            match map.look() {
+            let (pid, has_new) = (map.maker.pid, std::mem::take(&mut map.has_new));
+            match map.look(has_new) {
                 Ok(names) => found.names.extend(names.into_iter().map(|(address, name)| (pid, address, name))),
                 Err(why) if why.is_absence() || map.is_refused => {}
                 Err(why) => {
@@ -192,7 +208,7 @@ impl JitMaps {
                     found.refused.push((format!("/tmp/perf-{pid}.map"), why));
                 }
             }
-            map.look_at_dumps(&mut found);
+            map.look_at_dumps(has_new, &mut found);
             map.due = Instant::now() + begun.elapsed() * SHARE;
         }
         found
@@ -201,38 +217,45 @@ impl JitMaps {
 
 impl JitMap {
     /// Reads the file unless it was read before and nothing is new in it or asked of it.
-    fn look(&mut self) -> Result<FxHashMap<u64, MadeCode>, Refused> {
+    fn look(&mut self, has_new: bool) -> Result<FxHashMap<u64, MadeCode>, Refused> {
         self.wanted.sort_unstable();
         let (maker, wanted) = (Arc::clone(&self.maker), self.wanted.clone());
-        let before = self.read.filter(|_| !self.has_new);
+        let before = self.read.filter(|_| !has_new);
         let read = move || {
             let file = maker.map()?;
-            let about = file.metadata().map_err(Refused::System)?;
-            let version = Some((about.ino(), about.len(), about.mtime(), about.mtime_nsec()));
-            if version == before {
+            let version = version(&file)?;
+            if Some(version) == before {
                 return Ok((version, FxHashMap::default()));
             }
-            let text = BufReader::with_capacity(1 << 18, file.take(about.len()));
+            let text = BufReader::with_capacity(1 << 18, file.take(version.1));
             names(text, &wanted).map(|names| (version, names)).map_err(Refused::System)
         };
         let (version, names) = files::within(READING, read)??;
-        (self.read, self.has_new) = (version, false);
+        self.read = Some(version);
         self.wanted.retain(|address| !names.contains_key(address));
         Ok(names)
     }
 
-    /// Looks for what no map has in the jitdumps.
-    fn look_at_dumps(&mut self, found: &mut PerfMapNames) {
+    /// Looks for what no map has in the jitdumps, unless one was read before and nothing is new in it or asked of it.
+    fn look_at_dumps(&mut self, has_new: bool, found: &mut PerfMapNames) {
         self.wanted.sort_unstable();
-        for (dump, is_refused) in self.dumps.iter_mut().filter(|(_, is_refused)| !is_refused) {
+        for (dump, state) in &mut self.dumps {
+            let version = version(&dump.file);
+            if *state == DumpState::Refused
+                || !has_new && version.as_ref().is_ok_and(|version| *state == DumpState::ReadAs(*version))
+            {
+                continue;
+            }
             let (read, wanted) = (Arc::clone(dump), self.wanted.clone());
-            match files::within(READING, move || read.names(&wanted)).and_then(|names| names) {
-                Ok(names) => {
+            let names = files::within(READING, move || read.names(&wanted)).and_then(|names| names);
+            match version.and_then(|version| Ok((version, names?))) {
+                Ok((version, names)) => {
+                    *state = DumpState::ReadAs(version);
                     self.wanted.retain(|address| !names.contains_key(address));
                     found.names.extend(names.into_iter().map(|(address, made)| (self.maker.pid, address, made)));
                 }
                 Err(why) => {
-                    *is_refused = true;
+                    *state = DumpState::Refused;
                     found.refused.push((dump.path.clone(), why));
                 }
             }

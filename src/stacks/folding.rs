@@ -148,8 +148,7 @@ impl FrameRole {
         let is_known = NAMES.contains(&frame.name.as_str()) || NAMES.contains(&plain);
         let is_made = module == PYTHON || (module.starts_with("perf-") && module.ends_with(".map"));
         let is_own = is_known || is_handler || PREFIXES.iter().any(|prefix| frame.name.starts_with(prefix));
-        let is_runtime =
-            RUNTIMES.iter().any(|name| module.starts_with(name)) || module == "node" || module == "nodejs";
+        let is_runtime = RUNTIMES.iter().any(|name| module.starts_with(name)) || module == "node" || module == "nodejs";
         // A program may hold a runtime, and may have a function of a common name, as extensions may.
         let is_told = is_runtime || is_made || TELLING.iter().any(|prefix| frame.name.starts_with(prefix));
         match frame.nameless {

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 
+use super::java_map::{JavaAnswer, JavaMap};
 use super::jit_dump;
 use super::made_names::MadeCode;
 use crate::files::{self, ExpectedFile, Refused};
@@ -130,6 +131,8 @@ pub(super) struct PerfMapNames {
     pub(super) names: Vec<(i32, u64, MadeCode)>,
     /// The maps that aren't read, and why: each once.
     pub(super) refused: Vec<(String, Refused)>,
+    /// The processes that wrote a map because they were asked to: each once.
+    pub(super) asked: Vec<i32>,
 }
 
 #[derive(Debug)]
@@ -146,6 +149,10 @@ struct JitMap {
     /// When it may be read again.
     due: Instant,
     is_refused: bool,
+    /// Where it is Java that writes its map when it is asked to.
+    java: Option<JavaMap>,
+    /// Whether it has done so.
+    is_asked: bool,
 }
 
 /// A file as it was at a time: its number, length and time of change.
@@ -188,6 +195,8 @@ impl JitMaps {
             dumps: Vec::new(),
             due: Instant::now(),
             is_refused: false,
+            java: JavaMap::of(maker.pid),
+            is_asked: false,
         })
     }
 
@@ -195,6 +204,7 @@ impl JitMaps {
     pub(super) fn look(&mut self, when: MapReading) -> PerfMapNames {
         let mut found = PerfMapNames::default();
         for map in self.of.values_mut().filter(|map| !map.wanted.is_empty()) {
+            found.asked.extend(map.ask_java(when));
             let begun = Instant::now();
             if when == MapReading::IfDue && begun < map.due {
                 continue;
@@ -216,6 +226,26 @@ impl JitMaps {
 }
 
 impl JitMap {
+    /// Asks Java for a map; gives the process when it has written one for the first time.
+    fn ask_java(&mut self, when: MapReading) -> Option<i32> {
+        let java = self.java.as_mut()?;
+        let answer = match when {
+            MapReading::IfDue => java.ask(),
+            MapReading::Last => java.ask_at_end(),
+        };
+        match answer {
+            JavaAnswer::None => None,
+            JavaAnswer::Written => {
+                self.due = Instant::now();
+                (!std::mem::replace(&mut self.is_asked, true)).then_some(self.maker.pid)
+            }
+            JavaAnswer::Refused => {
+                self.java = None;
+                None
+            }
+        }
+    }
+
     /// Reads the file unless it was read before and nothing is new in it or asked of it.
     fn look(&mut self, has_new: bool) -> Result<FxHashMap<u64, MadeCode>, Refused> {
         self.wanted.sort_unstable();

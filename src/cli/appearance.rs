@@ -36,11 +36,13 @@ pub(super) fn on_terminal(args: &AppearanceArgs) -> Result<ScreenOptions, Error>
         }
         options => options?,
     };
+    // A source is opened from there.
+    let screen = if options.screen == Screen::Source { Screen::Profile } else { options.screen };
     let notes: Vec<_> = complaints.iter().map(ToString::to_string).chain(options.notes).collect();
     notes.iter().for_each(|note| say(note));
     Ok(ScreenOptions {
         notes,
-        screen: if args.screen.is_none() { config.screen.unwrap_or_default() } else { options.screen },
+        screen: if args.screen.is_none() { config.screen.unwrap_or_default() } else { screen },
         measures: config.units.unwrap_or_default(),
         basis: config.values.unwrap_or_default(),
         mouse: config.mouse,

@@ -28,7 +28,7 @@ use crate::sources::{Round, Scope};
 use crate::stack_formats::{self, Imported};
 use crate::stacks::{FirstLevel, FunctionLines, InterpreterFrames, Replayed, StackQuality};
 use crate::text;
-use crate::tui::{self, Feed, Mode, Others, Outcome, Picture, PictureFormat, Scene, ScreenOptions, Timeline};
+use crate::tui::{self, Feed, Mode, Others, Outcome, Picture, PictureFormat, Scene, Screen, ScreenOptions, Timeline};
 use crate::units::WallNs;
 
 /// The arguments of `perfprop replay`.
@@ -150,15 +150,22 @@ fn dump(
     let taken = recording.rounds.partition_point(|(round, _)| round.at <= at);
     let newest = &recording.rounds[taken.saturating_sub(usize::from(args.size.0))..taken];
     let rounds = newest.iter().map(|(round, _)| round.clone()).collect();
-    let profile = recording.profile().map(|recorded| {
-        let mut profile = Replayed::new(recorded);
+    let mut replayed = recording.profile().map(Replayed::new);
+    let profile = recording.profile().zip(replayed.as_mut()).map(|(recorded, profile)| {
         profile.set_first_level(args.appearance.by);
         let (tree, quality) = profile.until(recorded, at);
         (tree.clone(), quality.clone())
     });
     let screen = compare::first_screen(args, options.screen, compared.as_ref());
     let wanted = Picture { size: args.size, format: format.into(), rounds, profile, ..Picture::default() };
-    let picture = Scene::new(monitor, compared.map(Compared::others), &options).picture(screen, &wanted);
+    let mut scene = Scene::new(monitor, compared.map(Compared::others), &options);
+    let picture = match (screen, &replayed) {
+        (Screen::Source, Some(profile)) => {
+            scene.source_picture(&wanted, |function, event| profile.lines_of(function, event))
+        }
+        (Screen::Source, None) => scene.picture(Screen::Profile, &wanted),
+        _ => scene.picture(screen, &wanted),
+    };
     Stream::stdout().print(&picture)?;
     Ok(0)
 }

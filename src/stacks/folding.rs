@@ -110,6 +110,12 @@ const NAMES: &[&str] = &[
 const PREFIXES: &[&str] =
     &["BytecodeHandler:", "Builtin:InterpreterEntryTrampoline", "Builtins_Call_", "Builtins_CallFunction_"];
 
+/// Files of runtimes begin so.
+const RUNTIMES: &[&str] = &["python", "libpython", "libjvm.so", "libnode"];
+
+/// Names that begin so are those of a runtime in any file.
+const TELLING: &[&str] = &["_Py", "Py", "pymain_", "Builtins_", "v8::", "JavaCalls::"];
+
 /// Whether interpreters' own frames stand in stacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InterpreterFrames {
@@ -142,13 +148,14 @@ impl FrameRole {
         let is_known = NAMES.contains(&frame.name.as_str()) || NAMES.contains(&plain);
         let is_made = module == PYTHON || (module.starts_with("perf-") && module.ends_with(".map"));
         let is_own = is_known || is_handler || PREFIXES.iter().any(|prefix| frame.name.starts_with(prefix));
-        let is_runtime =
-            ["python", "libpython", "libjvm.so"].iter().any(|name| module.starts_with(name)) || module == "node";
+        let is_runtime = RUNTIMES.iter().any(|name| module.starts_with(name)) || module == "node" || module == "nodejs";
+        // A program may hold a runtime, and may have a function of a common name, as extensions may.
+        let is_told = is_runtime || is_made || TELLING.iter().any(|prefix| frame.name.starts_with(prefix));
         match frame.nameless {
             // A function of a program may have such a name, too.
             _ if is_made && (frame.file.is_some() || !is_own) => Self::Language,
             _ if frame.kernel => Self::Other,
-            None if is_own => Self::Interpreter,
+            None if is_own && is_told => Self::Interpreter,
             Some(_) if is_runtime => Self::Nameless,
             _ => Self::Other,
         }
@@ -196,6 +203,9 @@ mod tests {
         assert_eq!(role("_PyEval_EvalFrameDefault", "/usr/lib/libpython3.12.so.1.0"), Interpreter);
         assert_eq!(role("_PyEval_EvalFrameDefault.cold", "/usr/bin/python3.12"), Interpreter);
         assert_eq!(role("Builtins_LdaSmiHandler", "/usr/bin/node"), Interpreter);
+        // A program that holds a runtime, and one that has a function of such a name.
+        assert_eq!([role("PyObject_Call", "/opt/blender"), role("do_call", "/opt/x.so")], [Interpreter, Other]);
+        assert_eq!(role("do_call", "/usr/lib/libpython3.11.so.1.0"), Interpreter);
         assert_eq!([role("list_sort", "/usr/bin/python3.12"), role("main", "/bin/p")], [Other, Other]);
         let nameless = |module| StackFrame { nameless: Some(NamelessReason::Stripped), ..frame("x+0x10", module) };
         assert_eq!(FrameRole::of(&nameless("/usr/bin/python3.11")), Nameless);

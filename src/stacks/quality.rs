@@ -198,6 +198,12 @@ impl StackQuality {
             let part = share(all.nameless, all.samples());
             findings.push(format!("{part} of the samples are in code without a name, {}", runtime.names(target)));
         }
+        let python = without_python(tree);
+        if is_worth(python) {
+            let (part, how) = (share(python, all.samples()), Runtime::Python.names(target));
+            findings
+                .push(format!("{part} of the samples are in Python's interpreter, not in functions of Python, {how}"));
+        }
         findings.extend(self.without_names(all.samples()));
         let samples = tree.event_ids().map(|event| tree.total(event).samples).sum();
         findings.extend(self.unknown_regions.finding(samples));
@@ -287,6 +293,25 @@ fn reach(tree: &Tree, event: EventId) -> Reach {
     reach
 }
 
+/// The samples below Python's interpreter in stacks without functions of Python.
+fn without_python(tree: &Tree) -> u64 {
+    let is_made = |frame: Frame<'_>| frame.module.starts_with("perf-") && frame.module.ends_with(".map");
+    if tree.frames().any(is_made) {
+        return 0;
+    }
+    let (mut below, mut samples) = (None, 0);
+    for node in tree.walk() {
+        below = below.filter(|depth| node.depth() > *depth);
+        if below.is_none() && node.frame().name == "_PyEval_EvalFrameDefault" {
+            below = Some(node.depth());
+        }
+        if below.is_some() {
+            samples += tree.event_ids().map(|event| node.samples(event)).sum::<u64>();
+        }
+    }
+    samples
+}
+
 /// `512 bytes`, `8 KiB`.
 fn size(bytes: u32) -> String {
     if bytes < 1024 { format!("{bytes} bytes") } else { format!("{} KiB", bytes / 1024) }
@@ -338,7 +363,8 @@ impl Runtime {
     fn of(tree: &Tree) -> Self {
         let runtime = |module: &str| match module.rsplit('/').next().unwrap_or_default() {
             "libjvm.so" => Some(Self::Java),
-            "node" => Some(Self::Node),
+            "node" | "nodejs" => Some(Self::Node),
+            name if name.starts_with("libnode.so") => Some(Self::Node),
             name if name.starts_with("python3") || name.starts_with("libpython3") => Some(Self::Python),
             _ => None,
         };
@@ -356,7 +382,7 @@ impl Runtime {
                 "JAVA_TOOL_OPTIONS='-XX:+PreserveFramePointer -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit'",
             ),
             Self::Node => told("Node", "NODE_OPTIONS='--perf-basic-prof --interpreted-frames-native-stack'"),
-            Self::Python => told("Python 3.12", "PYTHONPERFSUPPORT=1"),
+            Self::Python => told("Python 3.12 or later", "PYTHONPERFSUPPORT=1"),
             Self::Other => "which was made at run time and is in no /tmp/perf-PID.map".into(),
         }
     }
@@ -435,7 +461,7 @@ mod tests {
 
     #[test]
     fn what_cuts_stacks_has_a_command_against_it() {
-        let python = tree(&[("_start;main", 4), ("_PyEval_EvalFrameDefault|/usr/bin/python3.11", 804)]);
+        let python = tree(&[("_start;main", 4), ("PyEval_EvalCode|/usr/bin/python3.11", 804)]);
         let finding = |origin, losses, tree: &Tree, target: &str| {
             StackQuality { losses, ..quality(origin) }.findings(tree, target).join("\n")
         };
@@ -462,6 +488,21 @@ mod tests {
         assert!(finding(AUTO, Losses { cut: 804, ..none }, &python, "-a").ends_with("with -fno-omit-frame-pointer"));
         // A few are no reason to tell anything.
         assert_eq!(finding(FP, none, &tree(&[("_start;main", 99), ("f", 1)]), "-a"), "");
+    }
+
+    #[test]
+    fn python_without_its_functions_is_told_how_to_name_them() {
+        let told = |stacks: &[(&str, u64)]| quality(FP).findings(&tree(stacks), "-- python3 x.py").join("\n");
+        let python = "_start;main;_PyEval_EvalFrameDefault";
+        let text =
+            told(&[(python, 60), (&format!("{python};list_sort;_PyEval_EvalFrameDefault"), 20), ("_start;main", 20)]);
+        assert_eq!(
+            text,
+            "80.0% of the samples are in Python's interpreter, not in functions of Python, which Python 3.12 or later tells if \
+             it is asked to:  PYTHONPERFSUPPORT=1 perfprop record -g -- python3 x.py"
+        );
+        assert_eq!(told(&[(python, 60), (&format!("{python};fib|perf-7.map"), 20)]), "");
+        assert_eq!(told(&[(python, 1), ("_start;main", 99)]), "");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Runs the loop of the screens: takes samples, output, keys and signals, and draws frames.
 
 use std::io;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, at, never, select};
 use nix::sys::resource::{UsageWho, getrusage};
@@ -14,7 +14,6 @@ use super::model::{LoopCommand, Message, Motion, ScreenModel, SourceState, TimeD
 use super::options::{Mode, QuitAction, ScreenOptions};
 use super::picture::{self, PictureFormat};
 use super::screen::Screen;
-use super::source_text::FileText;
 use super::terminal::{AwaitedBy, Input, Terminal};
 use super::theme::ThemeWatch;
 use super::view;
@@ -377,10 +376,8 @@ impl App<'_> {
     /// Opens the source of a function, and its samples by line.
     fn show_source(&mut self, function: u32, event: usize) {
         let lines = self.feed.function_lines(function as usize, event).unwrap_or_default();
-        let started = self.model.monitor.header().started.max(0.0);
-        let began = SystemTime::UNIX_EPOCH + Duration::try_from_secs_f64(started).unwrap_or_default();
-        let text = FileText::read(&lines, began);
-        self.tell(Message::Source(Box::new(SourceState::new(function, event, lines, text))));
+        let state = SourceState::read(self.model.monitor.header(), function, event, lines);
+        self.tell(Message::Source(Box::new(state)));
     }
 
     /// Updates the model by a message that requests nothing.

@@ -12,7 +12,7 @@ use crate::tui::Screen;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Screen")]
 pub(crate) struct AppearanceArgs {
-    /// The screen to begin with
+    /// The screen to begin with; `source`, with `--dump`: the function that Profile opens on
     #[arg(long, value_name = "NAME", value_parser = first_screen())]
     pub(crate) screen: Option<FirstScreen>,
     /// A theme's name or file; `auto` follows the terminal's background, light or dark
@@ -57,9 +57,9 @@ fn first_level() -> impl TypedValueParser<Value = FirstLevel> {
 /// Parses the names of the screens, and `help`.
 fn first_screen() -> impl TypedValueParser<Value = FirstScreen> {
     const HELP: &str = "help";
-    let names = Screen::ALL.into_iter().chain([Screen::Compare]).map(Screen::word).chain([HELP]);
+    let names = Screen::ALL.into_iter().chain([Screen::Source, Screen::Compare]).map(Screen::word).chain([HELP]);
     PossibleValuesParser::new(names).map(|name| {
-        let mut screens = Screen::ALL.into_iter().chain([Screen::Compare]);
+        let mut screens = Screen::ALL.into_iter().chain([Screen::Source, Screen::Compare]);
         screens.find(|screen| screen.word() == name).map_or(FirstScreen::Help, FirstScreen::Screen)
     })
 }

@@ -1,9 +1,9 @@
 //! Finds the names of code that a process made while it ran, in the perf map or the jitdumps that it writes.
 //!
 //! Runtimes that compile while they run list what they compiled in `/tmp/perf-PID.map`: start and size in
-//! hexadecimal digits and a name, one a line. A jitdump, which says more, is marked by the process: it maps the file. Some add to it while they run, others write it when they end,
-//! so an address that has no name yet is looked up again when the file has changed, and at the end. Of the
-//! file no more is kept than the names of addresses that were sampled.
+//! hexadecimal digits and a name, one a line. A jitdump says more; the process maps it, which tells where it is. Some
+//! add to these files while they run, others write them when they end, so an address that has no name yet is looked up
+//! again when a file has changed, and at the end. Of the files no more is kept than the names of addresses that were sampled.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 
+use super::java_map::{JavaAnswer, JavaMap};
 use super::jit_dump;
 use super::made_names::MadeCode;
 use crate::files::{self, ExpectedFile, Refused};
@@ -130,6 +131,8 @@ pub(super) struct PerfMapNames {
     pub(super) names: Vec<(i32, u64, MadeCode)>,
     /// The maps that aren't read, and why: each once.
     pub(super) refused: Vec<(String, Refused)>,
+    /// The processes that wrote a map because they were asked to: each once.
+    pub(super) asked: Vec<i32>,
 }
 
 #[derive(Debug)]
@@ -139,13 +142,33 @@ struct JitMap {
     wanted: Vec<u64>,
     /// Whether some of them were never looked up.
     has_new: bool,
-    /// The file when it was read: its number, length and time of change.
-    read: Option<(u64, u64, i64, i64)>,
-    /// The jitdumps, and whether each was refused.
-    dumps: Vec<(Arc<JitDump>, bool)>,
+    /// The file when it was read.
+    read: Option<FileVersion>,
+    /// The jitdumps, each as it was when it was read.
+    dumps: Vec<(Arc<JitDump>, DumpState)>,
     /// When it may be read again.
     due: Instant,
     is_refused: bool,
+    /// Where it is Java that writes its map when it is asked to.
+    java: Option<JavaMap>,
+    /// Whether it has done so.
+    is_asked: bool,
+}
+
+/// A file as it was at a time: its number, length and time of change.
+type FileVersion = (u64, u64, i64, i64);
+
+fn version(file: &File) -> Result<FileVersion, Refused> {
+    let about = file.metadata().map_err(Refused::System)?;
+    Ok((about.ino(), about.len(), about.mtime(), about.mtime_nsec()))
+}
+
+/// What is known of a jitdump.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum DumpState {
+    Unread,
+    ReadAs(FileVersion),
+    Refused,
 }
 
 impl JitMaps {
@@ -159,7 +182,7 @@ impl JitMaps {
     /// Looks for names in a jitdump, too, from now on.
     pub(super) fn dump(&mut self, dump: &Arc<JitDump>) {
         let map = self.map(&dump.maker);
-        map.dumps.push((Arc::clone(dump), false));
+        map.dumps.push((Arc::clone(dump), DumpState::Unread));
         map.has_new = true;
     }
 
@@ -172,6 +195,8 @@ impl JitMaps {
             dumps: Vec::new(),
             due: Instant::now(),
             is_refused: false,
+            java: JavaMap::of(maker.pid),
+            is_asked: false,
         })
     }
 
@@ -179,12 +204,13 @@ impl JitMaps {
     pub(super) fn look(&mut self, when: MapReading) -> PerfMapNames {
         let mut found = PerfMapNames::default();
         for map in self.of.values_mut().filter(|map| !map.wanted.is_empty()) {
+            found.asked.extend(map.ask_java(when));
             let begun = Instant::now();
             if when == MapReading::IfDue && begun < map.due {
                 continue;
             }
-            let pid = map.maker.pid;
-            match map.look() {
+            let (pid, has_new) = (map.maker.pid, std::mem::take(&mut map.has_new));
+            match map.look(has_new) {
                 Ok(names) => found.names.extend(names.into_iter().map(|(address, name)| (pid, address, name))),
                 Err(why) if why.is_absence() || map.is_refused => {}
                 Err(why) => {
@@ -192,7 +218,7 @@ impl JitMaps {
                     found.refused.push((format!("/tmp/perf-{pid}.map"), why));
                 }
             }
-            map.look_at_dumps(&mut found);
+            map.look_at_dumps(has_new, &mut found);
             map.due = Instant::now() + begun.elapsed() * SHARE;
         }
         found
@@ -200,39 +226,66 @@ impl JitMaps {
 }
 
 impl JitMap {
+    /// Asks Java for a map; gives the process when it has written one for the first time.
+    fn ask_java(&mut self, when: MapReading) -> Option<i32> {
+        let java = self.java.as_mut()?;
+        let answer = match when {
+            MapReading::IfDue => java.ask(),
+            MapReading::Last => java.ask_at_end(),
+        };
+        match answer {
+            JavaAnswer::None => None,
+            JavaAnswer::Written => {
+                self.due = Instant::now();
+                (!std::mem::replace(&mut self.is_asked, true)).then_some(self.maker.pid)
+            }
+            JavaAnswer::Refused => {
+                self.java = None;
+                None
+            }
+        }
+    }
+
     /// Reads the file unless it was read before and nothing is new in it or asked of it.
-    fn look(&mut self) -> Result<FxHashMap<u64, MadeCode>, Refused> {
+    fn look(&mut self, has_new: bool) -> Result<FxHashMap<u64, MadeCode>, Refused> {
         self.wanted.sort_unstable();
         let (maker, wanted) = (Arc::clone(&self.maker), self.wanted.clone());
-        let before = self.read.filter(|_| !self.has_new);
+        let before = self.read.filter(|_| !has_new);
         let read = move || {
             let file = maker.map()?;
-            let about = file.metadata().map_err(Refused::System)?;
-            let version = Some((about.ino(), about.len(), about.mtime(), about.mtime_nsec()));
-            if version == before {
+            let version = version(&file)?;
+            if Some(version) == before {
                 return Ok((version, FxHashMap::default()));
             }
-            let text = BufReader::with_capacity(1 << 18, file.take(about.len()));
+            let text = BufReader::with_capacity(1 << 18, file.take(version.1));
             names(text, &wanted).map(|names| (version, names)).map_err(Refused::System)
         };
         let (version, names) = files::within(READING, read)??;
-        (self.read, self.has_new) = (version, false);
+        self.read = Some(version);
         self.wanted.retain(|address| !names.contains_key(address));
         Ok(names)
     }
 
-    /// Looks for what no map has in the jitdumps.
-    fn look_at_dumps(&mut self, found: &mut PerfMapNames) {
+    /// Looks for what no map has in the jitdumps, unless one was read before and nothing is new in it or asked of it.
+    fn look_at_dumps(&mut self, has_new: bool, found: &mut PerfMapNames) {
         self.wanted.sort_unstable();
-        for (dump, is_refused) in self.dumps.iter_mut().filter(|(_, is_refused)| !is_refused) {
+        for (dump, state) in &mut self.dumps {
+            let version = version(&dump.file);
+            if *state == DumpState::Refused
+                || !has_new && version.as_ref().is_ok_and(|version| *state == DumpState::ReadAs(*version))
+            {
+                continue;
+            }
             let (read, wanted) = (Arc::clone(dump), self.wanted.clone());
-            match files::within(READING, move || read.names(&wanted)).and_then(|names| names) {
-                Ok(names) => {
+            let names = files::within(READING, move || read.names(&wanted)).and_then(|names| names);
+            match version.and_then(|version| Ok((version, names?))) {
+                Ok((version, names)) => {
+                    *state = DumpState::ReadAs(version);
                     self.wanted.retain(|address| !names.contains_key(address));
                     found.names.extend(names.into_iter().map(|(address, made)| (self.maker.pid, address, made)));
                 }
                 Err(why) => {
-                    *is_refused = true;
+                    *state = DumpState::Refused;
                     found.refused.push((dump.path.clone(), why));
                 }
             }

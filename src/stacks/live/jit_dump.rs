@@ -11,8 +11,9 @@
 //! (`-X perf_jit`), wasmtime and OpenJDK with perf's agent write it. Of the file no more is kept than what addresses
 //! that were sampled need.
 
-use std::io::{self, BufRead, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, Read, Seek};
 use std::ops::Range;
+use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
@@ -30,18 +31,21 @@ const RECORD_HEADER: u32 = 16;
 /// A longer name is none that anybody reads.
 const MOST_NAME: u64 = 16 << 10;
 
-/// The loads whose moves are followed.
-const MOST_LOADS: usize = 1 << 18;
+/// The bytes of names whose moves are followed.
+const MOST_NAMES: usize = 64 << 20;
 
 /// The lines that are kept of one load.
 const MOST_LINES: u64 = 1 << 16;
+
+/// The bytes of the names of their files.
+const MOST_FILES: usize = 1 << 20;
 
 /// The functions of addresses, which are in ascending order. What was loaded last at an address holds.
 ///
 /// # Errors
 /// Fails if the file can't be read, or is none of these. One that ends within a record is still being written.
 pub(super) fn read(dump: &mut (impl BufRead + Seek), wanted: &[u64]) -> io::Result<FxHashMap<u64, MadeCode>> {
-    let mut found = Loaded { wanted, names: FxHashMap::default(), loads: FxHashMap::default(), lines: None };
+    let mut found = Loaded { wanted, names: FxHashMap::default(), loads: FxHashMap::default(), kept: 0, lines: None };
     let header = (word(dump)?, word(dump)?, word(dump)?);
     let (MAGIC, 1.., length @ LEAST_HEADER..) = header else {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "it is no jitdump of this machine"));
@@ -59,6 +63,8 @@ struct Loaded<'a> {
     names: FxHashMap<u64, MadeCode>,
     /// The name of each load, by its number.
     loads: FxHashMap<u64, String>,
+    /// The bytes of those names.
+    kept: usize,
     /// Where the code of the next load begins, and its lines by their first addresses.
     lines: Option<(u64, Vec<CodeLine>)>,
 }
@@ -66,29 +72,28 @@ struct Loaded<'a> {
 struct CodeLine {
     address: u64,
     line: u32,
-    file: String,
+    file: Rc<str>,
 }
 
 impl Loaded<'_> {
     fn records(&mut self, dump: &mut (impl BufRead + Seek)) -> io::Result<()> {
         while !dump.fill_buf()?.is_empty() {
-            let begin = dump.stream_position()?;
             let (kind, length) = (word(dump)?, word(dump)?);
             // The length of a record that is being written may not be there yet.
             if length < RECORD_HEADER {
                 return Ok(());
             }
             dump.seek_relative(8)?;
-            let mut body = dump.take(u64::from(length - RECORD_HEADER));
+            let mut body = (&mut *dump).take(u64::from(length - RECORD_HEADER));
             match kind {
                 LOAD => self.load(&mut body)?,
                 MOVE => self.moved(&mut body)?,
                 LINES => self.lines = Some(lines(&mut body)?),
                 _ => {}
             }
-            let at = dump.stream_position()?;
-            let rest = (begin + u64::from(length)).saturating_sub(at);
-            dump.seek(SeekFrom::Current(rest.cast_signed()))?;
+            // Within what is read ahead, that reads nothing again.
+            let rest = body.limit();
+            dump.seek_relative(rest.cast_signed())?;
         }
         Ok(())
     }
@@ -99,7 +104,9 @@ impl Loaded<'_> {
         let name = text(body)?;
         let lines = self.lines.take().filter(|(begin, _)| *begin == address).map(|(_, lines)| lines);
         self.name(address..address.saturating_add(size), &name, &lines.unwrap_or_default());
-        if self.loads.len() < MOST_LOADS {
+        // The number of a load takes room, too.
+        self.kept += name.len() + size_of::<(u64, String)>();
+        if self.kept <= MOST_NAMES {
             self.loads.insert(number, name);
         }
         Ok(())
@@ -121,7 +128,7 @@ impl Loaded<'_> {
             let mut made = MadeCode::named(name);
             let line = lines.iter().filter(|line| line.address <= address).max_by_key(|line| line.address);
             if let Some(line) = line {
-                (made.file, made.line) = (Some(line.file.clone()), Some(line.line).filter(|line| *line > 0));
+                (made.file, made.line) = (Some(line.file.to_string()), Some(line.line).filter(|line| *line > 0));
             }
             self.names.insert(address, made);
         }
@@ -134,11 +141,17 @@ fn lines(body: &mut impl BufRead) -> io::Result<(u64, Vec<CodeLine>)> {
     const SAME: &str = "\u{fffd}";
     let (begin, count) = (long(body)?, long(body)?);
     let mut lines: Vec<CodeLine> = Vec::new();
+    let mut room = MOST_FILES;
     for _ in 0..count.min(MOST_LINES) {
         let (address, line, _column) = (long(body)?, word(body)?, word(body)?);
-        let file = match (text(body)?, lines.last()) {
-            (file, Some(before)) if file == SAME => before.file.clone(),
-            (file, _) => file,
+        let name = text(body)?;
+        let file = match lines.last() {
+            Some(before) if name == SAME || name == *before.file => Rc::clone(&before.file),
+            _ => {
+                let Some(left) = room.checked_sub(name.len()) else { break };
+                room = left;
+                name.into()
+            }
         };
         lines.push(CodeLine { address, line, file });
     }

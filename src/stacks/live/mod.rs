@@ -30,6 +30,7 @@ mod disassembly;
 mod elf_symbols;
 mod epilogue;
 mod function_ranges;
+mod java_map;
 mod jit;
 mod jit_dump;
 mod made_names;

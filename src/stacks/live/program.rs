@@ -391,6 +391,23 @@ mod tests {
     }
 
     #[test]
+    fn entries_that_are_their_own_origin_come_to_an_end() {
+        let whole = lines();
+        let sections = object::File::parse(&*whole).unwrap();
+        let (begin, length) = sections.section_by_name(".debug_info").unwrap().file_range().unwrap();
+        let (begin, end) = (begin as usize, (begin + length) as usize);
+        // Of an entry the code of its form comes first, so that some of these are what refers to its origin.
+        for (place, back) in (begin..end - 4).flat_map(|place| (1..=4).map(move |back| (place, back))) {
+            let Some(entry) = (place - begin).checked_sub(back) else { continue };
+            let mut bytes = whole.clone();
+            bytes[place..place + 4].copy_from_slice(&(entry as u32).to_le_bytes());
+            if let Some(mut program) = program(&bytes) {
+                let _ = (program.frames_at(0x205), program.frames_at(0x20d));
+            }
+        }
+    }
+
+    #[test]
     fn this_program_has_names_with_lines() {
         let file = Arc::new(File::open("/proc/self/exe").unwrap());
         let program = MappedProgram { file, path: "/bin/me".into(), root: None };

@@ -254,6 +254,8 @@ impl Namer {
             let module = format!("perf-{pid}.map");
             out.renamed.push((number, StackFrame { name, module, file, line, ..StackFrame::default() }));
         }
+        let asked = found.asked.iter();
+        out.notes.extend(asked.map(|pid| format!("Java names its code for this:  jcmd {pid} Compiler.perfmap")));
         let unnamed = found.refused.into_iter().map(|(path, why)| UnnamedFile { path, why: why.to_string() });
         out.unnamed.extend(unnamed);
     }

@@ -1,11 +1,13 @@
 //! Holds the state of the Source screen: one function of the profile, line by line or instruction by instruction.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime};
 
 use super::step::ListStep;
 use super::{LoopCommand, Notice, ScreenModel};
 use crate::names::shown;
 use crate::profile::Amount;
+use crate::run::Header;
 use crate::stacks::{FunctionLines, Instruction, LineSamples, by_instruction, hottest};
 use crate::tui::keys::Action;
 use crate::tui::model::profile::{FrameIndex, Listing};
@@ -30,6 +32,13 @@ pub(in crate::tui) struct SourceState {
 }
 
 impl SourceState {
+    /// A function of a run as it was sampled so far, with the text of its file.
+    pub(in crate::tui) fn read(run: &Header, function: FrameIndex, event: usize, lines: FunctionLines) -> Self {
+        let began = SystemTime::UNIX_EPOCH + Duration::try_from_secs_f64(run.started.max(0.0)).unwrap_or_default();
+        let text = FileText::read(&lines, began);
+        Self::new(function, event, lines, text)
+    }
+
     /// A function as it was sampled so far, at the row with most samples.
     pub(in crate::tui) fn new(function: FrameIndex, event: usize, lines: FunctionLines, text: FileText) -> Self {
         let mut state = Self { function, event, text, ..Self::default() };
@@ -116,7 +125,7 @@ impl SourceState {
 
 impl ScreenModel {
     /// Asks for the source of the function that is selected in the profile.
-    pub(super) fn ask_for_source(&mut self) -> Option<LoopCommand> {
+    pub(in crate::tui) fn ask_for_source(&mut self) -> Option<LoopCommand> {
         let chosen = self.profile.as_ref().filter(|profile| !profile.is_empty()).and_then(|profile| {
             let function = profile.selected_function()?;
             (!profile.calls.label(function).is_region && function != 0).then_some((function, profile.event))

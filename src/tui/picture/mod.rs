@@ -10,7 +10,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 
-use super::model::{EventLine, Message, ScreenModel, update};
+use super::model::{EventLine, LoopCommand, Message, ScreenModel, SourceState, update};
 use super::options::ScreenOptions;
 use super::others::Others;
 use super::screen::Screen;
@@ -22,7 +22,7 @@ use crate::plan::RowIndex;
 use crate::profile::Tree;
 use crate::session::OutputLine;
 use crate::sources::Round;
-use crate::stacks::StackQuality;
+use crate::stacks::{FunctionLines, StackQuality};
 
 mod format;
 mod svg;
@@ -84,6 +84,23 @@ impl Scene {
 
     /// Takes a picture of a screen. The selected event stays selected where none is given.
     pub fn picture(&mut self, screen: Screen, wanted: &Picture) -> String {
+        self.set(screen, wanted);
+        drawn(&self.model, wanted.format)
+    }
+
+    /// Takes a picture of the source of the function that Profile opens on. `lines_of` gives what an event sampled of a
+    /// function, by lines, from the places of both in the profile.
+    pub fn source_picture(&mut self, wanted: &Picture, lines_of: impl FnOnce(usize, usize) -> FunctionLines) -> String {
+        self.set(Screen::Profile, wanted);
+        if let Some(LoopCommand::ShowSource(function, event)) = self.model.ask_for_source() {
+            let lines = lines_of(function as usize, event);
+            let state = SourceState::read(self.model.monitor.header(), function, event, lines);
+            let _ = update(&mut self.model, Message::Source(Box::new(state)));
+        }
+        drawn(&self.model, wanted.format)
+    }
+
+    fn set(&mut self, screen: Screen, wanted: &Picture) {
         let (width, height) = wanted.size;
         let model = &mut self.model;
         model.screen = screen;
@@ -101,7 +118,6 @@ impl Scene {
         if let Some((tree, quality)) = &wanted.profile {
             model.take_profile(tree, quality);
         }
-        drawn(model, wanted.format)
     }
 }
 

@@ -9,7 +9,7 @@ use super::replay::ReplayArgs;
 use super::replay::{Opened, Setup, at, end, no_recording, open, seen, setup};
 use super::stream::{Stream, say};
 use crate::compare::{self, ProfileDifference};
-use crate::monitor::{Measure, Monitor};
+use crate::monitor::{MeasureChoice, Monitor};
 use crate::names::shown;
 use crate::profile::Tree;
 use crate::rates::Confidence;
@@ -61,7 +61,7 @@ struct One {
 pub(super) struct Compared {
     own: String,
     /// The default of units.
-    pub(super) measure: Measure,
+    pub(super) measures: MeasureChoice,
     a: Vec<One>,
     b: Vec<One>,
     /// How the profiles differ, where all recordings have one.
@@ -89,12 +89,12 @@ impl Compared {
             say("the recordings have different intervals; -I gives all the same");
         }
         let recordings = std::iter::once(own.0).chain(others().map(|one| &one.recording));
-        let measure = compare::measure(recordings.map(|recording| (&recording.header, recording.end.as_ref())));
+        let measures = compare::measures(recordings.map(|recording| (&recording.header, recording.end.as_ref())));
         let mut trees_of_a = vec![tree(own.0)];
         trees_of_a.extend(a.iter().map(|one| tree(&one.recording)));
         let trees_of_b: Vec<_> = b.iter().map(|one| tree(&one.recording)).collect();
-        let profile = difference(&trees_of_a, &trees_of_b, measure);
-        Ok(Self { own: first.to_string_lossy().into_owned(), measure, a, b, profile })
+        let profile = difference(&trees_of_a, &trees_of_b, measures);
+        Ok(Self { own: first.to_string_lossy().into_owned(), measures, a, b, profile })
     }
 
     /// What the screens need of them.
@@ -119,7 +119,7 @@ impl Compared {
         };
         let a: Vec<_> = std::iter::once((self.own.as_str(), &own)).chain(self.a.iter().zip(&a).map(named)).collect();
         let b: Vec<_> = self.b.iter().zip(&b).map(named).collect();
-        Stream::stdout().print(&text::compare(&a, &b, self.measure))?;
+        Stream::stdout().print(&text::compare(&a, &b, self.measures))?;
         if let Some(profile) = &self.profile {
             Stream::stdout().print(&format!("\n{}", text::profile_difference(profile)))?;
         }
@@ -135,13 +135,13 @@ fn tree(recording: &Recording) -> Option<Tree> {
 }
 
 /// How profiles differ; `None` where a recording has none.
-fn difference(a: &[Option<Tree>], b: &[Option<Tree>], measure: Measure) -> Option<ProfileDifference> {
+fn difference(a: &[Option<Tree>], b: &[Option<Tree>], measures: MeasureChoice) -> Option<ProfileDifference> {
     let all = |side: &'_ [Option<Tree>]| side.iter().all(Option::is_some);
     if !all(a) || !all(b) {
         return None;
     }
     let [a, b] = [a, b].map(|side| side.iter().flatten().collect::<Vec<_>>());
-    ProfileDifference::of(&a, &b, measure, Confidence::DEFAULT)
+    ProfileDifference::of(&a, &b, measures, Confidence::DEFAULT)
 }
 
 fn check_source(first: (&Path, &Recording), other: (&Path, &Recording)) -> Result<(), Error> {

@@ -11,7 +11,7 @@ use super::args::StackFormat;
 use super::stream::say;
 use crate::compare::{self, ProfileDifference};
 use crate::files::PartialFile;
-use crate::monitor::Measure;
+use crate::monitor::MeasureChoice;
 use crate::names::shown;
 use crate::profile::{Amount, Detail, EventId, RepeatFolding, Tree, TreeOptions};
 use crate::rates::Confidence;
@@ -171,8 +171,8 @@ fn export_difference(args: &ExportArgs) -> Result<u8, Error> {
     let [of_a, of_b] = [a, b].map(|side| side.iter().map(|file| whole(args, file)).collect::<Result<Vec<_>, _>>());
     let (of_a, of_b) = (of_a?, of_b?);
     let [trees_of_a, trees_of_b] = [&of_a, &of_b].map(|side| side.iter().collect::<Vec<_>>());
-    let measure = measure(a.iter().chain(b));
-    let found = ProfileDifference::of(&trees_of_a, &trees_of_b, measure, Confidence::DEFAULT);
+    let measures = measures(a.iter().chain(b));
+    let found = ProfileDifference::of(&trees_of_a, &trees_of_b, measures, Confidence::DEFAULT);
     let found = found.ok_or_else(|| {
         let event = of_a.first().and_then(|tree| Some(tree.event_of(tree.default_event()?).name.clone()));
         let event = event.map_or_else(|| "no event".into(), |event| shown(&event).into_owned());
@@ -199,10 +199,10 @@ fn whole(args: &ExportArgs, file: &Path) -> Result<Tree, Error> {
 }
 
 /// Weights are compared of recordings of commands that did all their work, and shares of others.
-fn measure<'a>(files: impl Iterator<Item = &'a PathBuf>) -> Measure {
+fn measures<'a>(files: impl Iterator<Item = &'a PathBuf>) -> MeasureChoice {
     let recording = |file: &PathBuf| recording::read(BufReader::new(File::open(file).ok()?)).ok();
-    let Some(all) = files.map(recording).collect::<Option<Vec<_>>>() else { return Measure::default() };
-    compare::measure(all.iter().map(|recording| (&recording.header, recording.end.as_ref())))
+    let Some(all) = files.map(recording).collect::<Option<Vec<_>>>() else { return MeasureChoice::Usual };
+    compare::measures(all.iter().map(|recording| (&recording.header, recording.end.as_ref())))
 }
 
 fn read(args: &ExportArgs) -> Result<Imported, Error> {

@@ -38,7 +38,7 @@ const RECORD: [Replacement; 24] = [
         &["--clang-opt", "--clang-path", "--debuginfod", "--vmlinux"],
         "names come from the programs, their debug files here and /proc/kallsyms",
     ),
-    (&["-T", "--timestamp", "--timestamp-boundary"], "every round and every sample has its time already"),
+    (&["-T", "--timestamp", "--timestamp-boundary"], "every reading and every sample has its time already"),
     (&["-k", "--clockid"], "times count from the start, by CLOCK_MONOTONIC"),
     (
         &["-B", "--no-buildid", "-N", "--no-buildid-cache", "--buildid-all", "--buildid-mmap"],

@@ -234,9 +234,9 @@ impl Written {
     }
 
     fn words(&self, with_stacks: bool) -> String {
-        let mut words = format!("{} {}", self.rounds, if self.rounds == 1 { "round" } else { "rounds" });
+        let mut words = format!("{} {}", self.rounds, if self.rounds == 1 { "reading" } else { "readings" });
         if self.lost_rounds > 0 {
-            words += &format!(", {} lost", self.lost_rounds);
+            words += &format!(", {} skipped", self.lost_rounds);
         }
         if with_stacks {
             let losses = self.losses.to_string();

@@ -13,7 +13,7 @@ use super::stream::{Stream, after_blank, has_keys, say};
 use super::{Error, appearance, imported, signals};
 use crate::estimate::EstimatorKind;
 use crate::measure::{self, Estimation, LoadedRelations};
-use crate::monitor::{self, MeasureChoice, Monitor, PhaseChange};
+use crate::monitor::{MeasureChoice, Monitor, ReadAhead, RecordingNotes};
 use crate::names::shown;
 use crate::profile::Tree;
 use crate::rates::Confidence;
@@ -28,7 +28,10 @@ use crate::sources::{Round, Scope};
 use crate::stack_formats::{self, Imported};
 use crate::stacks::{FirstLevel, FunctionLines, InterpreterFrames, Replayed, StackQuality};
 use crate::text;
-use crate::tui::{self, Feed, Mode, Others, Outcome, Picture, PictureFormat, Scene, Screen, ScreenOptions, Timeline};
+use crate::tui::{
+    self, Feed, Mode, Others, Outcome, Outline, Picture, PictureFormat, Scene, Screen, ScreenOptions, TimeRange,
+    Timeline,
+};
 use crate::units::WallNs;
 
 /// The arguments of `perfprop replay`.
@@ -65,6 +68,9 @@ pub(super) struct ReplayArgs {
     /// Start at this second of the recording; with `--dump`, show this second
     #[arg(long, value_name = "SECONDS")]
     pub(super) at: Option<f64>,
+    /// Show only what was counted and sampled between these seconds
+    #[arg(long, value_name = "FROM-TO", value_parser = range, conflicts_with_all = ["at", "a"])]
+    pub(super) range: Option<TimeRange>,
     /// Milliseconds between updates of the numbers; as recorded by default
     #[arg(short = 'I', long, value_name = "MS", value_parser = milliseconds())]
     pub(super) interval: Option<u64>,
@@ -109,12 +115,15 @@ pub(super) fn run(args: &ReplayArgs) -> Result<u8, Error> {
     // Texts show no estimates of intervals.
     let shows_intervals = others.is_none() && !args.print && (args.dump.is_some() || has_keys(first));
     let setup = if shows_intervals && !args.as_live { setup.with_whole_run(&recording) } else { setup };
+    if args.range.is_some() && others.is_some() {
+        return Err(Error::Usage("--range is for one recording; recordings are compared whole".into()));
+    }
     let compared = others.map(|files| Compared::open(args, first, (&recording, &setup), files)).transpose()?;
     match (args.dump, compared) {
-        (Some(format), compared) => dump(args, &recording, setup.monitor(), compared, format),
+        (Some(format), compared) => dump(args, &recording, &setup, compared, format),
         (None, compared) if !args.print && has_keys(first) => screens(args, recording, setup, compared),
         (None, Some(compared)) => compared.print(args, &recording, setup.monitor()),
-        (None, None) => blocks(&recording, setup.monitor()),
+        (None, None) => blocks(args, &recording, &setup),
     }
 }
 
@@ -130,6 +139,32 @@ pub(super) fn seen(recording: &Recording, mut monitor: Monitor, at: WallNs) -> M
     monitor
 }
 
+/// The rounds of a recording that are asked for, and a monitor of them that has seen nothing: all rounds, or those of a range.
+fn begun<'a>(
+    args: &ReplayArgs,
+    recording: &'a Recording,
+    setup: &Setup,
+) -> Result<(&'a [(Round, u64)], Monitor), Error> {
+    let rounds = &recording.rounds[..];
+    let Some(range) = args.range else { return Ok((rounds, setup.monitor())) };
+    let [first, last] = [range.from, range.to].map(|time| rounds.partition_point(|(round, _)| round.at <= time));
+    if first >= last {
+        let length = end(recording).at_ns.as_secs();
+        return Err(Error::Usage(format!("nothing was read in this range; the recording is {length:.1} s long")));
+    }
+    let monitor = match first.checked_sub(1).and_then(|base| rounds.get(base)) {
+        Some((base, lost)) => setup.as_live().monitor().beginning_after(base, *lost),
+        None => setup.monitor(),
+    };
+    Ok((&rounds[first..last], monitor))
+}
+
+/// Ends what a monitor has seen of a recording, as the recording does if all of it is there.
+fn close(monitor: &mut Monitor, recording: &Recording, at: WallNs) {
+    let end = end(recording);
+    if end.at_ns <= at { monitor.end(end) } else { monitor.close() }
+}
+
 /// The time asked for; the end by default.
 pub(super) fn at(args: &ReplayArgs) -> WallNs {
     args.at.map_or(WallNs(u64::MAX), seconds)
@@ -139,13 +174,24 @@ pub(super) fn at(args: &ReplayArgs) -> WallNs {
 fn dump(
     args: &ReplayArgs,
     recording: &Recording,
-    monitor: Monitor,
+    setup: &Setup,
     compared: Option<Compared>,
     format: DumpFormat,
 ) -> Result<u8, Error> {
-    let at = at(args);
-    let monitor = seen(recording, monitor, at);
-    let measures = compared.as_ref().map(|compared| MeasureChoice::Every(compared.measure)).unwrap_or_default();
+    let at = args.range.map_or_else(|| at(args), |range| range.to);
+    let monitor = match args.range {
+        None => seen(recording, setup.monitor(), at),
+        Some(range) => {
+            let (rounds, mut monitor) = begun(args, recording, setup)?;
+            for (round, lost) in rounds {
+                monitor.round(round, *lost);
+            }
+            close(&mut monitor, recording, range.to);
+            monitor
+        }
+    };
+    let range = args.range.map(|_| TimeRange { from: monitor.began(), to: monitor.now() });
+    let measures = compared.as_ref().map(|compared| compared.measures).unwrap_or_default();
     let options = ScreenOptions { mode: mode(recording, 1.0), measures, ..appearance::in_picture(&args.appearance)? };
     let taken = recording.rounds.partition_point(|(round, _)| round.at <= at);
     let newest = &recording.rounds[taken.saturating_sub(usize::from(args.size.0))..taken];
@@ -153,11 +199,16 @@ fn dump(
     let mut replayed = recording.profile().map(Replayed::new);
     let profile = recording.profile().zip(replayed.as_mut()).map(|(recorded, profile)| {
         profile.set_first_level(args.appearance.by);
-        let (tree, quality) = profile.until(recorded, at);
+        let after = range.map(|range| range.from).filter(|from| from.0 > 0);
+        let (tree, quality) = profile.between(recorded, after, at);
         (tree.clone(), quality.clone())
     });
     let screen = compare::first_screen(args, options.screen, compared.as_ref());
-    let wanted = Picture { size: args.size, format: format.into(), rounds, profile, ..Picture::default() };
+    let mut ahead = ReadAhead::new(setup.as_live().monitor());
+    let notes = ahead.read(&recording.rounds, usize::MAX, || end(recording)).cloned().unwrap_or_default();
+    let outline = Some(Outline::of(&recording.rounds, end(recording).at_ns).with_notes(&notes));
+    let wanted =
+        Picture { size: args.size, format: format.into(), rounds, profile, outline, range, ..Picture::default() };
     let mut scene = Scene::new(monitor, compared.map(Compared::others), &options);
     let picture = match (screen, &replayed) {
         (Screen::Source, Some(profile)) => {
@@ -172,11 +223,12 @@ fn dump(
 
 fn screens(args: &ReplayArgs, recording: Recording, setup: Setup, compared: Option<Compared>) -> Result<u8, Error> {
     let speed = args.speed.unwrap_or(if compared.is_some() { 0.0 } else { 1.0 });
-    let options = ScreenOptions { mode: mode(&recording, speed), ..appearance::on_terminal(&args.appearance)? };
+    let (mode, range) = (mode(&recording, speed), args.range);
+    let options = ScreenOptions { mode, range, ..appearance::on_terminal(&args.appearance)? };
     let options = ScreenOptions { screen: compare::first_screen(args, options.screen, compared.as_ref()), ..options };
     let units = appearance::config(&args.appearance)?.0.units;
     let of_comparison = compared.as_ref().filter(|_| units.is_none());
-    let measures = of_comparison.map_or(options.measures, |compared| MeasureChoice::Every(compared.measure));
+    let measures = of_comparison.map_or(options.measures, |compared| compared.measures);
     let options = ScreenOptions { measures, ..options };
     let speed = if speed == 0.0 { Speed::AtOnce } else { Speed::Times(speed) };
     play(setup, recording, compared, &options, (speed, args.at.map_or(WallNs(0), seconds)))
@@ -209,7 +261,9 @@ fn play(
     let profile = recording.profile().map(Replayed::new);
     let output = crossbeam_channel::never();
     let others = compared.map(Compared::others);
-    let mut feed = Played { setup, recording, profile, samples, player: Some(player), output, others, changes: None };
+    let ahead = ReadAhead::new(setup.as_live().monitor());
+    let player = Some(player);
+    let mut feed = Played { setup, recording, profile, samples, player, output, others, ahead, profile_start: None };
     match tui::run(monitor, &mut feed, &signals, options).map_err(Error::Terminal)? {
         (_, Outcome::Signal(signal)) => Ok(u8::try_from(128 + signal).unwrap_or(u8::MAX)),
         _ => Ok(0),
@@ -217,20 +271,22 @@ fn play(
 }
 
 /// The text that `top` prints without a terminal.
-fn blocks(recording: &Recording, mut monitor: Monitor) -> Result<u8, Error> {
+fn blocks(args: &ReplayArgs, recording: &Recording, setup: &Setup) -> Result<u8, Error> {
     let mut out = Stream::stdout();
-    for (round, lost) in &recording.rounds {
+    let (rounds, mut monitor) = begun(args, recording, setup)?;
+    for (round, lost) in rounds {
         if monitor.round(round, *lost) {
             out.print(&format!("{}\n", text::block(&monitor, MeasureChoice::default())))?;
         }
     }
     let intervals = monitor.intervals();
-    monitor.end(end(recording));
+    let until = args.range.map_or(WallNs(u64::MAX), |range| range.to);
+    close(&mut monitor, recording, until);
     if monitor.intervals() > intervals || monitor.lacks_a_child() {
         out.print(&text::block(&monitor, MeasureChoice::default()))?;
     }
     out.print(&after_blank(&text::phases(&monitor)))?;
-    out.print(&after_blank(&text::regions(&recording.regions_until(WallNs(u64::MAX)), monitor.header())))?;
+    out.print(&after_blank(&text::regions(&recording.regions_until(until), monitor.header())))?;
     Ok(0)
 }
 
@@ -263,13 +319,16 @@ struct Played {
     player: Option<Player>,
     output: Receiver<OutputLine>,
     others: Option<Others>,
-    /// The changes of level of the whole recording, once they were asked for.
-    changes: Option<Vec<PhaseChange>>,
+    /// What is told of the whole recording, as far as it is read.
+    ahead: ReadAhead,
+    /// Samples up to this time aren't shown.
+    profile_start: Option<WallNs>,
 }
 
 impl Timeline for Played {
     fn play(&mut self, after: WallNs, speed: Speed) -> io::Result<()> {
-        let player = Player::start(self.rounds(Some(after), WallNs(u64::MAX)), speed, after)?;
+        let first = self.recording.rounds.partition_point(|(round, _)| round.at <= after);
+        let player = Player::start(self.recording.rounds[first..].to_vec(), speed, after)?;
         self.samples = player.samples().clone();
         self.player = Some(player);
         Ok(())
@@ -279,21 +338,24 @@ impl Timeline for Played {
         self.player = None;
     }
 
-    fn rounds(&self, after: Option<WallNs>, until: WallNs) -> Vec<(Round, u64)> {
-        let all = &self.recording.rounds;
-        let place = |time: WallNs| all.partition_point(|(round, _)| round.at <= time);
-        let first = after.map_or(0, place);
-        all[first..place(until).max(first)].to_vec()
+    fn rounds(&self) -> &[(Round, u64)] {
+        &self.recording.rounds
     }
 
     fn monitor(&self) -> Monitor {
         self.setup.monitor()
     }
 
-    fn changes(&mut self) -> &[PhaseChange] {
-        let (header, recording) = (&self.setup.header, &self.recording);
-        let found = || monitor::phase_changes(header.clone(), &recording.rounds, end(recording));
-        self.changes.get_or_insert_with(found)
+    fn monitor_of_range(&self) -> Monitor {
+        self.setup.as_live().monitor()
+    }
+
+    fn set_profile_start(&mut self, after: Option<WallNs>) {
+        self.profile_start = after;
+    }
+
+    fn read_ahead(&mut self, rounds: usize) -> Option<&RecordingNotes> {
+        self.ahead.read(&self.recording.rounds, rounds, || end(&self.recording))
     }
 }
 
@@ -306,7 +368,8 @@ impl Feed for Played {
         let Some((profile, recorded)) = self.profile.as_mut().zip(self.recording.profile()) else { return };
         // What was read last comes a little later than the end.
         let is_over = until >= end(&self.recording).at_ns;
-        let (tree, quality) = profile.until(recorded, if is_over { WallNs(u64::MAX) } else { until });
+        let until = if is_over { WallNs(u64::MAX) } else { until };
+        let (tree, quality) = profile.between(recorded, self.profile_start, until);
         // As live: before its first region, a program without stacks has no profile.
         if recorded.sampled.is_some() || tree.event_ids().next().is_some() || !quality.unread.is_empty() {
             see(tree, quality);
@@ -417,6 +480,15 @@ impl Setup {
         Self { estimator, ..self }
     }
 
+    /// The same, with intervals that are estimated by what came before their ends.
+    fn as_live(&self) -> Self {
+        Self {
+            header: self.header.clone(),
+            relations: self.relations.clone(),
+            estimator: self.estimator.clone().as_live(),
+        }
+    }
+
     pub(super) fn monitor(&self) -> Monitor {
         measure::monitor(self.header.clone(), self.relations.clone(), self.estimator.clone())
     }
@@ -454,6 +526,15 @@ pub(super) fn setup(args: &ReplayArgs, recording: &Recording) -> Result<Setup, E
     Ok(Setup { header, relations, estimator })
 }
 
+/// `12.5-30` or `1:00-1:30`.
+fn range(text: &str) -> Result<TimeRange, String> {
+    let ends = text.split_once('-').and_then(|(from, to)| Some((tui::parse_time(from)?, tui::parse_time(to)?)));
+    match ends {
+        Some((from, to)) if from < to => Ok(TimeRange { from, to }),
+        _ => Err("give two times, the earlier first, as in 12.5-30 or 1:00-1:30".into()),
+    }
+}
+
 fn size(text: &str) -> Result<(u16, u16), String> {
     let parsed =
         text.split_once(['x', 'X']).and_then(|(columns, rows)| Some((columns.parse().ok()?, rows.parse().ok()?)));
@@ -466,6 +547,14 @@ fn size(text: &str) -> Result<(u16, u16), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ranges() {
+        let seconds = |tenths: u64| WallNs(tenths * 100_000_000);
+        assert_eq!(range("12.5-30"), Ok(TimeRange { from: seconds(125), to: seconds(300) }));
+        assert_eq!(range("0-1:01"), Ok(TimeRange { from: seconds(0), to: seconds(610) }));
+        assert!(["", "3", "3-", "-3", "5-5", "6-5", "a-b", "1-2-3"].iter().all(|text| range(text).is_err()));
+    }
 
     #[test]
     fn sizes() {

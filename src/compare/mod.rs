@@ -1,8 +1,8 @@
 //! Compares two sets of recordings, event by event, and says which differences are more than chance.
 //!
-//! A run is one number of an event: its count in the whole recording, in the [`Measure`] that the screen has. What a
-//! run's number may be off by, as it was multiplexed, is part of how runs differ and needs no place of its own: every
-//! run takes its turns anew.
+//! A run is one number of an event: its count in the whole recording, in the [`Measure`] in which the event is looked
+//! at; or the value of a metric. What a run's number may be off by, as it was multiplexed, is part of how runs differ and
+//! needs no place of its own: every run takes its turns anew.
 //!
 //! ```text
 //! A   r1 r2 r3 ...  a number of each event from each     mean, spread
@@ -13,9 +13,9 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use crate::events::Unit;
-use crate::monitor::{Measure, Monitor, Row};
+use crate::monitor::{Measure, MeasureChoice, Monitor, Row};
 use crate::plan::RowIndex;
-use crate::rates::{Confidence, Uncertain};
+use crate::rates::{Confidence, Error, Uncertain};
 use crate::run::{End, Header, MeasuredTarget};
 use crate::sources::command::Exit;
 
@@ -86,7 +86,8 @@ impl Verdict {
             Self::Higher => "higher",
             Self::Lower => "lower",
             Self::Equal => "equal",
-            Self::Unclear { .. } | Self::TooFewRuns { .. } => "can't tell",
+            Self::Unclear { .. } => "within error",
+            Self::TooFewRuns { .. } => "too few runs",
             Self::OnlyIn(Side::A) => "only in A",
             Self::OnlyIn(Side::B) => "only in B",
             Self::NoNumber => "no number",
@@ -147,6 +148,21 @@ impl Runs {
         Some(self.deviation()? / self.mean()?.abs()).filter(|part| part.is_finite())
     }
 
+    /// Where the mean lies, by how the runs of this side alone differ: Student's interval. Of a single run it is what that
+    /// one may be off by.
+    pub fn interval_of_mean(&self, confidence: Confidence) -> Option<(f64, f64)> {
+        let spread = self.spread()?;
+        if let [number] = self.numbers[..] {
+            return match number.error {
+                Error::Within { below, above } => Some((number.value - below, number.value + above)),
+                Error::Exact | Error::Unknown => None,
+            };
+        }
+        let runs = spread.runs as f64;
+        let half = student::two_sided_quantile(1.0 - confidence.level(), runs - 1.0) * (spread.variance / runs).sqrt();
+        Some((spread.mean - half, spread.mean + half))
+    }
+
     fn spread(&self) -> Option<RunSpread> {
         RunSpread::of(&self.numbers.iter().map(|number| number.value).collect::<Vec<_>>())
     }
@@ -159,6 +175,8 @@ pub struct ComparedEvent {
     pub name: String,
     /// What it counts.
     pub unit: Unit,
+    /// What the numbers are rates of; metrics and functions have totals.
+    pub measure: Measure,
     /// The runs of the first side.
     pub a: Runs,
     /// The runs of the second side.
@@ -170,6 +188,8 @@ pub struct ComparedEvent {
     pub p: Option<f64>,
     /// The interval of the [`change`](Self::change), as wide as the verdict asks for; `None` where it has no bounds.
     pub interval: Option<(f64, f64)>,
+    /// How many times the smaller mean the larger one is at least, by that interval: 1 where there may be no difference.
+    pub least_factor: f64,
 }
 
 impl ComparedEvent {
@@ -179,11 +199,17 @@ impl ComparedEvent {
         Some((b - a) / a.abs()).filter(|part| part.is_finite())
     }
 
-    /// The surest first, and of those that are as sure the larger change.
-    pub fn by_sureness(&self, other: &Self) -> Ordering {
-        let key = |one: &Self| (one.verdict.rank(), one.p.unwrap_or(1.0), -one.change().map_or(0.0, f64::abs));
-        let (one, other) = (key(self), key(other));
-        one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)).then(one.2.total_cmp(&other.2))
+    /// The order of all lists: what differs by more than chance, by how many times it does at least; then what may be
+    /// chance, the least likely to be first, and of those that are as likely the larger change; then what is equal; then
+    /// what has no number.
+    pub fn by_difference(&self, other: &Self) -> Ordering {
+        let key = |one: &Self| (-one.least_factor, one.p.unwrap_or(1.0), -one.change().map_or(0.0, f64::abs));
+        let (of_one, of_other) = (key(self), key(other));
+        let ranks = self.verdict.rank().cmp(&other.verdict.rank());
+        ranks
+            .then(of_one.0.total_cmp(&of_other.0))
+            .then(of_one.1.total_cmp(&of_other.1))
+            .then(of_one.2.total_cmp(&of_other.2))
     }
 }
 
@@ -208,7 +234,7 @@ pub struct RunComparison {
 
 impl Default for RunComparison {
     fn default() -> Self {
-        compare(&[], &[], Measure::default(), ComparedNumber::Estimate)
+        compare(&[], &[], MeasureChoice::Usual, ComparedNumber::Estimate)
     }
 }
 
@@ -237,21 +263,22 @@ impl RunComparison {
 }
 
 /// How recordings are compared by default: runs of commands that ended by themselves did all their work, and their
-/// totals are; rates of others, as they were of different length.
-pub fn measure<'a>(recordings: impl IntoIterator<Item = (&'a Header, Option<&'a End>)>) -> Measure {
+/// totals are; the usual rates of others, as they were of different length.
+pub fn measures<'a>(recordings: impl IntoIterator<Item = (&'a Header, Option<&'a End>)>) -> MeasureChoice {
     let is_whole = |(header, end): (&Header, Option<&End>)| {
         matches!(header.target, MeasuredTarget::Command { .. })
             && end.is_some_and(|end| matches!(end.exit, Some(Exit::Code(_))))
     };
-    if recordings.into_iter().all(is_whole) { Measure::Total } else { Measure::default() }
+    if recordings.into_iter().all(is_whole) { MeasureChoice::Every(Measure::Total) } else { MeasureChoice::Usual }
 }
 
 /// Compares two sets of recordings. Events are matched by name; of events that are there several times the first
-/// belongs to the first.
-pub fn compare(a: &[&Monitor], b: &[&Monitor], measure: Measure, basis: ComparedNumber) -> RunComparison {
+/// belongs to the first. Metrics that both sides have come behind the events.
+pub fn compare(a: &[&Monitor], b: &[&Monitor], measures: MeasureChoice, basis: ComparedNumber) -> RunComparison {
     let confidence = a.first().map_or_else(Confidence::default, |monitor| monitor.confidence());
     let alpha = 1.0 - confidence.level();
-    let mut events = matched([a, b], measure, basis);
+    let mut events = matched([a, b], measures, basis);
+    events.extend(matched_metrics([a, b]));
     let tested = judge(&mut events, confidence);
     let runs = [a.len(), b.len()];
     RunComparison {
@@ -289,11 +316,13 @@ pub fn compare_numbers(all: Vec<NumbersOfRuns>, confidence: Confidence) -> Vec<C
     let event = |one: NumbersOfRuns| ComparedEvent {
         name: one.name,
         unit: one.unit,
+        measure: Measure::Total,
         a: runs(one.a),
         b: runs(one.b),
         verdict: Verdict::NoNumber,
         p: None,
         interval: None,
+        least_factor: 1.0,
     };
     let mut events: Vec<ComparedEvent> = all.into_iter().map(event).collect();
     judge(&mut events, confidence);
@@ -313,10 +342,11 @@ fn judge(events: &mut [ComparedEvent], confidence: Confidence) -> usize {
         (one.verdict, one.p, one.interval) = match decision {
             _ if is_equal => (Verdict::Equal, None, None),
             Decision::TooFew => (Verdict::TooFewRuns { needs: enough(pairs.len(), alpha) }, None, None),
-            Decision::Tested { p, differs: false, interval } => {
+            Decision::Tested { p, differs: false, interval, .. } => {
                 (Verdict::Unclear { needs: needed(pair, pairs.len(), alpha) }, Some(p), interval)
             }
-            Decision::Tested { p, interval, .. } => {
+            Decision::Tested { p, interval, least_factor, .. } => {
+                one.least_factor = least_factor;
                 (if pair.1.mean > pair.0.mean { Verdict::Higher } else { Verdict::Lower }, Some(p), interval)
             }
         };
@@ -354,8 +384,8 @@ fn is_one_after_other(a: &[&Monitor], b: &[&Monitor]) -> bool {
 }
 
 /// All events with their numbers, without verdicts that need both sides.
-fn matched(sides: [&[&Monitor]; 2], measure: Measure, basis: ComparedNumber) -> Vec<ComparedEvent> {
-    let mut events: Vec<ComparedEvent> = Vec::new();
+fn matched(sides: [&[&Monitor]; 2], measures: MeasureChoice, basis: ComparedNumber) -> Vec<ComparedEvent> {
+    let mut found: Vec<Matched<'_>> = Vec::new();
     let mut places: HashMap<(String, usize), usize> = HashMap::new();
     for (side, monitors) in [Side::A, Side::B].into_iter().zip(sides) {
         for (run, monitor) in monitors.iter().enumerate() {
@@ -363,40 +393,105 @@ fn matched(sides: [&[&Monitor]; 2], measure: Measure, basis: ComparedNumber) -> 
             for row in monitor.rows() {
                 let name = row.event.title();
                 let nth = seen.entry(name.clone()).and_modify(|nth| *nth += 1).or_insert(0);
-                let place = *places.entry((name.clone(), *nth)).or_insert_with(|| {
-                    events.push(unmatched(name, &row));
-                    events.len() - 1
+                let place = *places.entry((name, *nth)).or_insert_with(|| {
+                    found.push(Vec::new());
+                    found.len() - 1
                 });
-                let runs = if side == Side::A { &mut events[place].a } else { &mut events[place].b };
-                runs.is_listed = true;
-                runs.is_partial |= row.is_partial();
-                runs.index = runs.index.or(Some(row.index).filter(|_| run == 0));
-                runs.numbers.extend(number(monitor, &row, measure, basis));
+                found[place].push(MatchedRow { side, run, monitor, row });
             }
         }
     }
-    for one in &mut events {
-        one.verdict = match (&one.a, &one.b) {
-            (_, b) if !b.is_listed => Verdict::OnlyIn(Side::A),
-            (a, _) if !a.is_listed => Verdict::OnlyIn(Side::B),
-            (a, b) if a.is_partial || b.is_partial => Verdict::Partial,
-            _ => Verdict::NoNumber,
-        };
-    }
-    events
+    found.iter().map(|rows| one_event(rows, measures, basis)).collect()
 }
 
-fn unmatched(name: String, row: &Row<'_>) -> ComparedEvent {
-    let (a, b) = Default::default();
+/// The rows of an event in all recordings that have it; at least one.
+type Matched<'a> = Vec<MatchedRow<'a>>;
+
+/// An event in a recording.
+struct MatchedRow<'a> {
+    side: Side,
+    run: usize,
+    monitor: &'a Monitor,
+    row: Row<'a>,
+}
+
+fn one_event(rows: &[MatchedRow<'_>], measures: MeasureChoice, basis: ComparedNumber) -> ComparedEvent {
+    let measure = common(rows.iter().map(|of| measures.of(of.monitor, of.row.index)));
+    let of_side = |side: Side| {
+        let mut runs = Runs::default();
+        for MatchedRow { run, monitor, row, .. } in rows.iter().filter(|of| of.side == side) {
+            runs.is_listed = true;
+            runs.is_partial |= row.is_partial();
+            runs.index = runs.index.or(Some(row.index).filter(|_| *run == 0));
+            runs.numbers.extend(number(monitor, row, measure, basis));
+        }
+        runs
+    };
+    let (a, b) = (of_side(Side::A), of_side(Side::B));
+    let verdict = match (&a, &b) {
+        (_, b) if !b.is_listed => Verdict::OnlyIn(Side::A),
+        (a, _) if !a.is_listed => Verdict::OnlyIn(Side::B),
+        (a, b) if a.is_partial || b.is_partial => Verdict::Partial,
+        _ => Verdict::NoNumber,
+    };
+    let first = rows.first().map(|of| of.row.event);
     ComparedEvent {
-        name,
-        unit: row.event.event.unit.clone(),
+        name: first.map_or_else(String::new, |event| event.title()),
+        unit: first.map_or(Unit::Count, |event| event.event.unit.clone()),
+        measure,
         a,
         b,
-        verdict: Verdict::NoNumber,
+        verdict,
         p: None,
         interval: None,
+        least_factor: 1.0,
     }
+}
+
+/// The measure that all recordings of an event can have: the one that each has where these are the same, else a rate by a
+/// clock that all know.
+fn common(measures: impl Iterator<Item = Measure>) -> Measure {
+    measures
+        .reduce(|one, other| match (one, other) {
+            _ if one == other => one,
+            (Measure::PerSecond, _) | (_, Measure::PerSecond) => Measure::PerSecond,
+            _ => Measure::PerCpuSecond,
+        })
+        .unwrap_or_default()
+}
+
+/// The metrics that both sides have, over the whole runs.
+fn matched_metrics(sides: [&[&Monitor]; 2]) -> Vec<ComparedEvent> {
+    let mut found: Vec<ComparedEvent> = Vec::new();
+    for (side, monitors) in [Side::A, Side::B].into_iter().zip(sides) {
+        for metric in monitors.iter().flat_map(|monitor| monitor.metrics()) {
+            let (name, unit) = (metric.title(), &metric.definition.unit);
+            let unit = match unit.is_empty() {
+                true => Unit::Count,
+                false => Unit::Scaled { scale: 1.0, name: unit.clone() },
+            };
+            let place = found.iter().position(|one| one.name == name && one.unit == unit).unwrap_or_else(|| {
+                found.push(ComparedEvent {
+                    name,
+                    unit,
+                    measure: Measure::Total,
+                    a: Runs::default(),
+                    b: Runs::default(),
+                    verdict: Verdict::NoNumber,
+                    p: None,
+                    interval: None,
+                    least_factor: 1.0,
+                });
+                found.len() - 1
+            });
+            let runs = if side == Side::A { &mut found[place].a } else { &mut found[place].b };
+            runs.is_listed = true;
+            let number = metric.over_run().ok().map(|number| number.uncertain());
+            runs.numbers.extend(number.filter(|number| number.value.is_finite()));
+        }
+    }
+    found.retain(|one| one.a.is_listed && one.b.is_listed);
+    found
 }
 
 fn number(monitor: &Monitor, row: &Row<'_>, measure: Measure, basis: ComparedNumber) -> Option<Uncertain> {
@@ -406,4 +501,67 @@ fn number(monitor: &Monitor, row: &Row<'_>, measure: Measure, basis: ComparedNum
     };
     let number = count?.times(measure.factor(monitor, row)?);
     number.value.is_finite().then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(name: &str, a: &[f64], b: &[f64]) -> NumbersOfRuns {
+        NumbersOfRuns { name: name.into(), unit: Unit::Count, a: a.to_vec(), b: b.to_vec() }
+    }
+
+    fn names(mut found: Vec<ComparedEvent>) -> Vec<String> {
+        found.sort_by(ComparedEvent::by_difference);
+        found.into_iter().map(|one| one.name).collect()
+    }
+
+    #[test]
+    fn what_differs_stands_by_how_many_times_it_does_at_least() {
+        let exactly = |value: f64| [value; 6];
+        let all = vec![
+            one("within error", &[90.0, 110.0, 100.0, 95.0, 105.0, 100.0], &[91.0, 111.0, 101.0, 97.0, 104.0, 100.0]),
+            one("equal", &exactly(5.0), &exactly(5.0)),
+            // Twice as much for sure, whatever the direction.
+            one("doubled", &exactly(10.0), &exactly(20.0)),
+            one("third", &exactly(30.0), &exactly(10.0)),
+            // Ten times as much, but by an interval that begins below 2.
+            one("wide", &[1.0, 1.2, 0.8, 1.1, 0.9, 1.0], &[2.0, 18.0, 10.0, 6.0, 14.0, 10.0]),
+            // Of nearly 0, nobody knows how many times as much.
+            one("new", &exactly(0.0), &[990.0, 1010.0, 1000.0, 1000.0, 995.0, 1005.0]),
+            one("gone", &[9.0, 11.0, 10.0, 10.0, 9.0, 11.0], &[]),
+        ];
+        let found = compare_numbers(all, Confidence::DEFAULT);
+        assert_eq!(names(found), ["new", "third", "doubled", "wide", "within error", "equal", "gone"]);
+    }
+
+    #[test]
+    fn the_interval_of_a_mean_by_hand() {
+        // t of 0.975 with 4 degrees is 2.7764; the deviation is sqrt(2.5), and that of the mean 0.70711.
+        let runs = |numbers: &[f64]| Runs {
+            numbers: numbers.iter().copied().map(Uncertain::exact).collect(),
+            ..Runs::default()
+        };
+        let interval = runs(&[1.0, 2.0, 3.0, 4.0, 5.0]).interval_of_mean(Confidence::DEFAULT);
+        assert!(interval.is_some_and(|(low, high)| (low - 1.0368).abs() < 1e-3 && (high - 4.9632).abs() < 1e-3));
+        assert_eq!(runs(&[]).interval_of_mean(Confidence::DEFAULT), None);
+        assert_eq!(runs(&[3.0]).interval_of_mean(Confidence::DEFAULT), None);
+        let error = Error::Within { below: 1.0, above: 2.0 };
+        let one = Runs { numbers: vec![Uncertain { value: 3.0, error }], ..Runs::default() };
+        assert_eq!(one.interval_of_mean(Confidence::DEFAULT), Some((2.0, 5.0)));
+    }
+
+    #[test]
+    fn recordings_that_differ_in_what_they_know_have_a_rate_that_all_know() {
+        use Measure::{PerCpuSecond, PerKiloInstruction, PerSecond, Total};
+        let cases = [
+            (vec![PerKiloInstruction; 3], PerKiloInstruction),
+            (vec![PerKiloInstruction, PerCpuSecond], PerCpuSecond),
+            (vec![PerKiloInstruction, PerSecond, PerCpuSecond], PerSecond),
+            (vec![Total, Total], Total),
+        ];
+        for (measures, wanted) in cases {
+            assert_eq!(common(measures.into_iter()), wanted);
+        }
+    }
 }

@@ -10,7 +10,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::{ComparedEvent, NumbersOfRuns, Side, compare_numbers, enough};
 use crate::events::Unit;
-use crate::monitor::Measure;
+use crate::monitor::{Measure, MeasureChoice};
 use crate::profile::{Amount, EventId, Frame, FrameId, FrameKind, NodeRef, ProfileEvent, SampleMeasure, Tree};
 use crate::rates::Confidence;
 
@@ -47,15 +47,16 @@ pub struct ProfileDifference {
 }
 
 impl ProfileDifference {
-    /// Compares the event that is the first tree's default; `None` where a run hasn't sampled it.
-    pub fn of(a: &[&Tree], b: &[&Tree], measure: Measure, confidence: Confidence) -> Option<Self> {
+    /// Compares the event that is the first tree's default; `None` where a run hasn't sampled it. Weights are compared
+    /// where totals are, else shares.
+    pub fn of(a: &[&Tree], b: &[&Tree], measures: MeasureChoice, confidence: Confidence) -> Option<Self> {
         let first = a.first()?;
         let event = first.event_of(first.default_event()?);
         let is_sampled = |tree: &&&Tree| tree.find_event(&event.name).is_some_and(|id| tree.total(id).weight > 0);
         if b.is_empty() || !a.iter().chain(b).all(|tree| is_sampled(&tree)) {
             return None;
         }
-        let is_of_weights = measure == Measure::Total;
+        let is_of_weights = measures == MeasureChoice::Every(Measure::Total);
         let unit = match (is_of_weights, event.unit()) {
             (true, "nanoseconds") => Unit::Nanoseconds,
             _ => Unit::Count,
@@ -207,27 +208,29 @@ mod tests {
         tree
     }
 
-    fn compared(a: &[Tree], b: &[Tree], measure: Measure) -> ProfileDifference {
+    const TOTALS: MeasureChoice = MeasureChoice::Every(Measure::Total);
+
+    fn compared(a: &[Tree], b: &[Tree], measures: MeasureChoice) -> ProfileDifference {
         let [a, b] = [a, b].map(|side| side.iter().collect::<Vec<_>>());
-        ProfileDifference::of(&a, &b, measure, Confidence::DEFAULT).unwrap()
+        ProfileDifference::of(&a, &b, measures, Confidence::DEFAULT).unwrap()
     }
 
     #[test]
     fn a_function_is_marked_only_by_the_test_between_runs() {
         let side = |folder, f: u64| (0..5).map(|i| run(folder, f + 10 * i, 1000 + 7 * i)).collect::<Vec<_>>();
-        let found = compared(&side("/old", 1000), &side("/new", 2000), Measure::Total);
+        let found = compared(&side("/old", 1000), &side("/new", 2000), TOTALS);
         let verdicts: Vec<_> =
             found.functions.iter().map(|((name, _), found)| (name.as_str(), found.verdict)).collect();
         assert_eq!(verdicts[0], ("f", Verdict::Higher));
         assert!(matches!(verdicts[1], ("g", Verdict::Equal | Verdict::Unclear { .. })), "{verdicts:?}");
         assert_eq!((marked(&found).len(), found.what_it_takes()), (1, None));
-        let one = compared(&side("/old", 1000)[..1], &side("/new", 2000)[..1], Measure::Total);
+        let one = compared(&side("/old", 1000)[..1], &side("/new", 2000)[..1], TOTALS);
         assert!(marked(&one).is_empty() && one.what_it_takes().unwrap().contains("one run each"));
     }
 
     #[test]
     fn both_sides_weigh_alike_whatever_folder_and_number_of_runs() {
-        let found = compared(&[run("/old", 100, 300)], &[run("/new", 300, 300), run("/new", 500, 300)], Measure::Total);
+        let found = compared(&[run("/old", 100, 300)], &[run("/new", 300, 300), run("/new", 500, 300)], TOTALS);
         let [both, a, b] = found.events;
         let at = |name: &str, event| {
             let node = found.tree.nodes().find(|node| node.frame().name == name).unwrap();
@@ -242,7 +245,7 @@ mod tests {
 
     #[test]
     fn without_totals_shares_are_compared() {
-        let found = compared(&[run("", 100, 300)], &[run("", 1000, 1000)], Measure::default());
+        let found = compared(&[run("", 100, 300)], &[run("", 1000, 1000)], MeasureChoice::Usual);
         let [a, b] = [&found.functions[0].1.a, &found.functions[0].1.b].map(|runs| runs.mean().unwrap());
         assert_eq!((found.functions[0].0.0.as_str(), a, b), ("g", 0.75, 0.5));
         assert!((found.mean(found.tree.total(found.events[1]).weight) - 1.0).abs() < 1e-9);
@@ -251,7 +254,7 @@ mod tests {
     #[test]
     fn what_was_not_sampled_on_both_sides_is_not_compared() {
         let (one, none) = (run("", 1, 1), run("", 0, 0));
-        let of = |a: &[&Tree], b: &[&Tree]| ProfileDifference::of(a, b, Measure::Total, Confidence::DEFAULT).is_some();
+        let of = |a: &[&Tree], b: &[&Tree]| ProfileDifference::of(a, b, TOTALS, Confidence::DEFAULT).is_some();
         assert_eq!(
             (of(&[&one], &[&one]), of(&[&one], &[&none]), of(&[], &[&one]), of(&[&one], &[])),
             (true, false, false, false)

@@ -47,7 +47,9 @@ pub(super) enum Decision {
     TooFew,
     /// The p-value, corrected for all events, and the interval of the change as a part of the first mean, where it
     /// has bounds.
-    Tested { p: f64, differs: bool, interval: Option<(f64, f64)> },
+    ///
+    /// `least_factor`: how many times the smaller mean the larger is at least, by that interval.
+    Tested { p: f64, differs: bool, interval: Option<(f64, f64)>, least_factor: f64 },
 }
 
 /// Decides on all events that both sides counted.
@@ -65,7 +67,8 @@ pub(super) fn decide(pairs: &[(RunSpread, RunSpread)], confidence: Confidence) -
         corrected = corrected.max(test.p * left).min(1.0);
         let differs = corrected < alpha;
         let interval = test.change(&pairs[event], alpha / left);
-        decisions[event] = Decision::Tested { p: corrected, differs, interval };
+        let least_factor = test.least_factor(&pairs[event], alpha / left);
+        decisions[event] = Decision::Tested { p: corrected, differs, interval, least_factor };
         // Once one event doesn't differ, those after it don't either.
         left -= f64::from(u8::from(differs));
     }
@@ -164,6 +167,23 @@ impl Test {
         let end = |root: f64| (a.mean * b.mean + root) / scale - 1.0;
         Some((end(-root).max(-1.0), end(root)))
     }
+
+    /// How many times the smaller mean the larger one is, with this probability of being less: 1 where the means may be the
+    /// same. Where the first can't be distinguished from 0, it is how many times the second the first is that has an
+    /// interval.
+    fn least_factor(&self, (a, b): &(RunSpread, RunSpread), alpha: f64) -> f64 {
+        if self.a + self.b == 0.0 {
+            let (low, high) = (a.mean.abs().min(b.mean.abs()), a.mean.abs().max(b.mean.abs()));
+            return if high > low { high / low } else { 1.0 };
+        }
+        let nearest = |(low, high): (f64, f64)| match () {
+            () if low > 0.0 => 1.0 + low,
+            () if high < 0.0 => 1.0 / (1.0 + high).max(0.0),
+            () => 1.0,
+        };
+        let reversed = Self { a: self.b, b: self.a, ..*self };
+        self.change(&(*a, *b), alpha).or_else(|| reversed.change(&(*b, *a), alpha)).map_or(1.0, nearest)
+    }
 }
 
 #[cfg(test)]
@@ -185,7 +205,7 @@ mod tests {
     #[test]
     fn one_event_by_hand() {
         // Means 3 and 9, variances 2.5 each: t = 6 over the root of 1, 8 degrees, p = 0.00032; the floor is 0.00206.
-        let Decision::Tested { p, differs, interval: Some((low, high)) } =
+        let Decision::Tested { p, differs, interval: Some((low, high)), least_factor } =
             one(&[1.0, 2.0, 3.0, 4.0, 5.0], &[7.0, 8.0, 9.0, 10.0, 11.0])
         else {
             panic!()
@@ -193,6 +213,14 @@ mod tests {
         assert!(differs && (p - 0.002_065).abs() < 1e-5, "{p}");
         // Fieller: t² is 5.31766, 9 - t²/2 = 6.34117, and (27 ± sqrt(t² (81/2 + 6.34117/2))) / 6.34117 - 1.
         assert!((low - 0.854_715).abs() < 1e-5 && (high - 5.661_06).abs() < 1e-4, "{low} {high}");
+        assert_eq!(least_factor, 1.0 + low);
+        // The other way round the factor is the same, up to what the interval is a part of.
+        let Decision::Tested { interval: Some((_, high)), least_factor: fewer, .. } =
+            one(&[7.0, 8.0, 9.0, 10.0, 11.0], &[1.0, 2.0, 3.0, 4.0, 5.0])
+        else {
+            panic!()
+        };
+        assert!((fewer - 1.0 / (1.0 + high)).abs() < 1e-12 && (fewer - least_factor).abs() < 1e-9, "{fewer}");
     }
 
     #[test]
@@ -272,7 +300,8 @@ mod tests {
                 (spread(a), spread(&b))
             }).collect();
             for (decision, (a, b)) in decide(&pairs, Confidence::DEFAULT).into_iter().zip(&pairs) {
-                if let Decision::Tested { p, differs, interval: Some((low, high)) } = decision {
+                if let Decision::Tested { p, differs, interval: Some((low, high)), least_factor } = decision {
+                    prop_assert_eq!(differs, least_factor > 1.0);
                     prop_assert!((0.0..=1.0).contains(&p) && low <= high);
                     prop_assert_eq!(differs, low > 0.0 || high < 0.0);
                     let change = b.mean / a.mean - 1.0;

@@ -51,7 +51,7 @@ fn every(plan: &Plan, resolver: &Resolver, milliseconds: u32) -> Result<Schedule
 pub(super) fn note_intervals(intervals: &[Interval], note: &mut dyn FnMut(&str)) {
     for Interval { pmu, before, now, .. } in intervals {
         note(&format!(
-            "groups take turns every {now} ms on {}, in all of this machine; set back to {before} ms at the end, even if perfprop is killed",
+            "groups take turns in slices of {now} ms on {}, in all of this machine; set back to {before} ms at the end, even if perfprop is killed",
             shown(pmu)
         ));
     }
@@ -80,7 +80,7 @@ pub(super) fn explain(f: &mut fmt::Formatter<'_>, error: &MuxError) -> fmt::Resu
         }
         MuxErrorCause::Taken => write!(f, "      wait until it has ended, or: --schedule user"),
         MuxErrorCause::Absent(_) | MuxErrorCause::NoGuard(_) | MuxErrorCause::Refused(_) => {
-            write!(f, "      shorter turns without it:  --schedule user")
+            write!(f, "      shorter slices without it:  --schedule user")
         }
     }
 }

@@ -150,6 +150,8 @@ impl Finding {
             | Self::OneKindOfCore { .. }
             | Self::LevelChanged { .. }
             | Self::ChangesOften { .. }
+            // Counts are cumulative: nothing is missing.
+            | Self::LostRounds { .. }
             | Self::TargetEnded => Severity::Info,
             _ => Severity::Warning,
         }
@@ -269,7 +271,7 @@ impl FindingText<'_> {
 /// A finding names so many events that changed at the same time.
 const MOST_NAMED: usize = 6;
 
-/// `1 round`, `2 rounds`.
+/// `1 reading`, `2 readings`.
 fn counted(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
@@ -278,11 +280,10 @@ impl fmt::Display for FindingText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.finding {
             Finding::LostRounds { rounds } => {
-                let rounds = counted(*rounds, "round");
-                write!(f, "{rounds} came too late or found no room; totals are not affected")
+                write!(f, "{} skipped, totals are right", counted(*rounds, "reading"))
             }
             Finding::WentBackwards { event } => {
-                write!(f, "{} went backwards; that round gives no sample", self.event(*event))
+                write!(f, "{} went backwards; that reading is left out", self.event(*event))
             }
             Finding::LowRunRatio { ratios } => self.low_ratios(f, ratios),
             Finding::NotSupported { event } => write!(f, "{} is not supported on this machine", self.event(*event)),

@@ -35,14 +35,6 @@ impl MeasureChoice {
         }
     }
 
-    /// The measure of a table that has one for all events.
-    pub fn of_all(self) -> Measure {
-        match self {
-            Self::Usual => Measure::default(),
-            Self::Every(measure) => measure,
-        }
-    }
-
     /// The next choice in the order of the screens.
     #[must_use]
     pub fn next(self) -> Self {
@@ -97,7 +89,7 @@ impl Measure {
         if !self.suits(row) {
             return None;
         }
-        self.of_span(row.cpu_time, monitor.closed_at(), || match monitor.header.modelled {
+        self.of_span(row.cpu_time, monitor.shown_time(), || match monitor.header.modelled {
             Some(_) => Some(modelled_instructions(row.cpu_time)),
             None => monitor.instructions_row(row)?.scaled,
         })

@@ -96,7 +96,7 @@ impl<'a> MetricRow<'a> {
     /// # Errors
     /// Returns why there is no value.
     pub fn over_run(&self) -> Result<Number, NoValue> {
-        let time = self.monitor.closed_at() - self.monitor.header().delay_ns;
+        let time = self.monitor.shown_time_counted();
         self.value(|row| row.best(), time.as_secs())
     }
 

@@ -29,6 +29,8 @@ mod detect;
 mod finding;
 mod measure;
 mod metrics;
+mod notes;
+mod part;
 mod phases;
 mod row;
 mod sum;
@@ -41,6 +43,7 @@ use detect::SETTLED;
 pub use finding::{Finding, Noted, Severity};
 pub use measure::{Measure, MeasureChoice};
 pub use metrics::MetricRow;
+pub use notes::{ReadAhead, RecordingNotes};
 pub use phases::{PhaseChange, phase_changes};
 pub use row::{Absence, Correction, Point, Row, UncountedPart};
 pub use sum::{Sum, SummedEvent};
@@ -68,20 +71,24 @@ pub struct Monitor {
     tally: Tally,
     /// What each event counted in truth, where that was recorded.
     truths: Vec<Option<u64>>,
+    truths_before: Vec<u64>,
     /// The last readings of anchors, and of those among them that are events which perfprop added.
     anchors: Vec<Reading>,
     added: Vec<Reading>,
     estimator: Box<dyn Estimator>,
     /// When the current interval ends.
     due: WallNs,
+    /// The time before which nothing is counted: 0 unless it is of a part of a recording.
+    began: WallNs,
     /// The time of the last round, and of the last interval's end.
     now: WallNs,
     closed_at: WallNs,
     intervals: u64,
     rounds: u64,
-    /// Lost rounds, and how many of them there were at the last finding about them.
+    /// Lost rounds, how many of them there were at the last finding about them, and before the part that is counted.
     lost: u64,
     lost_noted: u64,
+    lost_before: u64,
     findings: Vec<Noted>,
     phases: phases::PhaseTracks,
     threads: threads::ThreadTrack,
@@ -95,6 +102,9 @@ struct EventTrack {
     /// The CPU time that the event could have been counted in; more than that of `last` where only
     /// one kind of core counts it.
     enabled: CpuNs,
+    /// Both before the part of a recording that is counted.
+    before: Reading,
+    enabled_before: CpuNs,
     history: VecDeque<Point>,
     low_ratio_noted: bool,
     /// Whether one of the event's units has not been on a counter so far, and whether that was noted.
@@ -120,6 +130,8 @@ impl Monitor {
             scopes,
             derived: metrics::derived(&header),
             truths: vec![None; events],
+            truths_before: vec![0; events],
+            began: WallNs(0),
             anchors: vec![Reading::default(); header.anchors.len()],
             added: vec![Reading::default(); header.added().count()],
             phases: phases::PhaseTracks::of(&header),
@@ -133,6 +145,7 @@ impl Monitor {
             rounds: 0,
             lost: 0,
             lost_noted: 0,
+            lost_before: 0,
             findings: Vec::new(),
             end: None,
         };
@@ -262,10 +275,13 @@ impl Monitor {
             self.note_lacking_units();
         }
         self.closed_at = self.now;
-        let interval = self.header.interval_ns.0.max(1);
-        // The next whole interval ahead, so that a late round doesn't make short ones after it.
-        let half = self.header.period_ns.0 / 2;
-        self.due = WallNs((self.now.0.saturating_add(half) / interval).saturating_add(1).saturating_mul(interval));
+        self.due = self.next_due();
+    }
+
+    /// The next whole interval ahead, so that a late round doesn't make short ones after it.
+    fn next_due(&self) -> WallNs {
+        let (interval, half) = (self.header.interval_ns.0.max(1), self.header.period_ns.0 / 2);
+        WallNs((self.now.0.saturating_add(half) / interval).saturating_add(1).saturating_mul(interval))
     }
 }
 
@@ -317,7 +333,7 @@ impl Monitor {
 
     /// How long there has been counting: the time since the beginning, without the delay.
     pub fn counted_for(&self) -> WallNs {
-        self.now - self.header.delay_ns
+        self.now - self.began.max(self.header.delay_ns)
     }
 
     /// The end of the last interval, up to which all numbers are.
@@ -364,6 +380,6 @@ impl Monitor {
 
     /// How many rounds came, and how many were lost.
     pub fn rounds(&self) -> (u64, u64) {
-        (self.rounds, self.lost)
+        (self.rounds, self.lost - self.lost_before)
     }
 }

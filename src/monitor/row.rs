@@ -223,9 +223,9 @@ impl Monitor {
     }
 
     fn core_share(&self, index: RowIndex) -> Option<f64> {
-        let track = &self.tracks[index];
         let is_partial = self.header.events[index].event.core().is_some();
-        (is_partial && track.enabled.0 > 0).then(|| track.last.running.0 as f64 / track.enabled.0 as f64)
+        let (running, enabled) = self.times_since_beginning(index);
+        (is_partial && enabled > 0).then(|| running as f64 / enabled as f64)
     }
 
     fn absence(&self, index: RowIndex) -> Option<Absence> {

@@ -38,8 +38,9 @@ impl Monitor {
     pub(super) fn take_truths(&mut self, round: &crate::sources::Round) {
         let first = self.header.columns() - self.header.truths.len();
         for (truth, reading) in self.header.truths.iter().zip(round.readings.iter().skip(first)) {
-            if let (Some(place), Some(reading)) = (self.truths.get_mut(truth.truth_of), reading) {
-                *place = Some(reading.count);
+            let event = truth.truth_of;
+            if let (Some(place), Some(reading)) = (self.truths.get_mut(event), reading) {
+                *place = Some(reading.count.saturating_sub(self.truths_before.get(event).copied().unwrap_or(0)));
             }
         }
     }

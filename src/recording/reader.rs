@@ -117,14 +117,14 @@ impl Recording {
             Line::Round(line) => {
                 let columns = self.header.columns();
                 let round =
-                    line.round(columns).ok_or_else(|| format!("a round must have {columns} counts and times"))?;
+                    line.round(columns).ok_or_else(|| format!("a reading must have {columns} counts and times"))?;
                 if self.rounds.last().is_some_and(|(last, _)| last.at > round.at) {
                     return Err("time goes backwards".into());
                 }
                 self.rounds.push((round, line.lost_rounds));
             }
             Line::Threads(threads) => {
-                let (round, _) = self.rounds.last_mut().ok_or("threads before the first round")?;
+                let (round, _) = self.rounds.last_mut().ok_or("threads before the first reading")?;
                 round.threads = Some(Arc::new(threads));
             }
             Line::Sampled(_) if self.stacks.is_some() => return Err("a second list of what was sampled".into()),

@@ -11,7 +11,7 @@ use crate::compare::ProfileDifference;
 use crate::files::file_stem;
 use crate::history::results::ProfileOrigin;
 use crate::history::{on_all_cpus, short};
-use crate::monitor::Measure;
+use crate::monitor::MeasureChoice;
 use crate::names::shown;
 use crate::profile::Tree;
 use crate::rates::Confidence;
@@ -56,7 +56,7 @@ fn picture(one: &SiteProfile<'_>) -> Result<(Vec<u8>, Option<String>), SiteError
         let (tree_before, _) = stacks(&before.path)?;
         let title = format!("{}, since {}", title(one), short(&before.of.commit));
         // One profile of each commit: nothing tells what differs by more than chance.
-        let found = ProfileDifference::of(&[&tree_before], &[&shown], Measure::default(), Confidence::DEFAULT);
+        let found = ProfileDifference::of(&[&tree_before], &[&shown], MeasureChoice::Usual, Confidence::DEFAULT);
         let Some(found) = found else {
             let why = format!("{}: nothing to compare with {}", name(path), name(&before.path));
             return Ok((Vec::new(), Some(why)));

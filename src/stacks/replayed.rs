@@ -37,6 +37,8 @@ pub struct Replayed {
     quality: StackQuality,
     /// The time that it stands at; `None` before all samples.
     at: Option<WallNs>,
+    /// Samples up to and with this time are left out.
+    after: Option<WallNs>,
     /// The first batch of which something is left, and how many of its samples are taken; `None` if it wasn't begun.
     next: usize,
     taken: Option<usize>,
@@ -49,7 +51,7 @@ impl Replayed {
     /// A profile without samples yet.
     pub fn new(recorded: RecordedProfile<'_>) -> Self {
         let (stacks, quality) = recorded.empty();
-        Self { stacks, quality, at: None, next: 0, taken: None, regions: 0, level: FirstLevel::default() }
+        Self { stacks, quality, at: None, after: None, next: 0, taken: None, regions: 0, level: FirstLevel::default() }
     }
 
     /// Has another first level of the tree, also of samples that are already taken: the tree is made anew, as CPUs aren't kept of them.
@@ -65,9 +67,20 @@ impl Replayed {
     /// The tree of all samples and regions up to and with a time, and what had gone missing by then. Always hand over the
     /// same recording. Back from a later time, the tree is made anew. A batch that names what isn't defined is left out.
     pub fn until(&mut self, recorded: RecordedProfile<'_>, until: WallNs) -> (&Tree, &StackQuality) {
-        if self.at.is_some_and(|at| at > until) || self.level != self.stacks.first_level() {
+        self.between(recorded, None, until)
+    }
+
+    /// The same of a part of the time: of samples after `after`, if it isn't `None`. What regions counted is that up to its
+    /// end in any case, and so is what had gone missing.
+    pub fn between(
+        &mut self,
+        recorded: RecordedProfile<'_>,
+        after: Option<WallNs>,
+        until: WallNs,
+    ) -> (&Tree, &StackQuality) {
+        if self.at.is_some_and(|at| at > until) || self.after != after || self.level != self.stacks.first_level() {
             let (level, interpreter) = (self.level, self.stacks.interpreter_frames());
-            *self = Self { level, ..Self::new(recorded) };
+            *self = Self { level, after, ..Self::new(recorded) };
             self.stacks.set_first_level(level);
             self.stacks.set_interpreter_frames(interpreter);
         }
@@ -99,7 +112,9 @@ impl Replayed {
             if due == 0 && !left.is_empty() || has_later_costs {
                 break;
             }
-            let mut part = StackBatch { samples: left[..due].to_vec(), losses: batch.losses, ..StackBatch::default() };
+            let is_shown = |at: WallNs| self.after.is_none_or(|after| at > after);
+            let samples = left[..due].iter().filter(|sample| is_shown(sample.at)).cloned().collect();
+            let mut part = StackBatch { samples, losses: batch.losses, ..StackBatch::default() };
             // What it defines is taken with its first samples.
             if self.taken.is_none() {
                 part.frames.clone_from(&batch.frames);
@@ -110,7 +125,7 @@ impl Replayed {
                 part.notes.clone_from(&batch.notes);
                 part.copies.clone_from(&batch.copies);
                 part.shares.clone_from(&batch.shares);
-                part.costs.clone_from(&batch.costs);
+                part.costs = batch.costs.iter().filter(|costs| is_shown(costs.at)).cloned().collect();
                 has_new_costs |= !batch.costs.is_empty();
             }
             let _ = self.stacks.take(&part);
@@ -188,6 +203,19 @@ mod tests {
         };
         assert_eq!([0, 2, 5, 6, 100].map(&mut counted), [(0, 0), (2, 0), (3, 1), (4, 2), (5, 2)]);
         assert_eq!([2, 2, 6].map(&mut counted), [(2, 0), (2, 0), (4, 2)]);
+    }
+
+    #[test]
+    fn a_part_has_only_its_samples() {
+        let batches = batches(&[vec![1, 2, 5], vec![], vec![6, 9]]);
+        let mut replayed = Replayed::new(recorded(&sampled(), &batches));
+        let mut counted = |after: Option<u64>, until: u64| {
+            let (tree, _) = replayed.between(recorded(&sampled(), &batches), after.map(WallNs), WallNs(until));
+            tree.event_ids().map(|event| tree.total(event).samples).sum::<u64>()
+        };
+        assert_eq!([None, Some(0), Some(1), Some(5), Some(9)].map(|after| counted(after, 100)), [5, 5, 4, 2, 0]);
+        // Frames that batches before it defined are known, and the whole is there again.
+        assert_eq!((counted(Some(1), 5), counted(Some(2), 6), counted(None, 6)), (2, 2, 4));
     }
 
     #[test]

@@ -201,7 +201,7 @@ fn notes(variants: &[Variant], compared: &[VariantComparison]) -> String {
              are corrected for that)",
             compared.len()
         ),
-        "can't tell: no difference was found, and INTERVAL says how large one may be; (N runs): so many of each show it, if \
+        "within error: no difference was found, and INTERVAL says how large one may be; (N runs): so many of each show it, if \
          it is as it seems"
             .to_owned(),
     ];

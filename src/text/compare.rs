@@ -5,15 +5,17 @@ use std::fmt::Write;
 use super::difference::{change, interval, mean, p_value};
 use crate::compare::{ComparedEvent, ComparedNumber, RunComparison, Runs, compare as compared};
 use crate::events::Unit;
-use crate::monitor::{Measure, Monitor};
+use crate::monitor::{Measure, MeasureChoice, Monitor};
 use crate::names::shown;
 use crate::number::{percent, plus_minus};
+use crate::run::Header;
 
 /// A recording with its name.
 pub type Named<'a> = (&'a str, &'a Monitor);
 
-/// Two sets of recordings: a line each, then a line an event, the surest difference first.
-pub fn compare(a: &[Named<'_>], b: &[Named<'_>], measure: Measure) -> String {
+/// Two sets of recordings: a line each, then a line for each event and metric, in the order of
+/// [`ComparedEvent::by_difference`].
+pub fn compare(a: &[Named<'_>], b: &[Named<'_>], measures: MeasureChoice) -> String {
     let mut out = String::new();
     for (side, recordings) in [("A", a), ("B", b)] {
         for (name, monitor) in recordings {
@@ -23,27 +25,34 @@ pub fn compare(a: &[Named<'_>], b: &[Named<'_>], measure: Measure) -> String {
         }
     }
     let [of_a, of_b] = [a, b].map(|side| side.iter().map(|(_, monitor)| *monitor).collect::<Vec<_>>());
-    let found = compared(&of_a, &of_b, measure, ComparedNumber::Estimate);
-    let suffix = a.first().map_or("", |(_, monitor)| measure.suffix(monitor.header()));
-    table(&mut out, &found, suffix);
-    notes(&mut out, &found, measure);
+    let found = compared(&of_a, &of_b, measures, ComparedNumber::Estimate);
+    if let Some((_, first)) = a.first() {
+        table(&mut out, &found, first.header());
+    }
+    notes(&mut out, &found, measures);
     out
 }
 
-fn table(out: &mut String, found: &RunComparison, suffix: &str) {
+fn table(out: &mut String, found: &RunComparison, header: &Header) {
     let width = found.events.iter().map(|one| shown(&one.name).chars().count()).max().unwrap_or(0).max(5);
+    let has_units = found.events.iter().any(|one| !one.measure.suffix(header).is_empty());
+    let unit = |text: &str| if has_units { format!("  {text:<6}") } else { String::new() };
     let spread = if found.has_spread() { "SPREAD".into() } else { format!("±{}", found.confidence) };
     let tested = if found.has_spread() { format!("  {:>17}  {:>6}", "INTERVAL", "P") } else { String::new() };
-    let (a, b) = (format!("A{suffix}"), format!("B{suffix}"));
     let _ = writeln!(
         out,
-        "{:<width$}  {a:>11}  {spread:>7}  {b:>11}  {spread:>7}  {:>9}{tested}  VERDICT",
-        "EVENT", "CHANGE"
+        "{:<width$}{}  {:>11}  {spread:>7}  {:>11}  {spread:>7}  {:>9}{tested}  VERDICT",
+        "EVENT",
+        unit("UNIT"),
+        "A",
+        "B",
+        "CHANGE"
     );
     let mut events: Vec<_> = found.events.iter().collect();
-    events.sort_by(|one, other| one.by_sureness(other));
+    events.sort_by(|one, other| one.by_difference(other));
     for one in events {
-        let _ = writeln!(out, "{:<width$}  {}", shown(&one.name), cells(found, one));
+        let unit = unit(one.measure.suffix(header));
+        let _ = writeln!(out, "{:<width$}{unit}  {}", shown(&one.name), cells(found, one));
     }
 }
 
@@ -74,8 +83,9 @@ fn spread(found: &RunComparison, runs: &Runs, unit: &Unit) -> String {
     }
 }
 
-fn notes(out: &mut String, found: &RunComparison, measure: Measure) {
-    let of = if measure == Measure::Total { "totals of whole recordings" } else { "rates over whole recordings" };
+fn notes(out: &mut String, found: &RunComparison, measures: MeasureChoice) {
+    let are_totals = measures == MeasureChoice::Every(Measure::Total);
+    let of = if are_totals { "totals of whole recordings" } else { "rates over whole recordings" };
     match found.what_it_takes() {
         Some(words) => {
             let _ = writeln!(out, "{words}");
@@ -85,7 +95,8 @@ fn notes(out: &mut String, found: &RunComparison, measure: Measure) {
             let _ = writeln!(
                 out,
                 "higher, lower: more than chance by a t-test between runs; with {level} none of them is wrong, of {tested} tested\n\
-                 (P and INTERVAL are corrected for that); can't tell (N runs): so many of each show it, if it is as it seems"
+                 (P and INTERVAL are corrected for that); these are first, by how many times A is B or B is A at least\n\
+                 within error (N runs): the difference may be chance; if it is as it seems, so many runs of each show it"
             );
         }
         None => {}

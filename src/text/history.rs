@@ -100,7 +100,7 @@ pub fn benchmark_differences(found: &[BenchmarkDifference], machines: usize) -> 
         let change = one.change().map_or_else(|| "—".to_owned(), |_| change(a, b));
         vec![name, benchmark_number(a, &one.unit), benchmark_number(b, &one.unit), change, is(one).to_owned()]
     };
-    let heads = [("BENCHMARK", false), ("A", true), ("B", true), ("CHANGE", true), ("IS", false)];
+    let heads = [("BENCHMARK", false), ("A", true), ("B", true), ("CHANGE", true), ("VERDICT", false)];
     table(&heads, &found.iter().map(row).collect::<Vec<_>>())
 }
 
@@ -110,7 +110,7 @@ fn is(one: &BenchmarkDifference) -> String {
             Some(needs) if verdict != Verdict::Equal => format!("{} (needs {needs} runs)", verdict.word()),
             _ => verdict.word().to_owned(),
         },
-        DifferenceVerdict::OfAsv { is_different: false } => "can't tell".to_owned(),
+        DifferenceVerdict::OfAsv { is_different: false } => "within error".to_owned(),
         DifferenceVerdict::OfAsv { is_different: true } if one.results.1 > one.results.0 => "higher".to_owned(),
         DifferenceVerdict::OfAsv { is_different: true } => "lower".to_owned(),
     }

@@ -18,7 +18,7 @@ pub fn profile_difference(found: &ProfileDifference) -> String {
     let tested = if has_test { format!("  {:>17}  {:>6}  VERDICT", "INTERVAL", "P") } else { String::new() };
     let _ = writeln!(out, "{:<width$}  {:>11}  {:>11}  {:>9}{tested}", "FUNCTION", "A", "B", "CHANGE");
     let mut functions: Vec<_> = found.functions.iter().collect();
-    functions.sort_by(|(_, one), (_, other)| one.by_sureness(other));
+    functions.sort_by(|(_, one), (_, other)| one.by_difference(other));
     for ((function, _), one) in functions {
         let _ = writeln!(out, "{:<width$}  {}", name(function), cells(found, one, has_test).trim_end());
     }

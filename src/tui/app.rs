@@ -10,9 +10,13 @@ use nix::sys::time::TimeValLike;
 use ratatui::crossterm::event::{KeyEvent, MouseButton, MouseEventKind};
 
 use super::feed::Feed;
-use super::model::{LoopCommand, Message, Motion, ScreenModel, SourceState, TimeDirection, update};
+use super::model::{
+    ClickTarget, LoopCommand, Message, Motion, RoundBuffer, ScreenModel, SourceState, TimeDirection, update,
+};
 use super::options::{Mode, QuitAction, ScreenOptions};
+use super::outline::Outline;
 use super::picture::{self, PictureFormat};
+use super::playback::{Sight, TimeRange};
 use super::screen::Screen;
 use super::terminal::{AwaitedBy, Input, Terminal};
 use super::theme::ThemeWatch;
@@ -21,6 +25,7 @@ use crate::monitor::Monitor;
 use crate::plan::RowIndex;
 use crate::sampling::SamplerMessage;
 use crate::session::OutputLine;
+use crate::sources::Round;
 use crate::stacks::FirstLevel;
 use crate::units::WallNs;
 
@@ -63,6 +68,11 @@ pub(super) struct App<'a> {
     theme_file: Option<ThemeWatch>,
     /// Whether samples were still on their way when the profile was looked at last.
     is_profile_coming: bool,
+    /// The way through a recording that is being gone, and what is read ahead of it.
+    winding: Option<Winding>,
+    is_read_ahead: bool,
+    /// The row of the time line in which the mouse is held down.
+    dragged_row: Option<u16>,
 }
 
 /// Events that wake the loop.
@@ -86,10 +96,14 @@ impl<'a> App<'a> {
     ) -> Self {
         let mut model = ScreenModel::new(monitor, options).with_others(feed.others());
         model.size = terminal.size().unwrap_or((80, 24));
+        if let (Mode::Replay { length, .. }, Some(timeline)) = (options.mode, feed.timeline()) {
+            model.outline = Some(Outline::of(timeline.rounds(), length));
+        }
         if feed.set_first_level(model.first_level).is_err() {
             model.first_level = FirstLevel::default();
         }
-        Self {
+        let is_read_ahead = model.outline.is_none();
+        let mut app = Self {
             samples: feed.samples().clone(),
             output: feed.output().clone(),
             inputs: terminal.inputs().clone(),
@@ -102,7 +116,16 @@ impl<'a> App<'a> {
             own: OwnTime::default(),
             theme_file: options.theme_file.clone().map(ThemeWatch::new),
             is_profile_coming: false,
+            winding: None,
+            is_read_ahead,
+            dragged_row: None,
+        };
+        // Short recordings are read at once.
+        app.read_ahead();
+        if let Some(range) = options.range {
+            app.show_range(range);
         }
+        app
     }
 
     pub(super) fn run(mut self) -> io::Result<(Monitor, Outcome)> {
@@ -120,7 +143,9 @@ impl<'a> App<'a> {
     }
 
     fn wait(&mut self) -> AppEvent {
-        let frame = self.next_frame().or_else(|| self.profile_due()).map_or_else(never, at);
+        let is_busy = self.winding.is_some() || !self.is_read_ahead;
+        let due = if is_busy { Some(Instant::now()) } else { self.next_frame().or_else(|| self.profile_due()) };
+        let frame = due.map_or_else(never, at);
         select! {
             recv(self.signals) -> signal => match signal {
                 Ok(signal) => AppEvent::Signal(signal),
@@ -157,10 +182,12 @@ impl<'a> App<'a> {
                 self.terminal.resized(width, height);
                 self.tell(Message::Resized(width, height));
             }
-            AppEvent::Input(Input::Mouse(kind, column, row)) => self.take_mouse(kind, (column, row)),
+            AppEvent::Input(Input::Mouse(kind, column, row)) => return self.take_mouse(kind, (column, row)),
             AppEvent::Input(Input::Key(key)) => return self.take_key(key),
             AppEvent::Signal(signal) => return self.take_signal(signal),
             AppEvent::Hangup => return Ok(Some(Outcome::Signal(Signal::SIGHUP as i32))),
+            AppEvent::FrameDue if self.winding.is_some() => self.wind(),
+            AppEvent::FrameDue if !self.is_read_ahead => self.read_ahead(),
             AppEvent::FrameDue => self.await_samples(),
         }
         Ok(None)
@@ -173,13 +200,25 @@ impl<'a> App<'a> {
         }
     }
 
-    /// Only a click needs what is under it: a screen is drawn to find that.
-    fn take_mouse(&mut self, kind: MouseEventKind, at: (u16, u16)) {
-        let target = match kind {
-            MouseEventKind::Down(MouseButton::Left) => view::target_at(&self.model, at),
+    /// Only a click and a drag along the time line need what is under them: a screen is drawn to find that.
+    fn take_mouse(&mut self, kind: MouseEventKind, (column, row): (u16, u16)) -> io::Result<Option<Outcome>> {
+        let target = match (kind, self.dragged_row) {
+            (MouseEventKind::Down(MouseButton::Left), _) => view::target_at(&self.model, (column, row)),
+            // A hand isn't steady.
+            (MouseEventKind::Drag(MouseButton::Left) | MouseEventKind::Up(MouseButton::Left), Some(row)) => {
+                view::target_at(&self.model, (column, row))
+            }
             _ => None,
         };
-        self.tell(Message::Mouse(kind, target));
+        match kind {
+            MouseEventKind::Down(_) => self.dragged_row = matches!(target, Some(ClickTarget::Time(_))).then_some(row),
+            MouseEventKind::Up(_) => self.dragged_row = None,
+            _ => {}
+        }
+        match update(&mut self.model, Message::Mouse(kind, target)) {
+            Some(command) => self.obey(command),
+            None => Ok(None),
+        }
     }
 
     fn obey(&mut self, command: LoopCommand) -> io::Result<Option<Outcome>> {
@@ -201,6 +240,7 @@ impl<'a> App<'a> {
             (LoopCommand::Export(format), _) => self.export(format),
             (LoopCommand::Play, _) => self.play(),
             (LoopCommand::Seek(time), _) => self.seek(time),
+            (LoopCommand::ShowRange(range), _) => self.show_range(range),
             (LoopCommand::SeekChange(direction, event), _) => self.seek_change(direction, event),
             (LoopCommand::Copy(text), _) => self.terminal.copy(&text)?,
             (LoopCommand::Mouse(ours), _) => self.terminal.mouse(ours)?,
@@ -225,7 +265,7 @@ impl<'a> App<'a> {
 
 /// What is counted and written.
 impl App<'_> {
-    fn take_round(&mut self, round: crate::sources::Round, lost: u64) {
+    fn take_round(&mut self, round: Round, lost: u64) {
         let before = self.model.monitor.intervals();
         self.tell(Message::Round(round, lost));
         // On a scripted terminal the same rounds make the same screen.
@@ -317,7 +357,10 @@ impl App<'_> {
 
     /// Plays the recording on from where the screens stand, or stops it.
     fn play(&mut self) {
-        let (Some(playback), Some(timeline)) = (&self.model.playback, self.feed.timeline()) else { return };
+        // It plays on where the way leads.
+        let (Some(playback), Some(timeline), None) = (&self.model.playback, self.feed.timeline(), &self.winding) else {
+            return;
+        };
         if self.model.rounds.end.is_some() || !playback.playing {
             timeline.stop();
             self.samples = never();
@@ -329,38 +372,137 @@ impl App<'_> {
         }
     }
 
-    /// Forwards by what lies between, backwards from the beginning: estimates depend on all that
-    /// came before.
+    /// Forwards by what lies between; backwards, and from a range, from the beginning: estimates depend on all that came
+    /// before.
     fn seek(&mut self, time: WallNs) {
-        let Mode::Replay { length, .. } = self.model.options.mode else { return };
+        let sight = self.model.playback.as_ref().map(|playback| playback.sight).unwrap_or_default();
         let Some(timeline) = self.feed.timeline() else { return };
-        timeline.stop();
-        let back = time < self.model.rounds.now();
-        let monitor = back.then(|| Box::new(timeline.monitor()));
-        let after = if back { None } else { self.model.rounds.last().map(|(round, _)| round.at) };
-        let rounds = timeline.rounds(after, time);
-        if let Some(monitor) = monitor {
-            self.tell(Message::Rewound(monitor));
+        timeline.set_profile_start(None);
+        let place = |time: WallNs| timeline.rounds().partition_point(|(round, _)| round.at <= time);
+        let is_shown = |time: WallNs| !matches!(sight, Sight::Range(_)) && time >= self.model.rounds.now();
+        let to = place(time);
+        let way = match is_shown(time) {
+            true => Way::On,
+            false => Way::Anew { monitor: Box::new(timeline.monitor()), rounds: RoundBuffer::default(), range: None },
+        };
+        let next = match (&way, self.model.rounds.last()) {
+            (Way::On, Some((last, _))) => place(last.at),
+            _ => 0,
+        };
+        self.begin_winding(Winding { next, to: to.max(next), until: time, way });
+    }
+
+    /// Shows what a range of the recording counted, and nothing else.
+    fn show_range(&mut self, range: TimeRange) {
+        let Some(timeline) = self.feed.timeline() else { return };
+        let rounds = timeline.rounds();
+        let [next, to] = [range.from, range.to].map(|time| rounds.partition_point(|(round, _)| round.at <= time));
+        // Its ends are rounds.
+        let base = next.checked_sub(1).and_then(|place| rounds.get(place));
+        let from = base.map_or(WallNs(0), |(round, _)| round.at);
+        let Some((last, _)) = to.checked_sub(1).filter(|_| to > next).and_then(|place| rounds.get(place)) else {
+            return self.tell(Message::Failed("nothing was read in this range".into()));
+        };
+        let range = TimeRange { from, to: last.at };
+        let monitor = match base {
+            Some((base, lost)) => timeline.monitor_of_range().beginning_after(base, *lost),
+            None => timeline.monitor(),
+        };
+        timeline.set_profile_start(base.map(|(round, _)| round.at));
+        let way = Way::Anew { monitor: Box::new(monitor), rounds: RoundBuffer::default(), range: Some(range) };
+        self.begin_winding(Winding { next, to, until: range.to, way });
+    }
+
+    fn begin_winding(&mut self, winding: Winding) {
+        if let Some(timeline) = self.feed.timeline() {
+            timeline.stop();
         }
-        for (round, lost) in rounds {
-            self.tell(Message::Round(round, lost));
+        self.samples = never();
+        self.winding = Some(winding);
+        self.wind();
+    }
+
+    /// Goes a part of the way, so that keys are heard in between.
+    fn wind(&mut self) {
+        let (Some(mut winding), Some(timeline)) = (self.winding.take(), self.feed.timeline()) else { return };
+        let rounds = timeline.rounds();
+        let stop = winding.next.saturating_add(rounds_at_once(rounds)).min(winding.to);
+        for (round, lost) in rounds.get(winding.next..stop).unwrap_or_default() {
+            match &mut winding.way {
+                Way::On => {
+                    let _ = update(&mut self.model, Message::Round(round.clone(), *lost));
+                }
+                Way::Anew { monitor, rounds, .. } => {
+                    monitor.round(round, *lost);
+                    rounds.push(round.clone(), *lost);
+                    let _ = rounds.take();
+                }
+            }
         }
-        if time >= length && self.model.rounds.end.is_none() {
+        winding.next = stop;
+        let is_there = winding.next >= winding.to;
+        if let Some(playback) = &mut self.model.playback {
+            playback.wound = (!is_there).then_some(winding.next as f64 / winding.to.max(1) as f64);
+        }
+        self.model.revision += 1;
+        if is_there {
+            self.end_winding(winding);
+        } else {
+            self.winding = Some(winding);
+        }
+    }
+
+    fn end_winding(&mut self, winding: Winding) {
+        let Mode::Replay { length, .. } = self.model.options.mode else { return };
+        let is_end = winding.until >= length;
+        if let Way::Anew { mut monitor, rounds, range } = winding.way {
+            if range.is_some() {
+                match rounds.last().filter(|_| is_end) {
+                    Some((last, lost)) => monitor.end(self.feed.end(last, *lost)),
+                    None => monitor.close(),
+                }
+            }
+            let sight = range.map_or(Sight::UpToNow, Sight::Range);
+            self.tell(Message::Wound(monitor, rounds, sight));
+            if range.is_some() {
+                return;
+            }
+        }
+        if is_end && self.model.rounds.end.is_none() {
             self.take_end();
         }
         self.play();
+    }
+
+    /// Reads a part of what is told of the whole recording, for the time line.
+    fn read_ahead(&mut self) {
+        if self.is_read_ahead {
+            return;
+        }
+        let Some(timeline) = self.feed.timeline() else { return };
+        let at_once = rounds_at_once(timeline.rounds());
+        let notes = timeline.read_ahead(at_once).cloned();
+        self.is_read_ahead = notes.is_some();
+        if let Some(notes) = notes {
+            self.tell(Message::ReadAhead(notes));
+        }
     }
 
     /// Goes to where the next change of level was told: its levels on both sides are known there.
     fn seek_change(&mut self, direction: TimeDirection, event: Option<RowIndex>) {
         let now = self.model.rounds.now();
         let Some(timeline) = self.feed.timeline() else { return };
-        let mut changes = timeline.changes().iter().filter(|change| event.is_none_or(|event| event == change.event));
+        let notes = timeline.read_ahead(usize::MAX);
+        let mut changes = notes
+            .iter()
+            .flat_map(|notes| &notes.changes)
+            .filter(|change| event.is_none_or(|event| event == change.event))
+            .copied();
         let change = match direction {
             TimeDirection::On => changes.find(|change| change.told_at > now),
-            TimeDirection::Back => changes.rfind(|change| change.told_at < now),
+            TimeDirection::Back => changes.filter(|change| change.told_at < now).last(),
         };
-        match change.copied() {
+        match change {
             Some(change) => {
                 self.seek(change.told_at);
                 self.tell(Message::AtChange(change));
@@ -477,6 +619,31 @@ fn panic_if_told(model: &ScreenModel) {
     if cfg!(debug_assertions) && model.monitor.intervals() > 0 {
         assert!(std::env::var_os("PERFPROP_TEST_PANIC").is_none(), "a test wants drawing to panic");
     }
+}
+
+/// Readings that are taken between two looks at what the user does. They are counted, not timed: the same keys make the same
+/// screens.
+const READINGS_AT_ONCE: usize = 50_000;
+
+fn rounds_at_once(rounds: &[(Round, u64)]) -> usize {
+    let readings = rounds.first().map_or(1, |(round, _)| round.readings.len().max(1));
+    (READINGS_AT_ONCE / readings).max(1)
+}
+
+/// A way through a recording: its next round, the place behind its last one, and the time that was asked for.
+struct Winding {
+    next: usize,
+    to: usize,
+    until: WallNs,
+    way: Way,
+}
+
+/// Where a way through a recording begins.
+enum Way {
+    /// Where the screens stand: they go along.
+    On,
+    /// With a monitor that has seen nothing; the screens stay as they are until it is there.
+    Anew { monitor: Box<Monitor>, rounds: RoundBuffer, range: Option<TimeRange> },
 }
 
 /// The CPU time that perfprop itself takes.

@@ -5,7 +5,7 @@ use std::io;
 use crossbeam_channel::Receiver;
 
 use super::others::Others;
-use crate::monitor::{Monitor, PhaseChange};
+use crate::monitor::{Monitor, RecordingNotes};
 use crate::profile::Tree;
 use crate::recording::Speed;
 use crate::regions::RegionBatch;
@@ -107,13 +107,20 @@ pub trait Timeline {
     /// Stops the replay: no more rounds come.
     fn stop(&mut self);
 
-    /// The rounds after a time (from the beginning if `None`) up to another, each with the number of
-    /// rounds lost before it.
-    fn rounds(&self, after: Option<WallNs>, until: WallNs) -> Vec<(Round, u64)>;
+    /// All rounds of the recording, each with the number of rounds lost before it.
+    fn rounds(&self) -> &[(Round, u64)];
 
     /// A monitor that has seen nothing yet.
     fn monitor(&self) -> Monitor;
 
-    /// All changes of level in the recording, in the order in which they were told.
-    fn changes(&mut self) -> &[PhaseChange];
+    /// The same for a range that doesn't begin where the recording does.
+    fn monitor_of_range(&self) -> Monitor {
+        self.monitor()
+    }
+
+    /// Has only samples after this time in the profile from now on; all if `None`.
+    fn set_profile_start(&mut self, _after: Option<WallNs>) {}
+
+    /// Reads so many rounds further ahead, for what is told of the whole recording; gives it once all is read.
+    fn read_ahead(&mut self, rounds: usize) -> Option<&RecordingNotes>;
 }

@@ -67,6 +67,7 @@ pub(super) enum Action {
     Slower,
     Faster,
     Jump,
+    Range,
     Mark,
     NextMark,
     NextChange,
@@ -147,7 +148,7 @@ pub(super) const BINDINGS: &[KeyBinding] = bindings! {
     Action::HalfDown, "half-down", [ctrl('d')], "half a page down", None, PAGED;
     Action::First, "first", [key('g'), code(KeyCode::Home)], "go to the first line", None, &[];
     Action::Last, "last", [key('G'), code(KeyCode::End)], "go to the last line", None, &[];
-    Action::Open, "open", [code(KeyCode::Enter)], "show the event's details, or the thread's call stacks", Some("detail"), TABLES;
+    Action::Open, "open", [code(KeyCode::Enter)], "details, a thread's stacks, or functions that differ", Some("detail"), TABLES;
     Action::Filter, "filter", [key('/')], "filter by words or a glob; lower case matches both", Some("filter"), LISTS;
     Action::NextColumn, "sort-next", [key('s'), code(KeyCode::F(6)), key('>'), code(KeyCode::Right), key('l')],
         "sort by the next column", Some("sort"), TABLES;
@@ -203,13 +204,14 @@ pub(super) const BINDINGS: &[KeyBinding] = bindings! {
     Action::Go(Screen::Compare), "compare", [key('0')], "Compare: recordings side by side", None, &[];
     Action::NextScreen, "next-screen", [code(KeyCode::Tab)], "the next screen", None, &[];
     Action::PreviousScreen, "previous-screen", [code(KeyCode::BackTab)], "the previous screen", None, &[];
-    Action::Back, "back", [code(KeyCode::Esc)], "go one level back, or clear a filter", None, &[];
-    Action::Pause, "pause", [key('p')], "replay: pause or resume", None, &[];
-    Action::StepBack, "step-back", [key(',')], "replay: one interval back", None, &[];
-    Action::StepForward, "step-forward", [key('.')], "replay: one interval forward", None, &[];
+    Action::Back, "back", [code(KeyCode::Esc)], "go one level back, or clear a filter", Some("leave range"), &[];
+    Action::Pause, "pause", [key('p')], "replay: pause or resume", Some("pause"), &[];
+    Action::StepBack, "step-back", [key(',')], "replay: one interval back; moves a range", None, &[];
+    Action::StepForward, "step-forward", [key('.')], "replay: one interval forward; moves a range", Some("step"), &[];
     Action::Slower, "slower", [key('(')], "replay: slower", None, &[];
     Action::Faster, "faster", [key(')')], "replay: faster", None, &[];
     Action::Jump, "jump", [key(':')], "replay: go to a time", None, &[];
+    Action::Range, "range", [key('R')], "replay: begin a range here, or end it; Esc leaves it", Some("range"), &[];
     Action::Mark, "mark", [key('b')], "replay: set or remove a mark at this time", None, &[];
     Action::NextMark, "next-mark", [key('\'')], "replay: go to the next mark", None, &[];
     Action::NextChange, "next-change", [key('n')], "replay: the next change of level; in Detail, the event's", None, CHANGING;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::figures::ShownValues;
 use super::keys::Keymap;
+use super::playback::TimeRange;
 use super::screen::Screen;
 use super::symbols::GlyphSet;
 use super::theme::{Depth, Theme};
@@ -43,11 +44,23 @@ pub enum Mode {
     },
 }
 
+impl Mode {
+    /// The length of the recording; 0 of what isn't one.
+    pub(super) fn length(self) -> WallNs {
+        match self {
+            Self::Replay { length, .. } => length,
+            Self::Live | Self::Stacks { .. } => WallNs(0),
+        }
+    }
+}
+
 /// How the screens begin, and how they look.
 #[derive(Clone, Debug)]
 pub struct ScreenOptions {
     /// Where the rounds come from.
     pub mode: Mode,
+    /// The range of a recording to begin with; all of it if `None`.
+    pub range: Option<TimeRange>,
     /// Screen to begin with.
     pub screen: Screen,
     /// Whether help lies over it at first.
@@ -87,6 +100,7 @@ impl Default for ScreenOptions {
         let depth = Depth::default();
         Self {
             mode: Mode::default(),
+            range: None,
             screen: Screen::default(),
             help: false,
             tour: None,

@@ -1,10 +1,58 @@
 //! Tracks where in the recording a replay stands, and how fast it goes on.
 
+use super::model::TimeDirection;
 use crate::recording::Speed;
 use crate::units::WallNs;
 
 /// The speeds that keys go through.
 const SPEEDS: [f64; 9] = [0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 64.0];
+
+/// A part of a recording: what comes after `from`, up to and with `to`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeRange {
+    /// The time before it.
+    pub from: WallNs,
+    /// Its end.
+    pub to: WallNs,
+}
+
+impl TimeRange {
+    /// The time between two others, whichever is the earlier.
+    pub(super) fn between(one: WallNs, other: WallNs) -> Self {
+        Self { from: one.min(other), to: one.max(other) }
+    }
+
+    /// Both ranges and what lies between them.
+    pub(super) fn with(self, other: Self) -> Self {
+        Self { from: self.from.min(other.from), to: self.to.max(other.to) }
+    }
+
+    /// How long it is.
+    pub(super) fn length(self) -> WallNs {
+        self.to - self.from
+    }
+
+    /// A range as long, by so much earlier or later, within a recording of this length.
+    pub(super) fn moved(self, by: WallNs, direction: TimeDirection, length: WallNs) -> Self {
+        let from = match direction {
+            TimeDirection::Back => WallNs(self.from.0.saturating_sub(by.0)),
+            TimeDirection::On => WallNs(self.from.0.saturating_add(by.0).min((length - self.length()).0)),
+        };
+        Self { from, to: WallNs(from.0 + self.length().0) }
+    }
+}
+
+/// What of a recording is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Sight {
+    /// What came before the time at which the replay stands.
+    #[default]
+    UpToNow,
+    /// The same, and a range begins at this time, whose end isn't chosen yet.
+    RangeBegun(WallNs),
+    /// A range alone.
+    Range(TimeRange),
+}
 
 /// How a replay goes on.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,11 +62,25 @@ pub(super) struct Playback {
     pub(super) speed: f64,
     /// Times that the user marked, in order.
     pub(super) marks: Vec<WallNs>,
+    pub(super) sight: Sight,
+    /// The cell of the time line at which the mouse went down.
+    pub(super) dragged_from: Option<TimeRange>,
+    /// The part of a way through the recording that is done, while there is one.
+    pub(super) wound: Option<f64>,
 }
 
 impl Playback {
     pub(super) fn new(speed: f64) -> Self {
-        Self { playing: true, speed, marks: Vec::new() }
+        Self { playing: true, speed, marks: Vec::new(), sight: Sight::default(), dragged_from: None, wound: None }
+    }
+
+    /// The range that is chosen, or would be if it ended now.
+    pub(super) fn range_in_sight(&self, now: WallNs) -> Option<TimeRange> {
+        match self.sight {
+            Sight::UpToNow => None,
+            Sight::RangeBegun(at) => Some(TimeRange::between(at, now)),
+            Sight::Range(range) => Some(range),
+        }
     }
 
     pub(super) fn pace(&self) -> Speed {
@@ -55,7 +117,7 @@ impl Playback {
 }
 
 /// A time as people write it: `83`, `83.5`, `1:23`, `0:01:23`; `None` if it is none.
-pub(super) fn parse_time(text: &str) -> Option<WallNs> {
+pub fn parse_time(text: &str) -> Option<WallNs> {
     let mut seconds = 0.0;
     let parts: Vec<&str> = text.trim().split(':').collect();
     if parts.len() > 3 {
@@ -100,6 +162,16 @@ mod tests {
         (0..20).for_each(|_| playback.slower());
         assert_eq!(playback.speed, 0.125);
         assert_eq!(Playback::new(0.0).pace(), Speed::AtOnce);
+    }
+
+    #[test]
+    fn ranges_move_within_the_recording() {
+        let range = |from: u64, to: u64| TimeRange { from: WallNs(from), to: WallNs(to) };
+        assert_eq!(TimeRange::between(WallNs(9), WallNs(4)), range(4, 9));
+        assert_eq!(range(4, 9).with(range(1, 2)), range(1, 9));
+        assert_eq!(range(4, 9).moved(WallNs(3), TimeDirection::On, WallNs(20)), range(7, 12));
+        assert_eq!(range(4, 9).moved(WallNs(30), TimeDirection::On, WallNs(20)), range(15, 20));
+        assert_eq!(range(4, 9).moved(WallNs(30), TimeDirection::Back, WallNs(20)), range(0, 5));
     }
 
     #[test]

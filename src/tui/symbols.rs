@@ -22,8 +22,14 @@ pub(super) const CURSOR: &str = "▶";
 /// Sorted upwards, and downwards.
 pub(super) const UP: &str = "↑";
 pub(super) const DOWN: &str = "↓";
-/// Two numbers that aren't apart.
+/// Two numbers that are equal to the last digit shown.
 pub(super) const SAME: &str = "≈";
+/// The mean of some runs, and a run that lies where the mean does.
+pub(super) const MEAN: &str = "┃";
+pub(super) const RUN_AND_MEAN: &str = "◆";
+/// On a time line: a change of level, and a time that the user marked.
+pub(super) const CHANGE: &str = "◆";
+pub(super) const MARK: &str = "▼";
 /// Parts of a thread's time: on a CPU, ready for one, blocked.
 pub(super) const ON_CPU: &str = "█";
 pub(super) const READY: &str = "▒";
@@ -37,6 +43,8 @@ pub(super) const EIGHTHS: [&str; 8] = ["▏", "▎", "▍", "▌", "▋", "▊",
 const STAND_INS: &[(&str, &str)] = &[
     ("─", "-"),
     ("━", "="),
+    ("┃", "|"),
+    ("◆", "#"),
     ("│", "|"),
     ("╭", "+"),
     ("╮", "+"),
@@ -54,6 +62,7 @@ const STAND_INS: &[(&str, &str)] = &[
     ("●", "*"),
     ("○", "o"),
     ("▲", "!"),
+    ("▼", "v"),
     ("✖", "X"),
     ("—", "-"),
     ("❚", "|"),

@@ -44,9 +44,9 @@ fn lost_rounds_are_told_once_an_interval() {
         assert_eq!(monitor.rounds().1, lost);
     }
     monitor.end(End { at_ns: WallNs(4 * SECOND), lost_rounds: 12, ..End::default() });
-    let rest = "came too late or found no room; totals are not affected";
-    let words = [(10, 9, "rounds"), (30, 1, "round"), (31, 2, "rounds")];
-    assert_eq!(told(&monitor, "W01"), words.map(|(at, count, rounds)| (at, format!("{count} {rounds} {rest}"))));
+    let rest = "skipped, totals are right";
+    let words = [(10, 9, "readings"), (30, 1, "reading"), (31, 2, "readings")];
+    assert_eq!(told(&monitor, "W01"), words.map(|(at, count, readings)| (at, format!("{count} {readings} {rest}"))));
 }
 
 /// A command of which 0.3 s are counted, and that used so many tenths of a second.

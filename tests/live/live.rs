@@ -220,7 +220,7 @@ fn usr1_prints_what_was_counted_so_far_and_all_goes_on() {
     let folder = Folder::new();
     let (recording, told) = (folder.join("run.jsonl"), folder.join("told"));
     let record = ["record", "-e", "task-clock", "-o", recording.to_str().unwrap()];
-    for (args, words) in [(&["stat", "-e", "task-clock"][..], "task-clock"), (&record, "rounds so far in")] {
+    for (args, words) in [(&["stat", "-e", "task-clock"][..], "task-clock"), (&record, "readings so far in")] {
         let mut child = around_a_sleep(args, &mark, fs::File::create(&told).unwrap());
         send(&child, Signal::SIGUSR1 as i32);
         eventually("it tells what was counted", || fs::read_to_string(&told).is_ok_and(|text| text.contains(words)));

@@ -8,7 +8,7 @@ use std::thread;
 use crossbeam_channel::{Receiver, bounded, never};
 use perfprop::estimate::EstimatorKind;
 use perfprop::events::{Event, Unit};
-use perfprop::monitor::{Measure, MeasureChoice, Monitor, PhaseChange, phase_changes};
+use perfprop::monitor::{Measure, MeasureChoice, Monitor, ReadAhead, RecordingNotes, phase_changes};
 use perfprop::recording::Speed;
 use perfprop::run::{End, Header, MeasuredTarget};
 use perfprop::sampling::SamplerMessage;
@@ -98,7 +98,8 @@ fn small_and_plain_screens_show_what_there_is_room_for() {
 struct Recorded {
     samples: Receiver<SamplerMessage>,
     output: Receiver<OutputLine>,
-    changes: Vec<PhaseChange>,
+    rounds: Vec<(Round, u64)>,
+    ahead: ReadAhead,
 }
 
 impl Timeline for Recorded {
@@ -108,17 +109,16 @@ impl Timeline for Recorded {
 
     fn stop(&mut self) {}
 
-    fn rounds(&self, after: Option<WallNs>, until: WallNs) -> Vec<(Round, u64)> {
-        let wanted = |round: &Round| after.is_none_or(|after| round.at > after) && round.at <= until;
-        rounds().into_iter().filter(|(round, _)| wanted(round)).collect()
+    fn rounds(&self) -> &[(Round, u64)] {
+        &self.rounds
     }
 
     fn monitor(&self) -> Monitor {
         fresh()
     }
 
-    fn changes(&mut self) -> &[PhaseChange] {
-        &self.changes
+    fn read_ahead(&mut self, rounds: usize) -> Option<&RecordingNotes> {
+        self.ahead.read(&self.rounds, rounds, || End { at_ns: WallNs(LENGTH * SECOND), ..End::default() })
     }
 }
 
@@ -149,7 +149,7 @@ fn keys_go_from_change_to_change() {
         format!("PAUSED {}:{:02}/1:20", second / 60, second % 60)
     };
     let (faults, clock) = (told_at(3, 30), told_at(0, 55));
-    let mut feed = Recorded { samples: never(), output: never(), changes };
+    let mut feed = Recorded { samples: never(), output: never(), rounds: rounds(), ahead: ReadAhead::new(fresh()) };
     let (terminal, script) = Terminal::scripted(80, 24).unwrap();
     let (signals, signals_out) = bounded(0);
     let user = thread::spawn(move || {

@@ -5,7 +5,7 @@
 
 use perfprop::compare::ProfileDifference;
 use perfprop::estimate::EstimatorKind;
-use perfprop::monitor::{Measure, Monitor};
+use perfprop::monitor::{Measure, MeasureChoice, Monitor};
 use perfprop::profile::{Amount, Frame, FrameKind, ProfileEvent, SampleMeasure, Tree};
 use perfprop::rates::Confidence;
 use perfprop::stacks::StackQuality;
@@ -107,7 +107,7 @@ fn difference(runs: u64) -> ProfileDifference {
     let side = |hot: u64, only| (0..runs).map(|i| run(hot + 7 * i, 300 + 5 * (i % 3), only)).collect::<Vec<_>>();
     let (a, b) = (side(500, "before"), side(800, "after"));
     let [a, b] = [&a, &b].map(|side| side.iter().collect::<Vec<_>>());
-    ProfileDifference::of(&a, &b, Measure::Total, Confidence::DEFAULT).unwrap()
+    ProfileDifference::of(&a, &b, MeasureChoice::Every(Measure::Total), Confidence::DEFAULT).unwrap()
 }
 
 #[test]

@@ -11,7 +11,7 @@ use perfprop::estimate::{
     Cause, Contribution, Estimate, Estimator, EstimatorKind, Moved, Quality, RelationState, Standing, scaled,
 };
 use perfprop::events::{Event, EventKind, Unit};
-use perfprop::monitor::{Monitor, PhaseChange};
+use perfprop::monitor::{Monitor, ReadAhead, RecordingNotes};
 use perfprop::plan::EventIndex;
 use perfprop::profile::{self, Amount, Frame, FrameId, SampleMeasure, Tree, TreeOptions};
 use perfprop::rates::{Error, Tally, Uncertain};
@@ -31,8 +31,8 @@ use perfprop::stacks::{
     StackFrameId, StackId, StackNode, StackSample, StackTree, Task, TaskId, UnwindMethod,
 };
 use perfprop::tui::{
-    self, Config, Depth, Feed, GlyphSet, Mode, Outcome, Picture, PictureFormat, Scene, Screen, ScreenOptions, Terminal,
-    TerminalScript, Theme, Timeline,
+    self, Config, Depth, Feed, GlyphSet, Mode, Outcome, Outline, Picture, PictureFormat, Scene, Screen, ScreenOptions,
+    Terminal, TerminalScript, Theme, TimeRange, Timeline,
 };
 use perfprop::units::{CpuNs, WallNs};
 use ratatui::crossterm::event::{MouseButton, MouseEventKind};
@@ -597,11 +597,26 @@ fn the_mouse_selects_opens_and_scrolls() {
     });
 }
 
+fn end_of(rounds: &[(Round, u64)]) -> End {
+    let (last, _) = rounds.last().unwrap();
+    End { at_ns: last.at, totals: last.readings.clone(), ..End::default() }
+}
+
 /// A recording of six seconds that plays nothing by itself.
 struct Recorded {
     samples: Receiver<SamplerMessage>,
     output: Receiver<OutputLine>,
     plays: Arc<Mutex<Vec<(WallNs, Speed)>>>,
+    rounds: Vec<(Round, u64)>,
+    ahead: ReadAhead,
+}
+
+impl Recorded {
+    fn new(tenths: u64, plays: &Arc<Mutex<Vec<(WallNs, Speed)>>>) -> Self {
+        let rounds = rounds(tenths).into_iter().map(|round| (round, 0)).collect();
+        let (samples, output, plays) = (never(), never(), Arc::clone(plays));
+        Self { samples, output, plays, rounds, ahead: ReadAhead::new(fresh()) }
+    }
 }
 
 impl Timeline for Recorded {
@@ -612,17 +627,16 @@ impl Timeline for Recorded {
 
     fn stop(&mut self) {}
 
-    fn rounds(&self, after: Option<WallNs>, until: WallNs) -> Vec<(Round, u64)> {
-        let wanted = |round: &Round| after.is_none_or(|after| round.at > after) && round.at <= until;
-        rounds(60).into_iter().filter(wanted).map(|round| (round, 0)).collect()
+    fn rounds(&self) -> &[(Round, u64)] {
+        &self.rounds
     }
 
     fn monitor(&self) -> Monitor {
         fresh()
     }
 
-    fn changes(&mut self) -> &[PhaseChange] {
-        &[]
+    fn read_ahead(&mut self, rounds: usize) -> Option<&RecordingNotes> {
+        self.ahead.read(&self.rounds, rounds, || end_of(&self.rounds))
     }
 }
 
@@ -648,7 +662,7 @@ impl Feed for Recorded {
 fn a_replay_can_be_wound() {
     let mode = Mode::Replay { length: WallNs(6 * SECOND), speed: 1.0 };
     let plays = Arc::new(Mutex::new(Vec::new()));
-    let mut feed = Recorded { samples: never(), output: never(), plays: Arc::clone(&plays) };
+    let mut feed = Recorded::new(60, &plays);
     let (terminal, script) = Terminal::scripted(80, 24).unwrap();
     let (signals, signals_out) = bounded(0);
     let user = thread::spawn(move || {
@@ -685,6 +699,140 @@ fn a_replay_can_be_wound() {
     assert!(plays.contains(&(WallNs(5 * SECOND), Speed::Times(4.0))), "{plays:?}");
 }
 
+/// Uses the screens of a recording that plays nothing by itself, as large as the terminal is.
+fn with_recording(size: (u16, u16), tenths: u64, test: impl FnOnce(&TerminalScript) + Send + 'static) {
+    let mode = Mode::Replay { length: WallNs(tenths * SECOND / 10), speed: 1.0 };
+    let mut feed = Recorded::new(tenths, &Arc::default());
+    let (terminal, script) = Terminal::scripted(size.0, size.1).unwrap();
+    let (signals, signals_out) = bounded(0);
+    let user = thread::spawn(move || {
+        test(&script);
+        signals.send(15).unwrap();
+    });
+    let options = ScreenOptions { mode, ..ScreenOptions::default() };
+    tui::run_on(terminal, fresh(), &mut feed, &signals_out, &options).unwrap();
+    user.join().unwrap();
+}
+
+#[test]
+fn a_range_is_chosen_by_keys_moved_and_left() {
+    with_recording((80, 24), 60, |script| {
+        let head = || script.screen().lines().next().unwrap().to_owned();
+        script.keys("p:2<Enter>R");
+        assert!(script.screen().contains("a range begins at 0:02"), "{}", script.screen());
+        script.keys("R");
+        assert!(script.screen().contains("the range is empty"), "{}", script.screen());
+        script.keys(":5<Enter>");
+        golden("range-begun-80x24", &script.screen());
+        script.keys("R");
+        assert!(head().contains("RANGE 0:02.0–0:05.0 of 0:06"), "{}", head());
+        golden("range-80x24", &script.screen());
+        script.keys("2");
+        golden("range-detail-80x24", &script.screen());
+        script.keys("1R");
+        assert!(script.screen().contains("Esc shows the whole recording again"), "{}", script.screen());
+        script.keys("S");
+        assert!(script.screen().contains("a range is shown"), "{}", script.screen());
+        script.keys(".");
+        assert!(head().contains("RANGE 0:03.0–0:06.0"), "{}", head());
+        // Not beyond the end, and as far back as it goes.
+        script.keys(".,,,,,");
+        assert!(head().contains("RANGE 0:00.0–0:03.0"), "{}", head());
+        script.keys("<Esc>");
+        assert!(head().contains("PAUSED 0:03/0:06"), "{}", head());
+        script.keys("R:1<Enter><Esc>R");
+        assert!(script.screen().contains("a range begins at 0:01"), "{}", script.screen());
+    });
+}
+
+#[test]
+fn a_range_of_everything_shows_what_the_whole_does() {
+    with_recording((80, 24), 60, |script| {
+        script.keys("p:9<Enter>");
+        let whole = script.screen();
+        script.keys(":0<Enter>R:9<Enter>R");
+        let range = script.screen();
+        // The head, the time line and the keys differ, and all numbers are the same.
+        let body = |screen: &str| screen.lines().skip(2).take(18).map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(body(&range), body(&whole));
+        assert!(range.contains("RANGE 0:00.0–0:06.0 of 0:06"), "{range}");
+    });
+}
+
+#[test]
+fn the_mouse_drags_a_range_on_the_time_line() {
+    with_recording((80, 24), 60, |script| {
+        let head = || script.screen().lines().next().unwrap().to_owned();
+        let (down, drag, up) = (
+            MouseEventKind::Down(MouseButton::Left),
+            MouseEventKind::Drag(MouseButton::Left),
+            MouseEventKind::Up(MouseButton::Left),
+        );
+        // The line begins in column 25 and has 49 cells.
+        script.keys("p");
+        script.mouse(down, 49, 20);
+        script.mouse(up, 49, 20);
+        assert!(head().contains("PAUSED 0:03/0:06"), "{}", head());
+        // The hand may leave the line.
+        script.mouse(down, 33, 20);
+        script.mouse(drag, 40, 12);
+        script.mouse(drag, 57, 23);
+        script.mouse(up, 57, 23);
+        assert!(head().contains("RANGE 0:00.9–0:04.0"), "{}", head());
+        script.keys("<Esc>");
+        assert!(head().contains("PAUSED 0:04/0:06"), "{}", head());
+        // One that begins elsewhere is none.
+        script.mouse(down, 5, 5);
+        script.mouse(drag, 40, 20);
+        script.mouse(up, 40, 20);
+        assert!(head().contains("PAUSED 0:04/0:06"), "{}", head());
+    });
+}
+
+#[test]
+fn time_lines_leave_where_there_is_no_room() {
+    for (size, has_one) in [((80, 24), true), ((60, 20), true), ((80, 19), false), ((59, 30), false), ((200, 60), true)]
+    {
+        with_recording(size, 60, move |script| {
+            script.keys("p:4<Enter>");
+            assert_eq!(script.screen().contains("◆phase ▲finding ▼mark"), has_one, "{}", script.screen());
+        });
+    }
+}
+
+/// What replays show of a whole recording and of a range, on all screens that are about time.
+#[test]
+fn ranges_on_screens_of_all_sizes() {
+    let all: Vec<_> = rounds(600).into_iter().map(|round| (round, 0)).collect();
+    let (base, length) = (&all[199].0, WallNs(60 * SECOND));
+    let mut ahead = ReadAhead::new(fresh());
+    let outline = Outline::of(&all, length).with_notes(ahead.read(&all, usize::MAX, || end_of(&all)).unwrap());
+    let range = Some(TimeRange { from: base.at, to: all[449].0.at });
+    let mode = Mode::Replay { length, speed: 1.0 };
+    for (symbols, name) in [(GlyphSet::Unicode, "range"), (GlyphSet::Ascii, "range-ascii")] {
+        let options = ScreenOptions { mode, symbols, ..ScreenOptions::default() };
+        let mut scene = Scene::new(of_range(&all), None, &options);
+        for (screen, word) in [(Screen::Events, "events"), (Screen::Detail, "of-detail")] {
+            for size in [(80, 24), (120, 40), (200, 60)] {
+                let wanted = Picture { size, outline: Some(outline.clone()), range, ..Picture::default() };
+                let picture = scene.picture(screen, &wanted);
+                assert!(symbols == GlyphSet::Unicode || picture.is_ascii(), "{picture}");
+                golden(&format!("{name}-{word}-{}x{}", size.0, size.1), &picture);
+            }
+        }
+    }
+}
+
+/// The monitor of the range that pictures show.
+fn of_range(all: &[(Round, u64)]) -> Monitor {
+    let mut monitor = fresh().beginning_after(&all[199].0, 0);
+    for (round, lost) in &all[200..450] {
+        monitor.round(round, *lost);
+    }
+    monitor.close();
+    monitor
+}
+
 #[test]
 fn live_screens_are_not_wound() {
     with_loop((80, 24), options(), |session| {
@@ -701,7 +849,7 @@ fn in_mode(options: &ScreenOptions, size: (u16, u16), format: PictureFormat) -> 
     let picture = |screen| {
         let options = ScreenOptions { screen, ..options.clone() };
         let (output, rounds, profile) = (output(), rounds(40), Some((solver(), stacks::StackQuality::default())));
-        let wanted = Picture { size, format, event: Some(3), output, rounds, profile };
+        let wanted = Picture { size, format, event: Some(3), output, rounds, profile, ..Picture::default() };
         (screen, tui::picture(monitor(640), &wanted, &options))
     };
     screens.map(picture).collect()

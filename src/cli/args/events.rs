@@ -145,13 +145,13 @@ impl RotationArgs {
         let is_asked = self.is_given();
         match (self.schedule, self.mux) {
             _ if is_asked && counting.by.source == SourceName::Emulate => {
-                usage("--schedule and --mux are about the counters of this machine: --source emulate has no turns")
+                usage("--schedule and --mux are about the counters of this machine: --source emulate has no slices")
             }
             _ if is_asked && counting.counters.is_some() => {
-                usage("--counters gives turns of its own: --schedule and --mux have no meaning there")
+                usage("--counters has slices of its own: --schedule and --mux have no meaning there")
             }
             (ScheduleName::User, Some(_)) => {
-                usage("--mux is about the kernel's turns: leave it out, or --schedule user")
+                usage("--mux is about the kernel's slices: leave it out, or --schedule user")
             }
             (_, Some(milliseconds)) => Ok(ScheduleOption::KernelEvery { milliseconds }),
             (ScheduleName::Auto, None) => Ok(ScheduleOption::Auto),

@@ -188,28 +188,28 @@ const TABLE: &[Explained] = &[
     },
     Explained {
         code: "E16",
-        title: "the kernel's turns can't be made shorter",
+        title: "the kernel's slices can't be made shorter",
         consequence: "nothing was started, exit 125; the interval is what it was",
         meaning: "--mux writes perf_event_mux_interval_ms of the PMUs that are counted on, which takes root and a \
                   /sys that is not read-only (containers). A guard process (sh) sets it back, so one that can't be \
                   started is a reason too, as is another perfprop that has changed it.",
         remedy: &[
-            "turns that need no right:      --schedule user",
+            "slices that need no right:     --schedule user",
             "the interval, by hand:         /sys/bus/event_source/devices/*/perf_event_mux_interval_ms",
         ],
     },
     Explained {
         code: "W01",
-        title: "rounds came too late or found no room",
-        consequence: "totals are not affected; intervals are coarser for a while",
-        meaning: "Counts are cumulative, so a round that is left out costs resolution and nothing else. The machine \
-                  is busy, or what reads the rounds is slower than they come.",
-        remedy: &["fewer rounds:                  a longer -I"],
+        title: "readings were skipped",
+        consequence: "totals are right; intervals are coarser for a while",
+        meaning: "Counts are cumulative, so a reading that is left out costs resolution and nothing else. It came too late, or \
+                  found no room: the machine is busy, or what takes the readings is slower than they come.",
+        remedy: &["fewer readings:                a longer -I"],
     },
     Explained {
         code: "W02",
         title: "a count or a time went backwards",
-        consequence: "that round gives no sample",
+        consequence: "that reading is left out",
         meaning: "The kernel's counts only grow. One that fell was reset, or overflowed, or comes from a broken \
                   driver; a rate from it would be invented.",
         remedy: &["if it comes often:             leave the event out, and tell what kernel and CPU it is"],

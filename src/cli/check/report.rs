@@ -258,14 +258,14 @@ fn turns_text(text: &mut String, groups: &[Grouped], facts: &[MachineFact]) {
     if groups.iter().flat_map(|group| &group.events).any(|name| name.starts_with('(')) {
         text.push_str("  Events in parentheses aren't listed: they help to correct the others.\n");
     }
-    let turn = fact(facts, "mux interval").and_then(|fact| fact.value.get(pmu)?.as_u64());
-    if let Some(turn) = turn {
+    let slice = fact(facts, "mux interval").and_then(|fact| fact.value.get(pmu)?.as_u64());
+    if let Some(slice) = slice {
         let takes_turns =
             |group: &&Grouped| group.pmu.as_ref() == Some(pmu) && group.ratio.is_none_or(|ratio| ratio < 1.0);
-        let all = groups.iter().filter(takes_turns).count() as u64 * turn;
+        let all = groups.iter().filter(takes_turns).count() as u64 * slice;
         let _ = writeln!(
             text,
-            "  A turn takes {turn} ms, all of them {all} ms: intervals (-I) of {} ms see each.",
+            "  A slice takes {slice} ms, a round of all {all} ms: intervals (-I) of {} ms see each.",
             2 * all
         );
     }

@@ -196,7 +196,7 @@ fn what_has_counters_of_its_own_is_counted_beside() {
     let six = events("branches,branch-misses,cache-misses,cache-references,dTLB-load-misses,r11");
     let top_down = "(slots) (topdown-retiring) (topdown-bad-spec) (topdown-fe-bound) (topdown-be-bound)";
     assert_eq!(added(&six), format!("{top_down} (cycles) (instructions)"), "{six}");
-    assert!(six.contains("A turn takes 4 ms, all of them 8 ms"), "{six}");
+    assert!(six.contains("A slice takes 4 ms, a round of all 8 ms"), "{six}");
     assert!(six.contains("Events in parentheses aren't listed"), "{six}");
     // What all fits needs nothing beside it.
     assert_eq!(added(&events("branches,branch-misses")), "");

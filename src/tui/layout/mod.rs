@@ -10,6 +10,14 @@ pub(in crate::tui) const LEAST: (u16, u16) = (20, 3);
 /// Rows of the strip below the table of events.
 const STRIP: u16 = 5;
 
+/// Rows of the time line of a replay.
+pub(in crate::tui) const TIMELINE: u16 = 2;
+
+/// Whether a screen has room for a time line: that leaves with the strip, below 20 rows, and where it would be short.
+pub(in crate::tui) fn has_room_for_timeline((width, height): (u16, u16)) -> bool {
+    width >= 60 && height >= 20
+}
+
 /// How much there is room for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::tui) enum Room {
@@ -48,34 +56,44 @@ pub(in crate::tui) struct Regions {
     pub(in crate::tui) header: Rect,
     pub(in crate::tui) tabs: Rect,
     pub(in crate::tui) body: Rect,
+    pub(in crate::tui) timeline: Rect,
     pub(in crate::tui) message: Rect,
     pub(in crate::tui) hints: Rect,
 }
 
 impl Regions {
     /// Header, tabs, message and hints take a row each. Below 12 rows the tabs and the message go;
-    /// below 6 only the header stays, and below 4 nothing does.
-    pub(in crate::tui) fn of(area: Rect, room: Room) -> Self {
+    /// below 6 only the header stays, and below 4 nothing does. A time line has so many rows.
+    pub(in crate::tui) fn of(area: Rect, room: Room, timeline: u16) -> Self {
         let height = area.height;
         let header = u16::from(height >= 4);
         let full = height >= 12 && room != Room::Lines;
         let (tabs, message) = (u16::from(full), u16::from(full));
         let hints = u16::from(height >= 6);
-        let body = height - header - tabs - message - hints;
+        let rest = height - header - tabs - message - hints;
+        let timeline = timeline.min(rest.saturating_sub(1));
+        let body = rest - timeline;
         let mut next = area.y;
         let mut rows = |rows: u16| {
             let region = Rect { y: next, height: rows, ..area };
             next += rows;
             region
         };
-        Self { header: rows(header), tabs: rows(tabs), body: rows(body), message: rows(message), hints: rows(hints) }
+        Self {
+            header: rows(header),
+            tabs: rows(tabs),
+            body: rows(body),
+            timeline: rows(timeline),
+            message: rows(message),
+            hints: rows(hints),
+        }
     }
 }
 
 /// How many rows a page of a list has, for the keys that move by one.
-pub(in crate::tui) fn page(size: (u16, u16)) -> usize {
+pub(in crate::tui) fn page(size: (u16, u16), timeline: u16) -> usize {
     let area = Rect::new(0, 0, size.0, size.1);
-    let body = Regions::of(area, Room::of(area)).body.height;
+    let body = Regions::of(area, Room::of(area), timeline).body.height;
     usize::from(body.saturating_sub(3)).max(1)
 }
 
@@ -154,8 +172,10 @@ mod tests {
                 if room == Room::TooSmall {
                     continue;
                 }
-                let regions = Regions::of(area, room);
-                let all = [regions.header, regions.tabs, regions.body, regions.message, regions.hints];
+                let regions =
+                    Regions::of(area, room, if has_room_for_timeline((width, height)) { TIMELINE } else { 0 });
+                let all =
+                    [regions.header, regions.tabs, regions.body, regions.timeline, regions.message, regions.hints];
                 assert_eq!(all.iter().map(|region| region.height).sum::<u16>(), height);
                 assert!(regions.body.height > 0);
                 for (relations, output) in [(false, false), (false, true), (true, false), (true, true)] {
@@ -176,7 +196,7 @@ mod tests {
         assert_eq!(found, [TooSmall, TooSmall, Lines, Lines, Lines, Small, Medium, Large]);
         let rows = |height| {
             let area = Rect::new(0, 0, 80, height);
-            let regions = Regions::of(area, Room::of(area));
+            let regions = Regions::of(area, Room::of(area), 0);
             (regions.header.height, regions.tabs.height, regions.message.height, regions.hints.height)
         };
         assert_eq!((rows(24), rows(11), rows(5), rows(3)), ((1, 1, 1, 1), (1, 0, 0, 1), (1, 0, 0, 0), (0, 0, 0, 0)));

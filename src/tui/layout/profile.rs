@@ -130,10 +130,10 @@ fn inside(area: Rect) -> Rect {
 }
 
 /// How many rows the table of the Profile screen has.
-pub(in crate::tui) fn table_rows(size: (u16, u16), emphasis: Emphasis, beside: BesideTable) -> usize {
+pub(in crate::tui) fn table_rows(size: (u16, u16), timeline: u16, emphasis: Emphasis, beside: BesideTable) -> usize {
     let area = Rect::new(0, 0, size.0, size.1);
     let room = Room::of(area);
-    let parts = ProfileLayout::of(Regions::of(area, room).body, room, emphasis, true, beside);
+    let parts = ProfileLayout::of(Regions::of(area, room, timeline).body, room, emphasis, true, beside);
     usize::from(parts.table.height).max(1)
 }
 
@@ -144,7 +144,7 @@ mod tests {
     fn rows(width: u16, height: u16, emphasis: Emphasis) -> (u16, u16, u16) {
         let area = Rect::new(0, 0, width, height);
         let room = Room::of(area);
-        let parts = ProfileLayout::of(Regions::of(area, room).body, room, emphasis, true, BesideTable::Nothing);
+        let parts = ProfileLayout::of(Regions::of(area, room, 0).body, room, emphasis, true, BesideTable::Nothing);
         (parts.icicle.height, parts.table.height, parts.path.height)
     }
 
@@ -164,7 +164,7 @@ mod tests {
         let parts = |width, height| {
             let area = Rect::new(0, 0, width, height);
             let room = Room::of(area);
-            let body = Regions::of(area, room).body;
+            let body = Regions::of(area, room, 0).body;
             let parts = ProfileLayout::of(body, room, Emphasis::Both, true, BesideTable::Callers);
             [parts.table, parts.callers].map(|part| (part.width, part.height))
         };
@@ -186,7 +186,7 @@ mod tests {
                     if room == Room::TooSmall {
                         continue;
                     }
-                    let body = Regions::of(area, room).body;
+                    let body = Regions::of(area, room, 0).body;
                     let parts = ProfileLayout::of(body, room, emphasis, true, beside);
                     let inner =
                         [parts.icicle, parts.heads, parts.table, parts.callers_heads, parts.callers, parts.path];

@@ -1,7 +1,8 @@
 //! Sorts and filters the list of what differs between two sets of recordings.
 
-use super::{Filter, ScreenModel, SortColumn};
+use super::{EventLine, Filter, Notice, ScreenModel, SortColumn};
 use crate::compare::{self, ComparedEvent, ComparedNumber};
+use crate::names::shown;
 use crate::tui::figures;
 use crate::tui::options::Mode;
 use crate::tui::others::Others;
@@ -23,7 +24,7 @@ pub(in crate::tui) struct ComparisonList {
 /// What it can be sorted by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::tui) enum CompareColumn {
-    /// How sure the difference is, then how large.
+    /// What differs by more than chance, by how much at least; then the rest.
     #[default]
     Difference,
     /// As they were given.
@@ -64,7 +65,7 @@ impl ComparisonList {
         let all = &self.found.events;
         let mut order: Vec<usize> = (0..all.len()).filter(|&index| self.filter.matches(&all[index].name)).collect();
         match self.by {
-            CompareColumn::Difference => order.sort_by(|&a, &b| all[a].by_sureness(&all[b])),
+            CompareColumn::Difference => order.sort_by(|&a, &b| all[a].by_difference(&all[b])),
             CompareColumn::Given => {}
             column => {
                 let keys: Vec<_> = all.iter().map(|one| key(one, column)).collect();
@@ -128,8 +129,32 @@ impl ScreenModel {
         let basis =
             if self.basis == figures::ShownValues::Raw { ComparedNumber::Raw } else { ComparedNumber::Estimate };
         let [a, b] = others.sides(&self.monitor);
-        self.comparison.found = compare::compare(&a, &b, self.measures.of_all(), basis);
+        self.comparison.found = compare::compare(&a, &b, self.measures, basis);
         self.comparison.arrange();
+    }
+
+    /// Goes to the functions that differ, and shows the selected event on the other screens.
+    pub(super) fn open_functions(&mut self) {
+        if let Some(event) = self.comparison.selected().and_then(|one| one.a.index) {
+            self.events.select(EventLine::Event(event));
+        }
+        match &mut self.profile {
+            Some(profile) if profile.compares() => profile.show_difference(),
+            Some(_) => {
+                self.notice = Some(Notice::Failed(self.without_functions()));
+                return;
+            }
+            // The screen says it.
+            None => {}
+        }
+        self.screen = Screen::Profile;
+    }
+
+    /// Why functions can't be compared, and the command that records what it takes.
+    pub(in crate::tui) fn without_functions(&self) -> String {
+        let target = self.monitor.header().target.selection();
+        let runs = self.comparison.found.needs;
+        format!("functions need call stacks in all:  perfprop record -g -r {runs} {}", shown(&target))
     }
 
     pub(super) fn sort_comparison(&mut self, step: usize) {

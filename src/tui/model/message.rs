@@ -5,14 +5,15 @@ use std::path::PathBuf;
 use ratatui::crossterm::event::{KeyEvent, MouseEventKind};
 
 use super::profile::FrameIndex;
-use super::{ClickTarget, SourceState};
-use crate::monitor::{Monitor, PhaseChange};
+use super::{ClickTarget, RoundBuffer, SourceState};
+use crate::monitor::{Monitor, PhaseChange, RecordingNotes};
 use crate::plan::RowIndex;
 use crate::run::End;
 use crate::session::OutputLine;
 use crate::sources::Round;
 use crate::stacks::{FirstLevel, InterpreterFrames};
 use crate::tui::picture::PictureFormat;
+use crate::tui::playback::{Sight, TimeRange};
 use crate::tui::theme::Theme;
 use crate::units::WallNs;
 
@@ -34,8 +35,10 @@ pub(in crate::tui) enum Message {
     Saved(Result<PathBuf, String>),
     /// The recording so far was written to a file, but for the call stacks that were sampled.
     SavedWithoutStacks(PathBuf),
-    /// The replay went back: a monitor that has seen nothing yet.
-    Rewound(Box<Monitor>),
+    /// The replay went back, or to a range of the recording: a monitor with its rounds, and what it has of the recording.
+    Wound(Box<Monitor>, RoundBuffer, Sight),
+    /// This is what is told of the whole recording.
+    ReadAhead(RecordingNotes),
     /// The theme's file has changed.
     Theme(Box<Theme>, Vec<String>),
     /// The user wants to quit, and the command with this process id runs.
@@ -82,8 +85,10 @@ pub(in crate::tui) enum LoopCommand {
     Mouse(bool),
     /// Play the recording on from here at the speed of the replay, or stop, as the replay is paused or not.
     Play,
-    /// Go to this time of the recording.
+    /// Go to this time of the recording, and show what came before it.
     Seek(WallNs),
+    /// Show this range of the recording alone.
+    ShowRange(TimeRange),
     /// Go to the next change of level in this direction: of this event, or of any.
     SeekChange(TimeDirection, Option<RowIndex>),
     /// Show the source of this function, with the samples of this event.

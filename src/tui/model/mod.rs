@@ -4,8 +4,10 @@
 //! and rounds wait in [`RoundBuffer`]; nothing is lost, and thawing takes them all at once.
 
 use super::figures::{Figures, ShownValues};
+use super::layout;
 use super::options::{Mode, ScreenOptions};
 use super::others::Others;
+use super::outline::Outline;
 use super::playback::Playback;
 use super::screen::Screen;
 use super::symbols::MISSING;
@@ -176,6 +178,8 @@ pub(super) struct ScreenModel {
     pub(super) mouse: bool,
     /// How a replay goes on; `None` live.
     pub(super) playback: Option<Playback>,
+    /// The whole recording, for the time line of a replay.
+    pub(super) outline: Option<Outline>,
     pub(super) options: ScreenOptions,
     /// perfprop's own use of a CPU; `None` in pictures, which must not depend on it.
     pub(super) own: Option<f64>,
@@ -229,6 +233,7 @@ impl ScreenModel {
                 Mode::Live | Mode::Stacks { .. } => None,
                 Mode::Replay { speed, .. } => Some(Playback::new(speed)),
             },
+            outline: None,
             options: options.clone(),
             own: None,
             size: (80, 24),
@@ -270,6 +275,12 @@ impl ScreenModel {
         self.diagnoses = diagnosis::diagnose(&self.monitor, LookBack::Last(diagnosis::LATELY), hot.as_ref());
     }
 
+    /// Rows of the time line below the screen; 0 where there is none, as in comparisons and in small windows.
+    pub(super) fn timeline_rows(&self) -> u16 {
+        let has_one = self.outline.is_some() && self.others.is_none() && !matches!(self.over, Over::Tour(_));
+        if has_one && layout::has_room_for_timeline(self.size) { layout::TIMELINE } else { 0 }
+    }
+
     /// How far the view is behind what is counted.
     pub(super) fn lag(&self) -> WallNs {
         self.rounds.now() - self.monitor.now()
@@ -279,8 +290,11 @@ impl ScreenModel {
         Figures::of(&self.monitor, event, self.measures.of(&self.monitor, event))
     }
 
-    /// The time that charts show.
+    /// The time that charts show: a range that is chosen, else as much as the reader wants.
     pub(super) fn window(&self) -> WallNs {
+        if let Some(range) = self.shown_range() {
+            return range.length();
+        }
         let seconds = WINDOWS.get(self.window).copied().unwrap_or(60);
         let interval = self.monitor.header().interval_ns.0;
         WallNs((seconds * 1_000_000_000).max(interval.saturating_mul(10)))

@@ -8,6 +8,7 @@ use super::{CompareColumn, EventLine, Over, ProfileState, ScreenModel, SortColum
 use crate::estimate::RelationIndex;
 use crate::plan::RowIndex;
 use crate::tui::keys::Action;
+use crate::tui::playback::TimeRange;
 use crate::tui::screen::Screen;
 
 /// What a click can be on.
@@ -29,6 +30,8 @@ pub(in crate::tui) enum ClickTarget {
     SortThreads(ThreadColumn),
     /// A line of the comparison of recordings.
     Compared(usize),
+    /// A cell of the time line, which stands for this time.
+    Time(TimeRange),
 }
 
 impl ScreenModel {
@@ -75,6 +78,8 @@ impl ScreenModel {
                 let list = &mut self.thread_list;
                 (list.inverted, list.by) = (list.by == column && !list.inverted, column);
             }
+            // A range is dragged.
+            ClickTarget::Time(_) => {}
             ClickTarget::Group(group) => self.group = group,
             ClickTarget::Thread(tid) => self.click_thread(tid),
             ClickTarget::Relation(relation) if self.relations.selected == relation => self.screen = Screen::Relations,

@@ -41,7 +41,7 @@ impl ScreenModel {
     }
 
     fn help_key(&mut self, key: KeyEvent, top: usize) -> Option<LoopCommand> {
-        let page = page(self.size);
+        let page = self.page();
         let last = help::lines(self).saturating_sub(page);
         self.over = match self.options.keymap.find(Screen::Log, key) {
             Some(Action::Up) => Over::Help(top.saturating_sub(1)),
@@ -92,6 +92,9 @@ impl ScreenModel {
             Action::Save if matches!(self.options.mode, Mode::Stacks { .. }) => {
                 self.notice = Some(Notice::Failed("nothing was measured here: perfprop export writes stacks".into()));
             }
+            Action::Save if self.shown_range().is_some() => {
+                self.notice = Some(Notice::Failed("a range is shown: Esc shows the recording, which S saves".into()));
+            }
             Action::Save => return Some(LoopCommand::Save),
             Action::Pause
             | Action::StepBack
@@ -99,6 +102,7 @@ impl ScreenModel {
             | Action::Slower
             | Action::Faster
             | Action::Jump
+            | Action::Range
             | Action::Mark
             | Action::NextMark
             | Action::NextChange
@@ -115,6 +119,7 @@ impl ScreenModel {
             Action::Redraw => return Some(LoopCommand::Redraw),
             Action::Suspend => return Some(LoopCommand::Suspend),
             Action::Help => self.over = Over::Help(0),
+            Action::Back if self.is_in_range() => return self.leave_range(),
             Action::Back => self.back(),
             Action::Go(Screen::Compare) if self.others.is_none() => {
                 self.notice = Some(Notice::Failed("only replay of several recordings compares".into()));
@@ -207,11 +212,13 @@ impl ScreenModel {
                 self.events.sort.inverted = !self.events.sort.inverted;
                 self.arrange();
             }
-            _ => self.go(ListStep::of(action, page(self.size))),
+            // An event takes two lines there.
+            _ if self.screen == Screen::Compare => self.go(ListStep::of(action, (self.page() / 2).max(1))),
+            _ => self.go(ListStep::of(action, self.page())),
         }
     }
 
-    /// The selected event in detail; of two recordings, that of the first.
+    /// The selected event in detail; where recordings are compared, the functions that differ.
     pub(super) fn open(&mut self) {
         if let (Screen::Events, EventLine::Sum(_)) = (self.screen, self.events.cursor) {
             return self.unfold(Action::Toggle);
@@ -220,13 +227,7 @@ impl ScreenModel {
             return self.open_thread();
         }
         if self.screen == Screen::Compare {
-            match self.comparison.selected().map(|one| one.a.index) {
-                Some(Some(event)) => self.events.select(EventLine::Event(event)),
-                _ => {
-                    self.notice = Some(Notice::Failed("the first recording has no such event".into()));
-                    return;
-                }
-            }
+            return self.open_functions();
         }
         self.screen = Screen::Detail;
     }
@@ -271,6 +272,10 @@ impl ScreenModel {
             self.theme = theme;
             self.notice = Some(Notice::Done(format!("theme {next}")));
         }
+    }
+
+    fn page(&self) -> usize {
+        page(self.size, self.timeline_rows())
     }
 
     /// Moves in the list of the screen.

@@ -83,6 +83,9 @@ impl ScreenModel {
         let events = || self.profile.as_ref().map_or(0, |profile| profile.calls.events.len());
         let lists_functions = || self.profile.as_ref().is_some_and(|profile| profile.listing() == Listing::Flat);
         match (self.screen, action) {
+            (_, Action::Pause | Action::StepForward) => self.timeline_rows() > 0,
+            (_, Action::Range) => self.timeline_rows() > 0 && self.shown_range().is_none(),
+            (_, Action::Back) => self.is_in_range(),
             (Screen::Profile, Action::Narrow) => self.selected_region().is_some(),
             (Screen::Profile, Action::NextSampled) => events() > 1,
             // Of calls Enter zooms, of functions it shows the source.
@@ -135,7 +138,7 @@ impl ScreenModel {
     pub(super) fn profile_rows(&self) -> usize {
         let profile = self.profile.as_ref();
         let beside = profile.map_or(BesideTable::Nothing, ProfileState::beside_table);
-        table_rows(self.size, profile.map(|profile| profile.emphasis).unwrap_or_default(), beside)
+        table_rows(self.size, self.timeline_rows(), profile.map(|profile| profile.emphasis).unwrap_or_default(), beside)
     }
 }
 

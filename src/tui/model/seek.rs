@@ -1,9 +1,12 @@
 //! Handles the keys that move a replay in time.
 
-use super::{EventLine, LoopCommand, Notice, Over, ScreenModel, TimeDirection};
+use ratatui::crossterm::event::{MouseButton, MouseEventKind};
+
+use super::{ClickTarget, EventLine, LoopCommand, Notice, Over, ScreenModel, TimeDirection};
 use crate::monitor::PhaseChange;
 use crate::number::clock;
 use crate::tui::keys::Action;
+use crate::tui::playback::{Sight, TimeRange};
 use crate::tui::screen::Screen;
 use crate::tui::text::short_clock;
 use crate::units::WallNs;
@@ -11,11 +14,27 @@ use crate::units::WallNs;
 impl ScreenModel {
     pub(super) fn control_playback(&mut self, action: Action) -> Option<LoopCommand> {
         let (now, interval) = (self.rounds.now(), self.monitor.header().interval_ns);
+        let length = self.options.mode.length();
         let Some(playback) = &mut self.playback else {
             self.notice = Some(Notice::Failed("only a replay can be wound".into()));
             return None;
         };
+        let sight = playback.sight;
+        match (action, sight) {
+            (Action::StepBack, Sight::Range(range)) => {
+                return Some(LoopCommand::ShowRange(range.moved(interval, TimeDirection::Back, length)));
+            }
+            (Action::StepForward, Sight::Range(range)) => {
+                return Some(LoopCommand::ShowRange(range.moved(interval, TimeDirection::On, length)));
+            }
+            (Action::Pause, Sight::Range(range)) => {
+                playback.playing = true;
+                return Some(LoopCommand::Seek(range.to));
+            }
+            _ => {}
+        }
         match action {
+            Action::Range => return self.choose_range(now),
             Action::Pause => playback.playing = !playback.playing,
             Action::Slower => playback.slower(),
             Action::Faster => playback.faster(),
@@ -59,6 +78,92 @@ impl ScreenModel {
             _ => return None,
         }
         Some(LoopCommand::Play)
+    }
+
+    /// Begins a range, or ends it.
+    fn choose_range(&mut self, now: WallNs) -> Option<LoopCommand> {
+        if self.others.is_some() {
+            self.notice =
+                Some(Notice::Failed("recordings are compared whole: replay one alone to choose a range".into()));
+            return None;
+        }
+        let playback = self.playback.as_mut()?;
+        match playback.sight {
+            Sight::UpToNow => {
+                playback.sight = Sight::RangeBegun(now);
+                let words = format!("a range begins at {}: go to its end, then R; Esc gives it up", short_clock(now));
+                self.notice = Some(Notice::Done(words));
+                None
+            }
+            Sight::RangeBegun(at) if at == now => {
+                self.notice = Some(Notice::Failed("the range is empty: go to its end first, with . or :".into()));
+                None
+            }
+            Sight::RangeBegun(at) => {
+                playback.playing = false;
+                Some(LoopCommand::ShowRange(TimeRange::between(at, now)))
+            }
+            Sight::Range(_) => {
+                self.notice = Some(Notice::Failed("Esc shows the whole recording again".into()));
+                None
+            }
+        }
+    }
+
+    /// What the key of ranges does now, for the footer.
+    pub(in crate::tui) fn range_hint(&self) -> &'static str {
+        match self.playback.as_ref().map(|playback| playback.sight) {
+            Some(Sight::RangeBegun(_)) => "end range",
+            _ => "range",
+        }
+    }
+
+    /// The range that is shown alone.
+    pub(in crate::tui) fn shown_range(&self) -> Option<TimeRange> {
+        match self.playback.as_ref()?.sight {
+            Sight::Range(range) => Some(range),
+            Sight::UpToNow | Sight::RangeBegun(_) => None,
+        }
+    }
+
+    /// Whether Esc leaves a range, and not what lies over it.
+    pub(super) fn is_in_range(&self) -> bool {
+        let has_range = self.playback.as_ref().is_some_and(|playback| playback.sight != Sight::UpToNow);
+        has_range && self.filter().is_none_or(str::is_empty) && self.screen != Screen::Source
+    }
+
+    /// Shows all that came before the end of a range, or gives up one that has begun.
+    pub(super) fn leave_range(&mut self) -> Option<LoopCommand> {
+        let playback = self.playback.as_mut()?;
+        match std::mem::take(&mut playback.sight) {
+            Sight::Range(range) => Some(LoopCommand::Seek(range.to)),
+            Sight::UpToNow | Sight::RangeBegun(_) => None,
+        }
+    }
+
+    /// Chooses a range by the mouse on the time line, or a time where it goes up where it went down.
+    pub(super) fn drag(&mut self, kind: MouseEventKind, target: Option<ClickTarget>) -> Option<LoopCommand> {
+        let playback = self.playback.as_mut().filter(|_| self.over == Over::Nothing)?;
+        let cell = match target {
+            Some(ClickTarget::Time(cell)) => Some(cell),
+            _ => None,
+        };
+        match kind {
+            MouseEventKind::Down(MouseButton::Left) => {
+                playback.dragged_from = cell;
+                None
+            }
+            MouseEventKind::Drag(MouseButton::Left) => {
+                let (from, to) = (playback.dragged_from?, cell?);
+                playback.playing = false;
+                (from != to).then(|| LoopCommand::ShowRange(from.with(to)))
+            }
+            MouseEventKind::Up(MouseButton::Left) => {
+                let (from, to) = (playback.dragged_from.take()?, cell?);
+                (from == to).then_some(LoopCommand::Seek(to.to))
+            }
+            _ => None,
+        }
     }
 
     /// Says to which change the replay goes, and selects its event.

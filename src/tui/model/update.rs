@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ratatui::crossterm::event::KeyEventKind;
 
-use super::{LoopCommand, Message, Motion, Notice, Over, RoundBuffer, ScreenModel, Tail};
+use super::{LoopCommand, Message, Motion, Notice, Over, ScreenModel, Tail};
 use crate::names::shown;
 use crate::session::OutputLine;
 use crate::sources::Round;
@@ -49,12 +49,18 @@ pub(in crate::tui) fn update(model: &mut ScreenModel, message: Message) -> Optio
             model.over = Over::AskQuit { pid };
             true
         }
-        Message::Rewound(monitor) => {
-            model.monitor = *monitor;
-            model.rounds = RoundBuffer::default();
+        Message::Wound(monitor, rounds, sight) => {
+            (model.monitor, model.rounds) = (*monitor, rounds);
             model.profile_is_old = true;
+            if let Some(playback) = &mut model.playback {
+                playback.sight = sight;
+            }
             model.go_along();
             model.arrange();
+            true
+        }
+        Message::ReadAhead(notes) => {
+            model.outline = model.outline.take().map(|outline| outline.with_notes(&notes));
             true
         }
         Message::Theme(theme, complaints) => {
@@ -74,7 +80,13 @@ pub(in crate::tui) fn update(model: &mut ScreenModel, message: Message) -> Optio
             model.profile_is_old = true;
             model.motion == Motion::Moving && model.shows_profile()
         }
-        Message::Mouse(kind, target) => model.mouse(kind, target),
+        Message::Mouse(kind, target) => match model.drag(kind, target) {
+            Some(command) => {
+                model.revision += 1;
+                return Some(command);
+            }
+            None => model.mouse(kind, target),
+        },
         Message::Key(key) if key.kind == KeyEventKind::Release => return None,
         Message::Key(key) => {
             model.revision += 1;

@@ -13,6 +13,8 @@ use ratatui::style::{Color, Modifier, Style};
 use super::model::{EventLine, LoopCommand, Message, ScreenModel, SourceState, update};
 use super::options::ScreenOptions;
 use super::others::Others;
+use super::outline::Outline;
+use super::playback::{Sight, TimeRange};
 use super::screen::Screen;
 use super::typed::parse_keys;
 use super::view;
@@ -44,12 +46,24 @@ pub struct Picture {
     pub rounds: Vec<Round>,
     /// What was sampled, and what went missing of it.
     pub profile: Option<(Tree, StackQuality)>,
+    /// The whole recording, for the time line; and the range of it that the monitor has, if that isn't all up to now.
+    pub outline: Option<Outline>,
+    /// That range.
+    pub range: Option<TimeRange>,
 }
 
 impl Default for Picture {
     fn default() -> Self {
-        let (output, rounds) = (Vec::new(), Vec::new());
-        Self { size: (80, 24), format: PictureFormat::default(), event: None, output, rounds, profile: None }
+        Self {
+            size: (80, 24),
+            format: PictureFormat::default(),
+            event: None,
+            output: Vec::new(),
+            rounds: Vec::new(),
+            profile: None,
+            outline: None,
+            range: None,
+        }
     }
 }
 
@@ -103,6 +117,10 @@ impl Scene {
     fn set(&mut self, screen: Screen, wanted: &Picture) {
         let (width, height) = wanted.size;
         let model = &mut self.model;
+        model.outline.clone_from(&wanted.outline);
+        if let (Some(range), Some(playback)) = (wanted.range, &mut model.playback) {
+            (playback.sight, playback.playing) = (Sight::Range(range), false);
+        }
         model.screen = screen;
         (model.output, model.rounds) = Default::default();
         let _ = update(model, Message::Resized(width, height));

@@ -1,13 +1,13 @@
 //! Draws the events of two sets of recordings side by side, and the runs and histories of the selected one.
 
 use ratatui::layout::Rect;
-use ratatui::text::Line;
+use ratatui::text::{Line, Span};
 
 use super::chart::{self, Chart, Series, TimeOrigin};
-use super::page::{ScreenPage, VisibleRows, fit_beside, make_room};
+use super::page::{ScreenPage, VisibleRows, fit_beside, framed, make_room, top};
 use crate::compare::{ComparedEvent, RunComparison, Runs, Side, Verdict};
 use crate::events::Unit;
-use crate::monitor::{Measure, Monitor, Point};
+use crate::monitor::{Measure, MeasureChoice, Monitor, Point};
 use crate::names::shown;
 use crate::number::{percent, plus_minus};
 use crate::plan::RowIndex;
@@ -15,12 +15,13 @@ use crate::text::difference;
 use crate::tui::figures::ShownValues;
 use crate::tui::layout::split_below;
 use crate::tui::model::{ClickTarget, CompareColumn};
-use crate::tui::symbols::{CURSOR, DOWN, MISSING, OK, SAME, UP};
+use crate::tui::symbols::{CURSOR, DOWN, MEAN, MISSING, OK, RUN_AND_MEAN, SAME, UP};
 use crate::tui::text::{amount, cut, cut_middle, left, right, width};
 use crate::tui::theme::Role;
 use crate::units::WallNs;
 
-const LEAST_NAME: usize = 12;
+const LEAST_NAME: usize = 13;
+const LEAST_NAME_ALONE: usize = 10;
 const MOST_NAME: usize = 40;
 
 /// Cells of a recording's name in the title, at least.
@@ -29,93 +30,98 @@ const LEAST_FILE: usize = 8;
 /// Cells of the border that the two titles leave free: corners, blanks and the line between them.
 const AROUND: usize = 8;
 
-/// A column, with what it takes.
+/// Cells of the columns, with the blank before each.
+const VERDICT: usize = 16;
+const CHANGE: usize = 8;
+const CHANGE_AND_INTERVAL: usize = 16;
+const SPREAD: usize = 8;
+const LEAST_PLOT: usize = 14;
+const MOST_PLOT: usize = 80;
+
+/// Rows of the histories below the table, at least.
+const LEAST_HISTORIES: u16 = 8;
+
+/// How an event stands in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ComparedColumn {
-    A,
-    ASpread,
-    B,
-    BSpread,
-    Change,
-    Interval,
-    P,
-    Verdict,
-    Needs,
+enum EventLines {
+    /// Its change and the verdict, where there is hardly any height.
+    One,
+    /// A line for each side, with a plot of its runs.
+    LineASide,
 }
 
-/// In the order of the screen.
-const ALL: [ComparedColumn; 9] = [
-    ComparedColumn::A,
-    ComparedColumn::ASpread,
-    ComparedColumn::B,
-    ComparedColumn::BSpread,
-    ComparedColumn::Change,
-    ComparedColumn::Interval,
-    ComparedColumn::P,
-    ComparedColumn::Verdict,
-    ComparedColumn::Needs,
-];
-
-/// The order in which columns leave a screen that gets narrower. What differs stays.
-const LEAVING: [ComparedColumn; 8] = [
-    ComparedColumn::BSpread,
-    ComparedColumn::ASpread,
-    ComparedColumn::Needs,
-    ComparedColumn::P,
-    ComparedColumn::A,
-    ComparedColumn::B,
-    ComparedColumn::Interval,
-    ComparedColumn::Change,
-];
-
-impl ComparedColumn {
-    fn width(self) -> usize {
-        match self {
-            Self::P => 5,
-            Self::ASpread | Self::BSpread | Self::Change => 7,
-            Self::Needs => 8,
-            Self::A | Self::B => 9,
-            Self::Verdict => 13,
-            Self::Interval => 15,
-        }
+impl EventLines {
+    fn of(panel: Rect) -> Self {
+        if panel.height >= 7 { Self::LineASide } else { Self::One }
     }
 
-    fn sorted_by(self) -> Option<CompareColumn> {
-        match self {
-            Self::A => Some(CompareColumn::A),
-            Self::B => Some(CompareColumn::B),
-            Self::Change => Some(CompareColumn::Change),
-            Self::Verdict => Some(CompareColumn::Difference),
-            Self::ASpread | Self::BSpread | Self::Interval | Self::P | Self::Needs => None,
-        }
+    fn rows(self) -> usize {
+        if self == Self::One { 1 } else { 2 }
     }
 }
 
-/// The columns behind the name that fit into `room` cells, and the cells of the name. One run each has nothing to
-/// test.
-fn layout(room: usize, longest_name: usize, has_spread: bool) -> (Vec<ComparedColumn>, usize) {
-    let name = longest_name.clamp(5, MOST_NAME);
-    let used = |columns: &[ComparedColumn]| columns.iter().map(|column| column.width() + 1).sum::<usize>();
-    let mut columns = ALL.to_vec();
-    columns.retain(|column| {
-        has_spread || !matches!(column, ComparedColumn::Interval | ComparedColumn::P | ComparedColumn::Needs)
-    });
-    for leaving in LEAVING {
-        if used(&columns) + name.min(LEAST_NAME) <= room {
-            break;
-        }
-        columns.retain(|column| *column != leaving);
+/// Cells of each column, 0 where it has left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct ComparedColumns {
+    name: usize,
+    /// The letter of the side, and the mean of its runs.
+    mean: usize,
+    spread: usize,
+    plot: usize,
+    change: usize,
+    verdict: usize,
+}
+
+impl ComparedColumns {
+    /// The columns that fit into `room` cells. The verdict stays, then the change, the means, and the plot.
+    fn of(room: usize, longest_name: usize, longest_mean: usize, (lines, has_test): (EventLines, bool)) -> Self {
+        let name = longest_name.clamp(5, MOST_NAME);
+        let least_name = name.min(if lines == EventLines::One { LEAST_NAME_ALONE } else { LEAST_NAME });
+        let mut spare = room.saturating_sub(VERDICT + least_name);
+        let mut take = |cells: usize| {
+            let fits = spare >= cells;
+            spare -= if fits { cells } else { 0 };
+            if fits { cells } else { 0 }
+        };
+        let wide = if has_test && lines == EventLines::LineASide { CHANGE_AND_INTERVAL } else { CHANGE };
+        let change = take(wide);
+        let (mean, plot, spread) = match lines {
+            EventLines::One => (0, 0, 0),
+            EventLines::LineASide => {
+                let mean = take(longest_mean + 4);
+                let plot = take(LEAST_PLOT + 2);
+                // Names are whole before there is a column more.
+                let for_name = take(name.saturating_sub(least_name));
+                let spread = take(SPREAD);
+                spare += for_name;
+                (mean, plot, spread)
+            }
+        };
+        let name = name.min(least_name + spare).max(3).min(room.max(3));
+        let used = name + mean + spread + plot + change + VERDICT;
+        let wider = if plot > 0 { room.saturating_sub(used) } else { 0 };
+        let verdict = VERDICT.min(room.saturating_sub(name));
+        Self { name, mean, spread, plot: (plot + wider).min(MOST_PLOT + 2).max(plot), change, verdict }
     }
-    let name = room.saturating_sub(used(&columns)).clamp(3, name);
-    (columns, name)
 }
 
 pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
-    let below = if area.height >= 14 { (area.height * 2 / 5).max(8) } else { 0 };
+    let list = &page.model.comparison;
+    // Frame, heads, what it takes, and two lines for each event.
+    let frame = 3 + usize::from(list.found.what_it_takes().is_some());
+    let wanted = u16::try_from(frame + 2 * list.order.len()).unwrap_or(u16::MAX);
+    let free = area.height.saturating_sub(wanted);
+    let below = match free {
+        LEAST_HISTORIES.. => free.min((area.height * 3 / 5).max(LEAST_HISTORIES)),
+        _ if area.height >= 30 => area.height * 2 / 5,
+        _ => 0,
+    };
     let (table, below) = split_below(area, below);
     draw_table(page, table);
     if below.height > 0 {
-        draw_selected(page, below);
+        draw_histories(page, below);
+    } else {
+        draw_foot(page, table);
     }
 }
 
@@ -123,25 +129,27 @@ fn draw_table(page: &mut ScreenPage<'_>, area: Rect) {
     let list = &page.model.comparison;
     let height = area.height.saturating_sub(2);
     let has_heads = height >= 3;
+    let lines = EventLines::of(area);
     // Why nothing has a verdict must be seen before any number is.
     let what_it_takes = list.found.what_it_takes().filter(|_| height >= 5);
     let selected = list.order.iter().position(|&place| place == list.selected).unwrap_or(0);
     let above = usize::from(has_heads) + usize::from(what_it_takes.is_some());
-    let on_screen = VisibleRows::in_panel(area, above, selected, list.order.len());
+    let on_screen = visible(area, above, lines, selected, list.order.len());
     let count = count(page, on_screen, area);
     let mut title = title(page, usize::from(area.width), count.width());
     if !on_screen.is_whole() {
         make_room(&mut title, &count, area);
     }
     let inner = page.panel(area, title, count, true);
-    let names = list.found.events.iter().map(|one| width(&shown(&one.name)));
+    let events = &list.found.events;
+    let longest = |cells: &dyn Fn(&ComparedEvent) -> usize| events.iter().map(cells).max().unwrap_or(5);
     let room = usize::from(inner.width).saturating_sub(2);
-    let (columns, name) = layout(room, names.max().unwrap_or(5), list.found.has_spread());
+    let longest_name = longest(&|one| width(&shown(&one.name)));
+    let longest_mean = longest(&|one| width(&mean(one, &one.a)).max(width(&mean(one, &one.b)))).clamp(7, 14);
+    let columns = ComparedColumns::of(room, longest_name, longest_mean, (lines, list.found.has_spread()));
     let mut rows = inner.rows().peekable();
     if let Some(row) = rows.next_if(|_| has_heads) {
-        let sorts = columns.iter().map(|column| column.sorted_by());
-        let sorts = std::iter::once(Some(CompareColumn::Event)).chain(sorts);
-        page.heads(row, heads(page, &columns, name), sorts.map(|column| column.map(ClickTarget::SortComparison)));
+        draw_heads(page, row, columns);
     }
     if list.order.is_empty() {
         if let Some(row) = rows.next() {
@@ -153,15 +161,22 @@ fn draw_table(page: &mut ScreenPage<'_>, area: Rect) {
         let text = format!("  {}", cut(&words, room));
         page.line(row, Line::from(page.span(Role::Warn, text)));
     }
-    for (&place, row) in list.order.iter().skip(on_screen.first).zip(rows) {
+    for &place in list.order.iter().skip(on_screen.first).take(on_screen.rows) {
         let is_selected = place == list.selected;
-        let line = event_line(page, &list.found.events[place], &columns, name, is_selected);
-        page.line(row, line);
-        page.target(row, ClickTarget::Compared(place));
-        if is_selected {
-            page.select(Rect { x: inner.x.saturating_sub(1), width: inner.width + 2, ..row });
+        for line in event_lines(page, &events[place], columns, lines, is_selected) {
+            let Some(row) = rows.next() else { return };
+            page.line(row, line);
+            page.target(row, ClickTarget::Compared(place));
+            if is_selected {
+                page.select(Rect { x: inner.x.saturating_sub(1), width: inner.width + 2, ..row });
+            }
         }
     }
+}
+
+fn visible(area: Rect, heads: usize, lines: EventLines, selected: usize, all: usize) -> VisibleRows {
+    let rows = usize::from(area.height.saturating_sub(2)).saturating_sub(heads) / lines.rows();
+    VisibleRows { first: top(selected, all, rows), rows, all }
 }
 
 /// `beside`: cells of what stands at the right of it.
@@ -184,7 +199,7 @@ fn title(page: &ScreenPage<'_>, room: usize, beside: usize) -> Line<'static> {
         line.push_span(page.span(Role::Border, " ─ "));
         line.push_span(page.span(role, text));
     };
-    if model.measures.of_all() == Measure::Total && room >= 70 {
+    if model.measures == MeasureChoice::Every(Measure::Total) && room >= 70 {
         note(Role::Dim, "totals".into());
     }
     if model.comparison.by != CompareColumn::default() {
@@ -213,80 +228,184 @@ fn count(page: &ScreenPage<'_>, on_screen: VisibleRows, area: Rect) -> Line<'sta
     both.filter(|both| fit_beside(&Line::raw("Compare"), both, area)).unwrap_or(hidden)
 }
 
-fn heads(page: &ScreenPage<'_>, columns: &[ComparedColumn], name: usize) -> Line<'static> {
-    let (model, list) = (page.model, &page.model.comparison);
-    let suffix = model.measures.of_all().suffix(model.monitor.header());
-    let arrow = |column: Option<CompareColumn>| match column {
-        Some(column) if column == list.by => {
-            if list.is_ascending() {
-                UP
-            } else {
-                DOWN
-            }
-        }
-        _ => "",
+fn draw_heads(page: &mut ScreenPage<'_>, row: Rect, columns: ComparedColumns) {
+    let list = &page.model.comparison;
+    let arrow = |column: CompareColumn| match column == list.by {
+        true if list.is_ascending() => UP,
+        true => DOWN,
+        false => "",
     };
-    let role = |arrow: &str| if arrow.is_empty() { Role::Header } else { Role::Key };
-    let of_name = arrow(Some(CompareColumn::Event));
-    let mut line = Line::from(page.span(role(of_name), format!("  {}", left(&format!("EVENT{of_name}"), name))));
-    for &column in columns {
-        let text = match column {
-            ComparedColumn::A => format!("A{suffix}"),
-            ComparedColumn::B => format!("B{suffix}"),
-            ComparedColumn::ASpread | ComparedColumn::BSpread if list.found.has_spread() => "SPREAD".into(),
-            ComparedColumn::ASpread | ComparedColumn::BSpread => model.error_head(),
-            ComparedColumn::Change => "CHANGE".into(),
-            ComparedColumn::Interval => "INTERVAL".into(),
-            ComparedColumn::P => "P".into(),
-            ComparedColumn::Verdict => "VERDICT".into(),
-            ComparedColumn::Needs => "SEEN IN".into(),
-        };
-        let arrow = arrow(column.sorted_by());
-        let text = format!("{text}{arrow}");
-        let field = match column {
-            ComparedColumn::Verdict => format!("  {}", left(&text, column.width() - 1)),
-            _ => right(&text, column.width() + 1),
-        };
-        line.push_span(page.span(role(arrow), field));
+    let head = |column: CompareColumn, text: &str| {
+        let arrow = arrow(column);
+        (if arrow.is_empty() { Role::Header } else { Role::Key }, format!("{text}{arrow}"))
+    };
+    let mut line = Line::default();
+    let mut targets = Vec::new();
+    let mut push = |(role, text): (Role, String), column: Option<CompareColumn>| {
+        line.push_span(page.span(role, text));
+        targets.push(column.map(ClickTarget::SortComparison));
+    };
+    let (role, text) = head(CompareColumn::Event, "EVENT");
+    push((role, format!("  {}", left(&text, columns.name))), Some(CompareColumn::Event));
+    if columns.mean > 0 {
+        let ((of_a, a), (of_b, b)) = (head(CompareColumn::A, "A"), head(CompareColumn::B, "B"));
+        let b = format!(", {b}");
+        push((of_a, right(&a, columns.mean.saturating_sub(width(&b)))), Some(CompareColumn::A));
+        push((of_b, b), Some(CompareColumn::B));
     }
-    line
+    if columns.spread > 0 {
+        let text = if list.found.has_spread() { "SPREAD".into() } else { page.model.error_head() };
+        push((Role::Header, right(&text, columns.spread)), None);
+    }
+    if columns.plot > 0 {
+        push((Role::Header, format!("  {}", left("RUNS", columns.plot - 2))), None);
+    }
+    if columns.change > 0 {
+        let (role, text) = head(CompareColumn::Change, "CHANGE");
+        push((role, right(&text, columns.change)), Some(CompareColumn::Change));
+    }
+    let (role, text) = head(CompareColumn::Difference, "VERDICT");
+    push((role, left(&format!("  {text}"), columns.verdict)), Some(CompareColumn::Difference));
+    page.heads(row, line, targets);
 }
 
-fn event_line(
+/// A line of each side, or one with the verdict alone.
+fn event_lines(
     page: &ScreenPage<'_>,
     one: &ComparedEvent,
-    columns: &[ComparedColumn],
-    name: usize,
+    columns: ComparedColumns,
+    lines: EventLines,
     selected: bool,
-) -> Line<'static> {
-    let found = &page.model.comparison.found;
-    let cursor = if selected { CURSOR } else { " " };
-    let mut line = Line::from(page.span(Role::Key, format!("{cursor} ")));
-    let text = cut_middle(&shown(&one.name), name).into_owned();
-    line.push_span(page.span(Role::Text, left(&text, name)));
-    for &column in columns {
-        let missing = || MISSING.to_owned();
-        let (role, text) = match column {
-            ComparedColumn::A => (Role::Title, mean(one, &one.a)),
-            ComparedColumn::B => (Role::Title, mean(one, &one.b)),
-            ComparedColumn::ASpread => (Role::Dim, spread(found, &one.a, &one.unit)),
-            ComparedColumn::BSpread => (Role::Dim, spread(found, &one.b, &one.unit)),
-            ComparedColumn::Change => (Role::Text, one.change().map_or_else(missing, difference::change)),
-            ComparedColumn::Interval => (Role::Text, one.interval.map_or_else(missing, difference::interval)),
-            ComparedColumn::P => (Role::Dim, one.p.map_or_else(missing, difference::p_value)),
-            ComparedColumn::Needs => {
-                (Role::Dim, one.verdict.needs().map_or_else(String::new, |runs| format!("{runs} runs")))
-            }
-            ComparedColumn::Verdict => {
-                let (glyph, role) = mark(one.verdict);
-                let text = left(&format!("{glyph} {}", one.verdict.word()), column.width() - 1);
-                line.push_span(page.span(role, format!("  {text}")));
-                continue;
-            }
-        };
-        line.push_span(page.span(role, right(&text, column.width() + 1)));
+) -> Vec<Line<'static>> {
+    let missing = || MISSING.to_owned();
+    let (glyph, role) = mark(one.verdict);
+    let suffix = one.measure.suffix(page.model.monitor.header());
+    let name = cut_middle(&shown(&one.name), columns.name).into_owned();
+    let scale = Scale::of(one);
+    let [first, second] = [
+        RowText {
+            cursor: if selected { CURSOR } else { " " },
+            name: page.span(Role::Text, left(&name, columns.name)),
+            change: one.change().map_or_else(missing, difference::change),
+            verdict: page.span(role, left(&format!("  {glyph} {}", one.verdict.word()), columns.verdict)),
+        },
+        RowText {
+            cursor: " ",
+            name: page.span(Role::Dim, left(&cut(&format!("  {suffix}"), columns.name), columns.name)),
+            change: one.interval.map_or_else(String::new, difference::interval),
+            verdict: page.span(Role::Dim, left(&format!("    {}", how_sure(one)), columns.verdict)),
+        },
+    ];
+    let line = |text: RowText, side: Option<(&str, &Runs, Role)>| {
+        let mut line = Line::from(page.span(Role::Key, format!("{} ", text.cursor)));
+        line.push_span(text.name);
+        if let Some((letter, runs, role)) = side {
+            line.spans.extend(side_cells(page, one, (letter, runs, role), columns, scale));
+        }
+        if columns.change > 0 {
+            line.push_span(page.span(Role::Text, right(&text.change, columns.change)));
+        }
+        line.push_span(text.verdict);
+        line
+    };
+    match lines {
+        EventLines::One => vec![line(first, None)],
+        EventLines::LineASide => {
+            vec![line(first, Some(("A", &one.a, Role::Corrected))), line(second, Some(("B", &one.b, Role::Raw)))]
+        }
     }
-    line
+}
+
+/// What a line of an event says beside the numbers of a side.
+struct RowText {
+    cursor: &'static str,
+    name: Span<'static>,
+    change: String,
+    verdict: Span<'static>,
+}
+
+/// The mean, the spread and the plot of one side.
+fn side_cells(
+    page: &ScreenPage<'_>,
+    one: &ComparedEvent,
+    (letter, runs, role): (&str, &Runs, Role),
+    columns: ComparedColumns,
+    scale: Scale,
+) -> Vec<Span<'static>> {
+    let mut spans = Vec::new();
+    if columns.mean > 0 {
+        spans.push(page.span(Role::Key, format!("  {letter}")));
+        spans.push(page.span(Role::Title, right(&mean(one, runs), columns.mean - 3)));
+    }
+    if columns.spread > 0 {
+        let spread = spread(&page.model.comparison.found, runs, &one.unit);
+        spans.push(page.span(Role::Dim, right(&spread, columns.spread)));
+    }
+    if columns.plot > 0 {
+        let interval = runs.interval_of_mean(page.model.comparison.found.confidence);
+        let values: Vec<_> = runs.numbers.iter().map(|number| number.value).collect();
+        spans.push(page.span(role, format!("  {}", lane(&values, interval, scale, columns.plot - 2))));
+    }
+    spans
+}
+
+/// What stands below the verdict: how likely it is by chance, and how many runs would tell.
+fn how_sure(one: &ComparedEvent) -> String {
+    match (one.p, one.verdict) {
+        (_, Verdict::TooFewRuns { needs }) => format!("{needs} can tell"),
+        (Some(p), Verdict::Unclear { needs: Some(runs) }) => format!("p {} n={runs}", difference::p_value(p)),
+        (Some(p), _) => format!("p {}", difference::p_value(p)),
+        (None, _) => String::new(),
+    }
+}
+
+/// The numbers at both ends of a plot.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Scale {
+    low: f64,
+    high: f64,
+}
+
+impl Scale {
+    /// From the least to the largest run of both sides, and a tenth more at each end.
+    fn of(one: &ComparedEvent) -> Self {
+        let values = || one.a.numbers.iter().chain(&one.b.numbers).map(|number| number.value);
+        let low = values().fold(f64::INFINITY, f64::min);
+        let high = values().fold(f64::NEG_INFINITY, f64::max);
+        let more = if high > low { (high - low) / 10.0 } else { 0.0 };
+        Self { low: low - more, high: high + more }
+    }
+
+    /// The part of the way from one end to the other; the middle where all is the same.
+    fn part(self, value: f64) -> f64 {
+        if self.high > self.low { (value - self.low) / (self.high - self.low) } else { 0.5 }
+    }
+}
+
+/// The runs of one side as dots, with their mean and its interval, on the scale of both sides.
+fn lane(runs: &[f64], interval: Option<(f64, f64)>, scale: Scale, cells: usize) -> String {
+    let place = |value: f64| (scale.part(value).clamp(0.0, 1.0) * cells.saturating_sub(1) as f64).round() as usize;
+    let mut glyphs = vec!["·"; cells];
+    if cells == 0 || runs.is_empty() {
+        return glyphs.concat();
+    }
+    if let Some((low, high)) = interval.filter(|_| scale.high > scale.low) {
+        let (first, last) = (place(low), place(high));
+        glyphs[first..=last].fill("─");
+        // An end that lies beyond the plot isn't drawn.
+        if low >= scale.low && first < last {
+            glyphs[first] = "├";
+        }
+        if high <= scale.high && first < last {
+            glyphs[last] = "┤";
+        }
+    }
+    for &run in runs {
+        glyphs[place(run)] = OK;
+    }
+    let mean = place(runs.iter().sum::<f64>() / runs.len() as f64);
+    glyphs[mean] = if glyphs[mean] == OK { RUN_AND_MEAN } else { MEAN };
+    glyphs.concat()
 }
 
 fn mean(one: &ComparedEvent, runs: &Runs) -> String {
@@ -313,8 +432,47 @@ fn mark(verdict: Verdict) -> (&'static str, Role) {
     }
 }
 
-/// The runs of the selected event, and the histories of the first of each side on one axis.
-fn draw_selected(page: &mut ScreenPage<'_>, area: Rect) {
+/// On the lower border of the table: what is said of the selected event, and what the plots show.
+fn draw_foot(page: &mut ScreenPage<'_>, table: Rect) {
+    if table.height < 3 {
+        return;
+    }
+    let found = &page.model.comparison.found;
+    let drift = "all of one side ran first: a drift looks like a difference";
+    let said = page.model.comparison.selected().map(|one| format!("{}: {}", shown(&one.name), sentence(found, one)));
+    let said = if found.is_one_after_other { Some(drift.into()) } else { said };
+    let row = Rect { x: table.x + 2, y: table.bottom() - 1, width: table.width.saturating_sub(4), height: 1 };
+    let legend = legend(page);
+    let has_legend = EventLines::of(table) == EventLines::LineASide;
+    let text = said.map_or_else(String::new, |said| format!(" {} ", cut(&said, usize::from(row.width) - 2)));
+    let role = if found.is_one_after_other { Role::Warn } else { Role::Dim };
+    let fits = width(&text) + legend.width() + 4 <= usize::from(row.width);
+    page.line(row, Line::from(page.span(role, text)));
+    if has_legend && fits {
+        page.line(row, framed(legend).right_aligned());
+    }
+}
+
+fn legend(page: &ScreenPage<'_>) -> Line<'static> {
+    let found = &page.model.comparison.found;
+    let of = if found.has_spread() { "its interval" } else { "what it may be" };
+    Line::from(page.span(Role::Dim, format!("{OK} run  {MEAN} mean  ├─┤ {of}")))
+}
+
+/// Both sides, corrected or raw.
+const SERIES: [[Series; 2]; 2] = [
+    [
+        Series { history: 0, letter: Some('A'), ..Series::CORRECTED },
+        Series { history: 1, letter: Some('B'), role: Role::Raw, ..Series::CORRECTED },
+    ],
+    [
+        Series { history: 0, letter: Some('A'), role: Role::Corrected, ..Series::RAW },
+        Series { history: 1, letter: Some('B'), ..Series::RAW },
+    ],
+];
+
+/// The histories of the selected event in the first recording of each side, on one axis.
+fn draw_histories(page: &mut ScreenPage<'_>, area: Rect) {
     let model = page.model;
     let Some(one) = model.comparison.selected() else {
         let _ = page.panel(area, Line::default(), Line::default(), false);
@@ -325,67 +483,15 @@ fn draw_selected(page: &mut ScreenPage<'_>, area: Rect) {
     title.push_span(page.span(Role::Border, " ─ "));
     title.push_span(page.span(role, format!("{glyph} {}", sentence(&model.comparison.found, one))));
     let drift = "all of one side ran first: a drift looks like a difference";
-    let words = if model.comparison.found.is_one_after_other { drift } else { "since their starts" };
-    let mut inner = page.panel(area, title, Line::from(page.span(Role::Dim, words)), false);
-    if model.comparison.found.has_spread() {
-        let (above, below) = split_below(inner, inner.height.saturating_sub(2));
-        draw_runs(page, above, one);
-        inner = below;
+    let words =
+        if model.comparison.found.is_one_after_other { Line::from(page.span(Role::Warn, drift)) } else { legend(page) };
+    let inner = page.panel(area, title, words, false);
+    if inner.height < 4 {
+        return;
     }
-    if inner.height >= 4 {
-        draw_histories(page, inner, one);
-    }
-}
-
-/// A line a side: each run where its number is between the least and the largest of all.
-fn draw_runs(page: &mut ScreenPage<'_>, area: Rect, one: &ComparedEvent) {
-    let label = usize::from(area.width / 3).min(34);
-    let room = usize::from(area.width).saturating_sub(label + 3);
-    let values = |runs: &Runs| runs.numbers.iter().map(|number| number.value).collect::<Vec<_>>();
-    let all = [values(&one.a), values(&one.b)].concat();
-    let ends =
-        (all.iter().copied().fold(f64::INFINITY, f64::min), all.iter().copied().fold(f64::NEG_INFINITY, f64::max));
-    for ((letter, runs, role), row) in
-        [("A", &one.a, Role::Corrected), ("B", &one.b, Role::Raw)].into_iter().zip(area.rows())
-    {
-        let spread = runs
-            .deviation()
-            .map_or_else(String::new, |deviation| format!(" σ {}", amount(deviation, &one.unit).trim()));
-        let words = format!("{}{spread} n={}", mean(one, runs), runs.numbers.len());
-        let mut line = Line::from(page.span(Role::Key, format!("{letter} ")));
-        line.push_span(page.span(role, strip(&values(runs), ends, room)));
-        line.push_span(page.span(Role::Dim, format!(" {}", left(&words, label))));
-        page.line(row, line);
-    }
-}
-
-/// Values as dots in so many cells between two ends; what is all the same stands in the middle.
-fn strip(values: &[f64], (low, high): (f64, f64), cells: usize) -> String {
-    let mut places = vec!["·"; cells];
-    for value in values {
-        let part = if high > low { (value - low) / (high - low) } else { 0.5 };
-        if let Some(place) = places.get_mut((part * cells.saturating_sub(1) as f64).round() as usize) {
-            *place = OK;
-        }
-    }
-    places.concat()
-}
-
-fn draw_histories(page: &mut ScreenPage<'_>, inner: Rect, one: &ComparedEvent) {
-    const SERIES: [[Series; 2]; 2] = [
-        [
-            Series { history: 0, letter: Some('A'), ..Series::CORRECTED },
-            Series { history: 1, letter: Some('B'), role: Role::Raw, ..Series::CORRECTED },
-        ],
-        [
-            Series { history: 0, letter: Some('A'), role: Role::Corrected, ..Series::RAW },
-            Series { history: 1, letter: Some('B'), ..Series::RAW },
-        ],
-    ];
-    let model = page.model;
     let Some(other) = model.others.as_ref().and_then(|others| others.first()) else { return };
     let points = |monitor: &Monitor, index: Option<RowIndex>| -> Vec<Point> {
-        index.map_or_else(Vec::new, |index| model.measures.of_all().points(monitor, &monitor.row(index)))
+        index.map_or_else(Vec::new, |index| one.measure.points(monitor, &monitor.row(index)))
     };
     let chart = Chart {
         span: crate::tui::text::span,
@@ -408,11 +514,11 @@ fn sentence(found: &RunComparison, one: &ComparedEvent) -> String {
     let p = one.p.map_or_else(String::new, |p| format!(", p {}", difference::p_value(p)));
     match one.verdict {
         Verdict::Higher | Verdict::Lower => format!("B is {}{by}{p}", one.verdict.word()),
-        Verdict::Unclear { needs: Some(runs) } => format!("can't tell{p}; if it is so, {runs} runs of each show it"),
-        Verdict::Unclear { needs: None } => format!("can't tell{p}; too small to be shown by 1,000 runs of each"),
+        Verdict::Unclear { needs: Some(runs) } => format!("within error{p}; if it is so, {runs} runs of each show it"),
+        Verdict::Unclear { needs: None } => format!("within error{p}; too small to be shown by 1,000 runs of each"),
         Verdict::TooFewRuns { needs } => match found.runs {
-            [1, 1] => format!("one run each: can't tell; {needs} of each can"),
-            [a, b] => format!("{a} and {b} runs: can't tell; {needs} of each can"),
+            [1, 1] => format!("one run each: too few; {needs} of each can tell"),
+            [a, b] => format!("{a} and {b} runs: too few; {needs} of each can tell"),
         },
         Verdict::Equal => "equal to the last digit shown".into(),
         Verdict::OnlyIn(Side::A) => "only A counted it".into(),
@@ -428,23 +534,34 @@ mod tests {
 
     #[test]
     fn columns_leave_and_the_verdict_stays() {
-        use ComparedColumn::{A, ASpread, B, BSpread, Change, Interval, Needs, P, Verdict};
-        let whole = vec![A, ASpread, B, BSpread, Change, Interval, P, Verdict, Needs];
-        assert_eq!(layout(110, 14, true), (whole, 14));
-        assert_eq!(layout(76, 14, true).0, [A, B, Change, Interval, P, Verdict]);
-        assert_eq!(layout(76, 14, false).0, [A, ASpread, B, BSpread, Change, Verdict]);
-        assert_eq!(layout(30, 14, true).0, [Verdict]);
-        assert_eq!(layout(3, 14, true), (vec![Verdict], 3));
-        for room in 30..200 {
-            let (columns, name) = layout(room, 30, true);
-            assert!(name + columns.iter().map(|column| column.width() + 1).sum::<usize>() <= room, "{room}");
+        let of = |room, lines, has_test| ComparedColumns::of(room, 16, 9, (lines, has_test));
+        let at_80 = of(74, EventLines::LineASide, true);
+        assert_eq!(at_80, ComparedColumns { name: 13, mean: 13, spread: 0, plot: 16, change: 16, verdict: 16 });
+        let wide = of(112, EventLines::LineASide, true);
+        assert_eq!(wide, ComparedColumns { name: 16, mean: 13, spread: 8, plot: 43, change: 16, verdict: 16 });
+        let small = of(34, EventLines::One, true);
+        assert_eq!(small, ComparedColumns { name: 10, change: 8, verdict: 16, ..ComparedColumns::default() });
+        for (lines, has_test) in
+            [(EventLines::One, false), (EventLines::LineASide, false), (EventLines::LineASide, true)]
+        {
+            for room in 20..250 {
+                let ComparedColumns { name, mean, spread, plot, change, verdict } = of(room, lines, has_test);
+                assert!(name + mean + spread + plot + change + verdict <= room, "{room}");
+            }
         }
     }
 
     #[test]
     fn runs_stand_where_their_numbers_are() {
-        assert_eq!(strip(&[1.0, 3.0], (1.0, 5.0), 5), "●·●··");
-        assert_eq!(strip(&[2.0, 2.0], (2.0, 2.0), 5), "··●··");
-        assert_eq!(strip(&[], (f64::INFINITY, f64::NEG_INFINITY), 3), "···");
+        let scale = |low, high| Scale { low, high };
+        assert_eq!(lane(&[1.0, 4.0], None, scale(0.0, 5.0), 6), "·●·┃●·");
+        assert_eq!(lane(&[1.0, 3.0], Some((0.0, 4.0)), scale(0.0, 6.0), 7), "├●┃●┤··");
+        // An interval that goes on beyond the plot, and one narrower than a cell.
+        assert_eq!(lane(&[1.0, 3.0], Some((-5.0, 9.0)), scale(0.0, 6.0), 7), "─●┃●───");
+        assert_eq!(lane(&[2.0], Some((1.9, 2.1)), scale(0.0, 4.0), 5), "··◆··");
+        // All the same: the middle.
+        assert_eq!(lane(&[2.0, 2.0], Some((2.0, 2.0)), scale(2.0, 2.0), 5), "··◆··");
+        assert_eq!(lane(&[], None, scale(f64::INFINITY, f64::NEG_INFINITY), 3), "···");
+        assert_eq!(lane(&[1.0], None, scale(0.0, 2.0), 0), "");
     }
 }

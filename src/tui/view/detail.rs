@@ -6,6 +6,7 @@ use ratatui::text::{Line, Span};
 use super::chart::{self, Chart, Series, TimeOrigin};
 use super::page::ScreenPage;
 use super::phases;
+use super::timeline::range_words;
 use super::{histogram, strip};
 use crate::events::Unit;
 use crate::monitor::Point;
@@ -90,6 +91,9 @@ fn title(page: &ScreenPage<'_>, line: EventLine) -> Line<'static> {
 }
 
 fn window_title(page: &ScreenPage<'_>) -> Line<'static> {
+    if let Some(range) = page.model.shown_range() {
+        return Line::from(page.span(Role::Dim, range_words(range)));
+    }
     Line::from(vec![
         page.span(Role::Dim, format!("last {} ", span(visible(page).1 - visible(page).0))),
         page.span(Role::Key, "{ }"),
@@ -132,12 +136,14 @@ fn draw_chart(page: &mut ScreenPage<'_>, area: Rect, line: EventLine) {
     if model.line_measure(line).is_by_instructions(model.monitor.header()) {
         (from, to, ago) = (WallNs(0), by_instructions(&mut points), instructions);
     }
+    // A range is where it is in the recording.
+    let is_range = model.shown_range().is_some() && from > WallNs(0);
     let unit = model.line_unit(line);
     let (levels, changes) = phases::levels(page, line);
     let chart = Chart {
         histories: vec![points],
         series,
-        clock: TimeOrigin::Now,
+        clock: if is_range { TimeOrigin::Start } else { TimeOrigin::Now },
         from,
         to,
         span: ago,

@@ -109,9 +109,18 @@ fn draw_hints(page: &mut ScreenPage<'_>, area: Rect) {
     let screen = page.model.screen;
     let keymap = &page.model.options.keymap;
     let useful = keymap.on(screen).filter(|bound| page.model.has_use_for(bound.binding.action));
-    let hints = useful.filter_map(|bound| {
+    let mut useful: Vec<_> = useful.collect();
+    // Moving comes first, then what a replay has beside what runs.
+    useful.sort_by_key(|bound| match bound.binding.action {
+        Action::Down | Action::Open => 0,
+        Action::Pause | Action::StepForward | Action::Range | Action::Back => 1,
+        _ => 2,
+    });
+    let hints = useful.into_iter().filter_map(|bound| {
         let words = match bound.binding.hint? {
+            "range" => page.model.range_hint(),
             "raw" => page.model.basis.next().word(),
+            "detail" if screen == Screen::Compare => "functions",
             words => words,
         };
         Some((first_key(bound), words))
@@ -138,10 +147,11 @@ fn draw_hints(page: &mut ScreenPage<'_>, area: Rect) {
     page.line(area, line);
 }
 
-/// Moving is shown with both arrows, everything else with its first key.
+/// Moving is shown with both keys, everything else with its first key.
 fn first_key(bound: Bound<'_>) -> String {
     match bound.binding.hint {
         Some("move") => "↑↓".into(),
+        Some("step") => ", .".into(),
         _ => bound.keys.first().map_or_else(String::new, |key| key.name()),
     }
 }

@@ -4,6 +4,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::page::ScreenPage;
+use super::timeline::range_words;
 use crate::names::shown;
 use crate::number::{percent, whole_share};
 use crate::run::RotatedBy;
@@ -77,6 +78,9 @@ fn parts(page: &ScreenPage<'_>) -> Vec<HeaderPart> {
     if let Some(rotated_by) = header.rotated_by.filter(|_| take_turns(model)) {
         parts.push(part(7, Role::Dim, rotation_words(rotated_by)));
     }
+    if let Some(done) = model.playback.as_ref().and_then(|playback| playback.wound) {
+        parts.push(part(0, Role::Frozen, format!(" WINDING {} ", whole_share(done))));
+    }
     if monitor.knows_whole_run() {
         parts.push(part(0, Role::Info, "whole run known".into()));
     }
@@ -87,7 +91,7 @@ fn parts(page: &ScreenPage<'_>) -> Vec<HeaderPart> {
         parts.push(part(6, Role::Dim, format!("own {}", percent(own))));
     }
     if lost > 0 {
-        parts.push(part(2, Role::Warn, format!("{lost} {} lost", if lost == 1 { "round" } else { "rounds" })));
+        parts.push(part(6, Role::Dim, format!("{lost} {} skipped", if lost == 1 { "reading" } else { "readings" })));
     }
     if warnings(model) > 0 {
         parts.push(part(2, Role::Warn, format!("{}{WARN}", warnings(model))));
@@ -104,10 +108,10 @@ fn take_turns(model: &ScreenModel) -> bool {
 pub(super) fn rotation_words(rotated_by: RotatedBy) -> String {
     let every = |time: Option<WallNs>| time.map_or_else(String::new, |time| format!(" of {}", span(time)));
     match rotated_by {
-        RotatedBy::Kernel { every_ns } => format!("kernel's turns{}", every(every_ns)),
-        RotatedBy::User { every_ns } => format!("own turns{}", every(Some(every_ns))),
+        RotatedBy::Kernel { every_ns } => format!("kernel's slices{}", every(every_ns)),
+        RotatedBy::User { every_ns } => format!("own slices{}", every(Some(every_ns))),
         RotatedBy::Emulated { counters, every_ns: None } => format!("{counters} counters in turns"),
-        RotatedBy::Emulated { counters, every_ns } => format!("{counters} counters, turns{}", every(every_ns)),
+        RotatedBy::Emulated { counters, every_ns } => format!("{counters} counters, slices{}", every(every_ns)),
     }
 }
 
@@ -125,8 +129,11 @@ fn state(page: &ScreenPage<'_>) -> Span<'static> {
             None => (Role::Info, format!("{ENDED} ENDED")),
         },
         (_, Mode::Replay { length, .. }) => {
-            let now = short_clock(model.monitor.now());
-            (Role::Info, format!("{} {now}/{}", replaying(model), short_clock(length)))
+            let (now, length) = (short_clock(model.monitor.now()), short_clock(length));
+            match model.shown_range() {
+                Some(range) => (Role::Key, format!("RANGE {} of {length}", range_words(range))),
+                None => (Role::Info, format!("{} {now}/{length}", replaying(model))),
+            }
         }
         (_, Mode::Stacks { is_whole: true }) => (Role::Info, format!("{ENDED} STACKS")),
         (_, Mode::Stacks { is_whole: false }) => (Role::Warn, format!("{WARN} STACKS, NOT ALL")),

@@ -36,6 +36,7 @@ mod sparkline;
 mod strip;
 mod sum;
 mod threads;
+mod timeline;
 mod tour;
 
 use page::ScreenPage;
@@ -74,10 +75,11 @@ fn draw_and_find(model: &ScreenModel, area: Rect, buffer: &mut Buffer) -> Vec<(R
     match Room::of(area) {
         Room::TooSmall => too_small(&mut page, area),
         room => {
-            let regions = Regions::of(area, room);
+            let regions = Regions::of(area, room, model.timeline_rows());
             header::draw(&mut page, regions.header);
             header::tabs(&mut page, regions.tabs);
             screen(&mut page, regions.body, room);
+            timeline::draw(&mut page, regions.timeline);
             footer::draw(&mut page, regions.message, regions.hints);
             match model.over {
                 Over::Help(top) => help::draw(&mut page, area, top),

@@ -18,20 +18,25 @@ pub(super) fn shown_point(page: &ScreenPage<'_>, point: &Point) -> Option<Uncert
 /// The newest intervals; an interval without a sample is a gap, and an arrow a peak that is cut.
 pub(super) fn sparkline(page: &ScreenPage<'_>, history: &[Point], width: usize) -> Vec<Span<'static>> {
     let points: Vec<&Point> = history.iter().skip(history.len().saturating_sub(width)).collect();
-    let rates: Vec<f64> = points.iter().filter_map(|point| Some(shown_point(page, point)?.value)).collect();
-    let (low, range) = scale(&rates, page.model.axis);
+    let rates: Vec<Option<f64>> = points.iter().map(|point| Some(shown_point(page, point)?.value)).collect();
     let mut spans = vec![Span::raw(" ".repeat(width - points.len()))];
-    for point in points {
-        spans.push(match shown_point(page, point) {
-            Some(rate) => {
-                let part = if range > 0.0 { (rate.value - low) / range } else { 0.0 };
-                let glyph = if part > 1.0 + 1e-9 { UP } else { level(part) };
-                Span::styled(glyph, page.theme().height(part.clamp(0.0, 1.0)))
-            }
-            None => Span::styled("·", page.style(Role::Missing)),
-        });
-    }
+    spans.extend(bars(page, &rates));
     spans
+}
+
+/// A bar for each number, on a scale of all.
+pub(super) fn bars(page: &ScreenPage<'_>, rates: &[Option<f64>]) -> Vec<Span<'static>> {
+    let known: Vec<f64> = rates.iter().flatten().copied().collect();
+    let (low, range) = scale(&known, page.model.axis);
+    let bar = |rate: &Option<f64>| match rate {
+        Some(rate) => {
+            let part = if range > 0.0 { (rate - low) / range } else { 0.0 };
+            let glyph = if part > 1.0 + 1e-9 { UP } else { level(part) };
+            Span::styled(glyph, page.theme().height(part.clamp(0.0, 1.0)))
+        }
+        None => Span::styled("·", page.style(Role::Missing)),
+    };
+    rates.iter().map(bar).collect()
 }
 
 /// Where the bars begin, and how much the tallest is.

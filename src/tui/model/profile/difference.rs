@@ -53,6 +53,12 @@ impl ProfileState {
         self.show(super::SiblingOrder::Anew);
     }
 
+    /// Shows the functions of both sides, those that are furthest apart first.
+    pub(in crate::tui) fn show_difference(&mut self) {
+        (self.event, self.chosen) = (0, None);
+        self.show(super::SiblingOrder::Anew);
+    }
+
     /// Whether it is of two profiles.
     pub(in crate::tui) fn compares(&self) -> bool {
         self.difference.is_some()

@@ -109,6 +109,9 @@ fn nothing(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
         let words = format!("no region has counted any {} so far; ] shows another event", shown(event));
         return words_alone(page, area, room, &words);
     }
+    if model.others.is_some() && model.profile.is_none() {
+        return words_alone(page, area, room, &model.without_functions());
+    }
     let words = match (&model.profile, model.options.mode, model.monitor.ended()) {
         (None, Mode::Live, _) => {
             "no call stacks are sampled: -g samples them, as in perfprop top -g -- COMMAND; regions, where a program has \

@@ -727,8 +727,8 @@ fn waits_have_their_times_stacks_and_reasons() {
             _ => ("[sleeps]", 0.5),
         };
         let (away, for_this) = off_cpu(&recording, function, reason);
-        // On a busy machine a part of the time is that in which it waits for a CPU, or runs.
-        assert!(away <= own && away as f64 > 0.9 * own as f64, "{function}: {away} of {own} ns");
+        // The rest is the time in which it runs; on a busy machine a part of it waits for a CPU.
+        assert!(away <= own && away as f64 > 0.98 * own as f64, "{function}: {away} of {own} ns");
         assert!(for_this as f64 > least * own as f64, "{function}: {for_this} of {own} ns {reason}");
     }
     // Wake-ups are those of the whole machine: a user who may not see them is told so.

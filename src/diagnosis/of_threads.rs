@@ -34,10 +34,6 @@ fn has_looks(thread: &ThreadUse) -> bool {
     thread.waited(WaitKind::Lock).1 >= LEAST_LOOKS
 }
 
-fn cpu(uses: &ThreadUses) -> f64 {
-    uses.threads.iter().map(|thread| thread.cpu + thread.children).sum()
-}
-
 /// `over 10 s`.
 fn over(uses: &ThreadUses) -> String {
     format!("over {:.0} s", uses.seconds)
@@ -54,7 +50,7 @@ impl Evidence<'_> {
         let useful = self.cpus.min(locked.len() as f64);
         let is_much = locked.len() >= 2 && waiting >= 1.0 && waiting >= LOCKED_TO_RUNNING * running;
         // Threads that wait for one that has more to do are told as that.
-        if !is_much || cpu(uses) >= IDLE_CPUS * useful || self.imbalance().is_some() {
+        if !is_much || uses.cpus >= IDLE_CPUS * useful || self.imbalance().is_some() {
             return None;
         }
         let mean = waiting / locked.len() as f64;
@@ -62,7 +58,7 @@ impl Evidence<'_> {
             "{} threads wait for locks or one another {:.0}% of the time: {:.1} of {useful:.0} CPUs are used",
             locked.len(),
             100.0 * mean,
-            cpu(uses)
+            uses.cpus
         );
         Some((text, format!("seen in a futex at {:.0}% of looks {}", 100.0 * mean, over(uses))))
     }
@@ -88,8 +84,8 @@ impl Evidence<'_> {
         let uses = self.threads.as_ref()?;
         let (least_started, most_each, least_share) = SHORT;
         let started = uses.started.filter(|started| *started >= least_started)?;
-        let children: f64 = uses.threads.iter().map(|thread| thread.children).sum();
-        let share = children / cpu(uses);
+        let children = uses.ended_children;
+        let share = children / uses.cpus;
         if share.is_nan() || share < least_share || children / started > most_each {
             return None;
         }
@@ -162,7 +158,7 @@ impl Evidence<'_> {
 
     pub(super) fn cpu_bound(&self) -> RuleResult {
         let uses = self.threads.as_ref()?;
-        let all = cpu(uses);
+        let all = uses.cpus;
         if all < CPU_BOUND {
             return None;
         }

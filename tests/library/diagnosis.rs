@@ -49,6 +49,7 @@ impl Made {
             children_ns,
             resident: if self.tid == 7 { (self.memory)(second) } else { 0 },
             looks: self.looks.iter().map(looks).collect(),
+            ..ThreadReading::default()
         }
     }
 }
@@ -83,8 +84,8 @@ impl Scenario {
             let snapshot = ThreadSnapshot {
                 at_ns: WallNs(second * SECOND),
                 started: Some(1000 + self.started * second),
-                left_out: 0,
                 threads,
+                ..ThreadSnapshot::default()
             };
             let reading = |&(_, rate, ran): &(Event, u64, f64)| {
                 let enabled = CpuNs(second * SECOND);

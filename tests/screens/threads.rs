@@ -41,6 +41,8 @@ fn snapshot(second: u64) -> ThreadSnapshot {
         name: name.into(),
         began: 100,
         cpu_ns: CpuNs((cpu * second as f64 * 1e9) as u64),
+        faults: (cpu * 1000.0) as u64 * second,
+        switches: Some(tid as u64 % 10 * 100 * second),
         delay_ns: Some(CpuNs(second * 10_000_000)),
         children_ns: CpuNs(0),
         resident: if tid == 4121 { 312 << 20 } else { 0 },
@@ -58,7 +60,7 @@ fn snapshot(second: u64) -> ThreadSnapshot {
         thread(4125, "worker", 0.25, &[('R', "", 5), ('S', lock, 15)]),
         thread(4126, "log\u{1b}[2J", 0.03, &[('R', "", 1), ('D', "folio_wait_bit_common", 11), ('S', "", 8)]),
     ];
-    ThreadSnapshot { at_ns: WallNs(second * SECOND), started: Some(9000), left_out: 0, threads }
+    ThreadSnapshot { at_ns: WallNs(second * SECOND), started: Some(9000), threads, ..ThreadSnapshot::default() }
 }
 
 /// 21 misses of the last cache in 1,000 instructions.

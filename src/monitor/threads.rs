@@ -56,6 +56,13 @@ pub struct ThreadUses {
     pub started: Option<f64>,
 }
 
+impl Monitor {
+    /// How many threads the target had when they were read last.
+    pub fn newest_threads(&self) -> usize {
+        self.threads.snapshots.back().map_or(0, |snapshot| snapshot.threads.len())
+    }
+}
+
 impl ThreadUses {
     /// The CPUs that others than the threads that are listed were on: those that have ended, and those left out.
     pub fn others(&self) -> f64 {

@@ -1,5 +1,7 @@
 //! Computes what threads did between two snapshots.
 
+use rustc_hash::{FxHashMap, FxHashSet};
+
 use super::{ThreadLooks, ThreadReading, ThreadSnapshot};
 use crate::units::CpuNs;
 
@@ -83,9 +85,9 @@ impl ThreadUse {
             cpu: part(later.cpu_ns, earlier.cpu_ns),
             delay: later.delay_ns.map(|delay| part(delay, earlier.delay_ns.unwrap_or_default())),
             faults: later.faults.saturating_sub(earlier.faults) as f64 / seconds,
-            switches: later.switches.map(|switches| {
-                switches.saturating_sub(earlier.switches.unwrap_or_default()) as f64 / seconds
-            }),
+            switches: later
+                .switches
+                .map(|switches| switches.saturating_sub(earlier.switches.unwrap_or_default()) as f64 / seconds),
             looks: looks_since(&earlier.looks, &later.looks),
             thread: later.clone(),
         }
@@ -103,6 +105,11 @@ fn looks_since(earlier: &[ThreadLooks], later: &[ThreadLooks]) -> Vec<ThreadLook
     looks
 }
 
+/// What makes it the same thread in two snapshots: numbers are used again.
+fn key(thread: &ThreadReading) -> (i32, u64) {
+    (thread.tid, thread.began)
+}
+
 /// What each thread of the later snapshot did since the earlier one, in its order. One that began between them has done all
 /// of it since. Empty where no time passed.
 pub fn uses(earlier: &ThreadSnapshot, later: &ThreadSnapshot) -> Vec<ThreadUse> {
@@ -110,23 +117,20 @@ pub fn uses(earlier: &ThreadSnapshot, later: &ThreadSnapshot) -> Vec<ThreadUse> 
         return Vec::new();
     }
     let seconds = (later.at_ns - earlier.at_ns).as_secs();
-    let before = |thread: &ThreadReading| {
-        earlier.threads.iter().find(|earlier| (earlier.tid, earlier.began) == (thread.tid, thread.began))
-    };
-    later.threads.iter().map(|thread| ThreadUse::between(before(thread), thread, seconds)).collect()
+    let before: FxHashMap<_, _> = earlier.threads.iter().map(|thread| (key(thread), thread)).collect();
+    let of = |thread: &ThreadReading| ThreadUse::between(before.get(&key(thread)).copied(), thread, seconds);
+    later.threads.iter().map(of).collect()
 }
 
 /// CPU time between two snapshots of children that ended, in seconds. What a child had used before the earlier one is not part of
 /// it, although its parent is told all of it at once.
 pub fn of_ended_children(earlier: &ThreadSnapshot, later: &ThreadSnapshot) -> f64 {
-    let lives = |thread: &ThreadReading| {
-        later.threads.iter().any(|later| (later.tid, later.began) == (thread.tid, thread.began))
-    };
-    let children = |snapshot: &ThreadSnapshot| {
-        snapshot.threads.iter().map(|thread| thread.children_ns.as_secs()).sum::<f64>()
-    };
+    let living: FxHashSet<_> = later.threads.iter().map(key).collect();
+    let lives = |thread: &ThreadReading| living.contains(&key(thread));
+    let children =
+        |snapshot: &ThreadSnapshot| snapshot.threads.iter().map(|thread| thread.children_ns.as_secs()).sum::<f64>();
     let processes = earlier.threads.iter().filter(|thread| thread.pid == thread.tid && !lives(thread));
-    let ended: Vec<i32> = processes.map(|thread| thread.pid).collect();
+    let ended: FxHashSet<i32> = processes.map(|thread| thread.pid).collect();
     let known = earlier.threads.iter().filter(|thread| ended.contains(&thread.pid));
     let known: f64 = known.map(|thread| thread.cpu_ns.as_secs()).sum();
     (children(later) - children(earlier) - known).max(0.0)

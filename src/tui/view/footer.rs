@@ -112,6 +112,7 @@ fn draw_hints(page: &mut ScreenPage<'_>, area: Rect) {
     let hints = useful.filter_map(|bound| {
         let words = match bound.binding.hint? {
             "raw" => page.model.basis.next().word(),
+            "detail" if screen == Screen::Threads => "stacks",
             words => words,
         };
         Some((first_key(bound), words))

@@ -4,6 +4,7 @@ use super::evidence::{Evidence, RuleResult, Said};
 use crate::monitor::ThreadUses;
 use crate::names::shown;
 use crate::number::{memory, si, time};
+use crate::run::MeasuredTarget;
 use crate::threads::{LEAST_LOOKS, ThreadUse, WaitKind};
 use crate::units::WallNs;
 
@@ -208,7 +209,10 @@ impl Evidence<'_> {
     pub(super) fn cpu_bound(&self) -> RuleResult {
         let uses = self.threads.as_ref()?;
         let all = uses.cpus;
-        if all < CPU_BOUND {
+        // A program needs one CPU all the time to be bound by that; a machine needs all of its own.
+        let is_machine = matches!(self.monitor.header().target, MeasuredTarget::Everyone { .. });
+        let least = if is_machine { CPU_BOUND * self.cpus } else { CPU_BOUND };
+        if all < least {
             return None;
         }
         let hot = self.mostly_in();

@@ -101,7 +101,8 @@ fn screen(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
         (Screen::Events, Room::Small) => {
             let area = diagnosis::above_events(page, area);
             // Of events that are all exact it would say nothing.
-            let (table, lower) = if page.model.is_exact() { (area, Rect::default()) } else { layout::above_strip(area) };
+            let (table, lower) =
+                if page.model.is_exact() { (area, Rect::default()) } else { layout::above_strip(area) };
             let (table, below) = metrics::below_events(page, table);
             let (table, busiest) = threads::below_events(page, table);
             events::draw(page, table, room);

@@ -105,11 +105,13 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     }
 }
 
+/// Whether it is a machine, which is read by process.
+fn of_machine(page: &ScreenPage<'_>) -> bool {
+    matches!(page.model.monitor.header().target, MeasuredTarget::Everyone { .. })
+}
+
 fn title(page: &ScreenPage<'_>, uses: &ThreadUses) -> Line<'static> {
-    let what = match page.model.monitor.header().target {
-        MeasuredTarget::Everyone { .. } => "Processes",
-        _ => "Threads",
-    };
+    let what = if of_machine(page) { "Processes" } else { "Threads" };
     let parts = [(Role::Title, what.to_owned()), (Role::Border, " ─ ".into()), (Role::Dim, summary(uses))];
     Line::from_iter(parts.map(|(role, text)| page.span(role, text)))
 }
@@ -162,11 +164,15 @@ struct ThreadColumns {
 }
 
 impl ThreadColumns {
-    /// Rates leave first, then memory, then sleep.
+    /// What nothing is known of isn't there. Rates leave first, then memory, then sleep.
     fn of(room: usize, threads: &[ThreadUse]) -> Self {
         let longest = threads.iter().map(|thread| width(&shown(&thread.thread.name))).max().unwrap_or(0);
         let name = longest.clamp(NAME.0, NAME.1);
-        let mut all = COLUMNS.to_vec();
+        let is_known = |column: ThreadColumn| {
+            let has = |thread: &ThreadUse| column.part(thread).is_some() || column.rate(thread).is_some();
+            matches!(column, ThreadColumn::Tid | ThreadColumn::Memory) || threads.iter().any(has)
+        };
+        let mut all: Vec<_> = COLUMNS.into_iter().filter(|(column, ..)| is_known(*column)).collect();
         let used = |all: &[(ThreadColumn, &str, usize)]| 2 + all.iter().map(|(_, _, width)| width + 1).sum::<usize>();
         while used(&all) + name > room && all.len() > 2 {
             all.pop();
@@ -183,8 +189,10 @@ fn heads(page: &ScreenPage<'_>, columns: &ThreadColumns) -> Line<'static> {
     let list = &page.model.thread_list;
     let head =
         |column: ThreadColumn, text: String| page.span(if column == list.by { Role::Key } else { Role::Header }, text);
-    let mut line = Line::from(head(ThreadColumn::Name, format!("  {}", left("THREAD", columns.name))));
+    let (who, id) = if of_machine(page) { ("PROCESS", "PID") } else { ("THREAD", "TID") };
+    let mut line = Line::from(head(ThreadColumn::Name, format!("  {}", left(who, columns.name))));
     for (column, title, width) in &columns.shown {
+        let title = if *column == ThreadColumn::Tid { id } else { title };
         line.push_span(head(*column, format!(" {}", right(title, *width))));
     }
     if columns.has_bar {

@@ -43,7 +43,7 @@ fn priors(programs: &[&Program], folds: usize) -> Vec<Prior> {
     let prior = |fold| {
         let others = programs.iter().enumerate().filter(|(i, _)| i % folds != fold).map(|(_, program)| program);
         let traces = others.flat_map(|program| [Some(&program.trace), program.other.as_ref()]).flatten();
-        Prior::learn(&traces.map(complete).collect::<Vec<_>>())
+        Prior::learn(&traces.map(complete).collect::<Vec<_>>(), |_| ())
     };
     (0..folds).map(prior).collect()
 }

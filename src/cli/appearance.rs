@@ -8,6 +8,7 @@ use super::Error;
 use super::args::{AppearanceArgs, FirstScreen, When};
 use super::stream::say;
 use super::top::OnQuit;
+use crate::names::shown;
 use crate::tui::{self, Complaint, Config, Depth, GlyphSet, Screen, ScreenOptions, Theme};
 
 /// How the screens of a terminal args.
@@ -134,6 +135,11 @@ fn colorfgbg_is_light(value: &str) -> bool {
 
 /// Where themes are looked for: `$XDG_CONFIG_HOME/perfprop/themes`, then the same in each of
 /// `$XDG_DATA_DIRS`.
+/// The names of themes that there are.
+pub(super) fn theme_names() -> Vec<String> {
+    Theme::all_names(&theme_folders()).iter().map(|name| shown(name).into_owned()).collect()
+}
+
 fn theme_folders() -> Vec<PathBuf> {
     let data = env::var_os("XDG_DATA_DIRS").unwrap_or_default();
     let data = env::split_paths(&data).filter(|folder| !folder.as_os_str().is_empty());

@@ -1,16 +1,15 @@
 //! Implements `perfprop bench`: runs commands with many sizes, writes what each run took, and compares the commands.
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use clap::Args;
 
 use super::Error;
 use super::args::{CounterArgs, percentage};
 use super::error::code_of;
+use super::progress::ProgressLine;
 use super::signals::listen;
-use super::stream::{Stream, say, say_over};
+use super::stream::{Stream, say};
 use crate::bench::{
     Hooks, LEAST_RUNS, Parameter, SweepError, SweepOptions, SweepProgress, SweepStore, Swept, determined, sweep,
     variants, warnings,
@@ -20,7 +19,7 @@ use crate::cost::{TIME, Workload, WorkloadFile};
 use crate::host::HostFiles;
 use crate::measure::check_command;
 use crate::names::{quoted, shown};
-use crate::number::{percent, time};
+use crate::number::percent;
 use crate::sources::perf::Stop;
 use crate::text;
 
@@ -31,10 +30,7 @@ use crate::text;
   perfprop fit sort.jsonl --model auto                                how the time grows
   perfprop bench -P N=log:10..1e6:12 -e page-faults -- ./sort {N}     count events, too
   perfprop bench -P N=1e4,1e5 -- ./before {N} --vs ./after {N}        which one is faster
-  perfprop bench -P N=1e5 -P algo=quick,merge -- ./sort {algo} {N}    the same of words
-  perfprop bench -P N=1e6 --until 1% -r 300 --cpu 1 -- ./sort {N}     as many runs as it takes
-  perfprop bench -P N=9,99 --prepare 'gen {N} > in' -- ./sort in      a new input for each run
-  perfprop bench -P N=1e3,1e8 -o all.jsonl --resume -- ./sort {N}     go on after an interrupt")]
+  perfprop bench -P N=1e6 --until 1% -r 300 --cpu 1 -- ./sort {N}     as many runs as it takes")]
 // Help has no {n}: clap makes a new line of it.
 pub(super) struct BenchArgs {
     /// A size and its values, as in N=1e3,1e4, N=log:1..1e6:20 or N=lin:0..100:11; or words, as in algo=quick,merge, each of which makes a command to compare. {N} in the command is replaced by each
@@ -119,8 +115,9 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Error> {
         }
     }
     let signals = listen(&Stop::default()).map_err(Error::System)?;
-    let mut progress = Progress { since: Instant::now(), is_shown: std::io::stderr().is_terminal() };
-    let swept = sweep(&options, store.as_ref(), args.resume, &signals, &mut |now| progress.show(now));
+    let mut progress = ProgressLine::new();
+    let mut show = |now: SweepProgress| progress.number("run", now.done as u64, now.of as u64);
+    let swept = sweep(&options, store.as_ref(), args.resume, &signals, &mut show);
     progress.clear();
     let swept = match swept {
         Err(SweepError::Measure(error)) => return Err(Error::Measure(error)),
@@ -271,28 +268,6 @@ fn end(swept: Swept, is_kept: bool) -> Result<u8, Error> {
             Ok(code_of(signal))
         }
         (None, None) => Ok(0),
-    }
-}
-
-/// A line of progress on a terminal.
-struct Progress {
-    since: Instant,
-    is_shown: bool,
-}
-
-impl Progress {
-    fn show(&mut self, now: SweepProgress) {
-        if self.is_shown {
-            let left =
-                self.since.elapsed().as_nanos() as f64 / now.done as f64 * now.of.saturating_sub(now.done) as f64;
-            say_over(&format!("run {} of {}, {} left", now.done, now.of, time(left)));
-        }
-    }
-
-    fn clear(&mut self) {
-        if self.is_shown {
-            say_over("");
-        }
     }
 }
 

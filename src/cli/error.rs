@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+use super::pager::{Pager, Paging};
 use super::perf_compat;
 use super::stream::in_locale;
 use crate::measure;
@@ -80,15 +81,26 @@ pub enum Error {
 }
 
 impl Error {
-    /// Prints the error, and gives the code to exit with.
-    pub(super) fn report(&self) -> ExitCode {
+    /// Prints the error of a verb, and gives the code to exit with.
+    pub(super) fn report(&self, verb: &str) -> ExitCode {
         if self.is_closed_pipe() {
             // Whoever read the output has had enough of it, as `head` does.
             return ExitCode::SUCCESS;
         }
+        let instead = self.instead(verb).map_or_else(String::new, |line| format!("\n      {line}"));
         // Nothing can report that standard error is closed.
-        let _ = writeln!(io::stderr(), "{}", in_locale(&self.to_string()));
+        let _ = writeln!(io::stderr(), "{}", in_locale(&format!("{self}{instead}")));
         ExitCode::from(self.code())
+    }
+
+    /// The same verb with a model, where this machine has no counters.
+    fn instead(&self, verb: &str) -> Option<String> {
+        match self {
+            Self::Measure(measure::Error::NoCounters { selection, has_pmu: false, .. }) => {
+                Some(measure::modelled_instead(verb, selection))
+            }
+            _ => None,
+        }
     }
 
     fn is_closed_pipe(&self) -> bool {
@@ -144,9 +156,20 @@ pub(super) fn usage(error: &clap::Error, words: &[OsString]) -> ExitCode {
             let text = error.render().to_string();
             text.lines().for_each(|line| drop(writeln!(io::stderr(), "{}", shown(line))));
         }
+        None if error.kind() == ErrorKind::DisplayHelp => help(error, words),
         None => drop(error.print()),
     }
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE))
+}
+
+/// Shows a help text, in a pager where people look.
+fn help(error: &clap::Error, words: &[OsString]) {
+    let paging = if words.iter().any(|word| word == "--no-pager") { Paging::Never } else { Paging::WherePeopleLook };
+    match Pager::start(paging) {
+        // Whoever ends the pager has read enough.
+        Some(mut pager) => drop(write!(pager, "{}", error.render().ansi())),
+        None => drop(error.print()),
+    }
 }
 
 /// What to do instead, for a word of perf's that isn't there.

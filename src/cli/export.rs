@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 
 use super::Error;
 use super::args::StackFormat;
+use super::progress::ProgressReader;
 use super::stream::say;
 use crate::compare::{self, ProfileDifference};
 use crate::files::PartialFile;
@@ -36,55 +37,55 @@ pub(super) struct ExportArgs {
     #[arg(value_name = "OTHER")]
     pub(super) other: Option<PathBuf>,
     /// Files of one side, to compare with those of --b: functions that differ by more than chance are marked
-    #[arg(long, value_name = "FILE", num_args = 1.., requires = "b", conflicts_with = "file")]
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "b", conflicts_with = "file", help_heading = "Comparison")]
     pub(super) a: Vec<PathBuf>,
     /// Files of the other side
-    #[arg(long, value_name = "FILE", num_args = 1.., requires = "a")]
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "a", help_heading = "Comparison")]
     pub(super) b: Vec<PathBuf>,
     /// The format of the file; detected from its beginning by default
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, value_name = "FORMAT", help_heading = "Reading")]
     pub(super) from: Option<StackFormat>,
     /// The format to write
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, value_name = "FORMAT", help_heading = "Output")]
     pub(super) to: ExportFormat,
     /// The file to write; `-` is standard output
-    #[arg(short, long, value_name = "OUT", default_value = "-")]
+    #[arg(short, long, value_name = "OUT", default_value = "-", help_heading = "Output")]
     pub(super) output: PathBuf,
     /// Write the number of samples instead of their weight (the period of `perf script`)
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub(super) counts: bool,
     /// Weigh folded stacks by the period with several events in `perf script`, too; inferno doesn't see periods that
     /// perf pads
-    #[arg(long, conflicts_with = "counts")]
+    #[arg(long, conflicts_with = "counts", help_heading = "Output")]
     pub(super) padded_periods: bool,
     /// Fold recursion: where the last frames of a path repeat the frames before them, the path goes back to the first
     /// of these, so that recursion of any depth is a few frames
-    #[arg(long)]
+    #[arg(long, help_heading = "Reading")]
     pub(super) canonical: bool,
     /// Keep one of N samples; the sum of weights stays the same
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Reading")]
     pub(super) sample_period: Option<u64>,
     /// Keep source lines apart, where the file has them; pprof has them in any case, unless --canonical folds recursion
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub(super) lines: bool,
     /// Keep this many nodes, and fold the smallest subtrees into `(other)`
-    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(16..))]
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(16..), help_heading = "Output")]
     pub(super) max_nodes: u32,
     /// Keep only these events, such as `cycles` or `cycles:u`; repeatable. Folded stacks and flame graphs hold one
     /// event: by default the first of `perf script`, or pprof's preferred one
-    #[arg(long, value_name = "EVENT")]
+    #[arg(long, value_name = "EVENT", help_heading = "Reading")]
     pub(super) event_filter: Vec<String>,
     /// Add the process id to names of processes: `name-pid` (needs `perf script -F +pid`)
-    #[arg(long, conflicts_with = "tid")]
+    #[arg(long, conflicts_with = "tid", help_heading = "Names in stacks")]
     pub(super) pid: bool,
     /// Add the ids of process and thread to names of processes: `name-pid/tid`
-    #[arg(long)]
+    #[arg(long, help_heading = "Names in stacks")]
     pub(super) tid: bool,
     /// Leave out the names of processes
-    #[arg(long, conflicts_with_all = ["pid", "tid"])]
+    #[arg(long, conflicts_with_all = ["pid", "tid"], help_heading = "Names in stacks")]
     pub(super) no_process: bool,
     /// Mark kernel frames of folded stacks with `_[k]`
-    #[arg(long)]
+    #[arg(long, help_heading = "Names in stacks")]
     pub(super) kernel: bool,
 }
 
@@ -190,7 +191,7 @@ fn whole(args: &ExportArgs, file: &Path) -> Result<Tree, Error> {
         input(args)?
     } else {
         let opened = File::open(file).map_err(|error| failed(Fault { line: None, what: FaultKind::Io(error) }))?;
-        Box::new(opened) as Box<dyn Read>
+        Box::new(ProgressReader::of_file(opened, &title(file))) as Box<dyn Read>
     };
     let options = options(args);
     let tree = TreeOptions { repeats: RepeatFolding::Fold, ..options.tree };
@@ -223,12 +224,13 @@ fn input(args: &ExportArgs) -> Result<Box<dyn Read>, Error> {
     let failed =
         |source| Error::Stacks { path: args.file.clone(), source: Fault { line: None, what: FaultKind::Io(source) } };
     if args.file.as_os_str() != "-" {
-        return Ok(Box::new(File::open(&args.file).map_err(failed)?));
+        let file = File::open(&args.file).map_err(failed)?;
+        return Ok(Box::new(ProgressReader::of_file(file, &title(&args.file))));
     }
     if io::stdin().is_terminal() {
         return Err(Error::Usage("give a file of stacks, or pipe one in: perf script | perfprop export ...".into()));
     }
-    Ok(Box::new(io::stdin().lock()))
+    Ok(Box::new(ProgressReader::new(io::stdin().lock(), "standard input", 0)))
 }
 
 fn options(args: &ExportArgs) -> ReadOptions {
@@ -276,7 +278,7 @@ fn event(args: &ExportArgs, tree: &Tree) -> Result<Option<EventId>, Error> {
 
 fn title(file: &Path) -> String {
     match file.file_name() {
-        Some(name) if name != "-" => name.to_string_lossy().into_owned(),
+        Some(name) if name != "-" => shown(&name.to_string_lossy()).into_owned(),
         _ => "standard input".into(),
     }
 }

@@ -23,49 +23,49 @@ use crate::text;
 /// The arguments of `perfprop fit`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  perfprop fit sort.csv --model 'a + b * n * log2(n)'     time over n, in a file with the columns n and time
-  perfprop fit sort.jsonl --model auto                    which growth fits best, and how sure that is
-  perfprop fit sort.jsonl --model nlogn --emit rust       a function with its test
-  perfprop fit benchmarks/ --set timer=23ns               all files, those first that find what others need")]
+  perfprop fit sort.csv --model 'a + b * n * log2(n)'   time over n: a file with the columns n and time
+  perfprop fit sort.jsonl --model auto                  which growth fits best, and how sure that is
+  perfprop fit sort.jsonl --model nlogn --emit rust     a function with its test
+  perfprop fit benchmarks/ --set timer=23ns             all files, each after those that it needs")]
 pub(super) struct FitArgs {
     /// Measurements: JSON lines of `perfprop bench`, or comma-separated values; a folder fits all of its files
     #[arg(value_name = "FILE|DIR")]
     from: PathBuf,
     /// The model: an expression of sizes and coefficients, a model's name, or auto; several are compared
-    #[arg(short, long, value_name = "EXPR|NAME|auto")]
+    #[arg(short, long, value_name = "EXPR|NAME|auto", help_heading = "Model")]
     model: Vec<String>,
     /// How coefficients are found
-    #[arg(long, value_enum, default_value_t = SolverName::Nnls)]
+    #[arg(long, value_enum, default_value_t = SolverName::Nnls, help_heading = "Model")]
     solver: SolverName,
     /// How strongly ridge and lasso pull coefficients towards 0 (1 by default)
-    #[arg(long, value_parser = alpha)]
+    #[arg(long, value_parser = alpha, help_heading = "Model")]
     alpha: Option<f64>,
     /// Let lasso find no coefficient below 0, as nnls does anyway
-    #[arg(long)]
+    #[arg(long, help_heading = "Model")]
     positive: bool,
     /// Give a coefficient a value, which may have a unit of time (s, ms, us, ns)
-    #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = assignment, help_heading = "Model")]
     set: Vec<(String, f64)>,
     /// What is fitted: time, or an event that was counted
-    #[arg(long, value_name = "NAME", default_value = crate::cost::TIME)]
+    #[arg(long, value_name = "NAME", default_value = crate::cost::TIME, help_heading = "Measurements")]
     response: String,
     /// What stands for the repetitions of a size: the median, the mean, or a percentile (p0 is the fastest)
-    #[arg(long, value_name = "median|mean|pN", default_value = "median")]
+    #[arg(long, value_name = "median|mean|pN", default_value = "median", help_heading = "Measurements")]
     take: Determinizer,
     /// Leave out what is so many standard deviations from the mean of all sizes; this takes large sizes away as well as odd ones
-    #[arg(long, value_name = "SIGMAS", value_parser = sigmas)]
+    #[arg(long, value_name = "SIGMAS", value_parser = sigmas, help_heading = "Measurements")]
     cull: Option<f64>,
     /// Write the fitted model in a form
-    #[arg(long, value_enum, value_name = "FORM")]
+    #[arg(long, value_enum, value_name = "FORM", help_heading = "Output")]
     emit: Option<EmittedName>,
     /// Draw measurements, model and what is left as a picture (SVG)
-    #[arg(long, value_name = "FILE.svg")]
+    #[arg(long, value_name = "FILE.svg", help_heading = "Output")]
     plot: Option<PathBuf>,
     /// Print which file of a folder finds coefficients for which, and fit nothing
-    #[arg(long, value_enum, value_name = "FORM", num_args = 0..=1, default_missing_value = "text")]
+    #[arg(long, value_enum, value_name = "FORM", num_args = 0..=1, default_missing_value = "text", help_heading = "Output")]
     graph: Option<GraphForm>,
     /// Write to a file instead of standard output
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
 }
 
@@ -73,7 +73,8 @@ pub(super) struct FitArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   perfprop fit sort.jsonl --model nlogn --emit json -o sort.model
-  perfprop predict sort.model n=1e7                       the time of a size, with its interval")]
+  perfprop predict sort.model n=1e7                       the time of a size, with its interval
+  perfprop predict sort.model n=1e6,1e7,1e8               a line for each size")]
 pub(super) struct PredictArgs {
     /// A fitted model, as `perfprop fit --emit json` writes it
     #[arg(value_name = "MODEL")]

@@ -9,6 +9,10 @@ use crate::tui::{KeyHelp, key_table};
 
 /// The arguments of `perfprop completions`.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  perfprop completions bash > ~/.local/share/bash-completion/completions/perfprop
+  perfprop completions zsh > ~/.zfunc/_perfprop     with fpath+=~/.zfunc before compinit in ~/.zshrc
+  perfprop completions fish > ~/.config/fish/completions/perfprop.fish")]
 pub(super) struct CompletionsArgs {
     /// The shell
     pub(super) shell: clap_complete::Shell,
@@ -16,6 +20,10 @@ pub(super) struct CompletionsArgs {
 
 /// The arguments of `perfprop man`.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  perfprop man | man -l -          the page of perfprop
+  perfprop man top | man -l -      the page of a command, with its keys
+  perfprop man stat > perfprop-stat.1")]
 pub(super) struct ManArgs {
     /// The command whose page to print
     pub(super) verb: Option<String>,
@@ -25,64 +33,126 @@ pub(super) struct ManArgs {
 pub(super) fn completions(args: &CompletionsArgs) -> Result<u8, Error> {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut command(), "perfprop", &mut text);
-    Stream::stdout().print(&with_event_names(args.shell, &String::from_utf8_lossy(&text)))?;
+    Stream::stdout().print(&with_words(args.shell, &String::from_utf8_lossy(&text)))?;
     Ok(0)
 }
 
-/// The script with the names of events behind `-e`, asked for when they are completed: they depend on
-/// the machine. Shells that it isn't known for get none.
-fn with_event_names(shell: Shell, script: &str) -> String {
+/// The script with what the machine knows: names of events, metrics and themes, ids of processes, and a command behind `--`. perfprop
+/// is asked for them when they are completed. Shells that it isn't known for get none.
+fn with_words(shell: Shell, script: &str) -> String {
     match shell {
         Shell::Bash => format!("{script}\n{BASH}"),
         Shell::Zsh => {
-            let script = script.replace(":EVENTS:_default", ":EVENTS:_perfprop_events");
+            let script = ZSH_WORDS.iter().fold(script.to_owned(), |script, (name, function)| {
+                script.replace(&format!(":{name}:_default"), &format!(":{name}:{function}"))
+            });
+            // Its own line for a command has a colon too many, so that zsh would run the description.
+            let with_command = |line: &str| match line.strip_prefix("'*::::command -- ") {
+                Some(_) => "'*:::command:_normal' \\\n".to_owned(),
+                None => format!("{line}\n"),
+            };
+            let script: String = script.lines().map(with_command).collect();
             // The last lines call the function or register it.
             let (definitions, last) = script.rsplit_once("\nif [ ").unwrap_or((&script, ""));
             format!("{definitions}\n{ZSH}\nif [ {last}")
         }
         Shell::Fish => {
-            let line = |verb: &str| {
+            let program = command();
+            let line = |verb: &str, (option, short, function): (&str, Option<char>, &str)| {
+                let short = short.map_or_else(String::new, |short| format!("-s {short} "));
                 format!(
                     "complete -c perfprop -n \"__fish_perfprop_using_subcommand {verb}\" \
-                     -s e -l event -r -f -a '(__perfprop_events)'\n"
+                     {short}-l {option} -x -a '({function})'\n"
                 )
             };
-            let program = command();
-            let counts = |verb: &&clap::Command| verb.get_arguments().any(|arg| arg.get_long() == Some("event"));
-            let verbs: String = program.get_subcommands().filter(counts).map(|verb| line(verb.get_name())).collect();
-            format!("{script}\n{FISH}{verbs}")
+            let has = |verb: &clap::Command, option: &str| {
+                verb.get_arguments().find(|arg| arg.get_long() == Some(option)).map(clap::Arg::get_short)
+            };
+            let mut lines = String::new();
+            for verb in program.get_subcommands() {
+                let named =
+                    FISH_WORDS.into_iter().filter_map(|(name, function)| Some((name, has(verb, name)?, function)));
+                lines.extend(named.map(|(name, short, function)| line(verb.get_name(), (name, short, function))));
+            }
+            format!("{script}\n{FISH}{lines}")
         }
         _ => script.to_owned(),
     }
 }
 
-/// A list is split at commas and braces; readline replaces only what stands behind the last colon.
-const BASH: &str = r#"_perfprop_events() {
+/// What zsh calls the values of options, and the functions that complete them.
+const ZSH_WORDS: [(&str, &str); 4] = [
+    ("EVENTS", "_perfprop_events"),
+    ("METRICS", "_perfprop_metrics"),
+    ("THEME", "_perfprop_themes"),
+    ("PID", "_perfprop_processes"),
+];
+
+/// Options, and the functions of fish that complete their values.
+const FISH_WORDS: [(&str, &str); 4] = [
+    ("event", "__perfprop_list event list --names"),
+    ("metrics", "__perfprop_list metrics words metrics"),
+    ("theme", "perfprop words themes 2>/dev/null"),
+    ("pid", "__perfprop_list pid words processes"),
+];
+
+/// A list is split at commas and braces; readline replaces only what stands behind the last colon. Ids of processes stand with
+/// their names, until one is left.
+const BASH: &str = r#"_perfprop_words() {
     local line="${COMP_LINE:0:COMP_POINT}"
     local word="${line##*[[:space:]]}"
     local before="${line%"$word"}"
     before="${before%"${before##*[![:space:]]}"}"
-    case "${before##*[[:space:]]} $word" in
-        "-e "* | "--event "*) ;;
-        *" --event="*) word="${word#--event=}" ;;
+    local option="${before##*[[:space:]]}"
+    case "$word" in
+        --*=*) option="${word%%=*}"; word="${word#*=}" ;;
+    esac
+    local words name
+    case "$option" in
+        -e | --event) words="$(perfprop list --names 2>/dev/null)" ;;
+        -M | --metrics) words="$(perfprop words metrics 2>/dev/null)" ;;
+        --theme) words="$(perfprop words themes 2>/dev/null)" ;;
+        -p | --pid) words="$(perfprop words processes 2>/dev/null)" ;;
         *) return 1 ;;
     esac
     local last="${word##*[,\{]}"
-    local kept="${word%"${word##*:}"}" name
+    local kept="${word%"${word##*:}"}"
     COMPREPLY=()
     while IFS= read -r name; do
+        [[ "$name" == "$last"* ]] || continue
         name="${word%"$last"}$name"
         COMPREPLY+=("${name#"$kept"}")
-    done < <(compgen -W "$(perfprop list --names 2>/dev/null)" -- "$last")
+    done <<< "$words"
+    if [[ ${#COMPREPLY[@]} == 1 ]]; then
+        COMPREPLY[0]="${COMPREPLY[0]%%$'\t'*}"
+    else
+        COMPREPLY=("${COMPREPLY[@]/$'\t'/ }")
+    fi
     compopt -o nospace 2>/dev/null
     return 0
 }
 
-_perfprop_or_events() {
-    _perfprop_events || _perfprop "$@"
+_perfprop_command() {
+    local place
+    for ((place = 1; place < COMP_CWORD; place++)); do
+        [[ "${COMP_WORDS[place]}" == "--" ]] && break
+    done
+    ((place < COMP_CWORD)) || return 1
+    if declare -F _command_offset > /dev/null; then
+        _command_offset $((place + 1))
+    elif ((COMP_CWORD == place + 1)); then
+        COMPREPLY=($(compgen -c -- "${COMP_WORDS[COMP_CWORD]}"))
+    else
+        COMPREPLY=()
+    fi
+    return 0
 }
 
-complete -F _perfprop_or_events -o bashdefault -o default perfprop
+_perfprop_or_words() {
+    _perfprop_command || _perfprop_words || _perfprop "$@"
+}
+
+complete -F _perfprop_or_words -o bashdefault -o default perfprop
 "#;
 
 const ZSH: &str = r#"_perfprop_events() {
@@ -91,15 +161,50 @@ const ZSH: &str = r#"_perfprop_events() {
     compset -P '*[,{]'
     compadd -S '' -a names
 }
+
+_perfprop_metrics() {
+    local -a names
+    names=(${(f)"$(perfprop words metrics 2>/dev/null)"})
+    compset -P '*,'
+    compadd -S '' -a names
+}
+
+_perfprop_themes() {
+    local -a names
+    names=(${(f)"$(perfprop words themes 2>/dev/null)"})
+    compadd -a names
+    _files -g '*.toml'
+}
+
+_perfprop_processes() {
+    local -a lines ids shown
+    lines=(${(f)"$(perfprop words processes 2>/dev/null)"})
+    ids=(${lines%%$'\t'*})
+    shown=(${lines/$'\t'/  })
+    compset -P '*,'
+    compadd -S '' -l -d shown -a ids
+}
 "#;
 
-const FISH: &str = r#"function __perfprop_events
-    set -l word (string replace -r '^--event=' '' -- (commandline -ct))
+const FISH: &str = r#"function __perfprop_list
+    set -l word (string replace -r "^--$argv[1]=" '' -- (commandline -ct))
     set -l head (string replace -r '[^,{]*$' '' -- $word)
-    for name in (perfprop list --names 2>/dev/null)
+    for name in (perfprop $argv[2..] 2>/dev/null)
         echo $head$name
     end
 end
+
+function __perfprop_is_command
+    contains -- -- (commandline -opc)
+end
+
+function __perfprop_command
+    set -l words (commandline -opc) (commandline -ct)
+    set -l place (contains -i -- -- $words)
+    complete -C (string join ' ' -- (string escape -n -- $words[(math $place + 1)..]))
+end
+
+complete -c perfprop -n __perfprop_is_command -f -a '(__perfprop_command)'
 "#;
 
 /// `perfprop man [VERB]`.
@@ -178,13 +283,21 @@ mod tests {
     }
 
     #[test]
-    fn scripts_ask_for_the_names_of_events() {
+    fn scripts_ask_for_words() {
         for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut command(), "perfprop", &mut text);
-            let script = String::from_utf8_lossy(&text).into_owned();
-            let with_names = with_event_names(shell, &script);
-            assert!(with_names.contains("perfprop list --names") && with_names.len() > script.len(), "{shell}");
+            let script = with_words(shell, &String::from_utf8_lossy(&text));
+            for words in ["list --names", "words metrics", "words themes", "words processes"] {
+                assert!(script.contains(words), "{shell}: {words}");
+            }
         }
+        let mut text = Vec::new();
+        clap_complete::generate(Shell::Zsh, &mut command(), "perfprop", &mut text);
+        let script = with_words(Shell::Zsh, &String::from_utf8_lossy(&text));
+        for (_, function) in ZSH_WORDS {
+            assert!(script.contains(&format!(":{function}'")), "{function}");
+        }
+        assert!(script.contains(":_normal'"));
     }
 }

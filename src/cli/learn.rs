@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::{ArgGroup, Args};
 
 use super::Error;
+use super::progress::{ProgressLine, ProgressReader};
 use super::stream::{Stream, say};
 use crate::estimate::OnCpu;
 use crate::estimate::gp::{Complete, CovarianceModel, Prior};
@@ -67,7 +68,7 @@ fn program(files: &[PathBuf], to: &Path) -> Result<u8, Error> {
     }
     let (mut model, mut runs) = (None, 0);
     for (path, recording) in files.iter().zip(&recordings) {
-        match taught(recording, model.as_ref()) {
+        match taught(recording, model.as_ref(), &quoted(path)) {
             Some(next) => (model, runs) = (Some(next), runs + 1),
             None => say(&format!("{}: no event took turns, so nothing is learnt from it", quoted(path))),
         }
@@ -86,12 +87,15 @@ fn program(files: &[PathBuf], to: &Path) -> Result<u8, Error> {
 
 /// What a run teaches after earlier ones; `None` if no event was multiplexed in it. Anchors and the truth aren't
 /// looked at.
-fn taught(recording: &Recording, earlier: Option<&CovarianceModel>) -> Option<CovarianceModel> {
+fn taught(recording: &Recording, earlier: Option<&CovarianceModel>, name: &str) -> Option<CovarianceModel> {
     let events = recording.header.bare_events();
     let mut run = OnCpu::learning(&events, earlier.cloned());
     let mut last = vec![Reading::default(); events.len()];
     let mut before = WallNs(0);
-    for (round, _) in &recording.rounds {
+    let (what, of) = (format!("learning from {name}"), recording.rounds.len() as u64);
+    let mut progress = ProgressLine::new();
+    for (done, (round, _)) in (0_u64..).zip(&recording.rounds) {
+        progress.part(&what, done, of);
         let counted = recording.header.events.iter().zip(&round.readings).zip(&mut last);
         let deltas: Vec<_> = counted
             .map(|((event, reading), last)| reading.and_then(|reading| event.delta(last, reading).ok()))
@@ -105,7 +109,7 @@ fn taught(recording: &Recording, earlier: Option<&CovarianceModel>) -> Option<Co
 fn recorded(path: &Path) -> Result<Recording, Error> {
     let failed = |source| Error::Recording { path: path.into(), source };
     let file = File::open(path).map_err(|error| failed(ReadError::Io(error)))?;
-    let recording = recording::read(BufReader::new(file)).map_err(failed)?;
+    let recording = recording::read(BufReader::new(ProgressReader::of_file(file, &quoted(path)))).map_err(failed)?;
     if recording.header.events.iter().any(|event| event.scope != Scope::All) {
         let what = "has rows for single CPUs or threads, and a model is of a whole program";
         return Err(Error::Usage(format!("{} {what}: record it without -A and --per-thread", quoted(path))));
@@ -160,7 +164,10 @@ fn prior(traces: &[PathBuf], to: &Path) -> Result<u8, Error> {
     let tables = tables?;
     let programs: Vec<Complete<'_>> =
         tables.iter().map(|table| Complete { names: &table.names, rows: &table.rows, row_ms: table.row_ms }).collect();
-    let text = Prior::learn(&programs).to_json().map_err(io::Error::from);
+    let mut progress = ProgressLine::new();
+    let learnt = Prior::learn(&programs, |done| progress.part("learning", done as u64, programs.len() as u64));
+    progress.clear();
+    let text = learnt.to_json().map_err(io::Error::from);
     let text = text.map_err(|source| Error::Write { path: to.into(), source })?;
     Stream::file(to, false)?.print(&(text + "\n"))?;
     Ok(0)
@@ -173,6 +180,7 @@ const LARGEST_TABLE: u64 = 512 << 20;
 fn read(path: &Path) -> io::Result<Table> {
     let file = File::open(path)?;
     let zipped = path.extension().is_some_and(|extension| extension == "gz");
+    let file = ProgressReader::of_file(file, &quoted(path));
     let reader: Box<dyn Read> = if zipped { Box::new(flate2::read::GzDecoder::new(file)) } else { Box::new(file) };
     let mut text = String::new();
     if reader.take(LARGEST_TABLE + 1).read_to_string(&mut text)? as u64 > LARGEST_TABLE {

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::Error;
 use super::args::SourceName;
+use super::pager::Paging;
 use super::stream::{Stream, say};
 use crate::events::{
     self, Availability, CatalogEntry, Event, EventKind, Machine, Pattern, Prober, Question, Resolver, Source,
@@ -23,13 +24,18 @@ use crate::sources::{Status, emulate, perf};
 /// The arguments of `perfprop list`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  perfprop list                    all events, and whether this machine can count them
+  perfprop list                    what can be counted here
+  perfprop list --all              all events, those that can be counted here first
   perfprop list MISS               those with this in their name
+  perfprop list metric             metrics for -M
   perfprop list --source emulate   what the model counts")]
 pub(super) struct ListArgs {
-    /// Words or patterns with `*` and `?`; without any, all events
+    /// Words or patterns with `*` and `?`; without any, all events that can be counted here
     #[arg(value_name = "PATTERN")]
     pub(super) patterns: Vec<String>,
+    /// Also list what can't be counted here, below the rest
+    #[arg(short, long)]
+    pub(super) all: bool,
     /// Print JSON lines
     #[arg(short, long)]
     pub(super) json: bool,
@@ -51,7 +57,7 @@ const NAME_WIDTH: usize = 50;
 /// thousands of lines don't take thousands of system calls.
 const PIECE: usize = 16 * 1024;
 
-pub(super) fn run(args: &ListArgs) -> Result<u8, Error> {
+pub(super) fn run(args: &ListArgs, paging: Paging) -> Result<u8, Error> {
     let resolver = match args.source {
         SourceName::Perf => resolver(args.event_tables.as_deref())?,
         SourceName::Emulate => Resolver::new(Machine::emulated()),
@@ -59,14 +65,14 @@ pub(super) fn run(args: &ListArgs) -> Result<u8, Error> {
     let patterns: Vec<_> = args.patterns.iter().map(|text| Pattern::new(text)).collect();
     let matches = |entry: &CatalogEntry| patterns.is_empty() || patterns.iter().any(|pattern| pattern.matches(entry));
     let prober = Prober::new(&resolver, &probe);
-    let mut out = Stream::stdout();
+    let mut out = Stream::paged(paging);
     let mut text = String::new();
     let mut page = if args.names {
         Page::Names(HashSet::new())
     } else if args.json {
         Page::Json
     } else {
-        Page::Text(None)
+        Page::Text(ListedText::default())
     };
     let mut any = false;
     for entry in events::catalog(&resolver).filter(matches) {
@@ -76,9 +82,13 @@ pub(super) fn run(args: &ListArgs) -> Result<u8, Error> {
             out.print(&std::mem::take(&mut text))?;
         }
     }
-    any |= list_metrics(&mut text, args, &resolver, &page)?;
-    if let (Page::Text(_), []) = (&page, patterns.as_slice()) {
-        other_ways(&mut text, &resolver);
+    any |= list_metrics(&mut text, args, &resolver, &mut page)?;
+    if let Page::Text(listed) = &page {
+        let is_open = patterns.is_empty();
+        text.push_str(&listed.rest(args.all || !is_open));
+        if is_open {
+            other_ways(&mut text, &resolver);
+        }
     }
     out.print(&text)?;
     if any {
@@ -90,7 +100,7 @@ pub(super) fn run(args: &ListArgs) -> Result<u8, Error> {
 }
 
 /// The metrics that match: by name or group, or all for the word `metric`.
-fn list_metrics(text: &mut String, args: &ListArgs, resolver: &Resolver, page: &Page) -> Result<bool, Error> {
+fn list_metrics(text: &mut String, args: &ListArgs, resolver: &Resolver, page: &mut Page) -> Result<bool, Error> {
     let catalog = metrics::catalog(&[], resolver.tables(), &mut say)?;
     let patterns: Vec<_> = args.patterns.iter().map(|pattern| MetricPattern::new(pattern)).collect();
     let is_meant = |metric: &&Metric| patterns.is_empty() || patterns.iter().any(|pattern| pattern.matches(metric));
@@ -103,10 +113,17 @@ fn list_metrics(text: &mut String, args: &ListArgs, resolver: &Resolver, page: &
         let _ = match page {
             Page::Names(_) => writeln!(text, "{name}"),
             Page::Json => writeln!(text, "{}", metric_json(metric, metrics::refusal(metric, &mut formulas, &facts))),
-            Page::Text(_) => {
-                text.push_str(if any { "" } else { "\nMetrics (for -M):\n" });
-                let here = metrics::refusal(metric, &mut formulas, &facts);
-                let here = here.map_or_else(|| "● events known".to_owned(), |reason| format!("— {reason}"));
+            Page::Text(listed) => {
+                let refusal = metrics::refusal(metric, &mut formulas, &facts);
+                let here = refusal.as_ref().map_or_else(|| "● events known".to_owned(), |reason| format!("— {reason}"));
+                let text = if refusal.is_none() { &mut *text } else { &mut listed.elsewhere };
+                listed.missing += usize::from(refusal.is_some());
+                let of_text = usize::from(refusal.is_some());
+                text.push_str(if std::mem::replace(&mut listed.has_metrics[of_text], true) {
+                    ""
+                } else {
+                    "\nMetrics (for -M):\n"
+                });
                 let groups =
                     if metric.groups.is_empty() { String::new() } else { format!("  [{}]", metric.groups.join(";")) };
                 let description =
@@ -161,8 +178,44 @@ enum Page {
     Names(HashSet<String>),
     /// A JSON line for each event.
     Json,
-    /// Text, and the section that it is in.
-    Text(Option<Section>),
+    /// Text.
+    Text(ListedText),
+}
+
+/// Text of what can be counted here, as it comes, and of the rest, which stands below it.
+#[derive(Default)]
+struct ListedText {
+    /// The sections that the two are in.
+    sections: [Option<Section>; 2],
+    has_metrics: [bool; 2],
+    elsewhere: String,
+    /// How many events and metrics can't be counted here.
+    missing: usize,
+}
+
+impl ListedText {
+    fn add(&mut self, text: &mut String, entry: &CatalogEntry, availability: &Availability) {
+        let [here, elsewhere] = &mut self.sections;
+        let (text, section) = match availability {
+            Availability::Yes | Availability::UserOnly => (text, here),
+            Availability::No(_) => (&mut self.elsewhere, elsewhere),
+        };
+        self.missing += usize::from(matches!(availability, Availability::No(_)));
+        heading(text, section, entry);
+        describe(text, entry, availability);
+    }
+
+    /// What can't be counted here, or how many those are.
+    fn rest(&self, with_all: bool) -> String {
+        match (self.missing, with_all) {
+            (0, _) => String::new(),
+            (_, true) if self.sections[0].is_none() && !self.has_metrics[0] => self.elsewhere.clone(),
+            (_, true) => format!("\nNot counted here:\n\n{}", self.elsewhere.trim_start()),
+            (missing, false) => {
+                format!("\n{missing} more that can't be counted here: perfprop list --all; why: perfprop check\n")
+            }
+        }
+    }
 }
 
 impl Page {
@@ -179,10 +232,7 @@ impl Page {
             Self::Json => {
                 let _ = writeln!(text, "{}", as_json(entry, &prober.check(entry)));
             }
-            Self::Text(section) => {
-                heading(text, section, entry);
-                describe(text, entry, &prober.check(entry));
-            }
+            Self::Text(listed) => listed.add(text, entry, &prober.check(entry)),
         }
     }
 }

@@ -23,7 +23,9 @@ mod imported;
 mod learn;
 mod list;
 mod outcome;
+mod pager;
 mod perf_compat;
+mod progress;
 mod record;
 mod relations;
 mod replay;
@@ -32,6 +34,7 @@ mod stacks;
 mod stat;
 mod stream;
 mod top;
+mod words;
 
 pub use error::Error;
 
@@ -47,11 +50,13 @@ use generate::{CompletionsArgs, ManArgs};
 #[cfg(feature = "history")]
 use history::HistoryArgs;
 use list::ListArgs;
+use pager::Paging;
 use record::RecordArgs;
 use relations::RelationsArgs;
 use replay::ReplayArgs;
 use stat::StatArgs;
 use top::TopArgs;
+use words::WordsArgs;
 
 /// Measures many more events than a CPU has counters, live, and says how far each number can be
 /// trusted.
@@ -60,6 +65,9 @@ use top::TopArgs;
 struct Args {
     #[command(subcommand)]
     verb: Verb,
+    /// Don't show `list` and help in a pager (PERFPROP_PAGER, else PAGER, else less) where standard output is a terminal
+    #[arg(long, global = true)]
+    no_pager: bool,
 }
 
 /// What to do.
@@ -101,6 +109,9 @@ enum Verb {
     /// Run the built-in command of `check --validate`
     #[command(hide = true)]
     Mix(MixArgs),
+    /// Print the words that completion scripts ask for
+    #[command(hide = true)]
+    Words(WordsArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
     /// Print the manual page of perfprop or of a command
@@ -114,20 +125,30 @@ pub fn main() -> ExitCode {
         Ok(args) => args,
         Err(error) => return error::usage(&error, &words),
     };
-    match run(&args.verb) {
+    let paging = if args.no_pager { Paging::Never } else { Paging::WherePeopleLook };
+    match run(&args.verb, paging) {
         Ok(code) => ExitCode::from(code),
-        Err(error) => error.report(),
+        Err(error) => error.report(verb_with_model(&args.verb)),
     }
 }
 
-fn run(verb: &Verb) -> Result<u8, Error> {
+/// The verb to try with a model where this one has nothing to count with.
+fn verb_with_model(verb: &Verb) -> &'static str {
+    match verb {
+        Verb::Top(_) => "top",
+        Verb::Record(_) => "record",
+        _ => "stat",
+    }
+}
+
+fn run(verb: &Verb, paging: Paging) -> Result<u8, Error> {
     match verb {
         Verb::Top(args) => top::run(args),
         Verb::Stat(args) => stat::run(args),
         Verb::Record(args) => record::run(args),
         Verb::Replay(args) => replay::run(args),
         Verb::Demo(args) => demo::run(args),
-        Verb::List(args) => list::run(args),
+        Verb::List(args) => list::run(args, paging),
         Verb::Check(args) => check::run(args),
         Verb::Relations(args) => relations::run(args),
         Verb::Export(args) => export::run(args),
@@ -141,6 +162,7 @@ fn run(verb: &Verb) -> Result<u8, Error> {
         Verb::History(args) => history::run(args),
         Verb::Estimate(args) => estimate::run(args),
         Verb::Mix(args) => Ok(check::run_mix(args)),
+        Verb::Words(args) => words::run(args),
         Verb::Completions(args) => generate::completions(args),
         Verb::Man(args) => generate::man(args),
     }

@@ -10,6 +10,7 @@ use crossbeam_channel::{Receiver, never};
 
 use super::args::{MeasurementArgs, milliseconds};
 use super::outcome::{exit_code, tell_no_regions};
+use super::progress::{SlowRun, instructions_of};
 use super::stream::{hush, say};
 use super::{Error, signals};
 use crate::files::PartialFile;
@@ -34,17 +35,17 @@ pub(super) struct RecordArgs {
     #[command(flatten)]
     pub(super) measurement: MeasurementArgs,
     /// Print only errors
-    #[arg(short, long)]
+    #[arg(short, long, help_heading = "Output")]
     pub(super) quiet: bool,
     /// Milliseconds between rounds of readings
-    #[arg(short = 'I', long, value_name = "MS", default_value_t = 100, value_parser = milliseconds())]
+    #[arg(short = 'I', long, value_name = "MS", default_value_t = 100, value_parser = milliseconds(), help_heading = "Runs")]
     pub(super) interval: u64,
     /// Run the command this many times, and write a recording of each run: x-1.jsonl, x-2.jsonl and so on with `-o
     /// x.jsonl`. `replay --a` and `--b` compare such recordings
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Runs")]
     pub(super) repeat: Option<u32>,
     /// The file to write; `-` is standard output
-    #[arg(short, long, value_name = "FILE", default_value = "perfprop.jsonl")]
+    #[arg(short, long, value_name = "FILE", default_value = "perfprop.jsonl", help_heading = "Output")]
     pub(super) output: PathBuf,
 }
 
@@ -138,7 +139,11 @@ fn once(
             say(&format!("{what}{so_far} in {}", shown(&path.display().to_string())));
         }
     };
+    let mut slow = SlowRun::new(header.modelled.is_some());
     let mut write = |event: RunEvent<'_>| {
+        if let RunEvent::Round(round, _) = event {
+            slow.note(instructions_of(round)).iter().for_each(|text| say(text));
+        }
         written.note(event);
         let done = match event {
             RunEvent::Round(round, lost) => recorder.round(round, lost),

@@ -9,8 +9,10 @@ use crossbeam_channel::Receiver;
 
 use super::args::{AppearanceArgs, CorrectionArgs, StackFormat, milliseconds};
 use super::compare::{self, Compared};
+use super::progress::ProgressReader;
 use super::stream::{Stream, after_blank, has_keys, say};
 use super::{Error, appearance, imported, signals};
+use crate::diagnosis::{LATELY, LookBack, diagnose};
 use crate::estimate::EstimatorKind;
 use crate::measure::{self, Estimation, LoadedRelations};
 use crate::monitor::{MeasureChoice, Monitor, ReadAhead, RecordingNotes};
@@ -27,7 +29,7 @@ use crate::sources::perf::Stop;
 use crate::sources::{Round, Scope};
 use crate::stack_formats::{self, Imported};
 use crate::stacks::{FirstLevel, FunctionLines, InterpreterFrames, Replayed, StackQuality};
-use crate::text;
+use crate::text::{self, PrintedNews};
 use crate::tui::{
     self, Feed, Mode, Others, Outcome, Outline, Picture, PictureFormat, Scene, Screen, ScreenOptions, TimeRange,
     Timeline,
@@ -48,43 +50,43 @@ pub(super) struct ReplayArgs {
     pub(super) files: Vec<PathBuf>,
     /// Recordings of one side, to compare with those of --b: shows which events differ by more than chance.
     /// 5 of each are enough for up to 24 events. Record them alternately: one of a, one of b, one of a
-    #[arg(long, value_name = "FILE", num_args = 1.., requires = "b", conflicts_with = "files")]
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "b", conflicts_with = "files", help_heading = "Comparison")]
     pub(super) a: Vec<PathBuf>,
     /// Recordings of the other side
-    #[arg(long, value_name = "FILE", num_args = 1.., requires = "a")]
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "a", help_heading = "Comparison")]
     pub(super) b: Vec<PathBuf>,
     /// The format of the file; detected from its beginning by default
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, value_name = "FORMAT", help_heading = "Reading")]
     pub(super) from: Option<StackFormat>,
     /// Fold recursion in another tool's stacks, as recordings do: recursion of any depth is a few frames
-    #[arg(long)]
+    #[arg(long, help_heading = "Reading")]
     pub(super) canonical: bool,
     /// Playing speed; 0 shows the end at once. Default 1, and 0 for several recordings
-    #[arg(long, value_name = "X")]
+    #[arg(long, value_name = "X", help_heading = "Playing")]
     pub(super) speed: Option<f64>,
     /// Print text instead of drawing screens
-    #[arg(long, conflicts_with = "dump")]
+    #[arg(long, conflicts_with = "dump", help_heading = "Output")]
     pub(super) print: bool,
     /// Start at this second of the recording; with `--dump`, show this second
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", help_heading = "Playing")]
     pub(super) at: Option<f64>,
     /// Show only what was counted and sampled between these seconds
-    #[arg(long, value_name = "FROM-TO", value_parser = range, conflicts_with_all = ["at", "a"])]
+    #[arg(long, value_name = "FROM-TO", value_parser = range, conflicts_with_all = ["at", "a"], help_heading = "Playing")]
     pub(super) range: Option<TimeRange>,
     /// Milliseconds between updates of the numbers; as recorded by default
-    #[arg(short = 'I', long, value_name = "MS", value_parser = milliseconds())]
+    #[arg(short = 'I', long, value_name = "MS", value_parser = milliseconds(), help_heading = "Playing")]
     pub(super) interval: Option<u64>,
     /// Estimate each interval by what came before its end, as the live run did. By default it is estimated with the whole
     /// run known; comparisons are always as live
-    #[arg(long)]
+    #[arg(long, help_heading = "Playing")]
     pub(super) as_live: bool,
     #[command(flatten)]
     pub(super) corrections: CorrectionArgs,
     /// Print one screen and exit
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, value_name = "FORMAT", help_heading = "Output")]
     pub(super) dump: Option<DumpFormat>,
     /// The size of the printed screen
-    #[arg(long, value_name = "COLUMNSxROWS", default_value = "80x24", value_parser = size)]
+    #[arg(long, value_name = "COLUMNSxROWS", default_value = "80x24", value_parser = size, help_heading = "Output")]
     pub(super) size: (u16, u16),
     #[command(flatten)]
     pub(super) appearance: AppearanceArgs,
@@ -272,11 +274,12 @@ fn play(
 
 /// The text that `top` prints without a terminal.
 fn blocks(args: &ReplayArgs, recording: &Recording, setup: &Setup) -> Result<u8, Error> {
-    let mut out = Stream::stdout();
+    let (mut out, mut news) = (Stream::stdout(), PrintedNews::default());
     let (rounds, mut monitor) = begun(args, recording, setup)?;
     for (round, lost) in rounds {
         if monitor.round(round, *lost) {
-            out.print(&format!("{}\n", text::block(&monitor, MeasureChoice::default())))?;
+            let news = news.since(&monitor, &diagnose(&monitor, LookBack::Last(LATELY), None));
+            out.print(&format!("{}{news}\n", text::block(&monitor, MeasureChoice::default())))?;
         }
     }
     let intervals = monitor.intervals();
@@ -285,6 +288,7 @@ fn blocks(args: &ReplayArgs, recording: &Recording, setup: &Setup) -> Result<u8,
     if monitor.intervals() > intervals || monitor.lacks_a_child() {
         out.print(&text::block(&monitor, MeasureChoice::default()))?;
     }
+    out.print(&news.since(&monitor, &[]))?;
     out.print(&after_blank(&text::phases(&monitor)))?;
     out.print(&after_blank(&text::regions(&recording.regions_until(until), monitor.header())))?;
     Ok(0)
@@ -439,9 +443,10 @@ pub(super) enum Opened {
 /// Reads a file by what it is written in.
 pub(super) fn open(path: &Path, args: &ReplayArgs) -> Result<Opened, Error> {
     let failed = |error| Error::Recording { path: path.into(), source: recording::ReadError::Io(error) };
+    let name_of = |path: &Path| shown(&path.to_string_lossy()).into_owned();
     let input: Box<dyn Read> = match path.as_os_str() == "-" {
         true => Box::new(io::stdin()),
-        false => Box::new(File::open(path).map_err(failed)?),
+        false => Box::new(ProgressReader::of_file(File::open(path).map_err(failed)?, &name_of(path))),
     };
     let (format, input) = stack_formats::sniff(input).map_err(failed)?;
     match args.from.map(Into::into).or(format) {

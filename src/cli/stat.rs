@@ -11,6 +11,7 @@ use nix::sys::signal::Signal;
 use super::args::{EventArgs, TargetArgs, milliseconds};
 use super::error::code_of;
 use super::outcome::{exit_code, tell_no_regions};
+use super::progress::{SlowRun, instructions_of};
 use super::stream::{Stream, after_blank, hush, say};
 use super::{Error, signals};
 use crate::diagnosis::{self, LookBack};
@@ -43,59 +44,59 @@ pub(super) struct StatArgs {
     #[command(flatten)]
     pub(super) target: TargetArgs,
     /// Print counts at every interval of this many milliseconds
-    #[arg(short = 'I', long, alias = "interval-print", value_name = "MS", value_parser = milliseconds())]
+    #[arg(short = 'I', long, alias = "interval-print", value_name = "MS", value_parser = milliseconds(), help_heading = "Intervals")]
     pub(super) interval: Option<u64>,
     /// Stop after this many intervals
-    #[arg(long, value_name = "N", requires = "interval", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", requires = "interval", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Intervals")]
     pub(super) interval_count: Option<u64>,
     /// Print the intervals when the run is over, with corrected counts that are estimated with the whole run known: they
     /// are nearer to the truth than what is known at once
-    #[arg(long, requires = "interval")]
+    #[arg(long, requires = "interval", help_heading = "Intervals")]
     pub(super) whole_run: bool,
     /// Run the command this many times and print means
-    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = runs)]
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = runs, help_heading = "Runs")]
     pub(super) repeat: u32,
     /// Count nothing; print only how long the command takes
-    #[arg(short = 'n', long, conflicts_with_all = ["events", "metrics", "detailed", "counters", "strict"])]
+    #[arg(short = 'n', long, conflicts_with_all = ["events", "metrics", "detailed", "counters", "strict"], help_heading = "Events")]
     pub(super) null: bool,
     /// Fail if an event can't be counted, instead of printing `<not supported>` for it
-    #[arg(long)]
+    #[arg(long, help_heading = "Events")]
     pub(super) strict: bool,
     /// Also print what stands out in the run, such as waiting for locks or many page faults, and why
-    #[arg(long, conflicts_with = "field_separator")]
+    #[arg(long, conflicts_with = "field_separator", help_heading = "Output")]
     pub(super) explain: bool,
     /// Call sync before each run, so that no file waits to be written to disk
-    #[arg(short = 'S', long)]
+    #[arg(short = 'S', long, help_heading = "Runs")]
     pub(super) sync: bool,
     /// Print how far the scaled and corrected counts are from the truth; needs --counters
-    #[arg(long, requires = "counters")]
+    #[arg(long, requires = "counters", help_heading = "Output")]
     pub(super) truth: bool,
     /// Count cache events too, as perf does; `-d -d` and `-d -d -d` count more
-    #[arg(short, long, action = ArgAction::Count)]
+    #[arg(short, long, action = ArgAction::Count, help_heading = "Events")]
     pub(super) detailed: u8,
     /// Print large counts with commas (the default)
-    #[arg(short = 'B', long, conflicts_with_all = ["json", "field_separator"])]
+    #[arg(short = 'B', long, conflicts_with_all = ["json", "field_separator"], help_heading = "Output")]
     pub(super) big_num: bool,
     /// Print large counts without commas
-    #[arg(long, conflicts_with_all = ["big_num", "json", "field_separator"])]
+    #[arg(long, conflicts_with_all = ["big_num", "json", "field_separator"], help_heading = "Output")]
     pub(super) no_big_num: bool,
     /// Print no counts and no messages, only errors
-    #[arg(short, long, conflicts_with_all = ["output", "verbose"])]
+    #[arg(short, long, conflicts_with_all = ["output", "verbose"], help_heading = "Output")]
     pub(super) quiet: bool,
     /// Also print each event's raw count, time enabled and time running, in nanoseconds
-    #[arg(short, long)]
+    #[arg(short, long, help_heading = "Output")]
     pub(super) verbose: bool,
     /// Print JSON lines
-    #[arg(short, long, alias = "json-output")]
+    #[arg(short, long, alias = "json-output", help_heading = "Output")]
     pub(super) json: bool,
     /// Print fields separated by this: perf's fields in perf's order, then perfprop's
-    #[arg(short = 'x', long, value_name = "SEP", conflicts_with = "json", value_parser = separator)]
+    #[arg(short = 'x', long, value_name = "SEP", conflicts_with = "json", value_parser = separator, help_heading = "Output")]
     pub(super) field_separator: Option<String>,
     /// Write to a file instead of standard error; `-` is standard output
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(super) output: Option<PathBuf>,
     /// Append to the output file
-    #[arg(long, requires = "output")]
+    #[arg(long, requires = "output", help_heading = "Output")]
     pub(super) append: bool,
 }
 
@@ -307,7 +308,9 @@ fn once(
         out.print(&text::interval_heading(monitor.confidence()))?;
     }
     let mut rounds = Vec::new();
+    let mut slow = SlowRun::new(monitor.header().modelled.is_some());
     let take = |round: &Round, lost| {
+        slow.note(instructions_of(round)).iter().for_each(|text| say(text));
         if args.whole_run {
             rounds.push((round.clone(), lost));
         }
@@ -384,7 +387,6 @@ fn tell_uncounted(monitor: &Monitor) {
     });
 }
 
-/// A relation that corrected nothing must not look as if it had agreed.
 /// Says how a model counts what this machine has no counters for.
 fn tell_model(monitor: &Monitor) {
     let is_lacking = |row: &Row<'_>| {
@@ -392,10 +394,11 @@ fn tell_model(monitor: &Monitor) {
         row.event.status == Status::NotSupported && matches!(kind, EventKind::Hardware | EventKind::Cache)
     };
     if monitor.rows().any(|row| is_lacking(&row)) && Host::here().cores().next().is_none() {
-        say(&measure::modelled_instead(&monitor.header().target.selection()));
+        say(&measure::modelled_instead("stat", &monitor.header().target.selection()));
     }
 }
 
+/// A relation that corrected nothing must not look as if it had agreed.
 fn tell_relations(monitor: &Monitor) {
     tell(monitor, |finding| matches!(finding, Finding::RelationInactive { .. } | Finding::RelationViolated { .. }));
 }

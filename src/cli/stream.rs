@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Error;
+use super::pager::{Pager, Paging};
 use crate::files::{self, PartialFile};
 use crate::tui::GlyphSet;
 
@@ -21,6 +22,14 @@ impl Stream {
     /// Standard output.
     pub(super) fn stdout() -> Self {
         Self { name: "standard output".into(), out: Box::new(io::stdout()) }
+    }
+
+    /// Standard output, or a pager that shows what is written where people look.
+    pub(super) fn paged(paging: Paging) -> Self {
+        match Pager::start(paging) {
+            Some(pager) => Self { name: "the pager".into(), out: Box::new(pager) },
+            None => Self::stdout(),
+        }
     }
 
     /// Standard error.
@@ -66,6 +75,11 @@ pub(super) fn in_locale(text: &str) -> Cow<'_, str> {
 /// Whether messages that are no errors are wanted.
 static IS_QUIET: AtomicBool = AtomicBool::new(false);
 
+/// Whether only errors are said.
+pub(super) fn is_quiet() -> bool {
+    IS_QUIET.load(Ordering::Relaxed)
+}
+
 /// From now on only errors are said.
 pub(super) fn hush() {
     IS_QUIET.store(true, Ordering::Relaxed);
@@ -76,17 +90,9 @@ pub(super) fn after_blank(text: &str) -> String {
     if text.is_empty() { String::new() } else { format!("\n{text}") }
 }
 
-/// Writes over the last line of standard error, no further than a narrow terminal is wide.
-#[cfg(feature = "bench")]
-#[expect(clippy::print_stderr, reason = "progress on a terminal")]
-pub(super) fn say_over(text: &str) {
-    let text: String = text.chars().take(79).collect();
-    eprint!("\r\x1b[K{text}");
-}
-
 /// Says something that isn't a result, such as which events were chosen.
 pub(super) fn say(text: &str) {
-    if !IS_QUIET.load(Ordering::Relaxed) {
+    if !is_quiet() {
         // Nothing can report that standard error is closed.
         let _ = writeln!(io::stderr(), "perfprop: {}", in_locale(text));
     }

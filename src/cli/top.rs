@@ -12,6 +12,7 @@ use super::outcome::{NO_REGIONS, exit_code, tell_no_regions};
 use super::stacks::LiveProfile;
 use super::stream::{Stream, has_terminal, say};
 use super::{Error, appearance, signals, stacks};
+use crate::diagnosis::{LATELY, LookBack, diagnose};
 use crate::measure::{Measurement, WatchEvent, close, ends_run, note_partial, watch};
 use crate::monitor::{MeasureChoice, Monitor};
 use crate::profile::Tree;
@@ -21,40 +22,40 @@ use crate::sampling::SamplerMessage;
 use crate::session::{ChildIo, Launch, OutputLine, Session};
 use crate::sources::Round;
 use crate::stacks::{FirstLevel, FunctionLines, InterpreterFrames, StackQuality};
-use crate::text::{self, Repeats};
+use crate::text::{self, PrintedNews, Repeats};
 use crate::tui::{self, Config, Feed, Outcome};
 use crate::units::WallNs;
 
 /// The arguments of `perfprop top`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
+  perfprop top                                  the whole machine, where you may see it
   perfprop top -- ./prog                        what this machine can count of a command
   perfprop top -e L1_MISSES,L2_MISSES -p 4711   two events of a process that runs
-  perfprop top -g -a                            the whole machine, with call stacks
-  perfprop top -M IPC,L2_MPKI -- ./prog         metrics with the events that they need
+  perfprop top -g -M IPC -- ./prog              call stacks, and metrics with the events that they need
   perfprop top --source emulate -- ./prog       caches and branches without counters")]
 pub(super) struct TopArgs {
     #[command(flatten)]
     pub(super) measurement: MeasurementArgs,
     /// Milliseconds between updates of the numbers
-    #[arg(short = 'I', long, value_name = "MS", value_parser = milliseconds())]
+    #[arg(short = 'I', long, value_name = "MS", value_parser = milliseconds(), help_heading = "Intervals")]
     pub(super) interval: Option<u64>,
     /// Seconds between updates of the numbers
-    #[arg(short = 'd', value_name = "SECONDS", conflicts_with = "interval", value_parser = clap::value_parser!(u64).range(1..=3600))]
+    #[arg(short = 'd', value_name = "SECONDS", conflicts_with = "interval", value_parser = clap::value_parser!(u64).range(1..=3600), help_heading = "Intervals")]
     pub(super) seconds: Option<u64>,
     /// Print text at every interval instead of drawing screens
-    #[arg(long)]
+    #[arg(long, help_heading = "Intervals")]
     pub(super) batch: bool,
     /// Stop after this many intervals of text
-    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Intervals")]
     pub(super) iterations: Option<u64>,
     #[command(flatten)]
     pub(super) appearance: AppearanceArgs,
     /// What to do with a running command when you quit
-    #[arg(long, value_name = "WHAT")]
+    #[arg(long, value_name = "WHAT", help_heading = "Target")]
     pub(super) on_quit: Option<OnQuit>,
     /// Quit when the command ends
-    #[arg(long)]
+    #[arg(long, help_heading = "Target")]
     pub(super) exit_with_child: bool,
 }
 
@@ -88,7 +89,7 @@ const NO_TERMINAL: &str =
 
 /// The measurement that the options ask for, with the command's input and output there.
 fn measurement(args: &TopArgs, io: ChildIo, interval: Duration) -> Result<Measurement, Error> {
-    let launch = args.measurement.target.launch(io)?;
+    let launch = args.measurement.target.launch_or_everyone(io)?;
     args.measurement.of(Launch { threads: Some(interval), ..launch })
 }
 
@@ -111,12 +112,13 @@ fn batch(args: &TopArgs) -> Result<u8, Error> {
     };
     let mut profile = LiveProfile::start(&session, regions)?;
     let mut out = Stream::stdout();
-    let (mut has_enough, mut has_last) = (false, false);
+    let (mut has_enough, mut has_last, mut news) = (false, false, PrintedNews::default());
     let outcome = watch(&session, &signals, &mut monitor, |monitor, event| {
         match event {
             WatchEvent::Interval | WatchEvent::Save => {
                 let block = text::block(monitor, MeasureChoice::default());
-                out.print(&format!("{block}{}\n", profile.text(monitor)))?;
+                let news = news.since(monitor, &diagnose(monitor, LookBack::Last(LATELY), None));
+                out.print(&format!("{block}{}{news}\n", profile.text(monitor)))?;
             }
             WatchEvent::LastInterval => has_last = true,
         }
@@ -127,6 +129,7 @@ fn batch(args: &TopArgs) -> Result<u8, Error> {
     if has_last || monitor.lacks_a_child() {
         out.print(&format!("{}\n", text::block(&monitor, MeasureChoice::default())))?;
     }
+    out.print(&news.since(&monitor, &[]))?;
     out.print(&text::phases(&monitor))?;
     // What was on its way when the last block was printed.
     out.print(&profile.text(&monitor))?;

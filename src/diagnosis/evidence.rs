@@ -15,8 +15,15 @@ pub struct HotFunction {
     pub share: f64,
 }
 
-/// A sentence, and what it rests on.
-pub(super) type RuleResult = Option<(String, String)>;
+/// A sentence, what it rests on, and how sure that is.
+pub(super) struct Said {
+    pub(super) text: String,
+    pub(super) why: String,
+    pub(super) sure: String,
+}
+
+/// What a rule says; `None` where it doesn't hold.
+pub(super) type RuleResult = Option<Said>;
 
 /// What rules look at.
 pub(super) struct Evidence<'a> {

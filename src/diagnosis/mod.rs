@@ -16,8 +16,8 @@ mod evidence;
 mod of_counts;
 mod of_threads;
 
-use evidence::Evidence;
 pub use evidence::HotFunction;
+use evidence::{Evidence, Said};
 
 /// The most sentences of a screen.
 pub const MOST_SHOWN: usize = 3;
@@ -118,6 +118,15 @@ impl DiagnosisRule {
             Self::CpuBound => "profile",
         }
     }
+
+    /// The key of that screen.
+    pub fn key(self) -> char {
+        match self.screen() {
+            "profile" => '4',
+            "groups" => '5',
+            _ => '7',
+        }
+    }
 }
 
 /// What stands out.
@@ -127,8 +136,10 @@ pub struct Diagnosis {
     pub rule: DiagnosisRule,
     /// The sentence. Names from outside in it are safe to show.
     pub text: String,
-    /// What it rests on, and how sure that is.
+    /// What it rests on, with the rule's threshold.
     pub why: String,
+    /// How sure that is.
+    pub sure: String,
 }
 
 /// Over which time a measurement is looked at.
@@ -148,7 +159,7 @@ pub fn diagnose(monitor: &Monitor, span: LookBack, hot: Option<&HotFunction>) ->
 
 impl Evidence<'_> {
     fn judge(&self, rule: DiagnosisRule) -> Option<Diagnosis> {
-        let (text, why) = match rule {
+        let Said { text, why, sure } = match rule {
             DiagnosisRule::LockWait => self.lock_wait(),
             DiagnosisRule::DiskWait => self.disk_wait(),
             DiagnosisRule::ShortProcesses => self.short_processes(),
@@ -163,6 +174,6 @@ impl Evidence<'_> {
             DiagnosisRule::CpuWait => self.cpu_wait(),
             DiagnosisRule::CpuBound => self.cpu_bound(),
         }?;
-        Some(Diagnosis { rule, text, why })
+        Some(Diagnosis { rule, text, why, sure })
     }
 }

@@ -1,6 +1,6 @@
 //! Holds the rules about counts.
 
-use super::evidence::{Evidence, Happened, RuleResult};
+use super::evidence::{Evidence, Happened, RuleResult, Said};
 use crate::number::si;
 
 /// Page faults a CPU second from which on they are told: at half a microsecond to two each, a tenth to a half of the time.
@@ -36,7 +36,13 @@ impl Evidence<'_> {
         let (rate, sure) = self.per_kilo_instruction(&event, least)?;
         let name = crate::names::shown(event.name);
         let text = format!("{name} {} in 1,000 instructions{}: {what}", si(rate), self.mostly_in());
-        Some((text, format!("at least {} for sure, over {least}", si(sure))))
+        let why = format!("{least} in 1,000 instructions or more are told");
+        Some(Said { text, why, sure: self.at_least(&si(sure)) })
+    }
+
+    /// The end of an interval that is nearest to a threshold.
+    fn at_least(&self, least: &str) -> String {
+        format!("at least {least} with {} confidence", self.monitor.confidence())
     }
 
     pub(super) fn cache_misses(&self) -> RuleResult {
@@ -68,7 +74,8 @@ impl Evidence<'_> {
         self.per_kilo_instruction(&misses, LEAST_BRANCH_MISSES)?;
         let all = misses.count.value / branches.count.value;
         let text = format!("{:.1}% of branches are predicted wrong{}", 100.0 * all, self.mostly_in());
-        Some((text, format!("at least {:.1}% for sure, over {:.0}%", 100.0 * share, 100.0 * least_share)))
+        let why = format!("{:.0}% or more are told", 100.0 * least_share);
+        Some(Said { text, why, sure: self.at_least(&format!("{:.1}%", 100.0 * share)) })
     }
 
     pub(super) fn page_faults(&self) -> RuleResult {
@@ -79,8 +86,9 @@ impl Evidence<'_> {
             si(rate),
             self.mostly_in()
         );
-        (sure >= FAULTS && faults.cpu_seconds >= FAULTS_CPU * faults.seconds)
-            .then(|| (text, format!("over {}", si(FAULTS))))
+        let is_much = sure >= FAULTS && faults.cpu_seconds >= FAULTS_CPU * faults.seconds;
+        let why = format!("{} a CPU second or more are told", si(FAULTS));
+        is_much.then(|| Said { text, why, sure: self.at_least(&si(sure)) })
     }
 
     pub(super) fn wide_numbers(&self) -> RuleResult {
@@ -90,6 +98,7 @@ impl Evidence<'_> {
         let (multiplexed, wide) = (rows().count(), rows().filter(|row| row.best().is_some_and(is_wide)).count());
         let text = format!("{wide} of {multiplexed} multiplexed events are known to ±{:.0}% or worse", 100.0 * WIDE);
         let why = "fewer events, or --schedule user, make their intervals narrower".to_owned();
-        (wide > 0 && 2 * wide >= multiplexed).then_some((text, why))
+        let sure = format!("by their own {} intervals", self.monitor.confidence());
+        (wide > 0 && 2 * wide >= multiplexed).then_some(Said { text, why, sure })
     }
 }

@@ -1,9 +1,10 @@
 //! Holds the rules about threads.
 
-use super::evidence::{Evidence, RuleResult};
+use super::evidence::{Evidence, RuleResult, Said};
 use crate::monitor::ThreadUses;
 use crate::names::shown;
 use crate::number::{memory, si, time};
+use crate::run::MeasuredTarget;
 use crate::threads::{LEAST_LOOKS, ThreadUse, WaitKind};
 use crate::units::WallNs;
 
@@ -15,8 +16,10 @@ const LOCKED: f64 = 0.3;
 const LOCKED_TO_RUNNING: f64 = 2.0;
 /// The part of the CPUs that threads could use, which is busy at most where waiting for locks is told.
 const IDLE_CPUS: f64 = 0.85;
-/// How many threads wait for a disk on average where that is told.
+/// How many threads wait for a disk on average where that is told: of the time in which they don't want for a CPU, as who has just
+/// got its data then waits for that; and of all the time.
 const DISK: f64 = 0.3;
+const LEAST_DISK: f64 = 0.1;
 /// Processes started a second, CPU seconds of each at most, and their share of the CPU time where they are told.
 const SHORT: (f64, f64, f64) = (100.0, 0.005, 0.5);
 /// The busiest thread runs or could run for at least this part of the time, and those like it run at most and at least these
@@ -34,8 +37,21 @@ fn has_looks(thread: &ThreadUse) -> bool {
     thread.waited(WaitKind::Lock).1 >= LEAST_LOOKS
 }
 
-fn cpu(uses: &ThreadUses) -> f64 {
-    uses.threads.iter().map(|thread| thread.cpu + thread.children).sum()
+/// `±3% of the time, by 240 looks`: half of the 95 % interval of a share of looks.
+fn sure_of_looks(share: f64, looks: u32) -> String {
+    let half = 1.96 * (share * (1.0 - share) / f64::from(looks.max(1))).sqrt();
+    format!("±{:.0}% of the time, by {looks} looks", (100.0 * half).max(1.0))
+}
+
+/// How sure the kernel's own account of time is.
+const ACCOUNTED: &str = "exact: the kernel's account";
+
+/// The part of the time in which a thread waited for a device; and of the time in which it didn't want for a CPU.
+fn disk_shares(thread: &ThreadUse) -> (f64, f64) {
+    let waits = thread.waited(WaitKind::Disk).0;
+    let (seen, _) = thread.waited(WaitKind::Nothing);
+    let short_of_cpu = (seen - thread.cpu).clamp(0.0, 0.95);
+    (waits, (waits / (1.0 - short_of_cpu)).min(1.0))
 }
 
 /// `over 10 s`.
@@ -54,7 +70,7 @@ impl Evidence<'_> {
         let useful = self.cpus.min(locked.len() as f64);
         let is_much = locked.len() >= 2 && waiting >= 1.0 && waiting >= LOCKED_TO_RUNNING * running;
         // Threads that wait for one that has more to do are told as that.
-        if !is_much || cpu(uses) >= IDLE_CPUS * useful || self.imbalance().is_some() {
+        if !is_much || uses.cpus >= IDLE_CPUS * useful || self.imbalance().is_some() {
             return None;
         }
         let mean = waiting / locked.len() as f64;
@@ -62,16 +78,24 @@ impl Evidence<'_> {
             "{} threads wait for locks or one another {:.0}% of the time: {:.1} of {useful:.0} CPUs are used",
             locked.len(),
             100.0 * mean,
-            cpu(uses)
+            uses.cpus
         );
-        Some((text, format!("seen in a futex at {:.0}% of looks {}", 100.0 * mean, over(uses))))
+        let looks = locked.iter().map(|thread| thread.waited(WaitKind::Lock).1).sum();
+        let why = format!(
+            "seen in a futex at {:.0}% of looks {}; {:.0}% or more are told",
+            100.0 * mean,
+            over(uses),
+            100.0 * LOCKED
+        );
+        Some(Said { text, why, sure: sure_of_looks(mean, looks) })
     }
 
     pub(super) fn disk_wait(&self) -> RuleResult {
         let uses = self.threads.as_ref()?;
         let threads: Vec<_> = uses.threads.iter().filter(|thread| has_looks(thread)).collect();
-        let share = |thread: &ThreadUse| thread.waited(WaitKind::Disk).0;
+        let share = |thread: &ThreadUse| disk_shares(thread).0;
         let waiting: f64 = threads.iter().map(|thread| share(thread)).sum();
+        let without_cpu_wait: f64 = threads.iter().map(|thread| disk_shares(thread).1).sum();
         let most = threads.iter().max_by(|a, b| share(a).total_cmp(&share(b)))?;
         let text = format!(
             "waits for a disk or another device {:.0}% of the time: {:.2} threads on average, most in {}",
@@ -81,15 +105,20 @@ impl Evidence<'_> {
         );
         let within = most.looks.iter().find(|looks| looks.state == 'D' && !looks.within.is_empty());
         let within = within.map_or_else(String::new, |looks| format!(", mostly in {}", shown(&looks.within)));
-        (waiting >= DISK).then(|| (text, format!("seen in an uninterruptible wait {}{within}", over(uses))))
+        let why = format!(
+            "seen in an uninterruptible wait {}{within}; {DISK} threads or more are told, of the time in which they don't want for a CPU",
+            over(uses)
+        );
+        let sure = sure_of_looks(share(most), most.waited(WaitKind::Disk).1);
+        (without_cpu_wait >= DISK && waiting >= LEAST_DISK).then_some(Said { text, why, sure })
     }
 
     pub(super) fn short_processes(&self) -> RuleResult {
         let uses = self.threads.as_ref()?;
         let (least_started, most_each, least_share) = SHORT;
         let started = uses.started.filter(|started| *started >= least_started)?;
-        let children: f64 = uses.threads.iter().map(|thread| thread.children).sum();
-        let share = children / cpu(uses);
+        let children = uses.ended_children;
+        let share = children / uses.cpus;
         if share.is_nan() || share < least_share || children / started > most_each {
             return None;
         }
@@ -99,7 +128,14 @@ impl Evidence<'_> {
             time(1e9 * children / started),
             si(started)
         );
-        Some((text, format!("ended children {}; what starts is counted for the whole machine", over(uses))))
+        let why = format!(
+            "CPU time of ended children {}; {:.0}% in those of {} or less are told, from {least_started} a second on",
+            over(uses),
+            100.0 * least_share,
+            time(1e9 * most_each)
+        );
+        let sure = "what starts is counted for the whole machine: some may be others'".to_owned();
+        Some(Said { text, why, sure })
     }
 
     pub(super) fn imbalance(&self) -> RuleResult {
@@ -124,7 +160,8 @@ impl Evidence<'_> {
             others.len(),
             100.0 * mean
         );
-        Some((text, format!("CPU time {}", over(uses))))
+        let why = format!("CPU time {}; told where no other has over {:.0}% of the busiest", over(uses), 100.0 * most);
+        Some(Said { text, why, sure: ACCOUNTED.into() })
     }
 
     pub(super) fn memory_growth(&self) -> RuleResult {
@@ -148,7 +185,14 @@ impl Evidence<'_> {
             shown(&name),
             memory(last)
         );
-        Some((text, format!("{} more in {seconds:.0} s", memory(grown as u64))))
+        let why = format!(
+            "{} more in {seconds:.0} s, in {:.0}% of readings or more; {} and a fifth are told",
+            memory(grown as u64),
+            100.0 * least_rising,
+            memory(least_bytes as u64)
+        );
+        let sure = "exact: pages in RAM; whether they are still wanted isn't known".to_owned();
+        Some(Said { text, why, sure })
     }
 
     pub(super) fn cpu_wait(&self) -> RuleResult {
@@ -156,20 +200,26 @@ impl Evidence<'_> {
         let waiting: f64 = uses.threads.iter().filter_map(ThreadUse::ready).sum();
         let running: f64 = uses.threads.iter().map(|thread| thread.cpu).sum();
         let text = format!("CPUs are short: {waiting:.1} threads on average could run and have none, {running:.1} run");
-        let why = format!("by the kernel's scheduler {}; other programs may have the CPUs", over(uses));
-        (waiting >= CPU_WAIT && waiting >= CPU_WAIT * running).then_some((text, why))
+        let why =
+            format!("by the kernel's scheduler {}, from {CPU_WAIT} on; other programs may have the CPUs", over(uses));
+        let sure = format!("{ACCOUNTED}, no more than was seen by looks");
+        (waiting >= CPU_WAIT && waiting >= CPU_WAIT * running).then_some(Said { text, why, sure })
     }
 
     pub(super) fn cpu_bound(&self) -> RuleResult {
         let uses = self.threads.as_ref()?;
-        let all = cpu(uses);
-        if all < CPU_BOUND {
+        let all = uses.cpus;
+        // A program needs one CPU all the time to be bound by that; a machine needs all of its own.
+        let is_machine = matches!(self.monitor.header().target, MeasuredTarget::Everyone { .. });
+        let least = if is_machine { CPU_BOUND * self.cpus } else { CPU_BOUND };
+        if all < least {
             return None;
         }
         let hot = self.mostly_in();
         let most = if hot.is_empty() { busiest_name(uses, all) } else { hot };
         let text = format!("CPU-bound: {all:.2} of {:.0} CPUs are busy{most}", self.cpus);
-        Some((text, format!("CPU time {}", over(uses))))
+        let why = format!("CPU time {}; {CPU_BOUND} CPUs or more are told", over(uses));
+        Some(Said { text, why, sure: ACCOUNTED.into() })
     }
 }
 

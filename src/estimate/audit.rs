@@ -159,6 +159,7 @@ impl Audit {
             } else {
                 self::check(relation, &self.interval, &mut self.gradient)
             };
+            standing.tested += u64::from(of_one_interval.is_some() && !is_of_variance(relation));
             of_one_interval.into_iter().for_each(|check| self.residuals[index].add(&check));
             let next = next_state(&standing.state, z.abs(), samples);
             let could_correct = standing.may_correct();

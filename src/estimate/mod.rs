@@ -215,6 +215,8 @@ pub struct Standing {
     /// From 0 to 1: how far it can be believed to be as good as it says, after what its residuals
     /// were; `None` before there were enough of them, and where it corrects at its weight whatever they are.
     pub trust: Option<f64>,
+    /// In how many intervals it was held against what was counted; 0 of a relation of variances, which a run has one of.
+    pub tested: u64,
     /// The event that it moved most, as its run's total stands.
     pub moved: Option<Moved>,
     /// State that follows from the residual.

@@ -106,8 +106,8 @@ impl fmt::Display for Error {
             }
             Self::RelationFile(error) => error.fmt(f),
             Self::NotPermitted { events, denial, works_alone } => not_permitted(f, events, *denial, *works_alone),
-            Self::NoCounters { events, has_pmu, guest, selection } => {
-                no_counters(f, events, *has_pmu, guest.as_deref(), selection)
+            Self::NoCounters { events, has_pmu, guest, selection: _ } => {
+                no_counters(f, events, *has_pmu, guest.as_deref())
             }
             Self::WholeCpus { events, cpus } => write!(
                 f,
@@ -190,13 +190,7 @@ fn not_permitted(f: &mut fmt::Formatter<'_>, events: &[String], denial: Denial, 
     }
 }
 
-fn no_counters(
-    f: &mut fmt::Formatter<'_>,
-    events: &[String],
-    has_pmu: bool,
-    guest: Option<&str>,
-    selection: &str,
-) -> fmt::Result {
+fn no_counters(f: &mut fmt::Formatter<'_>, events: &[String], has_pmu: bool, guest: Option<&str>) -> fmt::Result {
     let names = shown(&events.join(",")).into_owned();
     if has_pmu {
         writeln!(f, "E02 perfprop: this machine's PMU counts none of {names} (ENOENT)")?;
@@ -210,18 +204,14 @@ fn no_counters(
         f,
         "E02 perfprop: this machine exposes no hardware counters for {names} ({guest}no core PMU in /sys/bus/event_source/devices; ENOENT)"
     )?;
-    write!(
-        f,
-        "      root does not help. {remedy} software events:  -e task-clock,page-faults   try: perfprop check\n      \
-         {}",
-        modelled_instead(selection)
-    )
+    write!(f, "      root does not help. {remedy} software events:  -e task-clock,page-faults   try: perfprop check")
 }
 
-/// The command that counts by a model what this machine can't count. `selection` is the end of a command line: `-- ./prog`.
-pub fn modelled_instead(selection: &str) -> String {
+/// The command that counts by a model what this machine can't count, with a verb such as `stat`. `selection` is the end of a
+/// command line: `-- ./prog`.
+pub fn modelled_instead(verb: &str, selection: &str) -> String {
     let command = if selection.starts_with("-- ") { selection } else { "-- ./prog" };
-    format!("cache and branch misses of a model instead:  perfprop stat --source emulate {}", shown(command))
+    format!("cache and branch misses of a model instead:  perfprop {verb} --source emulate {}", shown(command))
 }
 
 fn no_command(

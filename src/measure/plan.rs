@@ -23,6 +23,8 @@ pub enum DefaultEvents {
     /// The best that there is on this machine.
     #[default]
     Best,
+    /// The same without the CPU clock: of whole CPUs it always runs.
+    BestOfCpus,
     /// Nothing.
     Nothing,
 }
@@ -35,9 +37,13 @@ pub(super) fn groups(
     note: &mut dyn FnMut(&str),
 ) -> Result<Vec<events::Group>, Error> {
     let mut names: Vec<_> = options.events.iter().map(String::as_str).collect();
-    if names.is_empty() && request.is_empty() && options.default_events == DefaultEvents::Best {
-        names.push(best(resolver, note));
-    }
+    let defaults = match options.default_events {
+        _ if !names.is_empty() || !request.is_empty() => None,
+        DefaultEvents::Nothing => None,
+        DefaultEvents::Best => Some(best(resolver, note, Clock::Counted)),
+        DefaultEvents::BestOfCpus => Some(best(resolver, note, Clock::LeftOut)),
+    };
+    names.extend(defaults.as_deref());
     names.extend(options.further_events.iter().map(String::as_str));
     if names.is_empty() { Ok(Vec::new()) } else { resolver.parse(&names.join(",")).map_err(Error::Events) }
 }
@@ -67,8 +73,15 @@ pub(super) fn plan(
     plan.map_err(|group| Error::Unschedulable { group, has_watchdog: HostFiles::here().has_watchdog() })
 }
 
+/// Whether the CPU clock is among the events that are counted where nobody says what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Clock {
+    Counted,
+    LeftOut,
+}
+
 /// The best that there is to count where nobody says what; notes which and why.
-fn best(resolver: &Resolver, note: &mut dyn FnMut(&str)) -> &'static str {
+fn best(resolver: &Resolver, note: &mut dyn FnMut(&str), clock: Clock) -> String {
     let (names, why) = if resolver.machine().is_emulated() {
         (DEFAULT_MODELLED, "")
     } else if resolver.pmus().iter().any(Pmu::is_core) {
@@ -79,6 +92,8 @@ fn best(resolver: &Resolver, note: &mut dyn FnMut(&str)) -> &'static str {
             " (this machine exposes no hardware counters; modelled cache and branch misses: --source emulate)",
         )
     };
+    let is_wanted = |name: &&str| clock == Clock::Counted || *name != "task-clock";
+    let names = names.split(',').filter(is_wanted).collect::<Vec<_>>().join(",");
     note(&format!("no -e given: counting {names}{why}"));
     names
 }

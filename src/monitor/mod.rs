@@ -218,8 +218,11 @@ impl Monitor {
     }
 
     /// The part of one CPU that the target was on in the interval that ended last: 2 for two CPUs all the time. `None` before the
-    /// first, of a model, and of whole CPUs, whose time always passes.
+    /// first, of a model, and of single CPUs and control groups, whose time always passes.
     pub fn cpu_share(&self) -> Option<f64> {
+        if matches!(self.header.target, MeasuredTarget::Everyone { cpus: None }) {
+            return self.thread_uses(self.header.interval_ns).map(|uses| uses.cpus);
+        }
         let is_of_tasks = matches!(
             self.header.target,
             MeasuredTarget::Command { .. } | MeasuredTarget::Processes(_) | MeasuredTarget::Threads(_)

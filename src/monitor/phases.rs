@@ -122,12 +122,15 @@ impl Monitor {
         self.phases.changes.iter().filter(move |change| change.event == event)
     }
 
-    /// What the rates of an event's phases are per: a second of the clock for times, such as `task-clock`, and a second of
-    /// CPU time for all others.
+    /// What the rates of an event's phases are per: a second of the clock where the event is [looked at](Monitor::usual_measure)
+    /// in that, and of times; a second of CPU time for all others.
     pub fn phase_measure(&self, event: RowIndex) -> Measure {
-        let event = &self.header.events[event].event;
-        let is_time = event.unit == Unit::Nanoseconds || event.kind == EventKind::Tool;
-        if is_time { Measure::PerSecond } else { Measure::PerCpuSecond }
+        let is_time = self.header.events[event].event.kind == EventKind::Tool;
+        if is_time || self.usual_measure(event) == Measure::PerSecond {
+            Measure::PerSecond
+        } else {
+            Measure::PerCpuSecond
+        }
     }
 
     /// `−12.0%, 980 ms/s → 862 ms/s`.

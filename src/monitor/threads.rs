@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::Monitor;
-use crate::threads::{ThreadReading, ThreadSnapshot, ThreadUse, uses};
-use crate::units::WallNs;
+use crate::threads::{ThreadReading, ThreadSnapshot, ThreadUse, of_ended_children, uses};
+use crate::units::{CpuNs, WallNs};
 
 /// Snapshots that are kept at most.
 const KEPT: usize = 128;
@@ -46,10 +46,28 @@ pub struct ThreadUses {
     pub threads: Vec<ThreadUse>,
     /// Threads of which nothing is known, as there are too many.
     pub left_out: usize,
+    /// The CPUs that all of the target was on, with what has ended and what is left out.
+    pub cpus: f64,
+    /// Of these, those that ended children were on.
+    pub ended_children: f64,
     /// The time, in seconds.
     pub seconds: f64,
     /// Processes and threads that the whole machine started a second; `None` where the kernel doesn't say.
     pub started: Option<f64>,
+}
+
+impl Monitor {
+    /// How many threads the target had when they were read last.
+    pub fn newest_threads(&self) -> usize {
+        self.threads.snapshots.back().map_or(0, |snapshot| snapshot.threads.len())
+    }
+}
+
+impl ThreadUses {
+    /// The CPUs that others than the threads that are listed were on: those that have ended, and those left out.
+    pub fn others(&self) -> f64 {
+        (self.cpus - self.threads.iter().map(|thread| thread.cpu).sum::<f64>()).max(0.0)
+    }
 }
 
 impl Monitor {
@@ -61,7 +79,14 @@ impl Monitor {
         let started = later.started.zip(earlier.started);
         let started = started.map(|(later, earlier)| later.saturating_sub(earlier) as f64 / seconds);
         let threads = uses(earlier, later);
-        (seconds > 0.0).then_some(ThreadUses { threads, left_out: later.left_out, seconds, started })
+        let ended_children = of_ended_children(earlier, later) / seconds;
+        let known = threads.iter().map(|thread| thread.cpu).sum::<f64>() + ended_children;
+        // A process that has ended without a parent in the target takes its time with it.
+        let all = later.all_ns.zip(earlier.all_ns);
+        let all = all.map_or(0.0, |(later, earlier)| CpuNs(later.0.saturating_sub(earlier.0)).as_secs() / seconds);
+        let cpus = known.max(all).min(self.header().machine.cpus.max(1) as f64);
+        let left_out = later.left_out;
+        (seconds > 0.0).then_some(ThreadUses { threads, left_out, cpus, ended_children, seconds, started })
     }
 }
 

@@ -93,6 +93,9 @@ pub struct Moments {
     fourths: f64,
 }
 
+/// The part of a number that rounding may change in a few operations: an f64 has 53 bits.
+const ROUNDED: f64 = 1e-13;
+
 impl Moments {
     /// Takes a sample; one without a positive, finite weight or value is none.
     pub fn add(&mut self, value: f64, weight: f64) {
@@ -126,10 +129,13 @@ impl Moments {
     }
 
     /// The sample variance, `n / (n - 1)` times the weighted mean square deviation; `None` below
-    /// two samples.
+    /// two samples. Samples that differ by no more than how numbers are rounded have none: 0.
     pub fn variance(&self) -> Option<f64> {
         let n = self.samples as f64;
-        (self.samples > 1).then(|| (self.squares / self.weight * n / (n - 1.0)).max(0.0))
+        let variance = || self.squares / self.weight * n / (n - 1.0);
+        (self.samples > 1)
+            .then(variance)
+            .map(|variance| if variance > (ROUNDED * self.mean).powi(2) { variance } else { 0.0 })
     }
 
     /// The standard error of the variance, `sqrt((m4 - v^2 (n - 3) / (n - 1)) / n)` with the fourth

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use super::metric;
 use super::summary::correction_text;
 use crate::estimate::RelationState;
-use crate::monitor::{MeasureChoice, Monitor, Row};
+use crate::monitor::{Measure, MeasureChoice, Monitor, Row};
 use crate::number::{amount, change, plus_minus, signed, whole_share};
 use crate::rates::Uncertain;
 
@@ -57,9 +57,13 @@ fn cells(monitor: &Monitor, row: &Row<'_>, measures: MeasureChoice) -> String {
         let words = row.absence.map_or("not known", |absence| absence.words());
         return format!("{words:>15}  {:>32}{correction}", "");
     };
-    // The spread is that of rates, and the mean of a rate is the count over the time.
-    let per_rate = factor.value * row.cpu_time.as_ms();
-    let sigma = row.raw.rate.variance().map_or_else(String::new, |variance| number(variance.sqrt() * per_rate));
+    // Of a total, the spread is that of rates, and the mean of a rate is the count over the time.
+    let of_total = || {
+        let per_rate = factor.value * row.cpu_time.as_ms();
+        row.raw.rate.variance().map(|variance| variance * per_rate * per_rate)
+    };
+    let variance = if measure == Measure::Total { of_total() } else { measure.variance(monitor, row) };
+    let sigma = variance.map_or_else(String::new, |variance| number(variance.sqrt()));
     let run = row.core_share.or(row.raw.run.run_ratio()).map_or_else(String::new, whole_share);
     let scaled = scaled.times(factor);
     let (error, suffix) = (error_cell(row, scaled), measure.suffix(monitor.header()));

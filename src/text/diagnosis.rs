@@ -1,10 +1,13 @@
-//! Prints what stands out in a measurement.
+//! Prints what stands out in a measurement, and what its reader should know of it.
+
+use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
 use super::wrapped;
-use crate::diagnosis::{Diagnosis, nothing};
-use crate::monitor::Monitor;
+use crate::diagnosis::{Diagnosis, DiagnosisRule, nothing};
+use crate::monitor::{Monitor, Severity};
+use crate::names::shown;
 
 /// Columns of the margin.
 const MARGIN: usize = 11;
@@ -18,7 +21,9 @@ pub fn diagnoses(all: &[Diagnosis], monitor: &Monitor) -> String {
     for one in all {
         let word = if one.rule.is_fault() { "warning" } else { "note" };
         let why = format!("why: {} ({})", one.why, one.rule.name());
-        for (margin, sentence) in [(word, &one.text), ("", &why)] {
+        let sure = format!("how sure: {}", one.sure);
+        let more = format!("more: key {} ({}) of perfprop top", one.rule.key(), one.rule.screen());
+        for (margin, sentence) in [(word, &one.text), ("", &why), ("", &sure), ("", &more)] {
             let lines = wrapped(sentence, MARGIN);
             text.push_str(&format!("   {margin:<width$}{lines}\n", width = MARGIN - 3));
         }
@@ -26,9 +31,44 @@ pub fn diagnoses(all: &[Diagnosis], monitor: &Monitor) -> String {
     text
 }
 
-/// A line of JSON: `{"stands_out": [{"rule": ..., "fault": ..., "text": ..., "why": ...}]}`.
+/// A line of JSON: `{"stands_out": [{"rule": ..., "fault": ..., "text": ..., "why": ..., "sure": ..., "screen": ..., "key": ...}]}`.
 pub fn json_diagnoses(all: &[Diagnosis]) -> String {
-    let one = |one: &Diagnosis| json!({"rule": one.rule.name(), "fault": one.rule.is_fault(), "text": one.text, "why": one.why});
+    let one = |one: &Diagnosis| {
+        json!({
+            "rule": one.rule.name(),
+            "fault": one.rule.is_fault(),
+            "text": one.text,
+            "why": one.why,
+            "sure": one.sure,
+            "screen": one.rule.screen(),
+            "key": one.rule.key(),
+        })
+    };
     let all: Vec<Value> = all.iter().map(one).collect();
     format!("{}\n", json!({"stands_out": all}))
+}
+
+/// What was printed of warnings and of what stands out, so that each is printed once.
+#[derive(Clone, Debug, Default)]
+pub struct PrintedNews {
+    findings: usize,
+    rules: BTreeSet<DiagnosisRule>,
+}
+
+impl PrintedNews {
+    /// A line for each warning, and for all that stands out, that wasn't printed before.
+    pub fn since(&mut self, monitor: &Monitor, standing_out: &[Diagnosis]) -> String {
+        let new = monitor.findings().get(self.findings..).unwrap_or_default();
+        self.findings = monitor.findings().len();
+        let warnings = new.iter().map(|noted| &noted.finding).filter(|finding| finding.severity() == Severity::Warning);
+        let warning = |finding: &crate::monitor::Finding| {
+            format!("warning: {} {}\n", finding.code(), shown(&finding.words(monitor).to_string()))
+        };
+        let mut text: String = warnings.map(warning).collect();
+        for one in standing_out.iter().filter(|one| self.rules.insert(one.rule)) {
+            let word = if one.rule.is_fault() { "warning" } else { "note" };
+            text.push_str(&format!("{word}: {} ({})\n", one.text, one.rule.name()));
+        }
+        text
+    }
 }

@@ -39,7 +39,7 @@ pub use bisect::bisection;
 pub use block::block;
 pub use compare::{Named, compare};
 pub use csv::{interval as csv_interval, totals as csv_totals};
-pub use diagnosis::{diagnoses, json_diagnoses};
+pub use diagnosis::{PrintedNews, diagnoses, json_diagnoses};
 #[cfg(feature = "bench")]
 pub use fit::{choices, fit, fit_graph, fit_graph_dot, prediction};
 #[cfg(feature = "history")]

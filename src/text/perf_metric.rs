@@ -79,11 +79,11 @@ pub(super) fn run_metric(runs: &Repeats<'_>, monitor: &Monitor, row: &Row<'_>) -
     let mean = |value: &dyn Fn(&Monitor) -> f64| runs.0.iter().map(value).sum::<f64>() / runs.0.len() as f64;
     let cpu_ns = mean(&|run| run.row(row.index).raw.run.total().enabled.0 as f64);
     let wall_ns = mean(&|run| run.counted_for().0 as f64);
-    perfs_metric(
-        monitor,
-        row,
-        &SummarySpan { cpu_ns, wall_ns, count: &|row| runs.count(row.index).map(|count| count.value) },
-    )
+    // A mean that is printed as 0 has no rate.
+    let printed =
+        |row: &Row<'_>, value: f64| if row.event.event.unit == Unit::Count && value < 0.5 { 0.0 } else { value };
+    let count = |row: &Row<'_>| runs.count(row.index).map(|count| printed(row, count.value));
+    perfs_metric(monitor, row, &SummarySpan { cpu_ns, wall_ns, count: &count })
 }
 
 /// [`perfs_metric`] of the interval that ended last.

@@ -19,7 +19,7 @@ mod usage;
 
 pub use live::LiveThreads;
 pub use reader::{ThreadReader, ThreadTarget};
-pub use usage::{LEAST_LOOKS, ThreadUse, WaitKind, uses};
+pub use usage::{LEAST_LOOKS, ThreadUse, WaitKind, of_ended_children, uses};
 
 /// The most threads of a snapshot; the others are counted.
 pub const MOST_THREADS: usize = 512;
@@ -35,6 +35,10 @@ pub struct ThreadSnapshot {
     /// Threads beyond [`MOST_THREADS`], of which nothing is said.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub left_out: usize,
+    /// CPU time of all of the target, with threads and children that have ended and those that are left out; of a machine, how
+    /// long its CPUs were busy. `None` of single threads, and where the kernel doesn't say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub all_ns: Option<CpuNs>,
     /// The threads that live, processes in the order of their ids.
     pub threads: Vec<ThreadReading>,
 }
@@ -64,8 +68,14 @@ pub struct ThreadReading {
     #[serde(default, skip_serializing_if = "is_no_time")]
     pub children_ns: CpuNs,
     /// Memory that the process has in RAM, in bytes; 0 of all but the first thread.
-    #[serde(default, skip_serializing_if = "is_no_memory")]
+    #[serde(default, skip_serializing_if = "is_none")]
     pub resident: u64,
+    /// Page faults, minor and major.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub faults: u64,
+    /// How often it was given a CPU; `None` where the kernel doesn't say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub switches: Option<u64>,
     /// What it did each time it was looked at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub looks: Vec<ThreadLooks>,
@@ -75,8 +85,8 @@ fn is_no_time(time: &CpuNs) -> bool {
     time.0 == 0
 }
 
-fn is_no_memory(bytes: &u64) -> bool {
-    *bytes == 0
+fn is_none(number: &u64) -> bool {
+    *number == 0
 }
 
 /// How often a thread was seen in a state.

@@ -48,9 +48,18 @@ struct Stat {
     state: char,
     cpu_ticks: u64,
     children_ticks: u64,
+    faults: u64,
     threads: u64,
     began: u64,
     resident_pages: u64,
+}
+
+/// What the kernel's scheduler says in `schedstat`: time on a CPU and waiting for one, and how often the thread was given one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct SchedStat {
+    cpu: CpuNs,
+    delay: CpuNs,
+    switches: u64,
 }
 
 impl Stat {
@@ -68,6 +77,7 @@ impl Stat {
             state,
             cpu_ticks: number(14)? + number(15)?,
             children_ticks: number(16)? + number(17)?,
+            faults: number(10)? + number(12)?,
             threads: number(20)?,
             began: number(22)?,
             resident_pages: number(24)?,
@@ -131,7 +141,28 @@ impl ThreadReader {
         }
         // Those that have ended are no longer looked at.
         self.seen.retain(|&(tid, began), _| threads.iter().any(|thread| (thread.tid, thread.began) == (tid, began)));
-        ThreadSnapshot { at_ns: at, started: self.started(), left_out, threads }
+        let all_ns = self.all(&threads);
+        ThreadSnapshot { at_ns: at, started: self.started(), left_out, all_ns, threads }
+    }
+
+    /// CPU time of all of the target.
+    fn all(&self, threads: &[ThreadReading]) -> Option<CpuNs> {
+        let ticks = |stat: Stat| stat.cpu_ticks + stat.children_ticks;
+        let of = |pid: i32| {
+            let folder = format!("proc/{pid}");
+            self.stat(&Place { pid, tid: pid, folder }).map_or(0, ticks)
+        };
+        match &self.target {
+            ThreadTarget::Machine => {
+                let busy: u64 = self.host.busy().values().map(|busy| busy.0).sum();
+                Some(CpuNs(busy)).filter(|busy| busy.0 > 0)
+            }
+            ThreadTarget::Threads(_) => None,
+            ThreadTarget::Family(_) | ThreadTarget::Processes(_) => {
+                let processes = threads.iter().filter(|thread| thread.pid == thread.tid);
+                Some(CpuNs(processes.map(|process| of(process.pid)).sum::<u64>().saturating_mul(self.tick_ns)))
+            }
+        }
     }
 
     fn reading(&self, place: &Place, stat: Stat) -> ThreadReading {
@@ -145,19 +176,21 @@ impl ThreadReader {
             tid: place.tid,
             name: stat.name,
             began: stat.began,
-            cpu_ns: times.map_or(ticks(stat.cpu_ticks), |(cpu, _)| cpu),
-            delay_ns: times.map(|(_, delay)| delay),
+            cpu_ns: times.map_or(ticks(stat.cpu_ticks), |times| times.cpu),
+            delay_ns: times.map(|times| times.delay),
             children_ns: if is_first { ticks(stat.children_ticks) } else { CpuNs(0) },
             resident: if is_first { stat.resident_pages.saturating_mul(self.page) } else { 0 },
+            faults: stat.faults,
+            switches: times.map(|times| times.switches),
             looks,
         }
     }
 
-    /// CPU time, and time waiting for a CPU.
-    fn schedstat(&self, place: &Place) -> Option<(CpuNs, CpuNs)> {
+    fn schedstat(&self, place: &Place) -> Option<SchedStat> {
         let text = self.host.text(&format!("{}/schedstat", place.folder))?;
-        let mut numbers = text.split_whitespace().map(|number| number.parse().map(CpuNs));
-        Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+        let numbers: Vec<u64> = text.split_whitespace().map_while(|number| number.parse().ok()).collect();
+        let [cpu, delay, switches] = numbers[..] else { return None };
+        Some(SchedStat { cpu: CpuNs(cpu), delay: CpuNs(delay), switches })
     }
 
     fn stat(&self, place: &Place) -> Option<Stat> {
@@ -239,7 +272,7 @@ mod tests {
     fn stat(name: &str, state: char, ticks: [u64; 4], began: u64, pages: u64) -> String {
         let [user, system, users, systems] = ticks;
         format!(
-            "7 ({name}) {state} 1 7 7 0 -1 0 0 0 0 0 {user} {system} {users} {systems} 20 0 2 0 {began} 9999 {pages} 0\n"
+            "7 ({name}) {state} 1 7 7 0 -1 0 30 0 2 0 {user} {system} {users} {systems} 20 0 2 0 {began} 9999 {pages} 0\n"
         )
     }
 
@@ -255,7 +288,7 @@ mod tests {
     fn machine(name: &str) -> PathBuf {
         let root = std::env::temp_dir().join(format!("perfprop-threads-{name}-{}", std::process::id()));
         let files = [
-            ("stat", "cpu 1 2\nprocesses 4711\nprocs_running 1\n".to_owned()),
+            ("stat", "cpu 1 2\ncpu0 100 0 100 7 7\nprocesses 4711\nprocs_running 1\n".to_owned()),
             ("7/stat", stat("a (b) c", 'R', [50, 50, 0, 0], 100, 3)),
             ("7/task/7/stat", stat("a (b) c", 'R', [30, 10, 5, 5], 100, 3)),
             ("7/task/7/schedstat", "400000001 20000002 9\n".into()),
@@ -294,6 +327,8 @@ mod tests {
             delay_ns: Some(CpuNs(20_000_002)),
             children_ns: CpuNs(100_000_000),
             resident: 3 * 4096,
+            faults: 32,
+            switches: Some(9),
             looks: looks('R', ""),
         };
         assert_eq!(*main, wanted);
@@ -304,11 +339,14 @@ mod tests {
             name: "worker".into(),
             began: 101,
             cpu_ns: CpuNs(600_000_000),
+            faults: 32,
             looks: looks('S', "futex_wait_queue"),
             ..ThreadReading::default()
         };
         assert_eq!(*worker, wanted);
         assert_eq!((child.pid, child.tid, &child.looks), (9, 9, &looks('D', "")));
+        // 100 ticks of the first process and 1 of the child, by their own files.
+        assert_eq!(snapshot.all_ns, Some(CpuNs(1_010_000_000)));
         fs::remove_dir_all(root).unwrap();
     }
 
@@ -325,6 +363,7 @@ mod tests {
         // Of a machine's process it is the time of all its threads.
         let snapshot = reader(&root, ThreadTarget::Machine).snapshot(WallNs(0));
         assert_eq!((snapshot.threads[0].cpu_ns, snapshot.threads[0].delay_ns), (CpuNs(1_000_000_000), None));
+        assert_eq!(snapshot.all_ns, Some(CpuNs(2_000_000_000)));
         // It has two: what the first does says nothing of the other.
         assert_eq!(snapshot.threads[0].looks, []);
         fs::remove_dir_all(root).unwrap();

@@ -1,5 +1,7 @@
 //! Computes what threads did between two snapshots.
 
+use rustc_hash::{FxHashMap, FxHashSet};
+
 use super::{ThreadLooks, ThreadReading, ThreadSnapshot};
 use crate::units::CpuNs;
 
@@ -40,8 +42,10 @@ pub struct ThreadUse {
     pub cpu: f64,
     /// The part of the time in which it waited for a CPU, as the kernel has it; `None` where it doesn't say.
     pub delay: Option<f64>,
-    /// The part of a CPU that its ended children had.
-    pub children: f64,
+    /// Page faults a second.
+    pub faults: f64,
+    /// How often a second it was given a CPU; `None` where the kernel doesn't say.
+    pub switches: Option<f64>,
     /// What it was seen doing, most first.
     pub looks: Vec<ThreadLooks>,
 }
@@ -80,7 +84,10 @@ impl ThreadUse {
             seconds,
             cpu: part(later.cpu_ns, earlier.cpu_ns),
             delay: later.delay_ns.map(|delay| part(delay, earlier.delay_ns.unwrap_or_default())),
-            children: part(later.children_ns, earlier.children_ns),
+            faults: later.faults.saturating_sub(earlier.faults) as f64 / seconds,
+            switches: later
+                .switches
+                .map(|switches| switches.saturating_sub(earlier.switches.unwrap_or_default()) as f64 / seconds),
             looks: looks_since(&earlier.looks, &later.looks),
             thread: later.clone(),
         }
@@ -98,6 +105,11 @@ fn looks_since(earlier: &[ThreadLooks], later: &[ThreadLooks]) -> Vec<ThreadLook
     looks
 }
 
+/// What makes it the same thread in two snapshots: numbers are used again.
+fn key(thread: &ThreadReading) -> (i32, u64) {
+    (thread.tid, thread.began)
+}
+
 /// What each thread of the later snapshot did since the earlier one, in its order. One that began between them has done all
 /// of it since. Empty where no time passed.
 pub fn uses(earlier: &ThreadSnapshot, later: &ThreadSnapshot) -> Vec<ThreadUse> {
@@ -105,10 +117,23 @@ pub fn uses(earlier: &ThreadSnapshot, later: &ThreadSnapshot) -> Vec<ThreadUse> 
         return Vec::new();
     }
     let seconds = (later.at_ns - earlier.at_ns).as_secs();
-    let before = |thread: &ThreadReading| {
-        earlier.threads.iter().find(|earlier| (earlier.tid, earlier.began) == (thread.tid, thread.began))
-    };
-    later.threads.iter().map(|thread| ThreadUse::between(before(thread), thread, seconds)).collect()
+    let before: FxHashMap<_, _> = earlier.threads.iter().map(|thread| (key(thread), thread)).collect();
+    let of = |thread: &ThreadReading| ThreadUse::between(before.get(&key(thread)).copied(), thread, seconds);
+    later.threads.iter().map(of).collect()
+}
+
+/// CPU time between two snapshots of children that ended, in seconds. What a child had used before the earlier one is not part of
+/// it, although its parent is told all of it at once.
+pub fn of_ended_children(earlier: &ThreadSnapshot, later: &ThreadSnapshot) -> f64 {
+    let living: FxHashSet<_> = later.threads.iter().map(key).collect();
+    let lives = |thread: &ThreadReading| living.contains(&key(thread));
+    let children =
+        |snapshot: &ThreadSnapshot| snapshot.threads.iter().map(|thread| thread.children_ns.as_secs()).sum::<f64>();
+    let processes = earlier.threads.iter().filter(|thread| thread.pid == thread.tid && !lives(thread));
+    let ended: FxHashSet<i32> = processes.map(|thread| thread.pid).collect();
+    let known = earlier.threads.iter().filter(|thread| ended.contains(&thread.pid));
+    let known: f64 = known.map(|thread| thread.cpu_ns.as_secs()).sum();
+    (children(later) - children(earlier) - known).max(0.0)
 }
 
 #[cfg(test)]
@@ -128,7 +153,8 @@ mod tests {
 
     fn thread(tid: i32, cpu_ms: u64, looks: Vec<ThreadLooks>) -> ThreadReading {
         let (cpu_ns, delay_ns) = (CpuNs(cpu_ms * 1_000_000), Some(CpuNs(cpu_ms * 100_000)));
-        ThreadReading { pid: 7, tid, cpu_ns, delay_ns, looks, ..ThreadReading::default() }
+        let (faults, switches) = (cpu_ms / 5, Some(cpu_ms / 10));
+        ThreadReading { pid: 7, tid, cpu_ns, delay_ns, faults, switches, looks, ..ThreadReading::default() }
     }
 
     #[test]
@@ -145,8 +171,24 @@ mod tests {
         assert_eq!(uses[0].most_within(), Some(("futex_wait", 0.5)));
         // Ready: 0.05 by the kernel, but it ran at a quarter of the looks only, and for half of the time.
         assert_eq!((uses[0].ready(), uses[1].ready()), (Some(0.0), Some(0.01)));
+        assert_eq!((uses[0].faults, uses[0].switches), (100.0, Some(50.0)));
         // The other one began between the two, and nobody looked at it.
         assert_eq!((uses[1].cpu, uses[1].waited(WaitKind::Lock), uses[1].most_within()), (0.1, (0.0, 0), None));
+    }
+
+    #[test]
+    fn what_a_child_used_before_is_not_counted_when_it_ends() {
+        let process = |pid: i32, cpu_ms: u64, children_ms: u64| ThreadReading {
+            children_ns: CpuNs(children_ms * 1_000_000),
+            ..ThreadReading { pid, ..thread(pid, cpu_ms, vec![]) }
+        };
+        // A child that had used 60 s uses 0.5 s more, and ends; another, of 0.2 s, nobody has seen.
+        let earlier = snapshot(1, vec![process(7, 100, 4_000), process(8, 60_000, 0)]);
+        let later = snapshot(2, vec![process(7, 100, 64_700)]);
+        assert!((of_ended_children(&earlier, &later) - 0.7).abs() < 1e-9);
+        // While it runs, its parent is told nothing; nor of one that nobody waits for.
+        assert_eq!(of_ended_children(&earlier, &earlier), 0.0);
+        assert_eq!(of_ended_children(&earlier, &snapshot(2, vec![process(7, 100, 4_000)])), 0.0);
     }
 
     #[test]

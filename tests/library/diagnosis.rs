@@ -7,7 +7,7 @@ use perfprop::estimate::EstimatorKind;
 use perfprop::events::Event;
 use perfprop::monitor::Monitor;
 use perfprop::sources::{Reading, Round};
-use perfprop::text;
+use perfprop::text::{self, PrintedNews};
 use perfprop::threads::{ThreadLooks, ThreadReading, ThreadSnapshot};
 use perfprop::units::{CpuNs, WallNs};
 
@@ -49,6 +49,7 @@ impl Made {
             children_ns,
             resident: if self.tid == 7 { (self.memory)(second) } else { 0 },
             looks: self.looks.iter().map(looks).collect(),
+            ..ThreadReading::default()
         }
     }
 }
@@ -83,8 +84,8 @@ impl Scenario {
             let snapshot = ThreadSnapshot {
                 at_ns: WallNs(second * SECOND),
                 started: Some(1000 + self.started * second),
-                left_out: 0,
                 threads,
+                ..ThreadSnapshot::default()
             };
             let reading = |&(_, rate, ran): &(Event, u64, f64)| {
                 let enabled = CpuNs(second * SECOND);
@@ -151,6 +152,38 @@ fn a_thread_that_waits_for_a_disk_is_told_and_one_that_waits_for_its_child_is_no
     let text = waits("").text(DiagnosisRule::DiskWait);
     assert!(text.starts_with("waits for a disk or another device 70% of the time"), "{text}");
     assert_eq!(waits("kernel_clone").faults(), [""; 0]);
+    // On busy CPUs it waits for one of these when its data is there; what counts is the rest of the time.
+    let of = |ran, waited| {
+        let thread =
+            thread(7, "db", 0.1, &[('R', "", ran), ('D', "io_schedule", waited), ('S', "do_wait", 100 - ran - waited)]);
+        Scenario::of(vec![thread]).faults()
+    };
+    assert_eq!([of(80, 15), of(80, 5), of(20, 15)], [vec!["disk-wait"], vec![], vec![]]);
+}
+
+#[test]
+fn a_machine_has_no_more_cpus_busy_than_there_are() {
+    // A child that ran for a minute is told to its parent at once, and has ended.
+    let parts = |second: u64| {
+        let process = |tid, cpu: u64, children: u64| ThreadReading {
+            pid: tid,
+            tid,
+            cpu_ns: CpuNs(cpu * SECOND),
+            children_ns: CpuNs(children * SECOND),
+            ..ThreadReading::default()
+        };
+        if second < 60 { vec![process(7, 0, 0), process(8, second, 0)] } else { vec![process(7, 0, 60)] }
+    };
+    let mut header = builders::header([measured(software_event("page-faults"))]);
+    header.machine.cpus = 2;
+    let mut monitor = builders::monitor(header, vec![], EstimatorKind::Scale);
+    for second in 55..=60 {
+        let at = WallNs(second * SECOND);
+        let snapshot = ThreadSnapshot { at_ns: at, threads: parts(second), ..ThreadSnapshot::default() };
+        monitor.round(&Round { at, readings: vec![None], threads: Some(Arc::new(snapshot)), ..Round::default() }, 0);
+    }
+    let uses = monitor.thread_uses(WallNs(SECOND)).unwrap();
+    assert_eq!((uses.cpus, uses.ended_children, uses.others()), (1.0, 1.0, 1.0));
 }
 
 #[test]
@@ -250,9 +283,10 @@ fn texts_and_json_have_the_reasons() {
     let (monitor, found) = (scenario.monitor(), scenario.found());
     let text = text::diagnoses(&found, &monitor);
     assert!(
-        text.contains("   warning LLC_MISSES 41 in 1,000 instructions") && text.contains("why: at least 41"),
+        text.contains("   warning LLC_MISSES 41 in 1,000 instructions") && text.contains("how sure: at least 41 "),
         "{text}"
     );
+    assert!(text.contains("why: 10 in 1,000 instructions or more") && text.contains("key 4 (profile)"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert!(text::diagnoses(&[], &monitor).ends_with("nothing stands out\n"));
     let counts = Scenario { threads: vec![], ..scenario };
@@ -260,4 +294,11 @@ fn texts_and_json_have_the_reasons() {
     let json: serde_json::Value = serde_json::from_str(&text::json_diagnoses(&found)).unwrap();
     let first = &json["stands_out"][0];
     assert_eq!((first["rule"].as_str(), first["fault"].as_bool()), (Some("cache-misses"), Some(true)));
+    assert_eq!((first["screen"].as_str(), first["key"].as_str()), (Some("profile"), Some("4")));
+    assert!(["why", "sure"].iter().all(|field| first[field].as_str().is_some_and(|text| !text.is_empty())));
+    // Printed as it comes, each is said once.
+    let mut news = PrintedNews::default();
+    let first = news.since(&monitor, &found);
+    assert!(first.starts_with("warning: LLC_MISSES 41 in 1,000") && first.contains("\nnote: CPU-bound"), "{first}");
+    assert_eq!(news.since(&monitor, &found), "");
 }

@@ -28,3 +28,4 @@ mod perf_stat;
 mod publish;
 mod regions;
 mod replay_stacks;
+mod stands_out;

@@ -148,7 +148,7 @@ fn keys_go_from_change_to_change() {
         let second = change.told_at.as_secs().round() as u64;
         format!("PAUSED {}:{:02}/1:20", second / 60, second % 60)
     };
-    let (faults, clock) = (told_at(3, 30), told_at(0, 55));
+    let (faults, later, clock) = (told_at(3, 30), told_at(3, 55), told_at(0, 55));
     let mut feed = Recorded { samples: never(), output: never(), rounds: rounds(), ahead: ReadAhead::new(fresh()) };
     let (terminal, script) = Terminal::scripted(80, 24).unwrap();
     let (signals, signals_out) = bounded(0);
@@ -157,12 +157,13 @@ fn keys_go_from_change_to_change() {
             let screen = script.screen();
             assert!(screen.contains(words), "{words}: {screen}");
         };
-        // Detail stays with its event: faults change only once.
-        script.keys("jj2nn");
+        // Detail stays with its event: faults change twice, the second time with the CPU time.
+        script.keys("jj2nnn");
         line(&script, "no level changes after this time");
-        line(&script, &faults);
-        script.keys("N");
+        line(&script, &later);
+        script.keys("NN");
         line(&script, "no level changes before this time");
+        line(&script, &faults);
         // Events goes to those of any, and selects it.
         script.keys("1n");
         line(&script, "task-clock changed at 00:55: −");

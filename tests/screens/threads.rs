@@ -41,6 +41,8 @@ fn snapshot(second: u64) -> ThreadSnapshot {
         name: name.into(),
         began: 100,
         cpu_ns: CpuNs((cpu * second as f64 * 1e9) as u64),
+        faults: (cpu * 1000.0) as u64 * second,
+        switches: Some(tid as u64 % 10 * 100 * second),
         delay_ns: Some(CpuNs(second * 10_000_000)),
         children_ns: CpuNs(0),
         resident: if tid == 4121 { 312 << 20 } else { 0 },
@@ -58,7 +60,7 @@ fn snapshot(second: u64) -> ThreadSnapshot {
         thread(4125, "worker", 0.25, &[('R', "", 5), ('S', lock, 15)]),
         thread(4126, "log\u{1b}[2J", 0.03, &[('R', "", 1), ('D', "folio_wait_bit_common", 11), ('S', "", 8)]),
     ];
-    ThreadSnapshot { at_ns: WallNs(second * SECOND), started: Some(9000), left_out: 0, threads }
+    ThreadSnapshot { at_ns: WallNs(second * SECOND), started: Some(9000), threads, ..ThreadSnapshot::default() }
 }
 
 /// 21 misses of the last cache in 1,000 instructions.
@@ -95,6 +97,16 @@ fn with_loop(
     rounds: Vec<Round>,
     test: impl FnOnce(&mut TerminalScript) + Send + 'static,
 ) {
+    with_loop_of(header(), size, options, rounds, test);
+}
+
+fn with_loop_of(
+    header: Header,
+    size: (u16, u16),
+    options: &ScreenOptions,
+    rounds: Vec<Round>,
+    test: impl FnOnce(&mut TerminalScript) + Send + 'static,
+) {
     let (terminal, mut script) = Terminal::scripted(size.0, size.1).unwrap();
     let (samples, out) = bounded(0);
     let (signals, signals_out) = bounded(0);
@@ -105,7 +117,7 @@ fn with_loop(
         test(&mut script);
         signals.send(15).unwrap();
     });
-    let monitor: Monitor = builders::monitor(header(), vec![], EstimatorKind::Scale);
+    let monitor: Monitor = builders::monitor(header, vec![], EstimatorKind::Scale);
     tui::run_on(terminal, monitor, &mut TestFeed(out, never()), &signals_out, options).unwrap();
     user.join().unwrap();
 }
@@ -122,6 +134,60 @@ fn threads_and_what_stands_out_at_all_sizes() {
             golden(&format!("stands-out-{width}x{height}"), &script.screen());
             script.keys("7");
             golden(&format!("threads-{width}x{height}"), &script.screen());
+        });
+    }
+}
+
+/// A machine of which all is counted all the time, with more processes than are read.
+fn machine_rounds() -> impl Iterator<Item = Round> {
+    (0..=SECONDS).map(|second| {
+        // Two CPUs of 2.6 that are busy are of what is read.
+        let all = Some(CpuNs(second * 2_600_000_000));
+        let process = |place: i32, name: &str, cpu: f64| ThreadReading {
+            pid: 100 + place,
+            tid: 100 + place,
+            name: name.into(),
+            cpu_ns: CpuNs((cpu * second as f64 * 1e9) as u64),
+            resident: 30 << 20,
+            faults: 400 * second,
+            ..ThreadReading::default()
+        };
+        let busy = [("postgres", 0.95), ("nginx", 0.5), ("java", 0.55)];
+        let mut threads: Vec<_> = (0..).zip(busy).map(|(place, (name, cpu))| process(place, name, cpu)).collect();
+        threads.extend((10..60).map(|place| process(place, "idle", 0.0)));
+        let snapshot = ThreadSnapshot {
+            at_ns: WallNs(second * SECOND),
+            all_ns: all,
+            left_out: 7,
+            threads,
+            ..ThreadSnapshot::default()
+        };
+        let enabled = CpuNs(4 * second * SECOND);
+        let reading = |count| Some(Reading { count, enabled, running: enabled });
+        let readings = vec![reading(second * 1200), reading(second * 800)];
+        Round { at: WallNs(second * SECOND), readings, threads: Some(Arc::new(snapshot)), ..Round::default() }
+    })
+}
+
+#[test]
+fn a_machine_shows_its_busiest_processes_below_its_events() {
+    let mut header = Header {
+        perfprop: "0.1.0".into(),
+        target: MeasuredTarget::Everyone { cpus: None },
+        ..builders::header(["page-faults", "context-switches"].map(|name| measured(software_event(name))))
+    };
+    header.machine.cpus = 4;
+    for (width, height) in [(80, 24), (120, 40), (200, 60)] {
+        let options = ScreenOptions { mode: Mode::Live, ..ScreenOptions::default() };
+        with_loop_of(header.clone(), (width, height), &options, machine_rounds().collect(), move |script| {
+            let screen = script.screen();
+            // 2.6 CPUs of the machine are busy, though what is read has 2.
+            assert!(screen.contains("cpu 260%") && screen.contains("postgres"), "{screen}");
+            golden(&format!("machine-{width}x{height}"), &screen);
+            script.keys("7");
+            let screen = script.screen();
+            assert!(screen.contains("others: 60.0% of a CPU"), "{screen}");
+            golden(&format!("machine-processes-{width}x{height}"), &screen);
         });
     }
 }

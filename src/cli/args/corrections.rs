@@ -13,20 +13,20 @@ use crate::rates::Confidence;
 #[derive(Debug, Args)]
 pub(crate) struct CorrectionArgs {
     /// A file of relations between events, instead of the recorded ones; repeatable
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Estimates")]
     pub(crate) relations: Vec<PathBuf>,
     /// Leave out wrong relations of a file, and use the others
-    #[arg(long)]
+    #[arg(long, help_heading = "Estimates")]
     pub(crate) relations_lenient: bool,
     /// How to estimate counts; by default as recorded, else `gp`
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help_heading = "Estimates")]
     pub(crate) estimator: Option<EstimatorKind>,
     /// A model of this program for `gp`, learnt from earlier runs by `relations learn --program`. Recordings don't
     /// contain it: give it to `replay` as well
-    #[arg(long, value_name = "MODEL")]
+    #[arg(long, value_name = "MODEL", help_heading = "Estimates")]
     pub(crate) learnt: Option<PathBuf>,
     /// The confidence level of all intervals
-    #[arg(long, value_name = "PART", default_value = "0.95")]
+    #[arg(long, value_name = "PART", default_value = "0.95", help_heading = "Estimates")]
     pub(crate) confidence: Confidence,
 }
 

@@ -49,10 +49,10 @@ pub(crate) struct EventArgs {
 #[derive(Debug, Args)]
 pub(crate) struct CounterArgs {
     /// What counts: this machine's counters, or a model of a CPU in valgrind, which needs no hardware counters
-    #[arg(long, value_name = "NAME", default_value = "perf")]
+    #[arg(long, value_name = "NAME", default_value = "perf", help_heading = "Counters")]
     pub(crate) source: SourceName,
     /// The caches of the model as size, associativity and line size: `i1=32k,8,64,d1=32k,8,64,ll=8m,16,64`
-    #[arg(long, value_name = "CACHES")]
+    #[arg(long, value_name = "CACHES", help_heading = "Counters")]
     pub(crate) model: Option<String>,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct CountingArgs {
     #[command(flatten)]
     pub(crate) by: CounterArgs,
     /// Let all events share this many counters, and count the truth as well, to see the error of multiplexing
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Counters")]
     pub(crate) counters: Option<u16>,
 }
 
@@ -70,10 +70,10 @@ pub(crate) struct CountingArgs {
 #[derive(Debug, Args)]
 pub(crate) struct RotationArgs {
     /// Who rotates the groups of events on the counters
-    #[arg(long, value_name = "WHO", default_value = "auto")]
+    #[arg(long, value_name = "WHO", default_value = "auto", help_heading = "Counters")]
     pub(crate) schedule: ScheduleName,
     /// Set the kernel's rotation interval to so many milliseconds, as root; it is restored afterwards, even after a kill
-    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = "Counters")]
     pub(crate) mux: Option<u32>,
 }
 
@@ -107,7 +107,7 @@ impl EventArgs {
                 (true, _) => Some(Space::User),
                 (false, true) => Some(Space::Kernel),
             },
-            scope: if target.all_cpus { MeasuredScope::Whole } else { MeasuredScope::Part },
+            scope: if target.is_whole_machine() { MeasuredScope::Whole } else { MeasuredScope::Part },
             merge: if self.no_merge { Merge::Nothing } else { Merge::Units },
             event_tables: self.event_tables.clone(),
             ..method(&self.counting, &self.rotation, &self.corrections)?

@@ -5,8 +5,9 @@ use clap::Args;
 use super::{EventArgs, StackArgs, TargetArgs};
 use crate::cli::Error;
 use crate::cli::stream::say;
-use crate::measure::{MeasureOptions, Measurement};
+use crate::measure::{DefaultEvents, MeasureOptions, Measurement};
 use crate::session::Launch;
+use crate::sources::perf::TargetKind;
 
 /// What is counted and sampled, and of what.
 #[derive(Debug, Args)]
@@ -23,7 +24,9 @@ impl MeasurementArgs {
     /// The measurement that they ask for, of this launch.
     pub(crate) fn of(&self, launch: Launch) -> Result<Measurement, Error> {
         let options = self.events.options(&self.target)?;
-        let options = MeasureOptions { stacks: self.stacks.options()?, ..options };
+        let is_of_cpus = matches!(launch.target, Some(TargetKind::Everyone | TargetKind::Cgroup(_)));
+        let default_events = if is_of_cpus { DefaultEvents::BestOfCpus } else { DefaultEvents::Best };
+        let options = MeasureOptions { stacks: self.stacks.options()?, default_events, ..options };
         Ok(Measurement::new(&options, launch, &mut say)?)
     }
 }

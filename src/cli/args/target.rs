@@ -63,9 +63,18 @@ pub(crate) struct TargetArgs {
 }
 
 impl TargetArgs {
+    /// The command to start and the target to measure; everything on the machine, where nothing is said.
+    pub(crate) fn launch_or_everyone(&self, io: ChildIo) -> Result<Launch, Error> {
+        let everyone = self.is_open().then_some(TargetKind::Everyone);
+        self.launch_of(everyone.or(self.kind()?), io)
+    }
+
     /// The command to start and the target to measure.
     pub(crate) fn launch(&self, io: ChildIo) -> Result<Launch, Error> {
-        let target = self.kind()?;
+        self.launch_of(self.kind()?, io)
+    }
+
+    fn launch_of(&self, target: Option<TargetKind>, io: ChildIo) -> Result<Launch, Error> {
         if target.is_none() && self.command.is_empty() {
             let how = "give a command after --, processes with -p PID, or the machine with -a";
             return Err(Error::Usage(format!("nothing to measure: {how}")));
@@ -83,6 +92,17 @@ impl TargetArgs {
         let (cpus, split, inherit) = (self.cpus()?, self.split()?, !self.no_inherit);
         let region_events = self.region_events.clone();
         Ok(Launch { command, cpus, inherit, split, delay, timeout, region_events, ..Launch::attach(target) })
+    }
+
+    /// Whether it says nothing of whom to count.
+    pub(crate) fn is_open(&self) -> bool {
+        let has_ids = !self.pid.is_empty() || !self.tid.is_empty();
+        !(has_ids || self.all_cpus || self.cgroup.is_some() || self.cpu.is_some() || !self.command.is_empty())
+    }
+
+    /// Whether everything on all CPUs is counted; so it is where nothing is said and the verb allows that.
+    pub(crate) fn is_whole_machine(&self) -> bool {
+        self.all_cpus || self.is_open()
     }
 
     fn split(&self) -> Result<Split, Error> {

@@ -41,25 +41,25 @@ pub(super) struct CheckArgs {
     pub(super) files: Vec<PathBuf>,
     /// Events to check: how each name is read, whether it opens, the groups, the share of time each is counted, and what
     /// the relations of FILEs win
-    #[arg(short, long = "event", value_name = "EVENTS")]
+    #[arg(short, long = "event", value_name = "EVENTS", help_heading = "What is checked")]
     pub(super) events: Vec<String>,
     /// The vendor's event tables: perf's folder pmu-events, or one CPU's folder of JSON files
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = "What is checked")]
     pub(super) event_tables: Option<PathBuf>,
     /// Print one JSON object
-    #[arg(short, long)]
+    #[arg(short, long, help_heading = "Output")]
     pub(super) json: bool,
     /// Explain an error or warning such as E04; without a code, list all
-    #[arg(long, value_name = "CODE", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["files", "events"])]
+    #[arg(long, value_name = "CODE", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["files", "events"], help_heading = "Output")]
     pub(super) explain: Option<String>,
     /// Print a configuration file with the defaults
-    #[arg(long, conflicts_with_all = ["files", "events", "explain"])]
+    #[arg(long, conflicts_with_all = ["files", "events", "explain"], help_heading = "Output")]
     pub(super) default_config: bool,
     /// Convert a base16 scheme (a YAML file) into a theme, and print it
-    #[arg(long, value_name = "SCHEME", conflicts_with_all = ["files", "events", "explain", "default_config"])]
+    #[arg(long, value_name = "SCHEME", conflicts_with_all = ["files", "events", "explain", "default_config"], help_heading = "Output")]
     pub(super) import_theme: Option<PathBuf>,
     /// When to use colour
-    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    #[arg(long, value_name = "WHEN", default_value = "auto", help_heading = "Output")]
     pub(super) color: When,
     #[command(flatten)]
     pub(super) validation: ValidateArgs,

@@ -34,6 +34,11 @@ use steps::StepsArgs;
 
 /// The arguments of `perfprop history`.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  perfprop history run HEAD~10..HEAD   build and measure ten commits
+  perfprop history regressions         which commit made what slower
+  perfprop history show                what was measured
+  perfprop history publish site        a site of plots that opens from a file")]
 pub(super) struct HistoryArgs {
     #[command(subcommand)]
     verb: HistoryVerb,

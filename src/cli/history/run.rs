@@ -1,16 +1,15 @@
 //! Implements `perfprop history run`: builds commits and measures them.
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use clap::Args;
 
 use super::super::Error;
 use super::super::args::CounterArgs;
 use super::super::error::code_of;
+use super::super::progress::ProgressLine;
 use super::super::signals::listen;
-use super::super::stream::{say, say_over};
+use super::super::stream::say;
 use super::bisect;
 use super::configuration::plan_of_folder;
 use super::{PROJECT, ProjectArgs, cache_folder, of_git, of_history, of_plan, project_name};
@@ -19,7 +18,6 @@ use crate::history::{
     HistoryProgress, PlanError, Repository, measure_commits, short, spread,
 };
 use crate::names::{quoted, shown};
-use crate::number::time;
 use crate::sources::Counter;
 use crate::sources::perf::Stop;
 
@@ -240,42 +238,39 @@ fn end(options: &HistoryOptions, outcome: &HistoryOutcome, is_default: bool) -> 
     Ok(u8::from(measured + outcome.skipped == 0))
 }
 
-/// A line of progress on a terminal.
+/// Shows the progress of builds and runs.
 pub(super) struct HistoryProgressLine {
-    /// Since when commands run.
-    since: Option<Instant>,
-    is_shown: bool,
+    line: ProgressLine,
+    /// Runs take as long as one another, and builds don't: their time is on its own.
+    is_running: bool,
 }
 
 impl HistoryProgressLine {
     pub(super) fn new() -> Self {
-        Self { since: None, is_shown: std::io::stderr().is_terminal() }
+        Self { line: ProgressLine::new(), is_running: false }
     }
 
     pub(super) fn show(&mut self, now: &HistoryProgress<'_>) {
-        if !self.is_shown {
-            return;
-        }
         match *now {
             HistoryProgress::Building { commit: Commit { hash, subject, .. }, number, of } => {
-                say_over(&format!("build {number} of {of}: {} {}", short(hash), shown(subject)));
+                self.is_running = false;
+                self.line.step(&format!("build {number} of {of}: {} {}", short(hash), shown(subject)));
             }
             HistoryProgress::BuildFailed { commit, .. } => {
-                say_over("");
+                self.line.clear();
                 say(&format!("the build of {} failed", commit.short()));
             }
-            HistoryProgress::Deciding { runs } => say_over(&format!("run {runs}: until it is sure")),
+            HistoryProgress::Deciding { runs } => self.line.say(&format!("run {runs}: until it is sure")),
             HistoryProgress::Running { done, of } => {
-                let since = *self.since.get_or_insert_with(Instant::now);
-                let left = since.elapsed().as_nanos() as f64 / done as f64 * of.saturating_sub(done) as f64;
-                say_over(&format!("run {done} of {of}, {} left", time(left)));
+                if !std::mem::replace(&mut self.is_running, true) {
+                    self.line = ProgressLine::new();
+                }
+                self.line.number("run", done as u64, of as u64);
             }
         }
     }
 
     pub(super) fn clear(&mut self) {
-        if self.is_shown {
-            say_over("");
-        }
+        self.line.clear();
     }
 }

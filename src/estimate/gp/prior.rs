@@ -127,8 +127,8 @@ impl Prior {
         covariances
     }
 
-    /// What programs have in common, each as important as any other.
-    pub fn learn(programs: &[Complete<'_>]) -> Self {
+    /// What programs have in common, each as important as any other. It takes seconds a program; `told` gets how many are done.
+    pub fn learn(programs: &[Complete<'_>], mut told: impl FnMut(usize)) -> Self {
         let mut families: Vec<Vec<&Complete<'_>>> = Vec::new();
         for program in programs {
             let alike = |family: &&mut Vec<&Complete<'_>>| {
@@ -140,7 +140,12 @@ impl Prior {
                 None => families.push(vec![program]),
             }
         }
-        Self { families: families.iter().map(|programs| EventFamily::learn(programs)).collect() }
+        let mut done = 0;
+        let mut one_more = || {
+            done += 1;
+            told(done);
+        };
+        Self { families: families.iter().map(|programs| EventFamily::learn(programs, &mut one_more)).collect() }
     }
 }
 
@@ -177,7 +182,7 @@ impl EventFamily {
 
     /// The mean of the programs' covariances, each of deviations in units of their size, times the
     /// geometric mean of sizes.
-    fn learn(programs: &[&Complete<'_>]) -> Self {
+    fn learn(programs: &[&Complete<'_>], one_more: &mut dyn FnMut()) -> Self {
         let mut events: Vec<String> = Vec::new();
         for name in programs.iter().flat_map(|program| program.names) {
             if !events.contains(name) {
@@ -200,6 +205,7 @@ impl EventFamily {
                 log_sizes[place].1 += 1.0;
             }
             let fitted = fit(&series, per_round as f64 * program.row_ms);
+            one_more();
             for (i, &a) in places.iter().enumerate() {
                 for (j, &b) in places.iter().enumerate() {
                     let (sum, count) = &mut sums[a * n + b];

@@ -286,6 +286,11 @@ impl ScreenModel {
         self.rounds.now() - self.monitor.now()
     }
 
+    /// Whether every event was counted all the time, and threads are known: then there is more to say of these.
+    pub(super) fn is_exact(&self) -> bool {
+        self.monitor.newest_threads() > 0 && self.monitor.rows().all(|row| row.raw.run.is_exact() && !row.is_partial())
+    }
+
     pub(super) fn figures(&self, event: RowIndex) -> Figures {
         Figures::of(&self.monitor, event, self.measures.of(&self.monitor, event))
     }

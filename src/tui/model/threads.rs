@@ -21,11 +21,25 @@ pub(in crate::tui) enum ThreadColumn {
     Disk,
     Sleep,
     Memory,
+    /// Page faults a second.
+    Faults,
+    /// How often a second it was given a CPU.
+    Switches,
 }
 
 impl ThreadColumn {
-    pub(super) const ALL: [Self; 8] =
-        [Self::Name, Self::Tid, Self::Cpu, Self::Ready, Self::Lock, Self::Disk, Self::Sleep, Self::Memory];
+    pub(super) const ALL: [Self; 10] = [
+        Self::Name,
+        Self::Tid,
+        Self::Cpu,
+        Self::Ready,
+        Self::Lock,
+        Self::Disk,
+        Self::Sleep,
+        Self::Memory,
+        Self::Faults,
+        Self::Switches,
+    ];
 
     /// The part of the time that the column shows, where it shows one.
     pub(in crate::tui) fn part(self, thread: &ThreadUse) -> Option<f64> {
@@ -36,7 +50,16 @@ impl ThreadColumn {
             Self::Lock => waited(WaitKind::Lock),
             Self::Disk => waited(WaitKind::Disk),
             Self::Sleep => waited(WaitKind::Sleep),
-            Self::Name | Self::Tid | Self::Memory => None,
+            Self::Name | Self::Tid | Self::Memory | Self::Faults | Self::Switches => None,
+        }
+    }
+
+    /// How often a second something happened, where the column shows that.
+    pub(in crate::tui) fn rate(self, thread: &ThreadUse) -> Option<f64> {
+        match self {
+            Self::Faults => Some(thread.faults),
+            Self::Switches => thread.switches,
+            _ => None,
         }
     }
 
@@ -45,6 +68,7 @@ impl ThreadColumn {
             Self::Name => SortKey::Name(thread.thread.name.clone()),
             Self::Tid => SortKey::Number(Some(thread.thread.tid.into())),
             Self::Memory => SortKey::Number(Some(thread.thread.resident as f64).filter(|bytes| *bytes > 0.0)),
+            Self::Faults | Self::Switches => SortKey::Number(self.rate(thread)),
             _ => SortKey::Number(self.part(thread)),
         }
     }

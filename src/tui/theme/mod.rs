@@ -183,13 +183,18 @@ impl Theme {
         match Self::built_in(name, depth) {
             Some(theme) => Ok((theme, Vec::new())),
             None => {
-                let own = folders.iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
-                let own = own.filter_map(|file| Some(file.file_name().to_str()?.strip_suffix(".toml")?.to_owned()));
-                let names: Vec<_> = own.chain(Self::names().map(str::to_owned)).collect();
+                let names = Self::all_names(folders);
                 let similar = similar(name, names.iter().map(String::as_str)).map(str::to_owned);
                 Err(FindError::Unknown { name: name.to_owned(), similar })
             }
         }
+    }
+
+    /// The names that [`find`](Self::find) knows: those of files in these folders, and those of the program.
+    pub fn all_names(folders: &[PathBuf]) -> Vec<String> {
+        let own = folders.iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
+        let own = own.filter_map(|file| Some(file.file_name().to_str()?.strip_suffix(".toml")?.to_owned()));
+        own.chain(Self::names().map(str::to_owned)).collect()
     }
 
     /// The file that [`find`](Self::find) reads for a name; `None` for a theme of the program.

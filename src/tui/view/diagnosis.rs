@@ -82,3 +82,17 @@ fn sentence(
     };
     words.into_iter().take(shown).enumerate().map(line).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnosis::DiagnosisRule;
+
+    #[test]
+    fn each_rule_names_a_screen_and_its_key() {
+        for rule in DiagnosisRule::ALL {
+            let place = Screen::ALL.iter().position(|screen| screen.word() == rule.screen());
+            assert_eq!(place.map(|place| place + 1), rule.key().to_digit(10).map(|key| key as usize), "{rule:?}");
+        }
+    }
+}

@@ -121,6 +121,7 @@ fn draw_hints(page: &mut ScreenPage<'_>, area: Rect) {
             "range" => page.model.range_hint(),
             "raw" => page.model.basis.next().word(),
             "detail" if screen == Screen::Compare => "functions",
+            "detail" if screen == Screen::Threads => "stacks",
             words => words,
         };
         Some((first_key(bound), words))

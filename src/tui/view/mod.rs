@@ -101,9 +101,14 @@ fn screen(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
     match (page.model.screen, room) {
         (Screen::Events, Room::Lines) => events::lines(page, area),
         (Screen::Events, Room::Small) => {
-            let (table, lower) = layout::above_strip(diagnosis::above_events(page, area));
+            let area = diagnosis::above_events(page, area);
+            // Of events that are all exact it would say nothing.
+            let (table, lower) =
+                if page.model.is_exact() { (area, Rect::default()) } else { layout::above_strip(area) };
             let (table, below) = metrics::below_events(page, table);
+            let (table, busiest) = threads::below_events(page, table);
             events::draw(page, table, room);
+            threads::draw_busiest(page, busiest);
             metrics::draw(page, below);
             strip::draw(page, lower);
         }
@@ -133,7 +138,9 @@ fn overview(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
     let filled = Filled { relations: !page.model.monitor.relations().is_empty(), output: page.model.has_output() };
     let panels = layout::overview(area, room, filled);
     let (table, below) = metrics::below_events(page, panels.events);
+    let (table, busiest) = threads::below_events(page, table);
     events::draw(page, table, room);
+    threads::draw_busiest(page, busiest);
     metrics::draw(page, below);
     detail::draw(page, panels.detail, false);
     if !panels.relations.is_empty() {

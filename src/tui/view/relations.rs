@@ -265,7 +265,14 @@ fn moved_words(page: &ScreenPage<'_>, moved: Moved) -> String {
 fn consequence(page: &ScreenPage<'_>, standing: &Standing) -> (Role, String) {
     let (role, word) = state(&standing.state);
     let words = match &standing.state {
-        RelationState::Agrees => "it corrects its events by what the others counted".into(),
+        RelationState::Agrees => match standing.trust {
+            Some(trust) if standing.tested > 0 => {
+                let (trust, tested) = (whole_share(trust), standing.tested);
+                let intervals = if tested == 1 { "interval" } else { "intervals" };
+                format!("it corrects its events; trust {trust} is by how it held in {tested} {intervals} of this run")
+            }
+            _ => "it corrects its events by what the others counted".into(),
+        },
         RelationState::Violated if standing.corrects_regardless() => {
             "what is counted contradicts it; it corrects nevertheless, as --estimator linear-plain asks".into()
         }

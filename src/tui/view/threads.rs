@@ -6,15 +6,18 @@ use ratatui::text::Line;
 use super::page::{ScreenPage, VisibleRows};
 use crate::monitor::ThreadUses;
 use crate::names::shown;
-use crate::number::memory;
+use crate::number::{memory, si};
+use crate::run::MeasuredTarget;
 use crate::threads::ThreadUse;
+use crate::tui::layout::split_below;
 use crate::tui::model::{ClickTarget, ThreadColumn};
+use crate::tui::screen::Screen;
 use crate::tui::symbols::{BLOCKED, CURSOR, MISSING, ON_CPU, READY};
 use crate::tui::text::{cut, left, right, width};
 use crate::tui::theme::Role;
 
 /// Cells of the columns behind the name.
-const COLUMNS: [(ThreadColumn, &str, usize); 7] = [
+const COLUMNS: [(ThreadColumn, &str, usize); 9] = [
     (ThreadColumn::Tid, "TID", 7),
     (ThreadColumn::Cpu, "CPU%", 6),
     (ThreadColumn::Ready, "READY%", 6),
@@ -22,6 +25,8 @@ const COLUMNS: [(ThreadColumn, &str, usize); 7] = [
     (ThreadColumn::Disk, "DISK%", 5),
     (ThreadColumn::Sleep, "SLEEP%", 6),
     (ThreadColumn::Memory, "MEMORY", 6),
+    (ThreadColumn::Faults, "FAULT/s", 7),
+    (ThreadColumn::Switches, "SWITCH/s", 8),
 ];
 /// Cells of the name, and from how many on it is said where a thread waits.
 const NAME: (usize, usize) = (8, 32);
@@ -32,16 +37,50 @@ const BAR_CELLS: usize = 20;
 /// Rows of the panel from which on its last one says what the columns are.
 const LEAST_WITH_LEGEND: u16 = 10;
 
+/// Rows of the list below the events without which it isn't there, with its frame and its head.
+const LEAST_BELOW: u16 = 5;
+
+/// The table of events, and the busiest threads below it, where there is room for some.
+pub(super) fn below_events(page: &ScreenPage<'_>, area: Rect) -> (Rect, Rect) {
+    let model = page.model;
+    let table = u16::try_from(model.events.order.len()).unwrap_or(u16::MAX).saturating_add(3);
+    let free = area.height.saturating_sub(table);
+    let threads = model.monitor.newest_threads();
+    if free < LEAST_BELOW || threads == 0 {
+        return (area, Rect::default());
+    }
+    split_below(area, free.min(u16::try_from(threads).unwrap_or(u16::MAX).saturating_add(3)))
+}
+
+/// Draws the busiest threads in a part of a screen; a click leads to all of them.
+pub(super) fn draw_busiest(page: &mut ScreenPage<'_>, area: Rect) {
+    if area.is_empty() {
+        return;
+    }
+    let Some(uses) = page.model.threads() else { return draw_nothing(page, area, false) };
+    let rows = VisibleRows::in_panel(area, 1, 0, uses.threads.len());
+    let inner = page.list(area, title(page, &uses), (rows, uses.threads.len()), Some(Screen::Threads.name()));
+    page.target(area, ClickTarget::Screen(Screen::Threads));
+    let columns = ThreadColumns::of(usize::from(inner.width), &uses.threads);
+    let mut lines = inner.rows();
+    if let Some(row) = lines.next() {
+        page.line(row, heads(page, &columns));
+    }
+    for (thread, row) in uses.threads.iter().zip(lines) {
+        page.line(row, thread_line(page, thread, false, &columns));
+    }
+}
+
 pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
-    let Some(uses) = page.model.threads() else { return draw_nothing(page, area) };
+    let Some(uses) = page.model.threads() else { return draw_nothing(page, area, true) };
     let selected = page.model.selected_thread(&uses.threads);
     let has_legend = area.height >= LEAST_WITH_LEGEND;
-    let rows = VisibleRows::in_panel(area, 1 + usize::from(has_legend), selected, uses.threads.len());
-    let mut title = Line::from(page.span(Role::Title, "Threads"));
-    title.push_span(page.span(Role::Border, " ─ "));
-    title.push_span(page.span(Role::Dim, summary(&uses)));
-    let inner = page.list(area, title, (rows, uses.threads.len()), None);
+    let others = others(&uses).filter(|_| has_legend);
+    let fixed = 1 + usize::from(has_legend) + usize::from(others.is_some());
+    let rows = VisibleRows::in_panel(area, fixed, selected, uses.threads.len());
+    let inner = page.list(area, title(page, &uses), (rows, uses.threads.len()), None);
     let columns = ThreadColumns::of(usize::from(inner.width), &uses.threads);
+    let room = usize::from(inner.width);
     let mut lines = inner.rows();
     if let Some(row) = lines.next() {
         let sorts = columns.shown.iter().map(|(column, ..)| *column);
@@ -56,15 +95,25 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
             page.select(Rect { x: inner.x.saturating_sub(1), width: inner.width + 2, ..row });
         }
     }
-    let last = Rect { y: inner.bottom().saturating_sub(1), height: inner.height.min(1), ..inner };
-    if has_legend {
-        page.line(
-            last,
-            Line::from(
-                page.span(Role::Dim, cut(legend(usize::from(inner.width)), usize::from(inner.width)).into_owned()),
-            ),
-        );
+    let dim = |page: &ScreenPage<'_>, text: &str| Line::from(page.span(Role::Dim, cut(text, room).into_owned()));
+    if let (Some(others), Some(row)) = (others, lines.next()) {
+        page.line(row, dim(page, &others));
     }
+    if has_legend {
+        let last = Rect { y: inner.bottom().saturating_sub(1), height: inner.height.min(1), ..inner };
+        page.line(last, dim(page, legend(room)));
+    }
+}
+
+/// Whether it is a machine, which is read by process.
+fn of_machine(page: &ScreenPage<'_>) -> bool {
+    matches!(page.model.monitor.header().target, MeasuredTarget::Everyone { .. })
+}
+
+fn title(page: &ScreenPage<'_>, uses: &ThreadUses) -> Line<'static> {
+    let what = if of_machine(page) { "Processes" } else { "Threads" };
+    let parts = [(Role::Title, what.to_owned()), (Role::Border, " ─ ".into()), (Role::Dim, summary(uses))];
+    Line::from_iter(parts.map(|(role, text)| page.span(role, text)))
 }
 
 fn legend(room: usize) -> &'static str {
@@ -76,17 +125,25 @@ fn legend(room: usize) -> &'static str {
     }
 }
 
-/// `4 threads on 1.98 CPUs`.
+/// `4 on 1.98 CPUs in 1.0 s`.
 fn summary(uses: &ThreadUses) -> String {
-    let count = uses.threads.len();
-    let all: f64 = uses.threads.iter().map(|thread| thread.cpu).sum();
     let left_out = if uses.left_out > 0 { format!(", {} more are not read", uses.left_out) } else { String::new() };
-    format!("{count} on {all:.2} CPUs in {:.1} s{left_out}", uses.seconds)
+    format!("{} on {:.2} CPUs in {:.1} s{left_out}", uses.threads.len(), uses.cpus, uses.seconds)
 }
 
-fn draw_nothing(page: &mut ScreenPage<'_>, area: Rect) {
+/// CPUs from which on it is said that others used them: below, it is how times are rounded.
+const LEAST_OTHERS: f64 = 0.05;
+
+/// What is in no row: what has ended, and what there was no room for.
+fn others(uses: &ThreadUses) -> Option<String> {
+    let others = uses.others();
+    let words = if uses.left_out > 0 { "those that are not read, and what has ended" } else { "what has ended since" };
+    (others >= LEAST_OTHERS).then(|| format!("  others: {:.1}% of a CPU: {words}", 100.0 * others))
+}
+
+fn draw_nothing(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
     let title = Line::from(page.span(Role::Title, "Threads"));
-    let inner = page.panel(area, title, Line::default(), true);
+    let inner = page.panel(area, title, Line::default(), focus);
     let header = page.model.monitor.header();
     let words = if header.modelled.is_some() {
         "a model runs the command: its threads are valgrind's"
@@ -107,11 +164,15 @@ struct ThreadColumns {
 }
 
 impl ThreadColumns {
-    /// Memory leaves first, then sleep.
+    /// What nothing is known of isn't there. Rates leave first, then memory, then sleep.
     fn of(room: usize, threads: &[ThreadUse]) -> Self {
         let longest = threads.iter().map(|thread| width(&shown(&thread.thread.name))).max().unwrap_or(0);
         let name = longest.clamp(NAME.0, NAME.1);
-        let mut all = COLUMNS.to_vec();
+        let is_known = |column: ThreadColumn| {
+            let has = |thread: &ThreadUse| column.part(thread).is_some() || column.rate(thread).is_some();
+            matches!(column, ThreadColumn::Tid | ThreadColumn::Memory) || threads.iter().any(has)
+        };
+        let mut all: Vec<_> = COLUMNS.into_iter().filter(|(column, ..)| is_known(*column)).collect();
         let used = |all: &[(ThreadColumn, &str, usize)]| 2 + all.iter().map(|(_, _, width)| width + 1).sum::<usize>();
         while used(&all) + name > room && all.len() > 2 {
             all.pop();
@@ -128,8 +189,10 @@ fn heads(page: &ScreenPage<'_>, columns: &ThreadColumns) -> Line<'static> {
     let list = &page.model.thread_list;
     let head =
         |column: ThreadColumn, text: String| page.span(if column == list.by { Role::Key } else { Role::Header }, text);
-    let mut line = Line::from(head(ThreadColumn::Name, format!("  {}", left("THREAD", columns.name))));
+    let (who, id) = if of_machine(page) { ("PROCESS", "PID") } else { ("THREAD", "TID") };
+    let mut line = Line::from(head(ThreadColumn::Name, format!("  {}", left(who, columns.name))));
     for (column, title, width) in &columns.shown {
+        let title = if *column == ThreadColumn::Tid { id } else { title };
         line.push_span(head(*column, format!(" {}", right(title, *width))));
     }
     if columns.has_bar {
@@ -184,6 +247,11 @@ fn cell(column: ThreadColumn, thread: &ThreadUse) -> (Role, String) {
         (ThreadColumn::Tid, _) => (Role::Dim, thread.thread.tid.to_string()),
         (ThreadColumn::Memory, _) if thread.thread.resident > 0 => (Role::Dim, memory(thread.thread.resident)),
         (ThreadColumn::Memory, _) => (Role::Dim, String::new()),
+        (ThreadColumn::Faults | ThreadColumn::Switches, _) => match column.rate(thread) {
+            Some(rate) if rate < 0.5 => (Role::Dim, "0".into()),
+            Some(rate) => (Role::Text, si(rate)),
+            None => (Role::Missing, MISSING.into()),
+        },
         (_, None) => (Role::Missing, MISSING.into()),
         (_, Some(part)) if part < 0.0005 => (Role::Dim, "0".into()),
         (ThreadColumn::Cpu, Some(part)) => (Role::Text, format!("{:.1}", 100.0 * part)),

@@ -1,0 +1,46 @@
+//! Tests what stands out in recordings of programs with known faults, and of programs without. tests/stands-out/record made
+//! them, and tests/stands-out/by-hand.py those of events that few machines count.
+
+use crate::piped::{run, stdout};
+
+/// The recording, and the fault that is told; none of a program that works.
+const PROGRAMS: [(&str, &str); 15] = [
+    ("page-faults", "page-faults"),
+    ("lock-convoy", "lock-wait"),
+    ("busy-loop", ""),
+    ("short-processes", "short-processes"),
+    ("disk-wait", "disk-wait"),
+    ("memory-leak", "memory-growth"),
+    ("thread-imbalance", "thread-imbalance"),
+    ("cache-thrash", "cache-misses"),
+    ("branch-misses", "branch-misses"),
+    ("false-sharing", "false-sharing"),
+    ("tlb-reach", "tlb-misses"),
+    ("xz", ""),
+    ("sqlite3", ""),
+    ("python3", ""),
+    ("make", ""),
+];
+
+#[test]
+fn each_fault_is_told_once_and_nothing_else() {
+    for (name, fault) in PROGRAMS {
+        let file = format!("{}/tests/stands-out/{name}.jsonl", env!("CARGO_MANIFEST_DIR"));
+        let text = stdout(&run(&["replay", "--print", &file], b""));
+        let told: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("warning: ")).collect();
+        let wanted = usize::from(!fault.is_empty());
+        assert!(
+            told.len() == wanted && told.iter().all(|line| line.ends_with(&format!("({fault})"))),
+            "{name}: {told:?}"
+        );
+    }
+}
+
+#[test]
+fn what_is_no_fault_is_told_of_a_busy_program() {
+    for name in ["busy-loop", "false-sharing"] {
+        let file = format!("{}/tests/stands-out/{name}.jsonl", env!("CARGO_MANIFEST_DIR"));
+        let text = stdout(&run(&["replay", "--print", &file], b""));
+        assert_eq!(text.matches("note: CPU").count(), 1, "{name}: {text}");
+    }
+}

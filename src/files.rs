@@ -139,6 +139,16 @@ pub fn open_below(root: &OwnedFd, path: &Path, expected: &ExpectedFile<'_>) -> R
     expected.read(openat2(root, path, how).map_err(system)?)
 }
 
+/// A folder below a folder that was [looked at](folder): its path, and all links on the way, begin there.
+///
+/// # Errors
+/// Returns the operating system's error.
+pub fn folder_below(root: &OwnedFd, path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+    let how = OpenHow::new().flags(flags).resolve(ResolveFlag::RESOLVE_IN_ROOT);
+    openat2(root, path, how).map_err(io::Error::from)
+}
+
 /// A folder to open files below, however it is renamed.
 ///
 /// # Errors
@@ -302,6 +312,7 @@ mod tests {
             Err(other) => panic!("{other}"),
         };
         assert_eq!(text, "inside");
+        assert!(folder_below(&root, Path::new("/")).is_ok() && folder_below(&root, Path::new("/link")).is_err());
         assert!(open_below(&root, Path::new("/out"), &ExpectedFile::any(1 << 20)).unwrap_err().is_absence());
         fs::remove_dir_all(folder).unwrap();
     }

@@ -195,7 +195,7 @@ impl JitMaps {
             dumps: Vec::new(),
             due: Instant::now(),
             is_refused: false,
-            java: JavaMap::of(maker.pid),
+            java: JavaMap::of(maker.pid, maker.inside, maker.root.as_ref()),
             is_asked: false,
         })
     }

@@ -255,7 +255,9 @@ impl Namer {
             out.renamed.push((number, StackFrame { name, module, file, line, ..StackFrame::default() }));
         }
         let asked = found.asked.iter();
-        out.notes.extend(asked.map(|pid| format!("Java names its code for this:  jcmd {pid} Compiler.perfmap")));
+        out.notes.extend(asked.map(|pid| {
+            format!("Java ({pid}) was asked for the names of its code, as by  jcmd {pid} Compiler.perfmap")
+        }));
         let unnamed = found.refused.into_iter().map(|(path, why)| UnnamedFile { path, why: why.to_string() });
         out.unnamed.extend(unnamed);
     }

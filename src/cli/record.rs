@@ -37,7 +37,7 @@ pub(super) struct RecordArgs {
     /// Print only errors
     #[arg(short, long, help_heading = "Output")]
     pub(super) quiet: bool,
-    /// Milliseconds between rounds of readings
+    /// Milliseconds between readings of the counters
     #[arg(short = 'I', long, value_name = "MS", default_value_t = 100, value_parser = milliseconds(), help_heading = "Runs")]
     pub(super) interval: u64,
     /// Run the command this many times, and write a recording of each run: x-1.jsonl, x-2.jsonl and so on with `-o

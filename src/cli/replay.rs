@@ -141,12 +141,15 @@ pub(super) fn seen(recording: &Recording, mut monitor: Monitor, at: WallNs) -> M
     monitor
 }
 
+/// Rounds, each with the number of rounds lost before it.
+type RecordedRounds = [(Round, u64)];
+
 /// The rounds of a recording that are asked for, and a monitor of them that has seen nothing: all rounds, or those of a range.
 fn begun<'a>(
     args: &ReplayArgs,
     recording: &'a Recording,
     setup: &Setup,
-) -> Result<(&'a [(Round, u64)], Monitor), Error> {
+) -> Result<(&'a RecordedRounds, Monitor), Error> {
     let rounds = &recording.rounds[..];
     let Some(range) = args.range else { return Ok((rounds, setup.monitor())) };
     let [first, last] = [range.from, range.to].map(|time| rounds.partition_point(|(round, _)| round.at <= time));

@@ -10,13 +10,11 @@ use nix::sys::time::TimeValLike;
 use ratatui::crossterm::event::{KeyEvent, MouseButton, MouseEventKind};
 
 use super::feed::Feed;
-use super::model::{
-    ClickTarget, LoopCommand, Message, Motion, RoundBuffer, ScreenModel, SourceState, TimeDirection, update,
-};
+use super::model::{ClickTarget, LoopCommand, Message, Motion, RoundBuffer, ScreenModel, SourceState, update};
 use super::options::{Mode, QuitAction, ScreenOptions};
 use super::outline::Outline;
 use super::picture::{self, PictureFormat};
-use super::playback::{Sight, TimeRange};
+use super::playback::{Sight, TimeDirection, TimeRange};
 use super::screen::Screen;
 use super::terminal::{AwaitedBy, Input, Terminal};
 use super::theme::ThemeWatch;
@@ -375,6 +373,10 @@ impl App<'_> {
     /// Forwards by what lies between; backwards, and from a range, from the beginning: estimates depend on all that came
     /// before.
     fn seek(&mut self, time: WallNs) {
+        if let Some(playback) = &mut self.model.playback {
+            // Without a pace it would be back at the end at once.
+            playback.playing &= playback.speed > 0.0;
+        }
         let sight = self.model.playback.as_ref().map(|playback| playback.sight).unwrap_or_default();
         let Some(timeline) = self.feed.timeline() else { return };
         timeline.set_profile_start(None);
@@ -462,7 +464,12 @@ impl App<'_> {
                     None => monitor.close(),
                 }
             }
-            let sight = range.map_or(Sight::UpToNow, Sight::Range);
+            let before = self.model.playback.as_ref().map(|playback| playback.sight);
+            let sight = match (range, before) {
+                (Some(range), _) => Sight::Range(range),
+                (None, Some(begun @ Sight::RangeBegun(_))) => begun,
+                (None, _) => Sight::UpToNow,
+            };
             self.tell(Message::Wound(monitor, rounds, sight));
             if range.is_some() {
                 return;
@@ -500,7 +507,7 @@ impl App<'_> {
             .copied();
         let change = match direction {
             TimeDirection::On => changes.find(|change| change.told_at > now),
-            TimeDirection::Back => changes.filter(|change| change.told_at < now).last(),
+            TimeDirection::Back => changes.rfind(|change| change.told_at < now),
         };
         match change {
             Some(change) => {

@@ -1,11 +1,17 @@
 //! Tracks where in the recording a replay stands, and how fast it goes on.
 
-use super::model::TimeDirection;
 use crate::recording::Speed;
 use crate::units::WallNs;
 
 /// The speeds that keys go through.
 const SPEEDS: [f64; 9] = [0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 64.0];
+
+/// Where a replay goes from the time that is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TimeDirection {
+    Back,
+    On,
+}
 
 /// A part of a recording: what comes after `from`, up to and with `to`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -742,6 +742,9 @@ fn a_range_is_chosen_by_keys_moved_and_left() {
         assert!(head().contains("PAUSED 0:03/0:06"), "{}", head());
         script.keys("R:1<Enter><Esc>R");
         assert!(script.screen().contains("a range begins at 0:01"), "{}", script.screen());
+        // It may be chosen backwards.
+        script.keys("<Esc>:5<Enter>R:2<Enter>R");
+        assert!(head().contains("RANGE 0:02.0–0:05.0"), "{}", head());
     });
 }
 

@@ -13,7 +13,7 @@ use crate::session::OutputLine;
 use crate::sources::Round;
 use crate::stacks::{FirstLevel, InterpreterFrames};
 use crate::tui::picture::PictureFormat;
-use crate::tui::playback::{Sight, TimeRange};
+use crate::tui::playback::{Sight, TimeDirection, TimeRange};
 use crate::tui::theme::Theme;
 use crate::units::WallNs;
 
@@ -53,13 +53,6 @@ pub(in crate::tui) enum Message {
     Failed(String),
     /// perfprop used this part of a CPU in the last interval.
     Own(f64),
-}
-
-/// Where a replay goes from the time that is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::tui) enum TimeDirection {
-    Back,
-    On,
 }
 
 /// What the loop is to do.

@@ -47,7 +47,7 @@ mod update;
 pub(super) use compare::{CompareColumn, ComparisonList};
 pub(super) use filter::Filter;
 pub(super) use log::{Log, LogEntry, Output, Pane};
-pub(super) use message::{LoopCommand, Message, TimeDirection};
+pub(super) use message::{LoopCommand, Message};
 pub(super) use order::{Sort, SortColumn};
 pub(super) use pointer::ClickTarget;
 pub(super) use profile::{ChosenRegion, ProfileState};

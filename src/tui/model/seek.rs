@@ -2,11 +2,11 @@
 
 use ratatui::crossterm::event::{MouseButton, MouseEventKind};
 
-use super::{ClickTarget, EventLine, LoopCommand, Notice, Over, ScreenModel, TimeDirection};
+use super::{ClickTarget, EventLine, LoopCommand, Notice, Over, ScreenModel};
 use crate::monitor::PhaseChange;
 use crate::number::clock;
 use crate::tui::keys::Action;
-use crate::tui::playback::{Sight, TimeRange};
+use crate::tui::playback::{Sight, TimeDirection, TimeRange};
 use crate::tui::screen::Screen;
 use crate::tui::text::short_clock;
 use crate::units::WallNs;
@@ -160,6 +160,7 @@ impl ScreenModel {
             }
             MouseEventKind::Up(MouseButton::Left) => {
                 let (from, to) = (playback.dragged_from.take()?, cell?);
+                playback.playing = false;
                 (from == to).then_some(LoopCommand::Seek(to.to))
             }
             _ => None,

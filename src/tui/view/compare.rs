@@ -97,7 +97,8 @@ impl ComparedColumns {
                 (mean, plot, spread)
             }
         };
-        let name = name.min(least_name + spare).max(3).min(room.max(3));
+        // Where there is hardly any room, the verdict has it.
+        let name = name.min(least_name + spare).min(room.saturating_sub(VERDICT).max(3));
         let used = name + mean + spread + plot + change + VERDICT;
         let wider = if plot > 0 { room.saturating_sub(used) } else { 0 };
         let verdict = VERDICT.min(room.saturating_sub(name));
@@ -490,8 +491,15 @@ fn draw_histories(page: &mut ScreenPage<'_>, area: Rect) {
         return;
     }
     let Some(other) = model.others.as_ref().and_then(|others| others.first()) else { return };
+    // Intervals have no totals: each is in the usual unit, where both sides have the same.
+    let usual = [(&model.monitor, one.a.index), (other, one.b.index)]
+        .map(|(monitor, index)| index.map(|index| monitor.usual_measure(index)));
+    let measure = match usual {
+        [Some(a), Some(b)] if a == b && one.measure == Measure::Total => a,
+        _ => one.measure,
+    };
     let points = |monitor: &Monitor, index: Option<RowIndex>| -> Vec<Point> {
-        index.map_or_else(Vec::new, |index| one.measure.points(monitor, &monitor.row(index)))
+        index.map_or_else(Vec::new, |index| measure.points(monitor, &monitor.row(index)))
     };
     let chart = Chart {
         span: crate::tui::text::span,
@@ -541,6 +549,8 @@ mod tests {
         assert_eq!(wide, ComparedColumns { name: 16, mean: 13, spread: 8, plot: 43, change: 16, verdict: 16 });
         let small = of(34, EventLines::One, true);
         assert_eq!(small, ComparedColumns { name: 10, change: 8, verdict: 16, ..ComparedColumns::default() });
+        let smallest = of(14, EventLines::One, true);
+        assert_eq!(smallest, ComparedColumns { name: 3, verdict: 11, ..ComparedColumns::default() });
         for (lines, has_test) in
             [(EventLines::One, false), (EventLines::LineASide, false), (EventLines::LineASide, true)]
         {

@@ -46,9 +46,8 @@ fn with_words(shell: Shell, script: &str) -> String {
             let script = ZSH_WORDS.iter().fold(script.to_owned(), |script, (name, function)| {
                 script.replace(&format!(":{name}:_default"), &format!(":{name}:{function}"))
             });
-            // Its own line for a command has a colon too many, so that zsh would run the description.
-            let with_command = |line: &str| match line.strip_prefix("'*::::command -- ") {
-                Some(_) => "'*:::command:_normal' \\\n".to_owned(),
+            let with_command = |line: &str| match line.strip_prefix("'*::command -- ") {
+                Some(_) => "'*::command:_normal' \\\n".to_owned(),
                 None => format!("{line}\n"),
             };
             let script: String = script.lines().map(with_command).collect();

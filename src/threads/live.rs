@@ -11,8 +11,9 @@ use super::{ThreadReader, ThreadSnapshot};
 
 /// How often threads are looked at.
 const LOOK_PERIOD: Duration = Duration::from_millis(50);
-/// Reading takes one part in so many of the time at most.
+/// Reading takes one part in so many of the time at most, and looks alone, of which fewer say nearly as much, a smaller one.
 const MOST_TIME: u32 = 100;
+const MOST_LOOKS: u32 = 400;
 
 /// Reading that goes on; dropping it ends it.
 #[derive(Debug)]
@@ -69,11 +70,18 @@ fn run(
         } else {
             reader.look();
         }
-        let pause = LOOK_PERIOD.max(began.elapsed() * MOST_TIME);
+        let took = began.elapsed();
+        let pause = pause(took, due.saturating_sub(at + took));
         if stopped.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
             return;
         }
     }
+}
+
+/// How long nothing is read after reading took so long, where the next snapshot is due after another time.
+fn pause(took: Duration, due: Duration) -> Duration {
+    let next_look = LOOK_PERIOD.max(took * MOST_LOOKS);
+    next_look.min(due).max(took * MOST_TIME)
 }
 
 #[cfg(test)]
@@ -83,6 +91,15 @@ mod tests {
     use super::super::ThreadTarget;
     use super::*;
     use crate::host::HostFiles;
+
+    #[test]
+    fn reading_takes_a_small_part_of_the_time() {
+        let ms = Duration::from_millis;
+        // Few threads: looks every 50 ms. Many: every 400 ms, with snapshots in time.
+        assert_eq!([pause(ms(0), ms(900)), pause(ms(1), ms(900)), pause(ms(1), ms(250))], [ms(50), ms(400), ms(250)]);
+        // Very many: a snapshot comes late.
+        assert_eq!([pause(ms(20), ms(900)), pause(ms(20), ms(0))], [ms(2000), ms(2000)]);
+    }
 
     #[test]
     fn this_process_is_read_and_each_snapshot_is_taken_once() {

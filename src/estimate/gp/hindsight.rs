@@ -172,7 +172,7 @@ impl Gp {
         let mut estimate = |window: &PastWindow| {
             self.window.clone_from(&window.counted);
             self.interval.fill(WindowSum::default());
-            self.estimate(window.span, solved.as_ref());
+            self.estimate(window.span, solved.as_ref(), &[]);
             self.interval.clone()
         };
         stretch.iter().map(&mut estimate).collect()

@@ -54,11 +54,16 @@ impl Level {
         Some((mean + self.held * (self.last.unwrap_or(mean) - mean)).max(LEAST_RATE))
     }
 
+    /// Keeps a rate that was estimated, which is judged by what is counted next.
+    pub(crate) fn foretell(&mut self, rate: f64) {
+        self.estimated = Some(rate);
+    }
+
     /// The rate that the process says, and one that is between it and the last rate, by which of them foretold more.
     pub(crate) fn between(&mut self, said: f64) -> f64 {
         self.said = Some(said);
         let rate = said + self.beside * (self.last.unwrap_or(said) - said);
-        self.estimated = Some(rate);
+        self.foretell(rate);
         rate
     }
 
@@ -155,5 +160,10 @@ mod tests {
         assert!((still.between(25.0) - 40.0).abs() < 1.0 && (noisy.between(25.0) - 25.0).abs() < 1.0);
         // The process said 25 where 10 and 40 came.
         assert!((noisy.off() - 15.0).abs() < 2.0, "{}", noisy.off());
+        for _ in 0..200 {
+            noisy.foretell(7.0);
+            noisy.hold(400.0, 100.0);
+        }
+        assert!((noisy.off() - 3.0).abs() < 0.1, "{}", noisy.off());
     }
 }

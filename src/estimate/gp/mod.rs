@@ -17,6 +17,7 @@
 //! first and by error then; `docs/estimator.md` says what was tried and what it gave.
 
 mod aliasing;
+mod analogs;
 mod blocks;
 mod calibration;
 mod covariance;
@@ -48,6 +49,7 @@ use std::collections::BTreeMap;
 use crate::rates::{Confidence, Delta, Error, Uncertain};
 use crate::units::CpuNs;
 use aliasing::{Aliasing, Factors};
+use analogs::{Analogs, TurnTimes};
 use blocks::{Blocks, CountBlock, SEVERAL, WHOLE};
 use calibration::Calibration;
 use covariance::Covariances;
@@ -186,6 +188,8 @@ const BETWEEN_THREADS: f64 = 3.0;
 const USUAL_STAY_MS: f64 = 16.0;
 /// Where time is slowed down by more, stays are so far apart that the last rate may say more than the mean does.
 const SLOW: f64 = 3.0;
+/// And where stays take so long, the moments at which other events were as they are now say more than both.
+const LONG_TURN_MS: f64 = 50.0;
 /// Where it is slowed down by more, or more stays hold no count, totals are scaled counts.
 const SLOW_TOTALS: f64 = 1.5;
 const SELDOM: f64 = 0.1;
@@ -237,6 +241,8 @@ pub struct Gp {
     anchors: Vec<usize>,
     before_anchors: Vec<Delta>,
     aliasing: Aliasing,
+    /// What was counted where the rotation is slow.
+    analogs: Analogs,
     /// CPU time so far, in milliseconds.
     elapsed: f64,
     calibration: Calibration,
@@ -321,6 +327,7 @@ impl Gp {
             anchors: (0..n).filter(|&event| always[event]).take(MOST_ANCHORS).collect(),
             before_anchors: vec![Delta::default(); n],
             aliasing: Aliasing::new(n),
+            analogs: Analogs::new(n),
             elapsed: 0.0,
             calibration: Calibration::new(n),
             at_large: vec![0.0; n],
@@ -409,6 +416,11 @@ impl Gp {
     /// little more than what was counted.
     pub fn is_slow(&self) -> bool {
         self.unit > SLOW_TOTALS
+    }
+
+    /// Whether turns are so long, and cycles of them, that a window sees little more than one turn.
+    fn is_in_long_turns(&self) -> bool {
+        self.unit > SLOW && self.stay_ms >= LONG_TURN_MS
     }
 
     /// By what factors counts may be off because the rotation beats with the program, if it does.
@@ -558,6 +570,7 @@ impl Gp {
         }
         self.follow_threads(span);
         self.keep_window(span);
+        let analogs = if self.is_in_long_turns() { self.analogs(span) } else { Vec::new() };
         let since = self.fitted_until;
         let fitted = (self.end - since >= FIT_EVERY_MS).then(|| self.fit(since));
         // Short windows are fitted together.
@@ -566,7 +579,7 @@ impl Gp {
             self.at_large.fill(0.0);
             Window::new(self.observations(span.start))
         });
-        self.estimate(span, window.solve(&self.present).as_ref());
+        self.estimate(span, window.solve(&self.present).as_ref(), &analogs);
         self.window.fill(Delta::default());
         self.follow_stays();
         if span.start == 0.0 {
@@ -574,6 +587,18 @@ impl Gp {
         }
         let memory = self.settings.context_ms.max(Settings::LEAST_MS) + self.settings.window_ms.max(FIT_EVERY_MS);
         self.blocks.forget(self.end - memory);
+    }
+
+    /// The rate of each event while it wasn't counted in a window, by analogues.
+    fn analogs(&mut self, window: Span) -> Vec<Option<f64>> {
+        let turn = self.stay_ms;
+        let ms = |time: f64| self.elapsed - (self.end - time) * self.unit;
+        for block in self.blocks.ended_since(window.start) {
+            let span = Span { start: ms(block.span.start), end: ms(block.span.end) };
+            self.analogs.add(block.event, span, block.count, block.running, block.stay, 0.5 * turn);
+        }
+        let cycle = self.unit * self.settings.window_ms;
+        self.analogs.rates(Span { start: ms(window.start), end: self.elapsed }, &TurnTimes { turn, cycle })
     }
 
     /// Follows how long stays on the counters take, and the unit of time with which a cycle of the rotation, from one stay
@@ -766,7 +791,7 @@ impl Gp {
     }
 
     /// Adds a window's estimates to the interval's.
-    fn estimate(&mut self, span: Span, solved: Option<&Solved<'_>>) {
+    fn estimate(&mut self, span: Span, solved: Option<&Solved<'_>>, analogs: &[Option<f64>]) {
         self.unsolved |= solved.is_none();
         let mut known = solved.map(|solved| self.counts(span, solved));
         if let Some(known) = &mut known {
@@ -807,7 +832,12 @@ impl Gp {
                     let at_large = self.at_large[event] * (rate * counted.enabled.as_ms()).powi(2);
                     let deviation = self.calibration.deviation(present, at_large);
                     let (mut estimate, mut half_width) = (estimate, half_width * deviation);
-                    if self.unit > SLOW {
+                    if let Some(&Some(unseen)) = analogs.get(event) {
+                        let time = counted.enabled.as_ms();
+                        self.levels[event].foretell(unseen);
+                        estimate = counted.count as f64 + unseen * (counted.enabled - counted.running).as_ms();
+                        half_width = half_width.max(OFF_WIDTH * time * self.levels[event].off());
+                    } else if self.unit > SLOW {
                         let time = counted.enabled.as_ms();
                         estimate = time * self.levels[event].between(estimate / time);
                         half_width = half_width.max(OFF_WIDTH * time * self.levels[event].off());

@@ -146,7 +146,7 @@ struct JitMap {
     /// Whether some of them were never looked up.
     has_new: bool,
     /// The file when it was read.
-    read: Option<FileVersion>,
+    read: Option<MapVersion>,
     /// The jitdumps, each as it was when it was read.
     dumps: Vec<(Arc<JitDump>, DumpState)>,
     /// When it may be read again.
@@ -157,9 +157,9 @@ struct JitMap {
 }
 
 /// A file as it was at a time: its number, length and time of change.
-type FileVersion = (u64, u64, i64, i64);
+type MapVersion = (u64, u64, i64, i64);
 
-fn version(file: &File) -> Result<FileVersion, Refused> {
+fn version(file: &File) -> Result<MapVersion, Refused> {
     let about = file.metadata().map_err(Refused::System)?;
     Ok((about.ino(), about.len(), about.mtime(), about.mtime_nsec()))
 }
@@ -168,7 +168,7 @@ fn version(file: &File) -> Result<FileVersion, Refused> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DumpState {
     Unread,
-    ReadAs(FileVersion),
+    ReadAs(MapVersion),
     Refused,
 }
 

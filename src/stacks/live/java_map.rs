@@ -16,11 +16,10 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat};
 use nix::sys::signal::{Signal, kill};
@@ -50,24 +49,12 @@ const FULFILLED: &[u8; 2] = b"0\n";
 /// The bit of SIGQUIT in the masks of `/proc/PID/status`.
 const QUIT: u64 = 1 << (nix::libc::SIGQUIT - 1);
 
-/// A process that is asked when it is Java, and when that is next.
+/// A Java process that is asked on a thread of its own, as names may be looked up late. The thread ends with this.
 #[derive(Debug)]
 pub(super) struct JavaMap {
-    process: Arc<JavaProcess>,
-    due: Instant,
-    interval: Duration,
-    answer: Option<Receiver<bool>>,
-}
-
-/// What came of asking.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum JavaAnswer {
-    /// Nothing new.
-    None,
-    /// The map is written.
-    Written,
-    /// There is no answer, and there won't be one.
-    Refused,
+    at_end: Sender<()>,
+    /// Whether each question was answered; after one that wasn't there are no more.
+    answers: Receiver<bool>,
 }
 
 #[derive(Debug)]
@@ -80,60 +67,51 @@ struct JavaProcess {
 }
 
 impl JavaMap {
-    /// Of a process that makes code. `inside` is the number that it has in its own namespace, `root` where its paths begin.
+    /// Of a process that makes code, which may run Java by then. `inside` is the number that it has in its own namespace, `root` where its
+    /// paths begin.
     pub(super) fn of(pid: i32, inside: i32, root: Option<&OwnedFd>) -> Option<Self> {
         let folder = files::folder_below(root?, Path::new("/tmp")).ok()?;
-        Some(Self::at(JavaProcess { pid, inside, folder }))
+        let process = JavaProcess { pid, inside, folder };
+        Some(Self::asking(move || owner_to_ask(pid).map(|owner| process.ask(owner).is_ok())))
     }
 
-    fn at(process: JavaProcess) -> Self {
-        Self { process: Arc::new(process), due: Instant::now() + FIRST, interval: INTERVALS.0, answer: None }
+    /// Asks again and again: `ask` gives nothing where it can't be asked yet.
+    fn asking(ask: impl Fn() -> Option<bool> + Send + 'static) -> Self {
+        let (at_end, end) = bounded(1);
+        let (told, answers) = unbounded();
+        thread::spawn(move || {
+            let (mut pause, mut next) = (FIRST, INTERVALS.0);
+            loop {
+                let is_end = match end.recv_timeout(pause) {
+                    Ok(()) => true,
+                    Err(RecvTimeoutError::Timeout) => false,
+                    Err(RecvTimeoutError::Disconnected) => return,
+                };
+                (pause, next) = (next, (next * 2).min(INTERVALS.1));
+                let answer = ask();
+                let is_last = is_end || answer == Some(false);
+                if answer.is_some_and(|answer| told.send(answer).is_err()) || is_last {
+                    return;
+                }
+            }
+        });
+        Self { at_end, answers }
     }
 
-    /// Asks if it is Java and time to, without waiting for the answer.
-    pub(super) fn ask(&mut self) -> JavaAnswer {
-        let now = Instant::now();
-        if self.answer.is_some() {
-            return self.answer_within(Duration::ZERO);
-        }
-        if now >= self.due {
-            (self.due, self.interval) = (now + self.interval, (self.interval * 2).min(INTERVALS.1));
-            // One that has just begun doesn't catch the signal yet.
-            owner_to_ask(self.process.pid).into_iter().for_each(|owner| self.start(owner));
-        }
-        JavaAnswer::None
+    /// Whether it has written a map since it was looked at last.
+    pub(super) fn is_written(&self) -> bool {
+        self.answers.try_iter().filter(|is_written| *is_written).count() > 0
     }
 
-    fn start(&mut self, owner: u32) {
-        let (told, answer) = bounded(1);
-        let process = Arc::clone(&self.process);
-        thread::spawn(move || told.send(process.ask(owner).is_ok()));
-        self.answer = Some(answer);
-    }
-
-    /// Asks now, and waits for the answer.
-    pub(super) fn ask_at_end(&mut self) -> JavaAnswer {
-        let earlier = self.answer_within(2 * PATIENCE);
-        if earlier == JavaAnswer::Refused {
-            return earlier;
+    /// Asks once more, waits for the answer, and says whether there is a map since it was looked at last.
+    pub(super) fn is_written_at_end(&self) -> bool {
+        let _ = self.at_end.try_send(());
+        let mut is_written = false;
+        // The thread ends behind its last answer.
+        while let Ok(answer) = self.answers.recv_timeout(3 * PATIENCE) {
+            is_written |= answer;
         }
-        self.due = Instant::now();
-        self.ask();
-        match self.answer_within(2 * PATIENCE) {
-            JavaAnswer::Written => JavaAnswer::Written,
-            // It may have ended.
-            JavaAnswer::None | JavaAnswer::Refused => earlier,
-        }
-    }
-
-    fn answer_within(&mut self, time: Duration) -> JavaAnswer {
-        let Some(answer) = &self.answer else { return JavaAnswer::None };
-        let told = answer.recv_timeout(time);
-        if told == Err(RecvTimeoutError::Timeout) {
-            return JavaAnswer::None;
-        }
-        self.answer = None;
-        if told == Ok(true) { JavaAnswer::Written } else { JavaAnswer::Refused }
+        is_written
     }
 }
 
@@ -209,12 +187,18 @@ impl Drop for ListenSign<'_> {
     }
 }
 
+fn has_java(maps: &str) -> bool {
+    maps.lines().any(|line| line.ends_with("/libjvm.so"))
+}
+
+fn text_of(pid: i32, file: &str) -> String {
+    let text = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+    String::from_utf8_lossy(&text).into_owned()
+}
+
 /// The user of a process that may be asked.
 fn owner_to_ask(pid: i32) -> Option<u32> {
-    let [status, maps, options] = ["status", "maps", "cmdline"].map(|file| {
-        let text = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
-        String::from_utf8_lossy(&text).into_owned()
-    });
+    let [status, maps, options] = ["status", "maps", "cmdline"].map(|file| text_of(pid, file));
     // In another namespace of users, what this one creates isn't its own.
     let users = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/user")).ok();
     let is_here = users(&pid.to_string()).is_some_and(|namespace| Some(namespace) == users("self"));
@@ -225,11 +209,10 @@ fn owner_to_ask(pid: i32) -> Option<u32> {
 /// user may ask it.
 fn owner_of_java(status: &str, maps: &str, options: &str, user: u32) -> Option<u32> {
     let field = |label: &str| status.lines().find_map(|line| line.strip_prefix(label)).map(str::trim);
-    let is_java = maps.lines().any(|line| line.ends_with("/libjvm.so"));
     let caught = u64::from_str_radix(field("SigCgt:")?, 16).ok()?;
     let owner = field("Uid:")?.split_whitespace().nth(1)?.parse().ok()?;
     let listens = caught & QUIT != 0 && !options.contains("+DisableAttachMechanism");
-    (is_java && listens && (user == 0 || user == owner)).then_some(owner)
+    (has_java(maps) && listens && (user == 0 || user == owner)).then_some(owner)
 }
 
 #[cfg(test)]
@@ -329,17 +312,12 @@ mod tests {
     }
 
     #[test]
-    fn it_is_asked_less_and_less_often_and_at_the_end() {
-        let folder = Folder::new("often");
-        let mut map = JavaMap::at(folder.process());
-        assert_eq!((map.ask(), map.interval), (JavaAnswer::None, INTERVALS.0));
-        map.due = Instant::now();
-        // It isn't Java by now.
-        assert_eq!((map.ask(), map.answer.is_some(), map.interval), (JavaAnswer::None, false, INTERVALS.0 * 2));
-        assert!(map.due > Instant::now() + INTERVALS.0 / 2);
-        let java = folder.answer(b"0\n");
-        map.start(geteuid().as_raw());
-        assert_eq!(map.ask_at_end(), JavaAnswer::Written);
-        java.join().unwrap();
+    fn it_is_asked_at_the_end_and_no_more_once_it_refuses() {
+        let written = JavaMap::asking(|| Some(true));
+        assert!(!written.is_written() && written.is_written_at_end());
+        // The thread is gone.
+        assert!(!written.is_written_at_end());
+        assert!(!JavaMap::asking(|| None).is_written_at_end());
+        assert!(!JavaMap::asking(|| Some(false)).is_written_at_end());
     }
 }

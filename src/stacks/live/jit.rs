@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 
-use super::java_map::{JavaAnswer, JavaMap};
+use super::java_map::JavaMap;
 use super::jit_dump;
 use super::made_names::MadeCode;
 use crate::files::{self, ExpectedFile, Refused};
@@ -42,6 +42,8 @@ pub(super) struct JitProcess {
     owners: Vec<u32>,
     /// Where its paths begin; `None` where it is gone, or not to be looked at.
     root: Option<OwnedFd>,
+    /// Where it is Java, which writes its map when it is asked to.
+    java: Option<JavaMap>,
 }
 
 impl JitProcess {
@@ -55,7 +57,8 @@ impl JitProcess {
         // Root may write what it likes anyway.
         let owners = [numbers("Uid:"), vec![nix::unistd::geteuid().as_raw(), 0]].concat();
         let root = files::folder(Path::new(&format!("/proc/{pid}/root"))).ok();
-        Self { pid, inside, owners, root }
+        let java = JavaMap::of(pid, inside, root.as_ref());
+        Self { pid, inside, owners, root, java }
     }
 
     pub(super) fn pid(&self) -> i32 {
@@ -143,22 +146,20 @@ struct JitMap {
     /// Whether some of them were never looked up.
     has_new: bool,
     /// The file when it was read.
-    read: Option<FileVersion>,
+    read: Option<MapVersion>,
     /// The jitdumps, each as it was when it was read.
     dumps: Vec<(Arc<JitDump>, DumpState)>,
     /// When it may be read again.
     due: Instant,
     is_refused: bool,
-    /// Where it is Java that writes its map when it is asked to.
-    java: Option<JavaMap>,
-    /// Whether it has done so.
+    /// Whether it has written its map because it was asked to.
     is_asked: bool,
 }
 
 /// A file as it was at a time: its number, length and time of change.
-type FileVersion = (u64, u64, i64, i64);
+type MapVersion = (u64, u64, i64, i64);
 
-fn version(file: &File) -> Result<FileVersion, Refused> {
+fn version(file: &File) -> Result<MapVersion, Refused> {
     let about = file.metadata().map_err(Refused::System)?;
     Ok((about.ino(), about.len(), about.mtime(), about.mtime_nsec()))
 }
@@ -167,7 +168,7 @@ fn version(file: &File) -> Result<FileVersion, Refused> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DumpState {
     Unread,
-    ReadAs(FileVersion),
+    ReadAs(MapVersion),
     Refused,
 }
 
@@ -195,7 +196,6 @@ impl JitMaps {
             dumps: Vec::new(),
             due: Instant::now(),
             is_refused: false,
-            java: JavaMap::of(maker.pid, maker.inside, maker.root.as_ref()),
             is_asked: false,
         })
     }
@@ -204,7 +204,7 @@ impl JitMaps {
     pub(super) fn look(&mut self, when: MapReading) -> PerfMapNames {
         let mut found = PerfMapNames::default();
         for map in self.of.values_mut().filter(|map| !map.wanted.is_empty()) {
-            found.asked.extend(map.ask_java(when));
+            found.asked.extend(map.look_for_java(when));
             let begun = Instant::now();
             if when == MapReading::IfDue && begun < map.due {
                 continue;
@@ -226,24 +226,17 @@ impl JitMaps {
 }
 
 impl JitMap {
-    /// Asks Java for a map; gives the process when it has written one for the first time.
-    fn ask_java(&mut self, when: MapReading) -> Option<i32> {
-        let java = self.java.as_mut()?;
-        let answer = match when {
-            MapReading::IfDue => java.ask(),
-            MapReading::Last => java.ask_at_end(),
+    /// Looks whether Java has written a map; gives the process when it has for the first time.
+    fn look_for_java(&mut self, when: MapReading) -> Option<i32> {
+        let java = self.maker.java.as_ref()?;
+        let is_written = match when {
+            MapReading::IfDue => java.is_written(),
+            MapReading::Last => java.is_written_at_end(),
         };
-        match answer {
-            JavaAnswer::None => None,
-            JavaAnswer::Written => {
-                self.due = Instant::now();
-                (!std::mem::replace(&mut self.is_asked, true)).then_some(self.maker.pid)
-            }
-            JavaAnswer::Refused => {
-                self.java = None;
-                None
-            }
+        if is_written {
+            self.due = Instant::now();
         }
+        (is_written && !std::mem::replace(&mut self.is_asked, true)).then_some(self.maker.pid)
     }
 
     /// Reads the file unless it was read before and nothing is new in it or asked of it.

@@ -135,9 +135,13 @@ impl ScreenModel {
     /// Shows all that came before the end of a range, or gives up one that has begun.
     pub(super) fn leave_range(&mut self) -> Option<LoopCommand> {
         let playback = self.playback.as_mut()?;
-        match std::mem::take(&mut playback.sight) {
+        match playback.sight {
+            // Its numbers are there until the others are.
             Sight::Range(range) => Some(LoopCommand::Seek(range.to)),
-            Sight::UpToNow | Sight::RangeBegun(_) => None,
+            Sight::UpToNow | Sight::RangeBegun(_) => {
+                playback.sight = Sight::UpToNow;
+                None
+            }
         }
     }
 

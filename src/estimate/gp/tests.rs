@@ -320,7 +320,7 @@ fn in_long_turns_an_event_is_what_it_was_when_others_were_as_they_are() {
     let timing = Timing { read_ms: 100.0, rotation_ms: 100.0 };
     let mut gp = Gp::new(&specs(&[false; 5]), timing, Settings::default(), &Prior::default(), None);
     let enabled = CpuNs(100_000_000);
-    for turn in 0..=30 {
+    for turn in 0..=32 {
         let count = if turn / 10 % 2 == 0 { 10_000 } else { 30_000 };
         let counted = |event: usize| match turn % 5 == event {
             true => Delta { count, enabled, running: enabled },
@@ -333,8 +333,8 @@ fn in_long_turns_an_event_is_what_it_was_when_others_were_as_they_are() {
             .into_iter()
             .map(|found| found.map_or(f64::NAN, |found| found.value))
             .collect();
-        // The first event is counted in the turn in which rates change for the second time, and tells of all others.
-        if turn == 30 {
+        // Three events have been counted since rates changed for the second time, and tell of the two that haven't.
+        if turn == 32 {
             assert_eq!(found, [30_000.0; 5]);
         }
     }

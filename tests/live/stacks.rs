@@ -533,13 +533,19 @@ fn every_page_fault_is_a_sample_when_every_one_is_asked_for() {
         return;
     }
     let (recording, _) = record(&folder, &["-g", "-c", "1", "-e", "page-faults,cpu-clock:u"], &["ls", "/"]);
-    check_whole(&recording);
     let stacks = recording.stacks.as_ref().unwrap();
+    let losses = stacks.batches.last().unwrap().losses;
+    assert_eq!((losses.dropped, losses.malformed), (0, 0));
     let names: Vec<_> = stacks.sampled.events.iter().map(|event| event.name.as_str()).collect();
     assert_eq!(names, ["page-faults", "cpu-clock:u"]);
     let faults = samples(&recording).iter().filter(|(sample, _)| sample.event == 0 && sample.weight == 1).count();
     let counted = recording.end.as_ref().unwrap().totals[0].unwrap().count;
-    assert!((faults as u64).abs_diff(counted) <= MOST_AT_CHANGES, "{faults} of {counted}");
+    // A busy machine may lose some; the kernel says how many.
+    let (fewest, most) = (faults as u64, faults as u64 + losses.lost);
+    assert!(
+        fewest <= counted + MOST_AT_CHANGES && counted <= most + MOST_AT_CHANGES,
+        "{faults} of {counted}, {losses:?}"
+    );
     // The kernel counts these itself: they take no turns, and weigh what it says.
     assert!(stacks.batches.iter().all(|batch| batch.shares.is_empty()));
 }

@@ -313,3 +313,29 @@ fn what_came_after_tells_when_a_rate_changed() {
             .is_none()
     );
 }
+
+#[test]
+fn in_long_turns_an_event_is_what_it_was_when_others_were_as_they_are() {
+    // Five events take turns of 100 ms. All count 100 a millisecond for two seconds, then 300, and again.
+    let timing = Timing { read_ms: 100.0, rotation_ms: 100.0 };
+    let mut gp = Gp::new(&specs(&[false; 5]), timing, Settings::default(), &Prior::default(), None);
+    let enabled = CpuNs(100_000_000);
+    for turn in 0..=62 {
+        let count = if turn / 20 % 2 == 0 { 10_000 } else { 30_000 };
+        let counted = |event: usize| match turn % 5 == event {
+            true => Delta { count, enabled, running: enabled },
+            false => Delta { count: 0, enabled, running: CpuNs(0) },
+        };
+        let span = Span { start: 100.0 * turn as f64, end: 100.0 * (turn + 1) as f64 };
+        gp.round(span, &[0, 1, 2, 3, 4].map(counted));
+        let found: Vec<f64> = gp
+            .interval(Confidence::DEFAULT)
+            .into_iter()
+            .map(|found| found.map_or(f64::NAN, |found| found.value))
+            .collect();
+        // Three events have been counted since rates were 300 again, and tell of the two whose last rate is 100.
+        if turn == 62 {
+            assert_eq!(found, [30_000.0; 5]);
+        }
+    }
+}

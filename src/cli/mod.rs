@@ -10,6 +10,7 @@ mod args;
 mod bench;
 mod check;
 mod compare;
+mod completion_words;
 mod demo;
 mod error;
 mod estimate;
@@ -34,13 +35,13 @@ mod stacks;
 mod stat;
 mod stream;
 mod top;
-mod words;
 
 pub use error::Error;
 
 #[cfg(feature = "bench")]
 use bench::BenchArgs;
 use check::{CheckArgs, MixArgs};
+use completion_words::WordsArgs;
 use demo::DemoArgs;
 use estimate::EstimateArgs;
 use export::ExportArgs;
@@ -56,7 +57,6 @@ use relations::RelationsArgs;
 use replay::ReplayArgs;
 use stat::StatArgs;
 use top::TopArgs;
-use words::WordsArgs;
 
 /// Measures many more events than a CPU has counters, live, and says how far each number can be
 /// trusted.
@@ -162,7 +162,7 @@ fn run(verb: &Verb, paging: Paging) -> Result<u8, Error> {
         Verb::History(args) => history::run(args),
         Verb::Estimate(args) => estimate::run(args),
         Verb::Mix(args) => Ok(check::run_mix(args)),
-        Verb::Words(args) => words::run(args),
+        Verb::Words(args) => completion_words::run(args),
         Verb::Completions(args) => generate::completions(args),
         Verb::Man(args) => generate::man(args),
     }

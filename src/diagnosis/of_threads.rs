@@ -199,7 +199,7 @@ impl Evidence<'_> {
         let uses = self.threads.as_ref()?;
         let waiting: f64 = uses.threads.iter().filter_map(ThreadUse::ready).sum();
         let running: f64 = uses.threads.iter().map(|thread| thread.cpu).sum();
-        let text = format!("CPUs are short: {waiting:.1} threads on average could run and have none, {running:.1} run");
+        let text = format!("CPUs are short: {waiting:.1} threads on average wait for one, {running:.1} run");
         let why =
             format!("by the kernel's scheduler {}, from {CPU_WAIT} on; other programs may have the CPUs", over(uses));
         let sure = format!("{ACCOUNTED}, no more than was seen by looks");

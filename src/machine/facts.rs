@@ -308,7 +308,7 @@ fn libpfm(host: &Host) -> MachineFact {
     let fact = MachineFact::new(
         ReportSection::Hardware,
         "libpfm",
-        "its tables go by the CPU's id; the kernel may still refuse",
+        "it chooses its tables by the CPU's id; the kernel may still refuse",
     );
     if !host.resolver.machine().has_libpfm() {
         return fact.found(FactStanding::Unknown, Value::Null, "not asked");

@@ -111,11 +111,11 @@ impl Curve {
 /// Whether an interval holds the truth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judgement {
-    /// It does.
+    /// The truth is in the interval.
     Held,
-    /// It doesn't.
+    /// The truth is outside the interval.
     Missed,
-    /// It may: the truth differs between runs by more than the interval is wide.
+    /// It may be either: the truth differs between runs by more than the interval is wide.
     Unclear,
 }
 

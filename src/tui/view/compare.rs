@@ -5,6 +5,7 @@ use ratatui::text::{Line, Span};
 
 use super::chart::{self, Chart, Series, TimeOrigin};
 use super::page::{ScreenPage, VisibleRows, fit_beside, framed, make_room, top};
+use super::run_plot::{self, RunScale, line};
 use crate::compare::{ComparedEvent, RunComparison, Runs, Side, Verdict};
 use crate::events::Unit;
 use crate::monitor::{Measure, MeasureChoice, Monitor, Point};
@@ -15,7 +16,7 @@ use crate::text::difference;
 use crate::tui::figures::ShownValues;
 use crate::tui::layout::split_below;
 use crate::tui::model::{ClickTarget, CompareColumn};
-use crate::tui::symbols::{CURSOR, DOWN, MEAN, MISSING, OK, RUN_AND_MEAN, SAME, UP};
+use crate::tui::symbols::{CURSOR, DOWN, MISSING, SAME, UP};
 use crate::tui::text::{amount, cut, cut_middle, left, right, width};
 use crate::tui::theme::Role;
 use crate::units::WallNs;
@@ -37,6 +38,9 @@ const CHANGE_AND_INTERVAL: usize = 16;
 const SPREAD: usize = 8;
 const LEAST_PLOT: usize = 14;
 const MOST_PLOT: usize = 80;
+
+/// What is said of sides that were not recorded alternately.
+const ONE_AFTER_OTHER: &str = "all of one side ran first: a drift looks like a difference";
 
 /// Rows of the histories below the table, at least.
 const LEAST_HISTORIES: u16 = 8;
@@ -282,7 +286,7 @@ fn event_lines(
     let (glyph, role) = mark(one.verdict);
     let suffix = one.measure.suffix(page.model.monitor.header());
     let name = cut_middle(&shown(&one.name), columns.name).into_owned();
-    let scale = Scale::of(one);
+    let scale = RunScale::of(one);
     let [first, second] = [
         RowText {
             cursor: if selected { CURSOR } else { " " },
@@ -331,7 +335,7 @@ fn side_cells(
     one: &ComparedEvent,
     (letter, runs, role): (&str, &Runs, Role),
     columns: ComparedColumns,
-    scale: Scale,
+    scale: RunScale,
 ) -> Vec<Span<'static>> {
     let mut spans = Vec::new();
     if columns.mean > 0 {
@@ -345,7 +349,7 @@ fn side_cells(
     if columns.plot > 0 {
         let interval = runs.interval_of_mean(page.model.comparison.found.confidence);
         let values: Vec<_> = runs.numbers.iter().map(|number| number.value).collect();
-        spans.push(page.span(role, format!("  {}", lane(&values, interval, scale, columns.plot - 2))));
+        spans.push(page.span(role, format!("  {}", line(&values, interval, scale, columns.plot - 2))));
     }
     spans
 }
@@ -358,55 +362,6 @@ fn how_sure(one: &ComparedEvent) -> String {
         (Some(p), _) => format!("p {}", difference::p_value(p)),
         (None, _) => String::new(),
     }
-}
-
-/// The numbers at both ends of a plot.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Scale {
-    low: f64,
-    high: f64,
-}
-
-impl Scale {
-    /// From the least to the largest run of both sides, and a tenth more at each end.
-    fn of(one: &ComparedEvent) -> Self {
-        let values = || one.a.numbers.iter().chain(&one.b.numbers).map(|number| number.value);
-        let low = values().fold(f64::INFINITY, f64::min);
-        let high = values().fold(f64::NEG_INFINITY, f64::max);
-        let more = if high > low { (high - low) / 10.0 } else { 0.0 };
-        Self { low: low - more, high: high + more }
-    }
-
-    /// The part of the way from one end to the other; the middle where all is the same.
-    fn part(self, value: f64) -> f64 {
-        if self.high > self.low { (value - self.low) / (self.high - self.low) } else { 0.5 }
-    }
-}
-
-/// The runs of one side as dots, with their mean and its interval, on the scale of both sides.
-fn lane(runs: &[f64], interval: Option<(f64, f64)>, scale: Scale, cells: usize) -> String {
-    let place = |value: f64| (scale.part(value).clamp(0.0, 1.0) * cells.saturating_sub(1) as f64).round() as usize;
-    let mut glyphs = vec!["·"; cells];
-    if cells == 0 || runs.is_empty() {
-        return glyphs.concat();
-    }
-    if let Some((low, high)) = interval.filter(|_| scale.high > scale.low) {
-        let (first, last) = (place(low), place(high));
-        glyphs[first..=last].fill("─");
-        // An end that lies beyond the plot isn't drawn.
-        if low >= scale.low && first < last {
-            glyphs[first] = "├";
-        }
-        if high <= scale.high && first < last {
-            glyphs[last] = "┤";
-        }
-    }
-    for &run in runs {
-        glyphs[place(run)] = OK;
-    }
-    let mean = place(runs.iter().sum::<f64>() / runs.len() as f64);
-    glyphs[mean] = if glyphs[mean] == OK { RUN_AND_MEAN } else { MEAN };
-    glyphs.concat()
 }
 
 fn mean(one: &ComparedEvent, runs: &Runs) -> String {
@@ -439,9 +394,8 @@ fn draw_foot(page: &mut ScreenPage<'_>, table: Rect) {
         return;
     }
     let found = &page.model.comparison.found;
-    let drift = "all of one side ran first: a drift looks like a difference";
     let said = page.model.comparison.selected().map(|one| format!("{}: {}", shown(&one.name), sentence(found, one)));
-    let said = if found.is_one_after_other { Some(drift.into()) } else { said };
+    let said = if found.is_one_after_other { Some(ONE_AFTER_OTHER.into()) } else { said };
     let row = Rect { x: table.x + 2, y: table.bottom() - 1, width: table.width.saturating_sub(4), height: 1 };
     let legend = legend(page);
     let has_legend = EventLines::of(table) == EventLines::LineASide;
@@ -455,9 +409,7 @@ fn draw_foot(page: &mut ScreenPage<'_>, table: Rect) {
 }
 
 fn legend(page: &ScreenPage<'_>) -> Line<'static> {
-    let found = &page.model.comparison.found;
-    let of = if found.has_spread() { "its interval" } else { "what it may be" };
-    Line::from(page.span(Role::Dim, format!("{OK} run  {MEAN} mean  ├─┤ {of}")))
+    Line::from(page.span(Role::Dim, run_plot::legend(page.model.comparison.found.has_spread())))
 }
 
 /// Both sides, corrected or raw.
@@ -483,9 +435,11 @@ fn draw_histories(page: &mut ScreenPage<'_>, area: Rect) {
     let mut title = Line::from(page.span(Role::Title, shown(&one.name).into_owned()));
     title.push_span(page.span(Role::Border, " ─ "));
     title.push_span(page.span(role, format!("{glyph} {}", sentence(&model.comparison.found, one))));
-    let drift = "all of one side ran first: a drift looks like a difference";
-    let words =
-        if model.comparison.found.is_one_after_other { Line::from(page.span(Role::Warn, drift)) } else { legend(page) };
+    let words = if model.comparison.found.is_one_after_other {
+        Line::from(page.span(Role::Warn, ONE_AFTER_OTHER))
+    } else {
+        legend(page)
+    };
     let inner = page.panel(area, title, words, false);
     if inner.height < 4 {
         return;
@@ -559,19 +513,5 @@ mod tests {
                 assert!(name + mean + spread + plot + change + verdict <= room, "{room}");
             }
         }
-    }
-
-    #[test]
-    fn runs_stand_where_their_numbers_are() {
-        let scale = |low, high| Scale { low, high };
-        assert_eq!(lane(&[1.0, 4.0], None, scale(0.0, 5.0), 6), "·●·┃●·");
-        assert_eq!(lane(&[1.0, 3.0], Some((0.0, 4.0)), scale(0.0, 6.0), 7), "├●┃●┤··");
-        // An interval that goes on beyond the plot, and one narrower than a cell.
-        assert_eq!(lane(&[1.0, 3.0], Some((-5.0, 9.0)), scale(0.0, 6.0), 7), "─●┃●───");
-        assert_eq!(lane(&[2.0], Some((1.9, 2.1)), scale(0.0, 4.0), 5), "··◆··");
-        // All the same: the middle.
-        assert_eq!(lane(&[2.0, 2.0], Some((2.0, 2.0)), scale(2.0, 2.0), 5), "··◆··");
-        assert_eq!(lane(&[], None, scale(f64::INFINITY, f64::NEG_INFINITY), 3), "···");
-        assert_eq!(lane(&[1.0], None, scale(0.0, 2.0), 0), "");
     }
 }

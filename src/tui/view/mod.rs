@@ -31,6 +31,7 @@ mod profile;
 mod quit;
 mod region_events;
 mod relations;
+mod run_plot;
 mod source;
 mod sparkline;
 mod strip;

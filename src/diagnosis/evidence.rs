@@ -30,7 +30,7 @@ pub(super) struct Evidence<'a> {
     pub(super) monitor: &'a Monitor,
     pub(super) hot: Option<&'a HotFunction>,
     /// What the threads did; `None` where they aren't read, or not for long enough.
-    pub(super) threads: Option<ThreadUses>,
+    pub(super) threads: Option<ThreadUses<'a>>,
     /// How many CPUs the machine has.
     pub(super) cpus: f64,
     span: LookBack,

@@ -33,7 +33,7 @@ const GROWTH: (f64, f64, f64, f64) = (30.0, 0.9, 32e6, 0.2);
 const CPU_BOUND: f64 = 0.9;
 const CPU_WAIT: f64 = 0.5;
 
-fn has_looks(thread: &ThreadUse) -> bool {
+fn has_looks(thread: &ThreadUse<'_>) -> bool {
     thread.waited(WaitKind::Lock).1 >= LEAST_LOOKS
 }
 
@@ -47,7 +47,7 @@ fn sure_of_looks(share: f64, looks: u32) -> String {
 const ACCOUNTED: &str = "exact: the kernel's account";
 
 /// The part of the time in which a thread waited for a device; and of the time in which it didn't want for a CPU.
-fn disk_shares(thread: &ThreadUse) -> (f64, f64) {
+fn disk_shares(thread: &ThreadUse<'_>) -> (f64, f64) {
     let waits = thread.waited(WaitKind::Disk).0;
     let (seen, _) = thread.waited(WaitKind::Nothing);
     let short_of_cpu = (seen - thread.cpu).clamp(0.0, 0.95);
@@ -55,15 +55,15 @@ fn disk_shares(thread: &ThreadUse) -> (f64, f64) {
 }
 
 /// `over 10 s`.
-fn over(uses: &ThreadUses) -> String {
+fn over(uses: &ThreadUses<'_>) -> String {
     format!("over {:.0} s", uses.seconds)
 }
 
 impl Evidence<'_> {
     pub(super) fn lock_wait(&self) -> RuleResult {
         let uses = self.threads.as_ref()?;
-        let share = |thread: &ThreadUse| thread.waited(WaitKind::Lock).0;
-        let is_locked = |thread: &&ThreadUse| has_looks(thread) && thread.cpu >= WORKS && share(thread) >= LOCKED;
+        let share = |thread: &ThreadUse<'_>| thread.waited(WaitKind::Lock).0;
+        let is_locked = |thread: &&ThreadUse<'_>| has_looks(thread) && thread.cpu >= WORKS && share(thread) >= LOCKED;
         let locked: Vec<_> = uses.threads.iter().filter(is_locked).collect();
         let waiting: f64 = locked.iter().map(|thread| share(thread)).sum();
         let running: f64 = locked.iter().map(|thread| thread.cpu).sum();
@@ -93,7 +93,7 @@ impl Evidence<'_> {
     pub(super) fn disk_wait(&self) -> RuleResult {
         let uses = self.threads.as_ref()?;
         let threads: Vec<_> = uses.threads.iter().filter(|thread| has_looks(thread)).collect();
-        let share = |thread: &ThreadUse| disk_shares(thread).0;
+        let share = |thread: &ThreadUse<'_>| disk_shares(thread).0;
         let waiting: f64 = threads.iter().map(|thread| share(thread)).sum();
         let without_cpu_wait: f64 = threads.iter().map(|thread| disk_shares(thread).1).sum();
         let most = threads.iter().max_by(|a, b| share(a).total_cmp(&share(b)))?;
@@ -104,7 +104,7 @@ impl Evidence<'_> {
             shown(&most.thread.name)
         );
         let within = most.looks.iter().find(|looks| looks.state == 'D' && !looks.within.is_empty());
-        let within = within.map_or_else(String::new, |looks| format!(", mostly in {}", shown(&looks.within)));
+        let within = within.map_or_else(String::new, |looks| format!(", mostly in {}", shown(looks.within)));
         let why = format!(
             "seen in an uninterruptible wait {}{within}; {DISK} threads or more are told, of the time in which they don't want for a CPU",
             over(uses)
@@ -141,10 +141,10 @@ impl Evidence<'_> {
     pub(super) fn imbalance(&self) -> RuleResult {
         let uses = self.threads.as_ref()?;
         let (busy, most, least) = IMBALANCE;
-        let wants = |thread: &ThreadUse| thread.cpu + thread.ready().unwrap_or(0.0);
+        let wants = |thread: &ThreadUse<'_>| thread.cpu + thread.ready().unwrap_or(0.0);
         let busiest = uses.threads.iter().max_by(|a, b| a.cpu.total_cmp(&b.cpu));
         let busiest = busiest.filter(|thread| wants(thread) >= busy && thread.cpu > 0.0)?;
-        let is_like = |thread: &&ThreadUse| {
+        let is_like = |thread: &&ThreadUse<'_>| {
             let (one, other) = (&thread.thread, &busiest.thread);
             one.pid == other.pid && one.tid != other.tid && one.tid != one.pid && thread.cpu >= least * busiest.cpu
         };
@@ -224,7 +224,7 @@ impl Evidence<'_> {
 }
 
 /// `, 93% in xz`: the name of the threads with most CPU time, with those of its ended children.
-fn busiest_name(uses: &ThreadUses, all: f64) -> String {
+fn busiest_name(uses: &ThreadUses<'_>, all: f64) -> String {
     let of = |name: &str| {
         let same = uses.threads.iter().filter(|thread| thread.thread.name == name);
         same.map(|thread| thread.cpu).sum::<f64>()

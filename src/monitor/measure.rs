@@ -1,9 +1,10 @@
 //! Converts counts to a measure: per second, per instruction, in total; each event's usual one unless another was asked for.
 
+use super::spread::Extremes;
 use super::{Monitor, Point, Row};
 use crate::events::{Event, EventKind, Unit};
 use crate::plan::RowIndex;
-use crate::rates::{Error, Moments, ScopeIndex, Uncertain};
+use crate::rates::{Error, ScopeIndex, Uncertain};
 use crate::run::{Header, MeasuredTarget};
 use crate::units::{CpuNs, WallNs};
 
@@ -142,17 +143,13 @@ impl Measure {
     pub fn variance(self, monitor: &Monitor, row: &Row<'_>) -> Option<f64> {
         match self {
             Self::PerCpuSecond => row.raw.rate.variance().map(|variance| variance * 1e6),
-            Self::Total => None,
-            Self::PerSecond | Self::PerKiloInstruction => {
-                let mut moments = Moments::default();
-                for point in self.points(monitor, row) {
-                    let running = point.counted.running.as_ms();
-                    let weight = if self == Self::PerSecond { point.length.as_ms() } else { running };
-                    point.raw.into_iter().for_each(|raw| moments.add(raw.value, weight));
-                }
-                moments.variance()
-            }
+            Self::PerSecond | Self::PerKiloInstruction | Self::Total => monitor.tracks[row.index].spread.variance(self),
         }
+    }
+
+    /// The extremes of an event's intervals: scaled, and estimated; for totals, those per CPU second.
+    pub fn extremes(self, monitor: &Monitor, event: RowIndex) -> (Option<Extremes>, Option<Extremes>) {
+        monitor.tracks[event].spread.extremes(self)
     }
 }
 
@@ -221,6 +218,16 @@ impl Monitor {
             Measure::PerCpuSecond
         } else {
             Measure::PerKiloInstruction
+        }
+    }
+
+    /// Takes the interval that has ended into the spreads of all events.
+    pub(super) fn spread_events(&mut self) {
+        for event in 0..self.tracks.len() {
+            let row = self.row(event);
+            let mut spread = self.tracks[event].spread;
+            spread.add(|measure| measure.newest(self, &row, 1).pop());
+            self.tracks[event].spread = spread;
         }
     }
 

@@ -33,6 +33,7 @@ mod notes;
 mod part;
 mod phases;
 mod row;
+mod spread;
 mod sum;
 mod threads;
 mod truth;
@@ -46,6 +47,7 @@ pub use metrics::MetricRow;
 pub use notes::{ReadAhead, RecordingNotes};
 pub use phases::{PhaseChange, phase_changes};
 pub use row::{Absence, Correction, Point, Row, UncountedPart};
+pub use spread::Extremes;
 pub use sum::{Sum, SummedEvent};
 pub use threads::ThreadUses;
 pub use truth::Truth;
@@ -67,7 +69,7 @@ pub struct Monitor {
     instructions: Vec<Option<RowIndex>>,
     /// Events that are counted for each part of the target, and how their sums vary between intervals.
     parts: Vec<SummedEvent>,
-    spreads: Vec<sum::SumSpread>,
+    spreads: Vec<spread::IntervalSpread>,
     tally: Tally,
     /// What each event counted in truth, where that was recorded.
     truths: Vec<Option<u64>>,
@@ -106,6 +108,7 @@ struct EventTrack {
     before: Reading,
     enabled_before: CpuNs,
     history: VecDeque<Point>,
+    spread: spread::IntervalSpread,
     low_ratio_noted: bool,
     /// Whether one of the event's units has not been on a counter so far, and whether that was noted.
     lacks_unit: bool,
@@ -124,7 +127,7 @@ impl Monitor {
             tracks: vec![EventTrack::default(); events],
             kept: HISTORY,
             instructions: measure::instructions(&header, &scopes),
-            spreads: vec![sum::SumSpread::default(); parts.len()],
+            spreads: vec![spread::IntervalSpread::default(); parts.len()],
             parts,
             tally: Tally::of_scopes(sum::scopes_of_time(&header)),
             scopes,
@@ -269,6 +272,7 @@ impl Monitor {
             let cpu_time = self.tally.interval_time(event);
             track.history.push_back(Point { at, length, cpu_time, counted, raw, corrected });
         }
+        self.spread_events();
         self.spread_sums();
         self.note_phases();
         self.note_lost();

@@ -7,10 +7,11 @@ use std::collections::HashMap;
 use std::hash::Hash;
 
 use super::measure::modelled_instructions;
+use super::spread::{Extremes, IntervalSpread};
 use super::{Absence, Measure, Monitor, Point, Row};
 use crate::events::EventKind;
 use crate::plan::RowIndex;
-use crate::rates::{Error, Moments, ScopeIndex, Uncertain};
+use crate::rates::{Error, ScopeIndex, Uncertain};
 use crate::run::Header;
 use crate::sources::Scope;
 use crate::units::CpuNs;
@@ -87,17 +88,6 @@ impl Total {
     }
 }
 
-/// How a sum varies between intervals, in each measure that has intervals.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct SumSpread([(Measure, Moments); 3]);
-
-impl Default for SumSpread {
-    fn default() -> Self {
-        let measures = [Measure::PerCpuSecond, Measure::PerSecond, Measure::PerKiloInstruction];
-        Self(measures.map(|measure| (measure, Moments::default())))
-    }
-}
-
 /// The part of the target that each event is about, by the order of the parts' first events.
 pub(super) fn scopes(header: &Header) -> Vec<ScopeIndex> {
     places(header.events.iter().map(|event| &event.scope))
@@ -148,17 +138,14 @@ impl Monitor {
         let is_modelled = self.header.modelled.is_some();
         let sums: Vec<_> = self.parts.iter().map(|parts| newest(&parts.events)).collect();
         for (spread, sum) in self.spreads.iter_mut().zip(&sums) {
-            for (measure, moments) in &mut spread.0 {
-                let point = sum.as_ref().map(|sum| {
-                    let modelled = is_modelled.then(|| modelled_instructions(sum.cpu_time));
-                    measure.of_sum(sum, modelled.or(instructions))
-                });
-                let Some((point, raw)) = point.and_then(|point| Some((point, point.raw?))) else { continue };
-                let weight =
-                    if *measure == Measure::PerSecond { point.length.as_ms() } else { point.counted.running.as_ms() };
-                moments.add(raw.value, weight);
-            }
+            let modelled = |sum: &Point| is_modelled.then(|| modelled_instructions(sum.cpu_time));
+            spread.add(|measure| sum.map(|sum| measure.of_sum(&sum, modelled(&sum).or(instructions))));
         }
+    }
+
+    fn spread_of_sum(&self, events: &[RowIndex]) -> Option<&IntervalSpread> {
+        let place = self.parts.iter().position(|parts| parts.events == events)?;
+        self.spreads.get(place)
     }
 
     /// What some events counted together.
@@ -229,9 +216,13 @@ impl Measure {
 
     /// The variance of the scaled rate of a sum between intervals; `None` for totals, and for what is no sum.
     pub fn variance_of_sum(self, monitor: &Monitor, events: &[RowIndex]) -> Option<f64> {
-        let place = monitor.parts.iter().position(|parts| parts.events == events)?;
-        let (_, moments) = monitor.spreads[place].0.iter().find(|(measure, _)| *measure == self)?;
-        moments.variance()
+        monitor.spread_of_sum(events)?.variance(self)
+    }
+
+    /// The extremes of the intervals of a sum: scaled, and estimated; for totals, those per CPU second. `None` for what is no
+    /// sum.
+    pub fn extremes_of_sum(self, monitor: &Monitor, events: &[RowIndex]) -> (Option<Extremes>, Option<Extremes>) {
+        monitor.spread_of_sum(events).map_or((None, None), |spread| spread.extremes(self))
     }
 
     /// The newest intervals of some events together in this measure; for totals, per CPU second.

@@ -41,9 +41,9 @@ impl ThreadTrack {
 
 /// What the threads of the target did in a time that has ended.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ThreadUses {
+pub struct ThreadUses<'a> {
     /// Each thread that lives.
-    pub threads: Vec<ThreadUse>,
+    pub threads: Vec<ThreadUse<'a>>,
     /// Threads of which nothing is known, as there are too many.
     pub left_out: usize,
     /// The CPUs that all of the target was on, with what has ended and what is left out.
@@ -57,13 +57,18 @@ pub struct ThreadUses {
 }
 
 impl Monitor {
+    /// Whether it is known what the target's threads did in a time.
+    pub fn knows_thread_uses(&self) -> bool {
+        self.threads.snapshots.len() > 1
+    }
+
     /// How many threads the target had when they were read last.
     pub fn newest_threads(&self) -> usize {
         self.threads.snapshots.back().map_or(0, |snapshot| snapshot.threads.len())
     }
 }
 
-impl ThreadUses {
+impl ThreadUses<'_> {
     /// The CPUs that others than the threads that are listed were on: those that have ended, and those left out.
     pub fn others(&self) -> f64 {
         (self.cpus - self.threads.iter().map(|thread| thread.cpu).sum::<f64>()).max(0.0)
@@ -73,7 +78,7 @@ impl ThreadUses {
 impl Monitor {
     /// What the target's threads did in about the last `time`: over whole snapshots, and as long as they reach. `None` before
     /// there are two, and where threads aren't read.
-    pub fn thread_uses(&self, time: WallNs) -> Option<ThreadUses> {
+    pub fn thread_uses(&self, time: WallNs) -> Option<ThreadUses<'_>> {
         let (earlier, later) = self.threads.pair(time)?;
         let seconds = (later.at_ns - earlier.at_ns).as_secs();
         let started = later.started.zip(earlier.started);

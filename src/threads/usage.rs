@@ -19,7 +19,7 @@ pub enum WaitKind {
 }
 
 impl WaitKind {
-    fn of(looks: &ThreadLooks) -> Self {
+    fn of(looks: &LooksSince<'_>) -> Self {
         match looks.state {
             'R' => Self::Nothing,
             // Who starts a process with vfork waits like this until that has begun.
@@ -31,11 +31,22 @@ impl WaitKind {
     }
 }
 
+/// How often a thread was seen in a state between two snapshots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LooksSince<'a> {
+    /// The kernel's letter for the state.
+    pub state: char,
+    /// The function of the kernel in which it slept or waited; empty where the kernel doesn't say.
+    pub within: &'a str,
+    /// How often.
+    pub times: u32,
+}
+
 /// What a thread did between two snapshots.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ThreadUse {
+pub struct ThreadUse<'a> {
     /// The later reading.
-    pub thread: ThreadReading,
+    pub thread: &'a ThreadReading,
     /// The time between the snapshots, or since the thread began, in seconds.
     pub seconds: f64,
     /// The part of a CPU that it had.
@@ -47,13 +58,13 @@ pub struct ThreadUse {
     /// How often a second it was given a CPU; `None` where the kernel doesn't say.
     pub switches: Option<f64>,
     /// What it was seen doing, most first.
-    pub looks: Vec<ThreadLooks>,
+    pub looks: Vec<LooksSince<'a>>,
 }
 
 /// Looks without which shares of them say nothing.
 pub const LEAST_LOOKS: u32 = 10;
 
-impl ThreadUse {
+impl<'a> ThreadUse<'a> {
     /// The part of the time in which it was ready and had no CPU, by the kernel's account; no more than it was seen ready or
     /// running, as kernels were seen to count more. `None` where the kernel doesn't say.
     pub fn ready(&self) -> Option<f64> {
@@ -70,15 +81,13 @@ impl ThreadUse {
     }
 
     /// Where in the kernel it slept or waited most, and at what share of looks; `None` where it never did or that isn't known.
-    pub fn most_within(&self) -> Option<(&str, f64)> {
+    pub fn most_within(&self) -> Option<(&'a str, f64)> {
         let all: u32 = self.looks.iter().map(|looks| looks.times).sum();
         let most = self.looks.iter().find(|looks| looks.state != 'R' && !looks.within.is_empty())?;
-        Some((&most.within, f64::from(most.times) / f64::from(all.max(1))))
+        Some((most.within, f64::from(most.times) / f64::from(all.max(1))))
     }
 
-    fn between(earlier: Option<&ThreadReading>, later: &ThreadReading, seconds: f64) -> Self {
-        let none = ThreadReading::default();
-        let earlier = earlier.unwrap_or(&none);
+    fn between(earlier: &ThreadReading, later: &'a ThreadReading, seconds: f64) -> Self {
         let part = |later: CpuNs, earlier: CpuNs| CpuNs(later.0.saturating_sub(earlier.0)).as_secs() / seconds;
         Self {
             seconds,
@@ -89,19 +98,23 @@ impl ThreadUse {
                 .switches
                 .map(|switches| switches.saturating_sub(earlier.switches.unwrap_or_default()) as f64 / seconds),
             looks: looks_since(&earlier.looks, &later.looks),
-            thread: later.clone(),
+            thread: later,
         }
     }
 }
 
-fn looks_since(earlier: &[ThreadLooks], later: &[ThreadLooks]) -> Vec<ThreadLooks> {
+fn looks_since<'a>(earlier: &[ThreadLooks], later: &'a [ThreadLooks]) -> Vec<LooksSince<'a>> {
     let before = |looks: &ThreadLooks| {
         let same = earlier.iter().find(|earlier| earlier.state == looks.state && earlier.within == looks.within);
         same.map_or(0, |same| same.times)
     };
-    let since = |looks: &ThreadLooks| ThreadLooks { times: looks.times.saturating_sub(before(looks)), ..looks.clone() };
+    let since = |looks: &'a ThreadLooks| LooksSince {
+        state: looks.state,
+        within: &looks.within,
+        times: looks.times.saturating_sub(before(looks)),
+    };
     let mut looks: Vec<_> = later.iter().map(since).filter(|looks| looks.times > 0).collect();
-    looks.sort_by(|a, b| b.times.cmp(&a.times).then_with(|| a.within.cmp(&b.within)));
+    looks.sort_by(|a, b| b.times.cmp(&a.times).then_with(|| a.within.cmp(b.within)));
     looks
 }
 
@@ -112,13 +125,14 @@ fn key(thread: &ThreadReading) -> (i32, u64) {
 
 /// What each thread of the later snapshot did since the earlier one, in its order. One that began between them has done all
 /// of it since. Empty where no time passed.
-pub fn uses(earlier: &ThreadSnapshot, later: &ThreadSnapshot) -> Vec<ThreadUse> {
+pub fn uses<'a>(earlier: &ThreadSnapshot, later: &'a ThreadSnapshot) -> Vec<ThreadUse<'a>> {
     if later.at_ns <= earlier.at_ns {
         return Vec::new();
     }
     let seconds = (later.at_ns - earlier.at_ns).as_secs();
     let before: FxHashMap<_, _> = earlier.threads.iter().map(|thread| (key(thread), thread)).collect();
-    let of = |thread: &ThreadReading| ThreadUse::between(before.get(&key(thread)).copied(), thread, seconds);
+    let none = ThreadReading::default();
+    let of = |thread| ThreadUse::between(before.get(&key(thread)).copied().unwrap_or(&none), thread, seconds);
     later.threads.iter().map(of).collect()
 }
 

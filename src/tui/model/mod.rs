@@ -164,6 +164,8 @@ pub(super) struct ScreenModel {
     pub(super) thread_list: ThreadList,
     /// What stands out in the last intervals.
     pub(super) diagnoses: Vec<Diagnosis>,
+    /// The end of the intervals in which that was looked for; `None` where they are others now.
+    pub(super) diagnosed_at: Option<WallNs>,
     pub(super) log: Log,
     pub(super) output: Output,
     pub(super) notes: Vec<String>,
@@ -219,6 +221,7 @@ impl ScreenModel {
             group: 0,
             thread_list: ThreadList::default(),
             diagnoses: Vec::new(),
+            diagnosed_at: None,
             log: Log::default(),
             output: Output::default(),
             notes: options.notes.clone(),
@@ -269,8 +272,16 @@ impl ScreenModel {
         }
     }
 
-    /// Looks for what stands out in the last intervals.
+    /// Looks for what stands out in the last intervals, if that may be something else than before.
     pub(super) fn diagnose(&mut self) {
+        /// Nobody reads sentences that change more often.
+        const PAUSE: WallNs = WallNs(500_000_000);
+        let now = self.monitor.closed_at();
+        let is_fresh = |at: WallNs| at <= now && now - at < PAUSE;
+        if self.monitor.ended().is_none() && self.diagnosed_at.is_some_and(is_fresh) {
+            return;
+        }
+        self.diagnosed_at = Some(now);
         let hot = self.profile.as_ref().and_then(ProfileState::hottest);
         self.diagnoses = diagnosis::diagnose(&self.monitor, LookBack::Last(diagnosis::LATELY), hot.as_ref());
     }

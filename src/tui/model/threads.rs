@@ -42,7 +42,7 @@ impl ThreadColumn {
     ];
 
     /// The part of the time that the column shows, where it shows one.
-    pub(in crate::tui) fn part(self, thread: &ThreadUse) -> Option<f64> {
+    pub(in crate::tui) fn part(self, thread: &ThreadUse<'_>) -> Option<f64> {
         let waited = |kind| Some(thread.waited(kind)).filter(|(_, looks)| *looks > 0).map(|(part, _)| part);
         match self {
             Self::Cpu => Some(thread.cpu),
@@ -55,7 +55,7 @@ impl ThreadColumn {
     }
 
     /// How often a second something happened, where the column shows that.
-    pub(in crate::tui) fn rate(self, thread: &ThreadUse) -> Option<f64> {
+    pub(in crate::tui) fn rate(self, thread: &ThreadUse<'_>) -> Option<f64> {
         match self {
             Self::Faults => Some(thread.faults),
             Self::Switches => thread.switches,
@@ -63,7 +63,7 @@ impl ThreadColumn {
         }
     }
 
-    fn key(self, thread: &ThreadUse) -> SortKey {
+    fn key(self, thread: &ThreadUse<'_>) -> SortKey {
         match self {
             Self::Name => SortKey::Name(thread.thread.name.clone()),
             Self::Tid => SortKey::Number(Some(thread.thread.tid.into())),
@@ -84,7 +84,7 @@ pub(in crate::tui) struct ThreadList {
 
 impl ScreenModel {
     /// What the threads did in the last interval, in the order of the list.
-    pub(in crate::tui) fn threads(&self) -> Option<ThreadUses> {
+    pub(in crate::tui) fn threads(&self) -> Option<ThreadUses<'_>> {
         let mut uses = self.monitor.thread_uses(self.monitor.header().interval_ns)?;
         let ThreadList { by, inverted, .. } = self.thread_list;
         let ascending = matches!(by, ThreadColumn::Name | ThreadColumn::Tid) != inverted;
@@ -93,8 +93,8 @@ impl ScreenModel {
     }
 
     /// The place of the selected thread; the first where it has ended, or none was selected.
-    pub(in crate::tui) fn selected_thread(&self, threads: &[ThreadUse]) -> usize {
-        let is_selected = |thread: &ThreadUse| Some(thread.thread.tid) == self.thread_list.selected;
+    pub(in crate::tui) fn selected_thread(&self, threads: &[ThreadUse<'_>]) -> usize {
+        let is_selected = |thread: &ThreadUse<'_>| Some(thread.thread.tid) == self.thread_list.selected;
         threads.iter().position(is_selected).unwrap_or(0)
     }
 
@@ -128,9 +128,10 @@ impl ScreenModel {
     pub(super) fn open_thread(&mut self) {
         let Some(uses) = self.threads() else { return };
         let Some(thread) = uses.threads.get(self.selected_thread(&uses.threads)) else { return };
+        let search = format!("^{}", escaped(&thread.thread.name));
         match &mut self.profile {
             Some(profile) => {
-                profile.set_search(format!("^{}", escaped(&thread.thread.name)));
+                profile.set_search(search);
                 self.screen = Screen::Profile;
             }
             None => self.notice = Some(Notice::Failed("no call stacks are sampled: start perfprop with -g".into())),

@@ -51,6 +51,7 @@ pub(in crate::tui) fn update(model: &mut ScreenModel, message: Message) -> Optio
         }
         Message::Wound(monitor, rounds, sight) => {
             (model.monitor, model.rounds) = (*monitor, rounds);
+            model.diagnosed_at = None;
             model.profile_is_old = true;
             if let Some(playback) = &mut model.playback {
                 playback.sight = sight;

@@ -3,7 +3,7 @@
 use super::page::ScreenPage;
 use super::sum;
 use crate::monitor::{Measure, MeasureChoice};
-use crate::tui::figures::{CorrectionEffect, ShownValues};
+use crate::tui::figures::{CorrectionEffect, Figures, ShownValues};
 use crate::tui::layout::Room;
 use crate::tui::model::SortColumn;
 use crate::tui::text::width;
@@ -142,11 +142,11 @@ pub(super) struct EventsContents {
 }
 
 impl EventsContents {
-    pub(super) fn of(page: &ScreenPage<'_>, room: Room) -> Self {
+    /// Of the figures of all lines.
+    pub(super) fn of(page: &ScreenPage<'_>, room: Room, figures: &[Figures]) -> Self {
         let model = page.model;
-        let lines = model.events.order.iter().map(|&line| model.line_figures(line));
         let (mut has_corrections, mut differ, mut by) = (false, false, 0);
-        for figures in lines {
+        for figures in figures {
             differ |= figures.raw != figures.corrected;
             has_corrections |= figures.correction != CorrectionEffect::None;
             by = by.max(figures.by.map_or(0, |cause| width(&model.cause(cause))));

@@ -6,10 +6,10 @@ use ratatui::text::{Line, Span};
 
 use super::event_columns::{EventColumn, EventsContents, EventsLayout, layout};
 use super::page::{ScreenPage, VisibleRows, top};
-use super::sparkline::{shown_point, sparkline};
+use super::sparkline::sparkline;
 use super::{metrics, sum};
 use crate::events::Unit;
-use crate::monitor::{LOW_RUN_RATIO, Measure, MeasureChoice};
+use crate::monitor::{Extremes, LOW_RUN_RATIO, Measure, MeasureChoice};
 use crate::number::{change, percent, scientific, whole_share};
 use crate::plan::RowIndex;
 use crate::tui::figures::{CorrectionEffect, Figure, Figures, ShownValues};
@@ -27,10 +27,11 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
     let order = &model.events.order;
     let selected = order.iter().position(|line| *line == model.events.cursor).unwrap_or(0);
     let shown = VisibleRows::in_panel(area, 1, selected, order.len());
-    let inner = page.list(area, title(page), (shown, all(page)), None);
+    let figures: Vec<_> = order.iter().map(|&line| model.line_figures(line)).collect();
+    let inner = page.list(area, title(page, &figures), (shown, all(page)), None);
     let cells = usize::from(inner.width).saturating_sub(2);
     let gap = if cells < 70 { 1 } else { 2 };
-    let columns = layout(cells, gap, EventsContents::of(page, room));
+    let columns = layout(cells, gap, EventsContents::of(page, room, &figures));
     let mut rows = inner.rows();
     if let Some(row) = rows.next() {
         let sorts = columns.iter().map(|(column, _)| column.sorted_by().map(ClickTarget::SortEvents));
@@ -42,10 +43,10 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
         }
         return;
     }
-    for (&line, row) in order.iter().skip(shown.first).zip(rows) {
+    for ((&line, figures), row) in order.iter().zip(&figures).skip(shown.first).zip(rows) {
         let (text, target) = match line {
-            EventLine::Event(event) => (event_line(page, event, &columns, gap), ClickTarget::Event(event)),
-            EventLine::Sum(place) => (sum::line(page, place, &columns, gap), ClickTarget::Sum(place)),
+            EventLine::Event(event) => (event_line(page, (event, figures), &columns, gap), ClickTarget::Event(event)),
+            EventLine::Sum(place) => (sum::line(page, (place, figures), &columns, gap), ClickTarget::Sum(place)),
         };
         page.line(row, text);
         page.target(row, target);
@@ -55,7 +56,7 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
     }
 }
 
-fn title(page: &ScreenPage<'_>) -> Line<'static> {
+fn title(page: &ScreenPage<'_>, figures: &[Figures]) -> Line<'static> {
     let model = page.model;
     let sort = &model.events.sort;
     let order = match sort.by {
@@ -68,7 +69,7 @@ fn title(page: &ScreenPage<'_>) -> Line<'static> {
         page.span(Role::Border, " ─ "),
         page.span(Role::Dim, format!("by {order}").replace("by as", "as")),
         page.span(Role::Border, " ─ "),
-        page.span(Role::Dim, basis(page)),
+        page.span(Role::Dim, basis(page, figures)),
     ]);
     if !model.events.filter.is_empty() {
         line.push_span(page.span(Role::Border, " ─ "));
@@ -83,14 +84,10 @@ fn title(page: &ScreenPage<'_>) -> Line<'static> {
 }
 
 /// Which numbers are shown: scaled ones, where nothing has moved any.
-fn basis(page: &ScreenPage<'_>) -> &'static str {
-    let model = page.model;
-    let is_moved = |&line: &EventLine| {
-        let figures = model.line_figures(line);
-        figures.raw != figures.corrected
-    };
-    match model.basis {
-        ShownValues::Corrected if !model.events.order.iter().any(is_moved) => "scaled",
+fn basis(page: &ScreenPage<'_>, figures: &[Figures]) -> &'static str {
+    let is_moved = |figures: &Figures| figures.raw != figures.corrected;
+    match page.model.basis {
+        ShownValues::Corrected if !figures.iter().any(is_moved) => "scaled",
         basis => basis.word(),
     }
 }
@@ -174,12 +171,16 @@ fn trend_head(page: &ScreenPage<'_>, width: usize) -> String {
     if head.len() <= width { head } else { span }
 }
 
-fn event_line(page: &ScreenPage<'_>, index: RowIndex, columns: &EventsLayout, gap: usize) -> Line<'static> {
+fn event_line(
+    page: &ScreenPage<'_>,
+    (index, figures): (RowIndex, &Figures),
+    columns: &EventsLayout,
+    gap: usize,
+) -> Line<'static> {
     let model = page.model;
     let selected = model.events.cursor == EventLine::Event(index);
     let cursor = if selected { CURSOR } else { " " };
     let mut line = Line::from(vec![page.span(Role::Key, format!("{cursor} "))]);
-    let figures = model.figures(index);
     let name = cut_middle(&sum::part_name(page, index), columns[0].1).into_owned();
     let figure = figures.shown(model.basis);
     let absence = model.monitor.row(index).absence;
@@ -191,7 +192,7 @@ fn event_line(page: &ScreenPage<'_>, index: RowIndex, columns: &EventsLayout, ga
     line.push_span(page.span(Role::Text, left(&name, columns[0].1)));
     for &(column, width) in &columns[1..] {
         line.push_span(Span::raw(" ".repeat(gap)));
-        line.spans.extend(cell(page, column, width, index, &figures, figure));
+        line.spans.extend(cell(page, column, width, index, figures, figure));
     }
     line
 }
@@ -235,8 +236,8 @@ fn cell(
         EventColumn::Variance => (Role::Dim, figure.variance.map_or_else(|| MISSING.into(), scientific)),
         EventColumn::Sigma => (Role::Dim, number(figure.sigma())),
         EventColumn::Cv => (Role::Dim, figure.cv().map_or_else(|| MISSING.into(), percent)),
-        EventColumn::Min => (Role::Dim, number(extreme(page, index, f64::min))),
-        EventColumn::Max => (Role::Dim, number(extreme(page, index, f64::max))),
+        EventColumn::Min => (Role::Dim, number(extremes(page, index).map(|extremes| extremes.least))),
+        EventColumn::Max => (Role::Dim, number(extremes(page, index).map(|extremes| extremes.most))),
         EventColumn::Samples => (Role::Dim, model.monitor.row(index).raw.rate.samples().to_string()),
         EventColumn::Raw => (Role::Raw, number(figures.raw.map(|raw| raw.mean))),
         EventColumn::RawError => {
@@ -283,11 +284,9 @@ pub(super) fn run_cell(page: &ScreenPage<'_>, width: usize, figures: &Figures) -
     vec![page.span(role, right(&format!("{}{mark}", whole_share(run)), width))]
 }
 
-fn extreme(page: &ScreenPage<'_>, index: RowIndex, pick: fn(f64, f64) -> f64) -> Option<f64> {
-    let row = page.model.monitor.row(index);
-    let measure = page.model.line_measure(EventLine::Event(index));
-    let points = measure.points(&page.model.monitor, &row);
-    points.iter().filter_map(|point| Some(shown_point(page, point)?.value)).reduce(pick)
+fn extremes(page: &ScreenPage<'_>, index: RowIndex) -> Option<Extremes> {
+    let (raw, corrected) = page.model.line_measure(EventLine::Event(index)).extremes(&page.model.monitor, index);
+    if page.model.basis == ShownValues::Raw { raw } else { corrected }
 }
 
 /// The newest intervals of an event.

@@ -9,7 +9,7 @@ use super::sparkline::sparkline;
 use crate::names::shown;
 use crate::number::{change, percent, scientific};
 use crate::plan::RowIndex;
-use crate::tui::figures::{CorrectionEffect, Figure, Figures};
+use crate::tui::figures::{CorrectionEffect, Figure, Figures, ShownValues};
 use crate::tui::model::{EventFold, EventLine};
 use crate::tui::symbols::{CURSOR, MISSING};
 use crate::tui::text::{amount, cut_middle, left, right};
@@ -50,13 +50,17 @@ pub(super) fn short_name(page: &ScreenPage<'_>, line: EventLine) -> String {
     }
 }
 
-pub(super) fn line(page: &ScreenPage<'_>, place: usize, columns: &EventsLayout, gap: usize) -> Line<'static> {
+pub(super) fn line(
+    page: &ScreenPage<'_>,
+    (place, figures): (usize, &Figures),
+    columns: &EventsLayout,
+    gap: usize,
+) -> Line<'static> {
     let model = page.model;
     let whole = EventLine::Sum(place);
     let cursor = if model.events.cursor == whole { CURSOR } else { " " };
     let mut line = Line::from(vec![page.span(Role::Key, format!("{cursor} "))]);
     let name = cut_middle(&short_name(page, whole), columns[0].1).into_owned();
-    let figures = model.line_figures(whole);
     let Some(figure) = figures.shown(model.basis) else {
         line.push_span(page.span(Role::Dim, left(&name, columns[0].1 + gap)));
         let absence = model.monitor.sum(&model.events.folds[place].parts.events).absence;
@@ -66,7 +70,7 @@ pub(super) fn line(page: &ScreenPage<'_>, place: usize, columns: &EventsLayout, 
     line.push_span(page.span(Role::Text, left(&name, columns[0].1)));
     for &(column, width) in &columns[1..] {
         line.push_span(Span::raw(" ".repeat(gap)));
-        line.spans.extend(cell(page, (column, width), &model.events.folds[place], &figures, figure));
+        line.spans.extend(cell(page, (column, width), &model.events.folds[place], figures, figure));
     }
     line
 }
@@ -81,18 +85,16 @@ fn cell(
     let model = page.model;
     let unit = &model.monitor.header().events[parts.events[0]].event.unit;
     let measure = model.measures.of(&model.monitor, parts.events[0]);
+    let number = |number: Option<f64>| number.map_or_else(|| format!("{MISSING} "), |number| amount(number, unit));
+    let (raw, corrected) = measure.extremes_of_sum(&model.monitor, &parts.events);
+    let extremes = if model.basis == ShownValues::Raw { raw } else { corrected };
     let (role, text) = match column {
-        EventColumn::Now => {
-            let now = figures.shown_now(model.basis);
-            (Role::Text, now.map_or_else(|| format!("{MISSING} "), |now| amount(now.value, unit)))
-        }
+        EventColumn::Now => (Role::Text, number(figures.shown_now(model.basis).map(|now| now.value))),
         EventColumn::NowError => (Role::Dim, now_error(figures, model.basis, unit)),
         EventColumn::Unit => return vec![page.span(Role::Dim, left(measure.suffix(model.monitor.header()), width))],
         EventColumn::Mean => (Role::Title, amount(figure.mean, unit)),
         EventColumn::Error => (Role::Text, figures.error_of(figure, unit)),
-        EventColumn::Raw => {
-            (Role::Raw, figures.raw.map_or_else(|| format!("{MISSING} "), |raw| amount(raw.mean, unit)))
-        }
+        EventColumn::Raw => (Role::Raw, number(figures.raw.map(|raw| raw.mean))),
         EventColumn::RawError => {
             (Role::Dim, figures.raw.map_or_else(|| MISSING.into(), |raw| figures.error_of(raw, unit)))
         }
@@ -108,11 +110,11 @@ fn cell(
         }
         EventColumn::By => return vec![page.span(Role::Dim, left(MISSING, width))],
         EventColumn::Variance => (Role::Dim, figure.variance.map_or_else(|| MISSING.into(), scientific)),
-        EventColumn::Sigma => {
-            (Role::Dim, figure.sigma().map_or_else(|| format!("{MISSING} "), |sigma| amount(sigma, unit)))
-        }
+        EventColumn::Sigma => (Role::Dim, number(figure.sigma())),
         EventColumn::Cv => (Role::Dim, figure.cv().map_or_else(|| MISSING.into(), percent)),
-        // What isn't kept of a sum: its extremes, and how far it is from the truth.
+        EventColumn::Min => (Role::Dim, number(extremes.map(|extremes| extremes.least))),
+        EventColumn::Max => (Role::Dim, number(extremes.map(|extremes| extremes.most))),
+        // What isn't known of a sum: its samples, and how far it is from the truth.
         _ => (Role::Dim, MISSING.into()),
     };
     vec![page.span(role, right(&text, width))]

@@ -110,7 +110,7 @@ fn of_machine(page: &ScreenPage<'_>) -> bool {
     matches!(page.model.monitor.header().target, MeasuredTarget::Everyone { .. })
 }
 
-fn title(page: &ScreenPage<'_>, uses: &ThreadUses) -> Line<'static> {
+fn title(page: &ScreenPage<'_>, uses: &ThreadUses<'_>) -> Line<'static> {
     let what = if of_machine(page) { "Processes" } else { "Threads" };
     let parts = [(Role::Title, what.to_owned()), (Role::Border, " ─ ".into()), (Role::Dim, summary(uses))];
     Line::from_iter(parts.map(|(role, text)| page.span(role, text)))
@@ -126,7 +126,7 @@ fn legend(room: usize) -> &'static str {
 }
 
 /// `4 on 1.98 CPUs in 1.0 s`.
-fn summary(uses: &ThreadUses) -> String {
+fn summary(uses: &ThreadUses<'_>) -> String {
     let left_out = if uses.left_out > 0 { format!(", {} more are not read", uses.left_out) } else { String::new() };
     format!("{} on {:.2} CPUs in {:.1} s{left_out}", uses.threads.len(), uses.cpus, uses.seconds)
 }
@@ -135,7 +135,7 @@ fn summary(uses: &ThreadUses) -> String {
 const LEAST_OTHERS: f64 = 0.05;
 
 /// What is in no row: what has ended, and what there was no room for.
-fn others(uses: &ThreadUses) -> Option<String> {
+fn others(uses: &ThreadUses<'_>) -> Option<String> {
     let others = uses.others();
     let words = if uses.left_out > 0 { "those that are not read, and what has ended" } else { "what has ended since" };
     (others >= LEAST_OTHERS).then(|| format!("  others: {:.1}% of a CPU: {words}", 100.0 * others))
@@ -165,11 +165,11 @@ struct ThreadColumns {
 
 impl ThreadColumns {
     /// What nothing is known of isn't there. Rates leave first, then memory, then sleep.
-    fn of(room: usize, threads: &[ThreadUse]) -> Self {
+    fn of(room: usize, threads: &[ThreadUse<'_>]) -> Self {
         let longest = threads.iter().map(|thread| width(&shown(&thread.thread.name))).max().unwrap_or(0);
         let name = longest.clamp(NAME.0, NAME.1);
         let is_known = |column: ThreadColumn| {
-            let has = |thread: &ThreadUse| column.part(thread).is_some() || column.rate(thread).is_some();
+            let has = |thread: &ThreadUse<'_>| column.part(thread).is_some() || column.rate(thread).is_some();
             matches!(column, ThreadColumn::Tid | ThreadColumn::Memory) || threads.iter().any(has)
         };
         let mut all: Vec<_> = COLUMNS.into_iter().filter(|(column, ..)| is_known(*column)).collect();
@@ -205,7 +205,12 @@ fn heads(page: &ScreenPage<'_>, columns: &ThreadColumns) -> Line<'static> {
     line
 }
 
-fn thread_line(page: &ScreenPage<'_>, thread: &ThreadUse, is_selected: bool, columns: &ThreadColumns) -> Line<'static> {
+fn thread_line(
+    page: &ScreenPage<'_>,
+    thread: &ThreadUse<'_>,
+    is_selected: bool,
+    columns: &ThreadColumns,
+) -> Line<'static> {
     let cursor = if is_selected { CURSOR } else { " " };
     let name = shown(&thread.thread.name).into_owned();
     let mut line = Line::from(vec![
@@ -242,7 +247,7 @@ fn bar(cpu: f64, ready: Option<f64>, cells: usize) -> [usize; 3] {
     }
 }
 
-fn cell(column: ThreadColumn, thread: &ThreadUse) -> (Role, String) {
+fn cell(column: ThreadColumn, thread: &ThreadUse<'_>) -> (Role, String) {
     match (column, column.part(thread)) {
         (ThreadColumn::Tid, _) => (Role::Dim, thread.thread.tid.to_string()),
         (ThreadColumn::Memory, _) if thread.thread.resident > 0 => (Role::Dim, memory(thread.thread.resident)),

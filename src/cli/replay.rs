@@ -202,9 +202,9 @@ fn dump(
     let newest = &recording.rounds[taken.saturating_sub(usize::from(args.size.0))..taken];
     let rounds = newest.iter().map(|(round, _)| round.clone()).collect();
     let mut replayed = recording.profile().map(Replayed::new);
+    let after = start(&monitor);
     let profile = recording.profile().zip(replayed.as_mut()).map(|(recorded, profile)| {
         profile.set_first_level(args.appearance.by);
-        let after = range.map(|range| range.from).filter(|from| from.0 > 0);
         let (tree, quality) = profile.between(recorded, after, at);
         (tree.clone(), quality.clone())
     });
@@ -293,8 +293,14 @@ fn blocks(args: &ReplayArgs, recording: &Recording, setup: &Setup) -> Result<u8,
     }
     out.print(&news.since(&monitor, &[]))?;
     out.print(&after_blank(&text::phases(&monitor)))?;
-    out.print(&after_blank(&text::regions(&recording.regions_until(until), monitor.header())))?;
+    let regions = recording.regions_between(start(&monitor), until);
+    out.print(&after_blank(&text::regions(&regions, monitor.header())))?;
     Ok(0)
+}
+
+/// The time after which a monitor counts; `None` from the beginning.
+fn start(monitor: &Monitor) -> Option<WallNs> {
+    Some(monitor.began()).filter(|began| began.0 > 0)
 }
 
 /// How the recording ended; one that was cut off ends with its last round.
@@ -405,7 +411,7 @@ impl Feed for Played {
     }
 
     fn regions(&self, until: WallNs) -> Option<RegionBatch> {
-        let table = self.recording.regions_until(until);
+        let table = self.recording.regions_between(self.profile_start, until);
         (table.programs().len() > 0).then(|| table.as_batch())
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::{Line, StacksLine};
-use crate::regions::{RegionBatch, RegionTable};
+use crate::regions::{RegionBatch, RegionRange, RegionTable};
 use crate::run::{End, Header, VERSION};
 use crate::sources::Round;
 use crate::stacks::{RecordedProfile, SamplingSetup, StackBatch, StackTable};
@@ -155,10 +155,15 @@ impl Recording {
 
     /// What named regions counted up to and with a time.
     pub fn regions_until(&self, until: WallNs) -> RegionTable {
-        let mut table = RegionTable::default();
+        self.regions_between(None, until)
+    }
+
+    /// What named regions counted in a range: after a time, if it isn't `None`, and up to and with another.
+    pub fn regions_between(&self, after: Option<WallNs>, until: WallNs) -> RegionTable {
+        let (mut table, mut range) = (RegionTable::default(), RegionRange::after(after));
         for batch in self.regions.iter().take_while(|batch| batch.at <= until) {
             // All that it names is defined.
-            let _ = table.take(batch);
+            let _ = table.take(&range.take(batch));
         }
         table
     }

@@ -77,6 +77,24 @@ impl RegionCounts {
     pub fn event(&self, place: usize) -> Option<EventTotal> {
         self.events.get(place)?.total(self.calls)
     }
+
+    /// What was counted on the path later than these earlier counts of it. How calls differ is known of all of them only.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let event = |(place, event): (usize, &EventSums)| {
+            earlier.events.get(place).map_or(*event, |earlier| event.since(earlier))
+        };
+        Self {
+            path: self.path,
+            calls: self.calls.saturating_sub(earlier.calls),
+            time_ns: self.time_ns.saturating_sub(earlier.time_ns),
+            self_ns: self.self_ns.saturating_sub(earlier.self_ns),
+            reverse_calls: self.reverse_calls.saturating_sub(earlier.reverse_calls),
+            reverse_ns: self.reverse_ns.saturating_sub(earlier.reverse_ns),
+            spread: None,
+            events: self.events.iter().enumerate().map(event).collect(),
+        }
+    }
 }
 
 /// What is known of a program's regions beside their counts.

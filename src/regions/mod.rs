@@ -16,6 +16,7 @@ mod batch;
 mod folder;
 mod live;
 mod open;
+mod range;
 mod reader;
 mod source;
 mod table;
@@ -33,6 +34,7 @@ pub use perfprop_regions::{
 pub use perfprop_regions::{
     MOST_EVENTS as MOST_REGION_EVENTS, event_names as region_event_names, is_event as is_region_event,
 };
+pub use range::RegionRange;
 pub use source::RegionSource;
 pub use table::{EventRate, RegionTable, UndefinedRegion, UnreadRegions};
 

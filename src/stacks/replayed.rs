@@ -2,7 +2,7 @@
 
 use super::{FirstLevel, FunctionLines, InterpreterFrames, Naming, SamplingSetup, StackBatch, StackQuality, StackTree};
 use crate::profile::{Tree, TreeOptions};
-use crate::regions::RegionBatch;
+use crate::regions::{RegionBatch, RegionRange};
 use crate::units::WallNs;
 
 /// What a recording has for a profile.
@@ -42,8 +42,9 @@ pub struct Replayed {
     /// The first batch of which something is left, and how many of its samples are taken; `None` if it wasn't begun.
     next: usize,
     taken: Option<usize>,
-    /// Batches of regions that are taken.
+    /// Batches of regions that are taken, and what of them is left out.
     regions: usize,
+    range: RegionRange,
     level: FirstLevel,
 }
 
@@ -51,7 +52,17 @@ impl Replayed {
     /// A profile without samples yet.
     pub fn new(recorded: RecordedProfile<'_>) -> Self {
         let (stacks, quality) = recorded.empty();
-        Self { stacks, quality, at: None, after: None, next: 0, taken: None, regions: 0, level: FirstLevel::default() }
+        Self {
+            stacks,
+            quality,
+            at: None,
+            after: None,
+            next: 0,
+            taken: None,
+            regions: 0,
+            range: RegionRange::default(),
+            level: FirstLevel::default(),
+        }
     }
 
     /// Has another first level of the tree, also of samples that are already taken: the tree is made anew, as CPUs aren't kept of them.
@@ -70,8 +81,8 @@ impl Replayed {
         self.between(recorded, None, until)
     }
 
-    /// The same of a part of the time: of samples after `after`, if it isn't `None`. What regions counted is that up to its
-    /// end in any case, and so is what had gone missing.
+    /// The same of a part of the time: of samples and regions after `after`, if it isn't `None`. What had gone missing is that
+    /// up to its end in any case.
     pub fn between(
         &mut self,
         recorded: RecordedProfile<'_>,
@@ -80,12 +91,12 @@ impl Replayed {
     ) -> (&Tree, &StackQuality) {
         if self.at.is_some_and(|at| at > until) || self.after != after || self.level != self.stacks.first_level() {
             let (level, interpreter) = (self.level, self.stacks.interpreter_frames());
-            *self = Self { level, after, ..Self::new(recorded) };
+            *self = Self { level, after, range: RegionRange::after(after), ..Self::new(recorded) };
             self.stacks.set_first_level(level);
             self.stacks.set_interpreter_frames(interpreter);
         }
         while let Some(batch) = recorded.regions.get(self.regions).filter(|batch| batch.at <= until) {
-            let _ = self.stacks.take_regions(batch);
+            let _ = self.stacks.take_regions(&self.range.take(batch));
             self.regions += 1;
         }
         // As live: samples wait until it is known which regions were open.

@@ -18,6 +18,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
+# The crates whose dependencies are counted.
+OWN = ["perfprop-core", "perfprop"]
+
 # Called by cargo in place of rustc: appends the crate's name and its CPU seconds to a file.
 WRAPPER = """#!/usr/bin/env python3
 import os, resource, subprocess, sys
@@ -69,7 +72,8 @@ def closure(start: str, needs: dict[str, set[str]]) -> set[str]:
 def table(costs: dict[str, float]) -> list[tuple[str, float, int]]:
     """Each direct dependency: CPU seconds and number of the crates that it alone needs. The rest is shared."""
     root, needs, names = graph()
-    all_of = {dependency: closure(dependency, needs) for dependency in needs[root]}
+    own = {package for package in closure(root, needs) if names[package] in OWN}
+    all_of = {dependency: closure(dependency, needs) for package in own for dependency in needs[package] - own}
     rows, alone = [], set()
     for dependency, its in all_of.items():
         others = set().union(*(them for other, them in all_of.items() if other != dependency))
@@ -94,15 +98,18 @@ def main() -> None:
             if len(parts := line.split()) == 2:
                 costs[parts[0]] += float(parts[1])
         size = Path(target, "release", "perfprop").stat().st_size / 1e6
-        print(f"clean release build: {wall:.0f} s, {sum(costs.values()):.0f} CPU seconds, {costs['perfprop']:.0f} of them perfprop's")
+        own = ", ".join(f"{costs[name]:.0f} of {name}" for name in OWN)
+        print(f"clean release build: {wall:.0f} s, {sum(costs.values()):.0f} CPU seconds, {own}")
         print(f"release binary: {size:.1f} MB\n")
         print("| dependency | CPU s | crates |\n|---|---|---|")
         for name, seconds, crates in table(costs):
             print(f"| {name} | {seconds:.1f} | {crates} |")
         if "--touch" in sys.argv:
             cargo("build", "--quiet", CARGO_TARGET_DIR=target)
-            (ROOT / "src/units.rs").touch()
-            print(f"\ndebug binary after a change of src/units.rs: {cargo('build', '--quiet', CARGO_TARGET_DIR=target):.0f} s")
+            for file in ["core/src/units.rs", "src/charts/mod.rs"]:
+                (ROOT / file).touch()
+                seconds = cargo("build", "--quiet", CARGO_TARGET_DIR=target)
+                print(f"\ndebug binary after a change of {file}: {seconds:.0f} s")
 
 
 if __name__ == "__main__":

@@ -58,82 +58,22 @@
 //! - [`cost`]: how times and counts grow with sizes
 //! - [`machine`]: what can be counted here, and what forbids it
 //! - [`session`] and [`measure`]: running a measurement
+//! - [`validate`]: whether intervals hold the truth on this machine
 //! - [`bench`](mod@bench): commands with many sizes, beside one another
 //! - [`history`]: what benchmarks took of one version of a program, and of another
-//! - [`validate`]: whether intervals hold the truth on this machine
 //!
 //! To files and people:
 //! - [`recording`] and [`stack_formats`]: files of rounds and of call stacks
 //! - [`charts`]: pictures of points and lines
 //! - [`text`], [`site`], [`tui`] and [`cli`]: texts, pages of a history, screens, the program
 
-// What everything uses. Blank lines keep this order.
-pub mod units;
+// From `units` to `bench`.
+#[doc(inline)]
+pub use perfprop_core::*;
 
-pub mod names;
-
-pub mod files;
-
-pub mod host;
-
-pub mod expr;
-
-// From names to counts.
-pub mod events;
-
-pub mod plan;
-
-pub mod threads;
-
-pub mod sources;
-
-pub mod sampling;
-
-pub mod rates;
-
-pub mod number;
-
-// Call stacks.
-pub mod profile;
-
-pub mod callgrind;
-
-pub mod regions;
-pub mod stacks;
-
-// From counts to estimates.
-pub mod run;
-
-pub mod metrics;
-
-pub mod relations;
-
-pub mod estimate;
-
-pub mod steps;
-
-pub mod monitor;
-
-pub mod diagnosis;
-
-pub mod compare;
-
-#[cfg(feature = "bench")]
-pub mod cost;
-
-pub mod machine;
-
-pub mod session;
-
-pub mod measure;
-
-#[cfg(feature = "bench")]
-pub mod bench;
-
+// Blank lines keep this order.
 #[cfg(feature = "history")]
 pub mod history;
-
-pub mod validate;
 
 // To files and people.
 pub mod recording;

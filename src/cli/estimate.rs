@@ -19,8 +19,8 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::Error;
 use super::stream::Stream;
+use super::{Error, args};
 use crate::estimate::gp::{CovarianceModel, CpuClock, EventSpec, Gp, MAX_EVENTS, Prior, Settings, Timing};
 use crate::estimate::{Estimate, Estimator, EstimatorKind, JudgedSums};
 use crate::events::{Encoding, Event, EventKind, Modifiers, Unit};
@@ -37,7 +37,7 @@ pub(super) struct EstimateArgs {
     #[arg(long)]
     pub(super) no_prior: bool,
     /// How to estimate counts
-    #[arg(long, value_name = "NAME", default_value = EstimatorKind::Gp.name())]
+    #[arg(long, value_name = "NAME", value_parser = args::estimator(), default_value = EstimatorKind::Gp.name())]
     pub(super) estimator: EstimatorKind,
     /// Don't estimate each report once more at the end, with the whole run known
     #[arg(long)]

@@ -6,36 +6,34 @@
 use crate::plan::RowIndex;
 use crate::run::{Anchor, Header};
 
-impl Header {
-    /// Checks every place of an event or a group.
-    ///
-    /// # Errors
-    /// What names one that isn't there, in words.
-    pub(super) fn check(&self) -> Result<(), String> {
-        let events = self.events.len();
-        let event = |place: RowIndex, what: &dyn Fn() -> String| match place < events {
-            true => Ok(()),
-            false => Err(format!("{} names event {place} of {events}", what())),
-        };
-        for (number, group) in self.groups.iter().enumerate() {
-            group.members.iter().try_for_each(|&member| event(member, &|| format!("group {number}")))?;
-        }
-        for (number, anchor) in self.anchors.iter().enumerate() {
-            let Anchor::Again(anchor) = anchor else { continue };
-            event(anchor.anchor_of, &|| format!("anchor {number}"))?;
-            if anchor.group.0 >= self.groups.len() {
-                return Err(format!("anchor {number} names group {} of {}", anchor.group.0, self.groups.len()));
-            }
-        }
-        for (number, truth) in self.truths.iter().enumerate() {
-            event(truth.truth_of, &|| format!("truth {number}"))?;
-        }
-        // Each part of the target has the metric, by places behind its first event.
-        let last = self.parts().last().unwrap_or(0);
-        for (number, metric) in self.metrics.iter().enumerate() {
-            let mut places = metric.events.values().flatten();
-            places.try_for_each(|&place| event(last.saturating_add(place.0), &|| format!("metric {number}")))?;
-        }
-        Ok(())
+/// Checks every place of an event or a group.
+///
+/// # Errors
+/// What names one that isn't there, in words.
+pub(super) fn check(header: &Header) -> Result<(), String> {
+    let events = header.events.len();
+    let event = |place: RowIndex, what: &dyn Fn() -> String| match place < events {
+        true => Ok(()),
+        false => Err(format!("{} names event {place} of {events}", what())),
+    };
+    for (number, group) in header.groups.iter().enumerate() {
+        group.members.iter().try_for_each(|&member| event(member, &|| format!("group {number}")))?;
     }
+    for (number, anchor) in header.anchors.iter().enumerate() {
+        let Anchor::Again(anchor) = anchor else { continue };
+        event(anchor.anchor_of, &|| format!("anchor {number}"))?;
+        if anchor.group.0 >= header.groups.len() {
+            return Err(format!("anchor {number} names group {} of {}", anchor.group.0, header.groups.len()));
+        }
+    }
+    for (number, truth) in header.truths.iter().enumerate() {
+        event(truth.truth_of, &|| format!("truth {number}"))?;
+    }
+    // Each part of the target has the metric, by places behind its first event.
+    let last = header.parts().last().unwrap_or(0);
+    for (number, metric) in header.metrics.iter().enumerate() {
+        let mut places = metric.events.values().flatten();
+        places.try_for_each(|&place| event(last.saturating_add(place.0), &|| format!("metric {number}")))?;
+    }
+    Ok(())
 }

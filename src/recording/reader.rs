@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
+use super::check::check;
 use super::{Line, StacksLine};
 use crate::regions::{RegionBatch, RegionRange, RegionTable};
 use crate::run::{End, Header, VERSION};
@@ -238,7 +239,7 @@ fn header(text: &[u8]) -> Result<Header, ReadError> {
     }
     match serde_json::from_slice(text).map_err(foreign)? {
         Line::Header(header) => {
-            header.check().map_err(|reason| ReadError::Line { line: 1, reason })?;
+            check(&header).map_err(|reason| ReadError::Line { line: 1, reason })?;
             Ok(*header)
         }
         _ => Err(ReadError::Foreign { reason: "the first line is not a header".into() }),

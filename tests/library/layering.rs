@@ -8,6 +8,9 @@ use std::path::Path;
 
 use crate::imports::Source;
 
+/// The folders of rooms, the lower rooms first.
+const FOLDERS: [&str; 2] = ["core/src", "src"];
+
 /// The rows of the table of ARCHITECTURE.md whose first column has this title: the words in backquotes
 /// of each column.
 fn table(title: &str) -> Vec<[Vec<String>; 2]> {
@@ -38,7 +41,7 @@ fn against(order: &BTreeMap<String, usize>, from: &str, imports: &BTreeSet<Strin
     let place = |room: &str| *order.get(room).unwrap_or_else(|| panic!("ARCHITECTURE.md has no room {room}"));
     let own = room(from);
     let wrong = imports.iter().filter(|to| room(to) != own && place(&room(to)) >= place(&own));
-    wrong.map(|to| format!("src/{from} imports src/{to}")).collect()
+    wrong.map(|to| format!("{from} imports {to}")).collect()
 }
 
 /// The files that aren't in any of these files and folders.
@@ -51,12 +54,12 @@ fn outside<'a>(files: &'a BTreeSet<String>, places: &[String]) -> Vec<&'a String
 
 #[test]
 fn rooms_import_only_rooms_above_them() {
-    let (source, order) = (Source::read(Path::new("src")), order());
+    let (source, order) = (Source::read(&FOLDERS), order());
     let files = source.imports.iter().filter(|(file, _)| !matches!(file.as_str(), "lib.rs" | "main.rs"));
     let wrong: Vec<_> = files.flat_map(|(file, imports)| against(&order, file, imports)).collect();
     assert!(wrong.is_empty(), "ARCHITECTURE.md has these rooms in another order:\n{}", wrong.join("\n"));
     let unused: Vec<_> = order.keys().filter(|room| !source.rooms().contains(room.as_str())).collect();
-    assert!(unused.is_empty(), "ARCHITECTURE.md has rooms that src/ hasn't: {unused:?}");
+    assert!(unused.is_empty(), "ARCHITECTURE.md has rooms that {FOLDERS:?} haven't: {unused:?}");
 }
 
 /// Lines of a file's code, without its tests, that name a file of the machine in `/proc` or `/sys`. Those of a process
@@ -74,11 +77,11 @@ fn names_files_of_the_machine(text: &str) -> Vec<&str> {
 
 #[test]
 fn only_host_reads_files_of_the_machine() {
-    let source = Source::read(Path::new("src"));
-    for file in source.imports.keys().filter(|file| *file != "host.rs") {
-        let text = fs::read_to_string(Path::new("src").join(file)).unwrap();
+    let source = Source::read(&FOLDERS);
+    for (file, path) in source.paths.iter().filter(|(file, _)| *file != "host.rs") {
+        let text = fs::read_to_string(path).unwrap();
         let lines = names_files_of_the_machine(&text);
-        assert!(lines.is_empty(), "src/{file} should ask host.rs: {lines:#?}");
+        assert!(lines.is_empty(), "{file} should ask host.rs: {lines:#?}");
     }
     let text = "read(\"/proc/stat\");\nread(\"/proc/{pid}/stat\");\n// \"/proc/stat\"\nread(\"/sys/devices\");";
     assert_eq!(names_files_of_the_machine(text), ["read(\"/proc/stat\");", "read(\"/sys/devices\");"]);
@@ -86,11 +89,13 @@ fn only_host_reads_files_of_the_machine() {
 
 #[test]
 fn the_front_page_lists_rooms_in_their_order() {
-    let (text, order) = (fs::read_to_string("src/lib.rs").unwrap(), order());
+    let [lower, text] = FOLDERS.map(|folder| fs::read_to_string(Path::new(folder).join("lib.rs")).unwrap());
+    let order = order();
     let mut rooms: Vec<_> = order.iter().collect();
     rooms.sort_by_key(|(_, place)| **place);
     let rooms: Vec<_> = rooms.into_iter().map(|(room, _)| room.as_str()).collect();
-    let modules: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';')).collect();
+    let lines = lower.lines().chain(text.lines());
+    let modules: Vec<_> = lines.filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';')).collect();
     assert_eq!(modules, rooms);
     // Behind the list's first line, as the example stands before it.
     let list = text.lines().skip_while(|line| !line.contains("order of the data"));
@@ -100,7 +105,7 @@ fn the_front_page_lists_rooms_in_their_order() {
 
 #[test]
 fn files_that_import_one_another_share_a_folder() {
-    let source = Source::read(Path::new("src"));
+    let source = Source::read(&FOLDERS);
     let circles = crate::imports::circles(&source.imports);
     let folder = |file: &str| Path::new(file).parent().unwrap().to_owned();
     let wide: Vec<_> =
@@ -110,7 +115,7 @@ fn files_that_import_one_another_share_a_folder() {
 
 #[test]
 fn foreign_crates_and_unsafe_stay_in_their_places() {
-    let source = Source::read(Path::new("src"));
+    let source = Source::read(&FOLDERS);
     for [crates, places] in table("crate") {
         for name in &crates {
             let files = match name.as_str() {
@@ -139,7 +144,7 @@ fn shared_names(source: &Source) -> Vec<(&String, &Vec<String>)> {
 
 #[test]
 fn types_have_names_of_their_own() {
-    let source = Source::read(Path::new("src"));
+    let source = Source::read(&FOLDERS);
     let shared = shared_names(&source);
     let (count, all) = (
         shared.iter().map(|(_, files)| files.len()).sum::<usize>(),
@@ -193,7 +198,7 @@ fn wrong_imports_are_found() {
     assert_eq!(source.foreign["nom"], strings(&["high/model/mod.rs"]));
     assert_eq!(source.unsafe_code, strings(&["high/view/mod.rs"]));
     let order = BTreeMap::from([("low".to_owned(), 0), ("high".to_owned(), 1)]);
-    assert_eq!(against(&order, "low.rs", &source.imports["low.rs"]), ["src/low.rs imports src/high/view/mod.rs"]);
+    assert_eq!(against(&order, "low.rs", &source.imports["low.rs"]), ["low.rs imports high/view/mod.rs"]);
     assert!(against(&order, "high/mod.rs", &strings(&["low.rs"])).is_empty());
     let circles = crate::imports::circles(&source.imports);
     assert_eq!(circles, [["high/model/mod.rs", "high/view/mod.rs", "high/view/other.rs"]]);

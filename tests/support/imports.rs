@@ -5,16 +5,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 /// The names from the root of the crate to a module or an item.
 type Names = Vec<String>;
 
-/// What the files of a crate import. Files are named from its `src/`.
+/// What the files of rooms import. Files are named from the folder that holds their room.
 #[derive(Debug, Default)]
 pub(crate) struct Source {
+    /// Where each file is.
+    pub(crate) paths: BTreeMap<String, PathBuf>,
     /// The files that each file imports, itself left out.
     pub(crate) imports: BTreeMap<String, BTreeSet<String>>,
     /// The files that begin a path with a name that is no module of this crate: a foreign crate, or a type.
@@ -26,11 +28,16 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Reads every file of a folder `src/`.
-    pub(crate) fn read(src: &Path) -> Self {
-        let mut files = Vec::new();
-        collect(src, src, &mut files);
-        Self::of(&files)
+    /// Reads every file of these folders as if it stood in one, as the last one re-exports all of the others. Only the
+    /// last one's `lib.rs` is read.
+    pub(crate) fn read(folders: &[&str]) -> Self {
+        let mut paths = BTreeMap::new();
+        for folder in folders {
+            paths.remove("lib.rs");
+            collect(Path::new(folder), Path::new(folder), &mut paths);
+        }
+        let text = |(name, path): (&String, &PathBuf)| (name.clone(), fs::read_to_string(path).unwrap());
+        Self { paths: paths.clone(), ..Self::of(&paths.iter().map(text).collect::<Vec<_>>()) }
     }
 
     /// Reads texts by the names of their files.
@@ -59,7 +66,7 @@ impl Source {
         source
     }
 
-    /// The top folders and files of `src/`, but its front page and the program.
+    /// The rooms: the top folders and files, but the front page and the program.
     pub(crate) fn rooms(&self) -> BTreeSet<&str> {
         let files = self.imports.keys().filter(|file| !matches!(file.as_str(), "lib.rs" | "main.rs"));
         files.map(|file| file.split('/').next().unwrap().trim_end_matches(".rs")).collect()
@@ -122,7 +129,7 @@ struct File {
 
 impl File {
     fn read(name: &str, text: &str) -> Self {
-        let tokens: TokenStream = text.parse().unwrap_or_else(|error| panic!("src/{name}: {error}"));
+        let tokens: TokenStream = text.parse().unwrap_or_else(|error| panic!("{name}: {error}"));
         let mut file = Self { name: name.to_owned(), ..Self::default() };
         let children = declared(tokens.clone());
         file.types = types(tokens.clone());
@@ -307,14 +314,15 @@ fn module(file: &str) -> Names {
     names.filter(|name| *name != "lib").map(str::to_owned).collect()
 }
 
-fn collect(src: &Path, folder: &Path, files: &mut Vec<(String, String)>) {
+fn collect(root: &Path, folder: &Path, paths: &mut BTreeMap<String, PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            collect(src, &path, files);
+            collect(root, &path, paths);
         } else if path.extension().is_some_and(|extension| extension == "rs") {
-            let name = path.strip_prefix(src).unwrap().to_string_lossy().into_owned();
-            files.push((name, fs::read_to_string(&path).unwrap()));
+            let name = path.strip_prefix(root).unwrap().to_string_lossy().into_owned();
+            let other = paths.insert(name.clone(), path);
+            assert_eq!(other, None, "two folders have {name}");
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::builder::PossibleValue;
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use crate::estimate::EstimatorKind;
 use crate::measure::RelationOptions;
@@ -19,7 +19,7 @@ pub(crate) struct CorrectionArgs {
     #[arg(long, help_heading = "Estimates")]
     pub(crate) relations_lenient: bool,
     /// How to estimate counts; by default as recorded, else `gp`
-    #[arg(long, value_name = "NAME", help_heading = "Estimates")]
+    #[arg(long, value_name = "NAME", value_parser = estimator(), help_heading = "Estimates")]
     pub(crate) estimator: Option<EstimatorKind>,
     /// A model of this program for `gp`, learnt from earlier runs by `relations learn --program`. Recordings don't
     /// contain it: give it to `replay` as well
@@ -30,14 +30,10 @@ pub(crate) struct CorrectionArgs {
     pub(crate) confidence: Confidence,
 }
 
-impl ValueEnum for EstimatorKind {
-    fn value_variants<'a>() -> &'a [Self] {
-        &Self::ALL
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(PossibleValue::new(self.name()).help(self.summary()))
-    }
+/// Parses the name of an estimator.
+pub(crate) fn estimator() -> impl TypedValueParser<Value = EstimatorKind> {
+    let names = EstimatorKind::ALL.map(|kind| PossibleValue::new(kind.name()).help(kind.summary()));
+    PossibleValuesParser::new(names).try_map(|name| EstimatorKind::named(&name).ok_or("no estimator has this name"))
 }
 
 impl CorrectionArgs {

@@ -9,7 +9,7 @@ mod stacks;
 mod target;
 
 pub(super) use appearance::{AppearanceArgs, FirstScreen, When};
-pub(super) use corrections::CorrectionArgs;
+pub(super) use corrections::{CorrectionArgs, estimator};
 #[cfg(feature = "bench")]
 pub(super) use events::CounterArgs;
 pub(super) use events::{CountingArgs, EventArgs, RotationArgs, SourceName, method};

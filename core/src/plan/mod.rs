@@ -321,7 +321,7 @@ impl Packing {
 /// What must be equal for events to share a group: the core PMU has several types
 /// (`PERF_TYPE_HARDWARE`, `_HW_CACHE`, `_RAW`), and on hybrid machines the kind of core stands in
 /// the upper half of the configuration of generic events.
-pub(crate) fn pmu_of(event: &Event) -> (u32, u64) {
+pub fn pmu_of(event: &Event) -> (u32, u64) {
     const HARDWARE: u32 = 0;
     const HW_CACHE: u32 = 3;
     const RAW: u32 = 4;

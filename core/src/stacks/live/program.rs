@@ -346,7 +346,7 @@ mod tests {
 
     /// `outer` of `tests/elf/lines.so` lies from 0x1ef to 0x224.
     fn lines() -> Vec<u8> {
-        std::fs::read("tests/elf/lines.so").unwrap()
+        std::fs::read("../tests/elf/lines.so").unwrap()
     }
 
     #[test]

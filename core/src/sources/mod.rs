@@ -1,7 +1,7 @@
 //! Reads events in rounds of cumulative readings, from the kernel, a model or a script.
 //!
 //! Everything downstream works on [`Round`]s and doesn't know where they come from: the kernel
-//! ([`perf`]), a recording ([`crate::recording`]) or a script ([`scripted`]).
+//! ([`perf`]), a recording or a script ([`scripted`]).
 
 use std::fmt;
 use std::sync::Arc;

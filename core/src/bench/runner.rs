@@ -20,15 +20,20 @@ pub const CPU_TIMES: [&str; 2] = ["user_time", "system_time"];
 
 /// Measures commands, one after the other, with the same events.
 #[derive(Debug)]
-pub(crate) struct Runner {
+pub struct Runner {
     measurement: Measurement,
 }
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Ran {
+pub enum Ran {
     /// By itself, and what it took.
-    Whole { counts: BTreeMap<String, f64>, exit: Exit },
+    Whole {
+        /// What it took, by the names of times and events.
+        counts: BTreeMap<String, f64>,
+        /// How it ended.
+        exit: Exit,
+    },
     /// By a signal to perfprop.
     Interrupted(i32),
 }
@@ -43,7 +48,7 @@ impl Runner {
     ///
     /// # Errors
     /// Returns why they can't be counted.
-    pub(crate) fn new(events: &[String], counter: Counter, cpu: Option<u32>) -> Result<Self, SweepError> {
+    pub fn new(events: &[String], counter: Counter, cpu: Option<u32>) -> Result<Self, SweepError> {
         let needs = if events.is_empty() { Needs::Nothing } else { Needs::All };
         let launch = Launch { needs, counter: counter.clone(), pinned_to: cpu, ..Launch::attach(None) };
         let measured = MeasureOptions {
@@ -57,7 +62,7 @@ impl Runner {
     }
 
     /// The names of the events that are counted.
-    pub(crate) fn events(&self) -> Vec<String> {
+    pub fn events(&self) -> Vec<String> {
         self.measurement.plan.events.iter().map(|event| event.name.clone()).collect()
     }
 
@@ -65,12 +70,7 @@ impl Runner {
     ///
     /// # Errors
     /// Returns why it can't be started, or an event wasn't counted.
-    pub(crate) fn run(
-        &mut self,
-        argv: &[String],
-        folder: Option<&Path>,
-        signals: &Receiver<i32>,
-    ) -> Result<Ran, SweepError> {
+    pub fn run(&mut self, argv: &[String], folder: Option<&Path>, signals: &Receiver<i32>) -> Result<Ran, SweepError> {
         let argv = argv.iter().map(OsString::from).collect();
         self.measurement.launch.command =
             Some(CommandLine { argv, folder: folder.map(Path::to_owned), io: ChildIo::Discard });

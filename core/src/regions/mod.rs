@@ -9,7 +9,7 @@
 //! Each command has a folder, which is named after its process. Each process of it that has regions makes a file there and
 //! writes its counts into it as they come, so that they can be read at any time, and are still there when the process has
 //! crashed. A process that runs already has a file without a name, in which perfprop switches recording on. The same
-//! [batches](RegionBatch) come out of a [recording](crate::recording).
+//! [batches](RegionBatch) come out of a recording.
 
 mod attach;
 mod batch;

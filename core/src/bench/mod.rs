@@ -29,8 +29,7 @@ pub use hooks::{HookFailure, HookKind, Hooks};
 pub use parameter::{Parameter, ParameterValues, SizeValue};
 pub use precision::{LEAST_RUNS, determined};
 pub use runner::CPU_TIMES;
-#[cfg(feature = "history")]
-pub(crate) use runner::{Ran, Runner};
+pub use runner::{Ran, Runner};
 pub use store::{NotResumed, NotResumedReason, PreviousSweep, SweepStore};
 pub use sweep::{EXIT_CODE, SweepProgress, Swept, sweep};
 

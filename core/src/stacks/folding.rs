@@ -10,8 +10,8 @@
 
 use super::StackFrame;
 
-/// Where the functions of a language are that are read from the memory of its interpreter.
-pub(crate) const PYTHON: &str = "[python]";
+/// The module of functions that are read from the memory of Python's interpreter.
+pub const PYTHON: &str = "[python]";
 
 /// Functions that do nothing but call and run others. From CPython 3.11 to 3.14 (`Python/ceval.c`, `Objects/call.c`,
 /// `Python/pythonrun.c`, `Modules/main.c`), V8 11 to 13 (`src/execution`, `src/builtins`), OpenJDK 17 to 21 (`javaCalls.cpp`).

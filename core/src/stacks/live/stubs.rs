@@ -153,7 +153,7 @@ mod tests {
 
     /// The stubs of a file of `tests/elf`, which its README.md says how to make: their addresses and what they call.
     fn stubs(name: &str) -> Vec<(Range<u64>, String)> {
-        let cache = ReadCache::new(File::open(format!("tests/elf/{name}")).unwrap());
+        let cache = ReadCache::new(File::open(format!("../tests/elf/{name}")).unwrap());
         let Stubs(stubs) = Stubs::read(&object::File::parse(AtOnce(&cache)).unwrap());
         let named = |(addresses, callee)| match callee {
             Callee::Named(name) => (addresses, name),

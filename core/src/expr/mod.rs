@@ -38,5 +38,4 @@ pub(crate) use operations::{SHIFT_LEFT, SHIFT_RIGHT};
 pub use parse::{Function, MAX_DEPTH, MAX_LENGTH, parse, parse_equation, parse_with_functions};
 pub use program::{Program, Unresolved, VariableSlot};
 pub(crate) use tokens::number_end;
-pub(crate) use tree::escaped_name;
-pub use tree::{Dialect, Expr, ExprNode, Fact, Moment, NodeKind, Subject, TextSpan, Variable};
+pub use tree::{Dialect, Expr, ExprNode, Fact, Moment, NodeKind, Subject, TextSpan, Variable, escaped_name};

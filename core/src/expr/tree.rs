@@ -326,7 +326,7 @@ fn in_braces(variable: &Variable) -> String {
 }
 
 /// An event's name as equations write it: backslashes before what would end it.
-pub(crate) fn escaped_name(name: &str) -> String {
+pub fn escaped_name(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     let mut characters = name.chars().enumerate().peekable();
     while let Some((index, c)) = characters.next() {

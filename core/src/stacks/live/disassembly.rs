@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn a_function_is_found_by_its_name_at_its_offsets() {
-        let read = |name: &str, offsets: &[u64]| disassemble(Path::new("tests/elf/lines.so"), name, offsets);
+        let read = |name: &str, offsets: &[u64]| disassemble(Path::new("../tests/elf/lines.so"), name, offsets);
         let offset = 0x20d;
         let found = read("outer", &[offset, offset + 1]).unwrap();
         let (first, last) = (&found[0], &found[found.len() - 1]);

@@ -8,7 +8,7 @@
 //!
 //! A [`StackBatch`] defines what is new (frames, stacks, tasks) before its samples name it by number;
 //! [`StackTable`] puts the definitions of all batches together. The same batches come out of a
-//! [recording](crate::recording).
+//! recording.
 
 use std::fmt;
 
@@ -37,9 +37,7 @@ mod waits;
 #[cfg(not(feature = "disassembly"))]
 pub use disassembly::disassemble;
 pub use disassembly::{DisassemblyError, Instruction, by_instruction};
-pub use folding::InterpreterFrames;
-#[cfg(feature = "tui")]
-pub(crate) use folding::PYTHON;
+pub use folding::{InterpreterFrames, PYTHON};
 pub use function_lines::{FunctionLines, LineSamples, hottest};
 pub use gather::{Gathered, Gathering, RegionsToCome};
 pub use level::FirstLevel;

@@ -6,6 +6,7 @@
 //! unless the expression is nested more deeply than people write.
 //!
 //! ```
+//! # extern crate perfprop_core as perfprop;
 //! use perfprop::expr::{Dialect, VariableSlot, parse};
 //!
 //! let twice = parse("2 * {mean} + 1", Dialect::Pair)?;

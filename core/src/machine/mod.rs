@@ -1,6 +1,7 @@
 //! Explains why something can't be counted on a machine: facts, each with the command that mends it.
 //!
 //! ```no_run
+//! # extern crate perfprop_core as perfprop;
 //! use perfprop::machine::{FactStanding, Host, ThisKernel, facts};
 //!
 //! for fact in facts(&Host::here(), &ThisKernel) {

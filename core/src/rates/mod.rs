@@ -76,6 +76,7 @@ pub struct Backwards;
 /// covariances and arbitrary-order statistical moments", SAND2008-6212.
 ///
 /// ```
+/// # extern crate perfprop_core as perfprop;
 /// # use perfprop::rates::Moments;
 /// let mut rate = Moments::default();
 /// rate.add(100.0 / 2.0, 2.0); // 100 counts in 2 ms

@@ -4,6 +4,7 @@
 //! what to expect of `eventTo` when `eventFrom` got a sample. An *equation* holds both ways.
 //!
 //! ```
+//! # extern crate perfprop_core as perfprop;
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let file = r#"[
 //!   { "id": "R1", "eventFrom": "L1_MISSES", "eventTo": "L2_MISSES",

@@ -1,6 +1,7 @@
 //! Benches closures of this program: one at many sizes, or two in turns.
 //!
 //! ```
+//! # extern crate perfprop_core as perfprop;
 //! use perfprop::bench::{ClosureBench, timer_latency};
 //! use perfprop::cost::{CostModel, Fit, FitOptions};
 //!

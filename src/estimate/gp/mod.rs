@@ -85,7 +85,7 @@ pub struct Timing {
 const SWITCHES: f64 = 0.002;
 
 /// What windows add up to in an interval.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct WindowSum {
     counted: Delta,
     estimate: f64,
@@ -95,7 +95,16 @@ struct WindowSum {
     last: f64,
     /// All half widths.
     widths: f64,
+    /// How many times as far above the estimate as below it the truth may be.
+    above: f64,
     known: bool,
+}
+
+impl Default for WindowSum {
+    fn default() -> Self {
+        let counted = Delta::default();
+        Self { counted, estimate: 0.0, square: 0.0, last: 0.0, widths: 0.0, above: 1.0, known: false }
+    }
 }
 
 impl WindowSum {
@@ -114,8 +123,8 @@ impl WindowSum {
             ratio if ratio >= WHOLE => Some(Uncertain::exact(self.counted.count as f64)),
             _ if !self.known => None,
             _ => {
-                let half_width = self.square.sqrt().hypot(SWITCHES * self.estimate);
-                let error = widened(self.estimate, at(confidence, half_width), aliasing);
+                let below = at(confidence, self.square.sqrt().hypot(SWITCHES * self.estimate));
+                let error = widened(self.estimate, Error::Within { below, above: self.above * below }, aliasing);
                 Some(within(self.estimate, error, self.counted))
             }
         }
@@ -162,9 +171,9 @@ fn within(value: f64, error: Error, counted: Delta) -> Uncertain {
     Uncertain { value, error }.at_least(counted.count as f64)
 }
 
-/// An error of this half width, or more where counts may be off by factors.
-fn widened(value: f64, half_width: f64, factors: Option<(f64, f64)>) -> Error {
-    match (Error::of(half_width), factors) {
+/// An error, or more where counts may be off by factors.
+fn widened(value: f64, error: Error, factors: Option<(f64, f64)>) -> Error {
+    match (error, factors) {
         (Error::Within { below, above }, Some((least, most))) => {
             Error::Within { below: below.max(value * (1.0 - least)), above: above.max(value * (most - 1.0)) }
         }
@@ -433,6 +442,11 @@ impl Gp {
     pub fn interval(&mut self, confidence: Confidence) -> Vec<Option<Uncertain>> {
         self.end();
         self.intervals += 1;
+        // In slow rotations estimates aren't those of a level.
+        let is_of_level = |event: usize| !self.levels[event].is_silent() && self.unit <= SLOW;
+        for (event, sum) in self.interval.iter_mut().enumerate().filter(|&(event, _)| is_of_level(event)) {
+            sum.above = calibration::above(self.stays[event].stays());
+        }
         let interval = &self.interval;
         self.history.iter_mut().for_each(|history| history.end_interval(interval));
         for (run, sum) in self.run_sums.iter_mut().zip(&self.interval).filter(|(_, sum)| sum.known) {
@@ -458,7 +472,7 @@ impl Gp {
             * student
             * threads
             * self.calibration.factor(event, self.stays[event].stays(), self.run[event].run_ratio())
-            * if self.empty.is_most() || self.stays[event].empty() > 0.5 { BURSTS } else { 1.0 }
+            * if self.empty.is_most() || self.stays[event].is_mostly_empty() { BURSTS } else { 1.0 }
     }
 
     /// What each event counted in the run so far: between the scaled count, which is unbiased over many stays, with the
@@ -496,7 +510,7 @@ impl Gp {
             let moved_by =
                 self.anchors.iter().zip(of_stays.added).map(|(&anchor, added)| (anchor, of_stays_part * added));
             Some(Total {
-                count: within(value, widened(value, at(confidence, half_width), aliasing), run),
+                count: within(value, widened(value, Error::of(at(confidence, half_width)), aliasing), run),
                 moved_by: moved_by.filter(|&(_, counts)| counts != 0.0).collect(),
             })
         };
@@ -830,7 +844,7 @@ impl Gp {
                     let estimate = stopped + goes_on * (known.mean[event] - stopped);
                     let present = known.covariance.at(event, event).max(0.0);
                     let at_large = self.at_large[event] * (rate * counted.enabled.as_ms()).powi(2);
-                    let deviation = self.calibration.deviation(present, at_large);
+                    let deviation = self.calibration.deviation(present, at_large, self.run[event].run_ratio());
                     let (mut estimate, mut half_width) = (estimate, half_width * deviation);
                     if let Some(&Some(unseen)) = analogs.get(event) {
                         let time = counted.enabled.as_ms();

@@ -161,6 +161,11 @@ fn longest(deltas: &[Delta]) -> f64 {
     deltas.iter().map(|delta| delta.enabled).max().unwrap_or_default().as_ms()
 }
 
+/// What time is slowed down by where a cycle takes so many windows.
+fn unit(windows: f64) -> f64 {
+    if windows < SLOWED { 1.0 } else { windows.min(SLOWEST) }
+}
+
 /// Half the width of a 95 % interval, made that of an interval at another level as a normal variable's is.
 fn at(confidence: Confidence, half_width: f64) -> f64 {
     half_width * confidence.normal() / Confidence::DEFAULT.normal()
@@ -199,8 +204,7 @@ const USUAL_STAY_MS: f64 = 16.0;
 const SLOW: f64 = 3.0;
 /// And where stays take so long, the moments at which other events were as they are now say more than both.
 const LONG_TURN_MS: f64 = 50.0;
-/// Where it is slowed down by more, or more stays hold no count, totals are scaled counts.
-const SLOW_TOTALS: f64 = 1.5;
+/// Where more stays hold no count, or time is slowed down, totals are scaled counts.
 const SELDOM: f64 = 0.1;
 /// An event that is counted for so much of the time is always counted: its groups leave out the switch between them.
 const ANCHORED: f64 = 0.98;
@@ -211,7 +215,8 @@ const WINDOWS_DOUBT: f64 = 2.0;
 const SHORTEST_MS: f64 = 50.0;
 /// Intervals are at least so many times as wide to a side as estimates were off then.
 const OFF_WIDTH: f64 = 1.6;
-/// The most that time is slowed down by.
+/// The least and the most that time is slowed down by: a cycle of less than two windows is followed as it is.
+const SLOWED: f64 = 2.0;
 const SLOWEST: f64 = 100.0;
 /// Covariances are fitted anew after so long.
 const FIT_EVERY_MS: f64 = 75.0;
@@ -344,7 +349,7 @@ impl Gp {
             window_start: 0.0,
             fitted_until: 0.0,
             end: 0.0,
-            unit: (timing.rotation_ms / USUAL_STAY_MS).max(1.0),
+            unit: unit(timing.rotation_ms / USUAL_STAY_MS),
             stay_ms: timing.rotation_ms.max(USUAL_STAY_MS),
             fitted_windows: 0,
             intervals: 0,
@@ -421,10 +426,10 @@ impl Gp {
         self.unsolved
     }
 
-    /// Whether a cycle of the rotation, from one turn of an event to its next, takes longer than a window, so that the process says
-    /// little more than what was counted.
+    /// Whether a cycle of the rotation, from one turn of an event to its next, takes longer than two windows, so that the process
+    /// says little more than what was counted.
     pub fn is_slow(&self) -> bool {
-        self.unit > SLOW_TOTALS
+        self.unit > 1.0
     }
 
     /// Whether turns are so long, and cycles of them, that a window sees little more than one turn.
@@ -531,7 +536,7 @@ impl Gp {
 
     /// Whether windows are as the process takes them to be: of one thread, not seldom counted, not too short.
     fn is_usual(&self) -> bool {
-        let is_alone = longest(&self.run) < SEVERAL * self.elapsed && self.unit < SLOW_TOTALS;
+        let is_alone = longest(&self.run) < SEVERAL * self.elapsed && !self.is_slow();
         is_alone && self.elapsed >= SHORTEST_MS * self.intervals as f64
     }
 
@@ -628,7 +633,7 @@ impl Gp {
         self.stay_ms = stays[stays.len() / 2].0;
         let mut cycles: Vec<f64> = stays.iter().map(|(stay_ms, counted)| stay_ms / counted).collect();
         cycles.sort_unstable_by(f64::total_cmp);
-        self.unit = (cycles[cycles.len() / 2] / self.settings.window_ms).clamp(1.0, SLOWEST);
+        self.unit = unit(cycles[cycles.len() / 2] / self.settings.window_ms);
     }
 
     /// Fits covariances to the window since then: wholly for the time being, and in part for good.

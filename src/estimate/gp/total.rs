@@ -65,9 +65,9 @@ impl StayTotal {
 
 /// The half width of 95 % intervals over that of Student's t: bursts that fell between stays are in no difference.
 const HALF_WIDTH: f64 = 1.25;
-/// How much wider they are, divided by the number of stays: few stays have missed most of what a program does. With 2,
-/// totals of runs of 0.5 s are covered as often as those of long ones.
-pub(crate) const FEW_STAYS: f64 = 2.0;
+/// How much wider they are, divided by the number of stays: few stays have missed most of what a program does. With 3,
+/// totals of runs of 0.5 s are covered nearly as often as those of long ones.
+pub(crate) const FEW_STAYS: f64 = 3.0;
 /// A stay ends after so many changes of what is counted, even if the event stays on a counter of one thread or another:
 /// one stays for as many as there are counters.
 const LONGEST: f64 = 5.5;
@@ -326,7 +326,7 @@ mod tests {
         }
         assert_eq!((stays.stays(), stays.stay_ms()), (4.0, Some(12.0)));
         // Three differences with a variance of 2 each, over four stays, of which half wasn't seen; four degrees.
-        let expected = HALF_WIDTH * 1.5 * Confidence::DEFAULT.student(4) * (2.0f64 / 4.0 * 0.5).sqrt() * 96.0;
+        let expected = HALF_WIDTH * 1.75 * Confidence::DEFAULT.student(4) * (2.0f64 / 4.0 * 0.5).sqrt() * 96.0;
         let found = stays.total(96.0, [0.0; 3]).half_width;
         assert!(found.is_some_and(|found| (found - expected).abs() < 1e-9), "{found:?} {expected}");
     }

@@ -4,7 +4,7 @@
 //! `cargo bench --bench accuracy -- [setups=K4,N24;pack,mux1,refnone;user,read2] [family=kernel]
 //! [each=1] [folds=2] [seeds=1] [learn=other|half] [hindsight=1] [settings={"context_ms":100}]`, with `PERFPROP_TRACES` the folder.
 //! The last column is the estimator's CPU time per report; `cost=24,100,200` prints that alone, of made-up
-//! rates of so many events on four counters.
+//! rates of so many events on four counters, in groups of four that take turns with `turn=100` (ms).
 //!
 //! `hard=all` scores conditions that real users have instead, `hard=threads,alias-user` those of these names or beginnings of
 //! names; `[seeds=1] [seed0=0]`. With the shipped prior, as a measurement has it.
@@ -75,7 +75,8 @@ fn setup(text: &str) -> (Setup, Setup) {
 fn main() {
     let options = Options(std::env::args().skip(1).collect());
     if let Some(events) = options.get("cost") {
-        return events.split(',').for_each(|events| cost(events.parse().unwrap(), options.settings()));
+        let turn_ms = options.get("turn").map_or(4.0, |turn| turn.parse().unwrap());
+        return events.split(',').for_each(|events| cost(events.parse().unwrap(), turn_ms, options.settings()));
     }
     let folder = std::env::var("PERFPROP_TRACES").unwrap_or_else(|_| "../shared/traces".into());
     let all = programs(folder.as_ref()).unwrap();
@@ -214,14 +215,16 @@ fn delta(count: f64, part: f64) -> Delta {
     Delta { count: count as u64, enabled: CpuNs(4_000_000), running: CpuNs((4e6 * part) as u64) }
 }
 
-/// Counts of a round of 4 ms in which each event runs for a part of the time; half of what they do is common.
-fn made_up(round: usize, events: usize, random: &mut impl FnMut() -> f64) -> Vec<Delta> {
+/// Counts of a round of 4 ms in which each event runs for a part of the time; half of what they do is common. Turns take a round or
+/// more.
+fn made_up(round: usize, events: usize, turn: usize, random: &mut impl FnMut() -> f64) -> Vec<Delta> {
     // Three events run for the whole of it, one comes on and one goes off a bit after its start.
     let late = 0.36;
     let common = random();
     let event = |event: usize| {
         let place = (event + events - round % events) % events;
         let part = match place {
+            _ if turn > 1 => f64::from(u8::from(event / 4 == round / turn % events.div_ceil(4))),
             0..3 => 1.0,
             3 => 1.0 - late,
             _ if place == events - 1 => late,
@@ -235,11 +238,12 @@ fn made_up(round: usize, events: usize, random: &mut impl FnMut() -> f64) -> Vec
 }
 
 /// The CPU time of a report of 100 ms.
-fn cost(events: usize, settings: Settings) {
+fn cost(events: usize, turn_ms: f64, settings: Settings) {
     let mut specs: Vec<EventSpec> =
         (0..events).map(|i| EventSpec { name: format!("event{i}"), always_counted: false }).collect();
     specs.extend(["cycles", "instructions"].map(|name| EventSpec { name: name.into(), always_counted: true }));
-    let timing = Timing { read_ms: 4.0, rotation_ms: 4.0 };
+    let timing = Timing { read_ms: 4.0, rotation_ms: turn_ms };
+    let turn = (turn_ms / 4.0) as usize;
     let mut gp = Gp::new(&specs, timing, settings, &Prior::shipped(), None);
     let mut state = 1u64;
     let mut random = || {
@@ -248,7 +252,8 @@ fn cost(events: usize, settings: Settings) {
     };
     let mut ms = Vec::new();
     for report in 0..80 {
-        let rounds: Vec<_> = (25 * report..25 * (report + 1)).map(|i| (i, made_up(i, events, &mut random))).collect();
+        let rounds: Vec<_> =
+            (25 * report..25 * (report + 1)).map(|i| (i, made_up(i, events, turn, &mut random))).collect();
         let before = cpu_now();
         for (i, deltas) in &rounds {
             gp.round(Span { start: 4.0 * *i as f64, end: 4.0 * (*i + 1) as f64 }, deltas);

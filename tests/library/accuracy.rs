@@ -216,34 +216,41 @@ fn assert_hard(name: &str, runs: usize, ratio: f64, cover: f64) {
 
 #[test]
 fn threads_that_rotate_on_their_own_are_estimated_well() {
-    assert_hard("threads-4", 2, 0.64, 0.93);
-    assert_hard("pool", 2, 0.68, 0.90);
+    assert_hard("threads-4", 2, 0.64, 0.95);
+    assert_hard("pool", 2, 0.68, 0.94);
 }
 
 #[test]
 fn reads_that_come_late_and_processes_that_wait_are_estimated_well() {
-    assert_hard("jitter", 2, 0.71, 0.90);
+    assert_hard("jitter", 2, 0.70, 0.92);
     assert_hard("duty-30", 1, 0.88, 0.90);
 }
 
 #[test]
 fn one_event_under_two_names_is_estimated_well() {
-    assert_hard("twice", 2, 0.57, 0.90);
+    assert_hard("twice", 2, 0.56, 0.91);
 }
 
 #[test]
-fn slow_turns_are_estimated_about_as_well_as_by_scaling() {
-    assert_hard("slow-turns", 2, 0.95, 0.90);
-    assert_hard("still-jumps", 3, 1.12, 0.90);
+fn slow_turns_are_estimated_better_than_by_scaling() {
+    assert_hard("slow-turns", 2, 0.93, 0.94);
+    assert_hard("still-jumps", 3, 1.00, 0.93);
 }
 
 #[test]
 fn bursts_and_events_that_nothing_ties_to_others_are_covered() {
-    assert_hard("bursts", 1, 0.92, 0.90);
-    assert_hard("phases-20", 1, 0.97, 0.90);
+    assert_hard("bursts", 1, 0.91, 0.90);
+    assert_hard("phases-20", 1, 0.97, 0.96);
 }
 
 #[test]
 fn turns_of_its_own_do_not_beat_with_the_program() {
-    assert_hard("alias-user-24", 1, 0.28, 0.90);
+    assert_hard("alias-user-24", 1, 0.20, 0.96);
+}
+
+#[test]
+fn the_first_intervals_hold_the_truth_as_often_as_later_ones() {
+    assert_hard("run-200ms", 8, 0.90, 0.91);
+    let lognormal = hard("lognormal", 3);
+    assert!(lognormal.first[0] >= 0.82 && lognormal.cover >= 0.92, "{lognormal:?}");
 }

@@ -50,12 +50,25 @@ const WITNESS_TURNS: f64 = 3.0;
 const MEMORY_CYCLES: f64 = 8.0;
 /// A piece of this part of a turn or more says as much as a whole one.
 const SHORT: f64 = 0.3;
+/// A rate jumps in a turn where it changes by so many times what it usually does between the pieces of one, and what that is
+/// taken to be before any were seen, in logarithms.
+const JUMP: f64 = 4.0;
+const CHANGE: f64 = 0.1;
 
 /// How long events are on the counters at a time, and from one such turn to the next, in milliseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TurnTimes {
     pub(crate) turn: f64,
     pub(crate) cycle: f64,
+}
+
+/// How the logarithm of an event's rate changes.
+#[derive(Clone, Copy, Debug)]
+struct Changes {
+    /// How much it usually does from one stay to the next; `None` if that was seen less than twice.
+    spread: Option<f64>,
+    /// Whether it jumped in the last stay: what came after says as much as a whole turn, however short it is.
+    has_jumped: bool,
 }
 
 /// What was counted of each event, and when.
@@ -97,24 +110,27 @@ impl Analogs {
     /// The rate of each event in the part of a window in which it wasn't counted, per millisecond; `None` if it never
     /// was counted.
     pub(crate) fn rates(&self, window: Span, times: &TurnTimes) -> Vec<Option<f64>> {
-        let spreads: Vec<Option<f64>> = self.events.iter().map(spread).collect();
-        (0..self.events.len()).map(|event| self.rate(event, window, times, &spreads)).collect()
+        let changes = |pieces| Changes { spread: spread(pieces), has_jumped: has_jumped(pieces) };
+        let changes: Vec<Changes> = self.events.iter().map(changes).collect();
+        (0..self.events.len()).map(|event| self.rate(event, window, times, &changes)).collect()
     }
 
-    fn rate(&self, event: usize, window: Span, times: &TurnTimes, spreads: &[Option<f64>]) -> Option<f64> {
+    fn rate(&self, event: usize, window: Span, times: &TurnTimes, changes: &[Changes]) -> Option<f64> {
         let pieces = &self.events[event];
         let last = pieces.back()?;
         let unseen = unseen(last.span, window);
-        let witnesses = self.witnesses(event, window, unseen, times, spreads);
+        let witnesses = self.witnesses(event, window, unseen, times, changes);
         let all: f64 = witnesses.iter().map(|witness| witness.weight).sum();
         if all <= 0.0 {
             return Some(last.rate());
         }
-        let compared = pieces.iter().rev().take(MOST_COMPARED).map(|piece| {
+        let compared = pieces.iter().rev().take(MOST_COMPARED).enumerate().map(|(pieces_ago, piece)| {
             let distance: f64 =
                 witnesses.iter().map(|witness| witness.weight * self.distance(witness, event, piece)).sum();
             let age = (unseen - piece.middle()).abs() / (MEMORY_CYCLES * times.cycle);
-            (piece.rate(), -SHARP * distance / all - age, piece.running.sqrt())
+            let is_whole = pieces_ago == 0 && changes[event].has_jumped;
+            let running = if is_whole { piece.running.max(times.turn) } else { piece.running };
+            (piece.rate(), -SHARP * distance / all - age, running.sqrt())
         });
         let compared: Vec<(f64, f64, f64)> = compared.collect();
         let nearest = compared.iter().map(|&(_, log, _)| log).fold(f64::NEG_INFINITY, f64::max);
@@ -129,15 +145,15 @@ impl Analogs {
         window: Span,
         unseen: f64,
         times: &TurnTimes,
-        spreads: &[Option<f64>],
+        changes: &[Changes],
     ) -> Vec<Witness> {
         let since = self.events[event].back().map_or(window.start, |last| last.middle().min(window.start));
         let is_counted = self.events[event].back().is_some_and(|last| last.span.end > window.start + 1e-6);
         let witness = |other: usize| {
-            let (spread, last) = (spreads[other]?, self.events[other].back()?);
+            let (spread, last) = (changes[other].spread?, self.events[other].back()?);
             let is_later = if other == event { is_counted } else { last.middle() > since + 1e-6 };
-            let weight = (-(last.middle() - unseen).abs() / (WITNESS_TURNS * times.turn)).exp()
-                * (last.span.length() / (SHORT * times.turn)).min(1.0);
+            let part = if changes[other].has_jumped { 1.0 } else { last.span.length() / (SHORT * times.turn) };
+            let weight = part.min(1.0) * (-(last.middle() - unseen).abs() / (WITNESS_TURNS * times.turn)).exp();
             is_later.then_some(Witness { event: other, weight, now: last.log(), spread })
         };
         let mut witnesses: Vec<Witness> = (0..self.events.len()).filter_map(witness).collect();
@@ -200,6 +216,22 @@ fn spread(pieces: &VecDeque<Piece>) -> Option<f64> {
     Some(*median + LEAST_SPREAD)
 }
 
+/// Whether an event's rate jumped between the last two pieces of its last stay: it changed by more than it did in earlier ones,
+/// and than counts of that size do by chance.
+fn has_jumped(pieces: &VecDeque<Piece>) -> bool {
+    let mut changes: Vec<(u64, f64)> = vec![(u64::MAX, CHANGE)];
+    for (before, piece) in pieces.iter().zip(pieces.iter().skip(1)) {
+        if before.stay == piece.stay {
+            changes.push((piece.stay, (piece.log() - before.log()).abs()));
+        }
+    }
+    let (Some(last), Some(&(stay, change))) = (pieces.back(), changes.last()) else { return false };
+    changes.retain(|&(earlier, _)| earlier != last.stay);
+    let middle = changes.len() / 2;
+    let (_, &mut (_, usual), _) = changes.select_nth_unstable_by(middle, |a, b| a.1.total_cmp(&b.1));
+    stay == last.stay && change > JUMP * (usual + LEAST_SPREAD + last.count.max(0.5).sqrt().recip())
+}
+
 /// The least of some numbers for which the weights up to it are half of all; 0 of none.
 fn weighted_median(weighted: impl Iterator<Item = (f64, f64)>) -> f64 {
     let mut weighted: Vec<(f64, f64)> = weighted.collect();
@@ -258,6 +290,27 @@ mod tests {
         let changes = spread(&turns(&[1.0, 1.0, 3.0, 1.0, 1.0, 1.0, 9.0]).events[0]);
         assert!(changes.is_some_and(|changes| (changes - 3f64.ln() - LEAST_SPREAD).abs() < 1e-12), "{changes:?}");
         assert_eq!(weighted_median([].into_iter()), 0.0);
+    }
+
+    #[test]
+    fn what_came_after_a_jump_in_a_turn_is_the_rate_by_hand() {
+        let pieces = |rates: &[f64], last: f64| {
+            let mut analogs = turns(rates);
+            let (start, stay) = (TURN * rates.len() as f64, rates.len() as u64 - 1);
+            analogs.add(1, Span { start, end: start + 4.0 }, 4.0 * last, 4.0, stay, 0.5 * TURN);
+            analogs.add(0, Span { start: start + 4.0, end: start + TURN }, 96.0 * 10.0, 96.0, stay + 1, 0.5 * TURN);
+            analogs
+        };
+        let rates = [10.0, 500.0].repeat(4);
+        // By ln 2 where it usually is 0.1 and 4 ms of 1000 are 1.6 % off by chance, and by 5 %.
+        let (jumped, same) = (pieces(&rates, 1000.0), pieces(&rates, 525.0));
+        assert!(has_jumped(&jumped.events[1]) && !has_jumped(&same.events[1]) && !has_jumped(&jumped.events[0]));
+        let end = TURN * 9.0;
+        let rate = |analogs: &Analogs| analogs.rates(Span { start: end - TURN, end }, &TIMES)[1];
+        assert_eq!((rate(&jumped), rate(&same)), (Some(1000.0), Some(500.0)));
+        // Two counts after four are no jump, and neither is one piece.
+        assert!(!has_jumped(&pieces(&[10.0, 1.0].repeat(4), 0.5).events[1]));
+        assert!(!has_jumped(&VecDeque::new()) && !has_jumped(&turns(&[3.0]).events[0]));
     }
 
     #[test]

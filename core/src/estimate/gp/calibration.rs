@@ -47,9 +47,23 @@ const POWER: f64 = 1.5;
 const FACTORS: (f64, f64) = (0.75, 5.0);
 /// So many stays make the variance of a level as large as that of a window: what isn't known of it adds to the first.
 const LEVEL_STAYS: f64 = 4.0;
+/// So much farther above an estimate than below it the truth may be, over the square of the number of stays: rates have long
+/// tails, and a few stays rather miss what is much than see it.
+const ABOVE: f64 = 2.0;
 
 /// Covariances before a fit say at most that a variance is so many times as large.
 const MOST_BEFORE: f64 = 8.0;
+
+/// How many times as far above an estimate as below it the truth may be, where so many stays of the event were seen.
+pub(crate) fn above(stays: f64) -> f64 {
+    1.0 + ABOVE / stays.max(1.0).powi(2)
+}
+
+/// How much stays that are left out say of an event that was counted for so much of the time, as a power: where that is most
+/// of it, what another stay would have been says little.
+fn told(counted: f64) -> f64 {
+    (1.2 * (1.0 - counted)).min(1.0)
+}
 
 impl Calibration {
     pub(crate) fn new(events: usize) -> Self {
@@ -68,19 +82,21 @@ impl Calibration {
     }
 
     /// The factor on the half widths of an event of which so many stays were seen, and which was counted for so much of
-    /// the time: where that is most of it, what another stay would have been says little.
+    /// the time.
     pub(crate) fn factor(&self, event: usize, stays: f64, counted: f64) -> f64 {
         let all = self.all.mean(self.usual, BEFORE.0);
         let own = self.events[event].mean(all, BEFORE.1);
-        let level = (1.0 + LEVEL_STAYS / stays.max(1.0).powi(2)).sqrt();
         let off = (all / self.usual).max(0.9).powf(POWER) * (own / all).powf(0.8);
-        level * off.powf((1.2 * (1.0 - counted)).min(1.0)).clamp(FACTORS.0, FACTORS.1)
+        let level = (1.0 + LEVEL_STAYS / stays.max(1.0).powi(2)).sqrt();
+        level * off.powf(told(counted)).clamp(FACTORS.0, FACTORS.1)
     }
 
-    /// The standard deviation of a number, of its variance by what was fitted to its own window and by what was before.
-    pub(crate) fn deviation(&self, fitted: f64, before: f64) -> f64 {
+    /// The standard deviation of a number, of its variance by what was fitted to its own window and by what was before, of
+    /// an event that was counted for so much of the time.
+    pub(crate) fn deviation(&self, fitted: f64, before: f64, counted: f64) -> f64 {
         let believed = ((self.all.mean(self.usual, BEFORE.0) / self.usual - 1.0) * 1.2).clamp(0.1, 0.7);
-        (fitted * (before / fitted.max(f64::MIN_POSITIVE)).clamp(1.0, MOST_BEFORE).powf(believed)).sqrt()
+        (fitted * (before / fitted.max(f64::MIN_POSITIVE)).clamp(1.0, MOST_BEFORE).powf(told(counted) * believed))
+            .sqrt()
     }
 }
 
@@ -102,7 +118,13 @@ mod tests {
         assert!((usual.factor(0, 1e9, 0.1) - 1.0).abs() < 1e-9);
         // An event that was seen in one stay: twice its variance and as much again is that of its level.
         assert!((usual.factor(0, 1.0, 0.1) - (1.0 + LEVEL_STAYS).sqrt()).abs() < 1e-9);
-        assert!((usual.deviation(4.0, 1.0) - 2.0).abs() < 1e-12);
+        assert!((usual.deviation(4.0, 1.0, 0.1) - 2.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn few_stays_leave_more_room_above_by_hand() {
+        assert_eq!([above(0.0), above(1.0), above(2.0)], [3.0, 3.0, 1.5]);
+        assert!((above(1e6) - 1.0).abs() < 1e-9 && above(3.0) < above(2.0));
     }
 
     #[test]
@@ -110,9 +132,10 @@ mod tests {
         let off = after(3.0, 1.0);
         let [first, second] = [0, 1].map(|event| off.factor(event, 1e9, 0.1));
         assert!(first > 1.2 * second && second > 1.0, "{first} {second}");
-        assert!(off.deviation(1.0, 4.0) > off.deviation(1.0, 1.0));
+        assert!(off.deviation(1.0, 4.0, 0.1) > off.deviation(1.0, 1.0, 0.1));
         // Of what is counted all but a little, stays say little.
         assert!(off.factor(0, 1e9, 0.9) < 1.2, "{}", off.factor(0, 1e9, 0.9));
+        assert_eq!(off.deviation(1.0, 4.0, 1.0), 1.0);
         // Nothing was looked at yet.
         assert_eq!(Calibration::new(1).factor(0, 1e9, 0.1), 1.0);
     }

@@ -85,7 +85,7 @@ pub struct Timing {
 const SWITCHES: f64 = 0.002;
 
 /// What windows add up to in an interval.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct WindowSum {
     counted: Delta,
     estimate: f64,
@@ -95,7 +95,16 @@ struct WindowSum {
     last: f64,
     /// All half widths.
     widths: f64,
+    /// How many times as far above the estimate as below it the truth may be.
+    above: f64,
     known: bool,
+}
+
+impl Default for WindowSum {
+    fn default() -> Self {
+        let counted = Delta::default();
+        Self { counted, estimate: 0.0, square: 0.0, last: 0.0, widths: 0.0, above: 1.0, known: false }
+    }
 }
 
 impl WindowSum {
@@ -114,8 +123,8 @@ impl WindowSum {
             ratio if ratio >= WHOLE => Some(Uncertain::exact(self.counted.count as f64)),
             _ if !self.known => None,
             _ => {
-                let half_width = self.square.sqrt().hypot(SWITCHES * self.estimate);
-                let error = widened(self.estimate, at(confidence, half_width), aliasing);
+                let below = at(confidence, self.square.sqrt().hypot(SWITCHES * self.estimate));
+                let error = widened(self.estimate, Error::Within { below, above: self.above * below }, aliasing);
                 Some(within(self.estimate, error, self.counted))
             }
         }
@@ -152,6 +161,11 @@ fn longest(deltas: &[Delta]) -> f64 {
     deltas.iter().map(|delta| delta.enabled).max().unwrap_or_default().as_ms()
 }
 
+/// What time is slowed down by where a cycle takes so many windows.
+fn unit(windows: f64) -> f64 {
+    if windows < SLOWED { 1.0 } else { windows.min(SLOWEST) }
+}
+
 /// Half the width of a 95 % interval, made that of an interval at another level as a normal variable's is.
 fn at(confidence: Confidence, half_width: f64) -> f64 {
     half_width * confidence.normal() / Confidence::DEFAULT.normal()
@@ -162,9 +176,9 @@ fn within(value: f64, error: Error, counted: Delta) -> Uncertain {
     Uncertain { value, error }.at_least(counted.count as f64)
 }
 
-/// An error of this half width, or more where counts may be off by factors.
-fn widened(value: f64, half_width: f64, factors: Option<(f64, f64)>) -> Error {
-    match (Error::of(half_width), factors) {
+/// An error, or more where counts may be off by factors.
+fn widened(value: f64, error: Error, factors: Option<(f64, f64)>) -> Error {
+    match (error, factors) {
         (Error::Within { below, above }, Some((least, most))) => {
             Error::Within { below: below.max(value * (1.0 - least)), above: above.max(value * (most - 1.0)) }
         }
@@ -190,8 +204,7 @@ const USUAL_STAY_MS: f64 = 16.0;
 const SLOW: f64 = 3.0;
 /// And where stays take so long, the moments at which other events were as they are now say more than both.
 const LONG_TURN_MS: f64 = 50.0;
-/// Where it is slowed down by more, or more stays hold no count, totals are scaled counts.
-const SLOW_TOTALS: f64 = 1.5;
+/// Where more stays hold no count, or time is slowed down, totals are scaled counts.
 const SELDOM: f64 = 0.1;
 /// An event that is counted for so much of the time is always counted: its groups leave out the switch between them.
 const ANCHORED: f64 = 0.98;
@@ -202,7 +215,8 @@ const WINDOWS_DOUBT: f64 = 2.0;
 const SHORTEST_MS: f64 = 50.0;
 /// Intervals are at least so many times as wide to a side as estimates were off then.
 const OFF_WIDTH: f64 = 1.6;
-/// The most that time is slowed down by.
+/// The least and the most that time is slowed down by: a cycle of less than two windows is followed as it is.
+const SLOWED: f64 = 2.0;
 const SLOWEST: f64 = 100.0;
 /// Covariances are fitted anew after so long.
 const FIT_EVERY_MS: f64 = 75.0;
@@ -335,7 +349,7 @@ impl Gp {
             window_start: 0.0,
             fitted_until: 0.0,
             end: 0.0,
-            unit: (timing.rotation_ms / USUAL_STAY_MS).max(1.0),
+            unit: unit(timing.rotation_ms / USUAL_STAY_MS),
             stay_ms: timing.rotation_ms.max(USUAL_STAY_MS),
             fitted_windows: 0,
             intervals: 0,
@@ -412,10 +426,10 @@ impl Gp {
         self.unsolved
     }
 
-    /// Whether a cycle of the rotation, from one turn of an event to its next, takes longer than a window, so that the process says
-    /// little more than what was counted.
+    /// Whether a cycle of the rotation, from one turn of an event to its next, takes longer than two windows, so that the process
+    /// says little more than what was counted.
     pub fn is_slow(&self) -> bool {
-        self.unit > SLOW_TOTALS
+        self.unit > 1.0
     }
 
     /// Whether turns are so long, and cycles of them, that a window sees little more than one turn.
@@ -433,6 +447,11 @@ impl Gp {
     pub fn interval(&mut self, confidence: Confidence) -> Vec<Option<Uncertain>> {
         self.end();
         self.intervals += 1;
+        // In slow rotations estimates aren't those of a level.
+        let is_of_level = |event: usize| !self.levels[event].is_silent() && self.unit <= SLOW;
+        for (event, sum) in self.interval.iter_mut().enumerate().filter(|&(event, _)| is_of_level(event)) {
+            sum.above = calibration::above(self.stays[event].stays());
+        }
         let interval = &self.interval;
         self.history.iter_mut().for_each(|history| history.end_interval(interval));
         for (run, sum) in self.run_sums.iter_mut().zip(&self.interval).filter(|(_, sum)| sum.known) {
@@ -458,7 +477,7 @@ impl Gp {
             * student
             * threads
             * self.calibration.factor(event, self.stays[event].stays(), self.run[event].run_ratio())
-            * if self.empty.is_most() || self.stays[event].empty() > 0.5 { BURSTS } else { 1.0 }
+            * if self.empty.is_most() || self.stays[event].is_mostly_empty() { BURSTS } else { 1.0 }
     }
 
     /// What each event counted in the run so far: between the scaled count, which is unbiased over many stays, with the
@@ -496,7 +515,7 @@ impl Gp {
             let moved_by =
                 self.anchors.iter().zip(of_stays.added).map(|(&anchor, added)| (anchor, of_stays_part * added));
             Some(Total {
-                count: within(value, widened(value, at(confidence, half_width), aliasing), run),
+                count: within(value, widened(value, Error::of(at(confidence, half_width)), aliasing), run),
                 moved_by: moved_by.filter(|&(_, counts)| counts != 0.0).collect(),
             })
         };
@@ -517,7 +536,7 @@ impl Gp {
 
     /// Whether windows are as the process takes them to be: of one thread, not seldom counted, not too short.
     fn is_usual(&self) -> bool {
-        let is_alone = longest(&self.run) < SEVERAL * self.elapsed && self.unit < SLOW_TOTALS;
+        let is_alone = longest(&self.run) < SEVERAL * self.elapsed && !self.is_slow();
         is_alone && self.elapsed >= SHORTEST_MS * self.intervals as f64
     }
 
@@ -614,7 +633,7 @@ impl Gp {
         self.stay_ms = stays[stays.len() / 2].0;
         let mut cycles: Vec<f64> = stays.iter().map(|(stay_ms, counted)| stay_ms / counted).collect();
         cycles.sort_unstable_by(f64::total_cmp);
-        self.unit = (cycles[cycles.len() / 2] / self.settings.window_ms).clamp(1.0, SLOWEST);
+        self.unit = unit(cycles[cycles.len() / 2] / self.settings.window_ms);
     }
 
     /// Fits covariances to the window since then: wholly for the time being, and in part for good.
@@ -830,7 +849,7 @@ impl Gp {
                     let estimate = stopped + goes_on * (known.mean[event] - stopped);
                     let present = known.covariance.at(event, event).max(0.0);
                     let at_large = self.at_large[event] * (rate * counted.enabled.as_ms()).powi(2);
-                    let deviation = self.calibration.deviation(present, at_large);
+                    let deviation = self.calibration.deviation(present, at_large, self.run[event].run_ratio());
                     let (mut estimate, mut half_width) = (estimate, half_width * deviation);
                     if let Some(&Some(unseen)) = analogs.get(event) {
                         let time = counted.enabled.as_ms();

@@ -37,8 +37,9 @@ pub(crate) struct StaySpread {
     /// The time on a counter in all stays that ended.
     ended: f64,
     stays: f64,
-    /// How many of them had no count.
+    /// How many of them had no count, and the part of late: a running mean.
     empty: f64,
+    empty_lately: f64,
     /// Stays without a count since the last that had one.
     quiet: i32,
     /// The most that there were before an event went on.
@@ -64,9 +65,9 @@ impl StayTotal {
 
 /// The half width of 95 % intervals over that of Student's t: bursts that fell between stays are in no difference.
 const HALF_WIDTH: f64 = 1.25;
-/// How much wider they are, divided by the number of stays: few stays have missed most of what a program does. With 2,
-/// totals of runs of 0.5 s are covered as often as those of long ones.
-pub(crate) const FEW_STAYS: f64 = 2.0;
+/// How much wider they are, divided by the number of stays: few stays have missed most of what a program does. With 3,
+/// totals of runs of 0.5 s are covered nearly as often as those of long ones.
+pub(crate) const FEW_STAYS: f64 = 3.0;
 /// A stay ends after so many changes of what is counted, even if the event stays on a counter of one thread or another:
 /// one stays for as many as there are counters.
 const LONGEST: f64 = 5.5;
@@ -79,6 +80,9 @@ const SLOPES_VARIANCE: f64 = 2.0;
 const STEADY: f64 = 1e-4;
 /// What is added to squares so that anchors that are multiples of one another have slopes, as a part of them.
 const ALIKE: f64 = 1e-6;
+
+/// What the part of stays without a count remembers at each next one.
+const EMPTY_KEPT: f64 = 0.85;
 
 /// After so many quiet stays an event may have stopped, and for each more this much of the belief is left
 /// that it hasn't.
@@ -111,6 +115,9 @@ impl StaySpread {
             self.empty += 1.0;
             self.quiet = self.quiet.saturating_add(1);
         }
+        let (kept, is_empty) = (EMPTY_KEPT, f64::from(u8::from(rates[0] == 0.0)));
+        let weights = (1.0 - kept.powf(self.stays + 1.0)) / (1.0 - kept);
+        self.empty_lately += (is_empty - self.empty_lately) / weights;
         if let Some(before) = self.last {
             let steps: WithAnchors = std::array::from_fn(|place| rates[place] - before[place]);
             for (row, step) in self.products.iter_mut().zip(steps) {
@@ -140,6 +147,11 @@ impl StaySpread {
     /// The part of stays that had no count.
     pub(crate) fn empty(&self) -> f64 {
         self.empty / self.stays.max(1.0)
+    }
+
+    /// Whether more than half of the stays had no count, of late: an event that began late isn't one in bursts.
+    pub(crate) fn is_mostly_empty(&self) -> bool {
+        self.empty_lately > 0.5
     }
 
     /// The mean time on a counter of a stay; `None` before one ended.
@@ -289,6 +301,22 @@ mod tests {
     }
 
     #[test]
+    fn stays_are_empty_of_late_by_hand() {
+        let mut stays = StaySpread::default();
+        let mut stay = |raw: f64| {
+            stays.push([raw, 0.0, 0.0, 0.0], 4.0, 4.0, 4.0);
+            stays.push([0.0; 4], 0.0, 4.0, 4.0);
+            (stays.empty_lately, stays.is_mostly_empty(), stays.empty())
+        };
+        assert_eq!(stay(0.0), (1.0, true, 1.0));
+        // 0.85 of 1.85, of which the first weighs less.
+        let (lately, is_most, _) = stay(1.0);
+        assert!((lately - 0.85 / 1.85).abs() < 1e-12 && !is_most, "{lately}");
+        (0..40).for_each(|_| _ = stay(0.0));
+        assert!((0..5).map(|_| stay(1.0)).last().is_some_and(|(_, is_most, empty)| !is_most && empty > 0.8));
+    }
+
+    #[test]
     fn a_stay_ends_in_time_where_the_event_is_never_off_by_hand() {
         // Half of each round of 4 ms: stays of six rounds, 12 ms on a counter, with 1 and 3 a millisecond in turn.
         let mut stays = StaySpread::default();
@@ -298,7 +326,7 @@ mod tests {
         }
         assert_eq!((stays.stays(), stays.stay_ms()), (4.0, Some(12.0)));
         // Three differences with a variance of 2 each, over four stays, of which half wasn't seen; four degrees.
-        let expected = HALF_WIDTH * 1.5 * Confidence::DEFAULT.student(4) * (2.0f64 / 4.0 * 0.5).sqrt() * 96.0;
+        let expected = HALF_WIDTH * 1.75 * Confidence::DEFAULT.student(4) * (2.0f64 / 4.0 * 0.5).sqrt() * 96.0;
         let found = stays.total(96.0, [0.0; 3]).half_width;
         assert!(found.is_some_and(|found| (found - expected).abs() < 1e-9), "{found:?} {expected}");
     }

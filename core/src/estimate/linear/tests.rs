@@ -10,6 +10,7 @@ use super::state::{mixed, one_pass};
 use super::*;
 use crate::estimate::tests::{events, half, whole};
 use crate::rates::Delta;
+use crate::units::CpuNs;
 
 /// An estimator and what was counted, fed with a rate an event a millisecond, each counted for
 /// half of the time.
@@ -220,6 +221,43 @@ fn the_plain_rule_follows_a_chain_whatever_the_samples_say() {
     assert!(plain.iter().all(|mean| (209.9..210.0).contains(mean)), "{plain:?}");
     let judged = means(LinearRule::Judged);
     assert!(judged.iter().all(|mean| (200.0..202.0).contains(mean)), "{judged:?}");
+}
+
+#[test]
+fn the_plain_rule_goes_along_a_chain_step_by_step() {
+    let mut bench = Bench::with_rule(LinearRule::Plain, &["a", "b", "c"], CHAIN);
+    let mut by_hand = [f64::NAN; 2];
+    for n in 1..=AUDITED_AFTER + 5 {
+        bench.feed(&[Some(100), Some(200), Some(200)]);
+        let [b, c] = by_hand.map(|mean| if n == 1 { 200.0 } else { mean + (200.0 - mean) / n as f64 });
+        by_hand = [b + 0.5 * (210.0 - b) + 0.5 * (c - b), c + 0.5 * (b - c)];
+        if n <= 2 {
+            assert_eq!(by_hand, [[205.0, 200.0], [205.0, 201.25]][n as usize - 1]);
+        }
+        for (event, mean) in [(1, by_hand[0]), (2, by_hand[1])] {
+            assert!((bench.linear.states[event].mean - mean).abs() < 1e-9, "{n}: {by_hand:?}");
+        }
+    }
+}
+
+#[test]
+fn the_plain_rule_corrects_means_of_rates_in_the_time_running_by_hand() {
+    let read = |count: u64, running_s: u64| {
+        let of_seconds = |seconds: u64| CpuNs(1_000_000_000 * seconds);
+        Some(Delta { count, enabled: of_seconds(2), running: of_seconds(running_s) })
+    };
+    let twice = r#"[{"eventFrom": "a", "eventTo": "b", "expectedMean": "2 * {mean}", "weight": 0.2}]"#;
+    let mut bench = Bench::with_rule(LinearRule::Plain, &["a", "b"], twice);
+    let mut means = |a, b| {
+        bench.feed_deltas(&[a, b]);
+        [0, 1].map(|event| 1e3 * bench.linear.states[event].mean)
+    };
+    // Counts a second: b has 200, and 2 x 50 is expected of it.
+    let first = means(read(100, 2), read(200, 1));
+    assert!((first[0] - 50.0).abs() < 1e-9 && (first[1] - 180.0).abs() < 1e-9, "{first:?}");
+    // (100 / 2 + 80 / 1) / 2 = 65; b is between 180 and 200, and 2 x 65 is expected of it.
+    let second = means(read(80, 1), read(200, 1));
+    assert!((second[0] - 65.0).abs() < 1e-9 && (second[1] - 178.0).abs() < 1e-9, "{second:?}");
 }
 
 #[test]

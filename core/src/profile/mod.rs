@@ -14,6 +14,7 @@
 //! Who runs code itself, as an interpreter does, says so as it happens:
 //!
 //! ```
+//! # extern crate perfprop_core as perfprop;
 //! use perfprop::profile::{Frame, ProfileEvent, SampleMeasure, Tree};
 //!
 //! let mut tree = Tree::default();

@@ -10,7 +10,7 @@ use crossbeam_channel::Receiver;
 use super::args::{AppearanceArgs, CorrectionArgs, StackFormat, milliseconds};
 use super::compare::{self, Compared};
 use super::progress::ProgressReader;
-use super::stream::{Stream, after_blank, has_keys, say};
+use super::stream::{self, Stream, after_blank, has_keys, say};
 use super::{Error, appearance, imported, signals};
 use crate::diagnosis::{LATELY, LookBack, diagnose};
 use crate::estimate::EstimatorKind;
@@ -31,8 +31,8 @@ use crate::stack_formats::{self, Imported};
 use crate::stacks::{FirstLevel, FunctionLines, InterpreterFrames, Replayed, StackQuality};
 use crate::text::{self, PrintedNews};
 use crate::tui::{
-    self, Feed, Mode, Others, Outcome, Outline, Picture, PictureFormat, Scene, Screen, ScreenOptions, TimeRange,
-    Timeline,
+    self, Feed, GlyphSet, Mode, Others, Outcome, Outline, Picture, PictureFormat, Scene, Screen, ScreenOptions,
+    TimeRange, Timeline,
 };
 use crate::units::WallNs;
 
@@ -152,7 +152,7 @@ fn begun<'a>(
 ) -> Result<(&'a RecordedRounds, Monitor), Error> {
     let rounds = &recording.rounds[..];
     let Some(range) = args.range else { return Ok((rounds, setup.monitor())) };
-    let [first, last] = [range.from, range.to].map(|time| rounds.partition_point(|(round, _)| round.at <= time));
+    let [first, last] = [range.from, range.to].map(|time| tui::rounds_until(rounds, time));
     if first >= last {
         let length = end(recording).at_ns.as_secs();
         return Err(Error::Usage(format!("nothing was read in this range; the recording is {length:.1} s long")));
@@ -197,7 +197,12 @@ fn dump(
     };
     let range = args.range.map(|_| TimeRange { from: monitor.began(), to: monitor.now() });
     let measures = compared.as_ref().map(|compared| compared.measures).unwrap_or_default();
-    let options = ScreenOptions { mode: mode(recording, 1.0), measures, ..appearance::in_picture(&args.appearance)? };
+    let in_picture = appearance::in_picture(&args.appearance)?;
+    let symbols = match format {
+        DumpFormat::Txt | DumpFormat::Ansi if stream::of_locale() == GlyphSet::Ascii => GlyphSet::Ascii,
+        DumpFormat::Txt | DumpFormat::Ansi | DumpFormat::Svg => in_picture.symbols,
+    };
+    let options = ScreenOptions { mode: mode(recording, 1.0), measures, symbols, ..in_picture };
     let taken = recording.rounds.partition_point(|(round, _)| round.at <= at);
     let newest = &recording.rounds[taken.saturating_sub(usize::from(args.size.0))..taken];
     let rounds = newest.iter().map(|(round, _)| round.clone()).collect();

@@ -65,11 +65,16 @@ impl Stream {
 
 /// A text without glyphs that the locale lacks.
 pub(super) fn in_locale(text: &str) -> Cow<'_, str> {
+    of_locale().text(text)
+}
+
+/// The glyphs that the locale has.
+pub(super) fn of_locale() -> GlyphSet {
     static GLYPHS: LazyLock<GlyphSet> = LazyLock::new(|| {
         let [lc_all, lc_ctype, lang] = ["LC_ALL", "LC_CTYPE", "LANG"].map(|name| std::env::var(name).ok());
         GlyphSet::of_locale(lc_all.as_deref(), lc_ctype.as_deref(), lang.as_deref())
     });
-    GLYPHS.text(text)
+    *GLYPHS
 }
 
 /// Whether messages that are no errors are wanted.

@@ -14,7 +14,7 @@ use super::model::{ClickTarget, LoopCommand, Message, Motion, RoundBuffer, Scree
 use super::options::{Mode, QuitAction, ScreenOptions};
 use super::outline::Outline;
 use super::picture::{self, PictureFormat};
-use super::playback::{Sight, TimeDirection, TimeRange};
+use super::playback::{Sight, TimeDirection, TimeRange, rounds_until};
 use super::screen::Screen;
 use super::terminal::{AwaitedBy, Input, Terminal};
 use super::theme::ThemeWatch;
@@ -398,7 +398,7 @@ impl App<'_> {
     fn show_range(&mut self, range: TimeRange) {
         let Some(timeline) = self.feed.timeline() else { return };
         let rounds = timeline.rounds();
-        let [next, to] = [range.from, range.to].map(|time| rounds.partition_point(|(round, _)| round.at <= time));
+        let [next, to] = [range.from, range.to].map(|time| rounds_until(rounds, time));
         // Its ends are rounds.
         let base = next.checked_sub(1).and_then(|place| rounds.get(place));
         let from = base.map_or(WallNs(0), |(round, _)| round.at);
@@ -562,7 +562,9 @@ impl App<'_> {
     /// Looks at what was sampled, if that is on the screen and an interval has ended since.
     fn refresh_profile(&mut self) {
         let model = &mut self.model;
-        let is_told = model.shows_profile() || matches!(model.screen, Screen::Log | Screen::Source);
+        // Enter on a thread opens its stacks.
+        let is_wanted = model.screen == Screen::Threads && model.profile.is_none();
+        let is_told = model.shows_profile() || is_wanted || matches!(model.screen, Screen::Log | Screen::Source);
         let is_new = model.profile_is_old && model.motion == Motion::Moving && is_told;
         if is_new {
             model.profile_is_old = false;

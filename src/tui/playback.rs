@@ -1,6 +1,7 @@
 //! Tracks where in the recording a replay stands, and how fast it goes on.
 
 use crate::recording::Speed;
+use crate::sources::Round;
 use crate::units::WallNs;
 
 /// The speeds that keys go through.
@@ -46,6 +47,16 @@ impl TimeRange {
         };
         Self { from, to: WallNs(from.0 + self.length().0) }
     }
+}
+
+/// How many rounds of a recording are before a time. One that is nearer to it than that before it counts as well: intervals
+/// end a little later than their lengths say.
+pub fn rounds_until(rounds: &[(Round, u64)], time: WallNs) -> usize {
+    let next = rounds.partition_point(|(round, _)| round.at <= time);
+    let at = |place: usize| rounds.get(place).map(|(round, _)| round.at);
+    let before = next.checked_sub(1).and_then(at).unwrap_or_default();
+    let is_nearer = at(next).is_some_and(|later| later - time < time - before);
+    next + usize::from(is_nearer)
 }
 
 /// What of a recording is shown.
@@ -168,6 +179,15 @@ mod tests {
         (0..20).for_each(|_| playback.slower());
         assert_eq!(playback.speed, 0.125);
         assert_eq!(Playback::new(0.0).pace(), Speed::AtOnce);
+    }
+
+    #[test]
+    fn rounds_that_end_a_little_late_are_of_the_time_before() {
+        let at = |ms: u64| (Round { at: WallNs(ms * 1_000_000), ..Round::default() }, 0);
+        let rounds = [at(1001), at(2002), at(3003)];
+        let until = |ms: u64| rounds_until(&rounds, WallNs(ms * 1_000_000));
+        assert_eq!([0, 400, 1000, 1001, 1400, 1600, 3000, 9000].map(until), [0, 0, 1, 1, 1, 2, 3, 3]);
+        assert_eq!(rounds_until(&[], WallNs(5)), 0);
     }
 
     #[test]

@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
+
 use super::Monitor;
 use crate::threads::{ThreadReading, ThreadSnapshot, ThreadUse, of_ended_children, uses};
 use crate::units::{CpuNs, WallNs};
@@ -96,16 +98,23 @@ impl Monitor {
 }
 
 impl Monitor {
-    /// The memory of each process that lives, with its name, in all snapshots that are kept: when, and bytes in RAM.
+    /// The memory of each process that lives or has just ended, with its name, in all snapshots that are kept: when, and bytes in
+    /// RAM.
     pub fn memory_series(&self) -> Vec<(String, Vec<(WallNs, u64)>)> {
-        let newest = self.threads.snapshots.back().into_iter().flat_map(|snapshot| &snapshot.threads);
+        let key = |thread: &ThreadReading| (thread.tid, thread.began);
+        // One that ends has no memory any more when it is read last.
+        let newest = self.threads.snapshots.iter().rev().take(2).flat_map(|snapshot| &snapshot.threads);
+        let mut processes: Vec<_> = newest.filter(|thread| thread.resident > 0).collect();
+        let mut known = FxHashSet::default();
+        processes.retain(|process| known.insert(key(process)));
         let series = |process: &ThreadReading| {
-            let same = |thread: &&ThreadReading| (thread.tid, thread.began) == (process.tid, process.began);
-            let at =
-                |snapshot: &Arc<ThreadSnapshot>| Some((snapshot.at_ns, snapshot.threads.iter().find(same)?.resident));
+            let is_same = |thread: &&ThreadReading| key(thread) == key(process) && thread.resident > 0;
+            let at = |snapshot: &Arc<ThreadSnapshot>| {
+                Some((snapshot.at_ns, snapshot.threads.iter().find(is_same)?.resident))
+            };
             (process.name.clone(), self.threads.snapshots.iter().filter_map(at).collect())
         };
-        newest.filter(|thread| thread.resident > 0).map(series).collect()
+        processes.into_iter().map(series).collect()
     }
 }
 

@@ -7,7 +7,7 @@ use super::page::ScreenPage;
 use crate::tui::help::{self, LEGEND};
 use crate::tui::keys::Bound;
 use crate::tui::layout::split_right;
-use crate::tui::text::{left, wrap};
+use crate::tui::text::{cut, left, wrap};
 use crate::tui::theme::Role;
 
 /// Cells of the keys, in a column of their own.
@@ -44,7 +44,7 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, top: usize) {
     } else {
         (inner, None)
     };
-    let mut lines = key_lines(page);
+    let mut lines = key_lines(page, usize::from(keys.width));
     match legend {
         Some(legend) => show(page, legend, legend_lines(page, usize::from(legend.width)), 0),
         None => {
@@ -62,14 +62,14 @@ fn show(page: &mut ScreenPage<'_>, area: Rect, lines: Vec<Line<'static>>, top: u
     }
 }
 
-fn key_lines(page: &ScreenPage<'_>) -> Vec<Line<'static>> {
+fn key_lines(page: &ScreenPage<'_>, width: usize) -> Vec<Line<'static>> {
     let screen = page.model.screen;
     let (everywhere, here): (Vec<_>, Vec<_>) = help::keys(page.model).partition(|bound| bound.binding.is_global());
     let head = |words: String| Line::from(page.span(Role::Title, words));
     let mut lines = vec![head(format!("On {}", screen.name()))];
-    lines.extend(here.into_iter().map(|bound| key_line(page, bound)));
+    lines.extend(here.into_iter().map(|bound| key_line(page, bound, width)));
     lines.extend([Line::default(), head("Everywhere".into())]);
-    lines.extend(everywhere.into_iter().map(|bound| key_line(page, bound)));
+    lines.extend(everywhere.into_iter().map(|bound| key_line(page, bound, width)));
     lines
 }
 
@@ -94,6 +94,7 @@ fn legend_lines(page: &ScreenPage<'_>, width: usize) -> Vec<Line<'static>> {
     lines
 }
 
-fn key_line(page: &ScreenPage<'_>, bound: Bound<'_>) -> Line<'static> {
-    Line::from(vec![page.span(Role::Key, left(&bound.names(), KEYS)), page.span(Role::Text, bound.binding.words)])
+fn key_line(page: &ScreenPage<'_>, bound: Bound<'_>, width: usize) -> Line<'static> {
+    let words = cut(bound.binding.words, width.saturating_sub(KEYS + 1)).into_owned();
+    Line::from(vec![page.span(Role::Key, left(&bound.names(), KEYS)), page.span(Role::Text, words)])
 }

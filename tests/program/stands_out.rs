@@ -38,9 +38,9 @@ fn each_fault_is_told_once_and_nothing_else() {
 
 #[test]
 fn what_is_no_fault_is_told_of_a_busy_program() {
-    for name in ["busy-loop", "false-sharing"] {
+    for name in ["busy-loop", "false-sharing", "xz", "make"] {
         let file = format!("{}/tests/stands-out/{name}.jsonl", env!("CARGO_MANIFEST_DIR"));
         let text = stdout(&run(&["replay", "--print", &file], b""));
-        assert_eq!(text.matches("note: CPU").count(), 1, "{name}: {text}");
+        assert_eq!(text.matches("note: CPU-bound").count(), 1, "{name}: {text}");
     }
 }

@@ -781,7 +781,7 @@ fn the_mouse_drags_a_range_on_the_time_line() {
         script.mouse(drag, 40, 12);
         script.mouse(drag, 57, 23);
         script.mouse(up, 57, 23);
-        assert!(head().contains("RANGE 0:00.9–0:04.0"), "{}", head());
+        assert!(head().contains("RANGE 0:01.0–0:04.0"), "{}", head());
         script.keys("<Esc>");
         assert!(head().contains("PAUSED 0:04/0:06"), "{}", head());
         // One that begins elsewhere is none.

@@ -11,16 +11,19 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use super::pager::{Pager, Paging};
 use super::perf_compat;
 use super::stream::in_locale;
+use super::with_model::modelled_instead;
+use crate::machine::Host;
 use crate::measure;
 use crate::names::{is_hidden, shown};
 use crate::recording::ReadError;
 use crate::sources::perf::OpenError;
 use crate::stack_formats::{Fault, FaultKind, WriteError};
+use crate::stacks::live::{StackError, Unsampled};
 
 /// Wrong usage, an unknown event, a bad file: nothing was started.
 const USAGE: u8 = 2;
 /// Measuring is impossible, or what was measured could not be kept.
-const MEASURING: u8 = 125;
+pub(super) const MEASURING: u8 = 125;
 /// The command was found and can't be executed.
 const NOT_EXECUTABLE: u8 = 126;
 /// The command was not found.
@@ -62,6 +65,10 @@ pub enum Error {
         path: PathBuf,
         /// What the operating system says.
         source: io::Error,
+        /// Readings that were written.
+        readings: u64,
+        /// The command that was measured, and was ended for it.
+        command: Option<OsString>,
     },
     /// The terminal can't be drawn on.
     Terminal(io::Error),
@@ -81,26 +88,29 @@ pub enum Error {
 }
 
 impl Error {
-    /// Prints the error of a verb, and gives the code to exit with.
-    pub(super) fn report(&self, verb: &str) -> ExitCode {
+    /// Prints the error of a command line, and gives the code to exit with.
+    pub(super) fn report(&self, words: &[OsString]) -> ExitCode {
         if self.is_closed_pipe() {
             // Whoever read the output has had enough of it, as `head` does.
             return ExitCode::SUCCESS;
         }
-        let instead = self.instead(verb).map_or_else(String::new, |line| format!("\n      {line}"));
+        let instead = self.instead(words).map_or_else(String::new, |line| format!("\n      {line}"));
         // Nothing can report that standard error is closed.
         let _ = writeln!(io::stderr(), "{}", in_locale(&format!("{self}{instead}")));
         ExitCode::from(self.code())
     }
 
-    /// The same verb with a model, where this machine has no counters.
-    fn instead(&self, verb: &str) -> Option<String> {
-        match self {
-            Self::Measure(measure::Error::NoCounters { selection, has_pmu: false, .. }) => {
-                Some(measure::modelled_instead(verb, selection))
+    /// The same with a model, where this machine has no counters.
+    fn instead(&self, words: &[OsString]) -> Option<String> {
+        let is_missing = match self {
+            Self::Measure(measure::Error::NoCounters { has_pmu, .. }) => !has_pmu,
+            Self::Measure(measure::Error::Sampling(StackError::NoEvent(events))) => {
+                let is_absent = |event: &Unsampled| event.source.kind() != io::ErrorKind::PermissionDenied;
+                events.iter().all(is_absent) && Host::here().cores().next().is_none()
             }
-            _ => None,
-        }
+            _ => false,
+        };
+        is_missing.then(|| modelled_instead(words))
     }
 
     fn is_closed_pipe(&self) -> bool {
@@ -209,11 +219,18 @@ impl Display for Error {
             Self::Write { path, source } => {
                 write!(f, "perfprop: cannot write {}: {source}", shown(&path.display().to_string()))
             }
-            Self::CutRecording { path, source } => {
+            Self::CutRecording { path, source, readings, command } => {
                 let path = shown(&path.display().to_string()).into_owned();
-                writeln!(f, "perfprop: cannot write {path}: {source}")?;
-                writeln!(f, "      the recording ends there; if perfprop started a command, it ended that, too")?;
-                write!(f, "      what was written before can be read:  perfprop replay {path}")
+                write!(f, "perfprop: cannot write {path}: {source}")?;
+                if let Some(command) = command {
+                    let command = command.to_string_lossy();
+                    write!(f, "\n      {} had been started, and perfprop ended it", shown(&command))?;
+                }
+                match readings {
+                    0 => write!(f, "\n      nothing of the run is saved; give another file with -o"),
+                    1 => write!(f, "\n      1 reading is saved:  perfprop replay {path}"),
+                    _ => write!(f, "\n      {readings} readings are saved:  perfprop replay {path}"),
+                }
             }
             Self::Terminal(source) => {
                 write!(f, "perfprop: the terminal can't be used: {source}\n      as text: --batch")

@@ -19,7 +19,11 @@ use crate::units::WallNs;
 
 /// The arguments of `perfprop relations learn`.
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("to").required(true))]
+#[command(group = ArgGroup::new("to").required(true), after_help = "Examples:
+  perfprop record -I 4 -r 3 -o run.jsonl -- ./prog                    three recordings to learn from
+  perfprop relations learn --program prog.model run-*.jsonl           what they teach of this program
+  perfprop top --learnt prog.model -- ./prog                          use it
+  perfprop relations learn --prior prior.json counts-*.csv.gz         of programs at large, from complete counts")]
 pub(super) struct LearnArgs {
     /// Write a model of one program, from recordings of runs in which its events took turns, made anew each time.
     /// Short rounds teach most: `record -I 4`. It is for `--learnt`

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{ArgAction, CommandFactory, Parser, Subcommand};
 
 mod appearance;
 mod args;
@@ -35,6 +35,7 @@ mod stacks;
 mod stat;
 mod stream;
 mod top;
+mod with_model;
 
 pub use error::Error;
 
@@ -61,14 +62,30 @@ use top::TopArgs;
 /// Measures many more events than a CPU has counters, live, and says how far each number can be
 /// trusted.
 #[derive(Debug, Parser)]
-#[command(name = "perfprop", version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(
+    name = "perfprop",
+    version,
+    max_term_width = 100,
+    disable_help_subcommand = true,
+    disable_help_flag = true,
+    disable_version_flag = true
+)]
 struct Args {
     #[command(subcommand)]
     verb: Verb,
     /// Don't show `list` and help in a pager (PERFPROP_PAGER, else PAGER, else less) where standard output is a terminal
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = HELP)]
     no_pager: bool,
+    /// Print help (`-h` prints a summary)
+    #[arg(short, long, global = true, action = ArgAction::Help, help_heading = HELP)]
+    help: Option<bool>,
+    /// Print the version
+    #[arg(short = 'V', long, action = ArgAction::Version, help_heading = HELP)]
+    version: Option<bool>,
 }
+
+/// The heading of the options that every verb has; it stands last.
+const HELP: &str = "Help";
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -128,16 +145,7 @@ pub fn main() -> ExitCode {
     let paging = if args.no_pager { Paging::Never } else { Paging::WherePeopleLook };
     match run(&args.verb, paging) {
         Ok(code) => ExitCode::from(code),
-        Err(error) => error.report(verb_with_model(&args.verb)),
-    }
-}
-
-/// The verb to try with a model where this one has nothing to count with.
-fn verb_with_model(verb: &Verb) -> &'static str {
-    match verb {
-        Verb::Top(_) => "top",
-        Verb::Record(_) => "record",
-        _ => "stat",
+        Err(error) => error.report(&words),
     }
 }
 

@@ -55,7 +55,6 @@ impl ProgressLine {
     }
 
     /// Says at once what is being done.
-    #[cfg(feature = "history")]
     pub(super) fn step(&mut self, text: &str) {
         self.drawn_at = None;
         self.draw(Duration::ZERO, text);

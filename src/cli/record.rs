@@ -116,18 +116,19 @@ fn once(
     path: &Path,
 ) -> Result<RunOutcome, Error> {
     let failed = |source| Error::Write { path: path.into(), source };
-    let cut = |source| match path.as_os_str() == "-" {
+    let command = measurement.launch.command.as_ref().and_then(|line| line.argv.first()).cloned();
+    let cut = |source, readings| match path.as_os_str() == "-" {
         true => failed(source),
-        false => Error::CutRecording { path: path.into(), source },
+        false => Error::CutRecording { path: path.into(), source, readings, command: command.clone() },
     };
     // Opened first, so that nothing runs whose recording can't be kept.
     let out = Out::open(path).map_err(failed)?;
     let period = Duration::from_millis(args.interval);
     let (session, header) = measurement.start(period, period, &mut say)?;
     note_partial(&header, &mut say);
-    let mut recorder = out.recorder(&header).map_err(failed)?;
+    let mut recorder = out.recorder(&header).map_err(|source| cut(source, 0))?;
     if let Some(stacks) = session.stacks() {
-        recorder.sampled(stacks.sampled()).map_err(failed)?;
+        recorder.sampled(stacks.sampled()).map_err(|source| cut(source, 0))?;
     }
     let mut regions = session.watch_regions(period, Wanted::Marks).map_err(Error::System)?;
     let to_come = if regions.is_some() { RegionsToCome::Expected } else { RegionsToCome::Over };
@@ -144,6 +145,7 @@ fn once(
         if let RunEvent::Round(round, _) = event {
             slow.note(instructions_of(round)).iter().for_each(|text| say(text));
         }
+        let before = written.rounds;
         written.note(event);
         let done = match event {
             RunEvent::Round(round, lost) => recorder.round(round, lost),
@@ -152,7 +154,7 @@ fn once(
             RunEvent::Save => recorder.flush().inspect(|()| tell(&written, " so far")),
             RunEvent::Idle => recorder.flush(),
         };
-        done.map_err(cut)
+        done.map_err(|source| cut(source, before))
     };
     let batches = BatchChannels {
         stacks: session.stacks().map_or_else(never, |stacks| stacks.batches().clone()),
@@ -168,7 +170,7 @@ fn once(
         regions.stop();
         regions.batches().iter().try_for_each(|batch| write(RunEvent::Regions(&batch)))?;
     }
-    recorder.end(&outcome.end).map_err(cut)?;
+    recorder.end(&outcome.end).map_err(|source| cut(source, written.rounds))?;
     written.lost_rounds = outcome.end.lost_rounds;
     tell(&written, "");
     written.findings(&header.target).iter().for_each(|finding| say(finding));

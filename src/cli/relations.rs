@@ -41,6 +41,11 @@ pub(super) enum RelationVerb {
 
 /// The arguments of `perfprop relations show`.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  perfprop relations show                 perfprop's own metrics, as a relation file
+  perfprop relations show cache.json      a file in one form, with the events that it needs
+  perfprop relations show --event-tables pmu-events cache.json
+                                          the same with a vendor's names of events")]
 pub(super) struct ShowArgs {
     /// Relation files; without any, perfprop's own metrics
     #[arg(value_name = "FILE")]
@@ -55,6 +60,10 @@ pub(super) struct ShowArgs {
 
 /// The arguments of `perfprop relations import`.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  perfprop relations import linux/tools/perf/pmu-events -o vendor.json   this CPU's metrics out of perf's tables
+  perfprop relations import icelakex_metrics_perf.json                   one file of Intel's, printed
+  perfprop top --relations vendor.json -- ./prog                         use what was imported")]
 pub(super) struct ImportArgs {
     /// perf's folder pmu-events, one CPU's folder of JSON files, or a file of perf's or Intel's form
     #[arg(value_name = "DIR|FILE")]

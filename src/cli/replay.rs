@@ -9,7 +9,7 @@ use crossbeam_channel::Receiver;
 
 use super::args::{AppearanceArgs, CorrectionArgs, StackFormat, milliseconds};
 use super::compare::{self, Compared};
-use super::progress::ProgressReader;
+use super::progress::{ProgressLine, ProgressReader};
 use super::stream::{self, Stream, after_blank, has_keys, say};
 use super::{Error, appearance, imported, signals};
 use crate::diagnosis::{LATELY, LookBack, diagnose};
@@ -485,6 +485,9 @@ fn read(path: &Path, input: impl BufRead) -> Result<Recording, Error> {
     Ok(recording)
 }
 
+/// From so many counts on, to estimate them takes a second or so.
+const MANY_COUNTS: usize = 100_000;
+
 /// What a monitor of a recording needs: as the live run had it, or as the options change it.
 pub(super) struct Setup {
     pub(super) header: Header,
@@ -495,6 +498,11 @@ pub(super) struct Setup {
 impl Setup {
     /// The same, with intervals that are estimated with the whole run known.
     fn with_whole_run(self, recording: &Recording) -> Self {
+        let mut progress = ProgressLine::new();
+        let readings = recording.rounds.len();
+        if readings * self.header.events.len() >= MANY_COUNTS {
+            progress.step(&format!("estimating the events of {readings} readings"));
+        }
         let estimator = self.estimator.with_whole_run(&self.header, &self.relations, &recording.rounds, end(recording));
         Self { estimator, ..self }
     }

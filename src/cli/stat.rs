@@ -9,10 +9,11 @@ use crossbeam_channel::Receiver;
 use nix::sys::signal::Signal;
 
 use super::args::{EventArgs, TargetArgs, milliseconds};
-use super::error::code_of;
+use super::error::{MEASURING, code_of};
 use super::outcome::{exit_code, tell_no_regions};
 use super::progress::{SlowRun, instructions_of};
 use super::stream::{Stream, after_blank, hush, say};
+use super::with_model::modelled_instead;
 use super::{Error, signals};
 use crate::diagnosis::{self, LookBack};
 use crate::events::EventKind;
@@ -128,12 +129,7 @@ pub(super) fn run(args: &StatArgs) -> Result<u8, Error> {
         return Err(Error::Usage("-r repeats a command, and there is none".into()));
     }
     let mut beginning = Beginning::new(args, launch)?;
-    let file = args.output.as_deref().map(|path| Stream::file(path, args.append));
-    let mut out = match file {
-        Some(file) => file?,
-        None if args.quiet => Stream::nowhere(),
-        None => Stream::stderr(),
-    };
+    let mut out = Output::open(args)?;
     let signals = signals::listen(&beginning.measurement.launch.stop).map_err(Error::System)?;
     let (mut runs, mut regions) = (Vec::new(), Vec::new());
     let (mut code, mut ended_by) = (0, None);
@@ -172,7 +168,37 @@ pub(super) fn run(args: &StatArgs) -> Result<u8, Error> {
     if let Some(session) = open {
         close(session, &signals, ended_by);
     }
-    Ok(code)
+    Ok(if out.is_cut { MEASURING } else { code })
+}
+
+/// Where the numbers go: from the file, once it can't be written, to standard error, so that none are lost.
+struct Output {
+    stream: Stream,
+    is_file: bool,
+    is_cut: bool,
+}
+
+impl Output {
+    fn open(args: &StatArgs) -> Result<Self, Error> {
+        let stream = match args.output.as_deref() {
+            Some(path) => Stream::file(path, args.append)?,
+            None if args.quiet => Stream::nowhere(),
+            None => Stream::stderr(),
+        };
+        let is_file = args.output.as_deref().is_some_and(|path| path.as_os_str() != "-");
+        Ok(Self { stream, is_file, is_cut: false })
+    }
+
+    fn print(&mut self, text: &str) -> Result<(), Error> {
+        match self.stream.print(text) {
+            Err(error) if self.is_file && !self.is_cut => {
+                self.is_cut = true;
+                self.stream = Stream::stderr();
+                self.stream.print(&format!("{error}\n      the numbers from here on:\n{text}"))
+            }
+            written => written,
+        }
+    }
 }
 
 /// Prints what regions counted: of several runs the mean of a run.
@@ -180,7 +206,7 @@ fn print_regions(
     args: &StatArgs,
     runs: &[Monitor],
     regions: &[Vec<ProcessRegions>],
-    out: &mut Stream,
+    out: &mut Output,
 ) -> Result<(), Error> {
     let Some(monitor) = runs.last() else { return Ok(()) };
     let tables: Vec<_> = regions.iter().map(|processes| RegionTable::of(processes)).collect();
@@ -293,7 +319,7 @@ fn once(
     beginning: &mut Beginning<'_>,
     signals: &Receiver<i32>,
     is_first: bool,
-    out: &mut Stream,
+    out: &mut Output,
 ) -> Result<(Monitor, RunOutcome, Session), Error> {
     let interval = args.interval.map_or(UNSEEN_INTERVAL, Duration::from_millis);
     let (session, header) = beginning.session(interval)?;
@@ -394,7 +420,7 @@ fn tell_model(monitor: &Monitor) {
         row.event.status == Status::NotSupported && matches!(kind, EventKind::Hardware | EventKind::Cache)
     };
     if monitor.rows().any(|row| is_lacking(&row)) && Host::here().cores().next().is_none() {
-        say(&measure::modelled_instead("stat", &monitor.header().target.selection()));
+        say(&modelled_instead(&std::env::args_os().collect::<Vec<_>>()));
     }
 }
 

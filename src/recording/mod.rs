@@ -34,7 +34,7 @@ mod stacks;
 mod writer;
 
 pub use player::{Player, Speed};
-pub use reader::{Cut, ReadError, RecordedStacks, Recording, read};
+pub use reader::{BEGINNING, Cut, ReadError, RecordedStacks, Recording, read};
 use regions::RegionsLine;
 use stacks::StacksLine;
 pub use writer::{ON_DISK, Recorder};

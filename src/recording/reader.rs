@@ -91,7 +91,7 @@ pub fn read(mut input: impl BufRead) -> Result<Recording, ReadError> {
     let mut recording =
         Recording { header, rounds: Vec::new(), stacks: None, regions: Vec::new(), end: None, cut: None };
     let mut known = RegionTable::default();
-    while lines.next()? {
+    while lines.is_next_whole(&mut recording.cut)? {
         match serde_json::from_slice(&lines.text) {
             Ok(line) => recording.take(line, &mut known).map_err(|reason| lines.error(reason))?,
             Err(error) => {
@@ -212,10 +212,24 @@ impl<R: BufRead> Lines<'_, R> {
         Ok(read > 0)
     }
 
+    /// Whether there is a next line, where a packed file that is cut off ends with a cut.
+    fn is_next_whole(&mut self, cut: &mut Option<Cut>) -> Result<bool, ReadError> {
+        match self.next() {
+            Err(ReadError::Io(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                *cut = Some(Cut { line: self.number + 1 });
+                Ok(false)
+            }
+            read => read,
+        }
+    }
+
     fn error(&self, reason: String) -> ReadError {
         ReadError::Line { line: self.number, reason }
     }
 }
+
+/// How a recording begins.
+pub const BEGINNING: &[u8] = br#"{"type":"header""#;
 
 /// The version is looked at first: the rest of a newer header may be of another shape.
 fn header(text: &[u8]) -> Result<Header, ReadError> {
@@ -223,6 +237,12 @@ fn header(text: &[u8]) -> Result<Header, ReadError> {
     struct Kind {
         r#type: String,
         version: u64,
+    }
+    if text.starts_with(BEGINNING) && !text.ends_with(b"\n") {
+        return Err(ReadError::Line {
+            line: 1,
+            reason: "the recording is cut off within its first line: it has no readings".into(),
+        });
     }
     let foreign = |error: serde_json::Error| ReadError::Foreign {
         reason: match error.is_data() {

@@ -20,6 +20,8 @@ pub struct Fault {
 pub enum FaultKind {
     /// Reading failed.
     Io(io::Error),
+    /// It has no bytes at all.
+    NoBytes,
     /// There is no sample in it.
     Empty,
     /// It is in no format that is read, but this, if that can be told.
@@ -74,6 +76,7 @@ impl fmt::Display for Fault {
         }
         match &self.what {
             FaultKind::Io(error) => write!(f, "{error}"),
+            FaultKind::NoBytes => write!(f, "the file is empty: what was to write it wrote nothing"),
             FaultKind::Empty => write!(f, "no samples"),
             FaultKind::Unknown(Some(what)) => write!(f, "no recording and no stacks, but {what}"),
             FaultKind::Unknown(None) => {

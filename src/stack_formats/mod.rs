@@ -13,6 +13,7 @@ mod folded;
 mod lines;
 mod names;
 mod options;
+mod packed;
 mod perf_script;
 mod pprof;
 mod recording;
@@ -49,12 +50,13 @@ pub struct Imported {
 /// How much of a file its format is guessed from.
 const HEAD: u64 = 256 << 10;
 
-/// What an input is written in, by its beginning, and the whole input again; `None` for what nobody can read. What begins
-/// with a brace can be a recording only.
+/// What an input is written in, by its beginning, and the whole input again, unpacked where gzip has packed it; `None` for
+/// what nobody can read. What begins with a brace can be a recording only.
 ///
 /// # Errors
 /// Returns the operating system's error if nothing can be read.
-pub fn sniff(mut input: impl Read) -> io::Result<(Option<InputFormat>, impl Read)> {
+pub fn sniff<'a>(input: impl Read + 'a) -> io::Result<(Option<InputFormat>, impl Read + 'a)> {
+    let mut input = packed::unpacked(input)?;
     let begun = begin(&mut input)?;
     let format = guess(&begun).or_else(|| begun.starts_with(b"{").then_some(InputFormat::Recording));
     Ok((format, io::Cursor::new(begun).chain(input)))
@@ -62,15 +64,19 @@ pub fn sniff(mut input: impl Read) -> io::Result<(Option<InputFormat>, impl Read
 
 fn begin(input: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut begun = Vec::new();
-    input.take(HEAD).read_to_end(&mut begun)?;
-    Ok(begun)
+    match input.take(HEAD).read_to_end(&mut begun) {
+        // What is cut off after a beginning is read up to there.
+        Err(error) if begun.is_empty() || error.kind() != io::ErrorKind::UnexpectedEof => Err(error),
+        _ => Ok(begun),
+    }
 }
 
 /// Reads a file of stacks. A fault doesn't take away what stood before it.
-pub fn read(mut input: impl Read, options: &ReadOptions) -> Imported {
+pub fn read(input: impl Read, options: &ReadOptions) -> Imported {
     let mut tree = Tree::new(options.tree);
-    let (format, (skipped_periods, result)) = match begin(&mut input) {
-        Ok(begun) => {
+    let begun = packed::unpacked(input).and_then(|mut input| begin(&mut input).map(|begun| (begun, input)));
+    let (format, (skipped_periods, result)) = match begun {
+        Ok((begun, input)) => {
             let format = options.format.or_else(|| guess(&begun));
             (format, rest(format, begun, input, &mut tree, options))
         }
@@ -97,6 +103,7 @@ fn rest(
             (false, recording::read(input, tree, options))
         }
         Some(InputFormat::Pprof) => (false, pprof::read(io::Cursor::new(begun).chain(input), tree, options)),
+        None if begun.is_empty() => (false, Err(Fault::of_file(FaultKind::NoBytes))),
         None if begun.trim_ascii().is_empty() => (false, Err(Fault::of_file(FaultKind::Empty))),
         None => (false, Err(Fault::of_file(FaultKind::Unknown(foreign(&begun))))),
     }
@@ -116,11 +123,11 @@ fn foreign(begun: &[u8]) -> Option<&'static str> {
     KNOWN.iter().find(|(begin, _)| begun.starts_with(begin)).map(|(_, what)| *what)
 }
 
-/// The format of a file that begins so: gzip and the first field of a protobuf are pprof's; `perf script` indents
+/// The format of a file that begins so: the first field of a protobuf is pprof's; `perf script` indents
 /// frames, or has heads; a number ends the lines of folded stacks.
 fn guess(begun: &[u8]) -> Option<InputFormat> {
     let is_binary = begun.iter().take(4096).any(|&byte| byte < b' ' && !b"\t\n\r\x1b".contains(&byte));
-    if begun.starts_with(&[0x1f, 0x8b]) || (is_binary && begun.starts_with(b"\n")) {
+    if is_binary && begun.starts_with(b"\n") {
         return Some(InputFormat::Pprof);
     }
     if recording::is_recording(begun) {

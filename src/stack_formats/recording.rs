@@ -82,5 +82,5 @@ fn process_name(process: ProcessNaming, task: &Task) -> Option<String> {
 
 /// Whether a file that begins so is a recording.
 pub(super) fn is_recording(begun: &[u8]) -> bool {
-    begun.starts_with(br#"{"type":"header""#)
+    begun.starts_with(recording::BEGINNING)
 }

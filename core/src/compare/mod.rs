@@ -258,7 +258,7 @@ impl RunComparison {
             [a, b] => format!("{a} and {b} runs"),
         };
         let of_events = if events == 1 { "one event takes".into() } else { format!("{events} events take") };
-        Some(format!("{runs}: can't tell; {of_events} {needs} of each: record -r {needs}"))
+        Some(format!("{runs}: too few to tell; {of_events} {needs} of each: record -r {needs}"))
     }
 }
 

@@ -96,8 +96,13 @@ impl Evidence<'_> {
         let is_wide =
             |count: crate::rates::Uncertain| count.error.relative_to(count.value).is_some_and(|part| part >= WIDE);
         let (multiplexed, wide) = (rows().count(), rows().filter(|row| row.best().is_some_and(is_wide)).count());
-        let text = format!("{wide} of {multiplexed} multiplexed events are known to ±{:.0}% or worse", 100.0 * WIDE);
-        let why = "fewer events, or --schedule user, make their intervals narrower".to_owned();
+        let text = format!(
+            "numbers are wide: {wide} of {multiplexed} multiplexed events have ±{:.0}% or worse; count fewer, or try --schedule user",
+            100.0 * WIDE
+        );
+        let why =
+            "each event is counted for longer where fewer take turns, and in more turns where perfprop takes them"
+                .to_owned();
         let sure = format!("by their own {} intervals", self.monitor.confidence());
         (wide > 0 && 2 * wide >= multiplexed).then_some(Said { text, why, sure })
     }

@@ -40,7 +40,7 @@ fn has_looks(thread: &ThreadUse<'_>) -> bool {
 /// `±3% of the time, by 240 looks`: half of the 95 % interval of a share of looks.
 fn sure_of_looks(share: f64, looks: u32) -> String {
     let half = 1.96 * (share * (1.0 - share) / f64::from(looks.max(1))).sqrt();
-    format!("±{:.0}% of the time, by {looks} looks", (100.0 * half).max(1.0))
+    format!("±{:.0}% of the time, by {looks} checks", (100.0 * half).max(1.0))
 }
 
 /// How sure the kernel's own account of time is.
@@ -82,7 +82,7 @@ impl Evidence<'_> {
         );
         let looks = locked.iter().map(|thread| thread.waited(WaitKind::Lock).1).sum();
         let why = format!(
-            "seen in a futex at {:.0}% of looks {}; {:.0}% or more are told",
+            "seen in a futex at {:.0}% of checks {}; {:.0}% or more are told",
             100.0 * mean,
             over(uses),
             100.0 * LOCKED
@@ -123,10 +123,10 @@ impl Evidence<'_> {
             return None;
         }
         let text = format!(
-            "{:.0}% of the CPU time is in processes that live {} of CPU time each: {} start a second",
+            "{:.0}% of the CPU time goes to short processes: {} start a second and use {} of it each",
             100.0 * share,
-            time(1e9 * children / started),
-            si(started)
+            si(started),
+            time(1e9 * children / started)
         );
         let why = format!(
             "CPU time of ended children {}; {:.0}% in those of {} or less are told, from {least_started} a second on",
@@ -202,7 +202,7 @@ impl Evidence<'_> {
         let text = format!("CPUs are short: {waiting:.1} threads on average wait for one, {running:.1} run");
         let why =
             format!("by the kernel's scheduler {}, from {CPU_WAIT} on; other programs may have the CPUs", over(uses));
-        let sure = format!("{ACCOUNTED}, no more than was seen by looks");
+        let sure = format!("{ACCOUNTED}, no more than was seen by checks");
         (waiting >= CPU_WAIT && waiting >= CPU_WAIT * running).then_some(Said { text, why, sure })
     }
 

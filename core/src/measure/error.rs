@@ -50,8 +50,6 @@ pub enum Error {
         has_pmu: bool,
         /// What this machine is, if it is a virtual one.
         guest: Option<String>,
-        /// The end of a command line that measures the same: `-- ./prog`.
-        selection: String,
     },
     /// The events' PMUs count for whole CPUs, and these weren't to be measured.
     WholeCpus {
@@ -62,7 +60,7 @@ pub enum Error {
     },
     /// The model needs valgrind, and it isn't installed.
     NoValgrind,
-    /// The model counts nothing of what was asked for, and why.
+    /// The model lacks events that were asked for: the name of each, and why.
     NotModelled(Vec<String>),
     /// The command can't be executed.
     Command {
@@ -106,9 +104,7 @@ impl fmt::Display for Error {
             }
             Self::RelationFile(error) => error.fmt(f),
             Self::NotPermitted { events, denial, works_alone } => not_permitted(f, events, *denial, *works_alone),
-            Self::NoCounters { events, has_pmu, guest, selection: _ } => {
-                no_counters(f, events, *has_pmu, guest.as_deref())
-            }
+            Self::NoCounters { events, has_pmu, guest } => no_counters(f, events, *has_pmu, guest.as_deref()),
             Self::WholeCpus { events, cpus } => write!(
                 f,
                 "E02 perfprop: counted for whole CPUs, on CPU {cpus}, and not for a program or other CPUs: {}\n      \
@@ -121,7 +117,7 @@ impl fmt::Display for Error {
             ),
             Self::NotModelled(reasons) => write!(
                 f,
-                "E02 perfprop: the emulated PMU counts none of these events\n      {}\n      what it counts:  perfprop list --source emulate",
+                "E02 perfprop: the emulated PMU lacks events that were asked for\n      {}\n      what it counts:  perfprop list --source emulate",
                 shown(&reasons.join("; "))
             ),
             Self::Command { command, source, similar } => no_command(f, command, source, similar.as_deref()),
@@ -155,7 +151,10 @@ fn not_permitted(f: &mut fmt::Formatter<'_>, events: &[String], denial: Denial, 
             let level = level.map_or_else(String::new, |level| format!("perf_event_paranoid={level}, "));
             writeln!(f, "{level}EACCES)")?;
             if works_alone {
-                writeln!(f, "      of a command of yours it works now:  perfprop stat -e {names} -- COMMAND")?;
+                writeln!(
+                    f,
+                    "      of a command that perfprop starts it works now:  the same with -- COMMAND as the target"
+                )?;
             }
             write!(f, "      {SETCAP}   or: sudo sysctl kernel.perf_event_paranoid={allows}")
         }
@@ -207,13 +206,6 @@ fn no_counters(f: &mut fmt::Formatter<'_>, events: &[String], has_pmu: bool, gue
     write!(f, "      root does not help. {remedy} software events:  -e task-clock,page-faults   try: perfprop check")
 }
 
-/// The command that counts by a model what this machine can't count, with a verb such as `stat`. `selection` is the end of a
-/// command line: `-- ./prog`.
-pub fn modelled_instead(verb: &str, selection: &str) -> String {
-    let command = if selection.starts_with("-- ") { selection } else { "-- ./prog" };
-    format!("cache and branch misses of a model instead:  perfprop {verb} --source emulate {}", shown(command))
-}
-
 fn no_command(
     f: &mut fmt::Formatter<'_>,
     command: &OsString,
@@ -257,7 +249,7 @@ fn not_opened(f: &mut fmt::Formatter<'_>, error: &OpenError) -> fmt::Result {
         OpenError::NoProcess(pid) => write!(
             f,
             "E11 perfprop: pid {pid} does not exist (ESRCH)\n      \
-             find it by its name:  pgrep -a NAME   or start the program:  perfprop top -- ./prog"
+             find it by its name:  pgrep -a NAME   or start it to measure it:  -- ./prog in place of -p {pid}"
         ),
         OpenError::NotYours(pid) => {
             let name = process::name(*pid).unwrap_or_default();

@@ -28,6 +28,7 @@ mod error;
 mod estimation;
 pub mod metrics;
 pub mod misspelt;
+mod modelled;
 mod partial;
 mod plan;
 mod refused;
@@ -41,8 +42,9 @@ mod sampling;
 mod start;
 
 pub use command::check_command;
-pub use error::{Error, modelled_instead};
+pub use error::Error;
 pub use estimation::{Estimation, learnt_of_parts, monitor};
+pub use modelled::{modelled_events, modelled_metrics};
 pub use partial::note_partial;
 pub use plan::DefaultEvents;
 pub use relations::{LoadedRelations, RelationOptions, recorded_relations};

@@ -5,8 +5,7 @@ use super::Error;
 use crate::events::Event;
 use crate::machine::{Denial, EventVerdict, Host, ThisKernel, target_denial, verdict};
 use crate::plan::{EventIndex, Member, Plan};
-use crate::run::MeasuredTarget;
-use crate::session::{CommandLine, Launch, StartError};
+use crate::session::{Launch, StartError};
 use crate::sources::perf::{CounterRow, OpenError, ProbeTarget, TargetKind};
 use crate::sources::{Counter, Status};
 #[cfg(feature = "stacks")]
@@ -46,7 +45,7 @@ fn not_opened(error: OpenError, plan: &Plan) -> Error {
 
 fn rows_not_opened(rows: &[CounterRow], plan: &Plan, launch: &Launch) -> Error {
     if launch.counter != Counter::Kernel {
-        return Error::NotModelled(plan.events.iter().filter_map(Event::unavailable).collect());
+        return Error::NotModelled(plan.events.iter().filter_map(not_modelled).collect());
     }
     let host = Host::here();
     let is_closed = |event: usize| rows_of(rows, event).any(|row| !row.is_whole());
@@ -64,7 +63,7 @@ fn rows_not_opened(rows: &[CounterRow], plan: &Plan, launch: &Launch) -> Error {
             return Error::Open(OpenError::Event { name: event.name.clone(), source: errno.into() });
         }
         let has_pmu = host.cores().next().is_some();
-        return Error::NoCounters { events, has_pmu, guest: host.guest(), selection: selection(launch) };
+        return Error::NoCounters { events, has_pmu, guest: host.guest() };
     };
     let event = plan.event(row.member);
     match verdict(&host, &ThisKernel, event, whose) {
@@ -88,13 +87,9 @@ fn rows_not_opened(rows: &[CounterRow], plan: &Plan, launch: &Launch) -> Error {
     }
 }
 
-/// The end of a command line that measures the same command; empty where there is none.
-fn selection(launch: &Launch) -> String {
-    let command = |line: &CommandLine| {
-        let argv = line.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-        MeasuredTarget::Command { argv, pid: 0 }.selection()
-    };
-    launch.command.as_ref().map(command).unwrap_or_default()
+/// An event with the reason why the model lacks it.
+fn not_modelled(event: &Event) -> Option<String> {
+    event.unavailable().map(|reason| format!("{}: {reason}", event.name))
 }
 
 /// The rows of an event, by its place in the plan.

@@ -205,14 +205,15 @@ impl Monitor {
     }
 
     /// The measure in which an event is looked at: what the kernel counts, and all that a whole machine does, per second; cycles and
-    /// instructions per second of CPU time; what else code does, such as cache misses, per 1,000 instructions where those
+    /// instructions per second of CPU time, or as a model executes them, whose CPU time is its instructions, per second; what else code does, such as cache misses, per 1,000 instructions where those
     /// are counted, else per second of CPU time.
     pub fn usual_measure(&self, event: RowIndex) -> Measure {
         let counted = &self.header.events[event].event;
         let is_of_machine =
             matches!(self.header.target, MeasuredTarget::Everyone { .. } | MeasuredTarget::Cgroup { .. });
         let knows_instructions = self.header.modelled.is_some() || self.instructions[self.scopes[event]].is_some();
-        if is_of_machine || counted.kind.is_software() || counted.unit != Unit::Count {
+        let is_models_pace = self.header.modelled.is_some() && is_pace(counted);
+        if is_of_machine || counted.kind.is_software() || counted.unit != Unit::Count || is_models_pace {
             Measure::PerSecond
         } else if is_pace(counted) || !knows_instructions {
             Measure::PerCpuSecond

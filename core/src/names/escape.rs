@@ -61,6 +61,16 @@ pub fn quoted(text: &str) -> String {
     }
 }
 
+/// A word as a shell takes it for one word.
+pub fn for_shell(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "_@%+=:,./-".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -8,6 +8,6 @@ pub mod glob;
 mod short;
 mod suggest;
 
-pub use escape::{is_hidden, markup, push_shown, quoted, shown};
+pub use escape::{for_shell, is_hidden, markup, push_shown, quoted, shown};
 pub use short::short_name;
 pub use suggest::{MAX_SUGGESTIONS, nearest};

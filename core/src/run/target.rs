@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::names::for_shell;
+
 /// Target of a measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -68,16 +70,6 @@ impl MeasuredTarget {
         let roots = ["/sys/fs/cgroup/perf_event/", "/sys/fs/cgroup/unified/", "/sys/fs/cgroup/"];
         let name = roots.iter().find_map(|root| path.strip_prefix(root)).unwrap_or(path);
         Some(if name.is_empty() { "/" } else { name })
-    }
-}
-
-/// A word as a shell takes it for one word.
-fn for_shell(word: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "_@%+=:,./-".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
     }
 }
 

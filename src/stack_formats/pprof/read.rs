@@ -1,10 +1,9 @@
 //! Imports a pprof profile into a tree.
 
 use std::collections::HashMap;
-use std::io::{BufReader, Read};
+use std::io::Read;
 use std::num::NonZeroU32;
 
-use flate2::read::MultiGzDecoder;
 use prost::Message;
 use prost::encoding::{WireType, decode_key, decode_varint};
 use rustc_hash::FxBuildHasher;
@@ -13,6 +12,7 @@ use super::message::{Function, Location, Mapping, Profile, Sample};
 use crate::profile::{Amount, EventId, Frame, FrameId, ProfileEvent, SampleMeasure, Tree};
 use crate::stack_formats::error::{Fault, FaultKind};
 use crate::stack_formats::options::{EventSelection, ReadOptions};
+use crate::stack_formats::packed::unpacked;
 use crate::stack_formats::selection::EventSelector;
 
 /// How large a profile may be.
@@ -55,15 +55,10 @@ pub(in crate::stack_formats) fn read(input: impl Read, tree: &mut Tree, options:
 
 fn unpack(input: impl Read, limits: Limits) -> Result<Profile, Fault> {
     let fault = |reason: String| Fault::of_file(FaultKind::Pprof(reason));
-    let mut input = BufReader::new(input);
     let mut bytes = Vec::new();
-    let packed = std::io::BufRead::fill_buf(&mut input).map(|begun| begun.starts_with(&[0x1f, 0x8b]));
-    let result = packed.and_then(|packed| match packed {
-        true => MultiGzDecoder::new(input).take(limits.unpacked + 1).read_to_end(&mut bytes),
-        false => input.take(limits.unpacked + 1).read_to_end(&mut bytes),
-    });
-    match result {
-        Err(error) => return Err(fault(format!("it can't be unpacked: {error}"))),
+    let read = unpacked(input).and_then(|input| input.take(limits.unpacked + 1).read_to_end(&mut bytes));
+    match read {
+        Err(error) => return Err(fault(error.to_string())),
         Ok(size) if size as u64 > limits.unpacked => {
             return Err(fault(format!("it is larger than {} MiB once it is unpacked", limits.unpacked >> 20)));
         }

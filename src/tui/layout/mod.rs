@@ -135,7 +135,7 @@ pub(in crate::tui) fn overview(area: Rect, room: Room, filled: Filled) -> Overvi
         let (log, output) = if has_output { split_right(rest, rest.width / 2) } else { (rest, Rect::default()) };
         return Overview { events, detail, relations, log, output: has_output.then_some(output) };
     }
-    let (left, right) = split_right(area, area.width * 43 / 100);
+    let (left, right) = split_right(area, area.width * 37 / 100);
     let lower = area.height * 4 / 10;
     let (events, relations) = split_below(left, if filled.relations { lower } else { 0 });
     let (detail, below) = split_below(right, lower);

@@ -6,7 +6,7 @@ use super::step::Tail;
 use super::{Filter, ScreenModel};
 use crate::monitor::{Noted, Severity};
 use crate::names::shown;
-use crate::run::End;
+use crate::run::{End, MeasuredTarget};
 use crate::session::OutputLine;
 use crate::tui::layout::Room;
 use crate::tui::options::Mode;
@@ -108,7 +108,8 @@ impl ScreenModel {
 
     /// Whether there is, or may still come, output to show.
     pub(in crate::tui) fn has_output(&self) -> bool {
-        !self.output.lines.is_empty() || self.options.mode == Mode::Live
+        let runs_command = matches!(self.monitor.header().target, MeasuredTarget::Command { .. });
+        !self.output.lines.is_empty() || (self.options.mode == Mode::Live && runs_command)
     }
 
     /// Whether a new line of output changes what is on the screen.

@@ -82,12 +82,18 @@ pub(in crate::tui) struct ThreadList {
     selected: Option<i32>,
 }
 
+impl ThreadList {
+    /// Whether the least stands first.
+    pub(in crate::tui) fn is_ascending(&self) -> bool {
+        matches!(self.by, ThreadColumn::Name | ThreadColumn::Tid) != self.inverted
+    }
+}
+
 impl ScreenModel {
     /// What the threads did in the last interval, in the order of the list.
     pub(in crate::tui) fn threads(&self) -> Option<ThreadUses<'_>> {
         let mut uses = self.monitor.thread_uses(self.monitor.header().interval_ns)?;
-        let ThreadList { by, inverted, .. } = self.thread_list;
-        let ascending = matches!(by, ThreadColumn::Name | ThreadColumn::Tid) != inverted;
+        let (by, ascending) = (self.thread_list.by, self.thread_list.is_ascending());
         uses.threads.sort_by(|a, b| compare(&by.key(a), &by.key(b), ascending));
         Some(uses)
     }

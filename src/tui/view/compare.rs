@@ -12,6 +12,7 @@ use crate::monitor::{Measure, MeasureChoice, Monitor, Point};
 use crate::names::shown;
 use crate::number::{percent, plus_minus};
 use crate::plan::RowIndex;
+use crate::run::Header;
 use crate::text::difference;
 use crate::tui::figures::ShownValues;
 use crate::tui::layout::split_below;
@@ -263,7 +264,13 @@ fn draw_heads(page: &mut ScreenPage<'_>, row: Rect, columns: ComparedColumns) {
         push((Role::Header, right(&text, columns.spread)), None);
     }
     if columns.plot > 0 {
-        push((Role::Header, format!("  {}", left("RUNS", columns.plot - 2))), None);
+        push(
+            (
+                Role::Header,
+                format!("  {}", left(if list.found.has_spread() { "RUNS" } else { "RUNS, from 0" }, columns.plot - 2)),
+            ),
+            None,
+        );
     }
     if columns.change > 0 {
         let (role, text) = head(CompareColumn::Change, "CHANGE");
@@ -357,7 +364,7 @@ fn side_cells(
 /// What stands below the verdict: how likely it is by chance, and how many runs would tell.
 fn how_sure(one: &ComparedEvent) -> String {
     match (one.p, one.verdict) {
-        (_, Verdict::TooFewRuns { needs }) => format!("{needs} can tell"),
+        (_, Verdict::TooFewRuns { needs }) => format!("needs {needs} runs"),
         (Some(p), Verdict::Unclear { needs: Some(runs) }) => format!("p {} n={runs}", difference::p_value(p)),
         (Some(p), _) => format!("p {}", difference::p_value(p)),
         (None, _) => String::new(),
@@ -440,11 +447,10 @@ fn draw_histories(page: &mut ScreenPage<'_>, area: Rect) {
     } else {
         legend(page)
     };
-    let inner = page.panel(area, title, words, false);
-    if inner.height < 4 {
+    let Some(other) = model.others.as_ref().and_then(|others| others.first()) else {
+        let _ = page.panel(area, title, words, false);
         return;
-    }
-    let Some(other) = model.others.as_ref().and_then(|others| others.first()) else { return };
+    };
     // Intervals have no totals: each is in the usual unit, where both sides have the same.
     let usual = [(&model.monitor, one.a.index), (other, one.b.index)]
         .map(|(monitor, index)| index.map(|index| monitor.usual_measure(index)));
@@ -452,6 +458,12 @@ fn draw_histories(page: &mut ScreenPage<'_>, area: Rect) {
         [Some(a), Some(b)] if a == b && one.measure == Measure::Total => a,
         _ => one.measure,
     };
+    title.push_span(page.span(Role::Border, " ─ "));
+    title.push_span(page.span(Role::Dim, over_time(measure, model.monitor.header())));
+    let inner = page.panel(area, title, words, false);
+    if inner.height < 4 {
+        return;
+    }
     let points = |monitor: &Monitor, index: Option<RowIndex>| -> Vec<Point> {
         index.map_or_else(Vec::new, |index| measure.points(monitor, &monitor.row(index)))
     };
@@ -469,6 +481,11 @@ fn draw_histories(page: &mut ScreenPage<'_>, area: Rect) {
     chart::draw(page, inner, &chart);
 }
 
+/// What the histories show, and in which unit: `over time, /s`.
+fn over_time(measure: Measure, header: &Header) -> String {
+    format!("over time {}", measure.suffix(header)).trim_end().to_owned()
+}
+
 fn sentence(found: &RunComparison, one: &ComparedEvent) -> String {
     let by = one
         .change()
@@ -479,8 +496,8 @@ fn sentence(found: &RunComparison, one: &ComparedEvent) -> String {
         Verdict::Unclear { needs: Some(runs) } => format!("within error{p}; if it is so, {runs} runs of each show it"),
         Verdict::Unclear { needs: None } => format!("within error{p}; too small to be shown by 1,000 runs of each"),
         Verdict::TooFewRuns { needs } => match found.runs {
-            [1, 1] => format!("one run each: too few; {needs} of each can tell"),
-            [a, b] => format!("{a} and {b} runs: too few; {needs} of each can tell"),
+            [1, 1] => format!("one run each is too few to tell: {needs} of each can"),
+            [a, b] => format!("{a} and {b} runs are too few to tell: {needs} of each can"),
         },
         Verdict::Equal => "equal to the last digit shown".into(),
         Verdict::OnlyIn(Side::A) => "only A counted it".into(),

@@ -84,11 +84,11 @@ const LEAVING: [EventColumn; 16] = [
     EventColumn::Sigma,
     EventColumn::By,
     EventColumn::Variance,
-    EventColumn::NowError,
     EventColumn::Trend,
     EventColumn::RawError,
     EventColumn::Raw,
     EventColumn::Correction,
+    EventColumn::NowError,
     EventColumn::Off,
     EventColumn::Run,
     EventColumn::Now,
@@ -179,8 +179,17 @@ impl EventsContents {
     }
 }
 
-/// Which columns fit into `room` cells; what is left goes to the names and the trend.
-pub(super) fn layout(room: usize, gap: usize, contents: EventsContents) -> EventsLayout {
+/// Which columns fit into `room` cells, and the gap between them: a narrow one where more numbers have their error then.
+pub(super) fn layout(room: usize, contents: EventsContents) -> (EventsLayout, usize) {
+    const GAP: usize = 2;
+    let is_error = |column: EventColumn| matches!(column, EventColumn::NowError | EventColumn::RawError);
+    let errors = |columns: &EventsLayout| columns.iter().filter(|(column, _)| is_error(*column)).count();
+    let [wide, narrow] = [GAP, 1].map(|gap| layout_with(room, gap, contents));
+    if errors(&narrow) > errors(&wide) || room < 70 { (narrow, 1) } else { (wide, GAP) }
+}
+
+/// The same with a gap; what is left goes to the names and the trend.
+fn layout_with(room: usize, gap: usize, contents: EventsContents) -> EventsLayout {
     let columns = ALL.into_iter().filter(|column| contents.have(*column));
     let wide = |column| column == EventColumn::Trend && contents.large;
     let mut columns: EventsLayout =
@@ -229,7 +238,7 @@ mod tests {
     }
 
     fn shown_with(room: usize, large: bool, basis: ShownValues) -> Vec<EventColumn> {
-        let columns = layout(room, if room < 60 { 1 } else { 2 }, contents(large, basis, false));
+        let columns = layout_with(room, if room < 60 { 1 } else { 2 }, contents(large, basis, false));
         columns.into_iter().map(|(column, _)| column).collect()
     }
 
@@ -240,13 +249,13 @@ mod tests {
     #[test]
     fn columns_without_anything_to_say_are_not_there() {
         let nothing = EventsContents { has_corrections: false, ..contents(false, ShownValues::Corrected, false) };
-        let columns: Vec<_> = layout(100, 2, nothing).into_iter().map(|(column, _)| column).collect();
+        let columns: Vec<_> = layout_with(100, 2, nothing).into_iter().map(|(column, _)| column).collect();
         use EventColumn::*;
         assert_eq!(columns, [Event, Now, NowError, Mean, Unit, Error, Variance, Run, Trend]);
         // Where nothing is corrected, raw numbers are the same once more.
         let raw = |basis, differ| {
             let contents = EventsContents { large: true, differ, ..contents(true, basis, false) };
-            layout(200, 2, contents).iter().any(|(column, _)| *column == Raw)
+            layout_with(200, 2, contents).iter().any(|(column, _)| *column == Raw)
         };
         assert!(raw(ShownValues::Corrected, true) && !raw(ShownValues::Corrected, false));
         assert!(raw(ShownValues::Both, false) && !raw(ShownValues::Raw, true));
@@ -272,7 +281,7 @@ mod tests {
         );
         assert_eq!(shown_with(54, false, ShownValues::Both), [Event, Mean, Unit, Error, Run, Correction]);
         let totals = EventsContents { totals: true, ..contents(false, ShownValues::Corrected, false) };
-        let columns: Vec<_> = layout(80, 2, totals).into_iter().map(|(column, _)| column).collect();
+        let columns: Vec<_> = layout_with(80, 2, totals).into_iter().map(|(column, _)| column).collect();
         assert_eq!(columns, [Event, Mean, Error, Variance, Run, Correction, By, Trend]);
     }
 
@@ -280,7 +289,7 @@ mod tests {
     fn a_trend_gives_way_to_a_name() {
         let long = EventsContents { name: 20, ..contents(true, ShownValues::Corrected, true) };
         let columns = |room| {
-            let columns = layout(room, 2, long);
+            let columns = layout_with(room, 2, long);
             let width = |of| columns.iter().find(|(column, _)| *column == of).map(|(_, width)| *width);
             (width(EventColumn::Event), width(EventColumn::Trend))
         };
@@ -295,7 +304,7 @@ mod tests {
     fn the_columns_fill_the_room_and_no_more() {
         for room in 32..200 {
             let gap = if room < 60 { 1 } else { 2 };
-            let columns = layout(room, gap, contents(room > 120, ShownValues::Both, true));
+            let columns = layout_with(room, gap, contents(room > 120, ShownValues::Both, true));
             let used: usize = columns.iter().map(|(_, width)| width + gap).sum::<usize>() - gap;
             assert!(used <= room, "{room}: {used}");
         }

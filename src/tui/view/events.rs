@@ -30,8 +30,7 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
     let figures: Vec<_> = order.iter().map(|&line| model.line_figures(line)).collect();
     let inner = page.list(area, title(page, &figures), (shown, all(page)), None);
     let cells = usize::from(inner.width).saturating_sub(2);
-    let gap = if cells < 70 { 1 } else { 2 };
-    let columns = layout(cells, gap, EventsContents::of(page, room, &figures));
+    let (columns, gap) = layout(cells, EventsContents::of(page, room, &figures));
     let mut rows = inner.rows();
     if let Some(row) = rows.next() {
         let sorts = columns.iter().map(|(column, _)| column.sorted_by().map(ClickTarget::SortEvents));
@@ -109,7 +108,8 @@ fn heads(page: &ScreenPage<'_>, columns: &EventsLayout, gap: usize) -> Line<'sta
             EventColumn::Event => "EVENT".into(),
             EventColumn::Now => "NOW".into(),
             EventColumn::Mean => mean_head(page, columns.iter().any(|(column, _)| *column == EventColumn::Raw)),
-            EventColumn::Error | EventColumn::RawError | EventColumn::NowError => model.error_head(),
+            EventColumn::NowError => "±NOW".into(),
+            EventColumn::Error | EventColumn::RawError => model.error_head(),
             EventColumn::Unit => String::new(),
             EventColumn::Variance => "VAR".into(),
             EventColumn::Sigma => "σ".into(),

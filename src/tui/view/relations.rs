@@ -241,7 +241,11 @@ fn draw_whole(page: &mut ScreenPage<'_>, area: Rect, index: RelationIndex) {
         .map(|line| Line::from(page.span(Role::Text, line)))
         .collect();
     let standing = standing(page, index);
-    let moved = standing.moved.map(|moved| moved_words(page, moved));
+    let is_violated = matches!(standing.state, RelationState::Violated);
+    let moved = standing.moved.map(|moved| match moved_words(page, moved) {
+        words if is_violated => format!("before that {words}"),
+        words => words,
+    });
     lines.truncate(usize::from(inner.height).saturating_sub(1 + usize::from(moved.is_some())));
     let (role, words) = consequence(page, &standing);
     lines.push(Line::from(page.span(role, cut(&words, usize::from(inner.width)).into_owned())));

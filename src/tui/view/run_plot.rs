@@ -11,11 +11,16 @@ pub(super) struct RunScale {
 }
 
 impl RunScale {
-    /// From the least to the largest run of both sides, and a tenth more at each end.
+    /// From the least to the largest run of both sides, and a tenth more at each end; of one run each from zero, as nothing else
+    /// says how much a difference is.
     pub(super) fn of(one: &ComparedEvent) -> Self {
+        let is_single = one.a.numbers.len().max(one.b.numbers.len()) < 2;
         let values = || one.a.numbers.iter().chain(&one.b.numbers).map(|number| number.value);
         let low = values().fold(f64::INFINITY, f64::min);
         let high = values().fold(f64::NEG_INFINITY, f64::max);
+        if is_single && low >= 0.0 && high.is_finite() {
+            return Self { low: 0.0, high: high * 1.1 };
+        }
         let more = if high > low { (high - low) / 10.0 } else { 0.0 };
         Self { low: low - more, high: high + more }
     }
@@ -36,7 +41,7 @@ pub(super) fn line(runs: &[f64], interval: Option<(f64, f64)>, scale: RunScale, 
     if let Some((low, high)) = interval.filter(|_| scale.high > scale.low) {
         let (first, last) = (place(low), place(high));
         glyphs[first..=last].fill("─");
-        // An end that lies beyond the plot isn't drawn.
+        // An interval that goes on beyond the plot ends in an arrow there.
         if low >= scale.low && first < last {
             glyphs[first] = "├";
         }

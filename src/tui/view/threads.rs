@@ -12,7 +12,7 @@ use crate::threads::ThreadUse;
 use crate::tui::layout::split_below;
 use crate::tui::model::{ClickTarget, ThreadColumn};
 use crate::tui::screen::Screen;
-use crate::tui::symbols::{BLOCKED, CURSOR, MISSING, ON_CPU, READY};
+use crate::tui::symbols::{BLOCKED, CURSOR, DOWN, MISSING, ON_CPU, READY, UP};
 use crate::tui::text::{cut, left, right, width};
 use crate::tui::theme::Role;
 
@@ -101,7 +101,7 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     }
     if has_legend {
         let last = Rect { y: inner.bottom().saturating_sub(1), height: inner.height.min(1), ..inner };
-        page.line(last, dim(page, legend(room)));
+        page.line(last, dim(page, &columns.legend()));
     }
 }
 
@@ -114,15 +114,6 @@ fn title(page: &ScreenPage<'_>, uses: &ThreadUses<'_>) -> Line<'static> {
     let what = if of_machine(page) { "Processes" } else { "Threads" };
     let parts = [(Role::Title, what.to_owned()), (Role::Border, " ─ ".into()), (Role::Dim, summary(uses))];
     Line::from_iter(parts.map(|(role, text)| page.span(role, text)))
-}
-
-fn legend(room: usize) -> &'static str {
-    match room {
-        ..100 => "READY%: could run, had no CPU.  LOCK, DISK, SLEEP: shares of looks",
-        _ => {
-            "READY%: could run and had no CPU.  LOCK%, DISK%, SLEEP%: shares of looks, 20 a second, at what the thread waits for"
-        }
-    }
 }
 
 /// `4 on 1.98 CPUs in 1.0 s`.
@@ -185,15 +176,33 @@ impl ThreadColumns {
     }
 }
 
+impl ThreadColumns {
+    /// What the columns mean that are there.
+    fn legend(&self) -> String {
+        let has = |column: ThreadColumn| self.shown.iter().any(|(shown, ..)| *shown == column);
+        let ready = has(ThreadColumn::Ready).then_some("READY%: could run and had no CPU.");
+        let waits = [(ThreadColumn::Lock, "LOCK%"), (ThreadColumn::Disk, "DISK%"), (ThreadColumn::Sleep, "SLEEP%")];
+        let waits: Vec<_> = waits.into_iter().filter(|(column, _)| has(*column)).map(|(_, head)| head).collect();
+        let waits = (!waits.is_empty()).then(|| format!("{}: waited, in % of 20 checks a second.", waits.join(", ")));
+        ready.map(str::to_owned).into_iter().chain(waits).collect::<Vec<_>>().join("  ")
+    }
+}
+
 fn heads(page: &ScreenPage<'_>, columns: &ThreadColumns) -> Line<'static> {
     let list = &page.model.thread_list;
-    let head =
-        |column: ThreadColumn, text: String| page.span(if column == list.by { Role::Key } else { Role::Header }, text);
+    let arrow = if list.is_ascending() { UP } else { DOWN };
+    // The arrow stands in the gap before the column.
+    let head = |column: ThreadColumn, title: &str, width: usize| match column == list.by {
+        true => page.span(Role::Key, right(&format!("{title}{arrow}"), width + 1)),
+        false => page.span(Role::Header, right(title, width + 1)),
+    };
     let (who, id) = if of_machine(page) { ("PROCESS", "PID") } else { ("THREAD", "TID") };
-    let mut line = Line::from(head(ThreadColumn::Name, format!("  {}", left(who, columns.name))));
+    let by_name = list.by == ThreadColumn::Name;
+    let name = left(&format!("{who}{}", if by_name { arrow } else { "" }), columns.name);
+    let mut line = Line::from(page.span(if by_name { Role::Key } else { Role::Header }, format!("  {name}")));
     for (column, title, width) in &columns.shown {
         let title = if *column == ThreadColumn::Tid { id } else { title };
-        line.push_span(head(*column, format!(" {}", right(title, *width))));
+        line.push_span(head(*column, title, *width));
     }
     if columns.has_bar {
         line.push_span(page.span(Role::Text, "  "));

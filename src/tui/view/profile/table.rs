@@ -71,6 +71,8 @@ enum ShareColumn {
 pub(super) enum ShownNumbers {
     /// Shares of samples.
     Shares,
+    /// Shares of sums, which have no intervals: a file of another tool's, or a model, that has no samples.
+    Sums,
     /// The same, and what the event is held against.
     WithRatio,
     /// The two sides of a difference.
@@ -142,14 +144,19 @@ pub(super) struct ProfileColumns {
 
 impl ProfileColumns {
     pub(super) fn of(room: usize, kind: TableKind, numbers: ShownNumbers) -> Self {
-        use ShareColumn::{Change, Mark, Module, Ratio, RatioInterval, SideA, SideB};
+        use ShareColumn::{
+            Change, Mark, Module, OwnInterval, Ratio, RatioInterval, SideA, SideB, TotalInterval,
+        };
         const DIFFERENCE: &[ShareColumn] = &[SideA, SideB, Change, Mark, Module];
         const LEAVING: &[&[ShareColumn]] = &[&[Module], &[SideA], &[SideB], &[Mark]];
-        let is_shown =
-            |column: &ShareColumn| numbers == ShownNumbers::WithRatio || !matches!(column, Ratio | RatioInterval);
+        let is_shown = |column: &ShareColumn| match column {
+            Ratio | RatioInterval => numbers == ShownNumbers::WithRatio,
+            OwnInterval | TotalInterval => numbers != ShownNumbers::Sums,
+            _ => true,
+        };
         let (all, leaving) = match numbers {
             ShownNumbers::Difference => (DIFFERENCE, LEAVING),
-            ShownNumbers::Shares | ShownNumbers::WithRatio => (kind.columns(), kind.leaving()),
+            ShownNumbers::Shares | ShownNumbers::Sums | ShownNumbers::WithRatio => (kind.columns(), kind.leaving()),
         };
         let shown = all.iter().copied().filter(is_shown).collect();
         let mut columns = Self { name: 0, kind, shown, module: LEAST_MODULE };
@@ -210,6 +217,11 @@ impl ProfileColumns {
     }
 }
 
+/// Shares with intervals, where there are samples.
+fn shares(profile: &ProfileState) -> ShownNumbers {
+    if profile.has_samples() { ShownNumbers::Shares } else { ShownNumbers::Sums }
+}
+
 /// The columns of what is shown.
 #[derive(Clone, Debug)]
 pub(super) enum TableColumns {
@@ -227,7 +239,7 @@ impl TableColumns {
                 let numbers = match profile.place().direction {
                     TreeDirection::Calls if profile.has_difference() => ShownNumbers::Difference,
                     TreeDirection::Calls if profile.ratio_kind().is_some() => ShownNumbers::WithRatio,
-                    TreeDirection::Calls | TreeDirection::CalledBy => ShownNumbers::Shares,
+                    TreeDirection::Calls | TreeDirection::CalledBy => shares(profile),
                 };
                 Self::Sampled(ProfileColumns::of(room, TableKind::of(profile), numbers))
             }
@@ -300,7 +312,7 @@ pub(super) fn draw(
 /// The callers of the function that is selected in the flat list, beside that list.
 pub(super) fn draw_callers(page: &mut ScreenPage<'_>, heads: Rect, area: Rect, profile: &ProfileState) {
     let place = &profile.callers;
-    let columns = ProfileColumns::of(usize::from(area.width), TableKind::Beside, ShownNumbers::Shares);
+    let columns = ProfileColumns::of(usize::from(area.width), TableKind::Beside, shares(profile));
     let function = profile.name(profile.functions.selected);
     let room = columns.name.saturating_sub(width(CALLERS));
     let text = sampled_heads(page, &columns, &format!("{CALLERS}{}", cut_middle(function, room)), None);
@@ -627,6 +639,8 @@ mod tests {
             }
         }
         let shown = |room, kind| ProfileColumns::of(room, kind, ShownNumbers::Shares).shown;
+        let of_sums = ProfileColumns::of(120, TableKind::Functions, ShownNumbers::Sums).shown;
+        assert_eq!(of_sums, [Own, Total, Module]);
         assert_eq!(shown(76, TableKind::Paths), [Total, TotalInterval, Own, OwnInterval, Module]);
         assert_eq!(shown(56, TableKind::Paths), [Total, TotalInterval, Own, OwnInterval]);
         assert_eq!(shown(46, TableKind::Paths), [Total, TotalInterval, Own]);

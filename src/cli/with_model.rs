@@ -1,0 +1,163 @@
+//! Rewrites a command line so that the emulated PMU counts what this machine has no counters for.
+
+use std::ffi::{OsStr, OsString};
+
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches};
+
+use crate::measure;
+use crate::names::{for_shell, shown};
+
+/// Options that choose what the model can't: whom to count but a command, where, in whose turns, and how to sample.
+const LEFT_OUT: [&str; 20] = [
+    "all_cpus",
+    "all_kernel",
+    "call_graph",
+    "cgroup",
+    "count",
+    "cpu",
+    "delay",
+    "event_tables",
+    "frequency",
+    "mux",
+    "no_aggr",
+    "no_inherit",
+    "no_merge",
+    "off_cpu",
+    "per_thread",
+    "pid",
+    "schedule",
+    "source",
+    "tid",
+    "region_events",
+];
+
+/// A line that says how the same is counted by a model; `words` is the command line of this process.
+pub(super) fn modelled_instead(words: &[OsString]) -> String {
+    let command = again(words).unwrap_or_else(|| "perfprop stat --source emulate -- ./prog".into());
+    format!("cache and branch misses of a model instead:  {}", shown(&command))
+}
+
+/// The command line with the model; `None` for a verb that has none.
+fn again(words: &[OsString]) -> Option<String> {
+    let mut program = super::command();
+    program.build();
+    let matches = program.clone().try_get_matches_from(words).ok()?;
+    let (mut program, mut matches, mut verbs) = (&program, &matches, Vec::new());
+    while let Some((verb, of_verb)) = matches.subcommand() {
+        (program, matches) = (program.find_subcommand(verb)?, of_verb);
+        verbs.push(verb);
+    }
+    program.get_arguments().find(|arg| arg.get_id() == "source")?;
+    let is_given = |arg: &&Arg| matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
+    let given: Vec<&Arg> = program.get_arguments().filter(is_given).collect();
+    let is_aimed = given.iter().any(|arg| ["pid", "tid", "all_cpus", "cgroup", "cpu"].contains(&arg.get_id().as_str()));
+    let (command, options): (Vec<&Arg>, Vec<&Arg>) = given.into_iter().partition(|arg| arg.is_positional());
+    let mut options: Vec<_> = options.into_iter().filter_map(|arg| option(arg, matches)).collect();
+    options.sort();
+    let mut line = vec![format!("perfprop {} --source emulate", verbs.join(" "))];
+    line.extend(options.into_iter().map(|(_, option)| option));
+    let command = command.first().and_then(|arg| matches.get_raw(arg.get_id().as_str())).filter(|_| !is_aimed);
+    let command = command.map_or_else(|| "./prog".into(), |words| for_shells(words));
+    Some(format!("{} -- {command}", line.join(" ")))
+}
+
+/// An option as it is written again, and its place on the command line.
+fn option(arg: &Arg, matches: &ArgMatches) -> Option<(usize, String)> {
+    let id = arg.get_id().as_str();
+    let place = matches.index_of(id)?;
+    if id == "call_graph" {
+        // The model counts all calls: it has no way to choose for finding stacks.
+        return (!matches.get_flag("frame_pointers")).then(|| (place, "-g".to_owned()));
+    }
+    let name = match (arg.get_short(), arg.get_long()) {
+        (Some(short), _) => format!("-{short}"),
+        (None, long) => format!("--{}", long?),
+    };
+    if LEFT_OUT.contains(&id) {
+        return None;
+    }
+    let values: Vec<&OsStr> = matches.get_raw(id).into_iter().flatten().collect();
+    let text = match id {
+        "events" | "metrics" => {
+            let modelled = modelled(id, &values)?;
+            format!("{name} {}", for_shell(&modelled))
+        }
+        _ => match arg.get_action() {
+            ArgAction::Count => format!("-{}", name.trim_start_matches('-').repeat(usize::from(matches.get_count(id)))),
+            ArgAction::SetTrue => name,
+            _ => values.iter().map(|value| format!("{name} {}", for_shells([*value]))).collect::<Vec<_>>().join(" "),
+        },
+    };
+    Some((place, text))
+}
+
+/// What the model counts of the values of `-e` or `-M`, as one list; `None` if that is nothing.
+fn modelled(id: &str, values: &[&OsStr]) -> Option<String> {
+    let of_list = |list: &&OsStr| -> Vec<String> {
+        let list = list.to_string_lossy();
+        match id {
+            "events" => measure::modelled_events(&list),
+            _ => measure::modelled_metrics(&list).unwrap_or_default(),
+        }
+    };
+    let names: Vec<String> = values.iter().flat_map(of_list).collect();
+    (!names.is_empty()).then(|| names.join(","))
+}
+
+fn for_shells<'a>(words: impl IntoIterator<Item = &'a OsStr>) -> String {
+    let words: Vec<_> = words.into_iter().map(|word| for_shell(&word.to_string_lossy())).collect();
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(line: &str) -> Option<String> {
+        again(&line.split(' ').map(OsString::from).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn the_users_own_command_line_comes_back_with_the_model() {
+        let again = |line: &str| of(line).unwrap_or_default();
+        assert_eq!(
+            again("perfprop stat --strict -e cycles,{branches,instructions:u} -r 3 -o out.txt -- ./prog -e x"),
+            "perfprop stat --source emulate --strict -e branches,instructions:u -r 3 -o out.txt -- ./prog -e x"
+        );
+        assert_eq!(
+            again("perfprop record -F 99 --call-graph dwarf -o out.jsonl -e cycles -- ./prog"),
+            "perfprop record --source emulate -g -o out.jsonl -- ./prog"
+        );
+        assert_eq!(again("perfprop record -ge cycles ./prog"), "perfprop record --source emulate -g -- ./prog");
+        assert_eq!(
+            again("perfprop stat -ddM IPC,L2_MPKI true"),
+            "perfprop stat --source emulate -dd -M L2_MPKI -- true"
+        );
+        assert_eq!(again("perfprop top --theme x -- sh -c a"), "perfprop top --source emulate --theme x -- sh -c a");
+    }
+
+    #[test]
+    fn what_runs_already_becomes_a_command() {
+        assert_eq!(
+            of("perfprop stat -e branches -a").as_deref(),
+            Some("perfprop stat --source emulate -e branches -- ./prog")
+        );
+        assert_eq!(of("perfprop top -p 7 -I 100").as_deref(), Some("perfprop top --source emulate -I 100 -- ./prog"));
+        // The command only says how long to count.
+        assert_eq!(of("perfprop stat -a -- sleep 1").as_deref(), Some("perfprop stat --source emulate -- ./prog"));
+    }
+
+    #[test]
+    fn a_verb_without_a_model_has_no_such_line() {
+        assert_eq!(of("perfprop replay x.jsonl"), None);
+        assert_eq!(of("perfprop stat --nonsense"), None);
+    }
+
+    #[test]
+    fn words_are_quoted_and_shown() {
+        let words = ["perfprop", "stat", "--", "a b", "x\u{1b}[2J"].map(OsString::from);
+        let line = modelled_instead(&words);
+        assert!(line.contains("'a b'") && !line.contains('\u{1b}'), "{line}");
+    }
+}

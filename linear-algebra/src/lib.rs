@@ -3,6 +3,7 @@
 //! Written out here because it is the estimator's inner loop and small: all of it is sums of products of
 //! two matrices' columns, taken in tiles that stay in registers and compiled once more for wide vectors.
 
+mod spare;
 mod tall;
 
 pub use tall::{Factored, Tall};
@@ -40,7 +41,7 @@ impl Square {
     /// A matrix of zeros.
     pub fn zeros(size: usize) -> Self {
         let stride = size.next_multiple_of(COLUMNS);
-        Self { size, stride, values: vec![0.0; stride * stride] }
+        Self { size, stride, values: spare::zeros(stride * stride) }
     }
 
     /// How many rows it has.
@@ -131,6 +132,12 @@ impl Square {
     }
 }
 
+impl Drop for Square {
+    fn drop(&mut self) {
+        spare::keep(std::mem::take(&mut self.values));
+    }
+}
+
 #[cfg(target_arch = "x86_64")]
 mod wide {
     use super::Square;
@@ -153,6 +160,11 @@ mod wide {
     #[target_feature(enable = "avx2,fma")]
     pub(super) fn multiply(symmetric: &Square, other: &Square, rows: &[usize], product: &mut Square) {
         super::multiply::<true>(symmetric, other, rows, product);
+    }
+
+    #[target_feature(enable = "avx2,fma")]
+    pub(super) fn sum_of_products(a: &[f64], b: &[f64]) -> f64 {
+        super::sum_of_products::<true>(a, b)
     }
 }
 
@@ -260,8 +272,14 @@ fn set(matrix: &mut Square, i: usize, j: usize, tile: &Tile) {
     }
 }
 
-/// The sum of products, in lanes that the compiler can keep in vector registers.
+/// The sum of products.
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {
+    widest!(sum_of_products(a, b))
+}
+
+/// In lanes that the compiler can keep in vector registers. Never fused, so that all processors have the same sum.
+#[inline(always)]
+fn sum_of_products<const FUSED: bool>(a: &[f64], b: &[f64]) -> f64 {
     let mut lanes = [0.0; 8];
     let (a_chunks, b_chunks) = (a.chunks_exact(8), b.chunks_exact(8));
     let rest: f64 = a_chunks.remainder().iter().zip(b_chunks.remainder()).map(|(a, b)| a * b).sum();

@@ -218,7 +218,7 @@ impl ProfileColumns {
 }
 
 /// Shares with intervals, where there are samples.
-fn shares(profile: &ProfileState) -> ShownNumbers {
+fn shown_numbers(profile: &ProfileState) -> ShownNumbers {
     if profile.has_samples() { ShownNumbers::Shares } else { ShownNumbers::Sums }
 }
 
@@ -239,7 +239,7 @@ impl TableColumns {
                 let numbers = match profile.place().direction {
                     TreeDirection::Calls if profile.has_difference() => ShownNumbers::Difference,
                     TreeDirection::Calls if profile.ratio_kind().is_some() => ShownNumbers::WithRatio,
-                    TreeDirection::Calls | TreeDirection::CalledBy => shares(profile),
+                    TreeDirection::Calls | TreeDirection::CalledBy => shown_numbers(profile),
                 };
                 Self::Sampled(ProfileColumns::of(room, TableKind::of(profile), numbers))
             }
@@ -312,7 +312,7 @@ pub(super) fn draw(
 /// The callers of the function that is selected in the flat list, beside that list.
 pub(super) fn draw_callers(page: &mut ScreenPage<'_>, heads: Rect, area: Rect, profile: &ProfileState) {
     let place = &profile.callers;
-    let columns = ProfileColumns::of(usize::from(area.width), TableKind::Beside, shares(profile));
+    let columns = ProfileColumns::of(usize::from(area.width), TableKind::Beside, shown_numbers(profile));
     let function = profile.name(profile.functions.selected);
     let room = columns.name.saturating_sub(width(CALLERS));
     let text = sampled_heads(page, &columns, &format!("{CALLERS}{}", cut_middle(function, room)), None);

@@ -1,7 +1,7 @@
 //! Measures how long it takes to name places in a program with much debug information, beside binutils' addr2line, in turns:
 //! `cargo bench --bench names [-- PROGRAM [PLACES [TURNS]]]`.
 //!
-//! Without a program it is this project's test `library` with all debug information, which is built once. The places are spread
+//! Without a program it is this project's test `library` with all code and all debug information, which is built once. The places are spread
 //! evenly over the program's functions: each is the first in its unit, or nearly, which is the worst that can be asked for. Both
 //! print the function, what is inlined there, and file and line. What both read lies in the machine's memory already.
 
@@ -152,6 +152,8 @@ fn built() -> PathBuf {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["test", "--no-run", "--test", "library", "--message-format=json"]);
     cargo.env("CARGO_TARGET_DIR", folder.join("names-bench"));
+    // Functions that nobody calls stay, with what describes them.
+    cargo.env("RUSTFLAGS", "-C link-dead-code").env("CARGO_INCREMENTAL", "0");
     cargo.envs(["CARGO_PROFILE_TEST_DEBUG", "CARGO_PROFILE_DEV_DEBUG"].map(|name| (name, "2")));
     let _ = writeln!(std::io::stdout(), "building a program with much debug information ...");
     let output = cargo.stderr(Stdio::inherit()).output().expect("no cargo");

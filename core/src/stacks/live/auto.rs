@@ -213,15 +213,20 @@ impl AutoStacks {
             }
             Completeness::CopyEnded => {
                 let beyond = first_beyond(user, &unwound, addresses.len());
-                if beyond < addresses.len()
-                    && !is_too_deep
-                    && self.verdict(code, pid, addresses, beyond) == ChainVerdict::Whole
-                {
-                    let needed = self.needed(code, chain, (user, &unwound));
-                    self.unwound.extend(self.chain.drain(beyond..));
-                    std::mem::swap(&mut self.chain, &mut self.unwound);
-                    self.judge.complete(&mut self.chain);
-                    return (FoundStack::WHOLE, StackEvidence::Healed(needed));
+                let is_beyond = beyond < addresses.len() && !is_too_deep;
+                match self.verdict(code, pid, addresses, beyond) {
+                    ChainVerdict::Whole if is_beyond => {
+                        let needed = self.needed(code, chain, (user, &unwound));
+                        self.join(beyond);
+                        return (FoundStack::WHOLE, StackEvidence::Healed(needed));
+                    }
+                    // No copy has reached where stacks begin: a longer one may. One frame alone may be there by chance.
+                    ChainVerdict::Unsure | ChainVerdict::Unknown if is_beyond && beyond + 1 < addresses.len() => {
+                        self.join(beyond);
+                        let found = FoundStack { end: StackEnd::Unknown, ..FoundStack::WHOLE };
+                        return (found, StackEvidence::CopyEnded);
+                    }
+                    _ => {}
                 }
                 // A chain that lacks callers, and still leads to where stacks begin.
                 if !is_too_deep && self.chain_alone(code, pid, addresses, false) == FoundStack::WHOLE {
@@ -263,6 +268,13 @@ impl AutoStacks {
             }
         };
         bytes.unwrap_or(all)
+    }
+
+    /// Puts the chain from a frame on behind what was unwound.
+    fn join(&mut self, beyond: usize) {
+        self.unwound.extend(self.chain.drain(beyond..));
+        std::mem::swap(&mut self.chain, &mut self.unwound);
+        self.judge.complete(&mut self.chain);
     }
 
     /// Neither is whole. A chain that has all callers so far is better than what is cut; else the longer one is.
@@ -308,7 +320,7 @@ mod tests {
         chain: &[u64],
         copy: Option<&[u64]>,
     ) -> (Vec<u64>, FoundStack) {
-        let registers = bytes(&[FRAME, STACK, 0x1001]);
+        let registers = bytes(&[0, FRAME, STACK, 0x1001]);
         let stack = bytes(copy.unwrap_or_default());
         let user = copy.map(|_| UserState { registers: RecordWords(&registers), stack: &stack, is_full: true });
         let (words, branches) = (RecordWords::default(), Branches::default());
@@ -328,15 +340,19 @@ mod tests {
         let (mut auto, mut code) = (AutoStacks::new(true), code());
         // The frame pointer of the caller at 0x1100 leads beyond the copy.
         let (copy, chain) = ([0, 0, 0xa000, 0x1100], [0x1001, 0x5000, 0x11ff, 0x12ff]);
-        // Nobody knows what 0x12ff is: what the copy has is all.
-        let (stack, end) = found(&mut auto, &mut code, &chain, Some(&copy));
-        assert_eq!((stack.len(), end), (4, ENDED));
+        // Nobody knows what 0x12ff is: names have to tell.
+        let joined = vec![0x1001, 0x10ff, 0x11ff, 0x12ff];
+        let unknown = FoundStack { end: StackEnd::Unknown, ..FoundStack::WHOLE };
+        assert_eq!(found(&mut auto, &mut code, &chain, Some(&copy)), (joined.clone(), unknown));
+        // A single frame beyond the copy isn't believed.
+        let (stack, end) = found(&mut auto, &mut code, &chain[..3], Some(&copy));
+        assert_eq!((stack.len(), end), (3, ENDED));
         // A stack that is whole tells that stacks begin there.
         let whole = [0, 0, 0, 0x1300];
         let (stack, end) = found(&mut auto, &mut code, &[0x1001, 0x12ff], Some(&whole));
         assert_eq!((stack, end), (vec![0x1001, 0x12ff], FoundStack::WHOLE));
         let (stack, end) = found(&mut auto, &mut code, &chain, Some(&copy));
-        assert_eq!((stack, end), (vec![0x1001, 0x10ff, 0x11ff, 0x12ff], FoundStack::WHOLE));
+        assert_eq!((stack, end), (joined, FoundStack::WHOLE));
     }
 
     #[test]

@@ -18,6 +18,7 @@ use crate::regions::clock;
 use crate::sources::perf::CountedTarget;
 
 mod auto;
+mod base_register;
 mod chains;
 mod code;
 mod copies;

@@ -13,6 +13,7 @@ use object::elf::PF_X;
 use object::read::{Object, ObjectSection, ObjectSegment, ReadCache, ReadRef};
 use rustc_hash::FxHashMap;
 
+use super::base_register;
 use super::jit::{JitDump, JitProcess};
 use crate::files::{self, ExpectedFile, Identity, Refused};
 
@@ -212,7 +213,7 @@ fn find_now(path: &Path, identity: Identity, seen: &SeenAddresses) -> Result<Fou
 }
 
 /// The parts of a program or library that unwinding needs.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct UnwindInfo {
     /// The address that the file gives to its first byte.
     pub(super) base: u64,
@@ -223,6 +224,8 @@ pub(super) struct UnwindInfo {
     pub(super) eh_frame: Option<ModuleSection>,
     pub(super) eh_frame_hdr: Option<ModuleSection>,
     pub(super) debug_frame: Option<ModuleSection>,
+    /// Code whose callers are found by a register that isn't the frame pointer.
+    pub(super) found_by_base_register: Vec<Range<u64>>,
 }
 
 #[derive(Clone, Debug)]
@@ -269,7 +272,7 @@ impl UnwindInfo {
         });
         let eh_frame = section(".eh_frame");
         let debug_frame = if eh_frame.is_none() { section(".debug_frame") } else { None };
-        Some(Self {
+        let mut info = Self {
             base: file.segments().map(|segment| segment.address()).min()?,
             code: code.collect(),
             text: range(".text"),
@@ -277,7 +280,10 @@ impl UnwindInfo {
             eh_frame,
             eh_frame_hdr: section(".eh_frame_hdr"),
             debug_frame,
-        })
+            found_by_base_register: Vec::new(),
+        };
+        info.found_by_base_register = base_register::search(&info);
+        Some(info)
     }
 
     /// Where the first byte of the file lies in a process that has `offset` of it at `start`.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use framehop::{ExplicitModuleSectionInfo, FrameAddress, Unwinder as _};
 
+use super::base_register::{BaseRegisterCode, CallerRegisters, UnwoundFrame};
 use super::epilogue::Epilogue;
 use super::maps::Mappings;
 use super::modules::{ModuleSection, Modules};
@@ -20,13 +21,18 @@ mod arch {
 
     use super::super::record::RecordWords;
 
-    /// `PERF_REG_X86_BP`, `_SP`, `_IP`.
-    pub(super) const REGISTERS: u64 = 1 << 6 | 1 << 7 | 1 << 8;
+    /// `PERF_REG_X86_BX`, `_BP`, `_SP`, `_IP`.
+    pub(super) const REGISTERS: u64 = 1 << 1 | 1 << 6 | 1 << 7 | 1 << 8;
 
     /// The program counter, and all that unwinding needs.
     pub(super) fn registers(words: RecordWords<'_>, _highest_code: u64) -> Option<(u64, Registers)> {
-        let (bp, sp, ip) = (words.get(0)?, words.get(1)?, words.get(2)?);
+        let (bp, sp, ip) = (words.get(1)?, words.get(2)?, words.get(3)?);
         Some((ip, registers_with(ip, sp, bp)))
+    }
+
+    /// What some code of the dynamic linker finds its caller by.
+    pub(super) fn base_register(words: RecordWords<'_>) -> Option<u64> {
+        words.get(0)
     }
 
     /// Registers with a stack pointer and a frame pointer.
@@ -62,6 +68,11 @@ mod arch {
         Some((pc, Registers::new_with_ptr_auth_mask(mask, lr, sp, fp)))
     }
 
+    /// No code finds its caller by another register.
+    pub(super) fn base_register(_: RecordWords<'_>) -> Option<u64> {
+        None
+    }
+
     /// Registers with a stack pointer and a frame pointer.
     pub(super) fn registers_with(pc: u64, stack: u64, frame: u64) -> Registers {
         Registers::new(pc, stack, frame)
@@ -87,6 +98,11 @@ mod arch {
         None
     }
 
+    /// No code finds its caller by another register.
+    pub(super) fn base_register(_: RecordWords<'_>) -> Option<u64> {
+        None
+    }
+
     pub(super) fn registers_with(pc: u64, stack: u64, frame: u64) -> Registers {
         Registers::new(pc, stack, frame)
     }
@@ -102,11 +118,18 @@ pub(super) const REGISTERS: u64 = arch::REGISTERS;
 
 /// What unwinding remembers from one sample to the next.
 #[derive(Default)]
-pub(super) struct UnwindCache(arch::Cache);
+pub(super) struct UnwindCache {
+    rules: arch::Cache,
+    /// Where the parts of the stack end of the frames that are being unwound.
+    ends: Vec<u64>,
+}
 
 /// The unwind information of a process.
 #[derive(Clone)]
-pub(super) struct Unwinder(arch::Unwinder<Arc<[u8]>>);
+pub(super) struct Unwinder {
+    known: arch::Unwinder<Arc<[u8]>>,
+    base_register: Arc<BaseRegisterCode>,
+}
 
 /// Whether a stack is all there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -124,7 +147,7 @@ pub(super) enum Completeness {
 impl Unwinder {
     /// An unwinder for a process with these mappings.
     pub(super) fn new(mappings: &Mappings, modules: &mut Modules) -> Self {
-        let mut unwinder = arch::Unwinder::new();
+        let (mut known, mut base_register) = (arch::Unwinder::new(), BaseRegisterCode::default());
         for mapping in mappings.iter() {
             let Some(info) = modules.unwind_info(mapping.module) else { continue };
             let Some(base) = info.base_in_memory(mapping.start, mapping.offset) else { continue };
@@ -141,9 +164,10 @@ impl Unwinder {
                 debug_frame: data(&info.debug_frame),
                 ..Default::default()
             };
-            unwinder.add_module(framehop::Module::new(String::new(), mapping.start..mapping.end, base, sections));
+            known.add_module(framehop::Module::new(String::new(), mapping.start..mapping.end, base, sections));
+            base_register.add(mapping.start..mapping.end, base, &info);
         }
-        Self(unwinder)
+        Self { known, base_register: Arc::new(base_register) }
     }
 
     /// Appends the addresses to look up, the innermost first. `made` tells what follows a call in code that has no unwind
@@ -155,7 +179,7 @@ impl Unwinder {
         mut made: impl FnMut(u64) -> Option<Epilogue>,
         out: &mut Vec<u64>,
     ) -> Unwound {
-        let Some((pc, mut registers)) = arch::registers(user.registers, self.0.max_known_code_address()) else {
+        let Some((pc, mut registers)) = arch::registers(user.registers, self.known.max_known_code_address()) else {
             return Unwound::default();
         };
         // Who reads a little behind the copy would read on; who reads far away has lost the way.
@@ -170,15 +194,28 @@ impl Unwinder {
         };
         let mut address = FrameAddress::from_instruction_pointer(pc);
         let mut end = Completeness::Cut;
+        let UnwindCache { rules, ends } = cache;
+        ends.clear();
+        let first = out.len();
         for _ in 0..MAX_DEPTH {
-            out.push(address.address_for_lookup());
+            let place = address.address_for_lookup();
             let epilogue = if address.is_return_address() { made(address.address()) } else { None };
             let caller = match epilogue {
                 Some(epilogue) => released(epilogue, &mut registers, &mut read),
-                None => self.0.unwind_frame(address, &mut registers, &mut cache.0, &mut read),
+                None if self.base_register.contains(place) => {
+                    let sampled = arch::base_register(user.registers);
+                    let called = out[first..].iter().zip(&*ends);
+                    let called = called.map(|(&address, &end)| UnwoundFrame { address, end });
+                    self.by_base_register(place, &mut registers, (sampled, called), &mut read)
+                }
+                None => self.known.unwind_frame(address, &mut registers, rules, &mut read),
             };
+            out.push(place);
             match caller.map(|caller| caller.map(FrameAddress::from_return_address)) {
-                Ok(Some(Some(caller))) => address = caller,
+                Ok(Some(Some(caller))) => {
+                    ends.push(registers.sp());
+                    address = caller;
+                }
                 Ok(None) => {
                     end = Completeness::Whole;
                     break;
@@ -192,6 +229,24 @@ impl Unwinder {
         Unwound { end, stack: sp, end_of_last: registers.sp(), frame }
     }
 
+    /// Returns from code that finds its caller by a register of its own.
+    fn by_base_register(
+        &self,
+        place: u64,
+        registers: &mut arch::Registers,
+        (sampled, called): (Option<u64>, impl Iterator<Item = UnwoundFrame>),
+        read: &mut impl FnMut(u64) -> Result<u64, ()>,
+    ) -> Result<Option<u64>, framehop::Error> {
+        let (stack, frame) = (registers.sp(), arch::frame_pointer(registers));
+        let caller = sampled.and_then(|sampled| {
+            self.base_register.caller(place, frame, (sampled, called), |address| read(address).ok())
+        });
+        let caller = caller.ok_or(framehop::Error::CouldNotReadStack(stack))?;
+        let CallerRegisters { return_address, stack, frame } = caller;
+        *registers = arch::registers_with(return_address, stack, frame);
+        Ok(Some(return_address))
+    }
+
     /// How the caller of the code at an address is found: at the instruction that runs, or where a call returns to.
     pub(super) fn caller_rule(&self, address: u64, place: FramePlace, cache: &mut UnwindCache) -> CallerRule {
         // No program has these: by the addresses that are read it is known which register leads to the caller.
@@ -203,13 +258,16 @@ impl Unwinder {
             FramePlace::Caller => FrameAddress::from_return_address(address.wrapping_add(1)),
         };
         let Some(at) = at else { return CallerRule::Other };
+        if self.base_register.contains(address) {
+            return CallerRule::Other;
+        }
         let mut is_by_frame = false;
         let mut read = |address: u64| {
             is_by_frame |= address.abs_diff(FRAME) < NEAR;
             Ok(FRAME)
         };
         let mut registers = arch::registers_with(address, STACK, FRAME);
-        match self.0.unwind_frame(at, &mut registers, &mut cache.0, &mut read) {
+        match self.known.unwind_frame(at, &mut registers, &mut cache.rules, &mut read) {
             Ok(None) => CallerRule::Nobody,
             _ if is_by_frame => CallerRule::FramePointer,
             _ => CallerRule::Other,

@@ -144,9 +144,7 @@ pub(super) struct ProfileColumns {
 
 impl ProfileColumns {
     pub(super) fn of(room: usize, kind: TableKind, numbers: ShownNumbers) -> Self {
-        use ShareColumn::{
-            Change, Mark, Module, OwnInterval, Ratio, RatioInterval, SideA, SideB, TotalInterval,
-        };
+        use ShareColumn::{Change, Mark, Module, OwnInterval, Ratio, RatioInterval, SideA, SideB, TotalInterval};
         const DIFFERENCE: &[ShareColumn] = &[SideA, SideB, Change, Mark, Module];
         const LEAVING: &[&[ShareColumn]] = &[&[Module], &[SideA], &[SideB], &[Mark]];
         let is_shown = |column: &ShareColumn| match column {

@@ -11,7 +11,6 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use super::pager::{Pager, Paging};
 use super::perf_compat;
 use super::stream::in_locale;
-use super::with_model::modelled_instead;
 use crate::machine::Host;
 use crate::measure;
 use crate::names::{is_hidden, shown};
@@ -89,28 +88,27 @@ pub enum Error {
 
 impl Error {
     /// Prints the error of a command line, and gives the code to exit with.
-    pub(super) fn report(&self, words: &[OsString]) -> ExitCode {
+    pub(super) fn report(&self, instead: impl FnOnce() -> String) -> ExitCode {
         if self.is_closed_pipe() {
             // Whoever read the output has had enough of it, as `head` does.
             return ExitCode::SUCCESS;
         }
-        let instead = self.instead(words).map_or_else(String::new, |line| format!("\n      {line}"));
+        let instead = self.lacks_counters().then(instead).map_or_else(String::new, |line| format!("\n      {line}"));
         // Nothing can report that standard error is closed.
         let _ = writeln!(io::stderr(), "{}", in_locale(&format!("{self}{instead}")));
         ExitCode::from(self.code())
     }
 
-    /// The same with a model, where this machine has no counters.
-    fn instead(&self, words: &[OsString]) -> Option<String> {
-        let is_missing = match self {
+    /// Whether this machine has no counters for what was asked for.
+    fn lacks_counters(&self) -> bool {
+        match self {
             Self::Measure(measure::Error::NoCounters { has_pmu, .. }) => !has_pmu,
             Self::Measure(measure::Error::Sampling(StackError::NoEvent(events))) => {
                 let is_absent = |event: &Unsampled| event.source.kind() != io::ErrorKind::PermissionDenied;
                 events.iter().all(is_absent) && Host::here().cores().next().is_none()
             }
             _ => false,
-        };
-        is_missing.then(|| modelled_instead(words))
+        }
     }
 
     fn is_closed_pipe(&self) -> bool {

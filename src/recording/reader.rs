@@ -5,6 +5,7 @@ use std::io::{self, BufRead};
 use std::sync::Arc;
 
 use serde::Deserialize;
+use serde_json::error::Category;
 
 use super::check::check;
 use super::{Line, StacksLine};
@@ -238,17 +239,15 @@ fn header(text: &[u8]) -> Result<Header, ReadError> {
         r#type: String,
         version: u64,
     }
-    if text.starts_with(BEGINNING) && !text.ends_with(b"\n") {
-        return Err(ReadError::Line {
-            line: 1,
-            reason: "the recording is cut off within its first line: it has no readings".into(),
-        });
-    }
-    let foreign = |error: serde_json::Error| ReadError::Foreign {
-        reason: match error.is_data() {
-            true => "it is JSON, but its first line is no header of a recording".to_owned(),
-            false => error.to_string(),
-        },
+    let foreign = |error: serde_json::Error| {
+        let foreign = |reason: &str| ReadError::Foreign { reason: reason.to_owned() };
+        match error.classify() {
+            Category::Eof if text.starts_with(BEGINNING) => {
+                ReadError::Line { line: 1, reason: "the recording is cut off here: it has no readings".into() }
+            }
+            Category::Data => foreign("it is JSON, but its first line is no header of a recording"),
+            Category::Eof | Category::Io | Category::Syntax => foreign(&error.to_string()),
+        }
     };
     let kind: Kind = serde_json::from_slice(text).map_err(foreign)?;
     if kind.r#type != "header" {

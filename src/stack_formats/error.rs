@@ -76,7 +76,7 @@ impl fmt::Display for Fault {
         }
         match &self.what {
             FaultKind::Io(error) => write!(f, "{error}"),
-            FaultKind::NoBytes => write!(f, "the file is empty: what was to write it wrote nothing"),
+            FaultKind::NoBytes => write!(f, "it is empty: what was to write it wrote nothing"),
             FaultKind::Empty => write!(f, "no samples"),
             FaultKind::Unknown(Some(what)) => write!(f, "no recording and no stacks, but {what}"),
             FaultKind::Unknown(None) => {

@@ -123,11 +123,11 @@ fn foreign(begun: &[u8]) -> Option<&'static str> {
     KNOWN.iter().find(|(begin, _)| begun.starts_with(begin)).map(|(_, what)| *what)
 }
 
-/// The format of a file that begins so: the first field of a protobuf is pprof's; `perf script` indents
+/// The format of a file that begins so: fields of a protobuf are pprof's; `perf script` indents
 /// frames, or has heads; a number ends the lines of folded stacks.
 fn guess(begun: &[u8]) -> Option<InputFormat> {
     let is_binary = begun.iter().take(4096).any(|&byte| byte < b' ' && !b"\t\n\r\x1b".contains(&byte));
-    if is_binary && begun.starts_with(b"\n") {
+    if is_binary && pprof::is_profile(begun) {
         return Some(InputFormat::Pprof);
     }
     if recording::is_recording(begun) {
@@ -197,7 +197,8 @@ mod tests {
         ] {
             assert_eq!(guess(text.as_bytes()), format, "{text:?}");
         }
-        assert_eq!(guess(b"\x1f\x8b\x08"), Some(InputFormat::Pprof));
+        // An archive of zip, and fields in another order.
+        assert_eq!([guess(b"PK\x03\x04\x14"), guess(b"\x32\x00\x48\x01")], [None, Some(InputFormat::Pprof)]);
         let begun = |frame: &[u8]| frame.iter().copied().cycle().take(HEAD as usize).collect::<Vec<u8>>();
         assert_eq!([guess(&begun(b"main;")), guess(&begun(b"x"))], [Some(InputFormat::Folded), None]);
     }

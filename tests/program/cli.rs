@@ -189,9 +189,9 @@ fn repeated_runs_are_recorded_one_by_one() {
     let [x1, x2, x3] = [1, 2, 3].map(|run| folder.join(format!("x-{run}.jsonl")).to_str().unwrap().to_owned());
     let [x1, x2, x3] = [&x1, &x2, &x3].map(String::as_str);
     let compared = stdout(&perfprop(&["replay", "--print", "--a", x1, x2, "--b", x3]));
-    assert!(compared.contains("2 and 1 runs: can't tell; one event takes 3 of each: record -r 3"), "{compared}");
+    assert!(compared.contains("2 and 1 runs: too few to tell; one event takes 3 of each: record -r 3"), "{compared}");
     let one_each = stdout(&perfprop(&["replay", "--print", x1, x3]));
-    assert!(one_each.contains("one run each: can't tell"), "{one_each}");
+    assert!(one_each.contains("one run each: too few to tell"), "{one_each}");
     assert!(!one_each.contains("higher") && !one_each.contains("lower"), "{one_each}");
     let mistakes: [(&[&str], &str); 3] = [
         (&["replay", "--a", x1, x1, "--b", x3], "is given twice; a recording counts for one run"),
@@ -375,7 +375,7 @@ fn a_plain_user_is_told_the_layer_that_refuses() {
         (&["-e", "context-switches", "--", "true"], &["E01", "perf_event_paranoid=2, EACCES", "perf_event_paranoid=1"]),
         (
             &["-e", "page-faults", "-a", "--", "true"],
-            &["E01", "of a command of yours it works", "perf_event_paranoid=0"],
+            &["E01", "of a command that perfprop starts it works", "perf_event_paranoid=0"],
         ),
         (&["-e", "page-faults", "-p", "1"], &["E12", "pid 1", "will not help"]),
     ];

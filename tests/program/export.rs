@@ -106,12 +106,12 @@ fn a_script_cut_anywhere_is_read_up_to_there() {
 #[test]
 fn bad_files_are_refused_with_the_reason() {
     for (args, input, reason) in [
-        (&[][..], &b""[..], "no samples"),
+        (&[][..], &b""[..], "it is empty"),
         (&[], b"\n\n", "no samples"),
         (&[], b"hello\nworld\n", "neither"),
         (&[], b"\x7fELF\x02\x01\x01\0\0\0", "a program or a library"),
         (&["--from", "perf-script"], b"hello\nworld\n", "line 1"),
-        (&["--from", "pprof"], b"\x1f\x8bnonsense", "pprof"),
+        (&["--from", "pprof"], b"\x1f\x8bnonsense", "the packed file is damaged"),
         (&["--from", "pprof"], b"\x0a\xff", "pprof"),
         (&["--event-filter", "cycles"], b"a;b 1\n", "there are 'samples'"),
         (&["--event-filter", "cycles"], SCRIPT.as_bytes(), "there are 'cpu-clock', 'page-faults'"),

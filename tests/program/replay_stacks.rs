@@ -124,9 +124,9 @@ fn what_stands_before_a_fault_is_shown_with_its_line() {
 fn what_nobody_can_read_is_refused() {
     for (args, input, words) in [
         (&["-"][..], &b"hello\nworld\n"[..], "neither a recording nor"),
-        (&["-"], b"", "no samples"),
+        (&["-"], b"", "it is empty"),
         (&["-"], b"{\"a\": 1}\n", "not a perfprop recording"),
-        (&["-"], &[0x1f, 0x8b, 8, 0, 7, 7], "no valid pprof profile"),
+        (&["-"], &[0x1f, 0x8b, 8, 0, 7, 7], "the packed file is cut off"),
         (&["-"], b"\x7fELF\x02\x01\x01\x00\x00\x00", "but a program or a library"),
         (&["--from", "folded", "-"], b"a;b\n", "line 1: no stack with a whole number"),
         (&["--from", "perf-script", "-"], b"hello\n", "line 1: no sample begins so"),

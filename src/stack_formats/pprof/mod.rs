@@ -4,5 +4,5 @@ mod message;
 mod read;
 mod write;
 
-pub(super) use read::read;
+pub(super) use read::{is_profile, read};
 pub(super) use write::write;

@@ -75,6 +75,24 @@ fn unpack(input: impl Read, limits: Limits) -> Result<Profile, Fault> {
 /// How deep messages lie within one another: a profile, a sample, a label.
 const DEEPEST: u8 = 2;
 
+/// Whether these are the fields of a profile, as far as they go.
+pub(in crate::stack_formats) fn is_profile(mut begun: &[u8]) -> bool {
+    /// The last field of a profile.
+    const LAST: u32 = 14;
+    while !begun.is_empty() {
+        match decode_key(&mut begun) {
+            Ok((1..=LAST, WireType::Varint)) if decode_varint(&mut begun).is_ok() => {}
+            Ok((1..=LAST, WireType::LengthDelimited)) => {
+                let Ok(length) = decode_varint(&mut begun) else { return false };
+                let rest = usize::try_from(length).ok().and_then(|length| begun.get(length..));
+                begun = rest.unwrap_or_default();
+            }
+            _ => return false,
+        }
+    }
+    true
+}
+
 /// What a message takes at most once it is decoded; `None` where it is cut off or damaged. A text may be read as a
 /// message: then it is counted as more than it is, or as a part without anything in it.
 fn memory(mut message: &[u8], deeper: u8) -> Option<u64> {

@@ -266,8 +266,8 @@ mod tests {
         use EventColumn::*;
         assert_eq!(shown(110, false), [Event, Now, NowError, Mean, Unit, Error, Variance, Run, Correction, By, Trend]);
         assert_eq!(shown(86, false), [Event, Now, NowError, Mean, Unit, Error, Run, Correction, Trend]);
-        assert_eq!(shown(76, false), [Event, Now, Mean, Unit, Error, Run, Correction, Trend]);
-        assert_eq!(shown(68, false), [Event, Now, Mean, Unit, Error, Run, Correction]);
+        assert_eq!(shown(77, false), [Event, Now, NowError, Mean, Unit, Error, Run, Correction]);
+        assert_eq!(shown(68, false), [Event, Now, NowError, Mean, Unit, Error, Run]);
         assert_eq!(shown(54, false), [Event, Now, Mean, Unit, Error, Run]);
         assert_eq!(shown(46, false), [Event, Now, Mean, Unit, Error]);
         assert_eq!(shown(38, false), [Event, Mean, Unit, Error]);

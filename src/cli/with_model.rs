@@ -58,7 +58,7 @@ fn again(words: &[OsString]) -> Option<String> {
     let mut line = vec![format!("perfprop {} --source emulate", verbs.join(" "))];
     line.extend(options.into_iter().map(|(_, option)| option));
     let command = command.first().and_then(|arg| matches.get_raw(arg.get_id().as_str())).filter(|_| !is_aimed);
-    let command = command.map_or_else(|| "./prog".into(), |words| for_shells(words));
+    let command = command.map_or_else(|| "./prog".into(), for_shells);
     Some(format!("{} -- {command}", line.join(" ")))
 }
 

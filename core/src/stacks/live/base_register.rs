@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn code_that_finds_its_caller_by_the_register_is_told_from_other() {
-        assert_eq!(info().found_by_base_register, [RESOLVER..RESOLVER + LENGTH]);
+        assert_eq!(info().found_by_base_register, vec![RESOLVER..RESOLVER + LENGTH]);
         let code = code();
         assert!(code.contains(BASE + RESOLVER) && code.contains(BASE + RESOLVER + LENGTH - 1));
         assert!([0, RESOLVER, BASE + RESOLVER + LENGTH, BASE + CALLED].iter().all(|&address| !code.contains(address)));

@@ -38,7 +38,7 @@ pub(super) fn modelled_instead(words: &[OsString]) -> String {
     format!("cache and branch misses of a model instead:  {}", shown(&command))
 }
 
-/// The command line with the model; `None` for a verb that has none.
+/// The command line with the model; `None` for a verb that has none, or measures no command of its own line.
 fn again(words: &[OsString]) -> Option<String> {
     let mut program = super::command();
     program.build();
@@ -48,7 +48,10 @@ fn again(words: &[OsString]) -> Option<String> {
         (program, matches) = (program.find_subcommand(verb)?, of_verb);
         verbs.push(verb);
     }
-    program.get_arguments().find(|arg| arg.get_id() == "source")?;
+    let has = |id: &str| program.get_arguments().any(|arg| arg.get_id() == id);
+    if !has("source") || !has("command") {
+        return None;
+    }
     let is_given = |arg: &&Arg| matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
     let given: Vec<&Arg> = program.get_arguments().filter(is_given).collect();
     let is_aimed = given.iter().any(|arg| ["pid", "tid", "all_cpus", "cgroup", "cpu"].contains(&arg.get_id().as_str()));
@@ -151,6 +154,7 @@ mod tests {
     #[test]
     fn a_verb_without_a_model_has_no_such_line() {
         assert_eq!(of("perfprop replay x.jsonl"), None);
+        assert_eq!(of("perfprop history run HEAD~2.. -e cycles"), None);
         assert_eq!(of("perfprop stat --nonsense"), None);
     }
 

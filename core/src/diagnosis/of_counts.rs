@@ -2,6 +2,7 @@
 
 use super::evidence::{Evidence, Happened, RuleResult, Said};
 use crate::number::si;
+use crate::run::RotatedBy;
 
 /// Page faults a CPU second from which on they are told: at half a microsecond to two each, a tenth to a half of the time.
 const FAULTS: f64 = 200_000.0;
@@ -96,13 +97,13 @@ impl Evidence<'_> {
         let is_wide =
             |count: crate::rates::Uncertain| count.error.relative_to(count.value).is_some_and(|part| part >= WIDE);
         let (multiplexed, wide) = (rows().count(), rows().filter(|row| row.best().is_some_and(is_wide)).count());
+        let by_kernel = matches!(self.monitor.header().rotated_by, Some(RotatedBy::Kernel { .. }));
+        let or_schedule = if by_kernel { ", or use --schedule user" } else { "" };
         let text = format!(
-            "numbers are wide: {wide} of {multiplexed} multiplexed events have ±{:.0}% or worse; count fewer, or try --schedule user",
+            "numbers are wide: {wide} of {multiplexed} multiplexed events have ±{:.0}% or worse; count fewer{or_schedule}",
             100.0 * WIDE
         );
-        let why =
-            "each event is counted for longer where fewer take turns, and in more turns where perfprop takes them"
-                .to_owned();
+        let why = "the fewer events take turns, the longer each is counted".to_owned();
         let sure = format!("by their own {} intervals", self.monitor.confidence());
         (wide > 0 && 2 * wide >= multiplexed).then_some(Said { text, why, sure })
     }

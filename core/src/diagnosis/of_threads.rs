@@ -37,7 +37,7 @@ fn has_looks(thread: &ThreadUse<'_>) -> bool {
     thread.waited(WaitKind::Lock).1 >= LEAST_LOOKS
 }
 
-/// `±3% of the time, by 240 looks`: half of the 95 % interval of a share of looks.
+/// `±3% of the time, by 240 checks`: half of the 95 % interval of a share of looks.
 fn sure_of_looks(share: f64, looks: u32) -> String {
     let half = 1.96 * (share * (1.0 - share) / f64::from(looks.max(1))).sqrt();
     format!("±{:.0}% of the time, by {looks} checks", (100.0 * half).max(1.0))

@@ -41,7 +41,7 @@ pub(super) fn line(runs: &[f64], interval: Option<(f64, f64)>, scale: RunScale, 
     if let Some((low, high)) = interval.filter(|_| scale.high > scale.low) {
         let (first, last) = (place(low), place(high));
         glyphs[first..=last].fill("─");
-        // An interval that goes on beyond the plot ends in an arrow there.
+        // An end that lies beyond the plot isn't drawn.
         if low >= scale.low && first < last {
             glyphs[first] = "├";
         }

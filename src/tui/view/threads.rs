@@ -174,9 +174,7 @@ impl ThreadColumns {
         let rest = if has_bar { rest - BAR_CELLS - 2 } else { rest };
         Self { name, shown: all, has_bar, within: if rest >= LEAST_WITHIN { rest } else { 0 } }
     }
-}
 
-impl ThreadColumns {
     /// What the columns mean that are there.
     fn legend(&self) -> String {
         let has = |column: ThreadColumn| self.shown.iter().any(|(shown, ..)| *shown == column);

@@ -87,13 +87,10 @@ fn interval(args: &TopArgs, config: &Config) -> Duration {
 const NO_TERMINAL: &str =
     "E09 no terminal, printing text every interval instead (--batch; JSON lines: perfprop stat -I 1000 -j)";
 
-/// How often it is read what threads do, at most: hundreds of them take milliseconds, and nobody reads them faster.
-const LEAST_THREADS_INTERVAL: Duration = Duration::from_millis(250);
-
 /// The measurement that the options ask for, with the command's input and output there.
 fn measurement(args: &TopArgs, io: ChildIo, interval: Duration) -> Result<Measurement, Error> {
     let launch = args.measurement.target.launch_or_everyone(io)?;
-    args.measurement.of(Launch { threads: Some(interval.max(LEAST_THREADS_INTERVAL)), ..launch })
+    args.measurement.of(Launch { threads: Some(interval), ..launch })
 }
 
 /// Begins to measure, and says what can't be.

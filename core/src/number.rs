@@ -124,11 +124,12 @@ pub fn share(part: f64) -> String {
     percent(if part < 1.0 { part.min(0.999) } else { part })
 }
 
-/// Formats a share without decimals, for narrow columns: `67%`, and `99%` of what isn't all.
+/// Formats a share without decimals, for narrow columns: `67%`, `99%` of what isn't all, and `<1%` of what isn't nothing.
 pub fn whole_share(part: f64) -> String {
     let percent = part * 100.0;
     match percent {
         _ if percent.is_nan() => "?".into(),
+        _ if part > 0.0 && percent < 0.5 => "<1%".into(),
         _ if part < 1.0 => format!("{:.0}%", percent.min(99.0)),
         _ => format!("{percent:.0}%"),
     }
@@ -340,7 +341,7 @@ mod tests {
     #[test]
     fn only_all_of_a_whole_is_a_hundred_percent() {
         assert_eq!([0.0, 0.67, 0.99996, 1.0].map(share), ["0.0%", "67.0%", "99.9%", "100%"]);
-        assert_eq!([0.0, 0.67, 0.99996, 1.0].map(whole_share), ["0%", "67%", "99%", "100%"]);
+        assert_eq!([0.0, 0.003, 0.67, 0.99996, 1.0].map(whole_share), ["0%", "<1%", "67%", "99%", "100%"]);
         assert_eq!((share(f64::NAN), whole_share(f64::NAN)), ("?".into(), "?".into()));
     }
 

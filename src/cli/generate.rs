@@ -140,7 +140,8 @@ _perfprop_command() {
     if declare -F _command_offset > /dev/null; then
         _command_offset $((place + 1))
     elif ((COMP_CWORD == place + 1)); then
-        COMPREPLY=($(compgen -c -- "${COMP_WORDS[COMP_CWORD]}"))
+        # Once, however many folders of PATH have it.
+        mapfile -t COMPREPLY < <(compgen -c -- "${COMP_WORDS[COMP_CWORD]}" | sort -u)
     else
         COMPREPLY=()
     fi
@@ -290,6 +291,11 @@ mod tests {
             for words in ["list --names", "words metrics", "words themes", "words processes"] {
                 assert!(script.contains(words), "{shell}: {words}");
             }
+        }
+        for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut command(), "perfprop", &mut text);
+            assert!(String::from_utf8_lossy(&text).contains("E04"), "{shell}");
         }
         let mut text = Vec::new();
         clap_complete::generate(Shell::Zsh, &mut command(), "perfprop", &mut text);

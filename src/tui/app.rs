@@ -268,7 +268,8 @@ impl App<'_> {
         self.tell(Message::Round(round, lost));
         // On a scripted terminal the same rounds make the same screen.
         if self.terminal.is_real() && self.model.monitor.intervals() != before {
-            if let Some(part) = self.own.since_last() {
+            let is_live = self.model.options.mode == Mode::Live;
+            if let Some(part) = self.own.since_last().filter(|_| is_live) {
                 self.tell(Message::Own(part));
             }
             self.look_at_theme();

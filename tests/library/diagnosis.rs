@@ -62,11 +62,14 @@ struct Scenario {
     started: u64,
     /// Events with what they count a second, and the part of the time that they are counted.
     events: Vec<(Event, u64, f64)>,
+    /// From which second on all that is how many times as often.
+    change: (u64, u64),
 }
 
 impl Scenario {
     fn of(threads: Vec<Made>) -> Self {
-        Self { seconds: 12, threads, started: 5, events: vec![(software_event("page-faults"), 100, 1.0)] }
+        let events = vec![(software_event("page-faults"), 100, 1.0)];
+        Self { seconds: 12, threads, started: 5, events, change: (u64::MAX, 1) }
     }
 
     /// One busy thread, and events in 1,000 million instructions a second.
@@ -90,7 +93,9 @@ impl Scenario {
             let reading = |&(_, rate, ran): &(Event, u64, f64)| {
                 let enabled = CpuNs(second * SECOND);
                 let part = |whole: u64| (whole as f64 * ran) as u64;
-                Some(Reading { count: part(second * rate), enabled, running: CpuNs(part(enabled.0)) })
+                let (from, times) = self.change;
+                let all = rate * (second + second.saturating_sub(from) * (times - 1));
+                Some(Reading { count: part(all), enabled, running: CpuNs(part(enabled.0)) })
             };
             let readings = self.events.iter().map(reading).collect();
             let at = WallNs(second * SECOND);
@@ -301,4 +306,39 @@ fn texts_and_json_have_the_reasons() {
     let first = news.since(&monitor, &found);
     assert!(first.starts_with("warning: LLC_MISSES 41 in 1,000") && first.contains("\nnote: CPU-bound"), "{first}");
     assert_eq!(news.since(&monitor, &found), "");
+}
+
+#[test]
+fn many_context_switches_are_told_with_what_is_waited_for() {
+    let counted = |rate| vec![(software_event("context-switches"), rate, 1.0)];
+    let hands_over = |within| thread(7, "prog", 0.4, &[('R', "", 40), ('S', within, 60)]);
+    let scenario = |within, rate| Scenario { events: counted(rate), ..Scenario::of(vec![hands_over(within)]) };
+    let many = scenario("futex_wait_queue", 300_000);
+    assert_eq!(many.faults(), ["context-switches"]);
+    let text = many.text(DiagnosisRule::ContextSwitches);
+    assert!(text.ends_with(" context switches a CPU second: threads wait on a futex"), "{text}");
+    let text = scenario("pipe_read", 300_000).text(DiagnosisRule::ContextSwitches);
+    assert!(text.ends_with(": threads wait in pipe_read"), "{text}");
+    // Who waits for a disk is switched at each wait.
+    let disk = Scenario {
+        events: counted(300_000),
+        ..Scenario::of(vec![thread(7, "prog", 0.4, &[('D', "", 60), ('R', "", 40)])])
+    };
+    assert_eq!(disk.faults(), ["disk-wait"]);
+    assert_eq!(scenario("futex_wait_queue", 10_000).faults(), [""; 0]);
+}
+
+#[test]
+fn a_rate_far_above_that_of_the_first_minute_is_told() {
+    let scenario = |seconds, change, rate| {
+        let events = vec![(software_event("page-faults"), rate, 1.0)];
+        Scenario { seconds, change, events, ..Scenario::of(vec![busy()]) }
+    };
+    let text = scenario(80, (65, 8), 2_000).text(DiagnosisRule::RateRise);
+    assert_eq!(text, "page-faults 16k /s: 8 times its first minute");
+    let is_told = |scenario: &Scenario| scenario.found().iter().any(|one| one.rule == DiagnosisRule::RateRise);
+    // Not much more, not often all the same, no ten seconds behind the minute, and in the minute already.
+    for quiet in [(80, (65, 3), 5_000), (80, (65, 8), 100), (69, (60, 8), 2_000), (80, (30, 8), 2_000)] {
+        assert!(!is_told(&scenario(quiet.0, quiet.1, quiet.2)), "{quiet:?}");
+    }
 }

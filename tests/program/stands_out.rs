@@ -4,12 +4,14 @@
 use crate::piped::{run, stdout};
 
 /// The recording, and the fault that is told; none of a program that works.
-const PROGRAMS: [(&str, &str); 15] = [
+const PROGRAMS: [(&str, &str); 17] = [
     ("page-faults", "page-faults"),
     ("lock-convoy", "lock-wait"),
     ("busy-loop", ""),
     ("short-processes", "short-processes"),
     ("disk-wait", "disk-wait"),
+    ("hand-over", "context-switches"),
+    ("more-faults", ""),
     ("memory-leak", "memory-growth"),
     ("thread-imbalance", "thread-imbalance"),
     ("cache-thrash", "cache-misses"),
@@ -43,4 +45,12 @@ fn what_is_no_fault_is_told_of_a_busy_program() {
         let text = stdout(&run(&["replay", "--print", &file], b""));
         assert_eq!(text.matches("note: CPU-bound").count(), 1, "{name}: {text}");
     }
+}
+
+#[test]
+fn a_rate_that_rises_is_told_beside_the_first_minute() {
+    let file = format!("{}/tests/stands-out/more-faults.jsonl", env!("CARGO_MANIFEST_DIR"));
+    let text = stdout(&run(&["replay", "--print", &file], b""));
+    let told: Vec<&str> = text.lines().filter(|line| line.ends_with("(rate-rise)")).collect();
+    assert!(told.len() == 1 && told[0].contains("times its first minute"), "{text}");
 }

@@ -36,14 +36,17 @@ static uint64_t random_next(uint64_t *state) {
     return *state;
 }
 
+// Maps memory, touches pages of it, and unmaps it.
+static void touch(int pages) {
+    char *memory = mmap(0, MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    madvise(memory, MIB, MADV_NOHUGEPAGE);
+    for (int page = 0; page < pages; page++) memory[page * 4096] = 1;
+    munmap(memory, MIB);
+}
+
 // Maps, touches and unmaps a mebibyte again and again.
 static void page_faults(void) {
-    while (!is_over()) {
-        char *memory = mmap(0, MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        madvise(memory, MIB, MADV_NOHUGEPAGE);
-        for (int at = 0; at < MIB; at += 4096) memory[at] = 1;
-        munmap(memory, MIB);
-    }
+    while (!is_over()) touch(MIB / 4096);
 }
 
 // Six threads do all their work under one lock.
@@ -69,6 +72,21 @@ static void *uneven(void *number) {
     return number;
 }
 
+static pthread_cond_t handed = PTHREAD_COND_INITIALIZER;
+static intptr_t turn;
+
+// Two threads hand a token to each other.
+static void *hand_over(void *number) {
+    pthread_mutex_lock(&mutex);
+    while (!is_over()) {
+        while (turn != (intptr_t)number) pthread_cond_wait(&handed, &mutex);
+        turn = !turn;
+        pthread_cond_signal(&handed);
+    }
+    pthread_mutex_unlock(&mutex);
+    return number;
+}
+
 static void threads(int count, void *(*run)(void *)) {
     pthread_t all[THREADS];
     pthread_barrier_init(&barrier, 0, count);
@@ -78,6 +96,15 @@ static void threads(int count, void *(*run)(void *)) {
 
 static void busy_loop(void) {
     while (!is_over()) sink++;
+}
+
+// Touches pages in each thousandth of a second: two in the first 62 s, then 20.
+static void more_faults(void) {
+    double change = now() + 62;
+    while (!is_over()) {
+        touch(now() < change ? 2 : 20);
+        spin(0.001);
+    }
 }
 
 // Writes 64 KiB and waits for the disk.
@@ -130,6 +157,8 @@ int main(int count, char **words) {
     else if (!strcmp(name, "thread-imbalance")) threads(4, uneven);
     else if (!strcmp(name, "busy-loop")) busy_loop();
     else if (!strcmp(name, "disk-wait")) disk();
+    else if (!strcmp(name, "hand-over")) threads(2, hand_over);
+    else if (!strcmp(name, "more-faults")) more_faults();
     else if (!strcmp(name, "memory-leak")) leak();
     else if (!strcmp(name, "cache-thrash")) thrash();
     else if (!strcmp(name, "branch-misses")) branches();

@@ -1,7 +1,7 @@
 //! Gathers what rules look at: counts over a time, and threads.
 
 use super::LookBack;
-use crate::monitor::{Monitor, Row, ThreadUses};
+use crate::monitor::{FirstMinute, Monitor, Row, ThreadUses};
 use crate::rates::{Error, Uncertain};
 use crate::sources::Scope;
 use crate::units::WallNs;
@@ -74,11 +74,24 @@ impl<'a> Evidence<'a> {
         Self { monitor, hot, threads, cpus: monitor.header().machine.cpus.max(1) as f64, span }
     }
 
+    /// The event of this name that is counted for all of the target.
+    fn row(&self, name: &str) -> Option<Row<'a>> {
+        let is_called = |row: &Row<'_>| row.event.scope == Scope::All && row.event.event.is_called(name);
+        self.monitor.rows().find(is_called)
+    }
+
+    /// What an event counted in the first minute, if the time that is looked at lies behind that.
+    pub(super) fn first_minute(&self, name: &str) -> Option<&'a FirstMinute> {
+        let LookBack::Last(time) = self.span else { return None };
+        let minute = self.row(name)?.first_minute;
+        let is_behind = minute.is_over() && self.monitor.shown_time() >= minute.length + time;
+        is_behind.then_some(minute)
+    }
+
     /// The first of these events that is counted for all of the target.
     pub(super) fn happened(&self, names: &[&str]) -> Option<Happened<'a>> {
-        let is_called = |row: &Row<'_>, name: &str| row.event.scope == Scope::All && row.event.event.is_called(name);
         names.iter().find_map(|name| {
-            let row = self.monitor.rows().find(|row| is_called(row, name))?;
+            let row = self.row(name)?;
             let (count, cpu_seconds, seconds) = self.count(&row)?;
             Some(Happened { name: &row.event.event.name, count, cpu_seconds, seconds })
         })

@@ -48,6 +48,8 @@ pub enum DiagnosisRule {
     MemoryGrowth,
     /// Pages are mapped again and again.
     PageFaults,
+    /// Threads are switched very often.
+    ContextSwitches,
     /// Caches miss often.
     CacheMisses,
     /// CPUs take lines from one another's caches.
@@ -56,6 +58,8 @@ pub enum DiagnosisRule {
     BranchMisses,
     /// Addresses miss the TLB.
     TlbMisses,
+    /// Something happens far more often than in the first minute.
+    RateRise,
     /// Multiplexing makes numbers wide.
     WideNumbers,
     /// Threads are ready and have no CPU.
@@ -66,17 +70,19 @@ pub enum DiagnosisRule {
 
 impl DiagnosisRule {
     /// All rules, those that matter most first.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::LockWait,
         Self::DiskWait,
         Self::ShortProcesses,
         Self::Imbalance,
         Self::MemoryGrowth,
         Self::PageFaults,
+        Self::ContextSwitches,
         Self::CacheMisses,
         Self::SharedLines,
         Self::BranchMisses,
         Self::TlbMisses,
+        Self::RateRise,
         Self::WideNumbers,
         Self::CpuWait,
         Self::CpuBound,
@@ -91,10 +97,12 @@ impl DiagnosisRule {
             Self::Imbalance => "thread-imbalance",
             Self::MemoryGrowth => "memory-growth",
             Self::PageFaults => "page-faults",
+            Self::ContextSwitches => "context-switches",
             Self::CacheMisses => "cache-misses",
             Self::SharedLines => "false-sharing",
             Self::BranchMisses => "branch-misses",
             Self::TlbMisses => "tlb-misses",
+            Self::RateRise => "rate-rise",
             Self::WideNumbers => "wide-numbers",
             Self::CpuWait => "cpu-wait",
             Self::CpuBound => "cpu-bound",
@@ -103,14 +111,15 @@ impl DiagnosisRule {
 
     /// Whether it tells of something that costs time; else of how the program or the measurement is.
     pub fn is_fault(self) -> bool {
-        !matches!(self, Self::WideNumbers | Self::CpuWait | Self::CpuBound)
+        !matches!(self, Self::RateRise | Self::WideNumbers | Self::CpuWait | Self::CpuBound)
     }
 
     /// The screen that shows more, by its name.
     pub fn screen(self) -> &'static str {
         match self {
             Self::LockWait | Self::DiskWait | Self::ShortProcesses | Self::Imbalance | Self::CpuWait => "threads",
-            Self::MemoryGrowth => "threads",
+            Self::MemoryGrowth | Self::ContextSwitches => "threads",
+            Self::RateRise => "detail",
             Self::PageFaults | Self::CacheMisses | Self::SharedLines | Self::BranchMisses | Self::TlbMisses => {
                 "profile"
             }
@@ -122,6 +131,7 @@ impl DiagnosisRule {
     /// The key of that screen.
     pub fn key(self) -> char {
         match self.screen() {
+            "detail" => '2',
             "profile" => '4',
             "groups" => '5',
             _ => '7',
@@ -166,10 +176,12 @@ impl Evidence<'_> {
             DiagnosisRule::Imbalance => self.imbalance(),
             DiagnosisRule::MemoryGrowth => self.memory_growth(),
             DiagnosisRule::PageFaults => self.page_faults(),
+            DiagnosisRule::ContextSwitches => self.context_switches(),
             DiagnosisRule::CacheMisses => self.cache_misses(),
             DiagnosisRule::SharedLines => self.shared_lines(),
             DiagnosisRule::BranchMisses => self.branch_misses(),
             DiagnosisRule::TlbMisses => self.tlb_misses(),
+            DiagnosisRule::RateRise => self.rate_rise(),
             DiagnosisRule::WideNumbers => self.wide_numbers(),
             DiagnosisRule::CpuWait => self.cpu_wait(),
             DiagnosisRule::CpuBound => self.cpu_bound(),

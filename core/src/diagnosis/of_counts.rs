@@ -6,8 +6,20 @@ use crate::run::RotatedBy;
 
 /// Page faults a CPU second from which on they are told: at half a microsecond to two each, a tenth to a half of the time.
 const FAULTS: f64 = 200_000.0;
-/// CPU time in a second without which faults cost nobody much.
-const FAULTS_CPU: f64 = 0.2;
+/// CPU time in a second without which faults and switches cost nobody much.
+const LEAST_CPU: f64 = 0.2;
+/// Context switches a CPU second from which on they are told: at 2.5 to 3.3 microseconds each, an eighth of the time or more.
+const SWITCHES: f64 = 50_000.0;
+/// How many times its rate in the first minute an event has where that is told, and how many times the highest of an interval then.
+const RISE: (f64, f64) = (4.0, 2.0);
+/// Events of which a rise is told, and from how many a second on.
+const RISING: [(&str, f64); 5] = [
+    ("major-faults", 100.0),
+    ("page-faults", 5_000.0),
+    ("minor-faults", 5_000.0),
+    ("context-switches", 10_000.0),
+    ("cpu-migrations", 1_000.0),
+];
 /// Misses of a large cache in 1,000 instructions from which on they are told.
 const CACHE_MISSES: f64 = 10.0;
 /// Misses of a TLB in 1,000 instructions from which on they are told.
@@ -87,9 +99,49 @@ impl Evidence<'_> {
             si(rate),
             self.mostly_in()
         );
-        let is_much = sure >= FAULTS && faults.cpu_seconds >= FAULTS_CPU * faults.seconds;
+        let is_much = sure >= FAULTS && faults.cpu_seconds >= LEAST_CPU * faults.seconds;
         let why = format!("{} a CPU second or more are told", si(FAULTS));
         is_much.then(|| Said { text, why, sure: self.at_least(&si(sure)) })
+    }
+
+    pub(super) fn context_switches(&self) -> RuleResult {
+        let switches = self.happened(&["context-switches"]).filter(|switches| switches.cpu_seconds > 0.0)?;
+        let [rate, sure] = [switches.count.value, switches.least()?].map(|count| count / switches.cpu_seconds);
+        let is_much = sure >= SWITCHES && switches.cpu_seconds >= LEAST_CPU * switches.seconds;
+        // What they wait for says more: without threads that isn't known.
+        if !is_much || self.threads.is_none() || self.lock_wait().is_some() || self.disk_wait().is_some() {
+            return None;
+        }
+        let waits = self.waits_most().map_or_else(String::new, |within| format!(": threads wait {within}"));
+        let text = format!("{} context switches a CPU second{waits}", si(rate));
+        let why = format!("{} a CPU second or more are told", si(SWITCHES));
+        Some(Said { text, why, sure: self.at_least(&si(sure)) })
+    }
+
+    pub(super) fn rate_rise(&self) -> RuleResult {
+        let rises = RISING.iter().filter_map(|(name, least)| self.rise(name, *least));
+        rises.max_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, said)| said)
+    }
+
+    /// How many times its rate in the first minute an event has.
+    fn rise(&self, name: &str, least: f64) -> Option<(f64, Said)> {
+        let (times, of_highest) = RISE;
+        let (now, minute) = (self.happened(&[name])?, self.first_minute(name)?);
+        let rate = now.least()? / now.seconds;
+        let (before, most) = (minute.count()?, minute.count()?.bounds()?.1);
+        // Of the CPU time as well: that a program does more in all is no news of this event.
+        let of_cpu = now.least()? / now.cpu_seconds * minute.cpu_time.as_secs() / most;
+        let of_time = rate * minute.length.as_secs() / most;
+        let is_much = of_cpu >= times && of_time >= times && rate >= least && rate >= of_highest * minute.highest;
+        let sure = self.at_least(&format!("{} /s", si(rate)));
+        let (rate, before) = (now.count.value / now.seconds, before.value / minute.length.as_secs());
+        let beside = match before > 0.0 {
+            true => format!("{:.0} times its first minute", rate / before),
+            false => "none in its first minute".to_owned(),
+        };
+        let text = format!("{} {} /s: {beside}", crate::names::shown(now.name), si(rate));
+        let why = format!("{} /s then; {times:.0} times or more are told, of CPU time and of time", si(before));
+        is_much.then_some((rate / before, Said { text, why, sure }))
     }
 
     pub(super) fn wide_numbers(&self) -> RuleResult {

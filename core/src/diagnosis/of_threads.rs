@@ -90,6 +90,20 @@ impl Evidence<'_> {
         Some(Said { text, why, sure: sure_of_looks(mean, looks) })
     }
 
+    /// Where threads that work wait most, in words: `on a futex`, `in pipe_read`.
+    pub(super) fn waits_most(&self) -> Option<String> {
+        let threads = self.threads.iter().flat_map(|uses| &uses.threads).filter(|thread| thread.cpu >= WORKS);
+        let mut times = std::collections::BTreeMap::<&str, u32>::new();
+        for looks in threads.flat_map(|thread| &thread.looks).filter(|looks| looks.state != 'R') {
+            *times.entry(looks.within).or_default() += looks.times;
+        }
+        let all: u32 = times.values().sum();
+        let (within, most) = times.into_iter().max_by_key(|(_, times)| *times)?;
+        let is_known = all >= LEAST_LOOKS && 2 * most >= all && !within.is_empty();
+        let is_futex = within.contains("futex");
+        is_known.then(|| if is_futex { "on a futex".to_owned() } else { format!("in {}", shown(within)) })
+    }
+
     pub(super) fn disk_wait(&self) -> RuleResult {
         let uses = self.threads.as_ref()?;
         let threads: Vec<_> = uses.threads.iter().filter(|thread| has_looks(thread)).collect();

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{Monitor, PhaseChange};
 use crate::estimate::RelationIndex;
-use crate::number::clock;
+use crate::number::{clock, whole_share};
 use crate::plan::RowIndex;
 use crate::sources::Scope;
 use crate::units::{CpuNs, WallNs};
@@ -218,22 +218,22 @@ impl FindingText<'_> {
 
     /// Several together: they lie in multiplexed groups.
     fn low_ratios(&self, f: &mut fmt::Formatter<'_>, ratios: &[(RowIndex, f64)]) -> fmt::Result {
-        let (least, most) = ratios.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), (_, ratio)| {
-            (least.min(ratio * 100.0), most.max(ratio * 100.0))
-        });
-        let part = if most - least < 1.0 { format!("{most:.0}%") } else { format!("{least:.0}% to {most:.0}%") };
+        let (least, most) = ratios
+            .iter()
+            .fold((f64::INFINITY, 0.0_f64), |(least, most), (_, ratio)| (least.min(*ratio), most.max(*ratio)));
+        let counted = match most {
+            0.0 => "not counted until then".to_owned(),
+            _ if most - least < 0.01 => format!("counted {} of the time", whole_share(most)),
+            _ => format!("counted {} to {} of the time", whole_share(least), whole_share(most)),
+        };
         match ratios {
             [(event, _)] => {
-                write!(
-                    f,
-                    "{} was counted {part} of the time; with fewer hardware events its error would be smaller",
-                    self.event(*event)
-                )
+                write!(f, "{} was {counted}; with fewer hardware events its error would be smaller", self.event(*event))
             }
             _ => {
                 let names: Vec<_> = ratios.iter().map(|(event, _)| self.event(*event)).collect();
                 let fewer = "with fewer hardware events their errors would be smaller";
-                write!(f, "{} events were counted {part} of the time; {fewer}", ratios.len())?;
+                write!(f, "{} events were {counted}; {fewer}", ratios.len())?;
                 // More of them than anyone reads stand in the table, each with its run ratio.
                 if names.len() <= 4 { write!(f, " ({})", names.join(", ")) } else { Ok(()) }
             }

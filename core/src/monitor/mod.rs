@@ -27,6 +27,7 @@ use crate::units::{CpuNs, WallNs};
 mod anchors;
 mod detect;
 mod finding;
+mod first_minute;
 mod measure;
 mod metrics;
 mod notes;
@@ -42,6 +43,7 @@ mod uncounted;
 pub use detect::LOW_RUN_RATIO;
 use detect::SETTLED;
 pub use finding::{Finding, Noted, Severity};
+pub use first_minute::FirstMinute;
 pub use measure::{Measure, MeasureChoice};
 pub use metrics::MetricRow;
 pub use notes::{ReadAhead, RecordingNotes};
@@ -108,6 +110,7 @@ struct EventTrack {
     before: Reading,
     enabled_before: CpuNs,
     history: VecDeque<Point>,
+    first_minute: FirstMinute,
     spread: spread::IntervalSpread,
     low_ratio_noted: bool,
     /// Whether one of the event's units has not been on a counter so far, and whether that was noted.
@@ -270,7 +273,9 @@ impl Monitor {
                 track.history.pop_front();
             }
             let cpu_time = self.tally.interval_time(event);
-            track.history.push_back(Point { at, length, cpu_time, counted, raw, corrected });
+            let point = Point { at, length, cpu_time, counted, raw, corrected };
+            track.first_minute.add(&point);
+            track.history.push_back(point);
         }
         self.spread_events();
         self.spread_sums();

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Monitor, at_least};
+use super::{FirstMinute, Monitor, at_least};
 use crate::estimate::{Cause, Estimate, Quality};
 use crate::plan::RowIndex;
 use crate::rates::{Delta, Raw, Uncertain};
@@ -27,6 +27,8 @@ pub struct Row<'a> {
     pub cpu_time: CpuNs,
     /// Intervals of the event, oldest first.
     pub history: &'a VecDeque<Point>,
+    /// What it counted in the first minute.
+    pub first_minute: &'a FirstMinute,
     /// Why it has not been counted, if it hasn't.
     pub absence: Option<Absence>,
     /// The part of the CPU time that was spent on the one kind of core that counts the event. Its
@@ -201,6 +203,7 @@ impl Monitor {
             estimate: self.known(index).unwrap_or(&self.estimator.estimates()[index]),
             cpu_time: self.tally.run_time(index),
             history: &self.tracks[index].history,
+            first_minute: &self.tracks[index].first_minute,
             absence: self.absence(index),
             core_share: self.core_share(index),
             uncounted: self.tracks[index].uncounted.as_ref().map(|(part, _)| *part),

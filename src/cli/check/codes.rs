@@ -1,6 +1,9 @@
 //! Lists the code of every error and warning, with what it means and what to do.
 
+use std::ffi::OsStr;
 use std::fmt::Write as _;
+
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 
 use crate::text::wrapped;
 
@@ -401,6 +404,27 @@ pub(super) fn explain(code: &str) -> Option<String> {
     let _ = writeln!(text, "{}\n", wrapped(&meaning.join(" "), 0));
     row.remedy.iter().for_each(|line| text.push_str(&format!("  {line}\n")));
     Some(text)
+}
+
+/// Takes any text, and tells shells what there is to complete: an unknown code has an error of its own.
+#[derive(Clone)]
+pub(super) struct CodeParser;
+
+impl TypedValueParser for CodeParser {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(TABLE.iter().map(|row| PossibleValue::new(row.code).help(row.title))))
+    }
 }
 
 /// What to say of a code that isn't one.

@@ -50,7 +50,8 @@ pub(super) struct CheckArgs {
     #[arg(short, long, help_heading = "Output")]
     pub(super) json: bool,
     /// Explain an error or warning such as E04; without a code, list all
-    #[arg(long, value_name = "CODE", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["files", "events"], help_heading = "Output")]
+    #[arg(long, value_name = "CODE", num_args = 0..=1, default_missing_value = "", hide_possible_values = true,
+        value_parser = codes::CodeParser, conflicts_with_all = ["files", "events"], help_heading = "Output")]
     pub(super) explain: Option<String>,
     /// Print a configuration file with the defaults
     #[arg(long, conflicts_with_all = ["files", "events", "explain"], help_heading = "Output")]

@@ -88,7 +88,7 @@ fn parts(page: &ScreenPage<'_>) -> Vec<HeaderPart> {
         parts.push(part(0, Role::Info, "MODELLED".into()));
     }
     if let Some(own) = model.own {
-        parts.push(part(6, Role::Dim, format!("own {}", percent(own))));
+        parts.push(part(6, Role::Dim, format!("perfprop {}", percent(own))));
     }
     if lost > 0 {
         parts.push(part(6, Role::Dim, format!("{lost} {} skipped", if lost == 1 { "reading" } else { "readings" })));

@@ -13,7 +13,7 @@ use super::perf_compat;
 use super::stream::in_locale;
 use crate::machine::Host;
 use crate::measure;
-use crate::names::{is_hidden, shown};
+use crate::names::{for_shell, is_hidden, shown};
 use crate::recording::ReadError;
 use crate::sources::perf::OpenError;
 use crate::stack_formats::{Fault, FaultKind, WriteError};
@@ -215,7 +215,16 @@ impl Display for Error {
             }
             Self::Export(error) => write!(f, "perfprop: {}", shown(&error.to_string())),
             Self::Write { path, source } => {
-                write!(f, "perfprop: cannot write {}: {source}", shown(&path.display().to_string()))
+                write!(f, "perfprop: cannot write {}: {source}", shown(&path.display().to_string()))?;
+                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists());
+                match folder {
+                    Some(folder) => write!(
+                        f,
+                        "\n      there is no folder of that name; make it:  mkdir -p {}",
+                        for_shell(&folder.to_string_lossy())
+                    ),
+                    None => Ok(()),
+                }
             }
             Self::CutRecording { path, source, readings, command } => {
                 let path = shown(&path.display().to_string()).into_owned();
@@ -239,7 +248,10 @@ impl Display for Error {
             }
             Self::NoMatch { patterns, similar } => {
                 write!(f, "perfprop: no event matches {}", shown(&patterns.join(" ")))?;
-                if similar.is_empty() { Ok(()) } else { write!(f, "\n      similar: {}", shown(&similar.join(", "))) }
+                match similar.is_empty() {
+                    true => write!(f, "\n      list those, too, that can't be counted here:  perfprop list --all"),
+                    false => write!(f, "\n      similar: {}", shown(&similar.join(", "))),
+                }
             }
             Self::System(source) => write!(f, "perfprop: {source}"),
         }

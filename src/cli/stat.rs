@@ -16,7 +16,6 @@ use super::stream::{Stream, after_blank, hush, say};
 use super::with_model::modelled_instead;
 use super::{Error, signals};
 use crate::diagnosis::{self, LookBack};
-use crate::events::EventKind;
 use crate::machine::Host;
 use crate::measure::{
     self, DefaultEvents, MeasureOptions, Measurement, RunOutcome, WatchEvent, close, note_partial, watch_rounds,
@@ -415,10 +414,7 @@ fn tell_uncounted(monitor: &Monitor) {
 
 /// Says how a model counts what this machine has no counters for.
 fn tell_model(monitor: &Monitor) {
-    let is_lacking = |row: &Row<'_>| {
-        let kind = row.event.event.kind;
-        row.event.status == Status::NotSupported && matches!(kind, EventKind::Hardware | EventKind::Cache)
-    };
+    let is_lacking = |row: &Row<'_>| row.event.status == Status::NotSupported && !row.event.event.kind.is_software();
     if monitor.rows().any(|row| is_lacking(&row)) && Host::here().cores().next().is_none() {
         say(&modelled_instead(&std::env::args_os().collect::<Vec<_>>()));
     }

@@ -190,7 +190,7 @@ pub(super) const BINDINGS: &[KeyBinding] = bindings! {
     Action::Freeze, "freeze", [key('z'), key('Z')], "freeze the view; counting goes on", Some("freeze"), &[];
     Action::Basis, "values", [key('c')], "show corrected numbers, raw numbers, or both", Some("raw"), &[];
     Action::Measure, "units", [key('u')], "unit: usual, /cpu-s, /s, /kinst, total", Some("units"), &[];
-    Action::Axis, "axis", [key('a')], "charts begin at zero, or at their least number", None, &[Screen::Events, Screen::Detail];
+    Action::Axis, "axis", [key('a')], "the vertical axis begins at zero, or at the minimum", None, &[Screen::Events, Screen::Detail];
     Action::Longer, "longer", [key('}')], "show a longer time", None, &[Screen::Events, Screen::Detail];
     Action::Shorter, "shorter", [key('{')], "show a shorter time", None, &[Screen::Events, Screen::Detail];
     Action::Save, "save", [key('S')], "save the recording so far", Some("save"), &[];

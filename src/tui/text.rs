@@ -13,7 +13,8 @@ use crate::number;
 use crate::units::WallNs;
 
 /// The stand-in for what was cut away.
-const ELLIPSIS: &str = "…";
+/// What stands for text that has no room.
+pub(super) const ELLIPSIS: &str = "…";
 
 /// A line of a program's output: tabs become the spaces that a terminal would show, the rest is
 /// [`shown`].

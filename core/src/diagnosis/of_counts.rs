@@ -49,7 +49,7 @@ impl Evidence<'_> {
         let (rate, sure) = self.per_kilo_instruction(&event, least)?;
         let name = crate::names::shown(event.name);
         let text = format!("{name} {} in 1,000 instructions{}: {what}", si(rate), self.mostly_in());
-        let why = format!("{least} in 1,000 instructions or more are told");
+        let why = format!("reported from {least} in 1,000 instructions");
         Some(Said { text, why, sure: self.at_least(&si(sure)) })
     }
 
@@ -87,7 +87,7 @@ impl Evidence<'_> {
         self.per_kilo_instruction(&misses, LEAST_BRANCH_MISSES)?;
         let all = misses.count.value / branches.count.value;
         let text = format!("{:.1}% of branches are predicted wrong{}", 100.0 * all, self.mostly_in());
-        let why = format!("{:.0}% or more are told", 100.0 * least_share);
+        let why = format!("reported from {:.0}%", 100.0 * least_share);
         Some(Said { text, why, sure: self.at_least(&format!("{:.1}%", 100.0 * share)) })
     }
 
@@ -100,7 +100,7 @@ impl Evidence<'_> {
             self.mostly_in()
         );
         let is_much = sure >= FAULTS && faults.cpu_seconds >= LEAST_CPU * faults.seconds;
-        let why = format!("{} a CPU second or more are told", si(FAULTS));
+        let why = format!("reported from {} a CPU second", si(FAULTS));
         is_much.then(|| Said { text, why, sure: self.at_least(&si(sure)) })
     }
 
@@ -114,7 +114,7 @@ impl Evidence<'_> {
         }
         let waits = self.waits_most().map_or_else(String::new, |within| format!(": threads wait {within}"));
         let text = format!("{} context switches a CPU second{waits}", si(rate));
-        let why = format!("{} a CPU second or more are told", si(SWITCHES));
+        let why = format!("reported from {} a CPU second", si(SWITCHES));
         Some(Said { text, why, sure: self.at_least(&si(sure)) })
     }
 
@@ -140,7 +140,7 @@ impl Evidence<'_> {
             false => "none in its first minute".to_owned(),
         };
         let text = format!("{} {} /s: {beside}", crate::names::shown(now.name), si(rate));
-        let why = format!("{} /s then; {times:.0} times or more are told, of CPU time and of time", si(before));
+        let why = format!("{} /s then; reported from {times:.0} times, by time and by CPU time", si(before));
         is_much.then_some((rate / before, Said { text, why, sure }))
     }
 

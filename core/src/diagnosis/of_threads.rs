@@ -31,7 +31,7 @@ const LEAST_OTHERS: usize = 2;
 const GROWTH: (f64, f64, f64, f64) = (30.0, 0.9, 32e6, 0.2);
 /// The part of CPUs from which on a program is bound by them, and threads are short of them.
 const CPU_BOUND: f64 = 0.9;
-const CPU_WAIT: f64 = 0.5;
+const CPU_WAIT: f64 = 0.3;
 
 fn has_looks(thread: &ThreadUse<'_>) -> bool {
     thread.waited(WaitKind::Lock).1 >= LEAST_LOOKS
@@ -44,7 +44,7 @@ fn sure_of_looks(share: f64, looks: u32) -> String {
 }
 
 /// How sure the kernel's own account of time is.
-const ACCOUNTED: &str = "exact: the kernel's account";
+const ACCOUNTED: &str = "exact: from the kernel's scheduler statistics";
 
 /// The part of the time in which a thread waited for a device; and of the time in which it didn't want for a CPU.
 fn disk_shares(thread: &ThreadUse<'_>) -> (f64, f64) {
@@ -82,7 +82,7 @@ impl Evidence<'_> {
         );
         let looks = locked.iter().map(|thread| thread.waited(WaitKind::Lock).1).sum();
         let why = format!(
-            "seen in a futex at {:.0}% of checks {}; {:.0}% or more are told",
+            "seen in a futex at {:.0}% of checks {}; reported from {:.0}%",
             100.0 * mean,
             over(uses),
             100.0 * LOCKED
@@ -120,7 +120,7 @@ impl Evidence<'_> {
         let within = most.looks.iter().find(|looks| looks.state == 'D' && !looks.within.is_empty());
         let within = within.map_or_else(String::new, |looks| format!(", mostly in {}", shown(looks.within)));
         let why = format!(
-            "seen in an uninterruptible wait {}{within}; {DISK} threads or more are told, of the time in which they don't want for a CPU",
+            "seen in an uninterruptible wait {}{within}: {without_cpu_wait:.2} threads of the time in which they don't wait for a CPU; reported from {DISK}",
             over(uses)
         );
         let sure = sure_of_looks(share(most), most.waited(WaitKind::Disk).1);
@@ -143,7 +143,7 @@ impl Evidence<'_> {
             time(1e9 * children / started)
         );
         let why = format!(
-            "CPU time of ended children {}; {:.0}% in those of {} or less are told, from {least_started} a second on",
+            "CPU time of ended children {}; reported from {:.0}% in those of {} or less, and {least_started} a second",
             over(uses),
             100.0 * least_share,
             time(1e9 * most_each)
@@ -174,7 +174,8 @@ impl Evidence<'_> {
             others.len(),
             100.0 * mean
         );
-        let why = format!("CPU time {}; told where no other has over {:.0}% of the busiest", over(uses), 100.0 * most);
+        let why =
+            format!("CPU time {}; reported where no other has over {:.0}% of the busiest", over(uses), 100.0 * most);
         Some(Said { text, why, sure: ACCOUNTED.into() })
     }
 
@@ -200,7 +201,7 @@ impl Evidence<'_> {
             memory(last)
         );
         let why = format!(
-            "{} more in {seconds:.0} s, in {:.0}% of readings or more; {} and a fifth are told",
+            "{} more in {seconds:.0} s, in {:.0}% of readings or more; reported from {} and 20%",
             memory(grown as u64),
             100.0 * least_rising,
             memory(least_bytes as u64)
@@ -213,10 +214,13 @@ impl Evidence<'_> {
         let uses = self.threads.as_ref()?;
         let waiting: f64 = uses.threads.iter().filter_map(ThreadUse::ready).sum();
         let running: f64 = uses.threads.iter().map(|thread| thread.cpu).sum();
-        let text = format!("CPUs are short: {waiting:.1} threads on average wait for one, {running:.1} run");
-        let why =
-            format!("by the kernel's scheduler {}, from {CPU_WAIT} on; other programs may have the CPUs", over(uses));
-        let sure = format!("{ACCOUNTED}, no more than was seen by checks");
+        let text =
+            format!("not enough CPUs: {waiting:.1} threads on average are ready and have none, {running:.1} run");
+        let why = format!(
+            "time ready without a CPU {}; reported from {CPU_WAIT} threads; other programs may have the CPUs",
+            over(uses)
+        );
+        let sure = format!("{ACCOUNTED}");
         (waiting >= CPU_WAIT && waiting >= CPU_WAIT * running).then_some(Said { text, why, sure })
     }
 
@@ -232,7 +236,7 @@ impl Evidence<'_> {
         let hot = self.mostly_in();
         let most = if hot.is_empty() { busiest_name(uses, all) } else { hot };
         let text = format!("CPU-bound: {all:.2} of {:.0} CPUs are busy{most}", self.cpus);
-        let why = format!("CPU time {}; {CPU_BOUND} CPUs or more are told", over(uses));
+        let why = format!("CPU time {}; reported from {least:.1} CPUs", over(uses));
         Some(Said { text, why, sure: ACCOUNTED.into() })
     }
 }

@@ -133,7 +133,7 @@ fn paranoid(host: &Host, nothing: bool) -> MachineFact {
         _ => "whole CPUs (-a, -C, -G) and the kernel's side",
     };
     if host.process().may_count_everything() {
-        return fact.ok(level, format!("{level}, which does not concern this user"));
+        return fact.ok(level, format!("{level}, without effect for this user"));
     }
     let found = format!("{level}, keeps this user from {keeps_from}");
     let fix = "sudo sysctl kernel.perf_event_paranoid=0";
@@ -385,7 +385,7 @@ fn mux_interval(host: &Host) -> MachineFact {
     let each: serde_json::Map<_, _> = host.cores().filter_map(interval).collect();
     if each.is_empty() {
         return match host.cores().next() {
-            None => fact.ok(Value::Null, "nothing takes turns"),
+            None => fact.ok(Value::Null, "no multiplexing"),
             Some(_) => fact,
         };
     }

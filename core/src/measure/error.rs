@@ -2,11 +2,14 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::io;
+use std::io::{self, Read as _};
+use std::path::Path;
 
 use nix::sys::signal::Signal;
 
 use crate::events::{EventError, TableError};
+use crate::files::{self, ExpectedFile};
+use crate::host::HostFiles;
 use crate::machine::Denial;
 use crate::metrics::Unknown;
 use crate::names::shown;
@@ -220,11 +223,19 @@ fn no_command(
     write!(f, "E06 perfprop: {}: {reason} (nothing was measured)", shown(&command.to_string_lossy()))?;
     match similar {
         Some(similar) => write!(f, "\n      did you mean {}?", shown(similar)),
-        None if source.kind() == io::ErrorKind::PermissionDenied => {
+        None if source.kind() == io::ErrorKind::PermissionDenied && is_program(command) => {
             write!(f, "\n      make it executable:  chmod +x {}", shown(&command.to_string_lossy()))
         }
         None => Ok(()),
     }
+}
+
+/// Whether a file begins as a program or a script does.
+fn is_program(path: &Path) -> bool {
+    let mut begin = [0; 4];
+    let is_read =
+        files::open(path, &ExpectedFile::any(u64::MAX)).is_ok_and(|mut file| file.read_exact(&mut begin).is_ok());
+    is_read && (begin == *b"\x7fELF" || begin.starts_with(b"#!"))
 }
 
 fn unschedulable(f: &mut fmt::Formatter<'_>, group: &Unschedulable, has_watchdog: bool) -> fmt::Result {
@@ -266,7 +277,8 @@ fn not_opened(f: &mut fmt::Formatter<'_>, error: &OpenError) -> fmt::Result {
             )
         }
         OpenError::NoCpu(cpu) => {
-            write!(f, "perfprop: no CPU {cpu} is online\n      those that are: /sys/devices/system/cpu/online")
+            let online = HostFiles::here().text("sys/devices/system/cpu/online").unwrap_or_default();
+            write!(f, "perfprop: no CPU {cpu} is online\n      those that are: {}", shown(online.trim()))
         }
         OpenError::System(source) => write!(f, "perfprop: {source}"),
         OpenError::Stopped(signal) => stopped(f, *signal),

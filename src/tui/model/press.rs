@@ -1,6 +1,6 @@
 //! Handles keys, and returns what the loop has to do.
 
-use ratatui::crossterm::event::{KeyCode, KeyEvent};
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::step::{ListStep, move_in, neighbour, scrolled};
 use super::{
@@ -62,6 +62,8 @@ impl ScreenModel {
     fn quit_key(&mut self, key: KeyEvent) -> Option<LoopCommand> {
         match key.code {
             KeyCode::Char('k') => Some(LoopCommand::Kill),
+            // Who presses Ctrl-C twice wants it to end.
+            KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => Some(LoopCommand::Kill),
             KeyCode::Char('d') => Some(LoopCommand::Detach),
             KeyCode::Esc | KeyCode::Char('c') if key.modifiers.is_empty() => {
                 self.over = Over::Nothing;

@@ -459,7 +459,7 @@ fn draw_histories(page: &mut ScreenPage<'_>, area: Rect) {
         _ => one.measure,
     };
     title.push_span(page.span(Role::Border, " ─ "));
-    title.push_span(page.span(Role::Dim, over_time(measure, model.monitor.header())));
+    title.push_span(page.span(Role::Dim, over_time(measure, one, model.monitor.header())));
     let inner = page.panel(area, title, words, false);
     if inner.height < 4 {
         return;
@@ -481,9 +481,11 @@ fn draw_histories(page: &mut ScreenPage<'_>, area: Rect) {
     chart::draw(page, inner, &chart);
 }
 
-/// What the histories show, and in which unit: `over time, /s`.
-fn over_time(measure: Measure, header: &Header) -> String {
-    format!("over time {}", measure.suffix(header)).trim_end().to_owned()
+/// What the histories show, and in which unit: `the first run of each over time, /s`.
+fn over_time(measure: Measure, one: &ComparedEvent, header: &Header) -> String {
+    let is_one_each = one.a.numbers.len().max(one.b.numbers.len()) < 2;
+    let what = if is_one_each { "over time" } else { "the first run of each over time" };
+    format!("{what} {}", measure.suffix(header)).trim_end().to_owned()
 }
 
 fn sentence(found: &RunComparison, one: &ComparedEvent) -> String {

@@ -85,7 +85,9 @@ fn title(page: &ScreenPage<'_>, figures: &[Figures]) -> Line<'static> {
 /// Which numbers are shown: scaled ones, where nothing has moved any.
 fn basis(page: &ScreenPage<'_>, figures: &[Figures]) -> &'static str {
     let is_moved = |figures: &Figures| figures.raw != figures.corrected;
+    let is_scaled = |figures: &Figures| figures.run.is_some_and(|run| run < 1.0);
     match page.model.basis {
+        _ if !figures.iter().any(|figures| is_moved(figures) || is_scaled(figures)) => "nothing is scaled",
         ShownValues::Corrected if !figures.iter().any(is_moved) => "scaled",
         basis => basis.word(),
     }

@@ -30,7 +30,7 @@ pub(super) fn findings(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
     if entries.is_empty() {
         let none = VisibleRows { first: 0, rows: 0, all: 0 };
         let inner = page.list(area, title, (none, model.all_entries().count()), whole_in);
-        page.line(inner, Line::from(page.span(Role::Dim, "nothing to tell so far")));
+        page.line(inner, Line::from(page.span(Role::Dim, "no messages")));
         return;
     }
     let (width, height) = (usize::from(area.width.saturating_sub(4)), usize::from(area.height.saturating_sub(2)));
@@ -91,7 +91,7 @@ pub(super) fn output(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
     let shown = VisibleRows { first, rows: (last + 1 - first).min(filtered.len()), all: filtered.len() };
     let inner = page.list(area, title, (shown, all.len()), (!focus).then_some("Log"));
     if filtered.is_empty() {
-        let words = if all.is_empty() { "the command has written nothing" } else { "no line matches the filter" };
+        let words = if all.is_empty() { "no output from the command" } else { "no line matches the filter" };
         page.line(inner, Line::from(page.span(Role::Dim, words)));
         return;
     }

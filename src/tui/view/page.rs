@@ -10,6 +10,7 @@ use ratatui::widgets::{Block, BorderType, Padding, Widget};
 
 use crate::tui::layout::split_below;
 use crate::tui::model::{ClickTarget, ScreenModel};
+use crate::tui::text::{ELLIPSIS, width};
 use crate::tui::theme::{Role, Theme};
 
 /// What a region draws with.
@@ -33,8 +34,16 @@ impl<'a> ScreenPage<'a> {
         Span::styled(text, self.style(role))
     }
 
+    /// Writes a line; what has no room ends with an ellipsis.
     pub(super) fn line(&mut self, area: Rect, line: impl Into<Line<'static>>) {
-        line.into().render(area.intersection(self.buffer.area), self.buffer);
+        let (line, area) = (line.into(), area.intersection(self.buffer.area));
+        let room = usize::from(area.width);
+        // Blanks at its end are no loss.
+        let is_cut = line.width() > room && width(line.to_string().trim_end()) > room;
+        line.render(area, self.buffer);
+        if let (true, Some(last)) = (is_cut, area.columns().last()) {
+            self.buffer[(last.x, area.y)].set_symbol(ELLIPSIS);
+        }
     }
 
     /// A frame with a title; gives the area inside.

@@ -9,7 +9,7 @@ use crate::tui::text::{cut_middle, width};
 use crate::tui::theme::Role;
 
 const CHOICES: [(&str, &str, &str); 3] = [
-    ("k", "kill", "end it: SIGTERM, after two seconds SIGKILL"),
+    ("k", "kill", "end it, also by Ctrl-C: SIGTERM, then SIGKILL"),
     ("d", "detach", "let it run on without perfprop"),
     ("c", "cancel", "stay here"),
 ];

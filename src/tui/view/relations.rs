@@ -40,7 +40,7 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
     let inner = page.list(list, title(page), (shown, model.monitor.relations().len()), (!focus).then_some("Relations"));
     let mut rows = inner.rows();
     if model.monitor.relations().is_empty() {
-        let words = "no relations: events are scaled, and corrected by nothing";
+        let words = "no relations are loaded (--relations FILE)";
         for (line, row) in wrap(words, usize::from(inner.width)).into_iter().zip(rows) {
             page.line(row, Line::from(page.span(Role::Dim, line)));
         }

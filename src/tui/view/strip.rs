@@ -40,11 +40,7 @@ pub(super) fn lines(page: &ScreenPage<'_>, shown: EventLine, width: usize) -> Ve
     let figures = model.line_figures(shown);
     let scaled = figures.run.filter(|run| !figures.is_partial && *run > 0.0 && *run < 1.0);
     let is_moved = figures.raw != figures.corrected;
-    let raw = match (is_moved, scaled) {
-        (true, Some(run)) => format!("raw (scaled ×{:.2})", 1.0 / run),
-        (false, Some(run)) => format!("scaled ×{:.2}", 1.0 / run),
-        (_, None) => "raw".to_owned(),
-    };
+    let raw = scaled.map_or_else(|| "raw".to_owned(), |run| format!("scaled ×{:.2}", 1.0 / run));
     let axis = Axis::of([figures.raw, figures.corrected]);
     let tail = narrowing(figures.raw, figures.corrected);
     let bar = width.saturating_sub(LABEL + NUMBER + 4 + TAIL);
@@ -67,7 +63,7 @@ pub(super) fn lines(page: &ScreenPage<'_>, shown: EventLine, width: usize) -> Ve
             (_, Some(Cause::Relation(relation))) => relations::sentence(page, relation, width),
             (_, Some(cause)) => Line::from(page.span(Role::Dim, format!("moved most by {}", model.cause(cause)))),
             (EventLine::Event(_), None) if is_moved && figures.correction == CorrectionEffect::None => {
-                Line::from(page.span(Role::Dim, "the number stays; what else was counted moves its interval"))
+                Line::from(page.span(Role::Dim, "the number is as scaled; its error is estimated from other events"))
             }
             (EventLine::Event(event), None) => Line::from(page.span(Role::Dim, why_unmoved(&model.monitor.row(event)))),
         },

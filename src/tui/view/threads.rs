@@ -21,7 +21,7 @@ const COLUMNS: [(ThreadColumn, &str, usize); 9] = [
     (ThreadColumn::Tid, "TID", 7),
     (ThreadColumn::Cpu, "CPU%", 6),
     (ThreadColumn::Ready, "READY%", 6),
-    (ThreadColumn::Lock, "LOCK%", 5),
+    (ThreadColumn::Lock, "FUTEX%", 6),
     (ThreadColumn::Disk, "DISK%", 5),
     (ThreadColumn::Sleep, "SLEEP%", 6),
     (ThreadColumn::Memory, "MEMORY", 6),
@@ -116,10 +116,13 @@ fn title(page: &ScreenPage<'_>, uses: &ThreadUses<'_>) -> Line<'static> {
     Line::from_iter(parts.map(|(role, text)| page.span(role, text)))
 }
 
-/// `4 on 1.98 CPUs in 1.0 s`.
+/// `4 on 1.98 CPUs in 1.0 s`, and what is in no row.
 fn summary(uses: &ThreadUses<'_>) -> String {
     let left_out = if uses.left_out > 0 { format!(", {} more are not read", uses.left_out) } else { String::new() };
-    format!("{} on {:.2} CPUs in {:.1} s{left_out}", uses.threads.len(), uses.cpus, uses.seconds)
+    let others = uses.others();
+    let others =
+        if others >= LEAST_OTHERS { format!(", {others:.2} of them used by what has ended") } else { String::new() };
+    format!("{} on {:.2} CPUs in {:.1} s{others}{left_out}", uses.threads.len(), uses.cpus, uses.seconds)
 }
 
 /// CPUs from which on it is said that others used them: below, it is how times are rounded.
@@ -179,7 +182,7 @@ impl ThreadColumns {
     fn legend(&self) -> String {
         let has = |column: ThreadColumn| self.shown.iter().any(|(shown, ..)| *shown == column);
         let ready = has(ThreadColumn::Ready).then_some("READY%: could run and had no CPU.");
-        let waits = [(ThreadColumn::Lock, "LOCK%"), (ThreadColumn::Disk, "DISK%"), (ThreadColumn::Sleep, "SLEEP%")];
+        let waits = [(ThreadColumn::Lock, "FUTEX%"), (ThreadColumn::Disk, "DISK%"), (ThreadColumn::Sleep, "SLEEP%")];
         let waits: Vec<_> = waits.into_iter().filter(|(column, _)| has(*column)).map(|(_, head)| head).collect();
         let waits = (!waits.is_empty()).then(|| format!("{}: waited, in % of 20 checks a second.", waits.join(", ")));
         ready.map(str::to_owned).into_iter().chain(waits).collect::<Vec<_>>().join("  ")

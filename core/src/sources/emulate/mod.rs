@@ -33,6 +33,7 @@ use super::perf::CounterRow;
 use super::{CounterSource, Next, Reading, Round, Scope, Status};
 use crate::events::emulate::Formula;
 use crate::files::{self, ExpectedFile};
+use crate::host::HostFiles;
 use crate::plan::{EventIndex, Member, Plan};
 use crate::units::{CpuNs, WallNs};
 
@@ -144,7 +145,13 @@ impl Emulator {
     /// # Errors
     /// Returns the operating system's error if no folder for temporary files can be made.
     pub fn new(valgrind: PathBuf, model: &CacheModel, inherit: bool) -> io::Result<Self> {
-        Ok(Self { valgrind, folder: Scratch::new()?, model: model.clone(), inherit, parts: None })
+        Ok(Self {
+            valgrind,
+            folder: Scratch::new()?,
+            model: model.clone().or_of(&HostFiles::here()),
+            inherit,
+            parts: None,
+        })
     }
 
     /// Hands on all parts, for who wants more than sums; the channel ends with the source.

@@ -4,7 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The three caches of the model; one that isn't given is as valgrind finds it in this CPU.
+use crate::host::HostFiles;
+
+/// The three caches of the model; one that isn't given is as the kernel describes this CPU's, else as valgrind finds it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CacheModel {
     /// Instruction cache of the first level.
@@ -99,6 +101,23 @@ impl CacheModel {
         Ok(model)
     }
 
+    /// The same with this CPU's caches, as the kernel describes them, for those that aren't given: valgrind asks the CPU itself, which
+    /// has told virtual machines ten times the size.
+    pub(super) fn or_of(self, host: &HostFiles) -> Self {
+        let found: Vec<_> = (0..MOST_CACHES).filter_map(|number| described(host, number)).collect();
+        let first =
+            |kind: &str| found.iter().find(|(level, of, _)| *level == 1 && of == kind).map(|(.., cache)| *cache);
+        let last = found
+            .iter()
+            .filter(|(level, kind, _)| *level > 1 && kind != "Instruction")
+            .max_by_key(|(level, ..)| *level);
+        Self {
+            i1: self.i1.or_else(|| first("Instruction")),
+            d1: self.d1.or_else(|| first("Data")),
+            ll: self.ll.or_else(|| last.map(|(.., cache)| *cache)),
+        }
+    }
+
     /// What valgrind says of the caches that it models, in its log with `-v -v`:
     /// `I1: 32,768 B, 8-way, 64 B lines`. `None` until all are there.
     pub(super) fn from_log(log: &str) -> Option<Self> {
@@ -122,6 +141,24 @@ impl CacheModel {
             Some(format!("--{name}={size},{associativity},{line}"))
         })
     }
+}
+
+/// More descriptions of caches than any CPU has.
+const MOST_CACHES: usize = 16;
+
+/// Level, kind and shape of a cache of the first CPU, the size rounded down to one that can be modelled.
+fn described(host: &HostFiles, number: usize) -> Option<(u32, String, Cache)> {
+    let text = |name: &str| {
+        let text = host.text(&format!("sys/devices/system/cpu/cpu0/cache/index{number}/{name}"))?;
+        Some(text.trim().to_owned())
+    };
+    let parsed = |name: &str| text(name)?.parse::<u64>().ok();
+    let (associativity, line) = (parsed("ways_of_associativity")?, parsed("coherency_line_size")?);
+    let set = associativity.checked_mul(line).filter(|set| *set > 0)?;
+    let sets = (bytes(&text("size")?)? / set).checked_ilog2()?;
+    let cache = Cache { size: set.checked_shl(sets)?, associativity, line };
+    let level = u32::try_from(parsed("level")?).ok()?;
+    cache.complaint().is_none().then_some((level, text("type")?, cache))
 }
 
 const EXPECTED: &str =
@@ -167,6 +204,43 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    /// A folder like `/` with these caches: level, type, size, ways, bytes of a line.
+    fn host_with(name: &str, caches: &[[&str; 5]]) -> (std::path::PathBuf, HostFiles) {
+        let root = std::env::temp_dir().join(format!("perfprop-caches-{name}-{}", std::process::id()));
+        for (number, cache) in caches.iter().enumerate() {
+            let folder = root.join(format!("sys/devices/system/cpu/cpu0/cache/index{number}"));
+            std::fs::create_dir_all(&folder).unwrap();
+            let names = ["level", "type", "size", "ways_of_associativity", "coherency_line_size"];
+            names
+                .iter()
+                .zip(cache)
+                .for_each(|(name, text)| std::fs::write(folder.join(name), format!("{text}\n")).unwrap());
+        }
+        let host = HostFiles::under(&root);
+        (root, host)
+    }
+
+    #[test]
+    fn caches_that_are_not_given_are_those_of_the_cpu() {
+        let first = [["1", "Data", "48K", "12", "64"], ["1", "Instruction", "32K", "8", "64"]];
+        let rest = [["2", "Unified", "1024K", "8", "64"], ["3", "Unified", "33792K", "11", "64"]];
+        let (root, host) = host_with("all", &[first, rest].concat());
+        let given = CacheModel::parse("i1=16k,4,64").unwrap();
+        let model = given.or_of(&host);
+        std::fs::remove_dir_all(root).unwrap();
+        // 33 MiB of 11 ways are 49,152 sets; 32,768 can be modelled.
+        assert_eq!(model.options().collect::<Vec<_>>(), ["--I1=16384,4,64", "--D1=49152,12,64", "--LL=23068672,11,64"]);
+    }
+
+    #[test]
+    fn caches_that_the_kernel_does_not_describe_are_left_to_valgrind() {
+        let broken = [["1", "Data", "", "8", "64"], ["1", "Instruction", "32K", "0", "64"]];
+        let (root, host) = host_with("broken", &broken);
+        assert_eq!(CacheModel::default().or_of(&host), CacheModel::default());
+        std::fs::remove_dir_all(root).unwrap();
+        assert_eq!(CacheModel::default().or_of(&HostFiles::under("/nowhere".as_ref())), CacheModel::default());
+    }
 
     #[test]
     fn caches_are_read_as_valgrind_takes_them() {

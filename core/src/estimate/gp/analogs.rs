@@ -42,18 +42,20 @@ const MOST_WITNESSES: usize = 32;
 /// What the logarithms of rates differ by at least between equal moments.
 const LEAST_SPREAD: f64 = 0.01;
 /// A difference counts for no more than so many of the usual ones.
-const LARGEST: f64 = 8.0;
-/// A moment that differs by the usual difference weighs e^-1.5 of one that doesn't.
-const SHARP: f64 = 1.5;
+const LARGEST: f64 = 6.0;
+/// A moment that differs by the usual difference weighs e^-2 of one that doesn't.
+const SHARP: f64 = 2.0;
 /// How long a count says what goes on, in turns, and how long a moment is remembered, in cycles.
-const WITNESS_TURNS: f64 = 3.0;
+const WITNESS_TURNS: f64 = 2.0;
 const MEMORY_CYCLES: f64 = 8.0;
+/// An earlier stay weighs at most so much of what all others do together: what was seen once may have been chance.
+const MOST_ALONE: f64 = 0.7;
 /// A piece of this part of a turn or more says as much as a whole one.
 const SHORT: f64 = 0.3;
-/// A rate jumps in a turn where it changes by so many times what it usually does between the pieces of one, and what that is
+/// A rate jumps where it changes by so many times what it usually does between the pieces of a turn, and what that is
 /// taken to be before any were seen, in logarithms.
 const JUMP: f64 = 4.0;
-const CHANGE: f64 = 0.1;
+const CHANGE: f64 = 0.05;
 
 /// How long events are on the counters at a time, and from one such turn to the next, in milliseconds.
 #[derive(Clone, Copy, Debug)]
@@ -67,7 +69,7 @@ pub(crate) struct TurnTimes {
 struct Changes {
     /// How much it usually does from one stay to the next; `None` if that was seen less than twice.
     spread: Option<f64>,
-    /// Whether it jumped in the last stay: what came after says as much as a whole turn, however short it is.
+    /// Whether it jumped before its last piece: that says as much as a whole turn, however short it is.
     has_jumped: bool,
 }
 
@@ -75,6 +77,14 @@ struct Changes {
 #[derive(Clone, Debug)]
 pub(crate) struct Analogs {
     events: Vec<VecDeque<Piece>>,
+}
+
+/// What an event was at an earlier time, and how much that says of what it is now.
+#[derive(Clone, Copy, Debug)]
+struct Analog {
+    rate: f64,
+    weight: f64,
+    stay: u64,
 }
 
 /// An event that tells where the program is: its weight, its rate now, and how much that usually changes, in logarithms.
@@ -130,11 +140,14 @@ impl Analogs {
             let age = (unseen - piece.middle()).abs() / (MEMORY_CYCLES * times.cycle);
             let is_whole = pieces_ago == 0 && changes[event].has_jumped;
             let running = if is_whole { piece.running.max(times.turn) } else { piece.running };
-            (piece.rate(), -SHARP * distance / all - age, running.sqrt())
+            let log = 0.5 * running.ln() - SHARP * distance / all - age;
+            Analog { rate: piece.rate(), weight: log, stay: piece.stay }
         });
-        let compared: Vec<(f64, f64, f64)> = compared.collect();
-        let nearest = compared.iter().map(|&(_, log, _)| log).fold(f64::NEG_INFINITY, f64::max);
-        Some(weighted_median(compared.into_iter().map(|(rate, log, weight)| (rate, weight * (log - nearest).exp()))))
+        let mut moments: Vec<Analog> = compared.collect();
+        let most = moments.iter().map(|moment| moment.weight).fold(f64::NEG_INFINITY, f64::max);
+        moments.iter_mut().for_each(|moment| moment.weight = (moment.weight - most).exp());
+        limit_earlier(&mut moments, last.stay);
+        Some(weighted_median(moments.into_iter().map(|moment| (moment.rate, moment.weight))))
     }
 
     /// The events that tell where the program was at a time: those that were counted since the event was, or in the
@@ -216,20 +229,41 @@ fn spread(pieces: &VecDeque<Piece>) -> Option<f64> {
     Some(*median + LEAST_SPREAD)
 }
 
-/// Whether an event's rate jumped between the last two pieces of its last stay: it changed by more than it did in earlier ones,
-/// and than counts of that size do by chance.
-fn has_jumped(pieces: &VecDeque<Piece>) -> bool {
-    let mut changes: Vec<(u64, f64)> = vec![(u64::MAX, CHANGE)];
-    for (before, piece) in pieces.iter().zip(pieces.iter().skip(1)) {
-        if before.stay == piece.stay {
-            changes.push((piece.stay, (piece.log() - before.log()).abs()));
+/// Limits the weight of the earlier stay that weighs most to [`MOST_ALONE`] of what all others do. The last one isn't
+/// limited, as it may go on.
+fn limit_earlier(moments: &mut [Analog], last_stay: u64) {
+    let mut stays: Vec<(u64, f64)> = Vec::new();
+    for moment in moments.iter() {
+        match stays.last_mut() {
+            Some((stay, weight)) if *stay == moment.stay => *weight += moment.weight,
+            _ => stays.push((moment.stay, moment.weight)),
         }
     }
-    let (Some(last), Some(&(stay, change))) = (pieces.back(), changes.last()) else { return false };
-    changes.retain(|&(earlier, _)| earlier != last.stay);
+    let all: f64 = stays.iter().map(|&(_, weight)| weight).sum();
+    let earlier = stays.into_iter().filter(|&(stay, _)| stay != last_stay);
+    let Some((heaviest, weight)) = earlier.max_by(|a, b| a.1.total_cmp(&b.1)) else { return };
+    let most = MOST_ALONE * (all - weight);
+    if most <= 0.0 || weight <= most {
+        return;
+    }
+    let part = most / weight;
+    moments.iter_mut().filter(|moment| moment.stay == heaviest).for_each(|moment| moment.weight *= part);
+}
+
+/// Whether an event's rate jumped before its last piece, in a stay or between two: it changed by more than it did between the
+/// pieces of earlier stays, and than counts of that size do by chance.
+fn has_jumped(pieces: &VecDeque<Piece>) -> bool {
+    let (Some(last), Some(before)) = (pieces.back(), pieces.iter().rev().nth(1)) else { return false };
+    let change = |before: &Piece, piece: &Piece| (piece.log() - before.log()).abs();
+    let mut changes: Vec<f64> = vec![CHANGE];
+    for (before, piece) in pieces.iter().zip(pieces.iter().skip(1)) {
+        if before.stay == piece.stay && piece.stay != last.stay {
+            changes.push(change(before, piece));
+        }
+    }
     let middle = changes.len() / 2;
-    let (_, &mut (_, usual), _) = changes.select_nth_unstable_by(middle, |a, b| a.1.total_cmp(&b.1));
-    stay == last.stay && change > JUMP * (usual + LEAST_SPREAD + last.count.max(0.5).sqrt().recip())
+    let (_, &mut usual, _) = changes.select_nth_unstable_by(middle, f64::total_cmp);
+    change(before, last) > JUMP * (usual + LEAST_SPREAD + last.count.max(0.5).sqrt().recip())
 }
 
 /// The least of some numbers for which the weights up to it are half of all; 0 of none.
@@ -302,7 +336,7 @@ mod tests {
             analogs
         };
         let rates = [10.0, 500.0].repeat(4);
-        // By ln 2 where it usually is 0.1 and 4 ms of 1000 are 1.6 % off by chance, and by 5 %.
+        // By ln 2 where it usually is 0.05 and 4 ms of 1000 are 1.6 % off by chance, and by 5 %.
         let (jumped, same) = (pieces(&rates, 1000.0), pieces(&rates, 525.0));
         assert!(has_jumped(&jumped.events[1]) && !has_jumped(&same.events[1]) && !has_jumped(&jumped.events[0]));
         let end = TURN * 9.0;
@@ -311,6 +345,43 @@ mod tests {
         // Two counts after four are no jump, and neither is one piece.
         assert!(!has_jumped(&pieces(&[10.0, 1.0].repeat(4), 0.5).events[1]));
         assert!(!has_jumped(&VecDeque::new()) && !has_jumped(&turns(&[3.0]).events[0]));
+    }
+
+    #[test]
+    fn a_short_piece_that_differs_from_the_last_stay_is_the_rate_by_hand() {
+        // The second event comes on with 4 ms after the first had its turn.
+        let estimate = |rate: f64| {
+            let mut analogs = turns(&[[10.0, 500.0].repeat(4), vec![10.0]].concat());
+            let (start, end) = (9.0 * TURN, 10.0 * TURN);
+            analogs.add(0, Span { start, end: end - 4.0 }, 96.0 * 10.0, 96.0, 8, 0.5 * TURN);
+            analogs.add(1, Span { start: end - 4.0, end }, 4.0 * rate, 4.0, 9, 0.5 * TURN);
+            (has_jumped(&analogs.events[1]), analogs.rates(Span { start, end }, &TIMES)[1])
+        };
+        assert_eq!(estimate(1000.0), (true, Some(1000.0)));
+        assert_eq!(estimate(525.0), (false, Some(500.0)));
+    }
+
+    /// Moments of these stays and weights.
+    fn moments(weights: &[(u64, f64)]) -> Vec<Analog> {
+        weights.iter().map(|&(stay, weight)| Analog { rate: 1.0, weight, stay }).collect()
+    }
+
+    /// The weights of moments after that of an earlier stay was limited.
+    fn limited(weights: &[(u64, f64)], last_stay: u64) -> Vec<f64> {
+        let mut moments = moments(weights);
+        limit_earlier(&mut moments, last_stay);
+        moments.into_iter().map(|moment| moment.weight).collect()
+    }
+
+    #[test]
+    fn no_earlier_stay_weighs_more_than_the_others_by_hand() {
+        // All but the second stay weigh 2, so that it may weigh 1.4, which is 0.35 of 4.
+        let found = limited(&[(3, 1.0), (2, 3.0), (2, 1.0), (1, 1.0)], 3);
+        assert!(found.iter().zip([1.0, 1.05, 0.35, 1.0]).all(|(a, b)| (a - b).abs() < 1e-12), "{found:?}");
+        // The last stay isn't limited, what weighs less stays as it is, and so does what is alone.
+        assert_eq!(limited(&[(3, 9.0), (2, 1.0)], 3), [9.0, 1.0]);
+        assert_eq!((limited(&[(3, 1.0)], 3), limited(&[(2, 1.0)], 3), limited(&[], 3)), (vec![1.0], vec![1.0], vec![]));
+        assert_eq!(limited(&[(3, 0.0), (2, 1.0)], 3), [0.0, 1.0]);
     }
 
     #[test]
@@ -337,6 +408,24 @@ mod tests {
             for (event, rate) in turns(&rates).rates(Span { start: end - length, end }, &TIMES).into_iter().enumerate() {
                 let counted = rates.iter().skip(event).step_by(2);
                 proptest::prop_assert!(counted.into_iter().any(|&counted| Some(counted * TURN / TURN) == rate));
+            }
+        }
+
+        #[test]
+        fn weights_of_one_earlier_stay_shrink_and_no_others(
+            weights in proptest::collection::vec(1e-3..1e3f64, 2..20),
+            pieces in 1..4usize,
+        ) {
+            let stays: Vec<(u64, f64)> =
+                weights.iter().enumerate().map(|(i, &weight)| (100 - (i / pieces) as u64, weight)).collect();
+            let found = limited(&stays, 100);
+            let shrunk: Vec<usize> = (0..found.len()).filter(|&i| found[i] < weights[i]).collect();
+            proptest::prop_assert!(found.iter().zip(&weights).all(|(found, &weight)| *found <= weight));
+            let stay = shrunk.first().map(|&i| stays[i].0);
+            proptest::prop_assert!(stay != Some(100) && shrunk.iter().all(|&i| Some(stays[i].0) == stay));
+            if let Some(stay) = stay {
+                let of = |is: bool| (0..found.len()).filter(|&i| (stays[i].0 == stay) == is).map(|i| found[i]).sum::<f64>();
+                proptest::prop_assert!((of(true) - MOST_ALONE * of(false)).abs() < 1e-9 * of(false));
             }
         }
 

@@ -220,7 +220,7 @@ impl Evidence<'_> {
             "time ready without a CPU {}; reported from {CPU_WAIT} threads; other programs may have the CPUs",
             over(uses)
         );
-        let sure = format!("{ACCOUNTED}");
+        let sure = ACCOUNTED.to_owned();
         (waiting >= CPU_WAIT && waiting >= CPU_WAIT * running).then_some(Said { text, why, sure })
     }
 

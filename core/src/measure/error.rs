@@ -223,7 +223,7 @@ fn no_command(
     write!(f, "E06 perfprop: {}: {reason} (nothing was measured)", shown(&command.to_string_lossy()))?;
     match similar {
         Some(similar) => write!(f, "\n      did you mean {}?", shown(similar)),
-        None if source.kind() == io::ErrorKind::PermissionDenied && is_program(command) => {
+        None if source.kind() == io::ErrorKind::PermissionDenied && is_program(Path::new(command)) => {
             write!(f, "\n      make it executable:  chmod +x {}", shown(&command.to_string_lossy()))
         }
         None => Ok(()),

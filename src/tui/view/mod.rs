@@ -23,6 +23,7 @@ mod groups;
 mod header;
 mod help;
 mod histogram;
+mod hot_functions;
 mod log;
 mod metrics;
 mod page;
@@ -143,7 +144,11 @@ fn overview(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
     events::draw(page, table, room);
     threads::draw_busiest(page, busiest);
     metrics::draw(page, below);
-    detail::draw(page, panels.detail, false);
+    // The large screen has all of the profile beside this.
+    match !page.model.hot_functions.is_empty() && room != Room::Large {
+        true => hot_functions::draw(page, panels.detail),
+        false => detail::draw(page, panels.detail, false),
+    }
     if !panels.relations.is_empty() {
         relations::draw(page, panels.relations, false);
     }

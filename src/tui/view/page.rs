@@ -41,7 +41,7 @@ impl<'a> ScreenPage<'a> {
         // Blanks at its end are no loss.
         let is_cut = line.width() > room && width(line.to_string().trim_end()) > room;
         line.render(area, self.buffer);
-        if let (true, Some(last)) = (is_cut, area.columns().last()) {
+        if let (true, Some(last)) = (is_cut, area.columns().next_back()) {
             self.buffer[(last.x, area.y)].set_symbol(ELLIPSIS);
         }
     }

@@ -10,7 +10,8 @@
 use std::sync::Arc;
 
 use crate::diagnosis::HotFunction;
-use crate::profile::{Amount, Tree};
+use crate::profile::{Amount, Tree, share_error};
+use crate::rates::{Confidence, Error};
 use crate::stacks::{InterpreterFrames, Losses, OFF_CPU, Reach, StackQuality};
 
 mod calls;
@@ -64,6 +65,16 @@ impl Listing {
             Self::Modules => "modules",
         }
     }
+}
+
+/// A function in which much was sampled.
+#[derive(Clone, Debug)]
+pub(in crate::tui) struct HotRow {
+    pub(in crate::tui) function: HotFunction,
+    /// Its name as lists show it.
+    pub(in crate::tui) shown: String,
+    /// How far its share may be off.
+    pub(in crate::tui) error: Error,
 }
 
 /// How much of functions' names is shown.
@@ -269,16 +280,20 @@ impl ProfileState {
         amount.weight as f64 / self.whole().weight.max(1) as f64
     }
 
-    /// The function in which most was sampled; `None` where nothing was.
-    pub(in crate::tui) fn hottest(&self) -> Option<HotFunction> {
-        let whole = self.whole().weight;
-        if !self.has_samples() || whole == 0 {
-            return None;
+    /// The functions in which most was sampled, the first of them first; none where samples aren't known.
+    pub(in crate::tui) fn hottest(&self, most: usize, confidence: Confidence) -> Vec<HotRow> {
+        let whole = self.whole();
+        if !self.has_samples() || whole.weight == 0 {
+            return Vec::new();
         }
-        let all = functions::functions(&self.tree.shape, 0, &[]);
-        let most = all.iter().max_by_key(|function| function.own.weight)?;
-        let name = self.calls.label(most.frame).name.clone();
-        Some(HotFunction { name, share: most.own.weight as f64 / whole as f64 })
+        let row = |function: &FunctionRow| {
+            let share = self.share(function.own);
+            let is_sampled = function.own != whole && !self.is_off_cpu();
+            let error = if is_sampled { share_error(share, whole.samples, confidence) } else { Error::Exact };
+            let name = self.calls.label(function.frame).name.clone();
+            HotRow { function: HotFunction { name, share }, shown: self.name(function.frame).to_owned(), error }
+        };
+        functions::functions(&self.tree.shape, 0, &[]).iter().take(most).map(row).collect()
     }
 
     /// The label of the last frame of a row.

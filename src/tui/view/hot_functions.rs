@@ -1,0 +1,42 @@
+//! Draws the functions in which most samples were taken, in a part of a screen.
+
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+
+use super::page::{ScreenPage, VisibleRows};
+use super::profile::interval;
+use crate::names::shown;
+use crate::number::share;
+use crate::tui::model::ClickTarget;
+use crate::tui::screen::Screen;
+use crate::tui::text::{left, right};
+use crate::tui::theme::Role;
+
+/// Cells of a share and of its interval, each with a blank before it.
+const SHARE: usize = 7;
+const INTERVAL: usize = 12;
+
+/// A click leads to all of them.
+pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
+    let model = page.model;
+    let title = Line::from(page.span(Role::Title, "Hot functions"));
+    let all = model.hot_functions.len();
+    let rows = VisibleRows::in_panel(area, 1, 0, all);
+    let inner = page.list(area, title, (rows, all), Some(Screen::Profile.name()));
+    page.target(area, ClickTarget::Screen(Screen::Profile));
+    let name = usize::from(inner.width).saturating_sub(SHARE + INTERVAL);
+    let mut lines = inner.rows();
+    if let Some(row) = lines.next() {
+        let heads = format!("{}{}{}", left("FUNCTION", name), right("SELF", SHARE), right("INTERVAL", INTERVAL));
+        page.line(row, Line::from(page.span(Role::Header, heads)));
+    }
+    for (hot, row) in model.hot_functions.iter().zip(lines) {
+        let share_of_all = hot.function.share;
+        let line = vec![
+            page.span(Role::Text, left(&shown(&hot.shown), name)),
+            page.span(Role::Title, right(&share(share_of_all), SHARE)),
+            page.span(Role::Dim, right(&interval(share_of_all, hot.error), INTERVAL)),
+        ];
+        page.line(row, Line::from(line));
+    }
+}

@@ -1,9 +1,9 @@
-//! Measures how long it takes to name places in a program with much debug information, beside binutils' addr2line, in turns:
-//! `cargo bench --bench names [-- PROGRAM [PLACES [TURNS]]]`.
+//! Measures how long it takes to name places in a program with much debug information, beside binutils' addr2line and
+//! `perf report`, in turns: `cargo bench --bench names [-- PROGRAM [PLACES [TURNS]]]`.
 //!
 //! Without a program it is this project's test `library` with all code and all debug information, which is built once. The places are spread
-//! evenly over the program's functions: each is the first in its unit, or nearly, which is the worst that can be asked for. Both
-//! print the function, what is inlined there, and file and line. What both read lies in the machine's memory already.
+//! evenly over the program's functions: each is the first in its unit, or nearly, which is the worst that can be asked for. All
+//! print the function, file and line, and but for perf what is inlined there. What they read lies in the machine's memory already.
 
 #![allow(clippy::print_stdout, clippy::expect_used, reason = "a bench tells what it measured, and ends where it can't")]
 
@@ -38,17 +38,30 @@ fn main() {
         println!("that is less than the {} MB that this is about", LEAST_DEBUG / 1_000_000);
     }
     let places = env::temp_dir().join(format!("perfprop-bench-names-{}", std::process::id()));
-    fs::write(&places, addresses(&program, count)).expect("no place for addresses");
+    let recording = places.with_extension("data");
+    let addresses = addresses(&program, count);
+    let text: String = addresses.iter().map(|address| format!("{address:#x}\n")).collect();
+    fs::write(&places, text).expect("no place for addresses");
+    fs::write(&recording, perf_data(&program, &addresses)).expect("no place for a recording");
     let mut ratios = Vec::new();
     for turn in 1..=turns {
         let ours = itself(&program, &places);
         let theirs = addr2line(&program, &places);
         println!("turn {turn}: {ours}; addr2line {theirs}");
         ratios.push(ours.whole_ms / theirs.whole_ms);
+        // Once: with lines it takes minutes.
+        for sort in ["sym", "sym,srcline"].iter().filter(|_| turn == turns) {
+            match perf_report(&recording, sort) {
+                Some(perf) => {
+                    println!("perf report --sort {sort}: {perf}: a ratio of {:.3}", ours.whole_ms / perf.whole_ms)
+                }
+                None => println!("left out: perf can't be had here"),
+            }
+        }
     }
     ratios.sort_by(f64::total_cmp);
-    println!("median ratio of the time for all: {:.3}", ratios[ratios.len() / 2]);
-    let _ = fs::remove_file(places);
+    println!("median ratio of the time for all to that of addr2line: {:.3}", ratios[ratios.len() / 2]);
+    let _ = (fs::remove_file(places), fs::remove_file(recording));
 }
 
 /// What one took.
@@ -99,6 +112,59 @@ fn addr2line(program: &Path, places: &Path) -> NamingCost {
     NamingCost { first_ms: None, whole_ms, peak_mb, named: text.lines().count() / 2 }
 }
 
+/// Names what was recorded. For lines perf asks addr2line, whose memory isn't in what is told of it.
+fn perf_report(recording: &Path, sort: &str) -> Option<NamingCost> {
+    Command::new("perf").arg("--version").output().ok().filter(|output| output.status.success())?;
+    let mut command = Command::new("perf");
+    command.args(["report", "-f", "--stdio", "--no-children", "--sort", sort, "-i"]).arg(recording);
+    let (text, peak_mb, whole_ms) = run(&mut command, None);
+    let is_line = |line: &&str| !line.starts_with('#') && !line.trim().is_empty();
+    Some(NamingCost { first_ms: None, whole_ms, peak_mb, named: text.lines().filter(is_line).count() })
+}
+
+/// What `perf record` would have written of samples at these addresses (perf's Documentation/perf.data-file-format.txt).
+fn perf_data(program: &Path, addresses: &[u64]) -> Vec<u8> {
+    /// Where the kernel puts programs.
+    const BASE: u64 = 0x5555_5555_4000;
+    const ATTRIBUTES: u64 = 128;
+    // PERF_SAMPLE_IP, _TID, _TIME and _PERIOD.
+    let sampled = 1 | 2 | 4 | 256_u64;
+    let words = |words: &[u64]| words.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<u8>>();
+    let record = |kind: u64, misc: u64, body: &[u8]| {
+        [&words(&[kind | misc << 32 | (8 + body.len() as u64) << 48])[..], body].concat()
+    };
+    let text = |text: &[u8]| [text, &vec![0; 8 - text.len() % 8][..]].concat();
+    let process = 7 | 7 << 32;
+    let mut data = record(3, 0, &[words(&[process]), text(b"named")].concat());
+    for (offset, address, length) in code_segments(program) {
+        let mapped = [words(&[process, BASE + address, length, offset]), text(program.as_os_str().as_encoded_bytes())];
+        data.extend(record(1, 2, &mapped.concat()));
+    }
+    for (number, address) in addresses.iter().enumerate() {
+        data.extend(record(9, 2, &words(&[BASE + address, process, number as u64 + 1, 1])));
+    }
+    // An event of the kernel's own (1), cpu-clock, with a sample each 1000.
+    let mut event = words(&[1 | ATTRIBUTES << 32, 0, 1000, sampled]);
+    event.resize(ATTRIBUTES as usize, 0);
+    let (header, attributes) = (104, ATTRIBUTES + 16);
+    let begin =
+        words(&[header, attributes, header, attributes, header + attributes, data.len() as u64, 0, 0, 0, 0, 0, 0]);
+    [&b"PERFILE2"[..], &begin, &event, &words(&[0, 0]), &data].concat()
+}
+
+/// Offset in the file, address and length of each part of a program that holds code.
+fn code_segments(program: &Path) -> Vec<(u64, u64, u64)> {
+    let output = Command::new("readelf").arg("-lW").arg(program).output().expect("no readelf");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let segment = |line: &str| {
+        let words: Vec<_> = line.split_whitespace().collect();
+        let is_code = words.first() == Some(&"LOAD") && words.get(7) == Some(&"E");
+        let hex = |at: usize| u64::from_str_radix(words.get(at)?.trim_start_matches("0x"), 16).ok();
+        is_code.then(|| Some((hex(1)?, hex(2)?, hex(4)?)))?
+    };
+    text.lines().filter_map(segment).collect()
+}
+
 /// What a command prints, the most memory that it had in MB, and its time in ms.
 fn run(command: &mut Command, input: Option<&Path>) -> (String, f64, f64) {
     let input = input.map_or_else(Stdio::null, |path| fs::File::open(path).expect("no input").into());
@@ -120,7 +186,7 @@ fn run(command: &mut Command, input: Option<&Path>) -> (String, f64, f64) {
 }
 
 /// Addresses in so many functions, spread over all.
-fn addresses(program: &Path, count: usize) -> String {
+fn addresses(program: &Path, count: usize) -> Vec<u64> {
     let output = Command::new("nm").args(["-S", "--defined-only"]).arg(program).output().expect("no nm");
     let text = String::from_utf8_lossy(&output.stdout);
     let middle = |line: &str| {
@@ -132,7 +198,7 @@ fn addresses(program: &Path, count: usize) -> String {
     let mut all: Vec<u64> = text.lines().filter_map(middle).collect();
     all.sort_unstable();
     let step = (all.len() / count.max(1)).max(1);
-    all.iter().step_by(step).take(count).map(|address| format!("{address:#x}\n")).collect()
+    all.into_iter().step_by(step).take(count).collect()
 }
 
 /// The length of all debug information of a program.

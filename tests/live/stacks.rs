@@ -691,6 +691,105 @@ fn copies_of_the_stack_that_are_too_short_are_told_with_a_larger_size() {
     assert!(text.contains(&format!("--call-graph dwarf,32768 -- {program}")), "{text}");
 }
 
+/// Goes 60 KiB down in 100 calls, and computes there in a function that needs no stack.
+const FAR_DOWN: &str = "
+    #include <stdlib.h>
+    static volatile long sink;
+    __attribute__((noinline)) long leaf(long n) { for (long i = 0; i < n; i++) sink += i; return n; }
+    __attribute__((noinline)) long down(int depth) {
+        volatile char place[600];
+        place[depth % 600] = depth;
+        long r = depth > 0 ? down(depth - 1) : leaf(20000000);
+        return r + place[depth % 600];
+    }
+    int main(int count, char **words) { for (int i = 0; i < atoi(words[1]); i++) sink += down(atoi(words[2])); return 0; }";
+
+#[test]
+fn stacks_longer_than_copies_are_whole_where_only_the_leaf_lacks_a_frame_pointer() {
+    let folder = Folder::new();
+    // gcc gives a leaf that needs no stack no frame, whatever it is told.
+    let Some(program) = compiled(&folder, "far", FAR_DOWN, "gcc", &WITH_FRAME_POINTERS) else { return };
+    let (recording, output) = record(&folder, &["-g", "-F", "1000"], &[program.to_str().unwrap(), "30", "100"]);
+    let samples = samples(&recording);
+    let is_whole = |frames: &[&StackFrame]| {
+        let names = names(frames);
+        let downs = names.iter().filter(|name| **name == "down").count();
+        downs == 101 && names.windows(2).any(|part| part == ["main", "down"]) && names.last() == Some(&"leaf")
+    };
+    let whole = samples.iter().filter(|(_, frames)| is_whole(frames)).count();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(whole * 5 > samples.len() * 4, "{whole} of {}: {text}", samples.len());
+    assert!(!text.contains("of the stacks are cut"), "{text}");
+}
+
+#[test]
+fn stacks_that_larger_copies_hold_are_whole_with_them() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "far", FAR_DOWN, "gcc", &["-O1", "-g", "-fomit-frame-pointer"]) else {
+        return;
+    };
+    let run = |graph: &str, depth: &str| {
+        let options = ["--call-graph", graph, "-F", "1000"];
+        let (_, output) = record(&folder, &options, &[program.to_str().unwrap(), "15", depth]);
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let text = run("auto", "90");
+    assert!(text.contains("up to 64 KiB") && text.contains("--call-graph dwarf,65528 -- "), "{text}");
+    let text = run("dwarf,65528", "90");
+    assert!(!text.contains("of the stacks are cut"), "{text}");
+    // Nothing that perfprop can do makes these whole.
+    let text = run("dwarf,65528", "120");
+    assert!(text.contains("copies at most") && text.contains("-fno-omit-frame-pointer"), "{text}");
+}
+
+/// Loads a library, calls what it has and unloads it, so that the dynamic linker looks for all that it calls each time.
+const RELOADED: &str = "
+    #include <dlfcn.h>
+    #include <stdio.h>
+    int main(int count, char **words) {
+        long sum = 0;
+        for (int i = 0; i < 1500; i++) {
+            void *library = dlopen(words[1], RTLD_LAZY);
+            if (!library) { puts(dlerror()); return 1; }
+            sum += ((long (*)(long))dlsym(library, \"call_all\"))(i);
+            dlclose(library);
+        }
+        return sum == 1;
+    }";
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn stacks_through_the_search_for_a_function_have_their_callers() {
+    let folder = Folder::new();
+    let list = |line: &dyn Fn(usize) -> String| (0..1000).map(line).collect::<String>();
+    let called = list(&|i| format!("long f{i}(long n) {{ return n + {i}; }}\n"));
+    let calls = list(&|i| format!("n += f{i}(n);\n"));
+    let caller = format!("{}long call_all(long n) {{ {calls} return n; }}", list(&|i| format!("long f{i}(long);\n")));
+    let library = ["-O1", "-g", "-shared", "-fPIC", "-Wl,-z,lazy"];
+    let Some(called) = compiled(&folder, "libcalled.so", &called, "cc", &library) else { return };
+    let program = compiled(&folder, "reloads", RELOADED, "cc", &["-O1", "-g"]).unwrap();
+    for frame_pointers in ["-fomit-frame-pointer", "-fno-omit-frame-pointer"] {
+        let linked = ["-Wl,--no-as-needed", called.to_str().unwrap(), frame_pointers];
+        let caller = compiled(&folder, "libcaller.so", &caller, "cc", &[&library[..], &linked].concat()).unwrap();
+        let words = [&program, &caller].map(|path| path.to_str().unwrap());
+        let (recording, _) = record(&folder, &["-g", "-F", "2000"], &words);
+        let samples = samples(&recording);
+        let is_linker = |frame: &&StackFrame| frame.module.contains("/ld-linux");
+        // What starts the program isn't below main.
+        let searching = |frames: &[&StackFrame]| {
+            let linker = frames.iter().position(&is_linker)?;
+            let names = names(&frames[..linker]);
+            let opens =
+                names.iter().any(|name| name.contains("dlopen") || name.contains("dlclose") || name.contains("dlsym"));
+            (!opens).then(|| names.windows(2).any(|part| part == ["main", "call_all"]))
+        };
+        let found: Vec<_> = samples.iter().filter_map(|(_, frames)| searching(frames)).collect();
+        let whole = found.iter().filter(|is_whole| **is_whole).count();
+        assert!(found.len() * 5 > samples.len(), "{frame_pointers}: {} of {}", found.len(), samples.len());
+        assert!(whole * 10 > found.len() * 9, "{frame_pointers}: {whole} of {}", found.len());
+    }
+}
+
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn a_perf_map_that_is_written_at_the_end_still_names_what_ran() {

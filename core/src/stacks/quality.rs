@@ -238,15 +238,19 @@ impl StackQuality {
             StackOrigin::Sampled(UnwindMethod::Dwarf(bytes))
                 if is_mostly(losses.copy_ended) && bytes < LARGEST_COPY =>
             {
-                let more = bytes.saturating_mul(4).min(LARGEST_COPY);
+                let more = bytes.saturating_mul(4);
+                if more >= LARGEST_COPY {
+                    return longer_than_copies(&target);
+                }
                 format!("they are longer than the copies:  perfprop record --call-graph dwarf,{more} {target}")
             }
             StackOrigin::Sampled(UnwindMethod::Dwarf(bytes)) if is_mostly(losses.copy_ended) => {
-                format!("they are longer than the {bytes} bytes that the kernel copies at most; -g has no such limit")
+                format!(
+                    "they are longer than the {bytes} bytes that the kernel copies at most; built with \
+                     -fno-omit-frame-pointer, -g has no such limit"
+                )
             }
-            StackOrigin::Sampled(UnwindMethod::Auto) if is_mostly(losses.copy_ended) => {
-                format!("they are longer than the copies:  perfprop record --call-graph dwarf,{LARGEST_COPY} {target}")
-            }
+            StackOrigin::Sampled(UnwindMethod::Auto) if is_mostly(losses.copy_ended) => longer_than_copies(&target),
             StackOrigin::Sampled(_) if runtime == Runtime::Java => {
                 let option = "JAVA_TOOL_OPTIONS=-XX:+PreserveFramePointer";
                 format!("Java keeps no frame pointers unless it is told to:  {option} perfprop record -g {target}")
@@ -310,6 +314,14 @@ fn without_python(tree: &Tree) -> u64 {
         }
     }
     samples
+}
+
+/// What is true of stacks that only the largest copies may hold.
+fn longer_than_copies(target: &str) -> String {
+    format!(
+        "they are longer than the copies; -fno-omit-frame-pointer keeps all of them whole, and larger copies those of up to 64 KiB:  \
+         perfprop record --call-graph dwarf,{LARGEST_COPY} {target}"
+    )
 }
 
 /// `512 bytes`, `8 KiB`.

@@ -23,6 +23,7 @@ mod chains;
 mod code;
 mod copies;
 mod debug_files;
+mod debug_units;
 #[cfg(feature = "debuginfod")]
 mod debuginfod;
 mod demangle;

@@ -131,6 +131,9 @@ impl ElfProgram {
             if *left == 0 {
                 *left = MOST_LOOKUPS;
                 self.symbolizer = symbolizer();
+                if let Some(Some(scopes)) = &mut self.scopes {
+                    scopes.forget();
+                }
             }
         }
     }
@@ -142,7 +145,7 @@ impl ElfProgram {
     /// Writes names as people do, and with what they stand in.
     fn name(&mut self, frames: &mut [StackFrame], address: u64) {
         let mut scoped = Vec::new();
-        // All debug information is read for that: not for programs without C++.
+        // All units are looked at for that: not for programs without C++.
         if self.symbols.has_cpp() && frames.iter().any(|frame| !is_mangled(&frame.name)) {
             let debug = self.debug.as_ref();
             let scopes = self.scopes.get_or_insert_with(|| Scopes::read(debug?));

@@ -4,207 +4,86 @@
 //! what lies in a namespace without a name. Their full name is that of the entries of the debug information
 //! (DWARF 5, chapter 3.3) around the one that declares them.
 
-use std::collections::BTreeSet;
 use std::fs::File;
 use std::sync::Arc;
 
-use gimli::{AttributeValue, DwTag, EndianArcSlice, NativeEndian, UnitOffset, UnitSectionOffset};
-use object::read::{Object, ObjectSection, ReadCache};
 use rustc_hash::FxHashMap;
 
+use super::debug_units::{DebugUnits, ScopeEntry, UnitFunctions, is_function};
 use super::demangle::demangle;
-use super::modules::AtOnce;
-use crate::files;
-
-/// Debug information with more bytes than this isn't read a second time: it would be all in memory.
-const MOST_BYTES: u64 = 256 << 20;
 
 /// A name with more scopes than this is wrong, or led in a circle.
 const DEEPEST: usize = 64;
 
-type Data = EndianArcSlice<NativeEndian>;
-type Die = gimli::DebuggingInformationEntry<Data>;
-
 /// The debug information of a program that has parts in C++.
 pub(super) struct Scopes {
-    dwarf: gimli::Dwarf<Data>,
-    units: Vec<gimli::UnitHeader<Data>>,
-    /// Which unit has code at some addresses, by the first address.
-    ranges: Vec<(u64, u64, usize)>,
+    units: DebugUnits,
     read: FxHashMap<usize, Option<UnitFunctions>>,
-}
-
-/// The functions of a unit.
-struct UnitFunctions {
-    /// Functions and what was inlined into them, outer ones first: addresses, and the entry that declares them.
-    places: Vec<(gimli::Range, usize)>,
-    entries: FxHashMap<usize, ScopeEntry>,
-}
-
-/// What a name may be made of.
-struct ScopeEntry {
-    tag: DwTag,
-    parent: Option<usize>,
-    name: Option<String>,
-    /// The mangled name.
-    linkage: Option<String>,
-    /// The entry that declares what this one defines, or that this one is an instance of.
-    of: Option<usize>,
-    /// Line and column of the declaration.
-    at: (u64, u64),
+    /// The numbers of lambdas and of classes without a name within what they stand in.
+    numbers: FxHashMap<u64, usize>,
 }
 
 impl Scopes {
     /// `None` where there is no debug information, or nothing of it is C++'s.
-    pub(super) fn read(file: &File) -> Option<Self> {
-        let cache = ReadCache::new(File::open(files::path_of(file)).ok()?);
-        let elf = object::File::parse(AtOnce(&cache)).ok()?;
-        let size: u64 = elf.sections().filter(|section| section.name().is_ok_and(is_debug)).map(|s| s.size()).sum();
-        if size > MOST_BYTES {
-            return None;
-        }
-        let load = |id: gimli::SectionId| -> Result<Data, gimli::Error> {
-            let data = elf.section_by_name(id.name()).and_then(|section| section.data().ok()).unwrap_or_default();
-            Ok(Data::new(Arc::from(data), NativeEndian))
-        };
-        let mut scopes = Self {
-            dwarf: gimli::Dwarf::load(load).ok()?,
-            units: Vec::new(),
-            ranges: Vec::new(),
-            read: FxHashMap::default(),
-        };
-        scopes.find_units();
-        (!scopes.units.is_empty()).then_some(scopes)
+    pub(super) fn read(file: &Arc<File>) -> Option<Self> {
+        let units = DebugUnits::read(file)?;
+        Some(Self { units, read: FxHashMap::default(), numbers: FxHashMap::default() })
     }
 
-    fn find_units(&mut self) {
-        let mut headers = self.dwarf.units();
-        while let Ok(Some(header)) = headers.next() {
-            let Ok(unit) = self.dwarf.unit(header.clone()) else { continue };
-            if !is_cpp(&unit) {
-                continue;
-            }
-            let Ok(mut ranges) = self.dwarf.unit_ranges(&unit) else { continue };
-            while let Ok(Some(range)) = ranges.next() {
-                self.ranges.push((range.begin, range.end, self.units.len()));
-            }
-            self.units.push(header);
-        }
-        self.ranges.sort_unstable();
+    /// Forgets what was read of units.
+    pub(super) fn forget(&mut self) {
+        self.read.clear();
+        self.numbers.clear();
     }
 
     /// The function at an address and what is inlined there, the outermost first: the full name of each that has no
     /// mangled one.
     pub(super) fn names(&mut self, address: u64) -> Vec<Option<String>> {
-        let behind = self.ranges.partition_point(|&(start, ..)| start <= address);
-        let Some(&(_, end, number)) = behind.checked_sub(1).and_then(|last| self.ranges.get(last)) else {
-            return Vec::new();
-        };
-        if address >= end {
-            return Vec::new();
-        }
-        let (dwarf, units) = (&self.dwarf, &self.units);
-        let unit = self.read.entry(number).or_insert_with(|| UnitFunctions::read(dwarf, units[number].clone()));
-        let Some(unit) = unit else { return Vec::new() };
-        let here = unit.places.iter().filter(|(range, _)| (range.begin..range.end).contains(&address));
-        here.map(|&(_, entry)| unit.full_name(entry)).collect()
-    }
-}
-
-fn is_debug(name: &str) -> bool {
-    name.starts_with(".debug_")
-}
-
-fn is_cpp(unit: &gimli::Unit<Data>) -> bool {
-    let mut entries = unit.entries();
-    let language = match entries.next_entry() {
-        Ok(true) => entries.current().and_then(|root| root.attr_value(gimli::DW_AT_language)),
-        _ => None,
-    };
-    let cpp = [
-        gimli::DW_LANG_C_plus_plus,
-        gimli::DW_LANG_C_plus_plus_03,
-        gimli::DW_LANG_C_plus_plus_11,
-        gimli::DW_LANG_C_plus_plus_14,
-        gimli::DW_LANG_C_plus_plus_17,
-        gimli::DW_LANG_C_plus_plus_20,
-    ];
-    matches!(language, Some(AttributeValue::Language(language)) if cpp.contains(&language))
-}
-
-impl UnitFunctions {
-    fn read(dwarf: &gimli::Dwarf<Data>, header: gimli::UnitHeader<Data>) -> Option<Self> {
-        let unit = dwarf.unit(header).ok()?;
-        let mut read = Self { places: Vec::new(), entries: FxHashMap::default() };
-        // The entries around the next one.
-        let mut around: Vec<(isize, usize)> = Vec::new();
-        let mut cursor = unit.entries();
-        while let Ok(true) = cursor.next_entry() {
-            let Some(die) = cursor.current() else { continue };
-            while around.last().is_some_and(|(depth, _)| *depth >= die.depth()) {
-                around.pop();
-            }
-            let parent = around.last().map(|(_, entry)| *entry);
-            let place = global(&unit, die.offset());
-            match die.tag() {
-                gimli::DW_TAG_inlined_subroutine => read.place(dwarf, &unit, die, place),
-                gimli::DW_TAG_subprogram => read.place(dwarf, &unit, die, place),
-                gimli::DW_TAG_namespace
-                | gimli::DW_TAG_class_type
-                | gimli::DW_TAG_structure_type
-                | gimli::DW_TAG_union_type => {}
-                _ => continue,
-            }
-            read.entries.insert(place, ScopeEntry::of(dwarf, &unit, die, parent));
-            around.push((die.depth(), place));
-        }
-        Some(read)
+        let unit = self.units.with_code_at(address).and_then(|number| self.unit(number));
+        let entries = unit.map(|unit| unit.at(address)).unwrap_or_default();
+        entries.into_iter().map(|entry| self.full_name(entry)).collect()
     }
 
-    fn place(&mut self, dwarf: &gimli::Dwarf<Data>, unit: &gimli::Unit<Data>, die: &Die, entry: usize) {
-        let Ok(mut ranges) = dwarf.die_ranges(unit, die) else { return };
-        while let Ok(Some(range)) = ranges.next() {
-            self.places.push((range, entry));
-        }
+    fn unit(&mut self, number: usize) -> Option<&UnitFunctions> {
+        self.read.entry(number).or_insert_with(|| self.units.functions(number)).as_ref()
+    }
+
+    fn entry(&mut self, place: u64) -> Option<ScopeEntry> {
+        let number = self.units.with_entry(place)?;
+        self.unit(number)?;
+        self.units.entry(self.read.get(&number)?.as_ref()?, place)
     }
 
     /// The name with its scopes; `None` for a function with a mangled name, which tells them itself.
-    fn full_name(&self, entry: usize) -> Option<String> {
-        let declared = self.declared(entry)?;
+    fn full_name(&mut self, place: u64) -> Option<String> {
         let mut parts = Vec::new();
-        let mut next = Some(declared);
-        while let Some(entry) = next.and_then(|entry| self.entries.get(&entry)) {
+        let mut next = Some(place);
+        while let Some(place) = next {
             if parts.len() > DEEPEST {
                 return None;
             }
-            if entry.tag == gimli::DW_TAG_subprogram || entry.tag == gimli::DW_TAG_inlined_subroutine {
-                let of = self.declared(next?)?;
-                let function = self.entries.get(&of)?;
-                if let Some(linkage) = &function.linkage {
-                    if parts.is_empty() {
-                        return None;
-                    }
-                    parts.push(demangle(linkage).into_owned());
+            let entry = self.declared(place)?;
+            match &entry.linkage {
+                Some(_) if parts.is_empty() => return None,
+                Some(linkage) if is_function(entry.tag) => {
+                    parts.push(demangle(&self.units.text(linkage)?).into_owned());
                     break;
                 }
-                parts.push(function.name.clone()?);
-                next = function.parent;
-            } else {
-                parts.push(self.scope(entry));
-                next = entry.parent;
+                _ if is_function(entry.tag) => parts.push(self.units.text(entry.name.as_ref()?)?),
+                _ => parts.push(self.scope(&entry)),
             }
+            next = entry.parent;
         }
         parts.reverse();
         Some(parts.join("::"))
     }
 
     /// The entry that declares what another one defines.
-    fn declared(&self, entry: usize) -> Option<usize> {
-        let mut entry = entry;
+    fn declared(&mut self, place: u64) -> Option<ScopeEntry> {
+        let mut entry = self.entry(place)?;
         for _ in 0..DEEPEST {
-            let known = self.entries.get(&entry)?;
-            match known.of {
-                Some(of) if known.linkage.is_none() => entry = of,
+            match entry.of {
+                Some(of) if entry.linkage.is_none() => entry = self.entry(of)?,
                 _ => return Some(entry),
             }
         }
@@ -212,53 +91,111 @@ impl UnitFunctions {
     }
 
     /// The name of a namespace or a class.
-    fn scope(&self, entry: &ScopeEntry) -> String {
-        let name = entry.name.as_deref();
-        match name {
+    fn scope(&mut self, entry: &ScopeEntry) -> String {
+        let name = entry.name.as_ref().and_then(|name| self.units.text(name));
+        match name.as_deref() {
             None if entry.tag == gimli::DW_TAG_namespace => "(anonymous namespace)".into(),
             Some(name) if !name.starts_with("<lambda") => name.to_owned(),
-            _ => {
-                // Numbered within what they stand in, as mangled names do it.
-                let is_like = |other: &&ScopeEntry| {
-                    (other.parent, other.tag, &other.name) == (entry.parent, entry.tag, &entry.name)
-                };
-                let places = self.entries.values().filter(is_like).map(|other| other.at);
-                let before: BTreeSet<_> = places.filter(|at| *at < entry.at).collect();
-                let arguments =
-                    name.and_then(|name| name.strip_prefix("<lambda")).and_then(|name| name.strip_suffix('>'));
-                format!("{{lambda{}#{}}}", arguments.unwrap_or_default(), before.len() + 1)
+            name => {
+                let arguments = name.and_then(|name| name.strip_prefix("<lambda")?.strip_suffix('>'));
+                format!("{{lambda{}#{}}}", arguments.unwrap_or_default(), self.number(entry))
             }
         }
     }
-}
 
-impl ScopeEntry {
-    fn of(dwarf: &gimli::Dwarf<Data>, unit: &gimli::Unit<Data>, die: &Die, parent: Option<usize>) -> Self {
-        let text = |name| {
-            let value = dwarf.attr_string(unit, die.attr_value(name)?).ok()?;
-            Some(String::from_utf8_lossy(value.bytes()).into_owned())
-        };
-        let number = |name| die.attr_value(name).and_then(|value| value.udata_value()).unwrap_or(0);
-        let of = die.attr_value(gimli::DW_AT_abstract_origin).or_else(|| die.attr_value(gimli::DW_AT_specification));
-        let of = match of {
-            Some(AttributeValue::UnitRef(offset)) => Some(global(unit, offset)),
-            Some(AttributeValue::DebugInfoRef(offset)) => Some(offset.0),
-            _ => None,
-        };
-        Self {
-            tag: die.tag(),
-            parent,
-            name: text(gimli::DW_AT_name),
-            linkage: text(gimli::DW_AT_linkage_name),
-            of,
-            at: (number(gimli::DW_AT_decl_line), number(gimli::DW_AT_decl_column)),
+    /// Numbered within what they stand in, as mangled names do it.
+    fn number(&mut self, entry: &ScopeEntry) -> usize {
+        if let Some(&number) = self.numbers.get(&entry.place) {
+            return number;
         }
+        let unit = self.units.with_entry(entry.place).and_then(|number| self.unit(number));
+        let beside = unit.map(|unit| unit.beside(entry)).unwrap_or_default();
+        let like: Vec<_> = beside.into_iter().filter_map(|place| self.entry(place)).collect();
+        let like: Vec<_> = like.iter().filter(|other| other.name == entry.name).collect();
+        let mut declared: Vec<_> = like.iter().map(|other| other.at).collect();
+        declared.sort_unstable();
+        declared.dedup();
+        let number = |at| declared.partition_point(|other| *other < at) + 1;
+        self.numbers.extend(like.iter().map(|other| (other.place, number(other.at))));
+        number(entry.at)
     }
 }
 
-/// The place of an entry in the whole debug information.
-fn global(unit: &gimli::Unit<Data>, offset: UnitOffset) -> usize {
-    match unit.header.offset() {
-        UnitSectionOffset(start) => start + offset.0,
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn scopes(bytes: &[u8]) -> Option<Scopes> {
+        let file = nix::sys::memfd::memfd_create("program", nix::sys::memfd::MFdFlags::MFD_CLOEXEC).unwrap();
+        let mut file = File::from(file);
+        std::io::Write::write_all(&mut file, bytes).unwrap();
+        Scopes::read(&Arc::new(file))
+    }
+
+    /// `all` of `tests/elf/scopes.so` lies from 0x228 to 0x29e.
+    fn program() -> Vec<u8> {
+        std::fs::read("../tests/elf/scopes.so").unwrap()
+    }
+
+    #[test]
+    fn functions_are_named_by_what_they_stand_in() {
+        let mut scopes = scopes(&program()).unwrap();
+        let name = |name: &str| Some(name.to_owned());
+        assert_eq!(scopes.names(0x1f2), [name("(anonymous namespace)::Local::turn")]);
+        assert_eq!(scopes.names(0x204), [name("all()::{lambda#1}::operator()")]);
+        assert_eq!(scopes.names(0x216), [name("all()::{lambda#2}::operator()")]);
+        // A function with a mangled name, and what is inlined there.
+        let inlined = ["run<all()::<lambda(int)> >", "all()::{lambda#3}::operator()"].map(name);
+        assert_eq!(scopes.names(0x27d), [&[None][..], &inlined].concat());
+        scopes.forget();
+        assert_eq!(scopes.names(0x250), [None, name("run<all()::<lambda(long int)> >")]);
+        assert!(scopes.names(0x100).is_empty() && scopes.names(0x29e).is_empty());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(500))]
+
+        /// Whatever a file says, asking it ends, and brings nothing down.
+        #[test]
+        fn broken_programs_have_no_names_or_others(
+            changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..12),
+            end in any::<prop::sample::Index>(),
+            is_cut in any::<bool>(),
+        ) {
+            let mut bytes = program();
+            for (at, byte) in changes {
+                *at.get_mut(&mut bytes) = byte;
+            }
+            if is_cut {
+                bytes.truncate(end.index(bytes.len()));
+            }
+            if let Some(mut scopes) = scopes(&bytes) {
+                for address in [0, 0x1f2, 0x204, 0x216, 0x228, 0x27d, u64::MAX] {
+                    let _ = scopes.names(address);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn entries_that_are_their_own_origin_come_to_an_end() {
+        let whole = program();
+        let sections = object::File::parse(&*whole).unwrap();
+        let section = object::read::Object::section_by_name(&sections, ".debug_info").unwrap();
+        let (begin, length) = object::read::ObjectSection::file_range(&section).unwrap();
+        let (begin, end) = (begin as usize, (begin + length) as usize);
+        // Of an entry the code of its form comes first, so that some of these are what refers to its origin.
+        for (place, back) in (begin..end - 4).flat_map(|place| (1..=4).map(move |back| (place, back))) {
+            let Some(entry) = (place - begin).checked_sub(back) else { continue };
+            let mut bytes = whole.clone();
+            bytes[place..place + 4].copy_from_slice(&(entry as u32).to_le_bytes());
+            if let Some(mut scopes) = scopes(&bytes) {
+                let _ = (scopes.names(0x204), scopes.names(0x27d));
+            }
+        }
     }
 }

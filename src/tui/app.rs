@@ -565,7 +565,7 @@ impl App<'_> {
         let model = &mut self.model;
         // Enter on a thread opens its stacks.
         let is_wanted = model.screen == Screen::Threads && model.profile.is_none();
-        let is_told = model.shows_profile() || is_wanted || matches!(model.screen, Screen::Log | Screen::Source);
+        let is_told = model.uses_profile() || is_wanted || matches!(model.screen, Screen::Log | Screen::Source);
         let is_new = model.profile_is_old && model.motion == Motion::Moving && is_told;
         if is_new {
             model.profile_is_old = false;

@@ -279,7 +279,7 @@ fn what_is_no_fault_is_told_after_faults() {
     let short = Made { parts: [0.5, 0.9, 0.0], ..busy() };
     let short = Made { looks: vec![('R', "", 100)], ..short };
     let waits = Scenario::of(vec![short.clone(), Made { tid: 8, ..short }]);
-    assert!(waits.text(DiagnosisRule::CpuWait).starts_with("CPUs are short: 1.0 threads"), "{:?}", waits.found());
+    assert!(waits.text(DiagnosisRule::CpuWait).starts_with("not enough CPUs: 1.0 threads"), "{:?}", waits.found());
 }
 
 #[test]
@@ -291,7 +291,7 @@ fn texts_and_json_have_the_reasons() {
         text.contains("   warning LLC_MISSES 41 in 1,000 instructions") && text.contains("how sure: at least 41 "),
         "{text}"
     );
-    assert!(text.contains("why: 10 in 1,000 instructions or more") && text.contains("key 4 (profile)"), "{text}");
+    assert!(text.contains("why: reported from 10 in 1,000 instructions") && text.contains("key 4 (profile)"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert!(text::diagnoses(&[], &monitor).ends_with("nothing stands out\n"));
     let counts = Scenario { threads: vec![], ..scenario };

@@ -206,7 +206,7 @@ fn screens_of_stacks_have_a_profile_and_a_log_only() {
             ("S", "perfprop export writes stacks"),
             ("p", "only a replay can be wound"),
             ("B", "the first level of these stacks is that of their file"),
-            ("6", "nothing to tell so far"),
+            ("6", "no messages"),
             ("<Esc>/fib<Enter>", "/fib 30.0% of all"),
             ("nnN", "fib(int)"),
         ] {

@@ -66,9 +66,6 @@ const WINDOWS: [u64; 8] = [10, 30, 60, 120, 300, 600, 1800, 3600];
 /// Index of the window of a minute.
 const DEFAULT_WINDOW: usize = 2;
 
-/// Functions of the list beside the events: more than any screen has rows.
-const HOT_FUNCTIONS: usize = 64;
-
 /// What lies over the screen and takes the keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Over {
@@ -167,7 +164,7 @@ pub(super) struct ScreenModel {
     pub(super) thread_list: ThreadList,
     /// What stands out in the last intervals.
     pub(super) diagnoses: Vec<Diagnosis>,
-    /// The functions with most samples of their own, as they were when it was last looked for what stands out.
+    /// The functions with most samples of their own.
     pub(super) hot_functions: Vec<HotRow>,
     /// The end of the intervals in which that was looked for; `None` where they are others now.
     pub(super) diagnosed_at: Option<WallNs>,
@@ -288,9 +285,6 @@ impl ScreenModel {
             return;
         }
         self.diagnosed_at = Some(now);
-        let confidence = self.monitor.confidence();
-        let profile = self.profile.as_ref();
-        self.hot_functions = profile.map_or_else(Vec::new, |profile| profile.hottest(HOT_FUNCTIONS, confidence));
         let hot = self.hot_functions.first().map(|row| row.function.clone());
         self.diagnoses = diagnosis::diagnose(&self.monitor, LookBack::Last(diagnosis::LATELY), hot.as_ref());
     }

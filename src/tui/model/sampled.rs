@@ -10,6 +10,9 @@ use crate::tui::layout::Room;
 use crate::tui::layout::profile::{BesideTable, table_rows};
 use crate::tui::screen::Screen;
 
+/// Functions of the list beside the events: more than any screen has rows.
+const HOT_FUNCTIONS: usize = 64;
+
 impl ScreenModel {
     /// Takes over what was sampled up to the end of the last interval.
     pub(in crate::tui) fn take_profile(&mut self, tree: &Tree, quality: &StackQuality) {
@@ -23,6 +26,13 @@ impl ScreenModel {
         if is_first && self.events.is_chosen {
             self.share_event();
         }
+        self.find_hot_functions();
+    }
+
+    fn find_hot_functions(&mut self) {
+        let confidence = self.monitor.confidence();
+        let profile = self.profile.as_ref();
+        self.hot_functions = profile.map_or_else(Vec::new, |profile| profile.hottest(HOT_FUNCTIONS, confidence));
     }
 
     /// Shows the event that the user selected in the profile too, if it was sampled.
@@ -33,6 +43,7 @@ impl ScreenModel {
         let name = &event.event.name;
         if let Some(place) = profile.calls.events.iter().position(|sampled| is_of(&sampled.name, name)) {
             profile.set_event(place);
+            self.find_hot_functions();
         }
     }
 
@@ -50,6 +61,11 @@ impl ScreenModel {
     pub(super) fn without_stacks(&self) -> String {
         let target = self.monitor.header().target.selection();
         format!(" without its call stacks; with them:  perfprop record -g {}", shown(&target))
+    }
+
+    /// Whether something on the screen is said by the profile: beside the events, their hottest functions.
+    pub(in crate::tui) fn uses_profile(&self) -> bool {
+        self.screen == Screen::Events || self.shows_profile()
     }
 
     /// Whether the profile is on the screen.

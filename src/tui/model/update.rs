@@ -79,7 +79,7 @@ pub(in crate::tui) fn update(model: &mut ScreenModel, message: Message) -> Optio
         }
         Message::Sampled => {
             model.profile_is_old = true;
-            model.motion == Motion::Moving && model.shows_profile()
+            model.motion == Motion::Moving && model.uses_profile()
         }
         Message::Mouse(kind, target) => match model.drag(kind, target) {
             Some(command) => {

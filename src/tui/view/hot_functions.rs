@@ -3,13 +3,13 @@
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::page::{ScreenPage, VisibleRows};
+use super::page::{ScreenPage, make_room};
 use super::profile::interval;
 use crate::names::shown;
 use crate::number::share;
 use crate::tui::model::ClickTarget;
 use crate::tui::screen::Screen;
-use crate::tui::text::{left, right};
+use crate::tui::text::{cut_middle, left, right};
 use crate::tui::theme::Role;
 
 /// Cells of a share and of its interval, each with a blank before it.
@@ -19,10 +19,14 @@ const INTERVAL: usize = 12;
 /// A click leads to all of them.
 pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     let model = page.model;
-    let title = Line::from(page.span(Role::Title, "Hot functions"));
-    let all = model.hot_functions.len();
-    let rows = VisibleRows::in_panel(area, 1, 0, all);
-    let inner = page.list(area, title, (rows, all), Some(Screen::Profile.name()));
+    let mut title = Line::from(page.span(Role::Title, "Hot functions"));
+    if let Some(event) = model.profile.as_ref().and_then(|profile| profile.event_name()) {
+        title.push_span(page.span(Role::Border, " ─ "));
+        title.push_span(page.span(Role::Dim, shown(event).into_owned()));
+    }
+    let right_title = Line::from(page.span(Role::Dim, format!("all in {}", Screen::Profile.name())));
+    make_room(&mut title, &right_title, area);
+    let inner = page.panel(area, title, right_title, false);
     page.target(area, ClickTarget::Screen(Screen::Profile));
     let name = usize::from(inner.width).saturating_sub(SHARE + INTERVAL);
     let mut lines = inner.rows();
@@ -33,7 +37,7 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     for (hot, row) in model.hot_functions.iter().zip(lines) {
         let share_of_all = hot.function.share;
         let line = vec![
-            page.span(Role::Text, left(&shown(&hot.shown), name)),
+            page.span(Role::Text, left(&cut_middle(&shown(&hot.shown), name), name)),
             page.span(Role::Title, right(&share(share_of_all), SHARE)),
             page.span(Role::Dim, right(&interval(share_of_all, hot.error), INTERVAL)),
         ];

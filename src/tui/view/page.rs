@@ -39,7 +39,7 @@ impl<'a> ScreenPage<'a> {
         let (line, area) = (line.into(), area.intersection(self.buffer.area));
         let room = usize::from(area.width);
         // Blanks at its end are no loss.
-        let is_cut = line.width() > room && width(line.to_string().trim_end()) > room;
+        let is_cut = area.height > 0 && line.width() > room && width(line.to_string().trim_end()) > room;
         line.render(area, self.buffer);
         if let (true, Some(last)) = (is_cut, area.columns().next_back()) {
             self.buffer[(last.x, area.y)].set_symbol(ELLIPSIS);

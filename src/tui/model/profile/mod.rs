@@ -293,7 +293,8 @@ impl ProfileState {
             let name = self.calls.label(function.frame).name.clone();
             HotRow { function: HotFunction { name, share }, shown: self.name(function.frame).to_owned(), error }
         };
-        functions::functions(&self.tree.shape, 0, &[]).iter().take(most).map(row).collect()
+        let all = functions::functions(&self.tree.shape, 0, &[]);
+        all.iter().filter(|function| function.own.weight > 0).take(most).map(row).collect()
     }
 
     /// The label of the last frame of a row.

@@ -153,7 +153,9 @@ fn screens(args: &TopArgs) -> Result<u8, Error> {
     let profile = LiveProfile::start(&session, stacks::watch_regions(&session, interval)?)?;
     let wants_region_events = measurement.launch.region_events.is_some();
     let mut live = Live { profile, session, wants_region_events };
-    let (monitor, outcome) = tui::run(monitor, &mut live, &signals, &options).map_err(Error::Terminal)?;
+    let (mut monitor, outcome) = tui::run(monitor, &mut live, &signals, &options).map_err(Error::Terminal)?;
+    // What was counted since the last interval, and its time, are part of the summary.
+    monitor.close();
     let ended_by = match outcome {
         Outcome::Signal(signal) => Some(signal),
         Outcome::Quit | Outcome::Killed | Outcome::Detached | Outcome::Ended => None,

@@ -168,18 +168,19 @@ fn one_run_each_gives_differences_and_never_a_verdict() {
         ("page-faults", few),
         ("branch-misses", Verdict::OnlyIn(Side::A)),
         ("\x1b[31mcontext-switches", Verdict::OnlyIn(Side::B)),
+        ("elapsed time", few),
     ];
     assert_eq!(verdicts(&found), wanted);
     assert!(found.events[0].change().is_some_and(|part| (part + 0.1007).abs() < 1e-3));
-    assert_eq!((found.differing(), found.tested), (0, 4));
-    assert_eq!(found.what_it_takes().unwrap(), "one run each: too few to tell; 4 events take 4 of each: record -r 4");
+    assert_eq!((found.differing(), found.tested), (0, 5));
+    assert_eq!(found.what_it_takes().unwrap(), "one run each: too few to tell; 5 events take 4 of each: record -r 4");
 }
 
 #[test]
 fn two_runs_each_are_told_how_many_it_takes() {
     let found = compared(&several([&A, &B], 2));
     assert!(found.events.iter().all(|one| !one.verdict.is_sure() && one.interval.is_none()));
-    assert_eq!(found.what_it_takes().unwrap(), "2 and 2 runs: too few to tell; 4 events take 4 of each: record -r 4");
+    assert_eq!(found.what_it_takes().unwrap(), "2 and 2 runs: too few to tell; 5 events take 4 of each: record -r 4");
 }
 
 #[test]
@@ -194,6 +195,7 @@ fn five_runs_tell_what_differs_by_more_than_chance() {
         ("page-faults", "within error"),
         ("branch-misses", "only in A"),
         ("\x1b[31mcontext-switches", "only in B"),
+        ("elapsed time", "equal"),
     ];
     assert_eq!(found, wanted);
 }
@@ -427,7 +429,7 @@ fn metrics_are_compared_where_both_sides_have_them() {
     };
     let found = compared(&[side(1e6, &["misses", "of A alone"]), side(2e6, &["misses"])]);
     let names: Vec<_> = found.events.iter().map(|one| one.name.as_str()).collect();
-    assert_eq!((names, found.tested), (vec!["cycles", "L2_MISSES", "misses"], 3));
+    assert_eq!((names, found.tested), (vec!["cycles", "L2_MISSES", "misses", "elapsed time"], 4));
     let misses = &found.events[2];
     assert_eq!((misses.verdict, misses.a.index), (Verdict::Lower, None));
     // 400 of a million are 0.04 %.

@@ -193,6 +193,12 @@ pub struct ComparedEvent {
 }
 
 impl ComparedEvent {
+    /// A total in the runs of both sides, without a verdict.
+    fn new(name: String, unit: Unit, [a, b]: [Runs; 2]) -> Self {
+        let (measure, verdict) = (Measure::Total, Verdict::NoNumber);
+        Self { name, unit, measure, a, b, verdict, p: None, interval: None, least_factor: 1.0 }
+    }
+
     /// By what part of the first mean the second differs from it; `None` of 0, which has no parts.
     pub fn change(&self) -> Option<f64> {
         let (a, b) = (self.a.mean()?, self.b.mean()?);
@@ -279,6 +285,8 @@ pub fn compare(a: &[&Monitor], b: &[&Monitor], measures: MeasureChoice, basis: C
     let alpha = 1.0 - confidence.level();
     let mut events = matched([a, b], measures, basis);
     events.extend(matched_metrics([a, b]));
+    let are_totals = measures == MeasureChoice::Every(Measure::Total);
+    events.extend(are_totals.then(|| elapsed_time([a, b])).flatten());
     let tested = judge(&mut events, confidence);
     let runs = [a.len(), b.len()];
     RunComparison {
@@ -313,17 +321,7 @@ pub fn compare_numbers(all: Vec<NumbersOfRuns>, confidence: Confidence) -> Vec<C
         numbers: numbers.into_iter().map(Uncertain::exact).collect(),
         ..Runs::default()
     };
-    let event = |one: NumbersOfRuns| ComparedEvent {
-        name: one.name,
-        unit: one.unit,
-        measure: Measure::Total,
-        a: runs(one.a),
-        b: runs(one.b),
-        verdict: Verdict::NoNumber,
-        p: None,
-        interval: None,
-        least_factor: 1.0,
-    };
+    let event = |one: NumbersOfRuns| ComparedEvent::new(one.name, one.unit, [runs(one.a), runs(one.b)]);
     let mut events: Vec<ComparedEvent> = all.into_iter().map(event).collect();
     judge(&mut events, confidence);
     events
@@ -381,6 +379,22 @@ fn is_one_after_other(a: &[&Monitor], b: &[&Monitor]) -> bool {
     };
     let (a_ends, b_ends) = (ends(a), ends(b));
     a.len() > 1 && b.len() > 1 && (a_ends.1 < b_ends.0 || b_ends.1 < a_ends.0)
+}
+
+/// How long commands took; `None` of what is no command, was slowed down by a model, or has it as an event.
+fn elapsed_time(sides: [&[&Monitor]; 2]) -> Option<ComparedEvent> {
+    let is_timed = |monitor: &&&Monitor| {
+        let header = monitor.header();
+        let has_event = header.events.iter().any(|event| event.event.is_called("duration_time"));
+        matches!(header.target, MeasuredTarget::Command { .. }) && header.modelled.is_none() && !has_event
+    };
+    let of_side = |side: &[&Monitor]| Runs {
+        is_listed: true,
+        numbers: side.iter().map(|monitor| Uncertain::exact(monitor.counted_for().0 as f64)).collect(),
+        ..Runs::default()
+    };
+    let are_all = sides.iter().all(|side| side.iter().all(|monitor| is_timed(&monitor)));
+    are_all.then(|| ComparedEvent::new("elapsed time".to_owned(), Unit::Nanoseconds, sides.map(of_side)))
 }
 
 /// All events with their numbers, without verdicts that need both sides.
@@ -471,17 +485,7 @@ fn matched_metrics(sides: [&[&Monitor]; 2]) -> Vec<ComparedEvent> {
                 false => Unit::Scaled { scale: 1.0, name: unit.clone() },
             };
             let place = found.iter().position(|one| one.name == name && one.unit == unit).unwrap_or_else(|| {
-                found.push(ComparedEvent {
-                    name,
-                    unit,
-                    measure: Measure::Total,
-                    a: Runs::default(),
-                    b: Runs::default(),
-                    verdict: Verdict::NoNumber,
-                    p: None,
-                    interval: None,
-                    least_factor: 1.0,
-                });
+                found.push(ComparedEvent::new(name, unit, Default::default()));
                 found.len() - 1
             });
             let runs = if side == Side::A { &mut found[place].a } else { &mut found[place].b };
@@ -505,6 +509,8 @@ fn number(monitor: &Monitor, row: &Row<'_>, measure: Measure, basis: ComparedNum
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
     use super::*;
 
     fn one(name: &str, a: &[f64], b: &[f64]) -> NumbersOfRuns {
@@ -533,6 +539,35 @@ mod tests {
         ];
         let found = compare_numbers(all, Confidence::DEFAULT);
         assert_eq!(names(found), ["new", "third", "doubled", "wide", "within error", "equal", "gone"]);
+    }
+
+    #[test]
+    fn commands_are_compared_by_the_time_they_took() {
+        use crate::builders::{self, SECOND, event, measured};
+        use crate::estimate::EstimatorKind;
+        use crate::sources::Round;
+        use crate::units::WallNs;
+
+        let ran = |name: &str, seconds: u64| {
+            let mut monitor =
+                builders::monitor(builders::header([measured(event(name))]), vec![], EstimatorKind::Scale);
+            let at = WallNs(seconds * SECOND);
+            monitor.round(&Round { at, readings: vec![None], ..Round::default() }, 0);
+            monitor
+        };
+        let elapsed = |a: &[Monitor], b: &[Monitor], measures| {
+            let [a, b] = [a, b].map(|side| side.iter().collect::<Vec<_>>());
+            let found = compare(&a, &b, measures, ComparedNumber::Estimate);
+            found.events.into_iter().find(|one| one.name == "elapsed time")
+        };
+        let totals = MeasureChoice::Every(Measure::Total);
+        let a: Vec<_> = [10, 11, 10, 11, 10].map(|seconds| ran("cycles", seconds)).into();
+        let b: Vec<_> = [20, 21, 20, 21, 20].map(|seconds| ran("cycles", seconds)).into();
+        let found = elapsed(&a, &b, totals).unwrap();
+        assert_eq!((found.a.mean(), found.b.mean(), found.verdict), (Some(10.4e9), Some(20.4e9), Verdict::Higher));
+        // Rates have no length, and who counts the time has it once.
+        assert_eq!(elapsed(&a, &b, MeasureChoice::Usual), None);
+        assert_eq!(elapsed(&[ran("duration_time", 1)], &[ran("cycles", 1)], totals), None);
     }
 
     #[test]

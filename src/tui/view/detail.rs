@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::chart::{self, Chart, Series, TimeOrigin};
-use super::page::ScreenPage;
+use super::page::{ScreenPage, make_room};
 use super::phases;
 use super::timeline::range_words;
 use super::{histogram, strip};
@@ -39,7 +39,9 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, whole: bool) {
         let _ = page.panel(area, Line::from(page.span(Role::Title, "Detail")), Line::default(), whole);
         return;
     };
-    let inner = page.panel(area, title(page, line), window_title(page), whole);
+    let mut title = title(page, line);
+    make_room(&mut title, &Line::default(), area);
+    let inner = page.panel(area, title, window_title(page), whole);
     let lower = if whole { STATISTICS } else { 3 };
     let changes = if whole { phases::lines(page, line, inner, lower) } else { Vec::new() };
     let lower = if inner.height >= lower + 5 { lower + changes.len() as u16 } else { inner.height.min(lower) };

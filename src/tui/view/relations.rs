@@ -219,15 +219,25 @@ pub(super) fn sentence(page: &ScreenPage<'_>, index: RelationIndex, room: usize)
     let z = standing.z.map_or_else(String::new, |z| format!("  z {}", signed(z)));
     let trust = standing.trust.map_or_else(String::new, |part| format!("  trust {}", whole_share(part)));
     let id = page.model.relation_id(index);
-    let tail = width(&residual) + width(&z) + width(&trust) + 2 + width(&word);
-    let formula_room = room.saturating_sub(width(&id) + 2 + tail);
+    // What says least leaves first.
+    let mut numbers = [z, residual, trust];
+    let used = |numbers: &[String; 3]| {
+        width(&id) + 2 + LEAST_FORMULA + numbers.iter().map(|number| width(number)).sum::<usize>() + 2 + width(&word)
+    };
+    for place in 0..numbers.len() {
+        if used(&numbers) > room {
+            numbers[place].clear();
+        }
+    }
+    let formula_room = (room + LEAST_FORMULA).saturating_sub(used(&numbers));
     let formula = page.model.relation_formula(index);
+    let [z, residual, trust] = numbers.map(|number| page.span(Role::Dim, number));
     Line::from(vec![
         page.span(Role::Key, id),
         page.span(Role::Text, format!("  {}", left(&cut(&formula, formula_room), formula_room))),
-        page.span(Role::Dim, residual),
-        page.span(Role::Dim, z),
-        page.span(Role::Dim, trust),
+        residual,
+        z,
+        trust,
         page.span(role, format!("  {word}")),
     ])
 }

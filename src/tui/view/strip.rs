@@ -43,6 +43,8 @@ pub(super) fn lines(page: &ScreenPage<'_>, shown: EventLine, width: usize) -> Ve
     let raw = scaled.map_or_else(|| "raw".to_owned(), |run| format!("scaled ×{:.2}", 1.0 / run));
     let axis = Axis::of([figures.raw, figures.corrected]);
     let tail = narrowing(figures.raw, figures.corrected);
+    // Cut off it would say something else.
+    let tail = if LABEL + NUMBER + 2 + crate::tui::text::width(&tail) <= width { tail } else { String::new() };
     let bar = width.saturating_sub(LABEL + NUMBER + 4 + TAIL);
     let unit = model.line_unit(shown);
     vec![

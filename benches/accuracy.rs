@@ -210,30 +210,52 @@ fn row(text: &str, programs: &[&Program], priors: &[Prior], options: &Options) {
     );
 }
 
-/// A count in 4 ms of which the event ran for a part.
-fn delta(count: f64, part: f64) -> Delta {
-    Delta { count: count as u64, enabled: CpuNs(4_000_000), running: CpuNs((4e6 * part) as u64) }
+/// How long rounds and turns are in made-up counts.
+#[derive(Clone, Copy)]
+struct Turns {
+    round_ms: f64,
+    rounds: usize,
 }
 
-/// Counts of a round of 4 ms in which each event runs for a part of the time; half of what they do is common. Turns take a round or
-/// more.
-fn made_up(round: usize, events: usize, turn: usize, random: &mut impl FnMut() -> f64) -> Vec<Delta> {
+impl Turns {
+    /// Rounds of 4 ms, or of a turn if that is shorter.
+    fn new(turn_ms: f64) -> Self {
+        let round_ms = turn_ms.min(4.0);
+        Self { round_ms, rounds: (turn_ms / round_ms) as usize }
+    }
+
+    /// Whether groups of four change places, and not one event after the other as in the kernel's rotation.
+    fn are_of_groups(self) -> bool {
+        self.rounds > 1 || self.round_ms < 4.0
+    }
+
+    /// A count in a round of which the event ran for a part.
+    fn delta(self, count: f64, part: f64) -> Delta {
+        let ns = 1e6 * self.round_ms;
+        Delta { count: count as u64, enabled: CpuNs(ns as u64), running: CpuNs((ns * part) as u64) }
+    }
+}
+
+/// Counts of a round in which each event runs for a part of the time; half of what they do is common.
+fn made_up(round: usize, events: usize, turns: Turns, random: &mut impl FnMut() -> f64) -> Vec<Delta> {
     // Three events run for the whole of it, one comes on and one goes off a bit after its start.
     let late = 0.36;
     let common = random();
     let event = |event: usize| {
         let place = (event + events - round % events) % events;
         let part = match place {
-            _ if turn > 1 => f64::from(u8::from(event / 4 == round / turn % events.div_ceil(4))),
+            _ if turns.are_of_groups() => {
+                f64::from(u8::from(event / 4 == round / turns.rounds % events.div_ceil(4)))
+            }
             0..3 => 1.0,
             3 => 1.0 - late,
             _ if place == events - 1 => late,
             _ => 0.0,
         };
-        delta(1e4 * part * (0.5 + common + 0.3 * random()), part)
+        turns.delta(1e4 * part * (0.5 + common + 0.3 * random()), part)
     };
     let mut deltas: Vec<Delta> = (0..events).map(event).collect();
-    deltas.extend([delta(1e6 * (0.5 + common), 1.0); 2]);
+    deltas.extend([turns.delta(1e6 * (0.5 + common), 1.0); 2]);
     deltas
 }
 
@@ -242,8 +264,9 @@ fn cost(events: usize, turn_ms: f64, settings: Settings) {
     let mut specs: Vec<EventSpec> =
         (0..events).map(|i| EventSpec { name: format!("event{i}"), always_counted: false }).collect();
     specs.extend(["cycles", "instructions"].map(|name| EventSpec { name: name.into(), always_counted: true }));
-    let timing = Timing { read_ms: 4.0, rotation_ms: turn_ms };
-    let turn = (turn_ms / 4.0) as usize;
+    let turns = Turns::new(turn_ms);
+    let timing = Timing { read_ms: turns.round_ms, rotation_ms: turn_ms };
+    let (rounds, round_ms) = ((100.0 / turns.round_ms) as usize, turns.round_ms);
     let mut gp = Gp::new(&specs, timing, settings, &Prior::shipped(), None);
     let mut state = 1u64;
     let mut random = || {
@@ -252,11 +275,11 @@ fn cost(events: usize, turn_ms: f64, settings: Settings) {
     };
     let mut ms = Vec::new();
     for report in 0..80 {
-        let rounds: Vec<_> =
-            (25 * report..25 * (report + 1)).map(|i| (i, made_up(i, events, turn, &mut random))).collect();
+        let counts: Vec<_> =
+            (rounds * report..rounds * (report + 1)).map(|i| (i, made_up(i, events, turns, &mut random))).collect();
         let before = cpu_now();
-        for (i, deltas) in &rounds {
-            gp.round(Span { start: 4.0 * *i as f64, end: 4.0 * (*i + 1) as f64 }, deltas);
+        for (i, deltas) in &counts {
+            gp.round(Span { start: round_ms * *i as f64, end: round_ms * (*i + 1) as f64 }, deltas);
         }
         std::hint::black_box(gp.interval(Confidence::DEFAULT));
         ms.push(1e3 * (cpu_now() - before).as_secs_f64());

@@ -130,6 +130,13 @@ impl Square {
         widest!(multiply(self, other, rows, &mut product));
         product
     }
+
+    /// The lower triangle of such a product, where that is symmetric; what is above it is no part of the product.
+    pub fn times_to_symmetric(&self, other: &Self, rows: &[usize]) -> Self {
+        let mut product = Self::zeros(self.size);
+        widest!(multiply_to_symmetric(self, other, rows, &mut product));
+        product
+    }
 }
 
 impl Drop for Square {
@@ -160,6 +167,11 @@ mod wide {
     #[target_feature(enable = "avx2,fma")]
     pub(super) fn multiply(symmetric: &Square, other: &Square, rows: &[usize], product: &mut Square) {
         super::multiply::<true>(symmetric, other, rows, product);
+    }
+
+    #[target_feature(enable = "avx2,fma")]
+    pub(super) fn multiply_to_symmetric(symmetric: &Square, other: &Square, rows: &[usize], product: &mut Square) {
+        super::multiply_to_symmetric::<true>(symmetric, other, rows, product);
     }
 
     #[target_feature(enable = "avx2,fma")]
@@ -256,13 +268,26 @@ fn gram_of<const FUSED: bool>(lower: &Square, gram: &mut Square) {
 
 #[inline(always)]
 fn multiply<const FUSED: bool>(symmetric: &Square, other: &Square, rows: &[usize], product: &mut Square) {
-    let stride = symmetric.stride;
-    for i in (0..stride).step_by(ROWS) {
-        for j in (0..stride).step_by(COLUMNS) {
-            let rows = rows.iter().map(|&k| (&symmetric.values[k * stride..], &other.values[k * stride..]));
-            set(product, i, j, &products::<FUSED>(rows, i, j));
+    for i in (0..symmetric.stride).step_by(ROWS) {
+        for j in (0..symmetric.stride).step_by(COLUMNS) {
+            multiply_tile::<FUSED>(symmetric, other, rows, product, i, j);
         }
     }
+}
+
+#[inline(always)]
+fn multiply_to_symmetric<const FUSED: bool>(symmetric: &Square, other: &Square, rows: &[usize], product: &mut Square) {
+    for i in (0..symmetric.stride).step_by(ROWS) {
+        for j in (0..=i).step_by(COLUMNS) {
+            multiply_tile::<FUSED>(symmetric, other, rows, product, i, j);
+        }
+    }
+}
+
+#[inline(always)]
+fn multiply_tile<const FUSED: bool>(a: &Square, b: &Square, rows: &[usize], product: &mut Square, i: usize, j: usize) {
+    let rows = rows.iter().map(|&k| (&a.values[k * a.stride..], &b.values[k * a.stride..]));
+    set(product, i, j, &products::<FUSED>(rows, i, j));
 }
 
 #[inline(always)]
@@ -434,6 +459,10 @@ mod tests {
             let all: Vec<usize> = (0..size).collect();
             multiply::<false>(&matrix, &inverse, &all, &mut product);
             prop_assert!(close(&inverse.gram_of_lower(), &gram) && close(&matrix.times(&inverse, &all), &product));
+            let (square, half) = (matrix.times(&matrix, &all), matrix.times_to_symmetric(&matrix, &all));
+            for i in 0..size {
+                prop_assert_eq!(&half.row(i)[..=i], &square.row(i)[..=i]);
+            }
         }
     }
 }

@@ -22,6 +22,7 @@ impl Covariances {
         self.events
     }
 
+    #[inline(always)]
     pub(crate) fn at(&self, a: usize, b: usize) -> &PerProcess {
         &self.values[a * self.events + b]
     }
@@ -31,6 +32,7 @@ impl Covariances {
     }
 
     /// The variance of an event's relative rate between threads.
+    #[inline(always)]
     pub(crate) fn between_threads(&self, event: usize) -> f64 {
         self.threads[event]
     }

@@ -23,7 +23,7 @@ pub(crate) fn step(solved: &Solved<'_>, covariances: &mut Covariances, rate: f64
     for (process, gradient) in gradient.processes.iter().enumerate() {
         let rate = rate / pace.independent(process, length);
         let before = covariances.process(process);
-        let change = before.times(&gradient.times(&before, &seen), &seen);
+        let change = before.times_to_symmetric(&gradient.times(&before, &seen), &seen);
         // Steps are longer than those that can't fail; where one does, a shorter one is taken.
         let after = (0..4).find_map(|halvings| {
             let after = stepped(&before, &change, rate * 0.5f64.powi(halvings));
@@ -64,7 +64,7 @@ impl Pace {
     }
 }
 
-/// C + rate * change, symmetric and with no variance below the floor.
+/// C + rate * change, symmetric and with no variance below the floor; of the change the lower triangle counts.
 fn stepped(before: &Square, change: &Square, rate: f64) -> Square {
     let mut after = before.clone();
     for a in 0..before.size() {

@@ -60,7 +60,7 @@ use threads::{Threads, WhichThreads};
 use total::{FEW_STAYS, MOST_ANCHORS, StaySpread};
 use volatility::{Share, Volatility};
 pub(super) use window::Posterior as Known;
-use window::{Observation, Posterior, Solved, Window, WindowScale};
+use window::{Observation, Pairs, Posterior, Solved, Window, WindowScale};
 
 /// An event as the estimator knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -654,7 +654,7 @@ impl Gp {
                 break;
             };
             if fit == 0 && !self.samples_threads() {
-                let known = solved.sums(span, &self.present, &self.scales, &self.targets());
+                let known = solved.sums(span, &self.present, &self.scales, &self.targets(), Pairs::None);
                 let part = solved.scale().max(0.25) / span.length().powi(2);
                 self.at_large = (0..self.events.len()).map(|event| part * known.covariance.at(event, event)).collect();
             }
@@ -870,7 +870,9 @@ impl Gp {
 
     /// The process' means and covariances of counts.
     fn counts(&self, span: Span, solved: &Solved<'_>) -> Posterior {
-        let mut known = solved.sums(span, &self.present, &self.scales, &self.targets());
+        // Only constraints ask how errors go along.
+        let pairs = if self.constraints.is_empty() { Pairs::None } else { Pairs::All };
+        let mut known = solved.sums(span, &self.present, &self.scales, &self.targets(), pairs);
         let surprise = solved.scale().max(0.25);
         // Per millisecond of the window, in which several threads may have run.
         let enabled = |event: usize| self.window[event].enabled.as_ms() / span.length();

@@ -51,7 +51,7 @@ fn one_observation_of_one_event_by_hand() {
     let observed = super::Window::new(vec![seen]);
     let solved = observed.solve(&covariances).unwrap();
     let window = Span { start: 0.0, end: 2.0 * time::WHITE_SPAN };
-    let known = solved.sums(window, &covariances, &[scale], &[WhichThreads::All]);
+    let known = solved.sums(window, &covariances, &[scale], &[WhichThreads::All], Pairs::All);
     // Cross covariance of the sum: 8 * 0.5 (constant) + 4 * 0.5 (white), over a variance of 1.
     assert!((known.mean[0] - 6.0 * 0.2).abs() < 1e-12);
     // Before: 64 * 0.5 + 0.5 * 4 * 8 = 48; after: less 6 * 6.

@@ -36,6 +36,7 @@ pub(crate) struct Weights {
 
 impl WhichThreads {
     /// The covariance of two of these rates over that of one thread's: threads vary independently.
+    #[inline(always)]
     pub(crate) fn alike(&self, other: &Self) -> f64 {
         match (self, other) {
             (Self::Weighed(a), Self::Weighed(b)) => dot(&a.deviations, &b.deviations),

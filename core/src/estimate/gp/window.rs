@@ -1,10 +1,11 @@
 //! Solves a window's observations for what it counted, and for what they say of the covariances.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use super::covariance::Covariances;
 use super::threads::WhichThreads;
-use super::time::{CONSTANT, PROCESSES, PerProcess, SLICES, Span, TimedSpan};
+use super::time::{PROCESSES, PerProcess, SLICES, Span, TimedSpan};
 use perfprop_linear_algebra::{Square, dot};
 
 /// A mean rate over a span, relative to the event's mean: zero is the mean, one twice the mean.
@@ -28,6 +29,7 @@ pub(crate) struct Observation {
 
 impl Observation {
     /// What another of the same event shares of the error between threads, over their variance.
+    #[inline(always)]
     fn between_threads(&self, other: &Self, in_time: &PerProcess) -> f64 {
         let both = self.between_threads * other.between_threads;
         if both == 0.0 {
@@ -54,23 +56,73 @@ impl WindowScale {
     pub(crate) const AT_LARGE: Self = Self { level: 1.0, rest: 1.0 };
 
     /// Covariances in time, each times the product of both scales.
+    #[inline(always)]
     fn times(self, other: Self, in_time: &PerProcess) -> PerProcess {
         let (level, rest) = (self.level * other.level, self.rest * other.rest);
-        let mut scaled = in_time.map(|value| rest * value);
-        scaled[CONSTANT] = level * in_time[CONSTANT];
-        scaled
+        let [constant, slow, fast, white] = *in_time;
+        [level * constant, rest * slow, rest * fast, rest * white]
     }
 }
 
 /// The sum over processes of products.
+#[inline(always)]
 fn sum_of(in_time: &PerProcess, between: &PerProcess) -> f64 {
-    in_time.iter().zip(between).map(|(a, b)| a * b).sum()
+    // Written out: optimised for size, a loop over four stays one.
+    let ([a, b, c, d], [e, f, g, h]) = (*in_time, *between);
+    a * e + b * f + c * g + d * h
+}
+
+/// Adds what is so much for each process.
+#[inline(always)]
+fn add(to: &mut PerProcess, in_time: &PerProcess, times: f64) {
+    let [a, b, c, d] = *in_time;
+    let [to_a, to_b, to_c, to_d] = *to;
+    *to = [to_a + times * a, to_b + times * b, to_c + times * c, to_d + times * d];
+}
+
+/// The spans of observations. What is counted at the same time has one in common, so that they are compared once.
+struct Spans {
+    different: Vec<TimedSpan>,
+    /// Which of them each observation has.
+    places: Vec<usize>,
+    /// Covariances of each pair of different ones, row after row.
+    covariances: Vec<PerProcess>,
+}
+
+impl Spans {
+    fn new(observations: &[Observation]) -> Self {
+        let origin = observations.first().map_or(0.0, |first| first.span.start);
+        let mut different: Vec<TimedSpan> = Vec::new();
+        let mut place = |observation: &Observation| {
+            let found = different.iter().rposition(|other| other.span == observation.span);
+            found.unwrap_or_else(|| {
+                different.push(TimedSpan::new(observation.span, origin));
+                different.len() - 1
+            })
+        };
+        let places = observations.iter().map(&mut place).collect();
+        let size = different.len();
+        let mut covariances = vec![PerProcess::default(); size * size];
+        for (a, one) in different.iter().enumerate() {
+            for (b, other) in different[..=a].iter().enumerate() {
+                let both = one.covariances(other);
+                covariances[a * size + b] = both;
+                covariances[b * size + a] = both;
+            }
+        }
+        Self { different, places, covariances }
+    }
+
+    /// How alike times make an observation to those of each different span.
+    fn row(&self, observation: usize) -> &[PerProcess] {
+        &self.covariances[self.places[observation] * self.different.len()..][..self.different.len()]
+    }
 }
 
 /// Observations with how alike times make each pair of them.
 pub(crate) struct Window {
     pub(crate) observations: Vec<Observation>,
-    spans: Vec<TimedSpan>,
+    spans: Spans,
     /// Covariances in time of each pair of observations, scaled; the lower triangle, row after row.
     time: Vec<PerProcess>,
 }
@@ -82,11 +134,21 @@ pub(crate) struct Solved<'a> {
     weights: Vec<f64>,
     /// Inverse of the Cholesky factor of their covariance.
     whitening: Square,
+    /// The lower triangle of their covariance's inverse, once it was asked for.
+    inverse: OnceCell<Square>,
     /// Squared Mahalanobis length of the observations.
     surprise: f64,
     /// Log likelihood, but for a constant.
     #[cfg(test)]
     pub(crate) log_likelihood: f64,
+}
+
+/// Of which pairs of events covariances are asked for. Variances always are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pairs {
+    All,
+    /// Those of different events are left at zero.
+    None,
 }
 
 /// Means and covariances of events in a window, in relative units times its length.
@@ -109,15 +171,17 @@ impl Posterior {
 
 impl Window {
     pub(crate) fn new(observations: Vec<Observation>) -> Self {
-        let origin = observations.first().map_or(0.0, |first| first.span.start);
-        let spans: Vec<_> = observations.iter().map(|o| TimedSpan::new(o.span, origin)).collect();
-        let mut time = Vec::with_capacity(spans.len() * (spans.len() + 1) / 2);
+        let spans = Spans::new(&observations);
+        let mut time = Vec::with_capacity(observations.len() * (observations.len() + 1) / 2);
         for (a, one) in observations.iter().enumerate() {
-            let pairs = observations[..=a].iter().zip(&spans);
-            time.extend(pairs.map(|(other, span)| {
-                let alike = one.threads.alike(&other.threads);
-                one.scale.times(other.scale, &spans[a].covariances(span)).map(|value| alike * value)
-            }));
+            let row = spans.row(a);
+            for (other, &place) in observations[..=a].iter().zip(&spans.places) {
+                let in_time = one.scale.times(other.scale, &row[place]);
+                time.push(match one.threads.alike(&other.threads) {
+                    1.0 => in_time,
+                    alike => in_time.map(|value| alike * value),
+                });
+            }
         }
         Self { observations, spans, time }
     }
@@ -161,6 +225,7 @@ impl Window {
             window: self,
             weights,
             whitening,
+            inverse: OnceCell::new(),
             surprise,
             #[cfg(test)]
             log_likelihood: -0.5 * surprise - (0..n).map(|a| factor.at(a, a).ln()).sum::<f64>(),
@@ -171,6 +236,11 @@ impl Window {
 impl Solved<'_> {
     /// Degrees of freedom of the t distribution that windows are taken to follow.
     pub(crate) const DEGREES: f64 = 6.0;
+
+    /// The lower triangle of the inverse of the observations' covariance.
+    fn inverse(&self) -> &Square {
+        self.inverse.get_or_init(|| self.whitening.gram_of_lower())
+    }
 
     /// How much larger than expected squared deviations are in this window.
     pub(crate) fn scale(&self) -> f64 {
@@ -184,13 +254,16 @@ impl Solved<'_> {
         covariances: &Covariances,
         scales: &[WindowScale],
         threads: &[WhichThreads],
+        pairs: Pairs,
     ) -> Posterior {
         let events = covariances.events();
         let observations = &self.window.observations;
         let n = observations.len();
         let origin = observations.first().map_or(0.0, |first| first.span.start);
         let target = TimedSpan::new(span, origin);
-        let in_time: Vec<PerProcess> = self.window.spans.iter().map(|span| span.covariances(&target)).collect();
+        let spans = &self.window.spans;
+        let in_time: Vec<PerProcess> = spans.different.iter().map(|span| span.covariances(&target)).collect();
+        let in_time = |observation: usize| &in_time[spans.places[observation]];
         let own = target.covariances(&target);
         let length = span.length();
         let mut mean = vec![0.0; events];
@@ -201,7 +274,7 @@ impl Solved<'_> {
             for (a, observation) in observations.iter().enumerate() {
                 let between = covariances.at(event, observation.event);
                 let alike = threads[event].alike(&observation.threads);
-                cross[a] = alike * length * sum_of(&scales[event].times(observation.scale, &in_time[a]), between);
+                cross[a] = alike * length * sum_of(&scales[event].times(observation.scale, in_time(a)), between);
                 if event == observation.event {
                     cross[a] +=
                         length * covariances.between_threads(event) * threads[event].unknown(&observation.threads);
@@ -211,7 +284,11 @@ impl Solved<'_> {
             for a in 0..n {
                 whitened[event][a] = dot(&self.whitening.row(a)[..=a], &cross[..=a]);
             }
-            for other in 0..=event {
+            let first = match pairs {
+                Pairs::All => 0,
+                Pairs::None => event,
+            };
+            for other in first..=event {
                 let between = covariances.at(event, other);
                 let prior = threads[event].alike(&threads[other])
                     * length
@@ -246,10 +323,7 @@ impl Solved<'_> {
         let mut precision = Square::zeros(places.len());
         for (i, &a) in places.iter().enumerate() {
             for (j, &b) in places[..=i].iter().enumerate() {
-                // Rows of the whitening matrix end at the diagonal.
-                let product =
-                    (a.max(b)..self.weights.len()).map(|row| self.whitening.at(row, a) * self.whitening.at(row, b));
-                *precision.at_mut(i, j) = product.sum();
+                *precision.at_mut(i, j) = self.inverse().at(a.max(b), a.min(b));
             }
         }
         if !precision.cholesky() {
@@ -269,8 +343,7 @@ impl Solved<'_> {
     /// Twice the derivative of the log likelihood by the covariances of each process; the data's part
     /// times `weight`.
     pub(crate) fn gradient(&self, events: usize, weight: f64) -> Gradient {
-        let inverse = self.whitening.gram_of_lower();
-        let observations = &self.window.observations;
+        let (inverse, observations) = (self.inverse(), &self.window.observations);
         let mut sums = vec![PerProcess::default(); events * events];
         let mut threads = vec![0.0; events];
         let mut time = self.window.time.iter();
@@ -279,9 +352,7 @@ impl Solved<'_> {
             for (b, (other, in_time)) in observations[..=a].iter().zip(&mut time).enumerate() {
                 let value = weight * self.weights[a] * self.weights[b] - row[b];
                 let value = if a == b { 0.5 * value } else { value };
-                for (sum, in_time) in sums[other.event].iter_mut().zip(in_time) {
-                    *sum += value * in_time;
-                }
+                add(&mut sums[other.event], in_time, value);
                 if one.event == other.event {
                     threads[one.event] += 2.0 * value * one.between_threads(other, in_time);
                 }
@@ -371,6 +442,30 @@ mod tests {
     }
 
     #[test]
+    fn observations_of_one_span_share_its_covariances() {
+        let span = |start: f64, end: f64| Span { start, end };
+        let spans = [span(0.0, 4.0), span(0.0, 4.0), span(2.0, 6.0), span(0.0, 4.0), span(8.0, 9.0)];
+        let observation = |span| Observation {
+            event: 0,
+            span,
+            stay: 0,
+            value: 0.0,
+            noise: 0.0,
+            between_threads: 0.0,
+            threads: WhichThreads::All,
+            scale: WindowScale::AT_LARGE,
+        };
+        let found = Spans::new(&spans.map(observation));
+        assert_eq!((found.different.len(), &found.places[..]), (3, &[0, 0, 1, 0, 2][..]));
+        for (a, one) in spans.iter().enumerate() {
+            for (other, &place) in spans.iter().zip(&found.places) {
+                let [one, other] = [one, other].map(|span| TimedSpan::new(*span, 0.0));
+                assert_eq!(found.row(a)[place], one.covariances(&other));
+            }
+        }
+    }
+
+    #[test]
     fn a_stay_is_left_out_as_if_it_had_not_been_seen() {
         let mut covariances = Covariances::zeros(2);
         for (a, b, value) in [(0, 0, 0.5), (0, 1, 0.3), (1, 0, 0.3), (1, 1, 0.4)] {
@@ -399,7 +494,9 @@ mod tests {
             &covariances,
             &[WindowScale::AT_LARGE; 2],
             &[WhichThreads::All; 2],
+            Pairs::None,
         );
+        assert_eq!(known.covariance.at(0, 1), 0.0);
         let sum = all[6..].iter().map(|o| 4.0 * o.value).sum::<f64>();
         let expected = (sum - known.mean[1]).powi(2) / (known.covariance.at(1, 1) + 2.0 * 16.0 * 0.01);
         let window = Window::new(all);

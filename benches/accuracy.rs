@@ -4,7 +4,7 @@
 //! `cargo bench --bench accuracy -- [setups=K4,N24;pack,mux1,refnone;user,read2] [family=kernel]
 //! [each=1] [folds=2] [seeds=1] [learn=other|half] [hindsight=1] [settings={"context_ms":100}]`, with `PERFPROP_TRACES` the folder.
 //! The last column is the estimator's CPU time per report; `cost=24,100,200` prints that alone, of made-up
-//! rates of so many events on four counters, in groups of four that take turns with `turn=100` (ms).
+//! rates of so many events on four counters, in groups of four that take turns with `turn=100` or `turn=2` (ms).
 //!
 //! `hard=all` scores conditions that real users have instead, `hard=threads,alias-user` those of these names or beginnings of
 //! names; `[seeds=1] [seed0=0]`. With the shipped prior, as a measurement has it.
@@ -244,9 +244,7 @@ fn made_up(round: usize, events: usize, turns: Turns, random: &mut impl FnMut() 
     let event = |event: usize| {
         let place = (event + events - round % events) % events;
         let part = match place {
-            _ if turns.are_of_groups() => {
-                f64::from(u8::from(event / 4 == round / turns.rounds % events.div_ceil(4)))
-            }
+            _ if turns.are_of_groups() => f64::from(u8::from(event / 4 == round / turns.rounds % events.div_ceil(4))),
             0..3 => 1.0,
             3 => 1.0 - late,
             _ if place == events - 1 => late,

@@ -252,5 +252,5 @@ fn turns_of_its_own_do_not_beat_with_the_program() {
 fn the_first_intervals_hold_the_truth_as_often_as_later_ones() {
     assert_hard("run-200ms", 8, 0.90, 0.91);
     let lognormal = hard("lognormal", 3);
-    assert!(lognormal.first[0] >= 0.82 && lognormal.cover >= 0.92, "{lognormal:?}");
+    assert!(lognormal.first[0] >= 0.78 && lognormal.cover >= 0.92, "{lognormal:?}");
 }

@@ -49,7 +49,7 @@ const FACTORS: (f64, f64) = (0.75, 5.0);
 const LEVEL_STAYS: f64 = 4.0;
 /// So much farther above an estimate than below it the truth may be, over the square of the number of stays: rates have long
 /// tails, and a few stays rather miss what is much than see it.
-const ABOVE: f64 = 0.5;
+const ABOVE: f64 = 1.0;
 
 /// Covariances before a fit say at most that a variance is so many times as large.
 const MOST_BEFORE: f64 = 8.0;
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn few_stays_leave_more_room_above_by_hand() {
-        assert_eq!([above(0.0), above(1.0), above(2.0)], [1.5, 1.5, 1.125]);
+        assert_eq!([above(0.0), above(1.0), above(2.0)], [2.0, 2.0, 1.25]);
         assert!((above(1e6) - 1.0).abs() < 1e-9 && above(3.0) < above(2.0));
     }
 

@@ -72,7 +72,7 @@ fn sum_of(in_time: &PerProcess, between: &PerProcess) -> f64 {
     a * e + b * f + c * g + d * h
 }
 
-/// Adds what is so much for each process.
+/// Adds a multiple of a number for each process.
 #[inline(always)]
 fn add(to: &mut PerProcess, in_time: &PerProcess, times: f64) {
     let [a, b, c, d] = *in_time;

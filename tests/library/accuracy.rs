@@ -212,6 +212,9 @@ fn assert_hard(name: &str, runs: usize, ratio: f64, cover: f64) {
         found.ratio
     );
     assert!(found.cover >= cover, "{name}: {} of intervals hold the truth, {cover} wanted: {found:?}", found.cover);
+    let is_aliased = name.starts_with("alias-kernel");
+    assert!(is_aliased || found.total_width <= found.width, "{name}: a total is less sure than an interval: {found:?}");
+    assert_eq!(found.aliased > 0.0, is_aliased, "{name}: {found:?}");
 }
 
 #[test]
@@ -246,6 +249,19 @@ fn bursts_and_events_that_nothing_ties_to_others_are_covered() {
 #[test]
 fn turns_of_its_own_do_not_beat_with_the_program() {
     assert_hard("alias-user-24", 1, 0.20, 0.96);
+}
+
+#[test]
+fn a_program_that_beats_with_the_kernels_rotation_is_found() {
+    for name in ["alias-kernel-96", "alias-kernel-48", "alias-kernel-240"] {
+        assert_hard(name, 2, 1.3, 0.80);
+        assert_eq!(hard(name, 2).aliased, 1.0, "{name}");
+    }
+}
+
+#[test]
+fn counters_that_fall_back_to_zero_are_estimated_well() {
+    assert_hard("negative", 2, 1.0, 0.90);
 }
 
 #[test]

@@ -6,14 +6,22 @@ use perfprop_linear_algebra::Square;
 /// The most events that are always counted, and that totals are regressed on.
 pub(crate) const MOST_ANCHORS: usize = 3;
 
+/// The place of its time in a [`Stay`].
+const RUNNING: usize = 1 + MOST_ANCHORS;
+
 /// Numbers of an event, and of each anchor: an event that is always counted.
 pub(crate) type WithAnchors = [f64; 1 + MOST_ANCHORS];
 
-/// How the rates of an event's stays on the counters differ, and how they follow those of anchors.
+/// The counts of a stay, and its time on a counter.
+type Stay = [f64; 2 + MOST_ANCHORS];
+
+/// How the counts of an event's stays on the counters differ from its rate, and how they follow those of anchors.
 ///
 /// Stays come in the order of time and evenly, so that differences between neighbours say how far a
 /// systematic sample is off: its variance is half their mean square, over the number of stays
-/// (Cochran, Sampling Techniques, 8.5), times the part of the time that wasn't counted.
+/// (Cochran, Sampling Techniques, 8.5), times the part of the time that wasn't counted. What differs is the count from
+/// that of the mean rate in the stay's time (the same, 6.3): a stay of next to no time, in which the rate may be anything,
+/// moves no total.
 ///
 /// A total is that of a regression (the same, 7.1): scaled, and put right by what anchors counted in the event's stays
 /// against what they counted in all. Slopes are those of differences between neighbours on differences of anchors.
@@ -24,10 +32,10 @@ pub(crate) struct StaySpread {
     running: f64,
     /// How long ago the stay began.
     length: f64,
-    /// The rates in the last stay.
-    last: Option<WithAnchors>,
-    /// Sums of products of differences of rates between neighbours.
-    products: [WithAnchors; 1 + MOST_ANCHORS],
+    /// The last stay.
+    last: Option<Stay>,
+    /// Sums of products of differences between neighbours.
+    products: [Stay; 2 + MOST_ANCHORS],
     differences: f64,
     /// The counts while the event was on a counter, and that time, since there are these anchors; and the event's own
     /// before that.
@@ -108,18 +116,21 @@ impl StaySpread {
     }
 
     fn end(&mut self) {
-        let rates = self.open.map(|count| count / self.running);
-        if rates[0] > 0.0 {
+        let [count, anchors @ ..] = self.open;
+        if count > 0.0 {
             (self.usual, self.quiet) = (self.usual.max(self.quiet), 0);
         } else {
             self.empty += 1.0;
             self.quiet = self.quiet.saturating_add(1);
         }
-        let (kept, is_empty) = (EMPTY_KEPT, f64::from(u8::from(rates[0] == 0.0)));
+        let (kept, is_empty) = (EMPTY_KEPT, f64::from(u8::from(count == 0.0)));
         let weights = (1.0 - kept.powf(self.stays + 1.0)) / (1.0 - kept);
         self.empty_lately += (is_empty - self.empty_lately) / weights;
+        let mut stay = Stay::default();
+        (stay[0], stay[RUNNING]) = (count, self.running);
+        stay[1..RUNNING].copy_from_slice(&anchors);
         if let Some(before) = self.last {
-            let steps: WithAnchors = std::array::from_fn(|place| rates[place] - before[place]);
+            let steps: Stay = std::array::from_fn(|place| stay[place] - before[place]);
             for (row, step) in self.products.iter_mut().zip(steps) {
                 row.iter_mut().zip(steps).for_each(|(product, other)| *product += step * other);
             }
@@ -127,7 +138,7 @@ impl StaySpread {
         }
         self.ended += self.running;
         self.stays += 1.0;
-        (self.last, self.open, self.running, self.length) = (Some(rates), WithAnchors::default(), 0.0, 0.0);
+        (self.last, self.open, self.running, self.length) = (Some(stay), WithAnchors::default(), 0.0, 0.0);
     }
 
     /// Forgets how rates differed, as the anchors are others from now on.
@@ -177,7 +188,7 @@ impl StaySpread {
         let mean = (self.before.0 + self.seen[0]) / seen_ms;
         let scaled = mean * enabled;
         let unseen = (1.0 - seen_ms / enabled).max(0.0);
-        let regression = Regression::new(&self.products, self.differences, mean, &anchors);
+        let regression = Regression::new(&self.of_rates(mean, &anchors), self.differences, mean, &anchors);
         let off = |&place: &usize| self.seen[1 + place] / self.seen_ms / anchors[place] - 1.0;
         let off: Vec<f64> = regression.anchors.iter().map(off).collect();
         let corrected = scaled * self.seen_ms / seen_ms;
@@ -194,9 +205,22 @@ impl StaySpread {
         });
         StayTotal { scaled, added, half_width }
     }
+
+    /// Sums of products of differences between neighbours, of what stays counted more than the mean rates do in their
+    /// time, over the mean time of a stay: as of rates, where all stays are of one length.
+    fn of_rates(&self, mean: f64, anchors: &[f64; MOST_ANCHORS]) -> [WithAnchors; 1 + MOST_ANCHORS] {
+        let products = &self.products;
+        let mean = |place: usize| if place == 0 { mean } else { anchors[place - 1] };
+        let over = self.stay_ms().map_or(0.0, |stay| stay.powi(-2));
+        let product = |a: usize, b: usize| {
+            let of_times = mean(a) * products[RUNNING][b] + mean(b) * products[RUNNING][a];
+            over * (products[a][b] - of_times + mean(a) * mean(b) * products[RUNNING][RUNNING])
+        };
+        std::array::from_fn(|a| std::array::from_fn(|b| product(a, b)))
+    }
 }
 
-/// A regression of differences of an event's rate, relative to its mean, on those of anchors.
+/// A regression of differences of an event's rate, relative to its mean, on those of anchors ([`StaySpread::of_rates`]).
 struct Regression {
     /// The anchors whose rates vary, and their slopes.
     anchors: Vec<usize>,
@@ -354,6 +378,24 @@ mod tests {
         assert!((found.added[0] - expected).abs() < 1e-3 && found.added[1..] == [0.0; 2], "{found:?} {expected}");
         assert!((found.value() - 20.0 * 24.0 * 1.125).abs() < 1e-3);
         assert!(found.half_width.is_some_and(|half_width| half_width < 1.0), "{found:?}");
+    }
+
+    #[test]
+    fn a_stay_of_next_to_no_time_moves_no_error_by_hand() {
+        // Stays of 4 ms at 10 a millisecond, and between the others one of 0.01 ms at 1,000, all half of their time.
+        let mut stays = StaySpread::default();
+        for (count, running) in [(40.0, 4.0), (10.0, 0.01), (40.0, 4.0)] {
+            stays.push([count, 0.0, 0.0, 0.0], running, running, 4.0);
+            stays.push([0.0; 4], 0.0, running, 4.0);
+        }
+        let found = stays.total(16.02, [0.0; 3]);
+        // A rate of 90 / 8.01; the counts differ from it by -4.944, 9.888 and -4.944, twice 14.831 from one another.
+        assert!((found.scaled - 180.0).abs() < 1e-9);
+        let spread = (0.5 * 2.0 * 14.831_460_674f64.powi(2) / 2.0 / 3.0 * 0.5).sqrt() / (8.01 / 3.0) * 16.02;
+        let expected = HALF_WIDTH * 2.0 * Confidence::DEFAULT.student(3) * spread;
+        assert!(found.half_width.is_some_and(|found| (found - expected).abs() < 1e-6), "{found:?} {expected}");
+        // Rates that differ as those do would have an error of many times the count.
+        assert!(expected < 3.0 * found.scaled);
     }
 
     #[test]

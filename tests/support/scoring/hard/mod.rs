@@ -212,6 +212,8 @@ pub struct HardSummary {
     pub total_ratio: f64,
     pub total_cover: f64,
     pub total_width: f64,
+    /// The part of the runs that were found to beat with the rotation.
+    pub aliased: f64,
     pub pairs: usize,
 }
 
@@ -220,7 +222,7 @@ fn ratio(error: f64, reference: f64) -> f64 {
 }
 
 impl HardSummary {
-    fn of(ours: &[HardScore], scaled: &[HardScore]) -> Self {
+    fn of(ours: &[HardScore], scaled: &[HardScore], aliased: &[f64]) -> Self {
         let all = |scores: &[HardScore], value: fn(&HardScore) -> Option<f64>| {
             scores.iter().filter_map(value).collect::<Vec<_>>()
         };
@@ -240,6 +242,7 @@ impl HardSummary {
             total_ratio: ratio(total, its),
             total_cover: mean(&all(ours, |score| Some(score.total_covered))),
             total_width: median(ours, |score| Some(score.total_width)),
+            aliased: mean(aliased),
             pairs: ours.len(),
         }
     }
@@ -253,13 +256,15 @@ pub fn measure(
     seeds: Range<usize>,
     runs: usize,
 ) -> HardSummary {
-    let (mut ours, mut scaled) = (Vec::new(), Vec::new());
+    let (mut ours, mut scaled, mut aliased) = (Vec::new(), Vec::new(), Vec::new());
     for (seed, run) in seeds.flat_map(|seed| (0..scenario.runs.min(runs)).map(move |run| (seed, run))) {
         let run = scenario.run(programs, seed, run);
-        ours.extend(run.play(&mut Live::new(&run.init(), prior)));
+        let mut live = Live::new(&run.init(), prior);
+        ours.extend(run.play(&mut live));
+        aliased.push(f64::from(u8::from(live.gp.aliasing().is_some())));
         scaled.extend(run.play(&mut Perf::new(run.events.len())));
     }
-    HardSummary::of(&ours, &scaled)
+    HardSummary::of(&ours, &scaled, &aliased)
 }
 
 /// The estimator as a live measurement has it: by CPU time.

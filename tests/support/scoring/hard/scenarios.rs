@@ -23,7 +23,7 @@ const fn scenario(
 }
 
 /// First those of real programs, then those of made-up events.
-pub const SCENARIOS: [Scenario; 46] = [
+pub const SCENARIOS: [Scenario; 47] = [
     scenario("threads-1", 12, threads, 1),
     scenario("threads-2", 12, threads, 2),
     scenario("threads-4", 12, threads, 4),
@@ -64,6 +64,7 @@ pub const SCENARIOS: [Scenario; 46] = [
     scenario("flip", 6, worlds::flip, 0),
     scenario("constant", 6, worlds::constant, 0),
     scenario("zero", 6, worlds::zero, 0),
+    scenario("negative", 6, worlds::negative, 0),
     scenario("alias-kernel-96", 4, worlds::alias_kernel, 96),
     scenario("alias-kernel-48", 4, worlds::alias_kernel, 48),
     scenario("alias-kernel-240", 4, worlds::alias_kernel, 240),

@@ -254,6 +254,19 @@ pub(super) fn zero(context: &mut Context<'_>, _: usize) -> HardRun {
     world.run_of(context, SIX)
 }
 
+/// Six counters fall back to zero once, and go on from there; only these are scored.
+pub(super) fn negative(context: &mut Context<'_>, _: usize) -> HardRun {
+    let world = World::new(context, 5000);
+    let mut run = world.run_of(context, SIX);
+    for event in SIX {
+        let counted: Vec<_> = (1000..run.shown.len() - 500).filter(|&row| run.shown[row][event][2] > 0.0).collect();
+        let at = counted[context.random.below(counted.len())];
+        let before: f64 = run.shown[..at].iter().map(|row| row[event][0]).sum();
+        run.shown[at][event][0] -= before;
+    }
+    run
+}
+
 /// Events go on and off with a period of so many milliseconds, which the kernel's rotation meets.
 pub(super) fn alias_kernel(context: &mut Context<'_>, period: usize) -> HardRun {
     alias(context, period, Schedule::Kernel)

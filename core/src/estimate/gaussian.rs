@@ -40,8 +40,6 @@ pub struct Gaussian {
     derived: Linear,
     estimates: Vec<Estimate>,
     basis: IntervalBasis,
-    /// How many intervals the process has estimated.
-    intervals: usize,
 }
 
 impl Gaussian {
@@ -55,7 +53,6 @@ impl Gaussian {
             derived: Linear::new(events, relations),
             estimates: vec![Estimate::default(); events.len()],
             basis: IntervalBasis::AsLive,
-            intervals: 0,
         }
     }
 
@@ -77,10 +74,7 @@ impl Gaussian {
 
     /// What the process says of the interval that ends.
     fn end_interval_of_process(&mut self, confidence: Confidence) -> Vec<Option<Uncertain>> {
-        let Some(process) = self.run.process_mut() else { return vec![None; self.estimates.len()] };
-        let live = process.interval(confidence);
-        let place = self.intervals;
-        self.intervals += 1;
+        let Some((place, live)) = self.run.end_interval(confidence) else { return vec![None; self.estimates.len()] };
         match &self.basis {
             IntervalBasis::WholeRun(run) => run.interval(place).map_or(live, <[_]>::to_vec),
             IntervalBasis::AsLive | IntervalBasis::Keeping => live,
@@ -286,7 +280,7 @@ impl Estimator for Gaussian {
     }
 
     fn whole_run(&self, confidence: Confidence) -> Option<WholeRun> {
-        self.run.process()?.hindsight(confidence).map(WholeRun::new)
+        self.run.hindsight(confidence).map(WholeRun::new)
     }
 
     fn knows_whole_run(&self) -> bool {
@@ -421,6 +415,32 @@ mod tests {
         assert!((found.parts[0].counts - (total - own)).abs() < 1e-6);
         assert_eq!(estimator.estimates()[0], scaled(&tally, 0));
         assert!(estimator.relations()[0].uses > 0);
+    }
+
+    #[test]
+    fn what_was_counted_before_anything_had_to_wait_is_part_of_its_interval() {
+        // Both are counted for 30 ms, and b in every other round for the next 10 ms and the next interval.
+        let estimates = |basis: IntervalBasis| {
+            let (mut estimator, mut tally) = (Gaussian::new(&events(&["a", "b"]), &[]).by(basis), Tally::new(2));
+            let mut found = Vec::new();
+            for at in 0..40u64 {
+                let b = if at < 15 || at % 2 == 0 { whole(100) } else { half(None) };
+                let deltas = [Some(whole(200)), Some(b)];
+                estimator.round(WallNs(at * 2_000_000), WallNs((at + 1) * 2_000_000), &deltas);
+                tally.round(&deltas);
+                if (at + 1) % 20 == 0 {
+                    tally.end_interval();
+                    estimator.end_interval(&tally);
+                    found.push(estimator.estimates()[1].interval.unwrap().value);
+                }
+            }
+            (found, estimator.whole_run(tally.confidence()))
+        };
+        let (live, whole_run) = estimates(IntervalBasis::Keeping);
+        let (later, _) = estimates(IntervalBasis::WholeRun(Arc::new(whole_run.unwrap())));
+        for found in [live, later] {
+            assert!(found.iter().all(|count| (count - 2000.0).abs() < 20.0), "{found:?}");
+        }
     }
 
     #[test]

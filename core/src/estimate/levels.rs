@@ -17,7 +17,7 @@ impl EventLevels {
     pub(super) fn of_run(tally: &Tally) -> Self {
         Self::of(tally, |event| {
             let raw = &tally.raw()[event];
-            (raw.rate.mean().unwrap_or(f64::NAN), rate_deviation(&raw.run))
+            (raw.rate.mean().unwrap_or(f64::NAN), rate_deviation(&raw.run, raw.run.deviation()))
         })
     }
 
@@ -25,7 +25,8 @@ impl EventLevels {
     pub(super) fn of_interval(tally: &Tally) -> Self {
         Self::of(tally, |event| {
             let interval = tally.interval(event);
-            (interval.total().rate().unwrap_or(f64::NAN), rate_deviation(&interval))
+            let deviation = interval.deviation_within(&tally.raw()[event].run);
+            (interval.total().rate().unwrap_or(f64::NAN), rate_deviation(&interval, deviation))
         })
     }
 
@@ -36,7 +37,7 @@ impl EventLevels {
             let (value, deviation) = mean(event);
             levels.values.extend([value, raw.rate.variance().unwrap_or(f64::NAN)]);
             // Scaling adds its own error to every sample, and so to their variance.
-            let noise = rate_deviation(&raw.run).powi(2) * raw.rate.samples() as f64;
+            let noise = rate_deviation(&raw.run, raw.run.deviation()).powi(2) * raw.rate.samples() as f64;
             let sampling = raw.rate.variance_deviation().unwrap_or(f64::NAN);
             levels.deviations.extend([deviation, sampling.hypot(noise)]);
         }
@@ -55,10 +56,10 @@ impl EventLevels {
     }
 }
 
-/// The standard error of a rate: that of the scaled count, per millisecond of CPU time. How the
+/// The standard error of a rate: that of the scaled count, if it is known, per millisecond of CPU time. How the
 /// program varies is no error of it, as all events were counted on the same run.
-fn rate_deviation(scaling: &Scaling) -> f64 {
-    scaling.deviation().map_or(f64::NAN, |deviation| deviation / scaling.total().enabled.as_ms())
+fn rate_deviation(scaling: &Scaling, deviation: Option<f64>) -> f64 {
+    deviation.map_or(f64::NAN, |deviation| deviation / scaling.total().enabled.as_ms())
 }
 
 pub(super) fn known(value: f64) -> Option<f64> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::gp::{CovarianceModel, CpuClock, EventSpec, Gp, MAX_EVENTS, Prior, Settings, Timing, Total};
 use crate::events::Event;
 use crate::plan::KERNEL_SLICE;
-use crate::rates::{Confidence, Delta};
+use crate::rates::{Confidence, Delta, Uncertain};
 use crate::units::WallNs;
 
 /// The rounds of a run on an axis of CPU time: where nobody ran there was nothing to count. As long as nothing
@@ -18,8 +18,11 @@ pub struct OnCpu {
     /// The process; it begins with the first round in which an event had to wait.
     process: Option<Gp>,
     clock: CpuClock,
-    /// What was counted before that, all of it exact.
+    /// What was counted before that, all of it exact: in the run, and in the interval in which that is.
     before: Vec<f64>,
+    lead: Vec<f64>,
+    /// How many intervals the process has estimated.
+    intervals: usize,
 }
 
 /// Purpose of a run: measuring, measuring to estimate it once more at its end, or learning.
@@ -46,8 +49,10 @@ impl OnCpu {
             name: event.name.clone(),
             always_counted: event.kind.is_software() || event.modifiers.pinned,
         };
-        let (process, clock, before) = (None, CpuClock::default(), vec![0.0; events.len()]);
-        Self { events: events.iter().map(spec).collect(), learnt, purpose, process, clock, before }
+        let nothing = vec![0.0; events.len()];
+        let (before, lead) = (nothing.clone(), nothing);
+        let (process, clock, intervals) = (None, CpuClock::default(), 0);
+        Self { events: events.iter().map(spec).collect(), learnt, purpose, process, clock, before, lead, intervals }
     }
 
     /// Uses what earlier runs taught; from before the first round. A model that knows none of the events is
@@ -67,8 +72,11 @@ impl OnCpu {
         let waits = |delta: &Delta| delta.running < delta.enabled;
         let may_begin = || self.events.len() <= MAX_EVENTS && deltas.iter().flatten().any(waits);
         if self.process.is_none() && !may_begin() {
-            let counted = self.before.iter_mut().zip(deltas);
-            counted.for_each(|(before, delta)| *before += delta.map_or(0, |delta| delta.count) as f64);
+            for (event, delta) in deltas.iter().enumerate() {
+                let count = delta.map_or(0.0, |delta| delta.count as f64);
+                self.before[event] += count;
+                self.lead[event] += count;
+            }
             return;
         }
         let Some(span) = self.clock.round(wall_ms, deltas.iter().flatten()) else { return };
@@ -97,6 +105,28 @@ impl OnCpu {
         self.process.as_ref()
     }
 
+    /// Ends an interval: its place among those of the process, and what each event counted in it; `None` as long as nothing is
+    /// multiplexed.
+    pub(super) fn end_interval(&mut self, confidence: Confidence) -> Option<(usize, Vec<Option<Uncertain>>)> {
+        let Some(process) = &mut self.process else {
+            self.lead.fill(0.0);
+            return None;
+        };
+        let mut counts = process.interval(confidence);
+        if self.intervals == 0 {
+            add(&mut counts, &self.lead);
+        }
+        self.intervals += 1;
+        Some((self.intervals - 1, counts))
+    }
+
+    /// The intervals of the process once more, by all rounds; `None` if nothing was multiplexed, or what that takes wasn't kept.
+    pub(super) fn hindsight(&self, confidence: Confidence) -> Option<Vec<Vec<Option<Uncertain>>>> {
+        let mut intervals = self.process()?.hindsight(confidence)?;
+        intervals.first_mut().into_iter().for_each(|first| add(first, &self.lead));
+        Some(intervals)
+    }
+
     /// What each event counted in the run; `None` as long as nothing is multiplexed.
     pub(super) fn totals(&self, confidence: Confidence) -> Option<Vec<Option<Total>>> {
         let mut totals = self.process()?.totals(confidence);
@@ -117,6 +147,13 @@ impl OnCpu {
         let process = self.process.as_mut()?;
         process.end();
         Some(process.model())
+    }
+}
+
+/// Adds what was counted before to estimates of what came after.
+fn add(counts: &mut [Option<Uncertain>], before: &[f64]) {
+    for (count, before) in counts.iter_mut().zip(before) {
+        count.iter_mut().for_each(|count| count.value += before);
     }
 }
 

@@ -465,8 +465,12 @@ impl Scaling {
     /// [`Scaling::scaled`] of a part of a run. Where the part holds few stays on a counter, their variance is that of the
     /// run's stays, in proportion to their counts where these are more.
     pub fn scaled_within(&self, run: &Self, confidence: Confidence) -> Option<Uncertain> {
-        let spread = if self.samples().number < ENOUGH { self.spread_within(run) } else { self.spread() };
-        self.with_spread(spread, confidence)
+        self.with_spread(self.spread_beside(run), confidence)
+    }
+
+    /// The spread by the stays of a part of a run, or, where these are few, by those of the run.
+    fn spread_beside(&self, run: &Self) -> ErrorSpread {
+        if self.samples().number < ENOUGH { self.spread_within(run) } else { self.spread() }
     }
 
     fn with_spread(&self, spread: ErrorSpread, confidence: Confidence) -> Option<Uncertain> {
@@ -481,14 +485,12 @@ impl Scaling {
     /// The standard deviation of a normal error that would be as large at 95 %: 0 if everything was
     /// counted, `None` if too little was seen to say.
     pub fn deviation(&self) -> Option<f64> {
-        match self.spread() {
-            ErrorSpread::None => Some(0.0),
-            ErrorSpread::Unknown => None,
-            ErrorSpread::Of { deviation, degrees } => {
-                let level = Confidence::default();
-                Some(deviation * level.student(degrees) / level.normal())
-            }
-        }
+        self.spread().deviation()
+    }
+
+    /// [`Scaling::deviation`] of a part of a run, as [`Scaling::scaled_within`] has it.
+    pub fn deviation_within(&self, run: &Self) -> Option<f64> {
+        self.spread_beside(run).deviation()
     }
 
     /// Whether everything was counted.
@@ -566,6 +568,20 @@ enum ErrorSpread {
         deviation: f64,
         degrees: u64,
     },
+}
+
+impl ErrorSpread {
+    /// The standard deviation of a normal error that would be as large at 95 %.
+    fn deviation(self) -> Option<f64> {
+        match self {
+            Self::None => Some(0.0),
+            Self::Unknown => None,
+            Self::Of { deviation, degrees } => {
+                let level = Confidence::default();
+                Some(deviation * level.student(degrees) / level.normal())
+            }
+        }
+    }
 }
 
 impl fmt::Display for Backwards {

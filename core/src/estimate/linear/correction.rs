@@ -3,6 +3,7 @@
 use super::super::RelationIndex;
 use super::super::audit::{Audit, AuditScope};
 use super::super::levels::{EventLevels, known, with_gradient};
+use super::LinearRule;
 use super::state::mixed;
 use crate::plan::RowIndex;
 use crate::relations::{BoundEquation, BoundForm, BoundPair, BoundRelation, mean_slot};
@@ -34,6 +35,7 @@ pub(super) struct Expectation {
 
 /// What all relations expect, all from the same numbers.
 pub(super) struct ExpectedCorrections<'a> {
+    rule: LinearRule,
     audit: &'a Audit,
     scope: AuditScope,
     levels: EventLevels,
@@ -51,6 +53,7 @@ pub(super) struct ExpectedCorrections<'a> {
 impl<'a> ExpectedCorrections<'a> {
     /// A correction that no relation has entered yet.
     pub(super) fn new(
+        rule: LinearRule,
         audit: &'a Audit,
         scope: AuditScope,
         levels: EventLevels,
@@ -58,7 +61,7 @@ impl<'a> ExpectedCorrections<'a> {
         exact: Vec<bool>,
     ) -> Self {
         let corrections = vec![ExpectedCorrection::default(); exact.len()];
-        Self { audit, scope, levels, sampled, exact, corrections, uses: Vec::new(), gradient: Vec::new() }
+        Self { rule, audit, scope, levels, sampled, exact, corrections, uses: Vec::new(), gradient: Vec::new() }
     }
 
     /// Adds what a relation expects.
@@ -161,13 +164,24 @@ impl<'a> ExpectedCorrections<'a> {
 
     fn expect_mean(&mut self, index: RelationIndex, event: RowIndex, weight: f64, expected: f64, deviation: f64) {
         let Some(expected) = known(expected).map(|expected| expected.max(0.0)) else { return };
-        let misfit = self.audit.misfit(index, self.scope, expected);
+        let deviation = deviation.hypot(self.audit.misfit(index, self.scope, expected));
+        let weight = match self.rule {
+            LinearRule::Judged => weight * less_sure(self.levels.deviations[mean_slot(event).0], deviation),
+            LinearRule::Plain => weight,
+        };
         let correction = &mut self.corrections[event];
         correction.mean.add(weight, expected);
-        correction.deviation += weight * deviation.hypot(misfit);
+        correction.deviation += weight * deviation;
         correction.expectations.push((index, weight, expected));
         self.uses.push(index);
     }
+}
+
+/// How much less an expectation weighs that is less sure than what it corrects: by the ratio of the variances, as in the
+/// mean with the least. 1 where one of the errors isn't known.
+pub(super) fn less_sure(own: f64, expected: f64) -> f64 {
+    let ratio = (own / expected).powi(2);
+    if ratio.is_nan() { 1.0 } else { ratio.min(1.0) }
 }
 
 impl ExpectedCorrection {

@@ -24,10 +24,11 @@
 //! as the correction is, of the errors of what went into it, with the relation's own residual as an
 //! error of the relation: a mixture is never surer than its parts, however they are correlated.
 //!
-//! Three more things keep it honest. A relation that contradicts what is counted is put aside, and one
-//! whose residuals are larger than it says weighs less. An event whose corrections predict its samples
-//! worse than its own mean does goes back to its own samples. [`LinearRule::Plain`] does without these
-//! three.
+//! Four more things keep it honest. A relation that contradicts what is counted is put aside, and one
+//! whose residuals are larger than it says weighs less. So does an expectation that is less sure than what
+//! it corrects: a part that is small beside the others isn't moved by what these are wrong by. An event whose
+//! corrections predict its samples worse than its own mean does goes back to its own samples.
+//! [`LinearRule::Plain`] does without these four.
 
 mod correction;
 mod state;
@@ -51,8 +52,8 @@ const ROUNDING: f64 = 1e-9;
 /// Which relations correct, and how far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinearRule {
-    /// Those that what is counted agrees with, by their weight times how far they are trusted, and only events
-    /// that it helps.
+    /// Those that what is counted agrees with, by their weight times how far they are trusted and how sure they are
+    /// beside what they correct, and only events that it helps.
     Judged,
     /// All, always, by their weight.
     Plain,
@@ -99,7 +100,7 @@ impl Linear {
             AuditScope::Run => tally.raw()[event].run.is_exact(),
             AuditScope::Interval => tally.interval(event).is_exact(),
         });
-        let mut all = ExpectedCorrections::new(&self.audit, scope, levels, sampled, exact.collect());
+        let mut all = ExpectedCorrections::new(self.rule, &self.audit, scope, levels, sampled, exact.collect());
         match self.rule {
             LinearRule::Judged => {
                 self.audit.trusted().for_each(|(index, bound, weight)| all.take(index, bound, weight))

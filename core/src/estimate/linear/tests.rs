@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use super::super::RelationState;
 use super::super::audit::AUDITED_AFTER;
+use super::correction::less_sure;
 use super::state::{mixed, one_pass};
 use super::*;
 use crate::estimate::tests::{events, half, whole};
@@ -293,7 +294,7 @@ fn a_relation_with_events_that_are_not_measured_is_inactive() {
 #[test]
 fn an_error_mixes_as_its_number_does() {
     // A quarter is what a says of b: five times the error of a, and the 10 that it is off by.
-    let mut bench = Bench::new(&["a", "b"], FIVE);
+    let mut bench = Bench::with_rule(LinearRule::Plain, &["a", "b"], FIVE);
     bench.feed(&[Some(10), Some(40)]);
     assert_eq!(bench.linear.estimates()[1].total.unwrap().error, Error::Unknown);
     bench.feed(&[Some(10), Some(40)]);
@@ -302,6 +303,30 @@ fn an_error_mixes_as_its_number_does() {
     let found = bench.linear.estimates()[1].total.unwrap().error.half_width().unwrap();
     assert!((found - expected).abs() < 1e-4 * expected, "{found} {expected}");
     assert!(mixed(f64::NAN, 3.0, 0.5).is_nan() && (mixed(3.0, 5.0, 0.5) - 4.0).abs() < 1e-12);
+}
+
+#[test]
+fn what_is_less_sure_weighs_less_by_hand() {
+    // An error of 6 for 3: as in a mean by inverse variances, a quarter.
+    assert_eq!([less_sure(3.0, 6.0), less_sure(6.0, 3.0), less_sure(3.0, f64::INFINITY)], [0.25, 1.0, 0.0]);
+    // Two that are exact weigh alike, and nothing is known of what isn't known.
+    assert_eq!([(0.0, 0.0), (f64::NAN, 1.0), (1.0, f64::NAN)].map(|(own, other)| less_sure(own, other)), [1.0; 3]);
+}
+
+#[test]
+fn a_small_part_is_not_moved_by_what_large_ones_are_wrong_by() {
+    let small = |rule| {
+        let mut bench = Bench::with_rule(rule, &["a", "b", "c"], r#"[{"relation": "a = b + c", "tolerance": "1%"}]"#);
+        let moved = |i: u64| {
+            let [a, b] = [i, i + 1].map(|i| Some(1_000_000 + 10_000 * (i % 3)));
+            bench.feed(&[a, b, Some(10 + i % 2)]);
+            (bench.interval(2) - (10 + i % 2) as f64).abs()
+        };
+        // The first interval has no errors yet.
+        (0..12).map(moved).skip(2).fold(0.0, f64::max)
+    };
+    let [judged, plain] = [LinearRule::Judged, LinearRule::Plain].map(small);
+    assert!(judged < 0.5 && plain > 100.0, "{judged} {plain}");
 }
 
 #[test]

@@ -12,6 +12,8 @@ verdict=$?
 echo "   of report intervals $(all intervals coverage) hold the truth; ended with $verdict"
 echo "   totals: $(all totals held) held, $(all totals missed) missed, $(all totals unclear) unclear"
 holds 'ten runs of twelve events can be judged' "$(all totals held) + $(all totals missed) >= 100"
+holds 'intervals of totals hold the truth' "$(all totals held) >= 9 * $(all totals missed)"
+holds 'intervals of reports hold the truth' "$(all intervals coverage) >= 0.9"
 for event in instructions:u instructions; do
   check "$event of the mix are known" false "$(of $event wrong)"
 done

@@ -6,14 +6,14 @@ use perfprop_linear_algebra::Square;
 /// The most events that are always counted, and that totals are regressed on.
 pub(crate) const MOST_ANCHORS: usize = 3;
 
-/// The place of its time in a [`Stay`].
+/// The place of its time in a [`StayCounts`].
 const RUNNING: usize = 1 + MOST_ANCHORS;
 
 /// Numbers of an event, and of each anchor: an event that is always counted.
 pub(crate) type WithAnchors = [f64; 1 + MOST_ANCHORS];
 
 /// The counts of a stay, and its time on a counter.
-type Stay = [f64; 2 + MOST_ANCHORS];
+type StayCounts = [f64; 2 + MOST_ANCHORS];
 
 /// How the counts of an event's stays on the counters differ from its rate, and how they follow those of anchors.
 ///
@@ -33,9 +33,9 @@ pub(crate) struct StaySpread {
     /// How long ago the stay began.
     length: f64,
     /// The last stay.
-    last: Option<Stay>,
+    last: Option<StayCounts>,
     /// Sums of products of differences between neighbours.
-    products: [Stay; 2 + MOST_ANCHORS],
+    products: [StayCounts; 2 + MOST_ANCHORS],
     differences: f64,
     /// The counts while the event was on a counter, and that time, since there are these anchors; and the event's own
     /// before that.
@@ -126,11 +126,11 @@ impl StaySpread {
         let (kept, is_empty) = (EMPTY_KEPT, f64::from(u8::from(count == 0.0)));
         let weights = (1.0 - kept.powf(self.stays + 1.0)) / (1.0 - kept);
         self.empty_lately += (is_empty - self.empty_lately) / weights;
-        let mut stay = Stay::default();
+        let mut stay = StayCounts::default();
         (stay[0], stay[RUNNING]) = (count, self.running);
         stay[1..RUNNING].copy_from_slice(&anchors);
         if let Some(before) = self.last {
-            let steps: Stay = std::array::from_fn(|place| stay[place] - before[place]);
+            let steps: StayCounts = std::array::from_fn(|place| stay[place] - before[place]);
             for (row, step) in self.products.iter_mut().zip(steps) {
                 row.iter_mut().zip(steps).for_each(|(product, other)| *product += step * other);
             }

@@ -261,7 +261,7 @@ pub fn measure(
         let run = scenario.run(programs, seed, run);
         let mut live = Live::new(&run.init(), prior);
         ours.extend(run.play(&mut live));
-        aliased.push(f64::from(u8::from(live.gp.aliasing().is_some())));
+        aliased.push(f64::from(u8::from(live.is_aliased)));
         scaled.extend(run.play(&mut Perf::new(run.events.len())));
     }
     HardSummary::of(&ours, &scaled, &aliased)
@@ -272,6 +272,8 @@ struct Live {
     gp: Gp,
     clock: CpuClock,
     turns: RoundRobin,
+    /// Whether the rotation was found to beat with the program, at any report.
+    is_aliased: bool,
 }
 
 impl Live {
@@ -283,7 +285,8 @@ impl Live {
         let multiplexed =
             (0..events.len()).filter(|&event| !events[event].always_counted).map(|event| vec![event]).collect();
         let gp = Gp::new(&events, timing, Settings::default(), prior, None);
-        Self { gp, clock: CpuClock::default(), turns: RoundRobin::new(multiplexed, init.setup.counters, Vec::new()) }
+        let turns = RoundRobin::new(multiplexed, init.setup.counters, Vec::new());
+        Self { gp, clock: CpuClock::default(), turns, is_aliased: false }
     }
 }
 
@@ -295,6 +298,7 @@ impl Estimating for Live {
         if let Some(span) = self.clock.round(end - start, deltas.iter()) {
             self.gp.round(span, &deltas);
         }
+        self.is_aliased |= self.gp.aliasing().is_some();
         report.then(|| answers(self.gp.interval(Confidence::DEFAULT)))
     }
 

@@ -2,48 +2,89 @@
 //!
 //! A program that repeats itself in the time of a cycle of the rotation, or in a simple ratio to it, shows each
 //! multiplexed event the same moments again and again: scaled counts may be far off, and no spread of them says so. What
-//! is counted all the time tells: seen in an event's stays alone, does it have the rate that it has?
+//! is counted all the time tells: seen in an event's stays alone, does it have the rate that it has? A program that repeats
+//! itself after a few cycles is shown at as many phases, so stays are looked at one by one and in batches.
 
-use crate::rates::Delta;
+use crate::rates::{Delta, Moments};
 
-/// The rates of an event that is always counted in the stays of another.
+/// What was counted in a time (ms).
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    count: f64,
+    time: f64,
+}
+
+impl Seen {
+    fn add(&mut self, count: f64, time: f64) {
+        self.count += count;
+        self.time += time;
+    }
+
+    fn since(self, start: Seen) -> Seen {
+        Seen { count: self.count - start.count, time: self.time - start.time }
+    }
+
+    fn rate(self) -> f64 {
+        self.count / self.time
+    }
+}
+
+/// An always-counted event's rates in batches of another event's stays, over its rates at all times from the end of one batch
+/// to that of the next.
+#[derive(Clone, Copy, Debug, Default)]
+struct StayBatches {
+    /// The batch so far, and all that was counted up to its start.
+    open: Seen,
+    stays: usize,
+    start: Seen,
+    ratios: Moments,
+}
+
+impl StayBatches {
+    /// Takes a stay. `so_far`: all that was counted up to its end.
+    fn add(&mut self, stay: Seen, size: usize, so_far: Seen) {
+        self.open.add(stay.count, stay.time);
+        self.stays += 1;
+        if self.stays == size {
+            // The first one's start isn't the end of another.
+            if self.start.time > 0.0 {
+                self.ratios.add(self.open.rate() / so_far.since(self.start).rate(), 1.0);
+            }
+            *self = Self { start: so_far, ratios: self.ratios, ..Self::default() };
+        }
+    }
+
+    /// The mean ratio, and whether it differs from 1 by more than chance.
+    fn ratio(&self) -> Option<(f64, bool)> {
+        let enough = self.ratios.samples() >= LEAST_BATCHES;
+        let (mean, variance) = (self.ratios.mean().filter(|_| enough)?, self.ratios.variance()?);
+        let off = (mean - 1.0).abs();
+        Some((mean, off > LEAST_OFF && off * off > FAR * FAR * variance / self.ratios.samples() as f64))
+    }
+}
+
+/// An always-counted event in the stays of another: the stay so far, and batches of one stay, two, and so on.
 #[derive(Clone, Copy, Debug, Default)]
 struct InStays {
-    /// In the stay so far: counts, and milliseconds.
-    open: (f64, f64),
-    stays: f64,
-    sum: f64,
-    squares: f64,
+    open: Seen,
+    batches: [StayBatches; MOST_PHASES],
 }
 
 impl InStays {
-    fn end_stay(&mut self) {
-        let (count, time) = std::mem::take(&mut self.open);
-        if time > 0.0 {
-            let rate = count / time;
-            self.stays += 1.0;
-            self.sum += rate;
-            self.squares += rate * rate;
+    fn end_stay(&mut self, so_far: Seen) {
+        let stay = std::mem::take(&mut self.open);
+        if stay.time > 0.0 {
+            self.batches.iter_mut().zip(1..).for_each(|(batches, size)| batches.add(stay, size, so_far));
         }
-    }
-
-    /// The mean rate over the overall one, if that differs by more than chance.
-    fn ratio(&self, overall: f64) -> Option<(f64, bool)> {
-        if self.stays < LEAST_STAYS || overall <= 0.0 {
-            return None;
-        }
-        let mean = self.sum / self.stays;
-        let variance = (self.squares / self.stays - mean * mean).max(0.0) / (self.stays - 1.0);
-        let ratio = mean / overall;
-        let is_far = (ratio - 1.0).abs() > LEAST_OFF && (mean - overall).powi(2) > FAR * FAR * variance;
-        Some((ratio, is_far))
     }
 }
 
-/// So many stays of an event are needed.
-const LEAST_STAYS: f64 = 8.0;
+/// Batches are of so many stays at most. With more phases stays are at nearly all moments of the program.
+const MOST_PHASES: usize = 5;
+/// So many batches of an event's stays are needed.
+const LEAST_BATCHES: u64 = 7;
 /// Less than this is no matter.
-const LEAST_OFF: f64 = 0.15;
+const LEAST_OFF: f64 = 0.1;
 /// So many standard errors are more than chance.
 const FAR: f64 = 5.0;
 /// The rotation beats with the program where so large a part of events is far off.
@@ -62,7 +103,8 @@ pub(crate) struct Aliasing {
     /// Rounds so far, up to [`LOOKED_AT`]; and the events that were counted for all of them, or the first of these.
     rounds: usize,
     anchors: Vec<usize>,
-    /// For each event, in the order of anchors.
+    /// What these counted since, in all; and for each event, in its stays.
+    so_far: [Seen; MOST_ANCHORS],
     in_stays: Vec<[InStays; MOST_ANCHORS]>,
 }
 
@@ -71,7 +113,12 @@ pub(crate) type Factors = (f64, f64);
 
 impl Aliasing {
     pub(crate) fn new(events: usize) -> Self {
-        Self { rounds: 0, anchors: (0..events).collect(), in_stays: vec![Default::default(); events] }
+        Self {
+            rounds: 0,
+            anchors: (0..events).collect(),
+            so_far: Default::default(),
+            in_stays: vec![Default::default(); events],
+        }
     }
 
     /// Takes a round of so many milliseconds.
@@ -85,37 +132,39 @@ impl Aliasing {
             }
             return;
         }
-        for (delta, in_stays) in deltas.iter().zip(&mut self.in_stays) {
-            let part = delta.run_ratio();
-            for (in_stays, &anchor) in in_stays.iter_mut().zip(&self.anchors) {
-                match deltas.get(anchor) {
-                    Some(anchor) if part > 0.0 => {
-                        in_stays.open.0 += part * anchor.count as f64;
-                        in_stays.open.1 += part * length_ms;
-                    }
-                    _ => in_stays.end_stay(),
+        let counts = self.anchors.iter().map(|&anchor| deltas.get(anchor).map_or(0.0, |delta| delta.count as f64));
+        for (place, count) in counts.enumerate() {
+            for (delta, in_stays) in deltas.iter().zip(&mut self.in_stays) {
+                let part = delta.run_ratio();
+                if part > 0.0 {
+                    in_stays[place].open.add(part * count, part * length_ms);
+                } else {
+                    in_stays[place].end_stay(self.so_far[place]);
                 }
             }
+            self.so_far[place].add(count, length_ms);
         }
     }
 
     /// How far counts may be off, if the rotation beats with the program. `run`: what each event counted in all.
-    pub(crate) fn factors(&self, length_ms: f64, run: &[Delta]) -> Option<Factors> {
+    pub(crate) fn factors(&self, run: &[Delta]) -> Option<Factors> {
+        let is_whole = |place: &usize| run.get(self.anchors[*place]).is_some_and(|run| run.running >= run.enabled);
         let anchors = if self.rounds < LOOKED_AT { 0 } else { self.anchors.len() };
-        let seen = (0..anchors).filter_map(|place| self.factors_by(place, length_ms, run));
+        let of_anchor = |place| (0..MOST_PHASES).filter_map(move |phases| self.factors_by(place, phases, run));
+        let seen = (0..anchors).filter(is_whole).flat_map(of_anchor);
         seen.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     }
 
-    fn factors_by(&self, place: usize, length_ms: f64, run: &[Delta]) -> Option<Factors> {
-        let anchor = run.get(self.anchors[place]).filter(|anchor| anchor.running >= anchor.enabled)?;
-        let overall = anchor.count as f64 / length_ms;
+    /// The same by an anchor, and by batches of one more stay than `phases`.
+    fn factors_by(&self, place: usize, phases: usize, run: &[Delta]) -> Option<Factors> {
         let multiplexed = self.in_stays.iter().zip(run).filter(|(_, run)| run.running < run.enabled);
-        let ratios: Vec<(f64, bool)> = multiplexed.filter_map(|(stays, _)| stays[place].ratio(overall)).collect();
-        let far = ratios.iter().filter(|(_, is_far)| *is_far).count() as f64;
+        let ratios = multiplexed.filter_map(|(in_stays, _)| in_stays[place].batches[phases].ratio());
+        let (mut ratios, is_far): (Vec<f64>, Vec<bool>) =
+            ratios.map(|(ratio, is_far)| (ratio.max(1e-3), is_far)).unzip();
+        let far = is_far.into_iter().filter(|is_far| *is_far).count() as f64;
         if far == 0.0 || far < MANY * ratios.len() as f64 {
             return None;
         }
-        let mut ratios: Vec<f64> = ratios.into_iter().map(|(ratio, _)| ratio.max(1e-3)).collect();
         ratios.sort_unstable_by(f64::total_cmp);
         let left_out = (LEFT_OUT * ratios.len() as f64) as usize;
         let (least, most) = (ratios[left_out], ratios[ratios.len() - 1 - left_out]);
@@ -144,7 +193,7 @@ mod tests {
             aliasing.round(4.0, &deltas);
             run.iter_mut().zip(&deltas).for_each(|(run, delta)| *run += *delta);
         }
-        aliasing.factors(2400.0, &run)
+        aliasing.factors(&run)
     }
 
     #[test]
@@ -152,6 +201,17 @@ mod tests {
         // Three of six stays see 1.9 of the rate, three a tenth of it.
         let found = factors(|round| if round % 6 < 3 { 1.9 } else { 0.1 });
         assert!(found.is_some_and(|(least, most)| least < 0.55 && most > 9.0), "{found:?}");
+    }
+
+    #[test]
+    fn a_program_that_is_seen_at_five_phases_is_found() {
+        // In five cycles it repeats itself twice: of its 15 rounds a stay sees each third one, from one that differs between
+        // events. Those from the first or the third on see three of five in the first half, the others two of five.
+        let found = factors(|round| if round % 15 < 7 { 1.9 } else { 0.1 });
+        assert!(
+            found.is_some_and(|(least, most)| (0.6..0.8).contains(&least) && (1.3..1.6).contains(&most)),
+            "{found:?}"
+        );
     }
 
     #[test]

@@ -439,7 +439,7 @@ impl Gp {
 
     /// By what factors counts may be off because the rotation beats with the program, if it does.
     pub fn aliasing(&self) -> Option<(f64, f64)> {
-        self.aliasing.factors(self.elapsed, &self.run).filter(|_| self.threads < SEVERAL)
+        self.aliasing.factors(&self.run).filter(|_| self.threads < SEVERAL)
     }
 
     /// Ends an interval: what each event counted since the last one; `None` for an event that has

@@ -116,6 +116,23 @@ impl Square {
         inverse
     }
 
+    /// (U')^-1 B for an upper triangle U, with as many rows in B.
+    ///
+    /// # Panics
+    /// Panics if there are fewer.
+    pub fn transposed_solve(&self, right: &Tall) -> Tall {
+        let stride = right.columns().len().max(1).next_multiple_of(COLUMNS);
+        let mut rows = spare::zeros(self.stride * stride);
+        for (j, column) in right.columns().iter().enumerate() {
+            rows.chunks_exact_mut(stride).zip(column).for_each(|(row, value)| row[j] = *value);
+        }
+        widest!(substitute(self, &mut rows, stride));
+        let column = |j: usize| rows.chunks_exact(stride).take(self.size).map(|row| row[j]).collect();
+        let solved = Tall::new(self.size, (0..right.columns().len()).map(column).collect());
+        spare::keep(rows);
+        solved
+    }
+
     /// The lower triangle of L'L, for a lower triangle L.
     pub fn gram_of_lower(&self) -> Self {
         let mut gram = Self::zeros(self.size);
@@ -157,6 +174,11 @@ mod wide {
     #[target_feature(enable = "avx2,fma")]
     pub(super) fn invert(factor: &Square, inverse: &mut Square) {
         super::invert::<true>(factor, inverse);
+    }
+
+    #[target_feature(enable = "avx2,fma")]
+    pub(super) fn substitute(factor: &Square, rows: &mut [f64], stride: usize) {
+        super::substitute::<true>(factor, rows, stride);
     }
 
     #[target_feature(enable = "avx2,fma")]
@@ -249,6 +271,32 @@ fn invert<const FUSED: bool>(factor: &Square, inverse: &mut Square) {
                 row.iter_mut().zip(&other[..=m]).for_each(|(to, from)| *to -= scale * from);
             }
             row[k] += 1.0;
+            let scale = 1.0 / factor.at(k, k);
+            row.iter_mut().for_each(|value| *value *= scale);
+        }
+    }
+}
+
+/// Solves U'X = B in place, in rows of `stride` values.
+#[inline(always)]
+fn substitute<const FUSED: bool>(factor: &Square, rows: &mut [f64], stride: usize) {
+    for i in (0..factor.size).step_by(ROWS) {
+        let (above, rows) = rows.split_at_mut(i * stride);
+        let rows = &mut rows[..ROWS * stride];
+        for j in (0..stride).step_by(COLUMNS) {
+            let both = factor.values.chunks_exact(factor.stride).zip(above.chunks_exact(stride));
+            let tile = products::<FUSED>(both, i, j);
+            for (row, tile) in rows.chunks_exact_mut(stride).zip(&tile) {
+                row[j..].iter_mut().zip(tile).for_each(|(to, from)| *to -= from);
+            }
+        }
+        for k in i..factor.size.min(i + ROWS) {
+            let (above, row) = rows.split_at_mut((k - i) * stride);
+            let row = &mut row[..stride];
+            for (m, other) in (i..k).zip(above.chunks_exact(stride)) {
+                let scale = factor.at(m, k);
+                row.iter_mut().zip(other).for_each(|(to, from)| *to -= scale * from);
+            }
             let scale = 1.0 / factor.at(k, k);
             row.iter_mut().for_each(|value| *value *= scale);
         }
@@ -421,6 +469,16 @@ mod tests {
     }
 
     #[test]
+    fn a_triangle_is_solved_by_hand() {
+        // 2 x = 4 and x + 3 y = 11; 2 x = 0 and x + 3 y = -3.
+        let upper = square(2, |row, column| [2.0, 1.0, 0.0, 3.0][2 * row + column]);
+        let solved = upper.transposed_solve(&Tall::new(2, vec![vec![4.0, 11.0], vec![0.0, -3.0]]));
+        assert_eq!(solved.columns(), [vec![2.0, 3.0], vec![0.0, -1.0]]);
+        assert_eq!(upper.transposed_solve(&Tall::new(2, vec![])), Tall::new(2, vec![]));
+        assert_eq!(Square::zeros(0).transposed_solve(&Tall::new(0, vec![vec![]])).columns(), [[0.0; 0]]);
+    }
+
+    #[test]
     fn what_is_not_positive_definite_is_refused() {
         assert!(!square(2, |row, column| if row == column { 1.0 } else { 2.0 }).cholesky());
         assert!(!square(1, |_, _| f64::NAN).cholesky());
@@ -454,6 +512,17 @@ mod tests {
             invert::<false>(&other, &mut inverse);
             let close = |a: &Square, b: &Square| a.values.iter().zip(&b.values).all(|(a, b)| (a - b).abs() < 1e-9);
             prop_assert!(close(&one, &other) && close(&one.inverse_of_transposed(), &inverse));
+            // By substitution, the columns of the inverse.
+            let column = |j: usize| (0..size).map(|i| f64::from(u8::from(i == j))).collect();
+            let ones = Tall::new(size, (0..size).map(column).collect());
+            let mut rows = ones.columns().iter().flat_map(|row| row.iter().copied().chain([0.0; 32]).take(32)).collect::<Vec<f64>>();
+            rows.resize(32 * 32, 0.0);
+            substitute::<false>(&other, &mut rows, 32);
+            for (j, column) in one.transposed_solve(&ones).columns().iter().enumerate() {
+                for (i, value) in column.iter().enumerate() {
+                    prop_assert!((value - inverse.at(i, j)).abs() < 1e-9 && (value - rows[32 * i + j]).abs() < 1e-9);
+                }
+            }
             let (mut gram, mut product) = (Square::zeros(size), Square::zeros(size));
             gram_of::<false>(&inverse, &mut gram);
             let all: Vec<usize> = (0..size).collect();

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::covariance::Covariances;
 use super::threads::WhichThreads;
 use super::time::{PROCESSES, PerProcess, SLICES, Span, TimedSpan};
-use perfprop_linear_algebra::{Square, dot};
+use perfprop_linear_algebra::{Square, Tall, dot};
 
 /// A mean rate over a span, relative to the event's mean: zero is the mean, one twice the mean.
 #[derive(Clone, Copy, Debug)]
@@ -130,17 +130,24 @@ pub(crate) struct Window {
 /// A window's observations, solved for.
 pub(crate) struct Solved<'a> {
     pub(crate) window: &'a Window,
-    /// The observations times the inverse of their covariance.
-    weights: Vec<f64>,
-    /// Inverse of the Cholesky factor of their covariance.
-    whitening: Square,
-    /// The lower triangle of their covariance's inverse, once it was asked for.
-    inverse: OnceCell<Square>,
+    /// The Cholesky factor of their covariance, upper, and the observations as it whitens them.
+    factor: Square,
+    whitened: Tall,
+    /// The inverse of their covariance, once it was asked for.
+    inverse: OnceCell<Inverse>,
     /// Squared Mahalanobis length of the observations.
     surprise: f64,
     /// Log likelihood, but for a constant.
     #[cfg(test)]
     pub(crate) log_likelihood: f64,
+}
+
+/// The inverse of the observations' covariance.
+struct Inverse {
+    /// Its lower triangle.
+    matrix: Square,
+    /// The observations times it.
+    weights: Vec<f64>,
 }
 
 /// Of which pairs of events covariances are asked for. Variances always are.
@@ -175,13 +182,13 @@ impl Window {
         let mut time = Vec::with_capacity(observations.len() * (observations.len() + 1) / 2);
         for (a, one) in observations.iter().enumerate() {
             let row = spans.row(a);
-            for (other, &place) in observations[..=a].iter().zip(&spans.places) {
+            time.extend(observations[..=a].iter().zip(&spans.places).map(|(other, &place)| {
                 let in_time = one.scale.times(other.scale, &row[place]);
-                time.push(match one.threads.alike(&other.threads) {
+                match one.threads.alike(&other.threads) {
                     1.0 => in_time,
                     alike => in_time.map(|value| alike * value),
-                });
-            }
+                }
+            }));
         }
         Self { observations, spans, time }
     }
@@ -211,24 +218,19 @@ impl Window {
         if !factor.cholesky() {
             return None;
         }
-        let whitening = factor.inverse_of_transposed();
-        let values: Vec<f64> = self.observations.iter().map(|o| o.value).collect();
-        let whitened: Vec<f64> = (0..n).map(|a| dot(&whitening.row(a)[..=a], &values[..=a])).collect();
-        let mut weights = vec![0.0; n];
-        for (row, &value) in whitened.iter().enumerate() {
-            for (weight, factor) in weights.iter_mut().zip(&whitening.row(row)[..=row]) {
-                *weight += factor * value;
-            }
-        }
-        let surprise = dot(&whitened, &whitened);
+        #[cfg(test)]
+        let log_determinant = 2.0 * (0..n).map(|a| factor.at(a, a).ln()).sum::<f64>();
+        let values = Tall::new(n, vec![self.observations.iter().map(|o| o.value).collect()]);
+        let whitened = factor.transposed_solve(&values);
+        let surprise = dot(&whitened.columns()[0], &whitened.columns()[0]);
         Some(Solved {
             window: self,
-            weights,
-            whitening,
+            factor,
+            whitened,
             inverse: OnceCell::new(),
             surprise,
             #[cfg(test)]
-            log_likelihood: -0.5 * surprise - (0..n).map(|a| factor.at(a, a).ln()).sum::<f64>(),
+            log_likelihood: -0.5 * (surprise + log_determinant),
         })
     }
 }
@@ -237,9 +239,17 @@ impl Solved<'_> {
     /// Degrees of freedom of the t distribution that windows are taken to follow.
     pub(crate) const DEGREES: f64 = 6.0;
 
-    /// The lower triangle of the inverse of the observations' covariance.
-    fn inverse(&self) -> &Square {
-        self.inverse.get_or_init(|| self.whitening.gram_of_lower())
+    fn inverse(&self) -> &Inverse {
+        self.inverse.get_or_init(|| {
+            let whitening = self.factor.inverse_of_transposed();
+            let mut weights = vec![0.0; whitening.size()];
+            for (row, value) in self.whitened.columns()[0].iter().enumerate() {
+                for (weight, factor) in weights.iter_mut().zip(&whitening.row(row)[..=row]) {
+                    *weight += factor * value;
+                }
+            }
+            Inverse { matrix: whitening.gram_of_lower(), weights }
+        })
     }
 
     /// How much larger than expected squared deviations are in this window.
@@ -266,24 +276,25 @@ impl Solved<'_> {
         let in_time = |observation: usize| &in_time[spans.places[observation]];
         let own = target.covariances(&target);
         let length = span.length();
-        let mut mean = vec![0.0; events];
-        let mut covariance = Square::zeros(events);
-        let mut whitened = vec![vec![0.0; n]; events];
-        let mut cross = vec![0.0; n];
-        for event in 0..events {
-            for (a, observation) in observations.iter().enumerate() {
+        let cross = |event: usize| {
+            let with = |(a, observation): (usize, &Observation)| {
                 let between = covariances.at(event, observation.event);
                 let alike = threads[event].alike(&observation.threads);
-                cross[a] = alike * length * sum_of(&scales[event].times(observation.scale, in_time(a)), between);
+                let cross = alike * length * sum_of(&scales[event].times(observation.scale, in_time(a)), between);
                 if event == observation.event {
-                    cross[a] +=
-                        length * covariances.between_threads(event) * threads[event].unknown(&observation.threads);
+                    let unknown = threads[event].unknown(&observation.threads);
+                    cross + length * covariances.between_threads(event) * unknown
+                } else {
+                    cross
                 }
-            }
-            mean[event] = dot(&cross, &self.weights);
-            for a in 0..n {
-                whitened[event][a] = dot(&self.whitening.row(a)[..=a], &cross[..=a]);
-            }
+            };
+            observations.iter().enumerate().map(with).collect()
+        };
+        let whitened = self.factor.transposed_solve(&Tall::new(n, (0..events).map(cross).collect()));
+        let mean = whitened.transposed_times(&self.whitened.columns()[0]);
+        let whitened = whitened.columns();
+        let mut covariance = Square::zeros(events);
+        for event in 0..events {
             let first = match pairs {
                 Pairs::All => 0,
                 Pairs::None => event,
@@ -320,10 +331,11 @@ impl Solved<'_> {
     }
 
     fn deviation(&self, places: &[usize]) -> Option<f64> {
+        let inverse = self.inverse();
         let mut precision = Square::zeros(places.len());
         for (i, &a) in places.iter().enumerate() {
             for (j, &b) in places[..=i].iter().enumerate() {
-                *precision.at_mut(i, j) = self.inverse().at(a.max(b), a.min(b));
+                *precision.at_mut(i, j) = inverse.matrix.at(a.max(b), a.min(b));
             }
         }
         if !precision.cholesky() {
@@ -335,7 +347,7 @@ impl Solved<'_> {
             (0..places.len()).map(|row| (0..=row).map(|i| whitening.at(row, i) * of(places[i])).sum()).collect()
         };
         let length = whiten(&|place| self.window.observations[place].span.length());
-        let weights = whiten(&|place| self.weights[place]);
+        let weights = whiten(&|place| inverse.weights[place]);
         let (sum, variance) = (dot(&length, &weights), dot(&length, &length));
         Some(sum * sum / variance).filter(|square| square.is_finite())
     }
@@ -343,14 +355,14 @@ impl Solved<'_> {
     /// Twice the derivative of the log likelihood by the covariances of each process; the data's part
     /// times `weight`.
     pub(crate) fn gradient(&self, events: usize, weight: f64) -> Gradient {
-        let (inverse, observations) = (self.inverse(), &self.window.observations);
+        let (Inverse { matrix: inverse, weights }, observations) = (self.inverse(), &self.window.observations);
         let mut sums = vec![PerProcess::default(); events * events];
         let mut threads = vec![0.0; events];
         let mut time = self.window.time.iter();
         for (a, one) in observations.iter().enumerate() {
             let (row, sums) = (inverse.row(a), &mut sums[one.event * events..][..events]);
             for (b, (other, in_time)) in observations[..=a].iter().zip(&mut time).enumerate() {
-                let value = weight * self.weights[a] * self.weights[b] - row[b];
+                let value = weight * weights[a] * weights[b] - row[b];
                 let value = if a == b { 0.5 * value } else { value };
                 add(&mut sums[other.event], in_time, value);
                 if one.event == other.event {

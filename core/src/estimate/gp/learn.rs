@@ -17,13 +17,11 @@ pub(crate) fn step(solved: &Solved<'_>, covariances: &mut Covariances, rate: f64
     let weight = (1.0 / solved.scale()).min(1.0);
     let gradient = solved.gradient(covariances.events(), weight);
     let length = solved.window.length();
-    let mut seen: Vec<usize> = solved.window.observations.iter().map(|o| o.event).collect();
-    seen.sort_unstable();
-    seen.dedup();
+    let seen = solved.window.seen();
     for (process, gradient) in gradient.processes.iter().enumerate() {
         let rate = rate / pace.independent(process, length);
         let before = covariances.process(process);
-        let change = before.times_to_symmetric(&gradient.times(&before, &seen), &seen);
+        let change = before.times_to_symmetric(&gradient.times(&before, seen), seen);
         // Steps are longer than those that can't fail; where one does, a shorter one is taken.
         let after = (0..4).find_map(|halvings| {
             let after = stepped(&before, &change, rate * 0.5f64.powi(halvings));

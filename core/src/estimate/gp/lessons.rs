@@ -6,7 +6,7 @@ use super::blocks::CountBlock;
 use super::covariance::Covariances;
 use super::learn;
 use super::settings::Settings;
-use super::window::{Observation, Window};
+use super::window::{Observation, Window, WindowScale};
 
 /// The blocks of windows: a fair sample of those of all learning runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -68,7 +68,8 @@ impl Lessons {
             let size = settings.lesson_first
                 * (settings.lesson_last / settings.lesson_first).powf(step as f64 / (passes * windows) as f64);
             let window = &self.windows[shuffled(step % windows, (step / windows) as u64, windows)];
-            let window = Window::new(window.iter().filter_map(|block| observation(block, covariances)).collect());
+            let observations = window.iter().filter_map(|block| observation(block, covariances)).collect();
+            let window = Window::new(observations, vec![WindowScale::AT_LARGE; covariances.events()]);
             if let Some(solved) = window.solve(covariances) {
                 learn::step(&solved, covariances, size, learn::Pace::Exact);
             }

@@ -596,7 +596,7 @@ impl Gp {
         let window = fitted.filter(|_| since >= span.start - 1e-6);
         let window = window.unwrap_or_else(|| {
             self.at_large.fill(0.0);
-            Window::new(self.observations(span.start))
+            Window::new(self.observations(span.start), self.scales.clone())
         });
         self.estimate(span, window.solve(&self.present).as_ref(), &analogs);
         self.window.fill(Delta::default());
@@ -641,7 +641,7 @@ impl Gp {
         if self.settings.volatile {
             self.follow(since);
         }
-        let window = Window::new(self.observations(since));
+        let window = Window::new(self.observations(since), self.scales.clone());
         let step = self.settings.first_step / (1.0 + self.settings.step_decline * self.fitted_windows as f64);
         let step = step.max(self.settings.least_step);
         self.present.clone_from(&self.covariances);
@@ -654,7 +654,7 @@ impl Gp {
                 break;
             };
             if fit == 0 && !self.samples_threads() {
-                let known = solved.sums(span, &self.present, &self.scales, &self.targets(), Pairs::None);
+                let known = solved.sums(span, &self.present, &self.targets(), Pairs::None);
                 let part = solved.scale().max(0.25) / span.length().powi(2);
                 self.at_large = (0..self.events.len()).map(|event| part * known.covariance.at(event, event)).collect();
             }
@@ -736,7 +736,7 @@ impl Gp {
         }
         let noise = noise * threads.alike(&threads) + 1e-9;
         let (event, stay, between_threads) = (block.event, block.stay, 0.0);
-        Some(Observation { event, span: seen.span, stay, value, noise, between_threads, threads, scale })
+        Some(Observation { event, span: seen.span, stay, value, noise, between_threads, threads })
     }
 
     /// Which threads the count of each event in the window is of: all.
@@ -801,7 +801,6 @@ impl Gp {
             noise,
             between_threads,
             threads: WhichThreads::All,
-            scale,
         }
     }
 
@@ -872,7 +871,7 @@ impl Gp {
     fn counts(&self, span: Span, solved: &Solved<'_>) -> Posterior {
         // Only constraints ask how errors go along.
         let pairs = if self.constraints.is_empty() { Pairs::None } else { Pairs::All };
-        let mut known = solved.sums(span, &self.present, &self.scales, &self.targets(), pairs);
+        let mut known = solved.sums(span, &self.present, &self.targets(), pairs);
         let surprise = solved.scale().max(0.25);
         // Per millisecond of the window, in which several threads may have run.
         let enabled = |event: usize| self.window[event].enabled.as_ms() / span.length();

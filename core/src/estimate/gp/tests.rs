@@ -37,7 +37,6 @@ fn one_observation_of_one_event_by_hand() {
     covariances.at_mut(0, 0)[time::CONSTANT] = 0.5;
     covariances.at_mut(0, 0)[time::WHITE] = 0.5;
     let span = Span { start: 0.0, end: time::WHITE_SPAN };
-    let scale = WindowScale { level: 1.0, rest: 1.0 };
     let seen = Observation {
         event: 0,
         span,
@@ -46,12 +45,11 @@ fn one_observation_of_one_event_by_hand() {
         noise: 0.0,
         between_threads: 0.0,
         threads: WhichThreads::All,
-        scale,
     };
-    let observed = super::Window::new(vec![seen]);
+    let observed = super::Window::new(vec![seen], vec![WindowScale::AT_LARGE]);
     let solved = observed.solve(&covariances).unwrap();
     let window = Span { start: 0.0, end: 2.0 * time::WHITE_SPAN };
-    let known = solved.sums(window, &covariances, &[scale], &[WhichThreads::All], Pairs::All);
+    let known = solved.sums(window, &covariances, &[WhichThreads::All], Pairs::All);
     // Cross covariance of the sum: 8 * 0.5 (constant) + 4 * 0.5 (white), over a variance of 1.
     assert!((known.mean[0] - 6.0 * 0.2).abs() < 1e-12);
     // Before: 64 * 0.5 + 0.5 * 4 * 8 = 48; after: less 6 * 6.

@@ -23,20 +23,20 @@ pub(crate) struct Observation {
     pub(crate) between_threads: f64,
     /// Which threads it is of, where that is known.
     pub(crate) threads: WhichThreads,
-    /// How much the event's level and its rate vary at present, over how they do at large.
-    pub(crate) scale: WindowScale,
 }
 
 impl Observation {
-    /// What another of the same event shares of the error between threads, over their variance.
-    #[inline(always)]
-    fn between_threads(&self, other: &Self, in_time: &PerProcess) -> f64 {
+    /// What another of the same event, of this scale, shares of the error between threads, over their variance.
+    fn between_threads(&self, other: &Self, in_time: &PerProcess, scale: WindowScale) -> f64 {
         let both = self.between_threads * other.between_threads;
         if both == 0.0 {
             return self.threads.unknown(&other.threads);
         }
-        let scale = self.scale.rest * other.scale.rest;
-        both * scale * (in_time[SLICES] / scale).powi(SAME_THREADS)
+        both * scale.rest.powi(2) * in_time[SLICES].powi(SAME_THREADS)
+    }
+
+    fn is_of_threads(&self) -> bool {
+        self.between_threads != 0.0 || self.threads != WhichThreads::All
     }
 }
 
@@ -55,11 +55,11 @@ impl WindowScale {
     /// Scales of 1: events vary as covariances say.
     pub(crate) const AT_LARGE: Self = Self { level: 1.0, rest: 1.0 };
 
-    /// Covariances in time, each times the product of both scales.
+    /// Covariances of each process between two events of such scales.
     #[inline(always)]
-    fn times(self, other: Self, in_time: &PerProcess) -> PerProcess {
+    fn of_processes(self, other: Self, between: &PerProcess) -> PerProcess {
         let (level, rest) = (self.level * other.level, self.rest * other.rest);
-        let [constant, slow, fast, white] = *in_time;
+        let [constant, slow, fast, white] = *between;
         [level * constant, rest * slow, rest * fast, rest * white]
     }
 }
@@ -119,12 +119,17 @@ impl Spans {
     }
 }
 
-/// Observations with how alike times make each pair of them.
+/// Observations with how alike times and threads make each pair of them.
 pub(crate) struct Window {
     pub(crate) observations: Vec<Observation>,
+    /// The events that were observed, in order, and the place of each observation's among them.
+    seen: Vec<usize>,
+    events: Vec<usize>,
+    /// How much each event's level and its rate vary at present, over how they do at large.
+    scales: Vec<WindowScale>,
     spans: Spans,
-    /// Covariances in time of each pair of observations, scaled; the lower triangle, row after row.
-    time: Vec<PerProcess>,
+    /// How alike the threads are that each pair is of, in the lower triangle, row after row; `None` where they are the same.
+    threads: Option<Vec<f64>>,
 }
 
 /// A window's observations, solved for.
@@ -177,20 +182,34 @@ impl Posterior {
 }
 
 impl Window {
-    pub(crate) fn new(observations: Vec<Observation>) -> Self {
+    pub(crate) fn new(observations: Vec<Observation>, scales: Vec<WindowScale>) -> Self {
+        let pairs =
+            || observations.iter().enumerate().flat_map(|(a, one)| observations[..=a].iter().map(move |b| (one, b)));
+        let are_of_threads = observations.iter().any(Observation::is_of_threads);
+        let threads = are_of_threads.then(|| pairs().map(|(one, other)| one.threads.alike(&other.threads)).collect());
         let spans = Spans::new(&observations);
-        let mut time = Vec::with_capacity(observations.len() * (observations.len() + 1) / 2);
-        for (a, one) in observations.iter().enumerate() {
-            let row = spans.row(a);
-            time.extend(observations[..=a].iter().zip(&spans.places).map(|(other, &place)| {
-                let in_time = one.scale.times(other.scale, &row[place]);
-                match one.threads.alike(&other.threads) {
-                    1.0 => in_time,
-                    alike => in_time.map(|value| alike * value),
-                }
-            }));
-        }
-        Self { observations, spans, time }
+        let mut seen: Vec<usize> = observations.iter().map(|o| o.event).collect();
+        seen.sort_unstable();
+        seen.dedup();
+        let events = observations.iter().map(|o| seen.partition_point(|&event| event < o.event)).collect();
+        Self { observations, seen, events, scales, spans, threads }
+    }
+
+    /// How alike threads make an observation to those up to it; `None` where they are the same.
+    fn threads_of(&self, observation: usize) -> Option<&[f64]> {
+        let start = observation * (observation + 1) / 2;
+        self.threads.as_ref().map(|threads| &threads[start..=start + observation])
+    }
+
+    /// The events that were observed, in order.
+    pub(crate) fn seen(&self) -> &[usize] {
+        &self.seen
+    }
+
+    /// The covariances of two events at present.
+    #[inline(always)]
+    fn present(&self, covariances: &Covariances, a: usize, b: usize) -> PerProcess {
+        self.scales[a].of_processes(self.scales[b], covariances.at(a, b))
     }
 
     /// Time from the start of its first observation to the end of its last.
@@ -204,13 +223,21 @@ impl Window {
     pub(crate) fn solve(&self, covariances: &Covariances) -> Option<Solved<'_>> {
         let n = self.observations.len();
         let mut factor = Square::zeros(n);
-        let mut time = self.time.iter();
+        let pairs = self.seen.iter().flat_map(|&a| self.seen.iter().map(move |&b| (a, b)));
+        let present: Vec<PerProcess> = pairs.map(|(a, b)| self.present(covariances, a, b)).collect();
         for (a, one) in self.observations.iter().enumerate() {
-            let row = &mut factor.row_mut(a)[..=a];
-            for ((value, in_time), other) in row.iter_mut().zip(&mut time).zip(&self.observations) {
-                *value = sum_of(in_time, covariances.at(one.event, other.event));
-                if one.event == other.event {
-                    *value += covariances.between_threads(one.event) * one.between_threads(other, in_time);
+            let (row, in_time) = (&mut factor.row_mut(a)[..=a], self.spans.row(a));
+            let between = &present[self.events[a] * self.seen.len()..];
+            for ((value, &other), &place) in row.iter_mut().zip(&self.events).zip(&self.spans.places) {
+                *value = sum_of(&in_time[place], &between[other]);
+            }
+            if let Some(alike) = self.threads_of(a) {
+                row.iter_mut().zip(alike).for_each(|(value, alike)| *value *= alike);
+                let (variance, scale) = (covariances.between_threads(one.event), self.scales[one.event]);
+                for (b, other) in
+                    self.observations[..=a].iter().enumerate().filter(|(_, other)| other.event == one.event)
+                {
+                    row[b] += variance * one.between_threads(other, &in_time[self.spans.places[b]], scale);
                 }
             }
             row[a] += one.noise;
@@ -262,7 +289,6 @@ impl Solved<'_> {
         &self,
         span: Span,
         covariances: &Covariances,
-        scales: &[WindowScale],
         threads: &[WhichThreads],
         pairs: Pairs,
     ) -> Posterior {
@@ -275,12 +301,12 @@ impl Solved<'_> {
         let in_time: Vec<PerProcess> = spans.different.iter().map(|span| span.covariances(&target)).collect();
         let in_time = |observation: usize| &in_time[spans.places[observation]];
         let own = target.covariances(&target);
+        let between = |event: usize, other: usize| self.window.present(covariances, event, other);
         let length = span.length();
         let cross = |event: usize| {
             let with = |(a, observation): (usize, &Observation)| {
-                let between = covariances.at(event, observation.event);
                 let alike = threads[event].alike(&observation.threads);
-                let cross = alike * length * sum_of(&scales[event].times(observation.scale, in_time(a)), between);
+                let cross = alike * length * sum_of(in_time(a), &between(event, observation.event));
                 if event == observation.event {
                     let unknown = threads[event].unknown(&observation.threads);
                     cross + length * covariances.between_threads(event) * unknown
@@ -300,11 +326,8 @@ impl Solved<'_> {
                 Pairs::None => event,
             };
             for other in first..=event {
-                let between = covariances.at(event, other);
-                let prior = threads[event].alike(&threads[other])
-                    * length
-                    * length
-                    * sum_of(&scales[event].times(scales[other], &own), between);
+                let alike = threads[event].alike(&threads[other]);
+                let prior = alike * length * length * sum_of(&own, &between(event, other));
                 let unknown = if event == other { covariances.between_threads(event) * length * length } else { 0.0 };
                 let prior = prior + unknown * threads[event].unknown(&threads[other]);
                 let value = prior - dot(&whitened[event], &whitened[other]);
@@ -356,26 +379,36 @@ impl Solved<'_> {
     /// times `weight`.
     pub(crate) fn gradient(&self, events: usize, weight: f64) -> Gradient {
         let (Inverse { matrix: inverse, weights }, observations) = (self.inverse(), &self.window.observations);
-        let mut sums = vec![PerProcess::default(); events * events];
+        let window = self.window;
+        let seen = &window.seen;
+        let mut sums = vec![PerProcess::default(); seen.len() * seen.len()];
         let mut threads = vec![0.0; events];
-        let mut time = self.window.time.iter();
+        let mut values = Vec::with_capacity(observations.len());
         for (a, one) in observations.iter().enumerate() {
-            let (row, sums) = (inverse.row(a), &mut sums[one.event * events..][..events]);
-            for (b, (other, in_time)) in observations[..=a].iter().zip(&mut time).enumerate() {
-                let value = weight * weights[a] * weights[b] - row[b];
-                let value = if a == b { 0.5 * value } else { value };
-                add(&mut sums[other.event], in_time, value);
-                if one.event == other.event {
-                    threads[one.event] += 2.0 * value * one.between_threads(other, in_time);
+            let (row, in_time) = (&inverse.row(a)[..=a], window.spans.row(a));
+            values.clear();
+            values.extend(weights.iter().zip(row).map(|(other, inverse)| weight * weights[a] * other - inverse));
+            values[a] *= 0.5;
+            if let Some(alike) = window.threads_of(a) {
+                for (b, other) in observations[..=a].iter().enumerate().filter(|(_, other)| other.event == one.event) {
+                    let between =
+                        one.between_threads(other, &in_time[window.spans.places[b]], window.scales[one.event]);
+                    threads[one.event] += 2.0 * values[b] * between;
                 }
+                values.iter_mut().zip(alike).for_each(|(value, alike)| *value *= alike);
+            }
+            let sums = &mut sums[window.events[a] * seen.len()..][..seen.len()];
+            for ((value, &other), &place) in values.iter().zip(&window.events).zip(&window.spans.places) {
+                add(&mut sums[other], &in_time[place], *value);
             }
         }
         let mut processes = vec![Square::zeros(events); PROCESSES];
-        for (j, matrix) in processes.iter_mut().enumerate() {
-            for a in 0..events {
-                for (b, value) in matrix.row_mut(a).iter_mut().enumerate() {
-                    *value = sums[a * events + b][j] + sums[b * events + a][j];
-                }
+        for (i, &a) in seen.iter().enumerate() {
+            for (k, &b) in seen.iter().enumerate() {
+                let (sums, mirrored) = (&sums[i * seen.len() + k], &sums[k * seen.len() + i]);
+                let sum = std::array::from_fn(|j| sums[j] + mirrored[j]);
+                let scaled = window.scales[a].of_processes(window.scales[b], &sum);
+                processes.iter_mut().zip(scaled).for_each(|(matrix, value)| *matrix.at_mut(a, b) = value);
             }
         }
         Gradient { processes, threads }
@@ -421,10 +454,9 @@ mod tests {
                 noise: 0.01,
                 between_threads,
                 threads: WhichThreads::All,
-                scale: WindowScale { level: 0.7, rest: 1.5 },
             }
         };
-        let window = Window::new((0..9).map(observation).collect());
+        let window = Window::new((0..9).map(observation).collect(), vec![WindowScale { level: 0.7, rest: 1.5 }; 3]);
         let solved = window.solve(&covariances).unwrap_or_else(|| unreachable!());
         let gradient = solved.gradient(3, 1.0);
         for (j, gradient) in gradient.processes.iter().enumerate() {
@@ -465,7 +497,6 @@ mod tests {
             noise: 0.0,
             between_threads: 0.0,
             threads: WhichThreads::All,
-            scale: WindowScale::AT_LARGE,
         };
         let found = Spans::new(&spans.map(observation));
         assert_eq!((found.different.len(), &found.places[..]), (3, &[0, 0, 1, 0, 2][..]));
@@ -494,24 +525,18 @@ mod tests {
                 noise: 0.01,
                 between_threads: 0.0,
                 threads: WhichThreads::All,
-                scale: WindowScale::AT_LARGE,
             }
         };
         let all: Vec<_> = (0..8).map(observation).collect();
         // The second stay of the second event is from 24 to 32 ms.
-        let others = Window::new(all.iter().filter(|o| o.span.end < 25.0).copied().collect());
+        let others =
+            Window::new(all.iter().filter(|o| o.span.end < 25.0).copied().collect(), vec![WindowScale::AT_LARGE; 2]);
         let solved = others.solve(&covariances).unwrap_or_else(|| unreachable!());
-        let known = solved.sums(
-            Span { start: 24.0, end: 32.0 },
-            &covariances,
-            &[WindowScale::AT_LARGE; 2],
-            &[WhichThreads::All; 2],
-            Pairs::None,
-        );
+        let known = solved.sums(Span { start: 24.0, end: 32.0 }, &covariances, &[WhichThreads::All; 2], Pairs::None);
         assert_eq!(known.covariance.at(0, 1), 0.0);
         let sum = all[6..].iter().map(|o| 4.0 * o.value).sum::<f64>();
         let expected = (sum - known.mean[1]).powi(2) / (known.covariance.at(1, 1) + 2.0 * 16.0 * 0.01);
-        let window = Window::new(all);
+        let window = Window::new(all, vec![WindowScale::AT_LARGE; 2]);
         let left_out = window.solve(&covariances).unwrap_or_else(|| unreachable!()).left_out(20.0);
         let found = left_out.iter().find(|(event, _)| *event == 1).map_or(f64::NAN, |found| found.1);
         assert!((found - expected).abs() < 1e-9 * expected, "{found} {expected}");

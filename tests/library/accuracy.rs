@@ -238,6 +238,9 @@ fn one_event_under_two_names_is_estimated_well() {
 fn slow_turns_are_estimated_better_than_by_scaling() {
     assert_hard("slow-turns", 2, 0.93, 0.94);
     assert_hard("still-jumps", 3, 1.00, 0.93);
+    // Three groups: a cycle takes little more than two windows.
+    assert_hard("slow-turns-3", 2, 0.97, 0.94);
+    assert_hard("still-jumps-3", 3, 1.00, 0.93);
 }
 
 #[test]

@@ -202,7 +202,8 @@ const BETWEEN_THREADS: f64 = 3.0;
 const USUAL_STAY_MS: f64 = 16.0;
 /// Where time is slowed down by more, stays are so far apart that the last rate may say more than the mean does.
 const SLOW: f64 = 3.0;
-/// And where stays take so long, the moments at which other events were as they are now say more than both.
+/// Where it is slowed down at all and stays take so long, it may, too, and the moments at which other events were as they are
+/// now say more than both.
 const LONG_TURN_MS: f64 = 50.0;
 /// Where more stays hold no count, or time is slowed down, totals are scaled counts.
 const SELDOM: f64 = 0.1;
@@ -434,7 +435,12 @@ impl Gp {
 
     /// Whether turns are so long, and cycles of them, that a window sees little more than one turn.
     fn is_in_long_turns(&self) -> bool {
-        self.unit > SLOW && self.stay_ms >= LONG_TURN_MS
+        self.is_slow() && self.stay_ms >= LONG_TURN_MS
+    }
+
+    /// Whether the last rate of an event may say more than its mean does.
+    fn may_hold_rates(&self) -> bool {
+        self.unit > SLOW || self.is_in_long_turns()
     }
 
     /// By what factors counts may be off because the rotation beats with the program, if it does.
@@ -448,7 +454,8 @@ impl Gp {
         self.end();
         self.intervals += 1;
         // In slow rotations estimates aren't those of a level.
-        let is_of_level = |event: usize| !self.levels[event].is_silent() && self.unit <= SLOW;
+        let may_hold = self.may_hold_rates();
+        let is_of_level = |event: usize| !self.levels[event].is_silent() && !may_hold;
         for (event, sum) in self.interval.iter_mut().enumerate().filter(|&(event, _)| is_of_level(event)) {
             sum.above = calibration::above(self.stays[event].stays());
         }
@@ -581,8 +588,9 @@ impl Gp {
         self.window_start = self.end;
         self.threads = longest(&self.window) / (span.length() * self.unit);
         self.blocks.cut();
+        let may_hold = self.may_hold_rates();
         for (level, counted) in self.levels.iter_mut().zip(&self.window) {
-            if self.unit > SLOW {
+            if may_hold {
                 level.hold(counted.count as f64, counted.running.as_ms());
             }
             level.update(counted.count as f64, counted.running.as_ms(), span.length(), self.settings.level_memory);
@@ -759,7 +767,7 @@ impl Gp {
     /// Finds which threads were counted when in a window, and the rate of each.
     fn follow_threads(&mut self, window: Span) {
         let were_known = self.rotating.are_known();
-        if !self.settings.volatile || self.unit > SLOW || (self.threads < SEVERAL && !were_known) {
+        if !self.settings.volatile || self.may_hold_rates() || (self.threads < SEVERAL && !were_known) {
             return self.rotating.skip();
         }
         self.rotating.follow(window, self.unit, window.start - Settings::LEAST_MS);
@@ -821,6 +829,7 @@ impl Gp {
                 doubted.apply(known, cpu_ms).into_iter().for_each(|residual| misfit.add(residual));
             }
         }
+        let may_hold = self.may_hold_rates();
         // Bursts are quiet in between.
         let bursts = self.empty.is_most();
         for event in 0..self.events.len() {
@@ -855,7 +864,7 @@ impl Gp {
                         self.levels[event].foretell(unseen);
                         estimate = counted.count as f64 + unseen * (counted.enabled - counted.running).as_ms();
                         half_width = half_width.max(OFF_WIDTH * time * self.levels[event].off());
-                    } else if self.unit > SLOW {
+                    } else if may_hold {
                         let time = counted.enabled.as_ms();
                         estimate = time * self.levels[event].between(estimate / time);
                         half_width = half_width.max(OFF_WIDTH * time * self.levels[event].off());

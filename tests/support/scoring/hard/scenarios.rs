@@ -23,7 +23,7 @@ const fn scenario(
 }
 
 /// First those of real programs, then those of made-up events.
-pub const SCENARIOS: [Scenario; 47] = [
+pub const SCENARIOS: [Scenario; 49] = [
     scenario("threads-1", 12, threads, 1),
     scenario("threads-2", 12, threads, 2),
     scenario("threads-4", 12, threads, 4),
@@ -46,7 +46,8 @@ pub const SCENARIOS: [Scenario; 47] = [
     scenario("plus-one", 12, few, 5),
     scenario("sixty", 6, sixty, 0),
     scenario("one-counter", 12, one_counter, 0),
-    scenario("slow-turns", 12, slow_turns, 0),
+    scenario("slow-turns", 12, slow_turns, 20),
+    scenario("slow-turns-3", 12, slow_turns, 12),
     scenario("ar", 6, worlds::plain, 0),
     scenario("transient", 6, worlds::transient, 0),
     scenario("phases-150", 6, worlds::phases, 150),
@@ -57,7 +58,8 @@ pub const SCENARIOS: [Scenario; 47] = [
     scenario("single-burst", 6, worlds::single_burst, 0),
     scenario("stop-at-half", 6, worlds::at_half, 1),
     scenario("start-at-half", 6, worlds::at_half, 0),
-    scenario("still-jumps", 6, worlds::still_jumps, 0),
+    scenario("still-jumps", 6, worlds::still_jumps, 25),
+    scenario("still-jumps-3", 6, worlds::still_jumps, 12),
     scenario("wild", 6, worlds::wild, 0),
     scenario("suspended", 6, worlds::suspended, 0),
     scenario("ramp", 6, worlds::ramp, 0),
@@ -383,8 +385,8 @@ fn one_counter(context: &mut Context<'_>, _: usize) -> HardRun {
     context.rotated(part, Setup { counters: 1, ..standard() })
 }
 
-/// Groups of four take turns of 100 ms; nothing is always counted, no name is known.
-fn slow_turns(context: &mut Context<'_>, _: usize) -> HardRun {
-    let part = context.stretch(8000, 18, 0, None);
+/// Groups of four of so many events take turns of 100 ms; nothing is always counted, no name is known.
+fn slow_turns(context: &mut Context<'_>, events: usize) -> HardRun {
+    let part = context.stretch(8000, events - 2, 0, None);
     slow_run(context, part.rows)
 }

@@ -168,8 +168,8 @@ pub(super) fn at_half(context: &mut Context<'_>, stops: usize) -> HardRun {
     world.run_of(context, SIX)
 }
 
-/// Events hold still to 1 % between jumps of all of them every 2 s or so; slow turns.
-pub(super) fn still_jumps(context: &mut Context<'_>, _: usize) -> HardRun {
+/// So many events hold still to 1 % between jumps of all of them every 2 s or so; slow turns.
+pub(super) fn still_jumps(context: &mut Context<'_>, events: usize) -> HardRun {
     let mut world = World::new(context, 16_000);
     world.each(|_, _, level| *level = level.powf(0.05));
     for range in context.random.pieces(world.rows(), 2000.0, 300) {
@@ -178,7 +178,7 @@ pub(super) fn still_jumps(context: &mut Context<'_>, _: usize) -> HardRun {
             row.iter_mut().zip(&factors).for_each(|(level, factor)| *level *= factor);
         }
     }
-    without_cycles(context, &world)
+    in_slow_turns(context, &world, events)
 }
 
 /// Six events are a 10,000th of themselves but for 100 ms every second or so; slow turns.
@@ -190,13 +190,19 @@ pub(super) fn wild(context: &mut Context<'_>, _: usize) -> HardRun {
             world.vary[range.end.saturating_sub(100)..range.end].iter_mut().for_each(|row| row[event] *= 1e4);
         }
     }
-    HardRun { scored: SIX.map(|event| event - 1).collect(), least_count: 0.0, ..without_cycles(context, &world) }
+    HardRun {
+        scored: SIX.map(|event| event - 1).collect(),
+        least_count: 0.0,
+        ..in_slow_turns(context, &world, EVENTS - 1)
+    }
 }
 
-fn without_cycles(context: &mut Context<'_>, world: &World) -> HardRun {
+/// The first events after cycles.
+fn in_slow_turns(context: &mut Context<'_>, world: &World, events: usize) -> HardRun {
     let mut counts = world.counts(&mut context.random);
     for row in &mut counts {
         row.remove(0);
+        row.truncate(events);
     }
     slow_run(context, counts)
 }

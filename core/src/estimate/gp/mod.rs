@@ -29,6 +29,7 @@ mod model;
 mod prior;
 mod relation;
 mod settings;
+mod stillness;
 #[cfg(test)]
 mod tests;
 mod threads;
@@ -42,6 +43,7 @@ pub use prior::{Complete, Prior};
 pub use relation::Constraint;
 use relation::SumMisfit;
 pub use settings::Settings;
+use stillness::Stillness;
 pub use time::{CpuClock, Span};
 
 use std::collections::BTreeMap;
@@ -261,6 +263,7 @@ pub struct Gp {
     /// CPU time so far, in milliseconds.
     elapsed: f64,
     calibration: Calibration,
+    stillness: Stillness,
     /// Variances of events' mean rates, relative to their levels, by the covariances before they were fitted to the window.
     at_large: Vec<f64>,
     /// The rounds of multiplexed events without a count.
@@ -345,6 +348,7 @@ impl Gp {
             analogs: Analogs::new(n),
             elapsed: 0.0,
             calibration: Calibration::new(n),
+            stillness: Stillness::new(n),
             at_large: vec![0.0; n],
             empty: Share::default(),
             window_start: 0.0,
@@ -669,9 +673,11 @@ impl Gp {
             if fit + 1 == fits && !self.samples_threads() {
                 let surprise = solved.scale().max(0.25);
                 let events = &self.events;
-                let stays = solved.left_out(since).into_iter().filter(|&(event, _)| !events[event].always_counted);
-                self.calibration
-                    .window(self.stay_ms / self.unit, stays.map(|(event, square)| (event, square / surprise)));
+                let mut stays = solved.left_out(since);
+                stays.retain(|stay| !events[stay.event].always_counted);
+                let squares = stays.iter().map(|stay| (stay.event, stay.square / surprise));
+                self.calibration.window(self.stay_ms / self.unit, squares);
+                self.stillness.window(&stays);
             }
             learn::step(&solved, &mut self.present, step, learn::Pace::Fast);
         }
@@ -832,7 +838,13 @@ impl Gp {
         let may_hold = self.may_hold_rates();
         // Bursts are quiet in between.
         let bursts = self.empty.is_most();
-        for event in 0..self.events.len() {
+        // Silence isn't stillness, and what is counted of several threads isn't of the same ones.
+        let is_alone = self.threads < SEVERAL && !self.rotating.are_known() && !may_hold && !bursts;
+        let is_still = |event: usize| is_alone && self.stays[event].empty() < SELDOM;
+        let still: Vec<f64> = (0..self.events.len())
+            .map(|event| if is_still(event) { self.stillness.part(event) } else { 0.0 })
+            .collect();
+        for (event, still) in still.into_iter().enumerate() {
             let counted = self.window[event];
             let Some(rate) = self.rate(event) else { continue };
             let half_width = self.half_width(event);
@@ -855,6 +867,7 @@ impl Gp {
                     // Where it wasn't looked at, what may have stopped counted nothing.
                     let stopped = if seen { scaled } else { 0.0 };
                     let estimate = stopped + goes_on * (known.mean[event] - stopped);
+                    let estimate = if seen { estimate + still * (scaled - estimate) } else { estimate };
                     let present = known.covariance.at(event, event).max(0.0);
                     let at_large = self.at_large[event] * (rate * counted.enabled.as_ms()).powi(2);
                     let deviation = self.calibration.deviation(present, at_large, self.run[event].run_ratio());

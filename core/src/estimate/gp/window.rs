@@ -147,6 +147,17 @@ pub(crate) struct Solved<'a> {
     pub(crate) log_likelihood: f64,
 }
 
+/// A stay on a counter against what is said of it.
+#[derive(Clone, Debug)]
+pub(crate) struct LeftOut {
+    pub(crate) event: usize,
+    /// The square of how far its mean is from what all others say, over what that should be.
+    pub(crate) square: f64,
+    /// How far that is, relative to the event's mean rate; and how far it is from the event's last stay, if the window has it.
+    pub(crate) off: f64,
+    pub(crate) off_last: Option<f64>,
+}
+
 /// The inverse of the observations' covariance.
 struct Inverse {
     /// Its lower triangle.
@@ -338,22 +349,40 @@ impl Solved<'_> {
         Posterior { mean, covariance }
     }
 
-    /// How far each stay on a counter that ended after `since` is from what all others say of it: the square of its mean's
-    /// deviation, over what that should be. In the order of events.
+    /// How far each stay on a counter that ended after `since` is from what all others say of it. In the order of events.
     ///
     /// Without the observations b of a stay, those would be off by Q w_b on average, with the covariance Q, where Q is the
     /// inverse of that part of the covariances' inverse and w_b are their weights.
-    pub(crate) fn left_out(&self, since: f64) -> Vec<(usize, f64)> {
+    pub(crate) fn left_out(&self, since: f64) -> Vec<LeftOut> {
         let observations = &self.window.observations;
         let mut stays: BTreeMap<(usize, u64), Vec<usize>> = BTreeMap::new();
-        for (place, o) in observations.iter().enumerate().filter(|(_, o)| o.span.end > since + 1e-9) {
+        for (place, o) in observations.iter().enumerate() {
             stays.entry((o.event, o.stay)).or_default().push(place);
         }
-        let deviation = |((event, _), places): ((usize, u64), Vec<usize>)| Some((event, self.deviation(&places)?));
-        stays.into_iter().filter_map(deviation).collect()
+        let mut left_out = Vec::new();
+        let mut last: Option<(usize, f64)> = None;
+        let mean = |places: &[usize]| {
+            let spans = || places.iter().map(|&place| (observations[place].span.length(), observations[place].value));
+            let length: f64 = spans().map(|(length, _)| length).sum();
+            (spans().map(|(length, value)| length * value).sum::<f64>() / length, length)
+        };
+        for ((event, _), mut places) in stays {
+            let before = last.filter(|last| last.0 == event).map(|(_, mean)| mean);
+            last = Some((event, mean(&places).0));
+            places.retain(|&place| observations[place].span.end > since + 1e-9);
+            let (now, length) = mean(&places);
+            if !places.is_empty()
+                && let Some((off, square)) = self.deviation(&places)
+            {
+                let off_last = before.map(|before| (now - before).abs());
+                left_out.push(LeftOut { event, square, off: off.abs() / length, off_last });
+            }
+        }
+        left_out
     }
 
-    fn deviation(&self, places: &[usize]) -> Option<f64> {
+    /// How far the sum over some observations is from what all others say of it, and the square of that over what it should be.
+    fn deviation(&self, places: &[usize]) -> Option<(f64, f64)> {
         let inverse = self.inverse();
         let mut precision = Square::zeros(places.len());
         for (i, &a) in places.iter().enumerate() {
@@ -372,7 +401,7 @@ impl Solved<'_> {
         let length = whiten(&|place| self.window.observations[place].span.length());
         let weights = whiten(&|place| inverse.weights[place]);
         let (sum, variance) = (dot(&length, &weights), dot(&length, &length));
-        Some(sum * sum / variance).filter(|square| square.is_finite())
+        Some((sum, sum * sum / variance)).filter(|(_, square)| square.is_finite())
     }
 
     /// Twice the derivative of the log likelihood by the covariances of each process; the data's part
@@ -536,9 +565,13 @@ mod tests {
         assert_eq!(known.covariance.at(0, 1), 0.0);
         let sum = all[6..].iter().map(|o| 4.0 * o.value).sum::<f64>();
         let expected = (sum - known.mean[1]).powi(2) / (known.covariance.at(1, 1) + 2.0 * 16.0 * 0.01);
-        let window = Window::new(all, vec![WindowScale::AT_LARGE; 2]);
+        let window = Window::new(all.clone(), vec![WindowScale::AT_LARGE; 2]);
         let left_out = window.solve(&covariances).unwrap_or_else(|| unreachable!()).left_out(20.0);
-        let found = left_out.iter().find(|(event, _)| *event == 1).map_or(f64::NAN, |found| found.1);
-        assert!((found - expected).abs() < 1e-9 * expected, "{found} {expected}");
+        let found = left_out.iter().find(|found| found.event == 1).unwrap_or_else(|| unreachable!());
+        assert!((found.square - expected).abs() < 1e-9 * expected, "{found:?} {expected}");
+        assert!((found.off - (sum - known.mean[1]).abs() / 8.0).abs() < 1e-9, "{found:?}");
+        // Its first stay was from 8 to 16 ms.
+        let last = all[2..4].iter().map(|o| 4.0 * o.value).sum::<f64>();
+        assert!(found.off_last.is_some_and(|off| (off - (sum - last).abs() / 8.0).abs() < 1e-9), "{found:?}");
     }
 }

@@ -23,7 +23,7 @@ const fn scenario(
 }
 
 /// First those of real programs, then those of made-up events.
-pub const SCENARIOS: [Scenario; 49] = [
+pub const SCENARIOS: [Scenario; 50] = [
     scenario("threads-1", 12, threads, 1),
     scenario("threads-2", 12, threads, 2),
     scenario("threads-4", 12, threads, 4),
@@ -59,6 +59,7 @@ pub const SCENARIOS: [Scenario; 49] = [
     scenario("stop-at-half", 6, worlds::at_half, 1),
     scenario("start-at-half", 6, worlds::at_half, 0),
     scenario("still-jumps", 6, worlds::still_jumps, 25),
+    scenario("still-ticks", 6, worlds::still_ticks, 0),
     scenario("still-jumps-3", 6, worlds::still_jumps, 12),
     scenario("wild", 6, worlds::wild, 0),
     scenario("suspended", 6, worlds::suspended, 0),

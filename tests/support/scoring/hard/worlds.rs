@@ -168,8 +168,8 @@ pub(super) fn at_half(context: &mut Context<'_>, stops: usize) -> HardRun {
     world.run_of(context, SIX)
 }
 
-/// So many events hold still to 1 % between jumps of all of them every 2 s or so; slow turns.
-pub(super) fn still_jumps(context: &mut Context<'_>, events: usize) -> HardRun {
+/// Events hold still to 1 % between jumps of all of them every 2 s or so.
+fn still(context: &mut Context<'_>) -> World {
     let mut world = World::new(context, 16_000);
     world.each(|_, _, level| *level = level.powf(0.05));
     for range in context.random.pieces(world.rows(), 2000.0, 300) {
@@ -178,7 +178,18 @@ pub(super) fn still_jumps(context: &mut Context<'_>, events: usize) -> HardRun {
             row.iter_mut().zip(&factors).for_each(|(level, factor)| *level *= factor);
         }
     }
+    world
+}
+
+/// So many events that hold still between jumps; slow turns.
+pub(super) fn still_jumps(context: &mut Context<'_>, events: usize) -> HardRun {
+    let world = still(context);
     in_slow_turns(context, &world, events)
+}
+
+/// Events that hold still between jumps, in the kernel's rotation.
+pub(super) fn still_ticks(context: &mut Context<'_>, _: usize) -> HardRun {
+    still(context).run(context)
 }
 
 /// Six events are a 10,000th of themselves but for 100 ms every second or so; slow turns.

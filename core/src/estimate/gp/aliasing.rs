@@ -9,19 +9,19 @@ use crate::rates::{Delta, Moments};
 
 /// What was counted in a time (ms).
 #[derive(Clone, Copy, Debug, Default)]
-struct TimedCount {
+struct AnchorCount {
     count: f64,
     time: f64,
 }
 
-impl TimedCount {
+impl AnchorCount {
     fn add(&mut self, count: f64, time: f64) {
         self.count += count;
         self.time += time;
     }
 
-    fn since(self, start: TimedCount) -> TimedCount {
-        TimedCount { count: self.count - start.count, time: self.time - start.time }
+    fn since(self, start: AnchorCount) -> AnchorCount {
+        AnchorCount { count: self.count - start.count, time: self.time - start.time }
     }
 
     fn rate(self) -> f64 {
@@ -34,15 +34,15 @@ impl TimedCount {
 #[derive(Clone, Copy, Debug, Default)]
 struct StayBatches {
     /// The batch so far, and all that was counted up to its start.
-    open: TimedCount,
+    open: AnchorCount,
     stays: usize,
-    start: TimedCount,
+    start: AnchorCount,
     ratios: Moments,
 }
 
 impl StayBatches {
     /// Takes a stay. `so_far`: all that was counted up to its end.
-    fn add(&mut self, stay: TimedCount, size: usize, so_far: TimedCount) {
+    fn add(&mut self, stay: AnchorCount, size: usize, so_far: AnchorCount) {
         self.open.add(stay.count, stay.time);
         self.stays += 1;
         if self.stays == size {
@@ -66,12 +66,12 @@ impl StayBatches {
 /// An always-counted event in the stays of another: the stay so far, and batches of one stay, two, and so on.
 #[derive(Clone, Copy, Debug, Default)]
 struct InStays {
-    open: TimedCount,
+    open: AnchorCount,
     batches: [StayBatches; MOST_PHASES],
 }
 
 impl InStays {
-    fn end_stay(&mut self, so_far: TimedCount) {
+    fn end_stay(&mut self, so_far: AnchorCount) {
         let stay = std::mem::take(&mut self.open);
         if stay.time > 0.0 {
             self.batches.iter_mut().zip(1..).for_each(|(batches, size)| batches.add(stay, size, so_far));
@@ -104,7 +104,7 @@ pub(crate) struct Aliasing {
     rounds: usize,
     anchors: Vec<usize>,
     /// What these counted since, in all; and for each event, in its stays.
-    so_far: [TimedCount; MOST_ANCHORS],
+    so_far: [AnchorCount; MOST_ANCHORS],
     in_stays: Vec<[InStays; MOST_ANCHORS]>,
 }
 

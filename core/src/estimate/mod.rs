@@ -33,6 +33,7 @@ mod on_cpu;
 mod residual;
 mod scale;
 mod sums;
+mod timed_count;
 mod whole_run;
 
 pub use gaussian::Gaussian;

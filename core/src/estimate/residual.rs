@@ -3,6 +3,7 @@
 //! Of `a = b + c` a slice without c says of it a - b, and another slice counts it. If the sum holds, both are the same on average. Where c
 //! is small beside the others, this shows an error of the sum much sooner than the means of a, b and c do.
 
+use super::timed_count::TimedCount;
 use crate::rates::Delta;
 use crate::units::CpuNs;
 
@@ -14,24 +15,6 @@ pub(super) struct Residual {
     was_counted: bool,
     run: Differences,
     lately: Differences,
-}
-
-/// A count, and how many ms of CPU time it took.
-#[derive(Clone, Copy, Debug, Default)]
-struct TimedCount {
-    count: f64,
-    time: f64,
-}
-
-impl TimedCount {
-    fn add(&mut self, count: f64, time: CpuNs) {
-        self.count += count;
-        self.time += time.as_ms();
-    }
-
-    fn rate(self) -> f64 {
-        self.count / self.time
-    }
 }
 
 /// A mean of differences, the older ones weighing less.
@@ -79,13 +62,13 @@ impl Residual {
             (self.counted, self.derived) = (TimedCount::default(), TimedCount::default());
         }
         self.was_counted = is_counted;
-        self.counted.add(delta.count as f64, delta.running);
+        self.counted.add(delta.count as f64, delta.running.as_ms());
         ends
     }
 
     /// Takes what was derived for a time without a counter.
     pub(super) fn derived(&mut self, count: f64, time: CpuNs) {
-        self.derived.add(count, time);
+        self.derived.add(count, time.as_ms());
     }
 
     /// Mean differences over the run and lately; `None` before there are enough.

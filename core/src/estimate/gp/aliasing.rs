@@ -5,44 +5,23 @@
 //! is counted all the time tells: seen in an event's stays alone, does it have the rate that it has? A program that repeats
 //! itself after a few cycles is shown at as many phases, so stays are looked at one by one and in batches.
 
+use super::super::timed_count::TimedCount;
 use crate::rates::{Delta, Moments};
-
-/// What was counted in a time (ms).
-#[derive(Clone, Copy, Debug, Default)]
-struct AnchorCount {
-    count: f64,
-    time: f64,
-}
-
-impl AnchorCount {
-    fn add(&mut self, count: f64, time: f64) {
-        self.count += count;
-        self.time += time;
-    }
-
-    fn since(self, start: AnchorCount) -> AnchorCount {
-        AnchorCount { count: self.count - start.count, time: self.time - start.time }
-    }
-
-    fn rate(self) -> f64 {
-        self.count / self.time
-    }
-}
 
 /// An always-counted event's rates in batches of another event's stays, over its rates at all times from the end of one batch
 /// to that of the next.
 #[derive(Clone, Copy, Debug, Default)]
 struct StayBatches {
     /// The batch so far, and all that was counted up to its start.
-    open: AnchorCount,
+    open: TimedCount,
     stays: usize,
-    start: AnchorCount,
+    start: TimedCount,
     ratios: Moments,
 }
 
 impl StayBatches {
     /// Takes a stay. `so_far`: all that was counted up to its end.
-    fn add(&mut self, stay: AnchorCount, size: usize, so_far: AnchorCount) {
+    fn add(&mut self, stay: TimedCount, size: usize, so_far: TimedCount) {
         self.open.add(stay.count, stay.time);
         self.stays += 1;
         if self.stays == size {
@@ -66,12 +45,12 @@ impl StayBatches {
 /// An always-counted event in the stays of another: the stay so far, and batches of one stay, two, and so on.
 #[derive(Clone, Copy, Debug, Default)]
 struct InStays {
-    open: AnchorCount,
+    open: TimedCount,
     batches: [StayBatches; MOST_PHASES],
 }
 
 impl InStays {
-    fn end_stay(&mut self, so_far: AnchorCount) {
+    fn end_stay(&mut self, so_far: TimedCount) {
         let stay = std::mem::take(&mut self.open);
         if stay.time > 0.0 {
             self.batches.iter_mut().zip(1..).for_each(|(batches, size)| batches.add(stay, size, so_far));
@@ -104,7 +83,7 @@ pub(crate) struct Aliasing {
     rounds: usize,
     anchors: Vec<usize>,
     /// What these counted since, in all; and for each event, in its stays.
-    so_far: [AnchorCount; MOST_ANCHORS],
+    so_far: [TimedCount; MOST_ANCHORS],
     in_stays: Vec<[InStays; MOST_ANCHORS]>,
 }
 

@@ -838,16 +838,11 @@ impl Gp {
         let may_hold = self.may_hold_rates();
         // Bursts are quiet in between.
         let bursts = self.empty.is_most();
-        // Silence isn't stillness, and what is counted of several threads isn't of the same ones.
-        let is_alone = self.threads < SEVERAL && !self.rotating.are_known() && !may_hold && !bursts;
-        let is_still = |event: usize| is_alone && self.stays[event].empty() < SELDOM;
-        let still: Vec<f64> = (0..self.events.len())
-            .map(|event| if is_still(event) { self.stillness.part(event) } else { 0.0 })
-            .collect();
-        for (event, still) in still.into_iter().enumerate() {
+        for event in 0..self.events.len() {
             let counted = self.window[event];
             let Some(rate) = self.rate(event) else { continue };
             let half_width = self.half_width(event);
+            let still = self.still_part(event);
             let sum = &mut self.interval[event];
             if counted.run_ratio() >= WHOLE {
                 sum.add(counted.count as f64, 0.0);
@@ -887,6 +882,14 @@ impl Gp {
                 _ => sum.add(scaled, half_width * scaled),
             }
         }
+    }
+
+    /// How much of an event's estimate is its scaled count, as it holds still. Silence isn't stillness, and what is counted of
+    /// several threads isn't of the same ones.
+    fn still_part(&self, event: usize) -> f64 {
+        let is_alone = self.threads < SEVERAL && !self.rotating.are_known();
+        let is_silent = self.empty.is_most() || self.stays[event].empty() >= SELDOM;
+        if is_alone && !is_silent && !self.may_hold_rates() { self.stillness.part(event) } else { 0.0 }
     }
 
     /// The process' means and covariances of counts.

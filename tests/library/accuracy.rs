@@ -6,7 +6,8 @@ use crate::builders::raw_event;
 use crate::scoring::gp::{Scored, answers};
 use crate::scoring::hard::{HardSummary, SCENARIOS, measure};
 use crate::scoring::{
-    Answer, Counted, Estimating, Init, Part, Perf, Program, Run, Score, Setup, Summary, programs, score, simulate,
+    Answer, Counted, Estimating, Init, Part, Perf, Program, Run, Schedule, Score, Setup, Summary, programs, score,
+    simulate,
 };
 use perfprop::estimate::JudgedSums;
 use perfprop::estimate::gp::{Prior, Settings, Span};
@@ -269,6 +270,33 @@ fn a_program_that_beats_with_the_kernels_rotation_is_found() {
     assert_hard("alias-kernel-240", 2, 0.80, 0.80);
     let found = hard("alias-kernel-240", 2);
     assert!(found.aliased == 1.0 && found.total_cover >= 0.90, "{found:?}");
+}
+
+/// Estimates over the truth in the last interval of a program, with turns of 2 ms of its own, in which the events of these names
+/// have a thousand times their rates for 8 ms; and those of the other events.
+fn beside_a_burst(bursts: impl Fn(&str) -> bool) -> (Vec<f64>, Vec<f64>) {
+    let mut trace = family(false).remove(0).trace;
+    trace.rows.truncate(4000);
+    let of = trace.rows.len() - 70..trace.rows.len() - 62;
+    for row in &mut trace.rows[of] {
+        row.iter_mut().zip(&trace.names).filter(|(_, name)| bursts(name)).for_each(|(count, _)| *count *= 1000.0);
+    }
+    let setup = Setup { schedule: Schedule::User, read_ms: 2.0, mux_ms: 2.0, ..Setup::default() };
+    let (run, _) = simulate(&trace, Part::Whole, &setup, 0, |init| Scored::new(init, &Prior::shipped(), None));
+    let (truth, answers) = run.truth.last().zip(run.answers.last()).expect("there are intervals");
+    let counted = (run.fixed..run.names.len()).filter(|&event| truth[event] >= 1000.0);
+    let (bursting, others): (Vec<usize>, Vec<usize>) = counted.partition(|&event| bursts(&run.names[event]));
+    let parts = |events: Vec<usize>| events.into_iter().map(|event| answers[event].estimate / truth[event]).collect();
+    (parts(bursting), parts(others))
+}
+
+#[test]
+fn a_burst_of_a_few_events_moves_no_other_far() {
+    let (bursting, others) = beside_a_burst(|name| name.contains("miss") || name.starts_with("l2"));
+    assert!(bursting.len() > 3 && others.len() > 3, "{bursting:?} {others:?}");
+    assert!(others.iter().all(|part| (part - 1.0).abs() < 0.25), "{others:?}");
+    // What burst is known from its own stays in the burst.
+    assert!(bursting.iter().all(|part| (part - 1.0).abs() < 0.5), "{bursting:?}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! all of it taught, and with what came after each window.
 
 use super::blocks::CountBlock;
+use super::fits::FittedWindow;
 use super::level::Level;
 use super::time::Span;
 use super::total::StaySpread;
@@ -154,7 +155,7 @@ impl Gp {
     }
 
     /// Fits covariances to some windows, by what came before and after them.
-    fn fit_stretch(&mut self, history: &History, stretch: &[PastWindow]) -> Option<super::Window> {
+    fn fit_stretch(&mut self, history: &History, stretch: &[PastWindow]) -> Option<FittedWindow> {
         let (first, last) = (stretch.first()?, stretch.last()?);
         (self.stay_ms, self.unit) = (last.stay_ms, last.unit);
         self.end = last.span.end;
@@ -172,7 +173,7 @@ impl Gp {
         let mut estimate = |window: &PastWindow| {
             self.window.clone_from(&window.counted);
             self.interval.fill(WindowSum::default());
-            self.estimate(window.span, solved.as_ref(), &[]);
+            self.estimate(window.span, &solved, &[]);
             self.interval.clone()
         };
         stretch.iter().map(&mut estimate).collect()

@@ -19,8 +19,10 @@
 mod aliasing;
 mod analogs;
 mod blocks;
+mod bursts;
 mod calibration;
 mod covariance;
+mod fits;
 mod hindsight;
 mod learn;
 mod lessons;
@@ -55,6 +57,7 @@ use analogs::{Analogs, TurnTimes};
 use blocks::{Blocks, CountBlock, SEVERAL, WHOLE};
 use calibration::Calibration;
 use covariance::Covariances;
+use fits::{SolvedBursts, SolvedWindow};
 use hindsight::History;
 use lessons::Lessons;
 use level::Level;
@@ -62,7 +65,7 @@ use threads::{Threads, WhichThreads};
 use total::{FEW_STAYS, MOST_ANCHORS, StaySpread};
 use volatility::{Share, Volatility};
 pub(super) use window::Posterior as Known;
-use window::{Observation, Pairs, Posterior, Solved, Window, WindowScale};
+use window::{Observation, Pairs, Posterior, Solved, WindowScale};
 
 /// An event as the estimator knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -605,12 +608,11 @@ impl Gp {
         let since = self.fitted_until;
         let fitted = (self.end - since >= FIT_EVERY_MS).then(|| self.fit(since));
         // Short windows are fitted together.
-        let window = fitted.filter(|_| since >= span.start - 1e-6);
-        let window = window.unwrap_or_else(|| {
+        let fitted = fitted.filter(|_| since >= span.start - 1e-6).unwrap_or_else(|| {
             self.at_large.fill(0.0);
-            Window::new(self.observations(span.start), self.scales.clone())
+            self.unfitted(span.start)
         });
-        self.estimate(span, window.solve(&self.present).as_ref(), &analogs);
+        self.estimate(span, &fitted.solve(&self.present), &analogs);
         self.window.fill(Delta::default());
         self.follow_stays();
         if span.start == 0.0 {
@@ -646,52 +648,6 @@ impl Gp {
         let mut cycles: Vec<f64> = stays.iter().map(|(stay_ms, counted)| stay_ms / counted).collect();
         cycles.sort_unstable_by(f64::total_cmp);
         self.unit = unit(cycles[cycles.len() / 2] / self.settings.window_ms);
-    }
-
-    /// Fits covariances to the window since then: wholly for the time being, and in part for good.
-    fn fit(&mut self, since: f64) -> Window {
-        if self.settings.volatile {
-            self.follow(since);
-        }
-        let window = Window::new(self.observations(since), self.scales.clone());
-        let step = self.settings.first_step / (1.0 + self.settings.step_decline * self.fitted_windows as f64);
-        let step = step.max(self.settings.least_step);
-        self.present.clone_from(&self.covariances);
-        let span = Span { start: since, end: self.end };
-        self.at_large.fill(0.0);
-        let fits = self.settings.fits_to(window.observations.len(), self.events.len(), self.samples_threads());
-        for fit in 0..fits {
-            let Some(solved) = window.solve(&self.present) else {
-                self.present.clone_from(&self.covariances);
-                break;
-            };
-            if fit == 0 && !self.samples_threads() {
-                let known = solved.sums(span, &self.present, &self.targets(), Pairs::None);
-                let part = solved.scale().max(0.25) / span.length().powi(2);
-                self.at_large = (0..self.events.len()).map(|event| part * known.covariance.at(event, event)).collect();
-            }
-            if fit + 1 == fits && !self.samples_threads() {
-                let surprise = solved.scale().max(0.25);
-                let events = &self.events;
-                let mut stays = solved.left_out(since);
-                stays.retain(|stay| !events[stay.event].always_counted);
-                let squares = stays.iter().map(|stay| (stay.event, stay.square / surprise));
-                self.calibration.window(self.stay_ms / self.unit, squares);
-                self.stillness.window(&stays);
-            }
-            learn::step(&solved, &mut self.present, step, learn::Pace::Fast);
-        }
-        let kept = self.settings.kept
-            * if self.empty.is_most() { KEPT_OF_BURSTS } else { 1.0 }
-            * if self.samples_threads() { KEPT_OF_THREADS } else { 1.0 };
-        self.covariances.approach(&self.present, kept);
-        self.observed.fill(0);
-        let new = window.observations.iter().filter(|o| o.span.start >= since - 1e-9);
-        new.for_each(|o| self.observed[o.event] += 1);
-        self.keep_lesson(since);
-        self.fitted_windows += 1;
-        self.fitted_until = self.end;
-        window
     }
 
     /// Follows how much events vary at present.
@@ -823,9 +779,9 @@ impl Gp {
     }
 
     /// Adds a window's estimates to the interval's.
-    fn estimate(&mut self, span: Span, solved: Option<&Solved<'_>>, analogs: &[Option<f64>]) {
-        self.unsolved |= solved.is_none();
-        let mut known = solved.map(|solved| self.counts(span, solved));
+    fn estimate(&mut self, span: Span, solved: &SolvedWindow<'_>, analogs: &[Option<f64>]) {
+        let mut known = self.counts(span, solved);
+        self.unsolved |= known.is_none();
         if let Some(known) = &mut known {
             let cpu_ms = longest(&self.window);
             for constraint in &self.constraints {
@@ -892,12 +848,24 @@ impl Gp {
         if is_alone && !is_silent && !self.may_hold_rates() { self.stillness.part(event) } else { 0.0 }
     }
 
-    /// The process' means and covariances of counts.
-    fn counts(&self, span: Span, solved: &Solved<'_>) -> Posterior {
+    /// The process' means and covariances of counts; `None` where rounding left no solution.
+    fn counts(&self, span: Span, solved: &SolvedWindow<'_>) -> Option<Posterior> {
         // Only constraints ask how errors go along.
         let pairs = if self.constraints.is_empty() { Pairs::None } else { Pairs::All };
-        let mut known = solved.sums(span, &self.present, &self.targets(), pairs);
-        let surprise = solved.scale().max(0.25);
+        let mut known = self.counts_of(span, solved.all.as_ref()?, &self.present, pairs);
+        if let Some(SolvedBursts { solved, burst }) = &solved.bursts {
+            let of_bursts = self.counts_of(span, solved, &burst.covariances, Pairs::None);
+            (0..self.events.len())
+                .filter(|&event| burst.is_bursting[event])
+                .for_each(|event| known.replace(event, &of_bursts));
+        }
+        Some(known)
+    }
+
+    /// The process' means and covariances of counts by these covariances.
+    fn counts_of(&self, span: Span, solved: &Solved<'_>, covariances: &Covariances, pairs: Pairs) -> Posterior {
+        let mut known = solved.sums(span, covariances, &self.targets(), pairs);
+        let surprise = fits::surprise(solved);
         // Per millisecond of the window, in which several threads may have run.
         let enabled = |event: usize| self.window[event].enabled.as_ms() / span.length();
         let rates: Vec<f64> =

@@ -46,7 +46,7 @@ fn one_observation_of_one_event_by_hand() {
         between_threads: 0.0,
         threads: WhichThreads::All,
     };
-    let observed = super::Window::new(vec![seen], vec![WindowScale::AT_LARGE]);
+    let observed = window::Window::new(vec![seen], vec![WindowScale::AT_LARGE]);
     let solved = observed.solve(&covariances).unwrap();
     let window = Span { start: 0.0, end: 2.0 * time::WHITE_SPAN };
     let known = solved.sums(window, &covariances, &[WhichThreads::All], Pairs::All);
@@ -100,8 +100,8 @@ fn dear_fits_are_fewer_and_none_stay_none() {
 fn a_window_without_observations_fits_nothing() {
     let mut gp = gp(&[true, false]);
     let before = gp.covariances.clone();
-    let window = gp.fit(0.0);
-    assert!(window.observations.is_empty());
+    let fitted = gp.fit(0.0);
+    assert!(fitted.window.observations.is_empty());
     let moved = (0..2).map(|e| gp.covariances.at(e, e)[0] - before.at(e, e)[0]).fold(0.0, f64::max);
     assert!(moved < 1e-6, "{moved}");
 }

@@ -158,6 +158,17 @@ pub(crate) struct LeftOut {
     pub(crate) off_last: Option<f64>,
 }
 
+/// A stay on a counter that nothing explains.
+#[derive(Clone, Debug)]
+pub(crate) struct SurprisingStay {
+    pub(crate) event: usize,
+    /// The places of its observations.
+    pub(crate) places: Vec<usize>,
+    /// How far its mean is from what all others say of it, and the square of that over what it should be.
+    pub(crate) off: f64,
+    pub(crate) square: f64,
+}
+
 /// The inverse of the observations' covariance.
 struct Inverse {
     /// Its lower triangle.
@@ -181,6 +192,18 @@ pub(crate) struct Posterior {
 }
 
 impl Posterior {
+    /// Takes an event's mean and variance from another one; how its errors go along with others' stays.
+    pub(crate) fn replace(&mut self, event: usize, other: &Self) {
+        self.mean[event] = other.mean[event];
+        let (before, variance) = (self.covariance.at(event, event), other.covariance.at(event, event));
+        let factor = if before > 0.0 { (variance / before).sqrt() } else { 0.0 };
+        for place in 0..self.mean.len() {
+            *self.covariance.at_mut(event, place) *= factor;
+            *self.covariance.at_mut(place, event) *= factor;
+        }
+        *self.covariance.at_mut(event, event) = variance;
+    }
+
     /// Independent counts, each with its standard error.
     pub(crate) fn independent(counts: impl Iterator<Item = (f64, f64)>) -> Self {
         let (mean, deviations): (Vec<_>, Vec<_>) = counts.unzip();
@@ -228,6 +251,22 @@ impl Window {
         let start = self.observations.iter().map(|o| o.span.start).fold(f64::INFINITY, f64::min);
         let end = self.observations.iter().map(|o| o.span.end).fold(f64::NEG_INFINITY, f64::max);
         end - start
+    }
+
+    /// The places of the observations of each event's stays, in order.
+    fn stays(&self) -> BTreeMap<(usize, u64), Vec<usize>> {
+        let mut stays: BTreeMap<(usize, u64), Vec<usize>> = BTreeMap::new();
+        for (place, observation) in self.observations.iter().enumerate() {
+            stays.entry((observation.event, observation.stay)).or_default().push(place);
+        }
+        stays
+    }
+
+    /// The mean of observations over their time, and that time.
+    fn mean(&self, places: &[usize]) -> (f64, f64) {
+        let observations = || places.iter().map(|&place| &self.observations[place]);
+        let length: f64 = observations().map(|o| o.span.length()).sum();
+        (observations().map(|o| o.span.length() * o.value).sum::<f64>() / length, length)
     }
 
     /// `None` where rounding leaves the covariance not positive definite.
@@ -355,22 +394,13 @@ impl Solved<'_> {
     /// inverse of that part of the covariances' inverse and w_b are their weights.
     pub(crate) fn left_out(&self, since: f64) -> Vec<LeftOut> {
         let observations = &self.window.observations;
-        let mut stays: BTreeMap<(usize, u64), Vec<usize>> = BTreeMap::new();
-        for (place, o) in observations.iter().enumerate() {
-            stays.entry((o.event, o.stay)).or_default().push(place);
-        }
         let mut left_out = Vec::new();
         let mut last: Option<(usize, f64)> = None;
-        let mean = |places: &[usize]| {
-            let spans = || places.iter().map(|&place| (observations[place].span.length(), observations[place].value));
-            let length: f64 = spans().map(|(length, _)| length).sum();
-            (spans().map(|(length, value)| length * value).sum::<f64>() / length, length)
-        };
-        for ((event, _), mut places) in stays {
+        for ((event, _), mut places) in self.window.stays() {
             let before = last.filter(|last| last.0 == event).map(|(_, mean)| mean);
-            last = Some((event, mean(&places).0));
+            last = Some((event, self.window.mean(&places).0));
             places.retain(|&place| observations[place].span.end > since + 1e-9);
-            let (now, length) = mean(&places);
+            let (now, length) = self.window.mean(&places);
             if !places.is_empty()
                 && let Some((off, square)) = self.deviation(&places)
             {
@@ -379,6 +409,26 @@ impl Solved<'_> {
             }
         }
         left_out
+    }
+
+    /// The stays that are off by more than is expected, in squares over that: both from their event's mean by what it varies
+    /// by, in one observation at least, and from what all other stays say.
+    pub(crate) fn surprises(&self, most: f64) -> Vec<SurprisingStay> {
+        let is_large = |&place: &usize| {
+            let variance: f64 = (0..=place).map(|row| self.factor.at(row, place).powi(2)).sum();
+            self.window.observations[place].value.powi(2) > most * variance
+        };
+        let mut surprises = Vec::new();
+        for ((event, _), places) in self.window.stays() {
+            if places.iter().any(is_large)
+                && let Some((off, square)) = self.deviation(&places)
+                && square > most
+            {
+                let off = off / self.window.mean(&places).1;
+                surprises.push(SurprisingStay { event, places, off, square });
+            }
+        }
+        surprises
     }
 
     /// How far the sum over some observations is from what all others say of it, and the square of that over what it should be.
@@ -573,5 +623,19 @@ mod tests {
         // Its first stay was from 8 to 16 ms.
         let last = all[2..4].iter().map(|o| 4.0 * o.value).sum::<f64>();
         assert!(found.off_last.is_some_and(|off| (off - (sum - last).abs() / 8.0).abs() < 1e-9), "{found:?}");
+    }
+
+    #[test]
+    fn an_event_of_another_posterior_keeps_how_its_errors_go_along_by_hand() {
+        let mut known = Posterior::independent([(10.0, 2.0), (20.0, 3.0)].into_iter());
+        *known.covariance.at_mut(0, 1) = 3.0;
+        *known.covariance.at_mut(1, 0) = 3.0;
+        known.replace(1, &Posterior::independent([(0.0, 0.0), (40.0, 6.0)].into_iter()));
+        assert_eq!(known.mean, [10.0, 40.0]);
+        assert_eq!([(0, 0), (0, 1), (1, 0), (1, 1)].map(|(a, b)| known.covariance.at(a, b)), [4.0, 6.0, 6.0, 36.0]);
+        // What was exact goes along with nothing.
+        let mut exact = Posterior::independent([(10.0, 2.0), (20.0, 0.0)].into_iter());
+        exact.replace(1, &Posterior::independent([(0.0, 0.0), (40.0, 6.0)].into_iter()));
+        assert_eq!([(0, 1), (1, 0), (1, 1)].map(|(a, b)| exact.covariance.at(a, b)), [0.0, 0.0, 36.0]);
     }
 }

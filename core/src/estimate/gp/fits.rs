@@ -1,0 +1,158 @@
+//! Fits covariances to a window, and to what is left of it without its bursts.
+
+use super::bursts::{Tempered, tempered};
+use super::covariance::Covariances;
+use super::learn;
+use super::time::Span;
+use super::window::{LeftOut, Pairs, Solved, Window};
+use super::{Gp, KEPT_OF_BURSTS, KEPT_OF_THREADS};
+
+/// A window that covariances were fitted to.
+pub(super) struct FittedWindow {
+    /// With its bursts tempered.
+    pub(super) window: Window,
+    bursts: Option<FittedBursts>,
+}
+
+/// A window as it was seen, which tells of the events that burst in it.
+pub(super) struct FittedBursts {
+    window: Window,
+    /// What was fitted to it.
+    pub(super) covariances: Covariances,
+    pub(super) is_bursting: Vec<bool>,
+}
+
+/// What a window's observations say.
+pub(super) struct SolvedWindow<'a> {
+    /// `None` where rounding left no solution.
+    pub(super) all: Option<Solved<'a>>,
+    pub(super) bursts: Option<SolvedBursts<'a>>,
+}
+
+/// The same of the events that burst in it.
+pub(super) struct SolvedBursts<'a> {
+    pub(super) solved: Solved<'a>,
+    pub(super) burst: &'a FittedBursts,
+}
+
+impl FittedWindow {
+    pub(super) fn solve(&self, present: &Covariances) -> SolvedWindow<'_> {
+        let bursts = self.bursts.as_ref().and_then(|burst| {
+            let solved = burst.window.solve(&burst.covariances)?;
+            Some(SolvedBursts { solved, burst })
+        });
+        SolvedWindow { all: self.window.solve(present), bursts }
+    }
+}
+
+impl Gp {
+    /// Fits covariances to the window since then: wholly for the time being, and in part for good.
+    pub(super) fn fit(&mut self, since: f64) -> FittedWindow {
+        if self.settings.volatile {
+            self.follow(since);
+        }
+        let seen = Window::new(self.observations(since), self.scales.clone());
+        let first = seen.solve(&self.covariances);
+        let is_tempered = !self.samples_threads();
+        let tempered = first.as_ref().filter(|_| is_tempered).and_then(|first| tempered(first, self.events.len()));
+        let fitted = match tempered {
+            None => {
+                self.fit_to(&seen, first, since);
+                self.covariances.approach(&self.present, self.kept());
+                FittedWindow { window: seen, bursts: None }
+            }
+            Some(Tempered { observations, is_bursting }) => {
+                let covariances = self.fitted(&seen, first, |_| ());
+                let window = Window::new(observations, self.scales.clone());
+                self.fit_to(&window, window.solve(&self.covariances), since);
+                // Where events burst they will again.
+                self.covariances.approach(&covariances, self.kept());
+                FittedWindow { window, bursts: Some(FittedBursts { window: seen, covariances, is_bursting }) }
+            }
+        };
+        self.observed.fill(0);
+        let new = fitted.window.observations.iter().filter(|o| o.span.start >= since - 1e-9);
+        new.for_each(|o| self.observed[o.event] += 1);
+        self.keep_lesson(since);
+        self.fitted_windows += 1;
+        self.fitted_until = self.end;
+        fitted
+    }
+
+    /// The window since then, by the present covariances as they are.
+    pub(super) fn unfitted(&self, since: f64) -> FittedWindow {
+        let seen = Window::new(self.observations(since), self.scales.clone());
+        let is_tempered = !self.samples_threads();
+        let tempered =
+            seen.solve(&self.present).filter(|_| is_tempered).and_then(|seen| tempered(&seen, self.events.len()));
+        let Some(Tempered { observations, is_bursting }) = tempered else {
+            return FittedWindow { window: seen, bursts: None };
+        };
+        let bursts = FittedBursts { window: seen, covariances: self.present.clone(), is_bursting };
+        FittedWindow { window: Window::new(observations, self.scales.clone()), bursts: Some(bursts) }
+    }
+
+    /// Fits the present covariances to a window, and takes what its stays were off by. `first`: the window by covariances at
+    /// large.
+    fn fit_to(&mut self, window: &Window, first: Option<Solved<'_>>, since: f64) {
+        let tells_of_stays = !self.samples_threads();
+        self.at_large = match &first {
+            Some(first) if tells_of_stays => self.variances_at_large(first, since),
+            _ => vec![0.0; self.events.len()],
+        };
+        let mut off: Option<(Vec<LeftOut>, f64)> = None;
+        self.present = self.fitted(window, first, |last| {
+            off = tells_of_stays.then(|| (last.left_out(since), surprise(last)));
+        });
+        if let Some((mut stays, surprise)) = off {
+            stays.retain(|stay| !self.events[stay.event].always_counted);
+            let squares = stays.iter().map(|stay| (stay.event, stay.square / surprise));
+            self.calibration.window(self.stay_ms / self.unit, squares);
+            self.stillness.window(&stays);
+        }
+    }
+
+    /// The part of what is fitted to a window that is kept for good.
+    fn kept(&self) -> f64 {
+        self.settings.kept
+            * if self.empty.is_most() { KEPT_OF_BURSTS } else { 1.0 }
+            * if self.samples_threads() { KEPT_OF_THREADS } else { 1.0 }
+    }
+
+    /// Variances of events' mean rates since then, by the covariances at large.
+    fn variances_at_large(&self, solved: &Solved<'_>, since: f64) -> Vec<f64> {
+        let span = Span { start: since, end: self.end };
+        let known = solved.sums(span, &self.covariances, &self.targets(), Pairs::None);
+        let part = surprise(solved) / span.length().powi(2);
+        (0..self.events.len()).map(|event| part * known.covariance.at(event, event)).collect()
+    }
+
+    /// Covariances that are fitted to a window, from those at large, which they are where rounding leaves no solution.
+    /// `at_last` sees the window before the last step.
+    fn fitted<'a>(
+        &self,
+        window: &'a Window,
+        first: Option<Solved<'a>>,
+        mut at_last: impl FnMut(&Solved<'_>),
+    ) -> Covariances {
+        let step = self.settings.first_step / (1.0 + self.settings.step_decline * self.fitted_windows as f64);
+        let step = step.max(self.settings.least_step);
+        let fits = self.settings.fits_to(window.observations.len(), self.events.len(), self.samples_threads());
+        let mut present = self.covariances.clone();
+        let mut next = first;
+        for fit in 1..=fits {
+            let Some(solved) = next else { return self.covariances.clone() };
+            if fit == fits {
+                at_last(&solved);
+            }
+            learn::step(&solved, &mut present, step, learn::Pace::Fast);
+            next = (fit < fits).then(|| window.solve(&present)).flatten();
+        }
+        present
+    }
+}
+
+/// How much larger than expected squared deviations are in a window, at least a quarter.
+pub(super) fn surprise(solved: &Solved<'_>) -> f64 {
+    solved.scale().max(0.25)
+}

@@ -194,7 +194,7 @@ fn widened(value: f64, error: Error, factors: Option<(f64, f64)>) -> Error {
 /// What no rate fits, as a variance relative to the event's present one.
 const NOISE: f64 = 2e-4;
 /// Where events come in bursts, intervals are wider by this factor: what is next has heavier tails.
-const BURSTS: f64 = 1.3;
+const BURSTS: f64 = 1.5;
 /// The part that is kept of what was fitted to bursts: one says little of the next.
 const KEPT_OF_BURSTS: f64 = 0.5;
 /// The part that is kept, and the half width over Student's, where several threads are counted one by one: a window's

@@ -49,7 +49,7 @@ def intervals(text):
     # Time is instructions here: the true count of each interval is what the truth rose by.
     for line in lines:
         event = line["event"]
-        true, truth[event] = line["truth"] - truth[event], line["truth"]
+        true, truth[event] = line["run-truth"] - truth[event], line["run-truth"]
         number = lambda key: None if line.get(key) in (None, "<not counted>") else float(line[key])
         scaled = number("counter-value")
         if scaled is None:

@@ -59,10 +59,11 @@ pub(super) fn run(args: &RecordArgs) -> Result<u8, Error> {
     let launch = args.measurement.target.launch(ChildIo::Inherit)?;
     let paths = paths(args, launch.command.is_some())?;
     let threads = Some(THREADS_INTERVAL.max(Duration::from_millis(args.interval)));
-    let measurement = args.measurement.of(Launch { threads, ..launch })?;
+    let mut measurement = args.measurement.of(Launch { threads, ..launch })?;
     let signals = signals::listen(&measurement.launch.stop).map_err(Error::System)?;
     let mut code = 0;
-    for path in &paths {
+    for (run, path) in paths.iter().enumerate() {
+        measurement.launch.first_turn = run;
         let outcome = once(args, &measurement, &signals, path)?;
         // A later run that went well must not hide one that failed.
         let run_code = exit_code(&outcome);

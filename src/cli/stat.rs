@@ -139,6 +139,7 @@ pub(super) fn run(args: &StatArgs) -> Result<u8, Error> {
             code = code_of(signal);
             break;
         }
+        beginning.measurement.launch.first_turn = number as usize;
         let (monitor, outcome, session) = once(args, &mut beginning, &signals, number == 0, &mut out)?;
         runs.push(monitor);
         regions.push(session.regions());
@@ -152,9 +153,9 @@ pub(super) fn run(args: &StatArgs) -> Result<u8, Error> {
     if args.interval.is_none() || args.repeat > 1 {
         let runs = Repeats(&runs);
         out.print(&Form::of(args).totals(&runs, digits(args)))?;
-        if args.truth && Form::of(args) == Form::People {
-            out.print(&text::truth(&runs))?;
-        }
+    }
+    if args.truth && Form::of(args) == Form::People {
+        out.print(&text::truth(&Repeats(&runs)))?;
     }
     if let Some(last) = runs.last().filter(|_| Form::of(args) == Form::People) {
         tell_model(last);

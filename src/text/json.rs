@@ -195,12 +195,15 @@ fn our_keys(line: &mut Map<String, Value>, monitor: &Monitor, row: &Row<'_>, num
     line.insert("schema".into(), json!(SCHEMA));
 }
 
-/// What emulated counters would have counted had they been enough, and how far off it the numbers are.
+/// What emulated counters would have counted had they been enough, and how far off it the numbers are. Of the run, which a
+/// line of an interval has in its keys.
 fn truth_keys(line: &mut Map<String, Value>, monitor: &Monitor, row: &Row<'_>) {
     let Some(truth) = monitor.truth(row.index) else { return };
-    line.insert("truth".into(), counted(truth.count as f64, &row.event.event.unit).value.into());
-    line.insert("scaled-error-pcnt".into(), truth.scaled.map(|error| error * 100.0).into());
-    line.insert("corrected-error-pcnt".into(), truth.corrected.map(|error| error * 100.0).into());
+    let of = if line.contains_key("interval") { "run-" } else { "" };
+    let mut key = |name: &str, value: Value| line.insert(format!("{of}{name}"), value);
+    key("truth", counted(truth.count as f64, &row.event.event.unit).value.into());
+    key("scaled-error-pcnt", truth.scaled.map(|error| error * 100.0).into());
+    key("corrected-error-pcnt", truth.corrected.map(|error| error * 100.0).into());
 }
 
 fn finish(line: Map<String, Value>) -> String {

@@ -46,7 +46,7 @@ impl Opened {
         slice: Option<Duration>,
     ) -> Self {
         let source: Box<dyn CounterSource> = match launch.counters {
-            Some(counters) => Box::new(Limited::new(source, plan, &rows, counters, slice)),
+            Some(counters) => Box::new(Limited::new(source, plan, &rows, counters, slice).after(launch.first_turn)),
             None => Box::new(source),
         };
         let every_ns = slice.map(WallNs::from);

@@ -39,6 +39,9 @@ pub struct Launch {
     pub counter: Counter,
     /// How many events are counted at once, if fewer than can be; the truth is then counted beside.
     pub counters: Option<usize>,
+    /// How many turns have gone when counting begins, where counters are emulated: runs that are repeated begin with other
+    /// groups, so that what a program does at its start isn't always seen by the same one.
+    pub first_turn: usize,
     /// Who rotates the groups.
     pub schedule: Schedule,
     /// How many of the events have to be counted.
@@ -72,6 +75,7 @@ impl Launch {
             stacks: None,
             counter: Counter::Kernel,
             counters: None,
+            first_turn: 0,
             schedule: Schedule::default(),
             needs: Needs::default(),
             region_events: None,

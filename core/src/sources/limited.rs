@@ -154,6 +154,13 @@ impl<S: CounterSource> Limited<S> {
         }
     }
 
+    /// The same, beginning after so many turns.
+    #[must_use]
+    pub fn after(mut self, turns: usize) -> Self {
+        (0..turns).for_each(|_| self.rotation.next());
+        self
+    }
+
     /// Adds what came since the last look to the groups that were on, and rotates.
     fn advance(&mut self) {
         match self.source.read() {
@@ -323,6 +330,15 @@ mod tests {
         rows[0].status = Status::NotSupported;
         let rounds = counts(Limited::new(steady(3, 4), &plan, &rows, 2, None));
         assert_eq!(rounds[3][1..3], [(40, 4); 2]);
+    }
+
+    #[test]
+    fn a_later_run_begins_with_another_group() {
+        let first = |turns: usize| {
+            let limited = Limited::new(steady(3, 4), &plan(&[1, 1, 1]), &counter_rows(3), 1, None).after(turns);
+            counts(limited)[0].iter().position(|&(count, _)| count > 0)
+        };
+        assert_eq!([0, 1, 2, 3].map(first), [Some(0), Some(1), Some(2), Some(0)]);
     }
 
     #[test]

@@ -225,7 +225,7 @@ pub fn validate(
         return Ok(ValidationOutcome::NothingInTurns { counted, refused });
     }
     let confidence = measurement.estimation.confidence;
-    let repeated = match repeated(measurement, &events, known, &reads)? {
+    let mut repeated = match repeated(measurement, &events, known, &reads)? {
         Ok(repeated) => repeated,
         Err(Interruption(signal)) => return Ok(ValidationOutcome::Interrupted(signal)),
     };
@@ -234,7 +234,9 @@ pub fn validate(
     for number in 0..all {
         progress(number, Some(all));
         let (round, place) = (number / repeated.len(), number % repeated.len());
-        let next = &repeated[(round + place) % repeated.len()];
+        let kinds = repeated.len();
+        let next = &mut repeated[(round + place) % kinds];
+        next.measurement.launch.first_turn = round;
         match once(&next.measurement, &reads, &mut |_| {})? {
             Ok(run) => counted.take(next, &run),
             Err(Interruption(signal)) => return Ok(ValidationOutcome::Interrupted(signal)),

@@ -3,13 +3,14 @@
 //! What events share is known to some per cent at best. Where one bursts to a thousand times its rate, the process takes
 //! that part of it for what others do, although their own stays saw them go on as before: they would have half or twice
 //! their counts. So a stay of a size that neither its event's past nor any other event explains is taken to be as
-//! uncertain as it is a surprise, for all events but its own (as Student's t weighs outliers: Lange, Little and Taylor,
-//! Robust Statistical Modeling Using the t Distribution, 1989).
+//! uncertain as it is a surprise, for all events but its own: its square is that of the largest surprise that is believed
+//! (so far from the rest, a t distribution weighs it so, too: Lange, Little and Taylor, Robust Statistical Modeling Using
+//! the t Distribution, 1989).
 
 use super::window::{Observation, Solved};
 
 /// A stay is a burst where the square of how far it is off, over what was expected, is more than this: both without what
-/// other stays say and with it. Of programs' stays one in some hundreds is.
+/// other stays say and with it. Of the stays of the traces' programs 0.1 to 0.3 % are off by so much.
 const SURPRISE: f64 = 200.0;
 
 /// A window's observations in which bursts say little, and the events that they are of.
@@ -28,7 +29,7 @@ pub(crate) fn tempered(solved: &Solved<'_>, events: usize) -> Option<Tempered> {
         }
         is_bursting[stay.event] = true;
         // With as much more variance its square would be what is a burst at least.
-        let noise = stay.off.powi(2) * (1.0 / SURPRISE - 1.0 / stay.square) * stay.places.len() as f64;
+        let noise = stay.off.powi(2) * (1.0 / SURPRISE - 1.0 / stay.square) * stay.alike;
         stay.places.iter().for_each(|&place| observations[place].noise += noise);
     }
     (!observations.is_empty()).then_some(Tempered { observations, is_bursting })
@@ -41,6 +42,25 @@ mod tests {
     use super::super::time::{CONSTANT, Span, WHITE, WHITE_SPAN};
     use super::super::window::{Window, WindowScale};
     use super::*;
+
+    #[test]
+    fn observations_of_a_stay_share_the_noise_by_their_lengths_by_hand() {
+        // One of 4 ms and one of 12: as sure as 16^2 / (4^2 + 12^2) = 1.6 of one length.
+        let observation = |start: f64, end: f64| Observation {
+            event: 0,
+            span: Span { start, end },
+            stay: 0,
+            value: 40.0,
+            noise: 0.0,
+            between_threads: 0.0,
+            threads: WhichThreads::All,
+        };
+        let seen = vec![observation(0.0, 4.0), observation(4.0, 16.0)];
+        let found = temper(&Window::new(seen, vec![WindowScale::AT_LARGE; 2]), &covariances(WHITE));
+        let noise: Vec<f64> = found.iter().flat_map(|found| &found.observations).map(|o| o.noise).collect();
+        // White noise has a variance of 1 over 4 ms, a quarter over 16: of 8 are to be added 7.75.
+        assert!(noise.len() == 2 && noise.iter().all(|noise| (noise - 1.6 * 7.75).abs() < 1e-9), "{noise:?}");
+    }
 
     /// Observations of the length of white noise, one after the other: event, stay, value.
     fn window(seen: &[(usize, u64, f64)]) -> Window {

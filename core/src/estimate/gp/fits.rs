@@ -65,7 +65,7 @@ impl Gp {
                 let covariances = self.fitted(&seen, first, |_| ());
                 let window = Window::new(observations, self.scales.clone());
                 self.fit_to(&window, window.solve(&self.covariances), since);
-                // Where events burst they will again.
+                // What burst once may burst again: variances at large hold it, too.
                 self.covariances.approach(&covariances, self.kept());
                 FittedWindow { window, bursts: Some(FittedBursts { window: seen, covariances, is_bursting }) }
             }
@@ -79,7 +79,7 @@ impl Gp {
         fitted
     }
 
-    /// The window since then, by the present covariances as they are.
+    /// The window since then, by the present covariances as they are: they are nearer to it than those at large.
     pub(super) fn unfitted(&self, since: f64) -> FittedWindow {
         let seen = Window::new(self.observations(since), self.scales.clone());
         let is_tempered = !self.samples_threads();

@@ -89,6 +89,9 @@ pub struct Timing {
 /// interrupt around it take, some microseconds of a slice of milliseconds, is no group's.
 const SWITCHES: f64 = 0.002;
 
+/// How far a clock may be from the time that it was on a counter, as a part of that.
+const CLOCK: f64 = 1e-3;
+
 /// What windows add up to in an interval.
 #[derive(Clone, Copy, Debug)]
 struct WindowSum {
@@ -159,6 +162,13 @@ struct WindowTotal {
 fn sane(delta: Delta) -> Delta {
     let running = delta.running.min(delta.enabled);
     Delta { count: if running > CpuNs(0) { delta.count } else { 0 }, running, ..delta }
+}
+
+/// Whether an event counts the time that it is on a counter, as `task-clock` does: it then had the time in which it
+/// wasn't, too.
+fn is_clock(run: Delta) -> bool {
+    let nanoseconds = run.running.0 as f64;
+    run.running > CpuNs(0) && (run.count as f64 - nanoseconds).abs() <= CLOCK * nanoseconds
 }
 
 /// The longest CPU time of an event, in milliseconds.
@@ -808,6 +818,10 @@ impl Gp {
                 // Three times as often as the inverse of the time that it wasn't seen in: 95 %.
                 let most = 3.0 * (counted.enabled - counted.running).as_ms() / self.levels[event].time();
                 sum.add(0.0, most);
+                continue;
+            }
+            if is_clock(self.run[event]) {
+                sum.add(counted.enabled.0 as f64, 0.0);
                 continue;
             }
             let seen = counted.run_ratio() > 0.0;

@@ -18,14 +18,14 @@ struct Foretold {
     by_last: f64,
     stays: f64,
     /// How far stays of the present window were from the one before, at most.
-    now: f64,
+    farthest_now: f64,
 }
 
 /// What a window keeps of those before.
 const KEPT: f64 = 0.9;
 /// A stay is no farther off than this, relative to the event's mean rate: one jump isn't all.
 const FARTHEST: f64 = 1.0;
-/// So many stays tell.
+/// So few stays tell nothing.
 const LEAST_STAYS: f64 = 4.0;
 /// How sharply the better one is preferred.
 const SHARP: i32 = 8;
@@ -43,7 +43,7 @@ impl Stillness {
             event.by_process *= KEPT;
             event.by_last *= KEPT;
             event.stays *= KEPT;
-            event.now = 0.0;
+            event.farthest_now = 0.0;
         }
         for stay in stays {
             let Some(by_last) = stay.off_last else { continue };
@@ -51,18 +51,18 @@ impl Stillness {
             event.by_process += stay.off.min(FARTHEST);
             event.by_last += by_last.min(FARTHEST);
             event.stays += 1.0;
-            event.now = event.now.max(by_last);
+            event.farthest_now = event.farthest_now.max(by_last);
         }
     }
 
     /// How much of an event's estimate is its scaled count.
     pub(crate) fn part(&self, event: usize) -> f64 {
-        let Foretold { by_process, by_last, stays, now } = self.events[event];
+        let Foretold { by_process, by_last, stays, farthest_now } = self.events[event];
         if stays <= LEAST_STAYS {
             return 0.0;
         }
         let [process, last] = [by_process, by_last].map(|off| (off + 1e-4).powi(SHARP));
-        let moves = (by_last / stays).max(now) / STILL;
+        let moves = (by_last / stays).max(farthest_now) / STILL;
         process / (process + last) / (1.0 + moves.powi(SHARP))
     }
 }

@@ -530,7 +530,10 @@ pub(super) fn setup(args: &ReplayArgs, recording: &Recording) -> Result<Setup, E
         relations.expand_elsewhere(&mut say)?;
         let LoadedRelations { all, files, .. } = relations;
         header.relations = files;
-        header.estimator = EstimatorKind::Linear.name().into();
+        // Scaling takes no relations.
+        if header.estimator == EstimatorKind::Scale.name() {
+            header.estimator = EstimatorKind::Gp.name().into();
+        }
         all
     };
     if let Some(interval) = args.interval {

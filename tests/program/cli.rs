@@ -917,6 +917,20 @@ fn a_replay_knows_the_whole_run_and_says_so_unless_it_is_as_live() {
 }
 
 #[test]
+fn a_replay_with_other_relations_keeps_the_estimator() {
+    let recording = concat!(env!("CARGO_MANIFEST_DIR"), "/screenshots/turns.jsonl");
+    let folder = Folder::new();
+    let file = folder.join("other.json");
+    fs::write(&file, "[{\"id\": \"R1\", \"relation\": \"L1_MISSES = 2 * L2_MISSES\"}]\n").unwrap();
+    let dump = |args: &[&str]| {
+        let shown = ["replay", recording, "--dump", "txt", "--size", "160x40", "--relations", file.to_str().unwrap()];
+        stdout(&perfprop(&[&shown, args].concat()))
+    };
+    assert_eq!(dump(&[]), dump(&["--estimator", "gp"]));
+    assert_ne!(dump(&[]), dump(&["--estimator", "linear"]));
+}
+
+#[test]
 fn what_nothing_corrects_stands_beside_the_truth() {
     let recording = concat!(env!("CARGO_MANIFEST_DIR"), "/screenshots/turns.jsonl");
     let output = perfprop(&["replay", recording, "--estimator", "scale", "--dump", "txt", "-I", "1000"]);
@@ -926,3 +940,4 @@ fn what_nothing_corrects_stands_beside_the_truth() {
     assert!(line("│ truth ").contains("off +0.1%, in ±"), "{screen}");
     assert!(!screen.contains("corrected") && screen.contains("nothing corrects it"), "{screen}");
 }
+use crate::folders::Folder;

@@ -29,7 +29,7 @@ pub(crate) fn tempered(solved: &Solved<'_>, events: usize) -> Option<Tempered> {
         }
         is_bursting[stay.event] = true;
         // With as much more variance its square would be what is a burst at least.
-        let noise = stay.off.powi(2) * (1.0 / SURPRISE - 1.0 / stay.square) * stay.alike;
+        let noise = stay.off.powi(2) * (1.0 / SURPRISE - 1.0 / stay.square) * stay.effective;
         stay.places.iter().for_each(|&place| observations[place].noise += noise);
     }
     (!observations.is_empty()).then_some(Tempered { observations, is_bursting })

@@ -7,7 +7,7 @@ use super::time::Span;
 use super::window::{LeftOut, Pairs, Solved, Window};
 use super::{Gp, KEPT_OF_BURSTS, KEPT_OF_THREADS};
 
-/// A window that covariances were fitted to.
+/// A window that the present covariances were fitted to, or are near to.
 pub(super) struct FittedWindow {
     /// With its bursts tempered.
     pub(super) window: Window,
@@ -53,9 +53,7 @@ impl Gp {
         }
         let seen = Window::new(self.observations(since), self.scales.clone());
         let first = seen.solve(&self.covariances);
-        let is_tempered = !self.samples_threads();
-        let tempered = first.as_ref().filter(|_| is_tempered).and_then(|first| tempered(first, self.events.len()));
-        let fitted = match tempered {
+        let fitted = match self.tempered(first.as_ref()) {
             None => {
                 self.fit_to(&seen, first, since);
                 self.covariances.approach(&self.present, self.kept());
@@ -82,14 +80,17 @@ impl Gp {
     /// The window since then, by the present covariances as they are: they are nearer to it than those at large.
     pub(super) fn unfitted(&self, since: f64) -> FittedWindow {
         let seen = Window::new(self.observations(since), self.scales.clone());
-        let is_tempered = !self.samples_threads();
-        let tempered =
-            seen.solve(&self.present).filter(|_| is_tempered).and_then(|seen| tempered(&seen, self.events.len()));
+        let tempered = self.tempered(seen.solve(&self.present).as_ref());
         let Some(Tempered { observations, is_bursting }) = tempered else {
             return FittedWindow { window: seen, bursts: None };
         };
         let bursts = FittedBursts { window: seen, covariances: self.present.clone(), is_bursting };
         FittedWindow { window: Window::new(observations, self.scales.clone()), bursts: Some(bursts) }
+    }
+
+    /// A window with its bursts tempered. Of a sample of threads it isn't known what is one.
+    fn tempered(&self, seen: Option<&Solved<'_>>) -> Option<Tempered> {
+        seen.filter(|_| !self.samples_threads()).and_then(|seen| tempered(seen, self.events.len()))
     }
 
     /// Fits the present covariances to a window, and takes what its stays were off by. `first`: the window by covariances at

@@ -89,8 +89,10 @@ pub struct Timing {
 /// interrupt around it take, some microseconds of a slice of milliseconds, is no group's.
 const SWITCHES: f64 = 0.002;
 
-/// How far a clock may be from the time that it was on a counter, as a part of that.
+/// How far a clock may be from the time that it was on a counter, as a part of that: in the run, and in each round, of which
+/// the kernel takes both at slightly other moments.
 const CLOCK: f64 = 1e-3;
+const CLOCK_ROUND: (f64, CpuNs) = (0.01, CpuNs(20_000));
 
 /// What windows add up to in an interval.
 #[derive(Clone, Copy, Debug)]
@@ -164,11 +166,11 @@ fn sane(delta: Delta) -> Delta {
     Delta { count: if running > CpuNs(0) { delta.count } else { 0 }, running, ..delta }
 }
 
-/// Whether an event counts the time that it is on a counter, as `task-clock` does: it then had the time in which it
-/// wasn't, too.
-fn is_clock(run: Delta) -> bool {
-    let nanoseconds = run.running.0 as f64;
-    run.running > CpuNs(0) && (run.count as f64 - nanoseconds).abs() <= CLOCK * nanoseconds
+/// Whether an event counted the time that it was on a counter, as `task-clock` does: it then had the time in which it wasn't,
+/// too.
+fn is_clocked(counted: Delta, part: f64, slack: CpuNs) -> bool {
+    let nanoseconds = counted.running.0 as f64;
+    (counted.count as f64 - nanoseconds).abs() <= part * nanoseconds + slack.0 as f64
 }
 
 /// The longest CPU time of an event, in milliseconds.
@@ -267,6 +269,8 @@ pub struct Gp {
     run_sums: Vec<WindowSum>,
     run: Vec<Delta>,
     stays: Vec<StaySpread>,
+    /// Whether each event counted the time that it ran, in all rounds.
+    may_be_clocks: Vec<bool>,
     /// Events that are always counted, on which totals are regressed; and what was counted before they were chosen.
     anchors: Vec<usize>,
     before_anchors: Vec<Delta>,
@@ -355,6 +359,7 @@ impl Gp {
             run_sums: vec![WindowSum::default(); n],
             run: vec![Delta::default(); n],
             stays: vec![StaySpread::default(); n],
+            may_be_clocks: vec![true; n],
             anchors: (0..n).filter(|&event| always[event]).take(MOST_ANCHORS).collect(),
             before_anchors: vec![Delta::default(); n],
             aliasing: Aliasing::new(n),
@@ -409,6 +414,7 @@ impl Gp {
             self.blocks.push(event, round, self.unit, &delta);
             let [a, b, c] = anchors.map(|rate| rate * delta.running.as_ms());
             self.stays[event].push([delta.count as f64, a, b, c], delta.running.as_ms(), length, self.rotation_ms);
+            self.may_be_clocks[event] &= is_clocked(delta, CLOCK_ROUND.0, CLOCK_ROUND.1);
             self.window[event] += delta;
             self.interval[event].counted += delta;
             self.run[event] += delta;
@@ -820,7 +826,7 @@ impl Gp {
                 sum.add(0.0, most);
                 continue;
             }
-            if is_clock(self.run[event]) {
+            if self.may_be_clocks[event] && is_clocked(self.run[event], CLOCK, CpuNs(0)) {
                 sum.add(counted.enabled.0 as f64, 0.0);
                 continue;
             }

@@ -168,7 +168,7 @@ pub(crate) struct SurprisingStay {
     pub(crate) off: f64,
     pub(crate) square: f64,
     /// How many observations of one length have a mean of the same variance: of one and nine parts of ten 1.22.
-    pub(crate) alike: f64,
+    pub(crate) effective: f64,
 }
 
 /// The inverse of the observations' covariance.
@@ -433,7 +433,7 @@ impl Solved<'_> {
                     places,
                     off: off / length,
                     square,
-                    alike: length.powi(2) / squares,
+                    effective: length.powi(2) / squares,
                 });
             }
         }

@@ -65,6 +65,7 @@ impl Plan {
         }
         let mut beside = |group: GroupIndex, further: &[&Event]| {
             let members = self.groups[group.0].members.iter().map(|&member| self.event(member));
+            let members = members.filter(|event| !event.kind.is_software());
             let all: Vec<_> = further.iter().copied().chain(members).collect();
             fit(&self.with_pinned(&all))
         };
@@ -75,7 +76,8 @@ impl Plan {
                 return false;
             }
             let other = waiting[(place + 1) % waiting.len()];
-            let others = self.groups[other.0].members.first().map(|&member| self.event(member));
+            let mut others = self.groups[other.0].members.iter().map(|&member| self.event(member));
+            let others = others.find(|event| !event.kind.is_software());
             is_one_full |= others.is_some_and(|other| beside(group, &[other]) == Fit::TooMany);
         }
         is_one_full

@@ -23,7 +23,7 @@ type GroupPlace = usize;
 /// Of so many drawn orders of a cycle the most even one is taken.
 const ORDERS: usize = 8;
 
-/// In so many cycles each group is counted once, even if all that it counts follows from others.
+/// A group may go uncounted for this many cycles in a row, even if all that it counts follows from others.
 const LONGEST_WAIT: u32 = 3;
 
 /// Rotates groups on so many counters, in slices of one length.
@@ -246,7 +246,7 @@ impl SumGain {
 
     /// How many pairs of its events there are.
     pub fn pairs(self) -> usize {
-        self.events * (self.events - 1) / 2
+        self.events * self.events.saturating_sub(1) / 2
     }
 }
 

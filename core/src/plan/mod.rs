@@ -157,12 +157,12 @@ impl Plan {
             let cohesion = match group.binding {
                 GroupBinding::Free => None,
                 GroupBinding::Braces => Some(Cohesion::Required),
-                GroupBinding::Weak => Some(Cohesion::Preferred).filter(|_| plan.fits(&members, fit)),
+                GroupBinding::Weak => Some(Cohesion::Preferred).filter(|_| plan.fits(&members, &hardware.pinned, fit)),
             };
             match cohesion {
                 Some(cohesion) => {
                     if cohesion == Cohesion::Required {
-                        plan.check(&members, fit)?;
+                        plan.check(&members, &hardware.pinned, fit)?;
                     }
                     plan.groups.push(PlannedGroup { members, cohesion });
                 }
@@ -269,18 +269,27 @@ impl Plan {
         self.added().chain(&self.events).filter(holds).chain(events.iter().copied()).collect()
     }
 
-    fn fits(&self, members: &[Member], fit: &mut dyn FnMut(&[&Event]) -> Fit) -> bool {
+    /// Whether members fit beside the events that have counters of their own.
+    fn fits(&self, members: &[Member], pinned: &[Event], fit: &mut dyn FnMut(&[&Event]) -> Fit) -> bool {
         let hardware: Vec<_> =
             members.iter().map(|&member| self.event(member)).filter(|event| !event.kind.is_software()).collect();
-        hardware.len() < 2 || fit(&hardware) != Fit::TooMany
+        let pmu = hardware.first().map(|first| pmu_of(first));
+        let is_beside = |event: &&Event| Some(pmu_of(event)) == pmu && !hardware.contains(event);
+        let all: Vec<_> = pinned.iter().filter(is_beside).chain(hardware.iter().copied()).collect();
+        hardware.len() < 2 || fit(&all) != Fit::TooMany
     }
 
     /// Refuses members that don't fit, and finds out how many do.
-    fn check(&self, members: &[Member], fit: &mut dyn FnMut(&[&Event]) -> Fit) -> Result<(), Unschedulable> {
-        if self.fits(members, fit) {
+    fn check(
+        &self,
+        members: &[Member],
+        pinned: &[Event],
+        fit: &mut dyn FnMut(&[&Event]) -> Fit,
+    ) -> Result<(), Unschedulable> {
+        if self.fits(members, pinned, fit) {
             return Ok(());
         }
-        let fitting = (1..members.len()).rev().find(|&count| self.fits(&members[..count], fit));
+        let fitting = (1..members.len()).rev().find(|&count| self.fits(&members[..count], pinned, fit));
         let names = members.iter().map(|&member| self.event(member).name.clone()).collect();
         Err(Unschedulable { names, fit: fitting.unwrap_or(0) })
     }
@@ -300,7 +309,7 @@ struct Packed {
 }
 
 impl Packing {
-    /// Puts an event into the first group of its PMU that still takes it.
+    /// Puts an event into the open group of its PMU; the first event that doesn't fit closes it.
     fn add(&mut self, member: Member, plan: &Plan, fit: &mut dyn FnMut(&[&Event]) -> Fit) {
         let event = plan.event(member);
         let pmu = pmu_of(event);
@@ -397,6 +406,18 @@ mod tests {
         groups[2].events[0].encoding.pmu_type = 9;
         let plan = Plan::new(groups, &mut counters(4)).unwrap();
         assert_eq!(members(&plan), [vec![0], vec![1], vec![2]]);
+    }
+
+    #[test]
+    fn braces_have_the_counters_that_pinned_events_leave() {
+        let mut groups = vec![group(GroupBinding::Braces, ["a", "b", "c", "d"].map(event))];
+        let mut pinned = free(&["x"]);
+        pinned[0].events[0].modifiers.pinned = true;
+        assert!(Plan::new(groups.clone(), &mut counters(4)).is_ok());
+        groups.extend(pinned);
+        let refused = Plan::new(groups.clone(), &mut counters(4)).unwrap_err();
+        assert_eq!((refused.names.len(), refused.fit), (4, 3));
+        assert!(Plan::new(groups, &mut counters(5)).is_ok());
     }
 
     #[test]

@@ -69,7 +69,7 @@ impl Plan {
         let on_pmu = self.group_indices().filter(|&group| self.pmu(group) == Some(pmu));
         let (pinned, waiting): (Vec<_>, Vec<_>) = on_pmu.partition(|&group| self.has(group, |m| m.pinned));
         let mut sets: Vec<Vec<GroupIndex>> = Vec::new();
-        // Behind a group that can't be tried nothing else is put.
+        // Nothing joins the set of an exclusive group.
         let mut is_open = false;
         for group in waiting {
             let is_exclusive = self.has(group, |modifiers| modifiers.exclusive);

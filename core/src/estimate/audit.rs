@@ -149,22 +149,22 @@ impl Audit {
             let standing = &mut self.standings[index];
             standing.moved = None;
             let Some(relation) = relation else { continue };
-            let Some(check) = check(relation, &self.run, &mut self.gradient) else { continue };
+            let Some(check) = predict(relation, &self.run, &mut self.gradient) else { continue };
             let samples = check.events.iter().map(|&event| tally.raw()[event].rate.samples()).min().unwrap_or(0);
-            let (residual, counted, z) = (check.residual, check.counted, check.z());
+            let (residual, size, z) = (check.residual, check.size, check.z());
             let of_one_interval = if is_of_variance(relation) {
                 // A single interval has no variance.
                 self.residuals[index] = Residuals::default();
                 Some(check)
             } else {
-                self::check(relation, &self.interval, &mut self.gradient)
+                predict(relation, &self.interval, &mut self.gradient)
             };
             standing.tested += u64::from(of_one_interval.is_some() && !is_of_variance(relation));
             of_one_interval.into_iter().for_each(|check| self.residuals[index].add(&check));
             let next = next_state(&standing.state, z.abs(), samples);
             let could_correct = standing.may_correct();
             standing.residual = Some(residual);
-            standing.relative = (counted != 0.0).then(|| residual / counted.abs());
+            standing.relative = (size != 0.0).then(|| residual / size.abs());
             standing.z = known(z);
             standing.trust = match next {
                 RelationState::Violated => Some(0.0),
@@ -196,7 +196,7 @@ pub(super) enum AuditScope {
     Interval,
 }
 
-/// What a relation may be off by is as much as it is put aside for, were the counts exact.
+/// The standard error for which a relation that is off by all of its tolerance is just put aside, were the counts exact.
 fn slack(tolerance: f64) -> f64 {
     tolerance / VIOLATED_ABOVE
 }
@@ -217,7 +217,8 @@ fn is_of_variance(relation: &BoundRelation) -> bool {
 /// A relation's prediction beside what was counted.
 struct PredictionCheck<'a> {
     residual: f64,
-    counted: f64,
+    /// What the residual is given as a part of: of a pair what was counted, of an equation its size.
+    size: f64,
     /// The standard deviation of the residual of a relation that holds.
     deviation: f64,
     events: RelationEvents<'a>,
@@ -246,12 +247,12 @@ impl PredictionCheck<'_> {
 }
 
 /// `None` where not all of its events have been counted, or the prediction has no value.
-fn check<'a>(
+fn predict<'a>(
     relation: &'a BoundRelation,
     levels: &EventLevels,
     gradient: &mut Vec<f64>,
 ) -> Option<PredictionCheck<'a>> {
-    let (residual, counted, deviation, events) = match &relation.form {
+    let (residual, size, deviation, events) = match &relation.form {
         BoundForm::Pair(BoundPair { to, mean, variance, from }) => {
             let (program, VariableSlot(slot)) = match (mean, variance) {
                 (Some(mean), _) => (mean, mean_slot(*to)),
@@ -270,11 +271,15 @@ fn check<'a>(
             let residual = known(equation.residual_with_gradient(&levels.values, gradient))?;
             let slots: Vec<_> = equation.events().iter().map(|&event| mean_slot(event)).collect();
             let deviation = levels.propagated(&slots, gradient);
-            (-residual, equation.sides(&levels.values)[0], deviation, RelationEvents::Equation(equation.events()))
+            (-residual, equation.size(&levels.values), deviation, RelationEvents::Equation(equation.events()))
         }
     };
-    let slack = slack(relation.tolerance.get()) * counted.abs().max((counted + residual).abs());
-    Some(PredictionCheck { residual, counted, deviation: deviation.hypot(slack), events })
+    let larger = match &relation.form {
+        BoundForm::Pair(_) => size.abs().max((size + residual).abs()),
+        BoundForm::Equation(_) => size,
+    };
+    let slack = slack(relation.tolerance.get()) * larger;
+    Some(PredictionCheck { residual, size, deviation: deviation.hypot(slack), events })
 }
 
 impl Residuals {
@@ -298,8 +303,10 @@ impl Residuals {
     }
 }
 
+/// The state after a residual of so many standard errors. Where nobody knows how many they are it stays.
 fn next_state(now: &RelationState, z: f64, samples: u64) -> RelationState {
     match now {
+        _ if z.is_nan() => now.clone(),
         RelationState::Violated if z < AGREES_BELOW => RelationState::Agrees,
         RelationState::Violated => RelationState::Violated,
         _ if z > VIOLATED_ABOVE && samples < AUDITED_AFTER => RelationState::Waiting,
@@ -314,7 +321,7 @@ mod tests {
 
     fn after(zs: &[f64]) -> Residuals {
         let check =
-            |z| PredictionCheck { residual: z, counted: 1.0, deviation: 1.0, events: RelationEvents::Equation(&[]) };
+            |z| PredictionCheck { residual: z, size: 1.0, deviation: 1.0, events: RelationEvents::Equation(&[]) };
         let mut residuals = Residuals::default();
         zs.iter().for_each(|&z| residuals.add(&check(z)));
         residuals
@@ -329,6 +336,25 @@ mod tests {
         assert_eq!(after(&[0.0, 0.5, -0.5]).trust(), 1.0);
         // (0.9 x 9 + 16) / 1.9.
         assert!(after(&[3.0, -4.0]).typical().is_some_and(|size| (size * size - 24.1 / 1.9).abs() < 1e-12));
+    }
+
+    #[test]
+    fn a_relation_is_put_aside_and_taken_back_by_hand() {
+        use RelationState::{Agrees, Violated, Waiting};
+        for (now, z, samples, next) in [
+            (Waiting, 2.9, 1, Agrees),
+            (Waiting, 3.1, 4, Waiting),
+            (Waiting, 3.1, 5, Violated),
+            (Agrees, f64::INFINITY, 5, Violated),
+            (Violated, 2.1, 9, Violated),
+            (Violated, 1.9, 9, Agrees),
+        ] {
+            assert_eq!(next_state(&now, z, samples), next, "{now:?} {z} {samples}");
+        }
+        // Of two counts without a known error nobody knows whether they agree.
+        for now in [Waiting, Agrees, Violated] {
+            assert_eq!(next_state(&now, f64::NAN, 9), now);
+        }
     }
 
     #[test]

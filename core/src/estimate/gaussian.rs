@@ -13,8 +13,8 @@
 use std::sync::Arc;
 
 use super::audit::{Audit, AuditScope};
-use super::gp::{Constraint, CovarianceModel, Gp, Known, Total};
-use super::levels::with_gradient;
+use super::gp::{Constraint, CovarianceModel, Gp, Posterior, SWITCHES, Total};
+use super::levels::{known, with_gradient};
 use super::on_cpu::OnCpu;
 use super::sums::Completion;
 use super::{
@@ -24,7 +24,7 @@ use super::{
 use crate::events::Event;
 use crate::plan::RowIndex;
 use crate::rates::{Confidence, Delta, Error, Tally, Uncertain};
-use crate::relations::{BoundForm, BoundRelation, Relation};
+use crate::relations::{BoundForm, BoundRelation, Relation, is_mean, mean_slot, slot_event};
 use crate::units::{CpuNs, WallNs};
 
 /// Differences below this part of a count are those of rounding.
@@ -84,21 +84,30 @@ impl Gaussian {
     /// What relations say of counts, around the levels of the run or the interval.
     fn constraints(&self, scope: AuditScope) -> Vec<(RelationIndex, Constraint)> {
         let (run, interval) = self.audit.levels();
-        let values = match scope {
-            AuditScope::Run => &run.values,
-            AuditScope::Interval => &interval.values,
+        let values: Vec<f64> = match scope {
+            AuditScope::Run => run.values.clone(),
+            // An event that the interval saw nothing of is as it is in the run.
+            AuditScope::Interval => {
+                let both = interval.values.iter().zip(&run.values);
+                both.map(|(&lately, &at_large)| known(lately).unwrap_or(at_large)).collect()
+            }
         };
+        let values = &values[..];
         let trusted = self.audit.trusted();
         trusted
             .filter_map(|(index, relation, weight)| {
-                let mut constraint = linear(relation, values, weight)?;
-                let size = constraint.terms.iter().map(|&(event, factor)| (factor * values[2 * event]).abs());
-                let size = size.sum::<f64>() / 2.0;
-                constraint.error = match &relation.form {
-                    BoundForm::Equation(_) => (self.audit.relative_error(index) * size).max(self.sums.off(index)),
-                    BoundForm::Pair(_) => self.audit.misfit(index, scope, size),
+                let constraint = linear(index, relation, values, weight)?;
+                let error = match &relation.form {
+                    BoundForm::Equation(equation) => {
+                        (self.audit.relative_error(index) * equation.size(values)).max(self.sums.off(index))
+                    }
+                    BoundForm::Pair(_) => {
+                        let product = |&(event, factor): &(usize, f64)| (factor * values[mean_slot(event).0]).abs();
+                        let size = constraint.terms.iter().map(product).sum::<f64>() / 2.0;
+                        self.audit.misfit(index, scope, size)
+                    }
                 };
-                Some((index, constraint))
+                Some((index, Constraint { error, ..constraint }))
             })
             .collect()
     }
@@ -110,7 +119,7 @@ impl Gaussian {
         if constraints.is_empty() {
             return own.into_iter().zip(parts).map(|(total, parts)| Some((total?, parts))).collect();
         }
-        let mut known = Known::independent(
+        let mut known = Posterior::independent(
             own.iter()
                 .map(|total| total.map_or((0.0, 0.0), |total| (total.value, total.deviation(tally.confidence())))),
         );
@@ -188,7 +197,7 @@ impl Gaussian {
     fn not_exact(&self, event: RowIndex, count: Uncertain) -> Uncertain {
         match count.error {
             Error::Exact if self.sums.parts(event).next().is_none() => {
-                Uncertain { error: Error::of(OF_SWITCHES * count.value), ..count }
+                Uncertain { error: Error::of(SWITCHES * count.value), ..count }
             }
             _ => count,
         }
@@ -247,12 +256,12 @@ impl Estimator for Gaussian {
     }
 
     fn end_interval(&mut self, tally: &Tally) {
+        let intervals = self.end_interval_of_process(tally.confidence());
         if self.audit.is_idle() && self.run.process().is_none() {
             return scale_all(tally, &mut self.estimates);
         }
         self.audit.update(tally);
         self.derived.end_interval(tally);
-        let intervals = self.end_interval_of_process(tally.confidence());
         let totals = self.totals(tally);
         let both = totals.into_iter().zip(intervals).enumerate();
         self.estimates = both.map(|(event, (total, interval))| self.estimate(event, tally, total, interval)).collect();
@@ -288,10 +297,6 @@ impl Estimator for Gaussian {
     }
 }
 
-/// What the sum over all the groups that count an event leaves out or counts twice at switches between them, at most, as a
-/// part of it: intervals of 100 ms in a guest with two groups differed by 0.18 % from those with a counter all the time.
-const OF_SWITCHES: f64 = 0.002;
-
 /// The wider of two errors, on each side.
 fn wider(one: Error, other: Error) -> Error {
     match (one, other) {
@@ -317,7 +322,7 @@ fn moved(total: &Total, scaled: f64) -> Vec<Contribution> {
 
 /// A relation as a line through its value at these levels; `None` where it has no value there, and
 /// for one of variances. A pair follows its source by its weight, an equation holds.
-fn linear(relation: &BoundRelation, values: &[f64], weight: f64) -> Option<Constraint> {
+fn linear(index: RelationIndex, relation: &BoundRelation, values: &[f64], weight: f64) -> Option<Constraint> {
     let mut gradient = Vec::new();
     let (terms, residual, weight) = match &relation.form {
         BoundForm::Pair(pair) => {
@@ -325,10 +330,10 @@ fn linear(relation: &BoundRelation, values: &[f64], weight: f64) -> Option<Const
             let expected = with_gradient(program, values, &mut gradient)?;
             let slots = program.slots().iter().zip(&gradient);
             // What a variance or another one than a mean adds is taken as it stands.
-            let means = slots.filter(|(slot, _)| slot.0 % 2 == 0).map(|(slot, &factor)| (slot.0 / 2, factor));
+            let means = slots.filter(|(slot, _)| is_mean(**slot)).map(|(&slot, &factor)| (slot_event(slot), factor));
             let mut terms: Vec<_> = means.collect();
             terms.push((pair.to, -1.0));
-            (terms, expected - values[2 * pair.to], weight)
+            (terms, expected - values[mean_slot(pair.to).0], weight)
         }
         BoundForm::Equation(equation) => {
             gradient.resize(equation.events().len(), 0.0);
@@ -336,10 +341,10 @@ fn linear(relation: &BoundRelation, values: &[f64], weight: f64) -> Option<Const
             (equation.events().iter().copied().zip(gradient).collect(), residual, 1.0)
         }
     };
-    let at_levels: f64 = terms.iter().map(|&(event, factor)| factor * values[2 * event]).sum();
+    let at_levels: f64 = terms.iter().map(|&(event, factor)| factor * values[mean_slot(event).0]).sum();
     let constant = residual - at_levels;
     let finite = constant.is_finite() && terms.iter().all(|(_, factor)| factor.is_finite());
-    finite.then_some(Constraint { terms, constant, weight, tolerance: 0.0, error: 0.0 })
+    finite.then_some(Constraint { relation: index, terms, constant, weight, tolerance: 0.0, error: 0.0 })
 }
 
 #[cfg(test)]
@@ -444,6 +449,20 @@ mod tests {
     }
 
     #[test]
+    fn intervals_before_anything_had_to_wait_stay_their_own() {
+        let relations = [r#"[]"#, r#"[{"relation": "b = a / 2", "tolerance": "5%"}]"#];
+        for relations in relations {
+            // 30 rounds of 2 ms are three intervals in which both are counted; b waits in every other round of the next one.
+            let turns = |at: u64| [whole(200), if at < 30 || at.is_multiple_of(2) { whole(100) } else { half(None) }];
+            let (estimator, tally) = run(relations, 40, turns);
+            let found = estimator.estimates()[1].interval.unwrap();
+            assert!((found.value - 1000.0).abs() < 20.0, "{relations} {found:?}");
+            assert!((estimator.estimates()[1].total.unwrap().value - 4000.0).abs() < 20.0, "{relations}");
+            assert_eq!(tally.total(0).unwrap().value, 8000.0);
+        }
+    }
+
+    #[test]
     fn an_event_that_was_never_counted_follows_from_the_other() {
         let relation = r#"[{"eventFrom": "a", "eventTo": "b", "expectedMean": 2 * {mean}}]"#;
         let (estimator, _) = run(relation, 20, |_| [whole(200), half(None)]);
@@ -479,13 +498,13 @@ mod tests {
         };
         // b = a * a at a = 3, b = 5: 6 a - 9 - b.
         let square = bound(r#"[{"eventFrom": "a", "eventTo": "b", "expectedMean": {mean} * {mean}}]"#);
-        let found = linear(&square, &[3.0, f64::NAN, 5.0, f64::NAN], 0.25).unwrap();
+        let found = linear(0, &square, &[3.0, f64::NAN, 5.0, f64::NAN], 0.25).unwrap();
         assert_eq!((found.terms, found.constant, found.weight), (vec![(0, 6.0), (1, -1.0)], -9.0, 0.25));
         // 1 / a has no value at 0.
         let inverse = bound(r#"[{"eventFrom": "a", "eventTo": "b", "expectedMean": 1 / {mean}}]"#);
-        assert_eq!(linear(&inverse, &[0.0, f64::NAN, 5.0, f64::NAN], 0.25), None);
+        assert_eq!(linear(0, &inverse, &[0.0, f64::NAN, 5.0, f64::NAN], 0.25), None);
         let equation = bound(r#"[{"relation": "a = 2 * b"}]"#);
-        let found = linear(&equation, &[3.0, f64::NAN, 5.0, f64::NAN], 0.25).unwrap();
+        let found = linear(0, &equation, &[3.0, f64::NAN, 5.0, f64::NAN], 0.25).unwrap();
         assert_eq!((found.terms, found.constant, found.weight), (vec![(0, 1.0), (1, -2.0)], 0.0, 1.0));
     }
 }

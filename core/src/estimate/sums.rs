@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 use super::RelationIndex;
 use super::audit::Audit;
-use super::gp::{Constraint, Known};
+use super::gp::{Constraint, Posterior};
 use super::residual::{MeanDifference, Residual, unexplained};
 use crate::events::Event;
 use crate::plan::RowIndex;
@@ -106,7 +106,7 @@ impl Completion {
         let sum = |(by, bound): (RelationIndex, &BoundRelation)| {
             let BoundForm::Equation(equation) = &bound.form else { return None };
             let terms = equation.events().iter().zip(equation.sum()?);
-            let terms = terms.map(|(&event, factor)| Term {
+            let terms = terms.map(|(&event, &factor)| Term {
                 event,
                 factor,
                 counts: 0.0,
@@ -283,7 +283,7 @@ impl TrustedSum {
         let derived = Delta { count: count.round() as u64, running, enabled: own.enabled };
         let delta = match is_whole {
             true => Delta { running: own.enabled, ..derived },
-            false => Delta { count: own.count + derived.count, running: own.running + running, ..own },
+            false => Delta { count: own.count.saturating_add(derived.count), running: own.running + running, ..own },
         };
         let is_sure = errors <= MOST_ERROR * counts && term.allows(self.off);
         Some(DerivedCount { event: term.event, delta, derived: running, error, is_sure })
@@ -343,7 +343,7 @@ impl JudgedSums {
         let trusted = self.completion.sums.iter().filter_map(|sum| Some((sum, sum.error?)));
         let constraint = |(sum, error): (&TrustedSum, f64)| Constraint {
             tolerance: error.max(sum.part_off()) / 2.0,
-            ..Constraint::exact(sum.terms.iter().map(|term| (term.event, term.factor)).collect())
+            ..Constraint::exact(sum.by, sum.terms.iter().map(|term| (term.event, term.factor)).collect())
         };
         trusted.map(constraint).collect()
     }
@@ -369,7 +369,7 @@ impl JudgedSums {
             Some(estimate) => (estimate.value, estimate.deviation(confidence)),
             None => (0.0, 0.0),
         };
-        let mut known = Known::independent(estimates.iter().map(value));
+        let mut known = Posterior::independent(estimates.iter().map(value));
         for constraint in self.constraints() {
             if constraint.terms.iter().all(|&(event, _)| estimates[event].is_some()) {
                 constraint.apply(&mut known, 0.0);

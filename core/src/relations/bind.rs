@@ -29,6 +29,16 @@ pub fn variance_slot(event: usize) -> VariableSlot {
     VariableSlot(2 * event + 1)
 }
 
+/// The event that a slot is of.
+pub fn slot_event(slot: VariableSlot) -> usize {
+    slot.0 / 2
+}
+
+/// Whether a slot is that of a mean.
+pub fn is_mean(slot: VariableSlot) -> bool {
+    slot == mean_slot(slot_event(slot))
+}
+
 /// What becomes of a relation when these events are measured.
 #[derive(Clone, Debug)]
 pub enum RelationBinding {
@@ -98,6 +108,8 @@ pub struct BoundEquation {
     right: Program,
     residual: Program,
     events: Vec<usize>,
+    /// The weights of the events, if it says that a weighted sum is zero.
+    weights: Option<Vec<f64>>,
 }
 
 impl BoundEquation {
@@ -108,31 +120,29 @@ impl BoundEquation {
 
     /// The indices of the events on the left side, each once, in the order in which it reads them.
     pub fn left_events(&self) -> impl Iterator<Item = usize> {
-        self.left.slots().iter().map(|slot| slot.0 / 2)
+        self.left.slots().iter().copied().map(slot_event)
     }
 
-    /// The left side and the right side, in counts per CPU-millisecond if the equation is one of
-    /// rates. Their size is what the tolerance is a fraction of.
-    pub fn sides(&self, values: &[f64]) -> [f64; 2] {
+    /// The left side and the right side, in counts per CPU-millisecond if the equation is one of rates.
+    fn sides(&self, values: &[f64]) -> [f64; 2] {
         [self.left.eval(values), self.right.eval(values)]
     }
 
+    /// What its tolerance is a fraction of: of a weighted sum half of the sum of the products' sizes, so that it doesn't matter on
+    /// which side a product stands; of another equation the larger side.
+    pub fn size(&self, values: &[f64]) -> f64 {
+        match &self.weights {
+            Some(weights) => {
+                let product = |(&event, weight): (&usize, &f64)| (weight * values[mean_slot(event).0]).abs();
+                self.events.iter().zip(weights).map(product).sum::<f64>() / 2.0
+            }
+            None => self.sides(values).map(f64::abs).into_iter().fold(0.0, f64::max),
+        }
+    }
+
     /// Where it says that a weighted sum is zero: the weights of its events, none of them zero.
-    pub fn sum(&self) -> Option<Vec<f64>> {
-        // Of a sum the gradient is the same everywhere, and the residual what it gives.
-        let at = |value: &dyn Fn(usize) -> f64| {
-            let values: Vec<f64> = (0..=self.events.last().map_or(0, |last| 2 * last + 1)).map(value).collect();
-            let mut gradient = vec![0.0; self.events.len()];
-            let residual = self.residual_with_gradient(&values, &mut gradient);
-            let by_gradient: f64 =
-                self.events.iter().zip(&gradient).map(|(event, factor)| factor * values[2 * event]).sum();
-            let size: f64 =
-                self.events.iter().zip(&gradient).map(|(event, factor)| (factor * values[2 * event]).abs()).sum();
-            ((residual - by_gradient).abs() <= 1e-9 * size).then_some(gradient)
-        };
-        let weights = at(&|slot| 1.0 + slot as f64)?;
-        let is_same = at(&|slot| 1e3 / (2.0 + slot as f64))? == weights;
-        (is_same && weights.iter().all(|weight| weight.is_normal())).then_some(weights)
+    pub fn sum(&self) -> Option<&[f64]> {
+        self.weights.as_deref()
     }
 
     /// The left side minus the right side. Not finite means that there is none.
@@ -197,11 +207,30 @@ impl Relation {
                 let (left, right) = (names.compile(left, None), names.compile(right, None));
                 let (left, right) = (left?, right?);
                 let residual = Program::difference(&left, &right)?;
-                let events = residual.slots().iter().map(|VariableSlot(slot)| slot / 2).collect();
-                Some(BoundForm::Equation(BoundEquation { left, right, residual, events }))
+                let events: Vec<usize> = residual.slots().iter().copied().map(slot_event).collect();
+                let weights = weights(&residual, &events);
+                Some(BoundForm::Equation(BoundEquation { left, right, residual, events, weights }))
             }
         }
     }
+}
+
+/// The factors of the events in a residual, if it is a weighted sum and none of them is zero.
+fn weights(residual: &Program, events: &[usize]) -> Option<Vec<f64>> {
+    // Of a sum the gradient is the same everywhere, and the residual what it gives.
+    let at = |value: &dyn Fn(usize) -> f64| {
+        let values: Vec<f64> = (0..=events.last().map_or(0, |last| 2 * last + 1)).map(value).collect();
+        let mut gradient = vec![0.0; events.len()];
+        let sum = residual.eval_with_gradient(&values, &mut gradient);
+        let product = |(&event, factor): (&usize, &f64)| factor * values[mean_slot(event).0];
+        let products: Vec<f64> = events.iter().zip(&gradient).map(product).collect();
+        let (by_gradient, size) =
+            (products.iter().sum::<f64>(), products.iter().map(|product| product.abs()).sum::<f64>());
+        ((sum - by_gradient).abs() <= 1e-9 * size).then_some(gradient)
+    };
+    let weights = at(&|slot| 1.0 + slot as f64)?;
+    let is_same = at(&|slot| 1e3 / (2.0 + slot as f64))? == weights;
+    (is_same && weights.iter().all(|weight| weight.is_normal())).then_some(weights)
 }
 
 /// `None` if there should be a program and is none.
@@ -308,7 +337,7 @@ mod tests {
     #[test]
     fn only_sums_are_sums() {
         let weights = |text: &str| match active(&format!(r#"{{ "relation": "{text}" }}"#)) {
-            BoundForm::Equation(equation) => equation.sum(),
+            BoundForm::Equation(equation) => equation.sum().map(<[f64]>::to_vec),
             BoundForm::Pair(_) => panic!("an equation"),
         };
         assert_eq!(weights("A = C + 2 * D"), Some(vec![1.0, -1.0, -2.0]));
@@ -316,6 +345,20 @@ mod tests {
         for none in ["A = C * D", "A / C = D", "A = C + 1", "A = max(C, D)"] {
             assert_eq!(weights(none), None, "{none}");
         }
+    }
+
+    #[test]
+    fn the_size_of_a_sum_is_the_same_however_it_is_written_by_hand() {
+        let size = |text: &str| match active(&format!(r#"{{ "relation": "{text}" }}"#)) {
+            BoundForm::Equation(equation) => equation.size(&VALUES),
+            BoundForm::Pair(_) => panic!("an equation"),
+        };
+        // (12 + 5 + 8) / 2.
+        for text in ["A = B:u + D", "A - B:u = D", "A - B:u - D = 0", "0 = D + B:u - A"] {
+            assert_eq!(size(text), 12.5, "{text}");
+        }
+        // The larger side: 8 x 0.25 and 12.
+        assert_eq!((size("D * C = A"), size("A = D * C")), (12.0, 12.0));
     }
 
     #[test]

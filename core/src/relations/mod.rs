@@ -39,7 +39,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 pub use bind::{
-    BoundEquation, BoundForm, BoundPair, BoundRelation, RelationBinding, mean_slot, related, sums, variance_slot,
+    BoundEquation, BoundForm, BoundPair, BoundRelation, RelationBinding, is_mean, mean_slot, related, slot_event, sums,
+    variance_slot,
 };
 pub use diagnostic::{Diagnostic, Diagnostics, Excerpt, LoadError};
 

@@ -5,6 +5,8 @@ use super::window::Posterior;
 /// Counts whose weighted sum, with a constant, is zero, but for an error.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Constraint {
+    /// The relation that says so, by index: how far it is off is followed for each.
+    pub relation: usize,
     /// Events by index, and what their counts are multiplied by.
     pub terms: Vec<(usize, f64)>,
     /// What is added for each millisecond of CPU time.
@@ -19,8 +21,8 @@ pub struct Constraint {
 
 impl Constraint {
     /// A sum that is exact.
-    pub fn exact(terms: Vec<(usize, f64)>) -> Self {
-        Self { terms, constant: 0.0, weight: 1.0, tolerance: 0.0, error: 0.0 }
+    pub fn exact(relation: usize, terms: Vec<(usize, f64)>) -> Self {
+        Self { relation, terms, constant: 0.0, weight: 1.0, tolerance: 0.0, error: 0.0 }
     }
 
     /// Conditions counts of so much CPU time on the sum being zero: with H the factors, V the
@@ -49,11 +51,6 @@ impl Constraint {
             }
         }
         Some(SumResidual { square: (sum / size).powi(2), variance: spread / (size * size) })
-    }
-
-    /// The events that it ties.
-    pub(crate) fn events(&self) -> Vec<usize> {
-        self.terms.iter().map(|&(event, _)| event).collect()
     }
 }
 
@@ -110,7 +107,7 @@ mod tests {
     fn equal_counts_meet_by_their_variances() {
         // x - y = 0 with variances 1 and 3: the gap of 4 closes by 1 and 3.
         let mut known = known([1.0, 3.0]);
-        Constraint::exact(vec![(0, 1.0), (1, -1.0)]).apply(&mut known, 1.0);
+        Constraint::exact(0, vec![(0, 1.0), (1, -1.0)]).apply(&mut known, 1.0);
         assert!((known.mean[0] - 11.0).abs() < 1e-12 && (known.mean[1] - 11.0).abs() < 1e-12);
         assert!((known.covariance.at(0, 0) - 0.75).abs() < 1e-12);
     }
@@ -120,7 +117,7 @@ mod tests {
         let mut misfit = SumMisfit::default();
         assert_eq!(misfit.error(), 0.0);
         // Off by 4 of 24, where counts leave a variance of 4 open: 16 - 2 x 4 = 8.
-        let sum = Constraint::exact(vec![(0, 1.0), (1, -1.0)]);
+        let sum = Constraint::exact(0, vec![(0, 1.0), (1, -1.0)]);
         for _ in 0..3 {
             sum.apply(&mut known([1.0, 3.0]), 1.0).into_iter().for_each(|residual| misfit.add(residual));
         }
@@ -135,7 +132,7 @@ mod tests {
     fn a_weight_goes_a_part_of_the_way_and_a_constant_is_part_of_the_sum() {
         // 2 x + 3 per ms over 2 ms - y = 0, x exact: y goes from 14 a quarter of the way to 26.
         let mut known = known([0.0, 3.0]);
-        let constraint = Constraint { weight: 0.25, constant: 3.0, ..Constraint::exact(vec![(0, 2.0), (1, -1.0)]) };
+        let constraint = Constraint { weight: 0.25, constant: 3.0, ..Constraint::exact(0, vec![(0, 2.0), (1, -1.0)]) };
         constraint.apply(&mut known, 2.0);
         assert!((known.mean[1] - 17.0).abs() < 1e-12 && known.mean[0] == 10.0);
     }
@@ -143,7 +140,7 @@ mod tests {
     #[test]
     fn an_exact_count_is_not_moved_and_nothing_to_move_is_left() {
         let mut known = known([0.0, 3.0]);
-        let constraint = Constraint::exact(vec![(0, 1.0), (1, -1.0)]);
+        let constraint = Constraint::exact(0, vec![(0, 1.0), (1, -1.0)]);
         constraint.apply(&mut known, 1.0);
         assert_eq!(known.mean, [10.0, 10.0]);
         constraint.apply(&mut known, 1.0);

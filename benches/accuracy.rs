@@ -14,7 +14,7 @@
 #[path = "../tests/support/scoring/mod.rs"]
 mod scoring;
 
-use perfprop::estimate::gp::{Complete, CovarianceModel, EventSpec, Gp, Prior, Settings, Span, Timing};
+use perfprop::estimate::gp::{Complete, CovarianceModel, EventSpec, Gp, Prior, Settings, Span, WhenCounted};
 use perfprop::rates::{Confidence, Delta};
 use perfprop::units::CpuNs;
 use scoring::gp::Scored;
@@ -260,12 +260,11 @@ fn made_up(round: usize, events: usize, turns: Turns, random: &mut impl FnMut() 
 /// The CPU time of a report of 100 ms.
 fn cost(events: usize, turn_ms: f64, settings: Settings) {
     let mut specs: Vec<EventSpec> =
-        (0..events).map(|i| EventSpec { name: format!("event{i}"), always_counted: false }).collect();
-    specs.extend(["cycles", "instructions"].map(|name| EventSpec { name: name.into(), always_counted: true }));
+        (0..events).map(|i| EventSpec { name: format!("event{i}"), counted: WhenCounted::InTurns }).collect();
+    specs.extend(["cycles", "instructions"].map(|name| EventSpec { name: name.into(), counted: WhenCounted::Always }));
     let turns = Turns::new(turn_ms);
-    let timing = Timing { read_ms: turns.round_ms, rotation_ms: turn_ms };
     let (rounds, round_ms) = ((100.0 / turns.round_ms) as usize, turns.round_ms);
-    let mut gp = Gp::new(&specs, timing, settings, &Prior::shipped(), None);
+    let mut gp = Gp::new(&specs, turn_ms, settings, &Prior::shipped(), None);
     let mut state = 1u64;
     let mut random = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

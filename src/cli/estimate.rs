@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use super::stream::Stream;
 use super::{Error, args};
-use crate::estimate::gp::{CovarianceModel, CpuClock, EventSpec, Gp, MAX_EVENTS, Prior, Settings, Timing};
+use crate::estimate::gp::{CovarianceModel, CpuClock, EventSpec, Gp, MAX_EVENTS, Prior, Settings, WhenCounted};
 use crate::estimate::{Estimate, Estimator, EstimatorKind, JudgedSums};
 use crate::events::{Encoding, Event, EventKind, Modifiers, Unit};
 use crate::expr::escaped_name;
@@ -72,6 +72,12 @@ struct Init {
 struct InitEvent {
     name: String,
     fixed: bool,
+}
+
+impl InitEvent {
+    fn counted(&self) -> WhenCounted {
+        if self.fixed { WhenCounted::Always } else { WhenCounted::InTurns }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -251,12 +257,11 @@ impl Estimation {
             ));
         }
         let events: Vec<EventSpec> =
-            init.events.iter().map(|e| EventSpec { name: e.name.clone(), always_counted: e.fixed }).collect();
+            init.events.iter().map(|e| EventSpec { name: e.name.clone(), counted: e.counted() }).collect();
         let rotation_ms = match init.sched {
             Schedule::Kernel => init.mux_ms,
             Schedule::User => init.read_ms,
         };
-        let timing = Timing { read_ms: init.read_ms, rotation_ms };
         let model = match &init.model {
             Some(path) if init.phase == Phase::Measure || path.exists() => {
                 Some(CovarianceModel::read(path).map_err(|error| error.to_string())?)
@@ -267,7 +272,7 @@ impl Estimation {
             (Some(_), Phase::Measure) => Settings::default().with_model(),
             _ => Settings::default(),
         };
-        let mut gp = Gp::new(&events, timing, settings, prior, model.as_ref());
+        let mut gp = Gp::new(&events, rotation_ms, settings, prior, model.as_ref());
         let sums = JudgedSums::new(&measured(&init), &equations(&init.exact)?);
         gp.constrain_to(sums.constraints());
         if init.phase == Phase::Learn && init.model.is_some() {

@@ -168,6 +168,13 @@ fn prior(traces: &[PathBuf], to: &Path) -> Result<u8, Error> {
     let tables = tables?;
     let programs: Vec<Complete<'_>> =
         tables.iter().map(|table| Complete { names: &table.names, rows: &table.rows, row_ms: table.row_ms }).collect();
+    if let Some((path, _)) = traces.iter().zip(&programs).find(|(_, program)| !program.is_long_enough()) {
+        let least = "it has less than 300 ms of counts, which say nothing of how a program varies";
+        return Err(Error::Usage(format!(
+            "trace {}: {least}\n      record a longer run, or leave the trace out",
+            quoted(path)
+        )));
+    }
     let mut progress = ProgressLine::new();
     let learnt = Prior::learn(&programs, |done| progress.part("learning", done as u64, programs.len() as u64));
     progress.clear();

@@ -67,8 +67,8 @@ pub trait Estimator: Send {
         Vec::new()
     }
 
-    /// The estimates of all intervals so far by all rounds so far; `None` of an estimator that knows no better than at
-    /// their ends, or keeps too little.
+    /// Estimates of all intervals from all rounds; `None` if the estimator can't improve on its live estimates, or didn't keep
+    /// what that takes.
     fn whole_run(&self, _confidence: Confidence) -> Option<WholeRun> {
         None
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::gp::{CovarianceModel, CpuClock, EventSpec, Gp, MAX_EVENTS, Prior, Settings, Timing, Total};
+use super::gp::{CovarianceModel, CpuClock, EventSpec, Gp, MAX_EVENTS, Prior, Settings, Total, WhenCounted};
 use crate::events::Event;
 use crate::plan::KERNEL_SLICE;
 use crate::rates::{Confidence, Delta, Uncertain};
@@ -47,7 +47,11 @@ impl OnCpu {
     fn new(events: &[Event], purpose: Purpose, learnt: Option<Arc<CovarianceModel>>) -> Self {
         let spec = |event: &Event| EventSpec {
             name: event.name.clone(),
-            always_counted: event.kind.is_software() || event.modifiers.pinned,
+            counted: match (event.kind.is_software(), event.modifiers.pinned) {
+                (true, _) => WhenCounted::BySoftware,
+                (false, true) => WhenCounted::Always,
+                (false, false) => WhenCounted::InTurns,
+            },
         };
         let nothing = vec![0.0; events.len()];
         let (before, lead) = (nothing.clone(), nothing);
@@ -81,18 +85,18 @@ impl OnCpu {
         }
         let Some(span) = self.clock.round(wall_ms, deltas.iter().flatten()) else { return };
         let counted: Vec<_> = deltas.iter().map(|delta| delta.unwrap_or_default()).collect();
-        let mut process = self.process.take().unwrap_or_else(|| self.begin(wall_ms));
+        let mut process = self.process.take().unwrap_or_else(|| self.begin());
         process.round(span, &counted);
         self.process = Some(process);
     }
 
-    fn begin(&self, read_ms: f64) -> Gp {
-        let timing = Timing { read_ms, rotation_ms: WallNs::from(KERNEL_SLICE).as_ms() };
+    fn begin(&self) -> Gp {
+        let rotation_ms = WallNs::from(KERNEL_SLICE).as_ms();
         let settings = match (self.purpose, &self.learnt) {
             (Purpose::Measure | Purpose::MeasureAgain, Some(_)) => Settings::default().with_model(),
             _ => Settings::default(),
         };
-        let process = Gp::new(&self.events, timing, settings, &Prior::shipped(), self.learnt.as_deref());
+        let process = Gp::new(&self.events, rotation_ms, settings, &Prior::shipped(), self.learnt.as_deref());
         match self.purpose {
             Purpose::Measure => process,
             Purpose::MeasureAgain => process.keeping_windows(),

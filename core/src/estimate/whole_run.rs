@@ -27,7 +27,7 @@ pub enum IntervalBasis {
     /// Those up to the end of each: what a live run can know.
     #[default]
     AsLive,
-    /// The same; what [`Estimator::whole_run`](super::Estimator::whole_run) takes is kept.
+    /// As `AsLive`, and what [`Estimator::whole_run`](super::Estimator::whole_run) takes is kept.
     Keeping,
     /// All rounds of a run that is over.
     WholeRun(Arc<WholeRun>),

@@ -1,6 +1,6 @@
 //! Connects the estimator `gp` to the simulator.
 
-use perfprop::estimate::gp::{CovarianceModel, EventSpec, Gp, Prior, Settings, Span, Timing};
+use perfprop::estimate::gp::{CovarianceModel, EventSpec, Gp, Prior, Settings, Span, WhenCounted};
 use perfprop::plan::RoundRobin;
 use perfprop::rates::{Confidence, Delta, Uncertain};
 use perfprop::units::CpuNs;
@@ -37,17 +37,19 @@ impl Scored {
     }
 
     fn as_is(init: &Init, prior: &Prior, model: Option<&CovarianceModel>, settings: Settings) -> Self {
-        let spec = |(name, fixed): &(String, bool)| EventSpec { name: name.clone(), always_counted: *fixed };
+        let spec = |(name, fixed): &(String, bool)| EventSpec {
+            name: name.clone(),
+            counted: if *fixed { WhenCounted::Always } else { WhenCounted::InTurns },
+        };
         let events: Vec<_> = init.events.iter().map(spec).collect();
         let rotation_ms = match init.setup.schedule {
             Schedule::Kernel => init.setup.mux_ms,
             Schedule::User => init.read_ms,
         };
-        let timing = Timing { read_ms: init.read_ms, rotation_ms };
         let multiplexed =
-            (0..events.len()).filter(|&event| !events[event].always_counted).map(|event| vec![event]).collect();
+            (0..events.len()).filter(|&event| !events[event].counted.is_always()).map(|event| vec![event]).collect();
         let turns = RoundRobin::new(multiplexed, init.setup.counters, Vec::new());
-        Self(Gp::new(&events, timing, settings, prior, model), turns)
+        Self(Gp::new(&events, rotation_ms, settings, prior, model), turns)
     }
 }
 

@@ -6,6 +6,7 @@
 //! itself after a few cycles is shown at as many phases, so stays are looked at one by one and in batches.
 
 use super::super::timed_count::TimedCount;
+use super::total::{ANCHORED, MOST_ANCHORS};
 use crate::rates::{Delta, Moments};
 
 /// An always-counted event's rates in batches of another event's stays, over its rates at all times from the end of one batch
@@ -70,8 +71,6 @@ const FAR: f64 = 5.0;
 const MANY: f64 = 0.25;
 /// After so many rounds it is known which events are always counted.
 const LOOKED_AT: usize = 25;
-/// No more than so many events that are always counted are looked at.
-const MOST_ANCHORS: usize = 3;
 /// The part of ratios that intervals leave out at either end, and how much wider than these they are.
 const LEFT_OUT: f64 = 0.05;
 const SLACK: f64 = 1.15;
@@ -91,20 +90,17 @@ pub(crate) struct Aliasing {
 pub(crate) type Factors = (f64, f64);
 
 impl Aliasing {
-    pub(crate) fn new(events: usize) -> Self {
-        Self {
-            rounds: 0,
-            anchors: (0..events).collect(),
-            so_far: Default::default(),
-            in_stays: vec![Default::default(); events],
-        }
+    /// Nothing yet of these events, in the order in which they are to be looked at if they are always counted.
+    pub(crate) fn new(events: Vec<usize>) -> Self {
+        let in_stays = vec![Default::default(); events.len()];
+        Self { rounds: 0, anchors: events, so_far: Default::default(), in_stays }
     }
 
     /// Takes a round of so many milliseconds.
     pub(crate) fn round(&mut self, length_ms: f64, deltas: &[Delta]) {
         if self.rounds < LOOKED_AT {
             self.rounds += 1;
-            let is_whole = |event: &usize| deltas.get(*event).is_some_and(|delta| delta.running >= delta.enabled);
+            let is_whole = |event: &usize| deltas.get(*event).is_some_and(|delta| delta.run_ratio() >= ANCHORED);
             self.anchors.retain(is_whole);
             if self.rounds == LOOKED_AT {
                 self.anchors.truncate(MOST_ANCHORS);
@@ -127,7 +123,7 @@ impl Aliasing {
 
     /// How far counts may be off, if the rotation beats with the program. `run`: what each event counted in all.
     pub(crate) fn factors(&self, run: &[Delta]) -> Option<Factors> {
-        let is_whole = |place: &usize| run.get(self.anchors[*place]).is_some_and(|run| run.running >= run.enabled);
+        let is_whole = |place: &usize| run.get(self.anchors[*place]).is_some_and(|run| run.run_ratio() >= ANCHORED);
         let anchors = if self.rounds < LOOKED_AT { 0 } else { self.anchors.len() };
         let of_anchor = |place| (0..MOST_PHASES).filter_map(move |phases| self.factors_by(place, phases, run));
         let seen = (0..anchors).filter(is_whole).flat_map(of_anchor);
@@ -136,7 +132,7 @@ impl Aliasing {
 
     /// The same by an anchor, and by batches of one more stay than `phases`.
     fn factors_by(&self, place: usize, phases: usize, run: &[Delta]) -> Option<Factors> {
-        let multiplexed = self.in_stays.iter().zip(run).filter(|(_, run)| run.running < run.enabled);
+        let multiplexed = self.in_stays.iter().zip(run).filter(|(_, run)| run.run_ratio() < ANCHORED);
         let ratios = multiplexed.filter_map(|(in_stays, _)| in_stays[place].batches[phases].ratio());
         let (mut ratios, is_far): (Vec<f64>, Vec<bool>) =
             ratios.map(|(ratio, is_far)| (ratio.max(1e-3), is_far)).unzip();
@@ -159,7 +155,7 @@ mod tests {
     /// Six events that take turns of 4 ms beside one that is always counted, at 100 a millisecond more or less as of the
     /// time.
     fn factors(rate: impl Fn(usize) -> f64) -> Option<Factors> {
-        let mut aliasing = Aliasing::new(7);
+        let mut aliasing = Aliasing::new((0..7).collect());
         let mut run = vec![Delta::default(); 7];
         for round in 0..600 {
             let running = |event: usize| event == 0 || round % 6 == event - 1;

@@ -5,7 +5,41 @@
 pub(crate) struct Calibration {
     events: Vec<Squares>,
     all: Squares,
-    usual: f64,
+    /// How long stays take, in milliseconds.
+    stay_ms: f64,
+}
+
+/// How much farther off than others the counts of an event may be, as it is quiet most of the time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Tail {
+    Usual,
+    /// Most stays of all events hold no count.
+    AllQuiet,
+    /// Most stays of this event hold no count, of late. The part of the stays with a count that were followed by one without:
+    /// what has begun late or has stopped isn't in bursts.
+    Quiet {
+        bursts: f64,
+    },
+}
+
+impl Tail {
+    /// The factor on half widths.
+    fn factor(self) -> f64 {
+        match self {
+            Tail::Usual => 1.0,
+            Tail::AllQuiet => 1.5,
+            Tail::Quiet { bursts } => 1.0 + 4.0 * bursts,
+        }
+    }
+
+    /// A stay's square counts for no more than so much: one surprise doesn't spoil all that comes after, and each burst of
+    /// what is quiet is one.
+    fn largest(self) -> f64 {
+        match self {
+            Tail::Usual | Tail::AllQuiet => 50.0,
+            Tail::Quiet { .. } => 4.0,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,17 +70,21 @@ impl Squares {
 fn usual(stay_ms: f64) -> f64 {
     0.5 + 0.35 * (-stay_ms / 6.0).exp()
 }
+/// By how much intervals are narrower where stays are short, as an event is seen many times in a window: of 2 ms by 0.12.
+fn narrower(stay_ms: f64) -> f64 {
+    0.2 * (-stay_ms / 4.0).exp()
+}
+/// The usual length of a stay: see `usual`.
+const USUAL_STAY_MS: f64 = 16.0;
 /// It is as if so many stays of all events had been as usual, and as many of each as all are.
 const BEFORE: (f64, f64) = (60.0, 10.0);
 /// What a window keeps of those before.
 const KEPT: f64 = 0.93;
-/// A stay counts for no more than so much: one surprise doesn't spoil all that comes after.
-const LARGEST: f64 = 50.0;
 /// How far it is followed, as a power, and how far at most.
 const POWER: f64 = 1.5;
 const FACTORS: (f64, f64) = (0.75, 5.0);
-/// So many stays make the variance of a level as large as that of a window: what isn't known of it adds to the first.
-const LEVEL_STAYS: f64 = 4.0;
+/// The variance of a level from n stays is so many times that of a window, over n squared.
+const LEVEL_VARIANCE: f64 = 4.0;
 /// So much farther above an estimate than below it the truth may be, over the square of the number of stays: rates have long
 /// tails, and a few stays rather miss what is much than see it.
 const ABOVE: f64 = 1.0;
@@ -67,34 +105,41 @@ fn told(counted: f64) -> f64 {
 
 impl Calibration {
     pub(crate) fn new(events: usize) -> Self {
-        Self { events: vec![Squares::default(); events], all: Squares::default(), usual: usual(16.0) }
+        Self { events: vec![Squares::default(); events], all: Squares::default(), stay_ms: USUAL_STAY_MS }
     }
 
-    /// Takes what stays of a window were off by, which took so long each: squares over what was expected.
-    pub(crate) fn window(&mut self, stay_ms: f64, stays: impl Iterator<Item = (usize, f64)>) {
+    /// Takes what stays of a window were off by, which took so long each: event, square over what was expected, tail.
+    pub(crate) fn window(&mut self, stay_ms: f64, stays: impl Iterator<Item = (usize, f64, Tail)>) {
         self.events.iter_mut().for_each(|event| event.forget(KEPT));
         self.all.forget(KEPT);
-        self.usual = usual(stay_ms);
-        for (event, square) in stays {
-            self.events[event].add(square.min(LARGEST));
-            self.all.add(square.min(LARGEST));
+        self.stay_ms = stay_ms;
+        for (event, square, tail) in stays {
+            let square = square.min(tail.largest());
+            self.events[event].add(square);
+            self.all.add(square);
         }
     }
 
     /// The factor on the half widths of an event of which so many stays were seen, and which was counted for so much of
     /// the time.
-    pub(crate) fn factor(&self, event: usize, stays: f64, counted: f64) -> f64 {
-        let all = self.all.mean(self.usual, BEFORE.0);
+    pub(crate) fn factor(&self, event: usize, stays: f64, counted: f64, tail: Tail) -> f64 {
+        let all = self.all();
         let own = self.events[event].mean(all, BEFORE.1);
-        let off = (all / self.usual).max(0.9).powf(POWER) * (own / all).powf(0.8);
-        let level = (1.0 + LEVEL_STAYS / stays.max(1.0).powi(2)).sqrt();
-        level * off.powf(told(counted)).clamp(FACTORS.0, FACTORS.1)
+        let off = (all / usual(self.stay_ms)).max(0.9).powf(POWER) * (own / all).powf(0.8);
+        let level = (1.0 + LEVEL_VARIANCE / stays.max(1.0).powi(2)).sqrt();
+        let known = level * off.powf(told(counted)).clamp(FACTORS.0, FACTORS.1);
+        known * (1.0 - narrower(self.stay_ms)) * tail.factor()
+    }
+
+    /// The mean square of all stays.
+    fn all(&self) -> f64 {
+        self.all.mean(usual(self.stay_ms), BEFORE.0)
     }
 
     /// The standard deviation of a number, of its variance by what was fitted to its own window and by what was before, of
     /// an event that was counted for so much of the time.
     pub(crate) fn deviation(&self, fitted: f64, before: f64, counted: f64) -> f64 {
-        let believed = ((self.all.mean(self.usual, BEFORE.0) / self.usual - 1.0) * 1.2).clamp(0.1, 0.7);
+        let believed = ((self.all() / usual(self.stay_ms) - 1.0) * 1.2).clamp(0.1, 0.7);
         (fitted * (before / fitted.max(f64::MIN_POSITIVE)).clamp(1.0, MOST_BEFORE).powf(told(counted) * believed))
             .sqrt()
     }
@@ -107,17 +152,19 @@ mod tests {
     /// After many windows in which a stay of each of two events was off by so many times what is usual.
     fn after(first: f64, second: f64) -> Calibration {
         let mut calibration = Calibration::new(2);
-        let stays = [(0, first * usual(16.0)), (1, second * usual(16.0))];
-        (0..400).for_each(|_| calibration.window(16.0, stays.into_iter()));
+        let usual = usual(USUAL_STAY_MS);
+        let stays = [(0, first * usual, Tail::Usual), (1, second * usual, Tail::Usual)];
+        (0..400).for_each(|_| calibration.window(USUAL_STAY_MS, stays.into_iter()));
         calibration
     }
 
     #[test]
     fn what_is_off_as_usual_leaves_intervals_as_they_are() {
         let usual = after(1.0, 1.0);
-        assert!((usual.factor(0, 1e9, 0.1) - 1.0).abs() < 1e-9);
-        // An event that was seen in one stay: twice its variance and as much again is that of its level.
-        assert!((usual.factor(0, 1.0, 0.1) - (1.0 + LEVEL_STAYS).sqrt()).abs() < 1e-9);
+        let wide = 1.0 - narrower(USUAL_STAY_MS);
+        assert!((usual.factor(0, 1e9, 0.1, Tail::Usual) - wide).abs() < 1e-9 && wide > 0.99);
+        // An event that was seen in one stay: five times the variance.
+        assert!((usual.factor(0, 1.0, 0.1, Tail::Usual) - wide * 5.0_f64.sqrt()).abs() < 1e-9);
         assert!((usual.deviation(4.0, 1.0, 0.1) - 2.0).abs() < 1e-12);
     }
 
@@ -130,13 +177,38 @@ mod tests {
     #[test]
     fn what_is_off_by_more_has_wider_intervals() {
         let off = after(3.0, 1.0);
-        let [first, second] = [0, 1].map(|event| off.factor(event, 1e9, 0.1));
+        let [first, second] = [0, 1].map(|event| off.factor(event, 1e9, 0.1, Tail::Usual));
         assert!(first > 1.2 * second && second > 1.0, "{first} {second}");
         assert!(off.deviation(1.0, 4.0, 0.1) > off.deviation(1.0, 1.0, 0.1));
         // Of what is counted all but a little, stays say little.
-        assert!(off.factor(0, 1e9, 0.9) < 1.2, "{}", off.factor(0, 1e9, 0.9));
+        assert!(off.factor(0, 1e9, 0.9, Tail::Usual) < 1.2, "{off:?}");
         assert_eq!(off.deviation(1.0, 4.0, 1.0), 1.0);
         // Nothing was looked at yet.
-        assert_eq!(Calibration::new(1).factor(0, 1e9, 0.1), 1.0);
+        assert_eq!(Calibration::new(1).factor(0, 1e9, 0.1, Tail::Usual), 1.0 - narrower(USUAL_STAY_MS));
+    }
+
+    #[test]
+    fn what_is_quiet_has_wider_intervals_and_surprises_that_count_for_less_by_hand() {
+        let tails = [Tail::Usual, Tail::AllQuiet, Tail::Quiet { bursts: 0.0 }, Tail::Quiet { bursts: 1.0 }];
+        let of = |tail| {
+            let mut calibration = Calibration::new(1);
+            calibration.window(USUAL_STAY_MS, [(0, 1e6, tail)].into_iter());
+            (calibration.events[0].sum, calibration.all.sum, calibration.factor(0, 1e9, 0.1, tail))
+        };
+        let [usual, all, stopped, bursts] = tails.map(of);
+        assert_eq!(
+            [(usual.0, usual.1), (all.0, all.1), (bursts.0, bursts.1)],
+            [(50.0, 50.0), (50.0, 50.0), (4.0, 4.0)]
+        );
+        assert!(
+            (all.2 / usual.2 - 1.5).abs() < 1e-9 && (bursts.2 / stopped.2 - 5.0).abs() < 1e-9,
+            "{all:?} {bursts:?}"
+        );
+    }
+
+    #[test]
+    fn short_stays_have_narrower_intervals_by_hand() {
+        assert!((narrower(0.0) - 0.2).abs() < 1e-9 && (narrower(2.0) - 0.2 / std::f64::consts::E.sqrt()).abs() < 1e-9);
+        assert!((1..100).all(|ms| narrower(f64::from(ms)) < narrower(f64::from(ms - 1))));
     }
 }

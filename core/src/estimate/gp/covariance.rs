@@ -8,7 +8,7 @@ use perfprop_linear_algebra::Square;
 pub(crate) struct Covariances {
     events: usize,
     values: Vec<PerProcess>,
-    /// The variance of each event's relative rate between the threads that are counted one by one, over their number.
+    /// The variance of each event's relative rate between the threads that are counted one by one.
     threads: Vec<f64>,
 }
 

@@ -106,9 +106,10 @@ impl Gp {
             off = tells_of_stays.then(|| (last.left_out(since), surprise(last)));
         });
         if let Some((mut stays, surprise)) = off {
-            stays.retain(|stay| !self.events[stay.event].always_counted);
-            let squares = stays.iter().map(|stay| (stay.event, stay.square / surprise));
-            self.calibration.window(self.stay_ms / self.unit, squares);
+            stays.retain(|stay| !self.events[stay.event].counted.is_always());
+            let squares: Vec<_> =
+                stays.iter().map(|stay| (stay.event, stay.square / surprise, self.tail(stay.event))).collect();
+            self.calibration.window(self.stay_ms / self.unit, squares.into_iter());
             self.stillness.window(&stays);
         }
     }

@@ -46,8 +46,7 @@ const AHEAD_MS: f64 = 40.0;
 const OBSERVATIONS: usize = 300;
 /// Half widths over those that a live run takes for the same variances: levels are known, and what comes after a window bounds it.
 const WIDTH: f64 = 0.5;
-/// The least half width, over that of the same interval when it ended: what isn't known of a short run or of bursts then isn't
-/// known later.
+/// The least half width, as a part of the one at the interval's end: what a short run or bursts hide then stays hidden later.
 const LEAST_WIDTH: f64 = 0.8;
 
 impl History {

@@ -55,39 +55,49 @@ use crate::units::CpuNs;
 use aliasing::{Aliasing, Factors};
 use analogs::{Analogs, TurnTimes};
 use blocks::{Blocks, CountBlock, SEVERAL, WHOLE};
-use calibration::Calibration;
+use calibration::{Calibration, Tail};
 use covariance::Covariances;
 use fits::{SolvedBursts, SolvedWindow};
 use hindsight::History;
 use lessons::Lessons;
 use level::Level;
 use threads::{Threads, WhichThreads};
-use total::{FEW_STAYS, MOST_ANCHORS, StaySpread};
+use total::{ANCHORED, FEW_STAYS, MOST_ANCHORS, StaySpread};
 use volatility::{Share, Volatility};
-pub(super) use window::Posterior as Known;
-use window::{Observation, Pairs, Posterior, Solved, WindowScale};
+pub(super) use window::Posterior;
+use window::{Observation, Pairs, Solved, WindowScale};
 
 /// An event as the estimator knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventSpec {
     /// Name of the event, by which a prior knows it.
     pub name: String,
-    /// Whether it has a counter of its own.
-    pub always_counted: bool,
+    /// When it is counted.
+    pub counted: WhenCounted,
 }
 
-/// How counters are read and shared.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Timing {
-    /// Time between rounds, in ms of CPU time.
-    pub read_ms: f64,
-    /// The time between changes of what is counted.
-    pub rotation_ms: f64,
+/// When an event is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WhenCounted {
+    /// In turns with others, as far as is known before a run.
+    InTurns,
+    /// Always, on a counter of its own.
+    Always,
+    /// Always, by software.
+    BySoftware,
 }
 
-/// Half the width of an interval's 95 % interval is at least this part of the count: what a switch of groups and the
-/// interrupt around it take, some microseconds of a slice of milliseconds, is no group's.
-const SWITCHES: f64 = 0.002;
+impl WhenCounted {
+    /// Whether it is counted all the time.
+    pub fn is_always(self) -> bool {
+        self != Self::InTurns
+    }
+}
+
+/// The least relative half width of an interval's count: a switch of groups and the interrupt around it take some microseconds
+/// of each slice, which no group counts. Intervals of 100 ms in a guest with two groups differed by 0.18 % from those with a
+/// counter all the time.
+pub(super) const SWITCHES: f64 = 0.002;
 
 /// How far a clock may be from the time that it was on a counter, as a part of that: in the run, and in each round, of which
 /// the kernel takes both at slightly other moments.
@@ -203,10 +213,14 @@ fn widened(value: f64, error: Error, factors: Option<(f64, f64)>) -> Error {
     }
 }
 
+/// Events in the order in which they are taken as anchors: those on counters first, as what software counts says little of others.
+fn ranked(mut found: Vec<usize>, events: &[EventSpec]) -> Vec<usize> {
+    found.sort_by_key(|&event| events[event].counted);
+    found
+}
+
 /// What no rate fits, as a variance relative to the event's present one.
 const NOISE: f64 = 2e-4;
-/// Where events come in bursts, intervals are wider by this factor: what is next has heavier tails.
-const BURSTS: f64 = 1.5;
 /// The part that is kept of what was fitted to bursts: one says little of the next.
 const KEPT_OF_BURSTS: f64 = 0.5;
 /// The part that is kept, and the half width over Student's, where several threads are counted one by one: a window's
@@ -224,10 +238,10 @@ const SLOW: f64 = 3.0;
 const LONG_TURN_MS: f64 = 50.0;
 /// Where more stays hold no count, or time is slowed down, totals are scaled counts.
 const SELDOM: f64 = 0.1;
-/// An event that is counted for so much of the time is always counted: its groups leave out the switch between them.
-const ANCHORED: f64 = 0.98;
-/// The sum of windows weighs as if it were so many times as wide: their errors are those of one level. At 1 the totals
-/// of one program in twelve are worse than scaled ones.
+/// An event that had no stay in so long may never have one.
+const LONGEST_WAIT_MS: f64 = 2000.0;
+/// The sum of windows is weighted as if its interval were this many times as wide, because all windows share the error of the
+/// level. At 1 the totals of one program in twelve are worse than scaled ones.
 const WINDOWS_DOUBT: f64 = 2.0;
 /// The same where intervals are shorter: more than neighbours have errors in common.
 const SHORTEST_MS: f64 = 50.0;
@@ -250,8 +264,8 @@ pub struct Gp {
     rotation_ms: f64,
     events: Vec<EventSpec>,
     constraints: Vec<Constraint>,
-    /// How far sums of these events were off, in windows.
-    misfits: BTreeMap<Vec<usize>, SumMisfit>,
+    /// How far each relation's sum was off, in windows.
+    misfits: BTreeMap<usize, SumMisfit>,
     blocks: Blocks,
     levels: Vec<Level>,
     volatilities: Vec<Volatility>,
@@ -274,6 +288,8 @@ pub struct Gp {
     /// Events that are always counted, on which totals are regressed; and what was counted before they were chosen.
     anchors: Vec<usize>,
     before_anchors: Vec<Delta>,
+    /// Whether it was looked which events turned out to be always counted.
+    has_looked_for_anchors: bool,
     aliasing: Aliasing,
     /// What was counted where the rotation is slow.
     analogs: Analogs,
@@ -319,12 +335,12 @@ impl Gp {
     /// the prior says.
     pub fn new(
         events: &[EventSpec],
-        timing: Timing,
+        rotation_ms: f64,
         settings: Settings,
         prior: &Prior,
         model: Option<&CovarianceModel>,
     ) -> Self {
-        let always: Vec<bool> = events.iter().map(|event| event.always_counted).collect();
+        let always: Vec<bool> = events.iter().map(|event| event.counted.is_always()).collect();
         let names: Vec<&str> = events.iter().map(|event| event.name.as_str()).collect();
         let mut covariances = prior.covariances(&names, settings.doubt);
         if let Some(model) = model {
@@ -343,7 +359,7 @@ impl Gp {
         Self {
             blocks: Blocks::new(&always, Settings::BLOCKS_MS[0]),
             settings,
-            rotation_ms: timing.rotation_ms,
+            rotation_ms,
             events: events.to_vec(),
             constraints: Vec::new(),
             misfits: BTreeMap::new(),
@@ -360,9 +376,10 @@ impl Gp {
             run: vec![Delta::default(); n],
             stays: vec![StaySpread::default(); n],
             may_be_clocks: vec![true; n],
-            anchors: (0..n).filter(|&event| always[event]).take(MOST_ANCHORS).collect(),
+            anchors: ranked((0..n).filter(|&event| always[event]).collect(), events),
+            has_looked_for_anchors: false,
             before_anchors: vec![Delta::default(); n],
-            aliasing: Aliasing::new(n),
+            aliasing: Aliasing::new(ranked((0..n).collect(), events)),
             analogs: Analogs::new(n),
             elapsed: 0.0,
             calibration: Calibration::new(n),
@@ -372,13 +389,13 @@ impl Gp {
             window_start: 0.0,
             fitted_until: 0.0,
             end: 0.0,
-            unit: unit(timing.rotation_ms / USUAL_STAY_MS),
-            stay_ms: timing.rotation_ms.max(USUAL_STAY_MS),
+            unit: unit(rotation_ms / USUAL_STAY_MS),
+            stay_ms: rotation_ms.max(USUAL_STAY_MS),
             fitted_windows: 0,
             intervals: 0,
             unsolved: false,
             threads: 1.0,
-            rotating: Threads::new(timing.rotation_ms),
+            rotating: Threads::new(rotation_ms),
             lessons: None,
             history: None,
             model: model.cloned(),
@@ -418,7 +435,7 @@ impl Gp {
             self.window[event] += delta;
             self.interval[event].counted += delta;
             self.run[event] += delta;
-            if !self.events[event].always_counted && delta.running > CpuNs(0) {
+            if !self.events[event].counted.is_always() && delta.running > CpuNs(0) {
                 self.empty.add(delta.count == 0);
             }
         }
@@ -433,13 +450,19 @@ impl Gp {
         std::array::from_fn(|place| self.anchors.get(place).map_or(0.0, |&anchor| number(anchor)))
     }
 
-    /// Takes the events that were always counted so far as anchors, and those that always will be where there is room.
-    fn choose_anchors(&mut self) {
-        let is_whole = |event: &usize| self.run[*event].run_ratio() >= ANCHORED;
-        let (known, found): (Vec<usize>, Vec<usize>) =
-            (0..self.events.len()).filter(is_whole).partition(|&event| self.events[event].always_counted);
-        if !found.is_empty() {
-            self.anchors = found.into_iter().chain(known).take(MOST_ANCHORS).collect();
+    /// Takes the events that were always counted so far as anchors, once each of the others had a stay and ended it: before that
+    /// the first group to be counted was always counted, too.
+    fn look_for_anchors(&mut self) {
+        let is_whole = |event: usize| self.run[event].run_ratio() >= ANCHORED;
+        let events = 0..self.events.len();
+        let is_open = |event: usize| !is_whole(event) && self.stays[event].stays() < 1.0;
+        if self.has_looked_for_anchors || self.elapsed < LONGEST_WAIT_MS && events.clone().any(is_open) {
+            return;
+        }
+        self.has_looked_for_anchors = true;
+        let found: Vec<usize> = events.filter(|&event| is_whole(event)).collect();
+        if found.iter().any(|&event| !self.events[event].counted.is_always()) {
+            self.anchors = ranked(found, &self.events);
             self.before_anchors.clone_from(&self.run);
             self.stays.iter_mut().for_each(StaySpread::forget_anchors);
         }
@@ -506,8 +529,17 @@ impl Gp {
         self.settings.half_width
             * student
             * threads
-            * self.calibration.factor(event, self.stays[event].stays(), self.run[event].run_ratio())
-            * if self.empty.is_most() || self.stays[event].is_mostly_empty() { BURSTS } else { 1.0 }
+            * self.calibration.factor(event, self.stays[event].stays(), self.run[event].run_ratio(), self.tail(event))
+    }
+
+    /// How far off an event's counts may be, as it is quiet.
+    fn tail(&self, event: usize) -> Tail {
+        let stays = &self.stays[event];
+        match (self.empty.is_most(), stays.is_mostly_empty()) {
+            (true, _) => Tail::AllQuiet,
+            (false, true) => Tail::Quiet { bursts: stays.bursts() },
+            (false, false) => Tail::Usual,
+        }
     }
 
     /// What each event counted in the run so far: between the scaled count, which is unbiased over many stays, with the
@@ -631,9 +663,7 @@ impl Gp {
         self.estimate(span, &fitted.solve(&self.present), &analogs);
         self.window.fill(Delta::default());
         self.follow_stays();
-        if span.start == 0.0 {
-            self.choose_anchors();
-        }
+        self.look_for_anchors();
         let memory = self.settings.context_ms.max(Settings::LEAST_MS) + self.settings.window_ms.max(FIT_EVERY_MS);
         self.blocks.forget(self.end - memory);
     }
@@ -653,7 +683,7 @@ impl Gp {
     /// Follows how long stays on the counters take, and the unit of time with which a cycle of the rotation, from one stay
     /// of an event to its next, lasts for a window.
     fn follow_stays(&mut self) {
-        let multiplexed = || (0..self.events.len()).filter(|&event| !self.events[event].always_counted);
+        let multiplexed = || (0..self.events.len()).filter(|&event| !self.events[event].counted.is_always());
         let stay = |event: usize| Some((self.stays[event].stay_ms()?, self.run[event].run_ratio().max(1e-3)));
         let mut stays: Vec<(f64, f64)> = multiplexed().filter_map(stay).collect();
         if stays.is_empty() || self.threads > SEVERAL || self.rotating.are_known() {
@@ -801,7 +831,7 @@ impl Gp {
         if let Some(known) = &mut known {
             let cpu_ms = longest(&self.window);
             for constraint in &self.constraints {
-                let misfit = self.misfits.entry(constraint.events()).or_default();
+                let misfit = self.misfits.entry(constraint.relation).or_default();
                 let doubted =
                     Constraint { tolerance: constraint.tolerance.hypot(misfit.error()), ..constraint.clone() };
                 doubted.apply(known, cpu_ms).into_iter().for_each(|residual| misfit.add(residual));
@@ -820,10 +850,13 @@ impl Gp {
                 sum.add(counted.count as f64, 0.0);
                 continue;
             }
-            if self.levels[event].is_silent() {
-                // Three times as often as the inverse of the time that it wasn't seen in: 95 %.
-                let most = 3.0 * (counted.enabled - counted.running).as_ms() / self.levels[event].time();
-                sum.add(0.0, most);
+            let silent_ms = match self.levels[event].is_silent() {
+                true => Some(self.levels[event].time()),
+                false => self.stays[event].stopped_ms().filter(|_| counted.count == 0),
+            };
+            if let Some(silent_ms) = silent_ms {
+                // The rule of three: of what wasn't seen in a time t there is less than 3 / t at 95 %.
+                sum.add(0.0, 3.0 * (counted.enabled - counted.running).as_ms() / silent_ms);
                 continue;
             }
             if self.may_be_clocks[event] && is_clocked(self.run[event], CLOCK, CpuNs(0)) {
@@ -855,7 +888,10 @@ impl Gp {
                     }
                     sum.add(estimate.max(counted.count as f64), half_width);
                 }
-                _ => sum.add(scaled, half_width * scaled),
+                _ => {
+                    self.unsolved = true;
+                    sum.add(scaled, half_width * scaled);
+                }
             }
         }
     }

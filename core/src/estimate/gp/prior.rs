@@ -35,6 +35,17 @@ pub struct Complete<'a> {
     pub row_ms: f64,
 }
 
+impl Complete<'_> {
+    /// Whether it holds more than the first windows, in which the running mean isn't one yet.
+    pub fn is_long_enough(&self) -> bool {
+        self.rows.len() >= self.rows_per_round() * WINDOW * (FIRST_WINDOWS + 1)
+    }
+
+    fn rows_per_round(&self) -> usize {
+        ((ROUND_MS / self.row_ms) as usize).max(1)
+    }
+}
+
 /// Variance of a relative rate in each process, where nothing is known.
 const UNKNOWN: PerProcess = [0.04, 0.04, 0.02, 0.02];
 
@@ -127,10 +138,11 @@ impl Prior {
         covariances
     }
 
-    /// What programs have in common, each as important as any other. It takes seconds a program; `told` gets how many are done.
+    /// What programs have in common, each that is long enough as important as any other. It takes seconds a program; `told` gets
+    /// how many are done.
     pub fn learn(programs: &[Complete<'_>], mut told: impl FnMut(usize)) -> Self {
         let mut families: Vec<Vec<&Complete<'_>>> = Vec::new();
-        for program in programs {
+        for program in programs.iter().filter(|program| program.is_long_enough()) {
             let alike = |family: &&mut Vec<&Complete<'_>>| {
                 let shared = family[0].names.iter().filter(|name| program.names.contains(name)).count();
                 2 * shared > program.names.len()
@@ -195,7 +207,7 @@ impl EventFamily {
         for program in programs {
             let places: Vec<usize> =
                 program.names.iter().map(|name| events.iter().position(|event| event == name).unwrap_or(0)).collect();
-            let per_round = ((ROUND_MS / program.row_ms) as usize).max(1);
+            let per_round = program.rows_per_round();
             let mut series = relative(program.rows, per_round);
             for (e, &place) in places.iter().enumerate() {
                 let squares: f64 = series.iter().map(|row| row[e] * row[e]).sum();
@@ -232,6 +244,8 @@ fn rounded(value: f64) -> f64 {
 /// The length of a round that counts are summed to, and how many make a window.
 const ROUND_MS: f64 = 4.0;
 const WINDOW: usize = 25;
+/// So many windows are left out at the start, where the running mean isn't one yet.
+const FIRST_WINDOWS: usize = 2;
 
 /// Relative deviations from the running mean, of rounds of so many rows. The first windows, where
 /// the mean isn't one yet, are left out.
@@ -244,7 +258,7 @@ fn relative(rows: &[Vec<f64>], per_round: usize) -> Vec<Vec<f64>> {
             let count = window.iter().map(|row| row[e]).sum();
             level.update(count, WINDOW as f64, 100.0, Settings::default().level_memory);
         }
-        if i < 2 {
+        if i < FIRST_WINDOWS {
             continue;
         }
         for round in window.chunks_exact(per_round) {
@@ -370,6 +384,20 @@ mod tests {
             (0..names.len()).for_each(|event| *matrix.at_mut(event, event) += 1e-9);
             assert!(matrix.cholesky(), "process {process}");
         }
+    }
+
+    #[test]
+    fn a_program_that_is_too_short_teaches_nothing() {
+        let names = ["loads", "stores"].map(str::to_owned);
+        let rows =
+            |length: u32| (0..length).map(|row| vec![f64::from(row % 7), f64::from(row % 5)]).collect::<Vec<_>>();
+        let [none, short, least, long] = [0, 299, 300, 600].map(rows);
+        let [none, short, least, long] =
+            [&none, &short, &least, &long].map(|rows| Complete { names: &names, rows, row_ms: 1.0 });
+        assert_eq!([none, short, least].map(|program| program.is_long_enough()), [false, false, true]);
+        assert!(Prior::learn(&[short], |_| ()).families.is_empty());
+        let both = Prior::learn(&[short, long], |_| ());
+        assert_eq!((both.families.len(), both.families[0].programs), (1, 1));
     }
 
     #[test]

@@ -7,14 +7,17 @@ use proptest::prelude::*;
 use super::*;
 
 fn specs(always: &[bool]) -> Vec<EventSpec> {
-    let spec = |(i, &always_counted): (usize, &bool)| EventSpec { name: format!("event{i}"), always_counted };
+    let spec = |(i, &always_counted): (usize, &bool)| EventSpec {
+        name: format!("event{i}"),
+        counted: if always_counted { WhenCounted::Always } else { WhenCounted::InTurns },
+    };
     always.iter().enumerate().map(spec).collect()
 }
 
-const TIMING: Timing = Timing { read_ms: 4.0, rotation_ms: 4.0 };
+const ROTATION_MS: f64 = 4.0;
 
 fn gp(always: &[bool]) -> Gp {
-    Gp::new(&specs(always), TIMING, Settings::default(), &Prior::default(), None)
+    Gp::new(&specs(always), ROTATION_MS, Settings::default(), &Prior::default(), None)
 }
 
 fn delta(raw: f64, part: f64) -> Delta {
@@ -80,6 +83,51 @@ fn what_never_happens_is_zero_with_a_bound() {
 }
 
 #[test]
+fn what_has_stopped_for_long_is_zero_with_a_bound_by_hand() {
+    // Two thousand rounds in turns: it has 1000 a round until the hundredth, and nothing after.
+    let mut gp = gp(&[true, false]);
+    for i in 0..2000 {
+        let on = f64::from(u8::from(i % 2 == 0));
+        gp.round(round(i), &[delta(4e6, 1.0), delta(if i < 100 { 1000.0 * on } else { 0.0 }, on)]);
+        if i == 1974 {
+            gp.interval(Confidence::DEFAULT);
+        }
+    }
+    // It was quiet for 950 stays of 4 ms: in the 48 ms of 100 that nobody saw there are 3 x 48 / 3800 at most.
+    let estimate = gp.interval(Confidence::DEFAULT)[1].unwrap();
+    let (_, high) = estimate.bounds().unwrap();
+    assert!(estimate.value == 0.0 && (0.03..0.06).contains(&high), "{estimate:?}");
+}
+
+#[test]
+fn the_first_group_to_be_counted_is_no_anchor() {
+    // An interval ends in the first turn, in which two of four were counted; one is always counted in fact.
+    let mut gp = gp(&[false, false, false]);
+    let rounds = |gp: &mut Gp, rounds: std::ops::Range<usize>| {
+        for i in rounds {
+            let on = f64::from(u8::from(i / 5 % 2 == 0));
+            gp.round(round(i), &[delta(100.0 * on, on), delta(100.0 * (1.0 - on), 1.0 - on), delta(50.0, 1.0)]);
+        }
+    };
+    rounds(&mut gp, 0..3);
+    gp.interval(Confidence::DEFAULT);
+    assert_eq!(gp.anchors, Vec::<usize>::new());
+    rounds(&mut gp, 3..60);
+    gp.interval(Confidence::DEFAULT);
+    assert_eq!(gp.anchors, [2]);
+}
+
+#[test]
+fn events_on_counters_are_anchors_before_those_that_software_counts() {
+    let spec = |counted| EventSpec { name: "any".to_owned(), counted };
+    let events =
+        [WhenCounted::BySoftware, WhenCounted::InTurns, WhenCounted::Always, WhenCounted::BySoftware].map(spec);
+    assert_eq!(ranked((0..4).collect(), &events), [1, 2, 0, 3]);
+    let gp = Gp::new(&events, ROTATION_MS, Settings::default(), &Prior::default(), None);
+    assert_eq!(gp.anchors, [2, 0, 3]);
+}
+
+#[test]
 fn half_widths_of_windows_add_up_by_hand() {
     // Errors of neighbours are alike by a half: 3^2 + 4^2 + 3 * 4.
     let mut sum = WindowSum::default();
@@ -121,7 +169,7 @@ fn a_steady_rate_is_found_whatever_the_stays() {
 
 /// A run of an event that is always counted, at so many a millisecond, and one that is multiplexed, at half of that.
 fn learning_run(rate: f64, model: Option<&CovarianceModel>) -> Gp {
-    let mut gp = Gp::new(&specs(&[true, false]), TIMING, Settings::default(), &Prior::default(), model).learning();
+    let mut gp = Gp::new(&specs(&[true, false]), ROTATION_MS, Settings::default(), &Prior::default(), model).learning();
     for i in 0..100 {
         let (on, level) = (f64::from(u8::from(i % 3 == 0)), rate * if i % 20 < 10 { 6.0 } else { 2.0 });
         gp.round(round(i), &[delta(level, 1.0), delta(0.5 * level * on, on)]);
@@ -247,7 +295,7 @@ proptest! {
     #[test]
     fn an_event_that_is_counted_whole_is_never_moved(counts in prop::collection::vec(0u32..1000, 25..80)) {
         let mut gp = gp(&[false, false, false]).keeping_windows();
-        gp.constrain(Constraint { tolerance: 1e-3, ..Constraint::exact(vec![(0, 1.0), (1, -3.0)]) });
+        gp.constrain(Constraint { tolerance: 1e-3, ..Constraint::exact(0, vec![(0, 1.0), (1, -3.0)]) });
         let mut sum = 0.0;
         for (i, &count) in counts.iter().enumerate() {
             let (count, on) = (f64::from(count), f64::from(u8::from(i % 2 == 0)));
@@ -306,7 +354,7 @@ fn what_came_after_tells_when_a_rate_changed() {
     };
     assert!(off(&again) < 0.8 * off(&live), "{} {}", off(&again), off(&live));
     assert!(
-        Gp::new(&specs(&[false]), TIMING, Settings::default(), &Prior::default(), None)
+        Gp::new(&specs(&[false]), ROTATION_MS, Settings::default(), &Prior::default(), None)
             .hindsight(Confidence::DEFAULT)
             .is_none()
     );
@@ -315,8 +363,7 @@ fn what_came_after_tells_when_a_rate_changed() {
 #[test]
 fn in_long_turns_an_event_is_what_it_was_when_others_were_as_they_are() {
     // Five events take turns of 100 ms. All count 100 a millisecond for two seconds, then 300, and again.
-    let timing = Timing { read_ms: 100.0, rotation_ms: 100.0 };
-    let mut gp = Gp::new(&specs(&[false; 5]), timing, Settings::default(), &Prior::default(), None);
+    let mut gp = Gp::new(&specs(&[false; 5]), 100.0, Settings::default(), &Prior::default(), None);
     let enabled = CpuNs(100_000_000);
     for turn in 0..=62 {
         let count = if turn / 20 % 2 == 0 { 10_000 } else { 30_000 };

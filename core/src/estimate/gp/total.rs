@@ -5,6 +5,8 @@ use perfprop_linear_algebra::Square;
 
 /// The most events that are always counted, and that totals are regressed on.
 pub(crate) const MOST_ANCHORS: usize = 3;
+/// An event that is counted for so much of the time is always counted: its groups leave out the switch between them.
+pub(crate) const ANCHORED: f64 = 0.98;
 
 /// The place of its time in a [`StayCounts`].
 const RUNNING: usize = 1 + MOST_ANCHORS;
@@ -48,8 +50,12 @@ pub(crate) struct StaySpread {
     /// How many of them had no count, and the part of late: a running mean.
     empty: f64,
     empty_lately: f64,
+    /// How many stays with a count were followed by one without.
+    ended_bursts: f64,
     /// Stays without a count since the last that had one.
     quiet: i32,
+    /// The time on a counter of the stays that were quiet since.
+    quiet_ms: f64,
     /// The most that there were before an event went on.
     usual: i32,
 }
@@ -92,10 +98,15 @@ const ALIKE: f64 = 1e-6;
 /// What the part of stays without a count remembers at each next one.
 const EMPTY_KEPT: f64 = 0.85;
 
+/// How far it is believed that an event comes in bursts before a stay had a count.
+const MAY_BE_BURST: f64 = 0.05;
+
 /// After so many quiet stays an event may have stopped, and for each more this much of the belief is left
 /// that it hasn't.
 const MAY_HAVE_STOPPED: i32 = 2;
 const STOPPED: f64 = 0.7;
+/// Where less is left of it, the event has stopped for all that is known: after 26 quiet stays more than ever before.
+const HAS_STOPPED: f64 = 1e-4;
 
 impl StaySpread {
     /// Takes a round's counts while the event was on a counter, that time, and the round's length; the
@@ -117,11 +128,15 @@ impl StaySpread {
 
     fn end(&mut self) {
         let [count, anchors @ ..] = self.open;
+        if count == 0.0 && self.last.is_some_and(|last| last[0] > 0.0) {
+            self.ended_bursts += 1.0;
+        }
         if count > 0.0 {
-            (self.usual, self.quiet) = (self.usual.max(self.quiet), 0);
+            (self.usual, self.quiet, self.quiet_ms) = (self.usual.max(self.quiet), 0, 0.0);
         } else {
             self.empty += 1.0;
             self.quiet = self.quiet.saturating_add(1);
+            self.quiet_ms += self.running;
         }
         let (kept, is_empty) = (EMPTY_KEPT, f64::from(u8::from(count == 0.0)));
         let weights = (1.0 - kept.powf(self.stays + 1.0)) / (1.0 - kept);
@@ -165,6 +180,12 @@ impl StaySpread {
         self.empty_lately > 0.5
     }
 
+    /// The part of stays with a count that were followed by one without, as if there had been one of which this is hardly
+    /// believed.
+    pub(crate) fn bursts(&self) -> f64 {
+        (self.ended_bursts + MAY_BE_BURST) / (self.stays - self.empty + 1.0)
+    }
+
     /// The mean time on a counter of a stay; `None` before one ended.
     pub(crate) fn stay_ms(&self) -> Option<f64> {
         (self.stays > 0.0).then(|| self.ended / self.stays)
@@ -176,9 +197,14 @@ impl StaySpread {
         STOPPED.powi((self.quiet - self.usual.max(MAY_HAVE_STOPPED)).max(0))
     }
 
+    /// For how many milliseconds on a counter an event has had no count that has stopped for all that is known.
+    pub(crate) fn stopped_ms(&self) -> Option<f64> {
+        (self.goes_on() < HAS_STOPPED).then_some(self.quiet_ms)
+    }
+
     /// Makes it go on for sure, as at any time before the last.
     pub(crate) fn go_on(&mut self) {
-        self.quiet = 0;
+        (self.quiet, self.quiet_ms) = (0, 0.0);
     }
 
     /// The total over `enabled` ms of an event that was on a counter for a part of it. `anchors`: their mean rates since
@@ -322,6 +348,14 @@ mod tests {
         // It was quiet for four slices and went on.
         assert_eq!([0.0; 4].map(&mut stay), [1.0; 4]);
         assert!((stay(0.0) - 0.7).abs() < 1e-12);
+        // 0.7^26 is the first power below 10^-4: five quiet stays, and 25 more, of 4 ms.
+        (0..24).for_each(|_| _ = stay(0.0));
+        assert_eq!(stays.stopped_ms(), None);
+        stays.push([0.0; 4], 4.0, 4.0, 4.0);
+        stays.push([0.0; 4], 0.0, 4.0, 4.0);
+        assert_eq!(stays.stopped_ms(), Some(30.0 * 4.0));
+        stays.go_on();
+        assert_eq!(stays.stopped_ms(), None);
     }
 
     #[test]
@@ -338,6 +372,24 @@ mod tests {
         assert!((lately - 0.85 / 1.85).abs() < 1e-12 && !is_most, "{lately}");
         (0..40).for_each(|_| _ = stay(0.0));
         assert!((0..5).map(|_| stay(1.0)).last().is_some_and(|(_, is_most, empty)| !is_most && empty > 0.8));
+    }
+
+    #[test]
+    fn bursts_are_told_from_what_begins_late_or_has_stopped_by_hand() {
+        let mut stays = StaySpread::default();
+        let mut after = |counts: &[f64]| {
+            for &count in counts {
+                stays.push([count, 0.0, 0.0, 0.0], 4.0, 4.0, 4.0);
+                stays.push([0.0; 4], 0.0, 4.0, 4.0);
+            }
+            stays.bursts()
+        };
+        assert_eq!(after(&[0.0; 5]), 0.05);
+        // What began late: four stays with a count, none followed by one without.
+        assert!((after(&[7.0; 4]) - 0.05 / 5.0).abs() < 1e-12);
+        assert!((after(&[0.0; 9]) - 1.05 / 5.0).abs() < 1e-12);
+        let bursts = (0..50).map(|_| after(&[7.0, 0.0])).last();
+        assert!(bursts.is_some_and(|part| part > 0.9 && part <= 1.0), "{bursts:?}");
     }
 
     #[test]

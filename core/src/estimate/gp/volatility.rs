@@ -13,7 +13,7 @@ struct Ratio {
     count: f64,
 }
 
-/// For so many squares it stays as expected, whatever is seen.
+/// What is expected counts as so many squares.
 const ALWAYS: f64 = 0.3;
 
 impl Ratio {

@@ -51,7 +51,7 @@ pub(super) struct ExpectedCorrections<'a> {
 }
 
 impl<'a> ExpectedCorrections<'a> {
-    /// A correction that no relation has entered yet.
+    /// Corrections before any relation was added.
     pub(super) fn new(
         rule: LinearRule,
         audit: &'a Audit,

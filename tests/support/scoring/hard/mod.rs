@@ -7,7 +7,7 @@ mod worlds;
 
 use std::ops::Range;
 
-use perfprop::estimate::gp::{CpuClock, EventSpec, Gp, Prior, Settings, Timing};
+use perfprop::estimate::gp::{CpuClock, EventSpec, Gp, Prior, Settings, WhenCounted};
 use perfprop::plan::RoundRobin;
 use perfprop::rates::{Confidence, Delta};
 use perfprop::units::CpuNs;
@@ -278,13 +278,15 @@ struct Live {
 
 impl Live {
     fn new(init: &Init, prior: &Prior) -> Self {
-        let spec = |(name, fixed): &(String, bool)| EventSpec { name: name.clone(), always_counted: *fixed };
+        let spec = |(name, fixed): &(String, bool)| EventSpec {
+            name: name.clone(),
+            counted: if *fixed { WhenCounted::Always } else { WhenCounted::InTurns },
+        };
         let events: Vec<_> = init.events.iter().map(spec).collect();
         let rotation_ms = if init.setup.schedule == Schedule::Kernel { init.setup.mux_ms } else { init.read_ms };
-        let timing = Timing { read_ms: init.read_ms, rotation_ms };
         let multiplexed =
-            (0..events.len()).filter(|&event| !events[event].always_counted).map(|event| vec![event]).collect();
-        let gp = Gp::new(&events, timing, Settings::default(), prior, None);
+            (0..events.len()).filter(|&event| !events[event].counted.is_always()).map(|event| vec![event]).collect();
+        let gp = Gp::new(&events, rotation_ms, Settings::default(), prior, None);
         let turns = RoundRobin::new(multiplexed, init.setup.counters, Vec::new());
         Self { gp, clock: CpuClock::default(), turns, is_aliased: false }
     }

@@ -1,15 +1,6 @@
 //! Implements `perfprop estimate`: answers rounds with estimates, both as JSON lines, for other programs.
 //!
-//! The first line is `init`, then come `read`s, then `end`; each is answered by one line.
-//! Members of `init`: `events` (`name`, `fixed`), `counters`, `mux_ms`, `read_ms`, `sched` (`kernel`
-//! or `user`), `phase` (`measure` or `learn`), `model` (a file or null), and, if relations are to be
-//! used, `exact` (`sum`: factors by event, `equals`: events). A `read` holds `t0`, `t1` (ms),
-//! `report` and `d`: raw count, time enabled and time running (ns) of each event. It is answered by
-//! `est`, `lo` and `hi` where a report is due, and by `next`, the indices of the events to be
-//! counted, where the schedule is the user's. `end` is answered by `total`, `lo`, `hi` and, unless `--as-live` is given, by `series`,
-//! `series_lo` and `series_hi`: each report's estimates once more, with the whole run known. In the phase
-//! `learn` the model is written before. Events that were never counted are estimated at zero.
-//! `--estimator` chooses another estimator than `gp`; learning, models and series are for `gp` alone.
+//! The lines are described in the long help ([`PROTOCOL`]).
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead};
@@ -30,8 +21,25 @@ use crate::rates::{Confidence, Delta, Error as Uncertainty, Tally, Uncertain};
 use crate::relations::{self, Relation};
 use crate::units::{CpuNs, WallNs};
 
+/// What the lines hold.
+const PROTOCOL: &str = "\
+Each line of input is a JSON object, and is answered by one line:
+  {\"type\": \"init\", \"events\": [{\"name\": \"cycles\", \"fixed\": true}, ...], \"counters\": 4, \"mux_ms\": 4, \"read_ms\": 4}
+      first. fixed: the event is always counted. Further members: \"sched\" (\"kernel\", or \"user\" to be told what to count
+      next), \"phase\" (\"measure\" or \"learn\"), \"model\" (a file, or null), \"exact\" (sums that hold:
+      [{\"sum\": {\"loads\": 1, \"stores\": 1}, \"equals\": [\"accesses\"]}])
+  {\"type\": \"read\", \"t0\": 0, \"t1\": 4, \"report\": false, \"d\": [[COUNT, ENABLED, RUNNING], ...]}
+      what each event counted from t0 to t1 (ms), and for how long it was enabled and running (ns). A negative count is
+      taken as none, as where a counter was reset. Where report is true, the answer has est, lo and hi: the count of each
+      event since the last report and its 95 % interval. With \"sched\": \"user\" it has next: the events to count, by index
+  {\"type\": \"end\"}
+      last. The answer has total, lo and hi of the run, and, unless --as-live is given, series, series_lo and series_hi:
+      each report once more, with the whole run known. In the phase \"learn\" the model is written first
+An event that was never counted has an estimate of 0 and no width. Learning, models and series are for the estimator gp.";
+
 /// The arguments of `perfprop estimate`.
 #[derive(Debug, Args)]
+#[command(after_long_help = PROTOCOL)]
 pub(super) struct EstimateArgs {
     /// Learn from the run alone, without prior knowledge of programs
     #[arg(long)]
@@ -172,6 +180,9 @@ pub(super) fn run(args: &EstimateArgs) -> Result<u8, Error> {
                 Answer { ready: Some(true), ..Answer::default() }
             }
             (_, None) => return Err(wrong("the first line must be of type \"init\"".into())),
+            (Request::Read { t0, t1, .. }, _) if t1 < t0 => {
+                return Err(wrong(format!("t1 ({t1}) is before t0 ({t0})")));
+            }
             (Request::Read { t0, t1, report, d }, Some(session)) => session.read(t1 - t0, report, &d).map_err(wrong)?,
             (Request::End {}, Some(session)) => session.end()?,
         };
@@ -181,7 +192,10 @@ pub(super) fn run(args: &EstimateArgs) -> Result<u8, Error> {
             return Ok(0);
         }
     }
-    Ok(0)
+    match session {
+        None => Ok(0),
+        Some(_) => Err(Error::Usage("standard input ended before a line of type \"end\"".into())),
+    }
 }
 
 /// A run that is being estimated.
@@ -204,6 +218,9 @@ enum Estimation {
 
 impl Session {
     fn new(init: Init, args: &EstimateArgs, prior: &Prior) -> Result<Self, String> {
+        if init.counters == 0 {
+            return Err("\"counters\" is 0: nothing could be counted in turns".into());
+        }
         let multiplexed = init.events.iter().enumerate().filter(|(_, event)| !event.fixed);
         let multiplexed = multiplexed.map(|(place, _)| vec![place]).collect();
         let sums = init

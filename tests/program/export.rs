@@ -423,6 +423,25 @@ fn more_events_than_can_be_estimated_together_are_refused() {
 }
 
 #[test]
+fn lines_to_estimate_that_make_no_sense_are_refused_with_their_number() {
+    let init = |counters: u32| {
+        serde_json::json!({
+            "type": "init", "events": [{ "name": "a", "fixed": false }], "counters": counters, "mux_ms": 4.0, "read_ms": 4.0
+        })
+    };
+    let read = |t0: u32, t1: u32| serde_json::json!({ "type": "read", "t0": t0, "t1": t1, "report": true, "d": [[10, 4_000_000, 2_000_000]] });
+    for (input, reason) in [
+        (format!("{}\n", init(0)), "line 1: \"counters\" is 0"),
+        (format!("{}\n", read(0, 4)), "line 1: the first line must be of type \"init\""),
+        (format!("{}\n{}\n", init(1), read(4, 0)), "line 2: t1 (0) is before t0 (4)"),
+        (format!("{}\n{}\n", init(1), read(0, 4)), "standard input ended before a line of type \"end\""),
+    ] {
+        let output = run(&["estimate"], input.as_bytes());
+        assert!(stderr(&output).contains(reason) && !output.status.success(), "{input} {}", stderr(&output));
+    }
+}
+
+#[test]
 fn the_end_answers_each_report_once_more_unless_it_is_as_live() {
     let events: Vec<_> = ["a", "b"].map(|name| serde_json::json!({ "name": name, "fixed": false })).into();
     let init = serde_json::json!({

@@ -107,9 +107,9 @@ pub struct BoundEquation {
     left: Program,
     right: Program,
     residual: Program,
-    events: Vec<usize>,
+    events: Box<[usize]>,
     /// The weights of the events, if it says that a weighted sum is zero.
-    weights: Option<Vec<f64>>,
+    weights: Option<Box<[f64]>>,
 }
 
 impl BoundEquation {
@@ -207,7 +207,7 @@ impl Relation {
                 let (left, right) = (names.compile(left, None), names.compile(right, None));
                 let (left, right) = (left?, right?);
                 let residual = Program::difference(&left, &right)?;
-                let events: Vec<usize> = residual.slots().iter().copied().map(slot_event).collect();
+                let events: Box<[usize]> = residual.slots().iter().copied().map(slot_event).collect();
                 let weights = weights(&residual, &events);
                 Some(BoundForm::Equation(BoundEquation { left, right, residual, events, weights }))
             }
@@ -216,7 +216,7 @@ impl Relation {
 }
 
 /// The factors of the events in a residual, if it is a weighted sum and none of them is zero.
-fn weights(residual: &Program, events: &[usize]) -> Option<Vec<f64>> {
+fn weights(residual: &Program, events: &[usize]) -> Option<Box<[f64]>> {
     // Of a sum the gradient is the same everywhere, and the residual what it gives.
     let at = |value: &dyn Fn(usize) -> f64| {
         let values: Vec<f64> = (0..=events.last().map_or(0, |last| 2 * last + 1)).map(value).collect();
@@ -230,7 +230,7 @@ fn weights(residual: &Program, events: &[usize]) -> Option<Vec<f64>> {
     };
     let weights = at(&|slot| 1.0 + slot as f64)?;
     let is_same = at(&|slot| 1e3 / (2.0 + slot as f64))? == weights;
-    (is_same && weights.iter().all(|weight| weight.is_normal())).then_some(weights)
+    (is_same && weights.iter().all(|weight| weight.is_normal())).then(|| weights.into())
 }
 
 /// `None` if there should be a program and is none.

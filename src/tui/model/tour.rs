@@ -34,8 +34,8 @@ pub(in crate::tui) const STEPS: [TourStep; 5] = [
     },
     TourStep {
         title: "Error bars",
-        words: "Each number says how far it can be trusted. In 95 of 100 cases the truth is within ±95%, which the chart shows as \
-                the shaded band around each interval.",
+        words: "Each number says how far it can be trusted: ±95% should hold the truth in 95 of 100 cases, which perfprop check \
+                --validate measures on your machine. The chart shows it as the shaded band around each interval.",
         screen: Screen::Detail,
         basis: ShownValues::Raw,
         relation: None,

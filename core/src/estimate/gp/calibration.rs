@@ -11,7 +11,7 @@ pub(crate) struct Calibration {
 
 /// How much farther off than others the counts of an event may be, as it is quiet most of the time.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Tail {
+pub(crate) enum ErrorTail {
     Usual,
     /// Most stays of all events hold no count.
     AllQuiet,
@@ -22,13 +22,13 @@ pub(crate) enum Tail {
     },
 }
 
-impl Tail {
+impl ErrorTail {
     /// The factor on half widths.
     fn factor(self) -> f64 {
         match self {
-            Tail::Usual => 1.0,
-            Tail::AllQuiet => 1.5,
-            Tail::Quiet { bursts } => 1.0 + 4.0 * bursts,
+            ErrorTail::Usual => 1.0,
+            ErrorTail::AllQuiet => 1.5,
+            ErrorTail::Quiet { bursts } => 1.0 + 4.0 * bursts,
         }
     }
 
@@ -36,8 +36,8 @@ impl Tail {
     /// what is quiet is one.
     fn largest(self) -> f64 {
         match self {
-            Tail::Usual | Tail::AllQuiet => 50.0,
-            Tail::Quiet { .. } => 4.0,
+            ErrorTail::Usual | ErrorTail::AllQuiet => 50.0,
+            ErrorTail::Quiet { .. } => 4.0,
         }
     }
 }
@@ -109,7 +109,7 @@ impl Calibration {
     }
 
     /// Takes what stays of a window were off by, which took so long each: event, square over what was expected, tail.
-    pub(crate) fn window(&mut self, stay_ms: f64, stays: impl Iterator<Item = (usize, f64, Tail)>) {
+    pub(crate) fn window(&mut self, stay_ms: f64, stays: impl Iterator<Item = (usize, f64, ErrorTail)>) {
         self.events.iter_mut().for_each(|event| event.forget(KEPT));
         self.all.forget(KEPT);
         self.stay_ms = stay_ms;
@@ -122,7 +122,7 @@ impl Calibration {
 
     /// The factor on the half widths of an event of which so many stays were seen, and which was counted for so much of
     /// the time.
-    pub(crate) fn factor(&self, event: usize, stays: f64, counted: f64, tail: Tail) -> f64 {
+    pub(crate) fn factor(&self, event: usize, stays: f64, counted: f64, tail: ErrorTail) -> f64 {
         let all = self.all();
         let own = self.events[event].mean(all, BEFORE.1);
         let off = (all / usual(self.stay_ms)).max(0.9).powf(POWER) * (own / all).powf(0.8);
@@ -153,7 +153,7 @@ mod tests {
     fn after(first: f64, second: f64) -> Calibration {
         let mut calibration = Calibration::new(2);
         let usual = usual(USUAL_STAY_MS);
-        let stays = [(0, first * usual, Tail::Usual), (1, second * usual, Tail::Usual)];
+        let stays = [(0, first * usual, ErrorTail::Usual), (1, second * usual, ErrorTail::Usual)];
         (0..400).for_each(|_| calibration.window(USUAL_STAY_MS, stays.into_iter()));
         calibration
     }
@@ -162,9 +162,9 @@ mod tests {
     fn what_is_off_as_usual_leaves_intervals_as_they_are() {
         let usual = after(1.0, 1.0);
         let wide = 1.0 - narrower(USUAL_STAY_MS);
-        assert!((usual.factor(0, 1e9, 0.1, Tail::Usual) - wide).abs() < 1e-9 && wide > 0.99);
+        assert!((usual.factor(0, 1e9, 0.1, ErrorTail::Usual) - wide).abs() < 1e-9 && wide > 0.99);
         // An event that was seen in one stay: five times the variance.
-        assert!((usual.factor(0, 1.0, 0.1, Tail::Usual) - wide * 5.0_f64.sqrt()).abs() < 1e-9);
+        assert!((usual.factor(0, 1.0, 0.1, ErrorTail::Usual) - wide * 5.0_f64.sqrt()).abs() < 1e-9);
         assert!((usual.deviation(4.0, 1.0, 0.1) - 2.0).abs() < 1e-12);
     }
 
@@ -177,19 +177,20 @@ mod tests {
     #[test]
     fn what_is_off_by_more_has_wider_intervals() {
         let off = after(3.0, 1.0);
-        let [first, second] = [0, 1].map(|event| off.factor(event, 1e9, 0.1, Tail::Usual));
+        let [first, second] = [0, 1].map(|event| off.factor(event, 1e9, 0.1, ErrorTail::Usual));
         assert!(first > 1.2 * second && second > 1.0, "{first} {second}");
         assert!(off.deviation(1.0, 4.0, 0.1) > off.deviation(1.0, 1.0, 0.1));
         // Of what is counted all but a little, stays say little.
-        assert!(off.factor(0, 1e9, 0.9, Tail::Usual) < 1.2, "{off:?}");
+        assert!(off.factor(0, 1e9, 0.9, ErrorTail::Usual) < 1.2, "{off:?}");
         assert_eq!(off.deviation(1.0, 4.0, 1.0), 1.0);
         // Nothing was looked at yet.
-        assert_eq!(Calibration::new(1).factor(0, 1e9, 0.1, Tail::Usual), 1.0 - narrower(USUAL_STAY_MS));
+        assert_eq!(Calibration::new(1).factor(0, 1e9, 0.1, ErrorTail::Usual), 1.0 - narrower(USUAL_STAY_MS));
     }
 
     #[test]
     fn what_is_quiet_has_wider_intervals_and_surprises_that_count_for_less_by_hand() {
-        let tails = [Tail::Usual, Tail::AllQuiet, Tail::Quiet { bursts: 0.0 }, Tail::Quiet { bursts: 1.0 }];
+        let tails =
+            [ErrorTail::Usual, ErrorTail::AllQuiet, ErrorTail::Quiet { bursts: 0.0 }, ErrorTail::Quiet { bursts: 1.0 }];
         let of = |tail| {
             let mut calibration = Calibration::new(1);
             calibration.window(USUAL_STAY_MS, [(0, 1e6, tail)].into_iter());

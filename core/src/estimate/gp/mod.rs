@@ -22,6 +22,7 @@ mod blocks;
 mod bursts;
 mod calibration;
 mod covariance;
+mod estimates;
 mod fits;
 mod hindsight;
 mod learn;
@@ -55,9 +56,8 @@ use crate::units::CpuNs;
 use aliasing::{Aliasing, Factors};
 use analogs::{Analogs, TurnTimes};
 use blocks::{Blocks, CountBlock, SEVERAL, WHOLE};
-use calibration::{Calibration, Tail};
+use calibration::{Calibration, ErrorTail};
 use covariance::Covariances;
-use fits::{SolvedBursts, SolvedWindow};
 use hindsight::History;
 use lessons::Lessons;
 use level::Level;
@@ -65,7 +65,7 @@ use threads::{Threads, WhichThreads};
 use total::{ANCHORED, FEW_STAYS, MOST_ANCHORS, StaySpread};
 use volatility::{Share, Volatility};
 pub(super) use window::Posterior;
-use window::{Observation, Pairs, Solved, WindowScale};
+use window::{Observation, WindowScale};
 
 /// An event as the estimator knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -533,12 +533,12 @@ impl Gp {
     }
 
     /// How far off an event's counts may be, as it is quiet.
-    fn tail(&self, event: usize) -> Tail {
+    fn tail(&self, event: usize) -> ErrorTail {
         let stays = &self.stays[event];
         match (self.empty.is_most(), stays.is_mostly_empty()) {
-            (true, _) => Tail::AllQuiet,
-            (false, true) => Tail::Quiet { bursts: stays.bursts() },
-            (false, false) => Tail::Usual,
+            (true, _) => ErrorTail::AllQuiet,
+            (false, true) => ErrorTail::Quiet { bursts: stays.bursts() },
+            (false, false) => ErrorTail::Usual,
         }
     }
 
@@ -822,121 +822,5 @@ impl Gp {
 
     fn covariances_of(&self, event: usize) -> &time::PerProcess {
         self.covariances.at(event, event)
-    }
-
-    /// Adds a window's estimates to the interval's.
-    fn estimate(&mut self, span: Span, solved: &SolvedWindow<'_>, analogs: &[Option<f64>]) {
-        let mut known = self.counts(span, solved);
-        self.unsolved |= known.is_none();
-        if let Some(known) = &mut known {
-            let cpu_ms = longest(&self.window);
-            for constraint in &self.constraints {
-                let misfit = self.misfits.entry(constraint.relation).or_default();
-                let doubted =
-                    Constraint { tolerance: constraint.tolerance.hypot(misfit.error()), ..constraint.clone() };
-                doubted.apply(known, cpu_ms).into_iter().for_each(|residual| misfit.add(residual));
-            }
-        }
-        let may_hold = self.may_hold_rates();
-        // Bursts are quiet in between.
-        let bursts = self.empty.is_most();
-        for event in 0..self.events.len() {
-            let counted = self.window[event];
-            let Some(rate) = self.rate(event) else { continue };
-            let half_width = self.half_width(event);
-            let still = self.still_part(event);
-            let sum = &mut self.interval[event];
-            if counted.run_ratio() >= WHOLE {
-                sum.add(counted.count as f64, 0.0);
-                continue;
-            }
-            let silent_ms = match self.levels[event].is_silent() {
-                true => Some(self.levels[event].time()),
-                false => self.stays[event].stopped_ms().filter(|_| counted.count == 0),
-            };
-            if let Some(silent_ms) = silent_ms {
-                // The rule of three: of what wasn't seen in a time t there is less than 3 / t at 95 %.
-                sum.add(0.0, 3.0 * (counted.enabled - counted.running).as_ms() / silent_ms);
-                continue;
-            }
-            if self.may_be_clocks[event] && is_clocked(self.run[event], CLOCK, CpuNs(0)) {
-                sum.add(counted.enabled.0 as f64, 0.0);
-                continue;
-            }
-            let seen = counted.run_ratio() > 0.0;
-            let scaled = if seen { counted.count as f64 / counted.run_ratio() } else { rate * counted.enabled.as_ms() };
-            match &known {
-                Some(known) if known.mean[event].is_finite() => {
-                    let goes_on = if bursts { 1.0 } else { self.stays[event].goes_on() };
-                    // Where it wasn't looked at, what may have stopped counted nothing.
-                    let stopped = if seen { scaled } else { 0.0 };
-                    let estimate = stopped + goes_on * (known.mean[event] - stopped);
-                    let estimate = if seen { estimate + still * (scaled - estimate) } else { estimate };
-                    let present = known.covariance.at(event, event).max(0.0);
-                    let at_large = self.at_large[event] * (rate * counted.enabled.as_ms()).powi(2);
-                    let deviation = self.calibration.deviation(present, at_large, self.run[event].run_ratio());
-                    let (mut estimate, mut half_width) = (estimate, half_width * deviation);
-                    if let Some(&Some(unseen)) = analogs.get(event) {
-                        let time = counted.enabled.as_ms();
-                        self.levels[event].foretell(unseen);
-                        estimate = counted.count as f64 + unseen * (counted.enabled - counted.running).as_ms();
-                        half_width = half_width.max(OFF_WIDTH * time * self.levels[event].off());
-                    } else if may_hold {
-                        let time = counted.enabled.as_ms();
-                        estimate = time * self.levels[event].between(estimate / time);
-                        half_width = half_width.max(OFF_WIDTH * time * self.levels[event].off());
-                    }
-                    sum.add(estimate.max(counted.count as f64), half_width);
-                }
-                _ => {
-                    self.unsolved = true;
-                    sum.add(scaled, half_width * scaled);
-                }
-            }
-        }
-    }
-
-    /// How much of an event's estimate is its scaled count, as it holds still. Silence isn't stillness, and what is counted of
-    /// several threads isn't of the same ones.
-    fn still_part(&self, event: usize) -> f64 {
-        let is_alone = self.threads < SEVERAL && !self.rotating.are_known();
-        let is_silent = self.empty.is_most() || self.stays[event].empty() >= SELDOM;
-        if is_alone && !is_silent && !self.may_hold_rates() { self.stillness.part(event) } else { 0.0 }
-    }
-
-    /// The process' means and covariances of counts; `None` where rounding left no solution.
-    fn counts(&self, span: Span, solved: &SolvedWindow<'_>) -> Option<Posterior> {
-        // Only constraints ask how errors go along.
-        let pairs = if self.constraints.is_empty() { Pairs::None } else { Pairs::All };
-        let mut known = self.counts_of(span, solved.all.as_ref()?, &self.present, pairs);
-        if let Some(SolvedBursts { solved, burst }) = &solved.bursts {
-            let of_bursts = self.counts_of(span, solved, &burst.covariances, Pairs::None);
-            (0..self.events.len())
-                .filter(|&event| burst.is_bursting[event])
-                .for_each(|event| known.replace(event, &of_bursts));
-        }
-        Some(known)
-    }
-
-    /// The process' means and covariances of counts by these covariances.
-    fn counts_of(&self, span: Span, solved: &Solved<'_>, covariances: &Covariances, pairs: Pairs) -> Posterior {
-        let mut known = solved.sums(span, covariances, &self.targets(), pairs);
-        let surprise = fits::surprise(solved);
-        // Per millisecond of the window, in which several threads may have run.
-        let enabled = |event: usize| self.window[event].enabled.as_ms() / span.length();
-        let rates: Vec<f64> =
-            (0..self.events.len()).map(|event| self.rate(event).unwrap_or(0.0) * enabled(event)).collect();
-        for (event, &rate) in rates.iter().enumerate() {
-            let exact = self.window[event].run_ratio() >= WHOLE;
-            known.mean[event] = rate * (known.mean[event] + span.length());
-            for (other, &other_rate) in rates.iter().enumerate() {
-                let exact = exact || self.window[other].run_ratio() >= WHOLE;
-                *known.covariance.at_mut(event, other) *= if exact { 0.0 } else { surprise * rate * other_rate };
-            }
-            if exact {
-                known.mean[event] = self.window[event].count as f64;
-            }
-        }
-        known
     }
 }

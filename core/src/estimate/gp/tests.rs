@@ -4,6 +4,7 @@
 
 use proptest::prelude::*;
 
+use super::window::Pairs;
 use super::*;
 
 fn specs(always: &[bool]) -> Vec<EventSpec> {

@@ -68,7 +68,8 @@ pub(super) struct StatArgs {
     /// Call sync before each run, so that no file waits to be written to disk
     #[arg(short = 'S', long, help_heading = "Runs")]
     pub(super) sync: bool,
-    /// Print how far the scaled and corrected counts are from the truth; needs --counters
+    /// Print how far the scaled and corrected counts are from the truth; needs --counters, with which the lines of -j and -x
+    /// have the truth and these errors anyway
     #[arg(long, requires = "counters", help_heading = "Output")]
     pub(super) truth: bool,
     /// Count cache events too, as perf does; `-d -d` and `-d -d -d` count more
@@ -86,10 +87,11 @@ pub(super) struct StatArgs {
     /// Also print each event's raw count, time enabled and time running, in nanoseconds
     #[arg(short, long, help_heading = "Output")]
     pub(super) verbose: bool,
-    /// Print JSON lines
+    /// Print JSON lines; docs/output.md describes the keys
     #[arg(short, long, alias = "json-output", help_heading = "Output")]
     pub(super) json: bool,
-    /// Print fields separated by this: perf's fields in perf's order, then perfprop's
+    /// Print fields separated by this: perf's fields in perf's order, then perfprop's; docs/output.md describes
+    /// them
     #[arg(short = 'x', long, value_name = "SEP", conflicts_with = "json", value_parser = separator, help_heading = "Output")]
     pub(super) field_separator: Option<String>,
     /// Write to a file instead of standard error; `-` is standard output

@@ -3,10 +3,11 @@
 //!
 //! ```text
 //! [time,][CPU0,|comm-tid,]value,unit,event,[cgroup,][standard error%,]runtime,running%,metric,metric unit,
-//!     mean per CPU second,low,high,variance,corrected mean per CPU second,corrected by,status,
-//!     corrected value,low,high[,metric low,high,threshold]
+//!     mean per CPU second,low,high,sigma per CPU second,corrected mean per CPU second,corrected by,status,
+//!     corrected value,low,high[,metric low,high,threshold][,truth,scaled error%,corrected error%]
 //! ```
 //!
+//! The truth is that of the run, in lines of intervals as well. A table of all fields is in docs/output.md.
 //! The first low and high are those of the value. Metrics that were asked for take the place of what perf
 //! derives, and where an event has several the second is on a line of its own, without the event's fields.
 //! Then every line has their last fields. Under a model the status is `modelled`, and 10^9 instructions are
@@ -14,10 +15,9 @@
 
 use super::json::{COUNTED, LineNumbers, status};
 use super::metric::{self, PrintedMetric};
-use super::perf_metric::{DerivedMetric, interval_metric, run_metric};
+use super::perf_metric::{DerivedMetric, MetricCounts, interval_metric, run_metric};
 use super::repeats::Repeats;
-use super::summary::{absence_cell, by_event, counted};
-use crate::events::Unit;
+use super::summary::{CountedNumber, absence_cell, by_event, counted, mean_number};
 use crate::monitor::{Monitor, Row};
 use crate::names::shown;
 use crate::number::{plain, shortest};
@@ -28,19 +28,18 @@ use crate::sources::Scope;
 pub fn totals(runs: &Repeats<'_>, separator: &str) -> String {
     let Some(last) = runs.0.last() else { return String::new() };
     let line = |row: Row<'_>| {
-        let numbers = LineNumbers::of_runs(runs, row.index);
+        let numbers = LineNumbers::of_runs(runs, &row);
         let mut fields = counted_fields(last, &row, numbers.count);
         if runs.0.len() > 1 {
             fields
                 .push(runs.standard_error(row.index).map_or_else(String::new, |part| format!("{:.2}%", part * 100.0)));
         }
-        let total = row.raw.run.total();
-        let run_ratio = row.core_share.or(row.raw.run.run_ratio());
         let metrics = metric::over_runs(runs, last, &row);
-        let first = metrics.first().map_or_else(|| run_metric(runs, last, &row), PrintedMetric::field);
-        fields.extend(time_fields(row.event.perfs_runtime(total.running), run_ratio, first));
-        fields.extend(our_fields(last, &row, &numbers));
-        with_metrics(last, fields, &metrics, part_field(&row).len())
+        let derived = || run_metric(runs, last, &row, MetricCounts::Scaled);
+        let first = metrics.first().map_or_else(derived, PrintedMetric::field);
+        fields.extend(time_fields(runs.running_ns(row.index), runs.run_ratio(row.index), first));
+        fields.extend(our_fields(last, &row, &numbers, runs));
+        with_truth(with_metrics(last, fields, &metrics, part_field(&row).len()), runs, &row)
     };
     joined(by_event(last).flat_map(line), separator)
 }
@@ -59,8 +58,9 @@ pub fn interval(monitor: &Monitor, separator: &str) -> String {
             row.core_share.or(point.and_then(|point| point.run_ratio())),
             metrics.first().map_or_else(derived, PrintedMetric::field),
         ));
-        fields.extend(our_fields(monitor, &row, &numbers));
-        with_metrics(monitor, fields, &metrics, 1 + part_field(&row).len())
+        let run = Repeats(std::slice::from_ref(monitor));
+        fields.extend(our_fields(monitor, &row, &numbers, &run));
+        with_truth(with_metrics(monitor, fields, &metrics, 1 + part_field(&row).len()), &run, &row)
     };
     joined(by_event(monitor).flat_map(line), separator)
 }
@@ -70,6 +70,8 @@ const OURS: usize = 10;
 const METRIC: usize = 2;
 /// The last fields of a line where metrics were asked for.
 const METRIC_ENDS: usize = 3;
+/// The fields behind them where the truth was counted.
+const TRUTH: usize = 3;
 
 /// The line of an event and those of its metrics but the first, which keep the first `kept` fields.
 fn with_metrics(
@@ -94,6 +96,24 @@ fn with_metrics(
     std::iter::once(fields).chain(more).collect()
 }
 
+/// How many fields of the truth lines have.
+fn truth_fields(monitor: &Monitor) -> usize {
+    if monitor.header().truths.is_empty() { 0 } else { TRUTH }
+}
+
+/// The lines of an event with the truth behind the first.
+fn with_truth(mut lines: Vec<Vec<String>>, runs: &Repeats<'_>, row: &Row<'_>) -> Vec<Vec<String>> {
+    let fields = runs.0.last().map_or(0, truth_fields);
+    let width = lines.first().map_or(0, Vec::len) + fields;
+    if let (Some(truth), Some(line)) = (runs.truth(row.index), lines.first_mut()) {
+        let percent = |error: Option<f64>| error.map_or_else(String::new, |error| shortest(error * 100.0));
+        let count = shortest(counted(truth.count, &row.event.event.unit).value);
+        line.extend([count, percent(truth.scaled), percent(truth.corrected)]);
+    }
+    lines.iter_mut().for_each(|line| line.resize(width, String::new()));
+    lines
+}
+
 fn joined(lines: impl Iterator<Item = Vec<String>>, separator: &str) -> String {
     lines.map(|fields| fields.join(separator) + "\n").collect()
 }
@@ -106,7 +126,8 @@ fn part_field(row: &Row<'_>) -> Vec<String> {
 /// Part of the target, value, unit, event, control group.
 fn counted_fields(monitor: &Monitor, row: &Row<'_>, count: Option<Uncertain>) -> Vec<String> {
     let event = &row.event.event;
-    let value = count.map_or_else(|| absence_cell(row.absence).to_owned(), |count| number(count.value, &event.unit));
+    let number = |count: f64| written(&counted(count, &event.unit));
+    let value = count.map_or_else(|| absence_cell(row.absence).to_owned(), |count| number(count.value));
     part_field(row)
         .into_iter()
         .chain([value, counted(0.0, &event.unit).unit, shown(&event.name).into_owned()])
@@ -115,8 +136,7 @@ fn counted_fields(monitor: &Monitor, row: &Row<'_>, count: Option<Uncertain>) ->
 }
 
 /// Whole counts; what has a unit with two decimals.
-fn number(count: f64, unit: &Unit) -> String {
-    let counted = counted(count, unit);
+fn written(counted: &CountedNumber) -> String {
     plain(counted.value, counted.decimals)
 }
 
@@ -167,9 +187,8 @@ impl EventLine {
         let mut ours: [String; OURS] = Default::default();
         (ours[1], ours[2], ours[6]) = (low, high, status.to_owned());
         fields.extend(ours);
-        if !header.metrics.is_empty() {
-            fields.resize(fields.len() + METRIC_ENDS, String::new());
-        }
+        let ends = if header.metrics.is_empty() { 0 } else { METRIC_ENDS };
+        fields.resize(fields.len() + ends + truth_fields(monitor), String::new());
         fields
     }
 }
@@ -179,26 +198,26 @@ fn marked<'a>(monitor: &Monitor, status: &'a str) -> &'a str {
     if status == COUNTED && monitor.header().modelled.is_some() { "modelled" } else { status }
 }
 
-fn our_fields(monitor: &Monitor, row: &Row<'_>, numbers: &LineNumbers) -> [String; OURS] {
+fn our_fields(monitor: &Monitor, row: &Row<'_>, numbers: &LineNumbers, runs: &Repeats<'_>) -> [String; OURS] {
     let unit = &row.event.event.unit;
-    let rates = numbers.rates(row);
+    let number = |count: f64| written(&mean_number(counted(count, unit), runs));
     let bounds = |count: Option<Uncertain>| {
         let bounds = count.and_then(Uncertain::bounds);
-        (bounds.map(|(low, _)| number(low, unit)), bounds.map(|(_, high)| number(high, unit)))
+        (bounds.map(|(low, _)| number(low)), bounds.map(|(_, high)| number(high)))
     };
     let ((low, high), corrected) = (bounds(numbers.count), numbers.corrected.map(|correction| correction.count));
     let (corrected_low, corrected_high) = bounds(corrected);
     let by = numbers.corrected.and_then(|correction| correction.by).map(|by| shown(monitor.cause(by)).into_owned());
     let text = |number: Option<f64>| number.map(shortest);
     [
-        text(rates.mean),
+        text(numbers.rates.mean),
         low,
         high,
-        text(rates.variance),
-        text(rates.corrected),
+        text(numbers.rates.sigma),
+        text(numbers.rates.corrected),
         by,
         Some(marked(monitor, status(row, numbers.count)).to_owned()),
-        corrected.map(|corrected| number(corrected.value, unit)),
+        corrected.map(|corrected| number(corrected.value)),
         corrected_low,
         corrected_high,
     ]

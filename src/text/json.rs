@@ -4,13 +4,12 @@ use serde_json::{Map, Value, json};
 
 use super::block::PARTIAL;
 use super::metric::{self, PrintedMetric};
-use super::perf_metric::{DerivedMetric, interval_metric, run_metric};
+use super::perf_metric::{DerivedMetric, MetricCounts, interval_metric, run_metric};
 use super::phases;
 use super::repeats::Repeats;
 use super::summary::{by_event, counted, interval_count};
 use crate::events::EventKind;
 use crate::monitor::{Correction, Monitor, Row, UncountedPart};
-use crate::plan::RowIndex;
 use crate::rates::Uncertain;
 use crate::sources::Scope;
 
@@ -32,58 +31,70 @@ pub fn interval(monitor: &Monitor) -> String {
     by_event(monitor).map(|row| interval_line(monitor, &row)).collect()
 }
 
-/// Numbers of one line.
+/// Numbers of one line, all of the same time: that of an interval or of a run, or the means of several runs.
 pub(super) struct LineNumbers {
     /// The scaled count.
     pub(super) count: Option<Uncertain>,
     /// The corrected count.
     pub(super) corrected: Option<Correction>,
+    pub(super) rates: Rates,
 }
 
-/// Per second of CPU time, over the run, in the unit that the counter's value is printed in.
+/// Per second of CPU time, in the unit that the counter's value is printed in.
+#[derive(Default)]
 pub(super) struct Rates {
     pub(super) mean: Option<f64>,
-    pub(super) variance: Option<f64>,
+    /// How it varies between intervals, or between runs where there are several; an interval has none.
+    pub(super) sigma: Option<f64>,
     pub(super) corrected: Option<f64>,
 }
 
 impl LineNumbers {
-    pub(super) fn of_runs(runs: &Repeats<'_>, event: RowIndex) -> Self {
-        Self { count: runs.count(event), corrected: runs.correction(event) }
+    pub(super) fn of_runs(runs: &Repeats<'_>, row: &Row<'_>) -> Self {
+        let (count, corrected) = (runs.count(row.index), runs.correction(row.index));
+        let rate = |row: &Row<'_>| row.raw.rate.mean().filter(|_| row.scaled.is_some());
+        let best = |row: &Row<'_>| (row.cpu_time.0 > 0).then(|| Some(row.best()?.value / row.cpu_time.as_ms()))?;
+        let rates = runs.rates(row.index, rate);
+        let variance = if runs.0.len() > 1 { rates.variance() } else { row.raw.rate.variance() };
+        let best = corrected.and_then(|_| runs.rates(row.index, best).mean());
+        Self { count, corrected, rates: Rates::of(row, rates.mean(), variance.map(f64::sqrt), best) }
     }
 
     pub(super) fn of_interval(row: &Row<'_>) -> Self {
-        Self { count: interval_count(row).map(|(_, count)| count), corrected: row.interval_correction() }
+        let count = interval_count(row).map(|(_, count)| count);
+        let corrected = row.interval_correction();
+        let ms = row.history.back().map(|point| point.cpu_time.as_ms()).filter(|&ms| ms > 0.0);
+        let rate = |count: Option<Uncertain>| Some(count?.value / ms?);
+        let rates = Rates::of(row, rate(count), None, rate(corrected.map(|correction| correction.count)));
+        Self { count, corrected, rates }
     }
+}
 
-    pub(super) fn rates(&self, row: &Row<'_>) -> Rates {
+impl Rates {
+    /// Those per millisecond of CPU time.
+    fn of(row: &Row<'_>, mean: Option<f64>, sigma: Option<f64>, corrected: Option<f64>) -> Self {
         // Time that passes has no rate per CPU second: its own time isn't that of the target.
         if row.event.event.kind == EventKind::Tool {
-            return Rates { mean: None, variance: None, corrected: None };
+            return Self::default();
         }
         let scale = counted(1.0, &row.event.event.unit).value;
-        let corrected = row.correction().filter(|_| row.cpu_time.0 > 0);
-        Rates {
-            mean: row.raw.rate.mean().map(|mean| mean * 1000.0 * scale),
-            // The variance of a rate is in the square of its unit.
-            variance: row.raw.rate.variance().map(|variance| variance * (1000.0 * scale).powi(2)),
-            corrected: corrected.map(|correction| correction.count.value / row.cpu_time.as_secs() * scale),
-        }
+        let [mean, sigma, corrected] = [mean, sigma, corrected].map(|rate| rate.map(|rate| rate * 1000.0 * scale));
+        Self { mean, sigma, corrected }
     }
 }
 
 fn total_line(monitor: &Monitor, row: &Row<'_>, runs: &Repeats<'_>) -> String {
-    let numbers = LineNumbers::of_runs(runs, row.index);
-    let runtimes = runs.0.iter().map(|run| row.event.perfs_runtime(run.row(row.index).raw.run.total().running));
-    let runtime = runtimes.fold(0, u64::saturating_add) / runs.0.len() as u64;
+    let numbers = LineNumbers::of_runs(runs, row);
     let mut line = Map::new();
     count_keys(&mut line, monitor, row, numbers.count);
     if runs.0.len() > 1 {
         line.insert("variance".into(), runs.standard_error(row.index).map(|part| part * 100.0).into());
     }
-    let metric = run_metric(runs, monitor, row).filter(|_| numbers.count.is_some());
-    time_keys(&mut line, runtime, row.core_share.or(row.raw.run.run_ratio()), metric);
+    let metric = run_metric(runs, monitor, row, MetricCounts::Scaled).filter(|_| numbers.count.is_some());
+    time_keys(&mut line, runs.running_ns(row.index), runs.run_ratio(row.index), metric);
     our_keys(&mut line, monitor, row, &numbers);
+    truth_keys(&mut line, row, runs);
+    line.insert("schema".into(), json!(SCHEMA));
     // Those of one run: others have theirs at other times.
     if let (1, Some(changes)) = (runs.0.len(), phases::json_phases(monitor, row)) {
         line.insert("changes".into(), changes);
@@ -102,6 +113,8 @@ fn interval_line(monitor: &Monitor, row: &Row<'_>) -> String {
     let runtime = point.map_or(0, |point| row.event.perfs_runtime(point.counted.running));
     time_keys(&mut line, runtime, run_ratio, metric);
     our_keys(&mut line, monitor, row, &numbers);
+    truth_keys(&mut line, row, &Repeats(std::slice::from_ref(monitor)));
+    line.insert("schema".into(), json!(SCHEMA));
     if monitor.knows_whole_run() {
         line.insert("whole-run".into(), true.into());
     }
@@ -162,13 +175,13 @@ pub(super) fn status(row: &Row<'_>, count: Option<Uncertain>) -> &'static str {
 
 /// What perfprop adds: why a number is missing, its interval, the spread, the correction.
 fn our_keys(line: &mut Map<String, Value>, monitor: &Monitor, row: &Row<'_>, numbers: &LineNumbers) {
+    let is_interval = line.contains_key("interval");
     let mut key = |key: &str, value: Value| drop(line.insert(key.into(), value));
     let value = |count: f64| counted(count, &row.event.event.unit).value;
     let bounds = |count: Option<Uncertain>| {
         let bounds = count.and_then(Uncertain::bounds);
         (bounds.map(|(low, _)| value(low)), bounds.map(|(_, high)| value(high)))
     };
-    let rates = numbers.rates(row);
     let (low, high) = bounds(numbers.count);
     let corrected = numbers.corrected;
     let by = corrected.and_then(|correction| correction.by).map(|by| monitor.cause(by));
@@ -176,11 +189,13 @@ fn our_keys(line: &mut Map<String, Value>, monitor: &Monitor, row: &Row<'_>, num
     // A model has no CPU seconds, but 10^9 instructions.
     let is_modelled = monitor.header().modelled.is_some();
     let per = if is_modelled { "ginst" } else { "cpu-sec" };
-    key(&format!("mean-per-{per}"), rates.mean.into());
-    key(&format!("sigma-per-{per}"), rates.variance.map(f64::sqrt).into());
+    key(&format!("mean-per-{per}"), numbers.rates.mean.into());
+    if !is_interval {
+        key(&format!("sigma-per-{per}"), numbers.rates.sigma.into());
+    }
     key("ci-lo", low.into());
     key("ci-hi", high.into());
-    key(&format!("corrected-per-{per}"), rates.corrected.into());
+    key(&format!("corrected-per-{per}"), numbers.rates.corrected.into());
     key("relation", by.into());
     key("corrected-value", corrected.map(|correction| value(correction.count.value)).into());
     let (low, high) = bounds(corrected.map(|correction| correction.count));
@@ -191,17 +206,15 @@ fn our_keys(line: &mut Map<String, Value>, monitor: &Monitor, row: &Row<'_>, num
     if is_modelled {
         key("modelled", true.into());
     }
-    truth_keys(line, monitor, row);
-    line.insert("schema".into(), json!(SCHEMA));
 }
 
 /// What emulated counters would have counted had they been enough, and how far off it the numbers are. Of the run, which a
 /// line of an interval has in its keys.
-fn truth_keys(line: &mut Map<String, Value>, monitor: &Monitor, row: &Row<'_>) {
-    let Some(truth) = monitor.truth(row.index) else { return };
+fn truth_keys(line: &mut Map<String, Value>, row: &Row<'_>, runs: &Repeats<'_>) {
+    let Some(truth) = runs.truth(row.index) else { return };
     let of = if line.contains_key("interval") { "run-" } else { "" };
     let mut key = |name: &str, value: Value| line.insert(format!("{of}{name}"), value);
-    key("truth", counted(truth.count as f64, &row.event.event.unit).value.into());
+    key("truth", counted(truth.count, &row.event.event.unit).value.into());
     key("scaled-error-pcnt", truth.scaled.map(|error| error * 100.0).into());
     key("corrected-error-pcnt", truth.corrected.map(|error| error * 100.0).into());
 }

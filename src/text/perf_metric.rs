@@ -74,16 +74,33 @@ fn neighbours<'a>(monitor: &'a Monitor, row: &Row<'a>) -> impl Iterator<Item = R
     (row.index - before..row.index + after).map(|index| monitor.row(index))
 }
 
+/// Which counts a metric is derived from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MetricCounts {
+    /// Scaled ones, as perf's.
+    Scaled,
+    /// The corrected ones, where there are some.
+    Best,
+}
+
 /// [`perfs_metric`] of whole runs: their mean count in their mean time.
-pub(super) fn run_metric(runs: &Repeats<'_>, monitor: &Monitor, row: &Row<'_>) -> Option<DerivedMetric> {
-    let mean = |value: &dyn Fn(&Monitor) -> f64| runs.0.iter().map(value).sum::<f64>() / runs.0.len() as f64;
-    let cpu_ns = mean(&|run| run.row(row.index).raw.run.total().enabled.0 as f64);
-    let wall_ns = mean(&|run| run.counted_for().0 as f64);
-    // A mean that is printed as 0 has no rate.
-    let printed =
-        |row: &Row<'_>, value: f64| if row.event.event.unit == Unit::Count && value < 0.5 { 0.0 } else { value };
-    let count = |row: &Row<'_>| runs.count(row.index).map(|count| printed(row, count.value));
-    perfs_metric(monitor, row, &SummarySpan { cpu_ns, wall_ns, count: &count })
+pub(super) fn run_metric(
+    runs: &Repeats<'_>,
+    monitor: &Monitor,
+    row: &Row<'_>,
+    counts: MetricCounts,
+) -> Option<DerivedMetric> {
+    let wall_ns = runs.0.iter().map(|run| run.counted_for().0 as f64).sum::<f64>() / runs.0.len() as f64;
+    // What is printed as 0 has no rate; a mean of runs is printed with its fraction.
+    let is_zero = |row: &Row<'_>, value: f64| runs.0.len() == 1 && row.event.event.unit == Unit::Count && value < 0.5;
+    let count = |row: &Row<'_>| {
+        let count = match counts {
+            MetricCounts::Scaled => runs.count(row.index),
+            MetricCounts::Best => runs.best(row.index),
+        };
+        count.map(|count| if is_zero(row, count.value) { 0.0 } else { count.value })
+    };
+    perfs_metric(monitor, row, &SummarySpan { cpu_ns: runs.enabled_ns(row.index), wall_ns, count: &count })
 }
 
 /// [`perfs_metric`] of the interval that ended last.

@@ -1,8 +1,8 @@
 //! Sums up several runs of one command: means, and how runs differ.
 
-use crate::monitor::{Correction, Monitor, Row};
+use crate::monitor::{Correction, Monitor, Row, Truth};
 use crate::plan::RowIndex;
-use crate::rates::{Error, Uncertain};
+use crate::rates::{Error, Moments, Uncertain};
 
 /// The same command measured several times.
 pub struct Repeats<'a>(pub &'a [Monitor]);
@@ -23,11 +23,65 @@ impl Repeats<'_> {
         self.mean(event, |row| row.best())
     }
 
-    /// How the mean was corrected: as that of the last run, with the mean of the estimates.
+    /// How the mean was corrected: as that of the last run that was, with the mean of the best estimates.
     pub(super) fn correction(&self, event: RowIndex) -> Option<Correction> {
-        let last = self.0.last()?.row(event).correction()?;
-        let estimates = self.mean(event, |row| row.estimate.total)?;
-        Some(Correction { count: estimates, raw: self.count(event), ..last })
+        let last = self.0.iter().rev().find_map(|run| run.row(event).correction())?;
+        Some(Correction { count: self.best(event)?, raw: self.count(event), ..last })
+    }
+
+    /// The event in the runs that [`Self::count`] is the mean of; in all of them where it counted in none.
+    fn rows(&self, event: RowIndex) -> Vec<Row<'_>> {
+        let all: Vec<_> = self.0.iter().map(|run| run.row(event)).collect();
+        let counted: Vec<_> = all.iter().copied().filter(|row| row.scaled.is_some()).collect();
+        if counted.is_empty() { all } else { counted }
+    }
+
+    /// The mean time that the event was on a counter.
+    pub(super) fn running_ns(&self, event: RowIndex) -> u64 {
+        let rows = self.rows(event);
+        let times = rows.iter().map(|row| row.event.perfs_runtime(row.raw.run.total().running));
+        times.fold(0, u64::saturating_add) / rows.len().max(1) as u64
+    }
+
+    /// The mean CPU time that it could have been counted in.
+    pub(super) fn enabled_ns(&self, event: RowIndex) -> f64 {
+        let times: Vec<_> = self.rows(event).iter().map(|row| row.raw.run.total().enabled.0 as f64).collect();
+        SummarySpread::of(&times).mean
+    }
+
+    /// The mean part of the time that it was on a counter; of what one kind of core counts, the part spent there.
+    pub(super) fn run_ratio(&self, event: RowIndex) -> Option<f64> {
+        let rows = self.rows(event);
+        let ratios: Vec<_> = rows.iter().filter_map(|row| row.core_share.or(row.raw.run.run_ratio())).collect();
+        (!ratios.is_empty()).then(|| SummarySpread::of(&ratios).mean)
+    }
+
+    /// The mean of what the event counted in truth, and how far off it the mean counts are; `None` where it wasn't counted.
+    pub(super) fn truth(&self, event: RowIndex) -> Option<MeanTruth> {
+        let truths: Vec<_> = self.true_counts(event).iter().map(|(_, truth)| truth.count as f64).collect();
+        let count = (!truths.is_empty()).then(|| SummarySpread::of(&truths).mean)?;
+        let error = |estimate: Option<Uncertain>| (count > 0.0).then(|| Some(estimate?.value / count - 1.0))?;
+        let corrected = self.correction(event).map(|correction| correction.count);
+        Some(MeanTruth { count, scaled: error(self.count(event)), corrected: error(corrected) })
+    }
+
+    /// The event beside its truth, in the runs that [`Self::count`] is the mean of.
+    pub(super) fn true_counts(&self, event: RowIndex) -> Vec<(Row<'_>, Truth)> {
+        let truths = self.0.iter().filter_map(|run| Some((run.row(event), run.truth(event)?)));
+        let all: Vec<_> = truths.collect();
+        let is_counted = |(row, _): &(Row<'_>, Truth)| row.scaled.is_some();
+        if all.iter().any(is_counted) { all.into_iter().filter(is_counted).collect() } else { all }
+    }
+
+    /// A rate in each run, which weighs as much as its CPU time: so the mean is that of the counts over that of the times.
+    pub(super) fn rates(&self, event: RowIndex, rate: impl Fn(&Row<'_>) -> Option<f64>) -> Moments {
+        let mut rates = Moments::default();
+        for row in self.rows(event) {
+            if let Some(rate) = rate(&row) {
+                rates.add(rate, row.cpu_time.as_ms());
+            }
+        }
+        rates
     }
 
     /// The standard deviation of a run, as a part of that mean.
@@ -44,6 +98,13 @@ impl Repeats<'_> {
     fn counts(&self, event: RowIndex) -> Vec<f64> {
         self.0.iter().filter_map(|run| run.row(event).raw.run.estimate()).collect()
     }
+}
+
+/// What an event counted in truth on average, and the relative errors of its mean counts.
+pub(super) struct MeanTruth {
+    pub(super) count: f64,
+    pub(super) scaled: Option<f64>,
+    pub(super) corrected: Option<f64>,
 }
 
 /// The mean of numbers whose errors have nothing to do with one another; `None` of none.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::block::error_cell;
 use super::metric::{self, PrintedMetric};
-use super::perf_metric::{DerivedMetric, run_metric};
+use super::perf_metric::{DerivedMetric, MetricCounts, run_metric};
 use super::repeats::{Repeats, SummarySpread};
 use crate::events::Unit;
 use crate::monitor::{Absence, Correction, Monitor, Point, Row};
@@ -54,7 +54,8 @@ pub fn summary_in(runs: &Repeats<'_>, digits: Digits) -> String {
     for row in by_event(last) {
         let start = out.len();
         out.push_str(&line(last, &row, runs, columns));
-        with_metrics(&mut out, start, &metric::over_runs(runs, last, &row), || run_metric(runs, last, &row));
+        let derived = || run_metric(runs, last, &row, MetricCounts::Best);
+        with_metrics(&mut out, start, &metric::over_runs(runs, last, &row), derived);
     }
     legend(&mut out, last, runs);
     times_of(&mut out, runs);
@@ -116,17 +117,20 @@ fn line(monitor: &Monitor, row: &Row<'_>, runs: &Repeats<'_>, columns: SummaryCo
     let name = shown(&row.event.event.name);
     let scope = columns.scope(row);
     let correction = runs.correction(row.index);
-    let correction = correction.map(|correction| correction_column(monitor, row, &correction, columns.digits));
+    let number = |count: f64| mean_number(counted(count, &row.event.event.unit), runs);
+    let column = |correction: Correction| {
+        correction_text(monitor, row, &correction, &|count| with_unit(&number(count), columns.digits))
+    };
+    let correction = correction.map(column);
     let Some(count) = runs.count(row.index) else {
         let correction = correction.unwrap_or_default();
         return format!("{scope}{:>18}      {name:<24} {correction}", absence_cell(row.absence));
     };
-    let counted = counted(count.value, &row.event.event.unit);
-    let error = error_cell(row, count);
-    let number = value_text(&counted, columns.digits);
-    let mut text = format!("{scope}{number:>18} {:<4} {name:<24} {error:>8}", counted.unit);
+    let (counted, error) = (number(count.value), error_cell(row, count));
+    let value = value_text(&counted, columns.digits);
+    let mut text = format!("{scope}{value:>18} {:<4} {name:<24} {error:>8}", counted.unit);
     if columns.has_run {
-        let _ = write!(text, " {:>11}", run_text(row, row.raw.run.run_ratio()).unwrap_or_default());
+        let _ = write!(text, " {:>11}", run_text(row, runs.run_ratio(row.index)).unwrap_or_default());
     }
     if let Some(spread) = runs.relative_spread(row.index) {
         let _ = write!(text, "  {}", spread_text(spread));
@@ -182,22 +186,15 @@ pub(super) fn absence_cell(absence: Option<Absence>) -> &'static str {
 
 /// `67.0% run`; `67.0% on cpu_core` for what only such cores count.
 fn run_text(row: &Row<'_>, run_ratio: Option<f64>) -> Option<String> {
-    match (row.core_share, row.event.event.core()) {
+    match (row.core_share.and(run_ratio), row.event.event.core()) {
         (Some(part), Some(core)) => Some(format!("{} on {}", share(part), shown(core))),
         _ => run_ratio.map(|ratio| format!("{} run", share(ratio))),
     }
 }
 
-fn correction_column(monitor: &Monitor, row: &Row<'_>, correction: &Correction, digits: Digits) -> String {
-    let number = |count: f64| {
-        let counted = counted(count, &row.event.event.unit);
-        if counted.unit.is_empty() {
-            value_text(&counted, digits)
-        } else {
-            format!("{} {}", value_text(&counted, digits), counted.unit)
-        }
-    };
-    correction_text(monitor, row, correction, &number)
+fn with_unit(counted: &CountedNumber, digits: Digits) -> String {
+    let value = value_text(counted, digits);
+    if counted.unit.is_empty() { value } else { format!("{value} {}", counted.unit) }
 }
 
 /// `corrected 1,931,204 ±1.8% (-2.3%) by R1`; `derived` where nothing was counted.
@@ -225,6 +222,17 @@ pub(super) fn counted(count: f64, unit: &Unit) -> CountedNumber {
             decimals: if *scale == 1.0 { 0 } else { 2 },
         },
     }
+}
+
+/// A mean of several runs below this has its fraction: 1 in 3 runs is not 0.
+const WHOLE_MEAN: f64 = 10.0;
+
+/// The same with its fraction, in three digits, where it is a small mean of several runs.
+pub(super) fn mean_number(counted: CountedNumber, runs: &Repeats<'_>) -> CountedNumber {
+    let size = counted.value.abs();
+    let has_fraction = runs.0.len() > 1 && size < WHOLE_MEAN && size.fract() != 0.0;
+    let decimals = if has_fraction { (2.0 - size.log10().floor()).max(0.0) as usize } else { 0 };
+    CountedNumber { decimals: decimals.max(counted.decimals), ..counted }
 }
 
 /// Counts whole; what has a unit with two decimals.
@@ -311,8 +319,9 @@ pub fn interval_in(monitor: &Monitor, digits: Digits) -> String {
 /// The count of an event in the interval, and what is said of it.
 fn interval_cells(out: &mut String, monitor: &Monitor, row: &Row<'_>, digits: Digits) {
     let name = shown(&row.event.event.name);
+    let number = |count: f64| with_unit(&counted(count, &row.event.event.unit), digits);
     let correction = row.interval_correction();
-    let correction = correction.map(|correction| correction_column(monitor, row, &correction, digits));
+    let correction = correction.map(|correction| correction_text(monitor, row, &correction, &number));
     let correction = correction.unwrap_or_default();
     let Some((point, count)) = interval_count(row) else {
         let cell = absence_cell(row.absence);
@@ -320,7 +329,7 @@ fn interval_cells(out: &mut String, monitor: &Monitor, row: &Row<'_>, digits: Di
         return;
     };
     let counted = counted(count.value, &row.event.event.unit);
-    let run = run_text(row, point.run_ratio()).unwrap_or_else(|| "no CPU time".into());
+    let run = run_text(row, row.core_share.or(point.run_ratio())).unwrap_or_else(|| "no CPU time".into());
     let error = if point.cpu_time.0 == 0 { "exact".into() } else { error_cell(row, count) };
     let number = value_text(&counted, digits);
     let _ = write!(out, "{number:>18} {:<4} {name:<24} {error:>8} {run:>11}  {correction}", counted.unit);
@@ -335,10 +344,24 @@ pub(super) fn interval_count<'a>(row: &Row<'a>) -> Option<(&'a Point, Uncertain)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::builders;
+    use crate::estimate::EstimatorKind;
 
     #[test]
     fn clocks_are_in_milliseconds() {
         let counted = counted(9.06e6, &Unit::Nanoseconds);
         assert_eq!((value_text(&counted, Digits::Grouped).as_str(), counted.unit.as_str()), ("9.06", "msec"));
+    }
+
+    #[test]
+    fn small_means_of_runs_have_their_fraction() {
+        let monitor = || builders::monitor(builders::header([]), vec![], EstimatorKind::Scale);
+        let (one, three) = ([monitor()], [monitor(), monitor(), monitor()]);
+        let text = |value: f64, runs: &[Monitor]| {
+            value_text(&mean_number(counted(value, &Unit::Count), &Repeats(runs)), Digits::Grouped)
+        };
+        let of_three = [0.0, 1.0 / 300.0, 1.0 / 3.0, 3.0, 9.99, 1234.5].map(|value| text(value, &three));
+        assert_eq!(of_three, ["0", "0.00333", "0.333", "3", "9.99", "1,234"]);
+        assert_eq!(text(1.0 / 3.0, &one), "0");
     }
 }

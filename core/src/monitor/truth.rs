@@ -3,6 +3,7 @@
 use super::Monitor;
 use crate::estimate::Quality;
 use crate::plan::RowIndex;
+use crate::rates::{Error, Uncertain};
 
 /// What an event counted in truth, and the relative errors of what few counters made of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -13,6 +14,9 @@ pub struct Truth {
     pub scaled: Option<f64>,
     /// Relative error of the corrected count; `None` where nothing was corrected.
     pub corrected: Option<f64>,
+    /// The side of the scaled count's interval that the truth lies on, as a part of the truth: the interval has the truth in it
+    /// where the error is no larger. `None` without an interval, or if the truth is 0.
+    pub side: Option<f64>,
     /// Whether the interval of the scaled count has the truth in it; `None` without an interval.
     pub is_covered: Option<bool>,
 }
@@ -30,6 +34,7 @@ impl Monitor {
             count,
             scaled: scaled.and_then(|estimate| relative(estimate, count)),
             corrected: corrected.and_then(|estimate| relative(estimate, count)),
+            side: row.scaled.and_then(|scaled| side(scaled, count)),
             is_covered: row.scaled.and_then(|scaled| scaled.bounds()).map(is_covered),
         })
     }
@@ -51,6 +56,17 @@ fn relative(estimate: f64, truth: u64) -> Option<f64> {
     (truth > 0).then(|| estimate / truth as f64 - 1.0)
 }
 
+/// The side of an estimate's interval that the truth lies on, as a part of the truth.
+fn side(estimate: Uncertain, truth: u64) -> Option<f64> {
+    let ends = match estimate.error {
+        Error::Exact => (0.0, 0.0),
+        Error::Within { below, above } => (below, above),
+        Error::Unknown => return None,
+    };
+    let side = if estimate.value > truth as f64 { ends.0 } else { ends.1 };
+    (truth > 0).then(|| side / truth as f64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,5 +76,13 @@ mod tests {
         assert_eq!(relative(110.0, 100).map(|error| (error * 1000.0).round()), Some(100.0));
         assert_eq!(relative(0.0, 100), Some(-1.0));
         assert_eq!(relative(1.0, 0), None);
+    }
+
+    #[test]
+    fn the_side_of_an_interval_that_the_truth_lies_on() {
+        let estimate = |value: f64| Uncertain { value, error: Error::Within { below: 5.0, above: 20.0 } };
+        assert_eq!((side(estimate(90.0), 100), side(estimate(110.0), 100)), (Some(0.2), Some(0.05)));
+        assert_eq!((side(Uncertain::exact(90.0), 100), side(estimate(0.0), 0)), (Some(0.0), None));
+        assert_eq!(side(Uncertain { value: 90.0, error: Error::Unknown }, 100), None);
     }
 }

@@ -6,7 +6,7 @@ use super::diagnostic::{Diagnostic, Diagnostics};
 use super::source::SourceText;
 use super::syntax::{KeyEntry, KeyValue, Object, Problems, SyntaxProblem, read};
 use super::{MAX_FILE, Parsed, Relation, RelationForm, TextPlace, Tolerance, Weight};
-use crate::expr::{Dialect, Expr, ParseError, parse, parse_equation};
+use crate::expr::{Dialect, Expr, ExprNode, NodeKind, ParseError, TextSpan, parse, parse_equation};
 use crate::metrics::{MAX_NAME, Metric, is_name};
 use crate::names::{is_hidden, nearest, quoted, shown};
 
@@ -324,7 +324,16 @@ impl Checker<'_> {
             let label = "it holds whatever is counted";
             return self.wrong(value.offset, "both sides are the same", label, None);
         }
+        let (left, right) = (self.with_divisors(value, left)?, self.with_divisors(value, right)?);
         Some(RelationForm::Equation { left, right })
+    }
+
+    /// The expression, unless it divides by a number that is 0: it never has a value then.
+    fn with_divisors(&mut self, value: &KeyValue<'_>, expr: Expr) -> Option<Expr> {
+        match zero_divisor(&expr) {
+            None => Some(expr),
+            Some(span) => self.wrong(value.offset_of(span.start), "a division by 0 has no value", "this is 0", None),
+        }
     }
 
     fn pair(&mut self, object: &Object<'_>, fields: &Fields<'_>) -> Option<RelationForm> {
@@ -381,7 +390,10 @@ impl Checker<'_> {
     fn expectation(&mut self, fields: &Fields<'_>, key: DeclaredKey) -> Option<Option<Expr>> {
         match fields.get(key) {
             None => Some(None),
-            Some(value) => self.parsed(value, parse(&value.text, Dialect::Pair)).map(Some),
+            Some(value) => {
+                let expr = self.parsed(value, parse(&value.text, Dialect::Pair))?;
+                self.with_divisors(value, expr).map(Some)
+            }
         }
     }
 
@@ -392,6 +404,20 @@ impl Checker<'_> {
             Some,
         )
     }
+}
+
+/// Where an expression divides by a number that is 0, if it does.
+fn zero_divisor(expr: &Expr) -> Option<TextSpan> {
+    let folded = expr.folded();
+    // Each operation stands behind its last operand.
+    folded.nodes().windows(2).find_map(|pair| match pair {
+        [ExprNode { kind: NodeKind::Number(0.0), span }, ExprNode { kind: NodeKind::Operation(operation), .. }]
+            if operation.name == "/" =>
+        {
+            Some(*span)
+        }
+        _ => None,
+    })
 }
 
 /// The message and label for the field that a pair lacks; `None` where it has all.

@@ -17,13 +17,17 @@ pub(super) struct CheckedFile {
     outcome: Result<Parsed, LoadError>,
     /// Names in it that look like typing errors; where a file is for other machines too, they may be right.
     pub(super) notes: Vec<String>,
+    /// The events that relations name and this machine doesn't have, of each relation that names some.
+    pub(super) missing: Vec<Vec<String>>,
 }
 
 impl CheckedFile {
     pub(super) fn read(path: &Path, resolver: &Resolver) -> Self {
         let outcome = relations::load(path);
-        let notes = outcome.as_ref().map_or_else(|_| Vec::new(), |parsed| notes(parsed, resolver));
-        Self { name: path.display().to_string(), outcome, notes }
+        let relations = outcome.as_ref().map_or_else(|_| Vec::new(), expanded);
+        let notes = misspelt(&relations, &[], resolver);
+        let missing = relations.iter().map(|relation| missing(relation, resolver)).filter(|names| !names.is_empty());
+        Self { name: path.display().to_string(), notes, missing: missing.collect(), outcome }
     }
 
     /// Whether nothing is wrong with it.
@@ -39,6 +43,14 @@ impl CheckedFile {
     /// The metrics that nothing is wrong with.
     pub(super) fn metrics(&self) -> &[Metric] {
         self.outcome.as_ref().map_or(&[], |parsed| &parsed.metrics)
+    }
+
+    /// All events that this machine doesn't have, each once.
+    pub(super) fn missing_events(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.missing.iter().flatten().map(String::as_str).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
     }
 
     /// Everything that is wrong with it, as text.
@@ -73,14 +85,21 @@ impl CheckedFile {
             "metrics": self.metrics().iter().map(metric).collect::<Vec<_>>(),
             "diagnostics": diagnostics,
             "notes": self.notes,
+            "missing-events": self.missing_events(),
         })
     }
 }
 
-fn notes(parsed: &Parsed, resolver: &Resolver) -> Vec<String> {
+/// The relations with the events of metrics in place of their names.
+fn expanded(parsed: &Parsed) -> Vec<Relation> {
     let catalog = Catalog::new(parsed.metrics.iter().cloned());
     let mut formulas = catalog.formulas(&|_| None);
     let expand = |relation: &Relation| relation.expanded(&mut formulas).unwrap_or_else(|_| relation.clone());
-    let relations: Vec<_> = parsed.relations.iter().map(expand).collect();
-    misspelt(&relations, &[], resolver)
+    parsed.relations.iter().map(expand).collect()
+}
+
+/// The events of a relation that this machine doesn't have, in any case of letters.
+fn missing(relation: &Relation, resolver: &Resolver) -> Vec<String> {
+    let is_known = |name: &str| !resolver.called(name).is_empty();
+    relation.events().into_iter().filter(|name| !is_known(name) && !is_known(&name.to_lowercase())).collect()
 }

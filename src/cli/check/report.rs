@@ -101,7 +101,8 @@ impl Report {
         let mut text = format!("{}\n", paint.heading("Relation files"));
         for file in &self.files {
             let standing = if file.is_right() { FactStanding::Ok } else { FactStanding::Fail };
-            let fine = fine_text(file.relations().len(), file.metrics().len());
+            let fine =
+                file_text(file.relations().len(), file.metrics().len(), file.missing.len(), &file.missing_events());
             let _ = writeln!(text, "  {}  {}: {fine}", paint.standing(standing), shown(&file.name));
             for relation in file.relations() {
                 let _ = writeln!(text, "        {}  {}", shown(&relation.id), shown(&relation.formula()));
@@ -133,6 +134,30 @@ impl Report {
         Some(format!("{text}\n"))
     }
 }
+
+/// How much of a relation file is right, and how many relations are of no use here, as this machine lacks their events.
+fn file_text(relations: usize, metrics: usize, lacking: usize, events: &[&str]) -> String {
+    let fine = fine_text(relations.saturating_sub(lacking), metrics);
+    if lacking == 0 {
+        return fine;
+    }
+    let named: Vec<_> = events.iter().take(MOST_NAMED).map(|name| shown(name)).collect();
+    let more = events.len().saturating_sub(MOST_NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let verb = if lacking == 1 { "names" } else { "name" };
+    let events = format!("{verb} events that this machine doesn't have: {}{more}", named.join(", "));
+    let fine_relations = relations.saturating_sub(lacking);
+    let lacking = match (fine_relations, lacking) {
+        (0, 1) => "1 relation".to_owned(),
+        (0, lacking) => format!("{lacking} relations"),
+        (_, lacking) => lacking.to_string(),
+    };
+    let fine = if fine_relations + metrics > 0 { format!("{fine}, ") } else { String::new() };
+    format!("{fine}{lacking} {events}")
+}
+
+/// Events that are named, at most.
+const MOST_NAMED: usize = 5;
 
 /// How much of a relation file is right. Metrics are named where there are some.
 fn fine_text(relations: usize, metrics: usize) -> String {
@@ -276,4 +301,20 @@ fn turns_text(text: &mut String, groups: &[Grouped], facts: &[MachineFact]) {
 
 fn fact<'a>(facts: &'a [MachineFact], name: &str) -> Option<&'a MachineFact> {
     facts.iter().find(|fact| fact.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn relations_of_no_use_here_are_counted_apart() {
+        assert_eq!(file_text(2, 0, 0, &[]), "2 relations are right");
+        assert_eq!(file_text(2, 0, 1, &["x"]), "1 relation is right, 1 names events that this machine doesn't have: x");
+        assert_eq!(file_text(1, 0, 1, &["x"]), "1 relation names events that this machine doesn't have: x");
+        assert_eq!(
+            file_text(3, 1, 3, &["a", "b", "c", "d", "e", "f", "g"]),
+            "1 metric is right, 3 relations name events that this machine doesn't have: a, b, c, d, e and 2 more"
+        );
+    }
 }

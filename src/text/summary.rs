@@ -176,11 +176,10 @@ pub(super) fn absence_cell(absence: Option<Absence>) -> &'static str {
     match absence {
         Some(Absence::NotSupported) => "<not supported>",
         Some(Absence::Forbidden) => "<not permitted>",
-        Some(Absence::NotYetRan) => "<not yet counted>",
         Some(Absence::NoneSeen) => "<none seen>",
         Some(Absence::Gone) => "<gone>",
         Some(Absence::Elsewhere) => "<on other CPUs>",
-        Some(Absence::NeverRan | Absence::TakenOff) | None => "<not counted>",
+        Some(Absence::NotYetRan | Absence::NeverRan | Absence::TakenOff) | None => "<not counted>",
     }
 }
 

@@ -90,7 +90,7 @@ fn has(lines: &[String], words: [&str; 6]) {
 }
 
 const CELLS: [&str; 6] = ["2,000", "<not supported>", "<not permitted>", "<not counted>", "2,000", "500"];
-const RUNNING: [&str; 6] = ["1k", "not supported", "not permitted", "not yet counted", "1k", "1k"];
+const RUNNING: [&str; 6] = ["1k", "not supported", "not permitted", "not counted", "1k", "1k"];
 
 #[test]
 fn the_summary_of_stat_tells_them_apart() {
@@ -104,11 +104,11 @@ fn the_summary_of_stat_tells_them_apart() {
 #[test]
 fn intervals_tell_them_apart() {
     let text = text::interval(&monitor(1, false));
-    has(&lines(&text), ["1,000", "<not supported>", "<not permitted>", "<not yet counted>", "1,000", "partial"]);
+    has(&lines(&text), ["1,000", "<not supported>", "<not permitted>", "<not counted>", "1,000", "partial"]);
     // One that ran before isn't one that has yet to run.
     has(
         &lines(&text::interval(&monitor(2, false))),
-        ["1,000", "<not sup", "<not per", "<not yet", "<not counted>", "250"],
+        ["1,000", "<not sup", "<not per", "<not counted>", "<not counted>", "250"],
     );
 }
 
@@ -120,10 +120,10 @@ fn fields_tell_them_apart() {
         &lines(&text),
         ["2000,,counts", "<not supported>,,", "<not permitted>,,", "<not counted>,,", "2000,,", "500,,"],
     );
-    has(&lines(&text), ["counted", "not supported", "not permitted", "never counted", "counted", "partial"]);
+    has(&lines(&text), ["counted", "not supported", "not permitted", "not counted", "counted", "partial"]);
     assert!(lines(&text)[5].contains(",25.00,"), "{text}");
     let text = text::csv_interval(&monitor(2, false), ",");
-    has(&lines(&text), ["counted", "not supported", "not permitted", "not yet counted", "not counted", "partial"]);
+    has(&lines(&text), ["counted", "not supported", "not permitted", "not counted", "not counted", "partial"]);
 }
 
 #[test]
@@ -133,18 +133,18 @@ fn json_tells_them_apart() {
     };
     let ended = [monitor(2, true)];
     let status = of(text::json_totals(&Repeats(&ended)), "status");
-    assert_eq!(status, ["counted", "not supported", "not permitted", "never counted", "counted", "partial"]);
+    assert_eq!(status, ["counted", "not supported", "not permitted", "not counted", "counted", "partial"]);
     let values = of(text::json_totals(&Repeats(&ended)), "counter-value");
     assert_eq!(values, [Some(2000.0), None, None, None, Some(2000.0), Some(500.0)].map(Value::from));
     let status = of(text::json_interval(&monitor(2, false)), "status");
-    assert_eq!(status, ["counted", "not supported", "not permitted", "not yet counted", "not counted", "partial"]);
+    assert_eq!(status, ["counted", "not supported", "not permitted", "not counted", "not counted", "partial"]);
 }
 
 #[test]
 fn blocks_of_text_tell_them_apart() {
     has(&lines(&text::block(&monitor(2, false), perfprop::monitor::MeasureChoice::default())), RUNNING);
     let text = text::block(&monitor(2, true), perfprop::monitor::MeasureChoice::default());
-    has(&lines(&text), ["exact", "not supported", "not permitted", "never counted", "±", "partial"]);
+    has(&lines(&text), ["exact", "not supported", "not permitted", "not counted", "±", "partial"]);
     assert!(lines(&text)[5].contains("25%"), "{text}");
 }
 
@@ -215,7 +215,7 @@ fn screens_tell_them_apart() {
     let wanted = Picture { size: (120, 40), format: PictureFormat::Text, ..Picture::default() };
     let screen = |ended| lines(&tui::picture(monitor(2, ended), &wanted, &ScreenOptions::default()));
     has(&screen(false), RUNNING);
-    has(&screen(true), ["exact", "not supported", "not permitted", "never counted", "±", "partial"]);
+    has(&screen(true), ["exact", "not supported", "not permitted", "not counted", "±", "partial"]);
     let picture = tui::picture(none_seen(), &wanted, &ScreenOptions::default());
     assert!(lines(&picture)[3].contains("none seen"), "{picture}");
 }

@@ -72,7 +72,7 @@ impl<'a> MetricRow<'a> {
             NoValue::Undefined => "divided by zero".to_owned(),
             NoValue::NotCounted(event) => {
                 let row = self.monitor.row(self.row(event));
-                format!("{}: {}", row.event.event.name, row.absence.map_or("no count", |absence| absence.words()))
+                format!("{}: {}", row.event.event.name, row.absence.map_or("not counted", |absence| absence.words()))
             }
         }
     }

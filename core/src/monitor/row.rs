@@ -169,17 +169,16 @@ pub enum Absence {
 }
 
 impl Absence {
-    /// Words for the reason.
+    /// Words for the reason, the same in all texts and on all screens; README.md lists them.
     pub fn words(self) -> &'static str {
         match self {
             Self::NotSupported => "not supported",
             Self::Forbidden => "not permitted",
-            Self::NotYetRan => "not yet counted",
-            Self::NeverRan => "never counted",
+            Self::NotYetRan | Self::NeverRan => "not counted",
             Self::NoneSeen => "none seen",
             Self::TakenOff => "not counted from exec on",
             Self::Gone => "gone",
-            Self::Elsewhere => "counted on other CPUs",
+            Self::Elsewhere => "on other CPUs",
         }
     }
 }

@@ -110,7 +110,7 @@ pub(super) fn parts(page: &ScreenPage<'_>, place: usize, width: usize) -> Line<'
 pub(super) fn why_unmoved(row: &Row<'_>) -> String {
     match row.absence {
         Some(absence) => format!("{MISSING} {}", absence.words()),
-        None if row.uncounted == Some(UncountedPart::FromExecOn) => "not counted from an exec on: see Log, W11".into(),
+        None if row.uncounted == Some(UncountedPart::FromExecOn) => "not counted from exec on: see Log, W11".into(),
         None if row.uncounted == Some(UncountedPart::OfChild) => "counted without a child: see Log, W13".into(),
         None if row.lacks_units => "a part of the sum: see Log, W14".into(),
         None if row.raw.run.is_exact() => "counted all the time: nothing to correct".into(),

@@ -42,4 +42,5 @@ mod recordings;
 mod relations;
 mod results_golden;
 mod scenarios;
+mod stat_output;
 mod steps_golden;

@@ -1,0 +1,214 @@
+//! Tests what the lines of `stat -x` and `-j` hold, and that docs/output.md describes all of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use perfprop::estimate::EstimatorKind;
+use perfprop::monitor::Monitor;
+use perfprop::plan::EventIndex;
+use perfprop::run::{End, Header, MeasuredEvent, MeasuredTarget, MetricFormula, TruthColumn};
+use perfprop::sources::{Reading, Round, Scope};
+use perfprop::text::{self, Repeats};
+use perfprop::units::{CpuNs, WallNs};
+use serde_json::Value;
+
+use crate::builders::{self, SECOND, event, measured};
+
+/// What a run's lines have that not all have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extra {
+    Nothing,
+    Metrics,
+    Truths,
+    Cgroup,
+    Cpus,
+    Threads,
+}
+
+const EXTRAS: [Extra; 6] = [Extra::Nothing, Extra::Metrics, Extra::Truths, Extra::Cgroup, Extra::Cpus, Extra::Threads];
+
+/// `a` is counted all the time, `b` for half of it.
+fn header(extra: Extra) -> Header {
+    let scope = match extra {
+        Extra::Cpus => Scope::Cpu(3),
+        Extra::Threads => Scope::Thread { tid: 7, name: "worker".into() },
+        _ => Scope::All,
+    };
+    let events = ["a", "b"].map(|name| MeasuredEvent { scope: scope.clone(), ..measured(event(name)) });
+    let mut header = builders::header(events);
+    match extra {
+        Extra::Metrics => header.metrics = vec![metric()],
+        Extra::Truths => header.truths = vec![TruthColumn { truth_of: 1 }],
+        Extra::Cgroup => header.target = MeasuredTarget::Cgroup { path: "/g".into() },
+        _ => {}
+    }
+    header
+}
+
+fn metric() -> MetricFormula {
+    MetricFormula {
+        name: "share".into(),
+        formula: "a / b".into(),
+        threshold: None,
+        factor: 1.0,
+        unit: String::new(),
+        description: String::new(),
+        events: BTreeMap::from([("a".into(), vec![EventIndex(0)]), ("b".into(), vec![EventIndex(1)])]),
+    }
+}
+
+/// A run of seconds in which `a` counts so many, and `b` so many in its half of a second.
+fn run(header: Header, counts: &[(u64, u64)]) -> Monitor {
+    let mut monitor = builders::monitor(header, vec![], EstimatorKind::Scale);
+    let (mut a, mut b, mut time) = (0, 0, 0);
+    for &(of_a, of_b) in counts {
+        (a, b, time) = (a + of_a, b + of_b, time + SECOND);
+        let reading = |count, running| Some(Reading { count, enabled: CpuNs(time), running: CpuNs(running) });
+        let readings = vec![reading(a, time), reading(b, time / 2), reading(2 * b, time)];
+        monitor.round(&Round { at: WallNs(time), readings, ..Round::default() }, 0);
+    }
+    monitor.end(End { at_ns: WallNs(time), ..End::default() });
+    monitor
+}
+
+/// Three runs of a second, then of two, then of one.
+fn three(extra: Extra) -> [Monitor; 3] {
+    [vec![(0, 100)], vec![(1, 400), (0, 200)], vec![(0, 150)]].map(|counts| run(header(extra), &counts))
+}
+
+fn json(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn fields(text: &str) -> Vec<Vec<String>> {
+    text.lines().map(|line| line.split(',').map(|field| field.trim().to_owned()).collect()).collect()
+}
+
+#[test]
+fn all_of_a_line_of_several_runs_is_the_mean_of_them() {
+    let runs = three(Extra::Nothing);
+    let b = &json(&text::json_totals(&Repeats(&runs)))[1];
+    // 200, 1200 and 300 counts in 1, 2 and 1 seconds, half of which the event was on a counter.
+    assert!((b["counter-value"].as_f64().unwrap() - 1700.0 / 3.0).abs() < 1e-9, "{b}");
+    assert_eq!(b["event-runtime"], SECOND * 2 / 3);
+    assert_eq!(b["mean-per-cpu-sec"].as_f64().map(f64::round), Some(425.0), "{b}");
+    assert_eq!(b["metric-value"].as_f64().map(f64::round), Some(425.0), "{b}");
+    // Rates 200, 600 and 300 weigh 1, 2 and 1: squares 50625, 2 x 30625 and 15625 over 4, times 3 / 2.
+    let sigma = (127_500.0_f64 / 4.0 * 1.5).sqrt();
+    assert!((b["sigma-per-cpu-sec"].as_f64().unwrap() - sigma).abs() < 1e-6, "{b}");
+    assert_eq!(b["pcnt-running"], 50.0);
+}
+
+#[test]
+fn a_small_mean_of_runs_has_its_fraction_and_its_rate() {
+    let runs = three(Extra::Nothing);
+    let summary = text::summary(&Repeats(&runs));
+    let line = summary.lines().find(|line| line.contains(" a ")).unwrap();
+    // One in 3 runs, of 4 seconds in all.
+    assert!(line.trim_start().starts_with("0.333 ") && line.contains("0.250 /sec"), "{line}");
+    let csv = &fields(&text::csv_totals(&Repeats(&runs), ","))[0];
+    assert_eq!((csv[0].as_str(), csv[6].as_str(), csv[8].as_str(), csv[9].as_str()), ("0", "0.250", "0.25", "0.333"));
+}
+
+#[test]
+fn an_interval_has_its_own_rate() {
+    let monitor = run(header(Extra::Nothing), &[(100, 0), (50, 200)]);
+    let lines = json(&text::json_interval(&monitor));
+    assert_eq!([&lines[0], &lines[1]].map(|line| line["mean-per-cpu-sec"].as_f64()), [Some(50.0), Some(400.0)]);
+    assert!(lines[0].get("sigma-per-cpu-sec").is_none());
+    let csv = fields(&text::csv_interval(&monitor, ","));
+    assert_eq!((csv[1][8].as_str(), csv[1][11].as_str()), ("400", ""));
+}
+
+#[test]
+fn the_truth_stands_at_the_end_of_the_fields() {
+    let runs = three(Extra::Truths);
+    let csv = fields(&text::csv_totals(&Repeats(&runs), ","));
+    // The scaled counts are right; the truth of the other event isn't known, and only the longest run has an interval.
+    let ends: Vec<_> = csv.iter().map(|line| line[line.len() - 3..].join(",")).collect();
+    assert_eq!(ends[0], ",,");
+    assert!(ends[1].starts_with("566.6666") && ends[1].ends_with(",0,"), "{ends:?}");
+    let truth = text::truth(&Repeats(&runs));
+    assert!(
+        truth.contains("1 of 1") && truth.contains("runs in which an event was never counted are left out"),
+        "{truth}"
+    );
+}
+
+/// The rows of the table of docs/output.md that begins with this column.
+fn table(first: &str) -> Vec<Vec<String>> {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/output.md")).unwrap();
+    let rows = page.lines().skip_while(|line| !line.starts_with(&format!("| {first} |"))).skip(2);
+    let rows = rows.take_while(|line| line.starts_with("| "));
+    rows.map(|row| row.trim_matches('|').split('|').map(|cell| cell.trim().replace('`', "")).collect()).collect()
+}
+
+/// Whether the lines of such runs have what a row's second column says.
+fn has(when: &str, extra: Extra, runs: usize, is_interval: bool) -> bool {
+    match when {
+        "always" => true,
+        "-I" => is_interval,
+        "not with -I" => !is_interval,
+        "-r" => runs > 1,
+        "-G" => extra == Extra::Cgroup,
+        "-A" => extra == Extra::Cpus,
+        "--per-thread" => extra == Extra::Threads,
+        "-A, --per-thread" => matches!(extra, Extra::Cpus | Extra::Threads),
+        "-M" => extra == Extra::Metrics,
+        "--counters" => extra == Extra::Truths,
+        "--source emulate" | "--whole-run" | "sometimes" => false,
+        when => panic!("when is {when}?"),
+    }
+}
+
+/// The field as it stands, and the key's value; `None` where the two are written in other ways.
+fn numbers(field: &str, value: &Value) -> Option<(f64, f64)> {
+    Some((field.parse().ok()?, value.as_f64()?))
+}
+
+#[test]
+fn the_page_lists_every_field_in_its_place() {
+    for extra in EXTRAS {
+        let runs = three(extra);
+        for (runs, is_interval) in [(&runs[..1], false), (&runs[..], false), (&runs[..1], true)] {
+            let (csv, keys) = if is_interval {
+                (text::csv_interval(&runs[0], ","), text::json_interval(&runs[0]))
+            } else {
+                (text::csv_totals(&Repeats(runs), ","), text::json_totals(&Repeats(runs)))
+            };
+            let listed: Vec<_> =
+                table("field").into_iter().filter(|row| has(&row[1], extra, runs.len(), is_interval)).collect();
+            for (line, keys) in fields(&csv).iter().zip(json(&keys)) {
+                assert_eq!(line.len(), listed.len(), "{extra:?} {line:?} {listed:?}");
+                for (field, row) in line.iter().zip(&listed) {
+                    let key = row[2].split(", ").find_map(|key| keys.get(key)).unwrap_or(&Value::Null);
+                    let near = numbers(field, key).is_none_or(|(a, b)| (a - b).abs() <= 0.5_f64.max(b.abs() * 0.01));
+                    let is_same = near && (field.is_empty() || !key.is_null() || row[0] == "truth" || is_interval);
+                    assert!(is_same || row[0] == "value", "{extra:?} {}: {field} and {key}", row[0]);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_page_lists_every_key() {
+    let listed = table("key");
+    let names: BTreeSet<&str> = listed.iter().map(|row| row[0].as_str()).collect();
+    for extra in EXTRAS {
+        let runs = three(extra);
+        for (lines, count, is_interval) in [
+            (text::json_totals(&Repeats(&runs[..1])), 1, false),
+            (text::json_totals(&Repeats(&runs)), 3, false),
+            (text::json_interval(&runs[0]), 1, true),
+        ] {
+            let printed: BTreeSet<String> =
+                json(&lines).iter().flat_map(|line| line.as_object().unwrap().keys().cloned()).collect();
+            let printed: BTreeSet<_> = printed.iter().map(|key| key.strip_prefix("run-").unwrap_or(key)).collect();
+            let unlisted: Vec<_> = printed.difference(&names).collect();
+            assert!(unlisted.is_empty(), "{extra:?} {unlisted:?}");
+            for row in listed.iter().filter(|row| has(&row[1], extra, count, is_interval)) {
+                assert!(printed.contains(row[0].as_str()), "{extra:?} {}", row[0]);
+            }
+        }
+    }
+}

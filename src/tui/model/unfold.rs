@@ -2,7 +2,7 @@
 
 use super::{EventTable, Notice, ScreenModel};
 use crate::events::Unit;
-use crate::monitor::{Absence, Measure, Point, SummedEvent};
+use crate::monitor::{Absence, Measure, MeasureChoice, Point, SummedEvent};
 use crate::plan::RowIndex;
 use crate::rates::Uncertain;
 use crate::sources::Scope;
@@ -143,6 +143,15 @@ impl ScreenModel {
             EventLine::Event(event) => self.monitor.row(event).absence,
             EventLine::Sum(place) => self.monitor.sum(&self.events.folds[place].parts.events).absence,
         }
+    }
+
+    /// Why what was counted has no number in the unit that was chosen.
+    pub(in crate::tui) fn no_unit_words(&self) -> &'static str {
+        let is_by_instructions = self.measures == MeasureChoice::Every(Measure::PerKiloInstruction);
+        if is_by_instructions && !self.monitor.counts_instructions() {
+            return "count instructions to see this unit";
+        }
+        "no number in this unit"
     }
 
     /// What a line counted in all, as it is shown: scaled, and estimated.

@@ -85,7 +85,7 @@ fn title(page: &ScreenPage<'_>, line: EventLine) -> Line<'static> {
             }
         }
         None => {
-            let words = model.line_absence(line).map_or("no number in this unit", |absence| absence.words());
+            let words = model.line_absence(line).map_or(model.no_unit_words(), |absence| absence.words());
             title.push_span(page.span(Role::Missing, format!("{MISSING} {words}")));
         }
     }

@@ -206,7 +206,7 @@ pub(super) fn why_missing(page: &ScreenPage<'_>, absence: Option<crate::monitor:
     match absence {
         Some(Absence::NotYetRan) | None if monitor.intervals() == 0 && monitor.ended().is_none() => first_reading(page),
         Some(absence) => format!("{MISSING} {}", absence.words()),
-        None => format!("{MISSING} no number in this unit"),
+        None => format!("{MISSING} {}", page.model.no_unit_words()),
     }
 }
 

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::calls::FrameIndex;
 use super::place::line;
-use super::shape::{NodeAmounts, PathTree, Shape, TreeNode, overtake};
+use super::shape::{NodeAmounts, PathTree, Shape, TreeNode};
 use crate::profile::Amount;
 use crate::tui::model::step::ListStep;
 
@@ -106,11 +106,11 @@ fn sums(
     }
     let stood: FxHashMap<_, _> = before.iter().enumerate().map(|(place, function)| (function.frame, place)).collect();
     let mut all: Vec<_> = found.into_values().collect();
+    // By what readers see. Only of those that are alike the first stays so.
     all.sort_unstable_by_key(|function| {
         let place = stood.get(&function.frame).copied().unwrap_or(usize::MAX);
-        (place, Reverse((function.own.weight, function.total.weight)), function.frame)
+        (Reverse((function.own.weight, function.total.weight)), place, function.frame)
     });
-    overtake(&mut all, |function| function.own);
     all
 }
 

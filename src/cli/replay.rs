@@ -31,8 +31,8 @@ use crate::stack_formats::{self, Imported};
 use crate::stacks::{FirstLevel, FunctionLines, InterpreterFrames, Replayed, StackQuality};
 use crate::text::{self, PrintedNews};
 use crate::tui::{
-    self, Feed, GlyphSet, Mode, Others, Outcome, Outline, Picture, PictureFormat, Scene, Screen, ScreenOptions,
-    TimeRange, Timeline,
+    self, Feed, GlyphSet, Mode, Others, Outcome, Outline, Picture, PictureFormat, ReplayedEnding, Scene, Screen,
+    ScreenOptions, TimeRange, Timeline,
 };
 use crate::units::WallNs;
 
@@ -284,6 +284,9 @@ fn play(
 fn blocks(args: &ReplayArgs, recording: &Recording, setup: &Setup) -> Result<u8, Error> {
     let (mut out, mut news) = (Stream::stdout(), PrintedNews::default());
     let (rounds, mut monitor) = begun(args, recording, setup)?;
+    if let Some(words) = ending(recording).words() {
+        out.print(&format!("{words}\n"))?;
+    }
     for (round, lost) in rounds {
         if monitor.round(round, *lost) {
             let news = news.since(&monitor, &diagnose(&monitor, LookBack::Last(LATELY), None));
@@ -320,7 +323,15 @@ pub(super) fn end(recording: &Recording) -> End {
 }
 
 fn mode(recording: &Recording, speed: f64) -> Mode {
-    Mode::Replay { length: end(recording).at_ns, speed }
+    Mode::Replay { length: end(recording).at_ns, speed, ending: ending(recording) }
+}
+
+fn ending(recording: &Recording) -> ReplayedEnding {
+    match (&recording.end, recording.rounds.len()) {
+        (Some(_), _) => ReplayedEnding::Finished,
+        (None, 0) => ReplayedEnding::NoNumbers,
+        (None, _) => ReplayedEnding::NotFinished,
+    }
 }
 
 fn seconds(seconds: f64) -> WallNs {

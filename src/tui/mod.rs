@@ -44,7 +44,7 @@ pub use config::Config;
 pub use feed::{Feed, Timeline};
 pub use figures::ShownValues;
 pub use keys::{KeyHelp, Keymap, key_table};
-pub use options::{Mode, QuitAction, ScreenOptions};
+pub use options::{Mode, QuitAction, ReplayedEnding, ScreenOptions};
 pub use others::{OtherRun, Others};
 pub use outline::Outline;
 pub use picture::{Picture, PictureFormat, Scene, picture};

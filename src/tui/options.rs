@@ -24,6 +24,38 @@ pub enum QuitAction {
     Detach,
 }
 
+/// How a recording ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReplayedEnding {
+    /// Its measurement ended.
+    #[default]
+    Finished,
+    /// It breaks off: whoever wrote it was killed, or writes still.
+    NotFinished,
+    /// It has a header and nothing behind that.
+    NoNumbers,
+}
+
+impl ReplayedEnding {
+    /// Words for what is missing.
+    pub fn words(self) -> Option<&'static str> {
+        match self {
+            Self::Finished => None,
+            Self::NotFinished => Some("the recording was not finished"),
+            Self::NoNumbers => Some("the recording was not finished: it holds no numbers"),
+        }
+    }
+
+    /// The same for a narrow screen.
+    pub(super) fn short_words(self) -> Option<&'static str> {
+        match self {
+            Self::Finished => None,
+            Self::NotFinished => Some("not finished"),
+            Self::NoNumbers => Some("it holds no numbers"),
+        }
+    }
+}
+
 /// Where the rounds come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Mode {
@@ -36,6 +68,8 @@ pub enum Mode {
         length: WallNs,
         /// Seconds of it a second; 0 is at once.
         speed: f64,
+        /// Whether all of it is there.
+        ending: ReplayedEnding,
     },
     /// A profile alone, whose stacks another tool sampled.
     Stacks {

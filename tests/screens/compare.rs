@@ -18,8 +18,8 @@ use perfprop::session::OutputLine;
 use perfprop::sources::{Reading, Round};
 use perfprop::text;
 use perfprop::tui::{
-    self, Depth, Feed, GlyphSet, Mode, OtherRun, Others, Picture, PictureFormat, Scene, Screen, ScreenOptions,
-    Terminal, TerminalScript, Theme,
+    self, Depth, Feed, GlyphSet, Mode, OtherRun, Others, Picture, PictureFormat, ReplayedEnding, Scene, Screen,
+    ScreenOptions, Terminal, TerminalScript, Theme,
 };
 use perfprop::units::{CpuNs, WallNs};
 
@@ -151,7 +151,7 @@ fn golden(name: &str, screen: &str) {
 }
 
 fn options() -> ScreenOptions {
-    let mode = Mode::Replay { length: WallNs(60 * SECOND), speed: 0.0 };
+    let mode = Mode::Replay { length: WallNs(60 * SECOND), speed: 0.0, ending: ReplayedEnding::Finished };
     ScreenOptions { mode, screen: Screen::Compare, ..ScreenOptions::default() }
 }
 

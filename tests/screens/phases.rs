@@ -14,7 +14,9 @@ use perfprop::run::{End, Header, MeasuredTarget};
 use perfprop::sampling::SamplerMessage;
 use perfprop::session::OutputLine;
 use perfprop::sources::{Reading, Round};
-use perfprop::tui::{self, Feed, GlyphSet, Mode, Picture, Screen, ScreenOptions, Terminal, TerminalScript, Timeline};
+use perfprop::tui::{
+    self, Feed, GlyphSet, Mode, Picture, ReplayedEnding, Screen, ScreenOptions, Terminal, TerminalScript, Timeline,
+};
 use perfprop::units::{CpuNs, WallNs};
 
 use crate::builders::{self, SECOND, event, measured, software_event};
@@ -173,7 +175,7 @@ fn keys_go_from_change_to_change() {
         line(&script, &faults);
         signals.send(15).unwrap();
     });
-    let mode = Mode::Replay { length: WallNs(LENGTH * SECOND), speed: 1.0 };
+    let mode = Mode::Replay { length: WallNs(LENGTH * SECOND), speed: 1.0, ending: ReplayedEnding::Finished };
     let options = ScreenOptions { mode, ..ScreenOptions::default() };
     tui::run_on(terminal, fresh(), &mut feed, &signals_out, &options).unwrap();
     user.join().unwrap();

@@ -9,7 +9,7 @@ use perfprop::monitor::{Measure, MeasureChoice, Monitor};
 use perfprop::profile::{Amount, Frame, FrameKind, ProfileEvent, SampleMeasure, Tree};
 use perfprop::rates::Confidence;
 use perfprop::stacks::StackQuality;
-use perfprop::tui::{self, Mode, Others, Picture, Scene, Screen, ScreenOptions};
+use perfprop::tui::{self, Mode, Others, Picture, ReplayedEnding, Scene, Screen, ScreenOptions};
 use perfprop::units::WallNs;
 
 use crate::builders::{self, event, measured};
@@ -43,7 +43,7 @@ fn monitor() -> Monitor {
 }
 
 fn options() -> ScreenOptions {
-    let mode = Mode::Replay { length: WallNs(1), speed: 0.0 };
+    let mode = Mode::Replay { length: WallNs(1), speed: 0.0, ending: ReplayedEnding::Finished };
     ScreenOptions { mode, screen: Screen::Profile, ..ScreenOptions::default() }
 }
 

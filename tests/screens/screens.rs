@@ -31,8 +31,8 @@ use perfprop::stacks::{
     StackFrameId, StackId, StackNode, StackSample, StackTree, Task, TaskId, UnwindMethod,
 };
 use perfprop::tui::{
-    self, Config, Depth, Feed, GlyphSet, Mode, Outcome, Outline, Picture, PictureFormat, Scene, Screen, ScreenOptions,
-    Terminal, TerminalScript, Theme, TimeRange, Timeline,
+    self, Config, Depth, Feed, GlyphSet, Mode, Outcome, Outline, Picture, PictureFormat, ReplayedEnding, Scene, Screen,
+    ScreenOptions, Terminal, TerminalScript, Theme, TimeRange, Timeline,
 };
 use perfprop::units::{CpuNs, WallNs};
 use ratatui::crossterm::event::{MouseButton, MouseEventKind};
@@ -660,7 +660,7 @@ impl Feed for Recorded {
 
 #[test]
 fn a_replay_can_be_wound() {
-    let mode = Mode::Replay { length: WallNs(6 * SECOND), speed: 1.0 };
+    let mode = Mode::Replay { length: WallNs(6 * SECOND), speed: 1.0, ending: ReplayedEnding::Finished };
     let plays = Arc::new(Mutex::new(Vec::new()));
     let mut feed = Recorded::new(60, &plays);
     let (terminal, script) = Terminal::scripted(80, 24).unwrap();
@@ -701,7 +701,7 @@ fn a_replay_can_be_wound() {
 
 /// Uses the screens of a recording that plays nothing by itself, as large as the terminal is.
 fn with_recording(size: (u16, u16), tenths: u64, test: impl FnOnce(&TerminalScript) + Send + 'static) {
-    let mode = Mode::Replay { length: WallNs(tenths * SECOND / 10), speed: 1.0 };
+    let mode = Mode::Replay { length: WallNs(tenths * SECOND / 10), speed: 1.0, ending: ReplayedEnding::Finished };
     let mut feed = Recorded::new(tenths, &Arc::default());
     let (terminal, script) = Terminal::scripted(size.0, size.1).unwrap();
     let (signals, signals_out) = bounded(0);
@@ -811,7 +811,7 @@ fn ranges_on_screens_of_all_sizes() {
     let mut ahead = ReadAhead::new(fresh());
     let outline = Outline::of(&all, length).with_notes(ahead.read(&all, usize::MAX, || end_of(&all)).unwrap());
     let range = Some(TimeRange { from: base.at, to: all[449].0.at });
-    let mode = Mode::Replay { length, speed: 1.0 };
+    let mode = Mode::Replay { length, speed: 1.0, ending: ReplayedEnding::Finished };
     for (symbols, name) in [(GlyphSet::Unicode, "range"), (GlyphSet::Ascii, "range-ascii")] {
         let options = ScreenOptions { mode, symbols, ..ScreenOptions::default() };
         let mut scene = Scene::new(of_range(&all), None, &options);
@@ -907,7 +907,7 @@ fn pictures_are_the_same_twice_in_every_format() {
                 let options = ScreenOptions {
                     screen,
                     theme: Theme::built_in(theme, Depth::TrueColor).unwrap(),
-                    mode: Mode::Replay { length: WallNs(64 * SECOND), speed: 1.0 },
+                    mode: Mode::Replay { length: WallNs(64 * SECOND), speed: 1.0, ending: ReplayedEnding::Finished },
                     ..ScreenOptions::default()
                 };
                 let (output, rounds) = (output(), rounds(40));

@@ -7,35 +7,42 @@ use super::page::ScreenPage;
 use super::timeline::range_words;
 use crate::names::shown;
 use crate::number::{percent, whole_share};
-use crate::run::RotatedBy;
+use crate::run::{Header, MeasuredTarget, RotatedBy};
 use crate::tui::model::{ClickTarget, Motion, Over, ScreenModel};
 use crate::tui::options::Mode;
 use crate::tui::screen::Screen;
 use crate::tui::symbols::{ENDED, FROZEN, OK, REPLAY, WAITING, WARN};
-use crate::tui::text::{clock, cut_middle, short_clock, span, width};
+use crate::tui::text::{clock, cut, cut_middle, short_clock, span, width};
 use crate::tui::theme::Role;
 use crate::units::WallNs;
 
 /// The target's name is cut, but not to less than this.
 const LEAST_TARGET: usize = 12;
 
+/// A command's base name and process id have this much room before other parts of the line.
+const MOST_SHORT: usize = 28;
+
+/// Cells from which on there is room for a sentence.
+const WIDE_WORDS: usize = 100;
+
 pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     let room = usize::from(area.width);
-    let mut parts = parts(page);
+    let mut parts = parts(page, room);
     // The state stays; of the others the last in the list go first.
-    let needed =
-        |parts: &[HeaderPart]| parts.iter().map(|part| part.span.width() + 2).sum::<usize>() + 11 + LEAST_TARGET;
+    let header = page.model.monitor.header();
+    let least = LEAST_TARGET.max(width(&short_title(header)).min(MOST_SHORT));
+    let needed = |parts: &[HeaderPart]| parts.iter().map(|part| part.span.width() + 2).sum::<usize>() + 11 + least;
     while needed(&parts) > room && parts.iter().any(|part| part.rank > 0) {
         let least = parts.iter().map(|part| part.rank).max().unwrap_or(0);
         parts.retain(|part| part.rank < least);
     }
     let used: usize = parts.iter().map(|part| part.span.width() + 2).sum();
-    let title = shown(&page.model.monitor.header().title()).into_owned();
+    let title = shown(&header.title()).into_owned();
     let mut line = Line::styled(" ", page.style(Role::Status));
     if used + 11 + LEAST_TARGET.min(width(&title)) <= room {
         line.push_span(page.span(Role::Title, "perfprop"));
         line.push_span(Span::raw("  "));
-        let target = cut_middle(&title, room.saturating_sub(used + 12)).into_owned();
+        let target = target(header, room.saturating_sub(used + 12));
         line.push_span(page.span(Role::Text, target));
         line.push_span(Span::raw("  "));
     }
@@ -46,13 +53,42 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     page.line(area, line);
 }
 
+/// The target in so many cells: of a command the base name and the process id stay longest, and its arguments are cut.
+fn target(header: &Header, cells: usize) -> String {
+    let title = shown(&header.title()).into_owned();
+    let MeasuredTarget::Command { argv, pid } = &header.target else { return cut_middle(&title, cells).into_owned() };
+    if width(&title) <= cells {
+        return title;
+    }
+    let arguments = argv.iter().skip(1).map(|word| format!(" {word}")).collect::<String>();
+    let (name, pid) = (shown(base_name(argv)).into_owned(), format!(" [{pid}]"));
+    let words = format!("{name}{}", shown(&arguments));
+    match cells.checked_sub(width(&pid)) {
+        Some(room) if room >= width(&name).min(LEAST_TARGET) => format!("{}{pid}", cut(&words, room).trim_end()),
+        _ => cut_middle(&name, cells).into_owned(),
+    }
+}
+
+/// A command's base name and process id, the whole title of other targets.
+fn short_title(header: &Header) -> String {
+    match &header.target {
+        MeasuredTarget::Command { argv, pid } => format!("{} [{pid}]", shown(base_name(argv))),
+        _ => shown(&header.title()).into_owned(),
+    }
+}
+
+fn base_name(argv: &[String]) -> &str {
+    let path = argv.first().map_or("", String::as_str);
+    path.rsplit('/').find(|part| !part.is_empty()).unwrap_or(path)
+}
+
 /// A part of the header; rank 0 never leaves.
 struct HeaderPart {
     rank: u8,
     span: Span<'static>,
 }
 
-fn parts(page: &ScreenPage<'_>) -> Vec<HeaderPart> {
+fn parts(page: &ScreenPage<'_>, room: usize) -> Vec<HeaderPart> {
     let model = page.model;
     let monitor = &model.monitor;
     let header = monitor.header();
@@ -65,6 +101,9 @@ fn parts(page: &ScreenPage<'_>) -> Vec<HeaderPart> {
     if model.motion == Motion::Frozen {
         let lag = model.lag().0 / 1_000_000_000;
         parts.insert(0, part(0, Role::Frozen, format!(" {FROZEN} FROZEN +{lag} s ")));
+    }
+    if let Some(words) = missing_end(page, room) {
+        parts.push(part(0, Role::Warn, format!("{WARN} {words}")));
     }
     parts.extend([part(1, Role::Text, clock(monitor.now()))]);
     if let Some(share) = monitor.cpu_share() {
@@ -97,6 +136,12 @@ fn parts(page: &ScreenPage<'_>) -> Vec<HeaderPart> {
         parts.push(part(2, Role::Warn, format!("{}{WARN}", warnings(model))));
     }
     parts
+}
+
+/// What a recording lacks that breaks off.
+fn missing_end(page: &ScreenPage<'_>, room: usize) -> Option<&'static str> {
+    let Mode::Replay { ending, .. } = page.model.options.mode else { return None };
+    if room < WIDE_WORDS { ending.short_words() } else { ending.words() }
 }
 
 /// Whether anything was left uncounted for a while.

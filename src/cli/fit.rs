@@ -23,12 +23,13 @@ use crate::text;
 /// The arguments of `perfprop fit`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  perfprop fit sort.csv --model 'a + b * n * log2(n)'   time over n: a file with the columns n and time
+  perfprop fit sort.csv --model 'a + b * n * log2(n)'   time over n: a file with the columns n and time, in ns
   perfprop fit sort.jsonl --model auto                  which growth fits best, and how sure that is
   perfprop fit sort.jsonl --model nlogn --emit rust     a function with its test
   perfprop fit benchmarks/ --set timer=23ns             all files, each after those that it needs")]
 pub(super) struct FitArgs {
-    /// Measurements: JSON lines of `perfprop bench`, or comma-separated values; a folder fits all of its files
+    /// Measurements: JSON lines of `perfprop bench`, or comma-separated values with a line of names, whose column time is in
+    /// nanoseconds, or has its unit in its name (time_ns, time_us, time_ms, time_s); a folder fits all of its files
     #[arg(value_name = "FILE|DIR")]
     from: PathBuf,
     /// The model: an expression of sizes and coefficients, a model's name, or auto; several are compared

@@ -7,7 +7,8 @@
 //! {"sizes":{"n":1000},"samples":{"time":[5210000,5190000],"instructions":[812345,812345]},"order":[0,7]}
 //! ```
 //!
-//! Times are in nanoseconds. A file of comma-separated values has a line of names, and a line for each measurement.
+//! Times are in nanoseconds. A file of comma-separated values has a line of names, and a line for each measurement; its column of
+//! times may be called `time_us`, `time_ms` or `time_s` where they are in those units.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -224,12 +225,32 @@ fn json(text: &str) -> Result<WorkloadFile, WorkloadError> {
     Ok(WorkloadFile { header, workloads })
 }
 
+/// The units of time that a column's name may end with, in nanoseconds: `time_us`.
+const TIME_UNITS: [(&str, f64); 4] = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
+
+/// The column that isn't a size, and what its values are multiplied with.
+struct ResponseColumn {
+    column: usize,
+    factor: f64,
+}
+
+/// The column of the response; of times, also one whose name has a unit.
+fn response_column(names: &[String], response: &str) -> Option<ResponseColumn> {
+    let exact = names.iter().position(|name| name == response).map(|column| ResponseColumn { column, factor: 1.0 });
+    let with_unit = |(column, name): (usize, &String)| {
+        let unit = name.strip_prefix(TIME)?.strip_prefix('_')?;
+        let (_, factor) = TIME_UNITS.into_iter().find(|(name, _)| *name == unit)?;
+        Some(ResponseColumn { column, factor })
+    };
+    exact.or_else(|| names.iter().enumerate().filter(|_| response == TIME).find_map(with_unit))
+}
+
 fn comma_separated(text: &str, response: &str) -> Result<WorkloadFile, WorkloadError> {
     let mut lines =
         text.lines().enumerate().map(|(place, line)| (place + 1, line)).filter(|(_, line)| !line.trim().is_empty());
     let (first, names) = lines.next().ok_or_else(|| wrong(1, "there is nothing here"))?;
     let names: Vec<String> = names.split(',').map(|name| name.trim().trim_matches('"').to_owned()).collect();
-    let column = names.iter().position(|name| name == response).ok_or_else(|| {
+    let ResponseColumn { column, factor } = response_column(&names, response).ok_or_else(|| {
         let known: Vec<String> = names.iter().map(|name| quoted(name)).collect();
         wrong(
             first,
@@ -247,7 +268,7 @@ fn comma_separated(text: &str, response: &str) -> Result<WorkloadFile, WorkloadE
             Ok((name.clone(), number))
         };
         let mut sizes: BTreeMap<String, f64> = names.iter().zip(&values).map(number).collect::<Result<_, _>>()?;
-        let value = sizes.remove(&names[column]).unwrap_or(f64::NAN);
+        let value = sizes.remove(&names[column]).unwrap_or(f64::NAN) * factor;
         match workloads.iter_mut().find(|workload| workload.sizes == sizes) {
             Some(workload) => workload.samples.entry(response.to_owned()).or_default().push(value),
             None => workloads.push(Workload {
@@ -262,4 +283,30 @@ fn comma_separated(text: &str, response: &str) -> Result<WorkloadFile, WorkloadE
         header: WorkloadHeader { perfprop_workload: VERSION, sizes, ..WorkloadHeader::default() },
         workloads,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The times of a file with one measurement.
+    fn times(names: &str, response: &str) -> Result<Vec<f64>, WorkloadError> {
+        let file = WorkloadFile::parse(&format!("{names}\n10,2.5\n"), "f", response)?;
+        Ok(file.workloads.iter().flat_map(|workload| workload.samples[response].clone()).collect())
+    }
+
+    #[test]
+    fn a_column_of_times_may_name_its_unit() {
+        let of = |name: &str| times(&format!("n,{name}"), TIME);
+        assert_eq!(of("time"), Ok(vec![2.5]));
+        let units = ["ns", "us", "ms", "s"].map(|unit| of(&format!("time_{unit}")));
+        assert_eq!(units, [Ok(vec![2.5]), Ok(vec![2.5e3]), Ok(vec![2.5e6]), Ok(vec![2.5e9])]);
+        assert!(of("time_h").is_err() && of("cycles").is_err());
+        // A column that is named whole is taken as it is.
+        assert_eq!(times("n,time_ms", "time_ms"), Ok(vec![2.5]));
+        assert_eq!(
+            WorkloadFile::parse("time_s,time\n10,2.5\n", "f", TIME).map(|file| file.header.sizes),
+            Ok(vec!["time_s".to_owned()])
+        );
+    }
 }

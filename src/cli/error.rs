@@ -88,12 +88,13 @@ pub enum Error {
 
 impl Error {
     /// Prints the error of a command line, and gives the code to exit with.
-    pub(super) fn report(&self, instead: impl FnOnce() -> String) -> ExitCode {
+    pub(super) fn report(&self, instead: impl FnOnce() -> Option<String>) -> ExitCode {
         if self.is_closed_pipe() {
             // Whoever read the output has had enough of it, as `head` does.
             return ExitCode::SUCCESS;
         }
-        let instead = self.lacks_counters().then(instead).map_or_else(String::new, |line| format!("\n      {line}"));
+        let instead = if self.lacks_counters() { instead() } else { None };
+        let instead = instead.map_or_else(String::new, |line| format!("\n      {line}"));
         // Nothing can report that standard error is closed.
         let _ = writeln!(io::stderr(), "{}", in_locale(&format!("{self}{instead}")));
         ExitCode::from(self.code())

@@ -213,7 +213,8 @@ pub(super) fn man(args: &ManArgs) -> Result<u8, Error> {
     let page = match &args.verb {
         None => program,
         Some(verb) => {
-            let verbs = || program.get_subcommands().map(clap::Command::get_name);
+            let listed = || program.get_subcommands().filter(|verb| !verb.is_hide_set());
+            let verbs = || listed().map(clap::Command::get_name);
             let Some(found) = program.find_subcommand(verb) else {
                 return Err(Error::Usage(format!(
                     "no verb '{verb}'; there are {}",

@@ -1,5 +1,7 @@
 //! Decides the exit code of a measurement from its outcome.
 
+use std::time::Duration;
+
 use signal_hook::consts::SIGINT;
 
 use super::error::code_of;
@@ -16,6 +18,14 @@ pub(super) fn tell_no_regions(region_events: Option<&str>, programs: usize) {
 
 /// The words for that.
 pub(super) const NO_REGIONS: &str = "--region-events: no program of the command had regions, so nothing was counted in any; regions/README.md says how to mark them";
+
+/// Says that a command ended before its counting began.
+pub(super) fn tell_delay(delay: Option<Duration>, outcome: &RunOutcome) {
+    let delay = delay.filter(|&delay| outcome.end.exit.is_some() && Duration::from_nanos(outcome.end.at_ns.0) < delay);
+    if let Some(delay) = delay {
+        say(&format!("the command ended before the delay of {} ms (-D), so nothing was counted", delay.as_millis()));
+    }
+}
 
 /// The code to exit with: the command's own, or 128 plus the signal that ended perfprop. What was ended as asked has
 /// done what it should.

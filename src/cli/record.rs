@@ -9,7 +9,7 @@ use clap::Args;
 use crossbeam_channel::{Receiver, never};
 
 use super::args::{MeasurementArgs, milliseconds};
-use super::outcome::{exit_code, tell_no_regions};
+use super::outcome::{exit_code, tell_delay, tell_no_regions};
 use super::progress::{SlowRun, instructions_of};
 use super::stream::{hush, say};
 use super::{Error, signals};
@@ -174,6 +174,7 @@ fn once(
     recorder.end(&outcome.end).map_err(|source| cut(source, written.rounds))?;
     written.lost_rounds = outcome.end.lost_rounds;
     tell(&written, "");
+    tell_delay(measurement.launch.delay, &outcome);
     written.findings(&header.target).iter().for_each(|finding| say(finding));
     let region_events = measurement.launch.region_events.as_deref();
     tell_no_regions(region_events, written.regions.programs().len());

@@ -10,7 +10,7 @@ use nix::sys::signal::Signal;
 
 use super::args::{EventArgs, TargetArgs, milliseconds};
 use super::error::{MEASURING, code_of};
-use super::outcome::{exit_code, tell_no_regions};
+use super::outcome::{exit_code, tell_delay, tell_no_regions};
 use super::progress::{SlowRun, instructions_of};
 use super::stream::{Stream, after_blank, hush, say};
 use super::with_model::modelled_instead;
@@ -147,6 +147,7 @@ pub(super) fn run(args: &StatArgs) -> Result<u8, Error> {
         regions.push(session.regions());
         code = exit_code(&outcome);
         tell_signal(&outcome);
+        tell_delay(beginning.measurement.launch.delay, &outcome);
         (open, ended_by) = (Some(session), outcome.signal);
         if ended_by.is_some() {
             break;
@@ -419,7 +420,7 @@ fn tell_uncounted(monitor: &Monitor) {
 fn tell_model(monitor: &Monitor) {
     let is_lacking = |row: &Row<'_>| row.event.status == Status::NotSupported && !row.event.event.kind.is_software();
     if monitor.rows().any(|row| is_lacking(&row)) && Host::here().cores().next().is_none() {
-        say(&modelled_instead(&std::env::args_os().collect::<Vec<_>>()));
+        modelled_instead(&std::env::args_os().collect::<Vec<_>>()).iter().for_each(|line| say(line));
     }
 }
 

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use crossbeam_channel::Receiver;
 
 use super::args::{AppearanceArgs, MeasurementArgs, milliseconds};
-use super::outcome::{NO_REGIONS, exit_code, tell_no_regions};
+use super::outcome::{NO_REGIONS, exit_code, tell_delay, tell_no_regions};
 use super::stacks::LiveProfile;
 use super::stream::{Stream, has_terminal, say};
 use super::{Error, appearance, signals, stacks};
@@ -137,6 +137,7 @@ fn batch(args: &TopArgs) -> Result<u8, Error> {
     out.print(&text::regions(&regions, monitor.header()))?;
     tell_no_regions(measurement.launch.region_events.as_deref(), regions.programs().len());
     close(session, &signals, outcome.signal);
+    tell_delay(measurement.launch.delay, &outcome);
     // A command that was ended because enough was seen has not failed.
     Ok(if has_enough { 0 } else { exit_code(&outcome) })
 }

@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches};
 
+use super::args::SourceName;
 use crate::measure;
 use crate::names::{for_shell, shown};
 
@@ -32,14 +33,33 @@ const LEFT_OUT: [&str; 20] = [
     "region_events",
 ];
 
-/// A line that says how the same is counted by a model; `words` is the command line of this process.
-pub(super) fn modelled_instead(words: &[OsString]) -> String {
-    let command = again(words).unwrap_or_else(|| "perfprop stat --source emulate -- ./prog".into());
-    format!("cache and branch misses of a model instead:  {}", shown(&command))
+/// A line that says how the same is counted by a model; `words` is the command line of this process. `None` where a model
+/// counts already.
+pub(super) fn modelled_instead(words: &[OsString]) -> Option<String> {
+    let command = match again(words) {
+        Again::Modelled => return None,
+        Again::Other => "perfprop stat --source emulate -- ./prog".into(),
+        Again::Command(command) => command,
+    };
+    Some(format!("cache and branch misses of a model instead:  {}", shown(&command)))
+}
+
+/// What becomes of a command line.
+enum Again {
+    /// It has the model already.
+    Modelled,
+    /// Its verb has no model, or measures no command of its own line.
+    Other,
+    /// The same with the model.
+    Command(String),
+}
+
+fn again(words: &[OsString]) -> Again {
+    with_source(words).unwrap_or(Again::Other)
 }
 
 /// The command line with the model; `None` for a verb that has none, or measures no command of its own line.
-fn again(words: &[OsString]) -> Option<String> {
+fn with_source(words: &[OsString]) -> Option<Again> {
     let mut program = super::command();
     program.build();
     let matches = program.clone().try_get_matches_from(words).ok()?;
@@ -52,6 +72,9 @@ fn again(words: &[OsString]) -> Option<String> {
     if !has("source") || !has("command") {
         return None;
     }
+    if matches.get_one::<SourceName>("source") == Some(&SourceName::Emulate) {
+        return Some(Again::Modelled);
+    }
     let is_given = |arg: &&Arg| matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
     let given: Vec<&Arg> = program.get_arguments().filter(is_given).collect();
     let is_aimed = given.iter().any(|arg| ["pid", "tid", "all_cpus", "cgroup", "cpu"].contains(&arg.get_id().as_str()));
@@ -62,7 +85,7 @@ fn again(words: &[OsString]) -> Option<String> {
     line.extend(options.into_iter().map(|(_, option)| option));
     let command = command.first().and_then(|arg| matches.get_raw(arg.get_id().as_str())).filter(|_| !is_aimed);
     let command = command.map_or_else(|| "./prog".into(), for_shells);
-    Some(format!("{} -- {command}", line.join(" ")))
+    Some(Again::Command(format!("{} -- {command}", line.join(" "))))
 }
 
 /// An option as it is written again, and its place on the command line.
@@ -118,7 +141,17 @@ mod tests {
     use super::*;
 
     fn of(line: &str) -> Option<String> {
-        again(&line.split(' ').map(OsString::from).collect::<Vec<_>>())
+        match again(&line.split(' ').map(OsString::from).collect::<Vec<_>>()) {
+            Again::Command(line) => Some(line),
+            Again::Modelled | Again::Other => None,
+        }
+    }
+
+    #[test]
+    fn what_a_model_counts_already_is_not_proposed() {
+        let line = |line: &str| modelled_instead(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
+        assert_eq!(line("perfprop stat --source emulate -e Ir,cycles -- true"), None);
+        assert!(line("perfprop stat -e cycles -- true").is_some() && line("perfprop list").is_some());
     }
 
     #[test]
@@ -161,7 +194,7 @@ mod tests {
     #[test]
     fn words_are_quoted_and_shown() {
         let words = ["perfprop", "stat", "--", "a b", "x\u{1b}[2J"].map(OsString::from);
-        let line = modelled_instead(&words);
+        let line = modelled_instead(&words).unwrap_or_default();
         assert!(line.contains("'a b'") && !line.contains('\u{1b}'), "{line}");
     }
 }

@@ -6,7 +6,7 @@ use perfprop::estimate::{Estimate, Estimator, EstimatorKind, Gaussian, ScaleEsti
 use perfprop::events::{Event, EventKind};
 use perfprop::monitor::Monitor;
 use perfprop::rates::Tally;
-use perfprop::run::{CpuTime, End, Header};
+use perfprop::run::{CpuTime, End, Header, RotatedBy};
 use perfprop::sources::{Reading, Round};
 use perfprop::text::{self, Repeats};
 use perfprop::units::{CpuNs, WallNs};
@@ -145,4 +145,24 @@ impl Estimator for Unsolved {
 fn an_estimator_that_scales_tells_so_once() {
     let unsolved = |events: &[Event]| -> Box<dyn Estimator> { Box::new(Unsolved(ScaleEstimator::new(events, &[]))) };
     assert_eq!(told(&rotated(unsolved, |_| 200), "W17").len(), 1);
+}
+
+#[test]
+fn what_would_make_errors_smaller_is_what_there_is_too_much_of() {
+    let words = |rotated_by| {
+        let mut monitor = rotated(|events| Box::new(ScaleEstimator::new(events, &[])), |_| 1);
+        let mut again =
+            builders::monitor(Header { rotated_by, ..monitor.header().clone() }, vec![], EstimatorKind::Scale);
+        std::mem::swap(&mut monitor, &mut again);
+        for second in 1..=5 {
+            let time = CpuNs(second * SECOND);
+            let reading = |running| Some(Reading { count: second, enabled: time, running });
+            let readings = vec![reading(time), reading(CpuNs(time.0 / 2))];
+            monitor.round(&Round { at: WallNs(time.0), readings, ..Round::default() }, 0);
+        }
+        told(&monitor, "W03").remove(0).1
+    };
+    assert!(words(None).contains("with fewer hardware events its error would be smaller"));
+    let emulated = words(Some(RotatedBy::Emulated { counters: 2, every_ns: None }));
+    assert!(emulated.contains("with fewer events or more of --counters its error would be smaller"), "{emulated}");
 }

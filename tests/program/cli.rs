@@ -941,3 +941,42 @@ fn what_nothing_corrects_stands_beside_the_truth() {
     assert!(!screen.contains("corrected") && screen.contains("nothing corrects it"), "{screen}");
 }
 use crate::folders::Folder;
+
+#[test]
+fn a_recording_that_was_not_finished_is_called_so() {
+    if !can_count() {
+        return;
+    }
+    let (whole, part) = (scratch("whole.jsonl"), scratch("part.jsonl"));
+    let (of, to) = (whole.to_str().unwrap(), part.to_str().unwrap());
+    perfprop(&["record", "-e", "task-clock", "-o", of, "-I", "10", "--", "sleep", "0.1"]);
+    let lines = fs::read_to_string(&whole).unwrap();
+    let lines: Vec<&str> = lines.lines().collect();
+    let shown = |file: &str, option: &[&str]| stdout(&perfprop(&[&["replay"], option, &[file]].concat()));
+    let dump = ["--dump", "txt", "--size", "120x30"];
+    assert!(!shown(of, &["--print"]).contains("not finished") && !shown(of, &dump).contains("not finished"));
+    for (kept, words) in [(lines.len() - 1, "the recording was not finished"), (1, "it holds no numbers")] {
+        fs::write(&part, lines[..kept].join("\n") + "\n").unwrap();
+        for option in [&["--print"][..], &dump] {
+            let text = shown(to, option);
+            assert!(text.lines().next().unwrap().contains(words), "{words}: {text}");
+        }
+    }
+    let _ = (fs::remove_file(&whole), fs::remove_file(&part));
+}
+
+#[test]
+fn a_delay_that_the_command_does_not_outlast_is_told() {
+    if !can_count() {
+        return;
+    }
+    let output = perfprop(&["stat", "-D", "100000", "-e", "task-clock", "--", "true"]);
+    assert!(stderr(&output).contains("ended before the delay of 100000 ms"), "{}", stderr(&output));
+}
+
+#[test]
+fn manual_pages_are_offered_of_verbs_that_help_lists() {
+    let output = perfprop(&["man", "nosuch"]);
+    let text = stderr(&output);
+    assert!(text.contains("stat, record") && !text.contains("words") && !text.contains("mix"), "{text}");
+}

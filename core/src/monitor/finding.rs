@@ -6,6 +6,7 @@ use super::{Monitor, PhaseChange};
 use crate::estimate::RelationIndex;
 use crate::number::{clock, whole_share};
 use crate::plan::RowIndex;
+use crate::run::RotatedBy;
 use crate::sources::Scope;
 use crate::units::{CpuNs, WallNs};
 
@@ -216,6 +217,14 @@ impl FindingText<'_> {
         )
     }
 
+    /// What takes counters away from one another: emulated ones are shared by events of any kind.
+    fn fewer(&self) -> &'static str {
+        match self.monitor.header().rotated_by {
+            Some(RotatedBy::Emulated { .. }) => "fewer events or more of --counters",
+            _ => "fewer hardware events",
+        }
+    }
+
     /// Several together: they lie in multiplexed groups.
     fn low_ratios(&self, f: &mut fmt::Formatter<'_>, ratios: &[(RowIndex, f64)]) -> fmt::Result {
         let (least, most) = ratios
@@ -228,12 +237,12 @@ impl FindingText<'_> {
         };
         match ratios {
             [(event, _)] => {
-                write!(f, "{} was {counted}; with fewer hardware events its error would be smaller", self.event(*event))
+                write!(f, "{} was {counted}; with {} its error would be smaller", self.event(*event), self.fewer())
             }
             _ => {
                 let names: Vec<_> = ratios.iter().map(|(event, _)| self.event(*event)).collect();
-                let fewer = "with fewer hardware events their errors would be smaller";
-                write!(f, "{} events were {counted}; {fewer}", ratios.len())?;
+                let fewer = self.fewer();
+                write!(f, "{} events were {counted}; with {fewer} their errors would be smaller", ratios.len())?;
                 // More of them than anyone reads stand in the table, each with its run ratio.
                 if names.len() <= 4 { write!(f, " ({})", names.join(", ")) } else { Ok(()) }
             }

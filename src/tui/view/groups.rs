@@ -5,8 +5,8 @@ use ratatui::text::Line;
 
 use super::page::{ScreenPage, VisibleRows};
 use crate::number::whole_share;
-use crate::plan::Cohesion;
-use crate::run::MeasuredGroup;
+use crate::plan::{Cohesion, RowIndex};
+use crate::run::{MeasuredGroup, RotatedBy};
 use crate::sources::Round;
 use crate::tui::layout::split_below;
 use crate::tui::model::ClickTarget;
@@ -147,8 +147,10 @@ fn names(page: &ScreenPage<'_>, group: &MeasuredGroup) -> String {
 /// Why its events are together, in a word.
 fn why(page: &ScreenPage<'_>, group: &MeasuredGroup) -> &'static str {
     let events = &page.model.monitor.header().events;
-    let software =
-        group.members.iter().all(|&event| events.get(event).is_some_and(|event| event.event.kind.is_software()));
+    // Emulated counters are shared by events of any kind.
+    let is_emulated = matches!(page.model.monitor.header().rotated_by, Some(RotatedBy::Emulated { .. }));
+    let is_software = |&event: &RowIndex| events.get(event).is_some_and(|event| event.event.kind.is_software());
+    let software = !is_emulated && group.members.iter().all(is_software);
     match group.cohesion {
         Cohesion::Required => "braces",
         Cohesion::Preferred => "weak",

@@ -50,14 +50,14 @@ impl Cache {
         let set = associativity.checked_mul(line).filter(|&set| set > 0 && set <= size);
         let Some(set) = set else {
             return Some(format!(
-                "{associativity} lines of {line} bytes make a set, which is more than nothing and at most {size}"
+                "{associativity} lines of {line} bytes to a set: a set is more than nothing, and at most the size of {size} bytes"
             ));
         };
         if size % set != 0 || !(size / set).is_power_of_two() {
             let fits = (size / set).max(1).ilog2();
             let near = [set << fits, set << (fits + 1)];
             return Some(format!(
-                "{size} bytes are no power of two times a set ({associativity} x {line} bytes): {} or {} are",
+                "a size of {size} bytes: a power of two times the {set} bytes of a set ({associativity} lines of {line}) is needed, as {} or {}",
                 near[0], near[1]
             ));
         }
@@ -263,8 +263,8 @@ mod tests {
             ("d1=32768,8,48", "power of two from 32"),
             ("d1=32768,8,8", "power of two from 32"),
             ("d1=33000,8,64", "32768 or 65536"),
-            ("d1=512,16,64", "make a set"),
-            ("d1=32768,0,64", "make a set"),
+            ("d1=512,16,64", "can't be modelled with 16 lines of 64 bytes to a set: a set is"),
+            ("d1=32768,0,64", "lines of 64 bytes to a set"),
             ("d1=99999999999999,1,64", "at most"),
             ("d1=32768,8,d1=32768", "has no line size"),
         ];

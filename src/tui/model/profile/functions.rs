@@ -227,6 +227,13 @@ mod tests {
     }
 
     #[test]
+    fn functions_are_in_the_order_of_what_is_shown_wherever_they_stood() {
+        let row = |frame| FunctionRow { frame, ..FunctionRow::default() };
+        let functions = functions(&shape(), 0, &[row(1), row(2), row(3)]);
+        assert_eq!(functions.iter().map(|f| (f.frame, f.own.samples)).collect::<Vec<_>>(), [(3, 20), (2, 10), (1, 1)]);
+    }
+
+    #[test]
     fn callers_add_up_to_the_function() {
         let ((paths, NodeAmounts { own, total, .. }), callees) = callers(&shape(), 3, |_| true);
         // Both calls of g, the one by main, and the one by f, which main called.

@@ -53,7 +53,7 @@ fn cells(monitor: &Monitor, row: &Row<'_>, measures: MeasureChoice) -> String {
     let correction = row.correction().zip(factor).map_or_else(String::new, |(correction, factor)| {
         correction_text(monitor, row, &correction.times(factor.value), &number)
     });
-    let (Some(scaled), Some(factor), None) = (row.scaled, factor, row.absence) else {
+    let (Some(scaled), Some(factor), None) = (row.count(), factor, row.absence) else {
         let words = row.absence.map_or("not known", |absence| absence.words());
         return format!("{words:>15}  {:>32}{correction}", "");
     };

@@ -10,10 +10,10 @@ pub struct Repeats<'a>(pub &'a [Monitor]);
 impl Repeats<'_> {
     /// The mean of the scaled counts, with what multiplexing left unseen of it. `None` if the event counted in no run.
     pub(super) fn count(&self, event: RowIndex) -> Option<Uncertain> {
-        self.mean(event, |row| row.scaled)
+        self.mean(event, |row| row.count())
     }
 
-    fn mean(&self, event: RowIndex, count: impl Fn(&Row<'_>) -> Option<Uncertain>) -> Option<Uncertain> {
+    fn mean(&self, event: RowIndex, count: fn(&Row<'_>) -> Option<Uncertain>) -> Option<Uncertain> {
         let counts: Vec<_> = self.0.iter().filter_map(|run| count(&run.row(event))).collect();
         mean_of(&counts)
     }

@@ -11,6 +11,7 @@ use crate::events::Unit;
 use crate::monitor::{Absence, Correction, Monitor, Point, Row};
 use crate::number::{change, grouped, percent, plain, plus_minus, share};
 use crate::rates::{Confidence, Error, Uncertain};
+use crate::run::MeasuredTarget;
 use crate::sources::Scope;
 use crate::units::CpuNs;
 
@@ -77,7 +78,6 @@ pub(super) fn by_event(monitor: &Monitor) -> impl Iterator<Item = Row<'_>> {
 }
 
 fn title(monitor: &Monitor) -> String {
-    use crate::run::MeasuredTarget;
     match &monitor.header().target {
         MeasuredTarget::Command { argv, .. } => argv.join(" "),
         _ => monitor.header().title(),
@@ -244,7 +244,7 @@ fn value_text(counted: &CountedNumber, digits: Digits) -> String {
 }
 
 fn legend(out: &mut String, monitor: &Monitor, runs: &Repeats<'_>) {
-    if monitor.rows().any(|row| matches!(row.scaled, Some(Uncertain { error: Error::Within { .. }, .. }))) {
+    if monitor.rows().any(|row| matches!(row.count(), Some(Uncertain { error: Error::Within { .. }, .. }))) {
         let level = monitor.confidence();
         let _ = writeln!(out, "\n ± is the error of the number before it at {level}: what multiplexing left unseen");
     }
@@ -271,7 +271,10 @@ fn times_of(out: &mut String, runs: &Repeats<'_>) {
         }
         None => writeln!(out, "\n  {:>16.9} seconds time elapsed\n", spread.mean),
     };
-    let Some(cpu) = runs.0.last().filter(|_| runs.0.len() == 1).and_then(|run| run.ended()?.cpu_time) else {
+    // As perf: those of a command say nothing of other targets, for which it only says how long to count.
+    let is_of_command = |run: &&Monitor| matches!(run.header().target, MeasuredTarget::Command { .. });
+    let only = runs.0.last().filter(|_| runs.0.len() == 1).filter(is_of_command);
+    let Some(cpu) = only.and_then(|run| run.ended()?.cpu_time) else {
         out.push('\n');
         return;
     };
@@ -359,8 +362,8 @@ mod tests {
         let text = |value: f64, runs: &[Monitor]| {
             value_text(&mean_number(counted(value, &Unit::Count), &Repeats(runs)), Digits::Grouped)
         };
-        let of_three = [0.0, 1.0 / 300.0, 1.0 / 3.0, 3.0, 9.99, 1234.5].map(|value| text(value, &three));
-        assert_eq!(of_three, ["0", "0.00333", "0.333", "3", "9.99", "1,234"]);
+        let of_three = [0.0, 1.0 / 300.0, 1.0 / 3.0, 3.0, 9.99, 1234.6].map(|value| text(value, &three));
+        assert_eq!(of_three, ["0", "0.00333", "0.333", "3", "9.99", "1,235"]);
         assert_eq!(text(1.0 / 3.0, &one), "0");
     }
 }

@@ -46,6 +46,13 @@ impl<'a> Row<'a> {
         self.estimate.total.or(self.scaled)
     }
 
+    /// The count of the run as it is printed before any correction. Where nothing moved the scaled one, the estimator says how far off it may
+    /// be, as on screens: it knows more of that than the event's own samples alone.
+    pub fn count(&self) -> Option<Uncertain> {
+        let is_moved = matches!(self.estimate.quality, Quality::Corrected | Quality::Derived);
+        if is_moved || self.lacks_units { self.scaled } else { self.scaled.and(self.best()) }
+    }
+
     /// The interval that ended last; `None` before the first, and where the event has not been on a counter.
     pub fn newest(&self) -> Option<&'a Point> {
         self.history.back().filter(|_| matches!(self.absence, None | Some(Absence::NoneSeen)))

@@ -34,8 +34,8 @@ impl Monitor {
             count,
             scaled: scaled.and_then(|estimate| relative(estimate, count)),
             corrected: corrected.and_then(|estimate| relative(estimate, count)),
-            side: row.scaled.and_then(|scaled| side(scaled, count)),
-            is_covered: row.scaled.and_then(|scaled| scaled.bounds()).map(is_covered),
+            side: row.count().and_then(|scaled| side(scaled, count)),
+            is_covered: row.count().and_then(|scaled| scaled.bounds()).map(is_covered),
         })
     }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use perfprop::estimate::EstimatorKind;
 use perfprop::monitor::Monitor;
 use perfprop::plan::EventIndex;
-use perfprop::run::{End, Header, MeasuredEvent, MeasuredTarget, MetricFormula, TruthColumn};
+use perfprop::run::{CpuTime, End, Header, MeasuredEvent, MeasuredTarget, MetricFormula, TruthColumn};
 use perfprop::sources::{Reading, Round, Scope};
 use perfprop::text::{self, Repeats};
 use perfprop::units::{CpuNs, WallNs};
@@ -211,4 +211,39 @@ fn the_page_lists_every_key() {
             }
         }
     }
+}
+
+#[test]
+fn user_and_system_time_are_those_of_the_command_that_is_measured() {
+    let end = |target: MeasuredTarget| {
+        let mut monitor = builders::monitor(Header { target, ..header(Extra::Nothing) }, vec![], EstimatorKind::Scale);
+        let cpu_time = Some(CpuTime { user_ns: CpuNs(SECOND), system_ns: CpuNs(0) });
+        monitor.end(End { at_ns: WallNs(SECOND), cpu_time, ..End::default() });
+        text::summary(&Repeats(&[monitor]))
+    };
+    assert!(end(MeasuredTarget::Command { argv: vec!["./prog".into()], pid: 1 }).contains("seconds user"));
+    // A command beside it only says how long to count.
+    assert!(!end(MeasuredTarget::Processes(vec![])).contains("seconds user"));
+}
+
+#[test]
+fn texts_have_the_errors_of_the_screens() {
+    let mut header = header(Extra::Nothing);
+    (header.period_ns, header.interval_ns) = (WallNs(SECOND / 100), WallNs(SECOND / 10));
+    let mut monitor = builders::monitor(header, vec![], EstimatorKind::Gp);
+    for at in 1..=40 {
+        let time = at * SECOND / 100;
+        let reading = |count, running| Some(Reading { count, enabled: CpuNs(time), running: CpuNs(running) });
+        // Every fourth slice, in which it counts something now and then.
+        let slices = at / 4;
+        let readings = vec![reading(100 * at, time), reading(slices / 3 * 50, slices * SECOND / 100)];
+        monitor.round(&Round { at: WallNs(time), readings, ..Round::default() }, 0);
+    }
+    monitor.end(End { at_ns: WallNs(SECOND * 2 / 5), ..End::default() });
+    let row = monitor.row(1);
+    let unmoved = row.correction().is_none();
+    assert_eq!(row.count(), if unmoved { row.estimate.total } else { row.scaled });
+    let expected = row.count().and_then(perfprop::rates::Uncertain::bounds).map(|(_, high)| high);
+    let printed = json(&text::json_totals(&Repeats(std::slice::from_ref(&monitor))))[1]["ci-hi"].as_f64();
+    assert_eq!(printed, expected);
 }

@@ -31,7 +31,7 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     // The state stays; of the others the last in the list go first.
     let header = page.model.monitor.header();
     let least = LEAST_TARGET.max(width(&short_title(header)).min(MOST_SHORT));
-    let needed = |parts: &[HeaderPart]| parts.iter().map(|part| part.span.width() + 2).sum::<usize>() + 11 + least;
+    let needed = |parts: &[HeaderPart]| parts.iter().map(|part| part.span.width() + 2).sum::<usize>() + 12 + least;
     while needed(&parts) > room && parts.iter().any(|part| part.rank > 0) {
         let least = parts.iter().map(|part| part.rank).max().unwrap_or(0);
         parts.retain(|part| part.rank < least);
@@ -236,5 +236,27 @@ pub(super) fn tabs(page: &mut ScreenPage<'_>, area: Rect) {
     page.line(area, line);
     if fits {
         page.line(area, right);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(argv: &[&str], cells: usize) -> String {
+        let argv = argv.iter().map(|&word| word.to_owned()).collect();
+        target(&Header::new(MeasuredTarget::Command { argv, pid: 22190 }, "scale"), cells)
+    }
+
+    #[test]
+    fn the_base_name_and_the_pid_stay_where_the_rest_is_cut() {
+        let argv = ["/usr/bin/python3", "x.py", "--all"];
+        assert_eq!(of(&argv, 40), "/usr/bin/python3 x.py --all [22190]");
+        assert_eq!(of(&argv, 30), "python3 x.py --all [22190]");
+        assert_eq!(of(&argv, 22), "python3 x.py … [22190]");
+        assert_eq!(of(&argv, 16), "python3… [22190]");
+        assert_eq!(of(&argv, 10), "python3");
+        assert_eq!(of(&["/opt/a-program-of-a-long-name"], 24), "a-program-of-a… [22190]");
+        assert_eq!(of(&["/"], 20), "/ [22190]");
     }
 }

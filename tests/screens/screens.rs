@@ -1763,3 +1763,19 @@ fn parts_fold_into_a_sum() {
     let sum = monitor.sum(&parts[0].events).scaled.unwrap();
     assert_eq!(sum.value, monitor.row(0).scaled.unwrap().value + monitor.row(3).scaled.unwrap().value);
 }
+
+#[test]
+fn a_number_per_instruction_needs_instructions() {
+    let mut header = header();
+    header.events = vec![header.events[3].clone()];
+    header.groups.clear();
+    let mut monitor = builders::monitor(header, vec![], EstimatorKind::Scale);
+    for round in rounds(40) {
+        monitor.round(&Round { at: round.at, readings: vec![round.readings[3]], ..Round::default() }, 0);
+    }
+    let size = Picture { size: (80, 24), ..Picture::default() };
+    let mut scene = Scene::new(monitor, None, &options());
+    scene.keys("uuu");
+    let screen = scene.picture(Screen::Events, &size);
+    assert!(screen.contains("count instructions to see this unit"), "{screen}");
+}

@@ -207,7 +207,13 @@ pub(super) fn correction_text(
     let word = if raw.is_some() { "corrected" } else { "derived" };
     let change = correction.relative().map_or_else(String::new, |part| format!(" ({})", change(part)));
     let by = by.map_or_else(String::new, |by| format!(" by {}", shown(monitor.cause(by))));
-    format!("{word} {} {}{change}{by}", number(count.value), plus_minus(count, &row.event.event.unit))
+    let value = number(count.value);
+    format!("{word} {value} {}{change}{by}", error_beside(&value, count, &row.event.event.unit))
+}
+
+/// The error of a count beside its text. Less than a half is printed as 0, which has no percents.
+fn error_beside(text: &str, count: Uncertain, unit: &Unit) -> String {
+    plus_minus(if text == "0" { Uncertain { value: 0.0, ..count } } else { count }, unit)
 }
 
 pub(super) fn counted(count: f64, unit: &Unit) -> CountedNumber {
@@ -348,6 +354,13 @@ mod tests {
     use super::*;
     use crate::builders;
     use crate::estimate::EstimatorKind;
+
+    #[test]
+    fn beside_a_printed_zero_stands_an_error_in_counts() {
+        let count = Uncertain { value: 0.04, error: Error::of(3.5) };
+        let beside = |text| error_beside(text, count, &Unit::Count);
+        assert_eq!((beside("0").as_str(), beside("0.04").as_str()), ("±3.50", "±>999%"));
+    }
 
     #[test]
     fn clocks_are_in_milliseconds() {

@@ -43,6 +43,8 @@ pub(super) struct Audit {
 #[derive(Clone, Copy, Debug, Default)]
 struct Residuals {
     weight: f64,
+    /// The residual over the run, as a part of what the tolerance is a fraction of.
+    of_run: Option<f64>,
     /// Sum of squares, in the unit of the residual and in standard errors.
     squares: f64,
     standard: f64,
@@ -125,8 +127,7 @@ impl Audit {
     /// The relative standard error of an equation: what it says that it may be off by, and what it was off by over the
     /// run, where that is more than the counts' errors leave.
     pub(super) fn relative_error(&self, index: RelationIndex) -> f64 {
-        let standing = &self.standings[index];
-        let excess = match (standing.relative, standing.z) {
+        let excess = match (self.residuals[index].of_run, self.standings[index].z) {
             (Some(relative), Some(z)) if z.abs() > EXPLAINED => relative.abs() * (1.0 - (EXPLAINED / z).powi(2)).sqrt(),
             _ => 0.0,
         };
@@ -151,7 +152,8 @@ impl Audit {
             let Some(relation) = relation else { continue };
             let Some(check) = predict(relation, &self.run, &mut self.gradient) else { continue };
             let samples = check.events.iter().map(|&event| tally.raw()[event].rate.samples()).min().unwrap_or(0);
-            let (residual, size, z) = (check.residual, check.size, check.z());
+            let (residual, counted, z) = (check.residual, check.counted, check.z());
+            let of_size = (check.size > 0.0).then(|| residual / check.size);
             let of_one_interval = if is_of_variance(relation) {
                 // A single interval has no variance.
                 self.residuals[index] = Residuals::default();
@@ -164,7 +166,8 @@ impl Audit {
             let next = next_state(&standing.state, z.abs(), samples);
             let could_correct = standing.may_correct();
             standing.residual = Some(residual);
-            standing.relative = (size != 0.0).then(|| residual / size.abs());
+            standing.relative = (counted != 0.0).then(|| residual / counted.abs());
+            self.residuals[index].of_run = of_size;
             standing.z = known(z);
             standing.trust = match next {
                 RelationState::Violated => Some(0.0),
@@ -217,7 +220,9 @@ fn is_of_variance(relation: &BoundRelation) -> bool {
 /// A relation's prediction beside what was counted.
 struct PredictionCheck<'a> {
     residual: f64,
-    /// What the residual is given as a part of: of a pair what was counted, of an equation its size.
+    /// What was counted of a pair's event, or of the left side of an equation.
+    counted: f64,
+    /// What the tolerance is a fraction of.
     size: f64,
     /// The standard deviation of the residual of a relation that holds.
     deviation: f64,
@@ -252,7 +257,7 @@ fn predict<'a>(
     levels: &EventLevels,
     gradient: &mut Vec<f64>,
 ) -> Option<PredictionCheck<'a>> {
-    let (residual, size, deviation, events) = match &relation.form {
+    let (residual, counted, deviation, events) = match &relation.form {
         BoundForm::Pair(BoundPair { to, mean, variance, from }) => {
             let (program, VariableSlot(slot)) = match (mean, variance) {
                 (Some(mean), _) => (mean, mean_slot(*to)),
@@ -271,15 +276,15 @@ fn predict<'a>(
             let residual = known(equation.residual_with_gradient(&levels.values, gradient))?;
             let slots: Vec<_> = equation.events().iter().map(|&event| mean_slot(event)).collect();
             let deviation = levels.propagated(&slots, gradient);
-            (-residual, equation.size(&levels.values), deviation, RelationEvents::Equation(equation.events()))
+            (-residual, equation.left(&levels.values), deviation, RelationEvents::Equation(equation.events()))
         }
     };
-    let larger = match &relation.form {
-        BoundForm::Pair(_) => size.abs().max((size + residual).abs()),
-        BoundForm::Equation(_) => size,
+    let size = match &relation.form {
+        BoundForm::Pair(_) => counted.abs().max((counted + residual).abs()),
+        BoundForm::Equation(equation) => equation.size(&levels.values),
     };
-    let slack = slack(relation.tolerance.get()) * larger;
-    Some(PredictionCheck { residual, size, deviation: deviation.hypot(slack), events })
+    let deviation = deviation.hypot(slack(relation.tolerance.get()) * size);
+    Some(PredictionCheck { residual, counted, size, deviation, events })
 }
 
 impl Residuals {
@@ -321,7 +326,7 @@ mod tests {
 
     fn after(zs: &[f64]) -> Residuals {
         let check =
-            |z| PredictionCheck { residual: z, size: 1.0, deviation: 1.0, events: RelationEvents::Equation(&[]) };
+            |z| PredictionCheck { residual: z, counted: 1.0, size: 1.0, deviation: 1.0, events: RelationEvents::Equation(&[]) };
         let mut residuals = Residuals::default();
         zs.iter().for_each(|&z| residuals.add(&check(z)));
         residuals

@@ -123,9 +123,9 @@ impl BoundEquation {
         self.left.slots().iter().copied().map(slot_event)
     }
 
-    /// The left side and the right side, in counts per CPU-millisecond if the equation is one of rates.
-    fn sides(&self, values: &[f64]) -> [f64; 2] {
-        [self.left.eval(values), self.right.eval(values)]
+    /// The left side, in counts per CPU-millisecond if the equation is one of rates.
+    pub fn left(&self, values: &[f64]) -> f64 {
+        self.left.eval(values)
     }
 
     /// What its tolerance is a fraction of: of a weighted sum half of the sum of the products' sizes, so that it doesn't matter on
@@ -136,7 +136,7 @@ impl BoundEquation {
                 let product = |(&event, weight): (&usize, &f64)| (weight * values[mean_slot(event).0]).abs();
                 self.events.iter().zip(weights).map(product).sum::<f64>() / 2.0
             }
-            None => self.sides(values).map(f64::abs).into_iter().fold(0.0, f64::max),
+            None => self.left(values).abs().max(self.right.eval(values).abs()),
         }
     }
 
@@ -327,7 +327,7 @@ mod tests {
             panic!("an equation")
         };
         assert_eq!(equation.events(), [0, 1, 2, 3]);
-        assert_eq!(equation.sides(&VALUES), [2.0, 5.0]);
+        assert_eq!((equation.left(&VALUES), equation.size(&VALUES)), (2.0, 5.0));
         assert_eq!(equation.residual(&VALUES), -3.0);
         let mut gradient = [9.0; 4];
         assert_eq!(equation.residual_with_gradient(&VALUES, &mut gradient), -3.0);

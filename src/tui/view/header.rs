@@ -256,7 +256,7 @@ mod tests {
         assert_eq!(of(&argv, 22), "python3 x.py … [22190]");
         assert_eq!(of(&argv, 16), "python3… [22190]");
         assert_eq!(of(&argv, 10), "python3");
-        assert_eq!(of(&["/opt/a-program-of-a-long-name"], 24), "a-program-of-a… [22190]");
+        assert_eq!(of(&["/opt/a-program-of-a-long-name"], 24), "a-program-of-a-… [22190]");
         assert_eq!(of(&["/"], 20), "/ [22190]");
     }
 }

@@ -24,18 +24,24 @@ use crate::units::{CpuNs, WallNs};
 /// What the lines hold.
 const PROTOCOL: &str = "\
 Each line of input is a JSON object, and is answered by one line:
-  {\"type\": \"init\", \"events\": [{\"name\": \"cycles\", \"fixed\": true}, ...], \"counters\": 4, \"mux_ms\": 4, \"read_ms\": 4}
-      first. fixed: the event is always counted. Further members: \"sched\" (\"kernel\", or \"user\" to be told what to count
-      next), \"phase\" (\"measure\" or \"learn\"), \"model\" (a file, or null), \"exact\" (sums that hold:
-      [{\"sum\": {\"loads\": 1, \"stores\": 1}, \"equals\": [\"accesses\"]}])
+  {\"type\": \"init\", \"events\": [{\"name\": \"cycles\", \"fixed\": true}, ...],
+   \"counters\": 4, \"mux_ms\": 4, \"read_ms\": 4}
+      The first line. fixed: whether the event is always counted. It may also have
+        \"sched\": \"user\"     to be told what to count next; \"kernel\" otherwise
+        \"phase\": \"learn\"    to write what the run teaches to \"model\"
+        \"model\": FILE       what was learnt before
+        \"exact\": [{\"sum\": {\"loads\": 1, \"stores\": 1}, \"equals\": [\"accesses\"]}]
+                            sums that hold
   {\"type\": \"read\", \"t0\": 0, \"t1\": 4, \"report\": false, \"d\": [[COUNT, ENABLED, RUNNING], ...]}
-      what each event counted from t0 to t1 (ms), and for how long it was enabled and running (ns). A negative count is
-      taken as none, as where a counter was reset. Where report is true, the answer has est, lo and hi: the count of each
-      event since the last report and its 95 % interval. With \"sched\": \"user\" it has next: the events to count, by index
+      What each event counted from t0 to t1 (ms), and for how long it was enabled and running
+      (ns). A negative count is taken as none, as where a counter was reset. Where report is
+      true, the answer has est, lo and hi: the count of each event since the last report, and
+      its 95 % interval. With \"sched\": \"user\" it has next: the events to count, by index.
   {\"type\": \"end\"}
-      last. The answer has total, lo and hi of the run, and, unless --as-live is given, series, series_lo and series_hi:
-      each report once more, with the whole run known. In the phase \"learn\" the model is written first
-An event that was never counted has an estimate of 0 and no width. Learning, models and series are for the estimator gp.";
+      The last line. The answer has total, lo and hi of the run, and, unless --as-live is
+      given, series, series_lo and series_hi: each report once more, with the whole run known.
+An event that was never counted has an estimate of 0 and no width. Learning, models and series
+are for the estimator gp.";
 
 /// The arguments of `perfprop estimate`.
 #[derive(Debug, Args)]

@@ -19,7 +19,7 @@ pub fn truth(runs: &Repeats<'_>) -> String {
         let name = shown(&row.event.event.name);
         let _ = writeln!(out, "{truth:>12}  {scaled:>10}  {side:>9}  {covered:>9}  {corrected:>9}  {name}");
     }
-    out.push_str("\n SCALED, ± and CORRECTED are in percent of the truth; ± is the side of the interval that the truth lies on\n");
+    out.push_str("\n SCALED, ± and CORRECTED are in percent of the truth; ± and IN ± are of the scaled count:\n the side of its interval that the truth lies on\n");
     if runs.0.len() > 1 {
         out.push_str(" They are means of runs, of errors without their signs; runs in which an event was never counted are left out\n");
     }

@@ -325,8 +325,13 @@ mod tests {
     use super::*;
 
     fn after(zs: &[f64]) -> Residuals {
-        let check =
-            |z| PredictionCheck { residual: z, counted: 1.0, size: 1.0, deviation: 1.0, events: RelationEvents::Equation(&[]) };
+        let check = |z| PredictionCheck {
+            residual: z,
+            counted: 1.0,
+            size: 1.0,
+            deviation: 1.0,
+            events: RelationEvents::Equation(&[]),
+        };
         let mut residuals = Residuals::default();
         zs.iter().for_each(|&z| residuals.add(&check(z)));
         residuals

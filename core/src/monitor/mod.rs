@@ -74,6 +74,8 @@ pub struct Monitor {
     spreads: Vec<spread::IntervalSpread>,
     tally: Tally,
     /// What each event counted in truth, where that was recorded.
+    /// The true counts up to the last round, and up to the end of the last interval, as all numbers are.
+    truths_now: Vec<Option<u64>>,
     truths: Vec<Option<u64>>,
     truths_before: Vec<u64>,
     /// The last readings of anchors, and of those among them that are events which perfprop added.
@@ -135,6 +137,7 @@ impl Monitor {
             tally: Tally::of_scopes(sum::scopes_of_time(&header)),
             scopes,
             derived: metrics::derived(&header),
+            truths_now: vec![None; events],
             truths: vec![None; events],
             truths_before: vec![0; events],
             began: WallNs(0),
@@ -254,6 +257,7 @@ impl Monitor {
 
     fn close_interval(&mut self) {
         self.intervals += 1;
+        self.truths.clone_from(&self.truths_now);
         self.tally.end_interval();
         let before: Vec<_> = self.standings().iter().map(|standing| standing.state.clone()).collect();
         self.estimator.end_interval(&self.tally);

@@ -28,7 +28,7 @@ impl Monitor {
         }
         self.note_uncounted(base);
         self.take_truths(base);
-        for (before, truth) in self.truths_before.iter_mut().zip(&mut self.truths) {
+        for (before, truth) in self.truths_before.iter_mut().zip(&mut self.truths_now) {
             *before = truth.take().unwrap_or(0);
         }
         if let Some(snapshot) = &base.threads {

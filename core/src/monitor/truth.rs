@@ -8,7 +8,7 @@ use crate::rates::{Error, Uncertain};
 /// What an event counted in truth, and the relative errors of what few counters made of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Truth {
-    /// True count of the run.
+    /// True count of the run, up to the end of the last interval.
     pub count: u64,
     /// (scaled count - truth) / truth; `None` if it never ran or the truth is 0.
     pub scaled: Option<f64>,
@@ -22,7 +22,7 @@ pub struct Truth {
 }
 
 impl Monitor {
-    /// The truth of an event, where the recording has it.
+    /// The truth of an event up to the end of the last interval, where the recording has it.
     pub fn truth(&self, event: RowIndex) -> Option<Truth> {
         let count = (*self.truths.get(event)?)?;
         let row = self.row(event);
@@ -44,7 +44,7 @@ impl Monitor {
         let first = self.header.columns() - self.header.truths.len();
         for (truth, reading) in self.header.truths.iter().zip(round.readings.iter().skip(first)) {
             let event = truth.truth_of;
-            if let (Some(place), Some(reading)) = (self.truths.get_mut(event), reading) {
+            if let (Some(place), Some(reading)) = (self.truths_now.get_mut(event), reading) {
                 *place = Some(reading.count.saturating_sub(self.truths_before.get(event).copied().unwrap_or(0)));
             }
         }

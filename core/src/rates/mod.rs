@@ -324,7 +324,9 @@ impl Uncertain {
 ///
 /// A program's beginning is not like the rest of it. What passed of a run before the event's first slice,
 /// L, is therefore no part of the sample but predicted from it, with the spread `s` of the rates between
-/// stays instead of the error of their mean: `Var += L^2 s^2 (1 + 1/n)`. An event that was never seen
+/// stays instead of the error of their mean: `Var += L^2 s^2 (1 + 1/n)`. Where events that were seen from the beginning had `u` times
+/// their mean rate in their first stay, in the median, this event may have had so much as well: the variance is at least that of
+/// an error of `L m (u - 1)` at 95 %, with the mean rate `m`. An event that was never seen
 /// but not looked for in the beginning has no count: nothing tells the size of a burst there, and 0 times
 /// E / R would say that there was none.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -349,6 +351,7 @@ struct Stay {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct StaySamples {
     number: u64,
+    first: (f64, f64),
     last: (f64, f64),
     /// Sums over successive stays of the differences of count and running time: squares of the
     /// one, products, squares of the other. From them the sum for any rate follows.
@@ -367,6 +370,9 @@ impl StaySamples {
             self.count_count += count * count;
             self.count_running += count * running;
             self.running_running += running * running;
+        }
+        if self.number == 0 {
+            self.first = this;
         }
         self.squared_rates += this.0 * this.0 / this.1;
         self.number += 1;
@@ -388,22 +394,23 @@ enum Lead {
     /// The window is a part of a run, and begins like any other.
     #[default]
     Within,
-    /// The window is a run from its beginning, of which so much wasn't seen.
-    Beginning(CpuNs),
+    /// The window is a run from its beginning, of which so much wasn't seen. How many times its mean rate an event may have had
+    /// there; 0 where nothing tells.
+    Beginning { unseen: CpuNs, unlike: f64 },
 }
 
 impl Scaling {
     /// The window of a whole run.
     pub fn of_run() -> Self {
-        Self { lead: Lead::Beginning(CpuNs(0)), ..Self::default() }
+        Self { lead: Lead::Beginning { unseen: CpuNs(0), unlike: 0.0 }, ..Self::default() }
     }
 
     /// Takes what a round counted.
     pub fn add(&mut self, delta: Delta) {
         self.total += delta;
         if delta.running.0 == 0 {
-            if let (Lead::Beginning(lead), None, 0) = (&mut self.lead, self.stay, self.samples.number) {
-                *lead += delta.enabled;
+            if let (Lead::Beginning { unseen, .. }, None, 0) = (&mut self.lead, self.stay, self.samples.number) {
+                *unseen += delta.enabled;
             }
             // Where nothing ran at all, the event may still be on its counter.
             if delta.enabled.0 > 0 {
@@ -433,6 +440,21 @@ impl Scaling {
         ended.samples
     }
 
+    /// How many times its mean rate an event had in its first stay, if that is the beginning of a run.
+    pub fn beginning_ratio(&self) -> Option<f64> {
+        let (samples, mean) = (self.samples(), self.total.count as f64 / self.total.running.as_ms());
+        let is_seen = self.lead() == 0.0 && matches!(self.lead, Lead::Beginning { .. });
+        let tells = is_seen && samples.number > 1 && self.total.count > 0;
+        tells.then(|| samples.first.0 / samples.first.1 / mean)
+    }
+
+    /// Says how many times its mean rate an event may have had at the beginning of the run.
+    pub fn may_begin_at(&mut self, ratio: f64) {
+        if let Lead::Beginning { unlike, .. } = &mut self.lead {
+            *unlike = ratio;
+        }
+    }
+
     /// What was counted, as it was counted.
     pub fn total(&self) -> Delta {
         self.total
@@ -454,7 +476,7 @@ impl Scaling {
 
     /// Whether a count of 0 says nothing of the run.
     fn is_blind(&self) -> bool {
-        matches!((self.lead, self.spread()), (Lead::Beginning(_), ErrorSpread::Unknown))
+        matches!((self.lead, self.spread()), (Lead::Beginning { .. }, ErrorSpread::Unknown))
     }
 
     /// The estimate with its error; `None` where there is no estimate.
@@ -508,7 +530,7 @@ impl Scaling {
         }
         let of_stay = samples.variance(self.total.count as f64 / seen);
         let sampling = self.sampling_variance(samples.number as f64 * of_stay);
-        let variance = sampling + lead * lead * self.rate_variance(&samples);
+        let variance = sampling + lead * lead * self.rate_variance(&samples).max(self.beginning_variance());
         ErrorSpread::Of { deviation: variance.sqrt(), degrees: samples.number - 1 }
     }
 
@@ -533,7 +555,18 @@ impl Scaling {
     fn lead(&self) -> f64 {
         match self.lead {
             Lead::Within => 0.0,
-            Lead::Beginning(lead) => lead.as_ms(),
+            Lead::Beginning { unseen, .. } => unseen.as_ms(),
+        }
+    }
+
+    /// The variance of a beginning's rate, if at 95 % it is no more unlike the mean than that of other events.
+    fn beginning_variance(&self) -> f64 {
+        match self.lead {
+            Lead::Beginning { unlike, .. } if unlike > 1.0 => {
+                let mean = self.total.count as f64 / self.total.running.as_ms();
+                (mean * (unlike - 1.0) / Confidence::DEFAULT.normal()).powi(2)
+            }
+            _ => 0.0,
         }
     }
 
@@ -640,6 +673,32 @@ mod tests {
         // Rates 1 and 3 a ms: variance 1 x 2/1, of one more round 2 x 3/2 = 3; 10^2 x 3 is added.
         let added = beginning.1.unwrap_or(0.0).powi(2) - within.1.unwrap_or(0.0).powi(2);
         assert!((added - 300.0).abs() < 1e-9, "{added}");
+    }
+
+    #[test]
+    fn a_beginning_may_be_as_unlike_the_rest_as_that_of_other_events_by_hand() {
+        let mut seen = Scaling::of_run();
+        let mut missed = Scaling::of_run();
+        for round in 0..20 {
+            let (burst, on) = (if round == 0 { 110 } else { 10 }, round % 2 == 0);
+            seen.add(delta(if on { burst } else { 0 }, 10, if on { 10 } else { 0 }));
+            missed.add(delta(if on { 0 } else { 10 }, 10, if on { 0 } else { 10 }));
+        }
+        // 11 a ms in the first 10 of 100 ms, 200 counts in all.
+        assert!(seen.beginning_ratio().is_some_and(|ratio| (ratio - 5.5).abs() < 1e-12), "{seen:?}");
+        assert_eq!((missed.beginning_ratio(), Scaling::default().beginning_ratio()), (None, None));
+        let before = missed.deviation().unwrap_or(0.0) / LEVEL.student(9);
+        missed.may_begin_at(5.5);
+        // 10 ms at 1 a ms may have had 4.5 times as much more, at 95 %.
+        let added = (missed.deviation().unwrap_or(0.0) / LEVEL.student(9)).powi(2) - before.powi(2);
+        assert!((added * LEVEL.normal().powi(4) - 45.0_f64.powi(2)).abs() < 1e-6, "{added}");
+        // Who saw the beginning has no error of it, and a quiet one widens nothing.
+        let (own, quiet) = (seen.deviation(), missed);
+        seen.may_begin_at(5.5);
+        assert_eq!(seen.deviation(), own);
+        let mut quiet = quiet;
+        quiet.may_begin_at(0.2);
+        assert!((quiet.deviation().unwrap_or(0.0) / LEVEL.student(9) - before).abs() < 1e-12);
     }
 
     #[test]

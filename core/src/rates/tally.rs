@@ -85,6 +85,9 @@ impl Tally {
 
     /// Ends the current interval and begins the next.
     pub fn end_interval(&mut self) {
+        if let Some(ratio) = self.beginning_ratio() {
+            self.tracks.iter_mut().for_each(|track| track.run.may_begin_at(ratio));
+        }
         for (track, raw) in self.tracks.iter_mut().zip(&mut self.raw) {
             track.interval = track.open.take();
             raw.run = track.run;
@@ -99,6 +102,15 @@ impl Tally {
             }
         }
         self.end_times();
+    }
+
+    /// How many times their mean rates events had at the beginning of the run, in the median of those that were seen there and
+    /// waited later.
+    fn beginning_ratio(&self) -> Option<f64> {
+        let mut ratios: Vec<f64> = self.tracks.iter().filter_map(|track| track.run.beginning_ratio()).collect();
+        ratios.sort_unstable_by(f64::total_cmp);
+        let middle = ratios.len().checked_sub(1)? / 2;
+        Some((ratios[middle] + ratios[ratios.len() / 2]) / 2.0)
     }
 
     /// Finds the longest CPU times of each part of the target.
@@ -179,6 +191,26 @@ mod tests {
             (Some(Uncertain::exact(30.0)), Some(Uncertain::exact(20.0)))
         );
         assert_eq!((tally.raw()[0].rate.mean(), tally.raw()[0].rate.variance()), (Some(15.0), Some(50.0)));
+    }
+
+    #[test]
+    fn totals_know_how_unlike_the_rest_a_run_began() {
+        // Two events take turns of 1 ms; the first to be counted has all but one a turn in its first.
+        let after = |first: u64| {
+            let mut tally = Tally::new(2);
+            for turn in 0..20 {
+                let count = if turn == 0 { first } else { 1 };
+                tally.round(&if turn % 2 == 0 {
+                    [delta(count, 1, 1), delta(0, 1, 0)]
+                } else {
+                    [delta(0, 1, 0), delta(1, 1, 1)]
+                });
+            }
+            tally.end_interval();
+            [0, 1].map(|event| tally.total(event).and_then(|total| total.error.half_width()).unwrap_or(0.0))
+        };
+        let ([_, like], [_, unlike]) = (after(1), after(1000));
+        assert!(unlike > 1.1 * like, "{like} {unlike}");
     }
 
     #[test]

@@ -68,20 +68,31 @@ impl Squares {
 /// The usual mean of squares where stays take so many milliseconds: covariances that are fitted to a window know the stay
 /// that is left out, the better the longer it is.
 fn usual(stay_ms: f64) -> f64 {
-    0.5 + 0.35 * (-stay_ms / 6.0).exp()
+    USUAL_LONG + USUAL_SHORT * (-stay_ms / SHORT_MS).exp()
 }
+/// What that is of long stays, how much more it is of short ones, and how long these are. These and the other numbers here were
+/// chosen on the accuracy bench.
+const USUAL_LONG: f64 = 0.5;
+const USUAL_SHORT: f64 = 0.35;
+const SHORT_MS: f64 = 6.0;
 /// By how much intervals are narrower where stays are short, as an event is seen many times in a window: of 2 ms by 0.12.
 fn narrower(stay_ms: f64) -> f64 {
-    0.2 * (-stay_ms / 4.0).exp()
+    NARROWER * (-stay_ms / NARROWER_MS).exp()
 }
+const NARROWER: f64 = 0.2;
+const NARROWER_MS: f64 = 4.0;
 /// The usual length of a stay: see `usual`.
 const USUAL_STAY_MS: f64 = 16.0;
 /// It is as if so many stays of all events had been as usual, and as many of each as all are.
 const BEFORE: (f64, f64) = (60.0, 10.0);
 /// What a window keeps of those before.
 const KEPT: f64 = 0.93;
-/// How far it is followed, as a power, and how far at most.
+/// How far the squares of all events are followed, as a power, and from which part of what is usual on; how far an event's own
+/// over those of all are.
 const POWER: f64 = 1.5;
+const LEAST_ALL: f64 = 0.9;
+const OWN_POWER: f64 = 0.8;
+/// The least and the largest factor by squares.
 const FACTORS: (f64, f64) = (0.75, 5.0);
 /// The variance of a level from n stays is so many times that of a window, over n squared.
 const LEVEL_VARIANCE: f64 = 4.0;
@@ -89,6 +100,11 @@ const LEVEL_VARIANCE: f64 = 4.0;
 /// tails, and a few stays rather miss what is much than see it.
 const ABOVE: f64 = 1.0;
 
+/// How far variances from before a fit are believed: so much for each unit by which squares are more than usual, within these.
+const DOUBT_OF_FITS: f64 = 1.2;
+const BELIEVED: (f64, f64) = (0.1, 0.7);
+/// Where an event is counted for less than all but one over this, stays that are left out say all that they can.
+const TELLS: f64 = 1.2;
 /// Covariances before a fit say at most that a variance is so many times as large.
 const MOST_BEFORE: f64 = 8.0;
 
@@ -100,7 +116,7 @@ pub(crate) fn above(stays: f64) -> f64 {
 /// How much stays that are left out say of an event that was counted for so much of the time, as a power: where that is most
 /// of it, what another stay would have been says little.
 fn told(counted: f64) -> f64 {
-    (1.2 * (1.0 - counted)).min(1.0)
+    (TELLS * (1.0 - counted)).min(1.0)
 }
 
 impl Calibration {
@@ -125,7 +141,7 @@ impl Calibration {
     pub(crate) fn factor(&self, event: usize, stays: f64, counted: f64, tail: ErrorTail) -> f64 {
         let all = self.all();
         let own = self.events[event].mean(all, BEFORE.1);
-        let off = (all / usual(self.stay_ms)).max(0.9).powf(POWER) * (own / all).powf(0.8);
+        let off = (all / usual(self.stay_ms)).max(LEAST_ALL).powf(POWER) * (own / all).powf(OWN_POWER);
         let level = (1.0 + LEVEL_VARIANCE / stays.max(1.0).powi(2)).sqrt();
         let known = level * off.powf(told(counted)).clamp(FACTORS.0, FACTORS.1);
         known * (1.0 - narrower(self.stay_ms)) * tail.factor()
@@ -139,7 +155,8 @@ impl Calibration {
     /// The standard deviation of a number, of its variance by what was fitted to its own window and by what was before, of
     /// an event that was counted for so much of the time.
     pub(crate) fn deviation(&self, fitted: f64, before: f64, counted: f64) -> f64 {
-        let believed = ((self.all() / usual(self.stay_ms) - 1.0) * 1.2).clamp(0.1, 0.7);
+        let more = self.all() / usual(self.stay_ms) - 1.0;
+        let believed = (DOUBT_OF_FITS * more).clamp(BELIEVED.0, BELIEVED.1);
         (fitted * (before / fitted.max(f64::MIN_POSITIVE)).clamp(1.0, MOST_BEFORE).powf(told(counted) * believed))
             .sqrt()
     }

@@ -81,6 +81,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_step_is_symmetric_and_above_the_floor_by_hand() {
+        let square = |values: [f64; 4]| {
+            let mut square = Square::zeros(2);
+            values.iter().enumerate().for_each(|(at, &value)| *square.at_mut(at / 2, at % 2) = value);
+            square
+        };
+        // Of the change the lower triangle counts; the second variance would be -1.
+        let after = stepped(&square([1.0, 0.5, 0.5, 1.0]), &square([2.0, 99.0, 1.0, -4.0]), 0.5);
+        assert_eq!([after.at(0, 1), after.at(1, 0)], [1.0, 1.0]);
+        assert_eq!([after.at(0, 0), after.at(1, 1)], [2.0 + 0.01 * FLOOR, 1.01 * FLOOR]);
+        // No step leaves all as it was, but for what keeps variances above none.
+        let still = stepped(&square([1.0, 0.5, 0.5, 1.0]), &square([2.0, 99.0, 1.0, -4.0]), 0.0);
+        assert!((still.at(0, 0) - 1.0).abs() <= 0.01 * FLOOR && still.at(1, 0) == 0.5);
+    }
+
+    #[test]
     fn the_fast_pace_is_longer_where_a_process_fades() {
         // A window of 100 ms holds 25 rounds, and two thirds of a memory of 150 ms.
         let fading = CONSTANT + 1;

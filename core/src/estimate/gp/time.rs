@@ -126,8 +126,60 @@ pub(crate) fn variances(length: f64) -> PerProcess {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::units::CpuNs;
+
+    fn timed(start: f64, length: f64) -> TimedSpan {
+        TimedSpan::new(Span { start, end: start + length }, 10.0)
+    }
+
+    #[test]
+    fn covariances_of_spans_by_hand() {
+        // A span of one memory of 150 ms with itself: 2 (x - 1 + e^-x) / x^2 at x = 1. With the next such span: (1 - 1/e)^2.
+        let (one, next) = (timed(0.0, 150.0), timed(150.0, 150.0));
+        let inverse = std::f64::consts::E.recip();
+        let [constant, fading, _, white] = one.covariances(&one);
+        assert!((constant - 1.0).abs() < 1e-12 && (fading - 2.0 * inverse).abs() < 1e-12, "{fading}");
+        assert!((white - WHITE_SPAN / 150.0).abs() < 1e-12);
+        let [constant, fading, _, white] = one.covariances(&next);
+        assert!((fading - (1.0 - inverse).powi(2)).abs() < 1e-12, "{fading}");
+        assert_eq!((constant, white), (1.0, 0.0));
+        // A moment varies by all of it, but for the noise, which a moment has no end of.
+        let moment = variances(0.01);
+        assert!(moment[1..=FADING].iter().all(|variance| (variance - 1.0).abs() < 1e-3), "{moment:?}");
+    }
+
+    /// The mean of e^(-|s-t|/T) over both spans, on a grid.
+    fn integrated(a: Span, b: Span, memory: f64) -> f64 {
+        const STEPS: u32 = 60;
+        let at = |span: Span, step: u32| span.start + span.length() * (f64::from(step) + 0.5) / f64::from(STEPS);
+        let pairs = (0..STEPS).flat_map(|i| (0..STEPS).map(move |j| (i, j)));
+        pairs.map(|(i, j)| (-(at(a, i) - at(b, j)).abs() / memory).exp()).sum::<f64>() / f64::from(STEPS * STEPS)
+    }
+
+    proptest! {
+        #[test]
+        fn covariances_are_integrals_symmetric_and_at_most_one(
+            starts in [0.0..60.0f64, 0.0..60.0], lengths in [0.5..40.0f64, 0.5..40.0],
+        ) {
+            let [a, b] = [0, 1].map(|span| timed(starts[span], lengths[span]));
+            let (ab, ba) = (a.covariances(&b), b.covariances(&a));
+            for j in 0..FADING {
+                prop_assert!((ab[1 + j] - integrated(a.span, b.span, MEMORIES[j])).abs() < 1e-3);
+                prop_assert!(ab[1 + j] > 0.0 && ab[1 + j] <= 1.0 + 1e-9);
+            }
+            prop_assert!(ab.iter().zip(ba).all(|(ab, ba)| (ab - ba).abs() < 1e-9), "{ab:?} {ba:?}");
+        }
+
+        #[test]
+        fn covariances_are_continuous_where_spans_touch(start in 0.0..60.0f64, lengths in [0.5..40.0f64, 0.5..40.0]) {
+            let first = timed(start, lengths[0]);
+            let [before, after] = [-1e-7, 1e-7].map(|apart| first.covariances(&timed(start + lengths[0] + apart, lengths[1])));
+            prop_assert!(before.iter().zip(after).all(|(before, after)| (before - after).abs() < 1e-5));
+        }
+    }
 
     #[test]
     fn the_clock_goes_on_by_cpu_time_and_no_faster_than_the_wall_by_hand() {

@@ -76,7 +76,9 @@ impl<'a> Row<'a> {
     pub fn interval_correction(&self) -> Option<Correction> {
         let point = self.history.back()?;
         let is_corrected = point.corrected != point.raw;
-        Some(Correction { count: point.corrected.filter(|_| is_corrected)?, raw: point.raw, by: self.by() })
+        // What moved an interval alone is how the estimator weighs what was counted.
+        let by = self.by().or(Some(Cause::Weighting));
+        Some(Correction { count: point.corrected.filter(|_| is_corrected)?, raw: point.raw, by })
     }
 
     fn by(&self) -> Option<Cause> {

@@ -62,7 +62,7 @@ impl Gp {
             return Some(WindowEstimate { count: 0.0, half_width: UNSEEN * unseen_ms / silent_ms });
         }
         let is_clock = self.may_be_clocks[event] && is_clocked(self.run[event], CLOCK, CpuNs(0));
-        is_clock.then(|| WindowEstimate { count: counted.enabled.0 as f64, half_width: 0.0 })
+        is_clock.then_some(WindowEstimate { count: counted.enabled.0 as f64, half_width: 0.0 })
     }
 
     /// The count of an event as the process says, as far as it goes on and doesn't hold still; where turns are long, by analogues

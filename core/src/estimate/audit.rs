@@ -183,7 +183,7 @@ impl Audit {
 
 impl Standing {
     /// Whether a relation may correct: it isn't contradicted, nor, while it is too early to say, seems to be.
-    fn may_correct(&self) -> bool {
+    pub(super) fn may_correct(&self) -> bool {
         match self.state {
             RelationState::Agrees => true,
             RelationState::Waiting => self.z.is_none(),

@@ -172,7 +172,7 @@ impl Gaussian {
         let of_process = self.run.totals(tally.confidence());
         let total = |event: RowIndex| {
             let Some(own) = tally.total(event) else { return (None, Vec::new()) };
-            if own.error == Error::Exact {
+            if own.error == Error::Exact || self.sums.is_spoilt(event, &self.audit) {
                 return (Some(own), Vec::new());
             }
             let completed = self.sums.total(event, tally.confidence()).unwrap_or(own);
@@ -352,6 +352,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
     use super::*;
+    use crate::estimate::RelationState;
     use crate::estimate::tests::{events, half, whole};
 
     const ROUND: u64 = 2_000_000;
@@ -460,6 +461,17 @@ mod tests {
             assert!((estimator.estimates()[1].total.unwrap().value - 4000.0).abs() < 20.0, "{relations}");
             assert_eq!(tally.total(0).unwrap().value, 8000.0);
         }
+    }
+
+    #[test]
+    fn what_a_relation_derived_leaves_totals_once_it_is_contradicted() {
+        // a is 100 a millisecond and exact, b is seen at 50 in every other round.
+        let relation = r#"[{"relation": "b = a", "tolerance": "1%"}]"#;
+        let (estimator, tally) = run(relation, 200, |at| [whole(200), half((at % 2 == 0).then_some(50))]);
+        let found = &estimator.estimates()[1];
+        assert_eq!(estimator.relations()[0].state, RelationState::Violated);
+        assert_eq!(found.total.map(|total| total.value), tally.total(1).map(|total| total.value));
+        assert!((found.total.unwrap().value - 20_000.0).abs() < 1.0, "{found:?}");
     }
 
     #[test]

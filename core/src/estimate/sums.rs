@@ -172,6 +172,12 @@ impl Completion {
         }
     }
 
+    /// Whether anything was derived of an event by a sum that is contradicted now, or seems to be: its total is what was counted
+    /// alone.
+    pub(super) fn is_spoilt(&self, event: RowIndex, audit: &Audit) -> bool {
+        self.derived[event].keys().any(|&by| !audit.standings()[by].may_correct())
+    }
+
     /// Whether anything was derived of an event.
     pub(super) fn has_derived(&self, event: RowIndex) -> bool {
         !self.derived[event].is_empty()
@@ -360,7 +366,10 @@ impl JudgedSums {
     /// Estimates of the run, with the errors of what was derived, that agree with each other as far as sums say.
     pub fn end(&self, estimates: &mut [Option<Uncertain>], confidence: Confidence) {
         for (event, estimate) in estimates.iter_mut().enumerate() {
-            *estimate = estimate.map(|estimate| self.completion.of_run(event, estimate, confidence));
+            *estimate = match self.completion.is_spoilt(event, &self.audit) {
+                true => self.tally.total(event),
+                false => estimate.map(|estimate| self.completion.of_run(event, estimate, confidence)),
+            };
         }
         if self.completion.is_idle() {
             return;

@@ -481,7 +481,7 @@ impl Scaling {
 
     /// The estimate with its error; `None` where there is no estimate.
     pub fn scaled(&self, confidence: Confidence) -> Option<Uncertain> {
-        self.with_spread(self.spread(), confidence)
+        self.with_spread(self.spread_with(self.beginning_variance()), confidence)
     }
 
     /// [`Scaling::scaled`] of a part of a run. Where the part holds few stays on a counter, their variance is that of the
@@ -505,7 +505,8 @@ impl Scaling {
     }
 
     /// The standard deviation of a normal error that would be as large at 95 %: 0 if everything was
-    /// counted, `None` if too little was seen to say.
+    /// counted, `None` if too little was seen to say. A beginning that may be unlike the rest is left out: it is no reason to trust
+    /// a relation that what was counted contradicts.
     pub fn deviation(&self) -> Option<f64> {
         self.spread().deviation()
     }
@@ -521,6 +522,11 @@ impl Scaling {
     }
 
     fn spread(&self) -> ErrorSpread {
+        self.spread_with(0.0)
+    }
+
+    /// The spread, if the rate of a beginning that wasn't seen has at least this variance.
+    fn spread_with(&self, beginning: f64) -> ErrorSpread {
         if self.is_exact() {
             return ErrorSpread::None;
         }
@@ -530,7 +536,7 @@ impl Scaling {
         }
         let of_stay = samples.variance(self.total.count as f64 / seen);
         let sampling = self.sampling_variance(samples.number as f64 * of_stay);
-        let variance = sampling + lead * lead * self.rate_variance(&samples).max(self.beginning_variance());
+        let variance = sampling + lead * lead * self.rate_variance(&samples).max(beginning);
         ErrorSpread::Of { deviation: variance.sqrt(), degrees: samples.number - 1 }
     }
 
@@ -687,18 +693,20 @@ mod tests {
         // 11 a ms in the first 10 of 100 ms, 200 counts in all.
         assert!(seen.beginning_ratio().is_some_and(|ratio| (ratio - 5.5).abs() < 1e-12), "{seen:?}");
         assert_eq!((missed.beginning_ratio(), Scaling::default().beginning_ratio()), (None, None));
-        let before = missed.deviation().unwrap_or(0.0) / LEVEL.student(9);
+        let half_width = |scaling: &Scaling| error(scaling).half_width().unwrap_or(0.0) / LEVEL.student(9);
+        let (before, deviation) = (half_width(&missed), missed.deviation());
         missed.may_begin_at(5.5);
         // 10 ms at 1 a ms may have had 4.5 times as much more, at 95 %.
-        let added = (missed.deviation().unwrap_or(0.0) / LEVEL.student(9)).powi(2) - before.powi(2);
-        assert!((added * LEVEL.normal().powi(4) - 45.0_f64.powi(2)).abs() < 1e-6, "{added}");
+        let added = half_width(&missed).powi(2) - before.powi(2);
+        assert!((added * LEVEL.normal().powi(2) - 45.0_f64.powi(2)).abs() < 1e-6, "{added}");
+        // That is no error by which relations are judged.
+        assert_eq!(missed.deviation(), deviation);
         // Who saw the beginning has no error of it, and a quiet one widens nothing.
-        let (own, quiet) = (seen.deviation(), missed);
+        let own = half_width(&seen);
         seen.may_begin_at(5.5);
-        assert_eq!(seen.deviation(), own);
-        let mut quiet = quiet;
-        quiet.may_begin_at(0.2);
-        assert!((quiet.deviation().unwrap_or(0.0) / LEVEL.student(9) - before).abs() < 1e-12);
+        assert_eq!(half_width(&seen), own);
+        missed.may_begin_at(0.2);
+        assert!((half_width(&missed) - before).abs() < 1e-12);
     }
 
     #[test]

@@ -81,8 +81,8 @@ fn narrower(stay_ms: f64) -> f64 {
 }
 const NARROWER: f64 = 0.2;
 const NARROWER_MS: f64 = 4.0;
-/// The usual length of a stay: see `usual`.
-const USUAL_STAY_MS: f64 = 16.0;
+/// The usual length of a stay: as many events as there are counters, of which one is changed every 4 ms.
+pub(crate) const USUAL_STAY_MS: f64 = 16.0;
 /// It is as if so many stays of all events had been as usual, and as many of each as all are.
 const BEFORE: (f64, f64) = (60.0, 10.0);
 /// What a window keeps of those before.
@@ -103,7 +103,8 @@ const ABOVE: f64 = 1.0;
 /// How far variances from before a fit are believed: so much for each unit by which squares are more than usual, within these.
 const DOUBT_OF_FITS: f64 = 1.2;
 const BELIEVED: (f64, f64) = (0.1, 0.7);
-/// Where an event is counted for less than all but one over this, stays that are left out say all that they can.
+/// Stays that are left out say less of an event that is on a counter for more than a sixth of the time: its part that isn't
+/// counted, times this.
 const TELLS: f64 = 1.2;
 /// Covariances before a fit say at most that a variance is so many times as large.
 const MOST_BEFORE: f64 = 8.0;

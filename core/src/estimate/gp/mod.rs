@@ -56,7 +56,7 @@ use crate::units::CpuNs;
 use aliasing::{Aliasing, Factors};
 use analogs::{Analogs, TurnTimes};
 use blocks::{Blocks, CountBlock, SEVERAL, WHOLE};
-use calibration::{Calibration, ErrorTail};
+use calibration::{Calibration, ErrorTail, USUAL_STAY_MS};
 use covariance::Covariances;
 use hindsight::History;
 use lessons::Lessons;
@@ -229,8 +229,6 @@ const KEPT_OF_THREADS: f64 = 0.5;
 const WIDTH_OF_THREADS: f64 = 0.8;
 /// The variance of rates between threads, over that of a thread in time, before any were seen.
 const BETWEEN_THREADS: f64 = 3.0;
-/// The usual length of a stay: as many events as there are counters, of which one is changed every 4 ms.
-const USUAL_STAY_MS: f64 = 16.0;
 /// Where time is slowed down by more, stays are so far apart that the last rate may say more than the mean does.
 const SLOW: f64 = 3.0;
 /// Where it is slowed down at all and stays take so long, it may, too, and the moments at which other events were as they are

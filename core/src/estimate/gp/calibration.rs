@@ -5,8 +5,7 @@
 pub(crate) struct Calibration {
     events: Vec<Squares>,
     all: Squares,
-    /// How long stays take, in milliseconds.
-    stay_ms: f64,
+    turns: Turns,
 }
 
 /// How much farther off than others the counts of an event may be, as it is quiet most of the time.
@@ -75,14 +74,54 @@ fn usual(stay_ms: f64) -> f64 {
 const USUAL_LONG: f64 = 0.5;
 const USUAL_SHORT: f64 = 0.35;
 const SHORT_MS: f64 = 6.0;
-/// By how much intervals are narrower where stays are short, as an event is seen many times in a window: of 2 ms by 0.12.
-fn narrower(stay_ms: f64) -> f64 {
-    NARROWER * (-stay_ms / NARROWER_MS).exp()
+/// How turns on the counters follow one another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Turns {
+    /// How long stays take, in milliseconds.
+    pub(crate) stay_ms: f64,
+    pub(crate) order: TurnOrder,
 }
-const NARROWER: f64 = 0.2;
-const NARROWER_MS: f64 = 4.0;
-/// The usual length of a stay: as many events as there are counters, of which one is changed every 4 ms.
-pub(crate) const USUAL_STAY_MS: f64 = 16.0;
+
+/// In which order events take turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TurnOrder {
+    /// The same in each cycle and in the same company, as the kernel's rotation has it.
+    Same,
+    /// Drawn anew for each cycle, as that of perfprop's own turns.
+    Drawn,
+}
+
+impl Turns {
+    /// As many events as there are counters, of which one is changed every 4 ms.
+    pub(crate) const USUAL: Self = Self { stay_ms: 16.0, order: TurnOrder::Same };
+
+    /// How far stays are among the shortest: 1 up to these, and next to 0 of those of 16 ms.
+    fn shortness(self) -> f64 {
+        (-(self.stay_ms - SHORTEST_MS).max(0.0) / SHORTER_MS).exp()
+    }
+
+    /// How much what stays are off by says of a window's count. Of many short stays at moments that were drawn, with other
+    /// events each time, what one is off by says little of their sum.
+    fn told_by_stays(self) -> f64 {
+        match self.order {
+            TurnOrder::Same => 1.0,
+            TurnOrder::Drawn => 1.0 - self.shortness(),
+        }
+    }
+
+    /// By how much intervals are narrower where stays are short, as an event is seen many times in a window.
+    fn narrower(self) -> f64 {
+        let of_shortest = match self.order {
+            TurnOrder::Same => NARROWER,
+            TurnOrder::Drawn => NARROWER_IF_DRAWN,
+        };
+        of_shortest * self.shortness()
+    }
+}
+const SHORTEST_MS: f64 = 2.0;
+const SHORTER_MS: f64 = 4.0;
+const NARROWER: f64 = 0.12;
+const NARROWER_IF_DRAWN: f64 = 0.17;
 /// It is as if so many stays of all events had been as usual, and as many of each as all are.
 const BEFORE: (f64, f64) = (60.0, 10.0);
 /// What a window keeps of those before.
@@ -122,14 +161,14 @@ fn told(counted: f64) -> f64 {
 
 impl Calibration {
     pub(crate) fn new(events: usize) -> Self {
-        Self { events: vec![Squares::default(); events], all: Squares::default(), stay_ms: USUAL_STAY_MS }
+        Self { events: vec![Squares::default(); events], all: Squares::default(), turns: Turns::USUAL }
     }
 
-    /// Takes what stays of a window were off by, which took so long each: event, square over what was expected, tail.
-    pub(crate) fn window(&mut self, stay_ms: f64, stays: impl Iterator<Item = (usize, f64, ErrorTail)>) {
+    /// Takes what stays of a window were off by: event, square over what was expected, tail.
+    pub(crate) fn window(&mut self, turns: Turns, stays: impl Iterator<Item = (usize, f64, ErrorTail)>) {
         self.events.iter_mut().for_each(|event| event.forget(KEPT));
         self.all.forget(KEPT);
-        self.stay_ms = stay_ms;
+        self.turns = turns;
         for (event, square, tail) in stays {
             let square = square.min(tail.largest());
             self.events[event].add(square);
@@ -142,22 +181,24 @@ impl Calibration {
     pub(crate) fn factor(&self, event: usize, stays: f64, counted: f64, tail: ErrorTail) -> f64 {
         let all = self.all();
         let own = self.events[event].mean(all, BEFORE.1);
-        let off = (all / usual(self.stay_ms)).max(LEAST_ALL).powf(POWER) * (own / all).powf(OWN_POWER);
+        let power = POWER * self.turns.told_by_stays();
+        let off = (all / usual(self.turns.stay_ms)).max(LEAST_ALL).powf(power) * (own / all).powf(OWN_POWER);
         let level = (1.0 + LEVEL_VARIANCE / stays.max(1.0).powi(2)).sqrt();
         let known = level * off.powf(told(counted)).clamp(FACTORS.0, FACTORS.1);
-        known * (1.0 - narrower(self.stay_ms)) * tail.factor()
+        known * (1.0 - self.turns.narrower()) * tail.factor()
     }
 
     /// The mean square of all stays.
     fn all(&self) -> f64 {
-        self.all.mean(usual(self.stay_ms), BEFORE.0)
+        self.all.mean(usual(self.turns.stay_ms), BEFORE.0)
     }
 
     /// The standard deviation of a number, of its variance by what was fitted to its own window and by what was before, of
     /// an event that was counted for so much of the time.
     pub(crate) fn deviation(&self, fitted: f64, before: f64, counted: f64) -> f64 {
-        let more = self.all() / usual(self.stay_ms) - 1.0;
-        let believed = (DOUBT_OF_FITS * more).clamp(BELIEVED.0, BELIEVED.1);
+        let more = self.all() / usual(self.turns.stay_ms) - 1.0;
+        let doubt = DOUBT_OF_FITS * self.turns.told_by_stays();
+        let believed = (doubt * more).clamp(BELIEVED.0, BELIEVED.1);
         (fitted * (before / fitted.max(f64::MIN_POSITIVE)).clamp(1.0, MOST_BEFORE).powf(told(counted) * believed))
             .sqrt()
     }
@@ -170,16 +211,16 @@ mod tests {
     /// After many windows in which a stay of each of two events was off by so many times what is usual.
     fn after(first: f64, second: f64) -> Calibration {
         let mut calibration = Calibration::new(2);
-        let usual = usual(USUAL_STAY_MS);
+        let usual = usual(Turns::USUAL.stay_ms);
         let stays = [(0, first * usual, ErrorTail::Usual), (1, second * usual, ErrorTail::Usual)];
-        (0..400).for_each(|_| calibration.window(USUAL_STAY_MS, stays.into_iter()));
+        (0..400).for_each(|_| calibration.window(Turns::USUAL, stays.into_iter()));
         calibration
     }
 
     #[test]
     fn what_is_off_as_usual_leaves_intervals_as_they_are() {
         let usual = after(1.0, 1.0);
-        let wide = 1.0 - narrower(USUAL_STAY_MS);
+        let wide = 1.0 - Turns::USUAL.narrower();
         assert!((usual.factor(0, 1e9, 0.1, ErrorTail::Usual) - wide).abs() < 1e-9 && wide > 0.99);
         // An event that was seen in one stay: five times the variance.
         assert!((usual.factor(0, 1.0, 0.1, ErrorTail::Usual) - wide * 5.0_f64.sqrt()).abs() < 1e-9);
@@ -202,7 +243,7 @@ mod tests {
         assert!(off.factor(0, 1e9, 0.9, ErrorTail::Usual) < 1.2, "{off:?}");
         assert_eq!(off.deviation(1.0, 4.0, 1.0), 1.0);
         // Nothing was looked at yet.
-        assert_eq!(Calibration::new(1).factor(0, 1e9, 0.1, ErrorTail::Usual), 1.0 - narrower(USUAL_STAY_MS));
+        assert_eq!(Calibration::new(1).factor(0, 1e9, 0.1, ErrorTail::Usual), 1.0 - Turns::USUAL.narrower());
     }
 
     #[test]
@@ -211,7 +252,7 @@ mod tests {
             [ErrorTail::Usual, ErrorTail::AllQuiet, ErrorTail::Quiet { bursts: 0.0 }, ErrorTail::Quiet { bursts: 1.0 }];
         let of = |tail| {
             let mut calibration = Calibration::new(1);
-            calibration.window(USUAL_STAY_MS, [(0, 1e6, tail)].into_iter());
+            calibration.window(Turns::USUAL, [(0, 1e6, tail)].into_iter());
             (calibration.events[0].sum, calibration.all.sum, calibration.factor(0, 1e9, 0.1, tail))
         };
         let [usual, all, stopped, bursts] = tails.map(of);
@@ -226,8 +267,27 @@ mod tests {
     }
 
     #[test]
-    fn short_stays_have_narrower_intervals_by_hand() {
-        assert!((narrower(0.0) - 0.2).abs() < 1e-9 && (narrower(2.0) - 0.2 / std::f64::consts::E.sqrt()).abs() < 1e-9);
-        assert!((1..100).all(|ms| narrower(f64::from(ms)) < narrower(f64::from(ms - 1))));
+    fn of_short_stays_at_drawn_moments_what_one_is_off_by_says_little_of_their_sum_by_hand() {
+        let [same, drawn] = [TurnOrder::Same, TurnOrder::Drawn].map(|order| move |stay_ms| Turns { stay_ms, order });
+        assert_eq!(
+            [same(2.0).told_by_stays(), drawn(2.0).told_by_stays(), drawn(1.0).told_by_stays()],
+            [1.0, 0.0, 0.0]
+        );
+        assert!((drawn(6.0).told_by_stays() - (1.0 - (-1.0_f64).exp())).abs() < 1e-9);
+        assert!((drawn(6.0).narrower() - NARROWER_IF_DRAWN * (-1.0_f64).exp()).abs() < 1e-9);
+        assert!((1..100).all(|ms| same(f64::from(ms)).narrower() <= same(f64::from(ms - 1)).narrower()));
+        // All of fifty events are off by as much.
+        let off_by = |turns: Turns, times: f64| {
+            let mut calibration = Calibration::new(50);
+            let stays = || (0..50).map(|event| (event, times * usual(turns.stay_ms), ErrorTail::Usual));
+            (0..400).for_each(|_| calibration.window(turns, stays()));
+            [calibration.factor(0, 1e9, 0.1, ErrorTail::Usual), calibration.deviation(1.0, 4.0, 0.1)]
+        };
+        let [usual, off] = [1.0, 3.0].map(|times| off_by(drawn(2.0), times));
+        assert!((usual[0] - (1.0 - NARROWER_IF_DRAWN)).abs() < 1e-9, "{usual:?}");
+        assert!(off[0] < 1.05 * usual[0] && off[1] == usual[1], "{usual:?} {off:?}");
+        let [usual, off] = [1.0, 3.0].map(|times| off_by(same(2.0), times));
+        assert!((usual[0] - (1.0 - NARROWER)).abs() < 1e-9, "{usual:?}");
+        assert!(off[0] > 2.0 * usual[0] && off[1] > usual[1], "{usual:?} {off:?}");
     }
 }

@@ -1,6 +1,7 @@
 //! Fits covariances to a window, and to what is left of it without its bursts.
 
 use super::bursts::{Tempered, tempered};
+use super::calibration::Turns;
 use super::covariance::Covariances;
 use super::learn;
 use super::time::Span;
@@ -109,7 +110,8 @@ impl Gp {
             stays.retain(|stay| !self.events[stay.event].counted.is_always());
             let squares: Vec<_> =
                 stays.iter().map(|stay| (stay.event, stay.square / surprise, self.tail(stay.event))).collect();
-            self.calibration.window(self.stay_ms / self.unit, squares.into_iter());
+            self.calibration
+                .window(Turns { stay_ms: self.turns.stay_ms / self.unit, ..self.turns }, squares.into_iter());
             self.stillness.window(&stays);
         }
     }

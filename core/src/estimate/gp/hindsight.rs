@@ -2,6 +2,7 @@
 //! all of it taught, and with what came after each window.
 
 use super::blocks::CountBlock;
+use super::calibration::Turns;
 use super::fits::FittedWindow;
 use super::level::Level;
 use super::time::Span;
@@ -35,7 +36,7 @@ struct PastWindow {
     counted: Vec<Delta>,
     /// Whether no more than one thread ran at a time.
     is_alone: bool,
-    stay_ms: f64,
+    turns: Turns,
     unit: f64,
 }
 
@@ -95,9 +96,9 @@ impl Gp {
     /// Keeps the window that ends.
     pub(super) fn keep_window(&mut self, span: Span) {
         let Some(history) = &mut self.history else { return };
-        let Self { stay_ms, unit, .. } = *self;
+        let Self { turns, unit, .. } = *self;
         let is_alone = self.threads < SEVERAL && !self.rotating.are_known();
-        history.windows.push(PastWindow { span, counted: self.window.clone(), is_alone, stay_ms, unit });
+        history.windows.push(PastWindow { span, counted: self.window.clone(), is_alone, turns, unit });
         history.blocks.extend(self.blocks.ended_since(span.start));
     }
 
@@ -156,7 +157,7 @@ impl Gp {
     /// Fits covariances to some windows, by what came before and after them.
     fn fit_stretch(&mut self, history: &History, stretch: &[PastWindow]) -> Option<FittedWindow> {
         let (first, last) = (stretch.first()?, stretch.last()?);
-        (self.stay_ms, self.unit) = (last.stay_ms, last.unit);
+        (self.turns, self.unit) = (last.turns, last.unit);
         self.end = last.span.end;
         let before = self.context(first.span.start) + self.settings.window_ms;
         let around = Span { start: first.span.start - before, end: last.span.end + AHEAD_MS };

@@ -56,7 +56,7 @@ use crate::units::CpuNs;
 use aliasing::{Aliasing, Factors};
 use analogs::{Analogs, TurnTimes};
 use blocks::{Blocks, CountBlock, SEVERAL, WHOLE};
-use calibration::{Calibration, ErrorTail, USUAL_STAY_MS};
+use calibration::{Calibration, ErrorTail, TurnOrder, Turns};
 use covariance::Covariances;
 use hindsight::History;
 use lessons::Lessons;
@@ -227,6 +227,9 @@ const KEPT_OF_BURSTS: f64 = 0.5;
 /// correlations are those of the threads that were counted.
 const KEPT_OF_THREADS: f64 = 0.5;
 const WIDTH_OF_THREADS: f64 = 0.8;
+/// By how much intervals of very many threads are narrower where it is known which of them was counted when: what isn't known
+/// of each is independent of the others.
+const NARROWER_OF_THREADS: f64 = 0.25;
 /// The variance of rates between threads, over that of a thread in time, before any were seen.
 const BETWEEN_THREADS: f64 = 3.0;
 /// Where time is slowed down by more, stays are so far apart that the last rate may say more than the mean does.
@@ -305,8 +308,7 @@ pub struct Gp {
     /// How many milliseconds of CPU time a unit of the process' time has: where a cycle of the rotation takes long, all
     /// that is looked at lasts as much longer.
     unit: f64,
-    /// How many milliseconds a stay on the counters takes.
-    stay_ms: f64,
+    turns: Turns,
     fitted_windows: u64,
     /// How many intervals ended.
     intervals: u64,
@@ -387,8 +389,8 @@ impl Gp {
             window_start: 0.0,
             fitted_until: 0.0,
             end: 0.0,
-            unit: unit(rotation_ms / USUAL_STAY_MS),
-            stay_ms: rotation_ms.max(USUAL_STAY_MS),
+            unit: unit(rotation_ms / Turns::USUAL.stay_ms),
+            turns: Turns { stay_ms: rotation_ms.max(Turns::USUAL.stay_ms), ..Turns::USUAL },
             fitted_windows: 0,
             intervals: 0,
             unsolved: false,
@@ -479,7 +481,7 @@ impl Gp {
 
     /// Whether turns are so long, and cycles of them, that a window sees little more than one turn.
     fn is_in_long_turns(&self) -> bool {
-        self.is_slow() && self.stay_ms >= LONG_TURN_MS
+        self.is_slow() && self.turns.stay_ms >= LONG_TURN_MS
     }
 
     /// Whether the last rate of an event may say more than its mean does.
@@ -523,11 +525,23 @@ impl Gp {
     /// The half width of an event's 95 % interval, in standard deviations.
     fn half_width(&self, event: usize) -> f64 {
         let student = Confidence::DEFAULT.student(self.observed[event].max(LEAST_OBSERVED));
-        let threads = if self.samples_threads() { WIDTH_OF_THREADS } else { 1.0 };
+        let stays = self.stays[event].stays();
         self.settings.half_width
             * student
-            * threads
-            * self.calibration.factor(event, self.stays[event].stays(), self.run[event].run_ratio(), self.tail(event))
+            * self.width_of_threads(stays)
+            * self.calibration.factor(event, stays, self.run[event].run_ratio(), self.tail(event))
+    }
+
+    /// The factor on half widths where several threads ran, of an event of which so many stays were seen.
+    fn width_of_threads(&self, stays: f64) -> f64 {
+        if self.samples_threads() {
+            WIDTH_OF_THREADS
+        } else if self.rotating.are_known() {
+            let others = 1.0 - 1.0 / self.threads.max(1.0);
+            1.0 - NARROWER_OF_THREADS * others * (1.0 - 1.0 / stays.max(1.0))
+        } else {
+            1.0
+        }
     }
 
     /// How far off an event's counts may be, as it is quiet.
@@ -668,7 +682,7 @@ impl Gp {
 
     /// The rate of each event while it wasn't counted in a window, by analogues.
     fn analogs(&mut self, window: Span) -> Vec<Option<f64>> {
-        let turn = self.stay_ms;
+        let turn = self.turns.stay_ms;
         let ms = |time: f64| self.elapsed - (self.end - time) * self.unit;
         for block in self.blocks.ended_since(window.start) {
             let span = Span { start: ms(block.span.start), end: ms(block.span.end) };
@@ -678,7 +692,7 @@ impl Gp {
         self.analogs.rates(Span { start: ms(window.start), end: self.elapsed }, &TurnTimes { turn, cycle })
     }
 
-    /// Follows how long stays on the counters take, and the unit of time with which a cycle of the rotation, from one stay
+    /// Follows how turns on the counters go, and the unit of time with which a cycle of the rotation, from one stay
     /// of an event to its next, lasts for a window.
     fn follow_stays(&mut self) {
         let multiplexed = || (0..self.events.len()).filter(|&event| !self.events[event].counted.is_always());
@@ -688,7 +702,9 @@ impl Gp {
             return;
         }
         stays.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-        self.stay_ms = stays[stays.len() / 2].0;
+        let drawn = multiplexed().filter(|&event| self.stays[event].are_drawn()).count();
+        let order = if 2 * drawn > stays.len() { TurnOrder::Drawn } else { TurnOrder::Same };
+        self.turns = Turns { stay_ms: stays[stays.len() / 2].0, order };
         let mut cycles: Vec<f64> = stays.iter().map(|(stay_ms, counted)| stay_ms / counted).collect();
         cycles.sort_unstable_by(f64::total_cmp);
         self.unit = unit(cycles[cycles.len() / 2] / self.settings.window_ms);

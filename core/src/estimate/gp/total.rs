@@ -1,6 +1,6 @@
 //! Estimates an event's total from its stays on the counters, and whether the event may have stopped.
 
-use crate::rates::Confidence;
+use crate::rates::{Confidence, Moments};
 use perfprop_linear_algebra::Square;
 
 /// The most events that are always counted, and that totals are regressed on.
@@ -34,6 +34,9 @@ pub(crate) struct StaySpread {
     running: f64,
     /// How long ago the stay began.
     length: f64,
+    /// The time on no counter since a stay, and that between stays.
+    gap: f64,
+    gaps: Moments,
     /// The last stay.
     last: Option<StayCounts>,
     /// Sums of products of differences between neighbours.
@@ -98,6 +101,11 @@ const ALIKE: f64 = 1e-6;
 /// What the part of stays without a count remembers at each next one.
 const EMPTY_KEPT: f64 = 0.85;
 
+/// After so many gaps between stays it is known whether they vary: by this part of their mean. Those of a cycle of three groups
+/// or more in an order that is drawn vary by 0.4, those of an order that stays by what readings are late.
+const LEAST_GAPS: u64 = 4;
+const GAPS_VARY: f64 = 0.25;
+
 /// How far it is believed that an event comes in bursts before a stay had a count.
 const MAY_BE_BURST: f64 = 0.05;
 
@@ -112,7 +120,14 @@ impl StaySpread {
     /// Takes a round's counts while the event was on a counter, that time, and the round's length; the
     /// counters change what they count after `rotation_ms`.
     pub(crate) fn push(&mut self, counts: WithAnchors, running: f64, length: f64, rotation_ms: f64) {
+        self.gap += (length - running).max(0.0);
         if running > 0.0 {
+            if self.running == 0.0 {
+                if self.stays > 0.0 {
+                    self.gaps.add(self.gap, 1.0);
+                }
+                self.gap = 0.0;
+            }
             for (place, count) in counts.into_iter().enumerate() {
                 self.open[place] += count;
                 self.seen[place] += count;
@@ -189,6 +204,13 @@ impl StaySpread {
     /// The mean time on a counter of a stay; `None` before one ended.
     pub(crate) fn stay_ms(&self) -> Option<f64> {
         (self.stays > 0.0).then(|| self.ended / self.stays)
+    }
+
+    /// Whether stays come at moments that are drawn: the time between them varies.
+    pub(crate) fn are_drawn(&self) -> bool {
+        let enough = self.gaps.samples() >= LEAST_GAPS;
+        let spread = self.gaps.variance().filter(|_| enough).zip(self.gaps.mean());
+        spread.is_some_and(|(variance, mean)| variance.sqrt() > GAPS_VARY * mean)
     }
 
     /// How far it is believed that the event goes on as before: after more slices without a count than ever before, and
@@ -390,6 +412,29 @@ mod tests {
         assert!((after(&[0.0; 9]) - 1.05 / 5.0).abs() < 1e-12);
         let bursts = (0..50).map(|_| after(&[7.0, 0.0])).last();
         assert!(bursts.is_some_and(|part| part > 0.9 && part <= 1.0), "{bursts:?}");
+    }
+
+    #[test]
+    fn turns_are_drawn_where_the_time_between_them_varies_by_hand() {
+        // Stays of 2 ms with gaps of so many milliseconds, in rounds of 2 ms.
+        let are_drawn = |gaps: &[usize]| {
+            let mut stays = StaySpread::default();
+            for &gap in gaps {
+                stays.push([1.0, 0.0, 0.0, 0.0], 2.0, 2.0, 2.0);
+                (0..gap / 2).for_each(|_| stays.push([0.0; 4], 0.0, 2.0, 2.0));
+            }
+            stays.push([1.0, 0.0, 0.0, 0.0], 2.0, 2.0, 2.0);
+            stays.are_drawn()
+        };
+        assert!(are_drawn(&[4, 16, 10, 18, 2]) && !are_drawn(&[10; 5]) && !are_drawn(&[4, 16, 10]));
+        // Readings that are late: a mean of 10, and a deviation of 2.
+        assert!(!are_drawn(&[8, 12, 8, 12, 8, 12, 8, 12, 8, 12]) && !are_drawn(&[]));
+        // Two groups in turn, and readings that don't meet the switch: 4 ms off between 4 ms on.
+        let mut stays = StaySpread::default();
+        for running in [1.0, 2.0, 2.0, 1.0, 0.0, 0.0].repeat(5) {
+            stays.push([running, 0.0, 0.0, 0.0], running, 2.0, 2.0);
+        }
+        assert!(stays.gaps.mean().is_some_and(|mean| (mean - 6.0).abs() < 1e-9) && !stays.are_drawn());
     }
 
     #[test]

@@ -980,3 +980,17 @@ fn manual_pages_are_offered_of_verbs_that_help_lists() {
     let text = stderr(&output);
     assert!(text.contains("stat, record") && !text.contains("words") && !text.contains("mix"), "{text}");
 }
+
+#[test]
+fn the_advice_on_a_relation_file_leaves_out_relations_of_no_use_here() {
+    let folder = Folder::new();
+    let file = folder.join("r.json");
+    let relation = |id: &str, text: &str| format!("{{\"id\": \"{id}\", \"relation\": \"page-faults = {text}\"}}");
+    let all = [relation("R1", "2 * minor-faults"), relation("R2", "no-machine-has-this"), relation("R3", "")];
+    fs::write(&file, format!("[{}]", all.join(", "))).unwrap();
+    let output = perfprop(&["check", file.to_str().unwrap()]);
+    let words = "1 other relation in this file is fine, 1 can't be used here (this machine has no no-machine-has-this)";
+    assert!(stdout(&output).contains(&format!("{words}; to go on without R3")), "{}", stdout(&output));
+    let unreadable = stdout(&perfprop(&["check", "/nonexistent.json"]));
+    assert!(unreadable.contains("can't be read") && !unreadable.contains("are right"), "{unreadable}");
+}

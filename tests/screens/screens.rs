@@ -1779,3 +1779,19 @@ fn a_number_per_instruction_needs_instructions() {
     let screen = scene.picture(Screen::Events, &size);
     assert!(screen.contains("count instructions to see this unit"), "{screen}");
 }
+
+/// A screen of this size of a replay.
+fn replayed(monitor: Monitor, screen: Screen, length: WallNs, profile: Option<Tree>) -> String {
+    let mode = Mode::Replay { length, speed: 1.0, ending: tui::ReplayedEnding::Finished };
+    let profile = profile.map(|tree| (tree, stacks::StackQuality::default()));
+    let wanted = Picture { size: (120, 40), profile, ..Picture::default() };
+    tui::picture(monitor, &wanted, &ScreenOptions { screen, mode, ..ScreenOptions::default() })
+}
+
+#[test]
+fn a_group_of_one_event_has_one_word() {
+    let screen = replayed(monitor(20), Screen::Groups, WallNs(2 * SECOND), None);
+    let line = |event: &str| screen.lines().find(|line| line.contains(event)).unwrap_or_default().to_owned();
+    assert!(line("cycles").contains(" alone ") && line("L2_HITS").contains(" packed "), "{screen}");
+    assert!(!screen.lines().any(|line| line.contains("1 counters")), "{screen}");
+}

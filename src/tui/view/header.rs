@@ -112,7 +112,7 @@ fn parts(page: &ScreenPage<'_>, room: usize) -> Vec<HeaderPart> {
     parts.extend([
         part(4, Role::Dim, span(header.interval_ns)),
         part(3, Role::Dim, format!("n={}", monitor.intervals())),
-        part(5, Role::Dim, plural(header.events.len())),
+        part(5, Role::Dim, plural(header.events.len(), "event")),
     ]);
     if let Some(rotated_by) = header.rotated_by.filter(|_| take_turns(model)) {
         parts.push(part(7, Role::Dim, rotation_words(rotated_by)));
@@ -155,13 +155,15 @@ pub(super) fn rotation_words(rotated_by: RotatedBy) -> String {
     match rotated_by {
         RotatedBy::Kernel { every_ns } => format!("kernel's slices{}", every(every_ns)),
         RotatedBy::User { every_ns } => format!("own slices{}", every(Some(every_ns))),
-        RotatedBy::Emulated { counters, every_ns: None } => format!("{counters} counters in turns"),
-        RotatedBy::Emulated { counters, every_ns } => format!("{counters} counters, slices{}", every(every_ns)),
+        RotatedBy::Emulated { counters, every_ns: None } => format!("{} in turns", plural(counters, "counter")),
+        RotatedBy::Emulated { counters, every_ns } => {
+            format!("{}, slices{}", plural(counters, "counter"), every(every_ns))
+        }
     }
 }
 
-fn plural(events: usize) -> String {
-    if events == 1 { "1 event".into() } else { format!("{events} events") }
+fn plural(number: usize, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
 /// What is happening to what is measured, with a glyph and a word; a view that is held still says so beside it.

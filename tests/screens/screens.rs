@@ -1795,3 +1795,25 @@ fn a_group_of_one_event_has_one_word() {
     assert!(line("cycles").contains(" alone ") && line("L2_HITS").contains(" packed "), "{screen}");
     assert!(!screen.lines().any(|line| line.contains("1 counters")), "{screen}");
 }
+
+#[test]
+fn what_is_selected_of_a_profile_is_a_share_of_the_same_as_in_the_table() {
+    let mut tree = Tree::default();
+    let event = tree.event(&profile::ProfileEvent::new("page-faults", SampleMeasure::Weighted("count".into())));
+    // One sample stands for nine faults, nine for one each.
+    for (name, samples, weight) in [("often", 1, 9), ("seldom", 9, 9)] {
+        let frame = tree.frame(&Frame::function(name));
+        let place = tree.sampled();
+        tree.stack(place, [frame], event, Amount { samples, weight });
+        tree.end(place);
+    }
+    let screen = replayed(monitor(20), Screen::Profile, WallNs(2 * SECOND), Some(tree));
+    assert!(
+        screen.contains("50.0% of page-faults in 1 of 10 samples")
+            || screen.contains("50.0% of page-faults in 9 of 10 samples"),
+        "{screen}"
+    );
+    // Where each sample stands for as much, the samples say the same.
+    let screen = replayed(monitor(20), Screen::Profile, WallNs(2 * SECOND), Some(solver()));
+    assert!(screen.contains(" samples, ") && !screen.contains("% of L1_MISSES in"), "{screen}");
+}

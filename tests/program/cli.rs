@@ -994,3 +994,17 @@ fn the_advice_on_a_relation_file_leaves_out_relations_of_no_use_here() {
     let unreadable = stdout(&perfprop(&["check", "/nonexistent.json"]));
     assert!(unreadable.contains("can't be read") && !unreadable.contains("are right"), "{unreadable}");
 }
+
+#[test]
+fn lines_of_intervals_and_of_means_have_the_same_fields() {
+    if !can_count() {
+        return;
+    }
+    let args = ["stat", "-I", "40", "-r", "2", "-x", ",", "-e", "page-faults", "--", "sleep", "0.1"];
+    let text = stderr(&perfprop(&args));
+    let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').map(str::trim).collect()).collect();
+    assert!(lines.len() > 3 && lines.iter().all(|line| line.len() == lines[0].len()), "{text}");
+    let (last, intervals) = lines.split_last().unwrap();
+    assert!(last[0] == "summary" && last[4].ends_with('%'), "{text}");
+    assert!(intervals.iter().all(|line| line[0].parse::<f64>().is_ok() && line[4].is_empty()), "{text}");
+}

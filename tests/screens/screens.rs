@@ -1817,3 +1817,15 @@ fn what_is_selected_of_a_profile_is_a_share_of_the_same_as_in_the_table() {
     let screen = replayed(monitor(20), Screen::Profile, WallNs(2 * SECOND), Some(solver()));
     assert!(screen.contains(" samples, ") && !screen.contains("% of L1_MISSES in"), "{screen}");
 }
+
+#[test]
+fn skipped_readings_are_told_once() {
+    let mut monitor = fresh();
+    for (place, round) in rounds(40).iter().enumerate() {
+        // Two more are lost in each second.
+        monitor.round(round, 2 * (place as u64 / 10));
+    }
+    let screen = replayed(monitor, Screen::Log, WallNs(4 * SECOND), None);
+    let told: Vec<_> = screen.lines().filter(|line| line.contains("W01")).collect();
+    assert!(told.len() == 1 && told[0].contains("6 readings skipped, totals are right"), "{screen}");
+}

@@ -226,7 +226,7 @@ fn json(text: &str) -> Result<WorkloadFile, WorkloadError> {
 }
 
 /// The units of time that a column's name may end with, in nanoseconds: `time_us`.
-const TIME_UNITS: [(&str, f64); 4] = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
+pub const TIME_UNITS: [(&str, f64); 4] = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
 
 /// The column that isn't a size, and what its values are multiplied with.
 struct ResponseColumn {

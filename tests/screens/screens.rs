@@ -1789,6 +1789,16 @@ fn replayed(monitor: Monitor, screen: Screen, length: WallNs, profile: Option<Tr
 }
 
 #[test]
+fn a_replay_of_less_than_a_second_has_a_time() {
+    let length = WallNs(400_000_000);
+    let top = |screen: &str| screen.lines().next().unwrap_or_default().to_owned();
+    let first = top(&replayed(monitor(4), Screen::Events, length, None));
+    assert!(first.contains("REPLAY 400 ms/400 ms") && !first.contains(":00"), "{first}");
+    let longer = top(&replayed(monitor(20), Screen::Events, WallNs(2 * SECOND), None));
+    assert!(longer.contains("REPLAY 0:02/0:02") && longer.contains("00:00:02"), "{longer}");
+}
+
+#[test]
 fn a_group_of_one_event_has_one_word() {
     let screen = replayed(monitor(20), Screen::Groups, WallNs(2 * SECOND), None);
     let line = |event: &str| screen.lines().find(|line| line.contains(event)).unwrap_or_default().to_owned();

@@ -12,7 +12,7 @@ use crate::tui::model::{ClickTarget, Motion, Over, ScreenModel};
 use crate::tui::options::Mode;
 use crate::tui::screen::Screen;
 use crate::tui::symbols::{ENDED, FROZEN, OK, REPLAY, WAITING, WARN};
-use crate::tui::text::{clock, cut, cut_middle, short_clock, span, width};
+use crate::tui::text::{clock, cut, cut_middle, recorded_clock, span, width};
 use crate::tui::theme::Role;
 use crate::units::WallNs;
 
@@ -105,7 +105,10 @@ fn parts(page: &ScreenPage<'_>, room: usize) -> Vec<HeaderPart> {
     if let Some(words) = missing_end(page, room) {
         parts.push(part(0, Role::Warn, format!("{WARN} {words}")));
     }
-    parts.extend([part(1, Role::Text, clock(monitor.now()))]);
+    // Of a replay that is shorter than a second, the state says more.
+    if !matches!(model.options.mode, Mode::Replay { length, .. } if length.0 < 1_000_000_000) {
+        parts.push(part(1, Role::Text, clock(monitor.now())));
+    }
     if let Some(share) = monitor.cpu_share() {
         parts.push(part(2, Role::Text, format!("cpu {}", whole_share(share))));
     }
@@ -176,7 +179,7 @@ fn state(page: &ScreenPage<'_>) -> Span<'static> {
             None => (Role::Info, format!("{ENDED} ENDED")),
         },
         (_, Mode::Replay { length, .. }) => {
-            let (now, length) = (short_clock(model.monitor.now()), short_clock(length));
+            let [now, length] = [model.monitor.now(), length].map(|time| recorded_clock(time, length));
             match model.shown_range() {
                 Some(range) => (Role::Key, format!("RANGE {} of {length}", range_words(range))),
                 None => (Role::Info, format!("{} {now}/{length}", replaying(model))),

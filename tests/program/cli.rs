@@ -982,6 +982,24 @@ fn manual_pages_are_offered_of_verbs_that_help_lists() {
 }
 
 #[test]
+fn a_misspelt_theme_is_refused_before_anything_is_done() {
+    let folder = Folder::new();
+    let ran = folder.join("ran");
+    let recording = concat!(env!("CARGO_MANIFEST_DIR"), "/screenshots/threads.jsonl");
+    let top = ["top", "-n", "1", "-e", "task-clock", "--theme", "drak", "--", "touch", ran.to_str().unwrap()];
+    let replay = ["replay", "--print", "--theme", "drak", recording];
+    for args in [&top[..], &replay, &["demo", "--theme", "drak"]] {
+        let output = perfprop(args);
+        assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(2), ""), "{args:?}");
+        assert!(stderr(&output).contains("no theme 'drak'; did you mean 'dark'?"), "{args:?}: {}", stderr(&output));
+    }
+    assert!(!ran.exists());
+    // Where there is no terminal to follow, there is one that pictures have.
+    let dump = |theme: &str| stdout(&perfprop(&["replay", "--dump", "svg", "--theme", theme, recording]));
+    assert_eq!(dump("auto"), dump("dark"));
+}
+
+#[test]
 fn the_advice_on_a_relation_file_leaves_out_relations_of_no_use_here() {
     let folder = Folder::new();
     let file = folder.join("r.json");

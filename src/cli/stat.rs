@@ -153,6 +153,12 @@ pub(super) fn run(args: &StatArgs) -> Result<u8, Error> {
             break;
         }
     }
+    // A part of a run is no run like the others.
+    if ended_by.is_some() && runs.len() > 1 {
+        say(&format!("interrupted in run {} of {}, which is left out of the means", runs.len(), args.repeat));
+        runs.pop();
+        regions.pop();
+    }
     if args.interval.is_none() || args.repeat > 1 {
         let runs = Repeats(&runs);
         out.print(&Form::of(args).totals(&runs, digits(args)))?;

@@ -1026,3 +1026,19 @@ fn lines_of_intervals_and_of_means_have_the_same_fields() {
     assert!(last[0] == "summary" && last[4].ends_with('%'), "{text}");
     assert!(intervals.iter().all(|line| line[0].parse::<f64>().is_ok() && line[4].is_empty()), "{text}");
 }
+
+#[test]
+fn a_run_that_was_interrupted_is_left_out_of_the_means() {
+    if !can_count() {
+        return;
+    }
+    let folder = Folder::new();
+    let runs = folder.join("runs");
+    // The third run ends perfprop.
+    let script = format!("echo >> {0}; test $(wc -l < {0}) = 3 && kill -INT $PPID && exec sleep 60; :", runs.display());
+    let output = perfprop(&["stat", "-r", "5", "-e", "page-faults", "--", "sh", "-c", &script]);
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    for words in ["interrupted in run 3 of 5, which is left out of the means", "(2 runs)"] {
+        assert!(stderr(&output).contains(words), "{words}: {}", stderr(&output));
+    }
+}

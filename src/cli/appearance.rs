@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 use std::time::Duration;
-use std::{env, fs, io};
+use std::{env, io};
 
 use super::Error;
 use super::args::{AppearanceArgs, FirstScreen, When};
 use super::stream::say;
 use super::top::OnQuit;
+use crate::files;
 use crate::names::shown;
 use crate::tui::{self, Complaint, Config, Depth, GlyphSet, Screen, ScreenOptions, Theme};
 
@@ -111,7 +112,7 @@ pub(super) fn config(args: &AppearanceArgs) -> Result<(Config, Vec<Complaint>), 
     let Some(path) = named.clone().or_else(|| config_folder().map(|folder| folder.join("perfprop/config.toml"))) else {
         return Ok((Config::default(), Vec::new()));
     };
-    match fs::read_to_string(&path) {
+    match files::text(&path, files::LONGEST) {
         Ok(text) => Ok(Config::parse(&path.to_string_lossy(), &text)),
         // Somebody else's home, after `sudo -u`, has none for this user.
         Err(error)
@@ -159,9 +160,9 @@ pub(super) fn theme_names() -> Vec<String> {
     Theme::all_names(&theme_folders()).iter().map(|name| shown(name).into_owned()).collect()
 }
 
-fn theme_folders() -> Vec<PathBuf> {
 /// Where themes are looked for: `$XDG_CONFIG_HOME/perfprop/themes`, then the same in each of
 /// `$XDG_DATA_DIRS`.
+fn theme_folders() -> Vec<PathBuf> {
     let data = env::var_os("XDG_DATA_DIRS").unwrap_or_default();
     let data = env::split_paths(&data).filter(|folder| !folder.as_os_str().is_empty());
     config_folder().into_iter().chain(data).map(|folder| folder.join("perfprop/themes")).collect()

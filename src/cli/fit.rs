@@ -18,6 +18,7 @@ use crate::cost::{
     NAMED_MODELS, NoRelation, WorkloadFile, candidates, choose, emit, emit_relation, is_unknown_model,
     unknown_breakpoints,
 };
+use crate::files;
 use crate::names::{nearest, quoted, shown};
 use crate::text;
 
@@ -159,7 +160,6 @@ fn sigmas(text: &str) -> Result<f64, String> {
     })
 }
 
-/// A number, which may have a unit of time; times are in nanoseconds.
 /// What a coefficient is set to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum SetValue {
@@ -195,6 +195,7 @@ impl SetValue {
     }
 }
 
+/// A number, which may have a unit of time; times are in nanoseconds.
 fn number(text: &str) -> Option<f64> {
     SetValue::of(text).map(SetValue::in_ns)
 }
@@ -268,7 +269,7 @@ fn in_file(path: &Path, what: impl std::fmt::Display) -> Error {
 }
 
 fn read(path: &Path, response: &str) -> Result<WorkloadFile, Error> {
-    let text = fs::read_to_string(path).map_err(|error| in_file(path, error))?;
+    let text = files::text(path, files::LONGEST).map_err(|error| in_file(path, error))?;
     let name = path.file_stem().unwrap_or(OsStr::new("model")).to_string_lossy();
     WorkloadFile::parse(&text, &name, response).map_err(|error| in_file(path, error))
 }
@@ -485,7 +486,7 @@ struct ReadModel {
 
 /// The models of a file: one, or as many as files of a folder were fitted.
 fn read_models(path: &Path) -> Result<Vec<ReadModel>, Error> {
-    let text = fs::read_to_string(path).map_err(|error| in_file(path, error))?;
+    let text = files::text(path, files::LONGEST).map_err(|error| in_file(path, error))?;
     let read = serde_json::Deserializer::from_str(&text).into_iter::<FittedModel>().collect::<Result<Vec<_>, _>>();
     let no_model = |what: &str| {
         in_file(path, format!("it is no fitted model ({}): make one with perfprop fit --emit json", shown(what)))

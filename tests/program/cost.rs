@@ -469,3 +469,13 @@ fn a_response_keeps_the_unit_that_its_name_has() {
     fs::write(folder.join("m.json"), fit(&["--emit", "json"])).unwrap();
     assert!(stdout(&perfprop(&folder, &["predict", "m.json", "n=60"])).contains("6.50 ms"));
 }
+
+#[test]
+fn numbers_that_cannot_be_squared_are_refused() {
+    let folder = Folder::new().with("times.csv", "n,time\n1,1e308\n2,1e308\n3,1.5e308\n");
+    let folder = folder.with("sizes.csv", "n,time\n1e300,1\n2e300,2\n3e300,3\n").with("twice.csv", "n,n,time\n1,2,3\n");
+    for file in ["times.csv", "sizes.csv"] {
+        refused(&folder, &["fit", file, "--model", "a + b * n"], 2, "too large to be fitted");
+    }
+    refused(&folder, &["fit", "twice.csv", "--model", "a + b * n"], 2, "two columns are named 'n'");
+}

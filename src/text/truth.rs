@@ -26,8 +26,8 @@ pub fn truth(runs: &Repeats<'_>) -> String {
         }
     }
     out.push_str(
-        "\n All are in percent of the truth. ± is of the number before it: the side of its interval that the truth lies on;\n \
-         IN ± says whether the truth is in it\n",
+        "\n SCALED, CORRECTED and ± are in percent of the truth; ± is of the number before it: the side of its interval that\n \
+         the truth lies on; IN ± says whether the truth is in it\n",
     );
     if runs.0.len() > 1 {
         out.push_str(" They are means of runs, of errors without their signs; runs in which an event was never counted are left out\n");

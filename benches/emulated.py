@@ -68,10 +68,11 @@ def totals(text):
     """The mean errors of scaled and corrected totals in per cent, by event."""
     found = {}
     for line in text.splitlines():
-        words = line.split()
-        if words and words[-1] in EVENTS and len(words) >= 6 and "of" in words:
-            percent = [float(word.strip("%<")) if word.endswith("%") else None for word in (words[1], words[-2])]
-            found[words[-1]] = [percent[0], percent[1] if percent[1] is not None else percent[0]]
+        # TRUTH, SCALED, its ± and IN ±, CORRECTED, its ± and IN ±, EVENT.
+        cells = re.split(" {2,}", line.strip())
+        if len(cells) == 8 and cells[-1] in EVENTS:
+            percent = [float(cell.strip("%<")) if cell.endswith("%") else None for cell in (cells[1], cells[4])]
+            found[cells[-1]] = [percent[0], percent[1] if percent[1] is not None else percent[0]]
     return found
 
 

@@ -9,7 +9,7 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -110,6 +110,31 @@ impl From<Refused> for io::Error {
             other => io::Error::other(other),
         }
     }
+}
+
+/// The longest file that is read as a whole, where no less is known of it: 256 MiB.
+pub const LONGEST: u64 = 256 << 20;
+
+/// The text of what is no longer than that many bytes: a file, a pipe, or a device, some of which never end.
+///
+/// # Errors
+/// Returns the operating system's error, or that it is longer or no text.
+pub fn text(path: &Path, most: u64) -> io::Result<String> {
+    let not_text = |_| io::Error::new(io::ErrorKind::InvalidData, "it is no text (UTF-8)");
+    String::from_utf8(bytes(path, most)?).map_err(not_text)
+}
+
+/// The bytes of what is no longer than that many.
+///
+/// # Errors
+/// Returns the operating system's error, or that it is longer.
+pub fn bytes(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Err(io::Error::other(format!("it is longer than {} MiB", most >> 20)));
+    }
+    Ok(bytes)
 }
 
 /// Opens a regular file to read it; links are followed.
@@ -243,7 +268,6 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
     use std::fs;
-    use std::io::Read;
     use std::os::unix::fs::symlink;
 
     use super::*;
@@ -252,6 +276,17 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("perfprop-files-{}-{name}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         folder
+    }
+
+    #[test]
+    fn what_never_ends_is_not_read_for_ever() {
+        let longer = bytes(Path::new("/dev/zero"), 3 << 20).unwrap_err();
+        assert_eq!(longer.to_string(), "it is longer than 3 MiB");
+        let path = scratch("whole").join("f");
+        fs::write(&path, "abc").unwrap();
+        assert_eq!((text(&path, 3).unwrap().as_str(), text(&path, 2).is_err()), ("abc", true));
+        fs::write(&path, b"\xff").unwrap();
+        assert_eq!(text(&path, 3).unwrap_err().to_string(), "it is no text (UTF-8)");
     }
 
     #[test]

@@ -85,6 +85,8 @@ pub fn time(nanoseconds: f64) -> String {
     };
     match nanoseconds {
         0.0 => "0 s".into(),
+        // More digits than anyone reads.
+        _ if nanoseconds.abs() >= 1e21 => format!("{} s", minus(format!("{:.1e}", nanoseconds / unit))),
         _ => format!("{} {name}", three_digits(nanoseconds / unit)),
     }
 }
@@ -296,6 +298,8 @@ mod tests {
             (20.6e6, "20.6 ms"),
             (1.5e9, "1.50 s"),
             (999.7e3, "1.00 ms"),
+            (123.4e18, "123400000000 s"),
+            (-1.02e300, "−1.0e291 s"),
         ];
         for (value, text) in cases {
             assert_eq!(time(value), text, "{value}");

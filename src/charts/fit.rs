@@ -1,9 +1,8 @@
 //! Draws a fitted cost model: its growth, how far measurements are from it, and both beside one another.
 
 use super::{ChartAxis, ChartPart, ChartPoint, Drawn, Placed, Scale, picture};
-use crate::bench::unit;
+use crate::bench::nanoseconds;
 use crate::cost::{CostModel, Fit, FittedPoint};
-use crate::events::Unit;
 use crate::number::{change, si, time};
 
 /// Places along the axis of sizes at which the model is computed.
@@ -31,7 +30,13 @@ pub fn fit_picture(fit: &Fit, model: &CostModel) -> String {
 }
 
 fn amount(fit: &Fit) -> fn(f64) -> String {
-    if unit(&fit.fitted.response) == Unit::Nanoseconds { time } else { si }
+    match nanoseconds(&fit.fitted.response) {
+        None => si,
+        Some(1e9) => |seconds| time(seconds * 1e9),
+        Some(1e6) => |milliseconds| time(milliseconds * 1e6),
+        Some(1e3) => |microseconds| time(microseconds * 1e3),
+        Some(_) => time,
+    }
 }
 
 /// What was measured over the size, and the model with its interval; `None` where the model has several sizes.

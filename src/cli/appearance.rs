@@ -2,16 +2,36 @@
 
 use std::path::PathBuf;
 use std::time::Duration;
-use std::{env, fs, io};
+use std::{env, io};
 
 use super::Error;
 use super::args::{AppearanceArgs, FirstScreen, When};
 use super::stream::say;
 use super::top::OnQuit;
+use crate::files;
 use crate::names::shown;
 use crate::tui::{self, Complaint, Config, Depth, GlyphSet, Screen, ScreenOptions, Theme};
 
-/// How the screens of a terminal args.
+/// Refuses a theme that isn't there, whether anything will be drawn with it or not.
+pub(super) fn check(args: &AppearanceArgs) -> Result<(), Error> {
+    match chosen(args) {
+        None | Some(AUTO) => Ok(()),
+        Some(theme) => match Theme::find(theme, &theme_folders(), Depth::Mono) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(Error::Theme(error.to_string())),
+        },
+    }
+}
+
+/// The theme that was asked for; a variable that is empty asks for none.
+fn chosen(args: &AppearanceArgs) -> Option<&str> {
+    args.theme.as_deref().filter(|theme| !theme.is_empty())
+}
+
+/// The theme that follows the terminal's background.
+const AUTO: &str = "auto";
+
+/// How the screens of a terminal look.
 pub(super) fn on_terminal(args: &AppearanceArgs) -> Result<ScreenOptions, Error> {
     let variable = |name: &str| env::var(name).ok();
     let (config, complaints) = config(args)?;
@@ -31,7 +51,7 @@ pub(super) fn on_terminal(args: &AppearanceArgs) -> Result<ScreenOptions, Error>
     let theme = theme_name(args, &config);
     let options = match options(args, depth, symbols, &theme) {
         // A wrong word in the configuration is no reason not to start.
-        Err(error) if args.theme.is_none() => {
+        Err(error) if chosen(args).is_none() => {
             let notes = vec![format!("configuration: {error}")];
             ScreenOptions { notes, ..self::options(args, depth, symbols, "terminal")? }
         }
@@ -59,7 +79,9 @@ pub(super) fn on_terminal(args: &AppearanceArgs) -> Result<ScreenOptions, Error>
 pub(super) fn in_picture(args: &AppearanceArgs) -> Result<ScreenOptions, Error> {
     let depth = if args.color == When::Never { Depth::Mono } else { Depth::TrueColor };
     let symbols = if args.ascii { GlyphSet::Ascii } else { GlyphSet::Unicode };
-    let options = options(args, depth, symbols, args.theme.as_deref().unwrap_or("dark"))?;
+    // There is no terminal whose background it could follow.
+    let theme = chosen(args).filter(|theme| *theme != AUTO).unwrap_or("dark");
+    let options = options(args, depth, symbols, theme)?;
     options.notes.iter().for_each(|note| say(note));
     Ok(options)
 }
@@ -90,7 +112,7 @@ pub(super) fn config(args: &AppearanceArgs) -> Result<(Config, Vec<Complaint>), 
     let Some(path) = named.clone().or_else(|| config_folder().map(|folder| folder.join("perfprop/config.toml"))) else {
         return Ok((Config::default(), Vec::new()));
     };
-    match fs::read_to_string(&path) {
+    match files::text(&path, files::LONGEST) {
         Ok(text) => Ok(Config::parse(&path.to_string_lossy(), &text)),
         // Somebody else's home, after `sudo -u`, has none for this user.
         Err(error)
@@ -105,13 +127,13 @@ pub(super) fn config(args: &AppearanceArgs) -> Result<(Config, Vec<Complaint>), 
 /// The theme that was asked for: by the option or the environment, else by the configuration. On a
 /// light background that one's other theme is taken; `auto` is `light` or `dark`.
 fn theme_name(args: &AppearanceArgs, config: &Config) -> String {
-    let chosen = args.theme.clone().or_else(|| config.theme.clone());
-    match (chosen, &config.theme_light) {
-        (Some(theme), _) if theme == "auto" => if background_is_light() { "light" } else { "dark" }.into(),
-        (chosen, Some(light)) if args.theme.is_none() && chosen.as_ref() != Some(light) && background_is_light() => {
+    let asked = chosen(args);
+    match (asked.map(str::to_owned).or_else(|| config.theme.clone()), &config.theme_light) {
+        (Some(theme), _) if theme == AUTO => if background_is_light() { "light" } else { "dark" }.into(),
+        (theme, Some(light)) if asked.is_none() && theme.as_ref() != Some(light) && background_is_light() => {
             light.clone()
         }
-        (chosen, _) => chosen.unwrap_or_else(|| "terminal".into()),
+        (theme, _) => theme.unwrap_or_else(|| "terminal".into()),
     }
 }
 
@@ -133,13 +155,13 @@ fn colorfgbg_is_light(value: &str) -> bool {
     value.rsplit_once(';').is_some_and(|(_, background)| matches!(background, "7" | "15"))
 }
 
-/// Where themes are looked for: `$XDG_CONFIG_HOME/perfprop/themes`, then the same in each of
-/// `$XDG_DATA_DIRS`.
 /// The names of themes that there are.
 pub(super) fn theme_names() -> Vec<String> {
     Theme::all_names(&theme_folders()).iter().map(|name| shown(name).into_owned()).collect()
 }
 
+/// Where themes are looked for: `$XDG_CONFIG_HOME/perfprop/themes`, then the same in each of
+/// `$XDG_DATA_DIRS`.
 fn theme_folders() -> Vec<PathBuf> {
     let data = env::var_os("XDG_DATA_DIRS").unwrap_or_default();
     let data = env::split_paths(&data).filter(|folder| !folder.as_os_str().is_empty());

@@ -26,6 +26,7 @@ pub(super) struct DemoArgs {
 }
 
 pub(super) fn run(args: &DemoArgs) -> Result<u8, Error> {
+    appearance::check(&args.appearance)?;
     let name = Path::new("demo");
     if !has_keys(name) {
         return Err(Error::Usage("the demo needs a terminal; without one:  perfprop stat -- ./prog".into()));

@@ -299,7 +299,11 @@ fn write_out(args: &ExportArgs, write: impl FnOnce(&mut dyn Write) -> Result<(),
     };
     match written {
         Ok(()) => Ok(()),
-        Err(WriteError::Io(source)) => Err(Error::Write { path: args.output.clone(), source }),
+        Err(WriteError::Io(source)) => {
+            let is_stdout = args.output.as_os_str() == "-";
+            let path = if is_stdout { "standard output".into() } else { args.output.clone() };
+            Err(Error::Write { path, source })
+        }
         Err(error) => Err(Error::Export(error)),
     }
 }

@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 
 use super::Error;
 use super::stream::{Stream, say};
+use crate::bench::nanoseconds;
 use crate::charts::fit_picture;
 use crate::cost::samples::Determinizer;
 use crate::cost::solve::Solver;
@@ -17,6 +18,7 @@ use crate::cost::{
     NAMED_MODELS, NoRelation, WorkloadFile, candidates, choose, emit, emit_relation, is_unknown_model,
     unknown_breakpoints,
 };
+use crate::files;
 use crate::names::{nearest, quoted, shown};
 use crate::text;
 
@@ -46,7 +48,7 @@ pub(super) struct FitArgs {
     positive: bool,
     /// Give a coefficient a value, which may have a unit of time (s, ms, us, ns)
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment, help_heading = "Model")]
-    set: Vec<(String, f64)>,
+    set: Vec<(String, SetValue)>,
     /// What is fitted: time, or an event that was counted
     #[arg(long, value_name = "NAME", default_value = crate::cost::TIME, help_heading = "Measurements")]
     response: String,
@@ -158,17 +160,49 @@ fn sigmas(text: &str) -> Result<f64, String> {
     })
 }
 
-/// A number, which may have a unit of time; times are in nanoseconds.
-fn number(text: &str) -> Option<f64> {
-    let units = [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
-    let of_unit =
-        units.iter().find_map(|(unit, factor)| Some(text.strip_suffix(unit)?.trim().parse::<f64>().ok()? * factor));
-    text.parse().ok().or(of_unit).filter(|number: &f64| number.is_finite())
+/// What a coefficient is set to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum SetValue {
+    /// In the unit of what is fitted.
+    Plain(f64),
+    /// In nanoseconds.
+    Time(f64),
 }
 
-fn assignment(text: &str) -> Result<(String, f64), String> {
+impl SetValue {
+    fn of(text: &str) -> Option<Self> {
+        let units = [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
+        let of_unit = || {
+            units.iter().find_map(|(unit, factor)| Some(text.strip_suffix(unit)?.trim().parse::<f64>().ok()? * factor))
+        };
+        let plain = text.parse().ok().map(Self::Plain);
+        plain.or_else(|| of_unit().map(Self::Time)).filter(|value| value.in_ns().is_finite())
+    }
+
+    /// The number; times are in nanoseconds.
+    fn in_ns(self) -> f64 {
+        match self {
+            Self::Plain(number) | Self::Time(number) => number,
+        }
+    }
+
+    /// The number in the unit of what is fitted.
+    fn of_response(self, response: &str) -> f64 {
+        match self {
+            Self::Plain(number) => number,
+            Self::Time(number) => number / nanoseconds(response).unwrap_or(1.0),
+        }
+    }
+}
+
+/// A number, which may have a unit of time; times are in nanoseconds.
+fn number(text: &str) -> Option<f64> {
+    SetValue::of(text).map(SetValue::in_ns)
+}
+
+fn assignment(text: &str) -> Result<(String, SetValue), String> {
     let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
-    let value = number(value.trim()).ok_or("expected a number, or a time such as 23ns")?;
+    let value = SetValue::of(value.trim()).ok_or("expected a number, or a time such as 23ns")?;
     Ok((name.trim().to_owned(), value))
 }
 
@@ -224,7 +258,7 @@ fn options(args: &FitArgs) -> FitOptions {
         solver,
         determinizer: args.take,
         cull: args.cull,
-        overrides: args.set.iter().cloned().collect(),
+        overrides: args.set.iter().map(|(name, value)| (name.clone(), value.of_response(&args.response))).collect(),
         response: args.response.clone(),
         ..FitOptions::default()
     }
@@ -235,7 +269,7 @@ fn in_file(path: &Path, what: impl std::fmt::Display) -> Error {
 }
 
 fn read(path: &Path, response: &str) -> Result<WorkloadFile, Error> {
-    let text = fs::read_to_string(path).map_err(|error| in_file(path, error))?;
+    let text = files::text(path, files::LONGEST).map_err(|error| in_file(path, error))?;
     let name = path.file_stem().unwrap_or(OsStr::new("model")).to_string_lossy();
     WorkloadFile::parse(&text, &name, response).map_err(|error| in_file(path, error))
 }
@@ -452,7 +486,7 @@ struct ReadModel {
 
 /// The models of a file: one, or as many as files of a folder were fitted.
 fn read_models(path: &Path) -> Result<Vec<ReadModel>, Error> {
-    let text = fs::read_to_string(path).map_err(|error| in_file(path, error))?;
+    let text = files::text(path, files::LONGEST).map_err(|error| in_file(path, error))?;
     let read = serde_json::Deserializer::from_str(&text).into_iter::<FittedModel>().collect::<Result<Vec<_>, _>>();
     let no_model = |what: &str| {
         in_file(path, format!("it is no fitted model ({}): make one with perfprop fit --emit json", shown(what)))

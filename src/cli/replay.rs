@@ -101,6 +101,7 @@ pub(super) enum DumpFormat {
 }
 
 pub(super) fn run(args: &ReplayArgs) -> Result<u8, Error> {
+    appearance::check(&args.appearance)?;
     if args.speed.is_some_and(|speed| !(speed >= 0.0 && speed.is_finite())) {
         return Err(Error::Usage("--speed takes a number from 0 up".into()));
     }

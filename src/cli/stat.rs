@@ -153,6 +153,12 @@ pub(super) fn run(args: &StatArgs) -> Result<u8, Error> {
             break;
         }
     }
+    // A part of a run is no run like the others.
+    if ended_by.is_some() && runs.len() > 1 {
+        say(&format!("interrupted in run {} of {}, which is left out of the means", runs.len(), args.repeat));
+        runs.pop();
+        regions.pop();
+    }
     if args.interval.is_none() || args.repeat > 1 {
         let runs = Repeats(&runs);
         out.print(&Form::of(args).totals(&runs, digits(args)))?;
@@ -213,9 +219,12 @@ fn print_regions(
 ) -> Result<(), Error> {
     let Some(monitor) = runs.last() else { return Ok(()) };
     let tables: Vec<_> = regions.iter().map(|processes| RegionTable::of(processes)).collect();
-    let text = match (Form::of(args), &tables[..]) {
+    let form = Form::of(args);
+    let text = match (form, &tables[..]) {
         (Form::Json, _) => text::json_regions(regions, monitor.header()),
-        (Form::Fields(separator), tables) => RegionRepeats(tables).csv(monitor, separator),
+        (Form::Fields { separator, .. }, tables) => {
+            form.beside_intervals(RegionRepeats(tables).csv(monitor, separator))
+        }
         (Form::People, [table]) if args.interval.is_some() => after_blank(&text::regions(table, monitor.header())),
         (Form::People, [table]) => text::regions(table, monitor.header()),
         (Form::People, tables) => RegionRepeats(tables).text(monitor),
@@ -229,13 +238,21 @@ fn print_regions(
 enum Form<'a> {
     People,
     Json,
-    Fields(&'a str),
+    Fields {
+        separator: &'a str,
+        /// Whether there are lines of intervals.
+        has_intervals: bool,
+        /// Whether there are lines of means of runs.
+        has_repeats: bool,
+    },
 }
 
 impl<'a> Form<'a> {
     fn of(args: &'a StatArgs) -> Self {
         match &args.field_separator {
-            Some(separator) => Self::Fields(separator),
+            Some(separator) => {
+                Self::Fields { separator, has_intervals: args.interval.is_some(), has_repeats: args.repeat > 1 }
+            }
             None if args.json => Self::Json,
             None => Self::People,
         }
@@ -245,7 +262,15 @@ impl<'a> Form<'a> {
         match self {
             Self::People => text::summary_in(runs, digits),
             Self::Json => text::json_totals(runs),
-            Self::Fields(separator) => text::csv_totals(runs, separator),
+            Self::Fields { separator, .. } => self.beside_intervals(text::csv_totals(runs, separator)),
+        }
+    }
+
+    /// Lines of fields that are about runs, with the fields of those about intervals where there are some.
+    fn beside_intervals(self, lines: String) -> String {
+        match self {
+            Self::Fields { separator, has_intervals: true, .. } => text::csv_beside_intervals(&lines, separator),
+            Self::Fields { .. } | Self::People | Self::Json => lines,
         }
     }
 
@@ -253,7 +278,8 @@ impl<'a> Form<'a> {
         match self {
             Self::People => text::interval_in(monitor, digits),
             Self::Json => text::json_interval(monitor),
-            Self::Fields(separator) => text::csv_interval(monitor, separator),
+            Self::Fields { separator, has_repeats: true, .. } => text::csv_interval_of_repeats(monitor, separator),
+            Self::Fields { separator, .. } => text::csv_interval(monitor, separator),
         }
     }
 }

@@ -68,6 +68,7 @@ pub(super) enum OnQuit {
 }
 
 pub(super) fn run(args: &TopArgs) -> Result<u8, Error> {
+    appearance::check(&args.appearance)?;
     if args.batch || args.iterations.is_some() {
         return batch(args);
     }

@@ -7,7 +7,8 @@
 //!     corrected value,low,high[,metric low,high,threshold][,truth,scaled error%,corrected error%]
 //! ```
 //!
-//! The truth is that of the run, in lines of intervals as well. A table of all fields is in docs/output.md.
+//! The truth is that of the run, in lines of intervals as well. Where a file has lines of intervals and of runs, all have the
+//! fields of both ([`interval_of_repeats`], [`beside_intervals`]). A table of all fields is in docs/output.md.
 //! The first low and high are those of the value. Metrics that were asked for take the place of what perf
 //! derives, and where an event has several the second is on a line of its own, without the event's fields.
 //! Then every line has their last fields. Under a model the status is `modelled`, and 10^9 instructions are
@@ -44,13 +45,28 @@ pub fn totals(runs: &Repeats<'_>, separator: &str) -> String {
     joined(by_event(last).flat_map(line), separator)
 }
 
+/// Lines of runs behind lines of intervals: the word for the run in the place of a time, as perf has it.
+pub fn beside_intervals(lines: &str, separator: &str) -> String {
+    lines.lines().map(|line| format!("{:>16}{separator}{line}\n", "summary")).collect()
+}
+
 /// A line an event for the interval that ended last.
 pub fn interval(monitor: &Monitor, separator: &str) -> String {
+    interval_lines(monitor, separator, None)
+}
+
+/// The same for a command that runs several times: with an empty field where means of runs have their standard error.
+pub fn interval_of_repeats(monitor: &Monitor, separator: &str) -> String {
+    interval_lines(monitor, separator, Some(String::new()))
+}
+
+fn interval_lines(monitor: &Monitor, separator: &str, standard_error: Option<String>) -> String {
     let line = |row: Row<'_>| {
         let point = row.newest();
         let numbers = LineNumbers::of_interval(&row);
         let mut fields = vec![format!("{:>16.9}", monitor.now().as_secs())];
         fields.extend(counted_fields(monitor, &row, numbers.count));
+        fields.extend(standard_error.clone());
         let metrics = metric::over_interval(monitor, &row);
         let derived = || point.and_then(|_| interval_metric(monitor, &row));
         fields.extend(time_fields(

@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::wrapped;
-use crate::bench::unit;
+use crate::bench::{nanoseconds, unit};
 use crate::cost::{Choice, DependencyGraph, Fit, FittedModel, Prediction, sizes_in_words};
-use crate::events::Unit;
 use crate::names::shown;
 use crate::number::{grouped, percent, plain, si, time};
 
@@ -16,7 +15,9 @@ fn amount(response: &str, value: f64) -> String {
 
 /// A coefficient: a time for each unit of what it stands before.
 fn coefficient(response: &str, value: f64) -> String {
-    match (unit(response) == Unit::Nanoseconds, value.abs()) {
+    let in_ns = nanoseconds(response);
+    let value = value * in_ns.unwrap_or(1.0);
+    match (in_ns.is_some(), value.abs()) {
         (true, size) if size != 0.0 && size < 0.01 => format!("{value:.2e} ns"),
         (false, size) if size != 0.0 && size < 0.01 => format!("{value:.2e}"),
         (true, size) if value < 0.0 => format!("−{}", time(size)),

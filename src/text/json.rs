@@ -55,7 +55,11 @@ impl LineNumbers {
         let rate = |row: &Row<'_>| row.raw.rate.mean().filter(|_| row.scaled.is_some());
         let best = |row: &Row<'_>| (row.cpu_time.0 > 0).then(|| Some(row.best()?.value / row.cpu_time.as_ms()))?;
         let rates = runs.rates(row.index, rate);
-        let variance = if runs.0.len() > 1 { rates.variance() } else { row.raw.rate.variance() };
+        let variance = match runs.0.len() {
+            // What has no number has no spread, as an event that nobody saw happen.
+            1 => row.scaled.and(row.raw.rate.variance()),
+            _ => rates.variance(),
+        };
         let best = corrected.and_then(|_| runs.rates(row.index, best).mean());
         Self { count, corrected, rates: Rates::of(row, rates.mean(), variance.map(f64::sqrt), best) }
     }
@@ -99,7 +103,7 @@ fn total_line(monitor: &Monitor, row: &Row<'_>, runs: &Repeats<'_>) -> String {
     if let (1, Some(changes)) = (runs.0.len(), phases::json_phases(monitor, row)) {
         line.insert("changes".into(), changes);
     }
-    with_metrics(line, &metric::over_runs(runs, monitor, row), &["cpu", "thread"])
+    with_metrics(monitor, line, &metric::over_runs(runs, monitor, row), &["cpu", "thread"])
 }
 
 fn interval_line(monitor: &Monitor, row: &Row<'_>) -> String {
@@ -118,12 +122,17 @@ fn interval_line(monitor: &Monitor, row: &Row<'_>) -> String {
     if monitor.knows_whole_run() {
         line.insert("whole-run".into(), true.into());
     }
-    with_metrics(line, &metric::over_interval(monitor, row), &["interval", "cpu", "thread"])
+    with_metrics(monitor, line, &metric::over_interval(monitor, row), &["interval", "cpu", "thread"])
 }
 
 /// The line of an event with the first of its metrics, and a line with the keys `kept` for each other.
-fn with_metrics(mut line: Map<String, Value>, metrics: &[PrintedMetric], kept: &[&str]) -> String {
-    let Some((first, more)) = metrics.split_first() else { return finish(line) };
+fn with_metrics(monitor: &Monitor, mut line: Map<String, Value>, metrics: &[PrintedMetric], kept: &[&str]) -> String {
+    let Some((first, more)) = metrics.split_first() else {
+        if !monitor.header().metrics.is_empty() {
+            metric::NO_METRIC_KEYS.iter().for_each(|&key| drop(line.insert(key.into(), Value::Null)));
+        }
+        return finish(line);
+    };
     first.keys(&mut line);
     let others = more.iter().map(|metric| {
         let of_line = kept.iter().filter_map(|&key| Some((key.to_owned(), line.get(key)?.clone())));

@@ -11,6 +11,9 @@ use crate::monitor::{MetricRow, Monitor, Row};
 use crate::names::shown;
 use crate::number::{plain, plus_minus};
 
+/// The keys that only lines of metrics fill, beside those that perf's own metrics have.
+pub(super) const NO_METRIC_KEYS: [&str; 3] = ["metric-ci-lo", "metric-ci-hi", "metric-status"];
+
 /// A metric with its value over the time that is printed.
 pub(super) struct PrintedMetric {
     /// Name of the metric behind its unit, as perf prints them: `%  branch_miss_rate`.

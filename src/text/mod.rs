@@ -38,7 +38,10 @@ pub use bench::{process_start, sweep};
 pub use bisect::bisection;
 pub use block::block;
 pub use compare::{Named, compare};
-pub use csv::{interval as csv_interval, totals as csv_totals};
+pub use csv::{
+    beside_intervals as csv_beside_intervals, interval as csv_interval, interval_of_repeats as csv_interval_of_repeats,
+    totals as csv_totals,
+};
 pub use diagnosis::{PrintedNews, diagnoses, json_diagnoses};
 #[cfg(feature = "bench")]
 pub use fit::{choices, fit, fit_graph, fit_graph_dot, prediction};

@@ -3,23 +3,32 @@
 use std::fmt::Write;
 
 use super::repeats::Repeats;
-use crate::monitor::{Row, Truth};
+use crate::monitor::{Judged, Row, Truth};
 use crate::names::shown;
 use crate::number::{amount, change, percent, plus_minus_part};
 
-/// The table, in percent of the truth: of one run the errors with their signs, of several the means of their sizes, and in how
-/// many the interval of the scaled count had the truth in it.
+/// The table, in percent of the truth: of one run the errors with their signs, of several the means of their sizes; and whether
+/// the interval of each number has the truth in it, or in how many runs.
 pub fn truth(runs: &Repeats<'_>) -> String {
     let Some(last) = runs.0.last() else { return String::new() };
     let mut out = String::from("\n Errors against the truth, which was counted beside:\n\n");
     let error = format!("±{}", last.confidence());
-    let _ = writeln!(out, "{:>12}  {:>10}  {:>9}  {:>9}  {:>9}  EVENT", "TRUTH", "SCALED", error, "IN ±", "CORRECTED");
+    let heads = ["SCALED", &error, "IN ±", "CORRECTED", &error, "IN ±"];
+    out.push_str(&table_line("TRUTH", heads, "EVENT"));
     for row in last.rows() {
-        let [truth, scaled, side, covered, corrected] = cells(&row, runs);
         let name = shown(&row.event.event.name);
-        let _ = writeln!(out, "{truth:>12}  {scaled:>10}  {side:>9}  {covered:>9}  {corrected:>9}  {name}");
+        match runs.truth(row.index) {
+            Some(mean) => {
+                let mean = amount(mean.count, &row.event.event.unit);
+                out.push_str(&table_line(&mean, cells(&row, runs).each_ref().map(String::as_str), &name));
+            }
+            None => out.push_str(&table_line(NONE, [NONE; 6], &name)),
+        }
     }
-    out.push_str("\n SCALED, ± and CORRECTED are in percent of the truth; ± and IN ± are of the scaled count:\n the side of its interval that the truth lies on\n");
+    out.push_str(
+        "\n SCALED, CORRECTED and ± are in percent of the truth; ± is of the number before it: the side of its interval that\n \
+         the truth lies on; IN ± says whether the truth is in it\n",
+    );
     if runs.0.len() > 1 {
         out.push_str(" They are means of runs, of errors without their signs; runs in which an event was never counted are left out\n");
     }
@@ -27,41 +36,71 @@ pub fn truth(runs: &Repeats<'_>) -> String {
     out
 }
 
-/// The truth, the error of the scaled count and its ±, whether the truth is in that, the error of the corrected count.
-fn cells(row: &Row<'_>, runs: &Repeats<'_>) -> [String; 5] {
+/// Stands where there is no number.
+const NONE: &str = "—";
+
+fn table_line(truth: &str, cells: [&str; 6], event: &str) -> String {
+    let mut line = format!("{truth:>12}  {:>10}", cells[0]);
+    for cell in &cells[1..] {
+        let _ = write!(line, "  {cell:>9}");
+    }
+    line + &format!("  {event}\n")
+}
+
+/// Of the scaled and of the corrected count: the error, its ±, whether the truth is in that.
+fn cells(row: &Row<'_>, runs: &Repeats<'_>) -> [String; 6] {
     let truths: Vec<_> = runs.true_counts(row.index).into_iter().map(|(_, truth)| truth).collect();
-    let none = || "—".to_owned();
-    let Some(mean) = runs.truth(row.index) else { return std::array::from_fn(|_| none()) };
     let [scaled, corrected] = match truths.as_slice() {
-        [one] if runs.0.len() == 1 => [one.scaled, one.corrected].map(|error| error.map_or_else(none, change)),
+        [one] if runs.0.len() == 1 => {
+            [one.scaled, one.corrected].map(|error| error.map_or_else(|| NONE.into(), change))
+        }
         several => errors(several),
     };
-    let side = mean_size(&truths, |truth| truth.side).map_or_else(none, plus_minus_part);
-    [amount(mean.count, &row.event.event.unit), scaled, side, covered(&truths, runs.0.len()), corrected]
+    let [of_scaled, of_corrected] = intervals(&truths, runs.0.len());
+    let ([side, held], [corrected_side, corrected_held]) = (of_scaled, of_corrected);
+    [scaled, side, held, corrected, corrected_side, corrected_held]
 }
 
 /// `yes` or `no` of one run; of several `2 of 3`.
-fn covered(truths: &[Truth], runs: usize) -> String {
-    let known: Vec<_> = truths.iter().filter_map(|truth| truth.is_covered).collect();
+fn covered(intervals: &[Judged], runs: usize) -> String {
+    let known: Vec<_> = intervals.iter().filter_map(|interval| interval.is_covered).collect();
     match known.as_slice() {
-        [] => "—".into(),
+        [] => NONE.into(),
         [true] if runs == 1 => "yes".into(),
         [false] if runs == 1 => "no".into(),
         known => format!("{} of {}", known.iter().filter(|&&is_covered| is_covered).count(), known.len()),
     }
 }
 
-/// The mean sizes of the errors of scaled counts, and of the best ones, if any was corrected.
-fn errors(truths: &[Truth]) -> [String; 2] {
-    // Where one run was corrected, the best number of another is its scaled one.
-    let is_corrected = truths.iter().any(|truth| truth.corrected.is_some());
-    let best = if is_corrected { |truth: &Truth| truth.corrected.or(truth.scaled) } else { |_: &Truth| None };
-    [mean_size(truths, |truth| truth.scaled), mean_size(truths, best)]
-        .map(|size| size.map_or_else(|| "—".into(), percent))
+/// Whether the count of any run was corrected. Where one was, the best number of another is its scaled one.
+fn is_any_corrected(truths: &[Truth]) -> bool {
+    truths.iter().any(|truth| truth.corrected.is_some() || truth.corrected_interval != Judged::default())
 }
 
-fn mean_size(truths: &[Truth], error: fn(&Truth) -> Option<f64>) -> Option<f64> {
-    let sizes: Vec<_> = truths.iter().filter_map(error).map(f64::abs).collect();
+/// The mean sizes of the errors of scaled counts, and of the best ones, if any was corrected.
+fn errors(truths: &[Truth]) -> [String; 2] {
+    let scaled = mean_size(truths.iter().map(|truth| truth.scaled));
+    let best = truths.iter().map(|truth| truth.corrected.or(truth.scaled));
+    let best = mean_size(best).filter(|_| is_any_corrected(truths));
+    [scaled, best].map(|size| size.map_or_else(|| NONE.into(), percent))
+}
+
+/// The mean sides of the intervals of scaled counts, and of the best ones, if any was corrected; and how many hold the truth.
+fn intervals(truths: &[Truth], runs: usize) -> [[String; 2]; 2] {
+    let best = |truth: &Truth| match truth.corrected_interval {
+        nothing if nothing == Judged::default() => truth.scaled_interval,
+        corrected => corrected,
+    };
+    let scaled: Vec<_> = truths.iter().map(|truth| truth.scaled_interval).collect();
+    let best: Vec<_> = truths.iter().filter(|_| is_any_corrected(truths)).map(best).collect();
+    [scaled, best].map(|intervals| {
+        let side = mean_size(intervals.iter().map(|interval| interval.side));
+        [side.map_or_else(|| NONE.into(), plus_minus_part), covered(&intervals, runs)]
+    })
+}
+
+fn mean_size(errors: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    let sizes: Vec<_> = errors.flatten().map(f64::abs).collect();
     (!sizes.is_empty()).then(|| sizes.iter().sum::<f64>() / sizes.len() as f64)
 }
 
@@ -69,8 +108,16 @@ fn mean_size(truths: &[Truth], error: fn(&Truth) -> Option<f64>) -> Option<f64> 
 mod tests {
     use super::*;
 
+    /// A run whose scaled interval is ±25 % wide and whose corrected one, where there is one, ±5 %.
     fn run(scaled: f64, corrected: Option<f64>) -> Truth {
-        Truth { count: 100, scaled: Some(scaled), corrected, side: Some(0.25), is_covered: Some(scaled > -0.25) }
+        let judged = |error: f64, side: f64| Judged { side: Some(side), is_covered: Some(error.abs() <= side) };
+        Truth {
+            count: 100,
+            scaled: Some(scaled),
+            corrected,
+            scaled_interval: judged(scaled, 0.25),
+            corrected_interval: corrected.map_or_else(Judged::default, |error| judged(error, 0.05)),
+        }
     }
 
     #[test]
@@ -82,10 +129,19 @@ mod tests {
 
     #[test]
     fn one_run_is_in_its_interval_or_not_and_several_are_counted() {
-        let truths = [run(0.1, None), run(-0.3, None)];
-        assert_eq!((covered(&truths[..1], 1), covered(&truths[1..], 1)), ("yes".into(), "no".into()));
+        let intervals = [run(0.1, None), run(-0.3, None)].map(|truth| truth.scaled_interval);
+        assert_eq!((covered(&intervals[..1], 1), covered(&intervals[1..], 1)), ("yes".into(), "no".into()));
         // Of three runs, in two of which the event was counted.
-        assert_eq!((covered(&truths, 3), covered(&truths[..1], 3)), ("1 of 2".into(), "1 of 1".into()));
+        assert_eq!((covered(&intervals, 3), covered(&intervals[..1], 3)), ("1 of 2".into(), "1 of 1".into()));
         assert_eq!(covered(&[], 3), "—");
+    }
+
+    #[test]
+    fn an_interval_that_a_correction_moved_away_from_the_truth_is_judged() {
+        // The scaled count holds the truth, and a wrong relation makes it 20 % larger and surer.
+        assert_eq!(intervals(&[run(0.1, Some(0.2))], 1), [["±25.0%", "yes"], ["±5.0%", "no"]]);
+        assert_eq!(intervals(&[run(0.1, None)], 1), [["±25.0%", "yes"], ["—", "—"]]);
+        // The best number of the second run is its scaled one.
+        assert_eq!(intervals(&[run(0.1, Some(0.2)), run(0.1, None)], 2), [["±25.0%", "2 of 2"], ["±15.0%", "1 of 2"]]);
     }
 }

@@ -155,6 +155,11 @@ pub(super) fn short_clock(time: WallNs) -> String {
     }
 }
 
+/// Formats a time of a recording of this length: as `0:42`, and as `412 ms` where all of it is shorter than a second.
+pub(super) fn recorded_clock(time: WallNs, length: WallNs) -> String {
+    if length.0 < 1_000_000_000 { number::time(time.0 as f64) } else { short_clock(time) }
+}
+
 /// Formats a span as `1 s`, `0.5 s` or `2 min`.
 pub(super) fn span(time: WallNs) -> String {
     let seconds = time.as_secs();
@@ -206,6 +211,8 @@ mod tests {
     fn clocks() {
         assert_eq!(clock(WallNs(83_000_000_000)), "00:01:23");
         assert_eq!(short_clock(WallNs(3_683_000_000_000)), "1:01:23");
+        let of = |length| recorded_clock(WallNs(412_000_000), WallNs(length));
+        assert_eq!((of(480_000_000), of(1_000_000_000)), ("412 ms".into(), "0:00".into()));
     }
 
     proptest! {

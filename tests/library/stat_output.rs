@@ -134,6 +134,52 @@ fn the_truth_stands_at_the_end_of_the_fields() {
     );
 }
 
+#[test]
+fn what_nobody_saw_has_no_sigma() {
+    let mut monitor = builders::monitor(header(Extra::Nothing), vec![], EstimatorKind::Scale);
+    // Not on a counter in the first second, and 0 from then on.
+    for second in 1..=5 {
+        let time = second * SECOND;
+        let running = |running| Some(Reading { count: 0, enabled: CpuNs(time), running: CpuNs(running) });
+        let readings = vec![running(time), running((time - SECOND) / 2)];
+        monitor.round(&Round { at: WallNs(time), readings, ..Round::default() }, 0);
+    }
+    monitor.end(End { at_ns: WallNs(5 * SECOND), ..End::default() });
+    let runs = [monitor];
+    let lines = json(&text::json_totals(&Repeats(&runs)));
+    assert_eq!((&lines[1]["status"], &lines[1]["counter-value"]), (&"none seen".into(), &Value::Null));
+    assert_eq!((&lines[0]["sigma-per-cpu-sec"], &lines[1]["sigma-per-cpu-sec"]), (&0.0.into(), &Value::Null));
+    let csv = fields(&text::csv_totals(&Repeats(&runs), ","));
+    assert_eq!([&csv[0][10], &csv[1][10]], ["0", ""], "{csv:?}");
+}
+
+#[test]
+fn every_line_has_the_keys_of_metrics_where_there_are_some() {
+    let runs = three(Extra::Metrics);
+    for lines in [text::json_totals(&Repeats(&runs)), text::json_interval(&runs[0])] {
+        for line in json(&lines) {
+            let lacks = |key: &&str| line.get(key).is_none();
+            let lacking: Vec<_> = ["metric-value", "metric-unit", "metric-ci-lo", "metric-ci-hi", "metric-status"]
+                .into_iter()
+                .filter(lacks)
+                .collect();
+            assert!(lacking.is_empty(), "{lacking:?} {line}");
+        }
+    }
+}
+
+#[test]
+fn lines_of_intervals_and_of_runs_have_the_same_fields() {
+    for extra in EXTRAS {
+        let runs = three(extra);
+        let of_runs = text::csv_beside_intervals(&text::csv_totals(&Repeats(&runs), ","), ",");
+        let of_interval = text::csv_interval_of_repeats(&runs[0], ",");
+        let all = fields(&format!("{of_interval}{of_runs}"));
+        assert!(all.iter().all(|line| line.len() == all[0].len()), "{extra:?} {all:?}");
+        assert_eq!([all[0][0].as_str(), all.last().unwrap()[0].as_str()], ["1.000000000", "summary"]);
+    }
+}
+
 /// The rows of the table of docs/output.md that begins with this column.
 fn table(first: &str) -> Vec<Vec<String>> {
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/output.md")).unwrap();

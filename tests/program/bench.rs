@@ -200,3 +200,11 @@ fn what_another_sweep_left_in_the_file_is_kept() {
     assert!(now.contains(r#""runs":{"repeats":3,"warmups":0,"taken":"the median","ignores_failure":false}"#), "{now}");
     assert!(now.contains(r#"{"sizes":{"n":2.0}"#) && before.contains(r#"{"sizes":{"n":1.0}"#), "{now}{before}");
 }
+
+#[test]
+fn a_folder_is_no_sweep_that_is_kept() {
+    let folder = Folder::new();
+    fs::create_dir(folder.join("dir")).unwrap();
+    let (_, said) = ended(&folder, &["-r", "1", "-o", "dir", "--", "true"], 125);
+    assert!(said.contains("cannot write dir: is a directory") && !said.contains("another sweep"), "{said}");
+}

@@ -980,3 +980,65 @@ fn manual_pages_are_offered_of_verbs_that_help_lists() {
     let text = stderr(&output);
     assert!(text.contains("stat, record") && !text.contains("words") && !text.contains("mix"), "{text}");
 }
+
+#[test]
+fn a_misspelt_theme_is_refused_before_anything_is_done() {
+    let folder = Folder::new();
+    let ran = folder.join("ran");
+    let recording = concat!(env!("CARGO_MANIFEST_DIR"), "/screenshots/threads.jsonl");
+    let top = ["top", "-n", "1", "-e", "task-clock", "--theme", "drak", "--", "touch", ran.to_str().unwrap()];
+    let replay = ["replay", "--print", "--theme", "drak", recording];
+    for args in [&top[..], &replay, &["demo", "--theme", "drak"]] {
+        let output = perfprop(args);
+        assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(2), ""), "{args:?}");
+        assert!(stderr(&output).contains("no theme 'drak'; did you mean 'dark'?"), "{args:?}: {}", stderr(&output));
+    }
+    assert!(!ran.exists());
+    // Where there is no terminal to follow, there is one that pictures have.
+    let dump = |theme: &str| stdout(&perfprop(&["replay", "--dump", "svg", "--theme", theme, recording]));
+    assert_eq!(dump("auto"), dump("dark"));
+}
+
+#[test]
+fn the_advice_on_a_relation_file_leaves_out_relations_of_no_use_here() {
+    let folder = Folder::new();
+    let file = folder.join("r.json");
+    let relation = |id: &str, text: &str| format!("{{\"id\": \"{id}\", \"relation\": \"page-faults = {text}\"}}");
+    let all = [relation("R1", "2 * minor-faults"), relation("R2", "no-machine-has-this"), relation("R3", "")];
+    fs::write(&file, format!("[{}]", all.join(", "))).unwrap();
+    let output = perfprop(&["check", file.to_str().unwrap()]);
+    let words = "1 other relation in this file is fine, 1 can't be used here (this machine has no no-machine-has-this)";
+    assert!(stdout(&output).contains(&format!("{words}; to go on without R3")), "{}", stdout(&output));
+    let unreadable = stdout(&perfprop(&["check", "/nonexistent.json"]));
+    assert!(unreadable.contains("can't be read") && !unreadable.contains("are right"), "{unreadable}");
+}
+
+#[test]
+fn lines_of_intervals_and_of_means_have_the_same_fields() {
+    if !can_count() {
+        return;
+    }
+    let args = ["stat", "-I", "40", "-r", "2", "-x", ",", "-e", "page-faults", "--", "sleep", "0.1"];
+    let text = stderr(&perfprop(&args));
+    let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').map(str::trim).collect()).collect();
+    assert!(lines.len() > 3 && lines.iter().all(|line| line.len() == lines[0].len()), "{text}");
+    let (last, intervals) = lines.split_last().unwrap();
+    assert!(last[0] == "summary" && last[4].ends_with('%'), "{text}");
+    assert!(intervals.iter().all(|line| line[0].parse::<f64>().is_ok() && line[4].is_empty()), "{text}");
+}
+
+#[test]
+fn a_run_that_was_interrupted_is_left_out_of_the_means() {
+    if !can_count() {
+        return;
+    }
+    let folder = Folder::new();
+    let runs = folder.join("runs");
+    // The third run ends perfprop.
+    let script = format!("echo >> {0}; test $(wc -l < {0}) = 3 && kill -INT $PPID && exec sleep 60; :", runs.display());
+    let output = perfprop(&["stat", "-r", "5", "-e", "page-faults", "--", "sh", "-c", &script]);
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    for words in ["interrupted in run 3 of 5, which is left out of the means", "(2 runs)"] {
+        assert!(stderr(&output).contains(words), "{words}: {}", stderr(&output));
+    }
+}

@@ -449,3 +449,33 @@ fn times_of_events_have_a_unit() {
     let text = stdout(&perfprop(&folder, &["fit", "cpu.csv", "--model", "affine", "--response", "user_time"]));
     assert!(text.contains("2.00 ns") && text.contains("300 ns"), "{text}");
 }
+
+#[test]
+fn a_response_keeps_the_unit_that_its_name_has() {
+    let folder = Folder::new().with("f.csv", "n,latency_ms\n10,1.5\n20,2.5\n40,4.5\n80,8.5\n");
+    let fit = |args: &[&str]| {
+        stdout(&perfprop(
+            &folder,
+            &[&["fit", "f.csv", "--response", "latency_ms", "--model", "a + b * n"], args].concat(),
+        ))
+    };
+    let text = fit(&[]);
+    for words in ["500 µs", "100 µs", " 1.50 ms  "] {
+        assert!(text.contains(words), "{words} in {text}");
+    }
+    // A time that is given is one of the same unit.
+    let text = fit(&["--set", "a=500us"]);
+    assert!(text.contains("100 µs") && text.contains("500 µs"), "{text}");
+    fs::write(folder.join("m.json"), fit(&["--emit", "json"])).unwrap();
+    assert!(stdout(&perfprop(&folder, &["predict", "m.json", "n=60"])).contains("6.50 ms"));
+}
+
+#[test]
+fn numbers_that_cannot_be_squared_are_refused() {
+    let folder = Folder::new().with("times.csv", "n,time\n1,1e308\n2,1e308\n3,1.5e308\n");
+    let folder = folder.with("sizes.csv", "n,time\n1e300,1\n2e300,2\n3e300,3\n").with("twice.csv", "n,n,time\n1,2,3\n");
+    for file in ["times.csv", "sizes.csv"] {
+        refused(&folder, &["fit", file, "--model", "a + b * n"], 2, "too large to be fitted");
+    }
+    refused(&folder, &["fit", "twice.csv", "--model", "a + b * n"], 2, "two columns are named 'n'");
+}

@@ -229,3 +229,19 @@ fn the_readme_and_the_manual_say_so() {
     let manual = stdout(&run(&["man", "replay"], b""));
     assert!(manual.contains("canonical") && manual.contains("stacks of another tool"), "{manual}");
 }
+
+#[test]
+fn counts_that_are_too_large_together_stop_nothing() {
+    let most = u64::MAX;
+    let folder = Folder::new().with("f.folded", &format!("a;b {most}\na;b;c {most}\na;d {most}\n"));
+    let file = folder.join("f.folded");
+    let file = file.to_str().unwrap();
+    for args in [
+        &["replay", "--dump", "txt", "--screen", "profile", file][..],
+        &["replay", "--print", file],
+        &["export", "--to", "svg", file],
+    ] {
+        let output = run(args, b"");
+        assert!(output.status.success(), "{args:?}: {}", stderr(&output));
+    }
+}

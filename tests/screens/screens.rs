@@ -1779,3 +1779,63 @@ fn a_number_per_instruction_needs_instructions() {
     let screen = scene.picture(Screen::Events, &size);
     assert!(screen.contains("count instructions to see this unit"), "{screen}");
 }
+
+/// A screen of this size of a replay.
+fn replayed(monitor: Monitor, screen: Screen, length: WallNs, profile: Option<Tree>) -> String {
+    let mode = Mode::Replay { length, speed: 1.0, ending: tui::ReplayedEnding::Finished };
+    let profile = profile.map(|tree| (tree, stacks::StackQuality::default()));
+    let wanted = Picture { size: (120, 40), profile, ..Picture::default() };
+    tui::picture(monitor, &wanted, &ScreenOptions { screen, mode, ..ScreenOptions::default() })
+}
+
+#[test]
+fn a_replay_of_less_than_a_second_has_a_time() {
+    let length = WallNs(400_000_000);
+    let top = |screen: &str| screen.lines().next().unwrap_or_default().to_owned();
+    let first = top(&replayed(monitor(4), Screen::Events, length, None));
+    assert!(first.contains("REPLAY 400 ms/400 ms") && !first.contains(":00"), "{first}");
+    let longer = top(&replayed(monitor(20), Screen::Events, WallNs(2 * SECOND), None));
+    assert!(longer.contains("REPLAY 0:02/0:02") && longer.contains("00:00:02"), "{longer}");
+}
+
+#[test]
+fn a_group_of_one_event_has_one_word() {
+    let screen = replayed(monitor(20), Screen::Groups, WallNs(2 * SECOND), None);
+    let line = |event: &str| screen.lines().find(|line| line.contains(event)).unwrap_or_default().to_owned();
+    assert!(line("cycles").contains(" alone ") && line("L2_HITS").contains(" packed "), "{screen}");
+    assert!(!screen.lines().any(|line| line.contains("1 counters")), "{screen}");
+}
+
+#[test]
+fn what_is_selected_of_a_profile_is_a_share_of_the_same_as_in_the_table() {
+    let mut tree = Tree::default();
+    let event = tree.event(&profile::ProfileEvent::new("page-faults", SampleMeasure::Weighted("count".into())));
+    // One sample stands for nine faults, nine for one each.
+    for (name, samples, weight) in [("often", 1, 9), ("seldom", 9, 9)] {
+        let frame = tree.frame(&Frame::function(name));
+        let place = tree.sampled();
+        tree.stack(place, [frame], event, Amount { samples, weight });
+        tree.end(place);
+    }
+    let screen = replayed(monitor(20), Screen::Profile, WallNs(2 * SECOND), Some(tree));
+    assert!(
+        screen.contains("50.0% of page-faults in 1 of 10 samples")
+            || screen.contains("50.0% of page-faults in 9 of 10 samples"),
+        "{screen}"
+    );
+    // Where each sample stands for as much, the samples say the same.
+    let screen = replayed(monitor(20), Screen::Profile, WallNs(2 * SECOND), Some(solver()));
+    assert!(screen.contains(" samples, ") && !screen.contains("% of L1_MISSES in"), "{screen}");
+}
+
+#[test]
+fn skipped_readings_are_told_once() {
+    let mut monitor = fresh();
+    for (place, round) in rounds(40).iter().enumerate() {
+        // Two more are lost in each second.
+        monitor.round(round, 2 * (place as u64 / 10));
+    }
+    let screen = replayed(monitor, Screen::Log, WallNs(4 * SECOND), None);
+    let told: Vec<_> = screen.lines().filter(|line| line.contains("W01")).collect();
+    assert!(told.len() == 1 && told[0].contains("6 readings skipped, totals are right"), "{screen}");
+}

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::compare::{ComparedEvent, NumbersOfRuns, compare_numbers};
-use crate::cost::{TIME, WorkloadFile};
+use crate::cost::{TIME, TIME_UNITS, WorkloadFile};
 use crate::events::Unit;
 use crate::rates::Confidence;
 
@@ -32,11 +32,28 @@ pub fn quantities(file: &WorkloadFile) -> Vec<&str> {
     std::iter::once(TIME).chain(events.map(String::as_str)).collect()
 }
 
-/// The unit of what was measured under this name.
+/// The unit of what was measured under this name: that of times, and that which the name ends with, as `latency_ms` does.
 pub fn unit(name: &str) -> Unit {
     let times = [TIME, "task-clock", "cpu-clock", "duration_time", "user_time", "system_time"];
     let bare = name.split(':').next().unwrap_or(name);
-    if times.contains(&bare) { Unit::Nanoseconds } else { Unit::Count }
+    let of_name = || {
+        let (_, ending) = bare.rsplit_once('_')?;
+        TIME_UNITS.into_iter().find_map(|(unit, factor)| (unit == ending).then_some(factor))
+    };
+    match of_name() {
+        _ if times.contains(&bare) => Unit::Nanoseconds,
+        Some(scale) => Unit::Scaled { scale, name: "ns".into() },
+        None => Unit::Count,
+    }
+}
+
+/// How many nanoseconds one of what was measured under this name is; `None` of what is no time.
+pub fn nanoseconds(name: &str) -> Option<f64> {
+    match unit(name) {
+        Unit::Nanoseconds => Some(1.0),
+        Unit::Scaled { scale, name } if name == "ns" => Some(scale),
+        Unit::Scaled { .. } | Unit::Count => None,
+    }
 }
 
 /// Compares each file with the first, at each set of sizes that both have. All verdicts together are at most in one of
@@ -123,5 +140,8 @@ mod tests {
     fn times_are_in_nanoseconds() {
         assert_eq!(unit("task-clock:u"), Unit::Nanoseconds);
         assert_eq!(unit("page-faults"), Unit::Count);
+        assert_eq!(unit("latency_ms"), Unit::Scaled { scale: 1e6, name: "ns".into() });
+        let of = ["time", "task-clock:u", "latency_us", "wait_s", "page_faults", "ms"].map(nanoseconds);
+        assert_eq!(of, [Some(1.0), Some(1.0), Some(1e3), Some(1e9), None, None]);
     }
 }

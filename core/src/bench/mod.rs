@@ -22,7 +22,7 @@ use std::io;
 use std::path::PathBuf;
 
 pub use closures::{ClosureBench, PairedChange, paired, timer_latency};
-pub use comparison::{VariantComparison, comparisons, quantities, unit};
+pub use comparison::{VariantComparison, comparisons, nanoseconds, quantities, unit};
 pub use conditions::warnings;
 pub use design::{Sizes, Variant, command_at, command_line, filled, order, points, shell_text, variants};
 pub use hooks::{HookFailure, HookKind, Hooks};

@@ -109,7 +109,7 @@ impl SweepStore {
 
     /// The files that are there already.
     pub fn existing(&self) -> impl Iterator<Item = &Path> {
-        self.paths.iter().map(PathBuf::as_path).filter(|path| path.exists())
+        self.paths.iter().map(PathBuf::as_path).filter(|path| path.is_file())
     }
 
     /// Finds out whether the files can be written, before anything is measured. What is there stays.

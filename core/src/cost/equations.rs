@@ -28,6 +28,9 @@ pub(super) struct LinearEquations<'a> {
     weighted: Equations,
 }
 
+/// The square of a larger number, or the sum of some such squares, may be too large for a number.
+const LARGEST: f64 = 1e120;
+
 impl<'a> LinearEquations<'a> {
     /// The equations where names have these values.
     pub(super) fn new(
@@ -42,9 +45,14 @@ impl<'a> LinearEquations<'a> {
                 FitError::not_linear(error, model, |name| value(name).is_some(), sizes.keys().cloned().collect())
             })?;
             let is_finite = constant.is_finite() && factors.values().all(|factor| factor.is_finite());
-            is_finite
-                .then_some(ModelAtSizes { constant, factors })
-                .ok_or_else(|| FitError::NoValue { sizes: sizes_in_words(sizes) })
+            let numbers = || factors.values().chain([&constant, &measured.point.measured]);
+            match () {
+                () if !is_finite => Err(FitError::NoValue { sizes: sizes_in_words(sizes) }),
+                () if numbers().any(|number| number.abs() > LARGEST) => {
+                    Err(FitError::TooLarge { sizes: sizes_in_words(sizes) })
+                }
+                () => Ok(ModelAtSizes { constant, factors }),
+            }
         };
         let rows: Vec<ModelAtSizes> = measurements.all.iter().map(row).collect::<Result<_, _>>()?;
         let names: BTreeSet<&String> = rows.iter().flat_map(|row| row.factors.keys()).collect();

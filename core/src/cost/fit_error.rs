@@ -39,6 +39,11 @@ pub enum FitError {
         /// These sizes.
         sizes: String,
     },
+    /// What was measured, or the model, is too large at some sizes to be squared.
+    TooLarge {
+        /// These sizes.
+        sizes: String,
+    },
     /// A quantity that the model names wasn't measured everywhere.
     NoQuantity {
         /// The quantity.
@@ -125,6 +130,9 @@ impl fmt::Display for FitError {
             }
             Self::NoValue { sizes } => {
                 write!(f, "the model has no value at {sizes}: leave these sizes out, or mend the model")
+            }
+            Self::TooLarge { sizes } => {
+                write!(f, "the numbers at {sizes} are too large to be fitted: give them in a larger unit")
             }
             Self::TooFewToCompare { points, needed } => {
                 let sets = if *points == 1 {

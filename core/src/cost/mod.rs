@@ -31,6 +31,6 @@ pub use measurements::FittedPoint;
 pub use model::{CostModel, ModelError, NAMED_MODELS, NamedModel, is_unknown_model};
 pub use term::{LinearCombination, NotLinear, TermId, TermNode, Terms};
 pub use workload::{
-    MachineConditions, SweepRecord, SweepRuns, TIME, Workload, WorkloadError, WorkloadFile, WorkloadHeader,
+    MachineConditions, SweepRecord, SweepRuns, TIME, TIME_UNITS, Workload, WorkloadError, WorkloadFile, WorkloadHeader,
     sizes_in_words,
 };

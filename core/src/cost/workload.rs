@@ -226,7 +226,7 @@ fn json(text: &str) -> Result<WorkloadFile, WorkloadError> {
 }
 
 /// The units of time that a column's name may end with, in nanoseconds: `time_us`.
-const TIME_UNITS: [(&str, f64); 4] = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
+pub const TIME_UNITS: [(&str, f64); 4] = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
 
 /// The column that isn't a size, and what its values are multiplied with.
 struct ResponseColumn {
@@ -250,6 +250,11 @@ fn comma_separated(text: &str, response: &str) -> Result<WorkloadFile, WorkloadE
         text.lines().enumerate().map(|(place, line)| (place + 1, line)).filter(|(_, line)| !line.trim().is_empty());
     let (first, names) = lines.next().ok_or_else(|| wrong(1, "there is nothing here"))?;
     let names: Vec<String> = names.split(',').map(|name| name.trim().trim_matches('"').to_owned()).collect();
+    if let Some(twice) =
+        names.iter().enumerate().find_map(|(place, name)| names[..place].contains(name).then_some(name))
+    {
+        return Err(wrong(first, format!("two columns are named {}: rename one", quoted(twice))));
+    }
     let ResponseColumn { column, factor } = response_column(&names, response).ok_or_else(|| {
         let known: Vec<String> = names.iter().map(|name| quoted(name)).collect();
         wrong(
@@ -302,6 +307,8 @@ mod tests {
         let units = ["ns", "us", "ms", "s"].map(|unit| of(&format!("time_{unit}")));
         assert_eq!(units, [Ok(vec![2.5]), Ok(vec![2.5e3]), Ok(vec![2.5e6]), Ok(vec![2.5e9])]);
         assert!(of("time_h").is_err() && of("cycles").is_err());
+        let twice = times("n,n,time", TIME).map_err(|error| error.what);
+        assert_eq!(twice, Err("two columns are named 'n': rename one".to_owned()));
         // A column that is named whole is taken as it is.
         assert_eq!(times("n,time_ms", "time_ms"), Ok(vec![2.5]));
         assert_eq!(

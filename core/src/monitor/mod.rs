@@ -52,7 +52,7 @@ pub use row::{Absence, Correction, Point, Row, UncountedPart};
 pub use spread::Extremes;
 pub use sum::{Sum, SummedEvent};
 pub use threads::ThreadUses;
-pub use truth::Truth;
+pub use truth::{Judged, Truth};
 
 /// Intervals that are kept for charts: an hour of seconds.
 const HISTORY: usize = 3600;

@@ -14,11 +14,30 @@ pub struct Truth {
     pub scaled: Option<f64>,
     /// Relative error of the corrected count; `None` where nothing was corrected.
     pub corrected: Option<f64>,
-    /// The side of the scaled count's interval that the truth lies on, as a part of the truth: the interval has the truth in it
-    /// where the error is no larger. `None` without an interval, or if the truth is 0.
+    /// What the interval of the scaled count is worth.
+    pub scaled_interval: Judged,
+    /// What the interval of the corrected count is worth; nothing is known of it where nothing was corrected.
+    pub corrected_interval: Judged,
+}
+
+/// An interval beside the truth.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Judged {
+    /// The side of the interval that the truth lies on, as a part of the truth: the interval has the truth in it where the error
+    /// is no larger. `None` without an interval, or if the truth is 0.
     pub side: Option<f64>,
-    /// Whether the interval of the scaled count has the truth in it; `None` without an interval.
+    /// Whether the interval has the truth in it; `None` without an interval.
     pub is_covered: Option<bool>,
+}
+
+impl Judged {
+    fn new(estimate: Option<Uncertain>, truth: u64) -> Self {
+        let holds = |(low, high): (f64, f64)| (low..=high).contains(&(truth as f64));
+        Self {
+            side: estimate.and_then(|estimate| side(estimate, truth)),
+            is_covered: estimate.and_then(Uncertain::bounds).map(holds),
+        }
+    }
 }
 
 impl Monitor {
@@ -26,16 +45,15 @@ impl Monitor {
     pub fn truth(&self, event: RowIndex) -> Option<Truth> {
         let count = (*self.truths.get(event)?)?;
         let row = self.row(event);
-        let scaled = row.scaled.map(|scaled| scaled.value);
         let is_corrected = matches!(row.estimate.quality, Quality::Corrected | Quality::Derived);
-        let corrected = row.estimate.total.filter(|_| is_corrected).map(|total| total.value);
-        let is_covered = |(low, high): (f64, f64)| (low..=high).contains(&(count as f64));
+        let corrected = row.estimate.total.filter(|_| is_corrected);
+        let error = |estimate: Option<Uncertain>| relative(estimate?.value, count);
         Some(Truth {
             count,
-            scaled: scaled.and_then(|estimate| relative(estimate, count)),
-            corrected: corrected.and_then(|estimate| relative(estimate, count)),
-            side: row.count().and_then(|scaled| side(scaled, count)),
-            is_covered: row.count().and_then(|scaled| scaled.bounds()).map(is_covered),
+            scaled: error(row.scaled),
+            corrected: error(corrected),
+            scaled_interval: Judged::new(row.count(), count),
+            corrected_interval: Judged::new(corrected, count),
         })
     }
 
@@ -84,5 +102,14 @@ mod tests {
         assert_eq!((side(estimate(90.0), 100), side(estimate(110.0), 100)), (Some(0.2), Some(0.05)));
         assert_eq!((side(Uncertain::exact(90.0), 100), side(estimate(0.0), 0)), (Some(0.0), None));
         assert_eq!(side(Uncertain { value: 90.0, error: Error::Unknown }, 100), None);
+    }
+
+    #[test]
+    fn an_interval_holds_the_truth_or_not_as_far_as_it_is_known() {
+        let judged = |value: f64, error| Judged::new(Some(Uncertain { value, error }), 100);
+        let within = Error::Within { below: 5.0, above: 20.0 };
+        assert_eq!(judged(90.0, within), Judged { side: Some(0.2), is_covered: Some(true) });
+        assert_eq!(judged(110.0, within), Judged { side: Some(0.05), is_covered: Some(false) });
+        assert_eq!([judged(90.0, Error::Unknown), Judged::new(None, 100)], [Judged::default(); 2]);
     }
 }

@@ -125,7 +125,8 @@ fn check_text(file: &str, text: &str) -> Parsed {
     let Problems { mut list, unlisted } = checker.problems;
     list.sort_by_key(|problem| problem.offset);
     let list = list.into_iter().map(|problem| diagnostic(&source, &ids, problem)).collect();
-    let diagnostics = Diagnostics { list, unlisted, fine: relations.len() + metrics.len(), broken };
+    let diagnostics =
+        Diagnostics { list, unlisted, fine: relations.len() + metrics.len(), broken, ..Diagnostics::default() };
     Parsed { relations, metrics, diagnostics }
 }
 

@@ -60,9 +60,13 @@ pub struct Diagnostics {
     pub fine: usize,
     /// The ids of the relations that something is wrong with.
     pub broken: Vec<String>,
+    /// How many of the fine ones can't be used here, where that was found out.
+    pub unusable: usize,
+    /// The events of these that this machine doesn't have.
+    pub missing: Vec<String>,
 }
 
-/// How many ids the closing line names.
+/// How many ids or events the closing line names.
 const MAX_NAMED: usize = 5;
 
 impl Diagnostics {
@@ -73,22 +77,54 @@ impl Diagnostics {
 
     /// What `--relations-lenient` would do, if it would do something.
     fn way_on(&self) -> Option<String> {
-        let fine = match (self.fine, self.broken.is_empty()) {
-            (0, _) => return None,
-            (1, true) => return Some("the relation in this file is fine; to use it: --relations-lenient".into()),
-            (fine, true) => {
+        let fine = match (self.fine.saturating_sub(self.unusable), self.broken.is_empty()) {
+            (0, _) => return self.of_no_use(),
+            (1, true) if self.unusable == 0 => {
+                return Some("the relation in this file is fine; to use it: --relations-lenient".into());
+            }
+            (fine, true) if self.unusable == 0 => {
                 return Some(format!("the {fine} relations in this file are fine; to use them: --relations-lenient"));
+            }
+            (1, true) => {
+                return Some(format!(
+                    "1 relation in this file is fine{}; to use it: --relations-lenient",
+                    self.besides()
+                ));
+            }
+            (fine, true) => {
+                return Some(format!(
+                    "{fine} relations in this file are fine{}; to use them: --relations-lenient",
+                    self.besides()
+                ));
             }
             (1, false) => "1 other relation in this file is fine".to_owned(),
             (fine, false) => format!("{fine} other relations in this file are fine"),
         };
-        let named = self.broken.iter().take(MAX_NAMED).map(|id| shown(id)).collect::<Vec<_>>();
-        let more = match self.broken.len().saturating_sub(MAX_NAMED) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        Some(format!("{fine}; to go on without {}{more}: --relations-lenient", named.join(", ")))
+        Some(format!("{fine}{}; to go on without {}: --relations-lenient", self.besides(), some_of(&self.broken)))
     }
+
+    fn besides(&self) -> String {
+        self.of_no_use().map_or_else(String::new, |words| format!(", {words}"))
+    }
+
+    /// `1 can't be used here: this machine has no EVENT`; `None` where that is none.
+    fn of_no_use(&self) -> Option<String> {
+        let others = if self.fine == self.unusable { " other relations in this file" } else { "" };
+        let others = if self.unusable == 1 { others.replace("relations", "relation") } else { others.to_owned() };
+        let missing = some_of(&self.missing);
+        (self.unusable > 0)
+            .then(|| format!("{}{others} can't be used here (this machine has no {missing})", self.unusable))
+    }
+}
+
+/// The first of some names, and how many more there are.
+fn some_of(names: &[String]) -> String {
+    let named = names.iter().take(MAX_NAMED).map(|name| shown(name)).collect::<Vec<_>>();
+    let more = match names.len().saturating_sub(MAX_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{}{more}", named.join(", "))
 }
 
 impl fmt::Display for Diagnostics {
@@ -124,5 +160,26 @@ impl fmt::Display for LoadError {
 impl std::error::Error for LoadError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         Some(&self.error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn way_on(fine: usize, unusable: usize, missing: &[&str]) -> Option<String> {
+        let missing = missing.iter().map(|&name| name.to_owned()).collect();
+        Diagnostics { fine, unusable, missing, broken: vec!["R3".into()], ..Diagnostics::default() }.way_on()
+    }
+
+    #[test]
+    fn relations_that_cannot_be_used_here_are_none_of_the_fine_ones() {
+        let lenient = "to go on without R3: --relations-lenient";
+        assert_eq!(way_on(2, 0, &[]), Some(format!("2 other relations in this file are fine; {lenient}")));
+        let words = "1 other relation in this file is fine, 1 can't be used here (this machine has no x)";
+        assert_eq!(way_on(2, 1, &["x"]), Some(format!("{words}; {lenient}")));
+        let words = "2 other relations in this file can't be used here (this machine has no x, y)";
+        assert_eq!(way_on(2, 2, &["x", "y"]), Some(words.to_owned()));
+        assert_eq!(way_on(0, 0, &[]), None);
     }
 }

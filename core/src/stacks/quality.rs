@@ -167,7 +167,7 @@ impl StackQuality {
         match self.origin {
             StackOrigin::Other | StackOrigin::Sampled(UnwindMethod::Modelled) => None,
             StackOrigin::Sampled(UnwindMethod::Auto | UnwindMethod::Dwarf(_)) => {
-                let all = tree.event_ids().map(|event| tree.total(event).samples).sum();
+                let all = tree.event_ids().map(|event| tree.total(event).samples).fold(0, u64::saturating_add);
                 Some(reach(tree, event).unwound(&self.losses, all))
             }
             StackOrigin::Sampled(UnwindMethod::Fp | UnwindMethod::Lbr) | StackOrigin::PerfScript => {
@@ -187,7 +187,7 @@ impl StackQuality {
             all.unknown += reach.unknown;
             all.nameless += reach.nameless;
         }
-        let is_worth = |samples: u64| samples > 0 && samples * WORTH_A_WORD >= all.samples();
+        let is_worth = |samples: u64| samples > 0 && samples.saturating_mul(WORTH_A_WORD) >= all.samples();
         let runtime = Runtime::of(tree);
         let mut findings: Vec<_> = copied(&self.copies).into_iter().collect();
         if is_worth(all.cut) {
@@ -205,7 +205,7 @@ impl StackQuality {
                 .push(format!("{part} of the samples are in Python's interpreter, not in functions of Python, {how}"));
         }
         findings.extend(self.without_names(all.samples()));
-        let samples = tree.event_ids().map(|event| tree.total(event).samples).sum();
+        let samples = tree.event_ids().map(|event| tree.total(event).samples).fold(0, u64::saturating_add);
         findings.extend(self.unknown_regions.finding(samples));
         findings.extend(self.unnamed.iter().map(ToString::to_string));
         findings.extend(self.notes.iter().map(|note| shown(note).into_owned()));
@@ -217,10 +217,10 @@ impl StackQuality {
         // Of code that was made at run time another finding tells.
         let reasons: Vec<_> =
             self.nameless.all().into_iter().filter(|(reason, _)| *reason != NamelessReason::Made).collect();
-        let sum: u64 = reasons.iter().map(|(_, samples)| samples).sum();
+        let sum = reasons.iter().fold(0u64, |sum, (_, samples)| sum.saturating_add(*samples));
         let (main, _) = reasons.first()?;
         let (part, words) = (share(sum, samples), in_words(&reasons, samples));
-        let is_worth = sum * WORTH_A_WORD >= samples;
+        let is_worth = sum.saturating_mul(WORTH_A_WORD) >= samples;
         let words = if reasons.len() == 1 { format!(", {}", main.place()) } else { format!(": {words}") };
         is_worth.then(|| format!("{part} of the samples are in functions without a name{words}; {}", main.help()))
     }
@@ -303,14 +303,14 @@ fn without_python(tree: &Tree) -> u64 {
     if tree.frames().any(is_made) {
         return 0;
     }
-    let (mut below, mut samples) = (None, 0);
+    let (mut below, mut samples) = (None, 0u64);
     for node in tree.walk() {
         below = below.filter(|depth| node.depth() > *depth);
         if below.is_none() && node.frame().name == "_PyEval_EvalFrameDefault" {
             below = Some(node.depth());
         }
         if below.is_some() {
-            samples += tree.event_ids().map(|event| node.samples(event)).sum::<u64>();
+            samples = tree.event_ids().map(|event| node.samples(event)).fold(samples, u64::saturating_add);
         }
     }
     samples

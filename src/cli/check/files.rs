@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::events::Resolver;
 use crate::measure::misspelt::misspelt;
 use crate::metrics::{Catalog, Metric};
-use crate::relations::{self, Diagnostic, LoadError, Parsed, Relation};
+use crate::relations::{self, Diagnostic, Diagnostics, LoadError, Parsed, Relation};
 
 /// A relation file that was looked through.
 #[derive(Debug)]
@@ -35,6 +35,11 @@ impl CheckedFile {
         self.outcome.as_ref().is_ok_and(|parsed| parsed.diagnostics.is_empty())
     }
 
+    /// Whether it could be read, whatever stands in it.
+    pub(super) fn is_readable(&self) -> bool {
+        self.outcome.is_ok()
+    }
+
     /// The relations that nothing is wrong with.
     pub(super) fn relations(&self) -> &[Relation] {
         self.outcome.as_ref().map_or(&[], |parsed| &parsed.relations)
@@ -58,7 +63,11 @@ impl CheckedFile {
         match &self.outcome {
             Err(error) => Some(error.to_string()),
             Ok(parsed) if parsed.diagnostics.is_empty() => None,
-            Ok(parsed) => Some(parsed.diagnostics.to_string()),
+            Ok(parsed) => {
+                let missing = self.missing_events().into_iter().map(str::to_owned).collect();
+                let diagnostics = Diagnostics { unusable: self.missing.len(), missing, ..parsed.diagnostics.clone() };
+                Some(diagnostics.to_string())
+            }
         }
     }
 

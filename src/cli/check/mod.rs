@@ -87,7 +87,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Error> {
     }
     if let Some(path) = &args.import_theme {
         let failed = |error: String| Error::Theme(format!("{}: {error}", shown(&path.to_string_lossy())));
-        let scheme = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
+        let scheme = crate::files::text(path, crate::files::LONGEST).map_err(|error| failed(error.to_string()))?;
         Stream::stdout().print(&theme_of_base16(&scheme).map_err(|error| failed(error.to_string()))?)?;
         return Ok(0);
     }

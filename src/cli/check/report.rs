@@ -101,8 +101,12 @@ impl Report {
         let mut text = format!("{}\n", paint.heading("Relation files"));
         for file in &self.files {
             let standing = if file.is_right() { FactStanding::Ok } else { FactStanding::Fail };
-            let fine =
-                file_text(file.relations().len(), file.metrics().len(), file.missing.len(), &file.missing_events());
+            let fine = match file.is_readable() {
+                true => {
+                    file_text(file.relations().len(), file.metrics().len(), file.missing.len(), &file.missing_events())
+                }
+                false => "can't be read".to_owned(),
+            };
             let _ = writeln!(text, "  {}  {}: {fine}", paint.standing(standing), shown(&file.name));
             for relation in file.relations() {
                 let _ = writeln!(text, "        {}  {}", shown(&relation.id), shown(&relation.formula()));

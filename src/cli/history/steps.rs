@@ -2,13 +2,14 @@
 
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
-use std::{fs, str};
+use std::str;
 
 use clap::Args;
 
 use super::super::Error;
 use super::super::stream::Stream;
 use super::MethodName;
+use crate::files;
 use crate::history::SeriesTable;
 use crate::names::quoted;
 use crate::rates::Confidence;
@@ -57,7 +58,7 @@ fn read(path: &Path) -> Result<SeriesTable, Error> {
         let mut bytes = Vec::new();
         io::stdin().read_to_end(&mut bytes).map(|_| bytes)
     } else {
-        fs::read(path)
+        files::bytes(path, files::LONGEST)
     };
     let bytes = bytes.map_err(|error| in_file(&format!("{error}; try a file of numbers, one a line, or -")))?;
     let text = str::from_utf8(&bytes).map_err(|_| in_file(&"it is no text: give a file of numbers, one a line"))?;

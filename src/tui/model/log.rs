@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::step::Tail;
 use super::{Filter, ScreenModel};
-use crate::monitor::{Noted, Severity};
+use crate::monitor::{Finding, Noted, Severity};
 use crate::names::shown;
 use crate::run::{End, MeasuredTarget};
 use crate::session::OutputLine;
@@ -82,7 +82,12 @@ impl ScreenModel {
     pub(in crate::tui) fn all_entries(&self) -> impl Iterator<Item = LogEntry<'_>> {
         let of_stacks = self.profile.iter().flat_map(|profile| &profile.findings);
         let notes = self.notes.iter().chain(of_stacks).map(|note| LogEntry::Note(note));
-        let findings = self.monitor.findings().iter().map(LogEntry::Finding);
+        // Readings may be skipped in every interval of a busy machine: that is told once, with all of them.
+        let is_skipping = |noted: &&Noted| matches!(noted.finding, Finding::LostRounds { .. });
+        let first = self.monitor.findings().iter().position(|noted| is_skipping(&noted));
+        let findings = self.monitor.findings().iter().enumerate();
+        let findings = findings.filter(move |(place, noted)| !is_skipping(noted) || first == Some(*place));
+        let findings = findings.map(|(_, noted)| LogEntry::Finding(noted));
         let end = self.monitor.ended().map(LogEntry::End);
         notes.chain(findings).chain(end)
     }
@@ -91,7 +96,10 @@ impl ScreenModel {
         match entry {
             LogEntry::Note(note) => shown(note).into_owned(),
             LogEntry::Finding(noted) => {
-                let words = noted.finding.words(&self.monitor).to_string();
+                let words = match noted.finding {
+                    Finding::LostRounds { .. } => self.all_skipped().words(&self.monitor).to_string(),
+                    _ => noted.finding.words(&self.monitor).to_string(),
+                };
                 format!("{} {}", noted.finding.code(), shown(&words))
             }
             LogEntry::End(end) => match end.exit {
@@ -99,6 +107,15 @@ impl ScreenModel {
                 None => "the measurement ended".into(),
             },
         }
+    }
+
+    /// All readings together that the findings say were skipped.
+    fn all_skipped(&self) -> Finding {
+        let skipped = self.monitor.findings().iter().map(|noted| match noted.finding {
+            Finding::LostRounds { rounds } => rounds,
+            _ => 0,
+        });
+        Finding::LostRounds { rounds: skipped.sum() }
     }
 
     /// The lines of output that pass the filter, with their numbers.

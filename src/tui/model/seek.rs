@@ -8,7 +8,7 @@ use crate::number::clock;
 use crate::tui::keys::Action;
 use crate::tui::playback::{Sight, TimeDirection, TimeRange};
 use crate::tui::screen::Screen;
-use crate::tui::text::short_clock;
+use crate::tui::text::recorded_clock;
 use crate::units::WallNs;
 
 impl ScreenModel {
@@ -55,7 +55,7 @@ impl ScreenModel {
             }
             Action::Mark => {
                 let words = if playback.mark(now) { "marked" } else { "no longer marked" };
-                self.notice = Some(Notice::Done(format!("{} {words}", short_clock(now))));
+                self.notice = Some(Notice::Done(format!("{} {words}", recorded_clock(now, length))));
                 return None;
             }
             Action::NextMark => match playback.next_mark(now) {
@@ -91,7 +91,8 @@ impl ScreenModel {
         match playback.sight {
             Sight::UpToNow => {
                 playback.sight = Sight::RangeBegun(now);
-                let words = format!("a range begins at {}: go to its end, then R; Esc gives it up", short_clock(now));
+                let at = recorded_clock(now, self.options.mode.length());
+                let words = format!("a range begins at {at}: go to its end, then R; Esc gives it up");
                 self.notice = Some(Notice::Done(words));
                 None
             }

@@ -23,6 +23,7 @@ pub(super) use flame::{Hue, HueFrom};
 pub(super) use watch::ThemeWatch;
 
 use super::complaint::{Complaint, similar};
+use crate::files;
 use crate::names::shown;
 use file::{RoleStyle, Sheet};
 
@@ -206,7 +207,8 @@ impl Theme {
     }
 
     fn load(path: &Path, depth: Depth) -> Result<(Self, Vec<Complaint>), FindError> {
-        let text = fs::read_to_string(path).map_err(|source| FindError::Io { path: path.to_owned(), source })?;
+        let text =
+            files::text(path, files::LONGEST).map_err(|source| FindError::Io { path: path.to_owned(), source })?;
         Ok(Self::parse(&path.to_string_lossy(), &text, depth))
     }
 

@@ -155,6 +155,7 @@ fn why(page: &ScreenPage<'_>, group: &MeasuredGroup) -> &'static str {
         Cohesion::Required => "braces",
         Cohesion::Preferred => "weak",
         Cohesion::Chosen if software => "software",
+        Cohesion::Chosen if group.members.len() == 1 => "alone",
         Cohesion::Chosen => "packed",
     }
 }
@@ -194,11 +195,11 @@ fn cell(before: &Round, after: &Round, group: &MeasuredGroup) -> &'static str {
 }
 
 fn draw_members(page: &mut ScreenPage<'_>, area: Rect, index: usize, group: &MeasuredGroup) {
-    let reason = match (why(page, group), group.members.len()) {
-        ("software", _) => "software events: each counts all the time, and one read gets them all",
-        ("packed", 1) => "alone: no other event fitted beside it, or there is none",
-        ("packed", _) => "put together by perfprop, as many as the counters take at once",
-        ("braces", _) => "in braces: on counters together or not at all",
+    let reason = match why(page, group) {
+        "software" => "software events: each counts all the time, and one read gets them all",
+        "alone" => "alone: no other event fitted beside it, or there is none",
+        "packed" => "put together by perfprop, as many as the counters take at once",
+        "braces" => "in braces: on counters together or not at all",
         _ => "in braces with :W: together, because that fits",
     };
     let title = Line::from(page.span(Role::Title, format!("group {index}")));

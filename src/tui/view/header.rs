@@ -12,7 +12,7 @@ use crate::tui::model::{ClickTarget, Motion, Over, ScreenModel};
 use crate::tui::options::Mode;
 use crate::tui::screen::Screen;
 use crate::tui::symbols::{ENDED, FROZEN, OK, REPLAY, WAITING, WARN};
-use crate::tui::text::{clock, cut, cut_middle, short_clock, span, width};
+use crate::tui::text::{clock, cut, cut_middle, recorded_clock, span, width};
 use crate::tui::theme::Role;
 use crate::units::WallNs;
 
@@ -105,14 +105,17 @@ fn parts(page: &ScreenPage<'_>, room: usize) -> Vec<HeaderPart> {
     if let Some(words) = missing_end(page, room) {
         parts.push(part(0, Role::Warn, format!("{WARN} {words}")));
     }
-    parts.extend([part(1, Role::Text, clock(monitor.now()))]);
+    // Of a replay that is shorter than a second, the state says more.
+    if !matches!(model.options.mode, Mode::Replay { length, .. } if length.0 < 1_000_000_000) {
+        parts.push(part(1, Role::Text, clock(monitor.now())));
+    }
     if let Some(share) = monitor.cpu_share() {
         parts.push(part(2, Role::Text, format!("cpu {}", whole_share(share))));
     }
     parts.extend([
         part(4, Role::Dim, span(header.interval_ns)),
         part(3, Role::Dim, format!("n={}", monitor.intervals())),
-        part(5, Role::Dim, plural(header.events.len())),
+        part(5, Role::Dim, plural(header.events.len(), "event")),
     ]);
     if let Some(rotated_by) = header.rotated_by.filter(|_| take_turns(model)) {
         parts.push(part(7, Role::Dim, rotation_words(rotated_by)));
@@ -155,13 +158,15 @@ pub(super) fn rotation_words(rotated_by: RotatedBy) -> String {
     match rotated_by {
         RotatedBy::Kernel { every_ns } => format!("kernel's slices{}", every(every_ns)),
         RotatedBy::User { every_ns } => format!("own slices{}", every(Some(every_ns))),
-        RotatedBy::Emulated { counters, every_ns: None } => format!("{counters} counters in turns"),
-        RotatedBy::Emulated { counters, every_ns } => format!("{counters} counters, slices{}", every(every_ns)),
+        RotatedBy::Emulated { counters, every_ns: None } => format!("{} in turns", plural(counters, "counter")),
+        RotatedBy::Emulated { counters, every_ns } => {
+            format!("{}, slices{}", plural(counters, "counter"), every(every_ns))
+        }
     }
 }
 
-fn plural(events: usize) -> String {
-    if events == 1 { "1 event".into() } else { format!("{events} events") }
+fn plural(number: usize, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
 /// What is happening to what is measured, with a glyph and a word; a view that is held still says so beside it.
@@ -174,7 +179,7 @@ fn state(page: &ScreenPage<'_>) -> Span<'static> {
             None => (Role::Info, format!("{ENDED} ENDED")),
         },
         (_, Mode::Replay { length, .. }) => {
-            let (now, length) = (short_clock(model.monitor.now()), short_clock(length));
+            let [now, length] = [model.monitor.now(), length].map(|time| recorded_clock(time, length));
             match model.shown_range() {
                 Some(range) => (Role::Key, format!("RANGE {} of {length}", range_words(range))),
                 None => (Role::Info, format!("{} {now}/{length}", replaying(model))),

@@ -31,7 +31,8 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     let name = usize::from(inner.width).saturating_sub(SHARE + INTERVAL);
     let mut lines = inner.rows();
     if let Some(row) = lines.next() {
-        let heads = format!("{}{}{}", left("FUNCTION", name), right("SELF", SHARE), right("INTERVAL", INTERVAL));
+        let interval = format!("{} CI", model.monitor.confidence());
+        let heads = format!("{}{}{}", left("FUNCTION", name), right("SELF", SHARE), right(&interval, INTERVAL));
         page.line(row, Line::from(page.span(Role::Header, heads)));
     }
     for (hot, row) in model.hot_functions.iter().zip(lines) {

@@ -11,7 +11,7 @@ use crate::monitor::{Row, UncountedPart};
 use crate::names::shown;
 use crate::number::{change, whole_share};
 use crate::plan::RowIndex;
-use crate::tui::figures::{CorrectionEffect, Figure, Figures};
+use crate::tui::figures::{CorrectionEffect, Figure, Figures, ShownValues};
 use crate::tui::model::EventLine;
 use crate::tui::symbols::MISSING;
 use crate::tui::text::{amount, cut, left, right};
@@ -72,18 +72,23 @@ pub(super) fn lines(page: &ScreenPage<'_>, shown: EventLine, width: usize) -> Ve
     ]
 }
 
-/// `truth  1.94M   off +0.1%, in ±`, where it is counted beside.
+/// `truth  1.94M   off +0.1%, in ±`, where it is counted beside: of the corrected number where there is one, unless raw ones are
+/// shown.
 fn truth(page: &ScreenPage<'_>, shown: EventLine) -> Option<Line<'static>> {
     let EventLine::Event(event) = shown else { return None };
     let (monitor, measure) = (&page.model.monitor, page.model.line_measure(shown));
     let (truth, row) = (monitor.truth(event)?, monitor.row(event));
     let number = amount(truth.count as f64 * measure.factor(monitor, &row)?.value, page.model.line_unit(shown));
-    let held = match truth.is_covered {
+    let (error, interval) = match (page.model.basis, truth.corrected) {
+        (ShownValues::Corrected | ShownValues::Both, Some(error)) => (Some(error), truth.corrected_interval),
+        _ => (truth.scaled, truth.scaled_interval),
+    };
+    let held = match interval.is_covered {
         Some(true) => ", in ±",
         Some(false) => ", not in ±",
         None => "",
     };
-    let off = truth.scaled.map_or_else(String::new, |part| format!("  off {}{held}", change(part)));
+    let off = error.map_or_else(String::new, |part| format!("  off {}{held}", change(part)));
     let mut line = Line::from(page.span(Role::Dim, left("truth", LABEL)));
     line.push_span(page.span(Role::Title, right(&number, NUMBER / 2)));
     line.push_span(page.span(Role::Text, off));

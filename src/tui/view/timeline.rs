@@ -11,7 +11,7 @@ use crate::tui::model::ClickTarget;
 use crate::tui::outline::Outline;
 use crate::tui::playback::{Playback, TimeRange};
 use crate::tui::symbols::{CHANGE, MARK, MEAN, WARN};
-use crate::tui::text::{cut_middle, left, short_clock, width};
+use crate::tui::text::{cut_middle, left, recorded_clock, short_clock, width};
 use crate::tui::theme::Role;
 use crate::units::WallNs;
 
@@ -45,7 +45,7 @@ impl CellMark {
 pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     let model = page.model;
     let (Some(outline), Some(playback)) = (&model.outline, &model.playback) else { return };
-    let length = short_clock(outline.length());
+    let length = recorded_clock(outline.length(), outline.length());
     let cells = usize::from(area.width).saturating_sub(LABEL + width(&length) + 2);
     if area.height < 2 || cells == 0 {
         return;
@@ -126,12 +126,12 @@ fn cell_marks(
     marks
 }
 
-/// `0:12–0:30`, with tenths of seconds where it is short.
+/// `0:12–0:30`, with tenths of seconds where it is short, and thousandths where it is shorter than a second.
 pub(super) fn range_words(range: TimeRange) -> String {
-    let is_short = (range.to - range.from).0 < 10_000_000_000;
-    let time = |at: WallNs| match is_short {
-        true => format!("{}.{}", short_clock(at), at.0 / 100_000_000 % 10),
-        false => short_clock(at),
+    let time = |at: WallNs| match (range.to - range.from).0 {
+        length if length < 1_000_000_000 => format!("{}.{:03}", short_clock(at), at.0 / 1_000_000 % 1000),
+        length if length < 10_000_000_000 => format!("{}.{}", short_clock(at), at.0 / 100_000_000 % 10),
+        _ => short_clock(at),
     };
     format!("{}–{}", time(range.from), time(range.to))
 }
@@ -159,5 +159,7 @@ mod tests {
         let at = |tenths: u64| WallNs(tenths * SECOND / 10);
         assert_eq!(range_words(TimeRange { from: at(123), to: at(300) }), "0:12–0:30");
         assert_eq!(range_words(TimeRange { from: at(123), to: at(150) }), "0:12.3–0:15.0");
+        let thousandths = TimeRange { from: WallNs(12_000_000), to: WallNs(480_999_999) };
+        assert_eq!(range_words(thousandths), "0:00.012–0:00.480");
     }
 }

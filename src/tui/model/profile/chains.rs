@@ -72,7 +72,7 @@ impl Chains {
             let first = chains.first(node);
             let all = shape.total(first).weight as f64;
             let least = if was_joined(child) { STILL_PASSED_ON } else { PASSED_ON };
-            let below: u64 = shape.children(child).map(|below| shape.total(below).weight).sum();
+            let below: u64 = shape.children(child).map(|below| shape.total(below).weight).fold(0, u64::saturating_add);
             // Nothing is sampled in a caller.
             let passes_on = direction == TreeDirection::CalledBy || below as f64 > least * all;
             if passes_on && shape.total(child).weight as f64 > least * all {

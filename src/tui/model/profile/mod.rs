@@ -155,7 +155,8 @@ impl ProfileState {
         self.calls.take(tree);
         self.losses = quality.losses;
         self.reach = tree.event_ids().map(|event| quality.reach(tree, event)).collect();
-        let nameless = |event| quality.nameless.of(event).iter().map(|(_, samples)| samples).sum::<u64>();
+        let nameless =
+            |event| quality.nameless.of(event).iter().fold(0u64, |sum, (_, samples)| sum.saturating_add(*samples));
         self.nameless = tree.event_ids().map(nameless).collect();
         self.findings = quality.findings(tree, target);
         self.findings.extend(quality.unread.iter().map(ToString::to_string));

@@ -15,7 +15,7 @@ use crate::cost::samples::Determinizer;
 use crate::cost::solve::Solver;
 use crate::cost::{
     CostModel, DependencyGraph, Emitted, Fit, FitError, FitOptions, FittedModel, FoundCoefficients, GraphNode,
-    NAMED_MODELS, NoRelation, WorkloadFile, candidates, choose, emit, emit_relation, is_unknown_model,
+    NAMED_MODELS, NoRelation, TIME_UNITS, WorkloadFile, candidates, choose, emit, emit_relation, is_unknown_model,
     unknown_breakpoints,
 };
 use crate::files;
@@ -171,12 +171,11 @@ enum SetValue {
 
 impl SetValue {
     fn of(text: &str) -> Option<Self> {
-        let units = [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
-        let of_unit = || {
-            units.iter().find_map(|(unit, factor)| Some(text.strip_suffix(unit)?.trim().parse::<f64>().ok()? * factor))
-        };
+        let mut units = TIME_UNITS.into_iter().chain([("µs", 1e3)]);
+        let of_unit =
+            units.find_map(|(unit, factor)| Some(text.strip_suffix(unit)?.trim().parse::<f64>().ok()? * factor));
         let plain = text.parse().ok().map(Self::Plain);
-        plain.or_else(|| of_unit().map(Self::Time)).filter(|value| value.in_ns().is_finite())
+        plain.or(of_unit.map(Self::Time)).filter(|value| value.in_ns().is_finite())
     }
 
     /// The number; times are in nanoseconds.

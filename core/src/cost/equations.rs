@@ -45,14 +45,15 @@ impl<'a> LinearEquations<'a> {
                 FitError::not_linear(error, model, |name| value(name).is_some(), sizes.keys().cloned().collect())
             })?;
             let is_finite = constant.is_finite() && factors.values().all(|factor| factor.is_finite());
-            let numbers = || factors.values().chain([&constant, &measured.point.measured]);
-            match () {
-                () if !is_finite => Err(FitError::NoValue { sizes: sizes_in_words(sizes) }),
-                () if numbers().any(|number| number.abs() > LARGEST) => {
-                    Err(FitError::TooLarge { sizes: sizes_in_words(sizes) })
-                }
-                () => Ok(ModelAtSizes { constant, factors }),
+            let is_too_large =
+                factors.values().chain([&constant, &measured.point.measured]).any(|number| number.abs() > LARGEST);
+            if !is_finite {
+                return Err(FitError::NoValue { sizes: sizes_in_words(sizes) });
             }
+            if is_too_large {
+                return Err(FitError::TooLarge { sizes: sizes_in_words(sizes) });
+            }
+            Ok(ModelAtSizes { constant, factors })
         };
         let rows: Vec<ModelAtSizes> = measurements.all.iter().map(row).collect::<Result<_, _>>()?;
         let names: BTreeSet<&String> = rows.iter().flat_map(|row| row.factors.keys()).collect();

@@ -77,37 +77,26 @@ impl Diagnostics {
 
     /// What `--relations-lenient` would do, if it would do something.
     fn way_on(&self) -> Option<String> {
-        let fine = match (self.fine.saturating_sub(self.unusable), self.broken.is_empty()) {
-            (0, _) => return self.of_no_use(),
-            (1, true) if self.unusable == 0 => {
-                return Some("the relation in this file is fine; to use it: --relations-lenient".into());
-            }
-            (fine, true) if self.unusable == 0 => {
-                return Some(format!("the {fine} relations in this file are fine; to use them: --relations-lenient"));
-            }
-            (1, true) => {
-                return Some(format!(
-                    "1 relation in this file is fine{}; to use it: --relations-lenient",
-                    self.besides()
-                ));
-            }
-            (fine, true) => {
-                return Some(format!(
-                    "{fine} relations in this file are fine{}; to use them: --relations-lenient",
-                    self.besides()
-                ));
-            }
-            (1, false) => "1 other relation in this file is fine".to_owned(),
-            (fine, false) => format!("{fine} other relations in this file are fine"),
+        let fine = self.fine.saturating_sub(self.unusable);
+        if fine == 0 {
+            return self.of_no_use();
+        }
+        let [relations, are, them] = if fine == 1 { ["relation", "is", "it"] } else { ["relations", "are", "them"] };
+        let (which, aim) = match (self.broken.is_empty(), self.unusable, fine) {
+            (true, 0, 1) => (format!("the {relations}"), format!("use {them}")),
+            (true, 0, _) => (format!("the {fine} {relations}"), format!("use {them}")),
+            (true, ..) => (format!("{fine} {relations}"), format!("use {them}")),
+            (false, ..) => (format!("{fine} other {relations}"), format!("go on without {}", some_of(&self.broken))),
         };
-        Some(format!("{fine}{}; to go on without {}: --relations-lenient", self.besides(), some_of(&self.broken)))
+        Some(format!("{which} in this file {are} fine{}; to {aim}: --relations-lenient", self.besides()))
     }
 
+    /// What follows the fine ones: that others can't be used here, where there are some.
     fn besides(&self) -> String {
         self.of_no_use().map_or_else(String::new, |words| format!(", {words}"))
     }
 
-    /// `1 can't be used here: this machine has no EVENT`; `None` where that is none.
+    /// `1 can't be used here (this machine has no EVENT)`; `None` where that is none.
     fn of_no_use(&self) -> Option<String> {
         let others = if self.fine == self.unusable { " other relations in this file" } else { "" };
         let others = if self.unusable == 1 { others.replace("relations", "relation") } else { others.to_owned() };

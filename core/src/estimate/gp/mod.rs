@@ -308,6 +308,7 @@ pub struct Gp {
     /// How many milliseconds of CPU time a unit of the process' time has: where a cycle of the rotation takes long, all
     /// that is looked at lasts as much longer.
     unit: f64,
+    /// How turns on the counters go.
     turns: Turns,
     fitted_windows: u64,
     /// How many intervals ended.

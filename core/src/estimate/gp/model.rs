@@ -1,7 +1,6 @@
 //! Reads and writes what was learnt of a program's events.
 
 use std::fmt;
-use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -14,7 +13,7 @@ use super::level::Level;
 use super::settings::Settings;
 use super::time::{MEMORIES, PerProcess};
 use super::window::Observation;
-use crate::files::PartialFile;
+use crate::files::{self, PartialFile};
 
 /// How the events of a program vary together, as learnt from runs of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -159,7 +158,7 @@ impl CovarianceModel {
     /// Fails if it can't be read, or isn't a model of this version.
     pub fn read(path: &Path) -> Result<Self, ModelError> {
         let fail = |reason: String| ModelError { path: path.into(), reason };
-        let text = fs::read_to_string(path).map_err(|error| fail(error.to_string()))?;
+        let text = files::text(path, files::LONGEST).map_err(|error| fail(error.to_string()))?;
         let model: Self = serde_json::from_str(&text).map_err(|error| fail(error.to_string()))?;
         if model.version != VERSION {
             return Err(fail(format!("version {} where {VERSION} is known; learn it anew", model.version)));

@@ -80,7 +80,7 @@ impl Gp {
                 let unseen = unseen * (counted.enabled - counted.running).as_ms();
                 (counted.count as f64 + unseen, self.levels[event].off())
             }
-            None if self.may_hold_rates() => {
+            None if self.may_hold_rates() && time > 0.0 => {
                 (time * self.levels[event].between(of_process / time), self.levels[event].off())
             }
             None => (of_process, 0.0),

@@ -423,10 +423,10 @@ impl Gp {
             return;
         }
         self.elapsed += length;
-        self.aliasing.round(length, deltas);
+        let deltas: Vec<Delta> = deltas.iter().take(self.events.len()).copied().map(sane).collect();
+        self.aliasing.round(length, &deltas);
         let round = Span { start: self.end, end: self.end + length / self.unit };
         let anchors = self.of_anchors(|anchor| deltas.get(anchor).and_then(Delta::rate).unwrap_or(0.0));
-        let deltas: Vec<Delta> = deltas.iter().take(self.events.len()).copied().map(sane).collect();
         self.rotating.round(round, self.unit, &deltas);
         for (event, &delta) in deltas.iter().enumerate() {
             self.blocks.push(event, round, self.unit, &delta);
@@ -798,7 +798,9 @@ impl Gp {
         if are_known != were_known && self.fitted_windows > 0 {
             // Covariances are those of one thread, or of the mean over all.
             let threads = if are_known { self.threads } else { 1.0 / self.threads };
-            self.covariances.rescale(|_| threads.max(1e-3).sqrt());
+            for covariances in [&mut self.covariances, &mut self.present] {
+                covariances.rescale(|_| threads.max(1e-3).sqrt());
+            }
         }
         if !are_known {
             return;

@@ -37,6 +37,8 @@ pub(crate) struct StaySpread {
     /// The time on no counter since a stay, and that between stays.
     gap: f64,
     gaps: Moments,
+    /// Whether the event stayed on a counter when the last stay ended, as that was long: what follows is no gap.
+    was_cut: bool,
     /// The last stay.
     last: Option<StayCounts>,
     /// Sums of products of differences between neighbours.
@@ -123,7 +125,7 @@ impl StaySpread {
         self.gap += (length - running).max(0.0);
         if running > 0.0 {
             if self.running == 0.0 {
-                if self.stays > 0.0 {
+                if self.stays > 0.0 && !self.was_cut {
                     self.gaps.add(self.gap, 1.0);
                 }
                 self.gap = 0.0;
@@ -136,7 +138,9 @@ impl StaySpread {
             self.seen_ms += running;
             self.length += length;
         }
-        if self.running > 0.0 && (running == 0.0 || self.length >= LONGEST * rotation_ms) {
+        let is_long = self.length >= LONGEST * rotation_ms;
+        self.was_cut = running > 0.0 && is_long;
+        if self.running > 0.0 && (running == 0.0 || is_long) {
             self.end();
         }
     }
@@ -429,12 +433,18 @@ mod tests {
         assert!(are_drawn(&[4, 16, 10, 18, 2]) && !are_drawn(&[10; 5]) && !are_drawn(&[4, 16, 10]));
         // Readings that are late: a mean of 10, and a deviation of 2.
         assert!(!are_drawn(&[8, 12, 8, 12, 8, 12, 8, 12, 8, 12]) && !are_drawn(&[]));
-        // Two groups in turn, and readings that don't meet the switch: 4 ms off between 4 ms on.
+        // Two groups in turn, and readings that don't meet the switch: 6 ms off between 6 ms on.
         let mut stays = StaySpread::default();
         for running in [1.0, 2.0, 2.0, 1.0, 0.0, 0.0].repeat(5) {
             stays.push([running, 0.0, 0.0, 0.0], running, 2.0, 2.0);
         }
         assert!(stays.gaps.mean().is_some_and(|mean| (mean - 6.0).abs() < 1e-9) && !stays.are_drawn());
+        // A stay of 32 ms is cut after 24, and what follows is no gap: 64 ms off each time.
+        let mut stays = StaySpread::default();
+        for running in [[4.0; 8], [0.0; 8], [0.0; 8]].concat().repeat(6) {
+            stays.push([running, 0.0, 0.0, 0.0], running, 4.0, 4.0);
+        }
+        assert!(stays.gaps.mean().is_some_and(|mean| (mean - 64.0).abs() < 1e-9) && !stays.are_drawn());
     }
 
     #[test]

@@ -64,8 +64,9 @@ impl Evidence<'_> {
         let uses = self.threads.as_ref()?;
         let share = |thread: &ThreadUse<'_>| thread.waited(WaitKind::Lock).0;
         let is_locked = |thread: &&ThreadUse<'_>| has_looks(thread) && thread.cpu >= WORKS && share(thread) >= LOCKED;
-        let locked: Vec<_> = uses.threads.iter().filter(is_locked).collect();
-        let waiting: f64 = locked.iter().map(|thread| share(thread)).sum();
+        let locked: Vec<_> = uses.all().filter(is_locked).collect();
+        let waiting: f64 = locked.iter().map(|thread| thread.lived * share(thread)).sum();
+        let lived: f64 = locked.iter().map(|thread| thread.lived).sum();
         let running: f64 = locked.iter().map(|thread| thread.cpu).sum();
         let useful = self.cpus.min(locked.len() as f64);
         let is_much = locked.len() >= 2 && waiting >= 1.0 && waiting >= LOCKED_TO_RUNNING * running;
@@ -73,7 +74,7 @@ impl Evidence<'_> {
         if !is_much || uses.cpus >= IDLE_CPUS * useful || self.imbalance().is_some() {
             return None;
         }
-        let mean = waiting / locked.len() as f64;
+        let mean = waiting / lived;
         let text = format!(
             "{} threads wait for locks or one another {:.0}% of the time: {:.1} of {useful:.0} CPUs are used",
             locked.len(),
@@ -92,7 +93,7 @@ impl Evidence<'_> {
 
     /// Where threads that work wait most, in words: `on a futex`, `in pipe_read`.
     pub(super) fn waits_most(&self) -> Option<String> {
-        let threads = self.threads.iter().flat_map(|uses| &uses.threads).filter(|thread| thread.cpu >= WORKS);
+        let threads = self.threads.iter().flat_map(ThreadUses::all).filter(|thread| thread.cpu >= WORKS);
         let mut times = std::collections::BTreeMap::<&str, u32>::new();
         for looks in threads.flat_map(|thread| &thread.looks).filter(|looks| looks.state != 'R') {
             *times.entry(looks.within).or_default() += looks.times;
@@ -106,10 +107,10 @@ impl Evidence<'_> {
 
     pub(super) fn disk_wait(&self) -> RuleResult {
         let uses = self.threads.as_ref()?;
-        let threads: Vec<_> = uses.threads.iter().filter(|thread| has_looks(thread)).collect();
-        let share = |thread: &ThreadUse<'_>| disk_shares(thread).0;
+        let threads: Vec<_> = uses.all().filter(|thread| has_looks(thread)).collect();
+        let share = |thread: &ThreadUse<'_>| thread.lived * disk_shares(thread).0;
         let waiting: f64 = threads.iter().map(|thread| share(thread)).sum();
-        let without_cpu_wait: f64 = threads.iter().map(|thread| disk_shares(thread).1).sum();
+        let without_cpu_wait: f64 = threads.iter().map(|thread| thread.lived * disk_shares(thread).1).sum();
         let most = threads.iter().max_by(|a, b| share(a).total_cmp(&share(b)))?;
         let text = format!(
             "waits for a disk or another device {:.0}% of the time: {:.2} threads on average, most in {}",
@@ -156,13 +157,13 @@ impl Evidence<'_> {
         let uses = self.threads.as_ref()?;
         let (busy, most, least) = IMBALANCE;
         let wants = |thread: &ThreadUse<'_>| thread.cpu + thread.ready().unwrap_or(0.0);
-        let busiest = uses.threads.iter().max_by(|a, b| a.cpu.total_cmp(&b.cpu));
+        let busiest = uses.all().max_by(|a, b| a.cpu.total_cmp(&b.cpu));
         let busiest = busiest.filter(|thread| wants(thread) >= busy && thread.cpu > 0.0)?;
         let is_like = |thread: &&ThreadUse<'_>| {
             let (one, other) = (&thread.thread, &busiest.thread);
             one.pid == other.pid && one.tid != other.tid && one.tid != one.pid && thread.cpu >= least * busiest.cpu
         };
-        let others: Vec<_> = uses.threads.iter().filter(is_like).collect();
+        let others: Vec<_> = uses.all().filter(is_like).collect();
         let mean = others.iter().map(|thread| thread.cpu).sum::<f64>() / others.len() as f64;
         if others.len() < LEAST_OTHERS || others.iter().any(|thread| thread.cpu > most * busiest.cpu) {
             return None;
@@ -212,14 +213,18 @@ impl Evidence<'_> {
 
     pub(super) fn cpu_wait(&self) -> RuleResult {
         let uses = self.threads.as_ref()?;
-        let waiting: f64 = uses.threads.iter().filter_map(ThreadUse::ready).sum();
-        let running: f64 = uses.threads.iter().map(|thread| thread.cpu).sum();
-        let text =
-            format!("not enough CPUs: {waiting:.1} threads on average are ready and have none, {running:.1} run");
-        let why = format!(
-            "time ready without a CPU {}; reported from {CPU_WAIT} threads; other programs may have the CPUs",
-            over(uses)
-        );
+        let waiting: f64 = uses.all().filter_map(ThreadUse::ready).sum();
+        let running = uses.cpus;
+        let (what, who) = if running < IDLE_CPUS * self.cpus {
+            (
+                "others have the CPUs",
+                "others: other programs, a control group's quota, or the CPUs that threads are bound to",
+            )
+        } else {
+            ("not enough CPUs", "other programs may have some of the CPUs")
+        };
+        let text = format!("{what}: {waiting:.1} threads on average are ready and have none, {running:.1} run");
+        let why = format!("time ready without a CPU {}; reported from {CPU_WAIT} threads; {who}", over(uses));
         let sure = ACCOUNTED.to_owned();
         (waiting >= CPU_WAIT && waiting >= CPU_WAIT * running).then_some(Said { text, why, sure })
     }
@@ -244,10 +249,10 @@ impl Evidence<'_> {
 /// `, 93% in xz`: the name of the threads with most CPU time, with those of its ended children.
 fn busiest_name(uses: &ThreadUses<'_>, all: f64) -> String {
     let of = |name: &str| {
-        let same = uses.threads.iter().filter(|thread| thread.thread.name == name);
+        let same = uses.all().filter(|thread| thread.thread.name == name);
         same.map(|thread| thread.cpu).sum::<f64>()
     };
-    let most = uses.threads.iter().map(|thread| thread.thread.name.as_str()).max_by(|a, b| of(a).total_cmp(&of(b)));
+    let most = uses.all().map(|thread| thread.thread.name.as_str()).max_by(|a, b| of(a).total_cmp(&of(b)));
     let most = most.map(|name| (name, of(name) / all)).filter(|(_, share)| *share >= 0.5);
     most.map_or_else(String::new, |(name, share)| format!(", {:.0}% in {}", 100.0 * share, shown(name)))
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 use super::Monitor;
-use crate::threads::{ThreadReading, ThreadSnapshot, ThreadUse, of_ended_children, uses};
+use crate::threads::{ThreadReading, ThreadSnapshot, ThreadUse, Uses, of_ended_children, uses};
 use crate::units::{CpuNs, WallNs};
 
 /// Snapshots that are kept at most.
@@ -32,12 +32,12 @@ impl ThreadTrack {
         self.snapshots.push_back(Arc::clone(snapshot));
     }
 
-    /// The newest snapshot, and the last that is at least so old; the oldest where none is.
-    fn pair(&self, time: WallNs) -> Option<(&ThreadSnapshot, &ThreadSnapshot)> {
-        let (later, earlier) = (self.snapshots.back()?, self.snapshots.iter().rev().skip(1));
-        let is_old = |snapshot: &&Arc<ThreadSnapshot>| later.at_ns - snapshot.at_ns >= time;
-        let found = earlier.clone().find(is_old).or_else(|| earlier.last())?;
-        Some((found, later))
+    /// The snapshots since the last that is at least so much older than the newest, or all; `None` where there is only one.
+    fn since(&self, time: WallNs) -> Option<Vec<&ThreadSnapshot>> {
+        let (later, older) = (self.snapshots.back()?, self.snapshots.len().checked_sub(2)?);
+        let is_old = |place: &usize| later.at_ns - self.snapshots[*place].at_ns >= time;
+        let first = (0..=older).rev().find(is_old).unwrap_or(0);
+        Some(self.snapshots.range(first..).map(AsRef::as_ref).collect())
     }
 }
 
@@ -46,6 +46,8 @@ impl ThreadTrack {
 pub struct ThreadUses<'a> {
     /// Each thread that lives.
     pub threads: Vec<ThreadUse<'a>>,
+    /// Each thread that ended in the time, as far as it was read.
+    pub ended: Vec<ThreadUse<'a>>,
     /// Threads of which nothing is known, as there are too many.
     pub left_out: usize,
     /// The CPUs that all of the target was on, with what has ended and what is left out.
@@ -70,7 +72,12 @@ impl Monitor {
     }
 }
 
-impl ThreadUses<'_> {
+impl<'a> ThreadUses<'a> {
+    /// Each thread that lived in the time.
+    pub fn all(&self) -> impl Iterator<Item = &ThreadUse<'a>> + Clone {
+        self.threads.iter().chain(&self.ended)
+    }
+
     /// The CPUs that others than the threads that are listed were on: those that have ended, and those left out.
     pub fn others(&self) -> f64 {
         (self.cpus - self.threads.iter().map(|thread| thread.cpu).sum::<f64>()).max(0.0)
@@ -81,19 +88,22 @@ impl Monitor {
     /// What the target's threads did in about the last `time`: over whole snapshots, and as long as they reach. `None` before
     /// there are two, and where threads aren't read.
     pub fn thread_uses(&self, time: WallNs) -> Option<ThreadUses<'_>> {
-        let (earlier, later) = self.threads.pair(time)?;
+        let snapshots = self.threads.since(time)?;
+        let (earlier, later) = (*snapshots.first()?, *snapshots.last()?);
         let seconds = (later.at_ns - earlier.at_ns).as_secs();
         let started = later.started.zip(earlier.started);
         let started = started.map(|(later, earlier)| later.saturating_sub(earlier) as f64 / seconds);
-        let threads = uses(earlier, later);
+        let Uses { living: threads, ended } = uses(&snapshots);
         let ended_children = of_ended_children(earlier, later) / seconds;
-        let known = threads.iter().map(|thread| thread.cpu).sum::<f64>() + ended_children;
+        let cpu = |threads: &[ThreadUse<'_>]| threads.iter().map(|thread| thread.cpu).sum::<f64>();
+        // What ended may be among the children that ended.
+        let known = cpu(&threads) + ended_children.max(cpu(&ended));
         // A process that has ended without a parent in the target takes its time with it.
         let all = later.all_ns.zip(earlier.all_ns);
         let all = all.map_or(0.0, |(later, earlier)| CpuNs(later.0.saturating_sub(earlier.0)).as_secs() / seconds);
         let cpus = known.max(all).min(self.header().machine.cpus.max(1) as f64);
         let left_out = later.left_out;
-        (seconds > 0.0).then_some(ThreadUses { threads, left_out, cpus, ended_children, seconds, started })
+        (seconds > 0.0).then_some(ThreadUses { threads, ended, left_out, cpus, ended_children, seconds, started })
     }
 }
 
@@ -128,7 +138,8 @@ mod tests {
     fn a_pair_is_as_far_apart_as_asked_or_as_can_be() {
         let mut track = ThreadTrack::default();
         let times = |track: &ThreadTrack, seconds: u64| {
-            let (earlier, later) = track.pair(WallNs(seconds * 1_000_000_000))?;
+            let snapshots = track.since(WallNs(seconds * 1_000_000_000))?;
+            let (earlier, later) = (*snapshots.first()?, *snapshots.last()?);
             Some((earlier.at_ns.as_secs() as u64, later.at_ns.as_secs() as u64))
         };
         assert_eq!(times(&track, 1), None);

@@ -19,7 +19,7 @@ mod usage;
 
 pub use live::LiveThreads;
 pub use reader::{ThreadReader, ThreadTarget};
-pub use usage::{LEAST_LOOKS, LooksSince, ThreadUse, WaitKind, of_ended_children, uses};
+pub use usage::{LEAST_LOOKS, LooksSince, ThreadUse, Uses, WaitKind, of_ended_children, uses};
 
 /// The most threads of a snapshot; the others are counted.
 pub const MOST_THREADS: usize = 512;

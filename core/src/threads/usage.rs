@@ -45,10 +45,12 @@ pub struct LooksSince<'a> {
 /// What a thread did between two snapshots.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThreadUse<'a> {
-    /// The later reading.
+    /// The later reading, or the last before it ended.
     pub thread: &'a ThreadReading,
-    /// The time between the snapshots, or since the thread began, in seconds.
+    /// The time between the snapshots, in seconds.
     pub seconds: f64,
+    /// The part of the time in which it lived, by how often it was looked at and the others were.
+    pub lived: f64,
     /// The part of a CPU that it had.
     pub cpu: f64,
     /// The part of the time in which it waited for a CPU, as the kernel has it; `None` where it doesn't say.
@@ -69,20 +71,24 @@ impl<'a> ThreadUse<'a> {
     /// running, as kernels were seen to count more. `None` where the kernel doesn't say.
     pub fn ready(&self) -> Option<f64> {
         let (seen, looks) = self.waited(WaitKind::Nothing);
-        let most = if looks < LEAST_LOOKS { f64::INFINITY } else { (seen - self.cpu).max(0.0) };
+        let most = if looks < LEAST_LOOKS { f64::INFINITY } else { (seen * self.lived - self.cpu).max(0.0) };
         self.delay.map(|delay| delay.min(most))
     }
 
     /// The share of looks at which it waited for something of this kind, and how many looks there were.
     pub fn waited(&self, kind: WaitKind) -> (f64, u32) {
-        let all: u32 = self.looks.iter().map(|looks| looks.times).sum();
+        let all = self.times_looked_at();
         let those: u32 = self.looks.iter().filter(|looks| WaitKind::of(looks) == kind).map(|looks| looks.times).sum();
         (f64::from(those) / f64::from(all.max(1)), all)
     }
 
+    fn times_looked_at(&self) -> u32 {
+        self.looks.iter().map(|looks| looks.times).sum()
+    }
+
     /// Where in the kernel it slept or waited most, and at what share of looks; `None` where it never did or that isn't known.
     pub fn most_within(&self) -> Option<(&'a str, f64)> {
-        let all: u32 = self.looks.iter().map(|looks| looks.times).sum();
+        let all = self.times_looked_at();
         let most = self.looks.iter().find(|looks| looks.state != 'R' && !looks.within.is_empty())?;
         Some((most.within, f64::from(most.times) / f64::from(all.max(1))))
     }
@@ -91,6 +97,7 @@ impl<'a> ThreadUse<'a> {
         let part = |later: CpuNs, earlier: CpuNs| CpuNs(later.0.saturating_sub(earlier.0)).as_secs() / seconds;
         Self {
             seconds,
+            lived: 1.0,
             cpu: part(later.cpu_ns, earlier.cpu_ns),
             delay: later.delay_ns.map(|delay| part(delay, earlier.delay_ns.unwrap_or_default())),
             faults: later.faults.saturating_sub(earlier.faults) as f64 / seconds,
@@ -123,17 +130,40 @@ fn key(thread: &ThreadReading) -> (i32, u64) {
     (thread.tid, thread.began)
 }
 
-/// What each thread of the later snapshot did since the earlier one, in its order. One that began between them has done all
-/// of it since. Empty where no time passed.
-pub fn uses<'a>(earlier: &ThreadSnapshot, later: &'a ThreadSnapshot) -> Vec<ThreadUse<'a>> {
+/// What threads did between the first and the last of some snapshots.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Uses<'a> {
+    /// Each thread of the last snapshot, in its order.
+    pub living: Vec<ThreadUse<'a>>,
+    /// Each thread that ended before the last snapshot, as far as it was read; the last one to end first.
+    pub ended: Vec<ThreadUse<'a>>,
+}
+
+/// What threads did between the first and the last of these snapshots, which stand in the order of time. A thread that began
+/// between them has done all of it since. Empty where no time passed.
+pub fn uses<'a>(snapshots: &[&'a ThreadSnapshot]) -> Uses<'a> {
+    let [earlier, between @ .., later] = snapshots else { return Uses::default() };
     if later.at_ns <= earlier.at_ns {
-        return Vec::new();
+        return Uses::default();
     }
     let seconds = (later.at_ns - earlier.at_ns).as_secs();
     let before: FxHashMap<_, _> = earlier.threads.iter().map(|thread| (key(thread), thread)).collect();
     let none = ThreadReading::default();
     let of = |thread| ThreadUse::between(before.get(&key(thread)).copied().unwrap_or(&none), thread, seconds);
-    later.threads.iter().map(of).collect()
+    let mut uses = Uses { living: later.threads.iter().map(of).collect(), ended: Vec::new() };
+    let mut known: FxHashSet<_> = later.threads.iter().map(key).collect();
+    for snapshot in between.iter().rev() {
+        uses.ended.extend(snapshot.threads.iter().filter(|thread| known.insert(key(thread))).map(of));
+    }
+    let all = || uses.living.iter().chain(&uses.ended);
+    let most = all().map(ThreadUse::times_looked_at).max().unwrap_or(0);
+    for thread in uses.living.iter_mut().chain(&mut uses.ended) {
+        match thread.times_looked_at() {
+            0 => {}
+            times => thread.lived = f64::from(times) / f64::from(most),
+        }
+    }
+    uses
 }
 
 /// CPU time between two snapshots of children that ended, in seconds. What a child had used before the earlier one is not part of
@@ -176,7 +206,7 @@ mod tests {
         let earlier = snapshot(1, vec![thread(7, 500, vec![looks('R', "", 10), looks('S', "futex_wait", 5)])]);
         let now = vec![looks('R', "", 20), looks('S', "futex_wait", 25), looks('D', "io_schedule", 10)];
         let later = snapshot(3, vec![thread(7, 1500, now), thread(8, 200, vec![])]);
-        let uses = uses(&earlier, &later);
+        let uses = uses(&[&earlier, &later]).living;
         // 1 s of CPU time in 2 s; of 40 looks 10 ran, 20 waited for a lock, 10 for a disk.
         assert_eq!((uses[0].seconds, uses[0].cpu, uses[0].delay), (2.0, 0.5, Some(0.05)));
         let waited =
@@ -209,7 +239,22 @@ mod tests {
     fn a_number_that_another_thread_has_now_is_not_the_same_thread() {
         let earlier = snapshot(1, vec![ThreadReading { began: 5, ..thread(7, 900, vec![]) }]);
         let later = snapshot(2, vec![ThreadReading { began: 6, ..thread(7, 100, vec![]) }]);
-        assert!((uses(&earlier, &later)[0].cpu - 0.1).abs() < 1e-12);
-        assert_eq!(uses(&later, &later), []);
+        assert!((uses(&[&earlier, &later]).living[0].cpu - 0.1).abs() < 1e-12);
+        assert_eq!(uses(&[&later, &later]), Uses::default());
+        assert_eq!(uses(&[&later]), Uses::default());
+    }
+
+    #[test]
+    fn a_thread_that_ended_is_told_with_the_part_of_the_time_that_it_lived() {
+        let locked = |times| vec![looks('S', "futex_wait", times)];
+        let at = |second, threads| snapshot(second, threads);
+        let first = at(0, vec![thread(7, 0, locked(0)), thread(9, 500, locked(10))]);
+        let between = at(2, vec![thread(7, 200, locked(20)), thread(8, 400, locked(10)), thread(9, 700, locked(20))]);
+        let last = at(4, vec![thread(7, 400, locked(40))]);
+        let uses = uses(&[&first, &between, &last]);
+        assert_eq!(uses.living.iter().map(|thread| thread.thread.tid).collect::<Vec<_>>(), [7]);
+        let ended: Vec<_> = uses.ended.iter().map(|use_| (use_.thread.tid, use_.cpu, use_.lived)).collect();
+        // 0.4 s and 0.2 s in 4 s; each was looked at 10 times, the one that lives 40 times.
+        assert_eq!(ended, [(8, 0.1, 0.25), (9, 0.05, 0.25)]);
     }
 }

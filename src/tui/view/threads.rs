@@ -8,7 +8,7 @@ use crate::monitor::ThreadUses;
 use crate::names::shown;
 use crate::number::{memory, si};
 use crate::run::MeasuredTarget;
-use crate::threads::ThreadUse;
+use crate::threads::{ThreadUse, WaitKind};
 use crate::tui::layout::split_below;
 use crate::tui::model::{ClickTarget, ThreadColumn};
 use crate::tui::screen::Screen;
@@ -101,7 +101,8 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     }
     if has_legend {
         let last = Rect { y: inner.bottom().saturating_sub(1), height: inner.height.min(1), ..inner };
-        page.line(last, dim(page, &columns.legend()));
+        let checks = uses.threads.iter().map(|thread| thread.waited(WaitKind::Lock).1).max();
+        page.line(last, dim(page, &columns.legend(checks.unwrap_or(0))));
     }
 }
 
@@ -178,13 +179,16 @@ impl ThreadColumns {
         Self { name, shown: all, has_bar, within: if rest >= LEAST_WITHIN { rest } else { 0 } }
     }
 
-    /// What the columns mean that are there.
-    fn legend(&self) -> String {
+    /// What the columns mean that are there, where threads were looked at so often.
+    fn legend(&self, checks: u32) -> String {
         let has = |column: ThreadColumn| self.shown.iter().any(|(shown, ..)| *shown == column);
-        let ready = has(ThreadColumn::Ready).then_some("READY%: could run and had no CPU.");
+        let ready = has(ThreadColumn::Ready).then_some("READY%: ready without a CPU.");
         let waits = [(ThreadColumn::Lock, "FUTEX%"), (ThreadColumn::Disk, "DISK%"), (ThreadColumn::Sleep, "SLEEP%")];
         let waits: Vec<_> = waits.into_iter().filter(|(column, _)| has(*column)).map(|(_, head)| head).collect();
-        let waits = (!waits.is_empty()).then(|| format!("{}: waited, in % of 20 checks a second.", waits.join(", ")));
+        // The widest 95 % interval of a share of so many checks.
+        let points = 98.0 / f64::from(checks.max(1)).sqrt();
+        let waits = (!waits.is_empty() && checks > 0)
+            .then(|| format!("{}: in % of {checks} checks, ±{:.0}.", waits.join(", "), points.min(100.0)));
         ready.map(str::to_owned).into_iter().chain(waits).collect::<Vec<_>>().join("  ")
     }
 }

@@ -1,6 +1,7 @@
 //! Catches the signals that end a program, and passes their numbers on through a channel.
 
 use std::io;
+use std::process;
 use std::thread;
 
 use crossbeam_channel::{Receiver, bounded};
@@ -17,6 +18,9 @@ use crate::sources::perf::Stop;
 const ENDS: [i32; 13] = [
     SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU, SIGXFSZ, SIGIO, SIGPWR, SIGSTKFLT,
 ];
+
+/// So many signals that nobody took make the next one that ends a program end it at once.
+const PATIENCE: usize = 3;
 
 /// Catches the signals that end a program, and USR1, which saves; their numbers come from the channel. One that ends
 /// stops the opening of counters too.
@@ -38,6 +42,10 @@ fn forward(more: &[i32], stop: &Stop) -> io::Result<Receiver<i32>> {
         for signal in signals.forever() {
             if ![SIGUSR1, SIGTSTP, SIGCONT].contains(&signal) {
                 stop.ask(signal);
+                // Who should take them is stuck, as in a write to a terminal that stands still.
+                if sender.len() >= PATIENCE {
+                    process::exit(128 + signal);
+                }
             }
             // Whoever doesn't take sixteen signals won't miss the seventeenth.
             let _ = sender.try_send(signal);

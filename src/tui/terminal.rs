@@ -4,6 +4,7 @@
 //! panic, and before the program stops.
 
 use std::io::{self, BufWriter, Stdout, Write};
+use std::mem::ManuallyDrop;
 use std::panic;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Once};
@@ -22,6 +23,7 @@ use ratatui::crossterm::terminal::{
     enable_raw_mode,
 };
 use ratatui::crossterm::{cursor, execute, queue, style};
+use ratatui::layout::{Position, Rect};
 
 use super::picture;
 use super::theme::Depth;
@@ -68,7 +70,8 @@ pub enum Terminal {
 /// The terminal that the program runs on.
 #[derive(Debug)]
 pub struct Real {
-    screen: ratatui::Terminal<CrosstermBackend<BufWriter<Stdout>>>,
+    /// Never dropped: ratatui then shows the cursor, and panics where neither that nor its complaint can be written.
+    screen: ManuallyDrop<ratatui::Terminal<CrosstermBackend<BufWriter<Stdout>>>>,
     inputs: Receiver<Input>,
     wanted: Arc<AtomicBool>,
 }
@@ -103,6 +106,7 @@ impl Terminal {
         take()?;
         let open = || {
             let screen = ratatui::Terminal::new(CrosstermBackend::new(BufWriter::new(io::stdout())))?;
+            let screen = ManuallyDrop::new(screen);
             let wanted = Arc::new(AtomicBool::new(true));
             let (sender, inputs) = bounded(64);
             let still_wanted = Arc::clone(&wanted);
@@ -176,7 +180,11 @@ impl Terminal {
     /// Forgets what is on the screen, so that the next frame draws every cell.
     pub(super) fn clear(&mut self) -> io::Result<()> {
         match self {
-            Self::Real(real) => real.screen.clear(),
+            // ratatui's `clear` asks the terminal where the cursor is, and waits for an answer that may never come.
+            Self::Real(real) => {
+                let size = real.screen.size()?;
+                real.screen.resize(Rect::from((Position::ORIGIN, size)))
+            }
             Self::Scripted(scripted) => scripted.screen.clear().map_err(io::Error::other),
         }
     }

@@ -109,16 +109,51 @@ fn start(answering: Answering) -> Option<(Sender<FramesQuestion>, Receiver<ToldA
     Some((to, from))
 }
 
+/// Programs that are kept open: each has its symbols and debug information in memory. A build has thousands of programs.
+const MOST_OPEN: usize = 64;
+
 /// Answers until nobody asks any more.
 fn answer(questions: &Receiver<FramesQuestion>, answers: &Sender<ToldAnswer>) {
     let mut debug_files = DebugFiles::default();
-    let mut programs: FxHashMap<ModuleId, Option<ElfProgram>> = FxHashMap::default();
+    let mut programs = Latest::new(MOST_OPEN);
     for FramesQuestion { module, program, place } in questions {
-        let program = programs.entry(module).or_insert_with(|| ElfProgram::open(program, &mut debug_files));
+        let program = programs.get(module, || ElfProgram::open(program, &mut debug_files));
         let answer = program.as_mut().and_then(|program| program.frames(place));
         if answers.send((answer, std::mem::take(&mut debug_files.notes))).is_err() {
             return;
         }
+    }
+}
+
+/// What was made for modules: the ones asked for last.
+struct Latest<T> {
+    made: FxHashMap<ModuleId, Made<T>>,
+    most: usize,
+    asked: u64,
+}
+
+struct Made<T> {
+    thing: T,
+    /// When it was asked for last.
+    asked: u64,
+}
+
+impl<T> Latest<T> {
+    /// Nothing yet, and no more than so many things at a time.
+    fn new(most: usize) -> Self {
+        Self { made: FxHashMap::default(), most, asked: 0 }
+    }
+
+    /// What was made for a module; it is made now if it isn't there.
+    fn get(&mut self, module: ModuleId, make: impl FnOnce() -> T) -> &mut T {
+        self.asked += 1;
+        if self.made.len() >= self.most && !self.made.contains_key(&module) {
+            let oldest = self.made.iter().min_by_key(|(_, made)| made.asked).map(|(&module, _)| module);
+            oldest.map(|module| self.made.remove(&module));
+        }
+        let made = self.made.entry(module).or_insert_with(|| Made { thing: make(), asked: 0 });
+        made.asked = self.asked;
+        &mut made.thing
     }
 }
 
@@ -140,6 +175,16 @@ mod tests {
             let frame = StackFrame { name: question.place.to_string(), ..StackFrame::default() };
             let _ = answers.send((Some(vec![frame]), Vec::new()));
         }
+    }
+
+    #[test]
+    fn what_was_asked_for_longest_ago_is_made_anew() {
+        let (mut latest, mut made) = (Latest::new(2), Vec::new());
+        for module in [1, 2, 1, 3, 1, 2] {
+            latest.get(ModuleId(module), || made.push(module));
+        }
+        assert_eq!(made, [1, 2, 3, 2]);
+        assert_eq!(latest.made.len(), 2);
     }
 
     #[test]

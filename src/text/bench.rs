@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::difference::p_value;
-use super::wrapped;
+use super::{column_width, wrapped};
 use crate::bench::{EXIT_CODE, Swept, Variant, VariantComparison, comparisons, determined, quantities, unit};
 use crate::compare::Verdict;
 use crate::cost::samples::Determinizer;
@@ -36,7 +36,7 @@ fn legend(variants: &[Variant]) -> String {
             commands.push((label, variant.command.join(" ")));
         }
     }
-    let width = commands.iter().map(|(label, _)| shown(label).chars().count()).max().unwrap_or(0);
+    let width = column_width(commands.iter().map(|(label, _)| shown(label)));
     let lines = commands.iter().map(|(label, command)| format!("{:<width$}  {}\n", shown(label), shown(command)));
     lines.collect::<String>() + if commands.is_empty() { "" } else { "\n" }
 }
@@ -55,7 +55,7 @@ fn all_sizes(files: &[WorkloadFile]) -> Vec<&BTreeMap<String, f64>> {
 /// What was measured, in as many tables one below the other as the width takes.
 fn measured(variants: &[Variant], files: &[WorkloadFile], determinizer: Determinizer) -> String {
     let names = files.first().map(quantities).unwrap_or_default();
-    let sizes = all_sizes(files).into_iter().map(|sizes| sizes_in_words(sizes).chars().count()).max().unwrap_or(0);
+    let sizes = column_width(all_sizes(files).into_iter().map(sizes_in_words));
     let fixed = RUNS + 3 + width_of(variants) + 2 + sizes.max("SIZES".len());
     let tables = names.chunks(((WIDTH.saturating_sub(fixed)) / COLUMN).max(1));
     let tables: Vec<String> = tables.map(|names| table(names, variants, files, determinizer)).collect();
@@ -105,7 +105,7 @@ fn heading(name: &str) -> String {
 
 /// The width of the column of labels; 0 where nothing has to be told apart.
 fn width_of(variants: &[Variant]) -> usize {
-    let longest = variants.iter().map(|variant| shown(&variant.label).chars().count()).max().unwrap_or(0);
+    let longest = column_width(variants.iter().map(|variant| shown(&variant.label)));
     if longest == 0 { 0 } else { longest.max("COMMAND".len()) }
 }
 
@@ -164,13 +164,12 @@ fn comparison_table(variants: &[Variant], compared: &[&VariantComparison], has_n
     let p = of("P", &|one| one.event.p.map_or_else(|| "—".into(), p_value));
     let verdicts = of("IS", &|one| verdict(one.event.verdict));
     let mut out = String::new();
-    let width = |column: &[String]| column.iter().map(|text| text.chars().count()).max().unwrap_or(0);
     for line in 0..=compared.len() {
         for column in left.iter().filter(|column| column[1..].iter().any(|text| !text.is_empty())) {
-            out += &format!("{:<width$}  ", column[line], width = width(column));
+            out += &format!("{:<width$}  ", column[line], width = column_width(column));
         }
         for column in &right {
-            out += &format!("{:>width$}  ", column[line], width = width(column));
+            out += &format!("{:>width$}  ", column[line], width = column_width(column));
         }
         out += &format!("{:>5}  {}\n", p[line], verdicts[line]);
     }

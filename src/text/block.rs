@@ -3,8 +3,8 @@
 use crate::names::shown;
 use std::fmt::Write;
 
-use super::metric;
 use super::summary::correction_text;
+use super::{column_width, metric};
 use crate::estimate::RelationState;
 use crate::monitor::{Measure, MeasureChoice, Monitor, Row};
 use crate::number::{amount, change, plus_minus, signed, whole_share};
@@ -24,7 +24,7 @@ pub fn block(monitor: &Monitor, measures: MeasureChoice) -> String {
     if let Some(words) = header.modelled_words() {
         let _ = writeln!(out, "{words}");
     }
-    let width = header.events.iter().map(|event| shown(&event.title()).chars().count()).max().unwrap_or(0).max(5);
+    let width = column_width(header.events.iter().map(|event| shown(&event.title()).into_owned())).max(5);
     let _ = writeln!(
         out,
         "{:<width$}  {:>11} {:<6}  {:>7}  {:>9}  {:>6}  CORRECTED",

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::column_width;
 use super::difference::{change, interval, mean, p_value};
 use crate::compare::{ComparedEvent, ComparedNumber, RunComparison, Runs, compare as compared};
 use crate::events::Unit;
@@ -34,7 +35,7 @@ pub fn compare(a: &[Named<'_>], b: &[Named<'_>], measures: MeasureChoice) -> Str
 }
 
 fn table(out: &mut String, found: &RunComparison, header: &Header) {
-    let width = found.events.iter().map(|one| shown(&one.name).chars().count()).max().unwrap_or(0).max(5);
+    let width = column_width(found.events.iter().map(|one| shown(&one.name))).max(5);
     let has_units = found.events.iter().any(|one| !one.measure.suffix(header).is_empty());
     let unit = |text: &str| if has_units { format!("  {text:<6}") } else { String::new() };
     let spread = if found.has_spread() { "SPREAD".into() } else { format!("±{}", found.confidence) };

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::column_width;
 use crate::compare::Verdict;
 use crate::history::{
     BenchmarkDifference, BenchmarkSeries, Commit, DifferenceVerdict, NANOSECONDS, SECONDS, StepMethod, short,
@@ -31,11 +32,10 @@ pub(super) fn change(before: f64, after: f64) -> String {
 
 /// Columns of text under one another, the last one as it is.
 pub(super) fn table(columns: &[(&str, bool)], rows: &[Vec<String>]) -> String {
-    let width = |place: usize| {
-        let cells = rows.iter().map(|row| row[place].chars().count());
-        cells.chain([columns[place].0.chars().count()]).max().unwrap_or(0)
+    let width = |(place, (title, _)): (usize, &(&str, bool))| {
+        column_width(rows.iter().map(|row| row[place].as_str()).chain([*title]))
     };
-    let widths: Vec<usize> = (0..columns.len()).map(width).collect();
+    let widths: Vec<usize> = columns.iter().enumerate().map(width).collect();
     let line = |cells: Vec<&str>| {
         let mut out = String::new();
         for (place, cell) in cells.into_iter().enumerate() {

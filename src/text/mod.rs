@@ -32,6 +32,14 @@ mod summary;
 mod truth;
 mod wrap;
 
+/// Columns are no wider than this, whatever names from outside are: a format takes no width above 65,535.
+const WIDEST: usize = 1000;
+
+/// The characters of the longest of some texts, which a column has to be wide, and no more than [`WIDEST`].
+fn column_width<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> usize {
+    texts.into_iter().map(|text| text.as_ref().chars().count()).max().unwrap_or(0).min(WIDEST)
+}
+
 #[cfg(feature = "bench")]
 pub use bench::{process_start, sweep};
 #[cfg(feature = "history")]

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::column_width;
 use super::summary::counted;
 use crate::monitor::{Measure, Monitor, PhaseChange, Row};
 use crate::names::shown;
@@ -17,7 +18,7 @@ pub fn phases(monitor: &Monitor) -> String {
         return String::new();
     }
     let name = |change: &PhaseChange| shown(&monitor.header().events[change.event].title()).into_owned();
-    let width = changes.iter().take(MOST).map(|change| name(change).chars().count()).max().unwrap_or(0);
+    let width = column_width(changes.iter().take(MOST).map(name));
     let line = |change: &PhaseChange| {
         let words = monitor.phase_change_words(change);
         format!("  {}  {:<width$}  {words}, chance {}\n", clock(change.at), name(change), chance(change.chance))

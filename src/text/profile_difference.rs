@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::column_width;
 use super::difference::{change, interval, mean, p_value};
 use crate::compare::{ComparedEvent, ProfileDifference, Runs};
 use crate::names::shown;
@@ -13,7 +14,7 @@ pub fn profile_difference(found: &ProfileDifference) -> String {
     let of = if found.is_of_weights { "in the function itself" } else { "shares in the function itself" };
     let _ = writeln!(out, "Functions: {} {of}", shown(&found.event));
     let name = |name: &str| shown(name).chars().take(60).collect::<String>();
-    let width = found.functions.iter().map(|((one, _), _)| name(one).chars().count()).max().unwrap_or(0).max(8);
+    let width = column_width(found.functions.iter().map(|((one, _), _)| name(one))).max(8);
     let has_test = found.what_it_takes().is_none();
     let tested = if has_test { format!("  {:>17}  {:>6}  VERDICT", "INTERVAL", "P") } else { String::new() };
     let _ = writeln!(out, "{:<width$}  {:>11}  {:>11}  {:>9}{tested}", "FUNCTION", "A", "B", "CHANGE");

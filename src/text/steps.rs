@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value, json};
 
+use super::column_width;
 use crate::history::{SeriesTable, round_to_5_digits};
 use crate::names::shown;
 use crate::number::shortest;
@@ -25,8 +26,7 @@ pub fn steps(series: &SeriesTable, steps: &[Step], changes: &[LevelChange]) -> S
         [step.left.to_string(), step.right.to_string(), digits(step.value), error, by, chance, from]
     });
     let rows: Vec<_> = std::iter::once(heading).chain(rows).collect();
-    let widths =
-        std::array::from_fn::<_, 7, _>(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0));
+    let widths = std::array::from_fn::<_, 7, _>(|column| column_width(rows.iter().map(|row| &row[column])));
     let missing = series.values.iter().filter(|value| value.is_none()).count();
     let mut out = String::new();
     for row in rows {

@@ -4,6 +4,7 @@ use crate::names::shown;
 use std::fmt::Write;
 
 use super::block::error_cell;
+use super::column_width;
 use super::metric::{self, PrintedMetric};
 use super::perf_metric::{DerivedMetric, MetricCounts, run_metric};
 use super::repeats::{Repeats, SummarySpread};
@@ -96,8 +97,8 @@ struct SummaryColumns {
 
 impl SummaryColumns {
     fn of(monitor: &Monitor, digits: Digits) -> Self {
-        let width = |scope: &Scope| shown(&scope.to_string()).chars().count();
-        let scope = monitor.header().events.iter().map(|event| width(&event.scope)).max().unwrap_or(0);
+        let scope =
+            column_width(monitor.header().events.iter().map(|event| shown(&event.scope.to_string()).into_owned()));
         let less = |ratio: Option<f64>| ratio.is_some_and(|ratio| ratio < 1.0);
         let has_run = monitor.rows().any(|row| row.core_share.is_some() || less(row.raw.run.run_ratio()));
         Self { scope, has_run, digits }

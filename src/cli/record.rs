@@ -56,7 +56,8 @@ pub(super) fn run(args: &RecordArgs) -> Result<u8, Error> {
     if args.quiet {
         hush();
     }
-    let launch = args.measurement.target.launch(ChildIo::Inherit)?;
+    let io = if args.output.as_os_str() == "-" { ChildIo::ToStderr } else { ChildIo::Inherit };
+    let launch = args.measurement.target.launch(io)?;
     let paths = paths(args, launch.command.is_some())?;
     let threads = Some(THREADS_INTERVAL.max(Duration::from_millis(args.interval)));
     let mut measurement = args.measurement.of(Launch { threads, ..launch })?;

@@ -125,10 +125,16 @@ pub(super) fn note_unsampled(stacks: &live::LiveStacks, note: &mut dyn FnMut(&st
         stacks.unsampled().iter().partition(|unsampled| unsampled.name == WAKEUPS);
     let (waits, events): (Vec<_>, Vec<_>) = others.into_iter().partition(|unsampled| unsampled.name == OFF_CPU);
     for unsampled in wakeups {
+        let (why, help) = match unsampled.source.kind() {
+            io::ErrorKind::NotFound => (
+                "tracefs isn't mounted, or may not be read".into(),
+                "sudo mount -t tracefs tracefs /sys/kernel/tracing",
+            ),
+            _ => (why(&unsampled.source), "it needs root"),
+        };
         note(&format!(
             "the time until a thread that was woken gets a CPU is part of its wait, and who woke it isn't known: \
-             {WAKEUPS} of the whole machine can't be read ({}); it needs root",
-            why(&unsampled.source)
+             {WAKEUPS} of the whole machine can't be read ({why}); {help}"
         ));
     }
     let reasons: Vec<_> = events.into_iter().map(reason).collect();

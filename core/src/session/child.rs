@@ -92,7 +92,7 @@ pub(super) fn command(argv: &[OsString], line: &CommandLine) -> Command {
             command.stdin(Stdio::null()).stdout(Stdio::null());
         }
         ChildIo::ToStderr => {
-            command.stdin(Stdio::null()).stdout(io::stderr()).stderr(Stdio::inherit());
+            command.stdout(io::stderr());
         }
     }
     command

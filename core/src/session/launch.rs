@@ -122,7 +122,7 @@ pub enum ChildIo {
     Inherit,
     /// Gives the command no input; lines of its output come out of [`Session::output`](super::Session::output).
     Capture,
-    /// Gives the command no input; both streams of its output go to standard error.
+    /// Its input is what perfprop has; both streams of its output go to standard error, as perfprop writes to the other.
     ToStderr,
     /// Gives the command no input, and forgets what it prints but its errors.
     Discard,

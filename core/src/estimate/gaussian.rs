@@ -184,13 +184,18 @@ impl Gaussian {
                     let raw = &tally.raw()[event].run;
                     // Never surer than the scaled count is: what moves the number says little of what it can't know, such as
                     // a beginning that is unlike the rest, or work that is done whenever groups rotate.
-                    let error = wider(count.error, completed.error);
+                    let error = wider(count.error, completed.error.or_more(self.most_unseen(event, tally)));
                     (Some(Uncertain { error, ..count }.at_least(raw.total().count as f64)), parts)
                 }
                 None => (Some(completed), parts),
             }
         };
         (0..self.estimates.len()).map(total).collect()
+    }
+
+    /// The most that an event may have counted in the beginning of the run, where it was neither counted nor derived.
+    fn most_unseen(&self, event: RowIndex, tally: &Tally) -> f64 {
+        tally.most_unseen(event, self.sums.lead(event).unwrap_or_else(|| tally.raw()[event].run.lead()))
     }
 
     /// A count that several groups add up to isn't exact. Of what is derived, sums say the error.
@@ -223,12 +228,16 @@ impl Gaussian {
         // Where turns are long, so is the interval: what sums complete is scaled, as totals are then.
         let is_slow = self.run.process().is_some_and(Gp::is_slow);
         let of_sums = self.sums.interval(event, confidence);
-        let corrected = of_sums
-            .filter(|scaled| is_slow && matches!(scaled.error, Error::Within { .. }))
-            .or(of_process)
-            .or(of_sums)
-            .filter(|_| !counted.is_exact() && counted.total().enabled > CpuNs(0))
-            .map(|found| found.at_least(counted.total().count as f64));
+        let corrected =
+            of_sums
+                .filter(|scaled| is_slow && matches!(scaled.error, Error::Within { .. }))
+                .or(of_process)
+                .or(of_sums)
+                .filter(|_| !counted.is_exact() && counted.total().enabled > CpuNs(0))
+                .map(|found| found.at_least(counted.total().count as f64))
+                .map(|found| {
+                    if tally.interval_lead(event) > 0.0 { found.or_more(self.most_unseen(event, tally)) } else { found }
+                });
         let quality = if parts.is_empty() { own.quality } else { Quality::Corrected };
         Estimate { interval: corrected.or(own.interval), total: Some(total), quality, parts, ..own }
     }

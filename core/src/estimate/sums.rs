@@ -188,6 +188,11 @@ impl Completion {
         self.sums.iter().find(|sum| sum.by == relation).map_or(0.0, |sum| sum.off)
     }
 
+    /// How much of the run's beginning an event was neither counted in nor derived, in ms; `None` where nothing was derived.
+    pub(super) fn lead(&self, event: RowIndex) -> Option<f64> {
+        self.has_derived(event).then(|| self.run[event].known.lead())
+    }
+
     /// The scaled count of the interval, of what was counted and derived; `None` where nothing was derived.
     pub(super) fn interval(&self, event: RowIndex, confidence: Confidence) -> Option<Uncertain> {
         self.scaled(&self.interval[event], event, confidence)

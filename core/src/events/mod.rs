@@ -5,6 +5,7 @@
 //! [`catalog()`] lists what there is.
 
 mod catalog;
+mod cold_start;
 mod cpu;
 pub mod emulate;
 mod error;
@@ -28,6 +29,7 @@ mod tracepoints;
 use serde::{Deserialize, Serialize};
 
 pub use catalog::{Availability, CatalogEntry, EventPart, Pattern, Prober, Question, Source, catalog, similar};
+pub use cold_start::most_at_start;
 pub use error::{EventError, EventErrorCause, EventOption, ProbeProblem, Problem};
 pub use machine::{Machine, TracefsError};
 pub use merge::Merge;

@@ -15,12 +15,12 @@
 use std::collections::VecDeque;
 
 use crate::estimate::{Cause, Estimate, Estimator, Quality, Standing, WholeRun};
-use crate::events::EventKind;
+use crate::events::{EventKind, most_at_start};
 use crate::metrics::Derived;
 use crate::plan::RowIndex;
 use crate::rates::{Confidence, Delta, Error, ScopeIndex, Tally, Uncertain};
 use crate::relations::Relation;
-use crate::run::{End, Header, MeasuredTarget};
+use crate::run::{End, Header, MeasuredEvent, MeasuredTarget};
 use crate::sources::{Reading, Round, Scope};
 use crate::units::{CpuNs, WallNs};
 
@@ -134,7 +134,7 @@ impl Monitor {
             instructions: measure::instructions(&header, &scopes),
             spreads: vec![spread::IntervalSpread::default(); parts.len()],
             parts,
-            tally: Tally::of_scopes(sum::scopes_of_time(&header)),
+            tally: Tally::of_scopes(sum::scopes_of_time(&header)).of_program(most_at_begin(&header)),
             scopes,
             derived: metrics::derived(&header),
             truths_now: vec![None; events],
@@ -299,6 +299,16 @@ impl Monitor {
         let (interval, half) = (self.header.interval_ns.0.max(1), self.header.period_ns.0 / 2);
         WallNs((self.now.0.saturating_add(half) / interval).saturating_add(1).saturating_mul(interval))
     }
+}
+
+/// What events may count at most while a program begins, in a millisecond, where the run began with one.
+fn most_at_begin(header: &Header) -> Vec<f64> {
+    let begins = matches!(header.target, MeasuredTarget::Command { .. }) && header.delay_ns == WallNs(0);
+    let most = |event: &MeasuredEvent| match event.scope {
+        Scope::All if begins => most_at_start(&event.event),
+        _ => 0.0,
+    };
+    header.events.iter().map(most).collect()
 }
 
 /// A count of a part, of which nobody knows how far it is from the whole.

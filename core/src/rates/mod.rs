@@ -193,6 +193,14 @@ impl Error {
         }
     }
 
+    /// The error of a number to which so much more may have to be added, which has nothing to do with the error.
+    pub fn or_more(self, more: f64) -> Self {
+        match self {
+            Self::Within { below, above } => Self::Within { below, above: above.hypot(more) },
+            other => other,
+        }
+    }
+
     /// The error of the number times `factor`.
     pub fn scaled(self, factor: f64) -> Self {
         match self {
@@ -238,6 +246,12 @@ impl Uncertain {
     /// Value and error times `factor`.
     pub fn scaled(self, factor: f64) -> Self {
         Self { value: self.value * factor, error: self.error.scaled(factor) }
+    }
+
+    /// This number, to which so much more may have to be added.
+    #[must_use]
+    pub fn or_more(self, more: f64) -> Self {
+        Self { error: self.error.or_more(more), ..self }
     }
 
     /// This number times another. Their errors are taken for independent of one another: where one event's slices gave both, they
@@ -326,7 +340,8 @@ impl Uncertain {
 /// L, is therefore no part of the sample but predicted from it, with the spread `s` of the rates between
 /// stays instead of the error of their mean: `Var += L^2 s^2 (1 + 1/n)`. Where events that were seen from the beginning had `u` times
 /// their mean rate in their first stay, in the median, this event may have had so much as well: the variance is at least that of
-/// an error of `L m (u - 1)` at 95 %, with the mean rate `m`. An event that was never seen
+/// an error of `L m (u - 1)` at 95 %, with the mean rate `m`. Of events that every program has many of when it begins, a [`Tally`]
+/// knows the most that L may have had. An event that was never seen
 /// but not looked for in the beginning has no count: nothing tells the size of a burst there, and 0 times
 /// E / R would say that there was none.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -558,7 +573,7 @@ impl Scaling {
     }
 
     /// The part of the beginning that wasn't seen, in ms.
-    fn lead(&self) -> f64 {
+    pub fn lead(&self) -> f64 {
         match self.lead {
             Lead::Within => 0.0,
             Lead::Beginning { unseen, .. } => unseen.as_ms(),

@@ -24,6 +24,9 @@ pub struct Tally {
     scopes: Vec<ScopeIndex>,
     /// The longest CPU times of each part.
     times: Vec<TallyTimes>,
+    /// The most counts per millisecond that each event may have while the program begins; 0 where its rate then is like that
+    /// of other times.
+    at_begin: Vec<f64>,
 }
 
 /// The place of a part of the target, such as a thread, among all of them.
@@ -60,12 +63,19 @@ impl Tally {
         let track = TallyTrack { run: Scaling::of_run(), ..TallyTrack::default() };
         let (tracks, raw) = (vec![track; scopes.len()], vec![Raw::default(); scopes.len()]);
         let times = vec![TallyTimes::default(); scopes.iter().max().map_or(0, |last| last + 1)];
-        Self { confidence: Confidence::DEFAULT, tracks, raw, scopes, times }
+        let at_begin = vec![0.0; scopes.len()];
+        Self { confidence: Confidence::DEFAULT, tracks, raw, scopes, times, at_begin }
     }
 
     /// Sets the confidence level of the intervals.
     pub fn with_confidence(self, confidence: Confidence) -> Self {
         Self { confidence, ..self }
+    }
+
+    /// The run begins with a program, in which each event may have up to so many counts per millisecond of CPU time.
+    #[must_use]
+    pub fn of_program(self, at_begin: Vec<f64>) -> Self {
+        Self { at_begin, ..self }
     }
 
     /// Confidence level of the intervals.
@@ -88,14 +98,17 @@ impl Tally {
         if let Some(ratio) = self.beginning_ratio() {
             self.tracks.iter_mut().for_each(|track| track.run.may_begin_at(ratio));
         }
-        for (track, raw) in self.tracks.iter_mut().zip(&mut self.raw) {
+        for ((track, raw), rate) in self.tracks.iter_mut().zip(&mut self.raw).zip(&self.at_begin) {
             track.interval = track.open.take();
             raw.run = track.run;
-            track.total = track.run.scaled(self.confidence);
+            track.total = track.run.scaled(self.confidence).map(|total| total.or_more(rate * track.run.lead()));
             track.interval_count = track.interval.and_then(|interval| match interval.total().enabled {
                 CpuNs(0) => Some(Uncertain::exact(0.0)),
                 _ => interval.scaled_within(&track.run, self.confidence),
             });
+            if track.is_first_interval() {
+                track.interval_count = track.interval_count.map(|count| count.or_more(rate * track.run.lead()));
+            }
             let delta = track.interval.map_or(Delta::default(), |interval| interval.total());
             if let Some(rate) = delta.rate() {
                 raw.rate.add(rate, delta.running.as_ms());
@@ -144,6 +157,17 @@ impl Tally {
         self.tracks[event].total
     }
 
+    /// The most that an event may have counted in the beginning of the run, of which so many milliseconds weren't seen.
+    pub fn most_unseen(&self, event: RowIndex, lead_ms: f64) -> f64 {
+        self.at_begin[event] * lead_ms
+    }
+
+    /// The part of the interval that ended last that is the beginning of the run, in which the event wasn't seen, in ms.
+    pub fn interval_lead(&self, event: RowIndex) -> f64 {
+        let track = &self.tracks[event];
+        if track.is_first_interval() { track.run.lead() } else { 0.0 }
+    }
+
     /// The CPU time of the interval that ended last: the event's own, or, for one that isn't open,
     /// the longest that another event had in the same part of the target.
     pub fn interval_time(&self, event: RowIndex) -> CpuNs {
@@ -157,6 +181,11 @@ impl Tally {
 }
 
 impl TallyTrack {
+    /// Whether the interval that ended last is all of the run so far.
+    fn is_first_interval(&self) -> bool {
+        self.time() == self.run.total().enabled
+    }
+
     /// The CPU time of the interval that ended last.
     fn time(&self) -> CpuNs {
         self.interval.map_or(CpuNs(0), |interval| interval.total().enabled)
@@ -169,6 +198,8 @@ fn own_or(own: CpuNs, longest: CpuNs) -> CpuNs {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
     use super::*;
 
     fn delta(count: u64, enabled: u64, running: u64) -> Option<Delta> {
@@ -191,6 +222,32 @@ mod tests {
             (Some(Uncertain::exact(30.0)), Some(Uncertain::exact(20.0)))
         );
         assert_eq!((tally.raw()[0].rate.mean(), tally.raw()[0].rate.variance()), (Some(15.0), Some(50.0)));
+    }
+
+    #[test]
+    fn what_programs_begin_with_may_have_been_missed_by_hand() {
+        let after = |at_begin: f64| {
+            let mut tally = Tally::new(1).of_program(vec![at_begin]);
+            // 4 ms weren't seen; then 2 counts in each of two slices of 2 ms, with 2 ms between them.
+            for round in [delta(0, 4, 0), delta(2, 2, 2), delta(0, 2, 0), delta(2, 2, 2)] {
+                tally.round(&[round]);
+            }
+            tally.end_interval();
+            (tally.total(0).unwrap(), tally.interval_count(0).unwrap(), tally.interval_lead(0))
+        };
+        let above = |count: Uncertain| count.bounds().unwrap().1 - count.value;
+        let ((total, interval, lead), (cold_total, cold_interval, _)) = (after(0.0), after(100.0));
+        assert_eq!((lead, cold_total.value, cold_interval.value), (4.0, total.value, interval.value));
+        assert!((above(cold_total) - above(total).hypot(400.0)).abs() < 1e-9, "{cold_total:?}");
+        assert!((above(cold_interval) - above(interval).hypot(400.0)).abs() < 1e-9, "{cold_interval:?}");
+        assert_eq!(cold_total.bounds().unwrap().0, total.bounds().unwrap().0);
+        // Later intervals are none of a beginning.
+        let mut tally = Tally::new(1).of_program(vec![100.0]);
+        tally.round(&[delta(0, 4, 0)]);
+        tally.end_interval();
+        tally.round(&[delta(2, 2, 2)]);
+        tally.end_interval();
+        assert_eq!(tally.interval_lead(0), 0.0);
     }
 
     #[test]

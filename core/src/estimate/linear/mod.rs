@@ -137,7 +137,7 @@ impl Linear {
         }
         Estimate {
             interval,
-            total: Some(total.at_least(raw.run.total().count as f64)),
+            total: Some(total.at_least(raw.run.total().count as f64).or_more(tally.most_unseen(event, raw.run.lead()))),
             variance: known(state.variance).or(own.variance),
             quality: if state.samples == 0 { Quality::Derived } else { Quality::Corrected },
             parts,
@@ -155,7 +155,8 @@ impl Linear {
         let rate = known(correction.mean.apply(own))?;
         let deviation = correction.deviation(own.is_nan(), levels.deviations[mean_slot(event).0]);
         let count = uncertain(rate, deviation, 0.0, tally.confidence()).scaled(tally.interval_time(event).as_ms());
-        Some(count.at_least(counted.total().count as f64))
+        let unseen = tally.most_unseen(event, tally.interval_lead(event));
+        Some(count.at_least(counted.total().count as f64).or_more(unseen))
     }
 
     /// Tells the audit what each relation moved most.

@@ -47,8 +47,9 @@ pub use model::{Cache, CacheModel};
 /// that executes another program numbers its parts anew, and valgrind takes longer than this to start it.
 const BEAT: Duration = Duration::from_millis(50);
 
-/// Basic blocks between parts: a tenth to a fifth of a second of a program under the model.
-const PART: u32 = 2_000_000;
+/// Basic blocks between parts: some 2.5 million instructions, which count as 2.5 ms, near the slices of real counters; a
+/// thirtieth of a second of a program under the model.
+const PART: u32 = 500_000;
 
 /// How long valgrind may take to say what it models.
 const START: Duration = Duration::from_secs(10);

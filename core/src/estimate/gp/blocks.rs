@@ -25,7 +25,7 @@ pub(crate) struct CountBlock {
     pub(crate) stay: u64,
 }
 
-/// As models store it: event, start, end, count, time counted, time running, threads, slice.
+/// As models store it: event, start, end, count, time counted, time running, threads, stay.
 type Stored = (usize, f64, f64, f64, f64, f64, f64, u64);
 
 impl From<Stored> for CountBlock {

@@ -237,15 +237,15 @@ const SLOW: f64 = 3.0;
 /// Where it is slowed down at all and stays take so long, it may, too, and the moments at which other events were as they are
 /// now say more than both.
 const LONG_TURN_MS: f64 = 50.0;
-/// Where more stays hold no count, or time is slowed down, totals are scaled counts.
+/// Where more stays hold no count, totals are scaled counts.
 const SELDOM: f64 = 0.1;
+/// So are they where intervals are shorter on average: more windows than neighbours have errors in common.
+const SHORTEST_MS: f64 = 50.0;
 /// An event that had no stay in so long may never have one.
 const LONGEST_WAIT_MS: f64 = 2000.0;
 /// The sum of windows is weighted as if its interval were this many times as wide, because all windows share the error of the
 /// level. At 1 the totals of one program in twelve are worse than scaled ones.
 const WINDOWS_DOUBT: f64 = 2.0;
-/// The same where intervals are shorter: more than neighbours have errors in common.
-const SHORTEST_MS: f64 = 50.0;
 /// Intervals are at least so many times as wide to a side as estimates were off then.
 const OFF_WIDTH: f64 = 1.6;
 /// The least and the most that time is slowed down by: a cycle of less than two windows is followed as it is.
@@ -278,10 +278,13 @@ pub struct Gp {
     present: Covariances,
     /// How many observations of each event `present` was fitted to.
     observed: Vec<u64>,
-    /// Since the last window, the last interval, the start.
+    /// What each event counted since the last window ended.
     window: Vec<Delta>,
+    /// What the windows since the last interval ended add up to.
     interval: Vec<WindowSum>,
+    /// What the windows of all intervals that ended add up to.
     run_sums: Vec<WindowSum>,
+    /// What each event counted since the start.
     run: Vec<Delta>,
     stays: Vec<StaySpread>,
     /// Whether each event counted the time that it ran, in all rounds.
@@ -313,8 +316,8 @@ pub struct Gp {
     fitted_windows: u64,
     /// How many intervals ended.
     intervals: u64,
-    /// Whether the last window had no solution, so that it was scaled.
-    unsolved: bool,
+    /// Whether any window so far had no solution, so that it was scaled.
+    was_unsolved: bool,
     /// How many threads ran in the last window, on average; and which of them was counted when, if that is known.
     threads: f64,
     rotating: Threads,
@@ -394,7 +397,7 @@ impl Gp {
             turns: Turns { stay_ms: rotation_ms.max(Turns::USUAL.stay_ms), ..Turns::USUAL },
             fitted_windows: 0,
             intervals: 0,
-            unsolved: false,
+            was_unsolved: false,
             threads: 1.0,
             rotating: Threads::new(rotation_ms),
             lessons: None,
@@ -471,7 +474,7 @@ impl Gp {
 
     /// Whether the counts of any window so far were scaled, as rounding left covariances without a solution.
     pub fn is_unsolved(&self) -> bool {
-        self.unsolved
+        self.was_unsolved
     }
 
     /// Whether a cycle of the rotation, from one turn of an event to its next, takes longer than two windows, so that the process
@@ -609,7 +612,7 @@ impl Gp {
         })
     }
 
-    /// Whether windows are as the process takes them to be: of one thread, not seldom counted, not too short.
+    /// Whether windows are as the process takes them to be: of one thread, in a rotation that isn't slow, not too short.
     fn is_usual(&self) -> bool {
         let is_alone = longest(&self.run) < SEVERAL * self.elapsed && !self.is_slow();
         is_alone && self.elapsed >= SHORTEST_MS * self.intervals as f64

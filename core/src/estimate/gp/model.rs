@@ -62,8 +62,8 @@ impl fmt::Display for ModelError {
 impl std::error::Error for ModelError {}
 
 impl CovarianceModel {
-    /// What learning runs teach: `rates` are the run's means over `time_ms`, `start` is the prior,
-    /// `lessons` are the run's windows, `observation` makes of a block what it says of a rate.
+    /// What a run and those `before` teach, from the covariances of the prior (`start`). `observation` makes of a block
+    /// what it says of a rate.
     pub(crate) fn learn(
         run: Run,
         before: Option<&Self>,

@@ -411,7 +411,7 @@ impl Threads {
         self.rounds.push(Round { span, threads: time / span.length(), running });
     }
 
-    /// Forgets the rounds since the last window, where one thread ran and no other did before.
+    /// Forgets the rounds since the last window without a look for threads in them.
     pub(crate) fn skip(&mut self) {
         self.rounds.clear();
     }

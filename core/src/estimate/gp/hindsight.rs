@@ -149,7 +149,7 @@ impl Gp {
         later.stays.iter_mut().for_each(StaySpread::go_on);
         later.settings.volatile = false;
         later.settings.first_step = later.settings.least_step;
-        later.settings.observations = later.settings.observations.max(OBSERVATIONS);
+        later.settings.most_observations = later.settings.most_observations.max(OBSERVATIONS);
         later.settings.half_width *= WIDTH;
         later
     }

@@ -346,7 +346,7 @@ impl Gp {
     ) -> Self {
         let always: Vec<bool> = events.iter().map(|event| event.counted.is_always()).collect();
         let names: Vec<&str> = events.iter().map(|event| event.name.as_str()).collect();
-        let mut covariances = prior.covariances(&names, settings.doubt);
+        let mut covariances = prior.covariances(&names, settings.prior_doubt);
         if let Some(model) = model {
             model.replace(&names, &mut covariances);
         }
@@ -739,7 +739,7 @@ impl Gp {
 
     /// What blocks say of the time from shortly before `since`.
     fn observations(&self, since: f64) -> Vec<Observation> {
-        let (most, context) = (self.settings.observations, self.context(since));
+        let (most, context) = (self.settings.most_observations, self.context(since));
         let [.., longest] = Settings::BLOCKS_MS;
         let joined = |context: f64, longest: f64| self.blocks.joined(since - context, since, longest);
         let few = Settings::BLOCKS_MS.into_iter().map(|longest| joined(context, longest)).find(|all| all.len() <= most);
@@ -793,7 +793,7 @@ impl Gp {
     /// Finds which threads were counted when in a window, and the rate of each.
     fn follow_threads(&mut self, window: Span) {
         let were_known = self.rotating.are_known();
-        if !self.settings.volatile || self.may_hold_rates() || (self.threads < SEVERAL && !were_known) {
+        if !self.settings.tells_threads_apart || self.may_hold_rates() || (self.threads < SEVERAL && !were_known) {
             return self.rotating.skip();
         }
         self.rotating.follow(window, self.unit, window.start - Settings::LEAST_MS);

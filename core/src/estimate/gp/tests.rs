@@ -139,7 +139,7 @@ fn half_widths_of_windows_add_up_by_hand() {
 
 #[test]
 fn dear_fits_are_fewer_and_none_stay_none() {
-    let fits = |fits: usize| Settings { fits, ..Settings::default() };
+    let fits = |fit_steps: usize| Settings { fit_steps, ..Settings::default() };
     assert_eq!([(200, 100), (201, 24), (100, 101)].map(|(o, e)| fits(3).fits_to(o, e, false)), [3, 2, 2]);
     assert_eq!(fits(3).fits_to(100, 24, true), 2);
     assert_eq!([0, 1].map(|steps| fits(steps).fits_to(300, 24, false)), [0, 1]);
@@ -247,7 +247,7 @@ fn a_run_without_lessons_teaches_what_was_known() {
     (0..30).for_each(|i| gp.round(round(i), &[delta(4e3, 1.0), delta(0.0, 0.0)]));
     let mut covariances = Covariances::zeros(2);
     gp.model().replace(&["event0", "event1"], &mut covariances);
-    assert_eq!(covariances, Prior::default().covariances(&["event0", "event1"], Settings::default().doubt));
+    assert_eq!(covariances, Prior::default().covariances(&["event0", "event1"], Settings::default().prior_doubt));
     assert_eq!((gp.model().level("event1"), gp.model().level("event2")), (None, None));
 }
 

@@ -360,9 +360,7 @@ impl Rates {
             products.row_mut(row).copy_from_slice(&self.products[row][..n]);
             *products.at_mut(row, row) += BEFORE_MS;
         }
-        if products.cholesky() {
-            let mut inverse = products.inverse_of_transposed().gram_of_lower();
-            inverse.mirror();
+        if let Some(inverse) = products.inverse() {
             for row in 0..n {
                 let sum = |column: usize| inverse.at(row, column) * (self.sums[column] + BEFORE_MS * overall);
                 self.rates[row] = (0..n).map(sum).sum::<f64>().max(LEAST * overall);

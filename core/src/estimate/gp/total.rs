@@ -1,7 +1,7 @@
 //! Estimates an event's total from its stays on the counters, and whether the event may have stopped.
 
 use crate::rates::{Confidence, Moments};
-use perfprop_linear_algebra::Square;
+use perfprop_linear_algebra::{Square, dot};
 
 /// The most events that are always counted, and that totals are regressed on.
 pub(crate) const MOST_ANCHORS: usize = 3;
@@ -303,7 +303,7 @@ impl Regression {
                 *squares.at_mut(row, row) *= 1.0 + ALIKE;
                 *squares.at_mut(row, row) += ridge;
             }
-            inverse(squares)
+            squares.inverse()
         };
         let with_event: Vec<f64> = anchors.iter().map(|&a| products[0][1 + a] / (mean * rates[a])).collect();
         let own = products[0][0] / mean.powi(2);
@@ -340,19 +340,6 @@ impl Regression {
         let slopes = self.slopes.len() as u64;
         if differences as u64 > slopes { stays - slopes } else { stays }
     }
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
-}
-
-/// The inverse of a symmetric positive definite matrix; `None` for others.
-fn inverse(mut matrix: Square) -> Option<Square> {
-    matrix.cholesky().then(|| {
-        let mut inverse = matrix.inverse_of_transposed().gram_of_lower();
-        inverse.mirror();
-        inverse
-    })
 }
 
 #[cfg(test)]

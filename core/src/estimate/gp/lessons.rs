@@ -17,9 +17,6 @@ pub(crate) struct Lessons {
     seen: u64,
 }
 
-/// The longest block of a multiplexed event in a window that is kept.
-pub(crate) const BLOCK_MS: f64 = 4.0;
-
 /// The most windows that are kept.
 const KEPT: usize = 240;
 /// The usual number of blocks in a window.

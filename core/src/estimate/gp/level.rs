@@ -1,5 +1,7 @@
 //! Follows the rate that an event has at large.
 
+use super::settings::Memory;
+
 /// The running mean of an event's rate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Level {
@@ -113,13 +115,12 @@ impl Level {
         self.time
     }
 
-    /// Takes a count over a time (ms) in an interval of some length, with what is remembered of the
-    /// time before 100 ms.
-    pub(crate) fn update(&mut self, count: f64, time: f64, length: f64, memory: f64) {
+    /// Takes a count over a time (ms) in an interval of some length.
+    pub(crate) fn update(&mut self, count: f64, time: f64, length: f64, memory: Memory) {
         if self.known {
             return;
         }
-        let kept = memory.powf(length / 100.0);
+        let kept = memory.kept(length);
         self.count = kept * self.count + count;
         self.time = kept * self.time + time;
         self.ever |= count > 0.0;
@@ -134,8 +135,8 @@ mod tests {
     fn a_level_follows_counts_unless_it_is_known() {
         let (mut free, mut known) = (Level::default(), Level::known(4.0));
         for level in [&mut free, &mut known] {
-            level.update(20.0, 10.0, 100.0, 0.5);
-            level.update(60.0, 10.0, 100.0, 0.5);
+            level.update(20.0, 10.0, 100.0, Memory { per_100_ms: 0.5 });
+            level.update(60.0, 10.0, 100.0, Memory { per_100_ms: 0.5 });
         }
         // (0.5 * 20 + 60) / (0.5 * 10 + 10)
         assert!((free.rate().unwrap_or(0.0) - 70.0 / 15.0).abs() < 1e-12);
@@ -151,7 +152,7 @@ mod tests {
             let noise = if stay % 2 == 0 { 10.0 } else { 40.0 };
             for (level, rate) in [(&mut still, steps), (&mut noisy, noise)] {
                 level.hold(100.0 * rate, 100.0);
-                level.update(100.0 * rate, 100.0, 100.0, 1.0);
+                level.update(100.0 * rate, 100.0, 100.0, Memory { per_100_ms: 1.0 });
                 level.between(25.0);
             }
         }

@@ -45,8 +45,9 @@ pub use model::{CovarianceModel, ModelError};
 pub use prior::{Complete, Prior};
 pub use relation::Constraint;
 use relation::SumMisfit;
-pub use settings::Settings;
+pub use settings::{Memory, Settings};
 use stillness::Stillness;
+use time::ROUND_MS;
 pub use time::{CpuClock, Span};
 
 use std::collections::BTreeMap;
@@ -361,7 +362,7 @@ impl Gp {
         };
         let levels = names.iter().map(level).collect();
         Self {
-            blocks: Blocks::new(&always, Settings::BLOCKS_MS[0]),
+            blocks: Blocks::new(&always, ROUND_MS),
             settings,
             rotation_ms,
             events: events.to_vec(),
@@ -728,7 +729,7 @@ impl Gp {
     /// Keeps the window since then, where this is a learning run.
     fn keep_lesson(&mut self, since: f64) {
         if let Some(lessons) = &mut self.lessons {
-            lessons.add(self.blocks.joined(since - self.settings.context_ms, since, lessons::BLOCK_MS));
+            lessons.add(self.blocks.joined(since - self.settings.context_ms, since, ROUND_MS));
         }
     }
 
@@ -808,8 +809,8 @@ impl Gp {
         if !are_known {
             return;
         }
-        self.rotating.forget_rates(self.settings.level_memory.powf(window.length() / 100.0));
-        for block in self.blocks.joined(window.start, window.start, Settings::BLOCKS_MS[0]) {
+        self.rotating.forget_rates(self.settings.level_memory.kept(window.length()));
+        for block in self.blocks.joined(window.start, window.start, ROUND_MS) {
             self.rotating.add(block.event, block.span, block.running, block.rate());
         }
         for event in 0..self.events.len() {

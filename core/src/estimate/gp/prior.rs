@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::Settings;
 use super::covariance::Covariances;
 use super::level::Level;
-use super::time::{PROCESSES, PerProcess, Span, TimedSpan};
+use super::time::{PROCESSES, PerProcess, ROUND_MS, Span, TimedSpan};
 use perfprop_linear_algebra::Square;
 
 /// How events vary together in programs at large, by their names.
@@ -241,8 +241,7 @@ fn rounded(value: f64) -> f64 {
     (value * 1e4).round() / 1e4
 }
 
-/// The length of a round that counts are summed to, and how many make a window.
-const ROUND_MS: f64 = 4.0;
+/// How many rounds that counts are summed to make a window.
 const WINDOW: usize = 25;
 /// So many windows are left out at the start, where the running mean isn't one yet.
 const FIRST_WINDOWS: usize = 2;

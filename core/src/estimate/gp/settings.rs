@@ -2,6 +2,23 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::time::ROUND_MS;
+
+/// How much is remembered of what was.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Memory {
+    /// The part that is kept of what was 100 milliseconds before.
+    pub per_100_ms: f64,
+}
+
+impl Memory {
+    /// The part that is kept of what was so many milliseconds before.
+    pub(crate) fn kept(self, ms: f64) -> f64 {
+        self.per_100_ms.powf(ms / 100.0)
+    }
+}
+
 /// Settings of the estimator. The defaults are right for most purposes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -14,12 +31,12 @@ pub struct Settings {
     /// Where there are more observations than this, they are of longer blocks, and then only those
     /// from [`Settings::SHORT_CONTEXT_MS`] before the window take part.
     pub most_observations: usize,
-    /// What an event's level remembers of the time before 100 milliseconds.
-    pub level_memory: f64,
+    /// What is remembered of an event's level.
+    pub level_memory: Memory,
     /// What is remembered of how much events vary at present.
-    pub volatility_memory: f64,
+    pub volatility_memory: Memory,
     /// What is remembered of how far levels are from those of the run.
-    pub drift_memory: f64,
+    pub drift_memory: Memory,
     /// The first step of learning.
     pub first_step: f64,
     /// How fast steps get smaller: the step after n windows is the first one over 1 + n times this.
@@ -63,7 +80,7 @@ impl Settings {
 
     /// The longest block of a multiplexed event that is one observation: the first of these with
     /// which observations aren't too many.
-    pub(crate) const BLOCKS_MS: [f64; 6] = [4.0, 6.0, 8.0, 12.0, 16.0, 24.0];
+    pub(crate) const BLOCKS_MS: [f64; 6] = [ROUND_MS, 6.0, 8.0, 12.0, 16.0, 24.0];
 
     /// How many steps fit covariances of so many events to so many observations. Those of several threads say less of
     /// them.
@@ -87,9 +104,9 @@ impl Default for Settings {
             window_ms: 100.0,
             context_ms: 40.0,
             most_observations: 240,
-            level_memory: 0.985,
-            volatility_memory: 0.9,
-            drift_memory: 0.7,
+            level_memory: Memory { per_100_ms: 0.985 },
+            volatility_memory: Memory { per_100_ms: 0.9 },
+            drift_memory: Memory { per_100_ms: 0.7 },
             first_step: 1.8,
             step_decline: 0.15,
             least_step: 1.2,
@@ -103,6 +120,32 @@ impl Default for Settings {
             lesson_first: 0.4,
             lesson_last: 0.02,
             half_width: 1.25,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_remembered_fades_with_time_by_hand() {
+        let memory = Memory { per_100_ms: 0.81 };
+        assert_eq!([memory.kept(0.0), memory.kept(100.0)], [1.0, 0.81]);
+        assert!((memory.kept(50.0) - 0.9).abs() < 1e-12 && (memory.kept(200.0) - 0.6561).abs() < 1e-12);
+        // Nothing or all.
+        assert_eq!([0.0, 1.0].map(|per_100_ms| Memory { per_100_ms }.kept(40.0)), [0.0, 1.0]);
+        assert_eq!(serde_json::to_string(&memory).ok().as_deref(), Some("0.81"));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn what_is_kept_over_two_times_is_kept_over_both(
+            per_100_ms in 0.01..1.0f64, first in 0.0..500.0f64, second in 0.0..500.0f64,
+        ) {
+            let memory = Memory { per_100_ms };
+            let both = memory.kept(first) * memory.kept(second);
+            proptest::prop_assert!((memory.kept(first + second) - both).abs() < 1e-9);
         }
     }
 }

@@ -50,8 +50,11 @@ pub(crate) const CONSTANT: usize = 0;
 pub(crate) const SLICES: usize = CONSTANT + FADING;
 pub(crate) const WHITE: usize = PROCESSES - 1;
 
+/// The usual length of a round, in milliseconds: the shortest time that is looked at by itself.
+pub(crate) const ROUND_MS: f64 = 4.0;
+
 /// Noise has variance one in the mean over so many milliseconds.
-pub(crate) const WHITE_SPAN: f64 = 4.0;
+pub(crate) const WHITE_SPAN: f64 = ROUND_MS;
 
 /// A number for each process.
 pub(crate) type PerProcess = [f64; PROCESSES];

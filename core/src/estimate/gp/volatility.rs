@@ -75,10 +75,9 @@ impl Volatility {
             return;
         }
         self.seen = true;
-        let windows = (end - since) / 100.0;
         let (sum, count) = changes(since, mine, own, covariances.between_threads(event));
         let weight = if count > MOST { MOST / count } else { 1.0 };
-        self.rest.add(weight * sum, weight * count, settings.volatility_memory.powf(windows));
+        self.rest.add(weight * sum, weight * count, settings.volatility_memory.kept(end - since));
         let mean = mine.iter().map(|o| o.span.length() * o.value).sum::<f64>() / length;
         let sampled = mine.iter().map(|o| (o.span.length() * o.between_threads).powi(2)).sum::<f64>() / length.powi(2);
         let threads = WhichThreads::mean(mine.iter().map(|o| (o.span.length(), &o.threads)));
@@ -86,7 +85,7 @@ impl Volatility {
         self.level.add(
             mean * mean / (own[0] * threads.alike(&threads) + noise).max(1e-9),
             1.0,
-            settings.drift_memory.powf(windows),
+            settings.drift_memory.kept(end - since),
         );
     }
 }

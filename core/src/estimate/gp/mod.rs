@@ -47,8 +47,8 @@ pub use relation::Constraint;
 use relation::SumMisfit;
 pub use settings::{Memory, Settings};
 use stillness::Stillness;
-use time::ROUND_MS;
 pub use time::{CpuClock, Span};
+use time::{LONG_MEMORY, PerProcess, ROUND_MS, VARYING};
 
 use std::collections::BTreeMap;
 
@@ -220,8 +220,12 @@ fn ranked(mut found: Vec<usize>, events: &[EventSpec]) -> Vec<usize> {
     found
 }
 
-/// What no rate fits, as a variance relative to the event's present one.
+/// What no rate fits, as a variance relative to the event's present one; of an event that varies by so little in the long term that
+/// [`STEADY`] times its variance is below 1, that part of it.
 const NOISE: f64 = 2e-4;
+const STEADY: f64 = 10.0;
+/// No variance is smaller than what a rate of present size rounds to.
+const ROUNDED: f64 = 1e-9;
 /// The part that is kept of what was fitted to bursts: one says little of the next.
 const KEPT_OF_BURSTS: f64 = 0.5;
 /// The part that is kept, and the half width over Student's, where several threads are counted one by one: a window's
@@ -258,6 +262,18 @@ const FIT_EVERY_MS: f64 = 75.0;
 const LEAST_OBSERVED: u64 = 2;
 /// Before the first fit it is as if there were so many: a prior says more of variances than few observations.
 const UNFITTED: u64 = 6;
+
+/// The variance of a block's rate that no rate fits, of an event with these covariances.
+fn noise(scale: WindowScale, own: &PerProcess) -> f64 {
+    NOISE * scale.rest.powi(2) * (STEADY * own[LONG_MEMORY]).min(1.0)
+}
+
+/// By how much more the mean over some milliseconds of a length varies than that over all of it: it isn't known which of them
+/// were counted.
+fn unplaced(scale: WindowScale, own: &PerProcess, counted: f64, length: f64) -> f64 {
+    let (part, whole) = (time::variances(counted), time::variances(length));
+    scale.rest.powi(2) * VARYING.map(|process| own[process] * (part[process] - whole[process])).sum::<f64>()
+}
 
 /// Estimates multiplexed counts by a Gaussian process over all events.
 #[derive(Clone)]
@@ -760,16 +776,16 @@ impl Gp {
         &self,
         block: &CountBlock,
         scale: WindowScale,
-        own: &time::PerProcess,
+        own: &PerProcess,
     ) -> Option<Observation> {
         let seen = self.rotating.seen(block.event, block.span)?;
         let (value, threads) = self.rotating.deviation(block.event, &seen, block.rate());
-        let mut noise = NOISE * scale.rest.powi(2) * (10.0 * own[1]).min(1.0);
+        let length = seen.span.length();
+        let mut noise = noise(scale, own);
         if seen.part < WHOLE {
-            let (part, whole) = (time::variances(seen.part * seen.span.length()), time::variances(seen.span.length()));
-            noise += scale.rest.powi(2) * (1..time::PROCESSES).map(|j| own[j] * (part[j] - whole[j])).sum::<f64>();
+            noise += unplaced(scale, own, seen.part * length, length);
         }
-        let noise = noise * threads.alike(&threads) + 1e-9;
+        let noise = noise * threads.alike(&threads) + ROUNDED;
         let (event, stay, between_threads) = (block.event, block.stay, 0.0);
         Some(Observation { event, span: seen.span, stay, value, noise, between_threads, threads })
     }
@@ -820,15 +836,11 @@ impl Gp {
         }
     }
 
-    fn observation(&self, block: &CountBlock, rate: f64, scale: WindowScale, own: &time::PerProcess) -> Observation {
-        // No error is smaller than what a rate of present size rounds to.
-        let mut noise = NOISE * scale.rest.powi(2) * (10.0 * own[1]).min(1.0) + 1e-9;
+    fn observation(&self, block: &CountBlock, rate: f64, scale: WindowScale, own: &PerProcess) -> Observation {
+        let mut noise = noise(scale, own) + ROUNDED;
         let between_threads = block.between_threads().sqrt();
         if between_threads == 0.0 && block.counted < WHOLE * block.span.length() {
-            // It isn't known which part of the span was counted.
-            let (part, whole) = (time::variances(block.counted), time::variances(block.span.length()));
-            let more: f64 = (1..time::PROCESSES).map(|j| own[j] * (part[j] - whole[j])).sum();
-            noise += scale.rest.powi(2) * more;
+            noise += unplaced(scale, own, block.counted, block.span.length());
         }
         Observation {
             event: block.event,
@@ -841,7 +853,7 @@ impl Gp {
         }
     }
 
-    fn covariances_of(&self, event: usize) -> &time::PerProcess {
+    fn covariances_of(&self, event: usize) -> &PerProcess {
         self.covariances.at(event, event)
     }
 }

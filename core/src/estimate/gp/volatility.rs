@@ -3,7 +3,7 @@
 use super::Settings;
 use super::covariance::Covariances;
 use super::threads::WhichThreads;
-use super::time::{PROCESSES, PerProcess, Span, TimedSpan};
+use super::time::{CONSTANT, PerProcess, Span, TimedSpan, VARYING};
 use super::window::{Observation, WindowScale};
 
 /// A running ratio of squares to what covariances expect of them, which starts at one.
@@ -83,7 +83,7 @@ impl Volatility {
         let threads = WhichThreads::mean(mine.iter().map(|o| (o.span.length(), &o.threads)));
         let noise = covariances.between_threads(event) * (sampled + threads.unknown(&threads));
         self.level.add(
-            mean * mean / (own[0] * threads.alike(&threads) + noise).max(1e-9),
+            mean * mean / (own[CONSTANT] * threads.alike(&threads) + noise).max(1e-9),
             1.0,
             settings.drift_memory.kept(end - since),
         );
@@ -93,7 +93,7 @@ impl Volatility {
 /// The sum of squared changes over what is expected of them, and how many there were.
 fn changes(since: f64, mine: &[&Observation], own: &PerProcess, between_threads: f64) -> (f64, f64) {
     let covariance = |a: &Observation, b: &Observation, in_time: &PerProcess| {
-        let own: f64 = (1..PROCESSES).map(|j| own[j] * in_time[j]).sum();
+        let own: f64 = VARYING.map(|process| own[process] * in_time[process]).sum();
         a.threads.alike(&b.threads) * own + between_threads * a.threads.unknown(&b.threads)
     };
     let (mut sum, mut count) = (0.0, 0.0);
@@ -141,7 +141,7 @@ const ALIKE: i32 = 6;
 /// accesses however much they vary at present.
 pub(crate) fn scales(all: &[Volatility], covariances: &Covariances) -> Vec<WindowScale> {
     let own: Vec<WindowScale> = all.iter().map(Volatility::scale).collect();
-    let part = |values: &PerProcess, level: bool| if level { values[0] } else { values[1..].iter().sum() };
+    let part = |values: &PerProcess, level: bool| if level { values[CONSTANT] } else { values[VARYING].iter().sum() };
     let shared = |event: usize, level: bool| {
         let (mut sum, mut weights) = (0.0, 0.0);
         for (other, scale) in own.iter().enumerate().filter(|&(other, _)| other == event || all[other].seen) {
@@ -176,6 +176,7 @@ pub(crate) fn update_all(
 
 #[cfg(test)]
 mod tests {
+    use super::super::time::PROCESSES;
     use super::*;
 
     #[test]

@@ -589,12 +589,10 @@ impl Gp {
             if run.run_ratio() >= WHOLE {
                 return Some(Total { count: Uncertain::exact(run.count as f64), moved_by: Vec::new() });
             }
-            let (enabled, running) = (run.enabled.as_ms(), run.running.as_ms());
             let is_steady = self.stays[event].empty() < SELDOM && !self.empty.is_most();
-            let of_stays = self.stays[event].total(enabled, if is_steady { anchors } else { [0.0; MOST_ANCHORS] });
+            let of_stays = self.stays[event].total(run.enabled.as_ms(), if is_steady { anchors } else { [0.0; MOST_ANCHORS] });
             // What a Poisson process of the same rate leaves unseen is the least, of an event that was never seen as well.
-            let poisson = (run.count as f64 + 0.5) * (enabled - running) * enabled / (running * running);
-            let least = Confidence::DEFAULT.normal() * poisson.sqrt();
+            let least = Confidence::DEFAULT.normal() * run.unseen_variance().sqrt();
             let half_width = of_stays.half_width.map(|half_width| half_width.max(least));
             let (value, half_width, of_stays_part) = match (half_width, self.total_of_windows(event)) {
                 (Some(half_width), Some(windows)) if is_steady && self.is_usual() => {

@@ -1,7 +1,7 @@
 //! Audits relations: holds what they predict against what was counted, and says how far each can be trusted.
 
-use super::levels::{EventLevels, known, with_gradient};
-use super::{Moved, RelationIndex, RelationState, Standing};
+use super::levels::{EventLevels, known, residual_with_gradient, with_gradient};
+use super::{Estimate, Moved, RelationIndex, RelationState, Standing};
 use crate::events::Event;
 use crate::expr::VariableSlot;
 use crate::rates::Tally;
@@ -104,8 +104,20 @@ impl Audit {
         self.standings[index].uses += 1;
     }
 
-    /// Notes by how much a relation moved an event.
-    pub(super) fn moved(&mut self, index: RelationIndex, moved: Moved) {
+    /// Notes by how much relations moved the totals of events.
+    pub(super) fn note_moves(&mut self, tally: &Tally, estimates: &[Estimate]) {
+        for (event, estimate) in estimates.iter().enumerate() {
+            let whole = tally.total(event).map(|total| total.value).filter(|&total| total > 0.0);
+            for part in &estimate.parts {
+                if let Some(index) = part.relation() {
+                    self.moved(index, Moved { event, relative: whole.map(|whole| part.counts / whole) });
+                }
+            }
+        }
+    }
+
+    /// Notes by how much a relation moved an event, if that is more than it moved another one.
+    fn moved(&mut self, index: RelationIndex, moved: Moved) {
         let size = |moved: Moved| moved.relative.map_or(f64::INFINITY, f64::abs);
         let old = &mut self.standings[index].moved;
         if old.is_none_or(|old| size(old) < size(moved)) {
@@ -271,9 +283,7 @@ fn predict<'a>(
             (predicted - counted, counted, deviation, RelationEvents::Pair([*from, *to]))
         }
         BoundForm::Equation(equation) => {
-            gradient.clear();
-            gradient.resize(equation.events().len(), 0.0);
-            let residual = known(equation.residual_with_gradient(&levels.values, gradient))?;
+            let residual = residual_with_gradient(equation, &levels.values, gradient)?;
             let slots: Vec<_> = equation.events().iter().map(|&event| mean_slot(event)).collect();
             let deviation = levels.propagated(&slots, gradient);
             (-residual, equation.left(&levels.values), deviation, RelationEvents::Equation(equation.events()))

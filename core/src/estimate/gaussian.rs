@@ -14,21 +14,18 @@ use std::sync::Arc;
 
 use super::audit::{Audit, AuditScope};
 use super::gp::{Constraint, CovarianceModel, Gp, Posterior, SWITCHES, Total};
-use super::levels::{known, with_gradient};
+use super::levels::{known, residual_with_gradient, with_gradient};
 use super::on_cpu::OnCpu;
 use super::sums::Completion;
 use super::{
-    Cause, Contribution, Estimate, Estimator, IntervalBasis, Linear, Moved, Quality, RelationIndex, Standing, Weakness,
-    WholeRun, scale_all, scaled,
+    Cause, Contribution, Estimate, Estimator, IntervalBasis, Linear, Quality, ROUNDING, RelationIndex, Standing,
+    Weakness, WholeRun, scale_all, scaled, strongest_first,
 };
 use crate::events::Event;
 use crate::plan::RowIndex;
 use crate::rates::{Confidence, Delta, Error, Tally, Uncertain};
 use crate::relations::{BoundForm, BoundRelation, Relation, is_mean, mean_slot, slot_event};
 use crate::units::{CpuNs, WallNs};
-
-/// Differences below this part of a count are those of rounding.
-const ROUNDING: f64 = 1e-9;
 
 /// Correction by what events have in common, learnt from the run.
 pub struct Gaussian {
@@ -144,7 +141,7 @@ impl Gaussian {
         }
         let totals = own.iter().zip(parts).enumerate().map(|(event, (own, mut parts))| {
             let own = (*own)?;
-            parts.sort_by(|a, b| b.counts.abs().total_cmp(&a.counts.abs()));
+            strongest_first(&mut parts);
             if !is_related[event] {
                 return Some((own, parts));
             }
@@ -235,15 +232,9 @@ impl Gaussian {
 
     /// Tells the audit what each relation did.
     fn note(&mut self, tally: &Tally) {
-        for (event, estimate) in self.estimates.iter().enumerate() {
-            let whole = tally.total(event).map(|total| total.value).filter(|&total| total > 0.0);
-            for part in &estimate.parts {
-                if let Cause::Relation(index) = part.by {
-                    self.audit.used(index);
-                    self.audit.moved(index, Moved { event, relative: whole.map(|whole| part.counts / whole) });
-                }
-            }
-        }
+        let parts = self.estimates.iter().flat_map(|estimate| &estimate.parts);
+        parts.filter_map(Contribution::relation).for_each(|index| self.audit.used(index));
+        self.audit.note_moves(tally, &self.estimates);
     }
 }
 
@@ -313,7 +304,7 @@ fn moved(total: &Total, scaled: f64) -> Vec<Contribution> {
     let by_anchors = total.moved_by.iter().map(|&(event, counts)| Contribution { by: Cause::Event(event), counts });
     let rest = total.count.value - scaled - total.moved_by.iter().map(|(_, counts)| counts).sum::<f64>();
     let mut parts: Vec<_> = by_anchors.filter(|part| part.counts.abs() > ROUNDING * scaled.abs()).collect();
-    parts.sort_by(|a, b| b.counts.abs().total_cmp(&a.counts.abs()));
+    strongest_first(&mut parts);
     if rest.abs() > ROUNDING * scaled.abs() {
         parts.push(Contribution { by: Cause::Weighting, counts: rest });
     }
@@ -336,8 +327,7 @@ fn linear(index: RelationIndex, relation: &BoundRelation, values: &[f64], weight
             (terms, expected - values[mean_slot(pair.to).0], weight)
         }
         BoundForm::Equation(equation) => {
-            gradient.resize(equation.events().len(), 0.0);
-            let residual = equation.residual_with_gradient(values, &mut gradient);
+            let residual = residual_with_gradient(equation, values, &mut gradient)?;
             (equation.events().iter().copied().zip(gradient).collect(), residual, 1.0)
         }
     };

@@ -2,7 +2,7 @@
 
 use super::super::RelationIndex;
 use super::super::audit::{Audit, AuditScope};
-use super::super::levels::{EventLevels, known, with_gradient};
+use super::super::levels::{EventLevels, known, residual_with_gradient, with_gradient};
 use super::LinearRule;
 use super::state::mixed;
 use crate::plan::RowIndex;
@@ -118,9 +118,7 @@ impl<'a> ExpectedCorrections<'a> {
 
     /// The residual, with its derivatives in `gradient`.
     fn residual(&mut self, equation: &BoundEquation) -> Option<f64> {
-        self.gradient.clear();
-        self.gradient.resize(equation.events().len(), 0.0);
-        known(equation.residual_with_gradient(&self.levels.values, &mut self.gradient))
+        residual_with_gradient(equation, &self.levels.values, &mut self.gradient)
     }
 
     /// Puts the number that makes the equation hold into `slot`, by Newton's steps: one, and one to

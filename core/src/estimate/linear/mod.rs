@@ -40,14 +40,13 @@ use state::EventState;
 
 use super::audit::{Audit, AuditScope};
 use super::levels::{EventLevels, known};
-use super::{Cause, Contribution, Estimate, Estimator, Moved, Quality, Standing, scale_all, scaled};
+use super::{
+    Cause, Contribution, Estimate, Estimator, Quality, ROUNDING, Standing, scale_all, scaled, strongest_first,
+};
 use crate::events::Event;
 use crate::plan::RowIndex;
 use crate::rates::{Confidence, Error, Tally, Uncertain};
 use crate::relations::{Relation, mean_slot};
-
-/// Differences below this part of a mean are those of rounding.
-const ROUNDING: f64 = 1e-9;
 
 /// Which relations correct, and how far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,7 +130,7 @@ impl Linear {
         let part = |by, rate: f64| Contribution { by, counts: rate * time };
         let of_relations = state.parts.iter().map(|(&index, &rate)| part(Cause::Relation(index), rate));
         let mut parts: Vec<_> = of_relations.collect();
-        parts.sort_by(|a, b| b.counts.abs().total_cmp(&a.counts.abs()));
+        strongest_first(&mut parts);
         if weighting.abs() > ROUNDING * state.mean.abs() {
             parts.push(part(Cause::Weighting, weighting));
         }
@@ -156,18 +155,6 @@ impl Linear {
         let deviation = correction.deviation(own.is_nan(), levels.deviations[mean_slot(event).0]);
         let count = uncertain(rate, deviation, 0.0, tally.confidence()).scaled(tally.interval_time(event).as_ms());
         Some(count.at_least(counted.total().count as f64))
-    }
-
-    /// Tells the audit what each relation moved most.
-    fn note_moves(&mut self, tally: &Tally) {
-        for (event, estimate) in self.estimates.iter().enumerate() {
-            let whole = tally.total(event).map(|total| total.value).filter(|&total| total > 0.0);
-            for part in &estimate.parts {
-                if let Cause::Relation(index) = part.by {
-                    self.audit.moved(index, Moved { event, relative: whole.map(|whole| part.counts / whole) });
-                }
-            }
-        }
     }
 }
 
@@ -202,7 +189,7 @@ impl Estimator for Linear {
         let estimates =
             of_interval.iter().enumerate().map(|(event, correction)| self.estimate(event, tally, correction));
         self.estimates = estimates.collect();
-        self.note_moves(tally);
+        self.audit.note_moves(tally, &self.estimates);
     }
 
     fn estimates(&self) -> &[Estimate] {

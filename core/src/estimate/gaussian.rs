@@ -79,7 +79,7 @@ impl Gaussian {
     }
 
     /// What relations say of counts, around the levels of the run or the interval.
-    fn constraints(&self, scope: AuditScope) -> Vec<(RelationIndex, Constraint)> {
+    fn constraints(&self, scope: AuditScope) -> Vec<Constraint> {
         let (run, interval) = self.audit.levels();
         let values: Vec<f64> = match scope {
             AuditScope::Run => run.values.clone(),
@@ -104,7 +104,7 @@ impl Gaussian {
                         self.audit.misfit(index, scope, size)
                     }
                 };
-                Some((index, Constraint { error, ..constraint }))
+                Some(Constraint { error, ..constraint })
             })
             .collect()
     }
@@ -121,7 +121,8 @@ impl Gaussian {
                 .map(|total| total.map_or((0.0, 0.0), |total| (total.value, total.deviation(tally.confidence())))),
         );
         let mut is_related = vec![false; own.len()];
-        for (index, constraint) in constraints {
+        for constraint in constraints {
+            let by = Cause::Relation(constraint.relation);
             if constraint.terms.iter().any(|&(event, _)| own[event].is_none()) {
                 continue;
             }
@@ -132,9 +133,9 @@ impl Gaussian {
                 let counts = known.mean[event] - before[event];
                 if counts.abs() > ROUNDING * before[event].abs() {
                     is_related[event] = true;
-                    match parts.iter_mut().find(|part| part.by == Cause::Relation(index)) {
+                    match parts.iter_mut().find(|part| part.by == by) {
                         Some(part) => part.counts += counts,
-                        None => parts.push(Contribution { by: Cause::Relation(index), counts }),
+                        None => parts.push(Contribution { by, counts }),
                     }
                 }
             }
@@ -258,8 +259,7 @@ impl Estimator for Gaussian {
         self.estimates = both.map(|(event, (total, interval))| self.estimate(event, tally, total, interval)).collect();
         self.note(tally);
         self.sums.end_interval(&self.audit);
-        let constraints =
-            self.constraints(AuditScope::Interval).into_iter().map(|(_, constraint)| constraint).collect();
+        let constraints = self.constraints(AuditScope::Interval);
         if let Some(process) = self.run.process_mut() {
             process.constrain_to(constraints);
         }

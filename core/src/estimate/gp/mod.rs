@@ -430,7 +430,7 @@ impl Gp {
     }
 
     /// Adds what is known of the events' counts, as of each window from now on.
-    pub fn constrain(&mut self, constraint: Constraint) {
+    fn constrain(&mut self, constraint: Constraint) {
         if constraint.terms.iter().all(|&(event, factor)| event < self.events.len() && factor.is_finite()) {
             self.constraints.push(constraint);
         }

@@ -1,5 +1,6 @@
 //! Audits relations: holds what they predict against what was counted, and says how far each can be trusted.
 
+use super::fading::FadingMean;
 use super::levels::{EventLevels, known, residual_with_gradient, with_gradient};
 use super::{Estimate, Moved, RelationIndex, RelationState, Standing};
 use crate::events::Event;
@@ -42,12 +43,11 @@ pub(super) struct Audit {
 /// What a relation's residuals in single intervals were, the older the less.
 #[derive(Clone, Copy, Debug, Default)]
 struct Residuals {
-    weight: f64,
     /// The residual over the run, as a part of what the tolerance is a fraction of.
     of_run: Option<f64>,
-    /// Sum of squares, in the unit of the residual and in standard errors.
-    squares: f64,
-    standard: f64,
+    /// Squares, in the unit of the residual and in standard errors.
+    squares: FadingMean,
+    standard: FadingMean,
 }
 
 impl Audit {
@@ -300,21 +300,23 @@ fn predict<'a>(
 impl Residuals {
     fn add(&mut self, check: &PredictionCheck<'_>) {
         let Some(z) = known(check.z()) else { return };
-        self.weight = MEMORY * self.weight + 1.0;
-        self.squares = MEMORY * self.squares + check.residual * check.residual;
-        self.standard = MEMORY * self.standard + z.abs().min(MOST).powi(2);
+        let z = z.abs().min(MOST);
+        for (mean, value) in [(&mut self.squares, check.residual), (&mut self.standard, z)] {
+            mean.forget(MEMORY);
+            mean.add(value * value);
+        }
     }
 
     /// The size of a residual; `None` before there was one.
     fn typical(&self) -> Option<f64> {
-        (self.weight > 0.0).then(|| (self.squares / self.weight).sqrt())
+        self.squares.mean().map(f64::sqrt)
     }
 
     /// One over the factor by which the variance of the residuals is larger than it should be, as
     /// the mean of an inverse gamma distribution has it that began at 1. Never above 1: a relation
     /// that is better than it says isn't believed more.
     fn trust(&self) -> f64 {
-        ((BELIEVED + self.weight) / (BELIEVED + self.standard)).min(1.0)
+        ((BELIEVED + self.standard.weight) / (BELIEVED + self.standard.sum)).min(1.0)
     }
 }
 

@@ -25,6 +25,7 @@ use crate::relations::Relation;
 use crate::units::WallNs;
 
 mod audit;
+mod fading;
 mod gaussian;
 pub mod gp;
 mod levels;

@@ -1,10 +1,12 @@
 //! Follows how far stays on the counters are from what all else says of them, to widen intervals by it.
 
+use super::super::fading::FadingMean;
+
 /// How far stays of each event were off, over what was expected of them: running means of squares.
 #[derive(Clone, Debug)]
 pub(crate) struct Calibration {
-    events: Vec<Squares>,
-    all: Squares,
+    events: Vec<FadingMean>,
+    all: FadingMean,
     turns: Turns,
 }
 
@@ -38,29 +40,6 @@ impl ErrorTail {
             ErrorTail::Usual | ErrorTail::AllQuiet => 50.0,
             ErrorTail::Quiet { .. } => 4.0,
         }
-    }
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Squares {
-    sum: f64,
-    count: f64,
-}
-
-impl Squares {
-    fn forget(&mut self, kept: f64) {
-        self.sum *= kept;
-        self.count *= kept;
-    }
-
-    fn add(&mut self, square: f64) {
-        self.sum += square;
-        self.count += 1.0;
-    }
-
-    /// The mean, as if there had been so many of another one before.
-    fn mean(self, other: f64, before: f64) -> f64 {
-        (self.sum + before * other) / (self.count + before)
     }
 }
 
@@ -161,7 +140,7 @@ fn told(counted: f64) -> f64 {
 
 impl Calibration {
     pub(crate) fn new(events: usize) -> Self {
-        Self { events: vec![Squares::default(); events], all: Squares::default(), turns: Turns::USUAL }
+        Self { events: vec![FadingMean::default(); events], all: FadingMean::default(), turns: Turns::USUAL }
     }
 
     /// Takes what stays of a window were off by: event, square over what was expected, tail.
@@ -180,7 +159,7 @@ impl Calibration {
     /// the time.
     pub(crate) fn factor(&self, event: usize, stays: f64, counted: f64, tail: ErrorTail) -> f64 {
         let all = self.all();
-        let own = self.events[event].mean(all, BEFORE.1);
+        let own = self.events[event].mean_with(all, BEFORE.1);
         let power = POWER * self.turns.told_by_stays();
         let off = (all / usual(self.turns.stay_ms)).max(LEAST_ALL).powf(power) * (own / all).powf(OWN_POWER);
         let level = (1.0 + LEVEL_VARIANCE / stays.max(1.0).powi(2)).sqrt();
@@ -190,7 +169,7 @@ impl Calibration {
 
     /// The mean square of all stays.
     fn all(&self) -> f64 {
-        self.all.mean(usual(self.turns.stay_ms), BEFORE.0)
+        self.all.mean_with(usual(self.turns.stay_ms), BEFORE.0)
     }
 
     /// The standard deviation of a number, of its variance by what was fitted to its own window and by what was before, of

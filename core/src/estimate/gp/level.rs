@@ -1,12 +1,13 @@
 //! Follows the rate that an event has at large.
 
+use super::super::fading::FadingMean;
 use super::settings::Memory;
 
 /// The running mean of an event's rate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Level {
-    count: f64,
-    time: f64,
+    /// Counts, over the milliseconds that they took.
+    mean: FadingMean,
     ever: bool,
     known: bool,
     /// The rate of the last interval in which it was counted.
@@ -20,10 +21,9 @@ pub(crate) struct Level {
     said: Option<f64>,
     said_off: f64,
     beside: f64,
-    /// The rate that was estimated last, and the running mean of squares of how far the next one was off.
+    /// The rate that was estimated last, and the squares of how far the next one was off.
     estimated: Option<f64>,
-    squares: f64,
-    estimates: f64,
+    squares: FadingMean,
 }
 
 /// What is remembered of how far predictions were off, at each next one.
@@ -42,17 +42,18 @@ const LEAST_RATE: f64 = 0.0025;
 impl Level {
     /// A level that was learnt: what is counted doesn't move it.
     pub(crate) fn known(rate: f64) -> Self {
-        Self { count: rate, time: 1.0, ever: rate > 0.0, known: true, ..Self::default() }
+        Self::of_run(rate, 1.0)
     }
 
     /// The level of a run that is over: so many counts in a time (ms).
     pub(crate) fn of_run(count: f64, time: f64) -> Self {
-        Self { count, time, ever: count > 0.0, known: true, ..Self::default() }
+        let mean = FadingMean { sum: count, weight: time };
+        Self { mean, ever: count > 0.0, known: true, ..Self::default() }
     }
 
     /// The rate per millisecond; `None` if the event was never counted.
     pub(crate) fn rate(&self) -> Option<f64> {
-        let mean = (self.time > 0.0).then(|| self.count / self.time)?;
+        let mean = self.mean.mean()?;
         Some((mean + self.held * (self.last.unwrap_or(mean) - mean)).max(LEAST_RATE))
     }
 
@@ -71,7 +72,7 @@ impl Level {
 
     /// The root of the mean square that estimated rates were off by, of rates that were counted next.
     pub(crate) fn off(&self) -> f64 {
-        (self.squares / self.estimates.max(1.0)).sqrt()
+        self.squares.mean().map_or(0.0, f64::sqrt)
     }
 
     /// Judges whether the mean or the last rate said better what was counted now, before it is taken; the level goes
@@ -81,8 +82,7 @@ impl Level {
             return;
         }
         let now = count / time;
-        if let Some(last) = self.last {
-            let mean = self.count / self.time;
+        if let (Some(last), Some(mean)) = (self.last, self.mean.mean()) {
             if self.last_off == 0.0 {
                 (self.mean_off, self.said_off, self.last_off) = BEFORE;
             }
@@ -99,8 +99,8 @@ impl Level {
             }
         }
         if let Some(estimated) = self.estimated {
-            self.squares = SQUARES_KEPT * self.squares + (now - estimated).powi(2);
-            self.estimates = SQUARES_KEPT * self.estimates + 1.0;
+            self.squares.forget(SQUARES_KEPT);
+            self.squares.add((now - estimated).powi(2));
         }
         self.last = Some(now);
     }
@@ -112,7 +112,7 @@ impl Level {
 
     /// The time that it remembers.
     pub(crate) fn time(&self) -> f64 {
-        self.time
+        self.mean.weight
     }
 
     /// Takes a count over a time (ms) in an interval of some length.
@@ -120,9 +120,8 @@ impl Level {
         if self.known {
             return;
         }
-        let kept = memory.kept(length);
-        self.count = kept * self.count + count;
-        self.time = kept * self.time + time;
+        self.mean.forget(memory.kept(length));
+        self.mean.add_sum(count, time);
         self.ever |= count > 0.0;
     }
 }

@@ -1,30 +1,18 @@
 //! Follows how much each event varies at present, over how it does at large.
 
+use super::super::fading::FadingMean;
 use super::Settings;
 use super::covariance::Covariances;
 use super::threads::WhichThreads;
 use super::time::{CONSTANT, PerProcess, Span, TimedSpan, VARYING};
 use super::window::{Observation, WindowScale};
 
-/// A running ratio of squares to what covariances expect of them, which starts at one.
-#[derive(Clone, Copy, Debug)]
-struct Ratio {
-    sum: f64,
-    count: f64,
-}
-
-/// What is expected counts as so many squares.
+/// That squares are as large as covariances expect counts as so many of them.
 const ALWAYS: f64 = 0.3;
 
-impl Ratio {
-    fn add(&mut self, sum: f64, count: f64, kept: f64) {
-        self.sum = kept * self.sum + sum;
-        self.count = kept * self.count + count;
-    }
-
-    fn get(&self) -> f64 {
-        (self.sum + ALWAYS) / (self.count + ALWAYS)
-    }
+/// How many times as large as expected squares are.
+fn ratio(squares: FadingMean) -> f64 {
+    squares.mean_with(1.0, ALWAYS)
 }
 
 /// How much an event's level and its rate vary at present.
@@ -33,8 +21,9 @@ impl Ratio {
 /// covariances by what was last seen follows phases much faster than learning them does.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Volatility {
-    rest: Ratio,
-    level: Ratio,
+    /// Squares over what covariances expect of them: of changes of the rate, and of how far the level is from the run's mean.
+    rest: FadingMean,
+    level: FadingMean,
     /// Whether anything was seen of the event.
     seen: bool,
 }
@@ -48,14 +37,14 @@ const LARGEST: f64 = 100.0;
 
 impl Volatility {
     pub(crate) fn new() -> Self {
-        let as_expected = |count| Ratio { sum: count, count };
+        let as_expected = |weight| FadingMean { sum: weight, weight };
         Self { rest: as_expected(1.0), level: as_expected(0.3), seen: false }
     }
 
     fn scale(&self) -> WindowScale {
         WindowScale {
-            level: self.level.get().clamp(0.25, 400.0).sqrt(),
-            rest: self.rest.get().clamp(1e-6, 100.0).sqrt(),
+            level: ratio(self.level).clamp(0.25, 400.0).sqrt(),
+            rest: ratio(self.rest).clamp(1e-6, 100.0).sqrt(),
         }
     }
 
@@ -77,16 +66,14 @@ impl Volatility {
         self.seen = true;
         let (sum, count) = changes(since, mine, own, covariances.between_threads(event));
         let weight = if count > MOST { MOST / count } else { 1.0 };
-        self.rest.add(weight * sum, weight * count, settings.volatility_memory.kept(end - since));
+        self.rest.forget(settings.volatility_memory.kept(end - since));
+        self.rest.add_sum(weight * sum, weight * count);
         let mean = mine.iter().map(|o| o.span.length() * o.value).sum::<f64>() / length;
         let sampled = mine.iter().map(|o| (o.span.length() * o.between_threads).powi(2)).sum::<f64>() / length.powi(2);
         let threads = WhichThreads::mean(mine.iter().map(|o| (o.span.length(), &o.threads)));
         let noise = covariances.between_threads(event) * (sampled + threads.unknown(&threads));
-        self.level.add(
-            mean * mean / (own[CONSTANT] * threads.alike(&threads) + noise).max(1e-9),
-            1.0,
-            settings.drift_memory.kept(end - since),
-        );
+        self.level.forget(settings.drift_memory.kept(end - since));
+        self.level.add(mean * mean / (own[CONSTANT] * threads.alike(&threads) + noise).max(1e-9));
     }
 }
 
@@ -195,7 +182,7 @@ mod tests {
         for (a, b) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
             *covariances.at_mut(a, b) = [if a == b { 1.0 } else { correlation }; PROCESSES];
         }
-        let varied = Ratio { sum: 4.0 * (100.0 + ALWAYS) - ALWAYS, count: 100.0 };
+        let varied = FadingMean { sum: 4.0 * (100.0 + ALWAYS) - ALWAYS, weight: 100.0 };
         let first = Volatility { rest: varied, seen, ..Volatility::new() };
         let second = Volatility { seen: true, ..Volatility::new() };
         scales(&[first, second], &covariances)

@@ -28,6 +28,14 @@ pub(crate) struct Volatility {
     seen: bool,
 }
 
+/// Before any were seen it is as if so many squares of changes and of levels had been as expected.
+pub(crate) const CHANGES_BEFORE: f64 = 1.0;
+pub(crate) const LEVELS_BEFORE: f64 = 0.3;
+/// Squares of levels, and those of changes, are so many times as large as expected at least and at most.
+pub(crate) const LEAST_LEVEL: f64 = 0.25;
+pub(crate) const MOST_LEVEL: f64 = 400.0;
+const LEAST_CHANGE: f64 = 1e-6;
+pub(crate) const MOST_CHANGE: f64 = 100.0;
 /// Changes are looked at over so many milliseconds or more.
 const LAG_MS: f64 = 8.0;
 /// A window's changes count for so many at most: neighbours say the same again.
@@ -38,13 +46,13 @@ const LARGEST: f64 = 100.0;
 impl Volatility {
     pub(crate) fn new() -> Self {
         let as_expected = |weight| FadingMean { sum: weight, weight };
-        Self { rest: as_expected(1.0), level: as_expected(0.3), seen: false }
+        Self { rest: as_expected(CHANGES_BEFORE), level: as_expected(LEVELS_BEFORE), seen: false }
     }
 
     fn scale(&self) -> WindowScale {
         WindowScale {
-            level: ratio(self.level).clamp(0.25, 400.0).sqrt(),
-            rest: ratio(self.rest).clamp(1e-6, 100.0).sqrt(),
+            level: ratio(self.level).clamp(LEAST_LEVEL, MOST_LEVEL).sqrt(),
+            rest: ratio(self.rest).clamp(LEAST_CHANGE, MOST_CHANGE).sqrt(),
         }
     }
 

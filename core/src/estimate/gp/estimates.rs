@@ -1,9 +1,10 @@
 //! Estimates what each event counted in a window, and adds that to its interval.
 
-use super::blocks::{SEVERAL, WHOLE};
+use super::blocks::WHOLE;
 use super::covariance::Covariances;
 use super::fits::{self, SolvedBursts, SolvedWindow};
 use super::relation::Constraint;
+use super::threads::Concurrency;
 use super::time::Span;
 use super::window::{Pairs, Posterior, Solved};
 use super::{CLOCK, Gp, OFF_WIDTH, SELDOM, is_clocked, longest};
@@ -117,7 +118,7 @@ impl Gp {
     /// How much of an event's estimate is its scaled count, as it holds still. Silence isn't stillness, and what is counted of
     /// several threads isn't of the same ones.
     fn still_part(&self, event: usize) -> f64 {
-        let is_alone = self.threads < SEVERAL && !self.rotating.are_known();
+        let is_alone = self.concurrency() == Concurrency::Alone;
         let is_silent = self.empty.is_most() || self.stays[event].empty() >= SELDOM;
         if is_alone && !is_silent && !self.may_hold_rates() { self.stillness.part(event) } else { 0.0 }
     }

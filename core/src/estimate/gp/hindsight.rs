@@ -5,10 +5,11 @@ use super::blocks::CountBlock;
 use super::calibration::Turns;
 use super::fits::FittedWindow;
 use super::level::Level;
+use super::threads::Concurrency;
 use super::time::Span;
 use super::total::StaySpread;
 use super::window::WindowScale;
-use super::{FIT_EVERY_MS, Gp, SEVERAL, UNFITTED, WindowSum};
+use super::{FIT_EVERY_MS, Gp, UNFITTED, WindowSum};
 use crate::rates::{Confidence, Delta, Uncertain};
 
 /// The windows of a run so far.
@@ -95,9 +96,9 @@ impl Gp {
 
     /// Keeps the window that ends.
     pub(super) fn keep_window(&mut self, span: Span) {
-        let Some(history) = &mut self.history else { return };
+        let is_alone = self.concurrency() == Concurrency::Alone;
         let Self { turns, unit, .. } = *self;
-        let is_alone = self.threads < SEVERAL && !self.rotating.are_known();
+        let Some(history) = &mut self.history else { return };
         history.windows.push(PastWindow { span, counted: self.window.clone(), is_alone, turns, unit });
         history.blocks.extend(self.blocks.ended_since(span.start));
     }
@@ -108,7 +109,7 @@ impl Gp {
     pub fn hindsight(&self, confidence: Confidence) -> Option<Vec<Vec<Option<Uncertain>>>> {
         let history = self.history.as_ref()?;
         // As long as threads are told apart, covariances are those of one of them.
-        if self.rotating.are_known() || !history.windows.iter().any(|window| window.is_alone) {
+        if self.threads.are_known() || !history.windows.iter().any(|window| window.is_alone) {
             return None;
         }
         let mut later = self.knowing_all(confidence);
@@ -143,7 +144,7 @@ impl Gp {
                 *level = Level::of_run(rate * run.running.as_ms(), run.running.as_ms());
             }
         }
-        later.threads = 1.0;
+        later.mean_threads = 1.0;
         later.scales.fill(WindowScale::AT_LARGE);
         later.observed.fill(UNFITTED);
         later.stays.iter_mut().for_each(StaySpread::go_on);

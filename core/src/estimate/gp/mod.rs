@@ -62,7 +62,7 @@ use covariance::Covariances;
 use hindsight::History;
 use lessons::Lessons;
 use level::Level;
-use threads::{Threads, WhichThreads};
+use threads::{Concurrency, Threads, WhichThreads};
 use total::{ANCHORED, FEW_STAYS, MOST_ANCHORS, StaySpread};
 use volatility::{Share, Volatility};
 pub(super) use window::Posterior;
@@ -335,9 +335,10 @@ pub struct Gp {
     intervals: u64,
     /// Whether any window so far had no solution, so that it was scaled.
     was_unsolved: bool,
-    /// How many threads ran in the last window, on average; and which of them was counted when, if that is known.
-    threads: f64,
-    rotating: Threads,
+    /// How many threads ran in the last window, on average.
+    mean_threads: f64,
+    /// Which thread was counted when, if that is known.
+    threads: Threads,
     lessons: Option<Lessons>,
     /// The windows so far, where they are kept.
     history: Option<History>,
@@ -415,8 +416,8 @@ impl Gp {
             fitted_windows: 0,
             intervals: 0,
             was_unsolved: false,
-            threads: 1.0,
-            rotating: Threads::new(rotation_ms),
+            mean_threads: 1.0,
+            threads: Threads::new(rotation_ms),
             lessons: None,
             history: None,
             model: model.cloned(),
@@ -447,7 +448,7 @@ impl Gp {
         self.aliasing.round(length, &deltas);
         let round = Span { start: self.end, end: self.end + length / self.unit };
         let anchors = self.of_anchors(|anchor| deltas.get(anchor).and_then(Delta::rate).unwrap_or(0.0));
-        self.rotating.round(round, self.unit, &deltas);
+        self.threads.round(round, self.unit, &deltas);
         for (event, &delta) in deltas.iter().enumerate() {
             self.blocks.push(event, round, self.unit, &delta);
             let [a, b, c] = anchors.map(|rate| rate * delta.running.as_ms());
@@ -512,7 +513,7 @@ impl Gp {
 
     /// By what factors counts may be off because the rotation beats with the program, if it does.
     pub fn aliasing(&self) -> Option<(f64, f64)> {
-        self.aliasing.factors(&self.run).filter(|_| self.threads < SEVERAL)
+        self.aliasing.factors(&self.run).filter(|_| self.mean_threads < SEVERAL)
     }
 
     /// Ends an interval: what each event counted since the last one; `None` for an event that has
@@ -555,13 +556,13 @@ impl Gp {
 
     /// The factor on half widths where several threads ran, of an event of which so many stays were seen.
     fn width_of_threads(&self, stays: f64) -> f64 {
-        if self.samples_threads() {
-            WIDTH_OF_THREADS
-        } else if self.rotating.are_known() {
-            let others = 1.0 - 1.0 / self.threads.max(1.0);
-            1.0 - NARROWER_OF_THREADS * others * (1.0 - 1.0 / stays.max(1.0))
-        } else {
-            1.0
+        match self.concurrency() {
+            Concurrency::Alone | Concurrency::Unclear => 1.0,
+            Concurrency::Sampled => WIDTH_OF_THREADS,
+            Concurrency::ToldApart => {
+                let others = 1.0 - 1.0 / self.mean_threads.max(1.0);
+                1.0 - NARROWER_OF_THREADS * others * (1.0 - 1.0 / stays.max(1.0))
+            }
         }
     }
 
@@ -672,7 +673,7 @@ impl Gp {
     fn end_window(&mut self) {
         let span = Span { start: self.window_start, end: self.end };
         self.window_start = self.end;
-        self.threads = longest(&self.window) / (span.length() * self.unit);
+        self.mean_threads = longest(&self.window) / (span.length() * self.unit);
         self.blocks.cut();
         let may_hold = self.may_hold_rates();
         for (level, counted) in self.levels.iter_mut().zip(&self.window) {
@@ -717,7 +718,7 @@ impl Gp {
         let multiplexed = || (0..self.events.len()).filter(|&event| !self.events[event].counted.is_always());
         let stay = |event: usize| Some((self.stays[event].stay_ms()?, self.run[event].run_ratio().max(1e-3)));
         let mut stays: Vec<(f64, f64)> = multiplexed().filter_map(stay).collect();
-        if stays.is_empty() || self.threads > SEVERAL || self.rotating.are_known() {
+        if stays.is_empty() || matches!(self.concurrency(), Concurrency::Sampled | Concurrency::ToldApart) {
             return;
         }
         stays.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
@@ -761,7 +762,7 @@ impl Gp {
         let blocks = few.unwrap_or_else(|| joined(context.min(Settings::SHORT_CONTEXT_MS), longest));
         let observations = blocks.iter().filter_map(|block| {
             let (scale, own) = (self.scales[block.event], self.covariances_of(block.event));
-            if self.rotating.are_known() {
+            if self.threads.are_known() {
                 return self.observation_of_threads(block, scale, own);
             }
             Some(self.observation(block, self.levels[block.event].rate()?, scale, own))
@@ -776,8 +777,8 @@ impl Gp {
         scale: WindowScale,
         own: &PerProcess,
     ) -> Option<Observation> {
-        let seen = self.rotating.seen(block.event, block.span)?;
-        let (value, threads) = self.rotating.deviation(block.event, &seen, block.rate());
+        let seen = self.threads.seen(block.event, block.span)?;
+        let (value, threads) = self.threads.deviation(block.event, &seen, block.rate());
         let length = seen.span.length();
         let mut noise = noise(scale, own);
         if seen.part < WHOLE {
@@ -790,32 +791,43 @@ impl Gp {
 
     /// Which threads the count of each event in the window is of: all.
     fn targets(&self) -> Vec<WhichThreads> {
-        let target = |event| if self.rotating.are_known() { self.rotating.target(event) } else { WhichThreads::All };
+        let target = |event| if self.threads.are_known() { self.threads.target(event) } else { WhichThreads::All };
         (0..self.events.len()).map(target).collect()
     }
 
     /// The rate of an event at present, per millisecond of CPU time; `None` if it was never counted.
     fn rate(&self, event: usize) -> Option<f64> {
         let rate = self.levels[event].rate()?;
-        Some(if self.rotating.are_known() { self.rotating.mean(event) } else { rate })
+        Some(if self.threads.are_known() { self.threads.mean(event) } else { rate })
+    }
+
+    /// How many threads ran in the last window, and what is known of them.
+    fn concurrency(&self) -> Concurrency {
+        match self.mean_threads {
+            _ if self.threads.are_known() => Concurrency::ToldApart,
+            threads if threads < SEVERAL => Concurrency::Alone,
+            threads if threads > SEVERAL => Concurrency::Sampled,
+            _ => Concurrency::Unclear,
+        }
     }
 
     /// Whether several threads ran of which it isn't known which one was counted when.
     fn samples_threads(&self) -> bool {
-        self.threads > SEVERAL && !self.rotating.are_known()
+        self.concurrency() == Concurrency::Sampled
     }
 
     /// Finds which threads were counted when in a window, and the rate of each.
     fn follow_threads(&mut self, window: Span) {
-        let were_known = self.rotating.are_known();
-        if !self.settings.tells_threads_apart || self.may_hold_rates() || (self.threads < SEVERAL && !were_known) {
-            return self.rotating.skip();
+        let were_known = self.threads.are_known();
+        let may_tell = self.settings.tells_threads_apart && !self.may_hold_rates();
+        if !may_tell || self.concurrency() == Concurrency::Alone {
+            return self.threads.skip();
         }
-        self.rotating.follow(window, self.unit, window.start - Settings::LEAST_MS);
-        let are_known = self.rotating.are_known();
+        self.threads.follow(window, self.unit, window.start - Settings::LEAST_MS);
+        let are_known = self.threads.are_known();
         if are_known != were_known && self.fitted_windows > 0 {
             // Covariances are those of one thread, or of the mean over all.
-            let threads = if are_known { self.threads } else { 1.0 / self.threads };
+            let threads = if are_known { self.mean_threads } else { 1.0 / self.mean_threads };
             for covariances in [&mut self.covariances, &mut self.present] {
                 covariances.rescale(|_| threads.max(1e-3).sqrt());
             }
@@ -823,13 +835,13 @@ impl Gp {
         if !are_known {
             return;
         }
-        self.rotating.forget_rates(self.settings.level_memory.kept(window.length()));
+        self.threads.forget_rates(self.settings.level_memory.kept(window.length()));
         for block in self.blocks.joined(window.start, window.start, ROUND_MS) {
-            self.rotating.add(block.event, block.span, block.running, block.rate());
+            self.threads.add(block.event, block.span, block.running, block.rate());
         }
         for event in 0..self.events.len() {
             if let Some(rate) = self.levels[event].rate() {
-                self.rotating.solve(event, rate);
+                self.threads.solve(event, rate);
             }
         }
     }

@@ -12,6 +12,19 @@ use perfprop_linear_algebra::{Square, dot};
 /// No more threads are told apart at a time.
 pub(crate) const MOST: usize = 16;
 
+/// How many threads ran at a time, and what is known of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Concurrency {
+    /// One.
+    Alone,
+    /// Several, of which it isn't known which one was counted when: counts are those of a sample.
+    Sampled,
+    /// It is known which of them was counted when.
+    ToldApart,
+    /// Just as many as is neither one nor several.
+    Unclear,
+}
+
 /// A number for each thread.
 pub(crate) type PerThread = [f64; MOST];
 

@@ -40,6 +40,14 @@ pub(super) struct Audit {
     gradient: Vec<f64>,
 }
 
+/// A relation that may correct.
+pub(super) struct Trusted<'a> {
+    pub(super) index: RelationIndex,
+    pub(super) relation: &'a BoundRelation,
+    /// How far it corrects: its weight, lessened by what its residuals were.
+    pub(super) weight: f64,
+}
+
 /// What a relation's residuals in single intervals were, the older the less.
 #[derive(Clone, Copy, Debug, Default)]
 struct Residuals {
@@ -79,12 +87,12 @@ impl Audit {
         (&self.run, &self.interval)
     }
 
-    /// The relations that may correct, bound and not contradicted, and how far: their weight,
-    /// lessened by what their residuals were.
-    pub(super) fn trusted(&self) -> impl Iterator<Item = (RelationIndex, &BoundRelation, f64)> {
+    /// The relations that may correct, bound and not contradicted.
+    pub(super) fn trusted(&self) -> impl Iterator<Item = Trusted<'_>> {
         let trusted = self.bound().filter(|&(index, _)| self.standings[index].may_correct());
         trusted.map(|(index, relation)| {
-            (index, relation, relation.weight.get() * self.standings[index].trust.unwrap_or(1.0))
+            let weight = relation.weight.get() * self.standings[index].trust.unwrap_or(1.0);
+            Trusted { index, relation, weight }
         })
     }
 

@@ -12,8 +12,8 @@
 
 use std::sync::Arc;
 
-use super::audit::{Audit, AuditScope};
-use super::gp::{Constraint, CovarianceModel, Gp, Posterior, SWITCHES, Total};
+use super::audit::{Audit, AuditScope, Trusted};
+use super::gp::{Constraint, CovarianceModel, Factors, Gp, Posterior, SWITCHES, Total};
 use super::levels::{known, residual_with_gradient, with_gradient};
 use super::on_cpu::OnCpu;
 use super::sums::Completion;
@@ -92,7 +92,7 @@ impl Gaussian {
         let values = &values[..];
         let trusted = self.audit.trusted();
         trusted
-            .filter_map(|(index, relation, weight)| {
+            .filter_map(|Trusted { index, relation, weight }| {
                 let constraint = linear(index, relation, values, weight)?;
                 let error = match &relation.form {
                     BoundForm::Equation(equation) => {
@@ -275,7 +275,7 @@ impl Estimator for Gaussian {
 
     fn weaknesses(&self) -> Vec<Weakness> {
         let Some(process) = self.run.process() else { return Vec::new() };
-        let aliased = process.aliasing().map(|(least, most)| Weakness::Aliased { least, most });
+        let aliased = process.aliasing().map(|Factors { least, most }| Weakness::Aliased { least, most });
         aliased.into_iter().chain(process.is_unsolved().then_some(Weakness::Scaled)).collect()
     }
 

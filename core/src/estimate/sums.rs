@@ -15,7 +15,7 @@
 use std::collections::BTreeMap;
 
 use super::RelationIndex;
-use super::audit::Audit;
+use super::audit::{Audit, Trusted};
 use super::gp::{Constraint, Posterior};
 use super::residual::{MeanDifference, Residual, unexplained};
 use crate::events::Event;
@@ -166,7 +166,7 @@ impl Completion {
     pub(super) fn end_interval(&mut self, audit: &Audit) {
         self.interval.fill(Completed::default());
         self.sums.iter_mut().for_each(|sum| sum.error = None);
-        for (index, _, _) in audit.trusted() {
+        for Trusted { index, .. } in audit.trusted() {
             let trusted = self.sums.iter_mut().filter(|sum| sum.by == index);
             trusted.for_each(|sum| sum.error = Some(audit.relative_error(index)));
         }

@@ -86,8 +86,21 @@ pub(crate) struct Aliasing {
     in_stays: Vec<[InStays; MOST_ANCHORS]>,
 }
 
-/// The least and the largest number that a count may have to be multiplied by to be the truth.
-pub(crate) type Factors = (f64, f64);
+/// What a count may have to be multiplied by to be the truth.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Factors {
+    /// The least such number, 1 at most.
+    pub least: f64,
+    /// The largest one, 1 at least.
+    pub most: f64,
+}
+
+impl Factors {
+    /// Those of both.
+    fn and(self, other: Self) -> Self {
+        Self { least: self.least.min(other.least), most: self.most.max(other.most) }
+    }
+}
 
 impl Aliasing {
     /// Nothing yet of these events, in the order in which they are to be looked at if they are always counted.
@@ -127,7 +140,7 @@ impl Aliasing {
         let anchors = if self.rounds < LOOKED_AT { 0 } else { self.anchors.len() };
         let of_anchor = |place| (0..MOST_PHASES).filter_map(move |phases| self.factors_by(place, phases, run));
         let seen = (0..anchors).filter(is_whole).flat_map(of_anchor);
-        seen.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+        seen.reduce(Factors::and)
     }
 
     /// The same by an anchor, and by batches of one more stay than `phases`.
@@ -143,7 +156,7 @@ impl Aliasing {
         ratios.sort_unstable_by(f64::total_cmp);
         let left_out = (LEFT_OUT * ratios.len() as f64) as usize;
         let (least, most) = (ratios[left_out], ratios[ratios.len() - 1 - left_out]);
-        Some(((1.0 / (SLACK * most)).min(1.0), (SLACK / least).max(1.0)))
+        Some(Factors { least: (1.0 / (SLACK * most)).min(1.0), most: (SLACK / least).max(1.0) })
     }
 }
 
@@ -175,7 +188,7 @@ mod tests {
     fn a_program_with_the_period_of_the_rotation_is_found() {
         // Three of six stays see 1.9 of the rate, three a tenth of it.
         let found = factors(|round| if round % 6 < 3 { 1.9 } else { 0.1 });
-        assert!(found.is_some_and(|(least, most)| least < 0.55 && most > 9.0), "{found:?}");
+        assert!(found.is_some_and(|found| found.least < 0.55 && found.most > 9.0), "{found:?}");
     }
 
     #[test]
@@ -184,7 +197,7 @@ mod tests {
         // events. Those from the first or the third on see three of five in the first half, the others two of five.
         let found = factors(|round| if round % 15 < 7 { 1.9 } else { 0.1 });
         assert!(
-            found.is_some_and(|(least, most)| (0.6..0.8).contains(&least) && (1.3..1.6).contains(&most)),
+            found.is_some_and(|found| (0.6..0.8).contains(&found.least) && (1.3..1.6).contains(&found.most)),
             "{found:?}"
         );
     }

@@ -43,6 +43,15 @@ impl ErrorTail {
     }
 }
 
+/// How far a stay was off.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StaySquare {
+    pub(crate) event: usize,
+    /// The square of it, over what was expected.
+    pub(crate) square: f64,
+    pub(crate) tail: ErrorTail,
+}
+
 /// The usual mean of squares where stays take so many milliseconds: covariances that are fitted to a window know the stay
 /// that is left out, the better the longer it is.
 fn usual(stay_ms: f64) -> f64 {
@@ -143,12 +152,12 @@ impl Calibration {
         Self { events: vec![FadingMean::default(); events], all: FadingMean::default(), turns: Turns::USUAL }
     }
 
-    /// Takes what stays of a window were off by: event, square over what was expected, tail.
-    pub(crate) fn window(&mut self, turns: Turns, stays: impl Iterator<Item = (usize, f64, ErrorTail)>) {
+    /// Takes what stays of a window were off by.
+    pub(crate) fn window(&mut self, turns: Turns, stays: impl Iterator<Item = StaySquare>) {
         self.events.iter_mut().for_each(|event| event.forget(KEPT));
         self.all.forget(KEPT);
         self.turns = turns;
-        for (event, square, tail) in stays {
+        for StaySquare { event, square, tail } in stays {
             let square = square.min(tail.largest());
             self.events[event].add(square);
             self.all.add(square);
@@ -187,11 +196,15 @@ impl Calibration {
 mod tests {
     use super::*;
 
+    fn stay(event: usize, square: f64) -> StaySquare {
+        StaySquare { event, square, tail: ErrorTail::Usual }
+    }
+
     /// After many windows in which a stay of each of two events was off by so many times what is usual.
     fn after(first: f64, second: f64) -> Calibration {
         let mut calibration = Calibration::new(2);
         let usual = usual(Turns::USUAL.stay_ms);
-        let stays = [(0, first * usual, ErrorTail::Usual), (1, second * usual, ErrorTail::Usual)];
+        let stays = [stay(0, first * usual), stay(1, second * usual)];
         (0..400).for_each(|_| calibration.window(Turns::USUAL, stays.into_iter()));
         calibration
     }
@@ -231,7 +244,7 @@ mod tests {
             [ErrorTail::Usual, ErrorTail::AllQuiet, ErrorTail::Quiet { bursts: 0.0 }, ErrorTail::Quiet { bursts: 1.0 }];
         let of = |tail| {
             let mut calibration = Calibration::new(1);
-            calibration.window(Turns::USUAL, [(0, 1e6, tail)].into_iter());
+            calibration.window(Turns::USUAL, [StaySquare { tail, ..stay(0, 1e6) }].into_iter());
             (calibration.events[0].sum, calibration.all.sum, calibration.factor(0, 1e9, 0.1, tail))
         };
         let [usual, all, stopped, bursts] = tails.map(of);
@@ -258,7 +271,7 @@ mod tests {
         // All of fifty events are off by as much.
         let off_by = |turns: Turns, times: f64| {
             let mut calibration = Calibration::new(50);
-            let stays = || (0..50).map(|event| (event, times * usual(turns.stay_ms), ErrorTail::Usual));
+            let stays = || (0..50).map(|event| stay(event, times * usual(turns.stay_ms)));
             (0..400).for_each(|_| calibration.window(turns, stays()));
             [calibration.factor(0, 1e9, 0.1, ErrorTail::Usual), calibration.deviation(1.0, 4.0, 0.1)]
         };

@@ -1,7 +1,7 @@
 //! Fits covariances to a window, and to what is left of it without its bursts.
 
 use super::bursts::{Tempered, tempered};
-use super::calibration::Turns;
+use super::calibration::{StaySquare, Turns};
 use super::covariance::Covariances;
 use super::learn;
 use super::time::Span;
@@ -108,8 +108,11 @@ impl Gp {
         });
         if let Some((mut stays, surprise)) = off {
             stays.retain(|stay| !self.events[stay.event].counted.is_always());
-            let squares: Vec<_> =
-                stays.iter().map(|stay| (stay.event, stay.square / surprise, self.tail(stay.event))).collect();
+            let square = |stay: &LeftOut| {
+                let (event, tail) = (stay.event, self.tail(stay.event));
+                StaySquare { event, square: stay.square / surprise, tail }
+            };
+            let squares: Vec<_> = stays.iter().map(square).collect();
             self.calibration
                 .window(Turns { stay_ms: self.turns.stay_ms / self.unit, ..self.turns }, squares.into_iter());
             self.stillness.window(&stays);

@@ -41,6 +41,7 @@ mod total;
 mod volatility;
 mod window;
 
+pub use aliasing::Factors;
 pub use model::{CovarianceModel, ModelError};
 pub use prior::{Complete, Prior};
 pub use relation::Constraint;
@@ -54,7 +55,7 @@ use std::collections::BTreeMap;
 
 use crate::rates::{Confidence, Delta, Error, Uncertain};
 use crate::units::CpuNs;
-use aliasing::{Aliasing, Factors};
+use aliasing::Aliasing;
 use analogs::{Analogs, TurnTimes};
 use blocks::{Blocks, CountBlock, SEVERAL, WHOLE};
 use calibration::{Calibration, ErrorTail, TurnOrder, Turns};
@@ -205,9 +206,9 @@ fn within(value: f64, error: Error, counted: Delta) -> Uncertain {
 }
 
 /// An error, or more where counts may be off by factors.
-fn widened(value: f64, error: Error, factors: Option<(f64, f64)>) -> Error {
+fn widened(value: f64, error: Error, factors: Option<Factors>) -> Error {
     match (error, factors) {
-        (Error::Within { below, above }, Some((least, most))) => {
+        (Error::Within { below, above }, Some(Factors { least, most })) => {
             Error::Within { below: below.max(value * (1.0 - least)), above: above.max(value * (most - 1.0)) }
         }
         (error, _) => error,
@@ -512,7 +513,7 @@ impl Gp {
     }
 
     /// By what factors counts may be off because the rotation beats with the program, if it does.
-    pub fn aliasing(&self) -> Option<(f64, f64)> {
+    pub fn aliasing(&self) -> Option<Factors> {
         self.aliasing.factors(&self.run).filter(|_| self.mean_threads < SEVERAL)
     }
 

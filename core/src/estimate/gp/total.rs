@@ -1,5 +1,6 @@
 //! Estimates an event's total from its stays on the counters, and whether the event may have stopped.
 
+use super::super::timed_count::TimedCount;
 use crate::rates::{Confidence, Moments};
 use perfprop_linear_algebra::{Square, dot};
 
@@ -48,7 +49,7 @@ pub(crate) struct StaySpread {
     /// before that.
     seen: WithAnchors,
     seen_ms: f64,
-    before: (f64, f64),
+    before: TimedCount,
     /// The time on a counter in all stays that ended.
     ended: f64,
     stays: f64,
@@ -181,7 +182,8 @@ impl StaySpread {
         *self = Self { differences: 0.0, products: Default::default(), last: None, ..*self };
         (self.open, self.seen) = (WithAnchors::default(), WithAnchors::default());
         (self.running, self.length) = (0.0, 0.0);
-        (self.before, self.seen_ms) = ((self.before.0 + counted, self.before.1 + seen_ms), 0.0);
+        self.before.add(counted, seen_ms);
+        self.seen_ms = 0.0;
     }
 
     /// How many stays ended.
@@ -236,8 +238,9 @@ impl StaySpread {
     /// The total over `enabled` ms of an event that was on a counter for a part of it. `anchors`: their mean rates since
     /// they are anchors; 0 for none.
     pub(crate) fn total(&self, enabled: f64, anchors: [f64; MOST_ANCHORS]) -> StayTotal {
-        let seen_ms = self.before.1 + self.seen_ms;
-        let mean = (self.before.0 + self.seen[0]) / seen_ms;
+        let mut all = self.before;
+        all.add(self.seen[0], self.seen_ms);
+        let (seen_ms, mean) = (all.time, all.rate());
         let scaled = mean * enabled;
         let unseen = (1.0 - seen_ms / enabled).max(0.0);
         let regression = Regression::new(&self.of_rates(mean, &anchors), self.differences, mean, &anchors);

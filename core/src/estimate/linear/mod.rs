@@ -38,7 +38,7 @@ mod tests;
 use correction::{ExpectedCorrection, ExpectedCorrections};
 use state::EventState;
 
-use super::audit::{Audit, AuditScope};
+use super::audit::{Audit, AuditScope, Trusted};
 use super::levels::{EventLevels, known};
 use super::{
     Cause, Contribution, Estimate, Estimator, Quality, ROUNDING, Standing, scale_all, scaled, strongest_first,
@@ -102,7 +102,8 @@ impl Linear {
         let mut all = ExpectedCorrections::new(self.rule, &self.audit, scope, levels, sampled, exact.collect());
         match self.rule {
             LinearRule::Judged => {
-                self.audit.trusted().for_each(|(index, bound, weight)| all.take(index, bound, weight))
+                let take = |Trusted { index, relation, weight }: Trusted<'_>| all.take(index, relation, weight);
+                self.audit.trusted().for_each(take);
             }
             LinearRule::Plain => {
                 self.audit.bound().for_each(|(index, bound)| all.take(index, bound, bound.weight.get()));

@@ -4,7 +4,7 @@
 
 use proptest::prelude::*;
 
-use super::super::RelationState;
+use super::super::{Moved, RelationState};
 use super::super::audit::AUDITED_AFTER;
 use super::correction::less_sure;
 use super::state::{mixed, one_pass};

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::time::Span;
+use super::time::{ROUND_MS, Span};
 use crate::rates::Delta;
 
 /// A count over a span of time.
@@ -84,11 +84,9 @@ impl CountBlock {
     }
 }
 
-/// Joins rounds to blocks.
+/// Joins rounds to blocks of [`ROUND_MS`].
 #[derive(Clone, Debug)]
 pub(crate) struct Blocks {
-    /// Longest span of a block that rounds are joined to.
-    longest: f64,
     open: Vec<Option<CountBlock>>,
     stays: Vec<u64>,
     /// Until when each event is known to have been on a counter.
@@ -107,10 +105,9 @@ pub(crate) const WHOLE: f64 = 0.999;
 pub(crate) const SEVERAL: f64 = 1.02;
 
 impl Blocks {
-    pub(crate) fn new(always: &[bool], longest: f64) -> Self {
+    pub(crate) fn new(always: &[bool]) -> Self {
         let events = always.len();
         Self {
-            longest,
             open: vec![None; events],
             stays: vec![0; events],
             running_until: vec![f64::NEG_INFINITY; events],
@@ -151,7 +148,7 @@ impl Blocks {
             stay: self.stays[event],
         };
         match &mut self.open[event] {
-            Some(open) if open.goes_on_in(&block, self.longest) => open.add(&block),
+            Some(open) if open.goes_on_in(&block, ROUND_MS) => open.add(&block),
             _ => {
                 self.close(event);
                 self.open[event] = Some(block);
@@ -219,7 +216,7 @@ mod tests {
 
     /// Of one event that is always counted and one that is multiplexed, in rounds of 4 ms; a round counts one.
     fn counted(rounds: &[bool]) -> Blocks {
-        let mut blocks = Blocks::new(&[true, false], 4.0);
+        let mut blocks = Blocks::new(&[true, false]);
         for (i, &on) in rounds.iter().enumerate() {
             let round = Span { start: 4.0 * i as f64, end: 4.0 * (i + 1) as f64 };
             for part in [1.0, f64::from(u8::from(on))] {
@@ -250,7 +247,7 @@ mod tests {
     #[test]
     fn what_some_of_several_threads_counted_is_a_sample_of_them_by_hand() {
         let block = |threads: u64, counted: u64| {
-            let mut blocks = Blocks::new(&[false], 4.0);
+            let mut blocks = Blocks::new(&[false]);
             let ms = |ms: u64| CpuNs(ms * 1_000_000);
             let delta = Delta { count: 120 * counted, enabled: ms(4 * threads), running: ms(4 * counted) };
             blocks.push(0, Span { start: 0.0, end: 4.0 }, 1.0, &delta);
@@ -265,7 +262,7 @@ mod tests {
 
     #[test]
     fn nothing_counted_is_no_block() {
-        assert!(Blocks::new(&[], 4.0).joined(0.0, 0.0, 8.0).is_empty());
+        assert!(Blocks::new(&[]).joined(0.0, 0.0, 8.0).is_empty());
         assert!(spans(&counted(&[false; 3]).joined(0.0, 0.0, 8.0), 1).is_empty());
     }
 

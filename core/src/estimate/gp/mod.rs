@@ -56,7 +56,7 @@ use std::collections::BTreeMap;
 use crate::rates::{Confidence, Delta, Error, Uncertain};
 use crate::units::CpuNs;
 use aliasing::Aliasing;
-use analogs::{Analogs, TurnTimes};
+use analogs::{Analogs, Piece, TurnTimes};
 use blocks::{Blocks, CountBlock, SEVERAL, WHOLE};
 use calibration::{Calibration, ErrorTail, TurnOrder, Turns};
 use covariance::Covariances;
@@ -380,7 +380,7 @@ impl Gp {
         };
         let levels = names.iter().map(level).collect();
         Self {
-            blocks: Blocks::new(&always, ROUND_MS),
+            blocks: Blocks::new(&always),
             settings,
             rotation_ms,
             events: events.to_vec(),
@@ -707,7 +707,8 @@ impl Gp {
         let ms = |time: f64| self.elapsed - (self.end - time) * self.unit;
         for block in self.blocks.ended_since(window.start) {
             let span = Span { start: ms(block.span.start), end: ms(block.span.end) };
-            self.analogs.add(block.event, span, block.count, block.running, block.stay, 0.5 * turn);
+            let piece = Piece { span, count: block.count, running: block.running, stay: block.stay };
+            self.analogs.add(block.event, piece, 0.5 * turn);
         }
         let cycle = self.unit * self.settings.window_ms;
         self.analogs.rates(Span { start: ms(window.start), end: self.elapsed }, &TurnTimes { turn, cycle })
@@ -735,7 +736,8 @@ impl Gp {
     fn follow(&mut self, since: f64) {
         let observations = self.observations(since);
         let (all, covariances) = (&mut self.volatilities, &self.covariances);
-        volatility::update_all(all, since, self.end, &observations, covariances, &self.settings);
+        let window = Span { start: since, end: self.end };
+        volatility::update_all(all, window, &observations, covariances, &self.settings);
         // Of events in bursts one says nothing of the size of the next.
         let bursts = self.empty.is_most();
         let scales = || volatility::scales(all, covariances);

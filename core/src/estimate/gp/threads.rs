@@ -126,8 +126,9 @@ const PARTLY: f64 = 0.05;
 const FIT: f64 = 0.2;
 /// Where they are off by more, others are looked for.
 const WELL: f64 = 0.05;
-/// Phases are looked for in steps of this part of a tick, and then more finely.
+/// Phases are looked for in steps of this part of a tick, and then in ones that are halved so often.
 const PHASES: f64 = 0.25;
+const HALVINGS: i32 = 7;
 /// A phase that moves by less, as a part of a tick, is of the same thread.
 const SAME: f64 = 0.3;
 /// How many rounds a stretch has at most that phases are fitted to.
@@ -216,8 +217,8 @@ impl Order {
             phases.map(|phase| (phase, folded.off(self, phase))).min_by(|a, b| a.1.total_cmp(&b.1))
         };
         let Some((phase, off)) = nearest(&mut coarse.chain(known)) else { return 0.0 };
-        let fine = (1..PHASES.recip() as usize + 4).flat_map(|step| {
-            let by = PHASES * self.tick * 0.5f64.powi(step as i32);
+        let fine = (1..=HALVINGS).flat_map(|halvings| {
+            let by = PHASES * self.tick * 0.5f64.powi(halvings);
             [phase - by, phase + by]
         });
         match nearest(&mut fine.into_iter()) {

@@ -57,30 +57,20 @@ impl Volatility {
     }
 
     /// Takes a window's observations of the event, in the order of time.
-    pub(crate) fn update(
-        &mut self,
-        since: f64,
-        end: f64,
-        mine: &[&Observation],
-        covariances: &Covariances,
-        event: usize,
-        settings: &Settings,
-    ) {
-        let own = covariances.at(event, event);
+    fn update(&mut self, window: Span, mine: &[&Observation], covariances: &Covariances, settings: &Settings) {
         let length: f64 = mine.iter().map(|o| o.span.length()).sum();
-        if length <= 0.0 {
-            return;
-        }
+        let Some(event) = mine.first().map(|o| o.event).filter(|_| length > 0.0) else { return };
+        let own = covariances.at(event, event);
         self.seen = true;
-        let (sum, count) = changes(since, mine, own, covariances.between_threads(event));
+        let (sum, count) = changes(window.start, mine, own, covariances.between_threads(event));
         let weight = if count > MOST { MOST / count } else { 1.0 };
-        self.rest.forget(settings.volatility_memory.kept(end - since));
+        self.rest.forget(settings.volatility_memory.kept(window.length()));
         self.rest.add_sum(weight * sum, weight * count);
         let mean = mine.iter().map(|o| o.span.length() * o.value).sum::<f64>() / length;
         let sampled = mine.iter().map(|o| (o.span.length() * o.between_threads).powi(2)).sum::<f64>() / length.powi(2);
         let threads = WhichThreads::mean(mine.iter().map(|o| (o.span.length(), &o.threads)));
         let noise = covariances.between_threads(event) * (sampled + threads.unknown(&threads));
-        self.level.forget(settings.drift_memory.kept(end - since));
+        self.level.forget(settings.drift_memory.kept(window.length()));
         self.level.add(mean * mean / (own[CONSTANT] * threads.alike(&threads) + noise).max(1e-9));
     }
 }
@@ -136,26 +126,49 @@ const ALIKE: i32 = 6;
 /// accesses however much they vary at present.
 pub(crate) fn scales(all: &[Volatility], covariances: &Covariances) -> Vec<WindowScale> {
     let own: Vec<WindowScale> = all.iter().map(Volatility::scale).collect();
-    let part = |values: &PerProcess, level: bool| if level { values[CONSTANT] } else { values[VARYING].iter().sum() };
-    let shared = |event: usize, level: bool| {
+    let shared = |event: usize, part: ScalePart| {
         let (mut sum, mut weights) = (0.0, 0.0);
         for (other, scale) in own.iter().enumerate().filter(|&(other, _)| other == event || all[other].seen) {
             let [both, one, two] =
-                [(event, other), (event, event), (other, other)].map(|(a, b)| part(covariances.at(a, b), level));
+                [(event, other), (event, event), (other, other)].map(|(a, b)| part.of_variance(covariances.at(a, b)));
             let weight = if other == event { 1.0 } else { (both / (one * two).sqrt().max(1e-9)).powi(ALIKE) };
-            sum += weight * if level { scale.level } else { scale.rest }.ln();
+            sum += weight * part.of_scale(*scale).ln();
             weights += weight;
         }
         (BELIEVED * sum / weights).exp()
     };
-    (0..all.len()).map(|event| WindowScale { level: shared(event, true), rest: shared(event, false) }).collect()
+    let scale =
+        |event| WindowScale { level: shared(event, ScalePart::Level), rest: shared(event, ScalePart::Rest) };
+    (0..all.len()).map(scale).collect()
+}
+
+/// A part of what an event varies by that has a scale of its own.
+#[derive(Clone, Copy)]
+enum ScalePart {
+    Level,
+    Rest,
+}
+
+impl ScalePart {
+    fn of_scale(self, scale: WindowScale) -> f64 {
+        match self {
+            Self::Level => scale.level,
+            Self::Rest => scale.rest,
+        }
+    }
+
+    fn of_variance(self, variance: &PerProcess) -> f64 {
+        match self {
+            Self::Level => variance[CONSTANT],
+            Self::Rest => variance[VARYING].iter().sum(),
+        }
+    }
 }
 
 /// Updates all events from a window's observations.
 pub(crate) fn update_all(
     all: &mut [Volatility],
-    since: f64,
-    end: f64,
+    window: Span,
     observations: &[Observation],
     covariances: &Covariances,
     settings: &Settings,
@@ -165,7 +178,7 @@ pub(crate) fn update_all(
         by_event[observation.event].push(observation);
     }
     for (event, mine) in by_event.iter().enumerate() {
-        all[event].update(since, end, mine, covariances, event, settings);
+        all[event].update(window, mine, covariances, settings);
     }
 }
 

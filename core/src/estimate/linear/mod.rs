@@ -35,7 +35,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-use correction::{ExpectedCorrection, ExpectedCorrections};
+use correction::{Corrector, ExpectedCorrection, ExpectedCorrections, KnownEvents};
 use state::EventState;
 
 use super::audit::{Audit, AuditScope, Trusted};
@@ -99,14 +99,18 @@ impl Linear {
             AuditScope::Run => tally.raw()[event].run.is_exact(),
             AuditScope::Interval => tally.interval(event).is_exact(),
         });
-        let mut all = ExpectedCorrections::new(self.rule, &self.audit, scope, levels, sampled, exact.collect());
+        let known = KnownEvents { levels, sampled, exact: exact.collect() };
+        let mut all = ExpectedCorrections::new(self.rule, &self.audit, scope, known);
         match self.rule {
             LinearRule::Judged => {
-                let take = |Trusted { index, relation, weight }: Trusted<'_>| all.take(index, relation, weight);
-                self.audit.trusted().for_each(take);
+                for Trusted { index, relation, weight } in self.audit.trusted() {
+                    all.take(Corrector { index, weight }, relation);
+                }
             }
             LinearRule::Plain => {
-                self.audit.bound().for_each(|(index, bound)| all.take(index, bound, bound.weight.get()));
+                for (index, relation) in self.audit.bound() {
+                    all.take(Corrector { index, weight: relation.weight.get() }, relation);
+                }
             }
         }
         all

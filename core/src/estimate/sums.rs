@@ -282,16 +282,16 @@ impl TrustedSum {
         let count = (-sum / term.factor).max(0.0);
         let size = (size + (term.factor * count).abs()) / 2.0;
         let part = |error: f64| error * size / term.factor.abs();
-        let (counts, errors) = (term.counts + count, term.errors + part(self.says));
+        let (counts, said) = (term.counts + count, term.errors + part(self.says));
         let off = self.off * running.as_ms() / term.factor.abs();
         let error = part(error).max(off) + of_others / term.factor.abs();
-        (term.counts, term.errors, term.time) = (counts, errors, term.time + running.as_ms());
+        (term.counts, term.errors, term.time) = (counts, said, term.time + running.as_ms());
         let derived = Delta { count: count.round() as u64, running, enabled: own.enabled };
         let delta = match is_whole {
             true => Delta { running: own.enabled, ..derived },
             false => Delta { count: own.count.saturating_add(derived.count), running: own.running + running, ..own },
         };
-        let is_sure = errors <= MOST_ERROR * counts && term.allows(self.off);
+        let is_sure = said <= MOST_ERROR * counts && term.allows(self.off);
         Some(DerivedCount { event: term.event, delta, derived: running, error, is_sure })
     }
 }

@@ -138,15 +138,15 @@ impl Aliasing {
     pub(crate) fn factors(&self, run: &[Delta]) -> Option<Factors> {
         let is_whole = |place: &usize| run.get(self.anchors[*place]).is_some_and(|run| run.run_ratio() >= ANCHORED);
         let anchors = if self.rounds < LOOKED_AT { 0 } else { self.anchors.len() };
-        let of_anchor = |place| (0..MOST_PHASES).filter_map(move |phases| self.factors_by(place, phases, run));
+        let of_anchor = |place| (1..=MOST_PHASES).filter_map(move |size| self.factors_by(place, size, run));
         let seen = (0..anchors).filter(is_whole).flat_map(of_anchor);
         seen.reduce(Factors::and)
     }
 
-    /// The same by an anchor, and by batches of one more stay than `phases`.
-    fn factors_by(&self, place: usize, phases: usize, run: &[Delta]) -> Option<Factors> {
+    /// The same by an anchor, and by batches of so many stays.
+    fn factors_by(&self, place: usize, size: usize, run: &[Delta]) -> Option<Factors> {
         let multiplexed = self.in_stays.iter().zip(run).filter(|(_, run)| run.run_ratio() < ANCHORED);
-        let ratios = multiplexed.filter_map(|(in_stays, _)| in_stays[place].batches[phases].ratio());
+        let ratios = multiplexed.filter_map(|(in_stays, _)| in_stays[place].batches[size - 1].ratio());
         let (mut ratios, is_far): (Vec<f64>, Vec<bool>) =
             ratios.map(|(ratio, is_far)| (ratio.max(1e-3), is_far)).unzip();
         let far = is_far.into_iter().filter(|is_far| *is_far).count() as f64;

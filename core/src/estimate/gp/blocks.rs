@@ -62,14 +62,14 @@ impl CountBlock {
         self.count / self.running
     }
 
-    /// How many times the variance between threads the mean over those that were counted is off by; none where all were.
+    /// The variance of what the mean over the threads that were counted is off by, over that between threads; none where all were.
     /// Of m threads with as many rates k were counted, for (1/k - 1/m) of the variance of a thread's rate.
-    pub(crate) fn between_threads(&self) -> f64 {
+    pub(crate) fn sampling_variance(&self) -> f64 {
         let part = (self.counted / self.span.length()).min(1.0);
         if self.threads < SEVERAL || part > WHOLE { 0.0 } else { (1.0 - part) / (part * self.threads) }
     }
 
-    /// Whether the other is of the same slice, and not too long to be joined.
+    /// Whether the other is of the same stay, and not too long to be joined.
     fn goes_on_in(&self, other: &Self, longest: f64) -> bool {
         self.stay == other.stay && self.span.length() + 0.5 * other.span.length() <= longest
     }
@@ -185,7 +185,7 @@ impl Blocks {
         self.done.retain(|block| block.span.end > before + 1e-9);
     }
 
-    /// The blocks that ended after `from`. Those of a slice are joined up to `longest`, or for events that are
+    /// The blocks that ended after `from`. Those of a stay are joined up to `longest`, or for events that are
     /// always counted up to [`ALWAYS_COUNTED_MS`] if that is longer, but not across the time `apart`.
     pub(crate) fn joined(&self, from: f64, apart: f64, longest: f64) -> Vec<CountBlock> {
         let mut joined: Vec<CountBlock> = Vec::new();
@@ -256,7 +256,7 @@ mod tests {
         };
         // One of four for all of a round: 1/1 - 1/4; two of four: 1/2 - 1/4. The rate is that of a thread.
         let found = [(4, 1), (4, 2), (4, 4), (1, 1)].map(|(threads, counted)| block(threads, counted));
-        assert_eq!(found.map(|block| block.between_threads()), [0.75, 0.25, 0.0, 0.0]);
+        assert_eq!(found.map(|block| block.sampling_variance()), [0.75, 0.25, 0.0, 0.0]);
         assert!(found.iter().all(|block| (block.rate() - 30.0).abs() < 1e-9 && block.span.length() == 4.0));
     }
 

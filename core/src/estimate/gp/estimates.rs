@@ -89,7 +89,7 @@ impl Gp {
         WindowEstimate { count: count.max(counted.count as f64), half_width: half_width.max(OFF_WIDTH * time * least) }
     }
 
-    /// A count of the process, moved to what the event's own slices say as far as it may have stopped or holds still.
+    /// A count of the process, moved to what the event's own stays say as far as it may have stopped or holds still.
     fn as_it_goes_on(&self, event: usize, rate: f64, count: f64) -> f64 {
         let is_seen = self.window[event].run_ratio() > 0.0;
         let scaled = self.scaled_count(event, rate);

@@ -3,7 +3,7 @@
 //! A Gaussian process over all events. The rate of an event relative to its mean is a sum of
 //! processes with different memories (`time`), each of which has a covariance between every pair
 //! of events (`covariance`). Events that are counted so say something of those that aren't, at
-//! the same time and shortly before and after. What is counted in slices is joined to
+//! the same time and shortly before and after. What is counted in stays is joined to
 //! blocks (`blocks`); a window's blocks are solved for what the window counted (`window`), and
 //! for how covariances should change (`learn`). Three things keep it honest: covariances are
 //! scaled by how much events vary at present (`volatility`) and then fitted to the window itself,
@@ -11,7 +11,10 @@
 //! come from few observations; and an event that was counted for the whole of an interval is not
 //! touched.
 //!
-//! The time that an event is on a counter without a break is a stay: one slice of the rotation, or several.
+//! Words for times on the counters: a *slice* is the time between two changes of what is counted. A *stay* is the time that an
+//! event is on a counter without a break, one slice or several; in rotations events take *turns*, each of which is a stay. A
+//! *slot* is a place in the order of turns, which events share that are counted together. A *block* is what a part of a stay
+//! counted (`blocks`), a *piece* what a longer part did, which is compared with earlier ones (`analogs`).
 //!
 //! Constants that name no source were chosen on the conditions of the accuracy bench (`benches/accuracy.rs`), by coverage
 //! first and by error then; `docs/estimator.md` says what was tried and what it gave.
@@ -788,8 +791,8 @@ impl Gp {
             noise += unplaced(scale, own, seen.part * length, length);
         }
         let noise = noise * threads.alike(&threads) + ROUNDED;
-        let (event, stay, between_threads) = (block.event, block.stay, 0.0);
-        Some(Observation { event, span: seen.span, stay, value, noise, between_threads, threads })
+        let (event, stay, sampling_deviation) = (block.event, block.stay, 0.0);
+        Some(Observation { event, span: seen.span, stay, value, noise, sampling_deviation, threads })
     }
 
     /// Which threads the count of each event in the window is of: all.
@@ -851,8 +854,8 @@ impl Gp {
 
     fn observation(&self, block: &CountBlock, rate: f64, scale: WindowScale, own: &PerProcess) -> Observation {
         let mut noise = noise(scale, own) + ROUNDED;
-        let between_threads = block.between_threads().sqrt();
-        if between_threads == 0.0 && block.counted < WHOLE * block.span.length() {
+        let sampling_deviation = block.sampling_variance().sqrt();
+        if sampling_deviation == 0.0 && block.counted < WHOLE * block.span.length() {
             noise += unplaced(scale, own, block.counted, block.span.length());
         }
         Observation {
@@ -861,7 +864,7 @@ impl Gp {
             stay: block.stay,
             value: block.rate() / rate - 1.0,
             noise,
-            between_threads,
+            sampling_deviation,
             threads: WhichThreads::All,
         }
     }

@@ -30,9 +30,9 @@ struct EventFamily {
 pub struct Complete<'a> {
     /// Names of the events.
     pub names: &'a [String],
-    /// Their counts in each slice of time.
+    /// Their counts in each row of time.
     pub rows: &'a [Vec<f64>],
-    /// The length of a slice.
+    /// The length of a row, in milliseconds.
     pub row_ms: f64,
 }
 

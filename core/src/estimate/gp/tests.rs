@@ -47,7 +47,7 @@ fn one_observation_of_one_event_by_hand() {
         stay: 0,
         value: 0.2,
         noise: 0.0,
-        between_threads: 0.0,
+        sampling_deviation: 0.0,
         threads: WhichThreads::All,
     };
     let observed = window::Window::new(vec![seen], vec![WindowScale::AT_LARGE]);

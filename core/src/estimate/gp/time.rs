@@ -49,7 +49,7 @@ pub(crate) const CONSTANT: usize = 0;
 /// The process that fades last.
 pub(crate) const LONG_MEMORY: usize = CONSTANT + 1;
 /// The process that remembers for about as long as a stay on the counters lasts.
-pub(crate) const SLICES: usize = CONSTANT + FADING;
+pub(crate) const STAYS: usize = CONSTANT + FADING;
 pub(crate) const WHITE: usize = PROCESSES - 1;
 /// The processes that aren't constant within a window.
 pub(crate) const VARYING: std::ops::Range<usize> = CONSTANT + 1..PROCESSES;

@@ -219,7 +219,7 @@ impl StaySpread {
         spread.is_some_and(|(variance, mean)| variance.sqrt() > GAPS_VARY * mean)
     }
 
-    /// How far it is believed that the event goes on as before: after more slices without a count than ever before, and
+    /// How far it is believed that the event goes on as before: after more stays without a count than ever before, and
     /// two at least, it may have stopped, which a process that knows rates only can't say.
     pub(crate) fn goes_on(&self) -> f64 {
         STOPPED.powi((self.quiet - self.usual.max(MAY_HAVE_STOPPED)).max(0))
@@ -361,7 +361,7 @@ mod tests {
         assert_eq!([5.0, 0.0, 0.0].map(&mut stay), [1.0; 3]);
         assert!((stay(0.0) - 0.7).abs() < 1e-12 && (stay(0.0) - 0.49).abs() < 1e-12);
         assert_eq!(stay(1.0), 1.0);
-        // It was quiet for four slices and went on.
+        // It was quiet for four stays and went on.
         assert_eq!([0.0; 4].map(&mut stay), [1.0; 4]);
         assert!((stay(0.0) - 0.7).abs() < 1e-12);
         // 0.7^26 is the first power below 10^-4: five quiet stays, and 25 more, of 4 ms.

@@ -67,7 +67,7 @@ impl Volatility {
         self.rest.forget(settings.volatility_memory.kept(window.length()));
         self.rest.add_sum(weight * sum, weight * count);
         let mean = mine.iter().map(|o| o.span.length() * o.value).sum::<f64>() / length;
-        let sampled = mine.iter().map(|o| (o.span.length() * o.between_threads).powi(2)).sum::<f64>() / length.powi(2);
+        let sampled = mine.iter().map(|o| (o.span.length() * o.sampling_deviation).powi(2)).sum::<f64>() / length.powi(2);
         let threads = WhichThreads::mean(mine.iter().map(|o| (o.span.length(), &o.threads)));
         let noise = covariances.between_threads(event) * (sampled + threads.unknown(&threads));
         self.level.forget(settings.drift_memory.kept(window.length()));
@@ -88,7 +88,7 @@ fn changes(since: f64, mine: &[&Observation], own: &PerProcess, between_threads:
         let (a, b) = (timed(before.span), timed(o.span));
         let (aa, bb, ab) = (a.covariances(&a), b.covariances(&b), a.covariances(&b));
         let expected = covariance(before, before, &aa) + covariance(o, o, &bb) - 2.0 * covariance(before, o, &ab);
-        let expected = expected + between_threads * (before.between_threads.powi(2) + o.between_threads.powi(2));
+        let expected = expected + between_threads * (before.sampling_deviation.powi(2) + o.sampling_deviation.powi(2));
         sum += ((o.value - before.value).powi(2) / expected.max(1e-12)).min(LARGEST);
         count += 1.0;
     }

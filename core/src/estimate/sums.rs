@@ -307,8 +307,8 @@ pub struct JudgedSums {
     audit: Audit,
     tally: Tally,
     completion: Completion,
-    /// The standard error of what was derived of each event in each interval so far.
-    deviations: Vec<Vec<f64>>,
+    /// The standard error of what was derived of each event in each interval so far, where it is kept.
+    deviations: Option<Vec<Vec<f64>>>,
 }
 
 impl JudgedSums {
@@ -316,7 +316,13 @@ impl JudgedSums {
     pub fn new(events: &[Event], relations: &[Relation]) -> Self {
         let audit = Audit::new(events, relations);
         let completion = Completion::new(events.len(), &audit);
-        Self { audit, tally: Tally::new(events.len()), completion, deviations: Vec::new() }
+        Self { audit, tally: Tally::new(events.len()), completion, deviations: None }
+    }
+
+    /// Keeps what [`JudgedSums::hindsight`] needs, from before the first round.
+    #[must_use]
+    pub fn keeping_intervals(self) -> Self {
+        Self { deviations: Some(Vec::new()), ..self }
     }
 
     /// A round with what follows from sums in place of what wasn't counted.
@@ -335,8 +341,8 @@ impl JudgedSums {
         for (event, estimate) in estimates.iter_mut().enumerate() {
             *estimate = estimate.map(|estimate| self.completion.of_interval(event, estimate, confidence));
         }
-        if !self.completion.is_idle() {
-            self.deviations.push(self.completion.interval.iter().map(|completed| completed.error).collect());
+        if let Some(deviations) = self.deviations.as_mut().filter(|_| !self.completion.is_idle()) {
+            deviations.push(self.completion.interval.iter().map(|completed| completed.error).collect());
         }
         self.tally.end_interval();
         self.audit.update(&self.tally);
@@ -354,9 +360,9 @@ impl JudgedSums {
         trusted.map(constraint).collect()
     }
 
-    /// Estimates of all intervals once more, with the errors of what was derived.
+    /// Estimates of all intervals once more, with the errors of what was derived; from [`JudgedSums::keeping_intervals`] on.
     pub fn hindsight(&self, series: &mut [Vec<Option<Uncertain>>], confidence: Confidence) {
-        for (estimates, deviations) in series.iter_mut().zip(&self.deviations) {
+        for (estimates, deviations) in series.iter_mut().zip(self.deviations.iter().flatten()) {
             for (event, (estimate, &deviation)) in estimates.iter_mut().zip(deviations).enumerate() {
                 *estimate = estimate.map(|estimate| self.completion.widened(event, estimate, deviation, confidence));
             }

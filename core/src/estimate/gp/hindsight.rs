@@ -1,6 +1,8 @@
 //! Estimates the windows of a run once more when all of it is known: relative to the means of the run, with covariances that
 //! all of it taught, and with what came after each window.
 
+use std::sync::Arc;
+
 use super::blocks::CountBlock;
 use super::calibration::Turns;
 use super::fits::FittedWindow;
@@ -90,7 +92,7 @@ impl WindowSum {
 impl Gp {
     /// Keeps what [`Gp::hindsight`] needs, from before the first round: about 10 kB a window of 24 events on four counters.
     pub fn keeping_windows(mut self) -> Self {
-        self.history = Some(History::default());
+        self.history = Some(Arc::default());
         self
     }
 
@@ -98,7 +100,7 @@ impl Gp {
     pub(super) fn keep_window(&mut self, span: Span) {
         let is_alone = self.concurrency() == Concurrency::Alone;
         let Self { turns, unit, .. } = *self;
-        let Some(history) = &mut self.history else { return };
+        let Some(history) = self.history.as_mut().map(Arc::make_mut) else { return };
         history.windows.push(PastWindow { span, counted: self.window.clone(), is_alone, turns, unit });
         history.blocks.extend(self.blocks.ended_since(span.start));
     }
@@ -137,7 +139,7 @@ impl Gp {
 
     /// A process that knows the levels and covariances of the run.
     fn knowing_all(&self, confidence: Confidence) -> Self {
-        let mut later = Self { history: None, lessons: None, ..self.clone() };
+        let mut later = Self { history: None, learning: None, ..self.clone() };
         for ((level, total), run) in later.levels.iter_mut().zip(self.totals(confidence)).zip(&self.run) {
             if let Some(total) = total {
                 let rate = total.count.value / run.enabled.as_ms();

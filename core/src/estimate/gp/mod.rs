@@ -55,6 +55,7 @@ pub use time::{CpuClock, Span};
 use time::{LONG_MEMORY, PerProcess, ROUND_MS, VARYING};
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::rates::{Confidence, Delta, Error, Uncertain};
 use crate::units::CpuNs;
@@ -64,8 +65,8 @@ use blocks::{Blocks, CountBlock, SEVERAL, WHOLE};
 use calibration::{Calibration, ErrorTail, TurnOrder, Turns};
 use covariance::Covariances;
 use hindsight::History;
-use lessons::Lessons;
 use level::Level;
+use model::Learning;
 use threads::{Concurrency, Threads, WhichThreads};
 use total::{ANCHORED, FEW_STAYS, MOST_ANCHORS, StaySpread};
 use volatility::{Share, Volatility};
@@ -343,12 +344,10 @@ pub struct Gp {
     mean_threads: f64,
     /// Which thread was counted when, if that is known.
     threads: Threads,
-    lessons: Option<Lessons>,
+    /// What a learning run keeps; clones share it, and the next field.
+    learning: Option<Arc<Learning>>,
     /// The windows so far, where they are kept.
-    history: Option<History>,
-    /// Covariances that were known before the run.
-    known_before: Covariances,
-    model: Option<CovarianceModel>,
+    history: Option<Arc<History>>,
 }
 
 /// The most events that are estimated together. Of each pair four covariances are kept several times over, so that
@@ -392,7 +391,6 @@ impl Gp {
             levels,
             volatilities: vec![Volatility::new(); n],
             scales: vec![WindowScale::AT_LARGE; n],
-            known_before: covariances.clone(),
             present: covariances.clone(),
             observed: vec![UNFITTED; n],
             covariances,
@@ -422,9 +420,8 @@ impl Gp {
             was_unsolved: false,
             mean_threads: 1.0,
             threads: Threads::new(rotation_ms),
-            lessons: None,
+            learning: None,
             history: None,
-            model: model.cloned(),
         }
     }
 
@@ -532,7 +529,7 @@ impl Gp {
             sum.above = calibration::above(self.stays[event].stays());
         }
         let interval = &self.interval;
-        self.history.iter_mut().for_each(|history| history.end_interval(interval));
+        self.history.iter_mut().for_each(|history| Arc::make_mut(history).end_interval(interval));
         for (run, sum) in self.run_sums.iter_mut().zip(&self.interval).filter(|(_, sum)| sum.known) {
             run.add(sum.estimate, sum.square.sqrt());
             run.counted += sum.counted;
@@ -645,29 +642,23 @@ impl Gp {
         if run.run_ratio() >= ANCHORED && time > 0.0 { (run.count - before.count) as f64 / time } else { 0.0 }
     }
 
-    /// Makes this a learning run: its windows, after those of earlier runs, are kept for [`Gp::model`].
-    pub fn learning(mut self) -> Self {
-        let earlier = self.model.as_ref().and_then(|model| model.lessons(&self.names()));
-        self.lessons = Some(earlier.cloned().unwrap_or_default());
+    /// Makes this a learning run, from before its first round: its windows, after those of earlier runs, are kept for
+    /// [`Gp::model`].
+    pub fn learning(mut self, earlier: Option<&CovarianceModel>) -> Self {
+        self.learning = Some(Arc::new(Learning::new(earlier, &self.names(), self.covariances.clone())));
         self
     }
 
-    /// What this run and those before it teach, for later runs. Takes seconds of a learning run; without
-    /// one it is what was known before.
-    pub fn model(&self) -> CovarianceModel {
+    /// What this run and those before it teach, for later runs, which takes seconds; `None` unless it is a learning run.
+    pub fn model(&self) -> Option<CovarianceModel> {
         let run = model::Run {
             names: self.names(),
             rates: self.run.iter().map(Delta::rate).collect(),
             time_ms: longest(&self.run),
-            lessons: self.lessons.clone().unwrap_or_default(),
         };
-        CovarianceModel::learn(
-            run,
-            self.model.as_ref(),
-            self.known_before.clone(),
-            &self.settings,
-            |block, rate, own| self.observation(block, rate, WindowScale::AT_LARGE, own),
-        )
+        let observation =
+            |block: &CountBlock, rate, own: &PerProcess| self.observation(block, rate, WindowScale::AT_LARGE, own);
+        Some(CovarianceModel::learn(run, self.learning.as_deref()?, &self.settings, observation))
     }
 
     fn names(&self) -> Vec<String> {
@@ -749,8 +740,9 @@ impl Gp {
 
     /// Keeps the window since then, where this is a learning run.
     fn keep_lesson(&mut self, since: f64) {
-        if let Some(lessons) = &mut self.lessons {
-            lessons.add(self.blocks.joined(since - self.settings.context_ms, since, ROUND_MS));
+        if let Some(learning) = &mut self.learning {
+            let window = self.blocks.joined(since - self.settings.context_ms, since, ROUND_MS);
+            Arc::make_mut(learning).lessons.add(window);
         }
     }
 

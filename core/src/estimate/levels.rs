@@ -72,11 +72,7 @@ pub(super) fn with_gradient(program: &Program, values: &[f64], gradient: &mut Ve
 }
 
 /// The residual of an equation, if it has one, and its derivatives.
-pub(super) fn residual_with_gradient(
-    equation: &BoundEquation,
-    values: &[f64],
-    gradient: &mut Vec<f64>,
-) -> Option<f64> {
+pub(super) fn residual_with_gradient(equation: &BoundEquation, values: &[f64], gradient: &mut Vec<f64>) -> Option<f64> {
     known(equation.residual_with_gradient(values, zeroed(gradient, equation.events().len())))
 }
 

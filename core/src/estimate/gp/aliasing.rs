@@ -6,7 +6,7 @@
 //! itself after a few cycles is shown at as many phases, so stays are looked at one by one and in batches.
 
 use super::super::timed_count::TimedCount;
-use super::total::{ANCHORED, MOST_ANCHORS};
+use super::regression::{ANCHORED, MOST_ANCHORS};
 use crate::rates::{Delta, Moments};
 
 /// An always-counted event's rates in batches of another event's stays, over its rates at all times from the end of one batch

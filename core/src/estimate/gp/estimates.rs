@@ -6,8 +6,9 @@ use super::fits::{self, SolvedBursts, SolvedWindow};
 use super::relation::Constraint;
 use super::threads::Concurrency;
 use super::time::Span;
+use super::total::SELDOM;
 use super::window::{Pairs, Posterior, Solved};
-use super::{CLOCK, Gp, OFF_WIDTH, SELDOM, is_clocked, longest};
+use super::{Gp, is_clocked, longest};
 use crate::units::CpuNs;
 
 /// What an event counted in a window.
@@ -15,6 +16,12 @@ struct WindowEstimate {
     count: f64,
     half_width: f64,
 }
+
+/// How far a clock may be in the run from the time that it was on a counter, as a part of that.
+const CLOCK: f64 = 1e-3;
+
+/// Intervals are at least so many times as wide to a side as estimates were off, where rates may be held.
+const OFF_WIDTH: f64 = 1.6;
 
 /// So many times the inverse of the time in which nothing was seen is the largest rate, at 95 % (the rule of three).
 const UNSEEN: f64 = 3.0;
@@ -56,7 +63,7 @@ impl Gp {
         }
         let silent_ms = match self.levels[event].is_silent() {
             true => Some(self.levels[event].time()),
-            false => self.stays[event].stopped_ms().filter(|_| counted.count == 0),
+            false => self.stays[event].quiet.stopped_ms().filter(|_| counted.count == 0),
         };
         if let Some(silent_ms) = silent_ms {
             let unseen_ms = (counted.enabled - counted.running).as_ms();
@@ -95,7 +102,7 @@ impl Gp {
         let scaled = self.scaled_count(event, rate);
         // Where it wasn't looked at, what may have stopped counted nothing. Bursts are quiet in between.
         let stopped = if is_seen { scaled } else { 0.0 };
-        let goes_on = if self.empty.is_most() { 1.0 } else { self.stays[event].goes_on() };
+        let goes_on = if self.empty.is_most() { 1.0 } else { self.stays[event].quiet.goes_on() };
         let count = stopped + goes_on * (count - stopped);
         if is_seen { count + self.still_part(event) * (scaled - count) } else { count }
     }
@@ -119,7 +126,7 @@ impl Gp {
     /// several threads isn't of the same ones.
     fn still_part(&self, event: usize) -> f64 {
         let is_alone = self.concurrency() == Concurrency::Alone;
-        let is_silent = self.empty.is_most() || self.stays[event].empty() >= SELDOM;
+        let is_silent = self.empty.is_most() || self.stays[event].quiet.empty() >= SELDOM;
         if is_alone && !is_silent && !self.may_hold_rates() { self.stillness.part(event) } else { 0.0 }
     }
 

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use super::blocks::CountBlock;
 use super::calibration::Turns;
 use super::fits::FittedWindow;
+use super::interval::WindowSum;
 use super::level::Level;
 use super::threads::Concurrency;
 use super::time::Span;
-use super::total::StaySpread;
 use super::window::WindowScale;
-use super::{FIT_EVERY_MS, Gp, UNFITTED, WindowSum};
+use super::{FIT_EVERY_MS, Gp, UNFITTED};
 use crate::rates::{Confidence, Delta, Uncertain};
 
 /// The windows of a run so far.
@@ -149,7 +149,7 @@ impl Gp {
         later.mean_threads = 1.0;
         later.scales.fill(WindowScale::AT_LARGE);
         later.observed.fill(UNFITTED);
-        later.stays.iter_mut().for_each(StaySpread::go_on);
+        later.stays.iter_mut().for_each(|stays| stays.quiet.go_on());
         later.settings.volatile = false;
         later.settings.first_step = later.settings.least_step;
         later.settings.most_observations = later.settings.most_observations.max(OBSERVATIONS);

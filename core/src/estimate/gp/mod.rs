@@ -28,13 +28,18 @@ mod covariance;
 mod estimates;
 mod fits;
 mod hindsight;
+mod interval;
 mod learn;
 mod lessons;
 mod level;
 mod model;
+mod observations;
 mod prior;
+mod quiet;
+mod regression;
 mod relation;
 mod settings;
+mod stays;
 mod stillness;
 #[cfg(test)]
 mod tests;
@@ -42,6 +47,7 @@ mod threads;
 mod time;
 mod total;
 mod volatility;
+mod widths;
 mod window;
 
 pub use aliasing::Factors;
@@ -52,26 +58,29 @@ use relation::SumMisfit;
 pub use settings::{Memory, Settings};
 use stillness::Stillness;
 pub use time::{CpuClock, Span};
-use time::{LONG_MEMORY, PerProcess, ROUND_MS, VARYING};
+use time::{PerProcess, ROUND_MS};
+pub use total::Total;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::rates::{Confidence, Delta, Error, Uncertain};
+use crate::rates::{Confidence, Delta, Uncertain};
 use crate::units::CpuNs;
 use aliasing::Aliasing;
 use analogs::{Analogs, Piece, TurnTimes};
-use blocks::{Blocks, CountBlock, SEVERAL, WHOLE};
-use calibration::{Calibration, ErrorTail, TurnOrder, Turns};
+use blocks::{Blocks, CountBlock, SEVERAL};
+use calibration::{Calibration, TurnOrder, Turns};
 use covariance::Covariances;
 use hindsight::History;
+use interval::WindowSum;
 use level::Level;
 use model::Learning;
+use stays::StaySpread;
 use threads::{Concurrency, Threads, WhichThreads};
-use total::{ANCHORED, FEW_STAYS, MOST_ANCHORS, StaySpread};
+use total::ranked;
 use volatility::{Share, Volatility};
 pub(super) use window::Posterior;
-use window::{Observation, WindowScale};
+use window::WindowScale;
 
 /// An event as the estimator knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,75 +114,9 @@ impl WhenCounted {
 /// counter all the time.
 pub(super) const SWITCHES: f64 = 0.002;
 
-/// How far a clock may be from the time that it was on a counter, as a part of that: in the run, and in each round, of which
-/// the kernel takes both at slightly other moments.
-const CLOCK: f64 = 1e-3;
+/// How far a clock may be in a round from the time that it was on a counter, as a part of that and beside it: the kernel takes
+/// both at slightly other moments.
 const CLOCK_ROUND: (f64, CpuNs) = (0.01, CpuNs(20_000));
-
-/// What windows add up to in an interval.
-#[derive(Clone, Copy, Debug)]
-struct WindowSum {
-    counted: Delta,
-    estimate: f64,
-    /// The square of the half width.
-    square: f64,
-    /// The half width in the last window.
-    last: f64,
-    /// All half widths.
-    widths: f64,
-    /// How many times as far above the estimate as below it the truth may be.
-    above: f64,
-    known: bool,
-}
-
-impl Default for WindowSum {
-    fn default() -> Self {
-        let counted = Delta::default();
-        Self { counted, estimate: 0.0, square: 0.0, last: 0.0, widths: 0.0, above: 1.0, known: false }
-    }
-}
-
-impl WindowSum {
-    /// Adds a window. Errors of neighbours are alike by about a half.
-    fn add(&mut self, estimate: f64, half_width: f64) {
-        self.estimate += estimate;
-        self.square += half_width * (half_width + self.last);
-        self.last = half_width;
-        self.widths += half_width;
-        self.known = true;
-    }
-
-    /// The count of an interval; `None` if nothing is known of it.
-    fn estimate(&self, confidence: Confidence, aliasing: Option<Factors>) -> Option<Uncertain> {
-        match self.counted.run_ratio() {
-            ratio if ratio >= WHOLE => Some(Uncertain::exact(self.counted.count as f64)),
-            _ if !self.known => None,
-            _ => {
-                let below = at(confidence, self.square.sqrt().hypot(SWITCHES * self.estimate));
-                let error = widened(self.estimate, Error::Within { below, above: self.above * below }, aliasing);
-                Some(within(self.estimate, error, self.counted))
-            }
-        }
-    }
-}
-
-/// What an event counted in the run.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Total {
-    /// The count with its interval.
-    pub count: Uncertain,
-    /// The events that are always counted which moved it from the scaled count, and by how many counts each.
-    pub moved_by: Vec<(usize, f64)>,
-}
-
-/// A total that windows add up to.
-#[derive(Clone, Copy, Debug)]
-struct WindowTotal {
-    value: f64,
-    half_width: f64,
-    /// The sum of the half widths of intervals: no total is less sure.
-    widths: f64,
-}
 
 /// A delta with what can't be put right: nothing runs for longer than it is enabled, and what didn't run counted
 /// nothing.
@@ -199,47 +142,6 @@ fn unit(windows: f64) -> f64 {
     if windows < SLOWED { 1.0 } else { windows.min(SLOWEST) }
 }
 
-/// Half the width of a 95 % interval, made that of an interval at another level as a normal variable's is.
-fn at(confidence: Confidence, half_width: f64) -> f64 {
-    half_width * confidence.normal() / Confidence::DEFAULT.normal()
-}
-
-/// An estimate of a count that is at least what was counted.
-fn within(value: f64, error: Error, counted: Delta) -> Uncertain {
-    Uncertain { value, error }.at_least(counted.count as f64)
-}
-
-/// An error, or more where counts may be off by factors.
-fn widened(value: f64, error: Error, factors: Option<Factors>) -> Error {
-    match (error, factors) {
-        (Error::Within { below, above }, Some(Factors { least, most })) => {
-            Error::Within { below: below.max(value * (1.0 - least)), above: above.max(value * (most - 1.0)) }
-        }
-        (error, _) => error,
-    }
-}
-
-/// Events in the order in which they are taken as anchors: those on counters first, as what software counts says little of others.
-fn ranked(mut found: Vec<usize>, events: &[EventSpec]) -> Vec<usize> {
-    found.sort_by_key(|&event| events[event].counted);
-    found
-}
-
-/// What no rate fits, as a variance relative to the event's present one; of an event that varies by so little in the long term that
-/// [`STEADY`] times its variance is below 1, that part of it.
-const NOISE: f64 = 2e-4;
-const STEADY: f64 = 10.0;
-/// No variance is smaller than what a rate of present size rounds to.
-const ROUNDED: f64 = 1e-9;
-/// The part that is kept of what was fitted to bursts: one says little of the next.
-const KEPT_OF_BURSTS: f64 = 0.5;
-/// The part that is kept, and the half width over Student's, where several threads are counted one by one: a window's
-/// correlations are those of the threads that were counted.
-const KEPT_OF_THREADS: f64 = 0.5;
-const WIDTH_OF_THREADS: f64 = 0.8;
-/// By how much intervals of very many threads are narrower where it is known which of them was counted when: what isn't known
-/// of each is independent of the others.
-const NARROWER_OF_THREADS: f64 = 0.25;
 /// The variance of rates between threads, over that of a thread in time, before any were seen.
 const BETWEEN_THREADS: f64 = 3.0;
 /// Where time is slowed down by more, stays are so far apart that the last rate may say more than the mean does.
@@ -247,38 +149,14 @@ const SLOW: f64 = 3.0;
 /// Where it is slowed down at all and stays take so long, it may, too, and the moments at which other events were as they are
 /// now say more than both.
 const LONG_TURN_MS: f64 = 50.0;
-/// Where more stays hold no count, totals are scaled counts.
-const SELDOM: f64 = 0.1;
-/// So are they where intervals are shorter on average: more windows than neighbours have errors in common.
-const SHORTEST_MS: f64 = 50.0;
-/// An event that had no stay in so long may never have one.
-const LONGEST_WAIT_MS: f64 = 2000.0;
-/// The sum of windows is weighted as if its interval were this many times as wide, because all windows share the error of the
-/// level. At 1 the totals of one program in twelve are worse than scaled ones.
-const WINDOWS_DOUBT: f64 = 2.0;
-/// Intervals are at least so many times as wide to a side as estimates were off then.
-const OFF_WIDTH: f64 = 1.6;
 /// The least and the most that time is slowed down by: a cycle of less than two windows is followed as it is.
 const SLOWED: f64 = 2.0;
 const SLOWEST: f64 = 100.0;
 /// Covariances are fitted anew after so long.
 const FIT_EVERY_MS: f64 = 75.0;
-/// Where fewer observations of an event were seen, it is as if there were so many.
-const LEAST_OBSERVED: u64 = 2;
-/// Before the first fit it is as if there were so many: a prior says more of variances than few observations.
+/// Before the first fit it is as if it had been to so many observations of each event: a prior says more of variances than few
+/// observations.
 const UNFITTED: u64 = 6;
-
-/// The variance of a block's rate that no rate fits, of an event with these covariances.
-fn noise(scale: WindowScale, own: &PerProcess) -> f64 {
-    NOISE * scale.rest.powi(2) * (STEADY * own[LONG_MEMORY]).min(1.0)
-}
-
-/// By how much more the mean over some milliseconds of a length varies than that over all of it: it isn't known which of them
-/// were counted.
-fn unplaced(scale: WindowScale, own: &PerProcess, counted: f64, length: f64) -> f64 {
-    let (part, whole) = (time::variances(counted), time::variances(length));
-    scale.rest.powi(2) * VARYING.map(|process| own[process] * (part[process] - whole[process])).sum::<f64>()
-}
 
 /// Estimates multiplexed counts by a Gaussian process over all events.
 #[derive(Clone)]
@@ -468,29 +346,6 @@ impl Gp {
         }
     }
 
-    /// A number of each anchor.
-    fn of_anchors(&self, number: impl Fn(usize) -> f64) -> [f64; MOST_ANCHORS] {
-        std::array::from_fn(|place| self.anchors.get(place).map_or(0.0, |&anchor| number(anchor)))
-    }
-
-    /// Takes the events that were always counted so far as anchors, once each of the others had a stay and ended it: before that
-    /// the first group to be counted was always counted, too.
-    fn look_for_anchors(&mut self) {
-        let is_whole = |event: usize| self.run[event].run_ratio() >= ANCHORED;
-        let events = 0..self.events.len();
-        let is_open = |event: usize| !is_whole(event) && self.stays[event].stays() < 1.0;
-        if self.has_looked_for_anchors || self.elapsed < LONGEST_WAIT_MS && events.clone().any(is_open) {
-            return;
-        }
-        self.has_looked_for_anchors = true;
-        let found: Vec<usize> = events.filter(|&event| is_whole(event)).collect();
-        if found.iter().any(|&event| !self.events[event].counted.is_always()) {
-            self.anchors = ranked(found, &self.events);
-            self.before_anchors.clone_from(&self.run);
-            self.stays.iter_mut().for_each(StaySpread::forget_anchors);
-        }
-    }
-
     /// Whether the counts of any window so far were scaled, as rounding left covariances without a solution.
     pub fn is_unsolved(&self) -> bool {
         self.was_unsolved
@@ -543,103 +398,6 @@ impl Gp {
         if self.end > self.window_start {
             self.end_window();
         }
-    }
-
-    /// The half width of an event's 95 % interval, in standard deviations.
-    fn half_width(&self, event: usize) -> f64 {
-        let student = Confidence::DEFAULT.student(self.observed[event].max(LEAST_OBSERVED));
-        let stays = self.stays[event].stays();
-        self.settings.half_width
-            * student
-            * self.width_of_threads(stays)
-            * self.calibration.factor(event, stays, self.run[event].run_ratio(), self.tail(event))
-    }
-
-    /// The factor on half widths where several threads ran, of an event of which so many stays were seen.
-    fn width_of_threads(&self, stays: f64) -> f64 {
-        match self.concurrency() {
-            Concurrency::Alone | Concurrency::Unclear => 1.0,
-            Concurrency::Sampled => WIDTH_OF_THREADS,
-            Concurrency::ToldApart => {
-                let others = 1.0 - 1.0 / self.mean_threads.max(1.0);
-                1.0 - NARROWER_OF_THREADS * others * (1.0 - 1.0 / stays.max(1.0))
-            }
-        }
-    }
-
-    /// How far off an event's counts may be, as it is quiet.
-    fn tail(&self, event: usize) -> ErrorTail {
-        let stays = &self.stays[event];
-        match (self.empty.is_most(), stays.is_mostly_empty()) {
-            (true, _) => ErrorTail::AllQuiet,
-            (false, true) => ErrorTail::Quiet { bursts: stays.bursts() },
-            (false, false) => ErrorTail::Usual,
-        }
-    }
-
-    /// What each event counted in the run so far: between the scaled count, which is unbiased over many stays, with the
-    /// error of a systematic sample, and the sum of the windows' estimates, which is nearer where there were few stays, by
-    /// how sure both are. `None` for an event that has never been counted.
-    pub fn totals(&self, confidence: Confidence) -> Vec<Option<Total>> {
-        let aliasing = self.aliasing();
-        let anchors = self.of_anchors(|anchor| self.anchor_rate(anchor));
-        let total = |event: usize| {
-            let run = self.run[event];
-            if run.running == CpuNs(0) {
-                return None;
-            }
-            if run.run_ratio() >= WHOLE {
-                return Some(Total { count: Uncertain::exact(run.count as f64), moved_by: Vec::new() });
-            }
-            let is_steady = self.stays[event].empty() < SELDOM && !self.empty.is_most();
-            let of_stays = self.stays[event].total(run.enabled.as_ms(), if is_steady { anchors } else { [0.0; MOST_ANCHORS] });
-            // What a Poisson process of the same rate leaves unseen is the least, of an event that was never seen as well.
-            let least = Confidence::DEFAULT.normal() * run.unseen_variance().sqrt();
-            let half_width = of_stays.half_width.map(|half_width| half_width.max(least));
-            let (value, half_width, of_stays_part) = match (half_width, self.total_of_windows(event)) {
-                (Some(half_width), Some(windows)) if is_steady && self.is_usual() => {
-                    let doubted = WINDOWS_DOUBT * windows.half_width;
-                    let part = half_width.powi(2) / (half_width.powi(2) + doubted.powi(2)).max(f64::MIN_POSITIVE);
-                    let value = of_stays.value() + part * (windows.value - of_stays.value());
-                    (value, (half_width + part * (windows.half_width - half_width)).min(windows.widths), 1.0 - part)
-                }
-                (Some(half_width), _) => (of_stays.value(), half_width, 1.0),
-                (None, Some(windows)) => (windows.value, windows.half_width, 0.0),
-                (None, None) => (of_stays.scaled, of_stays.scaled, 0.0),
-            };
-            let moved_by =
-                self.anchors.iter().zip(of_stays.added).map(|(&anchor, added)| (anchor, of_stays_part * added));
-            Some(Total {
-                count: within(value, widened(value, Error::of(at(confidence, half_width)), aliasing), run),
-                moved_by: moved_by.filter(|&(_, counts)| counts != 0.0).collect(),
-            })
-        };
-        (0..self.events.len()).map(total).collect()
-    }
-
-    /// The sum of the windows' estimates, if there were some for all of the run.
-    fn total_of_windows(&self, event: usize) -> Option<WindowTotal> {
-        let windows = &self.run_sums[event];
-        let is_whole = windows.counted.enabled.0 as f64 >= WHOLE * self.run[event].enabled.0 as f64;
-        (windows.known && is_whole).then(|| WindowTotal {
-            value: windows.estimate,
-            // The fewer stays, the less is known of the level that all windows share.
-            half_width: windows.square.sqrt() * (1.0 + FEW_STAYS / (1.0 + self.stays[event].stays())),
-            widths: windows.widths,
-        })
-    }
-
-    /// Whether windows are as the process takes them to be: of one thread, in a rotation that isn't slow, not too short.
-    fn is_usual(&self) -> bool {
-        let is_alone = longest(&self.run) < SEVERAL * self.elapsed && !self.is_slow();
-        is_alone && self.elapsed >= SHORTEST_MS * self.intervals as f64
-    }
-
-    /// The mean rate of an event since it is an anchor, per millisecond; 0 if it wasn't counted all the time.
-    fn anchor_rate(&self, anchor: usize) -> f64 {
-        let (run, before) = (self.run[anchor], self.before_anchors[anchor]);
-        let time = (run.running - before.running).as_ms();
-        if run.run_ratio() >= ANCHORED && time > 0.0 { (run.count - before.count) as f64 / time } else { 0.0 }
     }
 
     /// Makes this a learning run, from before its first round: its windows, after those of earlier runs, are kept for
@@ -746,47 +504,6 @@ impl Gp {
         }
     }
 
-    /// How long before it a window takes observations from.
-    fn context(&self, since: f64) -> f64 {
-        self.settings.context_ms.max(Settings::LEAST_MS - (self.end - since))
-    }
-
-    /// What blocks say of the time from shortly before `since`.
-    fn observations(&self, since: f64) -> Vec<Observation> {
-        let (most, context) = (self.settings.most_observations, self.context(since));
-        let [.., longest] = Settings::BLOCKS_MS;
-        let joined = |context: f64, longest: f64| self.blocks.joined(since - context, since, longest);
-        let few = Settings::BLOCKS_MS.into_iter().map(|longest| joined(context, longest)).find(|all| all.len() <= most);
-        let blocks = few.unwrap_or_else(|| joined(context.min(Settings::SHORT_CONTEXT_MS), longest));
-        let observations = blocks.iter().filter_map(|block| {
-            let (scale, own) = (self.scales[block.event], self.covariances_of(block.event));
-            if self.threads.are_known() {
-                return self.observation_of_threads(block, scale, own);
-            }
-            Some(self.observation(block, self.levels[block.event].rate()?, scale, own))
-        });
-        observations.collect()
-    }
-
-    /// What a block says where it is known which threads it is of.
-    fn observation_of_threads(
-        &self,
-        block: &CountBlock,
-        scale: WindowScale,
-        own: &PerProcess,
-    ) -> Option<Observation> {
-        let seen = self.threads.seen(block.event, block.span)?;
-        let (value, threads) = self.threads.deviation(block.event, &seen, block.rate());
-        let length = seen.span.length();
-        let mut noise = noise(scale, own);
-        if seen.part < WHOLE {
-            noise += unplaced(scale, own, seen.part * length, length);
-        }
-        let noise = noise * threads.alike(&threads) + ROUNDED;
-        let (event, stay, sampling_deviation) = (block.event, block.stay, 0.0);
-        Some(Observation { event, span: seen.span, stay, value, noise, sampling_deviation, threads })
-    }
-
     /// Which threads the count of each event in the window is of: all.
     fn targets(&self) -> Vec<WhichThreads> {
         let target = |event| if self.threads.are_known() { self.threads.target(event) } else { WhichThreads::All };
@@ -842,26 +559,5 @@ impl Gp {
                 self.threads.solve(event, rate);
             }
         }
-    }
-
-    fn observation(&self, block: &CountBlock, rate: f64, scale: WindowScale, own: &PerProcess) -> Observation {
-        let mut noise = noise(scale, own) + ROUNDED;
-        let sampling_deviation = block.sampling_variance().sqrt();
-        if sampling_deviation == 0.0 && block.counted < WHOLE * block.span.length() {
-            noise += unplaced(scale, own, block.counted, block.span.length());
-        }
-        Observation {
-            event: block.event,
-            span: block.span,
-            stay: block.stay,
-            value: block.rate() / rate - 1.0,
-            noise,
-            sampling_deviation,
-            threads: WhichThreads::All,
-        }
-    }
-
-    fn covariances_of(&self, event: usize) -> &PerProcess {
-        self.covariances.at(event, event)
     }
 }

@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::super::fading::FadingMean;
-use super::{Settings, volatility};
 use super::covariance::Covariances;
 use super::level::Level;
 use super::time::{PROCESSES, PerProcess, ROUND_MS, Span, TimedSpan};
+use super::{Settings, volatility};
 use perfprop_linear_algebra::Square;
 
 /// How events vary together in programs at large, by their names.

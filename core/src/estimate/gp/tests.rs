@@ -4,7 +4,7 @@
 
 use proptest::prelude::*;
 
-use super::window::Pairs;
+use super::window::{Observation, Pairs};
 use super::*;
 
 fn specs(always: &[bool]) -> Vec<EventSpec> {
@@ -170,7 +170,8 @@ fn a_steady_rate_is_found_whatever_the_stays() {
 
 /// A run of an event that is always counted, at so many a millisecond, and one that is multiplexed, at half of that.
 fn learning_run(rate: f64, model: Option<&CovarianceModel>) -> Gp {
-    let mut gp = Gp::new(&specs(&[true, false]), ROTATION_MS, Settings::default(), &Prior::default(), model).learning(model);
+    let mut gp =
+        Gp::new(&specs(&[true, false]), ROTATION_MS, Settings::default(), &Prior::default(), model).learning(model);
     for i in 0..100 {
         let (on, level) = (f64::from(u8::from(i % 3 == 0)), rate * if i % 20 < 10 { 6.0 } else { 2.0 });
         gp.round(round(i), &[delta(level, 1.0), delta(0.5 * level * on, on)]);

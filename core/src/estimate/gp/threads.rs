@@ -242,7 +242,8 @@ impl Order {
     /// The same, with one more phase that is known to begin with.
     fn explain_from(&self, known: &[f64], mut first: Option<f64>, threads: usize, rounds: &[Round]) -> Vec<Found> {
         let mut left = self.times(rounds);
-        let mut found: Vec<Found> = known.iter().enumerate().map(|(place, &phase)| Found { place: Some(place), phase }).collect();
+        let mut found: Vec<Found> =
+            known.iter().enumerate().map(|(place, &phase)| Found { place: Some(place), phase }).collect();
         known.iter().for_each(|&phase| self.take(&mut left, rounds, phase, 1.0));
         while found.len() > threads {
             let without = |&Found { phase, .. }: &Found| {

@@ -67,7 +67,8 @@ impl Volatility {
         self.rest.forget(settings.volatility_memory.kept(window.length()));
         self.rest.add_sum(weight * sum, weight * count);
         let mean = mine.iter().map(|o| o.span.length() * o.value).sum::<f64>() / length;
-        let sampled = mine.iter().map(|o| (o.span.length() * o.sampling_deviation).powi(2)).sum::<f64>() / length.powi(2);
+        let sampled =
+            mine.iter().map(|o| (o.span.length() * o.sampling_deviation).powi(2)).sum::<f64>() / length.powi(2);
         let threads = WhichThreads::mean(mine.iter().map(|o| (o.span.length(), &o.threads)));
         let noise = covariances.between_threads(event) * (sampled + threads.unknown(&threads));
         self.level.forget(settings.drift_memory.kept(window.length()));
@@ -137,8 +138,7 @@ pub(crate) fn scales(all: &[Volatility], covariances: &Covariances) -> Vec<Windo
         }
         (BELIEVED * sum / weights).exp()
     };
-    let scale =
-        |event| WindowScale { level: shared(event, ScalePart::Level), rest: shared(event, ScalePart::Rest) };
+    let scale = |event| WindowScale { level: shared(event, ScalePart::Level), rest: shared(event, ScalePart::Rest) };
     (0..all.len()).map(scale).collect()
 }
 

@@ -87,7 +87,9 @@ impl<'a> ExpectedCorrections<'a> {
             let deviation = self.known.levels.propagated(program.slots(), &self.gradient);
             self.expect_mean(by, pair.to, expected, deviation);
         }
-        if let Some(expected) = pair.variance.as_ref().and_then(|program| known(program.eval(&self.known.levels.values))) {
+        if let Some(expected) =
+            pair.variance.as_ref().and_then(|program| known(program.eval(&self.known.levels.values)))
+        {
             self.corrections[pair.to].variance.add(by.weight, expected.max(0.0));
             if pair.mean.is_none() {
                 self.uses.push(by.index);
@@ -150,10 +152,12 @@ impl<'a> ExpectedCorrections<'a> {
     fn expect_at(&mut self, by: Corrector, equation: &BoundEquation, place: usize, residual: Option<f64>) {
         let events = equation.events();
         let (event, slope) = (events[place], self.gradient[place]);
-        let is_moved = !self.known.exact[event] && events.iter().any(|&other| other != event && self.known.sampled[other]);
+        let is_moved =
+            !self.known.exact[event] && events.iter().any(|&other| other != event && self.known.sampled[other]);
         let Some(residual) = residual.filter(|_| slope != 0.0 && slope.is_finite() && is_moved) else { return };
         let others = events.iter().zip(&self.gradient).filter(|&(&other, _)| other != event);
-        let errors = others.map(|(&other, derivative)| derivative / slope * self.known.levels.deviations[mean_slot(other).0]);
+        let errors =
+            others.map(|(&other, derivative)| derivative / slope * self.known.levels.deviations[mean_slot(other).0]);
         let deviation = errors.fold(0.0, f64::hypot);
         self.expect_mean(by, event, self.known.levels.mean(event) - residual / slope, deviation);
     }

@@ -149,7 +149,7 @@ fn learnt(program: &Program, setup: &Setup, prior: &Prior, options: &Options) ->
     };
     (1000..1003).fold(None, |model, seed| {
         let make = |init: &scoring::Init| Scored::learning(init, prior, model.as_ref(), options.settings());
-        Some(simulate(trace, part, setup, seed, make).1.0.model())
+        simulate(trace, part, setup, seed, make).1.0.model()
     })
 }
 

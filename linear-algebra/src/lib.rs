@@ -109,6 +109,15 @@ impl Square {
         widest!(factor(self))
     }
 
+    /// The inverse of a symmetric positive definite matrix, of which the lower triangle is read; `None` of others.
+    pub fn inverse(mut self) -> Option<Self> {
+        self.cholesky().then(|| {
+            let mut inverse = self.inverse_of_transposed().gram_of_lower();
+            inverse.mirror();
+            inverse
+        })
+    }
+
     /// The lower triangle (U')^-1 of an upper triangle U.
     pub fn inverse_of_transposed(&self) -> Self {
         let mut inverse = Self::zeros(self.size);
@@ -446,11 +455,7 @@ mod tests {
     }
 
     fn inverse(matrix: &Square) -> Square {
-        let mut factor = matrix.clone();
-        assert!(factor.cholesky());
-        let mut inverse = factor.inverse_of_transposed().gram_of_lower();
-        inverse.mirror();
-        inverse
+        matrix.clone().inverse().unwrap_or_else(|| unreachable!())
     }
 
     #[test]
@@ -483,6 +488,7 @@ mod tests {
         assert!(!square(2, |row, column| if row == column { 1.0 } else { 2.0 }).cholesky());
         assert!(!square(1, |_, _| f64::NAN).cholesky());
         assert!(Square::zeros(0).cholesky());
+        assert!(square(1, |_, _| -1.0).inverse().is_none() && Square::zeros(0).inverse().is_some());
     }
 
     proptest! {

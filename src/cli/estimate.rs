@@ -262,8 +262,10 @@ impl Session {
     }
 
     fn end(&mut self) -> Result<Answer, Error> {
-        if let (Some(path), Estimation::Process { gp, .. }) = (&self.model, &self.estimation) {
-            gp.model().write(path).map_err(|source| Error::Write { path: path.clone(), source })?;
+        if let (Some(path), Estimation::Process { gp, .. }) = (&self.model, &self.estimation)
+            && let Some(model) = gp.model()
+        {
+            model.write(path).map_err(|source| Error::Write { path: path.clone(), source })?;
         }
         let [totals, low, high] = columns(&self.estimation.totals());
         let series = self.estimation.series().map(|reports| Series::new(&reports));
@@ -296,13 +298,14 @@ impl Estimation {
             _ => Settings::default(),
         };
         let mut gp = Gp::new(&events, rotation_ms, settings, prior, model.as_ref());
-        let sums = JudgedSums::new(&measured(&init), &equations(&init.exact)?);
+        let mut sums = JudgedSums::new(&measured(&init), &equations(&init.exact)?);
         gp.constrain_to(sums.constraints());
         if init.phase == Phase::Learn && init.model.is_some() {
-            gp = gp.learning();
+            gp = gp.learning(model.as_ref());
         }
         if keeps_windows {
             gp = gp.keeping_windows();
+            sums = sums.keeping_intervals();
         }
         Ok(Self::Process { gp: Box::new(gp), clock: CpuClock::default(), sums: Box::new(sums) })
     }

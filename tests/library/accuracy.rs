@@ -164,7 +164,8 @@ fn a_program_that_was_learnt_is_estimated_better() {
     let (mut learnt, mut unknown): (Vec<Score>, Vec<Score>) = Default::default();
     for program in family(false).iter().take(2) {
         let lesson = |init: &crate::scoring::Init| Scored::learning(init, &prior, None, settings.clone());
-        let model = simulate(&program.trace, Part::Second, &setup, 1000, lesson).1.0.model();
+        let model =
+            simulate(&program.trace, Part::Second, &setup, 1000, lesson).1.0.model().expect("it is a learning run");
         let run = |model| simulate(&program.trace, Part::First, &setup, 0, |init| Scored::new(init, &prior, model)).0;
         learnt.extend(score(&run(Some(&model))));
         unknown.extend(score(&run(None)));

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::parameter::{Parameter, SizeValue};
+use crate::random::SplitMix64;
 
 /// A set of sizes.
 pub type Sizes = BTreeMap<String, SizeValue>;
@@ -139,19 +140,12 @@ fn shell_word(word: &str) -> String {
 /// The places of what takes turns, in the order of runs: each of them `repeats` times, shuffled anew for each repetition,
 /// so that a drift of the machine is in all of them alike.
 pub fn order(places: usize, repeats: usize, seed: u64) -> Vec<usize> {
-    let mut state = seed;
-    let mut next = move || {
-        // Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators" (2014): SplitMix64.
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    };
+    let mut random = SplitMix64::new(seed);
     let mut all = Vec::with_capacity(places * repeats);
     for _ in 0..repeats {
         let mut round: Vec<usize> = (0..places).collect();
         for place in (1..places).rev() {
-            round.swap(place, (next() % (place as u64 + 1)) as usize);
+            round.swap(place, (random.draw() % (place as u64 + 1)) as usize);
         }
         all.append(&mut round);
     }

@@ -3,21 +3,19 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests panic, and print their tables")]
 
 use super::verdict::{Decision, RunSpread, decide};
+use crate::random::SplitMix64;
 use crate::rates::Confidence;
 
 const EVENTS: usize = 12;
 const PAIRS: usize = 1000;
 
-/// Random numbers that are the same everywhere (G. Steele and others, "Fast splittable pseudorandom number generators",
-/// OOPSLA 2014), for samples of 53 bits.
-struct Random(u64);
+/// Draws samples.
+struct Random(SplitMix64);
 
 impl Random {
+    /// One of 53 bits, below 1.
     fn uniform(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+        (self.0.draw() >> 11) as f64 / (1u64 << 53) as f64
     }
 
     /// By the method of Box and Muller.
@@ -87,7 +85,7 @@ fn pair(random: &mut Random, draw: Draw, runs: [usize; 2]) -> (RunSpread, RunSpr
 /// The part of comparisons in which one of these events, all drawn alike but for what is added to the first's B, gets
 /// a verdict.
 fn verdicts(draw: Draw, runs: [usize; 2], added: f64, of: std::ops::Range<usize>) -> f64 {
-    let mut random = Random(20);
+    let mut random = Random(SplitMix64::new(20));
     let found = (0..PAIRS).filter(|_| {
         let mut pairs: Vec<_> = (0..EVENTS).map(|_| pair(&mut random, draw, runs)).collect();
         pairs[0].1.mean += added;

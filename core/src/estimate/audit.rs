@@ -1,7 +1,8 @@
 //! Audits relations: holds what they predict against what was counted, and says how far each can be trusted.
 
-use super::levels::{EventLevels, known, with_gradient};
-use super::{Moved, RelationIndex, RelationState, Standing};
+use super::fading::FadingMean;
+use super::levels::{EventLevels, known, residual_with_gradient, with_gradient};
+use super::{Estimate, Moved, RelationIndex, RelationState, Standing};
 use crate::events::Event;
 use crate::expr::VariableSlot;
 use crate::rates::Tally;
@@ -39,15 +40,22 @@ pub(super) struct Audit {
     gradient: Vec<f64>,
 }
 
+/// A relation that may correct.
+pub(super) struct Trusted<'a> {
+    pub(super) index: RelationIndex,
+    pub(super) relation: &'a BoundRelation,
+    /// How far it corrects: its weight, lessened by what its residuals were.
+    pub(super) weight: f64,
+}
+
 /// What a relation's residuals in single intervals were, the older the less.
 #[derive(Clone, Copy, Debug, Default)]
 struct Residuals {
-    weight: f64,
     /// The residual over the run, as a part of what the tolerance is a fraction of.
     of_run: Option<f64>,
-    /// Sum of squares, in the unit of the residual and in standard errors.
-    squares: f64,
-    standard: f64,
+    /// Squares, in the unit of the residual and in standard errors.
+    squares: FadingMean,
+    standard: FadingMean,
 }
 
 impl Audit {
@@ -79,12 +87,12 @@ impl Audit {
         (&self.run, &self.interval)
     }
 
-    /// The relations that may correct, bound and not contradicted, and how far: their weight,
-    /// lessened by what their residuals were.
-    pub(super) fn trusted(&self) -> impl Iterator<Item = (RelationIndex, &BoundRelation, f64)> {
+    /// The relations that may correct, bound and not contradicted.
+    pub(super) fn trusted(&self) -> impl Iterator<Item = Trusted<'_>> {
         let trusted = self.bound().filter(|&(index, _)| self.standings[index].may_correct());
         trusted.map(|(index, relation)| {
-            (index, relation, relation.weight.get() * self.standings[index].trust.unwrap_or(1.0))
+            let weight = relation.weight.get() * self.standings[index].trust.unwrap_or(1.0);
+            Trusted { index, relation, weight }
         })
     }
 
@@ -104,8 +112,20 @@ impl Audit {
         self.standings[index].uses += 1;
     }
 
-    /// Notes by how much a relation moved an event.
-    pub(super) fn moved(&mut self, index: RelationIndex, moved: Moved) {
+    /// Notes by how much relations moved the totals of events.
+    pub(super) fn note_moves(&mut self, tally: &Tally, estimates: &[Estimate]) {
+        for (event, estimate) in estimates.iter().enumerate() {
+            let whole = tally.total(event).map(|total| total.value).filter(|&total| total > 0.0);
+            for part in &estimate.parts {
+                if let Some(index) = part.relation() {
+                    self.moved(index, Moved { event, relative: whole.map(|whole| part.counts / whole) });
+                }
+            }
+        }
+    }
+
+    /// Notes by how much a relation moved an event, if that is more than it moved another one.
+    fn moved(&mut self, index: RelationIndex, moved: Moved) {
         let size = |moved: Moved| moved.relative.map_or(f64::INFINITY, f64::abs);
         let old = &mut self.standings[index].moved;
         if old.is_none_or(|old| size(old) < size(moved)) {
@@ -271,9 +291,7 @@ fn predict<'a>(
             (predicted - counted, counted, deviation, RelationEvents::Pair([*from, *to]))
         }
         BoundForm::Equation(equation) => {
-            gradient.clear();
-            gradient.resize(equation.events().len(), 0.0);
-            let residual = known(equation.residual_with_gradient(&levels.values, gradient))?;
+            let residual = residual_with_gradient(equation, &levels.values, gradient)?;
             let slots: Vec<_> = equation.events().iter().map(|&event| mean_slot(event)).collect();
             let deviation = levels.propagated(&slots, gradient);
             (-residual, equation.left(&levels.values), deviation, RelationEvents::Equation(equation.events()))
@@ -290,21 +308,23 @@ fn predict<'a>(
 impl Residuals {
     fn add(&mut self, check: &PredictionCheck<'_>) {
         let Some(z) = known(check.z()) else { return };
-        self.weight = MEMORY * self.weight + 1.0;
-        self.squares = MEMORY * self.squares + check.residual * check.residual;
-        self.standard = MEMORY * self.standard + z.abs().min(MOST).powi(2);
+        let z = z.abs().min(MOST);
+        for (mean, value) in [(&mut self.squares, check.residual), (&mut self.standard, z)] {
+            mean.forget(MEMORY);
+            mean.add(value * value);
+        }
     }
 
     /// The size of a residual; `None` before there was one.
     fn typical(&self) -> Option<f64> {
-        (self.weight > 0.0).then(|| (self.squares / self.weight).sqrt())
+        self.squares.mean().map(f64::sqrt)
     }
 
     /// One over the factor by which the variance of the residuals is larger than it should be, as
     /// the mean of an inverse gamma distribution has it that began at 1. Never above 1: a relation
     /// that is better than it says isn't believed more.
     fn trust(&self) -> f64 {
-        ((BELIEVED + self.weight) / (BELIEVED + self.standard)).min(1.0)
+        ((BELIEVED + self.standard.weight) / (BELIEVED + self.standard.sum)).min(1.0)
     }
 }
 

@@ -12,23 +12,20 @@
 
 use std::sync::Arc;
 
-use super::audit::{Audit, AuditScope};
-use super::gp::{Constraint, CovarianceModel, Gp, Posterior, SWITCHES, Total};
-use super::levels::{known, with_gradient};
+use super::audit::{Audit, AuditScope, Trusted};
+use super::gp::{Constraint, CovarianceModel, Factors, Gp, Posterior, SWITCHES, Total};
+use super::levels::{known, residual_with_gradient, with_gradient};
 use super::on_cpu::OnCpu;
 use super::sums::Completion;
 use super::{
-    Cause, Contribution, Estimate, Estimator, IntervalBasis, Linear, Moved, Quality, RelationIndex, Standing, Weakness,
-    WholeRun, scale_all, scaled,
+    Cause, Contribution, Estimate, Estimator, IntervalBasis, Linear, Quality, ROUNDING, RelationIndex, Standing,
+    Weakness, WholeRun, scale_all, scaled, strongest_first,
 };
 use crate::events::Event;
 use crate::plan::RowIndex;
 use crate::rates::{Confidence, Delta, Error, Tally, Uncertain};
 use crate::relations::{BoundForm, BoundRelation, Relation, is_mean, mean_slot, slot_event};
 use crate::units::{CpuNs, WallNs};
-
-/// Differences below this part of a count are those of rounding.
-const ROUNDING: f64 = 1e-9;
 
 /// Correction by what events have in common, learnt from the run.
 pub struct Gaussian {
@@ -82,7 +79,7 @@ impl Gaussian {
     }
 
     /// What relations say of counts, around the levels of the run or the interval.
-    fn constraints(&self, scope: AuditScope) -> Vec<(RelationIndex, Constraint)> {
+    fn constraints(&self, scope: AuditScope) -> Vec<Constraint> {
         let (run, interval) = self.audit.levels();
         let values: Vec<f64> = match scope {
             AuditScope::Run => run.values.clone(),
@@ -95,7 +92,7 @@ impl Gaussian {
         let values = &values[..];
         let trusted = self.audit.trusted();
         trusted
-            .filter_map(|(index, relation, weight)| {
+            .filter_map(|Trusted { index, relation, weight }| {
                 let constraint = linear(index, relation, values, weight)?;
                 let error = match &relation.form {
                     BoundForm::Equation(equation) => {
@@ -107,7 +104,7 @@ impl Gaussian {
                         self.audit.misfit(index, scope, size)
                     }
                 };
-                Some((index, Constraint { error, ..constraint }))
+                Some(Constraint { error, ..constraint })
             })
             .collect()
     }
@@ -124,7 +121,8 @@ impl Gaussian {
                 .map(|total| total.map_or((0.0, 0.0), |total| (total.value, total.deviation(tally.confidence())))),
         );
         let mut is_related = vec![false; own.len()];
-        for (index, constraint) in constraints {
+        for constraint in constraints {
+            let by = Cause::Relation(constraint.relation);
             if constraint.terms.iter().any(|&(event, _)| own[event].is_none()) {
                 continue;
             }
@@ -135,16 +133,16 @@ impl Gaussian {
                 let counts = known.mean[event] - before[event];
                 if counts.abs() > ROUNDING * before[event].abs() {
                     is_related[event] = true;
-                    match parts.iter_mut().find(|part| part.by == Cause::Relation(index)) {
+                    match parts.iter_mut().find(|part| part.by == by) {
                         Some(part) => part.counts += counts,
-                        None => parts.push(Contribution { by: Cause::Relation(index), counts }),
+                        None => parts.push(Contribution { by, counts }),
                     }
                 }
             }
         }
         let totals = own.iter().zip(parts).enumerate().map(|(event, (own, mut parts))| {
             let own = (*own)?;
-            parts.sort_by(|a, b| b.counts.abs().total_cmp(&a.counts.abs()));
+            strongest_first(&mut parts);
             if !is_related[event] {
                 return Some((own, parts));
             }
@@ -244,15 +242,9 @@ impl Gaussian {
 
     /// Tells the audit what each relation did.
     fn note(&mut self, tally: &Tally) {
-        for (event, estimate) in self.estimates.iter().enumerate() {
-            let whole = tally.total(event).map(|total| total.value).filter(|&total| total > 0.0);
-            for part in &estimate.parts {
-                if let Cause::Relation(index) = part.by {
-                    self.audit.used(index);
-                    self.audit.moved(index, Moved { event, relative: whole.map(|whole| part.counts / whole) });
-                }
-            }
-        }
+        let parts = self.estimates.iter().flat_map(|estimate| &estimate.parts);
+        parts.filter_map(Contribution::relation).for_each(|index| self.audit.used(index));
+        self.audit.note_moves(tally, &self.estimates);
     }
 }
 
@@ -276,8 +268,7 @@ impl Estimator for Gaussian {
         self.estimates = both.map(|(event, (total, interval))| self.estimate(event, tally, total, interval)).collect();
         self.note(tally);
         self.sums.end_interval(&self.audit);
-        let constraints =
-            self.constraints(AuditScope::Interval).into_iter().map(|(_, constraint)| constraint).collect();
+        let constraints = self.constraints(AuditScope::Interval);
         if let Some(process) = self.run.process_mut() {
             process.constrain_to(constraints);
         }
@@ -293,7 +284,7 @@ impl Estimator for Gaussian {
 
     fn weaknesses(&self) -> Vec<Weakness> {
         let Some(process) = self.run.process() else { return Vec::new() };
-        let aliased = process.aliasing().map(|(least, most)| Weakness::Aliased { least, most });
+        let aliased = process.aliasing().map(|Factors { least, most }| Weakness::Aliased { least, most });
         aliased.into_iter().chain(process.is_unsolved().then_some(Weakness::Scaled)).collect()
     }
 
@@ -322,7 +313,7 @@ fn moved(total: &Total, scaled: f64) -> Vec<Contribution> {
     let by_anchors = total.moved_by.iter().map(|&(event, counts)| Contribution { by: Cause::Event(event), counts });
     let rest = total.count.value - scaled - total.moved_by.iter().map(|(_, counts)| counts).sum::<f64>();
     let mut parts: Vec<_> = by_anchors.filter(|part| part.counts.abs() > ROUNDING * scaled.abs()).collect();
-    parts.sort_by(|a, b| b.counts.abs().total_cmp(&a.counts.abs()));
+    strongest_first(&mut parts);
     if rest.abs() > ROUNDING * scaled.abs() {
         parts.push(Contribution { by: Cause::Weighting, counts: rest });
     }
@@ -345,8 +336,7 @@ fn linear(index: RelationIndex, relation: &BoundRelation, values: &[f64], weight
             (terms, expected - values[mean_slot(pair.to).0], weight)
         }
         BoundForm::Equation(equation) => {
-            gradient.resize(equation.events().len(), 0.0);
-            let residual = equation.residual_with_gradient(values, &mut gradient);
+            let residual = residual_with_gradient(equation, values, &mut gradient)?;
             (equation.events().iter().copied().zip(gradient).collect(), residual, 1.0)
         }
     };

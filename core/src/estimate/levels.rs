@@ -2,7 +2,7 @@
 
 use crate::expr::{Program, VariableSlot};
 use crate::rates::{Scaling, Tally};
-use crate::relations::mean_slot;
+use crate::relations::{BoundEquation, mean_slot};
 
 /// The mean and the variance of every event side by side, as bound relations read them, and the
 /// standard deviation of the error of each. NaN is unknown.
@@ -66,8 +66,18 @@ pub(super) fn known(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
+/// The value of a program, if it has one, and its derivatives.
 pub(super) fn with_gradient(program: &Program, values: &[f64], gradient: &mut Vec<f64>) -> Option<f64> {
+    known(program.eval_with_gradient(values, zeroed(gradient, program.slots().len())))
+}
+
+/// The residual of an equation, if it has one, and its derivatives.
+pub(super) fn residual_with_gradient(equation: &BoundEquation, values: &[f64], gradient: &mut Vec<f64>) -> Option<f64> {
+    known(equation.residual_with_gradient(values, zeroed(gradient, equation.events().len())))
+}
+
+fn zeroed(gradient: &mut Vec<f64>, size: usize) -> &mut [f64] {
     gradient.clear();
-    gradient.resize(program.slots().len(), 0.0);
-    known(program.eval_with_gradient(values, gradient))
+    gradient.resize(size, 0.0);
+    gradient
 }

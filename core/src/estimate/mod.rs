@@ -25,6 +25,7 @@ use crate::relations::Relation;
 use crate::units::WallNs;
 
 mod audit;
+mod fading;
 mod gaussian;
 pub mod gp;
 mod levels;
@@ -190,6 +191,15 @@ pub struct Contribution {
     pub counts: f64,
 }
 
+impl Contribution {
+    fn relation(&self) -> Option<RelationIndex> {
+        match self.by {
+            Cause::Relation(index) => Some(index),
+            Cause::Event(_) | Cause::Weighting => None,
+        }
+    }
+}
+
 /// What can move a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
@@ -260,6 +270,13 @@ pub enum RelationState {
         /// Event with two names.
         event: RowIndex,
     },
+}
+
+/// Differences below this part of a number are those of rounding.
+const ROUNDING: f64 = 1e-9;
+
+fn strongest_first(parts: &mut [Contribution]) {
+    parts.sort_by(|a, b| b.counts.abs().total_cmp(&a.counts.abs()));
 }
 
 /// The estimate that an event's own samples alone give.

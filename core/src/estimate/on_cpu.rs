@@ -100,7 +100,7 @@ impl OnCpu {
         match self.purpose {
             Purpose::Measure => process,
             Purpose::MeasureAgain => process.keeping_windows(),
-            Purpose::Learn => process.learning(),
+            Purpose::Learn => process.learning(self.learnt.as_deref()),
         }
     }
 
@@ -150,7 +150,7 @@ impl OnCpu {
     pub fn model(mut self) -> Option<CovarianceModel> {
         let process = self.process.as_mut()?;
         process.end();
-        Some(process.model())
+        process.model()
     }
 }
 

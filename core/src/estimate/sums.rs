@@ -15,7 +15,7 @@
 use std::collections::BTreeMap;
 
 use super::RelationIndex;
-use super::audit::Audit;
+use super::audit::{Audit, Trusted};
 use super::gp::{Constraint, Posterior};
 use super::residual::{MeanDifference, Residual, unexplained};
 use crate::events::Event;
@@ -166,7 +166,7 @@ impl Completion {
     pub(super) fn end_interval(&mut self, audit: &Audit) {
         self.interval.fill(Completed::default());
         self.sums.iter_mut().for_each(|sum| sum.error = None);
-        for (index, _, _) in audit.trusted() {
+        for Trusted { index, .. } in audit.trusted() {
             let trusted = self.sums.iter_mut().filter(|sum| sum.by == index);
             trusted.for_each(|sum| sum.error = Some(audit.relative_error(index)));
         }
@@ -287,16 +287,16 @@ impl TrustedSum {
         let count = (-sum / term.factor).max(0.0);
         let size = (size + (term.factor * count).abs()) / 2.0;
         let part = |error: f64| error * size / term.factor.abs();
-        let (counts, errors) = (term.counts + count, term.errors + part(self.says));
+        let (counts, said) = (term.counts + count, term.errors + part(self.says));
         let off = self.off * running.as_ms() / term.factor.abs();
         let error = part(error).max(off) + of_others / term.factor.abs();
-        (term.counts, term.errors, term.time) = (counts, errors, term.time + running.as_ms());
+        (term.counts, term.errors, term.time) = (counts, said, term.time + running.as_ms());
         let derived = Delta { count: count.round() as u64, running, enabled: own.enabled };
         let delta = match is_whole {
             true => Delta { running: own.enabled, ..derived },
             false => Delta { count: own.count.saturating_add(derived.count), running: own.running + running, ..own },
         };
-        let is_sure = errors <= MOST_ERROR * counts && term.allows(self.off);
+        let is_sure = said <= MOST_ERROR * counts && term.allows(self.off);
         Some(DerivedCount { event: term.event, delta, derived: running, error, is_sure })
     }
 }
@@ -312,8 +312,8 @@ pub struct JudgedSums {
     audit: Audit,
     tally: Tally,
     completion: Completion,
-    /// The standard error of what was derived of each event in each interval so far.
-    deviations: Vec<Vec<f64>>,
+    /// The standard error of what was derived of each event in each interval so far, where it is kept.
+    deviations: Option<Vec<Vec<f64>>>,
 }
 
 impl JudgedSums {
@@ -321,7 +321,13 @@ impl JudgedSums {
     pub fn new(events: &[Event], relations: &[Relation]) -> Self {
         let audit = Audit::new(events, relations);
         let completion = Completion::new(events.len(), &audit);
-        Self { audit, tally: Tally::new(events.len()), completion, deviations: Vec::new() }
+        Self { audit, tally: Tally::new(events.len()), completion, deviations: None }
+    }
+
+    /// Keeps what [`JudgedSums::hindsight`] needs, from before the first round.
+    #[must_use]
+    pub fn keeping_intervals(self) -> Self {
+        Self { deviations: Some(Vec::new()), ..self }
     }
 
     /// A round with what follows from sums in place of what wasn't counted.
@@ -340,8 +346,8 @@ impl JudgedSums {
         for (event, estimate) in estimates.iter_mut().enumerate() {
             *estimate = estimate.map(|estimate| self.completion.of_interval(event, estimate, confidence));
         }
-        if !self.completion.is_idle() {
-            self.deviations.push(self.completion.interval.iter().map(|completed| completed.error).collect());
+        if let Some(deviations) = self.deviations.as_mut().filter(|_| !self.completion.is_idle()) {
+            deviations.push(self.completion.interval.iter().map(|completed| completed.error).collect());
         }
         self.tally.end_interval();
         self.audit.update(&self.tally);
@@ -359,9 +365,9 @@ impl JudgedSums {
         trusted.map(constraint).collect()
     }
 
-    /// Estimates of all intervals once more, with the errors of what was derived.
+    /// Estimates of all intervals once more, with the errors of what was derived; from [`JudgedSums::keeping_intervals`] on.
     pub fn hindsight(&self, series: &mut [Vec<Option<Uncertain>>], confidence: Confidence) {
-        for (estimates, deviations) in series.iter_mut().zip(&self.deviations) {
+        for (estimates, deviations) in series.iter_mut().zip(self.deviations.iter().flatten()) {
             for (event, (estimate, &deviation)) in estimates.iter_mut().zip(deviations).enumerate() {
                 *estimate = estimate.map(|estimate| self.completion.widened(event, estimate, deviation, confidence));
             }

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use super::{Fit, GroupIndex, Plan, pmu_of};
 use crate::events::Event;
+use crate::random;
 
 /// The groups of one PMU that can't all be counted at once, and the order of their slices.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,12 +44,9 @@ pub(super) fn order(cycle: usize, sets: usize) -> Vec<usize> {
     order
 }
 
-/// A number, the same in every run: a step of splitmix64.
+/// A number, the same in every run.
 pub(super) fn drawn(cycle: usize, set: usize) -> u64 {
-    let mut mixed = ((cycle as u64) << 20 | set as u64).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
+    random::nth(((cycle as u64) << 20 | set as u64).wrapping_add(1))
 }
 
 impl Plan {

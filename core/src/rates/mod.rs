@@ -53,6 +53,15 @@ impl Delta {
     pub fn rate(&self) -> Option<f64> {
         (self.running.0 > 0).then(|| self.count as f64 / self.running.as_ms())
     }
+
+    /// The variance of what a Poisson process of the same rate counted while the event was on no counter, where it was on one
+    /// for some time: `(count + 1/2) (E - R) E / R^2`, the predictive variance under Jeffreys' prior (the posterior of the
+    /// rate is a gamma distribution of the shape count + 1/2; Gelman and others, "Bayesian Data Analysis", 2013, section 2.6).
+    /// It is what is known of an event that was counted rarely or never.
+    pub(crate) fn unseen_variance(&self) -> f64 {
+        let (all, seen) = (self.enabled.as_ms(), self.running.as_ms());
+        (self.count as f64 + 0.5) * (all - seen) * all / (seen * seen)
+    }
 }
 
 impl AddAssign for Delta {
@@ -329,8 +338,7 @@ impl Uncertain {
 /// (Cochran, "Sampling Techniques", 1977, section 6.3, with the successive differences of Wolter,
 /// "Introduction to Variance Estimation", 2007, section 8.2, which a slow drift of the program
 /// doesn't inflate.) It is never below what a Poisson process of the same count would leave
-/// unseen, `(count + 1/2) (E - R) E / R^2`: the predictive variance under Jeffreys' prior, which is
-/// what is known of an event that was counted rarely or never.
+/// unseen (`Delta::unseen_variance`).
 ///
 /// A stay on a counter is one sample however many rounds it lasts: rounds that follow one another are alike. Two rounds
 /// are one stay if the event ran for all of one of them. Where a part of a run holds few stays, their variance is taken
@@ -601,11 +609,9 @@ impl Scaling {
 
     /// The variance of the estimate, from that of the count of all stays.
     fn sampling_variance(&self, of_stays: f64) -> f64 {
-        let Delta { count, enabled, running } = self.total;
-        let (all, seen) = (enabled.as_ms(), running.as_ms());
-        let poisson = (count as f64 + 0.5) * (all - seen) * all / (seen * seen);
+        let (all, seen) = (self.total.enabled.as_ms(), self.total.running.as_ms());
         let expansion = all / seen;
-        (expansion * expansion * (1.0 - seen / all) * of_stays).max(poisson)
+        (expansion * expansion * (1.0 - seen / all) * of_stays).max(self.total.unseen_variance())
     }
 }
 
@@ -662,6 +668,14 @@ mod tests {
 
     fn delta(count: u64, enabled_ms: u64, running_ms: u64) -> Delta {
         Delta { count, enabled: CpuNs(enabled_ms * 1_000_000), running: CpuNs(running_ms * 1_000_000) }
+    }
+
+    #[test]
+    fn what_a_poisson_process_leaves_unseen_by_hand() {
+        // (8 + 1/2) x 15 x 20 / 25; of an event that was never seen in half of 20 ms 1/2 x 10 x 20 / 100.
+        assert_eq!([delta(8, 20, 5), delta(0, 20, 10)].map(|delta| delta.unseen_variance()), [102.0, 1.0]);
+        // Nothing is left where it was counted all the time.
+        assert_eq!(delta(8, 20, 20).unseen_variance(), 0.0);
     }
 
     #[test]

@@ -23,7 +23,7 @@ impl Scored {
     /// A learning run.
     pub fn learning(init: &Init, prior: &Prior, model: Option<&CovarianceModel>, settings: Settings) -> Self {
         let Self(gp, turns) = Self::as_is(init, prior, model, settings);
-        Self(gp.learning(), turns)
+        Self(gp.learning(model), turns)
     }
 
     /// The same, with what [`Scored::hindsight`] needs.

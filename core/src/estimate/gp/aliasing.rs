@@ -6,7 +6,7 @@
 //! itself after a few cycles is shown at as many phases, so stays are looked at one by one and in batches.
 
 use super::super::timed_count::TimedCount;
-use super::total::{ANCHORED, MOST_ANCHORS};
+use super::regression::{ANCHORED, MOST_ANCHORS};
 use crate::rates::{Delta, Moments};
 
 /// An always-counted event's rates in batches of another event's stays, over its rates at all times from the end of one batch
@@ -86,8 +86,21 @@ pub(crate) struct Aliasing {
     in_stays: Vec<[InStays; MOST_ANCHORS]>,
 }
 
-/// The least and the largest number that a count may have to be multiplied by to be the truth.
-pub(crate) type Factors = (f64, f64);
+/// What a count may have to be multiplied by to be the truth.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Factors {
+    /// The least such number, 1 at most.
+    pub least: f64,
+    /// The largest one, 1 at least.
+    pub most: f64,
+}
+
+impl Factors {
+    /// Those of both.
+    fn and(self, other: Self) -> Self {
+        Self { least: self.least.min(other.least), most: self.most.max(other.most) }
+    }
+}
 
 impl Aliasing {
     /// Nothing yet of these events, in the order in which they are to be looked at if they are always counted.
@@ -125,15 +138,15 @@ impl Aliasing {
     pub(crate) fn factors(&self, run: &[Delta]) -> Option<Factors> {
         let is_whole = |place: &usize| run.get(self.anchors[*place]).is_some_and(|run| run.run_ratio() >= ANCHORED);
         let anchors = if self.rounds < LOOKED_AT { 0 } else { self.anchors.len() };
-        let of_anchor = |place| (0..MOST_PHASES).filter_map(move |phases| self.factors_by(place, phases, run));
+        let of_anchor = |place| (1..=MOST_PHASES).filter_map(move |size| self.factors_by(place, size, run));
         let seen = (0..anchors).filter(is_whole).flat_map(of_anchor);
-        seen.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+        seen.reduce(Factors::and)
     }
 
-    /// The same by an anchor, and by batches of one more stay than `phases`.
-    fn factors_by(&self, place: usize, phases: usize, run: &[Delta]) -> Option<Factors> {
+    /// The same by an anchor, and by batches of so many stays.
+    fn factors_by(&self, place: usize, size: usize, run: &[Delta]) -> Option<Factors> {
         let multiplexed = self.in_stays.iter().zip(run).filter(|(_, run)| run.run_ratio() < ANCHORED);
-        let ratios = multiplexed.filter_map(|(in_stays, _)| in_stays[place].batches[phases].ratio());
+        let ratios = multiplexed.filter_map(|(in_stays, _)| in_stays[place].batches[size - 1].ratio());
         let (mut ratios, is_far): (Vec<f64>, Vec<bool>) =
             ratios.map(|(ratio, is_far)| (ratio.max(1e-3), is_far)).unzip();
         let far = is_far.into_iter().filter(|is_far| *is_far).count() as f64;
@@ -143,7 +156,7 @@ impl Aliasing {
         ratios.sort_unstable_by(f64::total_cmp);
         let left_out = (LEFT_OUT * ratios.len() as f64) as usize;
         let (least, most) = (ratios[left_out], ratios[ratios.len() - 1 - left_out]);
-        Some(((1.0 / (SLACK * most)).min(1.0), (SLACK / least).max(1.0)))
+        Some(Factors { least: (1.0 / (SLACK * most)).min(1.0), most: (SLACK / least).max(1.0) })
     }
 }
 
@@ -175,7 +188,7 @@ mod tests {
     fn a_program_with_the_period_of_the_rotation_is_found() {
         // Three of six stays see 1.9 of the rate, three a tenth of it.
         let found = factors(|round| if round % 6 < 3 { 1.9 } else { 0.1 });
-        assert!(found.is_some_and(|(least, most)| least < 0.55 && most > 9.0), "{found:?}");
+        assert!(found.is_some_and(|found| found.least < 0.55 && found.most > 9.0), "{found:?}");
     }
 
     #[test]
@@ -184,7 +197,7 @@ mod tests {
         // events. Those from the first or the third on see three of five in the first half, the others two of five.
         let found = factors(|round| if round % 15 < 7 { 1.9 } else { 0.1 });
         assert!(
-            found.is_some_and(|(least, most)| (0.6..0.8).contains(&least) && (1.3..1.6).contains(&most)),
+            found.is_some_and(|found| (0.6..0.8).contains(&found.least) && (1.3..1.6).contains(&found.most)),
             "{found:?}"
         );
     }

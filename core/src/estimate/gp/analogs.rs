@@ -10,13 +10,13 @@ use super::time::Span;
 
 /// A time in which an event was counted without a break, in milliseconds of CPU time.
 #[derive(Clone, Copy, Debug)]
-struct Piece {
-    span: Span,
-    count: f64,
+pub(crate) struct Piece {
+    pub(crate) span: Span,
+    pub(crate) count: f64,
     /// Time on a counter, summed over threads.
-    running: f64,
+    pub(crate) running: f64,
     /// Numbers the times that the event was on a counter without a break.
-    stay: u64,
+    pub(crate) stay: u64,
 }
 
 impl Piece {
@@ -101,16 +101,16 @@ impl Analogs {
         Self { events: vec![VecDeque::new(); events] }
     }
 
-    /// Takes a count of an event over a span; pieces of one stay come in the order of time. They are joined up to `longest`.
-    pub(crate) fn add(&mut self, event: usize, span: Span, count: f64, running: f64, stay: u64, longest: f64) {
+    /// Takes a piece of an event; those of one stay come in the order of time. They are joined up to `longest`.
+    pub(crate) fn add(&mut self, event: usize, piece: Piece, longest: f64) {
         let pieces = &mut self.events[event];
         match pieces.back_mut() {
-            Some(last) if last.stay == stay && span.end - last.span.start <= longest => {
-                last.span.end = span.end;
-                last.count += count;
-                last.running += running;
+            Some(last) if last.stay == piece.stay && piece.span.end - last.span.start <= longest => {
+                last.span.end = piece.span.end;
+                last.count += piece.count;
+                last.running += piece.running;
             }
-            _ => pieces.push_back(Piece { span, count, running, stay }),
+            _ => pieces.push_back(piece),
         }
         if pieces.len() > MOST_KEPT {
             pieces.pop_front();
@@ -286,12 +286,17 @@ mod tests {
     const TURN: f64 = 100.0;
     const TIMES: TurnTimes = TurnTimes { turn: TURN, cycle: 2.0 * TURN };
 
+    /// A time at so many counts a millisecond.
+    fn piece(start: f64, end: f64, rate: f64, stay: u64) -> Piece {
+        Piece { span: Span { start, end }, count: rate * (end - start), running: end - start, stay }
+    }
+
     /// Two events take turns of 100 ms, the first one begins; `rates` of the turns.
     fn turns(rates: &[f64]) -> Analogs {
         let mut analogs = Analogs::new(2);
         for (turn, &rate) in rates.iter().enumerate() {
-            let span = Span { start: TURN * turn as f64, end: TURN * (turn + 1) as f64 };
-            analogs.add(turn % 2, span, rate * TURN, TURN, turn as u64, 0.5 * TURN);
+            let (start, end) = (TURN * turn as f64, TURN * (turn + 1) as f64);
+            analogs.add(turn % 2, piece(start, end, rate, turn as u64), 0.5 * TURN);
         }
         analogs
     }
@@ -331,8 +336,8 @@ mod tests {
         let pieces = |rates: &[f64], last: f64| {
             let mut analogs = turns(rates);
             let (start, stay) = (TURN * rates.len() as f64, rates.len() as u64 - 1);
-            analogs.add(1, Span { start, end: start + 4.0 }, 4.0 * last, 4.0, stay, 0.5 * TURN);
-            analogs.add(0, Span { start: start + 4.0, end: start + TURN }, 96.0 * 10.0, 96.0, stay + 1, 0.5 * TURN);
+            analogs.add(1, piece(start, start + 4.0, last, stay), 0.5 * TURN);
+            analogs.add(0, piece(start + 4.0, start + TURN, 10.0, stay + 1), 0.5 * TURN);
             analogs
         };
         let rates = [10.0, 500.0].repeat(4);
@@ -353,8 +358,8 @@ mod tests {
         let estimate = |rate: f64| {
             let mut analogs = turns(&[[10.0, 500.0].repeat(4), vec![10.0]].concat());
             let (start, end) = (9.0 * TURN, 10.0 * TURN);
-            analogs.add(0, Span { start, end: end - 4.0 }, 96.0 * 10.0, 96.0, 8, 0.5 * TURN);
-            analogs.add(1, Span { start: end - 4.0, end }, 4.0 * rate, 4.0, 9, 0.5 * TURN);
+            analogs.add(0, piece(start, end - 4.0, 10.0, 8), 0.5 * TURN);
+            analogs.add(1, piece(end - 4.0, end, rate, 9), 0.5 * TURN);
             (has_jumped(&analogs.events[1]), analogs.rates(Span { start, end }, &TIMES)[1])
         };
         assert_eq!(estimate(1000.0), (true, Some(1000.0)));

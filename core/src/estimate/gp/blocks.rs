@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::time::Span;
+use super::time::{ROUND_MS, Span};
 use crate::rates::Delta;
 
 /// A count over a span of time.
@@ -25,7 +25,7 @@ pub(crate) struct CountBlock {
     pub(crate) stay: u64,
 }
 
-/// As models store it: event, start, end, count, time counted, time running, threads, slice.
+/// As models store it: event, start, end, count, time counted, time running, threads, stay.
 type Stored = (usize, f64, f64, f64, f64, f64, f64, u64);
 
 impl From<Stored> for CountBlock {
@@ -62,14 +62,14 @@ impl CountBlock {
         self.count / self.running
     }
 
-    /// How many times the variance between threads the mean over those that were counted is off by; none where all were.
+    /// The variance of what the mean over the threads that were counted is off by, over that between threads; none where all were.
     /// Of m threads with as many rates k were counted, for (1/k - 1/m) of the variance of a thread's rate.
-    pub(crate) fn between_threads(&self) -> f64 {
+    pub(crate) fn sampling_variance(&self) -> f64 {
         let part = (self.counted / self.span.length()).min(1.0);
         if self.threads < SEVERAL || part > WHOLE { 0.0 } else { (1.0 - part) / (part * self.threads) }
     }
 
-    /// Whether the other is of the same slice, and not too long to be joined.
+    /// Whether the other is of the same stay, and not too long to be joined.
     fn goes_on_in(&self, other: &Self, longest: f64) -> bool {
         self.stay == other.stay && self.span.length() + 0.5 * other.span.length() <= longest
     }
@@ -84,11 +84,9 @@ impl CountBlock {
     }
 }
 
-/// Joins rounds to blocks.
+/// Joins rounds to blocks of [`ROUND_MS`].
 #[derive(Clone, Debug)]
 pub(crate) struct Blocks {
-    /// Longest span of a block that rounds are joined to.
-    longest: f64,
     open: Vec<Option<CountBlock>>,
     stays: Vec<u64>,
     /// Until when each event is known to have been on a counter.
@@ -107,10 +105,9 @@ pub(crate) const WHOLE: f64 = 0.999;
 pub(crate) const SEVERAL: f64 = 1.02;
 
 impl Blocks {
-    pub(crate) fn new(always: &[bool], longest: f64) -> Self {
+    pub(crate) fn new(always: &[bool]) -> Self {
         let events = always.len();
         Self {
-            longest,
             open: vec![None; events],
             stays: vec![0; events],
             running_until: vec![f64::NEG_INFINITY; events],
@@ -151,7 +148,7 @@ impl Blocks {
             stay: self.stays[event],
         };
         match &mut self.open[event] {
-            Some(open) if open.goes_on_in(&block, self.longest) => open.add(&block),
+            Some(open) if open.goes_on_in(&block, ROUND_MS) => open.add(&block),
             _ => {
                 self.close(event);
                 self.open[event] = Some(block);
@@ -188,7 +185,7 @@ impl Blocks {
         self.done.retain(|block| block.span.end > before + 1e-9);
     }
 
-    /// The blocks that ended after `from`. Those of a slice are joined up to `longest`, or for events that are
+    /// The blocks that ended after `from`. Those of a stay are joined up to `longest`, or for events that are
     /// always counted up to [`ALWAYS_COUNTED_MS`] if that is longer, but not across the time `apart`.
     pub(crate) fn joined(&self, from: f64, apart: f64, longest: f64) -> Vec<CountBlock> {
         let mut joined: Vec<CountBlock> = Vec::new();
@@ -219,7 +216,7 @@ mod tests {
 
     /// Of one event that is always counted and one that is multiplexed, in rounds of 4 ms; a round counts one.
     fn counted(rounds: &[bool]) -> Blocks {
-        let mut blocks = Blocks::new(&[true, false], 4.0);
+        let mut blocks = Blocks::new(&[true, false]);
         for (i, &on) in rounds.iter().enumerate() {
             let round = Span { start: 4.0 * i as f64, end: 4.0 * (i + 1) as f64 };
             for part in [1.0, f64::from(u8::from(on))] {
@@ -250,7 +247,7 @@ mod tests {
     #[test]
     fn what_some_of_several_threads_counted_is_a_sample_of_them_by_hand() {
         let block = |threads: u64, counted: u64| {
-            let mut blocks = Blocks::new(&[false], 4.0);
+            let mut blocks = Blocks::new(&[false]);
             let ms = |ms: u64| CpuNs(ms * 1_000_000);
             let delta = Delta { count: 120 * counted, enabled: ms(4 * threads), running: ms(4 * counted) };
             blocks.push(0, Span { start: 0.0, end: 4.0 }, 1.0, &delta);
@@ -259,13 +256,13 @@ mod tests {
         };
         // One of four for all of a round: 1/1 - 1/4; two of four: 1/2 - 1/4. The rate is that of a thread.
         let found = [(4, 1), (4, 2), (4, 4), (1, 1)].map(|(threads, counted)| block(threads, counted));
-        assert_eq!(found.map(|block| block.between_threads()), [0.75, 0.25, 0.0, 0.0]);
+        assert_eq!(found.map(|block| block.sampling_variance()), [0.75, 0.25, 0.0, 0.0]);
         assert!(found.iter().all(|block| (block.rate() - 30.0).abs() < 1e-9 && block.span.length() == 4.0));
     }
 
     #[test]
     fn nothing_counted_is_no_block() {
-        assert!(Blocks::new(&[], 4.0).joined(0.0, 0.0, 8.0).is_empty());
+        assert!(Blocks::new(&[]).joined(0.0, 0.0, 8.0).is_empty());
         assert!(spans(&counted(&[false; 3]).joined(0.0, 0.0, 8.0), 1).is_empty());
     }
 

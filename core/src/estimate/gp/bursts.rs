@@ -52,7 +52,7 @@ mod tests {
             stay: 0,
             value: 40.0,
             noise: 0.0,
-            between_threads: 0.0,
+            sampling_deviation: 0.0,
             threads: WhichThreads::All,
         };
         let seen = vec![observation(0.0, 4.0), observation(4.0, 16.0)];
@@ -67,7 +67,7 @@ mod tests {
         let observation = |(place, &(event, stay, value)): (usize, &(usize, u64, f64))| {
             let start = WHITE_SPAN * place as f64;
             let span = Span { start, end: start + WHITE_SPAN };
-            Observation { event, span, stay, value, noise: 0.0, between_threads: 0.0, threads: WhichThreads::All }
+            Observation { event, span, stay, value, noise: 0.0, sampling_deviation: 0.0, threads: WhichThreads::All }
         };
         Window::new(seen.iter().enumerate().map(observation).collect(), vec![WindowScale::AT_LARGE; 2])
     }

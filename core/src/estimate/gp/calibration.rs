@@ -1,10 +1,12 @@
 //! Follows how far stays on the counters are from what all else says of them, to widen intervals by it.
 
+use super::super::fading::FadingMean;
+
 /// How far stays of each event were off, over what was expected of them: running means of squares.
 #[derive(Clone, Debug)]
 pub(crate) struct Calibration {
-    events: Vec<Squares>,
-    all: Squares,
+    events: Vec<FadingMean>,
+    all: FadingMean,
     turns: Turns,
 }
 
@@ -41,27 +43,13 @@ impl ErrorTail {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Squares {
-    sum: f64,
-    count: f64,
-}
-
-impl Squares {
-    fn forget(&mut self, kept: f64) {
-        self.sum *= kept;
-        self.count *= kept;
-    }
-
-    fn add(&mut self, square: f64) {
-        self.sum += square;
-        self.count += 1.0;
-    }
-
-    /// The mean, as if there had been so many of another one before.
-    fn mean(self, other: f64, before: f64) -> f64 {
-        (self.sum + before * other) / (self.count + before)
-    }
+/// How far a stay was off.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StaySquare {
+    pub(crate) event: usize,
+    /// The square of it, over what was expected.
+    pub(crate) square: f64,
+    pub(crate) tail: ErrorTail,
 }
 
 /// The usual mean of squares where stays take so many milliseconds: covariances that are fitted to a window know the stay
@@ -161,15 +149,15 @@ fn told(counted: f64) -> f64 {
 
 impl Calibration {
     pub(crate) fn new(events: usize) -> Self {
-        Self { events: vec![Squares::default(); events], all: Squares::default(), turns: Turns::USUAL }
+        Self { events: vec![FadingMean::default(); events], all: FadingMean::default(), turns: Turns::USUAL }
     }
 
-    /// Takes what stays of a window were off by: event, square over what was expected, tail.
-    pub(crate) fn window(&mut self, turns: Turns, stays: impl Iterator<Item = (usize, f64, ErrorTail)>) {
+    /// Takes what stays of a window were off by.
+    pub(crate) fn window(&mut self, turns: Turns, stays: impl Iterator<Item = StaySquare>) {
         self.events.iter_mut().for_each(|event| event.forget(KEPT));
         self.all.forget(KEPT);
         self.turns = turns;
-        for (event, square, tail) in stays {
+        for StaySquare { event, square, tail } in stays {
             let square = square.min(tail.largest());
             self.events[event].add(square);
             self.all.add(square);
@@ -180,7 +168,7 @@ impl Calibration {
     /// the time.
     pub(crate) fn factor(&self, event: usize, stays: f64, counted: f64, tail: ErrorTail) -> f64 {
         let all = self.all();
-        let own = self.events[event].mean(all, BEFORE.1);
+        let own = self.events[event].mean_with(all, BEFORE.1);
         let power = POWER * self.turns.told_by_stays();
         let off = (all / usual(self.turns.stay_ms)).max(LEAST_ALL).powf(power) * (own / all).powf(OWN_POWER);
         let level = (1.0 + LEVEL_VARIANCE / stays.max(1.0).powi(2)).sqrt();
@@ -190,7 +178,7 @@ impl Calibration {
 
     /// The mean square of all stays.
     fn all(&self) -> f64 {
-        self.all.mean(usual(self.turns.stay_ms), BEFORE.0)
+        self.all.mean_with(usual(self.turns.stay_ms), BEFORE.0)
     }
 
     /// The standard deviation of a number, of its variance by what was fitted to its own window and by what was before, of
@@ -208,11 +196,15 @@ impl Calibration {
 mod tests {
     use super::*;
 
+    fn stay(event: usize, square: f64) -> StaySquare {
+        StaySquare { event, square, tail: ErrorTail::Usual }
+    }
+
     /// After many windows in which a stay of each of two events was off by so many times what is usual.
     fn after(first: f64, second: f64) -> Calibration {
         let mut calibration = Calibration::new(2);
         let usual = usual(Turns::USUAL.stay_ms);
-        let stays = [(0, first * usual, ErrorTail::Usual), (1, second * usual, ErrorTail::Usual)];
+        let stays = [stay(0, first * usual), stay(1, second * usual)];
         (0..400).for_each(|_| calibration.window(Turns::USUAL, stays.into_iter()));
         calibration
     }
@@ -252,7 +244,7 @@ mod tests {
             [ErrorTail::Usual, ErrorTail::AllQuiet, ErrorTail::Quiet { bursts: 0.0 }, ErrorTail::Quiet { bursts: 1.0 }];
         let of = |tail| {
             let mut calibration = Calibration::new(1);
-            calibration.window(Turns::USUAL, [(0, 1e6, tail)].into_iter());
+            calibration.window(Turns::USUAL, [StaySquare { tail, ..stay(0, 1e6) }].into_iter());
             (calibration.events[0].sum, calibration.all.sum, calibration.factor(0, 1e9, 0.1, tail))
         };
         let [usual, all, stopped, bursts] = tails.map(of);
@@ -279,7 +271,7 @@ mod tests {
         // All of fifty events are off by as much.
         let off_by = |turns: Turns, times: f64| {
             let mut calibration = Calibration::new(50);
-            let stays = || (0..50).map(|event| (event, times * usual(turns.stay_ms), ErrorTail::Usual));
+            let stays = || (0..50).map(|event| stay(event, times * usual(turns.stay_ms)));
             (0..400).for_each(|_| calibration.window(turns, stays()));
             [calibration.factor(0, 1e9, 0.1, ErrorTail::Usual), calibration.deviation(1.0, 4.0, 0.1)]
         };

@@ -1,12 +1,14 @@
 //! Estimates what each event counted in a window, and adds that to its interval.
 
-use super::blocks::{SEVERAL, WHOLE};
+use super::blocks::WHOLE;
 use super::covariance::Covariances;
 use super::fits::{self, SolvedBursts, SolvedWindow};
 use super::relation::Constraint;
+use super::threads::Concurrency;
 use super::time::Span;
+use super::total::SELDOM;
 use super::window::{Pairs, Posterior, Solved};
-use super::{CLOCK, Gp, OFF_WIDTH, SELDOM, is_clocked, longest};
+use super::{Gp, is_clocked, longest};
 use crate::units::CpuNs;
 
 /// What an event counted in a window.
@@ -14,6 +16,12 @@ struct WindowEstimate {
     count: f64,
     half_width: f64,
 }
+
+/// How far a clock may be in the run from the time that it was on a counter, as a part of that.
+const CLOCK: f64 = 1e-3;
+
+/// Intervals are at least so many times as wide to a side as estimates were off, where rates may be held.
+const OFF_WIDTH: f64 = 1.6;
 
 /// So many times the inverse of the time in which nothing was seen is the largest rate, at 95 % (the rule of three).
 const UNSEEN: f64 = 3.0;
@@ -55,7 +63,7 @@ impl Gp {
         }
         let silent_ms = match self.levels[event].is_silent() {
             true => Some(self.levels[event].time()),
-            false => self.stays[event].stopped_ms().filter(|_| counted.count == 0),
+            false => self.stays[event].quiet.stopped_ms().filter(|_| counted.count == 0),
         };
         if let Some(silent_ms) = silent_ms {
             let unseen_ms = (counted.enabled - counted.running).as_ms();
@@ -88,20 +96,20 @@ impl Gp {
         WindowEstimate { count: count.max(counted.count as f64), half_width: half_width.max(OFF_WIDTH * time * least) }
     }
 
-    /// A count of the process, moved to what the event's own slices say as far as it may have stopped or holds still.
+    /// A count of the process, moved to what the event's own stays say as far as it may have stopped or holds still.
     fn as_it_goes_on(&self, event: usize, rate: f64, count: f64) -> f64 {
         let is_seen = self.window[event].run_ratio() > 0.0;
         let scaled = self.scaled_count(event, rate);
         // Where it wasn't looked at, what may have stopped counted nothing. Bursts are quiet in between.
         let stopped = if is_seen { scaled } else { 0.0 };
-        let goes_on = if self.empty.is_most() { 1.0 } else { self.stays[event].goes_on() };
+        let goes_on = if self.empty.is_most() { 1.0 } else { self.stays[event].quiet.goes_on() };
         let count = stopped + goes_on * (count - stopped);
         if is_seen { count + self.still_part(event) * (scaled - count) } else { count }
     }
 
     /// The scaled count of an event, or its mean rate where it wasn't looked at, as the process had no solution.
     fn scaled(&mut self, event: usize, rate: f64) -> WindowEstimate {
-        self.unsolved = true;
+        self.was_unsolved = true;
         let count = self.scaled_count(event, rate);
         WindowEstimate { count, half_width: self.half_width(event) * count }
     }
@@ -117,8 +125,8 @@ impl Gp {
     /// How much of an event's estimate is its scaled count, as it holds still. Silence isn't stillness, and what is counted of
     /// several threads isn't of the same ones.
     fn still_part(&self, event: usize) -> f64 {
-        let is_alone = self.threads < SEVERAL && !self.rotating.are_known();
-        let is_silent = self.empty.is_most() || self.stays[event].empty() >= SELDOM;
+        let is_alone = self.concurrency() == Concurrency::Alone;
+        let is_silent = self.empty.is_most() || self.stays[event].quiet.empty() >= SELDOM;
         if is_alone && !is_silent && !self.may_hold_rates() { self.stillness.part(event) } else { 0.0 }
     }
 

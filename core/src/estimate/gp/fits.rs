@@ -1,12 +1,18 @@
 //! Fits covariances to a window, and to what is left of it without its bursts.
 
+use super::Gp;
 use super::bursts::{Tempered, tempered};
-use super::calibration::Turns;
+use super::calibration::{StaySquare, Turns};
 use super::covariance::Covariances;
 use super::learn;
 use super::time::Span;
 use super::window::{LeftOut, Pairs, Solved, Window};
-use super::{Gp, KEPT_OF_BURSTS, KEPT_OF_THREADS};
+
+/// The part that is kept of what was fitted to bursts: one says little of the next.
+const KEPT_OF_BURSTS: f64 = 0.5;
+/// The part that is kept where several threads are counted one by one: a window's correlations are those of the threads that were
+/// counted.
+const KEPT_OF_THREADS: f64 = 0.5;
 
 /// A window that the present covariances were fitted to, or are near to.
 pub(super) struct FittedWindow {
@@ -108,8 +114,11 @@ impl Gp {
         });
         if let Some((mut stays, surprise)) = off {
             stays.retain(|stay| !self.events[stay.event].counted.is_always());
-            let squares: Vec<_> =
-                stays.iter().map(|stay| (stay.event, stay.square / surprise, self.tail(stay.event))).collect();
+            let square = |stay: &LeftOut| {
+                let (event, tail) = (stay.event, self.tail(stay.event));
+                StaySquare { event, square: stay.square / surprise, tail }
+            };
+            let squares: Vec<_> = stays.iter().map(square).collect();
             self.calibration
                 .window(Turns { stay_ms: self.turns.stay_ms / self.unit, ..self.turns }, squares.into_iter());
             self.stillness.window(&stays);

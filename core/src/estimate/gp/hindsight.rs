@@ -1,14 +1,17 @@
 //! Estimates the windows of a run once more when all of it is known: relative to the means of the run, with covariances that
 //! all of it taught, and with what came after each window.
 
+use std::sync::Arc;
+
 use super::blocks::CountBlock;
 use super::calibration::Turns;
 use super::fits::FittedWindow;
+use super::interval::WindowSum;
 use super::level::Level;
+use super::threads::Concurrency;
 use super::time::Span;
-use super::total::StaySpread;
 use super::window::WindowScale;
-use super::{FIT_EVERY_MS, Gp, SEVERAL, UNFITTED, WindowSum};
+use super::{FIT_EVERY_MS, Gp, UNFITTED};
 use crate::rates::{Confidence, Delta, Uncertain};
 
 /// The windows of a run so far.
@@ -89,15 +92,15 @@ impl WindowSum {
 impl Gp {
     /// Keeps what [`Gp::hindsight`] needs, from before the first round: about 10 kB a window of 24 events on four counters.
     pub fn keeping_windows(mut self) -> Self {
-        self.history = Some(History::default());
+        self.history = Some(Arc::default());
         self
     }
 
     /// Keeps the window that ends.
     pub(super) fn keep_window(&mut self, span: Span) {
-        let Some(history) = &mut self.history else { return };
+        let is_alone = self.concurrency() == Concurrency::Alone;
         let Self { turns, unit, .. } = *self;
-        let is_alone = self.threads < SEVERAL && !self.rotating.are_known();
+        let Some(history) = self.history.as_mut().map(Arc::make_mut) else { return };
         history.windows.push(PastWindow { span, counted: self.window.clone(), is_alone, turns, unit });
         history.blocks.extend(self.blocks.ended_since(span.start));
     }
@@ -108,7 +111,7 @@ impl Gp {
     pub fn hindsight(&self, confidence: Confidence) -> Option<Vec<Vec<Option<Uncertain>>>> {
         let history = self.history.as_ref()?;
         // As long as threads are told apart, covariances are those of one of them.
-        if self.rotating.are_known() || !history.windows.iter().any(|window| window.is_alone) {
+        if self.threads.are_known() || !history.windows.iter().any(|window| window.is_alone) {
             return None;
         }
         let mut later = self.knowing_all(confidence);
@@ -136,20 +139,20 @@ impl Gp {
 
     /// A process that knows the levels and covariances of the run.
     fn knowing_all(&self, confidence: Confidence) -> Self {
-        let mut later = Self { history: None, lessons: None, ..self.clone() };
+        let mut later = Self { history: None, learning: None, ..self.clone() };
         for ((level, total), run) in later.levels.iter_mut().zip(self.totals(confidence)).zip(&self.run) {
             if let Some(total) = total {
                 let rate = total.count.value / run.enabled.as_ms();
                 *level = Level::of_run(rate * run.running.as_ms(), run.running.as_ms());
             }
         }
-        later.threads = 1.0;
+        later.mean_threads = 1.0;
         later.scales.fill(WindowScale::AT_LARGE);
         later.observed.fill(UNFITTED);
-        later.stays.iter_mut().for_each(StaySpread::go_on);
+        later.stays.iter_mut().for_each(|stays| stays.quiet.go_on());
         later.settings.volatile = false;
         later.settings.first_step = later.settings.least_step;
-        later.settings.observations = later.settings.observations.max(OBSERVATIONS);
+        later.settings.most_observations = later.settings.most_observations.max(OBSERVATIONS);
         later.settings.half_width *= WIDTH;
         later
     }

@@ -1,7 +1,7 @@
 //! Moves covariances towards what makes a window's observations likelier.
 
 use super::covariance::Covariances;
-use super::time::{CONSTANT, MEMORIES, PROCESSES, SLICES, WHITE, WHITE_SPAN};
+use super::time::{CONSTANT, MEMORIES, PROCESSES, STAYS, WHITE, WHITE_SPAN};
 use super::window::Solved;
 use perfprop_linear_algebra::Square;
 
@@ -31,7 +31,7 @@ pub(crate) fn step(solved: &Solved<'_>, covariances: &mut Covariances, rate: f64
             covariances.set_process(process, &after);
         }
     }
-    let rate = rate / pace.independent(SLICES, length);
+    let rate = rate / pace.independent(STAYS, length);
     for (event, gradient) in gradient.threads.iter().enumerate() {
         let variance = covariances.between_threads_mut(event);
         *variance =

@@ -7,6 +7,7 @@ use super::covariance::Covariances;
 use super::learn;
 use super::settings::Settings;
 use super::window::{Observation, Window, WindowScale};
+use crate::random;
 
 /// The blocks of windows: a fair sample of those of all learning runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -16,9 +17,6 @@ pub(crate) struct Lessons {
     /// Number of windows so far.
     seen: u64,
 }
-
-/// The longest block of a multiplexed event in a window that is kept.
-pub(crate) const BLOCK_MS: f64 = 4.0;
 
 /// The most windows that are kept.
 const KEPT: usize = 240;
@@ -90,12 +88,9 @@ fn gcd(a: usize, b: usize) -> usize {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// A number below, the same in every run: a step of splitmix64.
+/// A number below, the same in every run.
 fn random_below(seed: u64, below: u64) -> usize {
-    let mut mixed = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    ((mixed ^ (mixed >> 31)) % below.max(1)) as usize
+    (random::nth(seed) % below.max(1)) as usize
 }
 
 #[cfg(test)]

@@ -1,38 +1,77 @@
 //! Follows the rate that an event has at large.
 
-/// The running mean of an event's rate.
+use super::super::fading::FadingMean;
+use super::settings::Memory;
+
+/// The rate of an event at large, in counts per millisecond on a counter: a running mean, the last rate, or between both.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Level {
-    count: f64,
-    time: f64,
+    /// Counts, over the milliseconds that they took.
+    mean: FadingMean,
+    /// Whether the event ever happened.
     ever: bool,
+    /// Whether it is known from elsewhere, and what is counted doesn't move it.
     known: bool,
-    /// The rate of the last interval in which it was counted.
+    /// The rate of the last interval in which the event was counted; only where rates are held.
     last: Option<f64>,
-    /// How far the mean and the last rate were from the next one: running means of relative deviations.
-    mean_off: f64,
-    last_off: f64,
-    /// The part of the last rate in the level.
-    held: f64,
-    /// What the process said last, how far that was from what was counted next, and the last rate's part beside it.
+    /// The rate that the process said last.
     said: Option<f64>,
-    said_off: f64,
-    beside: f64,
-    /// The rate that was estimated last, and the running mean of squares of how far the next one was off.
+    /// How far these were from what was counted next; `None` before the last rate had a next one.
+    deviations: Option<Deviations>,
+    /// The rate that was estimated last.
     estimated: Option<f64>,
-    squares: f64,
-    estimates: f64,
+    /// Squares of how far estimated rates were from what was counted next.
+    squares: FadingMean,
 }
 
-/// What is remembered of how far predictions were off, at each next one.
+/// How far predictions were from the rate that was counted next: fading sums of deviations relative to the sum of both rates.
+#[derive(Clone, Copy, Debug)]
+struct Deviations {
+    of_mean: f64,
+    of_last: f64,
+    /// `None` before the process said anything.
+    of_process: Option<f64>,
+}
+
+/// What is remembered of deviations, and of squares, at each next one.
 const OFF_KEPT: f64 = 0.9;
-/// Before any were made the last rate is the better one: how far each is taken to have been off.
-const BEFORE: (f64, f64, f64) = (0.5, 0.5, 0.2);
 const SQUARES_KEPT: f64 = 0.95;
 /// How sharply the better one is preferred.
 const SHARP: i32 = 8;
-/// The last rate has to be better by so much to be as good: the process itself follows what changed lately.
+/// The last rate has to be better by so much to be as good as the mean: the process itself follows what changed lately.
 const HANDICAP: f64 = 1.5;
+
+impl Deviations {
+    /// Before any predictions were made the last rate is the better one.
+    const BEFORE: Self = Self { of_mean: 0.5, of_last: 0.2, of_process: None };
+    const OF_PROCESS_BEFORE: f64 = 0.5;
+
+    /// Takes what was predicted of a rate that was counted.
+    fn add(&mut self, now: f64, mean: f64, last: f64, said: Option<f64>) {
+        let off = |rate: f64| (now - rate).abs() / (now + rate).max(LEAST_RATE);
+        self.of_mean = OFF_KEPT * self.of_mean + off(mean);
+        self.of_last = OFF_KEPT * self.of_last + off(last);
+        if let Some(said) = said {
+            self.of_process = Some(OFF_KEPT * self.of_process.unwrap_or(Self::OF_PROCESS_BEFORE) + off(said));
+        }
+    }
+
+    /// The part that the last rate has beside the mean.
+    fn beside_mean(&self) -> f64 {
+        part(HANDICAP * self.of_last, self.of_mean)
+    }
+
+    /// The part that the last rate has beside the process.
+    fn beside_process(&self) -> f64 {
+        self.of_process.map_or(1.0, |of_process| part(self.of_last, of_process))
+    }
+}
+
+/// The part of what was off by so much beside another one.
+fn part(off: f64, other_off: f64) -> f64 {
+    let [own, other] = [off, other_off].map(|off| (off + 1e-6).powi(SHARP));
+    other / (other + own)
+}
 
 /// Rates below this many counts a millisecond differ from none by too little to divide by.
 const LEAST_RATE: f64 = 0.0025;
@@ -40,18 +79,20 @@ const LEAST_RATE: f64 = 0.0025;
 impl Level {
     /// A level that was learnt: what is counted doesn't move it.
     pub(crate) fn known(rate: f64) -> Self {
-        Self { count: rate, time: 1.0, ever: rate > 0.0, known: true, ..Self::default() }
+        Self::of_run(rate, 1.0)
     }
 
     /// The level of a run that is over: so many counts in a time (ms).
     pub(crate) fn of_run(count: f64, time: f64) -> Self {
-        Self { count, time, ever: count > 0.0, known: true, ..Self::default() }
+        let mean = FadingMean { sum: count, weight: time };
+        Self { mean, ever: count > 0.0, known: true, ..Self::default() }
     }
 
     /// The rate per millisecond; `None` if the event was never counted.
     pub(crate) fn rate(&self) -> Option<f64> {
-        let mean = (self.time > 0.0).then(|| self.count / self.time)?;
-        Some((mean + self.held * (self.last.unwrap_or(mean) - mean)).max(LEAST_RATE))
+        let mean = self.mean.mean()?;
+        let held = self.deviations.map_or(0.0, |deviations| deviations.beside_mean());
+        Some((mean + held * (self.last.unwrap_or(mean) - mean)).max(LEAST_RATE))
     }
 
     /// Keeps a rate that was estimated, which is judged by what is counted next.
@@ -62,43 +103,30 @@ impl Level {
     /// The rate that the process says, and one that is between it and the last rate, by which of them foretold more.
     pub(crate) fn between(&mut self, said: f64) -> f64 {
         self.said = Some(said);
-        let rate = said + self.beside * (self.last.unwrap_or(said) - said);
+        let beside = self.deviations.map_or(0.0, |deviations| deviations.beside_process());
+        let rate = said + beside * (self.last.unwrap_or(said) - said);
         self.foretell(rate);
         rate
     }
 
-    /// The root of the mean square that estimated rates were off by, of rates that were counted next.
+    /// The root of the mean square that estimated rates were off by, per millisecond, of rates that were counted next.
     pub(crate) fn off(&self) -> f64 {
-        (self.squares / self.estimates.max(1.0)).sqrt()
+        self.squares.mean().map_or(0.0, f64::sqrt)
     }
 
-    /// Judges whether the mean or the last rate said better what was counted now, before it is taken; the level goes
-    /// between them by that.
+    /// Judges whether the mean or the last rate said better what was counted now over so many milliseconds, before it is taken;
+    /// the level goes between them by that.
     pub(crate) fn hold(&mut self, count: f64, time: f64) {
         if self.known || time <= 0.0 {
             return;
         }
         let now = count / time;
-        if let Some(last) = self.last {
-            let mean = self.count / self.time;
-            if self.last_off == 0.0 {
-                (self.mean_off, self.said_off, self.last_off) = BEFORE;
-            }
-            let off = |rate: f64| (now - rate).abs() / (now + rate).max(LEAST_RATE);
-            self.mean_off = OFF_KEPT * self.mean_off + off(mean);
-            self.last_off = OFF_KEPT * self.last_off + off(last);
-            let [mean, last] = [self.mean_off, HANDICAP * self.last_off].map(|off| (off + 1e-6).powi(SHARP));
-            self.held = mean / (mean + last);
-            self.beside = 1.0;
-            if let Some(said) = self.said {
-                self.said_off = OFF_KEPT * self.said_off + off(said);
-                let [said, last] = [self.said_off, self.last_off].map(|off| (off + 1e-6).powi(SHARP));
-                self.beside = said / (said + last);
-            }
+        if let (Some(last), Some(mean)) = (self.last, self.mean.mean()) {
+            self.deviations.get_or_insert(Deviations::BEFORE).add(now, mean, last, self.said);
         }
         if let Some(estimated) = self.estimated {
-            self.squares = SQUARES_KEPT * self.squares + (now - estimated).powi(2);
-            self.estimates = SQUARES_KEPT * self.estimates + 1.0;
+            self.squares.forget(SQUARES_KEPT);
+            self.squares.add((now - estimated).powi(2));
         }
         self.last = Some(now);
     }
@@ -108,20 +136,18 @@ impl Level {
         !self.ever
     }
 
-    /// The time that it remembers.
+    /// The time on a counter that it remembers, in milliseconds.
     pub(crate) fn time(&self) -> f64 {
-        self.time
+        self.mean.weight
     }
 
-    /// Takes a count over a time (ms) in an interval of some length, with what is remembered of the
-    /// time before 100 ms.
-    pub(crate) fn update(&mut self, count: f64, time: f64, length: f64, memory: f64) {
+    /// Takes a count over a time (ms) in an interval of some length.
+    pub(crate) fn update(&mut self, count: f64, time: f64, length: f64, memory: Memory) {
         if self.known {
             return;
         }
-        let kept = memory.powf(length / 100.0);
-        self.count = kept * self.count + count;
-        self.time = kept * self.time + time;
+        self.mean.forget(memory.kept(length));
+        self.mean.add_sum(count, time);
         self.ever |= count > 0.0;
     }
 }
@@ -134,8 +160,8 @@ mod tests {
     fn a_level_follows_counts_unless_it_is_known() {
         let (mut free, mut known) = (Level::default(), Level::known(4.0));
         for level in [&mut free, &mut known] {
-            level.update(20.0, 10.0, 100.0, 0.5);
-            level.update(60.0, 10.0, 100.0, 0.5);
+            level.update(20.0, 10.0, 100.0, Memory { per_100_ms: 0.5 });
+            level.update(60.0, 10.0, 100.0, Memory { per_100_ms: 0.5 });
         }
         // (0.5 * 20 + 60) / (0.5 * 10 + 10)
         assert!((free.rate().unwrap_or(0.0) - 70.0 / 15.0).abs() < 1e-12);
@@ -151,7 +177,7 @@ mod tests {
             let noise = if stay % 2 == 0 { 10.0 } else { 40.0 };
             for (level, rate) in [(&mut still, steps), (&mut noisy, noise)] {
                 level.hold(100.0 * rate, 100.0);
-                level.update(100.0 * rate, 100.0, 100.0, 1.0);
+                level.update(100.0 * rate, 100.0, 100.0, Memory { per_100_ms: 1.0 });
                 level.between(25.0);
             }
         }

@@ -3,7 +3,7 @@
 //! A Gaussian process over all events. The rate of an event relative to its mean is a sum of
 //! processes with different memories (`time`), each of which has a covariance between every pair
 //! of events (`covariance`). Events that are counted so say something of those that aren't, at
-//! the same time and shortly before and after. What is counted in slices is joined to
+//! the same time and shortly before and after. What is counted in stays is joined to
 //! blocks (`blocks`); a window's blocks are solved for what the window counted (`window`), and
 //! for how covariances should change (`learn`). Three things keep it honest: covariances are
 //! scaled by how much events vary at present (`volatility`) and then fitted to the window itself,
@@ -11,7 +11,10 @@
 //! come from few observations; and an event that was counted for the whole of an interval is not
 //! touched.
 //!
-//! The time that an event is on a counter without a break is a stay: one slice of the rotation, or several.
+//! Words for times on the counters: a *slice* is the time between two changes of what is counted. A *stay* is the time that an
+//! event is on a counter without a break, one slice or several; in rotations events take *turns*, each of which is a stay. A
+//! *slot* is a place in the order of turns, which events share that are counted together. A *block* is what a part of a stay
+//! counted (`blocks`), a *piece* what a longer part did, which is compared with earlier ones (`analogs`).
 //!
 //! Constants that name no source were chosen on the conditions of the accuracy bench (`benches/accuracy.rs`), by coverage
 //! first and by error then; `docs/estimator.md` says what was tried and what it gave.
@@ -25,13 +28,18 @@ mod covariance;
 mod estimates;
 mod fits;
 mod hindsight;
+mod interval;
 mod learn;
 mod lessons;
 mod level;
 mod model;
+mod observations;
 mod prior;
+mod quiet;
+mod regression;
 mod relation;
 mod settings;
+mod stays;
 mod stillness;
 #[cfg(test)]
 mod tests;
@@ -39,33 +47,40 @@ mod threads;
 mod time;
 mod total;
 mod volatility;
+mod widths;
 mod window;
 
+pub use aliasing::Factors;
 pub use model::{CovarianceModel, ModelError};
 pub use prior::{Complete, Prior};
 pub use relation::Constraint;
 use relation::SumMisfit;
-pub use settings::Settings;
+pub use settings::{Memory, Settings};
 use stillness::Stillness;
 pub use time::{CpuClock, Span};
+use time::{PerProcess, ROUND_MS};
+pub use total::Total;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use crate::rates::{Confidence, Delta, Error, Uncertain};
+use crate::rates::{Confidence, Delta, Uncertain};
 use crate::units::CpuNs;
-use aliasing::{Aliasing, Factors};
-use analogs::{Analogs, TurnTimes};
-use blocks::{Blocks, CountBlock, SEVERAL, WHOLE};
-use calibration::{Calibration, ErrorTail, TurnOrder, Turns};
+use aliasing::Aliasing;
+use analogs::{Analogs, Piece, TurnTimes};
+use blocks::{Blocks, CountBlock, SEVERAL};
+use calibration::{Calibration, TurnOrder, Turns};
 use covariance::Covariances;
 use hindsight::History;
-use lessons::Lessons;
+use interval::WindowSum;
 use level::Level;
-use threads::{Threads, WhichThreads};
-use total::{ANCHORED, FEW_STAYS, MOST_ANCHORS, StaySpread};
+use model::Learning;
+use stays::StaySpread;
+use threads::{Concurrency, Threads, WhichThreads};
+use total::ranked;
 use volatility::{Share, Volatility};
 pub(super) use window::Posterior;
-use window::{Observation, WindowScale};
+use window::WindowScale;
 
 /// An event as the estimator knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,75 +114,9 @@ impl WhenCounted {
 /// counter all the time.
 pub(super) const SWITCHES: f64 = 0.002;
 
-/// How far a clock may be from the time that it was on a counter, as a part of that: in the run, and in each round, of which
-/// the kernel takes both at slightly other moments.
-const CLOCK: f64 = 1e-3;
+/// How far a clock may be in a round from the time that it was on a counter, as a part of that and beside it: the kernel takes
+/// both at slightly other moments.
 const CLOCK_ROUND: (f64, CpuNs) = (0.01, CpuNs(20_000));
-
-/// What windows add up to in an interval.
-#[derive(Clone, Copy, Debug)]
-struct WindowSum {
-    counted: Delta,
-    estimate: f64,
-    /// The square of the half width.
-    square: f64,
-    /// The half width in the last window.
-    last: f64,
-    /// All half widths.
-    widths: f64,
-    /// How many times as far above the estimate as below it the truth may be.
-    above: f64,
-    known: bool,
-}
-
-impl Default for WindowSum {
-    fn default() -> Self {
-        let counted = Delta::default();
-        Self { counted, estimate: 0.0, square: 0.0, last: 0.0, widths: 0.0, above: 1.0, known: false }
-    }
-}
-
-impl WindowSum {
-    /// Adds a window. Errors of neighbours are alike by about a half.
-    fn add(&mut self, estimate: f64, half_width: f64) {
-        self.estimate += estimate;
-        self.square += half_width * (half_width + self.last);
-        self.last = half_width;
-        self.widths += half_width;
-        self.known = true;
-    }
-
-    /// The count of an interval; `None` if nothing is known of it.
-    fn estimate(&self, confidence: Confidence, aliasing: Option<Factors>) -> Option<Uncertain> {
-        match self.counted.run_ratio() {
-            ratio if ratio >= WHOLE => Some(Uncertain::exact(self.counted.count as f64)),
-            _ if !self.known => None,
-            _ => {
-                let below = at(confidence, self.square.sqrt().hypot(SWITCHES * self.estimate));
-                let error = widened(self.estimate, Error::Within { below, above: self.above * below }, aliasing);
-                Some(within(self.estimate, error, self.counted))
-            }
-        }
-    }
-}
-
-/// What an event counted in the run.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Total {
-    /// The count with its interval.
-    pub count: Uncertain,
-    /// The events that are always counted which moved it from the scaled count, and by how many counts each.
-    pub moved_by: Vec<(usize, f64)>,
-}
-
-/// A total that windows add up to.
-#[derive(Clone, Copy, Debug)]
-struct WindowTotal {
-    value: f64,
-    half_width: f64,
-    /// The sum of the half widths of intervals: no total is less sure.
-    widths: f64,
-}
 
 /// A delta with what can't be put right: nothing runs for longer than it is enabled, and what didn't run counted
 /// nothing.
@@ -193,43 +142,6 @@ fn unit(windows: f64) -> f64 {
     if windows < SLOWED { 1.0 } else { windows.min(SLOWEST) }
 }
 
-/// Half the width of a 95 % interval, made that of an interval at another level as a normal variable's is.
-fn at(confidence: Confidence, half_width: f64) -> f64 {
-    half_width * confidence.normal() / Confidence::DEFAULT.normal()
-}
-
-/// An estimate of a count that is at least what was counted.
-fn within(value: f64, error: Error, counted: Delta) -> Uncertain {
-    Uncertain { value, error }.at_least(counted.count as f64)
-}
-
-/// An error, or more where counts may be off by factors.
-fn widened(value: f64, error: Error, factors: Option<(f64, f64)>) -> Error {
-    match (error, factors) {
-        (Error::Within { below, above }, Some((least, most))) => {
-            Error::Within { below: below.max(value * (1.0 - least)), above: above.max(value * (most - 1.0)) }
-        }
-        (error, _) => error,
-    }
-}
-
-/// Events in the order in which they are taken as anchors: those on counters first, as what software counts says little of others.
-fn ranked(mut found: Vec<usize>, events: &[EventSpec]) -> Vec<usize> {
-    found.sort_by_key(|&event| events[event].counted);
-    found
-}
-
-/// What no rate fits, as a variance relative to the event's present one.
-const NOISE: f64 = 2e-4;
-/// The part that is kept of what was fitted to bursts: one says little of the next.
-const KEPT_OF_BURSTS: f64 = 0.5;
-/// The part that is kept, and the half width over Student's, where several threads are counted one by one: a window's
-/// correlations are those of the threads that were counted.
-const KEPT_OF_THREADS: f64 = 0.5;
-const WIDTH_OF_THREADS: f64 = 0.8;
-/// By how much intervals of very many threads are narrower where it is known which of them was counted when: what isn't known
-/// of each is independent of the others.
-const NARROWER_OF_THREADS: f64 = 0.25;
 /// The variance of rates between threads, over that of a thread in time, before any were seen.
 const BETWEEN_THREADS: f64 = 3.0;
 /// Where time is slowed down by more, stays are so far apart that the last rate may say more than the mean does.
@@ -237,25 +149,13 @@ const SLOW: f64 = 3.0;
 /// Where it is slowed down at all and stays take so long, it may, too, and the moments at which other events were as they are
 /// now say more than both.
 const LONG_TURN_MS: f64 = 50.0;
-/// Where more stays hold no count, or time is slowed down, totals are scaled counts.
-const SELDOM: f64 = 0.1;
-/// An event that had no stay in so long may never have one.
-const LONGEST_WAIT_MS: f64 = 2000.0;
-/// The sum of windows is weighted as if its interval were this many times as wide, because all windows share the error of the
-/// level. At 1 the totals of one program in twelve are worse than scaled ones.
-const WINDOWS_DOUBT: f64 = 2.0;
-/// The same where intervals are shorter: more than neighbours have errors in common.
-const SHORTEST_MS: f64 = 50.0;
-/// Intervals are at least so many times as wide to a side as estimates were off then.
-const OFF_WIDTH: f64 = 1.6;
 /// The least and the most that time is slowed down by: a cycle of less than two windows is followed as it is.
 const SLOWED: f64 = 2.0;
 const SLOWEST: f64 = 100.0;
 /// Covariances are fitted anew after so long.
 const FIT_EVERY_MS: f64 = 75.0;
-/// Where fewer observations of an event were seen, it is as if there were so many.
-const LEAST_OBSERVED: u64 = 2;
-/// Before the first fit it is as if there were so many: a prior says more of variances than few observations.
+/// Before the first fit it is as if it had been to so many observations of each event: a prior says more of variances than few
+/// observations.
 const UNFITTED: u64 = 6;
 
 /// Estimates multiplexed counts by a Gaussian process over all events.
@@ -278,10 +178,13 @@ pub struct Gp {
     present: Covariances,
     /// How many observations of each event `present` was fitted to.
     observed: Vec<u64>,
-    /// Since the last window, the last interval, the start.
+    /// What each event counted since the last window ended.
     window: Vec<Delta>,
+    /// What the windows since the last interval ended add up to.
     interval: Vec<WindowSum>,
+    /// What the windows of all intervals that ended add up to.
     run_sums: Vec<WindowSum>,
+    /// What each event counted since the start.
     run: Vec<Delta>,
     stays: Vec<StaySpread>,
     /// Whether each event counted the time that it ran, in all rounds.
@@ -313,17 +216,16 @@ pub struct Gp {
     fitted_windows: u64,
     /// How many intervals ended.
     intervals: u64,
-    /// Whether the last window had no solution, so that it was scaled.
-    unsolved: bool,
-    /// How many threads ran in the last window, on average; and which of them was counted when, if that is known.
-    threads: f64,
-    rotating: Threads,
-    lessons: Option<Lessons>,
+    /// Whether any window so far had no solution, so that it was scaled.
+    was_unsolved: bool,
+    /// How many threads ran in the last window, on average.
+    mean_threads: f64,
+    /// Which thread was counted when, if that is known.
+    threads: Threads,
+    /// What a learning run keeps; clones share it, and the next field.
+    learning: Option<Arc<Learning>>,
     /// The windows so far, where they are kept.
-    history: Option<History>,
-    /// Covariances that were known before the run.
-    known_before: Covariances,
-    model: Option<CovarianceModel>,
+    history: Option<Arc<History>>,
 }
 
 /// The most events that are estimated together. Of each pair four covariances are kept several times over, so that
@@ -343,7 +245,7 @@ impl Gp {
     ) -> Self {
         let always: Vec<bool> = events.iter().map(|event| event.counted.is_always()).collect();
         let names: Vec<&str> = events.iter().map(|event| event.name.as_str()).collect();
-        let mut covariances = prior.covariances(&names, settings.doubt);
+        let mut covariances = prior.covariances(&names, settings.prior_doubt);
         if let Some(model) = model {
             model.replace(&names, &mut covariances);
         }
@@ -358,7 +260,7 @@ impl Gp {
         };
         let levels = names.iter().map(level).collect();
         Self {
-            blocks: Blocks::new(&always, Settings::BLOCKS_MS[0]),
+            blocks: Blocks::new(&always),
             settings,
             rotation_ms,
             events: events.to_vec(),
@@ -367,7 +269,6 @@ impl Gp {
             levels,
             volatilities: vec![Volatility::new(); n],
             scales: vec![WindowScale::AT_LARGE; n],
-            known_before: covariances.clone(),
             present: covariances.clone(),
             observed: vec![UNFITTED; n],
             covariances,
@@ -394,12 +295,11 @@ impl Gp {
             turns: Turns { stay_ms: rotation_ms.max(Turns::USUAL.stay_ms), ..Turns::USUAL },
             fitted_windows: 0,
             intervals: 0,
-            unsolved: false,
-            threads: 1.0,
-            rotating: Threads::new(rotation_ms),
-            lessons: None,
+            was_unsolved: false,
+            mean_threads: 1.0,
+            threads: Threads::new(rotation_ms),
+            learning: None,
             history: None,
-            model: model.cloned(),
         }
     }
 
@@ -410,7 +310,7 @@ impl Gp {
     }
 
     /// Adds what is known of the events' counts, as of each window from now on.
-    pub fn constrain(&mut self, constraint: Constraint) {
+    fn constrain(&mut self, constraint: Constraint) {
         if constraint.terms.iter().all(|&(event, factor)| event < self.events.len() && factor.is_finite()) {
             self.constraints.push(constraint);
         }
@@ -427,7 +327,7 @@ impl Gp {
         self.aliasing.round(length, &deltas);
         let round = Span { start: self.end, end: self.end + length / self.unit };
         let anchors = self.of_anchors(|anchor| deltas.get(anchor).and_then(Delta::rate).unwrap_or(0.0));
-        self.rotating.round(round, self.unit, &deltas);
+        self.threads.round(round, self.unit, &deltas);
         for (event, &delta) in deltas.iter().enumerate() {
             self.blocks.push(event, round, self.unit, &delta);
             let [a, b, c] = anchors.map(|rate| rate * delta.running.as_ms());
@@ -446,32 +346,9 @@ impl Gp {
         }
     }
 
-    /// A number of each anchor.
-    fn of_anchors(&self, number: impl Fn(usize) -> f64) -> [f64; MOST_ANCHORS] {
-        std::array::from_fn(|place| self.anchors.get(place).map_or(0.0, |&anchor| number(anchor)))
-    }
-
-    /// Takes the events that were always counted so far as anchors, once each of the others had a stay and ended it: before that
-    /// the first group to be counted was always counted, too.
-    fn look_for_anchors(&mut self) {
-        let is_whole = |event: usize| self.run[event].run_ratio() >= ANCHORED;
-        let events = 0..self.events.len();
-        let is_open = |event: usize| !is_whole(event) && self.stays[event].stays() < 1.0;
-        if self.has_looked_for_anchors || self.elapsed < LONGEST_WAIT_MS && events.clone().any(is_open) {
-            return;
-        }
-        self.has_looked_for_anchors = true;
-        let found: Vec<usize> = events.filter(|&event| is_whole(event)).collect();
-        if found.iter().any(|&event| !self.events[event].counted.is_always()) {
-            self.anchors = ranked(found, &self.events);
-            self.before_anchors.clone_from(&self.run);
-            self.stays.iter_mut().for_each(StaySpread::forget_anchors);
-        }
-    }
-
     /// Whether the counts of any window so far were scaled, as rounding left covariances without a solution.
     pub fn is_unsolved(&self) -> bool {
-        self.unsolved
+        self.was_unsolved
     }
 
     /// Whether a cycle of the rotation, from one turn of an event to its next, takes longer than two windows, so that the process
@@ -491,8 +368,8 @@ impl Gp {
     }
 
     /// By what factors counts may be off because the rotation beats with the program, if it does.
-    pub fn aliasing(&self) -> Option<(f64, f64)> {
-        self.aliasing.factors(&self.run).filter(|_| self.threads < SEVERAL)
+    pub fn aliasing(&self) -> Option<Factors> {
+        self.aliasing.factors(&self.run).filter(|_| self.mean_threads < SEVERAL)
     }
 
     /// Ends an interval: what each event counted since the last one; `None` for an event that has
@@ -507,7 +384,7 @@ impl Gp {
             sum.above = calibration::above(self.stays[event].stays());
         }
         let interval = &self.interval;
-        self.history.iter_mut().for_each(|history| history.end_interval(interval));
+        self.history.iter_mut().for_each(|history| Arc::make_mut(history).end_interval(interval));
         for (run, sum) in self.run_sums.iter_mut().zip(&self.interval).filter(|(_, sum)| sum.known) {
             run.add(sum.estimate, sum.square.sqrt());
             run.counted += sum.counted;
@@ -523,128 +400,23 @@ impl Gp {
         }
     }
 
-    /// The half width of an event's 95 % interval, in standard deviations.
-    fn half_width(&self, event: usize) -> f64 {
-        let student = Confidence::DEFAULT.student(self.observed[event].max(LEAST_OBSERVED));
-        let stays = self.stays[event].stays();
-        self.settings.half_width
-            * student
-            * self.width_of_threads(stays)
-            * self.calibration.factor(event, stays, self.run[event].run_ratio(), self.tail(event))
-    }
-
-    /// The factor on half widths where several threads ran, of an event of which so many stays were seen.
-    fn width_of_threads(&self, stays: f64) -> f64 {
-        if self.samples_threads() {
-            WIDTH_OF_THREADS
-        } else if self.rotating.are_known() {
-            let others = 1.0 - 1.0 / self.threads.max(1.0);
-            1.0 - NARROWER_OF_THREADS * others * (1.0 - 1.0 / stays.max(1.0))
-        } else {
-            1.0
-        }
-    }
-
-    /// How far off an event's counts may be, as it is quiet.
-    fn tail(&self, event: usize) -> ErrorTail {
-        let stays = &self.stays[event];
-        match (self.empty.is_most(), stays.is_mostly_empty()) {
-            (true, _) => ErrorTail::AllQuiet,
-            (false, true) => ErrorTail::Quiet { bursts: stays.bursts() },
-            (false, false) => ErrorTail::Usual,
-        }
-    }
-
-    /// What each event counted in the run so far: between the scaled count, which is unbiased over many stays, with the
-    /// error of a systematic sample, and the sum of the windows' estimates, which is nearer where there were few stays, by
-    /// how sure both are. `None` for an event that has never been counted.
-    pub fn totals(&self, confidence: Confidence) -> Vec<Option<Total>> {
-        let aliasing = self.aliasing();
-        let anchors = self.of_anchors(|anchor| self.anchor_rate(anchor));
-        let total = |event: usize| {
-            let run = self.run[event];
-            if run.running == CpuNs(0) {
-                return None;
-            }
-            if run.run_ratio() >= WHOLE {
-                return Some(Total { count: Uncertain::exact(run.count as f64), moved_by: Vec::new() });
-            }
-            let (enabled, running) = (run.enabled.as_ms(), run.running.as_ms());
-            let is_steady = self.stays[event].empty() < SELDOM && !self.empty.is_most();
-            let of_stays = self.stays[event].total(enabled, if is_steady { anchors } else { [0.0; MOST_ANCHORS] });
-            // What a Poisson process of the same rate leaves unseen is the least, of an event that was never seen as well.
-            let poisson = (run.count as f64 + 0.5) * (enabled - running) * enabled / (running * running);
-            let least = Confidence::DEFAULT.normal() * poisson.sqrt();
-            let half_width = of_stays.half_width.map(|half_width| half_width.max(least));
-            let (value, half_width, of_stays_part) = match (half_width, self.total_of_windows(event)) {
-                (Some(half_width), Some(windows)) if is_steady && self.is_usual() => {
-                    let doubted = WINDOWS_DOUBT * windows.half_width;
-                    let part = half_width.powi(2) / (half_width.powi(2) + doubted.powi(2)).max(f64::MIN_POSITIVE);
-                    let value = of_stays.value() + part * (windows.value - of_stays.value());
-                    (value, (half_width + part * (windows.half_width - half_width)).min(windows.widths), 1.0 - part)
-                }
-                (Some(half_width), _) => (of_stays.value(), half_width, 1.0),
-                (None, Some(windows)) => (windows.value, windows.half_width, 0.0),
-                (None, None) => (of_stays.scaled, of_stays.scaled, 0.0),
-            };
-            let moved_by =
-                self.anchors.iter().zip(of_stays.added).map(|(&anchor, added)| (anchor, of_stays_part * added));
-            Some(Total {
-                count: within(value, widened(value, Error::of(at(confidence, half_width)), aliasing), run),
-                moved_by: moved_by.filter(|&(_, counts)| counts != 0.0).collect(),
-            })
-        };
-        (0..self.events.len()).map(total).collect()
-    }
-
-    /// The sum of the windows' estimates, if there were some for all of the run.
-    fn total_of_windows(&self, event: usize) -> Option<WindowTotal> {
-        let windows = &self.run_sums[event];
-        let is_whole = windows.counted.enabled.0 as f64 >= WHOLE * self.run[event].enabled.0 as f64;
-        (windows.known && is_whole).then(|| WindowTotal {
-            value: windows.estimate,
-            // The fewer stays, the less is known of the level that all windows share.
-            half_width: windows.square.sqrt() * (1.0 + FEW_STAYS / (1.0 + self.stays[event].stays())),
-            widths: windows.widths,
-        })
-    }
-
-    /// Whether windows are as the process takes them to be: of one thread, not seldom counted, not too short.
-    fn is_usual(&self) -> bool {
-        let is_alone = longest(&self.run) < SEVERAL * self.elapsed && !self.is_slow();
-        is_alone && self.elapsed >= SHORTEST_MS * self.intervals as f64
-    }
-
-    /// The mean rate of an event since it is an anchor, per millisecond; 0 if it wasn't counted all the time.
-    fn anchor_rate(&self, anchor: usize) -> f64 {
-        let (run, before) = (self.run[anchor], self.before_anchors[anchor]);
-        let time = (run.running - before.running).as_ms();
-        if run.run_ratio() >= ANCHORED && time > 0.0 { (run.count - before.count) as f64 / time } else { 0.0 }
-    }
-
-    /// Makes this a learning run: its windows, after those of earlier runs, are kept for [`Gp::model`].
-    pub fn learning(mut self) -> Self {
-        let earlier = self.model.as_ref().and_then(|model| model.lessons(&self.names()));
-        self.lessons = Some(earlier.cloned().unwrap_or_default());
+    /// Makes this a learning run, from before its first round: its windows, after those of earlier runs, are kept for
+    /// [`Gp::model`].
+    pub fn learning(mut self, earlier: Option<&CovarianceModel>) -> Self {
+        self.learning = Some(Arc::new(Learning::new(earlier, &self.names(), self.covariances.clone())));
         self
     }
 
-    /// What this run and those before it teach, for later runs. Takes seconds of a learning run; without
-    /// one it is what was known before.
-    pub fn model(&self) -> CovarianceModel {
+    /// What this run and those before it teach, for later runs, which takes seconds; `None` unless it is a learning run.
+    pub fn model(&self) -> Option<CovarianceModel> {
         let run = model::Run {
             names: self.names(),
             rates: self.run.iter().map(Delta::rate).collect(),
             time_ms: longest(&self.run),
-            lessons: self.lessons.clone().unwrap_or_default(),
         };
-        CovarianceModel::learn(
-            run,
-            self.model.as_ref(),
-            self.known_before.clone(),
-            &self.settings,
-            |block, rate, own| self.observation(block, rate, WindowScale::AT_LARGE, own),
-        )
+        let observation =
+            |block: &CountBlock, rate, own: &PerProcess| self.observation(block, rate, WindowScale::AT_LARGE, own);
+        Some(CovarianceModel::learn(run, self.learning.as_deref()?, &self.settings, observation))
     }
 
     fn names(&self) -> Vec<String> {
@@ -654,7 +426,7 @@ impl Gp {
     fn end_window(&mut self) {
         let span = Span { start: self.window_start, end: self.end };
         self.window_start = self.end;
-        self.threads = longest(&self.window) / (span.length() * self.unit);
+        self.mean_threads = longest(&self.window) / (span.length() * self.unit);
         self.blocks.cut();
         let may_hold = self.may_hold_rates();
         for (level, counted) in self.levels.iter_mut().zip(&self.window) {
@@ -687,7 +459,8 @@ impl Gp {
         let ms = |time: f64| self.elapsed - (self.end - time) * self.unit;
         for block in self.blocks.ended_since(window.start) {
             let span = Span { start: ms(block.span.start), end: ms(block.span.end) };
-            self.analogs.add(block.event, span, block.count, block.running, block.stay, 0.5 * turn);
+            let piece = Piece { span, count: block.count, running: block.running, stay: block.stay };
+            self.analogs.add(block.event, piece, 0.5 * turn);
         }
         let cycle = self.unit * self.settings.window_ms;
         self.analogs.rates(Span { start: ms(window.start), end: self.elapsed }, &TurnTimes { turn, cycle })
@@ -699,7 +472,7 @@ impl Gp {
         let multiplexed = || (0..self.events.len()).filter(|&event| !self.events[event].counted.is_always());
         let stay = |event: usize| Some((self.stays[event].stay_ms()?, self.run[event].run_ratio().max(1e-3)));
         let mut stays: Vec<(f64, f64)> = multiplexed().filter_map(stay).collect();
-        if stays.is_empty() || self.threads > SEVERAL || self.rotating.are_known() {
+        if stays.is_empty() || matches!(self.concurrency(), Concurrency::Sampled | Concurrency::ToldApart) {
             return;
         }
         stays.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
@@ -715,7 +488,8 @@ impl Gp {
     fn follow(&mut self, since: f64) {
         let observations = self.observations(since);
         let (all, covariances) = (&mut self.volatilities, &self.covariances);
-        volatility::update_all(all, since, self.end, &observations, covariances, &self.settings);
+        let window = Span { start: since, end: self.end };
+        volatility::update_all(all, window, &observations, covariances, &self.settings);
         // Of events in bursts one says nothing of the size of the next.
         let bursts = self.empty.is_most();
         let scales = || volatility::scales(all, covariances);
@@ -724,80 +498,51 @@ impl Gp {
 
     /// Keeps the window since then, where this is a learning run.
     fn keep_lesson(&mut self, since: f64) {
-        if let Some(lessons) = &mut self.lessons {
-            lessons.add(self.blocks.joined(since - self.settings.context_ms, since, lessons::BLOCK_MS));
+        if let Some(learning) = &mut self.learning {
+            let window = self.blocks.joined(since - self.settings.context_ms, since, ROUND_MS);
+            Arc::make_mut(learning).lessons.add(window);
         }
-    }
-
-    /// How long before it a window takes observations from.
-    fn context(&self, since: f64) -> f64 {
-        self.settings.context_ms.max(Settings::LEAST_MS - (self.end - since))
-    }
-
-    /// What blocks say of the time from shortly before `since`.
-    fn observations(&self, since: f64) -> Vec<Observation> {
-        let (most, context) = (self.settings.observations, self.context(since));
-        let [.., longest] = Settings::BLOCKS_MS;
-        let joined = |context: f64, longest: f64| self.blocks.joined(since - context, since, longest);
-        let few = Settings::BLOCKS_MS.into_iter().map(|longest| joined(context, longest)).find(|all| all.len() <= most);
-        let blocks = few.unwrap_or_else(|| joined(context.min(Settings::SHORT_CONTEXT_MS), longest));
-        let observations = blocks.iter().filter_map(|block| {
-            let (scale, own) = (self.scales[block.event], self.covariances_of(block.event));
-            if self.rotating.are_known() {
-                return self.observation_of_threads(block, scale, own);
-            }
-            Some(self.observation(block, self.levels[block.event].rate()?, scale, own))
-        });
-        observations.collect()
-    }
-
-    /// What a block says where it is known which threads it is of.
-    fn observation_of_threads(
-        &self,
-        block: &CountBlock,
-        scale: WindowScale,
-        own: &time::PerProcess,
-    ) -> Option<Observation> {
-        let seen = self.rotating.seen(block.event, block.span)?;
-        let (value, threads) = self.rotating.deviation(block.event, &seen, block.rate());
-        let mut noise = NOISE * scale.rest.powi(2) * (10.0 * own[1]).min(1.0);
-        if seen.part < WHOLE {
-            let (part, whole) = (time::variances(seen.part * seen.span.length()), time::variances(seen.span.length()));
-            noise += scale.rest.powi(2) * (1..time::PROCESSES).map(|j| own[j] * (part[j] - whole[j])).sum::<f64>();
-        }
-        let noise = noise * threads.alike(&threads) + 1e-9;
-        let (event, stay, between_threads) = (block.event, block.stay, 0.0);
-        Some(Observation { event, span: seen.span, stay, value, noise, between_threads, threads })
     }
 
     /// Which threads the count of each event in the window is of: all.
     fn targets(&self) -> Vec<WhichThreads> {
-        let target = |event| if self.rotating.are_known() { self.rotating.target(event) } else { WhichThreads::All };
+        let target = |event| if self.threads.are_known() { self.threads.target(event) } else { WhichThreads::All };
         (0..self.events.len()).map(target).collect()
     }
 
     /// The rate of an event at present, per millisecond of CPU time; `None` if it was never counted.
     fn rate(&self, event: usize) -> Option<f64> {
         let rate = self.levels[event].rate()?;
-        Some(if self.rotating.are_known() { self.rotating.mean(event) } else { rate })
+        Some(if self.threads.are_known() { self.threads.mean(event) } else { rate })
+    }
+
+    /// How many threads ran in the last window, and what is known of them.
+    fn concurrency(&self) -> Concurrency {
+        match self.mean_threads {
+            _ if self.threads.are_known() => Concurrency::ToldApart,
+            threads if threads < SEVERAL => Concurrency::Alone,
+            threads if threads > SEVERAL => Concurrency::Sampled,
+            _ => Concurrency::Unclear,
+        }
     }
 
     /// Whether several threads ran of which it isn't known which one was counted when.
     fn samples_threads(&self) -> bool {
-        self.threads > SEVERAL && !self.rotating.are_known()
+        self.concurrency() == Concurrency::Sampled
     }
 
     /// Finds which threads were counted when in a window, and the rate of each.
     fn follow_threads(&mut self, window: Span) {
-        let were_known = self.rotating.are_known();
-        if !self.settings.volatile || self.may_hold_rates() || (self.threads < SEVERAL && !were_known) {
-            return self.rotating.skip();
+        let were_known = self.threads.are_known();
+        let may_tell = self.settings.tells_threads_apart && !self.may_hold_rates();
+        if !may_tell || self.concurrency() == Concurrency::Alone {
+            return self.threads.skip();
         }
-        self.rotating.follow(window, self.unit, window.start - Settings::LEAST_MS);
-        let are_known = self.rotating.are_known();
+        self.threads.follow(window, self.unit, window.start - Settings::LEAST_MS);
+        let are_known = self.threads.are_known();
         if are_known != were_known && self.fitted_windows > 0 {
             // Covariances are those of one thread, or of the mean over all.
-            let threads = if are_known { self.threads } else { 1.0 / self.threads };
+            let threads = if are_known { self.mean_threads } else { 1.0 / self.mean_threads };
             for covariances in [&mut self.covariances, &mut self.present] {
                 covariances.rescale(|_| threads.max(1e-3).sqrt());
             }
@@ -805,39 +550,14 @@ impl Gp {
         if !are_known {
             return;
         }
-        self.rotating.forget_rates(self.settings.level_memory.powf(window.length() / 100.0));
-        for block in self.blocks.joined(window.start, window.start, Settings::BLOCKS_MS[0]) {
-            self.rotating.add(block.event, block.span, block.running, block.rate());
+        self.threads.forget_rates(self.settings.level_memory.kept(window.length()));
+        for block in self.blocks.joined(window.start, window.start, ROUND_MS) {
+            self.threads.add(block.event, block.span, block.running, block.rate());
         }
         for event in 0..self.events.len() {
             if let Some(rate) = self.levels[event].rate() {
-                self.rotating.solve(event, rate);
+                self.threads.solve(event, rate);
             }
         }
-    }
-
-    fn observation(&self, block: &CountBlock, rate: f64, scale: WindowScale, own: &time::PerProcess) -> Observation {
-        // No error is smaller than what a rate of present size rounds to.
-        let mut noise = NOISE * scale.rest.powi(2) * (10.0 * own[1]).min(1.0) + 1e-9;
-        let between_threads = block.between_threads().sqrt();
-        if between_threads == 0.0 && block.counted < WHOLE * block.span.length() {
-            // It isn't known which part of the span was counted.
-            let (part, whole) = (time::variances(block.counted), time::variances(block.span.length()));
-            let more: f64 = (1..time::PROCESSES).map(|j| own[j] * (part[j] - whole[j])).sum();
-            noise += scale.rest.powi(2) * more;
-        }
-        Observation {
-            event: block.event,
-            span: block.span,
-            stay: block.stay,
-            value: block.rate() / rate - 1.0,
-            noise,
-            between_threads,
-            threads: WhichThreads::All,
-        }
-    }
-
-    fn covariances_of(&self, event: usize) -> &time::PerProcess {
-        self.covariances.at(event, event)
     }
 }

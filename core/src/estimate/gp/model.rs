@@ -42,8 +42,26 @@ pub(crate) struct Run {
     pub(crate) rates: Vec<Option<f64>>,
     /// Length of the run, in ms.
     pub(crate) time_ms: f64,
+}
+
+/// What a learning run keeps.
+#[derive(Clone, Debug)]
+pub(crate) struct Learning {
     /// The windows of this run and of those before.
     pub(crate) lessons: Lessons,
+    /// What runs of the same events taught before, without their lessons.
+    earlier: Option<CovarianceModel>,
+    /// Covariances that were known before the run.
+    known_before: Covariances,
+}
+
+impl Learning {
+    /// A run of these events that goes on where `earlier` ones ended, if they were of the same.
+    pub(crate) fn new(earlier: Option<&CovarianceModel>, names: &[String], known_before: Covariances) -> Self {
+        let mut earlier = earlier.filter(|model| model.events == names).cloned();
+        let lessons = earlier.as_mut().map(|model| std::mem::take(&mut model.lessons)).unwrap_or_default();
+        Self { lessons, earlier, known_before }
+    }
 }
 
 /// Why a model can't be used.
@@ -62,19 +80,16 @@ impl fmt::Display for ModelError {
 impl std::error::Error for ModelError {}
 
 impl CovarianceModel {
-    /// What learning runs teach: `rates` are the run's means over `time_ms`, `start` is the prior,
-    /// `lessons` are the run's windows, `observation` makes of a block what it says of a rate.
+    /// What a run and those before it teach. `observation` makes of a block what it says of a rate.
     pub(crate) fn learn(
         run: Run,
-        before: Option<&Self>,
-        start: Covariances,
+        learning: &Learning,
         settings: &Settings,
         observation: impl Fn(&CountBlock, f64, &PerProcess) -> Observation,
     ) -> Self {
         let n = run.names.len();
-        let before = before.filter(|model| model.events == run.names);
-        let (mut covariances, mut levels, mut time_ms) = (start, run.rates, run.time_ms);
-        if let Some(before) = before {
+        let (mut covariances, mut levels, mut time_ms) = (learning.known_before.clone(), run.rates, run.time_ms);
+        if let Some(before) = &learning.earlier {
             time_ms += before.time_ms;
             for (level, &earlier) in levels.iter_mut().zip(&before.levels) {
                 *level = match (*level, earlier) {
@@ -89,7 +104,7 @@ impl CovarianceModel {
                 _ => 1.0,
             });
         }
-        run.lessons.teach(&mut covariances, settings, |block, covariances| {
+        learning.lessons.teach(&mut covariances, settings, |block, covariances| {
             let rate = Level::known(levels[block.event]?).rate()?;
             Some(observation(block, rate, covariances.at(block.event, block.event)))
         });
@@ -101,13 +116,8 @@ impl CovarianceModel {
             levels,
             time_ms,
             covariances: triangle,
-            lessons: run.lessons,
+            lessons: learning.lessons.clone(),
         }
-    }
-
-    /// What was learnt from, if it is of these events.
-    pub(crate) fn lessons(&self, names: &[String]) -> Option<&Lessons> {
-        (self.events == names).then_some(&self.lessons)
     }
 
     /// Whether it was learnt with an event of this name.

@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Settings;
+use super::super::fading::FadingMean;
 use super::covariance::Covariances;
 use super::level::Level;
-use super::time::{PROCESSES, PerProcess, Span, TimedSpan};
+use super::time::{PROCESSES, PerProcess, ROUND_MS, Span, TimedSpan};
+use super::{Settings, volatility};
 use perfprop_linear_algebra::Square;
 
 /// How events vary together in programs at large, by their names.
@@ -29,9 +30,9 @@ struct EventFamily {
 pub struct Complete<'a> {
     /// Names of the events.
     pub names: &'a [String],
-    /// Their counts in each slice of time.
+    /// Their counts in each row of time.
     pub rows: &'a [Vec<f64>],
-    /// The length of a slice.
+    /// The length of a row, in milliseconds.
     pub row_ms: f64,
 }
 
@@ -241,9 +242,11 @@ fn rounded(value: f64) -> f64 {
     (value * 1e4).round() / 1e4
 }
 
-/// The length of a round that counts are summed to, and how many make a window.
-const ROUND_MS: f64 = 4.0;
+/// How many rounds that counts are summed to make a window.
 const WINDOW: usize = 25;
+const WINDOW_MS: f64 = ROUND_MS * WINDOW as f64;
+/// The variance of a window that hardly changes is made no more than so many times as large.
+const MOST_SCALED: f64 = 1e3;
 /// So many windows are left out at the start, where the running mean isn't one yet.
 const FIRST_WINDOWS: usize = 2;
 
@@ -256,7 +259,7 @@ fn relative(rows: &[Vec<f64>], per_round: usize) -> Vec<Vec<f64>> {
     for (i, window) in rows.chunks_exact(per_round * WINDOW).enumerate() {
         for (e, level) in levels.iter_mut().enumerate() {
             let count = window.iter().map(|row| row[e]).sum();
-            level.update(count, WINDOW as f64, 100.0, Settings::default().level_memory);
+            level.update(count, WINDOW as f64, WINDOW_MS, Settings::default().level_memory);
         }
         if i < FIRST_WINDOWS {
             continue;
@@ -282,6 +285,7 @@ fn relative(rows: &[Vec<f64>], per_round: usize) -> Vec<Vec<f64>> {
 
 /// Scales deviations from windows' means so that they are as large in every window as on average.
 fn standardise(series: &mut [Vec<f64>], events: usize) {
+    let settings = Settings::default();
     for e in 0..events {
         let windows: Vec<(f64, f64)> = series
             .chunks_exact(WINDOW)
@@ -292,12 +296,18 @@ fn standardise(series: &mut [Vec<f64>], events: usize) {
             .collect();
         let overall = windows.iter().map(|w| w.1).sum::<f64>() / windows.len().max(1) as f64 + 1e-12;
         let level = windows.iter().map(|w| w.0 * w.0).sum::<f64>() / windows.len().max(1) as f64 + 1e-12;
-        let (mut rest_now, mut level_now) = ((overall, 1.0), (0.3 * level, 0.3));
+        let as_expected = |square, weight| FadingMean { sum: weight * square, weight };
+        let mut rest_now = as_expected(overall, volatility::CHANGES_BEFORE);
+        let mut level_now = as_expected(level, volatility::LEVELS_BEFORE);
         for (window, (mean, variance)) in series.chunks_exact_mut(WINDOW).zip(windows) {
-            rest_now = (0.9 * rest_now.0 + variance, 0.9 * rest_now.1 + 1.0);
-            level_now = (0.7 * level_now.0 + mean * mean, 0.7 * level_now.1 + 1.0);
-            let rest = (overall / (rest_now.0 / rest_now.1)).clamp(1e-2, 1e3).sqrt();
-            let by_level = (level / (level_now.0 / level_now.1)).clamp(1.0 / 400.0, 4.0).sqrt();
+            rest_now.forget(settings.volatility_memory.kept(WINDOW_MS));
+            rest_now.add(variance);
+            level_now.forget(settings.drift_memory.kept(WINDOW_MS));
+            level_now.add(mean * mean);
+            let now = |mean: FadingMean| mean.sum / mean.weight;
+            let rest = (overall / now(rest_now)).clamp(1.0 / volatility::MOST_CHANGE, MOST_SCALED).sqrt();
+            let by_level = level / now(level_now);
+            let by_level = by_level.clamp(1.0 / volatility::MOST_LEVEL, 1.0 / volatility::LEAST_LEVEL).sqrt();
             for row in window {
                 row[e] = by_level * mean + rest * (row[e] - mean);
             }

@@ -1,5 +1,6 @@
 //! Conditions what is known of counts on linear relations between them.
 
+use super::super::fading::FadingMean;
 use super::window::Posterior;
 
 /// Counts whose weighted sum, with a constant, is zero, but for an error.
@@ -65,9 +66,8 @@ pub(crate) struct SumResidual {
 /// Follows how far a sum is from zero in windows, beyond what counts leave open.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SumMisfit {
-    weight: f64,
-    squares: f64,
-    variances: f64,
+    squares: FadingMean,
+    variances: FadingMean,
 }
 
 /// What is remembered of a window's residual at the next one: a sum that holds no more corrects little after half a second.
@@ -79,15 +79,16 @@ impl SumMisfit {
     pub(crate) fn add(&mut self, residual: SumResidual) {
         let SumResidual { square, variance } = residual;
         if square.is_finite() && variance.is_finite() {
-            self.weight = KEPT * self.weight + 1.0;
-            self.squares = KEPT * self.squares + square;
-            self.variances = KEPT * self.variances + variance;
+            for (mean, value) in [(&mut self.squares, square), (&mut self.variances, variance)] {
+                mean.forget(KEPT);
+                mean.add(value);
+            }
         }
     }
 
     /// The standard error of the sum that explains the residuals, as a part of the sum of the products' sizes.
     pub(crate) fn error(&self) -> f64 {
-        ((self.squares - CHANCE * self.variances) / self.weight.max(1.0)).max(0.0).sqrt()
+        ((self.squares.sum - CHANCE * self.variances.sum) / self.squares.weight.max(1.0)).max(0.0).sqrt()
     }
 }
 

@@ -3,6 +3,7 @@
 //! A program that does the same for seconds and then another thing has levels and variances at large that say nothing of
 //! either: the process draws estimates to them, and scaled counts are nearer.
 
+use super::super::fading::FadingMean;
 use super::window::LeftOut;
 
 /// How far stays of each event were from what the process and the stay before said of them.
@@ -11,12 +12,11 @@ pub(crate) struct Stillness {
     events: Vec<Foretold>,
 }
 
-/// Running sums.
+/// How far stays of an event were from what was said of them, relative to its mean rate.
 #[derive(Clone, Copy, Debug, Default)]
 struct Foretold {
-    by_process: f64,
-    by_last: f64,
-    stays: f64,
+    by_process: FadingMean,
+    by_last: FadingMean,
     /// How far stays of the present window were from the one before, at most.
     farthest_now: f64,
 }
@@ -40,29 +40,25 @@ impl Stillness {
     /// Takes a window's stays.
     pub(crate) fn window(&mut self, stays: &[LeftOut]) {
         for event in &mut self.events {
-            event.by_process *= KEPT;
-            event.by_last *= KEPT;
-            event.stays *= KEPT;
+            event.by_process.forget(KEPT);
+            event.by_last.forget(KEPT);
             event.farthest_now = 0.0;
         }
         for stay in stays {
             let Some(by_last) = stay.off_last else { continue };
             let event = &mut self.events[stay.event];
-            event.by_process += stay.off.min(FARTHEST);
-            event.by_last += by_last.min(FARTHEST);
-            event.stays += 1.0;
+            event.by_process.add(stay.off.min(FARTHEST));
+            event.by_last.add(by_last.min(FARTHEST));
             event.farthest_now = event.farthest_now.max(by_last);
         }
     }
 
     /// How much of an event's estimate is its scaled count.
     pub(crate) fn part(&self, event: usize) -> f64 {
-        let Foretold { by_process, by_last, stays, farthest_now } = self.events[event];
-        if stays <= LEAST_STAYS {
-            return 0.0;
-        }
-        let [process, last] = [by_process, by_last].map(|off| (off + 1e-4).powi(SHARP));
-        let moves = (by_last / stays).max(farthest_now) / STILL;
+        let Foretold { by_process, by_last, farthest_now } = self.events[event];
+        let Some(change) = by_last.mean().filter(|_| by_last.weight > LEAST_STAYS) else { return 0.0 };
+        let [process, last] = [by_process, by_last].map(|off| (off.sum + 1e-4).powi(SHARP));
+        let moves = change.max(farthest_now) / STILL;
         process / (process + last) / (1.0 + moves.powi(SHARP))
     }
 }

@@ -12,6 +12,19 @@ use perfprop_linear_algebra::{Square, dot};
 /// No more threads are told apart at a time.
 pub(crate) const MOST: usize = 16;
 
+/// How many threads ran at a time, and what is known of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Concurrency {
+    /// One.
+    Alone,
+    /// Several, of which it isn't known which one was counted when: counts are those of a sample.
+    Sampled,
+    /// It is known which of them was counted when.
+    ToldApart,
+    /// Just as many as is neither one nor several.
+    Unclear,
+}
+
 /// A number for each thread.
 pub(crate) type PerThread = [f64; MOST];
 
@@ -86,8 +99,13 @@ struct Round {
     running: Vec<f64>,
 }
 
-/// The phase of a thread, and the place that it had among those that were known before.
-type Found = (Option<usize>, f64);
+/// A thread that explains rounds.
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    /// Its place among those that were known before; `None` of a new one.
+    place: Option<usize>,
+    phase: f64,
+}
 
 /// The order in which events take turns.
 #[derive(Clone, Debug)]
@@ -108,8 +126,9 @@ const PARTLY: f64 = 0.05;
 const FIT: f64 = 0.2;
 /// Where they are off by more, others are looked for.
 const WELL: f64 = 0.05;
-/// Phases are looked for in steps of this part of a tick, and then more finely.
+/// Phases are looked for in steps of this part of a tick, and then in ones that are halved so often.
 const PHASES: f64 = 0.25;
+const HALVINGS: i32 = 7;
 /// A phase that moves by less, as a part of a tick, is of the same thread.
 const SAME: f64 = 0.3;
 /// How many rounds a stretch has at most that phases are fitted to.
@@ -185,7 +204,7 @@ impl Order {
     }
 
     fn misfit_of(&self, found: &[Found], rounds: &[Round]) -> f64 {
-        let phases: Vec<f64> = found.iter().map(|(_, phase)| *phase).collect();
+        let phases: Vec<f64> = found.iter().map(|found| found.phase).collect();
         self.misfit(&phases, rounds)
     }
 
@@ -198,8 +217,8 @@ impl Order {
             phases.map(|phase| (phase, folded.off(self, phase))).min_by(|a, b| a.1.total_cmp(&b.1))
         };
         let Some((phase, off)) = nearest(&mut coarse.chain(known)) else { return 0.0 };
-        let fine = (1..PHASES.recip() as usize + 4).flat_map(|step| {
-            let by = PHASES * self.tick * 0.5f64.powi(step as i32);
+        let fine = (1..=HALVINGS).flat_map(|halvings| {
+            let by = PHASES * self.tick * 0.5f64.powi(halvings);
             [phase - by, phase + by]
         });
         match nearest(&mut fine.into_iter()) {
@@ -223,27 +242,28 @@ impl Order {
     /// The same, with one more phase that is known to begin with.
     fn explain_from(&self, known: &[f64], mut first: Option<f64>, threads: usize, rounds: &[Round]) -> Vec<Found> {
         let mut left = self.times(rounds);
-        let mut found: Vec<Found> = known.iter().enumerate().map(|(place, &phase)| (Some(place), phase)).collect();
+        let mut found: Vec<Found> =
+            known.iter().enumerate().map(|(place, &phase)| Found { place: Some(place), phase }).collect();
         known.iter().for_each(|&phase| self.take(&mut left, rounds, phase, 1.0));
         while found.len() > threads {
-            let without = |&(_, phase): &Found| {
+            let without = |&Found { phase, .. }: &Found| {
                 let mut left = left.clone();
                 self.take(&mut left, rounds, phase, -1.0);
                 squares(&left)
             };
             let offs: Vec<f64> = found.iter().map(without).collect();
             let Some(place) = (0..offs.len()).min_by(|&a, &b| offs[a].total_cmp(&offs[b])) else { break };
-            let (_, phase) = found.remove(place);
+            let Found { phase, .. } = found.remove(place);
             self.take(&mut left, rounds, phase, -1.0);
         }
         while found.len() < threads {
             let phase = first.take().unwrap_or_else(|| self.best(&left, rounds, None));
             self.take(&mut left, rounds, phase, 1.0);
-            found.push((None, phase));
+            found.push(Found { place: None, phase });
         }
         for _ in 0..SWEEPS {
             let before = squares(&left);
-            for (place, phase) in &mut found {
+            for Found { place, phase } in &mut found {
                 self.take(&mut left, rounds, *phase, -1.0);
                 let best = self.best(&left, rounds, Some(*phase));
                 let moved = (best - *phase + 0.5 * self.cycle).rem_euclid(self.cycle) - 0.5 * self.cycle;
@@ -264,40 +284,49 @@ impl Order {
 /// How often each phase is looked at again, with all others as they are.
 const SWEEPS: usize = 6;
 
+/// Times of rounds and slots, where they lie in the cycle.
+struct Folded(Vec<FoldedTimes>);
+
 /// Times of rounds and slots that lie alike in the cycle.
-struct Folded {
-    /// Where they begin in the cycle, how long they are, how many there are, and the sum of times that are left.
-    at: Vec<(f64, f64, f64, f64)>,
+#[derive(Clone, Copy)]
+struct FoldedTimes {
+    /// Where they begin in the cycle, and how long they are.
+    start: f64,
+    length: f64,
+    number: f64,
+    /// The sum of times that are left.
+    left: f64,
 }
 
 impl Folded {
     fn new(order: &Order, left: &[f64], rounds: &[Round]) -> Self {
-        let mut at: Vec<(f64, f64, f64, f64)> = Vec::new();
+        let mut times = Vec::new();
         for (left, round) in left.chunks(order.firsts.len()).zip(rounds) {
             for (slot, &left) in left.iter().enumerate() {
-                let begins = (round.span.start - slot as f64 * order.tick + 1e-6).rem_euclid(order.cycle);
-                at.push((begins, round.span.length(), 1.0, left));
+                let start = (round.span.start - slot as f64 * order.tick + 1e-6).rem_euclid(order.cycle);
+                times.push(FoldedTimes { start, length: round.span.length(), number: 1.0, left });
             }
         }
-        at.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-        at.dedup_by(|next, first| {
-            let same = next.0 - first.0 < 1e-3 * order.tick && (next.1 - first.1).abs() < 1e-3 * order.tick;
+        times.sort_unstable_by(|a, b| a.start.total_cmp(&b.start));
+        let is_small = |apart: f64| apart < 1e-3 * order.tick;
+        times.dedup_by(|next, first| {
+            let same = is_small(next.start - first.start) && is_small((next.length - first.length).abs());
             if same {
-                first.2 += next.2;
-                first.3 += next.3;
+                first.number += next.number;
+                first.left += next.left;
             }
             same
         });
-        Self { at }
+        Self(times)
     }
 
     /// The squares of what a pattern leaves, but for what is the same for all.
     fn off(&self, order: &Order, phase: f64) -> f64 {
-        let off = |&(start, length, count, left): &(f64, f64, f64, f64)| {
+        let off = |&FoldedTimes { start, length, number, left }: &FoldedTimes| {
             let counted = order.counted(phase, 0, Span { start, end: start + length });
-            counted * (count * counted - 2.0 * left)
+            counted * (number * counted - 2.0 * left)
         };
-        self.at.iter().map(off).sum()
+        self.0.iter().map(off).sum()
     }
 }
 
@@ -360,9 +389,7 @@ impl Rates {
             products.row_mut(row).copy_from_slice(&self.products[row][..n]);
             *products.at_mut(row, row) += BEFORE_MS;
         }
-        if products.cholesky() {
-            let mut inverse = products.inverse_of_transposed().gram_of_lower();
-            inverse.mirror();
+        if let Some(inverse) = products.inverse() {
             for row in 0..n {
                 let sum = |column: usize| inverse.at(row, column) * (self.sums[column] + BEFORE_MS * overall);
                 self.rates[row] = (0..n).map(sum).sum::<f64>().max(LEAST * overall);
@@ -411,7 +438,7 @@ impl Threads {
         self.rounds.push(Round { span, threads: time / span.length(), running });
     }
 
-    /// Forgets the rounds since the last window, where one thread ran and no other did before.
+    /// Forgets the rounds since the last window without a look for threads in them.
     pub(crate) fn skip(&mut self) {
         self.rounds.clear();
     }
@@ -476,13 +503,13 @@ impl Threads {
     fn change(&mut self, alive: &[usize], found: &[Found], changing: &[Round], now: f64) {
         let gap = changing.first().map_or(0.0, |first| now - first.span.start);
         let time: f64 = changing.iter().map(|round| round.threads * round.span.length()).sum();
-        let kept: Vec<usize> = found.iter().filter_map(|&(place, _)| Some(alive[place?])).collect();
+        let kept: Vec<usize> = found.iter().filter_map(|found| Some(alive[found.place?])).collect();
         let changes = found.len() + alive.len() - 2 * kept.len();
         let more = ((time - kept.len() as f64 * gap) / changes.max(1) as f64).clamp(0.0, gap);
         for &track in alive.iter().filter(|track| !kept.contains(track)) {
             self.tracks[track].life.end = now - gap + more;
         }
-        for &(place, phase) in found {
+        for &Found { place, phase } in found {
             match place {
                 Some(place) => self.tracks[alive[place]].phase = phase,
                 None => {

@@ -46,12 +46,19 @@ const FADING: usize = 2;
 /// without memory.
 pub(crate) const PROCESSES: usize = FADING + 2;
 pub(crate) const CONSTANT: usize = 0;
+/// The process that fades last.
+pub(crate) const LONG_MEMORY: usize = CONSTANT + 1;
 /// The process that remembers for about as long as a stay on the counters lasts.
-pub(crate) const SLICES: usize = CONSTANT + FADING;
+pub(crate) const STAYS: usize = CONSTANT + FADING;
 pub(crate) const WHITE: usize = PROCESSES - 1;
+/// The processes that aren't constant within a window.
+pub(crate) const VARYING: std::ops::Range<usize> = CONSTANT + 1..PROCESSES;
+
+/// The usual length of a round, in milliseconds: the shortest time that is looked at by itself.
+pub(crate) const ROUND_MS: f64 = 4.0;
 
 /// Noise has variance one in the mean over so many milliseconds.
-pub(crate) const WHITE_SPAN: f64 = 4.0;
+pub(crate) const WHITE_SPAN: f64 = ROUND_MS;
 
 /// A number for each process.
 pub(crate) type PerProcess = [f64; PROCESSES];

@@ -1,548 +1,134 @@
-//! Estimates an event's total from its stays on the counters, and whether the event may have stopped.
+//! Estimates what each event counted in a run: between what its stays say and what windows add up to.
 
-use crate::rates::{Confidence, Moments};
-use perfprop_linear_algebra::Square;
+use super::blocks::{SEVERAL, WHOLE};
+use super::interval::{at, widened, within};
+use super::regression::{ANCHORED, MOST_ANCHORS};
+use super::stays::{FEW_STAYS, StaySpread};
+use super::{EventSpec, Gp, longest};
+use crate::rates::{Confidence, Error, Uncertain};
+use crate::units::CpuNs;
 
-/// The most events that are always counted, and that totals are regressed on.
-pub(crate) const MOST_ANCHORS: usize = 3;
-/// An event that is counted for so much of the time is always counted: its groups leave out the switch between them.
-pub(crate) const ANCHORED: f64 = 0.98;
-
-/// The place of its time in a [`StayCounts`].
-const RUNNING: usize = 1 + MOST_ANCHORS;
-
-/// Numbers of an event, and of each anchor: an event that is always counted.
-pub(crate) type WithAnchors = [f64; 1 + MOST_ANCHORS];
-
-/// The counts of a stay, and its time on a counter.
-type StayCounts = [f64; 2 + MOST_ANCHORS];
-
-/// How the counts of an event's stays on the counters differ from its rate, and how they follow those of anchors.
-///
-/// Stays come in the order of time and evenly, so that differences between neighbours say how far a
-/// systematic sample is off: its variance is half their mean square, over the number of stays
-/// (Cochran, Sampling Techniques, 8.5), times the part of the time that wasn't counted. What differs is the count from
-/// that of the mean rate in the stay's time (the same, 6.3): a stay of next to no time, in which the rate may be anything,
-/// moves no total.
-///
-/// A total is that of a regression (the same, 7.1): scaled, and put right by what anchors counted in the event's stays
-/// against what they counted in all. Slopes are those of differences between neighbours on differences of anchors.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct StaySpread {
-    /// The counts in the stay so far.
-    open: WithAnchors,
-    running: f64,
-    /// How long ago the stay began.
-    length: f64,
-    /// The time on no counter since a stay, and that between stays.
-    gap: f64,
-    gaps: Moments,
-    /// Whether the event stayed on a counter when the last stay ended, as that was long: what follows is no gap.
-    was_cut: bool,
-    /// The last stay.
-    last: Option<StayCounts>,
-    /// Sums of products of differences between neighbours.
-    products: [StayCounts; 2 + MOST_ANCHORS],
-    differences: f64,
-    /// The counts while the event was on a counter, and that time, since there are these anchors; and the event's own
-    /// before that.
-    seen: WithAnchors,
-    seen_ms: f64,
-    before: (f64, f64),
-    /// The time on a counter in all stays that ended.
-    ended: f64,
-    stays: f64,
-    /// How many of them had no count, and the part of late: a running mean.
-    empty: f64,
-    empty_lately: f64,
-    /// How many stays with a count were followed by one without.
-    ended_bursts: f64,
-    /// Stays without a count since the last that had one.
-    quiet: i32,
-    /// The time on a counter of the stays that were quiet since.
-    quiet_ms: f64,
-    /// The most that there were before an event went on.
-    usual: i32,
+/// What an event counted in the run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Total {
+    /// The count with its interval.
+    pub count: Uncertain,
+    /// The events that are always counted which moved it from the scaled count, and by how many counts each.
+    pub moved_by: Vec<(usize, f64)>,
 }
 
-/// A total that an event's stays say.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct StayTotal {
-    /// The scaled count.
-    pub(crate) scaled: f64,
-    /// What each anchor adds to it.
-    pub(crate) added: [f64; MOST_ANCHORS],
-    /// Half of the 95 % interval; `None` before there are two stays.
-    pub(crate) half_width: Option<f64>,
+/// A total that windows add up to.
+#[derive(Clone, Copy, Debug)]
+struct WindowTotal {
+    value: f64,
+    half_width: f64,
+    /// The sum of the half widths of intervals: no total is less sure.
+    widths: f64,
 }
 
-impl StayTotal {
-    pub(crate) fn value(&self) -> f64 {
-        self.scaled + self.added.iter().sum::<f64>()
-    }
-}
+/// Where more stays hold no count, totals are scaled counts.
+pub(super) const SELDOM: f64 = 0.1;
+/// So are they where intervals are shorter on average: more windows than neighbours have errors in common.
+const SHORTEST_MS: f64 = 50.0;
+/// The sum of windows is weighted as if its interval were this many times as wide, because all windows share the error of the
+/// level. At 1 the totals of one program in twelve are worse than scaled ones.
+const WINDOWS_DOUBT: f64 = 2.0;
+/// An event that had no stay in so long may never have one.
+const LONGEST_WAIT_MS: f64 = 2000.0;
 
-/// The half width of 95 % intervals over that of Student's t: bursts that fell between stays are in no difference.
-const HALF_WIDTH: f64 = 1.25;
-/// How much wider they are, divided by the number of stays: few stays have missed most of what a program does. With 3,
-/// totals of runs of 0.5 s are covered nearly as often as those of long ones.
-pub(crate) const FEW_STAYS: f64 = 3.0;
-/// A stay ends after so many changes of what is counted, even if the event stays on a counter of one thread or another:
-/// one stays for as many as there are counters.
-const LONGEST: f64 = 5.5;
-/// Before any stay was seen, a rate follows that of an anchor in proportion to at most about so much: the standard
-/// deviation of a slope around none. On the traces of programs 0.5 to 2 give the same.
-const SLOPE: f64 = 1.0;
-/// The variance of slopes counts so many times: they come from few differences, which aren't normal.
-const SLOPES_VARIANCE: f64 = 2.0;
-/// An anchor whose rate varies by less, as a part of it, tells nothing (a clock).
-const STEADY: f64 = 1e-4;
-/// What is added to squares so that anchors that are multiples of one another have slopes, as a part of them.
-const ALIKE: f64 = 1e-6;
-
-/// What the part of stays without a count remembers at each next one.
-const EMPTY_KEPT: f64 = 0.85;
-
-/// After so many gaps between stays it is known whether they vary: by this part of their mean. Where each cycle has an order of its
-/// own, gaps vary by 0.35 with two groups and by 0.44 to 0.46 with more; otherwise by what readings are late.
-const LEAST_GAPS: u64 = 4;
-const GAPS_VARY: f64 = 0.25;
-
-/// How far it is believed that an event comes in bursts before a stay had a count.
-const MAY_BE_BURST: f64 = 0.05;
-
-/// After so many quiet stays an event may have stopped, and for each more this much of the belief is left
-/// that it hasn't.
-const MAY_HAVE_STOPPED: i32 = 2;
-const STOPPED: f64 = 0.7;
-/// Where less is left of it, the event has stopped for all that is known: after 26 quiet stays more than ever before.
-const HAS_STOPPED: f64 = 1e-4;
-
-impl StaySpread {
-    /// Takes a round's counts while the event was on a counter, that time, and the round's length; the
-    /// counters change what they count after `rotation_ms`.
-    pub(crate) fn push(&mut self, counts: WithAnchors, running: f64, length: f64, rotation_ms: f64) {
-        self.gap += (length - running).max(0.0);
-        if running > 0.0 {
-            if self.running == 0.0 {
-                if self.stays > 0.0 && !self.was_cut {
-                    self.gaps.add(self.gap, 1.0);
+impl Gp {
+    /// What each event counted in the run so far: between the scaled count, which is unbiased over many stays, with the
+    /// error of a systematic sample, and the sum of the windows' estimates, which is nearer where there were few stays, by
+    /// how sure both are. `None` for an event that has never been counted.
+    pub fn totals(&self, confidence: Confidence) -> Vec<Option<Total>> {
+        let aliasing = self.aliasing();
+        let anchors = self.of_anchors(|anchor| self.anchor_rate(anchor));
+        let total = |event: usize| {
+            let run = self.run[event];
+            if run.running == CpuNs(0) {
+                return None;
+            }
+            if run.run_ratio() >= WHOLE {
+                return Some(Total { count: Uncertain::exact(run.count as f64), moved_by: Vec::new() });
+            }
+            let is_steady = self.stays[event].quiet.empty() < SELDOM && !self.empty.is_most();
+            let of_stays =
+                self.stays[event].total(run.enabled.as_ms(), if is_steady { anchors } else { [0.0; MOST_ANCHORS] });
+            // What a Poisson process of the same rate leaves unseen is the least, of an event that was never seen as well.
+            let least = Confidence::DEFAULT.normal() * run.unseen_variance().sqrt();
+            let half_width = of_stays.half_width.map(|half_width| half_width.max(least));
+            let (value, half_width, of_stays_part) = match (half_width, self.total_of_windows(event)) {
+                (Some(half_width), Some(windows)) if is_steady && self.is_usual() => {
+                    let doubted = WINDOWS_DOUBT * windows.half_width;
+                    let part = half_width.powi(2) / (half_width.powi(2) + doubted.powi(2)).max(f64::MIN_POSITIVE);
+                    let value = of_stays.value() + part * (windows.value - of_stays.value());
+                    (value, (half_width + part * (windows.half_width - half_width)).min(windows.widths), 1.0 - part)
                 }
-                self.gap = 0.0;
-            }
-            for (place, count) in counts.into_iter().enumerate() {
-                self.open[place] += count;
-                self.seen[place] += count;
-            }
-            self.running += running;
-            self.seen_ms += running;
-            self.length += length;
-        }
-        let is_long = self.length >= LONGEST * rotation_ms;
-        self.was_cut = running > 0.0 && is_long;
-        if self.running > 0.0 && (running == 0.0 || is_long) {
-            self.end();
-        }
-    }
-
-    fn end(&mut self) {
-        let [count, anchors @ ..] = self.open;
-        if count == 0.0 && self.last.is_some_and(|last| last[0] > 0.0) {
-            self.ended_bursts += 1.0;
-        }
-        if count > 0.0 {
-            (self.usual, self.quiet, self.quiet_ms) = (self.usual.max(self.quiet), 0, 0.0);
-        } else {
-            self.empty += 1.0;
-            self.quiet = self.quiet.saturating_add(1);
-            self.quiet_ms += self.running;
-        }
-        let (kept, is_empty) = (EMPTY_KEPT, f64::from(u8::from(count == 0.0)));
-        let weights = (1.0 - kept.powf(self.stays + 1.0)) / (1.0 - kept);
-        self.empty_lately += (is_empty - self.empty_lately) / weights;
-        let mut stay = StayCounts::default();
-        (stay[0], stay[RUNNING]) = (count, self.running);
-        stay[1..RUNNING].copy_from_slice(&anchors);
-        if let Some(before) = self.last {
-            let steps: StayCounts = std::array::from_fn(|place| stay[place] - before[place]);
-            for (row, step) in self.products.iter_mut().zip(steps) {
-                row.iter_mut().zip(steps).for_each(|(product, other)| *product += step * other);
-            }
-            self.differences += 1.0;
-        }
-        self.ended += self.running;
-        self.stays += 1.0;
-        (self.last, self.open, self.running, self.length) = (Some(stay), WithAnchors::default(), 0.0, 0.0);
-    }
-
-    /// Forgets how rates differed, as the anchors are others from now on.
-    pub(crate) fn forget_anchors(&mut self) {
-        let (counted, seen_ms) = (self.seen[0], self.seen_ms);
-        *self = Self { differences: 0.0, products: Default::default(), last: None, ..*self };
-        (self.open, self.seen) = (WithAnchors::default(), WithAnchors::default());
-        (self.running, self.length) = (0.0, 0.0);
-        (self.before, self.seen_ms) = ((self.before.0 + counted, self.before.1 + seen_ms), 0.0);
-    }
-
-    /// How many stays ended.
-    pub(crate) fn stays(&self) -> f64 {
-        self.stays
-    }
-
-    /// The part of stays that had no count.
-    pub(crate) fn empty(&self) -> f64 {
-        self.empty / self.stays.max(1.0)
-    }
-
-    /// Whether more than half of the stays had no count, of late: an event that began late isn't one in bursts.
-    pub(crate) fn is_mostly_empty(&self) -> bool {
-        self.empty_lately > 0.5
-    }
-
-    /// The part of stays with a count that were followed by one without, as if there had been one of which this is hardly
-    /// believed.
-    pub(crate) fn bursts(&self) -> f64 {
-        (self.ended_bursts + MAY_BE_BURST) / (self.stays - self.empty + 1.0)
-    }
-
-    /// The mean time on a counter of a stay; `None` before one ended.
-    pub(crate) fn stay_ms(&self) -> Option<f64> {
-        (self.stays > 0.0).then(|| self.ended / self.stays)
-    }
-
-    /// Whether stays come at moments that are drawn: the time between them varies.
-    pub(crate) fn are_drawn(&self) -> bool {
-        let enough = self.gaps.samples() >= LEAST_GAPS;
-        let spread = self.gaps.variance().filter(|_| enough).zip(self.gaps.mean());
-        spread.is_some_and(|(variance, mean)| variance.sqrt() > GAPS_VARY * mean)
-    }
-
-    /// How far it is believed that the event goes on as before: after more slices without a count than ever before, and
-    /// two at least, it may have stopped, which a process that knows rates only can't say.
-    pub(crate) fn goes_on(&self) -> f64 {
-        STOPPED.powi((self.quiet - self.usual.max(MAY_HAVE_STOPPED)).max(0))
-    }
-
-    /// For how many milliseconds on a counter an event has had no count that has stopped for all that is known.
-    pub(crate) fn stopped_ms(&self) -> Option<f64> {
-        (self.goes_on() < HAS_STOPPED).then_some(self.quiet_ms)
-    }
-
-    /// Makes it go on for sure, as at any time before the last.
-    pub(crate) fn go_on(&mut self) {
-        (self.quiet, self.quiet_ms) = (0, 0.0);
-    }
-
-    /// The total over `enabled` ms of an event that was on a counter for a part of it. `anchors`: their mean rates since
-    /// they are anchors; 0 for none.
-    pub(crate) fn total(&self, enabled: f64, anchors: [f64; MOST_ANCHORS]) -> StayTotal {
-        let seen_ms = self.before.1 + self.seen_ms;
-        let mean = (self.before.0 + self.seen[0]) / seen_ms;
-        let scaled = mean * enabled;
-        let unseen = (1.0 - seen_ms / enabled).max(0.0);
-        let regression = Regression::new(&self.of_rates(mean, &anchors), self.differences, mean, &anchors);
-        let off = |&place: &usize| self.seen[1 + place] / self.seen_ms / anchors[place] - 1.0;
-        let off: Vec<f64> = regression.anchors.iter().map(off).collect();
-        let corrected = scaled * self.seen_ms / seen_ms;
-        let mut added = [0.0; MOST_ANCHORS];
-        for ((slope, off), &place) in regression.slopes.iter().zip(&off).zip(&regression.anchors) {
-            added[place] = -corrected * slope * off;
-        }
-        let half_width = (self.differences > 0.0).then(|| {
-            let residual = 0.5 * regression.residual / self.differences / (self.differences + 1.0) * unseen;
-            let of_slopes = SLOPES_VARIANCE * corrected.powi(2) * regression.variance_along(&off);
-            let student = Confidence::DEFAULT.student(regression.degrees(self.differences));
-            let few = 1.0 + FEW_STAYS / (self.differences + 1.0);
-            HALF_WIDTH * few * student * (residual * enabled.powi(2) + of_slopes).sqrt()
-        });
-        StayTotal { scaled, added, half_width }
-    }
-
-    /// Sums of products of differences between neighbours, of what stays counted more than the mean rates do in their
-    /// time, over the mean time of a stay: as of rates, where all stays are of one length.
-    fn of_rates(&self, mean: f64, anchors: &[f64; MOST_ANCHORS]) -> [WithAnchors; 1 + MOST_ANCHORS] {
-        let products = &self.products;
-        let mean = |place: usize| if place == 0 { mean } else { anchors[place - 1] };
-        let over = self.stay_ms().map_or(0.0, |stay| stay.powi(-2));
-        let product = |a: usize, b: usize| {
-            let of_times = mean(a) * products[RUNNING][b] + mean(b) * products[RUNNING][a];
-            over * (products[a][b] - of_times + mean(a) * mean(b) * products[RUNNING][RUNNING])
+                (Some(half_width), _) => (of_stays.value(), half_width, 1.0),
+                (None, Some(windows)) => (windows.value, windows.half_width, 0.0),
+                (None, None) => (of_stays.scaled, of_stays.scaled, 0.0),
+            };
+            let moved_by =
+                self.anchors.iter().zip(of_stays.added).map(|(&anchor, added)| (anchor, of_stays_part * added));
+            Some(Total {
+                count: within(value, widened(value, Error::of(at(confidence, half_width)), aliasing), run),
+                moved_by: moved_by.filter(|&(_, counts)| counts != 0.0).collect(),
+            })
         };
-        std::array::from_fn(|a| std::array::from_fn(|b| product(a, b)))
+        (0..self.events.len()).map(total).collect()
+    }
+
+    /// The sum of the windows' estimates, if there were some for all of the run.
+    fn total_of_windows(&self, event: usize) -> Option<WindowTotal> {
+        let windows = &self.run_sums[event];
+        let is_whole = windows.counted.enabled.0 as f64 >= WHOLE * self.run[event].enabled.0 as f64;
+        (windows.known && is_whole).then(|| WindowTotal {
+            value: windows.estimate,
+            // The fewer stays, the less is known of the level that all windows share.
+            half_width: windows.square.sqrt() * (1.0 + FEW_STAYS / (1.0 + self.stays[event].stays())),
+            widths: windows.widths,
+        })
+    }
+
+    /// Whether windows are as the process takes them to be: of one thread, in a rotation that isn't slow, not too short.
+    fn is_usual(&self) -> bool {
+        let is_alone = longest(&self.run) < SEVERAL * self.elapsed && !self.is_slow();
+        is_alone && self.elapsed >= SHORTEST_MS * self.intervals as f64
+    }
+
+    /// The mean rate of an event since it is an anchor, per millisecond; 0 if it wasn't counted all the time.
+    fn anchor_rate(&self, anchor: usize) -> f64 {
+        let (run, before) = (self.run[anchor], self.before_anchors[anchor]);
+        let time = (run.running - before.running).as_ms();
+        if run.run_ratio() >= ANCHORED && time > 0.0 { (run.count - before.count) as f64 / time } else { 0.0 }
+    }
+
+    /// A number of each anchor.
+    pub(super) fn of_anchors(&self, number: impl Fn(usize) -> f64) -> [f64; MOST_ANCHORS] {
+        std::array::from_fn(|place| self.anchors.get(place).map_or(0.0, |&anchor| number(anchor)))
+    }
+
+    /// Takes the events that were always counted so far as anchors, once each of the others had a stay and ended it: before that
+    /// the first group to be counted was always counted, too.
+    pub(super) fn look_for_anchors(&mut self) {
+        let is_whole = |event: usize| self.run[event].run_ratio() >= ANCHORED;
+        let events = 0..self.events.len();
+        let is_open = |event: usize| !is_whole(event) && self.stays[event].stays() < 1.0;
+        if self.has_looked_for_anchors || self.elapsed < LONGEST_WAIT_MS && events.clone().any(is_open) {
+            return;
+        }
+        self.has_looked_for_anchors = true;
+        let found: Vec<usize> = events.filter(|&event| is_whole(event)).collect();
+        if found.iter().any(|&event| !self.events[event].counted.is_always()) {
+            self.anchors = ranked(found, &self.events);
+            self.before_anchors.clone_from(&self.run);
+            self.stays.iter_mut().for_each(StaySpread::forget_anchors);
+        }
     }
 }
 
-/// A regression of differences of an event's rate, relative to its mean, on those of anchors ([`StaySpread::of_rates`]).
-struct Regression {
-    /// The anchors whose rates vary, and their slopes.
-    anchors: Vec<usize>,
-    slopes: Vec<f64>,
-    /// Covariances of the slopes.
-    covariance: Square,
-    /// The sum of squares that is left of the differences of the rate itself.
-    residual: f64,
-}
-
-impl Regression {
-    fn new(
-        products: &[WithAnchors; 1 + MOST_ANCHORS],
-        differences: f64,
-        mean: f64,
-        rates: &[f64; MOST_ANCHORS],
-    ) -> Self {
-        let varies = |place: &usize| products[1 + place][1 + place] > differences * (STEADY * rates[*place]).powi(2);
-        let anchors: Vec<usize> =
-            (0..MOST_ANCHORS).filter(|place| mean > 0.0 && rates[*place] > 0.0 && varies(place)).collect();
-        let none = |anchors| Self { anchors, slopes: vec![], covariance: Square::zeros(0), residual: products[0][0] };
-        let squares = |ridge: f64| {
-            let mut squares = Square::zeros(anchors.len());
-            for (row, &a) in anchors.iter().enumerate() {
-                for (column, &b) in anchors.iter().enumerate() {
-                    *squares.at_mut(row, column) = products[1 + a][1 + b] / (rates[a] * rates[b]);
-                }
-                *squares.at_mut(row, row) *= 1.0 + ALIKE;
-                *squares.at_mut(row, row) += ridge;
-            }
-            inverse(squares)
-        };
-        let with_event: Vec<f64> = anchors.iter().map(|&a| products[0][1 + a] / (mean * rates[a])).collect();
-        let own = products[0][0] / mean.powi(2);
-        let slopes = |inverse: &Square| -> Vec<f64> {
-            (0..with_event.len()).map(|row| dot(inverse.row(row), &with_event)).collect()
-        };
-        let left = differences - anchors.len() as f64;
-        let variance = match squares(0.0) {
-            Some(inverse) if left > 0.0 => (own - dot(&slopes(&inverse), &with_event)).max(0.0) / left,
-            _ => own / differences,
-        };
-        let Some(mut covariance) = squares(variance / SLOPE.powi(2)).filter(|_| !anchors.is_empty()) else {
-            return none(Vec::new());
-        };
-        let slopes = slopes(&covariance);
-        (0..slopes.len()).for_each(|row| covariance.row_mut(row).iter_mut().for_each(|value| *value *= variance));
-        let mut residual = own - 2.0 * dot(&slopes, &with_event);
-        for (&a, of_a) in anchors.iter().zip(&slopes) {
-            for (&b, of_b) in anchors.iter().zip(&slopes) {
-                residual += of_a * of_b * products[1 + a][1 + b] / (rates[a] * rates[b]);
-            }
-        }
-        Self { anchors, slopes, covariance, residual: residual.max(0.0) * mean.powi(2) }
-    }
-
-    /// The variance of the slopes' sum with these factors.
-    fn variance_along(&self, factors: &[f64]) -> f64 {
-        (0..self.slopes.len()).map(|row| factors[row] * dot(self.covariance.row(row), factors)).sum()
-    }
-
-    /// Degrees of freedom of the residual.
-    fn degrees(&self, differences: f64) -> u64 {
-        let stays = differences as u64 + 1;
-        let slopes = self.slopes.len() as u64;
-        if differences as u64 > slopes { stays - slopes } else { stays }
-    }
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
-}
-
-/// The inverse of a symmetric positive definite matrix; `None` for others.
-fn inverse(mut matrix: Square) -> Option<Square> {
-    matrix.cholesky().then(|| {
-        let mut inverse = matrix.inverse_of_transposed().gram_of_lower();
-        inverse.mirror();
-        inverse
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_event_that_was_quiet_for_long_may_have_stopped() {
-        let mut stays = StaySpread::default();
-        assert_eq!(stays.goes_on(), 1.0);
-        let mut stay = |raw: f64| {
-            stays.push([raw, 0.0, 0.0, 0.0], 4.0, 4.0, 4.0);
-            stays.push([0.0; 4], 0.0, 4.0, 4.0);
-            stays.goes_on()
-        };
-        assert_eq!([5.0, 0.0, 0.0].map(&mut stay), [1.0; 3]);
-        assert!((stay(0.0) - 0.7).abs() < 1e-12 && (stay(0.0) - 0.49).abs() < 1e-12);
-        assert_eq!(stay(1.0), 1.0);
-        // It was quiet for four slices and went on.
-        assert_eq!([0.0; 4].map(&mut stay), [1.0; 4]);
-        assert!((stay(0.0) - 0.7).abs() < 1e-12);
-        // 0.7^26 is the first power below 10^-4: five quiet stays, and 25 more, of 4 ms.
-        (0..24).for_each(|_| _ = stay(0.0));
-        assert_eq!(stays.stopped_ms(), None);
-        stays.push([0.0; 4], 4.0, 4.0, 4.0);
-        stays.push([0.0; 4], 0.0, 4.0, 4.0);
-        assert_eq!(stays.stopped_ms(), Some(30.0 * 4.0));
-        stays.go_on();
-        assert_eq!(stays.stopped_ms(), None);
-    }
-
-    #[test]
-    fn stays_are_empty_of_late_by_hand() {
-        let mut stays = StaySpread::default();
-        let mut stay = |raw: f64| {
-            stays.push([raw, 0.0, 0.0, 0.0], 4.0, 4.0, 4.0);
-            stays.push([0.0; 4], 0.0, 4.0, 4.0);
-            (stays.empty_lately, stays.is_mostly_empty(), stays.empty())
-        };
-        assert_eq!(stay(0.0), (1.0, true, 1.0));
-        // 0.85 of 1.85, of which the first weighs less.
-        let (lately, is_most, _) = stay(1.0);
-        assert!((lately - 0.85 / 1.85).abs() < 1e-12 && !is_most, "{lately}");
-        (0..40).for_each(|_| _ = stay(0.0));
-        assert!((0..5).map(|_| stay(1.0)).last().is_some_and(|(_, is_most, empty)| !is_most && empty > 0.8));
-    }
-
-    #[test]
-    fn bursts_are_told_from_what_begins_late_or_has_stopped_by_hand() {
-        let mut stays = StaySpread::default();
-        let mut after = |counts: &[f64]| {
-            for &count in counts {
-                stays.push([count, 0.0, 0.0, 0.0], 4.0, 4.0, 4.0);
-                stays.push([0.0; 4], 0.0, 4.0, 4.0);
-            }
-            stays.bursts()
-        };
-        assert_eq!(after(&[0.0; 5]), 0.05);
-        // What began late: four stays with a count, none followed by one without.
-        assert!((after(&[7.0; 4]) - 0.05 / 5.0).abs() < 1e-12);
-        assert!((after(&[0.0; 9]) - 1.05 / 5.0).abs() < 1e-12);
-        let bursts = (0..50).map(|_| after(&[7.0, 0.0])).last();
-        assert!(bursts.is_some_and(|part| part > 0.9 && part <= 1.0), "{bursts:?}");
-    }
-
-    #[test]
-    fn turns_are_drawn_where_the_time_between_them_varies_by_hand() {
-        // Stays of 2 ms with gaps of so many milliseconds, in rounds of 2 ms.
-        let are_drawn = |gaps: &[usize]| {
-            let mut stays = StaySpread::default();
-            for &gap in gaps {
-                stays.push([1.0, 0.0, 0.0, 0.0], 2.0, 2.0, 2.0);
-                (0..gap / 2).for_each(|_| stays.push([0.0; 4], 0.0, 2.0, 2.0));
-            }
-            stays.push([1.0, 0.0, 0.0, 0.0], 2.0, 2.0, 2.0);
-            stays.are_drawn()
-        };
-        assert!(are_drawn(&[4, 16, 10, 18, 2]) && !are_drawn(&[10; 5]) && !are_drawn(&[4, 16, 10]));
-        // Readings that are late: a mean of 10, and a deviation of 2.
-        assert!(!are_drawn(&[8, 12, 8, 12, 8, 12, 8, 12, 8, 12]) && !are_drawn(&[]));
-        // Two groups in turn, and readings that don't meet the switch: 6 ms off between 6 ms on.
-        let mut stays = StaySpread::default();
-        for running in [1.0, 2.0, 2.0, 1.0, 0.0, 0.0].repeat(5) {
-            stays.push([running, 0.0, 0.0, 0.0], running, 2.0, 2.0);
-        }
-        assert!(stays.gaps.mean().is_some_and(|mean| (mean - 6.0).abs() < 1e-9) && !stays.are_drawn());
-        // A stay of 32 ms is cut after 24, and what follows is no gap: 64 ms off each time.
-        let mut stays = StaySpread::default();
-        for running in [[4.0; 8], [0.0; 8], [0.0; 8]].concat().repeat(6) {
-            stays.push([running, 0.0, 0.0, 0.0], running, 4.0, 4.0);
-        }
-        assert!(stays.gaps.mean().is_some_and(|mean| (mean - 64.0).abs() < 1e-9) && !stays.are_drawn());
-    }
-
-    #[test]
-    fn a_stay_ends_in_time_where_the_event_is_never_off_by_hand() {
-        // Half of each round of 4 ms: stays of six rounds, 12 ms on a counter, with 1 and 3 a millisecond in turn.
-        let mut stays = StaySpread::default();
-        for round in 0..24 {
-            let count = if round / 6 % 2 == 0 { 2.0 } else { 6.0 };
-            stays.push([count, 0.0, 0.0, 0.0], 2.0, 4.0, 4.0);
-        }
-        assert_eq!((stays.stays(), stays.stay_ms()), (4.0, Some(12.0)));
-        // Three differences with a variance of 2 each, over four stays, of which half wasn't seen; four degrees.
-        let expected = HALF_WIDTH * 1.75 * Confidence::DEFAULT.student(4) * (2.0f64 / 4.0 * 0.5).sqrt() * 96.0;
-        let found = stays.total(96.0, [0.0; 3]).half_width;
-        assert!(found.is_some_and(|found| (found - expected).abs() < 1e-9), "{found:?} {expected}");
-    }
-
-    /// An event beside one that is always counted, in stays of 4 ms of 8: the counts of both in each half.
-    fn beside(counts: &[[f64; 3]]) -> StayTotal {
-        let mut stays = StaySpread::default();
-        for &[count, anchor, _] in counts {
-            stays.push([count, anchor, 0.0, 0.0], 4.0, 4.0, 4.0);
-            stays.push([0.0; 4], 0.0, 4.0, 4.0);
-        }
-        let time = 8.0 * counts.len() as f64;
-        let anchor = counts.iter().map(|[_, seen, unseen]| seen + unseen).sum::<f64>() / time;
-        stays.total(time, [anchor, 0.0, 0.0])
-    }
-
-    #[test]
-    fn a_total_follows_an_anchor_by_hand() {
-        // Rates of 10, 30 and 20 a millisecond beside 100, 300 and 200; the anchor had 250 in the other halves.
-        let found = beside(&[[40.0, 400.0, 1000.0], [120.0, 1200.0, 1000.0], [80.0, 800.0, 1000.0]]);
-        // Means of 20 and 225: differences of 1 and -0.5, and of 200 / 225 and -100 / 225, fit without a rest.
-        let slope = 225.0 / 200.0;
-        assert_eq!(found.scaled, 480.0);
-        let expected = -480.0 * slope * (200.0 / 225.0 - 1.0);
-        assert!((found.added[0] - expected).abs() < 1e-3 && found.added[1..] == [0.0; 2], "{found:?} {expected}");
-        assert!((found.value() - 20.0 * 24.0 * 1.125).abs() < 1e-3);
-        assert!(found.half_width.is_some_and(|half_width| half_width < 1.0), "{found:?}");
-    }
-
-    #[test]
-    fn a_stay_of_next_to_no_time_moves_no_error_by_hand() {
-        // Stays of 4 ms at 10 a millisecond, and between the others one of 0.01 ms at 1,000, all half of their time.
-        let mut stays = StaySpread::default();
-        for (count, running) in [(40.0, 4.0), (10.0, 0.01), (40.0, 4.0)] {
-            stays.push([count, 0.0, 0.0, 0.0], running, running, 4.0);
-            stays.push([0.0; 4], 0.0, running, 4.0);
-        }
-        let found = stays.total(16.02, [0.0; 3]);
-        // A rate of 90 / 8.01; the counts differ from it by -4.944, 9.888 and -4.944, twice 14.831 from one another.
-        assert!((found.scaled - 180.0).abs() < 1e-9);
-        let spread = (0.5 * 2.0 * 14.831_460_674f64.powi(2) / 2.0 / 3.0 * 0.5).sqrt() / (8.01 / 3.0) * 16.02;
-        let expected = HALF_WIDTH * 2.0 * Confidence::DEFAULT.student(3) * spread;
-        assert!(found.half_width.is_some_and(|found| (found - expected).abs() < 1e-6), "{found:?} {expected}");
-        // Rates that differ as those do would have an error of many times the count.
-        assert!(expected < 3.0 * found.scaled);
-    }
-
-    #[test]
-    fn what_no_anchor_tells_of_is_scaled() {
-        // A clock; one that is never counted; one stay.
-        let clock = beside(&[[40.0, 400.0, 400.0], [120.0, 400.0, 400.0], [80.0, 400.0, 400.0]]);
-        assert_eq!((clock.scaled, clock.added), (480.0, [0.0; 3]));
-        let none = beside(&[[40.0, 0.0, 0.0], [120.0, 0.0, 0.0], [80.0, 0.0, 0.0]]);
-        assert_eq!(none, clock);
-        let one = beside(&[[40.0, 400.0, 800.0]]);
-        assert_eq!((one.value(), one.half_width), (80.0, None));
-    }
-
-    #[test]
-    fn anchors_that_are_multiples_of_one_another_share_the_slope() {
-        let mut stays = StaySpread::default();
-        for count in [40.0, 120.0, 80.0, 60.0] {
-            stays.push([count, 10.0 * count, 20.0 * count, 0.0], 4.0, 4.0, 4.0);
-            stays.push([0.0; 4], 0.0, 4.0, 4.0);
-        }
-        // Three quarters and a half: 187.5 a millisecond were seen of 250.
-        let found = stays.total(32.0, [250.0, 500.0, 0.0]);
-        assert!((found.added[0] - found.added[1]).abs() < 1e-3, "{found:?}");
-        assert!((found.value() - 800.0).abs() < 0.1 * 800.0, "{found:?}");
-    }
-
-    #[test]
-    fn other_anchors_leave_the_scaled_count() {
-        let mut stays = StaySpread::default();
-        stays.push([40.0, 1.0, 2.0, 3.0], 4.0, 4.0, 4.0);
-        stays.forget_anchors();
-        stays.push([80.0, 5.0, 0.0, 0.0], 4.0, 4.0, 4.0);
-        assert_eq!(stays.total(16.0, [0.0; 3]), StayTotal { scaled: 240.0, added: [0.0; 3], half_width: None });
-    }
-
-    proptest::proptest! {
-        #[test]
-        fn a_total_has_no_nan(counts in proptest::collection::vec(proptest::array::uniform3(0.0f64..1e9), 1..20)) {
-            let found = beside(&counts);
-            proptest::prop_assert!(found.value().is_finite() && found.half_width.is_none_or(f64::is_finite), "{:?}", found);
-        }
-    }
+/// Events in the order in which they are taken as anchors: those on counters first, as what software counts says little of others.
+pub(super) fn ranked(mut found: Vec<usize>, events: &[EventSpec]) -> Vec<usize> {
+    found.sort_by_key(|&event| events[event].counted);
+    found
 }

@@ -1,30 +1,18 @@
 //! Follows how much each event varies at present, over how it does at large.
 
+use super::super::fading::FadingMean;
 use super::Settings;
 use super::covariance::Covariances;
 use super::threads::WhichThreads;
-use super::time::{PROCESSES, PerProcess, Span, TimedSpan};
+use super::time::{CONSTANT, PerProcess, Span, TimedSpan, VARYING};
 use super::window::{Observation, WindowScale};
 
-/// A running ratio of squares to what covariances expect of them, which starts at one.
-#[derive(Clone, Copy, Debug)]
-struct Ratio {
-    sum: f64,
-    count: f64,
-}
-
-/// What is expected counts as so many squares.
+/// That squares are as large as covariances expect counts as so many of them.
 const ALWAYS: f64 = 0.3;
 
-impl Ratio {
-    fn add(&mut self, sum: f64, count: f64, kept: f64) {
-        self.sum = kept * self.sum + sum;
-        self.count = kept * self.count + count;
-    }
-
-    fn get(&self) -> f64 {
-        (self.sum + ALWAYS) / (self.count + ALWAYS)
-    }
+/// How many times as large as expected squares are.
+fn ratio(squares: FadingMean) -> f64 {
+    squares.mean_with(1.0, ALWAYS)
 }
 
 /// How much an event's level and its rate vary at present.
@@ -33,12 +21,21 @@ impl Ratio {
 /// covariances by what was last seen follows phases much faster than learning them does.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Volatility {
-    rest: Ratio,
-    level: Ratio,
+    /// Squares over what covariances expect of them: of changes of the rate, and of how far the level is from the run's mean.
+    rest: FadingMean,
+    level: FadingMean,
     /// Whether anything was seen of the event.
     seen: bool,
 }
 
+/// Before any were seen it is as if so many squares of changes and of levels had been as expected.
+pub(crate) const CHANGES_BEFORE: f64 = 1.0;
+pub(crate) const LEVELS_BEFORE: f64 = 0.3;
+/// Squares of levels, and those of changes, are so many times as large as expected at least and at most.
+pub(crate) const LEAST_LEVEL: f64 = 0.25;
+pub(crate) const MOST_LEVEL: f64 = 400.0;
+const LEAST_CHANGE: f64 = 1e-6;
+pub(crate) const MOST_CHANGE: f64 = 100.0;
 /// Changes are looked at over so many milliseconds or more.
 const LAG_MS: f64 = 8.0;
 /// A window's changes count for so many at most: neighbours say the same again.
@@ -48,53 +45,41 @@ const LARGEST: f64 = 100.0;
 
 impl Volatility {
     pub(crate) fn new() -> Self {
-        let as_expected = |count| Ratio { sum: count, count };
-        Self { rest: as_expected(1.0), level: as_expected(0.3), seen: false }
+        let as_expected = |weight| FadingMean { sum: weight, weight };
+        Self { rest: as_expected(CHANGES_BEFORE), level: as_expected(LEVELS_BEFORE), seen: false }
     }
 
     fn scale(&self) -> WindowScale {
         WindowScale {
-            level: self.level.get().clamp(0.25, 400.0).sqrt(),
-            rest: self.rest.get().clamp(1e-6, 100.0).sqrt(),
+            level: ratio(self.level).clamp(LEAST_LEVEL, MOST_LEVEL).sqrt(),
+            rest: ratio(self.rest).clamp(LEAST_CHANGE, MOST_CHANGE).sqrt(),
         }
     }
 
     /// Takes a window's observations of the event, in the order of time.
-    pub(crate) fn update(
-        &mut self,
-        since: f64,
-        end: f64,
-        mine: &[&Observation],
-        covariances: &Covariances,
-        event: usize,
-        settings: &Settings,
-    ) {
-        let own = covariances.at(event, event);
+    fn update(&mut self, window: Span, mine: &[&Observation], covariances: &Covariances, settings: &Settings) {
         let length: f64 = mine.iter().map(|o| o.span.length()).sum();
-        if length <= 0.0 {
-            return;
-        }
+        let Some(event) = mine.first().map(|o| o.event).filter(|_| length > 0.0) else { return };
+        let own = covariances.at(event, event);
         self.seen = true;
-        let windows = (end - since) / 100.0;
-        let (sum, count) = changes(since, mine, own, covariances.between_threads(event));
+        let (sum, count) = changes(window.start, mine, own, covariances.between_threads(event));
         let weight = if count > MOST { MOST / count } else { 1.0 };
-        self.rest.add(weight * sum, weight * count, settings.volatility_memory.powf(windows));
+        self.rest.forget(settings.volatility_memory.kept(window.length()));
+        self.rest.add_sum(weight * sum, weight * count);
         let mean = mine.iter().map(|o| o.span.length() * o.value).sum::<f64>() / length;
-        let sampled = mine.iter().map(|o| (o.span.length() * o.between_threads).powi(2)).sum::<f64>() / length.powi(2);
+        let sampled =
+            mine.iter().map(|o| (o.span.length() * o.sampling_deviation).powi(2)).sum::<f64>() / length.powi(2);
         let threads = WhichThreads::mean(mine.iter().map(|o| (o.span.length(), &o.threads)));
         let noise = covariances.between_threads(event) * (sampled + threads.unknown(&threads));
-        self.level.add(
-            mean * mean / (own[0] * threads.alike(&threads) + noise).max(1e-9),
-            1.0,
-            settings.drift_memory.powf(windows),
-        );
+        self.level.forget(settings.drift_memory.kept(window.length()));
+        self.level.add(mean * mean / (own[CONSTANT] * threads.alike(&threads) + noise).max(1e-9));
     }
 }
 
 /// The sum of squared changes over what is expected of them, and how many there were.
 fn changes(since: f64, mine: &[&Observation], own: &PerProcess, between_threads: f64) -> (f64, f64) {
     let covariance = |a: &Observation, b: &Observation, in_time: &PerProcess| {
-        let own: f64 = (1..PROCESSES).map(|j| own[j] * in_time[j]).sum();
+        let own: f64 = VARYING.map(|process| own[process] * in_time[process]).sum();
         a.threads.alike(&b.threads) * own + between_threads * a.threads.unknown(&b.threads)
     };
     let (mut sum, mut count) = (0.0, 0.0);
@@ -104,7 +89,7 @@ fn changes(since: f64, mine: &[&Observation], own: &PerProcess, between_threads:
         let (a, b) = (timed(before.span), timed(o.span));
         let (aa, bb, ab) = (a.covariances(&a), b.covariances(&b), a.covariances(&b));
         let expected = covariance(before, before, &aa) + covariance(o, o, &bb) - 2.0 * covariance(before, o, &ab);
-        let expected = expected + between_threads * (before.between_threads.powi(2) + o.between_threads.powi(2));
+        let expected = expected + between_threads * (before.sampling_deviation.powi(2) + o.sampling_deviation.powi(2));
         sum += ((o.value - before.value).powi(2) / expected.max(1e-12)).min(LARGEST);
         count += 1.0;
     }
@@ -142,26 +127,48 @@ const ALIKE: i32 = 6;
 /// accesses however much they vary at present.
 pub(crate) fn scales(all: &[Volatility], covariances: &Covariances) -> Vec<WindowScale> {
     let own: Vec<WindowScale> = all.iter().map(Volatility::scale).collect();
-    let part = |values: &PerProcess, level: bool| if level { values[0] } else { values[1..].iter().sum() };
-    let shared = |event: usize, level: bool| {
+    let shared = |event: usize, part: ScalePart| {
         let (mut sum, mut weights) = (0.0, 0.0);
         for (other, scale) in own.iter().enumerate().filter(|&(other, _)| other == event || all[other].seen) {
             let [both, one, two] =
-                [(event, other), (event, event), (other, other)].map(|(a, b)| part(covariances.at(a, b), level));
+                [(event, other), (event, event), (other, other)].map(|(a, b)| part.of_variance(covariances.at(a, b)));
             let weight = if other == event { 1.0 } else { (both / (one * two).sqrt().max(1e-9)).powi(ALIKE) };
-            sum += weight * if level { scale.level } else { scale.rest }.ln();
+            sum += weight * part.of_scale(*scale).ln();
             weights += weight;
         }
         (BELIEVED * sum / weights).exp()
     };
-    (0..all.len()).map(|event| WindowScale { level: shared(event, true), rest: shared(event, false) }).collect()
+    let scale = |event| WindowScale { level: shared(event, ScalePart::Level), rest: shared(event, ScalePart::Rest) };
+    (0..all.len()).map(scale).collect()
+}
+
+/// A part of what an event varies by that has a scale of its own.
+#[derive(Clone, Copy)]
+enum ScalePart {
+    Level,
+    Rest,
+}
+
+impl ScalePart {
+    fn of_scale(self, scale: WindowScale) -> f64 {
+        match self {
+            Self::Level => scale.level,
+            Self::Rest => scale.rest,
+        }
+    }
+
+    fn of_variance(self, variance: &PerProcess) -> f64 {
+        match self {
+            Self::Level => variance[CONSTANT],
+            Self::Rest => variance[VARYING].iter().sum(),
+        }
+    }
 }
 
 /// Updates all events from a window's observations.
 pub(crate) fn update_all(
     all: &mut [Volatility],
-    since: f64,
-    end: f64,
+    window: Span,
     observations: &[Observation],
     covariances: &Covariances,
     settings: &Settings,
@@ -171,12 +178,13 @@ pub(crate) fn update_all(
         by_event[observation.event].push(observation);
     }
     for (event, mine) in by_event.iter().enumerate() {
-        all[event].update(since, end, mine, covariances, event, settings);
+        all[event].update(window, mine, covariances, settings);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::time::PROCESSES;
     use super::*;
 
     #[test]
@@ -195,7 +203,7 @@ mod tests {
         for (a, b) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
             *covariances.at_mut(a, b) = [if a == b { 1.0 } else { correlation }; PROCESSES];
         }
-        let varied = Ratio { sum: 4.0 * (100.0 + ALWAYS) - ALWAYS, count: 100.0 };
+        let varied = FadingMean { sum: 4.0 * (100.0 + ALWAYS) - ALWAYS, weight: 100.0 };
         let first = Volatility { rest: varied, seen, ..Volatility::new() };
         let second = Volatility { seen: true, ..Volatility::new() };
         scales(&[first, second], &covariances)

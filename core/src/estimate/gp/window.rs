@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::covariance::Covariances;
 use super::threads::WhichThreads;
-use super::time::{PROCESSES, PerProcess, SLICES, Span, TimedSpan};
+use super::time::{PROCESSES, PerProcess, STAYS, Span, TimedSpan};
 use perfprop_linear_algebra::{Square, Tall, dot};
 
 /// A mean rate over a span, relative to the event's mean: zero is the mean, one twice the mean.
@@ -18,25 +18,25 @@ pub(crate) struct Observation {
     pub(crate) value: f64,
     /// The variance that is no part of the rate over the span.
     pub(crate) noise: f64,
-    /// The root of how many times the variance between threads it is off by; that lasts for as long as the same ones
-    /// are counted.
-    pub(crate) between_threads: f64,
+    /// The standard deviation of what it is off by as a sample of threads, over that between threads; it lasts for as long as
+    /// the same ones are counted.
+    pub(crate) sampling_deviation: f64,
     /// Which threads it is of, where that is known.
     pub(crate) threads: WhichThreads,
 }
 
 impl Observation {
-    /// What another of the same event, of this scale, shares of the error between threads, over their variance.
-    fn between_threads(&self, other: &Self, in_time: &PerProcess, scale: WindowScale) -> f64 {
-        let both = self.between_threads * other.between_threads;
+    /// What another of the same event, of this scale, shares of what isn't known of threads, over the variance between them.
+    fn shared_of_threads(&self, other: &Self, in_time: &PerProcess, scale: WindowScale) -> f64 {
+        let both = self.sampling_deviation * other.sampling_deviation;
         if both == 0.0 {
             return self.threads.unknown(&other.threads);
         }
-        both * scale.rest.powi(2) * in_time[SLICES].powi(SAME_THREADS)
+        both * scale.rest.powi(2) * in_time[STAYS].powi(SAME_THREADS)
     }
 
     fn is_of_threads(&self) -> bool {
-        self.between_threads != 0.0 || self.threads != WhichThreads::All
+        self.sampling_deviation != 0.0 || self.threads != WhichThreads::All
     }
 }
 
@@ -140,8 +140,8 @@ pub(crate) struct Solved<'a> {
     whitened: Tall,
     /// The inverse of their covariance, once it was asked for.
     inverse: OnceCell<Inverse>,
-    /// Squared Mahalanobis length of the observations.
-    surprise: f64,
+    /// The square of the observations' Mahalanobis length.
+    squared_length: f64,
     /// Log likelihood, but for a constant.
     #[cfg(test)]
     pub(crate) log_likelihood: f64,
@@ -289,7 +289,7 @@ impl Window {
                 for (b, other) in
                     self.observations[..=a].iter().enumerate().filter(|(_, other)| other.event == one.event)
                 {
-                    row[b] += variance * one.between_threads(other, &in_time[self.spans.places[b]], scale);
+                    row[b] += variance * one.shared_of_threads(other, &in_time[self.spans.places[b]], scale);
                 }
             }
             row[a] += one.noise;
@@ -301,15 +301,15 @@ impl Window {
         let log_determinant = 2.0 * (0..n).map(|a| factor.at(a, a).ln()).sum::<f64>();
         let values = Tall::new(n, vec![self.observations.iter().map(|o| o.value).collect()]);
         let whitened = factor.transposed_solve(&values);
-        let surprise = dot(&whitened.columns()[0], &whitened.columns()[0]);
+        let squared_length = dot(&whitened.columns()[0], &whitened.columns()[0]);
         Some(Solved {
             window: self,
             factor,
             whitened,
             inverse: OnceCell::new(),
-            surprise,
+            squared_length,
             #[cfg(test)]
-            log_likelihood: -0.5 * (surprise + log_determinant),
+            log_likelihood: -0.5 * (squared_length + log_determinant),
         })
     }
 }
@@ -333,7 +333,7 @@ impl Solved<'_> {
 
     /// How much larger than expected squared deviations are in this window.
     pub(crate) fn scale(&self) -> f64 {
-        (Self::DEGREES + self.surprise) / (Self::DEGREES + self.window.observations.len() as f64)
+        (Self::DEGREES + self.squared_length) / (Self::DEGREES + self.window.observations.len() as f64)
     }
 
     /// What the events' sums over a span were, in relative units times milliseconds, of these threads.
@@ -480,7 +480,7 @@ impl Solved<'_> {
             if let Some(alike) = window.threads_of(a) {
                 for (b, other) in observations[..=a].iter().enumerate().filter(|(_, other)| other.event == one.event) {
                     let between =
-                        one.between_threads(other, &in_time[window.spans.places[b]], window.scales[one.event]);
+                        one.shared_of_threads(other, &in_time[window.spans.places[b]], window.scales[one.event]);
                     threads[one.event] += 2.0 * values[b] * between;
                 }
                 values.iter_mut().zip(alike).for_each(|(value, alike)| *value *= alike);
@@ -521,7 +521,7 @@ mod tests {
         the_gradient_is_right(0.8);
     }
 
-    fn the_gradient_is_right(between_threads: f64) {
+    fn the_gradient_is_right(sampling_deviation: f64) {
         let mut covariances = Covariances::zeros(3);
         for a in 0..3 {
             for b in 0..3 {
@@ -540,7 +540,7 @@ mod tests {
                 stay: 0,
                 value: (i as f64).sin(),
                 noise: 0.01,
-                between_threads,
+                sampling_deviation,
                 threads: WhichThreads::All,
             }
         };
@@ -583,7 +583,7 @@ mod tests {
             stay: 0,
             value: 0.0,
             noise: 0.0,
-            between_threads: 0.0,
+            sampling_deviation: 0.0,
             threads: WhichThreads::All,
         };
         let found = Spans::new(&spans.map(observation));
@@ -611,7 +611,7 @@ mod tests {
                 stay: (i / 4) as u64,
                 value,
                 noise: 0.01,
-                between_threads: 0.0,
+                sampling_deviation: 0.0,
                 threads: WhichThreads::All,
             }
         };

@@ -2,7 +2,7 @@
 
 use super::super::RelationIndex;
 use super::super::audit::{Audit, AuditScope};
-use super::super::levels::{EventLevels, known, with_gradient};
+use super::super::levels::{EventLevels, known, residual_with_gradient, with_gradient};
 use super::LinearRule;
 use super::state::mixed;
 use crate::plan::RowIndex;
@@ -33,16 +33,28 @@ pub(super) struct Expectation {
     sum: f64,
 }
 
+/// What is known of events without relations.
+pub(super) struct KnownEvents {
+    pub(super) levels: EventLevels,
+    /// Whether each event was on a counter in the last interval.
+    pub(super) sampled: Vec<bool>,
+    /// Whether it is known exactly: then nothing moves it.
+    pub(super) exact: Vec<bool>,
+}
+
+/// A relation that corrects, and how far.
+#[derive(Clone, Copy)]
+pub(super) struct Corrector {
+    pub(super) index: RelationIndex,
+    pub(super) weight: f64,
+}
+
 /// What all relations expect, all from the same numbers.
 pub(super) struct ExpectedCorrections<'a> {
     rule: LinearRule,
     audit: &'a Audit,
     scope: AuditScope,
-    levels: EventLevels,
-    /// Whether each event was on a counter in the last interval.
-    sampled: Vec<bool>,
-    /// Whether it is known exactly: then nothing moves it.
-    exact: Vec<bool>,
+    known: KnownEvents,
     pub(super) corrections: Vec<ExpectedCorrection>,
     /// The relation of each correction.
     pub(super) uses: Vec<RelationIndex>,
@@ -52,47 +64,42 @@ pub(super) struct ExpectedCorrections<'a> {
 
 impl<'a> ExpectedCorrections<'a> {
     /// Corrections before any relation was added.
-    pub(super) fn new(
-        rule: LinearRule,
-        audit: &'a Audit,
-        scope: AuditScope,
-        levels: EventLevels,
-        sampled: Vec<bool>,
-        exact: Vec<bool>,
-    ) -> Self {
-        let corrections = vec![ExpectedCorrection::default(); exact.len()];
-        Self { rule, audit, scope, levels, sampled, exact, corrections, uses: Vec::new(), gradient: Vec::new() }
+    pub(super) fn new(rule: LinearRule, audit: &'a Audit, scope: AuditScope, known: KnownEvents) -> Self {
+        let corrections = vec![ExpectedCorrection::default(); known.exact.len()];
+        Self { rule, audit, scope, known, corrections, uses: Vec::new(), gradient: Vec::new() }
     }
 
     /// Adds what a relation expects.
-    pub(super) fn take(&mut self, index: RelationIndex, relation: &BoundRelation, weight: f64) {
+    pub(super) fn take(&mut self, by: Corrector, relation: &BoundRelation) {
         match &relation.form {
-            BoundForm::Pair(pair) if self.sampled[pair.from] && !self.exact[pair.to] => {
-                self.correct_pair(index, pair, weight)
+            BoundForm::Pair(pair) if self.known.sampled[pair.from] && !self.known.exact[pair.to] => {
+                self.correct_pair(by, pair)
             }
             BoundForm::Pair(_) => {}
-            BoundForm::Equation(equation) => self.correct_equation(index, equation, weight),
+            BoundForm::Equation(equation) => self.correct_equation(by, equation),
         }
     }
 
-    fn correct_pair(&mut self, index: RelationIndex, pair: &BoundPair, weight: f64) {
+    fn correct_pair(&mut self, by: Corrector, pair: &BoundPair) {
         if let Some(program) = &pair.mean
-            && let Some(expected) = with_gradient(program, &self.levels.values, &mut self.gradient)
+            && let Some(expected) = with_gradient(program, &self.known.levels.values, &mut self.gradient)
         {
-            let deviation = self.levels.propagated(program.slots(), &self.gradient);
-            self.expect_mean(index, pair.to, weight, expected, deviation);
+            let deviation = self.known.levels.propagated(program.slots(), &self.gradient);
+            self.expect_mean(by, pair.to, expected, deviation);
         }
-        if let Some(expected) = pair.variance.as_ref().and_then(|program| known(program.eval(&self.levels.values))) {
-            self.corrections[pair.to].variance.add(weight, expected.max(0.0));
+        if let Some(expected) =
+            pair.variance.as_ref().and_then(|program| known(program.eval(&self.known.levels.values)))
+        {
+            self.corrections[pair.to].variance.add(by.weight, expected.max(0.0));
             if pair.mean.is_none() {
-                self.uses.push(index);
+                self.uses.push(by.index);
             }
         }
     }
 
     /// Each event towards the others; one without a number to where they put it. Two of those can't
     /// be distinguished.
-    fn correct_equation(&mut self, index: RelationIndex, equation: &BoundEquation, weight: f64) {
+    fn correct_equation(&mut self, by: Corrector, equation: &BoundEquation) {
         let events = equation.events();
         let (run, interval) = self.audit.levels();
         let own = if self.scope == AuditScope::Run { run } else { interval };
@@ -102,15 +109,15 @@ impl<'a> ExpectedCorrections<'a> {
             (None, _) => {
                 let residual = self.residual(equation);
                 let places = 0..events.len();
-                places.for_each(|place| self.expect_at(index, equation, place, weight, residual));
+                places.for_each(|place| self.expect_at(by, equation, place, residual));
             }
             (Some((place, &event)), None) => {
                 let slot = mean_slot(event).0;
-                let before = self.levels.values[slot];
+                let before = self.known.levels.values[slot];
                 if self.solve(equation, place, slot).is_some() {
-                    self.expect_at(index, equation, place, weight, Some(0.0));
+                    self.expect_at(by, equation, place, Some(0.0));
                 }
-                self.levels.values[slot] = before;
+                self.known.levels.values[slot] = before;
             }
             (Some(_), Some(_)) => {}
         }
@@ -118,16 +125,14 @@ impl<'a> ExpectedCorrections<'a> {
 
     /// The residual, with its derivatives in `gradient`.
     fn residual(&mut self, equation: &BoundEquation) -> Option<f64> {
-        self.gradient.clear();
-        self.gradient.resize(equation.events().len(), 0.0);
-        known(equation.residual_with_gradient(&self.levels.values, &mut self.gradient))
+        residual_with_gradient(equation, &self.known.levels.values, &mut self.gradient)
     }
 
     /// Puts the number that makes the equation hold into `slot`, by Newton's steps: one, and one to
     /// see it, where the equation is linear in it.
     fn solve(&mut self, equation: &BoundEquation, place: usize, slot: usize) -> Option<()> {
         for start in STARTS {
-            self.levels.values[slot] = start;
+            self.known.levels.values[slot] = start;
             for _ in 0..MAX_STEPS {
                 let Some(residual) = self.residual(equation) else { break };
                 let slope = self.gradient[place];
@@ -135,8 +140,8 @@ impl<'a> ExpectedCorrections<'a> {
                     break;
                 }
                 let step = residual / slope;
-                self.levels.values[slot] -= step;
-                if step.abs() <= 1e-12 * self.levels.values[slot].abs().max(f64::MIN_POSITIVE) {
+                self.known.levels.values[slot] -= step;
+                if step.abs() <= 1e-12 * self.known.levels.values[slot].abs().max(f64::MIN_POSITIVE) {
                     return Some(());
                 }
             }
@@ -144,29 +149,25 @@ impl<'a> ExpectedCorrections<'a> {
         None
     }
 
-    fn expect_at(
-        &mut self,
-        index: RelationIndex,
-        equation: &BoundEquation,
-        place: usize,
-        weight: f64,
-        residual: Option<f64>,
-    ) {
+    fn expect_at(&mut self, by: Corrector, equation: &BoundEquation, place: usize, residual: Option<f64>) {
         let events = equation.events();
         let (event, slope) = (events[place], self.gradient[place]);
-        let is_moved = !self.exact[event] && events.iter().any(|&other| other != event && self.sampled[other]);
+        let is_moved =
+            !self.known.exact[event] && events.iter().any(|&other| other != event && self.known.sampled[other]);
         let Some(residual) = residual.filter(|_| slope != 0.0 && slope.is_finite() && is_moved) else { return };
         let others = events.iter().zip(&self.gradient).filter(|&(&other, _)| other != event);
-        let errors = others.map(|(&other, derivative)| derivative / slope * self.levels.deviations[mean_slot(other).0]);
+        let errors =
+            others.map(|(&other, derivative)| derivative / slope * self.known.levels.deviations[mean_slot(other).0]);
         let deviation = errors.fold(0.0, f64::hypot);
-        self.expect_mean(index, event, weight, self.levels.mean(event) - residual / slope, deviation);
+        self.expect_mean(by, event, self.known.levels.mean(event) - residual / slope, deviation);
     }
 
-    fn expect_mean(&mut self, index: RelationIndex, event: RowIndex, weight: f64, expected: f64, deviation: f64) {
+    fn expect_mean(&mut self, by: Corrector, event: RowIndex, expected: f64, deviation: f64) {
+        let Corrector { index, weight } = by;
         let Some(expected) = known(expected).map(|expected| expected.max(0.0)) else { return };
         let deviation = deviation.hypot(self.audit.misfit(index, self.scope, expected));
         let weight = match self.rule {
-            LinearRule::Judged => weight * less_sure(self.levels.deviations[mean_slot(event).0], deviation),
+            LinearRule::Judged => weight * less_sure(self.known.levels.deviations[mean_slot(event).0], deviation),
             LinearRule::Plain => weight,
         };
         let correction = &mut self.corrections[event];

@@ -35,19 +35,18 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-use correction::{ExpectedCorrection, ExpectedCorrections};
+use correction::{Corrector, ExpectedCorrection, ExpectedCorrections, KnownEvents};
 use state::EventState;
 
-use super::audit::{Audit, AuditScope};
+use super::audit::{Audit, AuditScope, Trusted};
 use super::levels::{EventLevels, known};
-use super::{Cause, Contribution, Estimate, Estimator, Moved, Quality, Standing, scale_all, scaled};
+use super::{
+    Cause, Contribution, Estimate, Estimator, Quality, ROUNDING, Standing, scale_all, scaled, strongest_first,
+};
 use crate::events::Event;
 use crate::plan::RowIndex;
 use crate::rates::{Confidence, Error, Tally, Uncertain};
 use crate::relations::{Relation, mean_slot};
-
-/// Differences below this part of a mean are those of rounding.
-const ROUNDING: f64 = 1e-9;
 
 /// Which relations correct, and how far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,13 +99,18 @@ impl Linear {
             AuditScope::Run => tally.raw()[event].run.is_exact(),
             AuditScope::Interval => tally.interval(event).is_exact(),
         });
-        let mut all = ExpectedCorrections::new(self.rule, &self.audit, scope, levels, sampled, exact.collect());
+        let known = KnownEvents { levels, sampled, exact: exact.collect() };
+        let mut all = ExpectedCorrections::new(self.rule, &self.audit, scope, known);
         match self.rule {
             LinearRule::Judged => {
-                self.audit.trusted().for_each(|(index, bound, weight)| all.take(index, bound, weight))
+                for Trusted { index, relation, weight } in self.audit.trusted() {
+                    all.take(Corrector { index, weight }, relation);
+                }
             }
             LinearRule::Plain => {
-                self.audit.bound().for_each(|(index, bound)| all.take(index, bound, bound.weight.get()));
+                for (index, relation) in self.audit.bound() {
+                    all.take(Corrector { index, weight: relation.weight.get() }, relation);
+                }
             }
         }
         all
@@ -131,7 +135,7 @@ impl Linear {
         let part = |by, rate: f64| Contribution { by, counts: rate * time };
         let of_relations = state.parts.iter().map(|(&index, &rate)| part(Cause::Relation(index), rate));
         let mut parts: Vec<_> = of_relations.collect();
-        parts.sort_by(|a, b| b.counts.abs().total_cmp(&a.counts.abs()));
+        strongest_first(&mut parts);
         if weighting.abs() > ROUNDING * state.mean.abs() {
             parts.push(part(Cause::Weighting, weighting));
         }
@@ -157,18 +161,6 @@ impl Linear {
         let count = uncertain(rate, deviation, 0.0, tally.confidence()).scaled(tally.interval_time(event).as_ms());
         let unseen = tally.most_unseen(event, tally.interval_lead(event));
         Some(count.at_least(counted.total().count as f64).or_more(unseen))
-    }
-
-    /// Tells the audit what each relation moved most.
-    fn note_moves(&mut self, tally: &Tally) {
-        for (event, estimate) in self.estimates.iter().enumerate() {
-            let whole = tally.total(event).map(|total| total.value).filter(|&total| total > 0.0);
-            for part in &estimate.parts {
-                if let Cause::Relation(index) = part.by {
-                    self.audit.moved(index, Moved { event, relative: whole.map(|whole| part.counts / whole) });
-                }
-            }
-        }
     }
 }
 
@@ -203,7 +195,7 @@ impl Estimator for Linear {
         let estimates =
             of_interval.iter().enumerate().map(|(event, correction)| self.estimate(event, tally, correction));
         self.estimates = estimates.collect();
-        self.note_moves(tally);
+        self.audit.note_moves(tally, &self.estimates);
     }
 
     fn estimates(&self) -> &[Estimate] {

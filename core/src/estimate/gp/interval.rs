@@ -1,0 +1,73 @@
+//! Adds up what windows say to the counts of intervals.
+
+use super::SWITCHES;
+use super::aliasing::Factors;
+use super::blocks::WHOLE;
+use crate::rates::{Confidence, Delta, Error, Uncertain};
+
+/// What windows add up to in an interval.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WindowSum {
+    pub(super) counted: Delta,
+    pub(super) estimate: f64,
+    /// The square of the half width.
+    pub(super) square: f64,
+    /// The half width in the last window.
+    pub(super) last: f64,
+    /// All half widths.
+    pub(super) widths: f64,
+    /// How many times as far above the estimate as below it the truth may be.
+    pub(super) above: f64,
+    pub(super) known: bool,
+}
+
+impl Default for WindowSum {
+    fn default() -> Self {
+        let counted = Delta::default();
+        Self { counted, estimate: 0.0, square: 0.0, last: 0.0, widths: 0.0, above: 1.0, known: false }
+    }
+}
+
+impl WindowSum {
+    /// Adds a window. Errors of neighbours are alike by about a half.
+    pub(super) fn add(&mut self, estimate: f64, half_width: f64) {
+        self.estimate += estimate;
+        self.square += half_width * (half_width + self.last);
+        self.last = half_width;
+        self.widths += half_width;
+        self.known = true;
+    }
+
+    /// The count of an interval; `None` if nothing is known of it.
+    pub(super) fn estimate(&self, confidence: Confidence, aliasing: Option<Factors>) -> Option<Uncertain> {
+        match self.counted.run_ratio() {
+            ratio if ratio >= WHOLE => Some(Uncertain::exact(self.counted.count as f64)),
+            _ if !self.known => None,
+            _ => {
+                let below = at(confidence, self.square.sqrt().hypot(SWITCHES * self.estimate));
+                let error = widened(self.estimate, Error::Within { below, above: self.above * below }, aliasing);
+                Some(within(self.estimate, error, self.counted))
+            }
+        }
+    }
+}
+
+/// Half the width of a 95 % interval, made that of an interval at another level as a normal variable's is.
+pub(super) fn at(confidence: Confidence, half_width: f64) -> f64 {
+    half_width * confidence.normal() / Confidence::DEFAULT.normal()
+}
+
+/// An estimate of a count that is at least what was counted.
+pub(super) fn within(value: f64, error: Error, counted: Delta) -> Uncertain {
+    Uncertain { value, error }.at_least(counted.count as f64)
+}
+
+/// An error, or more where counts may be off by factors.
+pub(super) fn widened(value: f64, error: Error, factors: Option<Factors>) -> Error {
+    match (error, factors) {
+        (Error::Within { below, above }, Some(Factors { least, most })) => {
+            Error::Within { below: below.max(value * (1.0 - least)), above: above.max(value * (most - 1.0)) }
+        }
+        (error, _) => error,
+    }
+}

@@ -393,7 +393,8 @@ impl Solved<'_> {
     /// How far each stay on a counter that ended after `since` is from what all others say of it. In the order of events.
     ///
     /// Without the observations b of a stay, those would be off by Q w_b on average, with the covariance Q, where Q is the
-    /// inverse of that part of the covariances' inverse and w_b are their weights.
+    /// inverse of that part of the covariances' inverse and w_b are their weights (C. E. Rasmussen and C. K. I. Williams,
+    /// "Gaussian Processes for Machine Learning", 2006, section 5.4.2, of one observation).
     pub(crate) fn left_out(&self, since: f64) -> Vec<LeftOut> {
         let observations = &self.window.observations;
         let mut left_out = Vec::new();

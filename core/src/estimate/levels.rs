@@ -137,13 +137,16 @@ mod tests {
     proptest! {
         #[test]
         fn an_error_is_that_of_no_sign_and_of_any_unit(
-            deviations in prop::array::uniform3(0.0..9.0f64), gradient in prop::array::uniform3(-9.0..9.0f64), unit in 0.1..9.0f64,
+            deviations in prop::array::uniform3(0.0..9.0f64),
+            gradient in prop::array::uniform3(-9.0..9.0f64),
+            unit in 0.1..9.0f64,
         ) {
             let (levels, slots) = (levels(&deviations), [0, 1, 2].map(VariableSlot));
             let found = levels.propagated(&slots, &gradient);
             let other = levels.propagated(&slots, &gradient.map(|derivative| -unit * derivative));
             prop_assert!((unit * found - other).abs() < 1e-9 * (1.0 + other));
-            prop_assert!(found <= deviations.iter().zip(gradient).map(|(own, derivative)| own * derivative.abs()).sum::<f64>() + 1e-9);
+            let parts = deviations.iter().zip(gradient).map(|(own, derivative)| own * derivative.abs());
+            prop_assert!(found <= parts.sum::<f64>() + 1e-9);
         }
     }
 }

@@ -117,7 +117,9 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn rescaling_back_leaves_all_as_it_was(value in -5.0..5.0f64, factors in proptest::array::uniform2(0.1..10.0f64)) {
+        fn rescaling_back_leaves_all_as_it_was(
+            value in -5.0..5.0f64, factors in proptest::array::uniform2(0.1..10.0f64),
+        ) {
             let mut covariances = Covariances::zeros(2);
             *covariances.at_mut(0, 1) = [value; PROCESSES];
             covariances.rescale(|event| factors[event]);

@@ -187,7 +187,7 @@ mod tests {
             level.update(count, 9.0, 100.0, Memory { per_100_ms: 1.0 });
         }
         let found = |event: usize| gp.without_process(event).map(|found| (found.count, found.half_width));
-        // Counted all the time; not once in 9 ms, with 6 unseen ones: three times 6 / 9 at most; the last one has counts.
+        // Counted all the time; not once in 9 ms, with 6 unseen ones: three times 6 / 9 at most; with counts.
         assert_eq!([0, 1, 2].map(found), [Some((7.0, 0.0)), Some((0.0, 2.0)), None]);
         // Six in a quarter of the time; and at its mean rate where it wasn't looked at.
         assert_eq!(gp.scaled_count(2, 0.5), 24.0);

@@ -10,8 +10,8 @@ use super::window::{LeftOut, Pairs, Solved, Window};
 
 /// The part that is kept of what was fitted to bursts: one says little of the next.
 const KEPT_OF_BURSTS: f64 = 0.5;
-/// The part that is kept where several threads are counted one by one: a window's correlations are those of the threads that were
-/// counted.
+/// The part that is kept where several threads are counted one by one: a window's correlations are those of the threads
+/// that were counted.
 const KEPT_OF_THREADS: f64 = 0.5;
 
 /// A window that the present covariances were fitted to, or are near to.
@@ -225,7 +225,8 @@ mod tests {
             let solved = fitted.window.solve(&gp.present).unwrap_or_else(|| unreachable!());
             prop_assert!(surprise(&solved) >= 0.25);
             for event in 0..2 {
-                prop_assert!(gp.present.at(event, event).iter().all(|variance| variance.is_finite() && *variance > 0.0));
+                let is_sane = |variance: &f64| variance.is_finite() && *variance > 0.0;
+                prop_assert!(gp.present.at(event, event).iter().all(is_sane));
             }
         }
     }

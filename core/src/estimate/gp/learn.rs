@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_step_goes_towards_what_was_seen_by_hand() {
-        // One value of 2 where the variance is 1: it is 4 of an expected 1, so that it weighs 7 / (6 + 4) and D is 0.7 x 4 - 1.
+        // One value of 2 where the variance is 1: it is 4 of an expected 1, weighs 7 / (6 + 4), and D is 0.7 x 4 - 1.
         // C + C D C is 0.5 + 0.25 x 1.8 of the constant, and of the noise, of which there is one value.
         let found = after(&window(1, &[2.0]), covariances(1, 0.5, 0.0), 1.0);
         let [constant, slow, fast, white] = *found.at(0, 0);

@@ -3,7 +3,7 @@
 use super::super::fading::FadingMean;
 use super::settings::Memory;
 
-/// The rate of an event at large, in counts per millisecond on a counter: a running mean, the last rate, or between both.
+/// The rate of an event at large, per millisecond on a counter: a running mean, the last rate, or between both.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Level {
     /// Counts, over the milliseconds that they took.
@@ -24,7 +24,7 @@ pub(crate) struct Level {
     squares: FadingMean,
 }
 
-/// How far predictions were from the rate that was counted next: fading sums of deviations relative to the sum of both rates.
+/// How far predictions were from the next rate: fading sums of deviations relative to the sum of both rates.
 #[derive(Clone, Copy, Debug)]
 struct Deviations {
     of_mean: f64,
@@ -114,8 +114,8 @@ impl Level {
         self.squares.mean().map_or(0.0, f64::sqrt)
     }
 
-    /// Judges whether the mean or the last rate said better what was counted now over so many milliseconds, before it is taken;
-    /// the level goes between them by that.
+    /// Judges whether the mean or the last rate said better what was counted now over so many milliseconds, before it
+    /// is taken; the level goes between them by that.
     pub(crate) fn hold(&mut self, count: f64, time: f64) {
         if self.known || time <= 0.0 {
             return;

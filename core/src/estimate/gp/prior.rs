@@ -480,7 +480,9 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn what_is_fitted_is_no_variance_below_none(rows in proptest::collection::vec([-3.0..3.0f64, -3.0..3.0], 1..80)) {
+        fn what_is_fitted_is_no_variance_below_none(
+            rows in proptest::collection::vec([-3.0..3.0f64, -3.0..3.0], 1..80),
+        ) {
             let rows: Vec<Vec<f64>> = rows.into_iter().map(Vec::from).collect();
             for mut process in fit(&rows, ROUND_MS) {
                 (0..2).for_each(|event| *process.at_mut(event, event) += 1e-9);

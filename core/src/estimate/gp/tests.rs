@@ -411,7 +411,8 @@ fn a_clock_is_known_while_it_waits() {
 
 #[test]
 fn a_rate_is_met_again_after_a_window_without_cpu_time() {
-    // Four events in turns of 100 ms, each at 100 a millisecond but for a swing; three cycles, then nobody runs for a window.
+    // Four events in turns of 100 ms, each at 100 a millisecond but for a swing; three cycles, then nobody runs for a
+    // window.
     let mut gp = Gp::new(&specs(&[false; 4]), 100.0, Settings::default(), &Prior::default(), None);
     let enabled = CpuNs(100_000_000);
     let counted = |turn: usize, event: usize| match turn % 4 == event {

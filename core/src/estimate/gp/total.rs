@@ -39,16 +39,16 @@ struct MixedTotal {
 pub(super) const SELDOM: f64 = 0.1;
 /// So are they where intervals are shorter on average: more windows than neighbours have errors in common.
 const SHORTEST_MS: f64 = 50.0;
-/// The sum of windows is weighted as if its interval were this many times as wide, because all windows share the error of the
-/// level. At 1 the totals of one program in twelve are worse than scaled ones.
+/// The sum of windows is weighted as if its interval were this many times as wide, because all windows share the error
+/// of the level. At 1 the totals of one program in twelve are worse than scaled ones.
 const WINDOWS_DOUBT: f64 = 2.0;
 /// An event that had no stay in so long may never have one.
 const LONGEST_WAIT_MS: f64 = 2000.0;
 
 impl Gp {
     /// What each event counted in the run so far: between the scaled count, which is unbiased over many stays, with the
-    /// error of a systematic sample, and the sum of the windows' estimates, which is nearer where there were few stays, by
-    /// how sure both are. `None` for an event that has never been counted.
+    /// error of a systematic sample, and the sum of the windows' estimates, which is nearer where there were few stays,
+    /// by how sure both are. `None` for an event that has never been counted.
     pub fn totals(&self, confidence: Confidence) -> Vec<Option<Total>> {
         let aliasing = self.aliasing();
         let anchors = self.of_anchors(|anchor| self.anchor_rate(anchor));
@@ -103,7 +103,8 @@ impl Gp {
         })
     }
 
-    /// Whether windows are as the process takes them to be: of one thread, in a rotation that isn't slow, not too short.
+    /// Whether windows are as the process takes them to be: of one thread, in a rotation that isn't slow, not too
+    /// short.
     fn is_usual(&self) -> bool {
         let is_alone = longest(&self.run) < SEVERAL * self.elapsed && !self.is_slow();
         is_alone && self.elapsed >= SHORTEST_MS * self.intervals as f64
@@ -121,8 +122,8 @@ impl Gp {
         std::array::from_fn(|place| self.anchors.get(place).map_or(0.0, |&anchor| number(anchor)))
     }
 
-    /// Takes the events that were always counted so far as anchors, once each of the others had a stay and ended it: before that
-    /// the first group to be counted was always counted, too.
+    /// Takes the events that were always counted so far as anchors, once each of the others had a stay and ended it:
+    /// before that the first group to be counted was always counted, too.
     pub(super) fn look_for_anchors(&mut self) {
         let is_whole = |event: usize| self.run[event].run_ratio() >= ANCHORED;
         let events = 0..self.events.len();
@@ -140,7 +141,8 @@ impl Gp {
     }
 }
 
-/// Events in the order in which they are taken as anchors: those on counters first, as what software counts says little of others.
+/// Events in the order in which they are taken as anchors: those on counters first, as what software counts says little
+/// of others.
 pub(super) fn ranked(mut found: Vec<usize>, events: &[EventSpec]) -> Vec<usize> {
     found.sort_by_key(|&event| events[event].counted);
     found

@@ -81,3 +81,72 @@ fn zeroed(gradient: &mut Vec<f64>, size: usize) -> &mut [f64] {
     gradient.resize(size, 0.0);
     gradient
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::estimate::tests::{events, half, whole};
+    use crate::relations::{BoundForm, RelationBinding};
+
+    fn levels(deviations: &[f64]) -> EventLevels {
+        EventLevels { values: vec![0.0; deviations.len()], deviations: deviations.to_vec() }
+    }
+
+    #[test]
+    fn levels_are_rates_and_their_errors_by_hand() {
+        let mut tally = Tally::new(3);
+        for _ in 0..2 {
+            tally.round(&[Some(whole(20)), Some(half(Some(30))), None]);
+            tally.end_interval();
+        }
+        for levels in [EventLevels::of_run(&tally), EventLevels::of_interval(&tally)] {
+            // 20 in 2 ms, and 30 in one; what was counted all the time has no error.
+            assert_eq!((levels.mean(0), levels.mean(1), levels.deviations[mean_slot(0).0]), (10.0, 30.0, 0.0));
+            assert!(levels.deviations[mean_slot(1).0] > 0.0);
+            // What could not be read is unknown.
+            assert!(levels.mean(2).is_nan() && known(levels.mean(2)).is_none());
+        }
+    }
+
+    #[test]
+    fn errors_of_a_value_add_up_in_squares_by_hand() {
+        let levels = levels(&[1.0, f64::NAN, 2.0]);
+        let slots = [0, 1, 2].map(VariableSlot);
+        // 3 x 1 and 2 x 2; what has no part in it may be unknown.
+        assert_eq!(levels.propagated(&slots, &[3.0, 0.0, 2.0]), 5.0);
+        assert_eq!(levels.propagated(&[], &[]), 0.0);
+        assert!(levels.propagated(&slots, &[3.0, 1.0, 2.0]).is_nan());
+    }
+
+    #[test]
+    fn derivatives_begin_at_none_each_time_by_hand() {
+        let text = r#"[{"relation": "a = 2 * b"}]"#;
+        let relations = crate::relations::parse("test.json", text.as_bytes()).strict().unwrap_or_default();
+        let RelationBinding::Active(bound) = relations[0].bind(&events(&["a", "b"])) else { unreachable!() };
+        let BoundForm::Equation(equation) = &bound.form else { unreachable!() };
+        let mut gradient = vec![99.0; 5];
+        for _ in 0..2 {
+            let found = residual_with_gradient(equation, &[7.0, f64::NAN, 3.0, f64::NAN], &mut gradient);
+            assert_eq!((found, &gradient[..]), (Some(1.0), &[1.0, -2.0][..]));
+        }
+        assert_eq!(residual_with_gradient(equation, &[f64::NAN; 4], &mut gradient), None);
+    }
+
+    proptest! {
+        #[test]
+        fn an_error_is_that_of_no_sign_and_of_any_unit(
+            deviations in prop::array::uniform3(0.0..9.0f64),
+            gradient in prop::array::uniform3(-9.0..9.0f64),
+            unit in 0.1..9.0f64,
+        ) {
+            let (levels, slots) = (levels(&deviations), [0, 1, 2].map(VariableSlot));
+            let found = levels.propagated(&slots, &gradient);
+            let other = levels.propagated(&slots, &gradient.map(|derivative| -unit * derivative));
+            prop_assert!((unit * found - other).abs() < 1e-9 * (1.0 + other));
+            let parts = deviations.iter().zip(gradient).map(|(own, derivative)| own * derivative.abs());
+            prop_assert!(found <= parts.sum::<f64>() + 1e-9);
+        }
+    }
+}

@@ -141,4 +141,26 @@ mod tests {
         let both = unexplained([mean(1.0, 0.25), mean(6.0, 1.0)].into_iter());
         assert!((both - (4.0f64 - 0.8).sqrt()).abs() < 1e-9, "{both}");
     }
+
+    #[test]
+    fn what_was_never_counted_and_derived_in_turn_has_no_difference() {
+        let mut residual = Residual::new();
+        assert_eq!(residual.means(), [None; 2]);
+        // Counted all the time, and derived all the time.
+        (0..20).for_each(|_| assert!(!residual.counted(whole(20))));
+        (0..20).for_each(|_| residual.derived(16.0, CpuNs(2_000_000)));
+        assert_eq!(residual.means(), [None; 2]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn what_is_unexplained_is_at_most_the_farthest_mean(
+            means in proptest::collection::vec((-9.0..9.0f64, 0.0..4.0f64), 0..6),
+        ) {
+            let means = means.into_iter().map(|(mean, variance)| MeanDifference { mean, variance });
+            let farthest = means.clone().map(|mean| mean.mean.abs()).fold(0.0, f64::max);
+            let found = unexplained(means);
+            proptest::prop_assert!((0.0..=farthest + 1e-9).contains(&found), "{found} {farthest}");
+        }
+    }
 }

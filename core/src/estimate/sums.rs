@@ -365,7 +365,7 @@ impl JudgedSums {
         trusted.map(constraint).collect()
     }
 
-    /// Estimates of all intervals once more, with the errors of what was derived; from [`JudgedSums::keeping_intervals`] on.
+    /// Estimates of all intervals once more, with the errors of what was derived, where these were kept.
     pub fn hindsight(&self, series: &mut [Vec<Option<Uncertain>>], confidence: Confidence) {
         for (estimates, deviations) in series.iter_mut().zip(self.deviations.iter().flatten()) {
             for (event, (estimate, &deviation)) in estimates.iter_mut().zip(deviations).enumerate() {

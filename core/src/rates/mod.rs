@@ -54,10 +54,10 @@ impl Delta {
         (self.running.0 > 0).then(|| self.count as f64 / self.running.as_ms())
     }
 
-    /// The variance of what a Poisson process of the same rate counted while the event was on no counter, where it was on one
-    /// for some time: `(count + 1/2) (E - R) E / R^2`, the predictive variance under Jeffreys' prior (the posterior of the
-    /// rate is a gamma distribution of the shape count + 1/2; Gelman and others, "Bayesian Data Analysis", 2013, section 2.6).
-    /// It is what is known of an event that was counted rarely or never.
+    /// The variance of what a Poisson process of the same rate counted while the event was on no counter, where it was
+    /// on one for some time: `(count + 1/2) (E - R) E / R^2`, the predictive variance under Jeffreys' prior (the
+    /// posterior of the rate is a gamma distribution of the shape count + 1/2; Gelman and others, "Bayesian Data
+    /// Analysis", 2013, section 2.6). It is what is known of an event that was counted rarely or never.
     pub(crate) fn unseen_variance(&self) -> f64 {
         let (all, seen) = (self.enabled.as_ms(), self.running.as_ms());
         (self.count as f64 + 0.5) * (all - seen) * all / (seen * seen)

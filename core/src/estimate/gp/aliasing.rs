@@ -209,4 +209,38 @@ mod tests {
         // Noise that is none of the rotation's.
         assert_eq!(factors(|round| 1.0 + 0.8 * ((round * round) as f64).sin()), None);
     }
+
+    #[test]
+    fn batches_of_stays_are_held_against_all_times_by_hand() {
+        let mut batches = StayBatches::default();
+        let stay = TimedCount { count: 12.0, time: 4.0 };
+        // Batches of two stays at 3 a millisecond, in 24 ms at 2 each. The first one's start isn't the end of another.
+        for place in 1..=16 {
+            assert_eq!(batches.ratio(), None, "{place}");
+            batches.add(stay, 2, TimedCount { count: 24.0 * f64::from(place), time: 12.0 * f64::from(place) });
+        }
+        // Seven batches, which are all the same: half as much again, and that by more than chance.
+        assert_eq!(batches.ratio(), Some((1.5, true)));
+    }
+
+    #[test]
+    fn what_was_hardly_looked_at_beats_with_nothing() {
+        let mut aliasing = Aliasing::new(vec![0, 1]);
+        assert_eq!(aliasing.factors(&[Delta::default(); 2]), None);
+        (0..LOOKED_AT).for_each(|_| aliasing.round(4.0, &[Delta::default(); 2]));
+        assert_eq!(aliasing.factors(&[Delta::default(); 2]), None);
+        let both = Factors { least: 0.5, most: 1.5 }.and(Factors { least: 0.7, most: 3.0 });
+        assert_eq!(both, Factors { least: 0.5, most: 3.0 });
+    }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(24))]
+
+        #[test]
+        fn factors_hold_one_between_them(rates in proptest::collection::vec(0.05..2.0f64, 6)) {
+            if let Some(Factors { least, most }) = factors(|round| rates[round % 6]) {
+                proptest::prop_assert!(0.0 < least && least <= 1.0 && 1.0 <= most && most.is_finite());
+            }
+        }
+    }
 }

@@ -1,4 +1,6 @@
-//! Estimates an event by the method of analogues: from the moments at which other events were as they are now.
+//! Estimates an event by the method of analogues: from the moments at which other events were as they are now (E. N.
+//! Lorenz, "Atmospheric predictability as revealed by naturally occurring analogues", Journal of the Atmospheric
+//! Sciences 26, 1969).
 //!
 //! Where turns on the counters are so long that a window sees one or two of them, covariances of events that are never
 //! counted together can't be learnt. What can be compared is where the program was: events that were counted lately

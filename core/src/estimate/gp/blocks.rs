@@ -62,8 +62,9 @@ impl CountBlock {
         self.count / self.running
     }
 
-    /// The variance of what the mean over the threads that were counted is off by, over that between threads; none where all were.
-    /// Of m threads with as many rates k were counted, for (1/k - 1/m) of the variance of a thread's rate.
+    /// The variance of what the mean over the threads that were counted is off by, over that between threads; none
+    /// where all were. Of m threads with as many rates k were counted, for (1/k - 1/m) of the variance of a thread's
+    /// rate.
     pub(crate) fn sampling_variance(&self) -> f64 {
         let part = (self.counted / self.span.length()).min(1.0);
         if self.threads < SEVERAL || part > WHOLE { 0.0 } else { (1.0 - part) / (part * self.threads) }

@@ -282,4 +282,24 @@ mod tests {
         assert!((usual[0] - (1.0 - NARROWER)).abs() < 1e-9, "{usual:?}");
         assert!(off[0] > 2.0 * usual[0] && off[1] > usual[1], "{usual:?} {off:?}");
     }
+
+    #[test]
+    fn what_does_not_vary_has_no_deviation() {
+        let calibration = after(3.0, 1.0);
+        assert_eq!(calibration.deviation(0.0, 0.0, 0.1), 0.0);
+        // Of an event that is counted all the time stays that are left out say nothing.
+        assert_eq!([told(1.0), told(0.0), told(0.5)], [0.0, 1.0, 0.6]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn factors_are_larger_where_more_is_off_and_bounded(
+            off in 0.01..100.0f64, more in 1.0..10.0f64, stays in 1.0..100.0f64, counted in 0.0..1.0f64,
+        ) {
+            let [less, more] = [off, more * off].map(|off| after(off, off).factor(0, stays, counted, ErrorTail::Usual));
+            proptest::prop_assert!(less <= more + 1e-12, "{less} {more}");
+            let most = FACTORS.1 * (1.0 + LEVEL_VARIANCE).sqrt();
+            proptest::prop_assert!(FACTORS.0 * 0.8 <= less && more <= most, "{less} {more}");
+        }
+    }
 }

@@ -97,4 +97,34 @@ mod tests {
         covariances.approach(&others, 1.0);
         assert_eq!(covariances, others);
     }
+
+    #[test]
+    fn rescaling_multiplies_by_the_factors_of_both_events_by_hand() {
+        let mut covariances = Covariances::zeros(2);
+        for (a, b, value) in [(0, 0, 1.0), (0, 1, 0.5), (1, 0, 0.5), (1, 1, 2.0)] {
+            *covariances.at_mut(a, b) = [value; PROCESSES];
+        }
+        *covariances.between_threads_mut(0) = 7.0;
+        let before = covariances.clone();
+        covariances.rescale(|_| 1.0);
+        assert_eq!(covariances, before);
+        covariances.rescale(|event| [2.0, 3.0][event]);
+        let found = [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(a, b)| covariances.at(a, b)[1]);
+        assert_eq!((found, covariances.between_threads(0)), ([4.0, 3.0, 3.0, 18.0], 7.0));
+        covariances.rescale(|_| 0.0);
+        assert_eq!(covariances.at(0, 1), &[0.0; PROCESSES]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn rescaling_back_leaves_all_as_it_was(
+            value in -5.0..5.0f64, factors in proptest::array::uniform2(0.1..10.0f64),
+        ) {
+            let mut covariances = Covariances::zeros(2);
+            *covariances.at_mut(0, 1) = [value; PROCESSES];
+            covariances.rescale(|event| factors[event]);
+            covariances.rescale(|event| factors[event].recip());
+            proptest::prop_assert!((covariances.at(0, 1)[0] - value).abs() < 1e-9);
+        }
+    }
 }

@@ -23,7 +23,8 @@ const CLOCK: f64 = 1e-3;
 /// Intervals are at least so many times as wide to a side as estimates were off, where rates may be held.
 const OFF_WIDTH: f64 = 1.6;
 
-/// So many times the inverse of the time in which nothing was seen is the largest rate, at 95 % (the rule of three).
+/// So many times the inverse of the time in which nothing was seen is the largest rate, at 95 %: the rule of three
+/// (J. A. Hanley and A. Lippman-Hand, "If nothing goes wrong, is everything all right?", JAMA 249, 1983).
 const UNSEEN: f64 = 3.0;
 
 impl Gp {
@@ -164,5 +165,49 @@ impl Gp {
             }
         }
         known
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::Memory;
+    use super::super::tests::{delta, gp};
+    use super::*;
+    use crate::rates::Delta;
+
+    #[test]
+    fn counts_without_the_process_by_hand() {
+        let mut gp = gp(&[true, false, false]);
+        let quarter = Delta { count: 0, enabled: CpuNs(8_000_000), running: CpuNs(2_000_000) };
+        gp.window = vec![delta(7.0, 1.0), quarter, Delta { count: 6, ..quarter }];
+        (gp.run, gp.may_be_clocks) = (gp.window.clone(), vec![false; 3]);
+        for (level, count) in gp.levels.iter_mut().zip([7.0, 0.0, 6.0]) {
+            level.update(count, 9.0, 100.0, Memory { per_100_ms: 1.0 });
+        }
+        let found = |event: usize| gp.without_process(event).map(|found| (found.count, found.half_width));
+        // Counted all the time; not once in 9 ms, with 6 unseen ones: three times 6 / 9 at most; with counts.
+        assert_eq!([0, 1, 2].map(found), [Some((7.0, 0.0)), Some((0.0, 2.0)), None]);
+        // Six in a quarter of the time; and at its mean rate where it wasn't looked at.
+        assert_eq!(gp.scaled_count(2, 0.5), 24.0);
+        gp.window[2] = Delta { running: CpuNs(0), count: 0, ..quarter };
+        assert_eq!(gp.scaled_count(2, 0.5), 4.0);
+        // What was seen goes on as the process says.
+        gp.window[2] = Delta { count: 6, ..quarter };
+        assert_eq!(gp.as_it_goes_on(2, 0.5, 20.0), 20.0);
+    }
+
+    proptest! {
+        #[test]
+        fn what_may_have_stopped_lies_between_what_was_counted_and_the_process(
+            count in 0u64..1000, said in 0.0..5000.0f64, quiet in 0u32..40,
+        ) {
+            let mut gp = gp(&[false]);
+            (0..quiet).for_each(|_| gp.stays[0].push([0.0; 4], 4.0, 4.0, 4.0));
+            gp.window[0] = delta(count as f64, 0.5);
+            let (scaled, found) = (2.0 * count as f64, gp.as_it_goes_on(0, 1.0, said));
+            prop_assert!(scaled.min(said) - 1e-9 <= found && found <= scaled.max(said) + 1e-9, "{found}");
+        }
     }
 }

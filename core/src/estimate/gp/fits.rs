@@ -10,8 +10,8 @@ use super::window::{LeftOut, Pairs, Solved, Window};
 
 /// The part that is kept of what was fitted to bursts: one says little of the next.
 const KEPT_OF_BURSTS: f64 = 0.5;
-/// The part that is kept where several threads are counted one by one: a window's correlations are those of the threads that were
-/// counted.
+/// The part that is kept where several threads are counted one by one: a window's correlations are those of the threads
+/// that were counted.
 const KEPT_OF_THREADS: f64 = 0.5;
 
 /// A window that the present covariances were fitted to, or are near to.
@@ -168,4 +168,66 @@ impl Gp {
 /// How much larger than expected squared deviations are in a window, at least a quarter.
 pub(super) fn surprise(solved: &Solved<'_>) -> f64 {
     solved.scale().max(0.25)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::blocks::SEVERAL;
+    use super::super::tests::{delta, gp, round};
+    use super::super::threads::Concurrency;
+    use super::*;
+
+    #[test]
+    fn less_is_kept_of_bursts_and_of_samples_of_threads_by_hand() {
+        let mut gp = gp(&[false]);
+        assert_eq!(gp.kept(), 0.3);
+        gp.mean_threads = 2.0;
+        assert_eq!(gp.kept(), 0.15);
+        // At the limit it is neither one thread nor several.
+        gp.mean_threads = SEVERAL;
+        assert_eq!((gp.concurrency(), gp.kept()), (Concurrency::Unclear, 0.3));
+        gp.mean_threads = 1.0;
+        gp.empty.add(true);
+        assert_eq!((gp.concurrency(), gp.kept()), (Concurrency::Alone, 0.15));
+    }
+
+    #[test]
+    fn a_window_with_a_burst_is_fitted_with_and_without_it() {
+        let mut gp = gp(&[true, false, false]);
+        for i in 0..25 {
+            let on = |event: usize| f64::from(u8::from(i % 2 == event));
+            let burst = if i == 20 { 1e6 } else { 100.0 };
+            gp.round(round(i), &[delta(4e3, 1.0), delta(burst * on(0), on(0)), delta(100.0 * on(1), on(1))]);
+        }
+        let fitted = gp.unfitted(0.0);
+        let solved = fitted.solve(&gp.present);
+        let bursts = solved.bursts.unwrap_or_else(|| unreachable!());
+        assert!(bursts.burst.is_bursting[1], "{:?}", bursts.burst.is_bursting);
+        // Nothing was seen of another one.
+        assert!(self::gp(&[true, false]).unfitted(0.0).solve(&Covariances::zeros(2)).bursts.is_none());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        #[test]
+        fn what_is_fitted_is_finite_and_no_surprise_is_less_than_a_quarter(
+            counts in prop::collection::vec(0.0..1e6f64, 1..30),
+        ) {
+            let mut gp = gp(&[true, false]);
+            for (i, &count) in counts.iter().enumerate() {
+                let on = f64::from(u8::from(i % 2 == 0));
+                gp.round(round(i), &[delta(4e3, 1.0), delta(count * on, on)]);
+            }
+            let fitted = gp.fit(0.0);
+            let solved = fitted.window.solve(&gp.present).unwrap_or_else(|| unreachable!());
+            prop_assert!(surprise(&solved) >= 0.25);
+            for event in 0..2 {
+                let is_sane = |variance: &f64| variance.is_finite() && *variance > 0.0;
+                prop_assert!(gp.present.at(event, event).iter().all(is_sane));
+            }
+        }
+    }
 }

@@ -78,6 +78,9 @@ const _: () = assert!(PROCESSES == MEMORIES.len() + 2);
 
 #[cfg(test)]
 mod tests {
+    use super::super::threads::WhichThreads;
+    use super::super::time::Span;
+    use super::super::window::{Observation, Window, WindowScale};
     use super::*;
 
     #[test]
@@ -104,6 +107,74 @@ mod tests {
         assert!((Pace::Fast.independent(fading, 100.0) - 2.0 * (1.0 + 100.0 / 150.0)).abs() < 1e-12);
         for pace in [Pace::Exact, Pace::Fast] {
             assert_eq!((pace.independent(CONSTANT, 100.0), pace.independent(WHITE, 1.0)), (1.0, 1.0));
+        }
+    }
+
+    /// Covariances of the constant and of white noise, as much of each; nothing fades.
+    fn covariances(events: usize, own: f64, shared: f64) -> Covariances {
+        let mut covariances = Covariances::zeros(events);
+        for a in 0..events {
+            for b in 0..events {
+                let value = if a == b { own } else { shared };
+                (covariances.at_mut(a, b)[CONSTANT], covariances.at_mut(a, b)[WHITE]) = (value, value);
+            }
+        }
+        covariances
+    }
+
+    /// Observations of events in turn, each of the length over which white noise has variance one.
+    fn window(events: usize, values: &[f64]) -> Window {
+        let observation = |(place, &value): (usize, &f64)| Observation {
+            event: place % events,
+            span: Span { start: WHITE_SPAN * place as f64, end: WHITE_SPAN * (place + 1) as f64 },
+            stay: place as u64,
+            value,
+            noise: 0.0,
+            sampling_deviation: 0.0,
+            threads: WhichThreads::All,
+        };
+        Window::new(values.iter().enumerate().map(observation).collect(), vec![WindowScale::AT_LARGE; events])
+    }
+
+    fn after(window: &Window, mut covariances: Covariances, rate: f64) -> Covariances {
+        let solved = window.solve(&covariances).unwrap_or_else(|| unreachable!());
+        step(&solved, &mut covariances, rate, Pace::Exact);
+        covariances
+    }
+
+    #[test]
+    fn a_step_goes_towards_what_was_seen_by_hand() {
+        // One value of 2 where the variance is 1: it is 4 of an expected 1, weighs 7 / (6 + 4), and D is 0.7 x 4 - 1.
+        // C + C D C is 0.5 + 0.25 x 1.8 of the constant, and of the noise, of which there is one value.
+        let found = after(&window(1, &[2.0]), covariances(1, 0.5, 0.0), 1.0);
+        let [constant, slow, fast, white] = *found.at(0, 0);
+        assert!((constant - 0.95).abs() < 1e-6 && (white - 0.95).abs() < 1e-6, "{found:?}");
+        assert!(slow <= 1.01 * FLOOR && fast <= 1.01 * FLOOR);
+        // What is as large as it was expected to be moves nothing; a step of half the rate goes half as far.
+        let same = after(&window(1, &[1.0]), covariances(1, 0.5, 0.0), 1.0);
+        assert!((same.at(0, 0)[CONSTANT] - 0.5).abs() < 1e-6);
+        let half = after(&window(1, &[2.0]), covariances(1, 0.5, 0.0), 0.5);
+        assert!((half.at(0, 0)[CONSTANT] - 0.725).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_window_without_observations_teaches_nothing() {
+        let before = covariances(2, 0.5, 0.3);
+        let found = after(&window(2, &[]), before.clone(), 1.0);
+        for (a, b) in [(0, 0), (0, 1), (1, 1)] {
+            assert!((found.at(a, b)[CONSTANT] - before.at(a, b)[CONSTANT]).abs() < 1e-6);
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn covariances_stay_positive_definite(
+            values in proptest::collection::vec(-50.0..50.0f64, 0..12), shared in -0.4..0.4f64, rate in 0.0..5.0f64,
+        ) {
+            let found = after(&window(2, &values), covariances(2, 0.5, shared), rate);
+            for process in 0..PROCESSES {
+                proptest::prop_assert!(found.process(process).cholesky(), "{found:?}");
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::super::fading::FadingMean;
 use super::settings::Memory;
 
-/// The rate of an event at large, in counts per millisecond on a counter: a running mean, the last rate, or between both.
+/// The rate of an event at large, per millisecond on a counter: a running mean, the last rate, or between both.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Level {
     /// Counts, over the milliseconds that they took.
@@ -24,7 +24,7 @@ pub(crate) struct Level {
     squares: FadingMean,
 }
 
-/// How far predictions were from the rate that was counted next: fading sums of deviations relative to the sum of both rates.
+/// How far predictions were from the next rate: fading sums of deviations relative to the sum of both rates.
 #[derive(Clone, Copy, Debug)]
 struct Deviations {
     of_mean: f64,
@@ -114,8 +114,8 @@ impl Level {
         self.squares.mean().map_or(0.0, f64::sqrt)
     }
 
-    /// Judges whether the mean or the last rate said better what was counted now over so many milliseconds, before it is taken;
-    /// the level goes between them by that.
+    /// Judges whether the mean or the last rate said better what was counted now over so many milliseconds, before it
+    /// is taken; the level goes between them by that.
     pub(crate) fn hold(&mut self, count: f64, time: f64) {
         if self.known || time <= 0.0 {
             return;
@@ -191,5 +191,43 @@ mod tests {
             noisy.hold(400.0, 100.0);
         }
         assert!((noisy.off() - 3.0).abs() < 0.1, "{}", noisy.off());
+    }
+
+    #[test]
+    fn no_time_judges_nothing_and_a_rate_is_between_what_is_said_and_the_last_by_hand() {
+        let mut level = Level::default();
+        assert_eq!((level.between(5.0), level.off()), (5.0, 0.0));
+        level.hold(0.0, 0.0);
+        assert!(level.last.is_none() && level.deviations.is_none());
+        for rate in [10.0, 10.0] {
+            level.hold(100.0 * rate, 100.0);
+            level.update(100.0 * rate, 100.0, 100.0, Memory { per_100_ms: 1.0 });
+        }
+        // Off by nothing: 0.9 of what each was held to be off by, but the process by a third more.
+        let deviations = level.deviations.unwrap_or(Deviations::BEFORE);
+        assert_eq!((deviations.of_mean, deviations.of_last), (0.45, 0.9 * 0.2));
+        let of_process = deviations.of_process.unwrap_or(0.0);
+        assert!((of_process - (0.45 + 1.0 / 3.0)).abs() < 1e-12, "{of_process}");
+        let part = |off: f64, other: f64| (other / off).powi(8) / (1.0 + (other / off).powi(8));
+        assert!((deviations.beside_mean() - part(1.5 * 0.18, 0.45)).abs() < 1e-4);
+        assert!((level.between(4.0) - (4.0 + part(0.18, of_process) * 6.0)).abs() < 1e-4);
+        // Squares of estimates: the first was of 5 where 10 came, twice.
+        assert!((level.off() - 5.0).abs() < 1e-12);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_rate_lies_between_what_is_said_and_the_last(
+            rates in proptest::collection::vec(0.1..100.0f64, 1..20), said in 0.1..100.0f64,
+        ) {
+            let mut level = Level::default();
+            for &rate in &rates {
+                level.hold(rate, 1.0);
+                level.update(rate, 1.0, 100.0, Memory { per_100_ms: 0.9 });
+                level.between(said);
+            }
+            let (last, found) = (rates[rates.len() - 1], level.between(said));
+            proptest::prop_assert!(said.min(last) - 1e-9 <= found && found <= said.max(last) + 1e-9, "{found}");
+        }
     }
 }

@@ -11,10 +11,11 @@
 //! come from few observations; and an event that was counted for the whole of an interval is not
 //! touched.
 //!
-//! Words for times on the counters: a *slice* is the time between two changes of what is counted. A *stay* is the time that an
-//! event is on a counter without a break, one slice or several; in rotations events take *turns*, each of which is a stay. A
-//! *slot* is a place in the order of turns, which events share that are counted together. A *block* is what a part of a stay
-//! counted (`blocks`), a *piece* what a longer part did, which is compared with earlier ones (`analogs`).
+//! Words for times on the counters: a *slice* is the time between two changes of what is counted. A *stay* is the time
+//! that an event is on a counter without a break, one slice or several; in rotations events take *turns*, each of which
+//! is a stay. A *slot* is a place in the order of turns, which events share that are counted together. A *block* is
+//! what a part of a stay counted (`blocks`), a *piece* what a longer part did, which is compared with earlier ones
+//! (`analogs`).
 //!
 //! Constants that name no source were chosen on the conditions of the accuracy bench (`benches/accuracy.rs`), by coverage
 //! first and by error then; `docs/estimator.md` says what was tried and what it gave.
@@ -114,8 +115,8 @@ impl WhenCounted {
 /// counter all the time.
 pub(super) const SWITCHES: f64 = 0.002;
 
-/// How far a clock may be in a round from the time that it was on a counter, as a part of that and beside it: the kernel takes
-/// both at slightly other moments.
+/// How far a clock may be in a round from the time that it was on a counter, as a part of that and beside it: the
+/// kernel takes both at slightly other moments.
 const CLOCK_ROUND: (f64, CpuNs) = (0.01, CpuNs(20_000));
 
 /// A delta with what can't be put right: nothing runs for longer than it is enabled, and what didn't run counted
@@ -154,8 +155,8 @@ const SLOWED: f64 = 2.0;
 const SLOWEST: f64 = 100.0;
 /// Covariances are fitted anew after so long.
 const FIT_EVERY_MS: f64 = 75.0;
-/// Before the first fit it is as if it had been to so many observations of each event: a prior says more of variances than few
-/// observations.
+/// Before the first fit it is as if it had been to so many observations of each event: a prior says more of variances
+/// than few observations.
 const UNFITTED: u64 = 6;
 
 /// Estimates multiplexed counts by a Gaussian process over all events.
@@ -407,7 +408,7 @@ impl Gp {
         self
     }
 
-    /// What this run and those before it teach, for later runs, which takes seconds; `None` unless it is a learning run.
+    /// What this run and those before it teach, for later runs, which takes seconds; `None` of other runs.
     pub fn model(&self) -> Option<CovarianceModel> {
         let run = model::Run {
             names: self.names(),

@@ -6,8 +6,8 @@ use super::time::{self, LONG_MEMORY, PerProcess, VARYING};
 use super::window::{Observation, WindowScale};
 use super::{Gp, Settings};
 
-/// What no rate fits, as a variance relative to the event's present one; of an event that varies by so little in the long term that
-/// [`STEADY`] times its variance is below 1, that part of it.
+/// What no rate fits, as a variance relative to the event's present one; of an event that varies by so little in the
+/// long term that [`STEADY`] times its variance is below 1, that part of it.
 const NOISE: f64 = 2e-4;
 const STEADY: f64 = 10.0;
 /// No variance is smaller than what a rate of present size rounds to.
@@ -83,8 +83,8 @@ fn noise(scale: WindowScale, own: &PerProcess) -> f64 {
     NOISE * scale.rest.powi(2) * (STEADY * own[LONG_MEMORY]).min(1.0)
 }
 
-/// By how much more the mean over some milliseconds of a length varies than that over all of it: it isn't known which of them
-/// were counted.
+/// By how much more the mean over some milliseconds of a length varies than that over all of it: it isn't known which
+/// of them were counted.
 fn unplaced(scale: WindowScale, own: &PerProcess, counted: f64, length: f64) -> f64 {
     let (part, whole) = (time::variances(counted), time::variances(length));
     scale.rest.powi(2) * VARYING.map(|process| own[process] * (part[process] - whole[process])).sum::<f64>()

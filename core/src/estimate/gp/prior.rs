@@ -419,4 +419,86 @@ mod tests {
         let [with, without] = [&covariances, &prior.covariances(&["loads", "stores"], 0.05)];
         assert!(sum(with, 1, 1) > sum(without, 0, 0));
     }
+
+    #[test]
+    fn lagged_products_by_hand() {
+        let one = [[1.0], [2.0], [3.0]].map(Vec::from);
+        let found = [0, 1, 2, 3].map(|lag| lagged(&one, lag, 1).at(0, 0));
+        // (1 + 4 + 9) / 3, (1 x 2 + 2 x 3) / 2, 1 x 3; there are none three rounds apart.
+        assert!((found[0] - 14.0 / 3.0).abs() < 1e-12 && found[1..] == [4.0, 3.0, 0.0], "{found:?}");
+        // The first before the second has 1 x 2, the second before the first nothing.
+        let both = lagged(&[[1.0, 0.0], [0.0, 2.0]].map(Vec::from), 1, 2);
+        assert_eq!([(0, 0), (0, 1), (1, 0), (1, 1)].map(|(a, b)| both.at(a, b)), [0.0, 1.0, 1.0, 0.0]);
+        assert_eq!(lagged(&[], 0, 0).size(), 0);
+    }
+
+    #[test]
+    fn what_never_changes_is_all_constant_by_hand() {
+        let fitted = fit(&vec![vec![2.0, -1.0]; 100], ROUND_MS);
+        let constant = [(0, 0), (0, 1), (1, 1)].map(|(a, b)| fitted[0].at(a, b));
+        assert!(
+            constant.iter().zip([4.0, -2.0, 1.0]).all(|(found, by_hand)| (found - by_hand).abs() < 1e-9),
+            "{constant:?}"
+        );
+        assert!(fitted[1..].iter().all(|process| process.at(0, 0).abs() < 1e-9));
+        // Nothing, and no events.
+        assert!(fit(&vec![vec![0.0]; 100], ROUND_MS).iter().all(|process| process.at(0, 0) == 0.0));
+        assert!(fit(&[], ROUND_MS).iter().all(|process| process.size() == 0));
+    }
+
+    /// Windows of one event with a mean of 0 and these variances.
+    fn windows(variances: &[f64]) -> Vec<Vec<f64>> {
+        let size = |variance: f64| (variance * WINDOW as f64 / (WINDOW - 1) as f64).sqrt();
+        let value = |variance: f64, round: usize| match round {
+            0 => 0.0,
+            round if round % 2 == 0 => size(variance),
+            _ => -size(variance),
+        };
+        variances.iter().flat_map(|&variance| (0..WINDOW).map(move |round| vec![value(variance, round)])).collect()
+    }
+
+    #[test]
+    fn windows_are_made_as_large_as_on_average_by_hand() {
+        let mut series = windows(&[1.0, 3.0]);
+        standardise(&mut series, 1);
+        // Of a mean of 2: as if that had been seen once before, a window remembers 0.9 of the last one.
+        let now = [(0.9 * 2.0 + 1.0) / 1.9, (0.9 * 2.8 + 3.0) / 2.71];
+        for (window, (variance, now)) in [1.0, 3.0].into_iter().zip(now).enumerate() {
+            let found = series[window * WINDOW + 2][0] / windows(&[variance])[2][0];
+            assert!((found - (2.0f64 / now).sqrt()).abs() < 1e-6, "{window}: {found}");
+        }
+        // Windows that are alike, or hold nothing, stay as they are.
+        for variance in [2.0, 0.0] {
+            let mut same = windows(&[variance; 3]);
+            standardise(&mut same, 1);
+            assert!(
+                same.iter().zip(windows(&[variance; 3])).all(|(found, before)| (found[0] - before[0]).abs() < 1e-9)
+            );
+        }
+        standardise(&mut [], 0);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn what_is_fitted_is_no_variance_below_none(
+            rows in proptest::collection::vec([-3.0..3.0f64, -3.0..3.0], 1..80),
+        ) {
+            let rows: Vec<Vec<f64>> = rows.into_iter().map(Vec::from).collect();
+            for mut process in fit(&rows, ROUND_MS) {
+                (0..2).for_each(|event| *process.at_mut(event, event) += 1e-9);
+                proptest::prop_assert!(process.cholesky());
+            }
+        }
+
+        #[test]
+        fn standardising_is_the_same_in_all_units(
+            variances in proptest::collection::vec(0.5..20.0f64, 1..6), unit in 0.5..2.0f64,
+        ) {
+            let (mut one, mut other) = (windows(&variances), windows(&variances));
+            other.iter_mut().flatten().for_each(|value| *value *= unit);
+            standardise(&mut one, 1);
+            standardise(&mut other, 1);
+            proptest::prop_assert!(one.iter().zip(&other).all(|(a, b)| (unit * a[0] - b[0]).abs() < 1e-6));
+        }
+    }
 }

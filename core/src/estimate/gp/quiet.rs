@@ -65,8 +65,8 @@ impl Quiet {
         self.empty_lately > 0.5
     }
 
-    /// The part of stays with a count that were followed by one without, as if there had been one of which this is hardly
-    /// believed.
+    /// The part of stays with a count that were followed by one without, as if there had been one of which this is
+    /// hardly believed.
     pub(crate) fn bursts(&self) -> f64 {
         (self.ended_bursts + MAY_BE_BURST) / (self.stays - self.empty + 1.0)
     }

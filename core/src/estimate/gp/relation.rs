@@ -147,4 +147,29 @@ mod tests {
         constraint.apply(&mut known, 1.0);
         assert_eq!(known.mean, [10.0, 10.0]);
     }
+
+    #[test]
+    fn what_is_exact_or_unknown_says_nothing_of_a_sum() {
+        let sum = Constraint::exact(0, vec![(0, 1.0), (1, -1.0)]);
+        assert!(sum.apply(&mut known([0.0, 0.0]), 1.0).is_none());
+        assert!(sum.apply(&mut known([f64::NAN, 1.0]), 1.0).is_none());
+        assert!(Constraint::exact(0, vec![]).apply(&mut known([1.0, 3.0]), 1.0).is_none());
+        let mut misfit = SumMisfit::default();
+        misfit.add(SumResidual { square: f64::NAN, variance: 1.0 });
+        assert_eq!(misfit.error(), 0.0);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn an_exact_sum_holds_afterwards_and_nothing_is_less_sure(
+            variances in proptest::array::uniform2(0.1..9.0f64), factor in 0.5..4.0f64,
+        ) {
+            let (mut found, sum) = (known(variances), Constraint::exact(0, vec![(0, factor), (1, -1.0)]));
+            proptest::prop_assert!(sum.apply(&mut found, 1.0).is_some());
+            proptest::prop_assert!((factor * found.mean[0] - found.mean[1]).abs() < 1e-9);
+            for (event, before) in variances.into_iter().enumerate() {
+                proptest::prop_assert!((-1e-9..=before).contains(&found.covariance.at(event, event)));
+            }
+        }
+    }
 }

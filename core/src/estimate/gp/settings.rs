@@ -54,8 +54,8 @@ pub struct Settings {
     pub model_step: f64,
     /// Whether covariances follow how much events vary at present.
     pub volatile: bool,
-    /// Whether threads that rotate on their own are told apart, with covariances that are those of one thread. A model's are
-    /// those of all threads together.
+    /// Whether threads that rotate on their own are told apart, with covariances that are those of one thread. A
+    /// model's are those of all threads together.
     pub tells_threads_apart: bool,
     /// Number of steps at the end of a learning run, over all windows that are kept.
     pub lesson_steps: usize,

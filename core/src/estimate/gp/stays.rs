@@ -13,11 +13,10 @@ type StayCounts = [f64; 2 + MOST_ANCHORS];
 
 /// How the counts of an event's stays on the counters differ from its rate, and how they follow those of anchors.
 ///
-/// Stays come in the order of time and evenly, so that differences between neighbours say how far a
-/// systematic sample is off: its variance is half their mean square, over the number of stays
-/// (Cochran, Sampling Techniques, 8.5), times the part of the time that wasn't counted. What differs is the count from
-/// that of the mean rate in the stay's time (the same, 6.3): a stay of next to no time, in which the rate may be anything,
-/// moves no total.
+/// Stays come in the order of time and evenly, so that differences between neighbours say how far a systematic sample
+/// is off: its variance is half their mean square, over the number of stays (Cochran, Sampling Techniques, 8.5), times
+/// the part of the time that wasn't counted. What differs is the count from that of the mean rate in the stay's time
+/// (the same, 6.3): a stay of next to no time, in which the rate may be anything, moves no total.
 ///
 /// A total is that of a regression (the same, 7.1): scaled, and put right by what anchors counted in the event's stays
 /// against what they counted in all. Slopes are those of differences between neighbours on differences of anchors.
@@ -75,8 +74,9 @@ pub(crate) const FEW_STAYS: f64 = 3.0;
 const LONGEST: f64 = 5.5;
 /// The variance of slopes counts so many times: they come from few differences, which aren't normal.
 const SLOPES_VARIANCE: f64 = 2.0;
-/// After so many gaps between stays it is known whether they vary: by this part of their mean. Where each cycle has an order of its
-/// own, gaps vary by 0.35 with two groups and by 0.44 to 0.46 with more; otherwise by what readings are late.
+/// After so many gaps between stays it is known whether they vary: by this part of their mean. Where each cycle has an
+/// order of its own, gaps vary by 0.35 with two groups and by 0.44 to 0.46 with more; otherwise by what readings are
+/// late.
 const LEAST_GAPS: u64 = 4;
 const GAPS_VARY: f64 = 0.25;
 
@@ -151,8 +151,8 @@ impl StaySpread {
         spread.is_some_and(|(variance, mean)| variance.sqrt() > GAPS_VARY * mean)
     }
 
-    /// The total over `enabled` ms of an event that was on a counter for a part of it. `anchors`: their mean rates since
-    /// they are anchors; 0 for none.
+    /// The total over `enabled` ms of an event that was on a counter for a part of it. `anchors`: their mean rates
+    /// since they are anchors; 0 for none.
     pub(crate) fn total(&self, enabled: f64, anchors: [f64; MOST_ANCHORS]) -> StayTotal {
         let mut all = self.before;
         all.add(self.seen[0], self.seen_ms);

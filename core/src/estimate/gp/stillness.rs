@@ -104,4 +104,14 @@ mod tests {
         assert_eq!([part(0, 0.2, Some(0.05)), part(4, 0.2, Some(0.05)), part(20, 0.2, None)], [0.0; 3]);
         assert!(part(5, 0.2, Some(0.05)) > 0.99);
     }
+
+    proptest::proptest! {
+        #[test]
+        fn a_part_is_one_and_grows_with_how_far_the_process_is_off(
+            off in 0.0..2.0f64, more in 0.0..2.0f64, by_last in 0.0..2.0f64, windows in 0usize..30,
+        ) {
+            let [less, more] = [off, off + more].map(|off| part(windows, off, Some(by_last)));
+            proptest::prop_assert!(0.0 <= less && less <= more + 1e-12 && more <= 1.0, "{less} {more}");
+        }
+    }
 }

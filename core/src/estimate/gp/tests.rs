@@ -17,11 +17,11 @@ fn specs(always: &[bool]) -> Vec<EventSpec> {
 
 const ROTATION_MS: f64 = 4.0;
 
-fn gp(always: &[bool]) -> Gp {
+pub(super) fn gp(always: &[bool]) -> Gp {
     Gp::new(&specs(always), ROTATION_MS, Settings::default(), &Prior::default(), None)
 }
 
-fn delta(raw: f64, part: f64) -> Delta {
+pub(super) fn delta(raw: f64, part: f64) -> Delta {
     Delta { count: raw as u64, enabled: CpuNs(4_000_000), running: CpuNs((4e6 * part) as u64) }
 }
 
@@ -29,7 +29,7 @@ fn totals(gp: &Gp) -> Vec<Option<Uncertain>> {
     gp.totals(Confidence::DEFAULT).into_iter().map(|total| Some(total?.count)).collect()
 }
 
-fn round(i: usize) -> Span {
+pub(super) fn round(i: usize) -> Span {
     Span { start: 4.0 * i as f64, end: 4.0 * (i + 1) as f64 }
 }
 
@@ -246,7 +246,8 @@ fn what_was_learnt_foretells_an_event_by_another() {
 fn a_run_without_lessons_teaches_what_was_known() {
     assert!(gp(&[true, false]).model().is_none());
     let mut gp = gp(&[true, false]).learning(None);
-    (0..30).for_each(|i| gp.round(round(i), &[delta(4e3, 1.0), delta(0.0, 0.0)]));
+    // It is over before its first window.
+    (0..10).for_each(|i| gp.round(round(i), &[delta(4e3, 1.0), delta(0.0, 0.0)]));
     let mut covariances = Covariances::zeros(2);
     let model = gp.model().unwrap();
     model.replace(&["event0", "event1"], &mut covariances);
@@ -406,4 +407,29 @@ fn a_clock_is_known_while_it_waits() {
         let (low, high) = other.bounds().unwrap();
         assert!(high - low > 2.1 * SWITCHES * 2e8, "{other:?}");
     }
+}
+
+#[test]
+fn a_rate_is_met_again_after_a_window_without_cpu_time() {
+    // Four events in turns of 100 ms, each at 100 a millisecond but for a swing; three cycles, then nobody runs for a
+    // window.
+    let mut gp = Gp::new(&specs(&[false; 4]), 100.0, Settings::default(), &Prior::default(), None);
+    let enabled = CpuNs(100_000_000);
+    let counted = |turn: usize, event: usize| match turn % 4 == event {
+        true => Delta { count: 10_000 + 10 * (turn as u64 % 3), enabled, running: enabled },
+        false => Delta { count: 0, enabled, running: CpuNs(0) },
+    };
+    let mut found = Vec::new();
+    for turn in 0..24 {
+        let span = Span { start: 100.0 * turn as f64, end: 100.0 * (turn + 1) as f64 };
+        let is_idle = turn == 12;
+        gp.round(span, &[0, 1, 2, 3].map(|event| if is_idle { Delta::default() } else { counted(turn, event) }));
+        let estimates = gp.interval(Confidence::DEFAULT);
+        assert!(estimates.iter().flatten().all(|found| found.value.is_finite() && found.bounds().is_some()), "{turn}");
+        if is_idle {
+            assert!(estimates.iter().flatten().all(|found| found.value == 0.0), "{estimates:?}");
+        }
+        found = estimates;
+    }
+    assert!(found.iter().flatten().all(|found| (found.value - 10_000.0).abs() < 100.0), "{found:?}");
 }

@@ -3,7 +3,7 @@
 use super::blocks::{SEVERAL, WHOLE};
 use super::interval::{at, widened, within};
 use super::regression::{ANCHORED, MOST_ANCHORS};
-use super::stays::{FEW_STAYS, StaySpread};
+use super::stays::{FEW_STAYS, StaySpread, StayTotal};
 use super::{EventSpec, Gp, longest};
 use crate::rates::{Confidence, Error, Uncertain};
 use crate::units::CpuNs;
@@ -26,56 +26,69 @@ struct WindowTotal {
     widths: f64,
 }
 
+/// A total between what stays say and what windows add up to.
+#[derive(Clone, Copy, Debug)]
+struct MixedTotal {
+    value: f64,
+    half_width: f64,
+    /// How much of it is what stays say.
+    part_of_stays: f64,
+}
+
 /// Where more stays hold no count, totals are scaled counts.
 pub(super) const SELDOM: f64 = 0.1;
 /// So are they where intervals are shorter on average: more windows than neighbours have errors in common.
 const SHORTEST_MS: f64 = 50.0;
-/// The sum of windows is weighted as if its interval were this many times as wide, because all windows share the error of the
-/// level. At 1 the totals of one program in twelve are worse than scaled ones.
+/// The sum of windows is weighted as if its interval were this many times as wide, because all windows share the error
+/// of the level. At 1 the totals of one program in twelve are worse than scaled ones.
 const WINDOWS_DOUBT: f64 = 2.0;
 /// An event that had no stay in so long may never have one.
 const LONGEST_WAIT_MS: f64 = 2000.0;
 
 impl Gp {
     /// What each event counted in the run so far: between the scaled count, which is unbiased over many stays, with the
-    /// error of a systematic sample, and the sum of the windows' estimates, which is nearer where there were few stays, by
-    /// how sure both are. `None` for an event that has never been counted.
+    /// error of a systematic sample, and the sum of the windows' estimates, which is nearer where there were few stays,
+    /// by how sure both are. `None` for an event that has never been counted.
     pub fn totals(&self, confidence: Confidence) -> Vec<Option<Total>> {
         let aliasing = self.aliasing();
         let anchors = self.of_anchors(|anchor| self.anchor_rate(anchor));
-        let total = |event: usize| {
-            let run = self.run[event];
-            if run.running == CpuNs(0) {
-                return None;
+        let total = |event: usize| match self.run[event] {
+            run if run.running == CpuNs(0) => None,
+            run if run.run_ratio() >= WHOLE => {
+                Some(Total { count: Uncertain::exact(run.count as f64), moved_by: Vec::new() })
             }
-            if run.run_ratio() >= WHOLE {
-                return Some(Total { count: Uncertain::exact(run.count as f64), moved_by: Vec::new() });
+            run => {
+                let is_steady = self.stays[event].quiet.empty() < SELDOM && !self.empty.is_most();
+                let anchors = if is_steady { anchors } else { [0.0; MOST_ANCHORS] };
+                let of_stays = self.stays[event].total(run.enabled.as_ms(), anchors);
+                let MixedTotal { value, half_width, part_of_stays } = self.mixed(event, &of_stays, is_steady);
+                let error = widened(value, Error::of(at(confidence, half_width)), aliasing);
+                let moves = self.anchors.iter().zip(of_stays.added);
+                let moves = moves.map(|(&anchor, added)| (anchor, part_of_stays * added));
+                let moved_by = moves.filter(|&(_, counts)| counts != 0.0).collect();
+                Some(Total { count: within(value, error, run), moved_by })
             }
-            let is_steady = self.stays[event].quiet.empty() < SELDOM && !self.empty.is_most();
-            let of_stays =
-                self.stays[event].total(run.enabled.as_ms(), if is_steady { anchors } else { [0.0; MOST_ANCHORS] });
-            // What a Poisson process of the same rate leaves unseen is the least, of an event that was never seen as well.
-            let least = Confidence::DEFAULT.normal() * run.unseen_variance().sqrt();
-            let half_width = of_stays.half_width.map(|half_width| half_width.max(least));
-            let (value, half_width, of_stays_part) = match (half_width, self.total_of_windows(event)) {
-                (Some(half_width), Some(windows)) if is_steady && self.is_usual() => {
-                    let doubted = WINDOWS_DOUBT * windows.half_width;
-                    let part = half_width.powi(2) / (half_width.powi(2) + doubted.powi(2)).max(f64::MIN_POSITIVE);
-                    let value = of_stays.value() + part * (windows.value - of_stays.value());
-                    (value, (half_width + part * (windows.half_width - half_width)).min(windows.widths), 1.0 - part)
-                }
-                (Some(half_width), _) => (of_stays.value(), half_width, 1.0),
-                (None, Some(windows)) => (windows.value, windows.half_width, 0.0),
-                (None, None) => (of_stays.scaled, of_stays.scaled, 0.0),
-            };
-            let moved_by =
-                self.anchors.iter().zip(of_stays.added).map(|(&anchor, added)| (anchor, of_stays_part * added));
-            Some(Total {
-                count: within(value, widened(value, Error::of(at(confidence, half_width)), aliasing), run),
-                moved_by: moved_by.filter(|&(_, counts)| counts != 0.0).collect(),
-            })
         };
         (0..self.events.len()).map(total).collect()
+    }
+
+    /// The total of an event that was counted for a part of the time; between both, where windows are as usual.
+    fn mixed(&self, event: usize, of_stays: &StayTotal, is_steady: bool) -> MixedTotal {
+        // What a Poisson process of the same rate leaves unseen is the least, of an event that was never seen as well.
+        let least = Confidence::DEFAULT.normal() * self.run[event].unseen_variance().sqrt();
+        let half_width = of_stays.half_width.map(|half_width| half_width.max(least));
+        let (value, half_width, part_of_stays) = match (half_width, self.total_of_windows(event)) {
+            (Some(half_width), Some(windows)) if is_steady && self.is_usual() => {
+                let doubted = WINDOWS_DOUBT * windows.half_width;
+                let part = half_width.powi(2) / (half_width.powi(2) + doubted.powi(2)).max(f64::MIN_POSITIVE);
+                let value = of_stays.value() + part * (windows.value - of_stays.value());
+                (value, (half_width + part * (windows.half_width - half_width)).min(windows.widths), 1.0 - part)
+            }
+            (Some(half_width), _) => (of_stays.value(), half_width, 1.0),
+            (None, Some(windows)) => (windows.value, windows.half_width, 0.0),
+            (None, None) => (of_stays.scaled, of_stays.scaled, 0.0),
+        };
+        MixedTotal { value, half_width, part_of_stays }
     }
 
     /// The sum of the windows' estimates, if there were some for all of the run.
@@ -90,7 +103,8 @@ impl Gp {
         })
     }
 
-    /// Whether windows are as the process takes them to be: of one thread, in a rotation that isn't slow, not too short.
+    /// Whether windows are as the process takes them to be: of one thread, in a rotation that isn't slow, not too
+    /// short.
     fn is_usual(&self) -> bool {
         let is_alone = longest(&self.run) < SEVERAL * self.elapsed && !self.is_slow();
         is_alone && self.elapsed >= SHORTEST_MS * self.intervals as f64
@@ -108,8 +122,8 @@ impl Gp {
         std::array::from_fn(|place| self.anchors.get(place).map_or(0.0, |&anchor| number(anchor)))
     }
 
-    /// Takes the events that were always counted so far as anchors, once each of the others had a stay and ended it: before that
-    /// the first group to be counted was always counted, too.
+    /// Takes the events that were always counted so far as anchors, once each of the others had a stay and ended it:
+    /// before that the first group to be counted was always counted, too.
     pub(super) fn look_for_anchors(&mut self) {
         let is_whole = |event: usize| self.run[event].run_ratio() >= ANCHORED;
         let events = 0..self.events.len();
@@ -127,7 +141,8 @@ impl Gp {
     }
 }
 
-/// Events in the order in which they are taken as anchors: those on counters first, as what software counts says little of others.
+/// Events in the order in which they are taken as anchors: those on counters first, as what software counts says little
+/// of others.
 pub(super) fn ranked(mut found: Vec<usize>, events: &[EventSpec]) -> Vec<usize> {
     found.sort_by_key(|&event| events[event].counted);
     found

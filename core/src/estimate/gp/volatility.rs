@@ -21,7 +21,8 @@ fn ratio(squares: FadingMean) -> f64 {
 /// covariances by what was last seen follows phases much faster than learning them does.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Volatility {
-    /// Squares over what covariances expect of them: of changes of the rate, and of how far the level is from the run's mean.
+    /// Squares over what covariances expect of them: of changes of the rate, and of how far the level is from the run's
+    /// mean.
     rest: FadingMean,
     level: FadingMean,
     /// Whether anything was seen of the event.

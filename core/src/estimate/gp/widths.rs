@@ -7,8 +7,8 @@ use crate::rates::Confidence;
 
 /// The half width over Student's, where several threads are counted one by one.
 const WIDTH_OF_THREADS: f64 = 0.8;
-/// By how much intervals of very many threads are narrower where it is known which of them was counted when: what isn't known
-/// of each is independent of the others.
+/// By how much intervals of very many threads are narrower where it is known which of them was counted when: what isn't
+/// known of each is independent of the others.
 const NARROWER_OF_THREADS: f64 = 0.25;
 /// Where covariances were fitted to fewer observations of an event, it is as if there had been so many.
 const LEAST_OBSERVED: u64 = 2;

@@ -18,15 +18,16 @@ pub(crate) struct Observation {
     pub(crate) value: f64,
     /// The variance that is no part of the rate over the span.
     pub(crate) noise: f64,
-    /// The standard deviation of what it is off by as a sample of threads, over that between threads; it lasts for as long as
-    /// the same ones are counted.
+    /// The standard deviation of what it is off by as a sample of threads, over that between threads; it lasts for as
+    /// long as the same ones are counted.
     pub(crate) sampling_deviation: f64,
     /// Which threads it is of, where that is known.
     pub(crate) threads: WhichThreads,
 }
 
 impl Observation {
-    /// What another of the same event, of this scale, shares of what isn't known of threads, over the variance between them.
+    /// What another of the same event, of this scale, shares of what isn't known of threads, over the variance between
+    /// them.
     fn shared_of_threads(&self, other: &Self, in_time: &PerProcess, scale: WindowScale) -> f64 {
         let both = self.sampling_deviation * other.sampling_deviation;
         if both == 0.0 {
@@ -392,8 +393,9 @@ impl Solved<'_> {
 
     /// How far each stay on a counter that ended after `since` is from what all others say of it. In the order of events.
     ///
-    /// Without the observations b of a stay, those would be off by Q w_b on average, with the covariance Q, where Q is the
-    /// inverse of that part of the covariances' inverse and w_b are their weights.
+    /// Without the observations b of a stay, those would be off by Q w_b on average, with the covariance Q, where Q is
+    /// the inverse of that part of the covariances' inverse and w_b are their weights (C. E. Rasmussen and C. K. I.
+    /// Williams, "Gaussian Processes for Machine Learning", 2006, section 5.4.2, of one observation).
     pub(crate) fn left_out(&self, since: f64) -> Vec<LeftOut> {
         let observations = &self.window.observations;
         let mut left_out = Vec::new();

@@ -59,6 +59,16 @@ pub fn quantity<'a>(bench: &BenchCommand, name: &'a str) -> Option<&'a str> {
     if name == bench.name { Some(TIME) } else { name.strip_prefix(&bench.name)?.strip_prefix('.') }
 }
 
+/// The benchmark and the event that a name such as `sort.cycles` is made of; `None` of a name that isn't. The unit tells, which is
+/// the event itself, or that of events which are times.
+pub fn counted_event<'a>(name: &'a str, of_unit: &str) -> Option<(&'a str, &'a str)> {
+    let is_event = |event: &str| match of_unit {
+        NANOSECONDS => event != TIME && unit(event) == Unit::Nanoseconds,
+        of_unit => event == of_unit,
+    };
+    name.match_indices('.').map(|(dot, _)| (&name[..dot], &name[dot + 1..])).find(|(_, event)| is_event(event))
+}
+
 /// What tells a benchmark from one of the same name that ran something else.
 pub(super) fn version(bench: &BenchCommand) -> String {
     let alone = HistoryPlan { benches: vec![bench.clone()], ..HistoryPlan::default() };
@@ -161,6 +171,13 @@ mod tests {
             [quantity(&bench, "sort"), quantity(&bench, "sort.a.b"), quantity(&bench, "sorted")],
             [Some(TIME), Some("a.b"), None]
         );
+        for quantity in ["cycles", "task-clock", "task-clock:u", "pmu.x/a.b/"] {
+            let Benchmark { name, unit, .. } = benchmark(&bench, quantity);
+            assert_eq!(counted_event(&name, &unit), Some(("sort", quantity)));
+        }
+        let of = |name: &'static str, unit: &str| counted_event(name, unit);
+        assert_eq!([of("sort", SECONDS), of("suite.time_sort", SECONDS), of("a.b", "")], [None; 3]);
+        assert_eq!(of("suite.track_wait", NANOSECONDS), None, "asv's, which is no event");
         let found = result(&bench, TIME, &[3e9, 1e9, 2e9]);
         assert_eq!(found.result, Some(vec![ResultNumber::Number(2.0)]));
         let none = result(&bench, "cycles", &[]);

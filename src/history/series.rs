@@ -110,21 +110,23 @@ impl BenchmarkSeries {
 
     /// How the level changes to the step that begins at a revision; `None` if none does.
     pub fn change_at(&self, combination: usize, method: StepMethod, revision: usize) -> Option<LevelChange> {
-        let (values, weights) = self.of(combination);
+        let (values, weights) = self.of(combination)?;
         let steps = detect(&values, Some(&weights), method);
         let begins = |step: &Step| self.points[step.left].revision as usize == revision;
         let place = steps.iter().position(begins)?.checked_sub(1)?;
         changes(&values, Some(&weights), &steps, Confidence::DEFAULT).into_iter().nth(place)
     }
 
-    /// The numbers of one combination, and their weights.
-    fn of(&self, combination: usize) -> (Vec<Option<f64>>, Vec<Option<f64>>) {
-        self.points.iter().map(|point| (point.values[combination], point.weights[combination])).unzip()
+    /// The numbers of one combination, and their weights; `None` if there is no such combination.
+    fn of(&self, combination: usize) -> Option<(Vec<Option<f64>>, Vec<Option<f64>>)> {
+        let of_point = |point: &SeriesPoint| Some((*point.values.get(combination)?, *point.weights.get(combination)?));
+        self.points.iter().map(of_point).collect()
     }
 
-    /// The steps of one combination. Ends are revisions: the first one of the step, and the one after its last.
+    /// The steps of one combination, none if there is no such one. Ends are revisions: the first one of the step, and the one
+    /// after its last.
     pub fn steps(&self, combination: usize, method: StepMethod) -> Vec<Step> {
-        let (values, weights) = self.of(combination);
+        let Some((values, weights)) = self.of(combination) else { return Vec::new() };
         let revision = |place: usize| self.points[place].revision as usize;
         let of_revisions = |step: Step| Step { left: revision(step.left), right: revision(step.right - 1) + 1, ..step };
         detect(&values, Some(&weights), method).into_iter().map(of_revisions).collect()

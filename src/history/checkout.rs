@@ -4,14 +4,15 @@
 //! CACHE/checkout          a clone; one commit after the other is checked out and built there, so that each build
 //!                         begins with what the last one left
 //! CACHE/builds/HASH-KEY   what was kept of a build, with the paths that it had
+//! CACHE/.lock             held by the perfprop that builds there
 //! ```
 
 use std::fs::{self, File};
-use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
+use std::{fmt, io};
 
 use crossbeam_channel::Receiver;
 use nix::sys::signal::{Signal, killpg};
@@ -19,13 +20,18 @@ use nix::unistd::Pid;
 
 use super::benches::HistoryPlan;
 use super::git::{Commit, GitError, Repository, git, short};
-use crate::files::hash_of_name;
+use crate::files::{FileLock, hash_of_name, try_lock};
+use crate::names::shown;
 
-/// A clone in which commits are built.
+/// The file in the cache that is locked.
+const LOCK: &str = ".lock";
+
+/// A clone in which commits are built, by no other perfprop at the same time.
 #[derive(Debug)]
 pub struct Checkout {
     cache: PathBuf,
     source: PathBuf,
+    _lock: FileLock,
 }
 
 /// What became of a commit.
@@ -44,9 +50,28 @@ pub enum Built {
 pub enum CheckoutError {
     /// git gave no answer.
     Git(GitError),
+    /// Another perfprop builds in this cache.
+    Busy(PathBuf),
     /// A file or folder in the cache can't be written.
     System(PathBuf, io::Error),
 }
+
+impl fmt::Display for CheckoutError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = |path: &Path| shown(&path.to_string_lossy()).into_owned();
+        match self {
+            Self::Git(error) => error.fmt(f),
+            Self::Busy(cache) => write!(
+                f,
+                "another perfprop builds in '{}': wait until it ends, or name another folder with --cache",
+                name(cache)
+            ),
+            Self::System(path, error) => write!(f, "'{}': {error}", name(path)),
+        }
+    }
+}
+
+impl std::error::Error for CheckoutError {}
 
 impl From<GitError> for CheckoutError {
     fn from(error: GitError) -> Self {
@@ -58,11 +83,13 @@ impl Checkout {
     /// A clone of a repository in a folder of the cache, with all commits that the repository has now.
     ///
     /// # Errors
-    /// Returns why it can't be made.
+    /// Returns why it can't be made, or that another perfprop builds there.
     pub fn new(repository: &Repository, cache: &Path) -> Result<Self, CheckoutError> {
         let builds = cache.join("builds");
         fs::create_dir_all(&builds).map_err(|error| CheckoutError::System(builds, error))?;
-        let checkout = Self { cache: cache.to_owned(), source: repository.root().to_owned() };
+        let lock = try_lock(&cache.join(LOCK)).map_err(|error| CheckoutError::System(cache.join(LOCK), error))?;
+        let lock = lock.ok_or_else(|| CheckoutError::Busy(cache.to_owned()))?;
+        let checkout = Self { cache: cache.to_owned(), source: repository.root().to_owned(), _lock: lock };
         let (folder, source) = (checkout.folder(), checkout.source.to_string_lossy().into_owned());
         if !folder.join(".git").exists() {
             git(cache, &["clone", "--quiet", "--no-checkout", &source, &folder.to_string_lossy()])?;

@@ -117,10 +117,7 @@ pub enum HistoryError {
 impl fmt::Display for HistoryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Checkout(CheckoutError::Git(error)) => error.fmt(f),
-            Self::Checkout(CheckoutError::System(path, error)) => {
-                write!(f, "{}: {error}", crate::names::quoted(&path.to_string_lossy()))
-            }
+            Self::Checkout(error) => error.fmt(f),
             Self::Results(error) => error.fmt(f),
             Self::Run(error) => error.fmt(f),
         }

@@ -4,15 +4,14 @@
 //! so that an interrupted publish is taken up by the next.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 
 use super::error::SiteError;
-use crate::files::PartialFile;
+use crate::files::{self, FileLock, PartialFile};
 
 /// The list of files.
 pub(super) const MANIFEST: &str = "perfprop-site.json";
@@ -35,7 +34,7 @@ pub(super) struct SiteFolder {
     root: PathBuf,
     /// The files that perfprop wrote.
     before: BTreeSet<String>,
-    _lock: Flock<File>,
+    _lock: FileLock,
 }
 
 fn system(path: &Path) -> impl Fn(io::Error) -> SiteError {
@@ -49,8 +48,7 @@ impl SiteFolder {
             return Err(SiteError::NoFolder(root.to_owned()));
         }
         fs::create_dir_all(root).map_err(system(root))?;
-        let folder = File::open(root).map_err(system(root))?;
-        let lock = Flock::lock(folder, FlockArg::LockExclusive).map_err(|(_, errno)| system(root)(errno.into()))?;
+        let lock = files::lock(root).map_err(system(root))?;
         let before = match fs::read_to_string(root.join(MANIFEST)) {
             Ok(text) => parse(&text).map_err(|error| SiteError::Manifest(root.join(MANIFEST), error))?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {

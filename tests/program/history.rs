@@ -1,5 +1,6 @@
 //! Tests `perfprop history` on small repositories.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -127,7 +128,25 @@ fn two_commits_are_measured_now_and_nothing_is_kept() {
     assert!(!folder.join("share").exists(), "no results are kept");
     let cache = fs::read_dir(folder.join("cache/perfprop/history")).unwrap().next().unwrap().unwrap().path();
     let left: Vec<_> = fs::read_dir(cache).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert!(left.len() == 2 && left.iter().all(|name| name == "builds" || name == "checkout"), "{left:?}");
+    let is_known = |name: &OsString| [".lock", "builds", "checkout"].iter().any(|known| name == known);
+    assert!(left.len() == 3 && left.iter().all(is_known), "{left:?}");
+}
+
+#[test]
+fn one_perfprop_builds_in_a_cache_at_a_time() {
+    let folder = repository(1);
+    let run = ["run", "HEAD", "--build", "sh build.sh", "--bench", "cat=./work", "--keep", "data", "-r", "1"];
+    let cache = folder.join("own");
+    fs::create_dir(&cache).unwrap();
+    let held = perfprop::files::try_lock(&cache.join(".lock")).unwrap().unwrap();
+    let run = [&run[..], &["--cache", cache.to_str().unwrap()]].concat();
+    let (_, said) = texts(&history(&folder, &run), 2);
+    assert!(
+        said.contains("another perfprop builds in '") && said.contains("name another folder with --cache"),
+        "{said}"
+    );
+    drop(held);
+    texts(&history(&folder, &run), 0);
 }
 
 #[test]

@@ -1,16 +1,14 @@
 //! The folder of results: reads all of it, and adds to it so that writers at one time lose nothing.
 
 use std::fmt;
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-
-use nix::fcntl::{Flock, FlockArg};
 
 use super::commit::CommitResults;
 use super::profiles::{StoredProfile, stored_profiles};
 use super::suite::{BenchmarkList, MachineFacts};
-use crate::files::PartialFile;
+use crate::files::{self, FileLock, PartialFile};
 use crate::history::parallel::on_all_cpus;
 use crate::names::{quoted, shown};
 
@@ -227,10 +225,9 @@ impl ResultStore {
     }
 
     /// Waits until no other perfprop writes; none does until the lock is dropped.
-    pub(super) fn lock(&self) -> Result<Flock<File>, ResultsError> {
+    pub(super) fn lock(&self) -> Result<FileLock, ResultsError> {
         let path = self.root.join(LOCK);
-        let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path).map_err(system(&path))?;
-        Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, errno)| system(&path)(errno.into()))
+        files::lock(&path).map_err(system(&path))
     }
 }
 

@@ -87,12 +87,14 @@ impl Checkout {
     pub fn new(repository: &Repository, cache: &Path) -> Result<Self, CheckoutError> {
         let builds = cache.join("builds");
         fs::create_dir_all(&builds).map_err(|error| CheckoutError::System(builds, error))?;
+        // git, builds and benchmarks run in other folders.
+        let cache = cache.canonicalize().map_err(|error| CheckoutError::System(cache.to_owned(), error))?;
         let lock = try_lock(&cache.join(LOCK)).map_err(|error| CheckoutError::System(cache.join(LOCK), error))?;
-        let lock = lock.ok_or_else(|| CheckoutError::Busy(cache.to_owned()))?;
-        let checkout = Self { cache: cache.to_owned(), source: repository.root().to_owned(), _lock: lock };
+        let lock = lock.ok_or_else(|| CheckoutError::Busy(cache.clone()))?;
+        let checkout = Self { cache, source: repository.root().to_owned(), _lock: lock };
         let (folder, source) = (checkout.folder(), checkout.source.to_string_lossy().into_owned());
         if !folder.join(".git").exists() {
-            git(cache, &["clone", "--quiet", "--no-checkout", &source, &folder.to_string_lossy()])?;
+            git(&checkout.cache, &["clone", "--quiet", "--no-checkout", &source, &folder.to_string_lossy()])?;
         }
         // Also those that only HEAD leads to.
         let refs = ["+refs/*:refs/source/*", "+HEAD:refs/source/HEAD"];

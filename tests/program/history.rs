@@ -133,6 +133,15 @@ fn two_commits_are_measured_now_and_nothing_is_kept() {
 }
 
 #[test]
+fn a_cache_may_be_relative() {
+    let folder = repository(2);
+    let run = ["run", "HEAD~1..", "--build", "sh build.sh", "--bench", "cat=./work", "--keep", "data", "-r", "1"];
+    let (_, said) = texts(&history(&folder, &[&run[..], &["--cache", "../own"]].concat()), 0);
+    assert!(said.contains("1 of 1 commits measured in 1 run"), "{said}");
+    assert!(folder.join("own/checkout/build.sh").exists());
+}
+
+#[test]
 fn one_perfprop_builds_in_a_cache_at_a_time() {
     let folder = repository(1);
     let run = ["run", "HEAD", "--build", "sh build.sh", "--bench", "cat=./work", "--keep", "data", "-r", "1"];

@@ -68,9 +68,11 @@ pub fn bisect(
         seed: options.seed,
     };
     let rules = LocateRules { error: BISECT_ERROR, most_turns: options.repeats };
-    let located = locate(count, rules, &mut |places| bisection.turn(places))?;
+    let located = locate(count, rules, &mut |places| bisection.turn(places));
     let measured: Vec<Measuring<'_>> = bisection.commits.iter_mut().filter_map(|one| one.measuring.take()).collect();
-    bisection.history.write(&measured, store)?;
+    let written = bisection.history.write(&measured, store);
+    let located = located?;
+    written?;
     let factor = if quantity == TIME { OF_A_SECOND } else { 1.0 };
     let levels = bisection.commits.into_iter().map(|one| median(one.numbers).map(|level| level / factor)).collect();
     let mut history = bisection.history.outcome;

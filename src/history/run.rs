@@ -301,7 +301,7 @@ impl<'a> HistoryRun<'a> {
         all
     }
 
-    /// Runs the benchmarks in rounds.
+    /// Runs the benchmarks in rounds, and keeps what they took, even if one can't be run.
     fn run(
         &mut self,
         runner: &mut Runner,
@@ -310,42 +310,55 @@ impl<'a> HistoryRun<'a> {
         signals: &Receiver<i32>,
         progress: &mut dyn FnMut(HistoryProgress<'_>),
     ) -> Result<(), HistoryError> {
-        let options = self.options;
-        let benches = options.plan.benches.len();
+        let benches = self.options.plan.benches.len();
         let cells = all.len() * benches;
-        let rounds = options.warmups + options.repeats;
-        for (done, cell) in order(cells, rounds, options.seed).into_iter().enumerate() {
-            let (one, bench) = (&mut all[cell / benches], cell % benches);
-            let is_warmup = done < options.warmups * cells;
-            let taken_of = |quantity: &String| one.samples.get(&(bench, quantity.clone())).map_or(0, Vec::len);
-            let taken = self.quantities.iter().map(taken_of).min().unwrap_or(0);
-            if taken < options.repeats && !one.broken.contains(&bench) {
-                let argv = argv(&options.plan.benches[bench], &one.folder);
-                match runner.run(&argv, Some(&one.folder), signals).map_err(HistoryError::Run)? {
-                    Ran::Interrupted(signal) => {
-                        self.outcome.signal = Some(signal);
-                        break;
-                    }
-                    Ran::Whole { exit: Exit::Code(0), .. } if is_warmup => {}
-                    Ran::Whole { exit: Exit::Code(0), counts } => {
-                        self.outcome.runs += 1;
-                        counts.into_iter().for_each(|(name, count)| {
-                            one.samples.entry((bench, name)).or_default().push(count);
-                        });
-                    }
-                    Ran::Whole { .. } => {
-                        one.broken.push(bench);
-                        let name = options.plan.benches[bench].name.clone();
-                        self.outcome.broken.push((name, one.commit.hash.clone()));
-                    }
-                }
+        let rounds = self.options.warmups + self.options.repeats;
+        let mut ran = Ok(());
+        for (done, cell) in order(cells, rounds, self.options.seed).into_iter().enumerate() {
+            let is_warmup = done < self.options.warmups * cells;
+            ran = self.run_once(runner, &mut all[cell / benches], cell % benches, is_warmup, signals);
+            if ran.is_err() || self.outcome.signal.is_some() {
+                break;
             }
             progress(HistoryProgress::Running { done: done + 1, of: cells * rounds });
             if (done + 1) % cells == 0 && !is_warmup {
                 self.write(all, store)?;
             }
         }
-        self.write(all, store)
+        let written = self.write(all, store);
+        ran.and(written)
+    }
+
+    /// Runs one benchmark of a commit, unless it failed before, or has all its samples.
+    fn run_once(
+        &mut self,
+        runner: &mut Runner,
+        one: &mut Measuring<'_>,
+        bench: usize,
+        is_warmup: bool,
+        signals: &Receiver<i32>,
+    ) -> Result<(), HistoryError> {
+        let options = self.options;
+        let taken_of = |quantity: &String| one.samples.get(&(bench, quantity.clone())).map_or(0, Vec::len);
+        let taken = self.quantities.iter().map(taken_of).min().unwrap_or(0);
+        if taken >= options.repeats || one.broken.contains(&bench) {
+            return Ok(());
+        }
+        let argv = argv(&options.plan.benches[bench], &one.folder);
+        match runner.run(&argv, Some(&one.folder), signals).map_err(HistoryError::Run)? {
+            Ran::Interrupted(signal) => self.outcome.signal = Some(signal),
+            Ran::Whole { exit: Exit::Code(0), .. } if is_warmup => {}
+            Ran::Whole { exit: Exit::Code(0), counts } => {
+                self.outcome.runs += 1;
+                counts.into_iter().for_each(|(name, count)| one.samples.entry((bench, name)).or_default().push(count));
+            }
+            Ran::Whole { .. } => {
+                one.broken.push(bench);
+                let name = options.plan.benches[bench].name.clone();
+                self.outcome.broken.push((name, one.commit.hash.clone()));
+            }
+        }
+        Ok(())
     }
 
     /// Adds all samples to the store.

@@ -289,6 +289,44 @@ fn a_known_step_is_found_by_halving() {
     assert!(said.contains("there is no benchmark 'cat': name one of 'dd'"), "{said}");
 }
 
+/// A repository of commits whose programs are these.
+fn programs(scripts: &[&str]) -> Folder {
+    let folder = Folder::new();
+    let root = folder.join("project");
+    fs::create_dir(&root).unwrap();
+    git(&root, &["init", "--quiet", "--initial-branch=main"]);
+    for (number, script) in scripts.iter().enumerate() {
+        fs::write(root.join("work.in"), format!("{script}\n# {number}\n")).unwrap();
+        git(&root, &["add", "."]);
+        git(&root, &["commit", "--quiet", "-m", &format!("change {number}")]);
+    }
+    folder
+}
+
+const BUILD: [&str; 2] = ["--build", "cp work.in work && chmod +x work"];
+
+#[test]
+fn what_was_measured_before_an_error_is_kept() {
+    // The third can't be started.
+    let (fast, slow) = ("#!/bin/sh\nexec true", "#!/bin/sh\nexec sleep 0.1");
+    let folder = programs(&[fast, fast, "#!/nowhere", slow, slow]);
+    let run = [&BUILD[..], &["--bench", "wait=./work", "--warmup", "0"]].concat();
+    let failed = |more: &[&str]| {
+        let output = history(&folder, &[&["run"], &run[..], more].concat());
+        assert_ne!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    failed(&["HEAD~4..HEAD", "-r", "6", "--bisect", "wait", "--results", "../searched"]);
+    let (out, _) = texts(&history(&folder, &["show", "wait", "--results", "../searched"]), 0);
+    assert!(out.contains("change 0") && out.contains("change 4"), "{out}");
+    // The order is drawn: in some the first commit is run before the second, which is the one that can't be.
+    let is_kept = |seed: u32| {
+        let results = format!("../run-{seed}");
+        failed(&["HEAD~4..HEAD~2", "--repeat", "1", "--seed", &seed.to_string(), "--results", &results]);
+        folder.join("project").join(results).exists()
+    };
+    assert!((1..9).any(is_kept));
+}
+
 /// Adds a result to the store, as if it had been measured.
 pub(crate) fn add(store: &ResultStore, commit: &Commit, name: &str, level: f64) {
     let numbers: Vec<f64> = [0.999, 1.0, 1.001, 1.002].map(|factor| factor * level).into();

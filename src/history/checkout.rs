@@ -19,7 +19,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
 use super::benches::HistoryPlan;
-use super::git::{Commit, GitError, Repository, git, short};
+use super::git::{Commit, GitError, Repository, git};
 use crate::files::{FileLock, hash_of_name, try_lock};
 use crate::names::shown;
 
@@ -112,7 +112,7 @@ impl Checkout {
     /// # Errors
     /// Returns why it can't be checked out, or kept. A build that fails isn't an error.
     pub fn build(&self, commit: &Commit, plan: &HistoryPlan, signals: &Receiver<i32>) -> Result<Built, CheckoutError> {
-        let name = format!("{}-{:08x}", short(&commit.hash), key(plan));
+        let name = format!("{}-{:08x}", commit.hash, key(plan));
         let kept = self.cache.join("builds").join(&name);
         if kept.is_dir() {
             if programs(plan).all(|program| kept.join(program).exists()) {

@@ -101,6 +101,9 @@ fn commits_are_built_and_measured_and_the_checkout_stays_as_it_was() {
     // What fails now doesn't take the place of what was measured.
     let cache = fs::read_dir(folder.join("cache/perfprop/history")).unwrap().next().unwrap().unwrap().path();
     let kept: Vec<_> = fs::read_dir(cache.join("builds")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let commits = Repository::of(&root).unwrap().history("HEAD").unwrap();
+    let is_of = |path: &Path, commit: &Commit| path.file_name().unwrap().to_string_lossy().starts_with(&commit.hash);
+    assert!(kept.iter().all(|path| commits.iter().any(|commit| is_of(path, commit))), "{kept:?}");
     kept.iter()
         .map(|path| path.join("data"))
         .filter(|path| path.exists())

@@ -19,7 +19,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
 use super::benches::HistoryPlan;
-use super::git::{Commit, GitError, Repository, git};
+use super::git::{Commit, GitError, OF_A_REPOSITORY, Repository, git};
 use crate::files::{FileLock, hash_of_name, try_lock};
 use crate::names::shown;
 
@@ -174,6 +174,10 @@ impl Checkout {
         shell.args(["-c", build]).current_dir(&folder).stdin(Stdio::null());
         // Builds follow one another in one folder, whatever the user's own builds do.
         shell.env("CARGO_TARGET_DIR", folder.join("target"));
+        // A build that asks git asks about its own commit.
+        for variable in OF_A_REPOSITORY {
+            shell.env_remove(variable);
+        }
         // Of its own, so that all that it started can be ended.
         shell.process_group(0);
         let mut shell = shell.stdout(said.try_clone()?).stderr(said).spawn()?;

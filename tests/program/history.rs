@@ -37,10 +37,14 @@ pub(crate) fn repository(commits: usize) -> Folder {
 }
 
 pub(crate) fn history(folder: &Folder, arguments: &[&str]) -> Output {
+    command(folder, arguments).output().unwrap()
+}
+
+fn command(folder: &Folder, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_perfprop"));
     command.arg("history").args(arguments).current_dir(folder.join("project")).stdin(Stdio::null());
     command.env("XDG_DATA_HOME", folder.join("share")).env("XDG_CACHE_HOME", folder.join("cache"));
-    command.output().unwrap()
+    command
 }
 
 /// Standard output and standard error, of a run that ended with this code.
@@ -142,6 +146,22 @@ fn a_cache_may_be_relative() {
     let (_, said) = texts(&history(&folder, &[&run[..], &["--cache", "../own"]].concat()), 0);
     assert!(said.contains("1 of 1 commits measured in 1 run"), "{said}");
     assert!(folder.join("own/checkout/build.sh").exists());
+}
+
+#[test]
+fn variables_of_another_repository_are_not_listened_to() {
+    let folder = repository(2);
+    let build = "cp work.in work && chmod +x work && git rev-parse HEAD > data";
+    let run = ["run", "HEAD~1", "--build", build, "--bench", "cat=./work", "--keep", "data", "-r", "1"];
+    let mut command = command(&folder, &[&run[..], &["--cache", "../own"]].concat());
+    // A hook has the first of these, and git the others when it receives commits.
+    command.env("GIT_DIR", folder.join("project/.git")).env("GIT_OBJECT_DIRECTORY", folder.join("none"));
+    command.env("GIT_COMMON_DIR", folder.join("none"));
+    texts(&command.output().unwrap(), 0);
+    let commits = Repository::of(&folder.join("project")).unwrap().history("HEAD").unwrap();
+    let mut kept = fs::read_dir(folder.join("own/builds")).unwrap().map(|entry| entry.unwrap().path());
+    let kept = kept.find(|path| path.is_dir()).unwrap();
+    assert_eq!(fs::read_to_string(kept.join("data")).unwrap().trim(), commits[0].hash);
 }
 
 #[test]

@@ -33,6 +33,7 @@ use crate::history::{Commit, RegressionRules, StepMethod, on_all_cpus};
 pub use error::SiteError;
 
 use entries::{SiteSeries, site_series};
+use flames::Pictures;
 use folder::SiteFolder;
 use index::SiteIndex;
 
@@ -163,13 +164,13 @@ impl<'a> Site<'a> {
     /// the page that needs it; files of the older site that this one lacks are removed, and no others.
     ///
     /// # Errors
-    /// The folder holds something else; a file can't be read or written.
+    /// The folder holds something else; a file of it can't be read or written. Profiles that can't be read are told in the report.
     pub fn write(&self, folder: &Path) -> Result<SiteReport, SiteError> {
-        let (pictures, faults) = flames::pictures(&self.commits)?;
+        let Pictures { drawn, faults } = flames::pictures(&self.commits);
         let mut files: Vec<(String, Vec<u8>)> = Vec::new();
         files.extend(on_all_cpus(&self.series, |one| (one.file(), tables::series(one).into_bytes())));
-        files.extend(commits::pages(self));
-        files.extend(pictures);
+        files.extend(commits::pages(self, |file| drawn.contains_key(file)));
+        files.extend(drawn);
         let index = SiteIndex::new(self);
         files.push(("data/regressions.js".into(), index.all_rises().into_bytes()));
         files.push(("regressions.xml".into(), feed::atom(self, &index).into_bytes()));

@@ -7,6 +7,8 @@ use super::script::{call, drawn, number, word};
 use super::{Site, SiteCommit, SiteProfile};
 use crate::history::{on_all_cpus, short};
 
+/// The file of the list of commits.
+const LIST: &str = "data/commits.js";
 /// How many commits share a file.
 const OF_A_FILE: usize = 64;
 /// The longest subject of a commit that is kept, in characters.
@@ -24,15 +26,25 @@ const LONGEST: usize = 200;
 pub(super) fn pages(site: &Site<'_>, is_drawn: impl Fn(&str) -> bool + Sync) -> Vec<(String, Vec<u8>)> {
     let list: Vec<Value> = site.commits.iter().map(entry).collect();
     let data = json!({"each": OF_A_FILE, "history": site.history.len(), "list": list});
-    let mut files = vec![("data/commits.js".to_owned(), call("commits", &Value::Null, &data).into_bytes())];
+    let mut files = vec![(LIST.to_owned(), call("commits", &Value::Null, &data).into_bytes())];
     let stems: Vec<&str> = site.series.iter().map(|one| one.stem.as_str()).collect();
     let chunks: Vec<_> = site.commits.chunks(OF_A_FILE).enumerate().collect();
     files.extend(on_all_cpus(&chunks, |&(file, commits)| {
         let commits: Vec<Value> = commits.iter().map(|one| measured(site, one, &is_drawn)).collect();
         let text = call("measured", &file.into(), &json!({"series": stems, "commits": commits}));
-        (format!("data/commits-{file}.js"), text.into_bytes())
+        (chunk(file), text.into_bytes())
     }));
     files
+}
+
+/// The names of these files.
+pub(super) fn files(site: &Site<'_>) -> impl Iterator<Item = String> {
+    let chunks = site.commits.len().div_ceil(OF_A_FILE);
+    [LIST.to_owned()].into_iter().chain((0..chunks).map(chunk))
+}
+
+fn chunk(number: usize) -> String {
+    format!("data/commits-{number}.js")
 }
 
 /// The first characters of a subject, as they may be shown.

@@ -1,11 +1,12 @@
 //! Draws the profiles of commits as flame graphs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
+use super::error::SiteError;
 use super::{SiteCommit, SiteProfile};
 use crate::compare::ProfileDifference;
 use crate::files::file_stem;
@@ -17,11 +18,11 @@ use crate::profile::Tree;
 use crate::rates::Confidence;
 use crate::stack_formats::{InputFormat, OutputFormat, ReadOptions, WriteOptions, difference_options, read, write};
 
-/// The pictures of a site, and what is wrong with profiles.
+/// The pictures that were drawn, and what is wrong with profiles.
 #[derive(Debug, Default)]
 pub(super) struct Pictures {
-    /// By the names of their files.
-    pub(super) drawn: BTreeMap<String, Vec<u8>>,
+    /// The names of their files.
+    pub(super) files: BTreeSet<String>,
     pub(super) faults: Vec<String>,
 }
 
@@ -38,15 +39,26 @@ pub(super) fn difference_file(machine: &str, of: &ProfileOrigin, before: &Profil
     format!("profiles/{}.svg", file_stem(&name))
 }
 
-/// Draws all profiles. One that has no stacks, or nothing to compare with, has no picture.
-pub(super) fn pictures(commits: &[SiteCommit<'_>]) -> Pictures {
+/// Draws all profiles, and hands each picture on with the name of its file as soon as it is drawn: all together may be large.
+/// A profile that has no stacks, or nothing to compare with, has no picture.
+pub(super) fn draw(
+    commits: &[SiteCommit<'_>],
+    put: impl Fn(&str, &[u8]) -> Result<(), SiteError> + Sync,
+) -> Result<Pictures, SiteError> {
+    let profiles = commits.iter().flat_map(|commit| &commit.profiles).map(|one| (one.file.as_str(), one));
+    let profiles: Vec<_> = profiles.collect::<BTreeMap<_, _>>().into_iter().collect();
+    let drawn = on_all_cpus(&profiles, |&(file, one)| {
+        let (picture, fault) = picture(one);
+        picture.as_ref().map_or(Ok(()), |picture| put(file, picture))?;
+        Ok((picture.is_some(), fault))
+    });
     let mut all = Pictures::default();
-    let profiles: Vec<&SiteProfile<'_>> = commits.iter().flat_map(|commit| &commit.profiles).collect();
-    for (one, (picture, fault)) in profiles.iter().zip(on_all_cpus(&profiles, |one| picture(one))) {
+    for ((file, _), drawn) in profiles.iter().zip(drawn) {
+        let (is_drawn, fault) = drawn?;
         all.faults.extend(fault);
-        all.drawn.extend(picture.map(|picture| (one.file.clone(), picture)));
+        all.files.extend(is_drawn.then(|| (*file).to_owned()));
     }
-    all
+    Ok(all)
 }
 
 /// The picture of a profile, as far as that can be read, and why not further.
@@ -147,9 +159,10 @@ mod tests {
         all.extend([one("zero-good", 3, Some(0)), one("other-good", 4, Some(0))]);
         let commit = Commit { hash: "0".into(), date: 0, subject: String::new() };
         let commits = [SiteCommit { revision: 0, commit: &commit, state: CommitState::Known, profiles: all }];
-        let Pictures { drawn, faults } = pictures(&commits);
-        assert_eq!(drawn.keys().collect::<Vec<_>>(), ["good", "other", "other-good"]);
-        assert!(drawn.values().all(|picture| picture.starts_with(b"<svg") || picture.starts_with(b"<?xml")));
+        let is_picture = |picture: &[u8]| picture.starts_with(b"<svg") || picture.starts_with(b"<?xml");
+        let put = |_: &str, picture: &[u8]| is_picture(picture).then_some(()).ok_or(SiteError::Empty);
+        let Pictures { files, faults } = draw(&commits, put).unwrap();
+        assert_eq!(files.iter().collect::<Vec<_>>(), ["good", "other", "other-good"]);
         let said = ["2.folded: it has no stacks", "1.folded: No such file", "3.folded: it has no stacks"];
         assert!(faults.len() == 3 && faults.iter().zip(said).all(|(fault, said)| fault.contains(said)), "{faults:?}");
         fs::remove_dir_all(folder).unwrap();

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::history::{CommitNames, ToldSeries, benchmark_number, change, table};
 use super::steps::share;
 use crate::history::{ADDED, BenchmarkRegression, BenchmarkSeries, LEAST_NUMBERS, counted_event};
-use crate::names::{markup, shown};
+use crate::names::{markdown, markup, shown};
 use crate::steps::{Regression, Step};
 
 /// A rise of a benchmark, as it is told.
@@ -157,21 +157,20 @@ pub fn benchmark_regressions(found: &[BenchmarkRegression], of: &ToldSeries<'_>)
 
 /// The same as a table in Markdown.
 pub fn markdown_regressions(found: &[BenchmarkRegression], of: &ToldSeries<'_>) -> String {
-    let cell = |text: &str| shown(text).replace('\\', "\\\\").replace('|', "\\|").replace('<', "&lt;");
     let mut out = "| Benchmark | Before | After | Change | Chance | Commit | Moved with it |\n".to_owned();
     out += "|:---|---:|---:|---:|---:|:---|:---|\n";
     for rise in of.rises(found) {
-        let moved: Vec<_> = rise.moved.iter().map(|(name, change)| format!("{} {change}", cell(name))).collect();
+        let moved: Vec<_> = rise.moved.iter().map(|(name, change)| format!("{} {change}", markdown(name))).collect();
         let number = |number: f64| benchmark_number(number, &rise.unit);
         let chance = rise.chance.map_or_else(|| "—".to_owned(), share);
         out += &format!(
             "| {} | {} | {} | {} | {chance} | {} {} | {} |\n",
-            cell(&rise.name()),
+            markdown(&rise.name()),
             number(rise.before),
             number(rise.after),
             change(rise.before, rise.after),
-            cell(&rise.range),
-            cell(&rise.subject),
+            markdown(&rise.range),
+            markdown(&rise.subject),
             moved.join(", "),
         );
     }
@@ -335,7 +334,7 @@ mod tests {
 
     use super::super::history::examples::{commits, series};
     use super::*;
-    use crate::history::StepMethod;
+    use crate::history::{Commit, StepMethod};
 
     #[test]
     fn a_regression_names_its_commit_and_what_moved_with_it() {
@@ -360,6 +359,13 @@ mod tests {
         assert_eq!(text.lines().count(), 4, "{text}");
         let text = markdown_regressions(&found, &of);
         assert!(text.contains("| sort | 10.0 ms | 12.0 ms | +20.0% |") && text.contains("| cycles +0.1% |"), "{text}");
+        let hostile: Vec<Commit> = names
+            .iter()
+            .map(|commit| Commit { subject: "![x](https://e.org) <b> | @all *".into(), ..commit.clone() })
+            .collect();
+        let of_hostile = ToldSeries { commits: CommitNames(&hostile), ..of };
+        let text = markdown_regressions(&found, &of_hostile);
+        assert!(text.contains(r"!\[x\](https://e.org) \<b\> \| @&#8203;all \* |"), "{text}");
         let json = json_regressions(&found, &of);
         assert_eq!((&json["regressions"][0]["benchmark"], &json["regressions"][1]), (&"sort".into(), &Value::Null));
         assert!(json["regressions"][0]["chance"].as_f64().is_some_and(|chance| chance < 1e-3), "{json}");

@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 use crossbeam_channel::Receiver;
 
 use super::checkout::{Built, Checkout};
-use super::entries::{OF_A_SECOND, named_benchmark};
+use super::entries::{divisor, named_benchmark};
 use super::results::ResultStore;
 use super::run::{HistoryError, HistoryOptions, HistoryOutcome, HistoryProgress, HistoryRun, Measuring, argv};
 use crate::bench::{Ran, Runner, order};
-use crate::cost::TIME;
 use crate::sources::command::Exit;
 use crate::steps::{LocateRules, LocatedStep, MeasuredTurn, NarrowedBy, locate, median};
 
@@ -73,8 +72,8 @@ pub fn bisect(
     let written = bisection.history.write(&measured, store);
     let located = located?;
     written?;
-    let factor = if quantity == TIME { OF_A_SECOND } else { 1.0 };
-    let levels = bisection.commits.into_iter().map(|one| median(one.numbers).map(|level| level / factor)).collect();
+    let level = |one: BisectedCommit<'_>| median(one.numbers).map(|level| level / divisor(quantity));
+    let levels = bisection.commits.into_iter().map(level).collect();
     let mut history = bisection.history.outcome;
     history.measured = measured.len();
     Ok(BisectOutcome { located, levels, unit, built: measured.len(), history })

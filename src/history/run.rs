@@ -11,10 +11,11 @@ use crossbeam_channel::Receiver;
 
 use super::benches::{BenchCommand, HistoryPlan};
 use super::checkout::{Built, Checkout, CheckoutError, key};
-use super::entries::{OF_A_SECOND, benchmark, facts_of, quantity, result, results_of, this_machine, version};
+use super::entries::{benchmark, divisor, facts_of, quantity, result, results_of, this_machine, version};
 use super::git::Commit;
 use super::results::{
-    Benchmark, BenchmarkList, CommitResults, MachineFacts, OrderedMap, ResultStore, ResultsError, StoredResults,
+    Benchmark, BenchmarkList, CommitResults, MachineFacts, OrderedMap, ResultNumber, ResultStore, ResultsError,
+    StoredResults,
 };
 use crate::bench::{Ran, Runner, SweepError, order};
 use crate::cost::TIME;
@@ -292,8 +293,8 @@ impl<'a> HistoryRun<'a> {
                 let Some(quantity) = quantity(bench, name) else { continue };
                 let kept = result.samples.first().and_then(Option::as_ref);
                 if let Some(kept) = kept.filter(|_| result.version.as_deref() == Some(&version(bench))) {
-                    let factor = if quantity == TIME { OF_A_SECOND } else { 1.0 };
-                    let samples = kept.iter().filter_map(|sample| Some(sample.number()? * factor)).collect();
+                    let measured = |sample: &ResultNumber| Some(sample.number()? * divisor(quantity));
+                    let samples = kept.iter().filter_map(measured).collect();
                     all.insert((place, quantity.to_owned()), samples);
                 }
             }

@@ -62,7 +62,7 @@ pub fn series(stored: &StoredResults, revisions: &BTreeMap<String, u64>) -> Vec<
             values: means(&gathered.values),
             weights: means(&gathered.weights),
         };
-        let points = without_missing_ends(points.into_iter().map(point).collect());
+        let points = without_missing_ends(points.into_iter().map(point).collect(), SeriesPoint::has_number);
         BenchmarkSeries { benchmark, params, environments, points }
     };
     all.into_iter().map(one).collect()
@@ -90,17 +90,24 @@ fn means(rows: &[Vec<Option<f64>>]) -> Vec<Option<f64>> {
     (0..rows.first().map_or(0, Vec::len)).map(mean).collect()
 }
 
-fn without_missing_ends(mut points: Vec<SeriesPoint>) -> Vec<SeriesPoint> {
-    let has_any = |point: &SeriesPoint| point.values.iter().any(Option::is_some);
-    points.truncate(points.iter().rposition(has_any).map_or(0, |last| last + 1));
-    points.drain(..points.iter().position(has_any).unwrap_or(0));
+/// Points from the first to the last that has a number.
+pub(super) fn without_missing_ends<T>(mut points: Vec<T>, has_number: impl Fn(&T) -> bool) -> Vec<T> {
+    points.truncate(points.iter().rposition(&has_number).map_or(0, |last| last + 1));
+    points.drain(..points.iter().position(&has_number).unwrap_or(0));
     points
+}
+
+impl SeriesPoint {
+    /// Whether any combination of parameters has a number.
+    fn has_number(&self) -> bool {
+        self.values.iter().any(Option::is_some)
+    }
 }
 
 impl BenchmarkSeries {
     /// How many commits have a number.
     pub fn measured(&self) -> usize {
-        self.points.iter().filter(|point| point.values.iter().any(Option::is_some)).count()
+        self.points.iter().filter(|point| point.has_number()).count()
     }
 
     /// How many combinations of parameters there are; 1 without parameters.

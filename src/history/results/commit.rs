@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::json::{ResultNumber, bare, strict};
 use super::ordered::OrderedMap;
 use super::store::ResultsProblem;
+use crate::history::git::short;
 use crate::number::grouped;
 
 /// The only version of these files that is read and written.
@@ -150,7 +151,7 @@ impl CommitResults {
 
     /// The name of the file: the first eight digits of the commit, and the environment.
     pub fn file_name(&self) -> String {
-        format!("{}-{}.json", self.commit.get(..8).unwrap_or(&self.commit), self.environment)
+        format!("{}-{}.json", short(&self.commit), self.environment)
     }
 
     /// Takes the rows of a later measurement of the same commit and environment. Rows that it lacks stay.
@@ -232,14 +233,10 @@ impl BenchmarkResult {
         self.by_params(params, self.result.as_deref().unwrap_or_default())
     }
 
-    /// How much the number of each combination counts: 2 over the width of its 99 % interval; `None` where that is
-    /// unknown, infinite or 0.
+    /// How much the number of each combination counts; `None` where that is unknown.
     pub fn weights(&self, params: &[Vec<String>]) -> Vec<Option<f64>> {
         let [low, high] = [&self.ci_99_low, &self.ci_99_high].map(|ends| self.by_params(params, ends));
-        let weight = |(low, high): (ResultNumber, ResultNumber)| {
-            let width = (high.number()? - low.number()?).abs();
-            (width.is_finite() && width > 0.0).then(|| 2.0 / width)
-        };
+        let weight = |(low, high): (ResultNumber, ResultNumber)| weight((low.number()?, high.number()?));
         low.into_iter().zip(high).map(weight).collect()
     }
 
@@ -257,6 +254,12 @@ impl BenchmarkResult {
         let number = |wanted: &Vec<&str>| own.get(wanted).and_then(|&place| numbers.get(place).copied());
         combinations(params).iter().map(|wanted| number(wanted).unwrap_or(ResultNumber::Missing)).collect()
     }
+}
+
+/// How much a number with this 99 % interval counts among others: 2 over its width; `None` if that is infinite or 0.
+pub(in crate::history) fn weight((low, high): (f64, f64)) -> Option<f64> {
+    let width = (high - low).abs();
+    (width.is_finite() && width > 0.0).then(|| 2.0 / width)
 }
 
 /// A cell; what is missing is empty.

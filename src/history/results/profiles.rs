@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::store::{ResultStore, ResultsError, ResultsProblem, entries, system, write};
 use super::suite::MachineFacts;
 use crate::files::file_stem;
+use crate::history::git::short;
 
 /// The folder of a machine's profiles.
 const PROFILES: &str = "profiles";
@@ -52,8 +53,7 @@ pub struct StoredProfile {
 impl ProfileOrigin {
     /// The file of its stacks in the folder of a machine.
     fn path(&self) -> PathBuf {
-        let digits = self.commit.get(..8).unwrap_or(&self.commit);
-        let commit = file_stem(&format!("{digits}-{}", self.environment));
+        let commit = file_stem(&format!("{}-{}", short(&self.commit), self.environment));
         Path::new(PROFILES).join(commit).join(format!("{}.{ENDING}", file_stem(&self.benchmark)))
     }
 }

@@ -7,7 +7,9 @@ use crossbeam_channel::Receiver;
 use super::checkout::{Built, Checkout};
 use super::entries::{divisor, named_benchmark};
 use super::results::ResultStore;
-use super::run::{HistoryError, HistoryOptions, HistoryOutcome, HistoryProgress, HistoryRun, Measuring, argv};
+use super::run::{
+    Begun, BrokenBenchmark, HistoryError, HistoryOptions, HistoryOutcome, HistoryProgress, HistoryRun, Measuring, argv,
+};
 use crate::bench::{Ran, Runner, order};
 use crate::sources::command::Exit;
 use crate::steps::{LocateRules, LocatedStep, MeasuredTurn, NarrowedBy, locate, median};
@@ -47,8 +49,8 @@ pub fn bisect(
     let unit = named_benchmark("", quantity).unit;
     let nothing = LocatedStep::Narrowed { last: 0, first: count.saturating_sub(1), because: NarrowedBy::Stop };
     let (history, runner) = match HistoryRun::start(options, store, signals)? {
-        Ok(started) => started,
-        Err(signal) => {
+        Begun::Ready(history, runner) => (*history, *runner),
+        Begun::Interrupted(signal) => {
             let history = HistoryOutcome { signal: Some(signal), ..HistoryOutcome::default() };
             return Ok(BisectOutcome { located: nothing, levels: vec![None; count], unit, built: 0, history });
         }
@@ -185,7 +187,8 @@ impl Bisection<'_, '_> {
             Ran::Whole { exit: Exit::Code(0), counts } => Ok(counts),
             Ran::Whole { .. } => {
                 one.broken.push(0);
-                self.history.outcome.broken.push((bench.name.clone(), one.commit.hash.clone()));
+                let (name, commit) = (bench.name.clone(), one.commit.hash.clone());
+                self.history.outcome.broken.push(BrokenBenchmark { name, commit });
                 Err(NoNumber::Missing(place))
             }
         }

@@ -86,10 +86,10 @@ impl Checkout {
     /// Returns why it can't be made, or that another perfprop builds there.
     pub fn new(repository: &Repository, cache: &Path) -> Result<Self, CheckoutError> {
         let builds = cache.join("builds");
-        fs::create_dir_all(&builds).map_err(|error| CheckoutError::System(builds, error))?;
+        fs::create_dir_all(&builds).map_err(system(&builds))?;
         // git, builds and benchmarks run in other folders.
-        let cache = cache.canonicalize().map_err(|error| CheckoutError::System(cache.to_owned(), error))?;
-        let lock = try_lock(&cache.join(LOCK)).map_err(|error| CheckoutError::System(cache.join(LOCK), error))?;
+        let cache = cache.canonicalize().map_err(system(cache))?;
+        let lock = try_lock(&cache.join(LOCK)).map_err(system(&cache.join(LOCK)))?;
         let lock = lock.ok_or_else(|| CheckoutError::Busy(cache.clone()))?;
         let checkout = Self { cache, source: repository.root().to_owned(), _lock: lock };
         let (folder, source) = (checkout.folder(), checkout.source.to_string_lossy().into_owned());
@@ -112,63 +112,80 @@ impl Checkout {
     /// # Errors
     /// Returns why it can't be checked out, or kept. A build that fails isn't an error.
     pub fn build(&self, commit: &Commit, plan: &HistoryPlan, signals: &Receiver<i32>) -> Result<Built, CheckoutError> {
-        let name = format!("{}-{:08x}", commit.hash, key(plan));
-        let kept = self.cache.join("builds").join(&name);
-        if kept.is_dir() {
-            if programs(plan).all(|program| kept.join(program).exists()) {
-                return Ok(Built::Kept(kept));
-            }
-            fs::remove_dir_all(&kept).map_err(|error| CheckoutError::System(kept.clone(), error))?;
+        let kept = self.cache.join("builds").join(format!("{}-{:08x}", commit.hash, key(plan)));
+        if is_known(&kept, plan)? {
+            return Ok(Built::Kept(kept));
         }
-        let log = self.cache.join("builds").join(name + ".log");
-        let system = |path: &Path, error| CheckoutError::System(path.to_owned(), error);
-        let folder = self.folder();
-        if let Err(error) = git(&folder, &["checkout", "--quiet", "--force", "--detach", &commit.hash]) {
+        let log = kept.with_extension("log");
+        let checked_out = match self.check_out(commit, &log) {
             // A terminal's signal ends git, too.
-            return signals.recv_timeout(LOOK).map(Built::Interrupted).map_err(|_| error.into());
-        }
-        if folder.join(".gitmodules").exists()
-            && let Err(error) = git(&folder, &["submodule", "--quiet", "update", "--init", "--recursive"])
-        {
-            let said = match &error {
-                GitError::Failed { said, .. } => said.clone(),
-                error => error.to_string(),
-            };
-            fs::write(&log, format!("the submodules can't be fetched:\n{said}\n"))
-                .map_err(|error| system(&log, error))?;
+            Err(error) => return signals.recv_timeout(LOOK).map(Built::Interrupted).map_err(|_| error),
+            Ok(checked_out) => checked_out,
+        };
+        if !checked_out {
             return Ok(Built::Failed(log));
         }
-        // What an earlier commit's build left is not this one's.
+        self.remove_stale(plan)?;
+        if let Some(build) = &plan.build {
+            match self.run(build, &log, signals).map_err(system(&log))? {
+                BuildEnd::Succeeded => {}
+                BuildEnd::Failed => return Ok(Built::Failed(log)),
+                BuildEnd::Interrupted(signal) => return Ok(Built::Interrupted(signal)),
+            }
+        }
+        self.keep(plan, kept, log)
+    }
+
+    /// Checks a commit out with its submodules; whether these could be fetched. If not, the log says why.
+    fn check_out(&self, commit: &Commit, log: &Path) -> Result<bool, CheckoutError> {
+        let folder = self.folder();
+        git(&folder, &["checkout", "--quiet", "--force", "--detach", &commit.hash])?;
+        if !folder.join(".gitmodules").exists() {
+            return Ok(true);
+        }
+        let Err(error) = git(&folder, &["submodule", "--quiet", "update", "--init", "--recursive"]) else {
+            return Ok(true);
+        };
+        let said = match error {
+            GitError::Failed { said, .. } => said,
+            error => error.to_string(),
+        };
+        fs::write(log, format!("the submodules can't be fetched:\n{said}\n")).map_err(system(log))?;
+        Ok(false)
+    }
+
+    /// Removes files that an earlier commit's build left where this one's are kept from: they aren't this one's. Folders stay, as
+    /// builds begin with what they find there.
+    fn remove_stale(&self, plan: &HistoryPlan) -> Result<(), CheckoutError> {
+        let folder = self.folder();
         for path in kept_paths(plan, &folder) {
             let is_tracked = git(&folder, &["ls-files", "--error-unmatch", "--", &path.to_string_lossy()]).is_ok();
-            if !is_tracked && folder.join(&path).is_file() {
-                fs::remove_file(folder.join(&path)).map_err(|error| system(&folder.join(&path), error))?;
+            let path = folder.join(path);
+            if !is_tracked && path.is_file() {
+                fs::remove_file(&path).map_err(system(&path))?;
             }
         }
-        if let Some(build) = &plan.build {
-            match self.run(build, &log, signals).map_err(|error| system(&log, error))? {
-                Ok(true) => {}
-                Ok(false) => return Ok(Built::Failed(log)),
-                Err(signal) => return Ok(Built::Interrupted(signal)),
-            }
-        }
-        // Under its name once it is whole.
+        Ok(())
+    }
+
+    /// Keeps what is run in a folder, which gets its name once it is whole.
+    fn keep(&self, plan: &HistoryPlan, kept: PathBuf, log: PathBuf) -> Result<Built, CheckoutError> {
+        let folder = self.folder();
         let part = kept.with_extension("part");
         drop(fs::remove_dir_all(&part));
         for path in kept_paths(plan, &folder) {
             if let Err(error) = copy(&folder.join(&path), &part.join(&path)) {
-                fs::write(&log, format!("{} isn't there after the build: {error}\n", path.display()))
-                    .map_err(|error| system(&log, error))?;
+                let why = format!("{} isn't there after the build: {error}\n", path.display());
+                fs::write(&log, why).map_err(system(&log))?;
                 return Ok(Built::Failed(log));
             }
         }
-        fs::create_dir_all(&part).and_then(|()| fs::rename(&part, &kept)).map_err(|error| system(&kept, error))?;
+        fs::create_dir_all(&part).and_then(|()| fs::rename(&part, &kept)).map_err(system(&kept))?;
         Ok(Built::Kept(kept))
     }
 
-    /// Runs a build in the checkout; whether it succeeded, or the signal to perfprop that ended it. What it says goes to a
-    /// file.
-    fn run(&self, build: &str, log: &Path, signals: &Receiver<i32>) -> io::Result<Result<bool, i32>> {
+    /// Runs a build in the checkout. What it says goes to a file.
+    fn run(&self, build: &str, log: &Path, signals: &Receiver<i32>) -> io::Result<BuildEnd> {
         let (folder, said) = (self.folder(), File::create(log)?);
         let mut shell = Command::new("sh");
         shell.args(["-c", build]).current_dir(&folder).stdin(Stdio::null());
@@ -183,15 +200,37 @@ impl Checkout {
         let mut shell = shell.stdout(said.try_clone()?).stderr(said).spawn()?;
         loop {
             if let Some(status) = shell.try_wait()? {
-                return Ok(Ok(status.success()));
+                return Ok(if status.success() { BuildEnd::Succeeded } else { BuildEnd::Failed });
             }
             if let Ok(signal) = signals.recv_timeout(LOOK) {
                 let _ = killpg(Pid::from_raw(shell.id().cast_signed()), Signal::SIGKILL);
                 shell.wait()?;
-                return Ok(Err(signal));
+                return Ok(BuildEnd::Interrupted(signal));
             }
         }
     }
+}
+
+/// How a build ended.
+enum BuildEnd {
+    Succeeded,
+    Failed,
+    /// By a signal to perfprop.
+    Interrupted(i32),
+}
+
+fn system(path: &Path) -> impl Fn(io::Error) -> CheckoutError {
+    move |error| CheckoutError::System(path.to_owned(), error)
+}
+
+/// Whether a commit's build is in a folder. One that lacks a program is removed.
+fn is_known(kept: &Path, plan: &HistoryPlan) -> Result<bool, CheckoutError> {
+    let is_there = kept.is_dir();
+    let is_whole = is_there && programs(plan).all(|program| kept.join(program).exists());
+    if is_there && !is_whole {
+        fs::remove_dir_all(kept).map_err(system(kept))?;
+    }
+    Ok(is_whole)
 }
 
 /// How often a build is looked at.

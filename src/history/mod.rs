@@ -44,7 +44,10 @@ pub use rank_test::{RankTest, rank_test};
 pub use regressions::{
     BenchmarkRegression, LEAST_NUMBERS, RegressionRule, THRESHOLD, all_regressions, entry_names, rises,
 };
-pub use run::{CommitChoice, HistoryError, HistoryOptions, HistoryOutcome, HistoryProgress, measure_commits};
+pub use run::{
+    BrokenBenchmark, CommitChoice, FailedCommit, HistoryError, HistoryOptions, HistoryOutcome, HistoryProgress,
+    measure_commits,
+};
 pub use samples::{SampleStatistics, is_different};
 pub use series::{BenchmarkSeries, SeriesPoint, series};
 pub use summary::{BenchmarkSummary, benchmark_summaries};

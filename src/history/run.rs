@@ -96,12 +96,30 @@ pub struct HistoryOutcome {
     pub runs: usize,
     /// How many commits were left out because they were measured before.
     pub skipped: usize,
-    /// The commits whose build failed, with the file that says why.
-    pub failed: Vec<(Commit, PathBuf)>,
-    /// The benchmarks that ended with an exit code other than 0, with the commit's hash.
-    pub broken: Vec<(String, String)>,
+    /// The commits whose build failed.
+    pub failed: Vec<FailedCommit>,
+    /// The benchmarks that ended with an exit code other than 0.
+    pub broken: Vec<BrokenBenchmark>,
     /// The signal that ended it early.
     pub signal: Option<i32>,
+}
+
+/// A commit whose build failed.
+#[derive(Clone, Debug)]
+pub struct FailedCommit {
+    /// The commit.
+    pub commit: Commit,
+    /// The file that says why.
+    pub log: PathBuf,
+}
+
+/// A benchmark that ended with an exit code other than 0.
+#[derive(Clone, Debug)]
+pub struct BrokenBenchmark {
+    /// Its name.
+    pub name: String,
+    /// The commit's hash.
+    pub commit: String,
 }
 
 /// Why commits can't be measured.
@@ -161,8 +179,8 @@ pub fn measure_commits(
     progress: &mut dyn FnMut(HistoryProgress<'_>),
 ) -> Result<HistoryOutcome, HistoryError> {
     let (mut history, mut runner) = match HistoryRun::start(options, store, signals)? {
-        Ok(started) => started,
-        Err(signal) => return Ok(HistoryOutcome { signal: Some(signal), ..HistoryOutcome::default() }),
+        Begun::Ready(history, runner) => (*history, *runner),
+        Begun::Interrupted(signal) => return Ok(HistoryOutcome { signal: Some(signal), ..HistoryOutcome::default() }),
     };
     let mut all = history.build(checkout, store, signals, progress)?;
     if !all.is_empty() && history.outcome.signal.is_none() {
@@ -171,6 +189,14 @@ pub fn measure_commits(
     let benches = options.plan.benches.len();
     history.outcome.measured = all.iter().filter(|one| one.broken.len() < benches).count();
     Ok(history.outcome)
+}
+
+/// What became of the beginning of a run.
+pub(super) enum Begun<'a> {
+    /// Commits can be measured.
+    Ready(Box<HistoryRun<'a>>, Box<Runner>),
+    /// A signal to perfprop ended it.
+    Interrupted(i32),
 }
 
 /// What is shared by all commits of a run.
@@ -185,12 +211,12 @@ pub(super) struct HistoryRun<'a> {
 }
 
 impl<'a> HistoryRun<'a> {
-    /// Begins: reads what was measured before, and tries the events; or the signal that ended it.
+    /// Begins: reads what was measured before, and tries the events.
     pub(super) fn start(
         options: &'a HistoryOptions,
         store: &ResultStore,
         signals: &Receiver<i32>,
-    ) -> Result<Result<(Self, Runner), i32>, HistoryError> {
+    ) -> Result<Begun<'a>, HistoryError> {
         let stored = if store.root().exists() { store.read()? } else { StoredResults::default() };
         let machine = this_machine(&options.counter);
         let environment = environment(options);
@@ -204,13 +230,14 @@ impl<'a> HistoryRun<'a> {
             Runner::new(&options.plan.events, options.counter.clone(), options.cpu).map_err(HistoryError::Run)?;
         // So is one that this machine can't.
         if let Ran::Interrupted(signal) = runner.run(&["true".to_owned()], None, signals).map_err(HistoryError::Run)? {
-            return Ok(Err(signal));
+            return Ok(Begun::Interrupted(signal));
         }
         // The time of a run under a model is that of the model.
         let time = matches!(options.counter, Counter::Kernel).then(|| TIME.to_owned());
         let quantities = time.into_iter().chain(runner.events()).collect();
         let outcome = HistoryOutcome::default();
-        Ok(Ok((Self { options, machine, environment, quantities, stored, outcome }, runner)))
+        let history = Self { options, machine, environment, quantities, stored, outcome };
+        Ok(Begun::Ready(Box::new(history), Box::new(runner)))
     }
 
     /// Builds the commits that are chosen.
@@ -258,7 +285,7 @@ impl<'a> HistoryRun<'a> {
     ) -> Result<(), HistoryError> {
         let broken = (0..self.options.plan.benches.len()).collect();
         self.write(&[Measuring { commit, folder: PathBuf::new(), samples: BTreeMap::new(), broken }], store)?;
-        self.outcome.failed.push((commit.clone(), log));
+        self.outcome.failed.push(FailedCommit { commit: commit.clone(), log });
         Ok(())
     }
 
@@ -356,7 +383,7 @@ impl<'a> HistoryRun<'a> {
             Ran::Whole { .. } => {
                 one.broken.push(bench);
                 let name = options.plan.benches[bench].name.clone();
-                self.outcome.broken.push((name, one.commit.hash.clone()));
+                self.outcome.broken.push(BrokenBenchmark { name, commit: one.commit.hash.clone() });
             }
         }
         Ok(())

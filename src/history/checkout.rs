@@ -159,9 +159,10 @@ impl Checkout {
     fn remove_stale(&self, plan: &HistoryPlan) -> Result<(), CheckoutError> {
         let folder = self.folder();
         for path in kept_paths(plan, &folder) {
-            let is_tracked = git(&folder, &["ls-files", "--error-unmatch", "--", &path.to_string_lossy()]).is_ok();
-            let path = folder.join(path);
-            if !is_tracked && path.is_file() {
+            let name = path.to_string_lossy();
+            let tracked = git(&folder, &["--literal-pathspecs", "ls-files", "--recurse-submodules", "--", &name])?;
+            let path = folder.join(&path);
+            if tracked.is_empty() && path.is_file() {
                 fs::remove_file(&path).map_err(system(&path))?;
             }
         }

@@ -165,6 +165,27 @@ fn variables_of_another_repository_are_not_listened_to() {
 }
 
 #[test]
+fn files_of_submodules_are_the_commits_own() {
+    let folder = repository(1);
+    let (root, words) = (folder.join("project"), folder.join("words"));
+    fs::create_dir(&words).unwrap();
+    git(&words, &["init", "--quiet"]);
+    fs::write(words.join("list"), "a").unwrap();
+    git(&words, &["add", "."]);
+    git(&words, &["commit", "--quiet", "-m", "words"]);
+    let local = ["-c", "protocol.file.allow=always"];
+    git(&root, &[&local[..], &["submodule", "--quiet", "add", words.to_str().unwrap(), "words"]].concat());
+    git(&root, &["commit", "--quiet", "-m", "with words"]);
+    let run =
+        ["run", "HEAD", "--build", "sh build.sh", "--bench", "cat=./work words/list", "--keep", "data", "-r", "1"];
+    let mut command = command(&folder, &[&run[..], &["--cache", "../own"]].concat());
+    // Settings in the surroundings are git's, too.
+    command.env("GIT_CONFIG_COUNT", "1").env("GIT_CONFIG_KEY_0", "protocol.file.allow");
+    let (_, said) = texts(&command.env("GIT_CONFIG_VALUE_0", "always").output().unwrap(), 0);
+    assert!(said.contains("1 of 1 commits measured in 1 run"), "{said}");
+}
+
+#[test]
 fn one_perfprop_builds_in_a_cache_at_a_time() {
     let folder = repository(1);
     let run = ["run", "HEAD", "--build", "sh build.sh", "--bench", "cat=./work", "--keep", "data", "-r", "1"];

@@ -23,9 +23,11 @@ use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat, openat2};
 use nix::sys::stat::{Mode, SFlag, major};
 
 mod create;
+mod lock;
 mod stem;
 
 pub use create::{PartialFile, append};
+pub use lock::{FileLock, lock, try_lock};
 pub use stem::{file_stem, hash_of_name};
 
 /// The most calls that may hang past their deadline; then no further one is begun.

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use crossbeam_channel::Receiver;
 
 use super::checkout::{Built, Checkout};
-use super::entries::{OF_A_SECOND, named_benchmark};
+use super::entries::{divisor, named_benchmark};
 use super::results::ResultStore;
-use super::run::{HistoryError, HistoryOptions, HistoryOutcome, HistoryProgress, HistoryRun, Measuring, argv};
+use super::run::{
+    Begun, BrokenBenchmark, HistoryError, HistoryOptions, HistoryOutcome, HistoryProgress, HistoryRun, Measuring, argv,
+};
 use crate::bench::{Ran, Runner, order};
-use crate::cost::TIME;
 use crate::sources::command::Exit;
 use crate::steps::{LocateRules, LocatedStep, MeasuredTurn, NarrowedBy, locate, median};
 
@@ -48,8 +49,8 @@ pub fn bisect(
     let unit = named_benchmark("", quantity).unit;
     let nothing = LocatedStep::Narrowed { last: 0, first: count.saturating_sub(1), because: NarrowedBy::Stop };
     let (history, runner) = match HistoryRun::start(options, store, signals)? {
-        Ok(started) => started,
-        Err(signal) => {
+        Begun::Ready(history, runner) => (*history, *runner),
+        Begun::Interrupted(signal) => {
             let history = HistoryOutcome { signal: Some(signal), ..HistoryOutcome::default() };
             return Ok(BisectOutcome { located: nothing, levels: vec![None; count], unit, built: 0, history });
         }
@@ -68,11 +69,13 @@ pub fn bisect(
         seed: options.seed,
     };
     let rules = LocateRules { error: BISECT_ERROR, most_turns: options.repeats };
-    let located = locate(count, rules, &mut |places| bisection.turn(places))?;
+    let located = locate(count, rules, &mut |places| bisection.turn(places));
     let measured: Vec<Measuring<'_>> = bisection.commits.iter_mut().filter_map(|one| one.measuring.take()).collect();
-    bisection.history.write(&measured, store)?;
-    let factor = if quantity == TIME { OF_A_SECOND } else { 1.0 };
-    let levels = bisection.commits.into_iter().map(|one| median(one.numbers).map(|level| level / factor)).collect();
+    let written = bisection.history.write(&measured, store);
+    let located = located?;
+    written?;
+    let level = |one: BisectedCommit<'_>| median(one.numbers).map(|level| level / divisor(quantity));
+    let levels = bisection.commits.into_iter().map(level).collect();
     let mut history = bisection.history.outcome;
     history.measured = measured.len();
     Ok(BisectOutcome { located, levels, unit, built: measured.len(), history })
@@ -184,7 +187,8 @@ impl Bisection<'_, '_> {
             Ran::Whole { exit: Exit::Code(0), counts } => Ok(counts),
             Ran::Whole { .. } => {
                 one.broken.push(0);
-                self.history.outcome.broken.push((bench.name.clone(), one.commit.hash.clone()));
+                let (name, commit) = (bench.name.clone(), one.commit.hash.clone());
+                self.history.outcome.broken.push(BrokenBenchmark { name, commit });
                 Err(NoNumber::Missing(place))
             }
         }

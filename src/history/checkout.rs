@@ -4,28 +4,34 @@
 //! CACHE/checkout          a clone; one commit after the other is checked out and built there, so that each build
 //!                         begins with what the last one left
 //! CACHE/builds/HASH-KEY   what was kept of a build, with the paths that it had
+//! CACHE/.lock             held by the perfprop that builds there
 //! ```
 
 use std::fs::{self, File};
-use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
+use std::{fmt, io};
 
 use crossbeam_channel::Receiver;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
 use super::benches::HistoryPlan;
-use super::git::{Commit, GitError, Repository, git, short};
-use crate::files::hash_of_name;
+use super::git::{Commit, GitError, OF_A_REPOSITORY, Repository, git};
+use crate::files::{FileLock, hash_of_name, try_lock};
+use crate::names::shown;
 
-/// A clone in which commits are built.
+/// The file in the cache that is locked.
+const LOCK: &str = ".lock";
+
+/// A clone in which commits are built, by no other perfprop at the same time.
 #[derive(Debug)]
 pub struct Checkout {
     cache: PathBuf,
     source: PathBuf,
+    _lock: FileLock,
 }
 
 /// What became of a commit.
@@ -44,9 +50,28 @@ pub enum Built {
 pub enum CheckoutError {
     /// git gave no answer.
     Git(GitError),
+    /// Another perfprop builds in this cache.
+    Busy(PathBuf),
     /// A file or folder in the cache can't be written.
     System(PathBuf, io::Error),
 }
+
+impl fmt::Display for CheckoutError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = |path: &Path| shown(&path.to_string_lossy()).into_owned();
+        match self {
+            Self::Git(error) => error.fmt(f),
+            Self::Busy(cache) => write!(
+                f,
+                "another perfprop builds in '{}': wait until it ends, or name another folder with --cache",
+                name(cache)
+            ),
+            Self::System(path, error) => write!(f, "'{}': {error}", name(path)),
+        }
+    }
+}
+
+impl std::error::Error for CheckoutError {}
 
 impl From<GitError> for CheckoutError {
     fn from(error: GitError) -> Self {
@@ -58,14 +83,18 @@ impl Checkout {
     /// A clone of a repository in a folder of the cache, with all commits that the repository has now.
     ///
     /// # Errors
-    /// Returns why it can't be made.
+    /// Returns why it can't be made, or that another perfprop builds there.
     pub fn new(repository: &Repository, cache: &Path) -> Result<Self, CheckoutError> {
         let builds = cache.join("builds");
-        fs::create_dir_all(&builds).map_err(|error| CheckoutError::System(builds, error))?;
-        let checkout = Self { cache: cache.to_owned(), source: repository.root().to_owned() };
+        fs::create_dir_all(&builds).map_err(system(&builds))?;
+        // git, builds and benchmarks run in other folders.
+        let cache = cache.canonicalize().map_err(system(cache))?;
+        let lock = try_lock(&cache.join(LOCK)).map_err(system(&cache.join(LOCK)))?;
+        let lock = lock.ok_or_else(|| CheckoutError::Busy(cache.clone()))?;
+        let checkout = Self { cache, source: repository.root().to_owned(), _lock: lock };
         let (folder, source) = (checkout.folder(), checkout.source.to_string_lossy().into_owned());
         if !folder.join(".git").exists() {
-            git(cache, &["clone", "--quiet", "--no-checkout", &source, &folder.to_string_lossy()])?;
+            git(&checkout.cache, &["clone", "--quiet", "--no-checkout", &source, &folder.to_string_lossy()])?;
         }
         // Also those that only HEAD leads to.
         let refs = ["+refs/*:refs/source/*", "+HEAD:refs/source/HEAD"];
@@ -83,82 +112,126 @@ impl Checkout {
     /// # Errors
     /// Returns why it can't be checked out, or kept. A build that fails isn't an error.
     pub fn build(&self, commit: &Commit, plan: &HistoryPlan, signals: &Receiver<i32>) -> Result<Built, CheckoutError> {
-        let name = format!("{}-{:08x}", short(&commit.hash), key(plan));
-        let kept = self.cache.join("builds").join(&name);
-        if kept.is_dir() {
-            if programs(plan).all(|program| kept.join(program).exists()) {
-                return Ok(Built::Kept(kept));
-            }
-            fs::remove_dir_all(&kept).map_err(|error| CheckoutError::System(kept.clone(), error))?;
+        let kept = self.cache.join("builds").join(format!("{}-{:08x}", commit.hash, key(plan)));
+        if is_known(&kept, plan)? {
+            return Ok(Built::Kept(kept));
         }
-        let log = self.cache.join("builds").join(name + ".log");
-        let system = |path: &Path, error| CheckoutError::System(path.to_owned(), error);
-        let folder = self.folder();
-        if let Err(error) = git(&folder, &["checkout", "--quiet", "--force", "--detach", &commit.hash]) {
+        let log = kept.with_extension("log");
+        let checked_out = match self.check_out(commit, &log) {
             // A terminal's signal ends git, too.
-            return signals.recv_timeout(LOOK).map(Built::Interrupted).map_err(|_| error.into());
-        }
-        if folder.join(".gitmodules").exists()
-            && let Err(error) = git(&folder, &["submodule", "--quiet", "update", "--init", "--recursive"])
-        {
-            let said = match &error {
-                GitError::Failed { said, .. } => said.clone(),
-                error => error.to_string(),
-            };
-            fs::write(&log, format!("the submodules can't be fetched:\n{said}\n"))
-                .map_err(|error| system(&log, error))?;
+            Err(error) => return signals.recv_timeout(LOOK).map(Built::Interrupted).map_err(|_| error),
+            Ok(checked_out) => checked_out,
+        };
+        if !checked_out {
             return Ok(Built::Failed(log));
         }
-        // What an earlier commit's build left is not this one's.
-        for path in kept_paths(plan, &folder) {
-            let is_tracked = git(&folder, &["ls-files", "--error-unmatch", "--", &path.to_string_lossy()]).is_ok();
-            if !is_tracked && folder.join(&path).is_file() {
-                fs::remove_file(folder.join(&path)).map_err(|error| system(&folder.join(&path), error))?;
-            }
-        }
+        self.remove_stale(plan)?;
         if let Some(build) = &plan.build {
-            match self.run(build, &log, signals).map_err(|error| system(&log, error))? {
-                Ok(true) => {}
-                Ok(false) => return Ok(Built::Failed(log)),
-                Err(signal) => return Ok(Built::Interrupted(signal)),
+            match self.run(build, &log, signals).map_err(system(&log))? {
+                BuildEnd::Succeeded => {}
+                BuildEnd::Failed => return Ok(Built::Failed(log)),
+                BuildEnd::Interrupted(signal) => return Ok(Built::Interrupted(signal)),
             }
         }
-        // Under its name once it is whole.
+        self.keep(plan, kept, log)
+    }
+
+    /// Checks a commit out with its submodules; whether these could be fetched. If not, the log says why.
+    fn check_out(&self, commit: &Commit, log: &Path) -> Result<bool, CheckoutError> {
+        let folder = self.folder();
+        git(&folder, &["checkout", "--quiet", "--force", "--detach", &commit.hash])?;
+        if !folder.join(".gitmodules").exists() {
+            return Ok(true);
+        }
+        let Err(error) = git(&folder, &["submodule", "--quiet", "update", "--init", "--recursive"]) else {
+            return Ok(true);
+        };
+        let said = match error {
+            GitError::Failed { said, .. } => said,
+            error => error.to_string(),
+        };
+        fs::write(log, format!("the submodules can't be fetched:\n{said}\n")).map_err(system(log))?;
+        Ok(false)
+    }
+
+    /// Removes files that an earlier commit's build left where this one's are kept from: they aren't this one's. Folders stay, as
+    /// builds begin with what they find there.
+    fn remove_stale(&self, plan: &HistoryPlan) -> Result<(), CheckoutError> {
+        let folder = self.folder();
+        for path in kept_paths(plan, &folder) {
+            let name = path.to_string_lossy();
+            let tracked = git(&folder, &["--literal-pathspecs", "ls-files", "--recurse-submodules", "--", &name])?;
+            let path = folder.join(&path);
+            if tracked.is_empty() && path.is_file() {
+                fs::remove_file(&path).map_err(system(&path))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps what is run in a folder, which gets its name once it is whole.
+    fn keep(&self, plan: &HistoryPlan, kept: PathBuf, log: PathBuf) -> Result<Built, CheckoutError> {
+        let folder = self.folder();
         let part = kept.with_extension("part");
         drop(fs::remove_dir_all(&part));
         for path in kept_paths(plan, &folder) {
             if let Err(error) = copy(&folder.join(&path), &part.join(&path)) {
-                fs::write(&log, format!("{} isn't there after the build: {error}\n", path.display()))
-                    .map_err(|error| system(&log, error))?;
+                let why = format!("{} isn't there after the build: {error}\n", path.display());
+                fs::write(&log, why).map_err(system(&log))?;
                 return Ok(Built::Failed(log));
             }
         }
-        fs::create_dir_all(&part).and_then(|()| fs::rename(&part, &kept)).map_err(|error| system(&kept, error))?;
+        fs::create_dir_all(&part).and_then(|()| fs::rename(&part, &kept)).map_err(system(&kept))?;
         Ok(Built::Kept(kept))
     }
 
-    /// Runs a build in the checkout; whether it succeeded, or the signal to perfprop that ended it. What it says goes to a
-    /// file.
-    fn run(&self, build: &str, log: &Path, signals: &Receiver<i32>) -> io::Result<Result<bool, i32>> {
+    /// Runs a build in the checkout. What it says goes to a file.
+    fn run(&self, build: &str, log: &Path, signals: &Receiver<i32>) -> io::Result<BuildEnd> {
         let (folder, said) = (self.folder(), File::create(log)?);
         let mut shell = Command::new("sh");
         shell.args(["-c", build]).current_dir(&folder).stdin(Stdio::null());
         // Builds follow one another in one folder, whatever the user's own builds do.
         shell.env("CARGO_TARGET_DIR", folder.join("target"));
+        // A build that asks git asks about its own commit.
+        for variable in OF_A_REPOSITORY {
+            shell.env_remove(variable);
+        }
         // Of its own, so that all that it started can be ended.
         shell.process_group(0);
         let mut shell = shell.stdout(said.try_clone()?).stderr(said).spawn()?;
         loop {
             if let Some(status) = shell.try_wait()? {
-                return Ok(Ok(status.success()));
+                return Ok(if status.success() { BuildEnd::Succeeded } else { BuildEnd::Failed });
             }
             if let Ok(signal) = signals.recv_timeout(LOOK) {
                 let _ = killpg(Pid::from_raw(shell.id().cast_signed()), Signal::SIGKILL);
                 shell.wait()?;
-                return Ok(Err(signal));
+                return Ok(BuildEnd::Interrupted(signal));
             }
         }
     }
+}
+
+/// How a build ended.
+enum BuildEnd {
+    Succeeded,
+    Failed,
+    /// By a signal to perfprop.
+    Interrupted(i32),
+}
+
+fn system(path: &Path) -> impl Fn(io::Error) -> CheckoutError {
+    move |error| CheckoutError::System(path.to_owned(), error)
+}
+
+/// Whether a commit's build is in a folder. One that lacks a program is removed.
+fn is_known(kept: &Path, plan: &HistoryPlan) -> Result<bool, CheckoutError> {
+    let is_there = kept.is_dir();
+    let is_whole = is_there && programs(plan).all(|program| kept.join(program).exists());
+    if is_there && !is_whole {
+        fs::remove_dir_all(kept).map_err(system(kept))?;
+    }
+    Ok(is_whole)
 }
 
 /// How often a build is looked at.

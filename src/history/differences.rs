@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use super::entries::OF_MODEL;
+use super::regressions::entry_name;
 use super::results::{BenchmarkResult, CommitResults, ResultNumber, StoredResults, combinations};
 use super::samples::{SampleStatistics, is_different};
 use crate::compare::{ComparedEvent, NumbersOfRuns, Verdict, compare_numbers};
@@ -134,7 +135,7 @@ fn pairs_of(stored: &StoredResults, machine: &str, a: &CommitResults, b: &Commit
             let number = |one: &BenchmarkResult| one.result.as_ref().and_then(|all| all.get(place)?.number());
             let Some(results) = number(of_a).zip(number(of_b)) else { continue };
             all.push(PairOfResults {
-                name: if values.is_empty() { name.clone() } else { format!("{name}({})", values.join(", ")) },
+                name: entry_name(name, values),
                 machine: machine.to_owned(),
                 unit: benchmark.unit.clone(),
                 results,

@@ -22,8 +22,10 @@ fn other() -> BTreeMap<String, serde_json::Value> {
         .collect()
 }
 
-/// Nanoseconds of a second: times are in seconds in results, as asv's.
-pub(super) const OF_A_SECOND: f64 = 1e9;
+/// What numbers are divided by in results: times are in seconds there, as asv's, and measured in nanoseconds.
+pub(super) fn divisor(quantity: &str) -> f64 {
+    if quantity == TIME { 1e9 } else { 1.0 }
+}
 
 /// What the name of a machine ends with where a model counted.
 pub(super) const OF_MODEL: &str = "-emulated";
@@ -59,6 +61,16 @@ pub fn quantity<'a>(bench: &BenchCommand, name: &'a str) -> Option<&'a str> {
     if name == bench.name { Some(TIME) } else { name.strip_prefix(&bench.name)?.strip_prefix('.') }
 }
 
+/// The benchmark and the event that a name such as `sort.cycles` is made of; `None` of a name that isn't. The unit tells, which is
+/// the event itself, or that of events which are times.
+pub fn counted_event<'a>(name: &'a str, of_unit: &str) -> Option<(&'a str, &'a str)> {
+    let is_event = |event: &str| match of_unit {
+        NANOSECONDS => event != TIME && unit(event) == Unit::Nanoseconds,
+        of_unit => event == of_unit,
+    };
+    name.match_indices('.').map(|(dot, _)| (&name[..dot], &name[dot + 1..])).find(|(_, event)| is_event(event))
+}
+
 /// What tells a benchmark from one of the same name that ran something else.
 pub(super) fn version(bench: &BenchCommand) -> String {
     let alone = HistoryPlan { benches: vec![bench.clone()], ..HistoryPlan::default() };
@@ -67,8 +79,7 @@ pub(super) fn version(bench: &BenchCommand) -> String {
 
 /// The result of samples: their median with what is known of it; a failure if there are none.
 pub(super) fn result(bench: &BenchCommand, quantity: &str, samples: &[f64]) -> BenchmarkResult {
-    let factor = if quantity == TIME { OF_A_SECOND } else { 1.0 };
-    let samples: Vec<f64> = samples.iter().map(|sample| sample / factor).collect();
+    let samples: Vec<f64> = samples.iter().map(|sample| sample / divisor(quantity)).collect();
     let empty = BenchmarkResult { version: Some(version(bench)), ..BenchmarkResult::default() };
     let Some(found) = SampleStatistics::of(&samples) else { return empty };
     let kept = samples.into_iter().map(ResultNumber::Number).collect();
@@ -161,6 +172,14 @@ mod tests {
             [quantity(&bench, "sort"), quantity(&bench, "sort.a.b"), quantity(&bench, "sorted")],
             [Some(TIME), Some("a.b"), None]
         );
+        for quantity in ["cycles", "task-clock", "task-clock:u", "pmu.x/a.b/"] {
+            let Benchmark { name, unit, .. } = benchmark(&bench, quantity);
+            assert_eq!(counted_event(&name, &unit), Some(("sort", quantity)));
+        }
+        let of = |name: &'static str, unit: &str| counted_event(name, unit);
+        assert_eq!([of("sort", SECONDS), of("suite.time_sort", SECONDS), of("a.b", "")], [None; 3]);
+        assert_eq!(of("suite.track_wait", NANOSECONDS), None, "asv's, which is no event");
+        assert_eq!([divisor(TIME), divisor("cycles"), divisor("task-clock")], [1e9, 1.0, 1.0]);
         let found = result(&bench, TIME, &[3e9, 1e9, 2e9]);
         assert_eq!(found.result, Some(vec![ResultNumber::Number(2.0)]));
         let none = result(&bench, "cycles", &[]);

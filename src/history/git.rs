@@ -80,12 +80,33 @@ impl fmt::Display for GitError {
 
 impl std::error::Error for GitError {}
 
+/// The variables that say which repository git works on, as `git rev-parse --local-env-vars` lists them: those of perfprop's own
+/// surroundings, such as a hook, are of another one. Settings (`GIT_CONFIG_COUNT`, `GIT_CONFIG_PARAMETERS`) stay, as they do where
+/// git goes into a submodule: `safe.directory` may be among them.
+pub(super) const OF_A_REPOSITORY: [&str; 13] = [
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_CONFIG",
+    "GIT_DIR",
+    "GIT_GRAFT_FILE",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_NO_REPLACE_OBJECTS",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+    "GIT_REPLACE_REF_BASE",
+    "GIT_SHALLOW_FILE",
+    "GIT_WORK_TREE",
+];
+
 /// Asks git in a folder. It takes no locks, asks for no passwords, and doesn't listen to variables of another repository.
 pub(super) fn git(folder: &Path, arguments: &[&str]) -> Result<String, GitError> {
     let mut command = Command::new("git");
     command.arg("-C").arg(folder).args(arguments).stdin(Stdio::null());
     command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C");
-    command.env_remove("GIT_DIR").env_remove("GIT_WORK_TREE").env_remove("GIT_INDEX_FILE");
+    for variable in OF_A_REPOSITORY {
+        command.env_remove(variable);
+    }
     let output = command.output().map_err(GitError::Start)?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());

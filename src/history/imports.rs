@@ -6,7 +6,7 @@ use std::{fmt, fs};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::entries::{NANOSECONDS, OF_A_SECOND, named_benchmark};
+use super::entries::{NANOSECONDS, divisor, named_benchmark};
 use super::results::{Benchmark, BenchmarkList, BenchmarkResult, OrderedMap, ResultNumber};
 use super::samples::SampleStatistics;
 use crate::cost::TIME;
@@ -122,9 +122,9 @@ impl ImportedBenchmarks {
         for run in runs {
             let mut of_run = Self::default();
             for MeasuredQuantity { name, number, interval } in run {
-                let factor = if name == TIME { OF_A_SECOND } else { 1.0 };
-                of_run.put(named_benchmark(bench, name), vec![number / factor])?;
-                let ends = interval.map(|(low, high)| (low / factor, high / factor));
+                let divisor = divisor(name);
+                of_run.put(named_benchmark(bench, name), vec![number / divisor])?;
+                let ends = interval.map(|(low, high)| (low / divisor, high / divisor));
                 of_run.0.iter_mut().next_back().into_iter().for_each(|one| one.interval = ends);
             }
             all.join(of_run);
@@ -153,7 +153,7 @@ impl ImportedBenchmarks {
         } else if let Ok(samples) = serde_json::from_str::<CriterionSamples>(text) {
             let own = || serde_json::from_str::<Value>(&beside()?).ok()?.get("full_id")?.as_str().map(in_name);
             let name = name.map(str::to_owned).or_else(own).ok_or(ImportProblem::NoName)?;
-            let times = samples.times.iter().zip(&samples.iters).map(|(time, runs)| time / runs / 1e9);
+            let times = samples.times.iter().zip(&samples.iters).map(|(time, runs)| time / runs / divisor(TIME));
             all.put(named_benchmark(&name, TIME), times.collect())?;
         } else {
             all.put_stat(text, name)?;

@@ -36,7 +36,7 @@ pub use checkout::{Built, Checkout, CheckoutError};
 pub use differences::{BenchmarkDifference, DifferenceVerdict, differences};
 pub use differing::{DifferingParams, differing_params};
 pub use digits::round_to_5_digits;
-pub use entries::{ADDED, CountedOn, NANOSECONDS, SECONDS, imported_results, machine_facts, quantity};
+pub use entries::{ADDED, CountedOn, NANOSECONDS, SECONDS, counted_event, imported_results, machine_facts, quantity};
 pub use git::{Commit, GitError, Repository, short, spread};
 pub use imports::{ImportProblem, ImportedBenchmarks, MeasuredQuantity, in_name};
 pub use parallel::on_all_cpus;
@@ -44,7 +44,10 @@ pub use rank_test::{RankTest, rank_test};
 pub use regressions::{
     BenchmarkRegression, LEAST_NUMBERS, RegressionRule, THRESHOLD, all_regressions, entry_names, rises,
 };
-pub use run::{CommitChoice, HistoryError, HistoryOptions, HistoryOutcome, HistoryProgress, measure_commits};
+pub use run::{
+    BrokenBenchmark, CommitChoice, FailedCommit, HistoryError, HistoryOptions, HistoryOutcome, HistoryProgress,
+    measure_commits,
+};
 pub use samples::{SampleStatistics, is_different};
 pub use series::{BenchmarkSeries, SeriesPoint, series};
 pub use summary::{BenchmarkSummary, benchmark_summaries};

@@ -73,9 +73,10 @@ pub fn rises(mut steps: Vec<Step>, rule: RegressionRule) -> Option<Regressions> 
 
 /// The names of a benchmark's entries: with each combination of its parameters, `sort('quick', 10)`.
 pub fn entry_names(benchmark: &Benchmark) -> Vec<String> {
-    let name = |values: &Vec<&str>| match benchmark.params.is_empty() {
-        true => benchmark.name.clone(),
-        false => format!("{}({})", benchmark.name, values.join(", ")),
-    };
-    combinations(&benchmark.params).iter().map(name).collect()
+    combinations(&benchmark.params).iter().map(|values| entry_name(&benchmark.name, values)).collect()
+}
+
+/// The name of a benchmark with these values of its parameters.
+pub(super) fn entry_name(benchmark: &str, values: &[&str]) -> String {
+    if values.is_empty() { benchmark.to_owned() } else { format!("{benchmark}({})", values.join(", ")) }
 }

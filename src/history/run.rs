@@ -11,10 +11,11 @@ use crossbeam_channel::Receiver;
 
 use super::benches::{BenchCommand, HistoryPlan};
 use super::checkout::{Built, Checkout, CheckoutError, key};
-use super::entries::{OF_A_SECOND, benchmark, facts_of, quantity, result, results_of, this_machine, version};
+use super::entries::{benchmark, divisor, facts_of, quantity, result, results_of, this_machine, version};
 use super::git::Commit;
 use super::results::{
-    Benchmark, BenchmarkList, CommitResults, MachineFacts, OrderedMap, ResultStore, ResultsError, StoredResults,
+    Benchmark, BenchmarkList, CommitResults, MachineFacts, OrderedMap, ResultNumber, ResultStore, ResultsError,
+    StoredResults,
 };
 use crate::bench::{Ran, Runner, SweepError, order};
 use crate::cost::TIME;
@@ -95,12 +96,30 @@ pub struct HistoryOutcome {
     pub runs: usize,
     /// How many commits were left out because they were measured before.
     pub skipped: usize,
-    /// The commits whose build failed, with the file that says why.
-    pub failed: Vec<(Commit, PathBuf)>,
-    /// The benchmarks that ended with an exit code other than 0, with the commit's hash.
-    pub broken: Vec<(String, String)>,
+    /// The commits whose build failed.
+    pub failed: Vec<FailedCommit>,
+    /// The benchmarks that ended with an exit code other than 0.
+    pub broken: Vec<BrokenBenchmark>,
     /// The signal that ended it early.
     pub signal: Option<i32>,
+}
+
+/// A commit whose build failed.
+#[derive(Clone, Debug)]
+pub struct FailedCommit {
+    /// The commit.
+    pub commit: Commit,
+    /// The file that says why.
+    pub log: PathBuf,
+}
+
+/// A benchmark that ended with an exit code other than 0.
+#[derive(Clone, Debug)]
+pub struct BrokenBenchmark {
+    /// Its name.
+    pub name: String,
+    /// The commit's hash.
+    pub commit: String,
 }
 
 /// Why commits can't be measured.
@@ -117,10 +136,7 @@ pub enum HistoryError {
 impl fmt::Display for HistoryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Checkout(CheckoutError::Git(error)) => error.fmt(f),
-            Self::Checkout(CheckoutError::System(path, error)) => {
-                write!(f, "{}: {error}", crate::names::quoted(&path.to_string_lossy()))
-            }
+            Self::Checkout(error) => error.fmt(f),
             Self::Results(error) => error.fmt(f),
             Self::Run(error) => error.fmt(f),
         }
@@ -163,8 +179,8 @@ pub fn measure_commits(
     progress: &mut dyn FnMut(HistoryProgress<'_>),
 ) -> Result<HistoryOutcome, HistoryError> {
     let (mut history, mut runner) = match HistoryRun::start(options, store, signals)? {
-        Ok(started) => started,
-        Err(signal) => return Ok(HistoryOutcome { signal: Some(signal), ..HistoryOutcome::default() }),
+        Begun::Ready(history, runner) => (*history, *runner),
+        Begun::Interrupted(signal) => return Ok(HistoryOutcome { signal: Some(signal), ..HistoryOutcome::default() }),
     };
     let mut all = history.build(checkout, store, signals, progress)?;
     if !all.is_empty() && history.outcome.signal.is_none() {
@@ -173,6 +189,14 @@ pub fn measure_commits(
     let benches = options.plan.benches.len();
     history.outcome.measured = all.iter().filter(|one| one.broken.len() < benches).count();
     Ok(history.outcome)
+}
+
+/// What became of the beginning of a run.
+pub(super) enum Begun<'a> {
+    /// Commits can be measured.
+    Ready(Box<HistoryRun<'a>>, Box<Runner>),
+    /// A signal to perfprop ended it.
+    Interrupted(i32),
 }
 
 /// What is shared by all commits of a run.
@@ -187,12 +211,12 @@ pub(super) struct HistoryRun<'a> {
 }
 
 impl<'a> HistoryRun<'a> {
-    /// Begins: reads what was measured before, and tries the events; or the signal that ended it.
+    /// Begins: reads what was measured before, and tries the events.
     pub(super) fn start(
         options: &'a HistoryOptions,
         store: &ResultStore,
         signals: &Receiver<i32>,
-    ) -> Result<Result<(Self, Runner), i32>, HistoryError> {
+    ) -> Result<Begun<'a>, HistoryError> {
         let stored = if store.root().exists() { store.read()? } else { StoredResults::default() };
         let machine = this_machine(&options.counter);
         let environment = environment(options);
@@ -206,13 +230,14 @@ impl<'a> HistoryRun<'a> {
             Runner::new(&options.plan.events, options.counter.clone(), options.cpu).map_err(HistoryError::Run)?;
         // So is one that this machine can't.
         if let Ran::Interrupted(signal) = runner.run(&["true".to_owned()], None, signals).map_err(HistoryError::Run)? {
-            return Ok(Err(signal));
+            return Ok(Begun::Interrupted(signal));
         }
         // The time of a run under a model is that of the model.
         let time = matches!(options.counter, Counter::Kernel).then(|| TIME.to_owned());
         let quantities = time.into_iter().chain(runner.events()).collect();
         let outcome = HistoryOutcome::default();
-        Ok(Ok((Self { options, machine, environment, quantities, stored, outcome }, runner)))
+        let history = Self { options, machine, environment, quantities, stored, outcome };
+        Ok(Begun::Ready(Box::new(history), Box::new(runner)))
     }
 
     /// Builds the commits that are chosen.
@@ -260,7 +285,7 @@ impl<'a> HistoryRun<'a> {
     ) -> Result<(), HistoryError> {
         let broken = (0..self.options.plan.benches.len()).collect();
         self.write(&[Measuring { commit, folder: PathBuf::new(), samples: BTreeMap::new(), broken }], store)?;
-        self.outcome.failed.push((commit.clone(), log));
+        self.outcome.failed.push(FailedCommit { commit: commit.clone(), log });
         Ok(())
     }
 
@@ -295,8 +320,8 @@ impl<'a> HistoryRun<'a> {
                 let Some(quantity) = quantity(bench, name) else { continue };
                 let kept = result.samples.first().and_then(Option::as_ref);
                 if let Some(kept) = kept.filter(|_| result.version.as_deref() == Some(&version(bench))) {
-                    let factor = if quantity == TIME { OF_A_SECOND } else { 1.0 };
-                    let samples = kept.iter().filter_map(|sample| Some(sample.number()? * factor)).collect();
+                    let measured = |sample: &ResultNumber| Some(sample.number()? * divisor(quantity));
+                    let samples = kept.iter().filter_map(measured).collect();
                     all.insert((place, quantity.to_owned()), samples);
                 }
             }
@@ -304,7 +329,7 @@ impl<'a> HistoryRun<'a> {
         all
     }
 
-    /// Runs the benchmarks in rounds.
+    /// Runs the benchmarks in rounds, and keeps what they took, even if one can't be run.
     fn run(
         &mut self,
         runner: &mut Runner,
@@ -313,42 +338,55 @@ impl<'a> HistoryRun<'a> {
         signals: &Receiver<i32>,
         progress: &mut dyn FnMut(HistoryProgress<'_>),
     ) -> Result<(), HistoryError> {
-        let options = self.options;
-        let benches = options.plan.benches.len();
+        let benches = self.options.plan.benches.len();
         let cells = all.len() * benches;
-        let rounds = options.warmups + options.repeats;
-        for (done, cell) in order(cells, rounds, options.seed).into_iter().enumerate() {
-            let (one, bench) = (&mut all[cell / benches], cell % benches);
-            let is_warmup = done < options.warmups * cells;
-            let taken_of = |quantity: &String| one.samples.get(&(bench, quantity.clone())).map_or(0, Vec::len);
-            let taken = self.quantities.iter().map(taken_of).min().unwrap_or(0);
-            if taken < options.repeats && !one.broken.contains(&bench) {
-                let argv = argv(&options.plan.benches[bench], &one.folder);
-                match runner.run(&argv, Some(&one.folder), signals).map_err(HistoryError::Run)? {
-                    Ran::Interrupted(signal) => {
-                        self.outcome.signal = Some(signal);
-                        break;
-                    }
-                    Ran::Whole { exit: Exit::Code(0), .. } if is_warmup => {}
-                    Ran::Whole { exit: Exit::Code(0), counts } => {
-                        self.outcome.runs += 1;
-                        counts.into_iter().for_each(|(name, count)| {
-                            one.samples.entry((bench, name)).or_default().push(count);
-                        });
-                    }
-                    Ran::Whole { .. } => {
-                        one.broken.push(bench);
-                        let name = options.plan.benches[bench].name.clone();
-                        self.outcome.broken.push((name, one.commit.hash.clone()));
-                    }
-                }
+        let rounds = self.options.warmups + self.options.repeats;
+        let mut ran = Ok(());
+        for (done, cell) in order(cells, rounds, self.options.seed).into_iter().enumerate() {
+            let is_warmup = done < self.options.warmups * cells;
+            ran = self.run_once(runner, &mut all[cell / benches], cell % benches, is_warmup, signals);
+            if ran.is_err() || self.outcome.signal.is_some() {
+                break;
             }
             progress(HistoryProgress::Running { done: done + 1, of: cells * rounds });
             if (done + 1) % cells == 0 && !is_warmup {
                 self.write(all, store)?;
             }
         }
-        self.write(all, store)
+        let written = self.write(all, store);
+        ran.and(written)
+    }
+
+    /// Runs one benchmark of a commit, unless it failed before, or has all its samples.
+    fn run_once(
+        &mut self,
+        runner: &mut Runner,
+        one: &mut Measuring<'_>,
+        bench: usize,
+        is_warmup: bool,
+        signals: &Receiver<i32>,
+    ) -> Result<(), HistoryError> {
+        let options = self.options;
+        let taken_of = |quantity: &String| one.samples.get(&(bench, quantity.clone())).map_or(0, Vec::len);
+        let taken = self.quantities.iter().map(taken_of).min().unwrap_or(0);
+        if taken >= options.repeats || one.broken.contains(&bench) {
+            return Ok(());
+        }
+        let argv = argv(&options.plan.benches[bench], &one.folder);
+        match runner.run(&argv, Some(&one.folder), signals).map_err(HistoryError::Run)? {
+            Ran::Interrupted(signal) => self.outcome.signal = Some(signal),
+            Ran::Whole { exit: Exit::Code(0), .. } if is_warmup => {}
+            Ran::Whole { exit: Exit::Code(0), counts } => {
+                self.outcome.runs += 1;
+                counts.into_iter().for_each(|(name, count)| one.samples.entry((bench, name)).or_default().push(count));
+            }
+            Ran::Whole { .. } => {
+                one.broken.push(bench);
+                let name = options.plan.benches[bench].name.clone();
+                self.outcome.broken.push(BrokenBenchmark { name, commit: one.commit.hash.clone() });
+            }
+        }
+        Ok(())
     }
 
     /// Adds all samples to the store.

@@ -3,7 +3,7 @@
 use super::digits::round_to_5_digits;
 use super::laplace::LaplacePosterior;
 use super::rank_test::rank_test;
-use super::results::{BenchmarkResult, ResultNumber};
+use super::results::{BenchmarkResult, ResultNumber, weight};
 
 /// The share of intervals that don't hold the median.
 const ALPHA: f64 = 0.01;
@@ -63,10 +63,9 @@ impl SampleStatistics {
         }
     }
 
-    /// How much the result counts among others: 2 over the width of the interval; `None` if that is infinite or 0.
+    /// How much the result counts among others; `None` if the interval is infinite, or has no width.
     pub fn weight(&self) -> Option<f64> {
-        let width = (self.interval.1 - self.interval.0).abs();
-        (width.is_finite() && width > 0.0).then(|| 2.0 / width)
+        weight(self.interval)
     }
 
     /// Half the distance of the quartiles.

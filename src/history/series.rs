@@ -62,7 +62,7 @@ pub fn series(stored: &StoredResults, revisions: &BTreeMap<String, u64>) -> Vec<
             values: means(&gathered.values),
             weights: means(&gathered.weights),
         };
-        let points = without_missing_ends(points.into_iter().map(point).collect());
+        let points = without_missing_ends(points.into_iter().map(point).collect(), SeriesPoint::has_number);
         BenchmarkSeries { benchmark, params, environments, points }
     };
     all.into_iter().map(one).collect()
@@ -90,17 +90,24 @@ fn means(rows: &[Vec<Option<f64>>]) -> Vec<Option<f64>> {
     (0..rows.first().map_or(0, Vec::len)).map(mean).collect()
 }
 
-fn without_missing_ends(mut points: Vec<SeriesPoint>) -> Vec<SeriesPoint> {
-    let has_any = |point: &SeriesPoint| point.values.iter().any(Option::is_some);
-    points.truncate(points.iter().rposition(has_any).map_or(0, |last| last + 1));
-    points.drain(..points.iter().position(has_any).unwrap_or(0));
+/// Points from the first to the last that has a number.
+pub(super) fn without_missing_ends<T>(mut points: Vec<T>, has_number: impl Fn(&T) -> bool) -> Vec<T> {
+    points.truncate(points.iter().rposition(&has_number).map_or(0, |last| last + 1));
+    points.drain(..points.iter().position(&has_number).unwrap_or(0));
     points
+}
+
+impl SeriesPoint {
+    /// Whether any combination of parameters has a number.
+    fn has_number(&self) -> bool {
+        self.values.iter().any(Option::is_some)
+    }
 }
 
 impl BenchmarkSeries {
     /// How many commits have a number.
     pub fn measured(&self) -> usize {
-        self.points.iter().filter(|point| point.values.iter().any(Option::is_some)).count()
+        self.points.iter().filter(|point| point.has_number()).count()
     }
 
     /// How many combinations of parameters there are; 1 without parameters.
@@ -110,21 +117,23 @@ impl BenchmarkSeries {
 
     /// How the level changes to the step that begins at a revision; `None` if none does.
     pub fn change_at(&self, combination: usize, method: StepMethod, revision: usize) -> Option<LevelChange> {
-        let (values, weights) = self.of(combination);
+        let (values, weights) = self.of(combination)?;
         let steps = detect(&values, Some(&weights), method);
         let begins = |step: &Step| self.points[step.left].revision as usize == revision;
         let place = steps.iter().position(begins)?.checked_sub(1)?;
         changes(&values, Some(&weights), &steps, Confidence::DEFAULT).into_iter().nth(place)
     }
 
-    /// The numbers of one combination, and their weights.
-    fn of(&self, combination: usize) -> (Vec<Option<f64>>, Vec<Option<f64>>) {
-        self.points.iter().map(|point| (point.values[combination], point.weights[combination])).unzip()
+    /// The numbers of one combination, and their weights; `None` if there is no such combination.
+    fn of(&self, combination: usize) -> Option<(Vec<Option<f64>>, Vec<Option<f64>>)> {
+        let of_point = |point: &SeriesPoint| Some((*point.values.get(combination)?, *point.weights.get(combination)?));
+        self.points.iter().map(of_point).collect()
     }
 
-    /// The steps of one combination. Ends are revisions: the first one of the step, and the one after its last.
+    /// The steps of one combination, none if there is no such one. Ends are revisions: the first one of the step, and the one
+    /// after its last.
     pub fn steps(&self, combination: usize, method: StepMethod) -> Vec<Step> {
-        let (values, weights) = self.of(combination);
+        let Some((values, weights)) = self.of(combination) else { return Vec::new() };
         let revision = |place: usize| self.points[place].revision as usize;
         let of_revisions = |step: Step| Step { left: revision(step.left), right: revision(step.right - 1) + 1, ..step };
         detect(&values, Some(&weights), method).into_iter().map(of_revisions).collect()

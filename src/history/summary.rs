@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::series::BenchmarkSeries;
+use super::series::{BenchmarkSeries, without_missing_ends};
 
 /// Gaps of at most this share of a series' numbers are filled.
 const LARGEST_GAP: f64 = 0.1;
@@ -27,7 +27,7 @@ pub fn benchmark_summaries(series: &[BenchmarkSeries]) -> Vec<BenchmarkSummary> 
     series.iter().for_each(|one| groups.entry(&one.benchmark).or_default().push(one));
     let summary = |(name, group): (&str, Vec<&BenchmarkSeries>)| BenchmarkSummary {
         benchmark: name.to_owned(),
-        points: without_missing_ends(resampled(combined(&group))),
+        points: without_missing_ends(resampled(combined(&group)), |(_, number)| number.is_some()),
     };
     groups.into_iter().map(summary).collect()
 }
@@ -100,12 +100,6 @@ fn resampled(points: Vec<(u64, Option<f64>)>) -> Vec<(u64, Option<f64>)> {
         out.extend((!chunk.is_empty()).then_some((end, mean)));
     }
     out
-}
-
-fn without_missing_ends(mut points: Vec<(u64, Option<f64>)>) -> Vec<(u64, Option<f64>)> {
-    points.truncate(points.iter().rposition(|(_, number)| number.is_some()).map_or(0, |last| last + 1));
-    points.drain(..points.iter().position(|(_, number)| number.is_some()).unwrap_or(0));
-    points
 }
 
 #[cfg(test)]

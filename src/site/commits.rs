@@ -7,6 +7,8 @@ use super::script::{call, drawn, number, word};
 use super::{Site, SiteCommit, SiteProfile};
 use crate::history::{on_all_cpus, short};
 
+/// The file of the list of commits.
+const LIST: &str = "data/commits.js";
 /// How many commits share a file.
 const OF_A_FILE: usize = 64;
 /// The longest subject of a commit that is kept, in characters.
@@ -20,19 +22,29 @@ const LONGEST: usize = 200;
 /// ROW                [SERIES, LINE, VALUE, LOW, HIGH, SAMPLES, LEVEL BEFORE, REASON, PREVIOUS]
 /// ```
 ///
-/// STATE is 0 of a commit that has a number, 1 of one that couldn't be built or run, 2 of others. PREVIOUS is the last revision before a step that begins at the commit, else null.
-pub(super) fn pages(site: &Site<'_>) -> Vec<(String, Vec<u8>)> {
+/// `is_drawn` says of a picture's file whether it is there. STATE is 0 of a commit that has a number, 1 of one that couldn't be built or run, 2 of others. PREVIOUS is the last revision before a step that begins at the commit, else null.
+pub(super) fn pages(site: &Site<'_>, is_drawn: impl Fn(&str) -> bool + Sync) -> Vec<(String, Vec<u8>)> {
     let list: Vec<Value> = site.commits.iter().map(entry).collect();
     let data = json!({"each": OF_A_FILE, "history": site.history.len(), "list": list});
-    let mut files = vec![("data/commits.js".to_owned(), call("commits", &Value::Null, &data).into_bytes())];
+    let mut files = vec![(LIST.to_owned(), call("commits", &Value::Null, &data).into_bytes())];
     let stems: Vec<&str> = site.series.iter().map(|one| one.stem.as_str()).collect();
     let chunks: Vec<_> = site.commits.chunks(OF_A_FILE).enumerate().collect();
     files.extend(on_all_cpus(&chunks, |&(file, commits)| {
-        let commits: Vec<Value> = commits.iter().map(|one| measured(site, one)).collect();
+        let commits: Vec<Value> = commits.iter().map(|one| measured(site, one, &is_drawn)).collect();
         let text = call("measured", &file.into(), &json!({"series": stems, "commits": commits}));
-        (format!("data/commits-{file}.js"), text.into_bytes())
+        (chunk(file), text.into_bytes())
     }));
     files
+}
+
+/// The names of these files.
+pub(super) fn files(site: &Site<'_>) -> impl Iterator<Item = String> {
+    let chunks = site.commits.len().div_ceil(OF_A_FILE);
+    [LIST.to_owned()].into_iter().chain((0..chunks).map(chunk))
+}
+
+fn chunk(number: usize) -> String {
+    format!("data/commits-{number}.js")
 }
 
 /// The first characters of a subject, as they may be shown.
@@ -46,7 +58,7 @@ fn entry(one: &SiteCommit<'_>) -> Value {
 }
 
 /// What was measured of a commit.
-fn measured(site: &Site<'_>, commit: &SiteCommit<'_>) -> Value {
+fn measured(site: &Site<'_>, commit: &SiteCommit<'_>, is_drawn: &impl Fn(&str) -> bool) -> Value {
     let mut rows = Vec::new();
     for (number, series) in site.series.iter().enumerate() {
         if let Ok(place) = series.revisions.binary_search(&commit.revision) {
@@ -61,10 +73,11 @@ fn measured(site: &Site<'_>, commit: &SiteCommit<'_>) -> Value {
         };
         json!([word(&of.benchmark), word(event.trim_start()), word(one.machine), one.file])
     };
+    let profiles = commit.profiles.iter().filter(|one| is_drawn(&one.file));
     json!({
         "hash": word(&commit.commit.hash),
         "rows": rows,
-        "profiles": commit.profiles.iter().map(profile).collect::<Vec<_>>(),
+        "profiles": profiles.map(profile).collect::<Vec<_>>(),
     })
 }
 

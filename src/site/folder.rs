@@ -4,15 +4,14 @@
 //! so that an interrupted publish is taken up by the next.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 
 use super::error::SiteError;
-use crate::files::PartialFile;
+use crate::files::{self, FileLock, PartialFile};
 
 /// The list of files.
 pub(super) const MANIFEST: &str = "perfprop-site.json";
@@ -35,7 +34,7 @@ pub(super) struct SiteFolder {
     root: PathBuf,
     /// The files that perfprop wrote.
     before: BTreeSet<String>,
-    _lock: Flock<File>,
+    _lock: FileLock,
 }
 
 fn system(path: &Path) -> impl Fn(io::Error) -> SiteError {
@@ -49,8 +48,7 @@ impl SiteFolder {
             return Err(SiteError::NoFolder(root.to_owned()));
         }
         fs::create_dir_all(root).map_err(system(root))?;
-        let folder = File::open(root).map_err(system(root))?;
-        let lock = Flock::lock(folder, FlockArg::LockExclusive).map_err(|(_, errno)| system(root)(errno.into()))?;
+        let lock = files::lock(root).map_err(system(root))?;
         let before = match fs::read_to_string(root.join(MANIFEST)) {
             Ok(text) => parse(&text).map_err(|error| SiteError::Manifest(root.join(MANIFEST), error))?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -64,18 +62,21 @@ impl SiteFolder {
         Ok(Self { root: root.to_owned(), before, _lock: lock })
     }
 
-    /// Writes files in their order, then removes those of before that aren't among them. Returns how many these were.
-    pub(super) fn replace(&mut self, files: &[(String, Vec<u8>)]) -> Result<usize, SiteError> {
-        let now: BTreeSet<String> = files.iter().map(|(name, _)| name.clone()).collect();
-        self.check(&now)?;
-        self.put(MANIFEST, &manifest(&self.before | &now))?;
+    /// Prepares for files of these names.
+    pub(super) fn begin(&self, names: &BTreeSet<String>) -> Result<(), SiteError> {
+        self.check(names)?;
+        self.put(MANIFEST, &manifest(&self.before | names))?;
         for folder in FOLDERS {
-            if now.iter().any(|name| name.starts_with(&format!("{folder}/"))) {
+            if names.iter().any(|name| name.starts_with(&format!("{folder}/"))) {
                 fs::create_dir_all(self.root.join(folder)).map_err(system(&self.root.join(folder)))?;
             }
         }
-        files.iter().try_for_each(|(name, bytes)| self.put(name, bytes))?;
-        let stale: Vec<&String> = self.before.difference(&now).collect();
+        Ok(())
+    }
+
+    /// Removes the files of before that aren't among those that were written now. Returns how many they were.
+    pub(super) fn finish(self, written: BTreeSet<String>) -> Result<usize, SiteError> {
+        let stale: Vec<&String> = self.before.difference(&written).collect();
         for name in &stale {
             let path = self.root.join(name);
             match fs::remove_file(&path) {
@@ -86,7 +87,7 @@ impl SiteFolder {
         // Those that are empty now; others hold what somebody else put there.
         FOLDERS.iter().for_each(|folder| drop(fs::remove_dir(self.root.join(folder))));
         let removed = stale.len();
-        self.put(MANIFEST, &manifest(now))?;
+        self.put(MANIFEST, &manifest(written))?;
         Ok(removed)
     }
 
@@ -109,7 +110,7 @@ impl SiteFolder {
     }
 
     /// Writes a file, if it doesn't hold that already.
-    fn put(&self, name: &str, bytes: &[u8]) -> Result<(), SiteError> {
+    pub(super) fn put(&self, name: &str, bytes: &[u8]) -> Result<(), SiteError> {
         let path = self.root.join(name);
         if fs::read(&path).is_ok_and(|now| now == bytes) {
             return Ok(());
@@ -165,8 +166,11 @@ mod tests {
     }
 
     fn publish(root: &Path, files: &[(&str, &str)]) -> Result<usize, SiteError> {
-        let files: Vec<_> = files.iter().map(|(name, text)| ((*name).to_owned(), text.as_bytes().to_vec())).collect();
-        SiteFolder::open(root)?.replace(&files)
+        let names: BTreeSet<String> = files.iter().map(|(name, _)| (*name).to_owned()).collect();
+        let site = SiteFolder::open(root)?;
+        site.begin(&names)?;
+        files.iter().try_for_each(|(name, text)| site.put(name, text.as_bytes()))?;
+        site.finish(names)
     }
 
     #[test]

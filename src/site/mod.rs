@@ -163,30 +163,43 @@ impl<'a> Site<'a> {
     /// the page that needs it; files of the older site that this one lacks are removed, and no others.
     ///
     /// # Errors
-    /// The folder holds something else; a file can't be read or written.
+    /// The folder holds something else; a file of it can't be read or written. Profiles that can't be read are told in the report.
     pub fn write(&self, folder: &Path) -> Result<SiteReport, SiteError> {
-        let (pictures, faults) = flames::pictures(&self.commits)?;
-        let mut files: Vec<(String, Vec<u8>)> = Vec::new();
-        files.extend(on_all_cpus(&self.series, |one| (one.file(), tables::series(one).into_bytes())));
-        files.extend(commits::pages(self));
-        files.extend(pictures);
         let index = SiteIndex::new(self);
-        files.push(("data/regressions.js".into(), index.all_rises().into_bytes()));
-        files.push(("regressions.xml".into(), feed::atom(self, &index).into_bytes()));
-        files.extend(PAGE.iter().map(|(name, text)| ((*name).to_owned(), text.as_bytes().to_vec())));
-        files.push(("data/index.js".into(), index.text().into_bytes()));
-        files.push(("index.html".into(), self.front_page().into_bytes()));
-        let mut out = SiteFolder::open(folder)?;
-        let removed = out.replace(&files)?;
+        let pages = self.pages(&index);
+        let pictures = self.commits.iter().flat_map(|commit| &commit.profiles).map(|one| one.file.clone());
+        let names = pages.iter().map(|(name, _)| name.clone()).chain(commits::files(self)).chain(pictures).collect();
+        let out = SiteFolder::open(folder)?;
+        out.begin(&names)?;
+        let pictures = flames::draw(&self.commits, |name, bytes| out.put(name, bytes))?;
+        let measured = commits::pages(self, |file| pictures.files.contains(file));
+        let all = measured.into_iter().chain(pages);
+        let mut written = pictures.files;
+        for (name, bytes) in all {
+            out.put(&name, &bytes)?;
+            written.insert(name);
+        }
+        let files = written.len();
         Ok(SiteReport {
             entries: self.series.iter().map(|one| one.lines.len()).sum(),
             commits: self.count(CommitState::Measured),
             failed: self.count(CommitState::Failed),
             regressions: index.rises.len(),
-            files: files.len(),
-            removed,
-            faults,
+            files,
+            removed: out.finish(written)?,
+            faults: pictures.faults,
         })
+    }
+
+    /// All files but pictures, and those that link to them; data come before the page that needs them.
+    fn pages(&self, index: &SiteIndex<'_>) -> Vec<(String, Vec<u8>)> {
+        let mut files = on_all_cpus(&self.series, |one| (one.file(), tables::series(one).into_bytes()));
+        files.push(("data/regressions.js".into(), index.all_rises().into_bytes()));
+        files.push(("regressions.xml".into(), feed::atom(self, index).into_bytes()));
+        files.extend(PAGE.iter().map(|(name, text)| ((*name).to_owned(), text.as_bytes().to_vec())));
+        files.push(("data/index.js".into(), index.text().into_bytes()));
+        files.push(("index.html".into(), self.front_page().into_bytes()));
+        files
     }
 
     fn front_page(&self) -> String {

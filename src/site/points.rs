@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::history::results::{Benchmark, BenchmarkResult, CommitResults, ResultNumber, StoredResults};
-use crate::history::{NANOSECONDS, SECONDS};
+use crate::history::{NANOSECONDS, SECONDS, counted_event};
 
 /// The machine and the environment of a series, by name.
 pub(super) type SeriesParams = BTreeMap<String, Option<String>>;
@@ -86,9 +86,8 @@ pub(super) fn has_failed(commit: &CommitResults) -> bool {
 /// Whether the numbers of a benchmark are never below zero: times, sizes, and counts of events, whose names end with
 /// the event.
 fn is_never_negative(benchmark: &Benchmark) -> bool {
-    let is_event = benchmark.name.strip_suffix(&benchmark.unit).is_some_and(|name| name.ends_with('.'));
     ["time", "memory", "peakmemory"].contains(&benchmark.kind.as_str())
-        || is_event
+        || counted_event(&benchmark.name, &benchmark.unit).is_some()
         || [SECONDS, NANOSECONDS].contains(&benchmark.unit.as_str())
 }
 

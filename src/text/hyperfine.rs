@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::bench::{CPU_TIMES, EXIT_CODE, Swept, Variant, VariantComparison, command_line, comparisons, determined};
 use crate::cost::samples::{Determinizer, moments, percentile};
 use crate::cost::{TIME, Workload};
-use crate::names::shown;
+use crate::names::{markdown, shown};
 
 /// Nanoseconds in a second.
 const SECOND: f64 = 1e9;
@@ -113,10 +113,12 @@ fn relative(compared: &[VariantComparison], place: usize, workload: &Workload) -
     format!(" {text} |")
 }
 
-/// A command between backticks, which end no cell and no code.
+/// A command as code, which ends with its cell: between backticks, where none and no backslash is in it.
 fn code(command: &str) -> String {
-    let text = shown(command).replace('|', "\\|");
-    if text.contains('`') { format!("`` {text} ``") } else { format!("`{text}`") }
+    match shown(command) {
+        text if text.contains(['`', '\\']) => format!("<code>{}</code>", markdown(command)),
+        text => format!("`{}`", text.replace('|', "\\|")),
+    }
 }
 
 #[cfg(test)]
@@ -156,6 +158,7 @@ mod tests {
 
     #[test]
     fn commands_stay_in_their_cell() {
-        assert_eq!([code("a|b"), code("a `b`")], [r"`a\|b`", "`` a `b` ``"]);
+        assert_eq!([code("a|b"), code("a `` <b")], [r"`a\|b`", r"<code>a \`\` \<b</code>"]);
+        assert_eq!(code(r"grep a\|b"), r"<code>grep a\\\|b</code>");
     }
 }

@@ -1,15 +1,19 @@
 //! Prints regressions: as a table, in Markdown and JSON, and as the files JUnit and SARIF that services of continuous integration read.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::history::{CommitNames, ToldSeries, benchmark_number, change, table};
 use super::steps::share;
-use crate::history::{ADDED, BenchmarkRegression, BenchmarkSeries, LEAST_NUMBERS};
-use crate::names::{markup, shown};
+use crate::history::{ADDED, BenchmarkRegression, BenchmarkSeries, LEAST_NUMBERS, counted_event};
+use crate::names::{markdown, markup, shown};
 use crate::steps::{Regression, Step};
 
 /// A rise of a benchmark, as it is told.
 struct ToldRise {
+    /// The place of the series.
+    series: usize,
     entry: String,
     unit: String,
     before: f64,
@@ -47,50 +51,79 @@ impl CommitNames<'_> {
     }
 }
 
-impl ToldSeries<'_> {
+impl<'a> ToldSeries<'a> {
     fn rises(&self, found: &[BenchmarkRegression]) -> Vec<ToldRise> {
-        let of_one = |one: &BenchmarkRegression| {
-            let of = &self.series[one.series];
-            let told = |rise: &Regression| {
-                let (range, subject) = self.commits.range(rise);
-                let whole_hash = |revision: usize| self.commits.whole_hash(revision);
-                let combination = one.combination.unwrap_or(0);
-                let change = rise.after.and_then(|after| of.change_at(combination, self.method, after));
-                ToldRise {
-                    entry: one.entry.clone(),
-                    unit: self.unit(&of.benchmark).to_owned(),
-                    before: rise.value_before,
-                    after: rise.best_after,
-                    chance: change.map(|change| change.chance),
-                    range,
-                    subject,
-                    ends: (whole_hash(rise.before), rise.after.and_then(whole_hash)),
-                    on: params(one),
-                    machine: of.params.get("machine").cloned().flatten().unwrap_or_default(),
-                    moved: self.moved_with(one, rise),
-                }
-            };
-            one.rises.found.iter().map(told).collect::<Vec<_>>()
-        };
-        found.iter().flat_map(of_one).collect()
+        let mut steps = KnownSteps { of: self, known: BTreeMap::new() };
+        let rises = found.iter().flat_map(|one| one.rises.found.iter().map(move |rise| (one, rise)));
+        rises.map(|(one, rise)| self.told(one, rise, &mut steps)).collect()
+    }
+
+    fn told(&self, one: &BenchmarkRegression, rise: &Regression, steps: &mut KnownSteps<'_>) -> ToldRise {
+        let of = &self.series[one.series];
+        let (range, subject) = self.commits.range(rise);
+        let whole_hash = |revision: usize| self.commits.whole_hash(revision);
+        let change = rise.after.and_then(|after| of.change_at(one.combination.unwrap_or(0), self.method, after));
+        ToldRise {
+            series: one.series,
+            entry: one.entry.clone(),
+            unit: self.unit(&of.benchmark).to_owned(),
+            before: rise.value_before,
+            after: rise.best_after,
+            chance: change.map(|change| change.chance),
+            range,
+            subject,
+            ends: (whole_hash(rise.before), rise.after.and_then(whole_hash)),
+            on: params(one),
+            machine: of.params.get("machine").cloned().flatten().unwrap_or_default(),
+            moved: self.moved_with(one, rise, steps),
+        }
+    }
+
+    /// The benchmark of a series, and what was measured of it: `sort` and `cycles`.
+    fn measured(&self, one: &'a BenchmarkSeries) -> (&'a str, &'a str) {
+        counted_event(&one.benchmark, self.unit(&one.benchmark)).unwrap_or((&one.benchmark, "time"))
     }
 
     /// What else of the same benchmark changed from one commit to the other.
-    fn moved_with(&self, one: &BenchmarkRegression, rise: &Regression) -> Vec<(String, String)> {
+    fn moved_with(
+        &self,
+        one: &BenchmarkRegression,
+        rise: &Regression,
+        steps: &mut KnownSteps<'_>,
+    ) -> Vec<(String, String)> {
         let of = &self.series[one.series];
-        let bench = of.benchmark.split('.').next().unwrap_or_default();
-        let level = |steps: &[Step], revision: usize| {
-            steps.iter().find(|step| (step.left..step.right).contains(&revision)).map(|step| step.value)
-        };
-        let moved = |other: &BenchmarkSeries| {
-            let rest = other.benchmark.strip_prefix(bench)?;
-            let name = if rest.is_empty() { "time" } else { rest.strip_prefix('.')? };
-            let steps = other.steps(one.combination.unwrap_or(0), self.method);
-            let (before, after) = (level(&steps, rise.before)?, level(&steps, rise.after?)?);
-            (before != after).then(|| (name.to_owned(), change(before, after)))
-        };
-        let others = self.series.iter().filter(|other| other.params == of.params && other.benchmark != of.benchmark);
-        others.filter_map(moved).collect()
+        let (bench, _) = self.measured(of);
+        let mut moved = Vec::new();
+        for (place, other) in self.series.iter().enumerate() {
+            let (other_bench, quantity) = self.measured(other);
+            let is_of_same = other_bench == bench && other.params == of.params && other.benchmark != of.benchmark;
+            if !is_of_same || other.combinations() != of.combinations() {
+                continue;
+            }
+            let mut level = |revision| steps.level(place, one.combination.unwrap_or(0), revision);
+            if let Some((before, after)) = level(rise.before).zip(rise.after.and_then(level))
+                && before != after
+            {
+                moved.push((quantity.to_owned(), change(before, after)));
+            }
+        }
+        moved
+    }
+}
+
+/// The steps of series that were looked at, each found once.
+struct KnownSteps<'a> {
+    of: &'a ToldSeries<'a>,
+    /// By the place of the series and the combination of parameters.
+    known: BTreeMap<(usize, usize), Vec<Step>>,
+}
+
+impl KnownSteps<'_> {
+    /// The level of a series at a revision.
+    fn level(&mut self, series: usize, combination: usize, revision: usize) -> Option<f64> {
+        let find = || self.of.series[series].steps(combination, self.of.method);
+        let steps = self.known.entry((series, combination)).or_insert_with(find);
+        steps.iter().find(|step| (step.left..step.right).contains(&revision)).map(|step| step.value)
     }
 }
 
@@ -124,21 +157,20 @@ pub fn benchmark_regressions(found: &[BenchmarkRegression], of: &ToldSeries<'_>)
 
 /// The same as a table in Markdown.
 pub fn markdown_regressions(found: &[BenchmarkRegression], of: &ToldSeries<'_>) -> String {
-    let cell = |text: &str| shown(text).replace('\\', "\\\\").replace('|', "\\|").replace('<', "&lt;");
     let mut out = "| Benchmark | Before | After | Change | Chance | Commit | Moved with it |\n".to_owned();
     out += "|:---|---:|---:|---:|---:|:---|:---|\n";
     for rise in of.rises(found) {
-        let moved: Vec<_> = rise.moved.iter().map(|(name, change)| format!("{} {change}", cell(name))).collect();
+        let moved: Vec<_> = rise.moved.iter().map(|(name, change)| format!("{} {change}", markdown(name))).collect();
         let number = |number: f64| benchmark_number(number, &rise.unit);
         let chance = rise.chance.map_or_else(|| "—".to_owned(), share);
         out += &format!(
             "| {} | {} | {} | {} | {chance} | {} {} | {} |\n",
-            cell(&rise.name()),
+            markdown(&rise.name()),
             number(rise.before),
             number(rise.after),
             change(rise.before, rise.after),
-            cell(&rise.range),
-            cell(&rise.subject),
+            markdown(&rise.range),
+            markdown(&rise.subject),
             moved.join(", "),
         );
     }
@@ -208,13 +240,14 @@ impl ToldRise {
 
 /// All series as a file of JUnit: a test for each, which fails where there is a regression.
 pub fn junit_regressions(found: &[BenchmarkRegression], of: &ToldSeries<'_>) -> String {
+    let mut sentences: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+    of.rises(found).iter().for_each(|rise| sentences.entry(rise.series).or_default().push(rise.sentence()));
     let mut cases = String::new();
     let (mut failures, mut skipped) = (0, 0);
     for (place, one) in of.series.iter().enumerate() {
-        let here: Vec<_> = found.iter().filter(|found| found.series == place).cloned().collect();
         let machine = one.params.get("machine").and_then(Option::as_deref).unwrap_or_default();
         let head = format!("  <testcase name=\"{}\" classname=\"{}\"", markup(&one.benchmark), markup(machine));
-        if here.is_empty() {
+        let Some(sentences) = sentences.get(&place) else {
             match unjudged(one) {
                 None => cases += &format!("{head}/>\n"),
                 Some(why) => {
@@ -223,12 +256,11 @@ pub fn junit_regressions(found: &[BenchmarkRegression], of: &ToldSeries<'_>) -> 
                 }
             }
             continue;
-        }
+        };
         failures += 1;
-        let sentences: Vec<_> = of.rises(&here).iter().map(ToldRise::sentence).collect();
         let count = sentences.len();
         let message = if count == 1 { "1 regression".to_owned() } else { format!("{count} regressions") };
-        cases += &format!("{head}>\n    <failure message=\"{message}\">{}</failure>\n", markup_lines(&sentences));
+        cases += &format!("{head}>\n    <failure message=\"{message}\">{}</failure>\n", markup_lines(sentences));
         cases += "  </testcase>\n";
     }
     let tests = of.series.len();
@@ -300,11 +332,9 @@ pub fn sarif_regressions(
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
-    use std::collections::BTreeMap;
-
     use super::super::history::examples::{commits, series};
     use super::*;
-    use crate::history::StepMethod;
+    use crate::history::{Commit, StepMethod};
 
     #[test]
     fn a_regression_names_its_commit_and_what_moved_with_it() {
@@ -315,7 +345,8 @@ mod tests {
         let list = BenchmarkList(["sort", "sort.cycles"].map(benchmark).into());
         let rule = |_: &str| Some(RegressionRule { threshold: 0.05, from: 0 });
         let found = all_regressions(&all, &list, StepMethod::Potts, rule);
-        let units = BTreeMap::from([("sort".to_owned(), "seconds".to_owned())]);
+        let units = [("sort", "seconds"), ("sort.cycles", "cycles")].map(|(name, unit)| (name.into(), unit.into()));
+        let units = BTreeMap::from(units);
         let names = commits();
         let of = ToldSeries { series: &all, units: &units, method: StepMethod::Potts, commits: CommitNames(&names) };
         let text = benchmark_regressions(&found, &of);
@@ -328,6 +359,13 @@ mod tests {
         assert_eq!(text.lines().count(), 4, "{text}");
         let text = markdown_regressions(&found, &of);
         assert!(text.contains("| sort | 10.0 ms | 12.0 ms | +20.0% |") && text.contains("| cycles +0.1% |"), "{text}");
+        let hostile: Vec<Commit> = names
+            .iter()
+            .map(|commit| Commit { subject: "![x](https://e.org) <b> | @all *".into(), ..commit.clone() })
+            .collect();
+        let of_hostile = ToldSeries { commits: CommitNames(&hostile), ..of };
+        let text = markdown_regressions(&found, &of_hostile);
+        assert!(text.contains(r"!\[x\](https://e.org) \<b\> \| @&#8203;all \* |"), "{text}");
         let json = json_regressions(&found, &of);
         assert_eq!((&json["regressions"][0]["benchmark"], &json["regressions"][1]), (&"sort".into(), &Value::Null));
         assert!(json["regressions"][0]["chance"].as_f64().is_some_and(|chance| chance < 1e-3), "{json}");
@@ -346,5 +384,30 @@ mod tests {
         assert_eq!(result["partialFingerprints"]["benchmarkAndCommit/v1"], "sort  00000010ffff");
         assert_eq!(sarif["runs"][0]["results"].as_array().map(Vec::len), Some(1));
         assert_eq!(sarif_regressions(&[], &of, |_| None)["runs"][0]["results"], json!([]));
+    }
+
+    #[test]
+    fn what_shares_a_module_does_not_move_with_a_benchmark() {
+        use crate::history::results::{Benchmark, BenchmarkList};
+        use crate::history::{RegressionRule, all_regressions};
+        let (mut of_params, alone) = (series("suite.time_a", [0.010, 0.012]), series("suite.time_b", [1.0, 2.0]));
+        for point in &mut of_params.points {
+            point.values.insert(0, Some(1.0));
+            point.weights.push(None);
+        }
+        let benchmark = Benchmark {
+            name: "suite.time_a".into(),
+            params: vec![vec!["1".into(), "2".into()]],
+            ..Benchmark::default()
+        };
+        let list = BenchmarkList([(benchmark.name.clone(), benchmark)].into());
+        let rule = |_: &str| Some(RegressionRule { threshold: 0.05, from: 0 });
+        let (all, names) = ([of_params, alone], commits());
+        let found = all_regressions(&all, &list, StepMethod::Potts, rule);
+        let units =
+            BTreeMap::from(["suite.time_a", "suite.time_b"].map(|name| (name.to_owned(), "seconds".to_owned())));
+        let of = ToldSeries { series: &all, units: &units, method: StepMethod::Potts, commits: CommitNames(&names) };
+        let text = benchmark_regressions(&found, &of);
+        assert!(text.contains("suite.time_a(2)") && !text.contains("(with"), "{text}");
     }
 }

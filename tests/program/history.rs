@@ -1,5 +1,6 @@
 //! Tests `perfprop history` on small repositories.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -36,10 +37,14 @@ pub(crate) fn repository(commits: usize) -> Folder {
 }
 
 pub(crate) fn history(folder: &Folder, arguments: &[&str]) -> Output {
+    command(folder, arguments).output().unwrap()
+}
+
+fn command(folder: &Folder, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_perfprop"));
     command.arg("history").args(arguments).current_dir(folder.join("project")).stdin(Stdio::null());
     command.env("XDG_DATA_HOME", folder.join("share")).env("XDG_CACHE_HOME", folder.join("cache"));
-    command.output().unwrap()
+    command
 }
 
 /// Standard output and standard error, of a run that ended with this code.
@@ -100,6 +105,9 @@ fn commits_are_built_and_measured_and_the_checkout_stays_as_it_was() {
     // What fails now doesn't take the place of what was measured.
     let cache = fs::read_dir(folder.join("cache/perfprop/history")).unwrap().next().unwrap().unwrap().path();
     let kept: Vec<_> = fs::read_dir(cache.join("builds")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let commits = Repository::of(&root).unwrap().history("HEAD").unwrap();
+    let is_of = |path: &Path, commit: &Commit| path.file_name().unwrap().to_string_lossy().starts_with(&commit.hash);
+    assert!(kept.iter().all(|path| commits.iter().any(|commit| is_of(path, commit))), "{kept:?}");
     kept.iter()
         .map(|path| path.join("data"))
         .filter(|path| path.exists())
@@ -127,7 +135,71 @@ fn two_commits_are_measured_now_and_nothing_is_kept() {
     assert!(!folder.join("share").exists(), "no results are kept");
     let cache = fs::read_dir(folder.join("cache/perfprop/history")).unwrap().next().unwrap().unwrap().path();
     let left: Vec<_> = fs::read_dir(cache).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert!(left.len() == 2 && left.iter().all(|name| name == "builds" || name == "checkout"), "{left:?}");
+    let is_known = |name: &OsString| [".lock", "builds", "checkout"].iter().any(|known| name == known);
+    assert!(left.len() == 3 && left.iter().all(is_known), "{left:?}");
+}
+
+#[test]
+fn a_cache_may_be_relative() {
+    let folder = repository(2);
+    let run = ["run", "HEAD~1..", "--build", "sh build.sh", "--bench", "cat=./work", "--keep", "data", "-r", "1"];
+    let (_, said) = texts(&history(&folder, &[&run[..], &["--cache", "../own"]].concat()), 0);
+    assert!(said.contains("1 of 1 commits measured in 1 run"), "{said}");
+    assert!(folder.join("own/checkout/build.sh").exists());
+}
+
+#[test]
+fn variables_of_another_repository_are_not_listened_to() {
+    let folder = repository(2);
+    let build = "cp work.in work && chmod +x work && git rev-parse HEAD > data";
+    let run = ["run", "HEAD~1", "--build", build, "--bench", "cat=./work", "--keep", "data", "-r", "1"];
+    let mut command = command(&folder, &[&run[..], &["--cache", "../own"]].concat());
+    // A hook has the first of these, and git the others when it receives commits.
+    command.env("GIT_DIR", folder.join("project/.git")).env("GIT_OBJECT_DIRECTORY", folder.join("none"));
+    command.env("GIT_COMMON_DIR", folder.join("none"));
+    texts(&command.output().unwrap(), 0);
+    let commits = Repository::of(&folder.join("project")).unwrap().history("HEAD").unwrap();
+    let mut kept = fs::read_dir(folder.join("own/builds")).unwrap().map(|entry| entry.unwrap().path());
+    let kept = kept.find(|path| path.is_dir()).unwrap();
+    assert_eq!(fs::read_to_string(kept.join("data")).unwrap().trim(), commits[0].hash);
+}
+
+#[test]
+fn files_of_submodules_are_the_commits_own() {
+    let folder = repository(1);
+    let (root, words) = (folder.join("project"), folder.join("words"));
+    fs::create_dir(&words).unwrap();
+    git(&words, &["init", "--quiet"]);
+    fs::write(words.join("list"), "a").unwrap();
+    git(&words, &["add", "."]);
+    git(&words, &["commit", "--quiet", "-m", "words"]);
+    let local = ["-c", "protocol.file.allow=always"];
+    git(&root, &[&local[..], &["submodule", "--quiet", "add", words.to_str().unwrap(), "words"]].concat());
+    git(&root, &["commit", "--quiet", "-m", "with words"]);
+    let run =
+        ["run", "HEAD", "--build", "sh build.sh", "--bench", "cat=./work words/list", "--keep", "data", "-r", "1"];
+    let mut command = command(&folder, &[&run[..], &["--cache", "../own"]].concat());
+    // Settings in the surroundings are git's, too.
+    command.env("GIT_CONFIG_COUNT", "1").env("GIT_CONFIG_KEY_0", "protocol.file.allow");
+    let (_, said) = texts(&command.env("GIT_CONFIG_VALUE_0", "always").output().unwrap(), 0);
+    assert!(said.contains("1 of 1 commits measured in 1 run"), "{said}");
+}
+
+#[test]
+fn one_perfprop_builds_in_a_cache_at_a_time() {
+    let folder = repository(1);
+    let run = ["run", "HEAD", "--build", "sh build.sh", "--bench", "cat=./work", "--keep", "data", "-r", "1"];
+    let cache = folder.join("own");
+    fs::create_dir(&cache).unwrap();
+    let held = perfprop::files::try_lock(&cache.join(".lock")).unwrap().unwrap();
+    let run = [&run[..], &["--cache", cache.to_str().unwrap()]].concat();
+    let (_, said) = texts(&history(&folder, &run), 2);
+    assert!(
+        said.contains("another perfprop builds in '") && said.contains("name another folder with --cache"),
+        "{said}"
+    );
+    drop(held);
+    texts(&history(&folder, &run), 0);
 }
 
 #[test]
@@ -259,6 +331,44 @@ fn a_known_step_is_found_by_halving() {
     assert!(said.contains("--bisect wants a range FROM..TO"), "{said}");
     let (_, said) = texts(&history(&folder, &[&["run", "HEAD~1..HEAD"], &run[..], &["cat"]].concat()), 2);
     assert!(said.contains("there is no benchmark 'cat': name one of 'dd'"), "{said}");
+}
+
+/// A repository of commits whose programs are these.
+fn programs(scripts: &[&str]) -> Folder {
+    let folder = Folder::new();
+    let root = folder.join("project");
+    fs::create_dir(&root).unwrap();
+    git(&root, &["init", "--quiet", "--initial-branch=main"]);
+    for (number, script) in scripts.iter().enumerate() {
+        fs::write(root.join("work.in"), format!("{script}\n# {number}\n")).unwrap();
+        git(&root, &["add", "."]);
+        git(&root, &["commit", "--quiet", "-m", &format!("change {number}")]);
+    }
+    folder
+}
+
+const BUILD: [&str; 2] = ["--build", "cp work.in work && chmod +x work"];
+
+#[test]
+fn what_was_measured_before_an_error_is_kept() {
+    // The third can't be started.
+    let (fast, slow) = ("#!/bin/sh\nexec true", "#!/bin/sh\nexec sleep 0.1");
+    let folder = programs(&[fast, fast, "#!/nowhere", slow, slow]);
+    let run = [&BUILD[..], &["--bench", "wait=./work", "--warmup", "0"]].concat();
+    let failed = |more: &[&str]| {
+        let output = history(&folder, &[&["run"], &run[..], more].concat());
+        assert_ne!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    failed(&["HEAD~4..HEAD", "-r", "6", "--bisect", "wait", "--results", "../searched"]);
+    let (out, _) = texts(&history(&folder, &["show", "wait", "--results", "../searched"]), 0);
+    assert!(out.contains("change 0") && out.contains("change 4"), "{out}");
+    // The order is drawn: in some the first commit is run before the second, which is the one that can't be.
+    let is_kept = |seed: u32| {
+        let results = format!("../run-{seed}");
+        failed(&["HEAD~4..HEAD~2", "--repeat", "1", "--seed", &seed.to_string(), "--results", &results]);
+        folder.join("project").join(results).exists()
+    };
+    assert!((1..9).any(is_kept));
 }
 
 /// Adds a result to the store, as if it had been measured.

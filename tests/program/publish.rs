@@ -88,6 +88,26 @@ fn a_site_holds_what_was_measured_and_nothing_that_a_page_would_run() {
 }
 
 #[test]
+fn a_profile_without_stacks_has_no_picture_and_no_link() {
+    let (folder, store, commits) = measured();
+    let machine = MachineFacts(OrderedMap(vec![("machine".into(), "m".into())]));
+    for (place, stacks) in [(6, "main 9\n"), (7, ""), (8, "main 8\n")] {
+        let commit = commits[place].hash.clone();
+        let of = ProfileOrigin { commit, environment: "e".into(), benchmark: "sort".into(), event: "cycles".into() };
+        store.add_profile(&machine, &of, stacks).unwrap();
+    }
+    let said = publish(&folder, "../site", 0);
+    assert!(said.contains("sort.folded: it has no stacks\n"), "{said}");
+    let files = contents(&folder.join("site"));
+    let pictures: Vec<&String> = files.keys().filter(|name| name.starts_with("profiles/")).collect();
+    let mut expected = [6, 8].map(|place| format!("profiles/{}-m-e-sort.svg", commits[place].short()));
+    expected.sort();
+    assert_eq!(pictures, expected.iter().collect::<Vec<_>>());
+    let data = String::from_utf8(files["data/commits-0.js"].clone()).unwrap();
+    assert_eq!(data.matches("profiles/").count(), 2, "{data}");
+}
+
+#[test]
 fn the_same_results_give_the_same_bytes_and_an_older_site_is_replaced() {
     let (folder, store, commits) = measured();
     publish(&folder, "../site", 0);

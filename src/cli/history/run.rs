@@ -14,8 +14,8 @@ use super::bisect;
 use super::configuration::plan_of_folder;
 use super::{PROJECT, ProjectArgs, cache_folder, of_git, of_history, of_plan, project_name};
 use crate::history::{
-    BenchCommand, CONFIGURATION, Checkout, Commit, CommitChoice, HistoryOptions, HistoryOutcome, HistoryPlan,
-    HistoryProgress, PlanError, Repository, measure_commits, short, spread,
+    BenchCommand, CONFIGURATION, Checkout, Commit, CommitChoice, FailedCommit, HistoryOptions, HistoryOutcome,
+    HistoryPlan, HistoryProgress, PlanError, Repository, measure_commits, short, spread,
 };
 use crate::names::{quoted, shown};
 use crate::sources::Counter;
@@ -193,20 +193,20 @@ pub(super) fn note(repository: &Repository) -> Result<(), Error> {
 
 /// Says which commits couldn't be built or run.
 pub(super) fn tell_failures(outcome: &HistoryOutcome) {
-    for (commit, log) in outcome.failed.iter().take(NAMED) {
+    for FailedCommit { commit, log } in outcome.failed.iter().take(NAMED) {
         let (hash, log) = (commit.short(), log.to_string_lossy());
         say(&format!("{hash} can't be built or run ({}): {}", shown(&commit.subject), shown(&log)));
     }
-    if let Some((_, log)) = outcome.failed.get(NAMED) {
+    if let Some(FailedCommit { log, .. }) = outcome.failed.get(NAMED) {
         let (others, logs) = (outcome.failed.len() - NAMED, log.parent().unwrap_or(log).to_string_lossy());
         say(&format!("nor can {others} others: {}", shown(&logs)));
     }
-    let mut benches: Vec<&str> = outcome.broken.iter().map(|(bench, _)| bench.as_str()).collect();
+    let mut benches: Vec<&str> = outcome.broken.iter().map(|broken| broken.name.as_str()).collect();
     benches.sort_unstable();
     benches.dedup();
     for bench in benches {
-        let hashes: Vec<&str> =
-            outcome.broken.iter().filter(|(name, _)| name == bench).map(|(_, hash)| short(hash)).collect();
+        let of_bench = outcome.broken.iter().filter(|broken| broken.name == bench);
+        let hashes: Vec<&str> = of_bench.map(|broken| short(&broken.commit)).collect();
         let named = hashes[..hashes.len().min(NAMED)].join(", ");
         let others = if hashes.len() > NAMED { format!(" and {} others", hashes.len() - NAMED) } else { String::new() };
         say(&format!(

@@ -1,6 +1,6 @@
 //! What the benchmarks gave for one commit in one environment: a file of a machine's folder.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -8,6 +8,8 @@ use serde_json::Value;
 use super::json::{ResultNumber, bare, strict};
 use super::ordered::OrderedMap;
 use super::store::ResultsProblem;
+use crate::history::git::short;
+use crate::number::grouped;
 
 /// The only version of these files that is read and written.
 const VERSION: u32 = 2;
@@ -108,6 +110,7 @@ impl CommitResults {
         let row = |(name, row): (String, Vec<Value>)| {
             let result = BenchmarkResult::of_row(&file.result_columns, row)
                 .map_err(|error| ResultsProblem::Row { benchmark: name.clone(), error: error.to_string() })?;
+            check_params(&name, &result.params)?;
             Ok((name, result))
         };
         Ok(Self {
@@ -148,7 +151,7 @@ impl CommitResults {
 
     /// The name of the file: the first eight digits of the commit, and the environment.
     pub fn file_name(&self) -> String {
-        format!("{}-{}.json", self.commit.get(..8).unwrap_or(&self.commit), self.environment)
+        format!("{}-{}.json", short(&self.commit), self.environment)
     }
 
     /// Takes the rows of a later measurement of the same commit and environment. Rows that it lacks stay.
@@ -230,25 +233,33 @@ impl BenchmarkResult {
         self.by_params(params, self.result.as_deref().unwrap_or_default())
     }
 
-    /// How much the number of each combination counts: 2 over the width of its 99 % interval; `None` where that is
-    /// unknown, infinite or 0.
+    /// How much the number of each combination counts; `None` where that is unknown.
     pub fn weights(&self, params: &[Vec<String>]) -> Vec<Option<f64>> {
         let [low, high] = [&self.ci_99_low, &self.ci_99_high].map(|ends| self.by_params(params, ends));
-        let weight = |(low, high): (ResultNumber, ResultNumber)| {
-            let width = (high.number()? - low.number()?).abs();
-            (width.is_finite() && width > 0.0).then(|| 2.0 / width)
-        };
+        let weight = |(low, high): (ResultNumber, ResultNumber)| weight((low.number()?, high.number()?));
         low.into_iter().zip(high).map(weight).collect()
     }
 
     /// The items of a list of this result for each combination of these values of parameters; what wasn't measured with it
     /// is missing.
     pub fn by_params(&self, params: &[Vec<String>], numbers: &[ResultNumber]) -> Vec<ResultNumber> {
-        let own = combinations(&self.params);
-        let place = |wanted: &Vec<&str>| own.iter().position(|one| one == wanted);
-        let number = |wanted: &Vec<&str>| place(wanted).and_then(|place| numbers.get(place).copied());
+        if self.params == params {
+            let mut all = numbers.to_vec();
+            all.resize(params.iter().map(Vec::len).product(), ResultNumber::Missing);
+            return all;
+        }
+        // Of two that are alike the first counts.
+        let own: HashMap<_, _> =
+            combinations(&self.params).into_iter().enumerate().map(|(place, one)| (one, place)).rev().collect();
+        let number = |wanted: &Vec<&str>| own.get(wanted).and_then(|&place| numbers.get(place).copied());
         combinations(params).iter().map(|wanted| number(wanted).unwrap_or(ResultNumber::Missing)).collect()
     }
+}
+
+/// How much a number with this 99 % interval counts among others: 2 over its width; `None` if that is infinite or 0.
+pub(in crate::history) fn weight((low, high): (f64, f64)) -> Option<f64> {
+    let width = (high - low).abs();
+    (width.is_finite() && width > 0.0).then(|| 2.0 / width)
 }
 
 /// A cell; what is missing is empty.
@@ -263,6 +274,25 @@ fn json<T: Serialize>(value: &T) -> Value {
 /// A list; nothing for one that is empty.
 fn list<T: Serialize>(values: &[T]) -> Value {
     if values.is_empty() { Value::Null } else { json(&values) }
+}
+
+/// The most combinations of parameters that a benchmark may have.
+const MOST_COMBINATIONS: usize = 100_000;
+
+/// Refuses parameters of too many combinations: few values of many parameters have more than any memory.
+pub(super) fn check_params(benchmark: &str, params: &[Vec<String>]) -> Result<(), ResultsProblem> {
+    // A parameter without values has none, but those of the others are made first.
+    match params.iter().fold(1, |count: usize, values| count.saturating_mul(values.len().max(1))) {
+        0..=MOST_COMBINATIONS => Ok(()),
+        count => Err(ResultsProblem::Row {
+            benchmark: benchmark.to_owned(),
+            error: format!(
+                "its parameters have {} combinations; perfprop reads at most {}",
+                grouped(count as u64),
+                grouped(MOST_COMBINATIONS as u64)
+            ),
+        }),
+    }
 }
 
 /// Each value of each parameter with each of the others, the last parameter varying fastest.
@@ -316,6 +346,24 @@ mod tests {
         // 2 / (2 - 1); an infinite end gives none.
         assert_eq!(b.weights(&params(&[&["1", "2"], &["x", "y"]])), [Some(2.0), None, None, None]);
         assert_eq!(combinations(&[]), [Vec::<&str>::new()], "one, of nothing");
+    }
+
+    #[test]
+    fn many_combinations_are_read_at_once_and_too_many_are_refused() {
+        let values = |count: usize| (0..count).map(|value| value.to_string()).collect::<Vec<_>>();
+        let (now, then) = (vec![values(300), values(300)], vec![values(300), values(301)]);
+        let numbers: Vec<_> = (0..90_000_u32).map(|number| ResultNumber::Number(number.into())).collect();
+        let one = BenchmarkResult { params: now.clone(), result: Some(numbers.clone()), ..BenchmarkResult::default() };
+        assert_eq!(one.of_params(&now), numbers);
+        let of_then = one.of_params(&then);
+        assert_eq!((of_then.len(), of_then[300], of_then[301]), (90_300, ResultNumber::Missing, numbers[300]));
+        let few = BenchmarkResult { result: None, ..one };
+        assert_eq!(few.of_params(&now), vec![ResultNumber::Missing; 90_000]);
+        // 2 to the power of 64.
+        let wide = [vec![vec!["0", "1"]; 64], vec![Vec::new()]].concat();
+        let text = FILE.replace(r#""a": [null, []]"#, &format!(r#""a": [null, {wide:?}]"#));
+        let error = CommitResults::parse(&text).unwrap_err().to_string();
+        assert!(error.contains("benchmark 'a': its parameters have") && error.contains("at most 100,000"), "{error}");
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod profiles;
 mod store;
 mod suite;
 
+pub(super) use commit::weight;
 pub use commit::{BenchmarkResult, CommitResults, combinations};
 pub use json::ResultNumber;
 pub use ordered::OrderedMap;

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::store::{ResultStore, ResultsError, ResultsProblem, entries, system, write};
 use super::suite::MachineFacts;
 use crate::files::file_stem;
+use crate::history::git::short;
 
 /// The folder of a machine's profiles.
 const PROFILES: &str = "profiles";
@@ -52,8 +53,7 @@ pub struct StoredProfile {
 impl ProfileOrigin {
     /// The file of its stacks in the folder of a machine.
     fn path(&self) -> PathBuf {
-        let digits = self.commit.get(..8).unwrap_or(&self.commit);
-        let commit = file_stem(&format!("{digits}-{}", self.environment));
+        let commit = file_stem(&format!("{}-{}", short(&self.commit), self.environment));
         Path::new(PROFILES).join(commit).join(format!("{}.{ENDING}", file_stem(&self.benchmark)))
     }
 }
@@ -62,7 +62,7 @@ impl ResultStore {
     /// Keeps a profile: stacks as lines `main;f;g 12`. One of the same commit, environment and benchmark is replaced.
     ///
     /// # Errors
-    /// A folder or file can't be written.
+    /// A folder or file can't be written; the file is of another commit.
     pub fn add_profile(
         &self,
         machine: &MachineFacts,
@@ -73,6 +73,9 @@ impl ResultStore {
         let folder = path.parent().unwrap_or(self.root());
         fs::create_dir_all(folder).map_err(system(folder))?;
         let _lock = self.lock()?;
+        if let Some(other) = origin(&path).ok().filter(|other| other.commit != of.commit) {
+            return Err(ResultsError { path, problem: ResultsProblem::Commit(other.commit) });
+        }
         let origin = serde_json::to_string(of).unwrap_or_default();
         write(&path, &format!("{MARK}{origin}\n{folded}"))?;
         Ok(path)
@@ -154,6 +157,17 @@ mod tests {
         assert_eq!(profiles.iter().map(|one| one.of.clone()).collect::<Vec<_>>(), [of(hostile), of("sort")]);
         assert!(profiles.iter().all(|one| one.path.parent() == path.parent()), "{profiles:?}");
         assert!(stored.unreadable.is_empty());
+        fs::remove_dir_all(store.root()).unwrap();
+    }
+
+    #[test]
+    fn a_commit_whose_hash_begins_alike_keeps_its_profile() {
+        let (store, machine) = store("alike");
+        let path = store.add_profile(&machine, &of("sort"), "main 1\n").unwrap();
+        let other = ProfileOrigin { commit: "0123456700".into(), ..of("sort") };
+        let error = store.add_profile(&machine, &other, "main 2\n").unwrap_err().to_string();
+        assert!(error.contains("it is of commit 0123456789"), "{error}");
+        assert!(fs::read_to_string(path).unwrap().ends_with("\nmain 1\n"));
         fs::remove_dir_all(store.root()).unwrap();
     }
 

@@ -1,16 +1,14 @@
 //! The folder of results: reads all of it, and adds to it so that writers at one time lose nothing.
 
 use std::fmt;
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-
-use nix::fcntl::{Flock, FlockArg};
 
 use super::commit::CommitResults;
 use super::profiles::{StoredProfile, stored_profiles};
 use super::suite::{BenchmarkList, MachineFacts};
-use crate::files::PartialFile;
+use crate::files::{self, FileLock, PartialFile};
 use crate::history::parallel::on_all_cpus;
 use crate::names::{quoted, shown};
 
@@ -40,6 +38,8 @@ pub enum ResultsProblem {
         /// The version that is read.
         expected: u32,
     },
+    /// It is of another commit, whose hash begins with the same digits as this one.
+    Commit(String),
     /// A benchmark's entry isn't as it should be.
     Row {
         /// The benchmark.
@@ -69,6 +69,11 @@ impl fmt::Display for ResultsProblem {
                     "it has version {found}; perfprop reads version {expected}: 'asv update' makes that of older ones"
                 )
             }
+            Self::Commit(hash) => write!(
+                f,
+                "it is of commit {}, whose hash begins with the same digits; keep this one's in another folder (--results)",
+                shown(hash)
+            ),
             Self::Row { benchmark, error } => write!(f, "benchmark {}: {}", quoted(benchmark), shown(error)),
         }
     }
@@ -171,7 +176,7 @@ impl ResultStore {
     /// holds of other benchmarks stays.
     ///
     /// # Errors
-    /// A file can't be read or written; one that can't be read is not written over.
+    /// A file can't be read or written; one that can't be read, or is of another commit, is not written over.
     pub fn add(
         &self,
         machine: &MachineFacts,
@@ -189,10 +194,14 @@ impl ResultStore {
                 all.0.insert(name.clone(), benchmark.clone());
             }
         }
+        let file = folder.join(results.file_name());
+        let before = parse(&file, CommitResults::parse)?;
+        if let Some(other) = before.as_ref().filter(|before| before.commit != results.commit) {
+            return Err(ResultsError { path: file, problem: ResultsProblem::Commit(other.commit.clone()) });
+        }
         write(&path, &all.to_text())?;
         write(&folder.join(MACHINE), &machine.to_text())?;
-        let path = folder.join(results.file_name());
-        let (results, replaced) = match parse(&path, CommitResults::parse)? {
+        let (results, replaced) = match before {
             None => (results, Vec::new()),
             Some(mut before) => {
                 let has_number = |name: &&String| before.results.get(name).is_some_and(|one| one.result.is_some());
@@ -201,7 +210,7 @@ impl ResultStore {
                 (before, replaced)
             }
         };
-        write(&path, &results.to_text())?;
+        write(&file, &results.to_text())?;
         Ok(replaced)
     }
 
@@ -227,10 +236,9 @@ impl ResultStore {
     }
 
     /// Waits until no other perfprop writes; none does until the lock is dropped.
-    pub(super) fn lock(&self) -> Result<Flock<File>, ResultsError> {
+    pub(super) fn lock(&self) -> Result<FileLock, ResultsError> {
         let path = self.root.join(LOCK);
-        let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path).map_err(system(&path))?;
-        Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, errno)| system(&path)(errno.into()))
+        files::lock(&path).map_err(system(&path))
     }
 }
 
@@ -325,6 +333,18 @@ mod tests {
         assert!(stored.machines.is_empty() && stored.unreadable[0].to_string().contains("cut short"));
         assert!(store.add(&machine(), &list("c"), results("c")).is_err());
         assert_eq!(fs::read_to_string(&path).unwrap().len(), text.len() / 2);
+        fs::remove_dir_all(store.root()).unwrap();
+    }
+
+    #[test]
+    fn a_commit_whose_hash_begins_alike_is_not_written_over() {
+        let store = store("alike");
+        store.add(&machine(), &list("b"), results("b")).unwrap();
+        let other = CommitResults { commit: "0123456700".into(), ..results("c") };
+        let error = store.add(&machine(), &list("c"), other).unwrap_err().to_string();
+        assert!(error.contains("01234567-e.json': it is of commit 0123456789"), "{error}");
+        let stored = store.read().unwrap();
+        assert_eq!((stored.benchmarks, stored.machines[0].commits.clone()), (list("b"), vec![results("b")]));
         fs::remove_dir_all(store.root()).unwrap();
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::commit::read_versioned;
+use super::commit::{check_params, read_versioned};
 use super::ordered::OrderedMap;
 use super::store::ResultsProblem;
 
@@ -52,7 +52,7 @@ impl BenchmarkList {
         let mut all: Map<String, Value> = read_versioned(text, BENCHMARKS_VERSION)?;
         all.remove("version");
         let one = |(name, value): (String, Value)| match Benchmark::deserialize(value) {
-            Ok(benchmark) => Ok((name, benchmark)),
+            Ok(benchmark) => check_params(&name, &benchmark.params).map(|()| (name, benchmark)),
             Err(error) => Err(ResultsProblem::Row { benchmark: name, error: error.to_string() }),
         };
         Ok(Self(all.into_iter().map(one).collect::<Result<_, _>>()?))
@@ -114,6 +114,8 @@ mod tests {
         assert_eq!((list.0["b"].params.len(), list.0["b"].version.clone()), (0, None));
         assert_eq!(BenchmarkList::parse(&list.to_text()).unwrap(), list);
         assert!(BenchmarkList::parse(r#"{"a": {}, "version": 2}"#).unwrap_err().to_string().contains("'a'"));
+        let wide = format!(r#"{{"a": {{"name": "a", "params": {:?}}}, "version": 2}}"#, vec![vec!["0", "1"]; 17]);
+        assert!(BenchmarkList::parse(&wide).unwrap_err().to_string().contains("'a': its parameters have 131,072"));
         assert_eq!(BenchmarkList::parse(r#"{"version": 2}"#).unwrap(), BenchmarkList::default());
     }
 

@@ -9,6 +9,7 @@ use serde_json::error::Category;
 
 use super::check::check;
 use super::{Line, StacksLine};
+use crate::names::shown;
 use crate::regions::{RegionBatch, RegionRange, RegionTable};
 use crate::run::{End, Header, VERSION};
 use crate::sources::Round;
@@ -270,11 +271,12 @@ impl fmt::Display for ReadError {
         match self {
             Self::Io(error) => error.fmt(f),
             Self::Empty => f.write_str("it is empty"),
-            Self::Foreign { reason } => write!(f, "not a perfprop recording: {reason}"),
+            Self::Foreign { reason } => write!(f, "not a perfprop recording: {}", shown(reason)),
             Self::Version { found } => {
                 write!(f, "a recording of version {found}; this perfprop reads version {VERSION}")
             }
-            Self::Line { line, reason } => write!(f, "line {line}: {reason}"),
+            // The reason may quote the file.
+            Self::Line { line, reason } => write!(f, "line {line}: {}", shown(reason)),
         }
     }
 }

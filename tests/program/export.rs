@@ -434,6 +434,7 @@ fn lines_to_estimate_that_make_no_sense_are_refused_with_their_number() {
         (format!("{}\n", init(0)), "line 1: \"counters\" is 0"),
         (format!("{}\n", read(0, 4)), "line 1: the first line must be of type \"init\""),
         (format!("{}\n{}\n", init(1), read(4, 0)), "line 2: t1 (0) is before t0 (4)"),
+        ("{\"type\":\"\\u001b[31m\"}\n".to_owned(), "line 1: unknown variant `\\x1b[31m`"),
         (format!("{}\n{}\n", init(1), read(0, 4)), "standard input ended before a line of type \"end\""),
     ] {
         let output = run(&["estimate"], input.as_bytes());

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::{ArgGroup, Args};
 
 use super::Error;
+use super::input::open_recording;
 use super::progress::{ProgressLine, ProgressReader};
 use super::stream::{Stream, say};
 use crate::estimate::OnCpu;
@@ -15,6 +16,7 @@ use crate::estimate::gp::{Complete, CovarianceModel, Prior};
 use crate::names::shown;
 use crate::recording::{self, ReadError, Recording};
 use crate::sources::{Reading, Scope};
+use crate::stack_formats::unpacked;
 use crate::units::WallNs;
 
 /// The arguments of `perfprop relations learn`.
@@ -111,9 +113,7 @@ fn taught(recording: &Recording, earlier: Option<&CovarianceModel>, name: &str) 
 
 /// Reads a recording of rows that are each of the whole target.
 fn recorded(path: &Path) -> Result<Recording, Error> {
-    let failed = |source| Error::Recording { path: path.into(), source };
-    let file = File::open(path).map_err(|error| failed(ReadError::Io(error)))?;
-    let recording = recording::read(BufReader::new(ProgressReader::of_file(file, &quoted(path)))).map_err(failed)?;
+    let recording = open_recording(path)?;
     if recording.header.events.iter().any(|event| event.scope != Scope::All) {
         let what = "has rows for single CPUs or threads, and a model is of a whole program";
         return Err(Error::Usage(format!("{} {what}: record it without -A and --per-thread", quoted(path))));
@@ -126,7 +126,7 @@ fn recorded(path: &Path) -> Result<Recording, Error> {
 
 /// What was measured can't be measured again: it isn't overwritten by mistake.
 fn refuse_recording(to: &Path) -> Result<(), Error> {
-    let read = File::open(to).map(|file| recording::read(BufReader::new(file)));
+    let read = File::open(to).and_then(unpacked).map(|input| recording::read(BufReader::new(input)));
     if matches!(read, Ok(Ok(_) | Err(ReadError::Line { .. }))) {
         let what = "is a recording, which the model would overwrite";
         return Err(Error::Usage(format!("{} {what}: name another file behind --program", quoted(to))));

@@ -1,7 +1,6 @@
 //! Implements `perfprop replay`: shows the screens of a recording as the live run would have.
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -9,9 +8,9 @@ use crossbeam_channel::Receiver;
 
 use super::args::{AppearanceArgs, CorrectionArgs, StackFormat, milliseconds};
 use super::compare::{self, Compared};
-use super::progress::{ProgressLine, ProgressReader};
+use super::progress::ProgressLine;
 use super::stream::{self, Stream, after_blank, has_keys, say};
-use super::{Error, appearance, imported, signals};
+use super::{Error, appearance, imported, input, signals};
 use crate::diagnosis::{LATELY, LookBack, diagnose};
 use crate::estimate::EstimatorKind;
 use crate::measure::{self, Estimation, LoadedRelations};
@@ -469,12 +468,7 @@ pub(super) enum Opened {
 /// Reads a file by what it is written in.
 pub(super) fn open(path: &Path, args: &ReplayArgs) -> Result<Opened, Error> {
     let failed = |error| Error::Recording { path: path.into(), source: recording::ReadError::Io(error) };
-    let name_of = |path: &Path| shown(&path.to_string_lossy()).into_owned();
-    let input: Box<dyn Read> = match path.as_os_str() == "-" {
-        true => Box::new(io::stdin()),
-        false => Box::new(ProgressReader::of_file(File::open(path).map_err(failed)?, &name_of(path))),
-    };
-    let (format, input) = stack_formats::sniff(input).map_err(failed)?;
+    let (format, input) = input::open(path).and_then(stack_formats::sniff).map_err(failed)?;
     match args.from.map(Into::into).or(format) {
         Some(stack_formats::InputFormat::Recording) => {
             read(path, BufReader::new(input)).map(Box::new).map(Opened::Recording)

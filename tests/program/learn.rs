@@ -4,9 +4,12 @@
 #![allow(clippy::unwrap_used, reason = "tests panic")]
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use perfprop::recording::Recorder;
 use perfprop::run::{Header, MeasuredEvent};
 use perfprop::sources::{Reading, Round, Scope};
@@ -96,6 +99,20 @@ fn runs_continue_one_another_and_those_without_turns_are_passed_over() {
     let model: Value = serde_json::from_str(&fs::read_to_string(folder.join("m.json")).unwrap()).unwrap();
     assert_eq!((&model["events"], &model["time_ms"]), (&json!(["a", "b", "c"]), &json!(2000.0)));
     assert_eq!(folder.entries(), ["1.jsonl", "2.jsonl", "m.json", "whole.jsonl"]);
+}
+
+#[test]
+fn packed_recordings_teach_what_plain_ones_do() {
+    let folder = learnt();
+    let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+    packed.write_all(&fs::read(folder.join("run.jsonl")).unwrap()).unwrap();
+    fs::write(folder.join("run.jsonl.gz"), packed.finish().unwrap()).unwrap();
+    let output = folder.perfprop(&["relations", "learn", "--program", "packed.json", "run.jsonl.gz"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let [plain, packed] = ["model.json", "packed.json"].map(|model| fs::read(folder.join(model)).unwrap());
+    assert!(plain == packed);
+    let onto = ["relations", "learn", "--program", "run.jsonl.gz", "run.jsonl"];
+    folder.assert_refused(&onto, 2, &["run.jsonl.gz is a recording"]);
 }
 
 #[test]

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use clap::{ArgGroup, Args};
 
 use super::Error;
-use super::input::open_recording;
-use super::progress::{ProgressLine, ProgressReader};
+use super::input::{open, open_recording};
+use super::progress::ProgressLine;
 use super::stream::{Stream, say};
 use crate::estimate::OnCpu;
 use crate::estimate::gp::{Complete, CovarianceModel, Prior};
@@ -189,12 +189,8 @@ const LARGEST_TABLE: u64 = 512 << 20;
 
 /// Reads CSV, gzipped or not: a header of names, then counts.
 fn read(path: &Path) -> io::Result<Table> {
-    let file = File::open(path)?;
-    let zipped = path.extension().is_some_and(|extension| extension == "gz");
-    let file = ProgressReader::of_file(file, &quoted(path));
-    let reader: Box<dyn Read> = if zipped { Box::new(flate2::read::GzDecoder::new(file)) } else { Box::new(file) };
     let mut text = String::new();
-    if reader.take(LARGEST_TABLE + 1).read_to_string(&mut text)? as u64 > LARGEST_TABLE {
+    if unpacked(open(path)?)?.take(LARGEST_TABLE + 1).read_to_string(&mut text)? as u64 > LARGEST_TABLE {
         return Err(io::Error::other(format!("it is larger than {} MiB once it is unpacked", LARGEST_TABLE >> 20)));
     }
     let mut lines = text.lines();

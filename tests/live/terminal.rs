@@ -378,6 +378,18 @@ fn stopped_by_a_signal_it_goes_on() {
 }
 
 #[test]
+fn ctrl_c_in_the_pager_is_the_pagers() {
+    let Some(tmux) = Tmux::start("pager") else { return };
+    let pager = "PERFPROP_PAGER='true; trap : INT; head -1; echo reading; sleep 1; echo pager is left'";
+    tmux.run(&["send-keys", &format!("{pager} {} list; echo left=$?", env!("CARGO_BIN_EXE_perfprop")), "Enter"]);
+    tmux.eventually("the pager reads", |screen| screen.lines().any(|line| line.starts_with("reading")));
+    tmux.keys("C-c");
+    let screen = tmux.eventually("it is left", |screen| screen.lines().any(|line| line.starts_with("left=")));
+    let place = |words: &str| screen.lines().position(|line| line.starts_with(words));
+    assert!(place("pager is left") < place("left=0") && place("pager is left").is_some(), "{screen}");
+}
+
+#[test]
 fn a_closed_pipe_is_no_error() {
     if Tmux::start("head").is_none() {
         return;

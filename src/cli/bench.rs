@@ -256,7 +256,7 @@ fn end(swept: Swept, is_kept: bool) -> Result<u8, Error> {
         (Some(SweepError::Write(path, source)), _) => Err(Error::Write { path, source }),
         (Some(error), _) => {
             say(&error.to_string());
-            Ok(125)
+            Ok(super::error::MEASURING)
         }
         (None, Some(signal)) => {
             let has_any = swept.files.iter().any(|file| !file.workloads.is_empty());

@@ -19,6 +19,8 @@ use crate::sources::perf::OpenError;
 use crate::stack_formats::{Fault, FaultKind, WriteError};
 use crate::stacks::live::{StackError, Unsampled};
 
+/// A file was read up to a fault: that doesn't take away what stood before it, but it isn't hidden either.
+pub(super) const NOT_ALL: u8 = 1;
 /// Wrong usage, an unknown event, a bad file: nothing was started.
 const USAGE: u8 = 2;
 /// Measuring is impossible, or what was measured could not be kept.

@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 
 use super::Error;
 use super::args::StackFormat;
+use super::error::NOT_ALL;
 use super::input::{is_stdin, open, open_recording, title};
 use super::stream::say;
 use crate::compare::{self, ProfileDifference};
@@ -120,9 +121,6 @@ impl ExportFormat {
         }
     }
 }
-
-/// A fault doesn't take away what stood before it, but it isn't hidden either.
-const NOT_ALL: u8 = 1;
 
 pub(super) fn run(args: &ExportArgs) -> Result<u8, Error> {
     if args.kernel && args.to != ExportFormat::Folded {

@@ -5,6 +5,7 @@ use std::path::Path;
 use crossbeam_channel::{Receiver, never};
 
 use super::args::FirstScreen;
+use super::error::{NOT_ALL, code_of};
 use super::replay::ReplayArgs;
 use super::stream::{Stream, has_keys, say};
 use super::{Error, appearance, signals};
@@ -23,9 +24,6 @@ use crate::stacks::{FirstLevel, StackOrigin, StackQuality};
 use crate::text;
 use crate::tui::{self, Feed, Mode, Outcome, Picture, Scene, Screen, ScreenOptions};
 use crate::units::WallNs;
-
-/// A fault doesn't take away what stood before it, but it isn't hidden either.
-const NOT_ALL: u8 = 1;
 
 /// The options by which `perfprop export` reads the same file for formats with room for all of it.
 pub(super) fn read_options(args: &ReplayArgs) -> ReadOptions {
@@ -77,7 +75,7 @@ pub(super) fn run(args: &ReplayArgs, path: &Path, imported: Imported) -> Result<
         let mut feed = Still { tree, quality, samples: never(), output: never() };
         let (_, outcome) = tui::run(monitor(args, path), &mut feed, &signals, &options).map_err(Error::Terminal)?;
         if let Outcome::Signal(signal) = outcome {
-            return Ok(u8::try_from(128 + signal).unwrap_or(u8::MAX));
+            return Ok(code_of(signal));
         }
     } else {
         Stream::stdout().print(&text::stacks(&tree, &quality, ""))?;

@@ -8,6 +8,7 @@ use crossbeam_channel::Receiver;
 
 use super::args::{AppearanceArgs, CorrectionArgs, StackFormat, milliseconds};
 use super::compare::{self, Compared};
+use super::error::code_of;
 use super::progress::ProgressLine;
 use super::stream::{self, Stream, after_blank, has_keys, say};
 use super::{Error, appearance, imported, input, signals};
@@ -275,7 +276,7 @@ fn play(
     let player = Some(player);
     let mut feed = Played { setup, recording, profile, samples, player, output, others, ahead, profile_start: None };
     match tui::run(monitor, &mut feed, &signals, options).map_err(Error::Terminal)? {
-        (_, Outcome::Signal(signal)) => Ok(u8::try_from(128 + signal).unwrap_or(u8::MAX)),
+        (_, Outcome::Signal(signal)) => Ok(code_of(signal)),
         _ => Ok(0),
     }
 }

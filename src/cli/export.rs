@@ -13,7 +13,7 @@ use super::stream::say;
 use crate::compare::{self, ProfileDifference};
 use crate::files::PartialFile;
 use crate::monitor::MeasureChoice;
-use crate::names::shown;
+use crate::names::{shown, shown_path};
 use crate::profile::{Amount, Detail, EventId, RepeatFolding, Tree, TreeOptions};
 use crate::rates::Confidence;
 use crate::stack_formats::{
@@ -136,8 +136,7 @@ pub(super) fn run(args: &ExportArgs) -> Result<u8, Error> {
     match fault {
         Some(source) if is_empty => return Err(Error::Stacks { path: args.file.clone(), source }),
         Some(fault) => {
-            let file = args.file.to_string_lossy();
-            say(&format!("{}: {fault}\n      what stands before it is written", shown(&file)));
+            say(&format!("{}: {fault}\n      what stands before it is written", shown_path(&args.file)));
         }
         None => {}
     }

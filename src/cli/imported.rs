@@ -12,7 +12,7 @@ use super::{Error, appearance, signals};
 use crate::estimate::{EstimatorKind, IntervalBasis};
 use crate::measure::{self, Estimation};
 use crate::monitor::Monitor;
-use crate::names::shown;
+use crate::names::shown_path;
 use crate::profile::{self, Amount, RepeatFolding, Tree};
 use crate::run::{End, Header, MeasuredTarget};
 use crate::sampling::SamplerMessage;
@@ -40,7 +40,7 @@ pub(super) fn run(args: &ReplayArgs, path: &Path, imported: Imported) -> Result<
     let Imported { tree, fault, format, .. } = imported;
     let origin = if format == Some(InputFormat::PerfScript) { StackOrigin::PerfScript } else { StackOrigin::Other };
     let quality = StackQuality { origin, ..StackQuality::default() };
-    let file = shown(&path.to_string_lossy()).into_owned();
+    let file = shown_path(path);
     let mut notes = Vec::new();
     match fault {
         Some(source) if tree.event_ids().all(|event| tree.total(event) == Amount::ZERO) => {
@@ -85,7 +85,7 @@ pub(super) fn run(args: &ReplayArgs, path: &Path, imported: Imported) -> Result<
 
 /// Stacks have no times, intervals or counts, and options for those would do nothing.
 fn refuse(args: &ReplayArgs, path: &Path) -> Result<(), Error> {
-    let file = shown(&path.to_string_lossy()).into_owned();
+    let file = shown_path(path);
     let needs_recording = [
         (args.speed.is_some(), "--speed"),
         (args.at.is_some(), "--at"),

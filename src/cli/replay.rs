@@ -16,7 +16,7 @@ use crate::diagnosis::{LATELY, LookBack, diagnose};
 use crate::estimate::EstimatorKind;
 use crate::measure::{self, Estimation, LoadedRelations};
 use crate::monitor::{MeasureChoice, Monitor, ReadAhead, RecordingNotes};
-use crate::names::shown;
+use crate::names::{shown, shown_path};
 use crate::profile::Tree;
 use crate::rates::Confidence;
 use crate::recording::{self, Player, Recording, Speed};
@@ -480,7 +480,7 @@ pub(super) fn open(path: &Path, args: &ReplayArgs) -> Result<Opened, Error> {
 
 /// The error of comparing a file that has no counts.
 pub(super) fn no_recording(path: &Path) -> Error {
-    let file = shown(&path.to_string_lossy()).into_owned();
+    let file = shown_path(path);
     Error::Usage(format!("{file} is no recording, and recordings are compared; alone: perfprop replay {file}"))
 }
 

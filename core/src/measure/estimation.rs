@@ -8,7 +8,7 @@ use crate::estimate::gp::{CovarianceModel, MAX_EVENTS};
 use crate::estimate::{Estimator, EstimatorKind, Gaussian, IntervalBasis};
 use crate::events::{Event, with_letters};
 use crate::monitor::Monitor;
-use crate::names::shown;
+use crate::names::{shown, shown_path};
 use crate::rates::Confidence;
 use crate::relations::Relation;
 use crate::run::{End, Header};
@@ -105,8 +105,8 @@ fn read_learnt(path: &Path, kind: EstimatorKind, events: &[&Event]) -> Result<Ar
     if names.iter().any(|name| model.knows(name) || model.knows(&with_letters(name, "u"))) {
         return Ok(Arc::new(model));
     }
-    let (file, names) = (path.display().to_string(), names.join(","));
-    let (file, names, known) = (shown(&file), shown(&names), model.events().join(","));
+    let (file, names, known) = (shown_path(path), names.join(","), model.events().join(","));
+    let names = shown(&names);
     Err(Error::Options(format!(
         "--learnt {file} knows none of {names}: it was learnt with {}\n      learn these:  \
          perfprop record -I 4 -o run.jsonl -e {names} -- COMMAND   then: perfprop relations learn --program {file} run.jsonl",

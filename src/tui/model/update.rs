@@ -5,7 +5,7 @@ use std::path::Path;
 use ratatui::crossterm::event::KeyEventKind;
 
 use super::{LoopCommand, Message, Motion, Notice, Over, ScreenModel, Tail};
-use crate::names::shown;
+use crate::names::{shown, shown_path};
 use crate::session::OutputLine;
 use crate::sources::Round;
 
@@ -101,8 +101,7 @@ pub(in crate::tui) fn update(model: &mut ScreenModel, message: Message) -> Optio
 
 /// Says where something was saved, and what isn't in it.
 fn saved(model: &mut ScreenModel, path: &Path, lacking: &str) -> bool {
-    let path = path.display().to_string();
-    model.notice = Some(Notice::Done(format!("saved to {}{lacking}", shown(&path))));
+    model.notice = Some(Notice::Done(format!("saved to {}{lacking}", shown_path(path))));
     true
 }
 

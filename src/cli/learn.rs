@@ -15,7 +15,7 @@ use crate::estimate::OnCpu;
 use crate::estimate::gp::{Complete, CovarianceModel, Prior};
 use crate::names::{shown, shown_path};
 use crate::recording::{self, ReadError, Recording};
-use crate::sources::{Reading, Scope};
+use crate::sources::{Reading, RecordedRound, Scope};
 use crate::stack_formats::unpacked;
 use crate::units::WallNs;
 
@@ -100,7 +100,7 @@ fn taught(recording: &Recording, earlier: Option<&CovarianceModel>, name: &str) 
     let mut before = WallNs(0);
     let (what, of) = (format!("learning from {name}"), recording.rounds.len() as u64);
     let mut progress = ProgressLine::new();
-    for (done, (round, _)) in (0_u64..).zip(&recording.rounds) {
+    for (done, RecordedRound { round, .. }) in (0_u64..).zip(&*recording.rounds) {
         progress.part(&what, done, of);
         let counted = recording.header.events.iter().zip(&round.readings).zip(&mut last);
         let deltas: Vec<_> = counted

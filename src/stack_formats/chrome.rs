@@ -156,7 +156,7 @@ mod tests {
 
     fn recording(regions: Vec<RegionBatch>) -> Recording {
         let header = Header::new(MeasuredTarget::File { path: "x".into() }, "scale");
-        Recording { header, rounds: vec![], stacks: None, regions, end: None, cut: None }
+        Recording { header, rounds: [].into(), stacks: None, regions, end: None, cut: None }
     }
 
     fn path(parent: Option<u32>, name: &str) -> RegionPath {

@@ -292,8 +292,8 @@ fn frozen_it_records_on() {
     tmux.eventually("it is saved", |screen| screen.contains("saved to"));
     leave(&tmux, "freeze");
     let saved = perfprop::recording::read(&fs::read(folder.join("perfprop.jsonl")).unwrap()[..]).unwrap();
-    let times: Vec<_> = saved.rounds.iter().map(|(round, _)| round.at.as_secs()).collect();
-    let lost = saved.rounds.last().map_or(0, |(_, lost)| *lost);
+    let times: Vec<_> = saved.rounds.iter().map(|recorded| recorded.round.at.as_secs()).collect();
+    let lost = saved.rounds.last().map_or(0, |last| last.lost);
     // Whatever a busy machine lost, the second that was frozen isn't among it.
     assert!(times.windows(2).all(|pair| pair[1] - pair[0] < 0.5) || lost > 0, "{times:?}");
     assert!(times.len() as u64 + lost >= 20, "{times:?}");

@@ -12,7 +12,7 @@ use crate::names::{shown, shown_path};
 use crate::rates::Confidence;
 use crate::relations::Relation;
 use crate::run::{End, Header};
-use crate::sources::Round;
+use crate::sources::RecordedRound;
 
 /// What gives the least errors of those that are known. Where nothing is multiplexed it does no more than
 /// `scale`.
@@ -77,7 +77,7 @@ impl Estimation {
         self,
         header: &Header,
         relations: &[Relation],
-        rounds: impl IntoIterator<Item = &'a (Round, u64)>,
+        rounds: impl IntoIterator<Item = &'a RecordedRound>,
         end: End,
     ) -> Self {
         if self.kind != EstimatorKind::Gp {
@@ -85,7 +85,7 @@ impl Estimation {
         }
         let keeping = Self { basis: IntervalBasis::Keeping, ..self.clone() };
         let mut monitor = monitor(header.clone(), relations.to_vec(), keeping).without_history();
-        for (round, lost) in rounds {
+        for RecordedRound { round, lost } in rounds {
             monitor.round(round, *lost);
         }
         monitor.end(end);

@@ -565,9 +565,10 @@ fn packed(text: &[u8]) -> Vec<u8> {
 fn calls_of_regions_are_read_from_a_packed_recording() {
     let recording = fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/screenshots/regions.jsonl")).unwrap();
     let trace = |input: &[u8]| perfprop(&["--to", "chrome-trace"], input);
-    let (plain, packed) = (trace(&recording), trace(&packed(&recording)));
-    assert!(plain.status.success() && packed.status.success(), "{}", stderr(&packed));
-    assert_eq!(stdout(&plain), stdout(&packed));
+    let [plain, packed] = [trace(&recording), trace(&packed(&recording))].map(|output| stderr(&output));
+    // Calls one by one aren't in it.
+    assert!(plain.contains("no calls of regions were recorded"), "{plain}");
+    assert_eq!(plain, packed);
 }
 
 #[test]
@@ -593,7 +594,7 @@ fn packed_and_piped_recordings_differ_as_plain_ones_do() {
     };
     let [plain, packed] =
         folders.each_ref().map(|folder| difference(folder, folder.join("whole.jsonl").to_str().unwrap(), b""));
-    assert!(plain.contains("-50.") || plain.contains("-49."), "no totals are compared");
+    assert!(plain.contains("<title>all: 100.00% of both, -"), "no totals are compared");
     assert!(plain == packed, "a packed recording differs from a plain one");
     let piped = difference(&folders[1], "-", &fs::read(folders[1].join("whole.jsonl")).unwrap());
     assert!(plain == piped, "a piped recording differs from a file");

@@ -122,8 +122,16 @@ pub const LONGEST: u64 = 256 << 20;
 /// # Errors
 /// Returns the operating system's error, or that it is longer or no text.
 pub fn text(path: &Path, most: u64) -> io::Result<String> {
+    text_of(File::open(path)?, most)
+}
+
+/// The text of an input that is no longer than that many bytes.
+///
+/// # Errors
+/// Returns the operating system's error, or that it is longer or no text.
+pub fn text_of(input: impl Read, most: u64) -> io::Result<String> {
     let not_text = |_| io::Error::new(io::ErrorKind::InvalidData, "it is no text (UTF-8)");
-    String::from_utf8(bytes(path, most)?).map_err(not_text)
+    String::from_utf8(bytes_of(input, most)?).map_err(not_text)
 }
 
 /// The bytes of what is no longer than that many.
@@ -131,8 +139,12 @@ pub fn text(path: &Path, most: u64) -> io::Result<String> {
 /// # Errors
 /// Returns the operating system's error, or that it is longer.
 pub fn bytes(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    bytes_of(File::open(path)?, most)
+}
+
+fn bytes_of(input: impl Read, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(most + 1).read_to_end(&mut bytes)?;
+    input.take(most + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {
         return Err(io::Error::other(format!("it is longer than {} MiB", most >> 20)));
     }

@@ -206,6 +206,14 @@ pub fn plus_minus_part(part: f64) -> String {
     if part.abs() * 100.0 < LEAST { "±<0.1%".into() } else { format!("±{}", percent(part)) }
 }
 
+/// Formats a number with so many decimals: `0.250`; as a power of ten where nobody reads all digits before its point: `1.50e47`.
+pub fn fixed(value: f64, decimals: usize) -> String {
+    if value.abs() < MOST_READ { format!("{value:.decimals$}") } else { format!("{value:.2e}") }
+}
+
+/// Numbers from here on have more digits than anyone reads.
+const MOST_READ: f64 = 1e15;
+
 /// A number for other programs with so many decimals: `-0.25`; as a power of ten where a double doesn't
 /// tell all the digits before its point apart: `1.5e47`.
 pub fn plain(value: f64, decimals: usize) -> String {
@@ -316,6 +324,12 @@ mod tests {
         let texts = [plain(1_931_204.0, 0), plain(-0.25, 2), plain(1.5e47, 0), plain(-2e17, 3)];
         assert_eq!(texts, ["1931204", "-0.25", "1.5e47", "-2e17"]);
         assert_eq!([0.0, 0.1, 1.5e47, 2e-9].map(shortest), ["0", "0.1", "1.5e47", "2e-9"]);
+    }
+
+    #[test]
+    fn numbers_with_decimals_by_hand() {
+        let texts = [fixed(0.25, 3), fixed(-9.4e14, 1), fixed(1e15, 3), fixed(-1.5e300, 3), fixed(f64::INFINITY, 3)];
+        assert_eq!(texts, ["0.250", "-940000000000000.0", "1.00e15", "-1.50e300", "inf"]);
     }
 
     #[test]

@@ -260,7 +260,7 @@ pub(crate) struct Within {
 impl Within {
     /// Adds a region that is directly within.
     pub(crate) fn add_child(&mut self, calls: u64, events: &[EventCounts]) {
-        self.children += calls;
+        self.children = self.children.saturating_add(calls);
         self.events.resize(events.len().max(self.events.len()), EventCounts::default());
         self.events.iter_mut().zip(events).for_each(|(sum, event)| *sum = sum.plus(event));
     }

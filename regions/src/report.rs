@@ -127,12 +127,13 @@ impl Distribution {
 
 impl Times {
     fn add(&mut self, node: &NodeCounts, derived: &Derived) {
-        self.calls += node.calls;
-        self.recorded += node.recorded;
+        // The numbers are the program's, which may write anything into memory that it shares.
+        self.calls = self.calls.saturating_add(node.calls);
+        self.recorded = self.recorded.saturating_add(node.recorded);
         self.forward_ns += derived.total_ns;
         self.self_ns += derived.self_ns;
         self.markers_ns += derived.markers_ns;
-        self.reverse_calls += node.reverse_calls;
+        self.reverse_calls = self.reverse_calls.saturating_add(node.reverse_calls);
         self.reverse_ns += node.reverse_ns as f64;
         self.distribution.add(node);
     }
@@ -163,7 +164,8 @@ fn derived(snapshot: &Snapshot) -> Vec<Derived> {
         let mut above = node.parent;
         for _ in 0..snapshot.nodes.len() {
             let Some(parent) = above else { break };
-            found[parent].within.calls += node.calls;
+            let within = &mut found[parent].within.calls;
+            *within = within.saturating_add(node.calls);
             above = snapshot.nodes[parent].parent;
         }
     }
@@ -202,7 +204,7 @@ impl Snapshot {
             if node.phase == WARM_UP {
                 row.warm_up.add(node, &derived);
             }
-            row.counters.iter_mut().zip(node.counters).for_each(|(sum, counted)| *sum += counted);
+            add_counters(&mut row.counters, &node.counters);
             add_events(&mut row.events, node.calls, &node.events, &derived.within, self);
         }
         let mut rows: Vec<Row> = rows.into_values().collect();
@@ -238,7 +240,7 @@ impl Snapshot {
                 events: Vec::new(),
             });
             row.times.add(node, &derived);
-            row.counters.iter_mut().zip(node.counters).for_each(|(sum, counted)| *sum += counted);
+            add_counters(&mut row.counters, &node.counters);
             add_events(&mut row.events, node.calls, &node.events, &derived.within, self);
         }
         let mut rows: Vec<PathRow> = rows.into_values().collect();
@@ -247,7 +249,45 @@ impl Snapshot {
     }
 }
 
+fn add_counters(sums: &mut [u64; COUNTERS], counters: &[u64; COUNTERS]) {
+    sums.iter_mut().zip(counters).for_each(|(sum, counted)| *sum = sum.saturating_add(*counted));
+}
+
 /// A region that is open for the first time, or was opened only to hold others, has counted nothing yet.
 fn has_counted(node: &NodeCounts) -> bool {
     node.calls > 0 || node.reverse_calls > 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::snapshot::EventCounts;
+
+    #[test]
+    fn sums_of_what_a_program_made_up_are_the_most_there_are() {
+        let node = |parent| NodeCounts {
+            number: 1,
+            thread: 0,
+            parent,
+            name: "x".into(),
+            phase: String::new(),
+            calls: u64::MAX,
+            recorded: u64::MAX,
+            total_ns: u64::MAX,
+            min_ns: 0,
+            max_ns: u64::MAX,
+            squares: 0.0,
+            reverse_calls: u64::MAX,
+            reverse_ns: u64::MAX,
+            counters: [u64::MAX; COUNTERS],
+            events: vec![EventCounts { calls: u64::MAX, sum: u64::MAX, ..EventCounts::default() }],
+            histogram: Box::new([u32::MAX; BUCKETS]),
+        };
+        let nodes = vec![node(None), node(Some(0)), node(Some(0)), node(Some(1))];
+        let snapshot = Snapshot { nodes, ..Snapshot::default() };
+        let rows = snapshot.rows();
+        let of_row = |row: &Row| (row.times.calls, row.times.recorded, row.times.reverse_calls, row.counters);
+        assert_eq!(rows.iter().map(of_row).collect::<Vec<_>>(), [(u64::MAX, u64::MAX, u64::MAX, [u64::MAX; COUNTERS])]);
+        assert_eq!(snapshot.paths().len(), 3);
+    }
 }

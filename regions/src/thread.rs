@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering::{Relaxed, Release};
 use crate::clock::now;
 use crate::events::Readings;
 use crate::histogram::bucket;
-use crate::layout::{DEEPEST, MARKS, Node};
+use crate::layout::{DEEPEST, MARKS, NAMES, Node};
 use crate::table::{Table, generation, grow, grow_float, lower, raise, table};
 use events::ThreadEvents;
 
@@ -159,13 +159,16 @@ impl Thread {
         }
     }
 
-    /// The number of a name, without asking other threads twice.
+    /// The number of a name, without asking other threads twice. Names without end aren't all kept: there is no room for
+    /// them in the table either.
     fn number_of(&mut self, name: &str) -> u32 {
         if let Some(&number) = self.names.get(name) {
             return number;
         }
         let number = self.table.name(name);
-        self.names.insert(name.into(), number);
+        if self.names.len() < NAMES {
+            self.names.insert(name.into(), number);
+        }
         number
     }
 
@@ -495,4 +498,21 @@ pub(crate) fn end_reverse(name: impl FnOnce(&Table) -> u32, start: u64) {
             }
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use super::*;
+
+    #[test]
+    fn names_without_end_take_memory_up_to_a_limit() {
+        let mut thread = Thread::new(table().unwrap());
+        let first = thread.number_of("0");
+        for name in 0..NAMES + 100 {
+            let _ = thread.number_of(&name.to_string());
+        }
+        assert_eq!((thread.number_of("0"), thread.names.len()), (first, NAMES));
+    }
 }

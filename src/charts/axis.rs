@@ -114,9 +114,13 @@ fn range(numbers: impl IntoIterator<Item = f64>) -> (f64, f64) {
     if low <= high { (low, high) } else { (0.0, 1.0) }
 }
 
-/// Both ends a part of the length further out; ends that are one number are so by themselves.
+/// Both ends a part of the length further out; ends that are one number by half of it, or by 0.5 around 0.
 fn widened(low: f64, high: f64, part: f64) -> (f64, f64) {
-    let room = if high > low { part * (high - low) } else { 0.5 * low.abs().max(1.0) };
+    let room = match low.abs() {
+        _ if high > low => part * (high - low),
+        0.0 => 0.5,
+        number => 0.5 * number,
+    };
     (low - room, high + room)
 }
 
@@ -162,8 +166,9 @@ mod tests {
     fn numbers_that_have_no_place_have_none() {
         assert_eq!(axis(&[1.0, 1e4]).place(-1.0), None);
         assert_eq!(axis(&[f64::NAN]).ends, axis(&[0.0, 1.0]).ends);
-        let one = axis(&[5.0]);
-        assert!(one.ends.0 < 5.0 && one.ends.1 > 5.0);
+        for (one, ends) in [(5.0, (2.5, 7.5)), (0.002, (0.001, 0.003)), (-4.0, (-6.0, -2.0)), (0.0, (-0.5, 0.5))] {
+            assert_eq!(axis(&[one, one]).ends, ends);
+        }
         assert_eq!(ChartAxis::around_zero("", |number| number.to_string(), []).ends, (-1.0, 1.0));
     }
 

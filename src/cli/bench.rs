@@ -18,7 +18,7 @@ use crate::cost::samples::Determinizer;
 use crate::cost::{TIME, Workload, WorkloadFile};
 use crate::host::HostFiles;
 use crate::measure::check_command;
-use crate::names::{quoted, shown};
+use crate::names::{quoted, shown_path};
 use crate::number::percent;
 use crate::sources::perf::Stop;
 use crate::text;
@@ -220,7 +220,7 @@ fn notes(args: &BenchArgs, swept: &Swept, store: Option<&SweepStore>) {
         }
     }
     if let Some(store) = store.filter(|store| store.paths.len() > 1) {
-        let names: Vec<_> = store.paths.iter().map(|path| shown(&path.to_string_lossy()).into_owned()).collect();
+        let names: Vec<_> = store.paths.iter().map(|path| shown_path(path)).collect();
         say(&format!("a file for each command: {}", names.join(", ")));
     }
     let Some(file) = swept.files.first() else { return };
@@ -256,7 +256,7 @@ fn end(swept: Swept, is_kept: bool) -> Result<u8, Error> {
         (Some(SweepError::Write(path, source)), _) => Err(Error::Write { path, source }),
         (Some(error), _) => {
             say(&error.to_string());
-            Ok(125)
+            Ok(super::error::MEASURING)
         }
         (None, Some(signal)) => {
             let has_any = swept.files.iter().any(|file| !file.workloads.is_empty());

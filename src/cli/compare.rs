@@ -10,7 +10,7 @@ use super::replay::{Opened, Setup, at, end, no_recording, open, seen, setup};
 use super::stream::{Stream, say};
 use crate::compare::{self, ProfileDifference};
 use crate::monitor::{MeasureChoice, Monitor};
-use crate::names::shown;
+use crate::names::shown_path;
 use crate::profile::Tree;
 use crate::rates::Confidence;
 use crate::recording::Recording;
@@ -42,8 +42,8 @@ pub(super) fn files(args: &ReplayArgs) -> Result<(&Path, Option<Files<'_>>), Err
         let whole = fs::canonicalize(path).unwrap_or_else(|_| path.clone());
         // Two recordings of one name may be compared: each is one run of a side.
         if seen.contains(&whole) && (!args.a.is_empty() || path.as_os_str() == "-") {
-            let path = path.to_string_lossy();
-            return Err(Error::Usage(format!("{} is given twice; a recording counts for one run", shown(&path))));
+            let path = shown_path(path);
+            return Err(Error::Usage(format!("{path} is given twice; a recording counts for one run")));
         }
         seen.push(whole);
     }
@@ -149,9 +149,9 @@ fn check_source(first: (&Path, &Recording), other: (&Path, &Recording)) -> Resul
     if is_modelled(&first) == is_modelled(&other) {
         return Ok(());
     }
-    let modelled = if is_modelled(&first) { first.0 } else { other.0 }.to_string_lossy();
+    let modelled = shown_path(if is_modelled(&first) { first.0 } else { other.0 });
     let words = "a rate of a model is per 10^9 instructions, and one of a machine per second";
-    Err(Error::Usage(format!("only {} was counted by a model: {words}; nothing to compare", shown(&modelled))))
+    Err(Error::Usage(format!("only {modelled} was counted by a model: {words}; nothing to compare")))
 }
 
 /// Recordings are compared first, unless the options name another screen.
@@ -161,7 +161,7 @@ pub(super) fn first_screen(args: &ReplayArgs, screen: Screen, compared: Option<&
 
 /// Nothing to compare with.
 fn alone(file: &Path) -> Error {
-    let file = shown(&file.to_string_lossy()).into_owned();
+    let file = shown_path(file);
     Error::Usage(format!("the screen compare needs two recordings; try: perfprop replay {file} OTHER"))
 }
 

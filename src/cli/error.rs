@@ -13,12 +13,14 @@ use super::perf_compat;
 use super::stream::in_locale;
 use crate::machine::Host;
 use crate::measure;
-use crate::names::{for_shell, is_hidden, shown};
+use crate::names::{for_shell, is_hidden, shown, shown_path};
 use crate::recording::ReadError;
 use crate::sources::perf::OpenError;
 use crate::stack_formats::{Fault, FaultKind, WriteError};
 use crate::stacks::live::{StackError, Unsampled};
 
+/// A file was read up to a fault: that doesn't take away what stood before it, but it isn't hidden either.
+pub(super) const NOT_ALL: u8 = 1;
 /// Wrong usage, an unknown event, a bad file: nothing was started.
 const USAGE: u8 = 2;
 /// Measuring is impossible, or what was measured could not be kept.
@@ -206,9 +208,9 @@ impl Display for Error {
         match self {
             Self::Usage(text) => write!(f, "perfprop: {text}\n      more: perfprop --help"),
             Self::Measure(error) => measuring(f, error),
-            Self::Recording { path, source } => write!(f, "perfprop: {}: {source}", shown(&path.display().to_string())),
+            Self::Recording { path, source } => write!(f, "perfprop: {}: {source}", shown_path(path)),
             Self::Stacks { path, source } => {
-                write!(f, "perfprop: {}: {source}", shown(&path.to_string_lossy()))?;
+                write!(f, "perfprop: {}: {source}", shown_path(path))?;
                 match source.what {
                     FaultKind::Unknown(None) => write!(f, "\n      say what it is with --from, or check the file"),
                     _ => Ok(()),
@@ -216,7 +218,7 @@ impl Display for Error {
             }
             Self::Export(error) => write!(f, "perfprop: {}", shown(&error.to_string())),
             Self::Write { path, source } => {
-                write!(f, "perfprop: cannot write {}: {source}", shown(&path.display().to_string()))?;
+                write!(f, "perfprop: cannot write {}: {source}", shown_path(path))?;
                 let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists());
                 match folder {
                     Some(folder) => write!(
@@ -228,7 +230,7 @@ impl Display for Error {
                 }
             }
             Self::CutRecording { path, source, readings, command } => {
-                let path = shown(&path.display().to_string()).into_owned();
+                let path = shown_path(path);
                 write!(f, "perfprop: cannot write {path}: {source}")?;
                 if let Some(command) = command {
                     let command = command.to_string_lossy();
@@ -245,7 +247,7 @@ impl Display for Error {
             }
             Self::Theme(text) => write!(f, "perfprop: {text}"),
             Self::Config(path, error) => {
-                write!(f, "perfprop: configuration {}: {error}", shown(&path.to_string_lossy()))
+                write!(f, "perfprop: configuration {}: {error}", shown_path(path))
             }
             Self::NoMatch { patterns, similar } => {
                 write!(f, "perfprop: no event matches {}", shown(&patterns.join(" ")))?;

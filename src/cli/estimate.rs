@@ -16,6 +16,7 @@ use crate::estimate::gp::{CovarianceModel, CpuClock, EventSpec, Gp, MAX_EVENTS, 
 use crate::estimate::{Estimate, Estimator, EstimatorKind, JudgedSums};
 use crate::events::{Encoding, Event, EventKind, Modifiers, Unit};
 use crate::expr::escaped_name;
+use crate::names::shown;
 use crate::plan::RoundRobin;
 use crate::rates::{Confidence, Delta, Error as Uncertainty, Tally, Uncertain};
 use crate::relations::{self, Relation};
@@ -176,7 +177,7 @@ pub(super) fn run(args: &EstimateArgs) -> Result<u8, Error> {
     let mut out = Stream::stdout();
     let mut session = None;
     for (number, line) in io::stdin().lock().lines().enumerate() {
-        let wrong = |reason: String| Error::Usage(format!("standard input, line {}: {reason}", number + 1));
+        let wrong = |reason: String| Error::Usage(format!("standard input, line {}: {}", number + 1, shown(&reason)));
         let line = line.map_err(|error| wrong(error.to_string()))?;
         let request: Request = serde_json::from_str(&line).map_err(|error| wrong(error.to_string()))?;
         let end = matches!(request, Request::End {});

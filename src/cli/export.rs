@@ -1,22 +1,21 @@
 //! Implements `perfprop export`: converts stacks from one tool's format to another's.
 
-use std::fs::File;
-use std::io::{self, BufReader, BufWriter, IsTerminal, Read, Write};
+use std::io::{self, BufWriter, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
 use super::Error;
 use super::args::StackFormat;
-use super::progress::ProgressReader;
+use super::error::NOT_ALL;
+use super::input::{is_stdin, open, open_recording, title};
 use super::stream::say;
 use crate::compare::{self, ProfileDifference};
 use crate::files::PartialFile;
 use crate::monitor::MeasureChoice;
-use crate::names::shown;
+use crate::names::{shown, shown_path};
 use crate::profile::{Amount, Detail, EventId, RepeatFolding, Tree, TreeOptions};
 use crate::rates::Confidence;
-use crate::recording;
 use crate::stack_formats::{
     self, EventSelection, Fault, FaultKind, Imported, Names, OutputFormat, Periods, ProcessNaming, ReadOptions,
     TraceLength, WriteError, WriteOptions, WrittenNumber,
@@ -123,9 +122,6 @@ impl ExportFormat {
     }
 }
 
-/// A fault doesn't take away what stood before it, but it isn't hidden either.
-const NOT_ALL: u8 = 1;
-
 pub(super) fn run(args: &ExportArgs) -> Result<u8, Error> {
     if args.kernel && args.to != ExportFormat::Folded {
         return Err(Error::Usage("--kernel is for --to folded; other formats tell the kernel by its module".into()));
@@ -140,8 +136,7 @@ pub(super) fn run(args: &ExportArgs) -> Result<u8, Error> {
     match fault {
         Some(source) if is_empty => return Err(Error::Stacks { path: args.file.clone(), source }),
         Some(fault) => {
-            let file = args.file.to_string_lossy();
-            say(&format!("{}: {fault}\n      what stands before it is written", shown(&file)));
+            say(&format!("{}: {fault}\n      what stands before it is written", shown_path(&args.file)));
         }
         None => {}
     }
@@ -171,11 +166,12 @@ fn export_difference(args: &ExportArgs) -> Result<u8, Error> {
     };
     let [of_a, of_b] = [a, b].map(|side| side.iter().map(|file| whole(args, file)).collect::<Result<Vec<_>, _>>());
     let (of_a, of_b) = (of_a?, of_b?);
-    let [trees_of_a, trees_of_b] = [&of_a, &of_b].map(|side| side.iter().collect::<Vec<_>>());
-    let measures = measures(a.iter().chain(b));
+    let [trees_of_a, trees_of_b] = [&of_a, &of_b].map(|side| side.iter().map(|one| &one.tree).collect::<Vec<_>>());
+    let measures = measures(of_a.iter().chain(&of_b));
     let found = ProfileDifference::of(&trees_of_a, &trees_of_b, measures, Confidence::DEFAULT);
     let found = found.ok_or_else(|| {
-        let event = of_a.first().and_then(|tree| Some(tree.event_of(tree.default_event()?).name.clone()));
+        let tree = trees_of_a.first();
+        let event = tree.and_then(|tree| Some(tree.event_of(tree.default_event()?).name.clone()));
         let event = event.map_or_else(|| "no event".into(), |event| shown(&event).into_owned());
         Error::Usage(format!("nothing to compare: {event} isn't sampled in all files; --event-filter chooses another"))
     })?;
@@ -185,52 +181,50 @@ fn export_difference(args: &ExportArgs) -> Result<u8, Error> {
 }
 
 /// All stacks of a file; a part of them would be compared with a whole.
-fn whole(args: &ExportArgs, file: &Path) -> Result<Tree, Error> {
-    let failed = |source| Error::Stacks { path: file.to_owned(), source };
-    let input = if file.as_os_str() == "-" {
-        input(args)?
-    } else {
-        let opened = File::open(file).map_err(|error| failed(Fault { line: None, what: FaultKind::Io(error) }))?;
-        Box::new(ProgressReader::of_file(opened, &title(file))) as Box<dyn Read>
-    };
+fn whole(args: &ExportArgs, file: &Path) -> Result<Imported, Error> {
     let options = options(args);
     let tree = TreeOptions { repeats: RepeatFolding::Fold, ..options.tree };
-    let Imported { tree, fault, .. } = stack_formats::read(input, &ReadOptions { tree, ..options });
-    fault.map_or(Ok(tree), |fault| Err(failed(fault)))
+    let mut imported = stack_formats::read(input(file)?, &ReadOptions { tree, ..options });
+    match imported.fault.take() {
+        Some(source) => Err(Error::Stacks { path: file.to_owned(), source }),
+        None => Ok(imported),
+    }
 }
 
 /// Weights are compared of recordings of commands that did all their work, and shares of others.
-fn measures<'a>(files: impl Iterator<Item = &'a PathBuf>) -> MeasureChoice {
-    let recording = |file: &PathBuf| recording::read(BufReader::new(File::open(file).ok()?)).ok();
-    let Some(all) = files.map(recording).collect::<Option<Vec<_>>>() else { return MeasureChoice::Usual };
-    compare::measures(all.iter().map(|recording| (&recording.header, recording.end.as_ref())))
+fn measures<'a>(files: impl Iterator<Item = &'a Imported>) -> MeasureChoice {
+    match files.map(|file| file.run.as_ref()).collect::<Option<Vec<_>>>() {
+        Some(runs) => compare::measures(runs.into_iter().map(|run| (&run.header, run.end.as_ref()))),
+        None => MeasureChoice::Usual,
+    }
 }
 
 fn read(args: &ExportArgs) -> Result<Imported, Error> {
-    Ok(stack_formats::read(input(args)?, &options(args)))
+    Ok(stack_formats::read(input(&args.file)?, &options(args)))
 }
 
 /// The calls of regions one by one, of which only recordings know.
 fn trace(args: &ExportArgs) -> Result<u8, Error> {
-    let failed = |source| Error::Recording { path: args.file.clone(), source };
-    let recording = recording::read(BufReader::new(input(args)?)).map_err(failed)?;
+    refuse_terminal(&args.file)?;
+    let recording = open_recording(&args.file)?;
     let mut length = TraceLength::default();
     write_out(args, |out| stack_formats::write_trace(&recording, out).map(|written| length = written))?;
     say(&length.to_string());
     Ok(if recording.cut.is_none() { 0 } else { NOT_ALL })
 }
 
-fn input(args: &ExportArgs) -> Result<Box<dyn Read>, Error> {
-    let failed =
-        |source| Error::Stacks { path: args.file.clone(), source: Fault { line: None, what: FaultKind::Io(source) } };
-    if args.file.as_os_str() != "-" {
-        let file = File::open(&args.file).map_err(failed)?;
-        return Ok(Box::new(ProgressReader::of_file(file, &title(&args.file))));
-    }
-    if io::stdin().is_terminal() {
+fn input(file: &Path) -> Result<Box<dyn Read>, Error> {
+    refuse_terminal(file)?;
+    let fault = |error| Fault { line: None, what: FaultKind::Io(error) };
+    open(file).map_err(|error| Error::Stacks { path: file.to_owned(), source: fault(error) })
+}
+
+/// Nobody types stacks.
+fn refuse_terminal(file: &Path) -> Result<(), Error> {
+    if is_stdin(file) && io::stdin().is_terminal() {
         return Err(Error::Usage("give a file of stacks, or pipe one in: perf script | perfprop export ...".into()));
     }
-    Ok(Box::new(ProgressReader::new(io::stdin().lock(), "standard input", 0)))
+    Ok(())
 }
 
 fn options(args: &ExportArgs) -> ReadOptions {
@@ -274,13 +268,6 @@ fn event(args: &ExportArgs, tree: &Tree) -> Result<Option<EventId>, Error> {
         return Err(Error::Usage(format!("one event fits into this format, and --event-filter takes {all}")));
     }
     Ok(tree.default_event())
-}
-
-fn title(file: &Path) -> String {
-    match file.file_name() {
-        Some(name) if name != "-" => shown(&name.to_string_lossy()).into_owned(),
-        _ => "standard input".into(),
-    }
 }
 
 fn write(args: &ExportArgs, tree: &Tree, target: OutputFormat, options: &WriteOptions) -> Result<(), Error> {

@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
 use super::Error;
+use super::input::is_stdin;
 use super::stream::{Stream, say};
 use crate::bench::nanoseconds;
 use crate::charts::fit_picture;
@@ -31,7 +33,8 @@ use crate::text;
   perfprop fit benchmarks/ --set timer=23ns             all files, each after those that it needs")]
 pub(super) struct FitArgs {
     /// Measurements: JSON lines of `perfprop bench`, or comma-separated values with a line of names, whose column time is in
-    /// nanoseconds, or has its unit in its name (time_ns, time_us, time_ms, time_s); a folder fits all of its files
+    /// nanoseconds, or has its unit in its name (time_ns, time_us, time_ms, time_s); `-` is standard input, and a folder
+    /// fits all of its files
     #[arg(value_name = "FILE|DIR")]
     from: PathBuf,
     /// The model: an expression of sizes and coefficients, a model's name, or auto; several are compared
@@ -77,9 +80,10 @@ pub(super) struct FitArgs {
 #[command(after_help = "Examples:
   perfprop fit sort.jsonl --model nlogn --emit json -o sort.model
   perfprop predict sort.model n=1e7                       the time of a size, with its interval
-  perfprop predict sort.model n=1e6,1e7,1e8               a line for each size")]
+  perfprop predict sort.model n=1e6,1e7,1e8               a line for each size
+  perfprop fit sort.csv --model nlogn --emit json | perfprop predict - n=1e7")]
 pub(super) struct PredictArgs {
-    /// A fitted model, as `perfprop fit --emit json` writes it
+    /// A fitted model, as `perfprop fit --emit json` writes it; `-` is standard input
     #[arg(value_name = "MODEL")]
     model: PathBuf,
     /// The sizes; several values of one, separated by commas, give a line each
@@ -264,12 +268,22 @@ fn options(args: &FitArgs) -> FitOptions {
 }
 
 fn in_file(path: &Path, what: impl std::fmt::Display) -> Error {
-    Error::Usage(format!("{}: {what}", quoted(&path.to_string_lossy())))
+    let file = if is_stdin(path) { "standard input".to_owned() } else { quoted(&path.to_string_lossy()) };
+    Error::Usage(format!("{file}: {what}"))
+}
+
+/// The text of a file, or of standard input where it is `-`.
+fn text_of(path: &Path) -> io::Result<String> {
+    match is_stdin(path) {
+        true if io::stdin().is_terminal() => Err(io::Error::other("it is the terminal: name a file, or pipe one in")),
+        true => files::text_of(io::stdin().lock(), files::LONGEST),
+        false => files::text(path, files::LONGEST),
+    }
 }
 
 fn read(path: &Path, response: &str) -> Result<WorkloadFile, Error> {
-    let text = files::text(path, files::LONGEST).map_err(|error| in_file(path, error))?;
-    let name = path.file_stem().unwrap_or(OsStr::new("model")).to_string_lossy();
+    let text = text_of(path).map_err(|error| in_file(path, error))?;
+    let name = path.file_stem().filter(|_| !is_stdin(path)).unwrap_or(OsStr::new("model")).to_string_lossy();
     WorkloadFile::parse(&text, &name, response).map_err(|error| in_file(path, error))
 }
 
@@ -485,7 +499,7 @@ struct ReadModel {
 
 /// The models of a file: one, or as many as files of a folder were fitted.
 fn read_models(path: &Path) -> Result<Vec<ReadModel>, Error> {
-    let text = files::text(path, files::LONGEST).map_err(|error| in_file(path, error))?;
+    let text = text_of(path).map_err(|error| in_file(path, error))?;
     let read = serde_json::Deserializer::from_str(&text).into_iter::<FittedModel>().collect::<Result<Vec<_>, _>>();
     let no_model = |what: &str| {
         in_file(path, format!("it is no fitted model ({}): make one with perfprop fit --emit json", shown(what)))

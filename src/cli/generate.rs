@@ -5,6 +5,7 @@ use clap_complete::Shell;
 
 use super::stream::Stream;
 use super::{Error, command};
+use crate::names::quoted;
 use crate::tui::{KeyHelp, key_table};
 
 /// The arguments of `perfprop completions`.
@@ -216,10 +217,8 @@ pub(super) fn man(args: &ManArgs) -> Result<u8, Error> {
             let listed = || program.get_subcommands().filter(|verb| !verb.is_hide_set());
             let verbs = || listed().map(clap::Command::get_name);
             let Some(found) = program.find_subcommand(verb) else {
-                return Err(Error::Usage(format!(
-                    "no verb '{verb}'; there are {}",
-                    verbs().collect::<Vec<_>>().join(", ")
-                )));
+                let verbs = verbs().collect::<Vec<_>>().join(", ");
+                return Err(Error::Usage(format!("no verb {}; there are {verbs}", quoted(verb))));
             };
             found.clone().name(format!("perfprop-{}", found.get_name()))
         }

@@ -5,13 +5,14 @@ use std::path::Path;
 use crossbeam_channel::{Receiver, never};
 
 use super::args::FirstScreen;
+use super::error::{NOT_ALL, code_of};
 use super::replay::ReplayArgs;
 use super::stream::{Stream, has_keys, say};
 use super::{Error, appearance, signals};
 use crate::estimate::{EstimatorKind, IntervalBasis};
 use crate::measure::{self, Estimation};
 use crate::monitor::Monitor;
-use crate::names::shown;
+use crate::names::shown_path;
 use crate::profile::{self, Amount, RepeatFolding, Tree};
 use crate::run::{End, Header, MeasuredTarget};
 use crate::sampling::SamplerMessage;
@@ -23,9 +24,6 @@ use crate::stacks::{FirstLevel, StackOrigin, StackQuality};
 use crate::text;
 use crate::tui::{self, Feed, Mode, Outcome, Picture, Scene, Screen, ScreenOptions};
 use crate::units::WallNs;
-
-/// A fault doesn't take away what stood before it, but it isn't hidden either.
-const NOT_ALL: u8 = 1;
 
 /// The options by which `perfprop export` reads the same file for formats with room for all of it.
 pub(super) fn read_options(args: &ReplayArgs) -> ReadOptions {
@@ -42,7 +40,7 @@ pub(super) fn run(args: &ReplayArgs, path: &Path, imported: Imported) -> Result<
     let Imported { tree, fault, format, .. } = imported;
     let origin = if format == Some(InputFormat::PerfScript) { StackOrigin::PerfScript } else { StackOrigin::Other };
     let quality = StackQuality { origin, ..StackQuality::default() };
-    let file = shown(&path.to_string_lossy()).into_owned();
+    let file = shown_path(path);
     let mut notes = Vec::new();
     match fault {
         Some(source) if tree.event_ids().all(|event| tree.total(event) == Amount::ZERO) => {
@@ -77,7 +75,7 @@ pub(super) fn run(args: &ReplayArgs, path: &Path, imported: Imported) -> Result<
         let mut feed = Still { tree, quality, samples: never(), output: never() };
         let (_, outcome) = tui::run(monitor(args, path), &mut feed, &signals, &options).map_err(Error::Terminal)?;
         if let Outcome::Signal(signal) = outcome {
-            return Ok(u8::try_from(128 + signal).unwrap_or(u8::MAX));
+            return Ok(code_of(signal));
         }
     } else {
         Stream::stdout().print(&text::stacks(&tree, &quality, ""))?;
@@ -87,7 +85,7 @@ pub(super) fn run(args: &ReplayArgs, path: &Path, imported: Imported) -> Result<
 
 /// Stacks have no times, intervals or counts, and options for those would do nothing.
 fn refuse(args: &ReplayArgs, path: &Path) -> Result<(), Error> {
-    let file = shown(&path.to_string_lossy()).into_owned();
+    let file = shown_path(path);
     let needs_recording = [
         (args.speed.is_some(), "--speed"),
         (args.at.is_some(), "--at"),

@@ -8,13 +8,15 @@ use std::path::{Path, PathBuf};
 use clap::{ArgGroup, Args};
 
 use super::Error;
-use super::progress::{ProgressLine, ProgressReader};
+use super::input::{open, open_recording};
+use super::progress::ProgressLine;
 use super::stream::{Stream, say};
 use crate::estimate::OnCpu;
 use crate::estimate::gp::{Complete, CovarianceModel, Prior};
-use crate::names::shown;
+use crate::names::{shown, shown_path};
 use crate::recording::{self, ReadError, Recording};
-use crate::sources::{Reading, Scope};
+use crate::sources::{Reading, RecordedRound, Scope};
+use crate::stack_formats::unpacked;
 use crate::units::WallNs;
 
 /// The arguments of `perfprop relations learn`.
@@ -72,9 +74,9 @@ fn program(files: &[PathBuf], to: &Path) -> Result<u8, Error> {
     }
     let (mut model, mut runs) = (None, 0);
     for (path, recording) in files.iter().zip(&recordings) {
-        match taught(recording, model.as_ref(), &quoted(path)) {
+        match taught(recording, model.as_ref(), &shown_path(path)) {
             Some(next) => (model, runs) = (Some(next), runs + 1),
-            None => say(&format!("{}: no event took turns, so nothing is learnt from it", quoted(path))),
+            None => say(&format!("{}: no event took turns, so nothing is learnt from it", shown_path(path))),
         }
     }
     let model = model.ok_or_else(|| nothing("no event took turns in these recordings, so all counts are exact"))?;
@@ -84,8 +86,8 @@ fn program(files: &[PathBuf], to: &Path) -> Result<u8, Error> {
     model.write(to).map_err(|source| Error::Write { path: to.into(), source })?;
     let (windows, events) = (model.windows(), model.events().len());
     let s = if runs == 1 { "" } else { "s" };
-    let learnt = format!("learnt from {runs} run{s} ({windows} windows, {events} events): {}", quoted(to));
-    say(&format!("{learnt}\n      for it: perfprop stat --learnt {} -e ... -- COMMAND", quoted(to)));
+    let learnt = format!("learnt from {runs} run{s} ({windows} windows, {events} events): {}", shown_path(to));
+    say(&format!("{learnt}\n      for it: perfprop stat --learnt {} -e ... -- COMMAND", shown_path(to)));
     Ok(0)
 }
 
@@ -98,7 +100,7 @@ fn taught(recording: &Recording, earlier: Option<&CovarianceModel>, name: &str) 
     let mut before = WallNs(0);
     let (what, of) = (format!("learning from {name}"), recording.rounds.len() as u64);
     let mut progress = ProgressLine::new();
-    for (done, (round, _)) in (0_u64..).zip(&recording.rounds) {
+    for (done, RecordedRound { round, .. }) in (0_u64..).zip(&*recording.rounds) {
         progress.part(&what, done, of);
         let counted = recording.header.events.iter().zip(&round.readings).zip(&mut last);
         let deltas: Vec<_> = counted
@@ -111,25 +113,23 @@ fn taught(recording: &Recording, earlier: Option<&CovarianceModel>, name: &str) 
 
 /// Reads a recording of rows that are each of the whole target.
 fn recorded(path: &Path) -> Result<Recording, Error> {
-    let failed = |source| Error::Recording { path: path.into(), source };
-    let file = File::open(path).map_err(|error| failed(ReadError::Io(error)))?;
-    let recording = recording::read(BufReader::new(ProgressReader::of_file(file, &quoted(path)))).map_err(failed)?;
+    let recording = open_recording(path)?;
     if recording.header.events.iter().any(|event| event.scope != Scope::All) {
         let what = "has rows for single CPUs or threads, and a model is of a whole program";
-        return Err(Error::Usage(format!("{} {what}: record it without -A and --per-thread", quoted(path))));
+        return Err(Error::Usage(format!("{} {what}: record it without -A and --per-thread", shown_path(path))));
     }
     if let Some(cut) = recording.cut {
-        say(&format!("{} is cut off in line {}; learning from what was written before", quoted(path), cut.line));
+        say(&format!("{} is cut off in line {}; learning from what was written before", shown_path(path), cut.line));
     }
     Ok(recording)
 }
 
 /// What was measured can't be measured again: it isn't overwritten by mistake.
 fn refuse_recording(to: &Path) -> Result<(), Error> {
-    let read = File::open(to).map(|file| recording::read(BufReader::new(file)));
+    let read = File::open(to).and_then(unpacked).map(|input| recording::read(BufReader::new(input)));
     if matches!(read, Ok(Ok(_) | Err(ReadError::Line { .. }))) {
         let what = "is a recording, which the model would overwrite";
-        return Err(Error::Usage(format!("{} {what}: name another file behind --program", quoted(to))));
+        return Err(Error::Usage(format!("{} {what}: name another file behind --program", shown_path(to))));
     }
     Ok(())
 }
@@ -141,7 +141,7 @@ fn names(recording: &Recording) -> String {
 }
 
 fn other_events(files: [&Path; 2], names: [String; 2]) -> Error {
-    let [a, b] = files.map(quoted);
+    let [a, b] = files.map(shown_path);
     let [first, other] = names.map(|names| shown(&names).into_owned());
     Error::Usage(format!(
         "{b} counted other events than {a}, or in another order: {other} instead of {first}\n      \
@@ -156,13 +156,9 @@ fn nothing(why: &str) -> Error {
     ))
 }
 
-fn quoted(path: &Path) -> String {
-    shown(&path.to_string_lossy()).into_owned()
-}
-
 /// What holds of these programs at large.
 fn prior(traces: &[PathBuf], to: &Path) -> Result<u8, Error> {
-    let wrong = |path: &PathBuf, error: io::Error| Error::Usage(format!("trace {}: {error}", quoted(path)));
+    let wrong = |path: &PathBuf, error: io::Error| Error::Usage(format!("trace {}: {error}", shown_path(path)));
     let tables: Result<Vec<Table>, Error> =
         traces.iter().map(|path| read(path).map_err(|error| wrong(path, error))).collect();
     let tables = tables?;
@@ -172,7 +168,7 @@ fn prior(traces: &[PathBuf], to: &Path) -> Result<u8, Error> {
         let least = "it has less than 300 ms of counts, which say nothing of how a program varies";
         return Err(Error::Usage(format!(
             "trace {}: {least}\n      record a longer run, or leave the trace out",
-            quoted(path)
+            shown_path(path)
         )));
     }
     let mut progress = ProgressLine::new();
@@ -189,12 +185,8 @@ const LARGEST_TABLE: u64 = 512 << 20;
 
 /// Reads CSV, gzipped or not: a header of names, then counts.
 fn read(path: &Path) -> io::Result<Table> {
-    let file = File::open(path)?;
-    let zipped = path.extension().is_some_and(|extension| extension == "gz");
-    let file = ProgressReader::of_file(file, &quoted(path));
-    let reader: Box<dyn Read> = if zipped { Box::new(flate2::read::GzDecoder::new(file)) } else { Box::new(file) };
     let mut text = String::new();
-    if reader.take(LARGEST_TABLE + 1).read_to_string(&mut text)? as u64 > LARGEST_TABLE {
+    if unpacked(open(path)?)?.take(LARGEST_TABLE + 1).read_to_string(&mut text)? as u64 > LARGEST_TABLE {
         return Err(io::Error::other(format!("it is larger than {} MiB once it is unpacked", LARGEST_TABLE >> 20)));
     }
     let mut lines = text.lines();

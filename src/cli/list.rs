@@ -114,21 +114,9 @@ fn list_metrics(text: &mut String, args: &ListArgs, resolver: &Resolver, page: &
             Page::Names(_) => writeln!(text, "{name}"),
             Page::Json => writeln!(text, "{}", metric_json(metric, metrics::refusal(metric, &mut formulas, &facts))),
             Page::Text(listed) => {
-                let refusal = metrics::refusal(metric, &mut formulas, &facts);
-                let here = refusal.as_ref().map_or_else(|| "● events known".to_owned(), |reason| format!("— {reason}"));
-                let text = if refusal.is_none() { &mut *text } else { &mut listed.elsewhere };
-                listed.missing += usize::from(refusal.is_some());
-                let of_text = usize::from(refusal.is_some());
-                text.push_str(if std::mem::replace(&mut listed.has_metrics[of_text], true) {
-                    ""
-                } else {
-                    "\nMetrics (for -M):\n"
-                });
-                let groups =
-                    if metric.groups.is_empty() { String::new() } else { format!("  [{}]", metric.groups.join(";")) };
-                let description =
-                    if metric.description.is_empty() { &groups } else { &format!("{}{groups}", metric.description) };
-                writeln!(text, "  {name:<NAME_WIDTH$}  metric    {here}\n        {}", shown(description))
+                listed.add_metric(metric, metrics::refusal(metric, &mut formulas, &facts).as_deref());
+                text.push_str(&listed.here.take());
+                Ok(())
             }
         };
         any = true;
@@ -182,35 +170,74 @@ enum Page {
     Text(ListedText),
 }
 
-/// Text of what can be counted here, as it comes, and of the rest, which stands below it.
+/// Text of what can be counted here, which is taken as it comes, and of the rest, which stands below it.
 #[derive(Default)]
 struct ListedText {
-    /// The sections that the two are in.
-    sections: [Option<Section>; 2],
-    has_metrics: [bool; 2],
-    elsewhere: String,
+    here: ListedPart,
+    elsewhere: ListedPart,
     /// How many events and metrics can't be counted here.
     missing: usize,
 }
 
+/// A part of a list.
+#[derive(Default)]
+struct ListedPart {
+    /// The section that it is in.
+    section: Option<Section>,
+    has_metrics: bool,
+    text: String,
+}
+
+impl ListedPart {
+    /// Begins the section of an entry, unless the part is in it.
+    fn heading(&mut self, entry: &CatalogEntry) {
+        let section = Section::of(entry);
+        if self.section.as_ref() == Some(&section) {
+            return;
+        }
+        let gap = if self.section.is_some() { "\n" } else { "" };
+        let _ = writeln!(self.text, "{gap}{}:", section.words());
+        self.section = Some(section);
+    }
+
+    /// The text since it was taken last.
+    fn take(&mut self) -> String {
+        std::mem::take(&mut self.text)
+    }
+}
+
 impl ListedText {
-    fn add(&mut self, text: &mut String, entry: &CatalogEntry, availability: &Availability) {
-        let [here, elsewhere] = &mut self.sections;
-        let (text, section) = match availability {
-            Availability::Yes | Availability::UserOnly => (text, here),
-            Availability::No(_) => (&mut self.elsewhere, elsewhere),
-        };
-        self.missing += usize::from(matches!(availability, Availability::No(_)));
-        heading(text, section, entry);
-        describe(text, entry, availability);
+    fn part(&mut self, is_here: bool) -> &mut ListedPart {
+        self.missing += usize::from(!is_here);
+        if is_here { &mut self.here } else { &mut self.elsewhere }
+    }
+
+    fn add(&mut self, entry: &CatalogEntry, availability: &Availability) {
+        let part = self.part(!matches!(availability, Availability::No(_)));
+        part.heading(entry);
+        describe(&mut part.text, entry, availability);
+    }
+
+    /// `refusal` is why a metric can't be computed here.
+    fn add_metric(&mut self, metric: &Metric, refusal: Option<&str>) {
+        let part = self.part(refusal.is_none());
+        if !std::mem::replace(&mut part.has_metrics, true) {
+            part.text.push_str("\nMetrics (for -M):\n");
+        }
+        let here = refusal.map_or_else(|| "● events known".to_owned(), |reason| format!("— {reason}"));
+        let groups = if metric.groups.is_empty() { String::new() } else { format!("  [{}]", metric.groups.join(";")) };
+        let description =
+            if metric.description.is_empty() { groups } else { format!("{}{groups}", metric.description) };
+        let (name, description) = (shown(&metric.name), shown(&description));
+        let _ = writeln!(part.text, "  {name:<NAME_WIDTH$}  metric    {here}\n        {description}");
     }
 
     /// What can't be counted here, or how many those are.
     fn rest(&self, with_all: bool) -> String {
         match (self.missing, with_all) {
             (0, _) => String::new(),
-            (_, true) if self.sections[0].is_none() && !self.has_metrics[0] => self.elsewhere.clone(),
-            (_, true) => format!("\nNot counted here:\n\n{}", self.elsewhere.trim_start()),
+            (_, true) if self.here.section.is_none() && !self.here.has_metrics => self.elsewhere.text.clone(),
+            (_, true) => format!("\nNot counted here:\n\n{}", self.elsewhere.text.trim_start()),
             (missing, false) => {
                 format!("\n{missing} more that can't be counted here: perfprop list --all; why: perfprop check\n")
             }
@@ -232,7 +259,10 @@ impl Page {
             Self::Json => {
                 let _ = writeln!(text, "{}", as_json(entry, &prober.check(entry)));
             }
-            Self::Text(listed) => listed.add(text, entry, &prober.check(entry)),
+            Self::Text(listed) => {
+                listed.add(entry, &prober.check(entry));
+                text.push_str(&listed.here.take());
+            }
         }
     }
 }
@@ -277,37 +307,40 @@ fn probe(question: Question<'_>) -> Availability {
 }
 
 /// Entries of one source and PMU stand together, and tracepoints of one subsystem.
-type Section = (Source, EventKind, Option<String>);
+#[derive(PartialEq, Eq)]
+struct Section {
+    source: Source,
+    kind: EventKind,
+    /// The PMU or subsystem.
+    part: Option<String>,
+}
 
-fn heading(text: &mut String, section: &mut Option<Section>, entry: &CatalogEntry) {
-    let kind = if entry.source == Source::Perf { entry.kind } else { EventKind::Pmu };
-    let system = entry.name.split_once(':').map(|(system, _)| system.to_owned());
-    let part = if entry.source == Source::Tracefs { system } else { entry.pmu.clone() };
-    let this = (entry.source, kind, part);
-    if section.as_ref() == Some(&this) {
-        return;
+impl Section {
+    fn of(entry: &CatalogEntry) -> Self {
+        let kind = if entry.source == Source::Perf { entry.kind } else { EventKind::Pmu };
+        let system = entry.name.split_once(':').map(|(system, _)| system.to_owned());
+        let part = if entry.source == Source::Tracefs { system } else { entry.pmu.clone() };
+        Self { source: entry.source, kind, part }
     }
-    let part = shown(this.2.as_deref().unwrap_or_default());
-    let words = match (this.0, this.1) {
-        (Source::Preset, _) => "Presets of perfprop".to_owned(),
-        (Source::Perf, EventKind::Software) => "Software events".to_owned(),
-        (Source::Perf, EventKind::Tool) => "Tool events".to_owned(),
-        (Source::Perf, EventKind::Cache) => "Hardware cache events".to_owned(),
-        (Source::Perf, _) => "Hardware events".to_owned(),
-        (Source::Sysfs, _) => format!("Events of the PMU {part} (sysfs)"),
-        (Source::Tables, _) if part.is_empty() => "Events of the core (event tables)".to_owned(),
-        (Source::Tables, _) => format!("Events of {part} (event tables)"),
-        (Source::Libpfm, _) => format!("Events of {part} (libpfm)"),
-        (Source::Tracefs, _) => format!("Tracepoints of {part}"),
-        (Source::Model, _) => {
-            "Events of the emulated PMU, modelled by valgrind's callgrind; it has two levels of caches, \
-                               so that L2 and LLC are the same"
-                .to_owned()
+
+    fn words(&self) -> String {
+        let part = shown(self.part.as_deref().unwrap_or_default());
+        match (self.source, self.kind) {
+            (Source::Preset, _) => "Presets of perfprop".to_owned(),
+            (Source::Perf, EventKind::Software) => "Software events".to_owned(),
+            (Source::Perf, EventKind::Tool) => "Tool events".to_owned(),
+            (Source::Perf, EventKind::Cache) => "Hardware cache events".to_owned(),
+            (Source::Perf, _) => "Hardware events".to_owned(),
+            (Source::Sysfs, _) => format!("Events of the PMU {part} (sysfs)"),
+            (Source::Tables, _) if part.is_empty() => "Events of the core (event tables)".to_owned(),
+            (Source::Tables, _) => format!("Events of {part} (event tables)"),
+            (Source::Libpfm, _) => format!("Events of {part} (libpfm)"),
+            (Source::Tracefs, _) => format!("Tracepoints of {part}"),
+            (Source::Model, _) => "Events of the emulated PMU, modelled by valgrind's callgrind; it has two levels of \
+                                   caches, so that L2 and LLC are the same"
+                .to_owned(),
         }
-    };
-    let gap = if section.is_some() { "\n" } else { "" };
-    let _ = writeln!(text, "{gap}{words}:");
-    *section = Some(this);
+    }
 }
 
 fn describe(text: &mut String, entry: &CatalogEntry, availability: &Availability) {

@@ -21,6 +21,7 @@ mod generate;
 #[cfg(feature = "history")]
 mod history;
 mod imported;
+mod input;
 mod learn;
 mod list;
 mod outcome;

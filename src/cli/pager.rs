@@ -3,6 +3,10 @@
 use std::env;
 use std::io::{self, IsTerminal, Write};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+
+use signal_hook::consts::SIGINT;
+use signal_hook::{SigId, low_level};
 
 use super::stream::say;
 
@@ -13,9 +17,10 @@ pub(super) enum Paging {
     Never,
 }
 
-/// A pager that takes text until it is dropped; then it is waited for.
+/// A pager that takes text until it is dropped; then it is waited for. Ctrl-C, which reaches both, is the pager's alone.
 pub(super) struct Pager {
     child: Child,
+    interrupts: Option<SigId>,
 }
 
 impl Pager {
@@ -43,7 +48,8 @@ impl Pager {
         if env::var_os("LESS").is_none() {
             shell.env("LESS", "FRX");
         }
-        shell.spawn().ok().map(|child| Self { child })
+        let child = shell.spawn().ok()?;
+        Some(Self { child, interrupts: signal_hook::flag::register(SIGINT, Arc::default()).ok() })
     }
 }
 
@@ -61,5 +67,6 @@ impl Drop for Pager {
     fn drop(&mut self) {
         drop(self.child.stdin.take());
         let _ = self.child.wait();
+        self.interrupts.take().map(low_level::unregister);
     }
 }

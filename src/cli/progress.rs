@@ -44,7 +44,6 @@ impl ProgressLine {
     }
 
     /// Says how many of so many there are: `run 3 of 20, 12 s left`.
-    #[cfg(any(feature = "bench", feature = "history"))]
     pub(super) fn number(&mut self, what: &str, done: u64, of: u64) {
         self.show(|elapsed| format!("{what} {done} of {of}{}", left(elapsed, done, of)));
     }

@@ -15,7 +15,7 @@ use super::stream::{hush, say};
 use super::{Error, signals};
 use crate::files::PartialFile;
 use crate::measure::{self, BatchChannels, Delivery, Measurement, RunEvent, RunOutcome, close, note_partial};
-use crate::names::shown;
+use crate::names::shown_path;
 use crate::profile::TreeOptions;
 use crate::recording::Recorder;
 use crate::regions::{RegionTable, Wanted};
@@ -71,7 +71,7 @@ pub(super) fn run(args: &RecordArgs) -> Result<u8, Error> {
         code = if code == 0 { run_code } else { code };
         if paths.len() > 1 && run_code != 0 {
             let how = outcome.end.exit.map_or_else(|| "a signal".into(), |exit| exit.to_string());
-            say(&format!("the command of {} ended with {how}", shown(&path.display().to_string())));
+            say(&format!("the command of {} ended with {how}", shown_path(path)));
         }
         if outcome.signal.is_some() {
             break;
@@ -93,8 +93,7 @@ fn paths(args: &RecordArgs, has_command: bool) -> Result<Vec<PathBuf>, Error> {
     }
     let next = numbered(&args.output, runs.saturating_add(1));
     if next.exists() {
-        let next = next.display().to_string();
-        say(&format!("{} is of an earlier series; a pattern of names would take it in", shown(&next)));
+        say(&format!("{} is of an earlier series; a pattern of names would take it in", shown_path(&next)));
     }
     Ok((1..=runs).map(|run| numbered(&args.output, run)).collect())
 }
@@ -139,7 +138,7 @@ fn once(
     let tell = |written: &Written, so_far: &str| {
         if path.as_os_str() != "-" {
             let what = written.words(with_stacks);
-            say(&format!("{what}{so_far} in {}", shown(&path.display().to_string())));
+            say(&format!("{what}{so_far} in {}", shown_path(path)));
         }
     };
     let mut slow = SlowRun::new(header.modelled.is_some());

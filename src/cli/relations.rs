@@ -14,7 +14,7 @@ use crate::expr::Fact;
 use crate::measure::{self, LoadedRelations, RelationOptions, can_count, metrics, misspelt, resolver};
 use crate::metrics::vendor::Vendor;
 use crate::metrics::{Facts, Formulas, MeasuredScope, Metric, MetricRequest};
-use crate::names::shown;
+use crate::names::{shown, shown_path};
 use crate::relations::{self, LoadError, Relation};
 
 /// The arguments of `perfprop relations`.
@@ -174,7 +174,7 @@ fn import(args: &ImportArgs) -> Result<u8, Error> {
     let vendor = if args.from.is_dir() { of_folder(&args.from)? } else { of_file(&args.from)? };
     metrics::note_problems(&vendor, &mut say);
     if vendor.metrics.is_empty() {
-        let path = shown(&args.from.display().to_string()).into_owned();
+        let path = shown_path(&args.from);
         return Err(Error::Usage(format!("no metrics in {path}: perf's tables have MetricExpr, Intel's Metrics")));
     }
     let (metrics, problems) = relations::writable(vendor.metrics);
@@ -190,7 +190,7 @@ fn import(args: &ImportArgs) -> Result<u8, Error> {
     let mut out = args.output.as_deref().map_or_else(|| Ok(Stream::stdout()), |path| Stream::file(path, false))?;
     out.print(&text)?;
     if let Some(path) = args.output.as_deref().filter(|path| path.as_os_str() != "-") {
-        let path = shown(&path.display().to_string()).into_owned();
+        let path = shown_path(path);
         say(&format!("{} metrics in {path}; to show one: -M NAME --relations {path}", metrics.len()));
     }
     Ok(0)

@@ -1,22 +1,23 @@
 //! Implements `perfprop replay`: shows the screens of a recording as the live run would have.
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use crossbeam_channel::Receiver;
 
 use super::args::{AppearanceArgs, CorrectionArgs, StackFormat, milliseconds};
 use super::compare::{self, Compared};
-use super::progress::{ProgressLine, ProgressReader};
+use super::error::code_of;
+use super::progress::ProgressLine;
 use super::stream::{self, Stream, after_blank, has_keys, say};
-use super::{Error, appearance, imported, signals};
+use super::{Error, appearance, imported, input, signals};
 use crate::diagnosis::{LATELY, LookBack, diagnose};
 use crate::estimate::EstimatorKind;
 use crate::measure::{self, Estimation, LoadedRelations};
 use crate::monitor::{MeasureChoice, Monitor, ReadAhead, RecordingNotes};
-use crate::names::shown;
+use crate::names::{shown, shown_path};
 use crate::profile::Tree;
 use crate::rates::Confidence;
 use crate::recording::{self, Player, Recording, Speed};
@@ -26,7 +27,7 @@ use crate::run::{End, Header};
 use crate::sampling::SamplerMessage;
 use crate::session::OutputLine;
 use crate::sources::perf::Stop;
-use crate::sources::{Round, Scope};
+use crate::sources::{RecordedRound, Round, Scope};
 use crate::stack_formats::{self, Imported};
 use crate::stacks::{FirstLevel, FunctionLines, InterpreterFrames, Replayed, StackQuality};
 use crate::text::{self, PrintedNews};
@@ -132,7 +133,7 @@ pub(super) fn run(args: &ReplayArgs) -> Result<u8, Error> {
 
 /// A monitor that has seen the rounds up to a time, and the end if that is not behind it.
 pub(super) fn seen(recording: &Recording, mut monitor: Monitor, at: WallNs) -> Monitor {
-    for (round, lost) in recording.rounds.iter().take_while(|(round, _)| round.at <= at) {
+    for RecordedRound { round, lost } in recording.rounds.iter().take_while(|recorded| recorded.round.at <= at) {
         monitor.round(round, *lost);
     }
     let end = end(recording);
@@ -142,15 +143,12 @@ pub(super) fn seen(recording: &Recording, mut monitor: Monitor, at: WallNs) -> M
     monitor
 }
 
-/// Rounds, each with the number of rounds lost before it.
-type RecordedRounds = [(Round, u64)];
-
 /// The rounds of a recording that are asked for, and a monitor of them that has seen nothing: all rounds, or those of a range.
 fn begun<'a>(
     args: &ReplayArgs,
     recording: &'a Recording,
     setup: &Setup,
-) -> Result<(&'a RecordedRounds, Monitor), Error> {
+) -> Result<(&'a [RecordedRound], Monitor), Error> {
     let rounds = &recording.rounds[..];
     let Some(range) = args.range else { return Ok((rounds, setup.monitor())) };
     let [first, last] = [range.from, range.to].map(|time| tui::rounds_until(rounds, time));
@@ -159,7 +157,7 @@ fn begun<'a>(
         return Err(Error::Usage(format!("nothing was read in this range; the recording is {length:.1} s long")));
     }
     let monitor = match first.checked_sub(1).and_then(|base| rounds.get(base)) {
-        Some((base, lost)) => setup.as_live().monitor().beginning_after(base, *lost),
+        Some(base) => setup.as_live().monitor().beginning_after(&base.round, base.lost),
         None => setup.monitor(),
     };
     Ok((&rounds[first..last], monitor))
@@ -189,7 +187,7 @@ fn dump(
         None => seen(recording, setup.monitor(), at),
         Some(range) => {
             let (rounds, mut monitor) = begun(args, recording, setup)?;
-            for (round, lost) in rounds {
+            for RecordedRound { round, lost } in rounds {
                 monitor.round(round, *lost);
             }
             close(&mut monitor, recording, range.to);
@@ -204,9 +202,9 @@ fn dump(
         DumpFormat::Txt | DumpFormat::Ansi | DumpFormat::Svg => in_picture.symbols,
     };
     let options = ScreenOptions { mode: mode(recording, 1.0), measures, symbols, ..in_picture };
-    let taken = recording.rounds.partition_point(|(round, _)| round.at <= at);
+    let taken = recording.rounds.partition_point(|recorded| recorded.round.at <= at);
     let newest = &recording.rounds[taken.saturating_sub(usize::from(args.size.0))..taken];
-    let rounds = newest.iter().map(|(round, _)| round.clone()).collect();
+    let rounds = newest.iter().map(|recorded| recorded.round.clone()).collect();
     let mut replayed = recording.profile().map(Replayed::new);
     let after = start(&monitor);
     let profile = recording.profile().zip(replayed.as_mut()).map(|(recorded, profile)| {
@@ -267,7 +265,7 @@ fn play(
 ) -> Result<u8, Error> {
     let monitor = setup.monitor();
     let signals = signals::listen_for_screens(&Stop::default()).map_err(Error::System)?;
-    let player = Player::start(recording.rounds.clone(), speed, from).map_err(Error::System)?;
+    let player = Player::start(Arc::clone(&recording.rounds), 0, speed, from).map_err(Error::System)?;
     let samples = player.samples().clone();
     let profile = recording.profile().map(Replayed::new);
     let output = crossbeam_channel::never();
@@ -276,7 +274,7 @@ fn play(
     let player = Some(player);
     let mut feed = Played { setup, recording, profile, samples, player, output, others, ahead, profile_start: None };
     match tui::run(monitor, &mut feed, &signals, options).map_err(Error::Terminal)? {
-        (_, Outcome::Signal(signal)) => Ok(u8::try_from(128 + signal).unwrap_or(u8::MAX)),
+        (_, Outcome::Signal(signal)) => Ok(code_of(signal)),
         _ => Ok(0),
     }
 }
@@ -288,7 +286,7 @@ fn blocks(args: &ReplayArgs, recording: &Recording, setup: &Setup) -> Result<u8,
     if let Some(words) = ending(recording).words() {
         out.print(&format!("{words}\n"))?;
     }
-    for (round, lost) in rounds {
+    for RecordedRound { round, lost } in rounds {
         if monitor.round(round, *lost) {
             let news = news.since(&monitor, &diagnose(&monitor, LookBack::Last(LATELY), None));
             out.print(&format!("{}{news}\n", text::block(&monitor, MeasureChoice::default())))?;
@@ -316,9 +314,9 @@ fn start(monitor: &Monitor) -> Option<WallNs> {
 pub(super) fn end(recording: &Recording) -> End {
     let last = recording.rounds.last();
     recording.end.clone().unwrap_or_else(|| End {
-        at_ns: last.map_or(WallNs(0), |(round, _)| round.at),
-        lost_rounds: last.map_or(0, |(_, lost)| *lost),
-        totals: last.map(|(round, _)| round.readings.clone()).unwrap_or_default(),
+        at_ns: last.map_or(WallNs(0), |last| last.round.at),
+        lost_rounds: last.map_or(0, |last| last.lost),
+        totals: last.map(|last| last.round.readings.clone()).unwrap_or_default(),
         ..End::default()
     })
 }
@@ -357,8 +355,8 @@ struct Played {
 
 impl Timeline for Played {
     fn play(&mut self, after: WallNs, speed: Speed) -> io::Result<()> {
-        let first = self.recording.rounds.partition_point(|(round, _)| round.at <= after);
-        let player = Player::start(self.recording.rounds[first..].to_vec(), speed, after)?;
+        let first = self.recording.rounds.partition_point(|recorded| recorded.round.at <= after);
+        let player = Player::start(Arc::clone(&self.recording.rounds), first, speed, after)?;
         self.samples = player.samples().clone();
         self.player = Some(player);
         Ok(())
@@ -368,7 +366,7 @@ impl Timeline for Played {
         self.player = None;
     }
 
-    fn rounds(&self) -> &[(Round, u64)] {
+    fn rounds(&self) -> &[RecordedRound] {
         &self.recording.rounds
     }
 
@@ -469,12 +467,7 @@ pub(super) enum Opened {
 /// Reads a file by what it is written in.
 pub(super) fn open(path: &Path, args: &ReplayArgs) -> Result<Opened, Error> {
     let failed = |error| Error::Recording { path: path.into(), source: recording::ReadError::Io(error) };
-    let name_of = |path: &Path| shown(&path.to_string_lossy()).into_owned();
-    let input: Box<dyn Read> = match path.as_os_str() == "-" {
-        true => Box::new(io::stdin()),
-        false => Box::new(ProgressReader::of_file(File::open(path).map_err(failed)?, &name_of(path))),
-    };
-    let (format, input) = stack_formats::sniff(input).map_err(failed)?;
+    let (format, input) = input::open(path).and_then(stack_formats::sniff).map_err(failed)?;
     match args.from.map(Into::into).or(format) {
         Some(stack_formats::InputFormat::Recording) => {
             read(path, BufReader::new(input)).map(Box::new).map(Opened::Recording)
@@ -485,7 +478,7 @@ pub(super) fn open(path: &Path, args: &ReplayArgs) -> Result<Opened, Error> {
 
 /// The error of comparing a file that has no counts.
 pub(super) fn no_recording(path: &Path) -> Error {
-    let file = shown(&path.to_string_lossy()).into_owned();
+    let file = shown_path(path);
     Error::Usage(format!("{file} is no recording, and recordings are compared; alone: perfprop replay {file}"))
 }
 
@@ -515,7 +508,8 @@ impl Setup {
         if readings * self.header.events.len() >= MANY_COUNTS {
             progress.step(&format!("estimating the events of {readings} readings"));
         }
-        let estimator = self.estimator.with_whole_run(&self.header, &self.relations, &recording.rounds, end(recording));
+        let estimator =
+            self.estimator.with_whole_run(&self.header, &self.relations, &*recording.rounds, end(recording));
         Self { estimator, ..self }
     }
 

@@ -27,7 +27,7 @@ use crate::regions::{ProcessRegions, RegionTable, Wanted};
 use crate::run::{End, Header};
 use crate::session::{ChildIo, Launch, Needs, Session};
 use crate::sources::command::Exit;
-use crate::sources::{Reading, Round, Status};
+use crate::sources::{Reading, RecordedRound, Round, Status};
 use crate::text::{self, Digits, RegionRepeats, Repeats};
 
 /// The arguments of `perfprop stat`.
@@ -367,7 +367,7 @@ fn once(
     let take = |round: &Round, lost| {
         slow.note(instructions_of(round)).iter().for_each(|text| say(text));
         if args.whole_run {
-            rounds.push((round.clone(), lost));
+            rounds.push(RecordedRound { round: round.clone(), lost });
         }
     };
     let outcome = watch_rounds(&session, signals, &mut monitor, take, |monitor, event| {
@@ -400,12 +400,12 @@ fn once(
 /// Prints the intervals of rounds, as many as are wanted.
 fn print_intervals(
     mut monitor: Monitor,
-    rounds: &[(Round, u64)],
+    rounds: &[RecordedRound],
     end: &End,
     most: u64,
     mut print: impl FnMut(&Monitor) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    for (round, lost) in rounds {
+    for RecordedRound { round, lost } in rounds {
         if monitor.round(round, *lost) && monitor.intervals() <= most {
             print(&monitor)?;
         }

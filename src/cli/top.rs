@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 use crossbeam_channel::Receiver;
 
 use super::args::{AppearanceArgs, MeasurementArgs, milliseconds};
+use super::error::code_of;
 use super::outcome::{NO_REGIONS, exit_code, tell_delay, tell_no_regions};
 use super::stacks::LiveProfile;
 use super::stream::{Stream, has_terminal, say};
@@ -180,7 +181,7 @@ fn screens(args: &TopArgs) -> Result<u8, Error> {
 fn code(monitor: &Monitor, outcome: Outcome) -> u8 {
     let exit = monitor.ended().and_then(|end| end.exit);
     match (outcome, exit) {
-        (Outcome::Signal(signal), _) => u8::try_from(128 + signal).unwrap_or(u8::MAX),
+        (Outcome::Signal(signal), _) => code_of(signal),
         (Outcome::Detached, _) | (_, None) => 0,
         (Outcome::Quit | Outcome::Killed | Outcome::Ended, Some(exit)) => exit.shell_code(),
     }

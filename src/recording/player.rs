@@ -1,13 +1,14 @@
 //! Plays a recording's rounds at the pace at which they were recorded.
 
 use std::io;
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 
 use crate::sampling::SamplerMessage;
-use crate::sources::Round;
+use crate::sources::RecordedRound;
 use crate::units::WallNs;
 
 /// Rounds that may wait for their taker.
@@ -30,15 +31,14 @@ pub enum Speed {
 }
 
 impl Player {
-    /// Plays rounds, each with the number of rounds lost before it. What comes before `from` is
-    /// given at once.
+    /// Plays the rounds of a recording from a place among them on. What comes before the time `from` is given at once.
     ///
     /// # Errors
     /// Returns the operating system's error if no thread can be started.
-    pub fn start(rounds: Vec<(Round, u64)>, speed: Speed, from: WallNs) -> io::Result<Self> {
+    pub fn start(rounds: Arc<[RecordedRound]>, first: usize, speed: Speed, from: WallNs) -> io::Result<Self> {
         let (samples_in, samples) = bounded(CAPACITY);
         let (stop, stopped) = bounded(0);
-        let play = move || play(rounds, speed, from, &samples_in, &stopped);
+        let play = move || play(rounds.get(first..).unwrap_or_default(), speed, from, &samples_in, &stopped);
         thread::Builder::new().name("player".into()).spawn(play)?;
         Ok(Self { samples, _stop: stop })
     }
@@ -50,14 +50,14 @@ impl Player {
 }
 
 fn play(
-    rounds: Vec<(Round, u64)>,
+    rounds: &[RecordedRound],
     speed: Speed,
     from: WallNs,
     samples: &Sender<SamplerMessage>,
     stopped: &Receiver<()>,
 ) {
     let start = Instant::now();
-    for (round, lost) in rounds {
+    for RecordedRound { round, lost } in rounds.iter().cloned() {
         let plays_on = match start.checked_add(delay(round.at, speed, from)) {
             Some(due) if due <= Instant::now() => true,
             Some(due) => stopped.recv_deadline(due) == Err(RecvTimeoutError::Timeout),
@@ -87,6 +87,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
     use super::*;
+    use crate::sources::Round;
 
     #[test]
     fn delays_by_hand() {
@@ -97,21 +98,25 @@ mod tests {
         assert_eq!(delay(second, Speed::Times(f64::MIN_POSITIVE), WallNs(0)), Duration::MAX);
     }
 
+    fn round(at: u64) -> RecordedRound {
+        RecordedRound { round: Round { at: WallNs(at), readings: vec![], ..Round::default() }, lost: 0 }
+    }
+
     #[test]
-    fn every_round_is_played_in_order_and_then_the_end() {
-        let rounds: Vec<_> =
-            (0..2000).map(|at| (Round { at: WallNs(at), readings: vec![], ..Round::default() }, 0)).collect();
-        let player = Player::start(rounds.clone(), Speed::AtOnce, WallNs(0)).unwrap();
-        for (round, lost) in rounds {
-            assert_eq!(player.samples().recv(), Ok(SamplerMessage::Round { round, lost }));
+    fn every_round_from_the_first_on_is_played_in_order_and_then_the_end() {
+        let rounds: Arc<[RecordedRound]> = (0..2000).map(round).collect();
+        for first in [0, 1500, 2000, 2001] {
+            let player = Player::start(Arc::clone(&rounds), first, Speed::AtOnce, WallNs(0)).unwrap();
+            for RecordedRound { round, lost } in rounds.iter().skip(first).cloned() {
+                assert_eq!(player.samples().recv(), Ok(SamplerMessage::Round { round, lost }));
+            }
+            assert_eq!(player.samples().recv(), Ok(SamplerMessage::End));
         }
-        assert_eq!(player.samples().recv(), Ok(SamplerMessage::End));
     }
 
     #[test]
     fn a_dropped_player_ends_its_thread() {
-        let round = Round { at: WallNs(u64::MAX), readings: vec![], ..Round::default() };
-        let player = Player::start(vec![(round, 0)], Speed::Times(1.0), WallNs(0)).unwrap();
+        let player = Player::start([round(u64::MAX)].into(), 0, Speed::Times(1.0), WallNs(0)).unwrap();
         let samples = player.samples().clone();
         drop(player);
         assert!(samples.recv().is_err());

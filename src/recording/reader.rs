@@ -9,9 +9,10 @@ use serde_json::error::Category;
 
 use super::check::check;
 use super::{Line, StacksLine};
+use crate::names::shown;
 use crate::regions::{RegionBatch, RegionRange, RegionTable};
 use crate::run::{End, Header, VERSION};
-use crate::sources::Round;
+use crate::sources::RecordedRound;
 use crate::stacks::{RecordedProfile, SamplingSetup, StackBatch, StackTable};
 use crate::units::WallNs;
 
@@ -23,8 +24,8 @@ const MAX_LINE: u64 = 64 << 20;
 pub struct Recording {
     /// Header of the recording.
     pub header: Header,
-    /// The rounds in order, each with the number of rounds lost before it.
-    pub rounds: Vec<(Round, u64)>,
+    /// The rounds in order. Those who play and show them share them.
+    pub rounds: Arc<[RecordedRound]>,
     /// The samples with their call stacks, if any were taken.
     pub stacks: Option<RecordedStacks>,
     /// What named regions counted, as it came. All that they name is defined.
@@ -89,60 +90,80 @@ pub fn read(mut input: impl BufRead) -> Result<Recording, ReadError> {
         return Err(ReadError::Empty);
     }
     let header = header(&lines.text)?;
-    let mut recording =
-        Recording { header, rounds: Vec::new(), stacks: None, regions: Vec::new(), end: None, cut: None };
-    let mut known = RegionTable::default();
-    while lines.is_next_whole(&mut recording.cut)? {
+    let mut parts = RecordingParts::new(header);
+    while lines.is_next_whole(&mut parts.recording.cut)? {
         match serde_json::from_slice(&lines.text) {
-            Ok(line) => recording.take(line, &mut known).map_err(|reason| lines.error(reason))?,
+            Ok(line) => parts.take(line).map_err(|reason| lines.error(reason))?,
             Err(error) => {
                 let (cut, reason) = (Cut { line: lines.number }, lines.error(error.to_string()));
                 // Whatever killed the writer, only a last line can be damaged by it.
                 if lines.next()? {
                     return Err(reason);
                 }
-                recording.cut = Some(cut);
+                parts.recording.cut = Some(cut);
                 break;
             }
         }
     }
-    recording.stacks.iter_mut().for_each(RecordedStacks::settle);
-    Ok(recording)
+    Ok(parts.whole())
 }
 
-impl Recording {
-    /// `known` is what regions are defined so far.
-    fn take(&mut self, line: Line, known: &mut RegionTable) -> Result<(), String> {
+/// A recording that is being read.
+struct RecordingParts {
+    /// All but its rounds.
+    recording: Recording,
+    rounds: Vec<RecordedRound>,
+    /// What regions are defined so far.
+    known: RegionTable,
+}
+
+impl RecordingParts {
+    fn new(header: Header) -> Self {
+        let rounds = Arc::default();
+        let recording = Recording { header, rounds, stacks: None, regions: Vec::new(), end: None, cut: None };
+        Self { recording, rounds: Vec::new(), known: RegionTable::default() }
+    }
+
+    fn take(&mut self, line: Line) -> Result<(), String> {
+        let recording = &mut self.recording;
         match line {
-            _ if self.end.is_some() => return Err("nothing may follow the end".into()),
+            _ if recording.end.is_some() => return Err("nothing may follow the end".into()),
             Line::Header(_) => return Err("a second header".into()),
             Line::Round(line) => {
-                let columns = self.header.columns();
+                let columns = recording.header.columns();
                 let round =
                     line.round(columns).ok_or_else(|| format!("a reading must have {columns} counts and times"))?;
-                if self.rounds.last().is_some_and(|(last, _)| last.at > round.at) {
+                if self.rounds.last().is_some_and(|last| last.round.at > round.at) {
                     return Err("time goes backwards".into());
                 }
-                self.rounds.push((round, line.lost_rounds));
+                self.rounds.push(RecordedRound { round, lost: line.lost_rounds });
             }
             Line::Threads(threads) => {
-                let (round, _) = self.rounds.last_mut().ok_or("threads before the first reading")?;
-                round.threads = Some(Arc::new(threads));
+                let last = self.rounds.last_mut().ok_or("threads before the first reading")?;
+                last.round.threads = Some(Arc::new(threads));
             }
-            Line::Sampled(_) if self.stacks.is_some() => return Err("a second list of what was sampled".into()),
+            Line::Sampled(_) if recording.stacks.is_some() => return Err("a second list of what was sampled".into()),
             Line::Sampled(sampled) => {
-                self.stacks = Some(RecordedStacks { sampled, batches: Vec::new(), table: StackTable::default() });
+                recording.stacks = Some(RecordedStacks { sampled, batches: Vec::new(), table: StackTable::default() });
             }
-            Line::Stacks(line) => self.stacks.as_mut().ok_or("samples of events that no line names")?.take(*line)?,
+            Line::Stacks(line) => {
+                recording.stacks.as_mut().ok_or("samples of events that no line names")?.take(*line)?
+            }
             Line::Regions(line) => {
                 let batch = RegionBatch::try_from(*line)?;
-                known.take(&batch).map_err(|undefined| undefined.to_string())?;
-                self.regions.push(batch);
+                self.known.take(&batch).map_err(|undefined| undefined.to_string())?;
+                recording.regions.push(batch);
             }
-            Line::End(end) => self.end = Some(end),
+            Line::End(end) => recording.end = Some(end),
             Line::Unknown => {}
         }
         Ok(())
+    }
+
+    fn whole(self) -> Recording {
+        let mut recording = Recording { rounds: self.rounds.into(), ..self.recording };
+        recording.stacks.iter_mut().for_each(RecordedStacks::settle);
+        recording
     }
 }
 
@@ -270,11 +291,12 @@ impl fmt::Display for ReadError {
         match self {
             Self::Io(error) => error.fmt(f),
             Self::Empty => f.write_str("it is empty"),
-            Self::Foreign { reason } => write!(f, "not a perfprop recording: {reason}"),
+            Self::Foreign { reason } => write!(f, "not a perfprop recording: {}", shown(reason)),
             Self::Version { found } => {
                 write!(f, "a recording of version {found}; this perfprop reads version {VERSION}")
             }
-            Self::Line { line, reason } => write!(f, "line {line}: {reason}"),
+            // The reason may quote the file.
+            Self::Line { line, reason } => write!(f, "line {line}: {}", shown(reason)),
         }
     }
 }
@@ -291,8 +313,8 @@ mod tests {
     use super::*;
     use crate::builders::{self, measured, software_event};
     use crate::events::{Encoding, Event, Unit};
-    use crate::sources::Reading;
     use crate::sources::command::Exit;
+    use crate::sources::{Reading, Round};
     use crate::stacks::{
         CopySwitch, Losses, Rate, SampledEvent, StackFrame, StackFrameId, StackId, StackNode, StackSample, Task,
         TaskId, UnnamedFile, UnwindMethod,
@@ -313,10 +335,10 @@ mod tests {
         }
     }
 
-    fn write(rounds: &[(Round, u64)], end: Option<&End>, events: usize) -> Vec<u8> {
+    fn write(rounds: &[RecordedRound], end: Option<&End>, events: usize) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut recorder = Recorder::new(&mut bytes, &header(events)).unwrap();
-        for (round, lost) in rounds {
+        for RecordedRound { round, lost } in rounds {
             recorder.round(round, *lost).unwrap();
         }
         match end {
@@ -326,9 +348,10 @@ mod tests {
         bytes
     }
 
-    fn round(at: u64, count: u64) -> (Round, u64) {
+    fn round(at: u64, count: u64) -> RecordedRound {
         let reading = Reading { count, enabled: CpuNs(at), running: CpuNs(at / 2) };
-        (Round { at: WallNs(at), readings: vec![Some(reading), None], ..Round::default() }, 0)
+        let round = Round { at: WallNs(at), readings: vec![Some(reading), None], ..Round::default() };
+        RecordedRound { round, lost: 0 }
     }
 
     #[test]
@@ -338,11 +361,18 @@ mod tests {
         let looks = vec![ThreadLooks { state: 'S', within: "futex_wait".into(), times: 3 }];
         let thread = ThreadReading { pid: 7, tid: 8, name: "a \u{1b}".into(), looks, ..ThreadReading::default() };
         let threads = ThreadSnapshot { at_ns: WallNs(19), threads: vec![thread], ..ThreadSnapshot::default() };
-        rounds[1].0.threads = Some(Arc::new(threads));
+        rounds[1].round.threads = Some(Arc::new(threads));
         let recording = read(&write(&rounds, Some(&end), 2)[..]).unwrap();
         assert_eq!(
             recording,
-            Recording { header: header(2), rounds, stacks: None, regions: vec![], end: Some(end), cut: None }
+            Recording {
+                header: header(2),
+                rounds: rounds.into(),
+                stacks: None,
+                regions: vec![],
+                end: Some(end),
+                cut: None
+            }
         );
     }
 
@@ -417,11 +447,11 @@ mod tests {
         }
         let mut recorder = Recorder::new(Shared(file.clone()), &header(2)).unwrap();
         recorder.sampled(&sampled()).unwrap();
-        recorder.round(&round(10, 5).0, 0).unwrap();
+        recorder.round(&round(10, 5).round, 0).unwrap();
         recorder.stacks(&batch()).unwrap();
         recorder.flush().unwrap();
         let killed = read(&file.borrow()[..]).unwrap();
-        assert_eq!((killed.rounds, killed.stacks.unwrap().batches), (vec![round(10, 5)], vec![settled()]));
+        assert_eq!((&*killed.rounds, killed.stacks.unwrap().batches), (&[round(10, 5)][..], vec![settled()]));
     }
 
     #[test]
@@ -445,7 +475,7 @@ mod tests {
         let mut bytes = write(&[round(10, 5)], None, 2);
         bytes.extend_from_slice(b"{\"type\":\"of-the-future\",\"x\":[1]}\n");
         bytes.extend_from_slice(write(&[round(20, 7)], None, 2).split_inclusive(|&b| b == b'\n').nth(1).unwrap());
-        assert_eq!(read(&bytes[..]).unwrap().rounds, [round(10, 5), round(20, 7)]);
+        assert_eq!(*read(&bytes[..]).unwrap().rounds, [round(10, 5), round(20, 7)]);
     }
 
     #[test]
@@ -459,7 +489,7 @@ mod tests {
         let bytes = write(&[round(10, 5), round(20, 7)], None, 2);
         for end in [&b""[..], b"\n"] {
             let recording = read(&[&bytes[..bytes.len() - 4], end].concat()[..]).unwrap();
-            assert_eq!(recording.rounds, [round(10, 5)]);
+            assert_eq!(*recording.rounds, [round(10, 5)]);
             assert_eq!(recording.cut, Some(Cut { line: 3 }));
         }
     }

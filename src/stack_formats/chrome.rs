@@ -3,7 +3,7 @@
 //! A call is an event of type `X`, with its beginning and its length in microseconds; one that had not ended an event `B`.
 //! Where enters and leaves were missed, an event `i` says how many.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Write;
 
@@ -58,7 +58,7 @@ pub fn write_trace(recording: &Recording, out: &mut dyn Write) -> Result<TraceLe
         }
         for thread in &batch.marks {
             let times = || thread.marks.iter().map(|mark| mark.at);
-            first = first.or(times().next());
+            first = times().chain(first).min();
             last = times().fold(last, WallNs::max);
             trace.thread(thread, batch.since)?;
         }
@@ -132,7 +132,7 @@ impl Trace<'_> {
     /// Writes the calls that had not ended.
     fn finish(&mut self) -> Result<(), WriteError> {
         let open = std::mem::take(&mut self.open);
-        self.length.threads = open.keys().collect::<BTreeSet<_>>().len() as u64;
+        self.length.threads = open.len() as u64;
         for (key, marks) in open {
             for mark in marks {
                 self.call(key, mark, None)?;
@@ -156,7 +156,7 @@ mod tests {
 
     fn recording(regions: Vec<RegionBatch>) -> Recording {
         let header = Header::new(MeasuredTarget::File { path: "x".into() }, "scale");
-        Recording { header, rounds: vec![], stacks: None, regions, end: None, cut: None }
+        Recording { header, rounds: [].into(), stacks: None, regions, end: None, cut: None }
     }
 
     fn path(parent: Option<u32>, name: &str) -> RegionPath {
@@ -206,6 +206,23 @@ mod tests {
         );
         assert_eq!(length, TraceLength { calls: 2, threads: 1, time: WallNs(5000), missed: 4 });
         assert!(length.to_string().contains("4 enters and leaves are missing"), "{length}");
+    }
+
+    #[test]
+    fn the_time_begins_with_the_first_call_of_any_thread() {
+        let of_thread = |tid, times: [u64; 2]| {
+            let [enter, leave] = times;
+            let marks = marks(0, &[(enter, 0, true), (leave, 0, false)]);
+            marks.into_iter().map(move |marks| ThreadMarks { tid, ..marks })
+        };
+        let batch = RegionBatch {
+            programs: vec![RegionProgram { pid: 7, name: None }],
+            paths: vec![path(None, "a")],
+            marks: of_thread(8, [2000, 3000]).chain(of_thread(9, [1000, 1500])).collect(),
+            ..RegionBatch::default()
+        };
+        let (_, length) = events(vec![batch]);
+        assert_eq!(length, TraceLength { calls: 2, threads: 2, time: WallNs(2000), missed: 0 });
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 
 use super::lines::{Broken, LONGEST};
-use crate::names::quoted;
+use crate::names::{quoted, shown};
 
 /// Why a file isn't read, or not to its end.
 #[derive(Debug)]
@@ -88,8 +88,8 @@ impl fmt::Display for Fault {
             FaultKind::TooDeep => write!(f, "a stack without end"),
             FaultKind::TooLong => write!(f, "a line of more than {} MiB", LONGEST >> 20),
             FaultKind::NoCount => write!(f, "no stack with a whole number behind it, as in `main;f 12`"),
-            FaultKind::Pprof(reason) => write!(f, "no valid pprof profile: {reason}"),
-            FaultKind::Recording(reason) => f.write_str(reason),
+            FaultKind::Pprof(reason) => write!(f, "no valid pprof profile: {}", shown(reason)),
+            FaultKind::Recording(reason) => f.write_str(&shown(reason)),
             FaultKind::Callgrind(wrong) => write!(f, "{wrong}"),
             FaultKind::CutOff => write!(f, "the file is cut off: callgrind ends it with `totals:`"),
             FaultKind::NoStacks => write!(f, "no call stacks were recorded; perfprop record -g records them"),
@@ -129,6 +129,18 @@ impl fmt::Display for WriteError {
             Self::NoSamples(event) => write!(f, "of {event} the number of samples isn't known, only a sum"),
             Self::NoMarks => write!(f, "no calls of regions were recorded: no program had any"),
             Self::TooLarge(event) => write!(f, "the numbers of {event} are too large for this format"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_that_quote_the_file_are_escaped() {
+        for what in [FaultKind::Recording("`\u{1b}[31m`".into()), FaultKind::Pprof("`\u{1b}[31m`".into())] {
+            assert!(Fault::of_file(what).to_string().ends_with("`\\x1b[31m`"));
         }
     }
 }

@@ -24,6 +24,7 @@ use std::io::{self, Read, Write};
 
 use crate::compare::{self, ProfileDifference};
 use crate::profile::Tree;
+use crate::run::{End, Header};
 
 pub use chrome::{TraceLength, write_trace};
 pub use error::{Fault, FaultKind, WriteError};
@@ -33,6 +34,7 @@ pub use options::{
     EventSelection, FlameDifference, InputFormat, OutputFormat, Periods, ProcessNaming, ReadOptions, WriteOptions,
     WrittenNumber,
 };
+pub use packed::unpacked;
 
 /// The stacks of a file, and what is wrong with it.
 #[derive(Debug)]
@@ -45,6 +47,17 @@ pub struct Imported {
     pub skipped_periods: bool,
     /// What it is written in; `None` where that isn't known.
     pub format: Option<InputFormat>,
+    /// What was run, if the file is a recording that was read to its end.
+    pub run: Option<RecordedRun>,
+}
+
+/// What a recording says beside its stacks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecordedRun {
+    /// Header of the recording.
+    pub header: Header,
+    /// How the run ended; `None` if that wasn't recorded.
+    pub end: Option<End>,
 }
 
 /// How much of a file its format is guessed from.
@@ -56,7 +69,7 @@ const HEAD: u64 = 256 << 10;
 /// # Errors
 /// Returns the operating system's error if nothing can be read.
 pub fn sniff<'a>(input: impl Read + 'a) -> io::Result<(Option<InputFormat>, impl Read + 'a)> {
-    let mut input = packed::unpacked(input)?;
+    let mut input = unpacked(input)?;
     let begun = begin(&mut input)?;
     let format = guess(&begun).or_else(|| begun.starts_with(b"{").then_some(InputFormat::Recording));
     Ok((format, io::Cursor::new(begun).chain(input)))
@@ -73,39 +86,40 @@ fn begin(input: &mut impl Read) -> io::Result<Vec<u8>> {
 
 /// Reads a file of stacks. A fault doesn't take away what stood before it.
 pub fn read(input: impl Read, options: &ReadOptions) -> Imported {
-    let mut tree = Tree::new(options.tree);
-    let begun = packed::unpacked(input).and_then(|mut input| begin(&mut input).map(|begun| (begun, input)));
-    let (format, (skipped_periods, result)) = match begun {
-        Ok((begun, input)) => {
-            let format = options.format.or_else(|| guess(&begun));
-            (format, rest(format, begun, input, &mut tree, options))
-        }
-        Err(error) => (None, (false, Err(Fault::of_file(FaultKind::Io(error))))),
-    };
-    let is_empty = tree.event_ids().next().is_none();
-    let fault = result.err().or(is_empty.then_some(Fault::of_file(FaultKind::Empty)));
-    Imported { tree, fault, skipped_periods, format }
+    let tree = Tree::new(options.tree);
+    let mut imported = Imported { tree, fault: None, skipped_periods: false, format: None, run: None };
+    let begun = unpacked(input).and_then(|mut input| begin(&mut input).map(|begun| (begun, input)));
+    let result = begun.map_err(|error| Fault::of_file(FaultKind::Io(error))).and_then(|(begun, input)| {
+        imported.format = options.format.or_else(|| guess(&begun));
+        imported.take(begun, input, options)
+    });
+    let is_empty = imported.tree.event_ids().next().is_none();
+    imported.fault = result.err().or(is_empty.then_some(Fault::of_file(FaultKind::Empty)));
+    imported
 }
 
-fn rest(
-    format: Option<InputFormat>,
-    begun: Vec<u8>,
-    input: impl Read,
-    tree: &mut Tree,
-    options: &ReadOptions,
-) -> (bool, Result<(), Fault>) {
-    match format {
-        Some(InputFormat::PerfScript) => perf_script::read(&mut InputLines::new(begun, input), tree, options),
-        Some(InputFormat::Folded) => (false, folded::read(&mut InputLines::new(begun, input), tree, options)),
-        Some(InputFormat::Callgrind) => (false, callgrind::read(&mut InputLines::new(begun, input), tree, options)),
-        Some(InputFormat::Recording) => {
-            let input = io::BufReader::new(io::Cursor::new(begun).chain(input));
-            (false, recording::read(input, tree, options))
+impl Imported {
+    /// Reads a file of a known format; `begun` is its beginning.
+    fn take(&mut self, begun: Vec<u8>, input: impl Read, options: &ReadOptions) -> Result<(), Fault> {
+        let tree = &mut self.tree;
+        match self.format {
+            Some(InputFormat::PerfScript) => {
+                let (skipped_periods, result) = perf_script::read(&mut InputLines::new(begun, input), tree, options);
+                self.skipped_periods = skipped_periods;
+                result
+            }
+            Some(InputFormat::Folded) => folded::read(&mut InputLines::new(begun, input), tree, options),
+            Some(InputFormat::Callgrind) => callgrind::read(&mut InputLines::new(begun, input), tree, options),
+            Some(InputFormat::Recording) => {
+                let input = io::BufReader::new(io::Cursor::new(begun).chain(input));
+                self.run = Some(recording::read(input, tree, options)?);
+                Ok(())
+            }
+            Some(InputFormat::Pprof) => pprof::read(io::Cursor::new(begun).chain(input), tree, options),
+            None if begun.is_empty() => Err(Fault::of_file(FaultKind::NoBytes)),
+            None if begun.trim_ascii().is_empty() => Err(Fault::of_file(FaultKind::Empty)),
+            None => Err(Fault::of_file(FaultKind::Unknown(foreign(&begun)))),
         }
-        Some(InputFormat::Pprof) => (false, pprof::read(io::Cursor::new(begun).chain(input), tree, options)),
-        None if begun.is_empty() => (false, Err(Fault::of_file(FaultKind::NoBytes))),
-        None if begun.trim_ascii().is_empty() => (false, Err(Fault::of_file(FaultKind::Empty))),
-        None => (false, Err(Fault::of_file(FaultKind::Unknown(foreign(&begun))))),
     }
 }
 

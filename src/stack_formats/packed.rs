@@ -11,7 +11,7 @@ const MAGIC: [u8; 2] = [0x1f, 0x8b];
 ///
 /// # Errors
 /// Returns the operating system's error if nothing can be read.
-pub(super) fn unpacked<'a>(mut input: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>> {
+pub fn unpacked<'a>(mut input: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>> {
     let mut begun = Vec::new();
     input.by_ref().take(MAGIC.len() as u64).read_to_end(&mut begun)?;
     let is_packed = begun == MAGIC;

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use serde_json::{Value, json};
 
 use super::options::WriteOptions;
-use crate::profile::{EventId, NodeId, Tree};
+use crate::profile::{EventId, FrameId, NodeId, NodeRef, Tree};
 
 const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
 
@@ -43,40 +43,55 @@ fn profile(tree: &Tree, event: EventId, options: &WriteOptions, out: &mut dyn Wr
     let name = &tree.event_of(event).name;
     write!(out, "{{\"type\":\"evented\",\"name\":{},\"unit\":\"{unit}\",\"startValue\":0,\"events\":[", json!(name))?;
     let inclusive = tree.inclusive(event);
-    let mut at = 0_u64;
-    let mut open: Vec<(NodeId, usize)> = Vec::new();
-    let mut comma = "\n";
+    let mut writer = EventedWriter { tree, out, open: Vec::new(), at: 0, comma: "\n" };
     for node in tree.walk().filter(|node| inclusive[node.id().index()] != Default::default()) {
         // The root is no frame, but for what was counted on itself.
         let own = options.unit.of(&node, event);
         if node.depth() == 0 && own == 0 {
             continue;
         }
-        close(tree, &mut open, node.depth(), at, &mut comma, out)?;
-        write!(out, "{comma}{{\"type\":\"O\",\"frame\":{},\"at\":{at}}}", node.frame_id().index())?;
-        comma = ",\n";
-        open.push((node.id(), node.depth()));
-        at = at.saturating_add(own);
+        writer.open(&node, own)?;
         if node.depth() == 0 {
-            close(tree, &mut open, 0, at, &mut comma, out)?;
+            writer.close(0)?;
         }
     }
-    close(tree, &mut open, 0, at, &mut comma, out)?;
+    writer.close(0)?;
+    let at = writer.at;
     write!(out, "],\"endValue\":{at}}}")
 }
 
-/// Closes the frames that are no deeper than the next one.
-fn close(
-    tree: &Tree,
-    open: &mut Vec<(NodeId, usize)>,
-    depth: usize,
+/// Writes the events of a profile: frames that open and close.
+struct EventedWriter<'a> {
+    tree: &'a Tree,
+    out: &'a mut dyn Write,
+    /// The nodes that are open, with their depths.
+    open: Vec<(NodeId, usize)>,
+    /// The running total.
     at: u64,
-    comma: &mut &str,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    while let Some((node, _)) = open.pop_if(|(_, open_depth)| *open_depth >= depth) {
-        write!(out, "{comma}{{\"type\":\"C\",\"frame\":{},\"at\":{at}}}", tree.node(node).frame_id().index())?;
-        *comma = ",\n";
+    /// What stands before the next event.
+    comma: &'static str,
+}
+
+impl EventedWriter<'_> {
+    /// Opens a frame in which so much was counted, after those are closed that aren't around it.
+    fn open(&mut self, node: &NodeRef<'_>, own: u64) -> io::Result<()> {
+        self.close(node.depth())?;
+        self.event('O', node.frame_id())?;
+        self.open.push((node.id(), node.depth()));
+        self.at = self.at.saturating_add(own);
+        Ok(())
     }
-    Ok(())
+
+    /// Closes the frames that are at this depth or below it.
+    fn close(&mut self, depth: usize) -> io::Result<()> {
+        while let Some((node, _)) = self.open.pop_if(|(_, open_depth)| *open_depth >= depth) {
+            self.event('C', self.tree.node(node).frame_id())?;
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, kind: char, frame: FrameId) -> io::Result<()> {
+        let (comma, at) = (std::mem::replace(&mut self.comma, ",\n"), self.at);
+        write!(self.out, "{comma}{{\"type\":\"{kind}\",\"frame\":{},\"at\":{at}}}", frame.index())
+    }
 }

@@ -9,7 +9,7 @@ use crate::events::Unit;
 use crate::metrics::{NoValue, Number, ThresholdVerdict};
 use crate::monitor::{MetricRow, Monitor, Row};
 use crate::names::shown;
-use crate::number::{plain, plus_minus};
+use crate::number::{fixed, plain, plus_minus};
 
 /// The keys that only lines of metrics fill, beside those that perf's own metrics have.
 pub(super) const NO_METRIC_KEYS: [&str; 3] = ["metric-ci-lo", "metric-ci-hi", "metric-status"];
@@ -49,7 +49,7 @@ impl PrintedMetric {
             Ok(number) => {
                 let error = plus_minus(number.uncertain(), &Unit::Count);
                 let spread = self.spread.map_or_else(String::new, |spread| format!("  {}", spread_text(spread)));
-                format!("# {:>9.3} {}  {error}{spread}{}", number.value, self.label, self.verdict)
+                format!("# {:>9} {}  {error}{spread}{}", fixed(number.value, 3), self.label, self.verdict)
             }
             Err(_) => format!("# {:>9} {}  ({})", "—", self.label, self.why),
         }
@@ -117,4 +117,20 @@ pub(super) fn over_interval(monitor: &Monitor, row: &Row<'_>) -> Vec<PrintedMetr
 /// Formats all metrics over the run.
 pub(super) fn all(monitor: &Monitor) -> Vec<PrintedMetric> {
     monitor.metrics().map(|metric| PrintedMetric::new(&metric, metric.over_run())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rates::Error;
+
+    #[test]
+    fn numbers_of_hundreds_of_digits_are_short_for_people_only() {
+        let number = Number { value: 1.5e300, error: Error::Exact, verdict: ThresholdVerdict::Unjudged };
+        let none = String::new;
+        let metric =
+            PrintedMetric { label: "x".into(), number: Ok(number), verdict: none(), why: none(), spread: None };
+        assert_eq!(metric.text(), "#  1.50e300 x  exact");
+        assert_eq!(metric.our_fields()[0], "1.5e300");
+    }
 }

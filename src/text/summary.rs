@@ -10,7 +10,7 @@ use super::perf_metric::{DerivedMetric, MetricCounts, run_metric};
 use super::repeats::{Repeats, SummarySpread};
 use crate::events::Unit;
 use crate::monitor::{Absence, Correction, Monitor, Point, Row};
-use crate::number::{change, grouped, percent, plain, plus_minus, share};
+use crate::number::{change, fixed, grouped, percent, plain, plus_minus, share};
 use crate::rates::{Confidence, Error, Uncertain};
 use crate::run::MeasuredTarget;
 use crate::sources::Scope;
@@ -155,7 +155,7 @@ fn with_metrics(
     metrics: &[PrintedMetric],
     derived: impl FnOnce() -> Option<DerivedMetric>,
 ) {
-    let derived = || derived().map(|metric| format!("# {:>9.3} {}", metric.value, metric.unit));
+    let derived = || derived().map(|metric| format!("# {:>9} {}", fixed(metric.value, 3), metric.unit));
     let texts: Vec<_> = match metrics {
         [] => derived().into_iter().collect(),
         metrics => metrics.iter().map(PrintedMetric::text).collect(),

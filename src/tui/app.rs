@@ -23,7 +23,7 @@ use crate::monitor::Monitor;
 use crate::plan::RowIndex;
 use crate::sampling::SamplerMessage;
 use crate::session::OutputLine;
-use crate::sources::Round;
+use crate::sources::RecordedRound;
 use crate::stacks::FirstLevel;
 use crate::units::WallNs;
 
@@ -170,7 +170,7 @@ impl<'a> App<'a> {
             self.awaited_by = AwaitedBy::User;
         }
         match event {
-            AppEvent::Sample(SamplerMessage::Round { round, lost }) => self.take_round(round, lost),
+            AppEvent::Sample(SamplerMessage::Round { round, lost }) => self.take_round(RecordedRound { round, lost }),
             AppEvent::Sample(SamplerMessage::End) => {
                 self.take_end();
                 return Ok(self.model.options.exit_with_child.then_some(Outcome::Ended));
@@ -263,9 +263,9 @@ impl<'a> App<'a> {
 
 /// What is counted and written.
 impl App<'_> {
-    fn take_round(&mut self, round: Round, lost: u64) {
+    fn take_round(&mut self, round: RecordedRound) {
         let before = self.model.monitor.intervals();
-        self.tell(Message::Round(round, lost));
+        self.tell(Message::Round(round));
         // On a scripted terminal the same rounds make the same screen.
         if self.terminal.is_real() && self.model.monitor.intervals() != before {
             let is_live = self.model.options.mode == Mode::Live;
@@ -278,7 +278,7 @@ impl App<'_> {
 
     fn take_end(&mut self) {
         self.samples = never();
-        let (last, lost) = self.model.rounds.last().cloned().unwrap_or_default();
+        let RecordedRound { round: last, lost } = self.model.rounds.last().cloned().unwrap_or_default();
         let end = self.feed.end(&last, lost);
         // Looked at once more in any case: the last samples have to be named first.
         self.is_profile_coming = true;
@@ -299,7 +299,7 @@ impl App<'_> {
         let patience = Instant::now() + LAST_ROUND_PATIENCE;
         while let Ok(sample) = self.samples.recv_deadline(patience) {
             match sample {
-                SamplerMessage::Round { round, lost } => self.tell(Message::Round(round, lost)),
+                SamplerMessage::Round { round, lost } => self.tell(Message::Round(RecordedRound { round, lost })),
                 SamplerMessage::End => {
                     self.take_end();
                     break;
@@ -381,7 +381,7 @@ impl App<'_> {
         let sight = self.model.playback.as_ref().map(|playback| playback.sight).unwrap_or_default();
         let Some(timeline) = self.feed.timeline() else { return };
         timeline.set_profile_start(None);
-        let place = |time: WallNs| timeline.rounds().partition_point(|(round, _)| round.at <= time);
+        let place = |time: WallNs| timeline.rounds().partition_point(|recorded| recorded.round.at <= time);
         let is_shown = |time: WallNs| !matches!(sight, Sight::Range(_)) && time >= self.model.rounds.now();
         let to = place(time);
         let way = match is_shown(time) {
@@ -389,7 +389,7 @@ impl App<'_> {
             false => Way::Anew { monitor: Box::new(timeline.monitor()), rounds: RoundBuffer::default(), range: None },
         };
         let next = match (&way, self.model.rounds.last()) {
-            (Way::On, Some((last, _))) => place(last.at),
+            (Way::On, Some(last)) => place(last.round.at),
             _ => 0,
         };
         self.begin_winding(Winding { next, to: to.max(next), until: time, way });
@@ -402,16 +402,16 @@ impl App<'_> {
         let [next, to] = [range.from, range.to].map(|time| rounds_until(rounds, time));
         // Its ends are rounds.
         let base = next.checked_sub(1).and_then(|place| rounds.get(place));
-        let from = base.map_or(WallNs(0), |(round, _)| round.at);
-        let Some((last, _)) = to.checked_sub(1).filter(|_| to > next).and_then(|place| rounds.get(place)) else {
+        let from = base.map_or(WallNs(0), |recorded| recorded.round.at);
+        let Some(last) = to.checked_sub(1).filter(|_| to > next).and_then(|place| rounds.get(place)) else {
             return self.tell(Message::Failed("nothing was read in this range".into()));
         };
-        let range = TimeRange { from, to: last.at };
+        let range = TimeRange { from, to: last.round.at };
         let monitor = match base {
-            Some((base, lost)) => timeline.monitor_of_range().beginning_after(base, *lost),
+            Some(base) => timeline.monitor_of_range().beginning_after(&base.round, base.lost),
             None => timeline.monitor(),
         };
-        timeline.set_profile_start(base.map(|(round, _)| round.at));
+        timeline.set_profile_start(base.map(|recorded| recorded.round.at));
         let way = Way::Anew { monitor: Box::new(monitor), rounds: RoundBuffer::default(), range: Some(range) };
         self.begin_winding(Winding { next, to, until: range.to, way });
     }
@@ -430,14 +430,14 @@ impl App<'_> {
         let (Some(mut winding), Some(timeline)) = (self.winding.take(), self.feed.timeline()) else { return };
         let rounds = timeline.rounds();
         let stop = winding.next.saturating_add(rounds_at_once(rounds)).min(winding.to);
-        for (round, lost) in rounds.get(winding.next..stop).unwrap_or_default() {
+        for next in rounds.get(winding.next..stop).unwrap_or_default() {
             match &mut winding.way {
                 Way::On => {
-                    let _ = update(&mut self.model, Message::Round(round.clone(), *lost));
+                    let _ = update(&mut self.model, Message::Round(next.clone()));
                 }
                 Way::Anew { monitor, rounds, .. } => {
-                    monitor.round(round, *lost);
-                    rounds.push(round.clone(), *lost);
+                    monitor.round(&next.round, next.lost);
+                    rounds.push(next.clone());
                     let _ = rounds.take();
                 }
             }
@@ -461,7 +461,7 @@ impl App<'_> {
         if let Way::Anew { mut monitor, rounds, range } = winding.way {
             if range.is_some() {
                 match rounds.last().filter(|_| is_end) {
-                    Some((last, lost)) => monitor.end(self.feed.end(last, *lost)),
+                    Some(last) => monitor.end(self.feed.end(&last.round, last.lost)),
                     None => monitor.close(),
                 }
             }
@@ -635,8 +635,8 @@ fn panic_if_told(model: &ScreenModel) {
 /// screens.
 const READINGS_AT_ONCE: usize = 50_000;
 
-fn rounds_at_once(rounds: &[(Round, u64)]) -> usize {
-    let readings = rounds.first().map_or(1, |(round, _)| round.readings.len().max(1));
+fn rounds_at_once(rounds: &[RecordedRound]) -> usize {
+    let readings = rounds.first().map_or(1, |first| first.round.readings.len().max(1));
     (READINGS_AT_ONCE / readings).max(1)
 }
 

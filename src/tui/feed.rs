@@ -12,7 +12,7 @@ use crate::regions::RegionBatch;
 use crate::run::End;
 use crate::sampling::SamplerMessage;
 use crate::session::OutputLine;
-use crate::sources::Round;
+use crate::sources::{RecordedRound, Round};
 use crate::stacks::{FirstLevel, FunctionLines, InterpreterFrames, StackQuality};
 use crate::units::WallNs;
 
@@ -107,8 +107,8 @@ pub trait Timeline {
     /// Stops the replay: no more rounds come.
     fn stop(&mut self);
 
-    /// All rounds of the recording, each with the number of rounds lost before it.
-    fn rounds(&self) -> &[(Round, u64)];
+    /// All rounds of the recording.
+    fn rounds(&self) -> &[RecordedRound];
 
     /// A monitor that has seen nothing yet.
     fn monitor(&self) -> Monitor;

@@ -1,11 +1,12 @@
 //! Follows further recordings to the time of the screens' own, which is compared with them.
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::compare::ProfileDifference;
 use crate::monitor::Monitor;
 use crate::run::End;
-use crate::sources::Round;
+use crate::sources::RecordedRound;
 use crate::units::WallNs;
 
 /// The recordings that the screens' own is compared with: the others of its side, and those of the other side.
@@ -60,7 +61,7 @@ impl Others {
 /// A recording that goes along with the time of the screens' own, and is seen whole once that one has ended.
 pub struct OtherRun {
     name: String,
-    rounds: Vec<(Round, u64)>,
+    rounds: Arc<[RecordedRound]>,
     end: End,
     fresh: Box<dyn Fn() -> Monitor>,
     monitor: Monitor,
@@ -75,20 +76,20 @@ impl fmt::Debug for OtherRun {
 }
 
 impl OtherRun {
-    /// Takes the name, its rounds with how many were lost before each, how it ended, and what makes a monitor that
-    /// has seen nothing of it.
-    pub fn new(name: String, rounds: Vec<(Round, u64)>, end: End, fresh: impl Fn() -> Monitor + 'static) -> Self {
+    /// Takes the name, its rounds, how it ended, and what makes a monitor that has seen nothing of it.
+    pub fn new(name: String, rounds: Arc<[RecordedRound]>, end: End, fresh: impl Fn() -> Monitor + 'static) -> Self {
         Self { monitor: fresh(), name, rounds, end, fresh: Box::new(fresh), taken: 0 }
     }
 
     /// Backwards is from the beginning: estimates depend on all that came before.
     fn follow(&mut self, time: Option<WallNs>) {
-        let wanted = time.map_or(self.rounds.len(), |time| self.rounds.partition_point(|(round, _)| round.at <= time));
+        let wanted =
+            time.map_or(self.rounds.len(), |time| self.rounds.partition_point(|recorded| recorded.round.at <= time));
         if wanted < self.taken || (time.is_some() && self.monitor.ended().is_some()) {
             self.monitor = (self.fresh)();
             self.taken = 0;
         }
-        for (round, lost) in &self.rounds[self.taken..wanted] {
+        for RecordedRound { round, lost } in &self.rounds[self.taken..wanted] {
             self.monitor.round(round, *lost);
         }
         self.taken = wanted;

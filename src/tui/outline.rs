@@ -4,7 +4,7 @@ use super::playback::TimeRange;
 use crate::monitor::{Measure, RecordingNotes, Severity};
 use crate::plan::RowIndex;
 use crate::run::{Header, MeasuredEvent};
-use crate::sources::{Reading, Round};
+use crate::sources::{Reading, RecordedRound};
 use crate::units::WallNs;
 
 /// Rounds that are kept of a recording: more than a line has cells.
@@ -24,10 +24,10 @@ pub struct Outline {
 
 impl Outline {
     /// The outline of a recording of this length, without what was told.
-    pub fn of(rounds: &[(Round, u64)], length: WallNs) -> Self {
+    pub fn of(rounds: &[RecordedRound], length: WallNs) -> Self {
         let mut kept: Vec<(WallNs, Vec<Option<Reading>>)> = Vec::new();
         let mut due = 0;
-        for (place, (round, _)) in rounds.iter().enumerate() {
+        for (place, RecordedRound { round, .. }) in rounds.iter().enumerate() {
             // The last one too: it has all that was counted.
             if round.at.0 >= due || place + 1 == rounds.len() {
                 kept.push((round.at, round.readings.clone()));
@@ -108,6 +108,7 @@ mod tests {
 
     use super::*;
     use crate::builders::{self, SECOND, event, measured};
+    use crate::sources::Round;
     use crate::units::CpuNs;
 
     /// A round each second, in which the event counted so much; it is on a counter half of the time.
@@ -117,7 +118,8 @@ mod tests {
             count += more;
             let at = (place as u64 + 1) * SECOND;
             let reading = Reading { count, enabled: CpuNs(at), running: CpuNs(at / 2) };
-            (Round { at: WallNs(at), readings: vec![Some(reading)], ..Round::default() }, 0)
+            let round = Round { at: WallNs(at), readings: vec![Some(reading)], ..Round::default() };
+            RecordedRound { round, lost: 0 }
         };
         let rounds: Vec<_> = counts.iter().enumerate().map(round).collect();
         Outline::of(&rounds, WallNs(counts.len() as u64 * SECOND))

@@ -1,7 +1,7 @@
 //! Tracks where in the recording a replay stands, and how fast it goes on.
 
 use crate::recording::Speed;
-use crate::sources::Round;
+use crate::sources::RecordedRound;
 use crate::units::WallNs;
 
 /// The speeds that keys go through.
@@ -51,9 +51,9 @@ impl TimeRange {
 
 /// How many rounds of a recording are before a time. One that is nearer to it than that before it counts as well: intervals
 /// end a little later than their lengths say.
-pub fn rounds_until(rounds: &[(Round, u64)], time: WallNs) -> usize {
-    let next = rounds.partition_point(|(round, _)| round.at <= time);
-    let at = |place: usize| rounds.get(place).map(|(round, _)| round.at);
+pub fn rounds_until(rounds: &[RecordedRound], time: WallNs) -> usize {
+    let next = rounds.partition_point(|recorded| recorded.round.at <= time);
+    let at = |place: usize| rounds.get(place).map(|recorded| recorded.round.at);
     let before = next.checked_sub(1).and_then(at).unwrap_or_default();
     let is_nearer = at(next).is_some_and(|later| later - time < time - before);
     next + usize::from(is_nearer)
@@ -155,6 +155,7 @@ pub fn parse_time(text: &str) -> Option<WallNs> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sources::Round;
 
     const SECOND: u64 = 1_000_000_000;
 
@@ -183,7 +184,10 @@ mod tests {
 
     #[test]
     fn rounds_that_end_a_little_late_are_of_the_time_before() {
-        let at = |ms: u64| (Round { at: WallNs(ms * 1_000_000), ..Round::default() }, 0);
+        let at = |ms: u64| {
+            let round = Round { at: WallNs(ms * 1_000_000), ..Round::default() };
+            RecordedRound { round, lost: 0 }
+        };
         let rounds = [at(1001), at(2002), at(3003)];
         let until = |ms: u64| rounds_until(&rounds, WallNs(ms * 1_000_000));
         assert_eq!([0, 400, 1000, 1001, 1400, 1600, 3000, 9000].map(until), [0, 0, 1, 1, 1, 2, 3, 3]);

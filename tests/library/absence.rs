@@ -161,7 +161,7 @@ fn recordings_tell_them_apart() {
         "{text}"
     );
     let recording = recording::read(&bytes[..]).unwrap();
-    assert_eq!((&recording.header, &recording.rounds[0].0), (&header(), &round(1)));
+    assert_eq!((&recording.header, &recording.rounds[0].round), (&header(), &round(1)));
     let statuses: Vec<_> = recording.header.events.iter().map(|event| event.status.clone()).collect();
     assert_eq!(statuses, EVENTS.map(|(_, status, _)| status));
 }
@@ -295,7 +295,7 @@ fn a_recording_keeps_what_lost_its_counters() {
     taken_off().iter().for_each(|round| recorder.round(round, 0).unwrap());
     drop(recorder);
     let recording = recording::read(&bytes[..]).unwrap();
-    let rounds: Vec<_> = recording.rounds.into_iter().map(|(round, _)| round).collect();
+    let rounds: Vec<_> = recording.rounds.iter().map(|recorded| recorded.round.clone()).collect();
     assert_eq!(rounds, taken_off());
     let of_no_event = String::from_utf8(bytes).unwrap().replacen("\"uncounted\":[4]", "\"uncounted\":[8]", 1);
     assert!(recording::read(of_no_event.as_bytes()).is_err());

@@ -113,7 +113,7 @@ fn a_recording_keeps_it_and_gives_the_same_numbers() {
     drop(recorder);
     let recording = recording::read(&bytes[..]).unwrap();
     assert_eq!(recording.header, header);
-    let again: Vec<_> = recording.rounds.iter().map(|(round, _)| round.clone()).collect();
+    let again: Vec<_> = recording.rounds.iter().map(|recorded| recorded.round.clone()).collect();
     let (live, replayed) = (monitor(header, &rounds), monitor(recording.header, &again));
     assert_eq!(error(&live), error(&replayed));
 }

@@ -6,7 +6,7 @@ use perfprop::estimate::EstimatorKind;
 use perfprop::events::{Event, Unit};
 use perfprop::monitor::{Monitor, PhaseChange, phase_changes};
 use perfprop::run::{End, Header};
-use perfprop::sources::{Reading, Round};
+use perfprop::sources::{Reading, RecordedRound, Round};
 use perfprop::text::{self, Repeats};
 use perfprop::units::{CpuNs, WallNs};
 
@@ -28,7 +28,7 @@ fn header(interval: u64) -> Header {
 }
 
 /// Rounds of so many tenths of a second.
-fn rounds(tenths: u64, pace: Pace) -> Vec<(Round, u64)> {
+fn rounds(tenths: u64, pace: Pace) -> Vec<RecordedRound> {
     let (mut counts, mut cpu) = ([0.0; 3], 0.0);
     let round = |tenth: u64| {
         let (loads, misses, used) = pace(tenth);
@@ -39,14 +39,14 @@ fn rounds(tenths: u64, pace: Pace) -> Vec<(Round, u64)> {
         let reading =
             |count: f64| Some(Reading { count: count as u64, enabled: CpuNs(cpu as u64), running: CpuNs(cpu as u64) });
         let readings = counts.map(reading).to_vec();
-        (Round { at: WallNs((tenth + 1) * SECOND / 10), readings, ..Round::default() }, 0)
+        RecordedRound { round: Round { at: WallNs((tenth + 1) * SECOND / 10), readings, ..Round::default() }, lost: 0 }
     };
     (0..tenths).map(round).collect()
 }
 
-fn seen(header: Header, rounds: &[(Round, u64)]) -> Monitor {
+fn seen(header: Header, rounds: &[RecordedRound]) -> Monitor {
     let mut monitor = builders::monitor(header, vec![], EstimatorKind::Scale);
-    for (round, lost) in rounds {
+    for RecordedRound { round, lost } in rounds {
         monitor.round(round, *lost);
     }
     monitor
@@ -97,7 +97,7 @@ fn a_replay_has_the_changes_that_were_told_live() {
     for tenths in [100, 333, 601, 1200] {
         let live = seen(header(SECOND / 10), &all[..tenths]);
         let known: Vec<PhaseChange> =
-            whole.iter().copied().filter(|change| change.told_at <= all[tenths - 1].0.at).collect();
+            whole.iter().copied().filter(|change| change.told_at <= all[tenths - 1].round.at).collect();
         assert_eq!(live.phase_changes(), known, "{tenths}");
     }
 }

@@ -10,6 +10,7 @@ use perfprop::estimate::EstimatorKind;
 use perfprop::monitor::{Measure, MeasureChoice, Monitor};
 use perfprop::recording::{self, Recording};
 use perfprop::relations;
+use perfprop::sources::RecordedRound;
 use perfprop::stacks::Replayed;
 use perfprop::text::{self, Repeats};
 use perfprop::tui::{self, Picture, Screen, ScreenOptions};
@@ -221,10 +222,10 @@ fn show(recording: &Recording) {
         let (tree, quality) = profile.until(recorded, WallNs(u64::MAX));
         (tree.clone(), quality.clone())
     });
-    let rounds: Vec<_> = recording.rounds.iter().map(|(round, _)| round.clone()).collect();
+    let rounds: Vec<_> = recording.rounds.iter().map(|recorded| recorded.round.clone()).collect();
     for screen in Screen::ALL {
         let mut monitor = monitor(recording);
-        for (round, lost) in &recording.rounds {
+        for RecordedRound { round, lost } in &*recording.rounds {
             monitor.round(round, *lost);
         }
         recording.end.iter().for_each(|end| monitor.end(end.clone()));
@@ -233,7 +234,7 @@ fn show(recording: &Recording) {
         tui::picture(monitor, &wanted, &ScreenOptions { screen, ..ScreenOptions::default() });
     }
     let mut monitor = monitor(recording);
-    for (round, lost) in &recording.rounds {
+    for RecordedRound { round, lost } in &*recording.rounds {
         if monitor.round(round, *lost) {
             text::interval(&monitor);
             text::csv_interval(&monitor, ",");

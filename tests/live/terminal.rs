@@ -292,8 +292,8 @@ fn frozen_it_records_on() {
     tmux.eventually("it is saved", |screen| screen.contains("saved to"));
     leave(&tmux, "freeze");
     let saved = perfprop::recording::read(&fs::read(folder.join("perfprop.jsonl")).unwrap()[..]).unwrap();
-    let times: Vec<_> = saved.rounds.iter().map(|(round, _)| round.at.as_secs()).collect();
-    let lost = saved.rounds.last().map_or(0, |(_, lost)| *lost);
+    let times: Vec<_> = saved.rounds.iter().map(|recorded| recorded.round.at.as_secs()).collect();
+    let lost = saved.rounds.last().map_or(0, |last| last.lost);
     // Whatever a busy machine lost, the second that was frozen isn't among it.
     assert!(times.windows(2).all(|pair| pair[1] - pair[0] < 0.5) || lost > 0, "{times:?}");
     assert!(times.len() as u64 + lost >= 20, "{times:?}");
@@ -375,6 +375,18 @@ fn stopped_by_a_signal_it_goes_on() {
     }
     tmux.quits("SIGTSTP");
     assert!(sleeping(&seconds) == 0);
+}
+
+#[test]
+fn ctrl_c_in_the_pager_is_the_pagers() {
+    let Some(tmux) = Tmux::start("pager") else { return };
+    let pager = "PERFPROP_PAGER='true; trap : INT; head -1; echo reading; sleep 1; echo pager is left'";
+    tmux.run(&["send-keys", &format!("{pager} {} list; echo left=$?", env!("CARGO_BIN_EXE_perfprop")), "Enter"]);
+    tmux.eventually("the pager reads", |screen| screen.lines().any(|line| line.starts_with("reading")));
+    tmux.keys("C-c");
+    let screen = tmux.eventually("it is left", |screen| screen.lines().any(|line| line.starts_with("left=")));
+    let place = |words: &str| screen.lines().position(|line| line.starts_with(words));
+    assert!(place("pager is left") < place("left=0") && place("pager is left").is_some(), "{screen}");
 }
 
 #[test]

@@ -844,9 +844,18 @@ fn words_of_the_command_line_and_of_files_reach_no_terminal_raw() {
     fs::write(&config, "\"the\\u001b[31mme\" = 1\ntheme = \"\\u202enone\"\n[keys]\nquit = \"\\u001b[1m\"\n").unwrap();
     let (theme, config) = (theme.to_str().unwrap(), config.to_str().unwrap());
     let recording = concat!(env!("CARGO_MANIFEST_DIR"), "/screenshots/threads.jsonl");
+    let damaged = scratch("damaged.jsonl");
+    let header = fs::read_to_string(recording).unwrap().lines().next().unwrap().to_owned();
+    let sampled = "{\"type\":\"sampled\",\"events\":[],\"call_graph\":\"\\u001b[31m\"}";
+    fs::write(&damaged, format!("{header}\n{sampled}\n{{}}\n")).unwrap();
+    let damaged = damaged.to_str().unwrap();
     for args in [
         &["stat", "--no\x1b[31msuch", "--", "true"][..],
         &["no\u{202e}verb"],
+        &["man", "no\x1b[31mverb"],
+        &["replay", "--print", damaged],
+        &["export", "--to", "folded", damaged],
+        &["relations", "learn", "--program", "/nonexistent/model", damaged],
         &["replay", "--dump", "txt", "--theme", theme, recording],
         &["replay", "--dump", "txt", "--theme", "no\x1b[31msuch", recording],
         &["top", "--batch", "-n", "1", "-I", "10", "--config", config, "-e", "task-clock", "--", "true"],
@@ -857,8 +866,7 @@ fn words_of_the_command_line_and_of_files_reach_no_terminal_raw() {
         assert!(!text.contains(['\x1b', '\u{7}', '\u{202e}']), "{args:?}: {text:?}");
         assert!(!output.status.success() || text.contains("\\x1b"), "{args:?}: {text}");
     }
-    fs::remove_file(theme).unwrap();
-    fs::remove_file(config).unwrap();
+    [theme, config, damaged].iter().for_each(|file| fs::remove_file(file).unwrap());
 }
 
 #[test]

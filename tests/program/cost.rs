@@ -6,6 +6,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 
 use crate::folders::Folder;
+use crate::piped;
 
 fn perfprop(folder: &Folder, args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_perfprop"));
@@ -90,6 +91,17 @@ fn a_fitted_model_predicts() {
         2,
         "n is given twice: several values of it are n=VALUE,VALUE",
     );
+}
+
+#[test]
+fn measurements_and_models_come_from_standard_input() {
+    let fitted = stdout(&piped::run(&["fit", "-", "--model", "a + b * n", "--emit", "json"], line().as_bytes()));
+    assert_eq!(serde_json::from_str::<Value>(&fitted).unwrap()["name"], "model");
+    let predicted = stdout(&piped::run(&["predict", "-", "n=250"], fitted.as_bytes()));
+    assert!(predicted.starts_with("n=250  600 ns"), "{predicted}");
+    let nothing = piped::run(&["fit", "-", "--model", "n"], b"");
+    let text = String::from_utf8(nothing.stderr).unwrap();
+    assert!(text.contains("perfprop: standard input: line 1: there is nothing here"), "{text}");
 }
 
 #[test]

@@ -5,9 +5,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::Output;
 
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
 use perfprop::profile::{
     Amount, EventId, Frame, FrameId, ProfileEvent, RepeatFolding, SampleMeasure, Tree, TreeOptions,
 };
@@ -434,6 +438,7 @@ fn lines_to_estimate_that_make_no_sense_are_refused_with_their_number() {
         (format!("{}\n", init(0)), "line 1: \"counters\" is 0"),
         (format!("{}\n", read(0, 4)), "line 1: the first line must be of type \"init\""),
         (format!("{}\n{}\n", init(1), read(4, 0)), "line 2: t1 (0) is before t0 (4)"),
+        ("{\"type\":\"\\u001b[31m\"}\n".to_owned(), "line 1: unknown variant `\\x1b[31m`"),
         (format!("{}\n{}\n", init(1), read(0, 4)), "standard input ended before a line of type \"end\""),
     ] {
         let output = run(&["estimate"], input.as_bytes());
@@ -548,4 +553,49 @@ fn what_can_not_be_compared_is_refused() {
         assert_eq!(output.status.code(), Some(status), "{args:?}: {}", stderr(&output));
         assert!(stderr(&output).contains(words), "{args:?}: {}", stderr(&output));
     }
+}
+
+fn packed(text: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(text).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[test]
+fn calls_of_regions_are_read_from_a_packed_recording() {
+    let recording = fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/screenshots/regions.jsonl")).unwrap();
+    let trace = |input: &[u8]| perfprop(&["--to", "chrome-trace"], input);
+    let [plain, packed] = [trace(&recording), trace(&packed(&recording))].map(|output| stderr(&output));
+    // Calls one by one aren't in it.
+    assert!(plain.contains("no calls of regions were recorded"), "{plain}");
+    assert_eq!(plain, packed);
+}
+
+#[test]
+fn packed_and_piped_recordings_differ_as_plain_ones_do() {
+    let mut whole = String::new();
+    let demo = fs::File::open(concat!(env!("CARGO_MANIFEST_DIR"), "/screenshots/demo.jsonl.gz")).unwrap();
+    GzDecoder::new(demo).read_to_string(&mut whole).unwrap();
+    // Half of the samples: by totals all functions take less, by shares hardly one does.
+    let stacks = |line: &str| line.starts_with("{\"type\":\"stacks\"");
+    let mut left = whole.lines().filter(|line| stacks(line)).count() / 2;
+    let keep = |line: &&str| !stacks(line) || left.checked_sub(1).map(|fewer| left = fewer).is_some();
+    let half: String = whole.lines().filter(keep).map(|line| format!("{line}\n")).collect();
+    let folders = [Folder::new(), Folder::new()];
+    for (folder, pack) in folders.iter().zip([<[u8]>::to_vec, packed]) {
+        fs::write(folder.join("whole.jsonl"), pack(whole.as_bytes())).unwrap();
+        fs::write(folder.join("half.jsonl"), pack(half.as_bytes())).unwrap();
+    }
+    let difference = |folder: &Folder, first: &str, input: &[u8]| {
+        let other = folder.join("half.jsonl");
+        let output = run(&["export", first, other.to_str().unwrap(), "--to", "svg"], input);
+        assert!(output.status.success(), "{}", stderr(&output));
+        stdout(&output).replace("standard input", "whole.jsonl")
+    };
+    let [plain, packed] =
+        folders.each_ref().map(|folder| difference(folder, folder.join("whole.jsonl").to_str().unwrap(), b""));
+    assert!(plain.contains("<title>all: 100.00% of both, -"), "no totals are compared");
+    assert!(plain == packed, "a packed recording differs from a plain one");
+    let piped = difference(&folders[1], "-", &fs::read(folders[1].join("whole.jsonl")).unwrap());
+    assert!(plain == piped, "a piped recording differs from a file");
 }

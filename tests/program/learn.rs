@@ -4,9 +4,13 @@
 #![allow(clippy::unwrap_used, reason = "tests panic")]
 
 use std::fs;
+use std::io::Write;
+use std::ops::Range;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use perfprop::recording::Recorder;
 use perfprop::run::{Header, MeasuredEvent};
 use perfprop::sources::{Reading, Round, Scope};
@@ -96,6 +100,41 @@ fn runs_continue_one_another_and_those_without_turns_are_passed_over() {
     let model: Value = serde_json::from_str(&fs::read_to_string(folder.join("m.json")).unwrap()).unwrap();
     assert_eq!((&model["events"], &model["time_ms"]), (&json!(["a", "b", "c"]), &json!(2000.0)));
     assert_eq!(folder.entries(), ["1.jsonl", "2.jsonl", "m.json", "whole.jsonl"]);
+}
+
+fn packed(text: &[u8]) -> Vec<u8> {
+    let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+    packed.write_all(text).unwrap();
+    packed.finish().unwrap()
+}
+
+#[test]
+fn a_prior_is_learnt_from_all_parts_of_a_packed_table() {
+    let row = |at: u64| format!("{},{}\n", 1000 + at * 7919 % 101, 500 + at * 104_729 % 53);
+    let rows = |times: Range<u64>| times.map(row).collect::<String>();
+    let (first, second) = (format!("a,b\n{}", rows(0..1000)), rows(1000..2000));
+    let folder = Folder::new().with("plain.csv", &format!("{first}{second}"));
+    let parts = [packed(first.as_bytes()), packed(second.as_bytes())].concat();
+    // Whatever it is called.
+    fs::write(folder.join("parts.table"), parts).unwrap();
+    let prior = |table: &str| {
+        let output = folder.perfprop(&["relations", "learn", "--prior", "-", table]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        output.stdout
+    };
+    assert!(prior("plain.csv") == prior("parts.table"));
+}
+
+#[test]
+fn packed_recordings_teach_what_plain_ones_do() {
+    let folder = learnt();
+    fs::write(folder.join("run.jsonl.gz"), packed(&fs::read(folder.join("run.jsonl")).unwrap())).unwrap();
+    let output = folder.perfprop(&["relations", "learn", "--program", "packed.json", "run.jsonl.gz"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let [plain, packed] = ["model.json", "packed.json"].map(|model| fs::read(folder.join(model)).unwrap());
+    assert!(plain == packed);
+    let onto = ["relations", "learn", "--program", "run.jsonl.gz", "run.jsonl"];
+    folder.assert_refused(&onto, 2, &["run.jsonl.gz is a recording"]);
 }
 
 #[test]

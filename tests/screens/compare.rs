@@ -15,7 +15,7 @@ use perfprop::rates::Confidence;
 use perfprop::run::{End, Header, MeasuredTarget, MetricFormula};
 use perfprop::sampling::SamplerMessage;
 use perfprop::session::OutputLine;
-use perfprop::sources::{Reading, Round};
+use perfprop::sources::{Reading, RecordedRound, Round};
 use perfprop::text;
 use perfprop::tui::{
     self, Depth, Feed, GlyphSet, Mode, OtherRun, Others, Picture, PictureFormat, ReplayedEnding, Scene, Screen,
@@ -59,7 +59,7 @@ fn fresh(specs: &[Spec]) -> Monitor {
 }
 
 /// Rounds of so many tenths of a second; a multiplexed event has a slow wave, the others none.
-fn rounds(specs: &[Spec], tenths: u64) -> Vec<(Round, u64)> {
+fn rounds(specs: &[Spec], tenths: u64) -> Vec<RecordedRound> {
     let mut readings = vec![Reading::default(); specs.len()];
     let round = |tenth: u64| {
         for (reading, (_, rate, tenths_run)) in readings.iter_mut().zip(specs) {
@@ -69,26 +69,20 @@ fn rounds(specs: &[Spec], tenths: u64) -> Vec<(Round, u64)> {
             reading.running += CpuNs(running);
             reading.count += (rate * running as f64 / 1e6 * wave) as u64;
         }
-        (
-            Round {
-                at: WallNs(tenth * SECOND / 10),
-                readings: readings.iter().copied().map(Some).collect(),
-                ..Round::default()
-            },
-            0,
-        )
+        let readings = readings.iter().copied().map(Some).collect();
+        RecordedRound { round: Round { at: WallNs(tenth * SECOND / 10), readings, ..Round::default() }, lost: 0 }
     };
     (1..=tenths).map(round).collect()
 }
 
-fn end(rounds: &[(Round, u64)]) -> End {
-    let (last, _) = rounds.last().unwrap();
+fn end(rounds: &[RecordedRound]) -> End {
+    let last = &rounds.last().unwrap().round;
     End { at_ns: last.at, totals: last.readings.clone(), ..End::default() }
 }
 
 fn whole(specs: &[Spec], tenths: u64) -> Monitor {
     let (mut monitor, rounds) = (fresh(specs), rounds(specs, tenths));
-    for (round, lost) in &rounds {
+    for RecordedRound { round, lost } in &rounds {
         monitor.round(round, *lost);
     }
     monitor.end(end(&rounds));
@@ -98,7 +92,7 @@ fn whole(specs: &[Spec], tenths: u64) -> Monitor {
 fn run(name: &str, specs: &[Spec], tenths: u64) -> OtherRun {
     let rounds = rounds(specs, tenths);
     let (end, specs) = (end(&rounds), specs.to_vec());
-    OtherRun::new(name.into(), rounds, end, move || fresh(&specs))
+    OtherRun::new(name.into(), rounds.into(), end, move || fresh(&specs))
 }
 
 fn others() -> Others {
@@ -345,8 +339,8 @@ fn with_loop(others: Option<Others>, test: impl FnOnce(&TerminalScript, &Sender<
 fn sorted_filtered_opened_and_in_step() {
     with_loop(Some(others()), |script, samples| {
         let all = rounds(&A, 600);
-        let send = |rounds: &[(Round, u64)]| {
-            rounds.iter().for_each(|(round, lost)| {
+        let send = |rounds: &[RecordedRound]| {
+            rounds.iter().for_each(|RecordedRound { round, lost }| {
                 samples.send(SamplerMessage::Round { round: round.clone(), lost: *lost }).unwrap();
             });
         };
@@ -389,7 +383,7 @@ fn enter_leads_to_the_functions_that_differ() {
     let [a, b] = [tree(100), tree(300)];
     let profile = ProfileDifference::of(&[&a], &[&b], TOTALS, Confidence::DEFAULT);
     with_loop(Some(others().with_profile(profile)), |script, samples| {
-        for (round, lost) in rounds(&A, 100) {
+        for RecordedRound { round, lost } in rounds(&A, 100) {
             samples.send(SamplerMessage::Round { round, lost }).unwrap();
         }
         script.keys("4]");
@@ -420,7 +414,7 @@ fn metrics_are_compared_where_both_sides_have_them() {
             let specs = jittered(&specs(cycles), *by);
             let header = Header { metrics: metrics.clone(), ..header(&specs) };
             let mut monitor = builders::monitor(header, vec![], EstimatorKind::Linear);
-            rounds(&specs, 100).iter().for_each(|(round, lost)| {
+            rounds(&specs, 100).iter().for_each(|RecordedRound { round, lost }| {
                 monitor.round(round, *lost);
             });
             monitor

@@ -13,7 +13,7 @@ use perfprop::recording::Speed;
 use perfprop::run::{End, Header, MeasuredTarget};
 use perfprop::sampling::SamplerMessage;
 use perfprop::session::OutputLine;
-use perfprop::sources::{Reading, Round};
+use perfprop::sources::{Reading, RecordedRound, Round};
 use perfprop::tui::{
     self, Feed, GlyphSet, Mode, Picture, ReplayedEnding, Screen, ScreenOptions, Terminal, TerminalScript, Timeline,
 };
@@ -40,7 +40,7 @@ fn fresh() -> Monitor {
 }
 
 /// A program that compiles for 30 s, sorts for 25, and then compresses on half a CPU: rates per ms of CPU time.
-fn rounds() -> Vec<(Round, u64)> {
+fn rounds() -> Vec<RecordedRound> {
     let mut readings = [Reading::default(); 4];
     let round = |tenth: u64| {
         let (used, rates) = match tenth {
@@ -55,14 +55,16 @@ fn rounds() -> Vec<(Round, u64)> {
             reading.running += CpuNs(time);
             reading.count += (rate * time as f64 / 1e6 * if at == 0 { 1.0 } else { 1.0 + 0.06 * wave }) as u64;
         }
-        (Round { at: WallNs((tenth + 1) * SECOND / 10), readings: readings.map(Some).to_vec(), ..Round::default() }, 0)
+        let readings = readings.map(Some).to_vec();
+        let round = Round { at: WallNs((tenth + 1) * SECOND / 10), readings, ..Round::default() };
+        RecordedRound { round, lost: 0 }
     };
     (0..10 * LENGTH).map(round).collect()
 }
 
 fn seen() -> Monitor {
     let mut monitor = fresh();
-    for (round, lost) in rounds() {
+    for RecordedRound { round, lost } in rounds() {
         monitor.round(&round, lost);
     }
     monitor
@@ -100,7 +102,7 @@ fn small_and_plain_screens_show_what_there_is_room_for() {
 struct Recorded {
     samples: Receiver<SamplerMessage>,
     output: Receiver<OutputLine>,
-    rounds: Vec<(Round, u64)>,
+    rounds: Vec<RecordedRound>,
     ahead: ReadAhead,
 }
 
@@ -111,7 +113,7 @@ impl Timeline for Recorded {
 
     fn stop(&mut self) {}
 
-    fn rounds(&self) -> &[(Round, u64)] {
+    fn rounds(&self) -> &[RecordedRound] {
         &self.rounds
     }
 

@@ -25,7 +25,7 @@ use perfprop::run::{self, End, Header, MeasuredEvent, MeasuredTarget, MetricForm
 use perfprop::sampling::SamplerMessage;
 use perfprop::session::{OutputLine, Stream};
 use perfprop::sources::command::Exit;
-use perfprop::sources::{Reading, Round, Status};
+use perfprop::sources::{Reading, RecordedRound, Round, Status};
 use perfprop::stacks::{
     self, Gathered, Losses, Naming, Rate, RegionsToCome, SampledEvent, SamplingSetup, StackBatch, StackFrame,
     StackFrameId, StackId, StackNode, StackSample, StackTree, Task, TaskId, UnwindMethod,
@@ -527,7 +527,7 @@ fn saving_never_overwrites() {
         let text = std::fs::read(folder.join(name)).unwrap();
         let saved = recording::read(&text[..]).unwrap();
         assert_eq!((saved.rounds.len(), saved.header), (25, header()));
-        assert_eq!(saved.rounds.iter().map(|(round, _)| round.clone()).collect::<Vec<_>>(), rounds(25));
+        assert_eq!(saved.rounds.iter().map(|recorded| recorded.round.clone()).collect::<Vec<_>>(), rounds(25));
     }
 }
 
@@ -597,8 +597,8 @@ fn the_mouse_selects_opens_and_scrolls() {
     });
 }
 
-fn end_of(rounds: &[(Round, u64)]) -> End {
-    let (last, _) = rounds.last().unwrap();
+fn end_of(rounds: &[RecordedRound]) -> End {
+    let last = &rounds.last().unwrap().round;
     End { at_ns: last.at, totals: last.readings.clone(), ..End::default() }
 }
 
@@ -607,13 +607,13 @@ struct Recorded {
     samples: Receiver<SamplerMessage>,
     output: Receiver<OutputLine>,
     plays: Arc<Mutex<Vec<(WallNs, Speed)>>>,
-    rounds: Vec<(Round, u64)>,
+    rounds: Vec<RecordedRound>,
     ahead: ReadAhead,
 }
 
 impl Recorded {
     fn new(tenths: u64, plays: &Arc<Mutex<Vec<(WallNs, Speed)>>>) -> Self {
-        let rounds = rounds(tenths).into_iter().map(|round| (round, 0)).collect();
+        let rounds = rounds(tenths).into_iter().map(|round| RecordedRound { round, lost: 0 }).collect();
         let (samples, output, plays) = (never(), never(), Arc::clone(plays));
         Self { samples, output, plays, rounds, ahead: ReadAhead::new(fresh()) }
     }
@@ -627,7 +627,7 @@ impl Timeline for Recorded {
 
     fn stop(&mut self) {}
 
-    fn rounds(&self) -> &[(Round, u64)] {
+    fn rounds(&self) -> &[RecordedRound] {
         &self.rounds
     }
 
@@ -806,11 +806,11 @@ fn time_lines_leave_where_there_is_no_room() {
 /// What replays show of a whole recording and of a range, on all screens that are about time.
 #[test]
 fn ranges_on_screens_of_all_sizes() {
-    let all: Vec<_> = rounds(600).into_iter().map(|round| (round, 0)).collect();
-    let (base, length) = (&all[199].0, WallNs(60 * SECOND));
+    let all: Vec<_> = rounds(600).into_iter().map(|round| RecordedRound { round, lost: 0 }).collect();
+    let (base, length) = (&all[199].round, WallNs(60 * SECOND));
     let mut ahead = ReadAhead::new(fresh());
     let outline = Outline::of(&all, length).with_notes(ahead.read(&all, usize::MAX, || end_of(&all)).unwrap());
-    let range = Some(TimeRange { from: base.at, to: all[449].0.at });
+    let range = Some(TimeRange { from: base.at, to: all[449].round.at });
     let mode = Mode::Replay { length, speed: 1.0, ending: ReplayedEnding::Finished };
     for (symbols, name) in [(GlyphSet::Unicode, "range"), (GlyphSet::Ascii, "range-ascii")] {
         let options = ScreenOptions { mode, symbols, ..ScreenOptions::default() };
@@ -827,9 +827,9 @@ fn ranges_on_screens_of_all_sizes() {
 }
 
 /// The monitor of the range that pictures show.
-fn of_range(all: &[(Round, u64)]) -> Monitor {
-    let mut monitor = fresh().beginning_after(&all[199].0, 0);
-    for (round, lost) in &all[200..450] {
+fn of_range(all: &[RecordedRound]) -> Monitor {
+    let mut monitor = fresh().beginning_after(&all[199].round, 0);
+    for RecordedRound { round, lost } in &all[200..450] {
         monitor.round(round, *lost);
     }
     monitor.close();

@@ -35,7 +35,7 @@ pub use sweep::{EXIT_CODE, SweepProgress, Swept, sweep};
 
 use crate::cost::samples::Determinizer;
 use crate::measure;
-use crate::names::{quoted, shown};
+use crate::names::{quoted, shown, shown_path};
 use crate::sources::Counter;
 
 /// What is run.
@@ -146,7 +146,7 @@ impl fmt::Display for SweepError {
             }
             Self::Hook(failure) => failure.fmt(f),
             Self::NotResumed(error) => error.fmt(f),
-            Self::Write(path, error) => write!(f, "cannot write {}: {error}", shown(&path.to_string_lossy())),
+            Self::Write(path, error) => write!(f, "cannot write {}: {error}", shown_path(path)),
             Self::System(error) => error.fmt(f),
         }
     }

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use super::cpu;
 use super::machine::{self, Machine};
 use super::table_event::TableEvent;
-use crate::names::shown;
+use crate::names::{shown, shown_path};
 
 /// The largest file that is read; the vendors' largest has 4 MB.
 const LARGEST_FILE: u64 = 64 << 20;
@@ -243,8 +243,7 @@ impl std::error::Error for TableError {}
 
 impl fmt::Display for TableError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let folder = self.folder.to_string_lossy();
-        write!(f, "perfprop: cannot use the event tables in {}", shown(&folder))?;
+        write!(f, "perfprop: cannot use the event tables in {}", shown_path(&self.folder))?;
         for problem in &self.problems {
             write!(f, "\n      {problem}")?;
         }

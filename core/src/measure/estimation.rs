@@ -8,11 +8,11 @@ use crate::estimate::gp::{CovarianceModel, MAX_EVENTS};
 use crate::estimate::{Estimator, EstimatorKind, Gaussian, IntervalBasis};
 use crate::events::{Event, with_letters};
 use crate::monitor::Monitor;
-use crate::names::shown;
+use crate::names::{shown, shown_path};
 use crate::rates::Confidence;
 use crate::relations::Relation;
 use crate::run::{End, Header};
-use crate::sources::Round;
+use crate::sources::RecordedRound;
 
 /// What gives the least errors of those that are known. Where nothing is multiplexed it does no more than
 /// `scale`.
@@ -77,7 +77,7 @@ impl Estimation {
         self,
         header: &Header,
         relations: &[Relation],
-        rounds: impl IntoIterator<Item = &'a (Round, u64)>,
+        rounds: impl IntoIterator<Item = &'a RecordedRound>,
         end: End,
     ) -> Self {
         if self.kind != EstimatorKind::Gp {
@@ -85,7 +85,7 @@ impl Estimation {
         }
         let keeping = Self { basis: IntervalBasis::Keeping, ..self.clone() };
         let mut monitor = monitor(header.clone(), relations.to_vec(), keeping).without_history();
-        for (round, lost) in rounds {
+        for RecordedRound { round, lost } in rounds {
             monitor.round(round, *lost);
         }
         monitor.end(end);
@@ -105,8 +105,8 @@ fn read_learnt(path: &Path, kind: EstimatorKind, events: &[&Event]) -> Result<Ar
     if names.iter().any(|name| model.knows(name) || model.knows(&with_letters(name, "u"))) {
         return Ok(Arc::new(model));
     }
-    let (file, names) = (path.display().to_string(), names.join(","));
-    let (file, names, known) = (shown(&file), shown(&names), model.events().join(","));
+    let (file, names, known) = (shown_path(path), names.join(","), model.events().join(","));
+    let names = shown(&names);
     Err(Error::Options(format!(
         "--learnt {file} knows none of {names}: it was learnt with {}\n      learn these:  \
          perfprop record -I 4 -o run.jsonl -e {names} -- COMMAND   then: perfprop relations learn --program {file} run.jsonl",

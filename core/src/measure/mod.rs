@@ -21,7 +21,7 @@ use crate::rates::Confidence;
 use crate::run::{End, Header, MetricFormula};
 use crate::session::{Launch, Session};
 use crate::sources::perf::Split;
-use crate::sources::{Counter, Round, emulate};
+use crate::sources::{Counter, RecordedRound, emulate};
 
 mod command;
 mod error;
@@ -214,7 +214,7 @@ impl Measurement {
     }
 
     /// A monitor of a run that is over, for its rounds once more: intervals are estimated with the whole run known.
-    pub fn knowing_whole_run(&self, header: &Header, rounds: &[(Round, u64)], end: &End) -> Monitor {
+    pub fn knowing_whole_run(&self, header: &Header, rounds: &[RecordedRound], end: &End) -> Monitor {
         let relations = &self.relations.all;
         let estimation = self.estimation.clone().with_whole_run(header, relations, rounds, end.clone());
         monitor(header.clone(), relations.clone(), estimation).without_history()

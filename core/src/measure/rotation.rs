@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::Error;
 use crate::events::{Event, Pmu, Resolver};
-use crate::names::shown;
+use crate::names::{shown, shown_path};
 use crate::plan::{self, Plan};
 use crate::session::Schedule;
 use crate::sources::perf::mux::{Interval, MuxError, MuxErrorCause};
@@ -71,8 +71,7 @@ fn is_on(event: &Event, pmu: &Pmu) -> bool {
 
 /// Says why the kernel's rotation interval couldn't be changed.
 pub(super) fn explain(f: &mut fmt::Formatter<'_>, error: &MuxError) -> fmt::Result {
-    let path = error.path.display().to_string();
-    let path = shown(&path);
+    let path = shown_path(&error.path);
     writeln!(f, "E16 perfprop: --mux: {path}: {} (nothing was started)", shown(&error.cause.to_string()))?;
     match error.cause {
         MuxErrorCause::NotPermitted => {

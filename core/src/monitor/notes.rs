@@ -2,7 +2,7 @@
 
 use super::{Monitor, Noted, PhaseChange};
 use crate::run::End;
-use crate::sources::Round;
+use crate::sources::RecordedRound;
 
 /// What is told of a whole recording.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -33,10 +33,15 @@ impl ReadAhead {
     }
 
     /// Reads so many rounds more of the recording, always the same one; gives the notes once all are read.
-    pub fn read(&mut self, rounds: &[(Round, u64)], most: usize, end: impl FnOnce() -> End) -> Option<&RecordingNotes> {
+    pub fn read(
+        &mut self,
+        rounds: &[RecordedRound],
+        most: usize,
+        end: impl FnOnce() -> End,
+    ) -> Option<&RecordingNotes> {
         if let Some(monitor) = &mut self.monitor {
             let until = self.next.saturating_add(most).min(rounds.len());
-            for (round, lost) in &rounds[self.next..until] {
+            for RecordedRound { round, lost } in &rounds[self.next..until] {
                 monitor.round(round, *lost);
             }
             self.next = until;
@@ -57,7 +62,7 @@ mod tests {
     use super::*;
     use crate::builders::{self, SECOND, event, measured};
     use crate::estimate::EstimatorKind;
-    use crate::sources::Reading;
+    use crate::sources::{Reading, Round};
     use crate::units::{CpuNs, WallNs};
 
     #[test]
@@ -69,7 +74,9 @@ mod tests {
                 count += if second > 60 { 10_000 } else { 1000 };
                 let time = CpuNs(second * SECOND);
                 let reading = Reading { count, enabled: time, running: time };
-                (Round { at: WallNs(second * SECOND), readings: vec![Some(reading)], ..Round::default() }, second / 100)
+                let readings = vec![Some(reading)];
+                let round = Round { at: WallNs(second * SECOND), readings, ..Round::default() };
+                RecordedRound { round, lost: second / 100 }
             })
             .collect();
         let fresh = || {

@@ -22,7 +22,7 @@ use crate::number::{self, amount};
 use crate::plan::RowIndex;
 use crate::rates::Confidence;
 use crate::run::{End, Header, MeasuredEvent};
-use crate::sources::{Round, Scope};
+use crate::sources::{RecordedRound, Scope};
 use crate::units::WallNs;
 
 /// Of a target that used less than this part of a CPU, rates per CPU second say nothing.
@@ -99,12 +99,12 @@ fn span(point: &Point, measure: Measure, confidence: Confidence) -> CountedSpan 
 /// The changes of level in a run that is over.
 pub fn phase_changes<'a>(
     header: Header,
-    rounds: impl IntoIterator<Item = &'a (Round, u64)>,
+    rounds: impl IntoIterator<Item = &'a RecordedRound>,
     end: End,
 ) -> Vec<PhaseChange> {
     let estimator = EstimatorKind::Scale.build(&header.estimated_events(), &[]);
     let mut monitor = Monitor::new(header, Vec::new(), estimator).without_history();
-    for (round, lost) in rounds {
+    for RecordedRound { round, lost } in rounds {
         monitor.round(round, *lost);
     }
     monitor.end(end);

@@ -1,6 +1,7 @@
 //! Escapes text from outside, so that a terminal only draws it.
 
 use std::borrow::Cow;
+use std::path::Path;
 
 /// The longest piece of a file that a message quotes, in characters.
 const MAX_QUOTED: usize = 40;
@@ -24,6 +25,11 @@ pub fn shown(text: &str) -> Cow<'_, str> {
     let mut out = String::with_capacity(text.len() + 16);
     text.chars().for_each(|c| push_shown(&mut out, c));
     Cow::Owned(out)
+}
+
+/// A path as [`shown`] writes it. What is no text in it is written as `�`.
+pub fn shown_path(path: &Path) -> String {
+    shown(&path.to_string_lossy()).into_owned()
 }
 
 /// Appends `c` to `out`, written out where it is hidden.
@@ -90,6 +96,9 @@ pub fn for_shell(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -104,6 +113,12 @@ mod tests {
         let text = "*a* _b_ `c` [d](e) <b> &lt; f|g ~~h~~ \\ i\u{1b}";
         let escaped = r"\*a\* \_b\_ \`c\` \[d\](e) \<b\> \&lt; f\|g \~\~h\~\~ \\ i\\x1b";
         assert_eq!((markdown(text).as_str(), markdown("@team").as_str()), (escaped, "@&#8203;team"));
+    }
+
+    #[test]
+    fn paths_are_escaped_and_have_no_quotes() {
+        let path = Path::new(OsStr::from_bytes(b"/a b/\x1b[31m\xff"));
+        assert_eq!(shown_path(path), "/a b/\\x1b[31m\u{fffd}");
     }
 
     #[test]

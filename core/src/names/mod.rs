@@ -1,13 +1,13 @@
 //! Escapes names from outside, shortens those of functions, suggests what a misspelt one meant, and matches globs.
 //!
 //! Names of events, files, commands and relations are written by others. None of them reaches a
-//! terminal, a page or a picture but through [`shown()`], [`quoted`], [`markup`] or [`markdown`].
+//! terminal, a page or a picture but through [`shown()`], [`shown_path`], [`quoted`], [`markup`] or [`markdown`].
 
 mod escape;
 pub mod glob;
 mod short;
 mod suggest;
 
-pub use escape::{for_shell, is_hidden, markdown, markup, push_shown, quoted, shown};
+pub use escape::{for_shell, is_hidden, markdown, markup, push_shown, quoted, shown, shown_path};
 pub use short::short_name;
 pub use suggest::{MAX_SUGGESTIONS, nearest};

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use super::TextPlace;
-use crate::names::shown;
+use crate::names::{shown, shown_path};
 
 /// The part of a line that something is wrong with, ready for a terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -140,9 +140,7 @@ pub struct LoadError {
 
 impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let path = self.path.display().to_string();
-        let path = shown(&path);
-        write!(f, "E07 perfprop: relation file {path}: {}", self.error)
+        write!(f, "E07 perfprop: relation file {}: {}", shown_path(&self.path), self.error)
     }
 }
 

@@ -56,6 +56,15 @@ pub struct Round {
     pub threads: Option<Arc<ThreadSnapshot>>,
 }
 
+/// A round as it is kept and played back.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RecordedRound {
+    /// The round.
+    pub round: Round,
+    /// How many rounds of the run were lost before it.
+    pub lost: u64,
+}
+
 /// What a source answers when it is asked for a round.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {

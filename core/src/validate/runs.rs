@@ -20,7 +20,7 @@ use crate::plan::{Plan, RowIndex};
 use crate::rates::{self, Uncertain};
 use crate::run::{Header, MeasuredEvent};
 use crate::session::{CommandLine, Launch, Needs};
-use crate::sources::{Reading, Round, perf};
+use crate::sources::{Reading, RecordedRound, perf};
 
 /// What an event counted in a stretch of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -57,8 +57,7 @@ pub(super) struct EventRun {
 #[derive(Debug)]
 pub(super) struct ReadRun {
     header: Header,
-    /// With how many were lost before each.
-    rounds: Vec<(Round, u64)>,
+    rounds: Vec<RecordedRound>,
     pub(super) outcome: RunOutcome,
 }
 
@@ -77,7 +76,7 @@ pub(super) fn run(measurement: &Measurement, reads: &Reads<'_>, note: &mut dyn F
     let Ok(outcome) =
         measure::run::<Infallible>(&session, reads.signals, BatchChannels::default(), Delivery::Batched, |event| {
             if let RunEvent::Round(round, lost) = event {
-                rounds.push((round.clone(), lost));
+                rounds.push(RecordedRound { round: round.clone(), lost });
             }
             Ok(ControlFlow::Continue(()))
         });
@@ -98,8 +97,11 @@ impl ReadRun {
 
     /// What an event has counted by CPU time; `None` unless it had a counter all the time.
     pub(super) fn curve(&self, event: RowIndex) -> Option<Curve> {
-        let readings =
-            self.rounds.iter().map(|(round, _)| round).map(|round| round.readings.get(event).copied().flatten());
+        let readings = self
+            .rounds
+            .iter()
+            .map(|recorded| &recorded.round)
+            .map(|round| round.readings.get(event).copied().flatten());
         let last = self.outcome.end.totals.get(event).copied();
         let readings: Option<Vec<Reading>> = readings.chain(last).collect();
         let readings = readings?;
@@ -113,7 +115,7 @@ impl ReadRun {
         let mut monitor = measurement.monitor(self.header.clone()).without_history();
         let mut intervals = vec![Vec::new(); monitor.rows().len()];
         let mut before = vec![Before::default(); intervals.len()];
-        for (round, lost) in &self.rounds {
+        for RecordedRound { round, lost } in &self.rounds {
             if monitor.round(round, *lost) {
                 for (row, (intervals, before)) in monitor.rows().zip(intervals.iter_mut().zip(&mut before)) {
                     intervals.push(interval(&monitor, &row, before));

@@ -12,7 +12,7 @@ use super::stream::Stream;
 use crate::events::{Machine, Resolver};
 use crate::machine::{Host, ThisKernel, facts};
 use crate::measure::resolver;
-use crate::names::shown;
+use crate::names::shown_path;
 use crate::tui::{Config, Depth, theme_of_base16};
 
 mod codes;
@@ -86,7 +86,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Error> {
         return Ok(0);
     }
     if let Some(path) = &args.import_theme {
-        let failed = |error: String| Error::Theme(format!("{}: {error}", shown(&path.to_string_lossy())));
+        let failed = |error: String| Error::Theme(format!("{}: {error}", shown_path(path)));
         let scheme = crate::files::text(path, crate::files::LONGEST).map_err(|error| failed(error.to_string()))?;
         Stream::stdout().print(&theme_of_base16(&scheme).map_err(|error| failed(error.to_string()))?)?;
         return Ok(0);

@@ -24,7 +24,7 @@ const STYLE: &str = include_str!("flame.css");
 /// Writes a picture. Nodes narrower than a pixel aren't in it.
 pub(in crate::stack_formats) fn svg(tree: &Tree, options: &WriteOptions, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
-    graph(tree, options, 1.0, true, out)
+    graph(tree, options, FlamePlace::Alone, out)
 }
 
 /// Writes a page. Nodes down to a tenth of a pixel are in it, so that zooming in shows more.
@@ -38,40 +38,52 @@ pub(in crate::stack_formats) fn html(tree: &Tree, options: &WriteOptions, out: &
         "<p><input id=\"search\" type=\"search\" placeholder=\"search (regular expression)\" aria-label=\"search\">"
     )?;
     writeln!(out, " <button id=\"reset\" type=\"button\">reset zoom</button></p>")?;
-    graph(tree, options, 0.1, false, out)?;
+    graph(tree, options, FlamePlace::InPage, out)?;
     writeln!(out, "<script>{SCRIPT}</script>\n</body>\n</html>")
 }
 
-fn graph(tree: &Tree, options: &WriteOptions, narrowest: f64, alone: bool, out: &mut dyn Write) -> io::Result<()> {
-    let event = options.event(tree);
-    let layout = event.map(|event| layout(tree, event, options.unit, narrowest / WIDTH)).unwrap_or_default();
-    let height = TOP + (layout.rows + 1) * ROW;
+/// Where a graph is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum FlamePlace {
+    /// It is the file, with all that it needs.
+    Alone,
+    /// In a page that has the style, the script and what is clicked.
+    InPage,
+}
+
+impl FlamePlace {
+    /// What is narrower than so many pixels isn't drawn.
+    fn narrowest(self) -> f64 {
+        match self {
+            Self::Alone => 1.0,
+            Self::InPage => 0.1,
+        }
+    }
+}
+
+/// Writes a graph; one without rectangles where the tree has no event.
+fn graph(tree: &Tree, options: &WriteOptions, place: FlamePlace, out: &mut dyn Write) -> io::Result<()> {
+    let picture = options.event(tree).map(|event| FlamePicture::new(tree, event, options, place));
+    let rows = picture.as_ref().map_or(0, |picture| picture.layout.rows);
+    let height = TOP + (rows + 1) * ROW;
     writeln!(
         out,
         "<svg id=\"flame\" xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" \
          viewBox=\"0 0 {WIDTH} {height}\" font-family=\"DejaVu Sans Mono, monospace\" font-size=\"12\">"
     )?;
-    if alone {
+    if place == FlamePlace::Alone {
         writeln!(
             out,
             "<style>{STYLE}{}</style>\n<rect class=\"page\" width=\"100%\" height=\"100%\"/>",
             rules(options)
         )?;
     }
-    if let Some(event) = event {
-        head(tree, event, options, &layout, alone, out)?;
-        let hue = HueBy::of(tree);
-        let changes = options.difference.as_ref().map(|difference| FlameChanges::of(tree, difference));
-        let look = match &changes {
-            Some(changes) => FlameLook::Change(changes),
-            None => FlameLook::Hue(hue),
-        };
-        for place in &layout.places {
-            rectangle(tree, event, options, place, look, layout.places[0].number, out)?;
-        }
-        foot(&layout, height, changes.as_ref().map_or("", FlameChanges::note), out)?;
+    if let Some(picture) = picture {
+        picture.head(out)?;
+        picture.layout.places.iter().try_for_each(|flame| picture.rectangle(flame, out))?;
+        picture.foot(height, out)?;
     }
-    if alone {
+    if place == FlamePlace::Alone {
         writeln!(out, "<script><![CDATA[{SCRIPT}]]></script>")?;
     }
     writeln!(out, "</svg>")
@@ -84,73 +96,111 @@ fn rules(options: &WriteOptions) -> String {
 }
 
 /// What the colours of rectangles mean.
-#[derive(Clone, Copy)]
 enum FlameLook<'a> {
     Hue(HueBy),
-    Change(&'a FlameChanges<'a>),
+    Change(FlameChanges<'a>),
 }
 
-fn head(
-    tree: &Tree,
+/// What is drawn of an event.
+struct FlamePicture<'a> {
+    tree: &'a Tree,
     event: EventId,
-    options: &WriteOptions,
-    layout: &FlameLayout,
-    alone: bool,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let total = layout.places.first().map_or(0, |place| place.number);
-    let (name, unit) = (markup(&tree.event_of(event).name), markup(options.unit.name(tree, event)));
-    let title = markup(&options.title);
-    match &options.difference {
-        None => writeln!(out, "<text x=\"4\" y=\"16\">{title}: {total} {unit} of {name}</text>")?,
-        Some(_) => writeln!(out, "<text x=\"4\" y=\"16\">{title}: {name}, red where there is more, blue less</text>")?,
-    }
-    writeln!(out, "<text id=\"words\" class=\"dim\" x=\"4\" y=\"35\">click: zoom, Esc: back, /: search</text>")?;
-    if alone {
-        writeln!(out, "<text id=\"reset\" class=\"button\" x=\"1048\" y=\"16\">reset zoom</text>")?;
-        writeln!(out, "<text id=\"search\" class=\"button\" x=\"1150\" y=\"16\">search</text>")?;
-    }
-    Ok(())
+    options: &'a WriteOptions,
+    layout: FlameLayout,
+    look: FlameLook<'a>,
+    place: FlamePlace,
 }
 
-fn rectangle(
-    tree: &Tree,
-    event: EventId,
-    options: &WriteOptions,
-    place: &FlameBox,
-    look: FlameLook<'_>,
-    total: u64,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let node = tree.node(place.node);
-    let frame = node.frame();
-    let name = if place.row == 0 { "all".into() } else { markup(frame.name) };
-    let share = 100.0 * place.number as f64 / total.max(1) as f64;
-    let (number, unit, own) = (place.number, markup(options.unit.name(tree, event)), options.unit.of(&node, event));
-    let (class, words) = match look {
-        FlameLook::Hue(hue) => (color::class(&frame, hue), format!("{number} {unit}, {share:.2}%, {own} in itself")),
-        FlameLook::Change(changes) => {
-            (changes.class(place.node, &frame), format!("{share:.2}% of both{}", changes.words(place.node, &frame)))
+impl<'a> FlamePicture<'a> {
+    fn new(tree: &'a Tree, event: EventId, options: &'a WriteOptions, place: FlamePlace) -> Self {
+        let layout = layout(tree, event, options.unit, place.narrowest() / WIDTH);
+        let look = match &options.difference {
+            Some(difference) => FlameLook::Change(FlameChanges::of(tree, difference)),
+            None => FlameLook::Hue(HueBy::of(tree)),
+        };
+        Self { tree, event, options, layout, look, place }
+    }
+
+    /// The number of the whole graph.
+    fn total(&self) -> u64 {
+        self.layout.places.first().map_or(0, |whole| whole.number)
+    }
+
+    fn unit(&self) -> String {
+        markup(self.options.unit.name(self.tree, self.event))
+    }
+
+    fn head(&self, out: &mut dyn Write) -> io::Result<()> {
+        let (total, unit, name) = (self.total(), self.unit(), markup(&self.tree.event_of(self.event).name));
+        let title = markup(&self.options.title);
+        match &self.look {
+            FlameLook::Hue(_) => writeln!(out, "<text x=\"4\" y=\"16\">{title}: {total} {unit} of {name}</text>")?,
+            FlameLook::Change(_) => {
+                writeln!(out, "<text x=\"4\" y=\"16\">{title}: {name}, red where there is more, blue less</text>")?;
+            }
         }
-    };
-    // A seam between neighbours.
-    let (x, width) = (place.left * WIDTH, place.width * WIDTH);
-    let y = TOP + place.row * ROW;
-    write!(
-        out,
-        "<g class=\"f\" data-x=\"{:.7}\" data-w=\"{:.7}\" data-n=\"{name}\">\
-         <title>{name}{}: {words}</title>\
-         <rect class=\"{}\" x=\"{x:.2}\" y=\"{y}\" width=\"{:.2}\" height=\"{}\" rx=\"1\"/>",
-        place.left,
-        place.width,
-        origin(&frame),
-        class,
-        (width - 0.4).max(0.2),
-        ROW - 1
-    )?;
-    let plain = if place.row == 0 { "all".into() } else { shown(frame.name) };
-    let text = markup(&middle(&plain, ((width - 6.0) / CHARACTER) as usize));
-    writeln!(out, "<text x=\"{:.2}\" y=\"{}\">{text}</text></g>", x + 3.0, y + 13)
+        writeln!(out, "<text id=\"words\" class=\"dim\" x=\"4\" y=\"35\">click: zoom, Esc: back, /: search</text>")?;
+        if self.place == FlamePlace::Alone {
+            writeln!(out, "<text id=\"reset\" class=\"button\" x=\"1048\" y=\"16\">reset zoom</text>")?;
+            writeln!(out, "<text id=\"search\" class=\"button\" x=\"1150\" y=\"16\">search</text>")?;
+        }
+        Ok(())
+    }
+
+    fn rectangle(&self, flame: &FlameBox, out: &mut dyn Write) -> io::Result<()> {
+        let frame = self.tree.node(flame.node).frame();
+        let name = if flame.row == 0 { "all".into() } else { markup(frame.name) };
+        let (class, words) = self.class_and_words(flame, &frame);
+        // A seam between neighbours.
+        let (x, width) = (flame.left * WIDTH, flame.width * WIDTH);
+        let y = TOP + flame.row * ROW;
+        write!(
+            out,
+            "<g class=\"f\" data-x=\"{:.7}\" data-w=\"{:.7}\" data-n=\"{name}\">\
+             <title>{name}{}: {words}</title>\
+             <rect class=\"{}\" x=\"{x:.2}\" y=\"{y}\" width=\"{:.2}\" height=\"{}\" rx=\"1\"/>",
+            flame.left,
+            flame.width,
+            origin(&frame),
+            class,
+            (width - 0.4).max(0.2),
+            ROW - 1
+        )?;
+        let plain = if flame.row == 0 { "all".into() } else { shown(frame.name) };
+        let text = markup(&middle(&plain, ((width - 6.0) / CHARACTER) as usize));
+        writeln!(out, "<text x=\"{:.2}\" y=\"{}\">{text}</text></g>", x + 3.0, y + 13)
+    }
+
+    /// The colour of a rectangle, and what is said of it.
+    fn class_and_words(&self, flame: &FlameBox, frame: &Frame<'_>) -> (String, String) {
+        let share = 100.0 * flame.number as f64 / self.total().max(1) as f64;
+        match &self.look {
+            FlameLook::Hue(hue) => {
+                let own = self.options.unit.of(&self.tree.node(flame.node), self.event);
+                let words = format!("{} {}, {share:.2}%, {own} in itself", flame.number, self.unit());
+                (color::class(frame, *hue), words)
+            }
+            FlameLook::Change(changes) => {
+                let words = format!("{share:.2}% of both{}", changes.words(flame.node, frame));
+                (changes.class(flame.node, frame), words)
+            }
+        }
+    }
+
+    fn foot(&self, height: usize, out: &mut dyn Write) -> io::Result<()> {
+        let note = match &self.look {
+            FlameLook::Hue(_) => "",
+            FlameLook::Change(changes) => changes.note(),
+        };
+        let cut = format!("{} subtrees are too narrow or too deep to be drawn", self.layout.cut);
+        let words = match (self.layout.cut, note) {
+            (0, "") => return Ok(()),
+            (0, note) => markup(note),
+            (_, "") => cut,
+            (_, note) => format!("{}; {cut}", markup(note)),
+        };
+        writeln!(out, "<text class=\"dim\" x=\"4\" y=\"{}\">{words}</text>", height - 5)
+    }
 }
 
 /// Where a frame's code is, as far as that is known.
@@ -166,17 +216,6 @@ fn origin(frame: &Frame<'_>) -> String {
         let _ = write!(words, ":{line}");
     }
     words
-}
-
-fn foot(layout: &FlameLayout, height: usize, note: &str, out: &mut dyn Write) -> io::Result<()> {
-    let cut = format!("{} subtrees are too narrow or too deep to be drawn", layout.cut);
-    let words = match (layout.cut, note) {
-        (0, "") => return Ok(()),
-        (0, note) => markup(note),
-        (_, "") => cut,
-        (_, note) => format!("{}; {cut}", markup(note)),
-    };
-    writeln!(out, "<text class=\"dim\" x=\"4\" y=\"{}\">{words}</text>", height - 5)
 }
 
 /// A name cut in its middle to this many characters; nothing of it where that says nothing.

@@ -1,6 +1,6 @@
 //! Imports a pprof profile into a tree.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::Read;
 use std::num::NonZeroU32;
 
@@ -26,6 +26,9 @@ struct Limits {
 /// A day of samples of a large service has a tenth of this. A packed profile can be a thousandth of what it unpacks to;
 /// of what is written in two bytes, a sample without anything in it, 72 are made.
 const LIMITS: Limits = Limits { unpacked: 256 << 20, decoded: 2 << 30 };
+
+/// How many types of samples a profile may have; those of Go have four, others a dozen.
+const MOST_TYPES: usize = 1000;
 
 /// What a message or a text takes at most beside its numbers, and what a number takes.
 const PART: u64 = 88;
@@ -164,6 +167,9 @@ impl<'a> CheckedStacks<'a> {
         })?;
         profile.location.iter().try_for_each(|location| stacks.check_location(location))?;
         let types = profile.sample_type.len();
+        if types > MOST_TYPES {
+            return Err(format!("it has {types} types of samples, and {MOST_TYPES} at most can be read"));
+        }
         profile.sample.iter().enumerate().try_for_each(|(index, sample)| {
             stacks.check_sample(sample, types).map_err(|reason| format!("sample {}: {reason}", index + 1))
         })?;
@@ -215,7 +221,7 @@ impl<'a> CheckedStacks<'a> {
             path.next_if(|&frame| is_root(tree, frame));
             let path: Vec<FrameId> = path.collect();
             let value = |index: usize| sample.value[index].unsigned_abs();
-            let calls = columns.iter().filter_map(SampleColumn::calls).map(value).sum();
+            let calls = columns.iter().filter_map(SampleColumn::calls).map(value).fold(0, u64::saturating_add);
             let amounts: Vec<(EventId, Amount)> = columns.iter().filter_map(|column| column.amount(value)).collect();
             tree.tally(stacks, path, calls, &amounts);
         }
@@ -296,30 +302,37 @@ impl SampleColumn {
 
 /// The types of samples: names and units. `samples/count` beside one other type says how many samples that was;
 /// `NAME-samples/count` says it of NAME.
-struct Types<'a>(Vec<(&'a str, &'a str)>);
+struct Types<'a> {
+    all: Vec<(&'a str, &'a str)>,
+    /// Where `NAME-samples/count` stands first, by NAME.
+    own: HashMap<&'a str, usize>,
+    /// Where `samples/count` stands that is beside one other type.
+    common: Option<usize>,
+}
 
-impl Types<'_> {
+impl<'a> Types<'a> {
+    fn new(all: Vec<(&'a str, &'a str)>) -> Self {
+        let counters = || all.iter().enumerate().filter(|(_, (_, unit))| *unit == "count");
+        let own = counters().rev().filter_map(|(index, (name, _))| Some((name.strip_suffix("-samples")?, index)));
+        let weights = all.iter().filter(|&&(name, unit)| !is_calls(name, unit) && name != "samples").count();
+        let common = counters().find(|(_, (name, _))| *name == "samples" && weights == 1).map(|(index, _)| index);
+        Self { own: own.collect(), common, all }
+    }
+
     /// Where the number of samples stands of which this type is the weight.
     fn samples_of(&self, name: &str) -> Option<usize> {
-        let is_counter = |&(other, unit): &(&str, &str)| {
-            let is_own = other.strip_suffix("-samples").is_some_and(|of| of == name);
-            unit == "count" && (is_own || (other == "samples" && name != "samples" && self.weights() == 1))
-        };
-        self.0.iter().position(is_counter)
+        let common = self.common.filter(|_| name != "samples");
+        self.own.get(name).copied().into_iter().chain(common).min()
     }
 
-    fn weights(&self) -> usize {
-        self.0.iter().filter(|&&(name, unit)| !is_calls(name, unit) && name != "samples").count()
-    }
-
-    /// Whether the type is the number of samples of another one.
-    fn is_counter(&self, index: usize) -> bool {
-        self.0.iter().any(|(name, _)| self.samples_of(name) == Some(index))
+    /// The places of types that are the number of samples of another one.
+    fn counters(&self) -> HashSet<usize> {
+        self.all.iter().filter_map(|(name, _)| self.samples_of(name)).collect()
     }
 
     /// The event of the tree for a type that is neither of calls nor of samples of another.
     fn column(&self, index: usize, tree: &mut Tree) -> (EventId, SampleColumn) {
-        let (name, unit) = self.0[index];
+        let (name, unit) = self.all[index];
         let unit = || unit.to_owned().into();
         if let Some(samples) = self.samples_of(name) {
             let event = tree.event(&ProfileEvent::new(name, SampleMeasure::Weighted(unit())));
@@ -342,15 +355,16 @@ fn columns(
     chosen: &mut EventSelector,
 ) -> Result<Vec<SampleColumn>, String> {
     let kind = |kind: &super::message::ValueType| Ok((strings.get(kind.r#type)?, strings.get(kind.unit)?));
-    let types = Types(profile.sample_type.iter().map(kind).collect::<Result<_, String>>()?);
+    let types = Types::new(profile.sample_type.iter().map(kind).collect::<Result<_, String>>()?);
+    let counters = types.counters();
     let preferred = strings.get(profile.default_sample_type)?;
     let mut columns = Vec::new();
     // The last type is the one that pprof shows if none is preferred.
     let (mut last, mut default) = (None, None);
-    for (index, &(name, unit)) in types.0.iter().enumerate() {
+    for (index, &(name, unit)) in types.all.iter().enumerate() {
         if is_calls(name, unit) {
             columns.push(SampleColumn::Calls(index));
-        } else if !types.is_counter(index) && chosen.takes(name) {
+        } else if !counters.contains(&index) && chosen.takes(name) {
             let (event, column) = types.column(index, tree);
             columns.push(column);
             last = Some(event);
@@ -376,7 +390,7 @@ mod tests {
     use flate2::Compression;
     use flate2::write::GzEncoder;
 
-    use super::super::message::{Function, Label, Line};
+    use super::super::message::{Function, Label, Line, ValueType};
     use super::*;
 
     fn refusal(bytes: &[u8], limits: Limits) -> String {
@@ -396,6 +410,45 @@ mod tests {
         let much = refusal(&b"\x12\x00".repeat(13 << 20), limits(LIMITS.unpacked, 1 << 30));
         assert_eq!(much, "no valid pprof profile: it would take more than 1 GiB of memory");
         assert!(refusal(b"\x12\x05\x00", LIMITS).contains("don't fit"));
+    }
+
+    /// A profile of one sample, of types of a unit `count`.
+    fn counted(types: &[String], value: i64) -> Vec<u8> {
+        let texts = ["", "count", "f"].into_iter().chain(types.iter().map(String::as_str));
+        let kind = |r#type| ValueType { r#type, unit: 1 };
+        let line = Line { function_id: 1, line: 0 };
+        let profile = Profile {
+            sample_type: (3..).take(types.len()).map(kind).collect(),
+            sample: vec![Sample { location_id: vec![1], value: vec![value; types.len()], label: vec![] }],
+            location: vec![Location { id: 1, line: vec![line], ..Location::default() }],
+            function: vec![Function { id: 1, name: 2, ..Function::default() }],
+            string_table: texts.map(|text| text.as_bytes().to_vec()).collect(),
+            ..Profile::default()
+        };
+        profile.encode_to_vec()
+    }
+
+    #[test]
+    fn calls_that_are_too_many_to_be_added_up_are_the_most_there_are() {
+        let mut tree = Tree::default();
+        let types = ["calls", "calls", "calls", "x"].map(str::to_owned);
+        read(&counted(&types, i64::MAX)[..], &mut tree, &ReadOptions::default()).unwrap();
+        assert_eq!(tree.walk().map(|node| node.calls()).max(), Some(u64::MAX));
+    }
+
+    #[test]
+    fn a_profile_of_many_types_is_read_at_once_and_one_of_too_many_refused() {
+        let pairs = |pairs: usize| (0..pairs).flat_map(|n| [format!("e{n}-samples"), format!("e{n}")]);
+        let read_pairs = |count: usize| {
+            let mut tree = Tree::default();
+            let types: Vec<String> = pairs(count).collect();
+            let read = read(&counted(&types, 3)[..], &mut tree, &ReadOptions::default());
+            read.map(|()| tree).map_err(|fault| fault.to_string())
+        };
+        let tree = read_pairs(MOST_TYPES / 2).unwrap();
+        assert_eq!(tree.event_ids().count(), MOST_TYPES / 2);
+        assert!(tree.event_ids().all(|event| tree.total(event) == Amount { samples: 3, weight: 3 }));
+        assert!(read_pairs(MOST_TYPES).unwrap_err().contains("2000 types of samples"));
     }
 
     #[test]

@@ -44,12 +44,12 @@ fn profile(tree: &Tree, default: Option<EventId>) -> Profile {
         unit: texts.id(unit),
     };
     let sample_type = values.iter().map(|value| kind(value, &mut texts)).collect();
-    let mut modules = Vec::new();
+    let mut modules = Modules::default();
     let mut functions = Functions::default();
     let places = tree.frames().zip(1..);
     let location = places.map(|(frame, id)| place(&frame, id, &mut modules, &mut functions, &mut texts)).collect();
     let function = functions.all;
-    let mapping = modules.iter().enumerate().map(|(index, module)| Mapping {
+    let mapping = modules.all.iter().enumerate().map(|(index, module)| Mapping {
         id: index as u64 + 1,
         filename: texts.id(module),
         has_functions: true,
@@ -118,14 +118,14 @@ struct Functions {
 }
 
 /// A location for a frame, with this number, and its function.
-fn place(
-    frame: &Frame<'_>,
+fn place<'a>(
+    frame: &Frame<'a>,
     id: u64,
-    modules: &mut Vec<String>,
+    modules: &mut Modules<'a>,
     functions: &mut Functions,
     texts: &mut Texts,
 ) -> Location {
-    let mapping_id = if frame.module.is_empty() { 0 } else { position(modules, frame.module) + 1 };
+    let mapping_id = modules.id(frame.module);
     let name = texts.id(frame.name);
     let filename = texts.id(frame.file);
     let line = i64::from(frame.line.map_or(0, std::num::NonZeroU32::get));
@@ -137,12 +137,23 @@ fn place(
     Location { id, mapping_id, address: 0, line: vec![Line { function_id, line }] }
 }
 
-fn position(modules: &mut Vec<String>, module: &str) -> u64 {
-    let place = modules.iter().position(|known| known == module).unwrap_or_else(|| {
-        modules.push(module.to_owned());
-        modules.len() - 1
-    });
-    place as u64
+/// The modules of a file, numbered from 1; 0 is none.
+#[derive(Default)]
+struct Modules<'a> {
+    all: Vec<&'a str>,
+    ids: HashMap<&'a str, u64>,
+}
+
+impl<'a> Modules<'a> {
+    fn id(&mut self, module: &'a str) -> u64 {
+        if module.is_empty() {
+            return 0;
+        }
+        *self.ids.entry(module).or_insert_with(|| {
+            self.all.push(module);
+            self.all.len() as u64
+        })
+    }
 }
 
 /// The table of strings; its first is empty.

@@ -10,7 +10,7 @@ use crate::monitor::{Monitor, PhaseChange, RecordingNotes};
 use crate::plan::RowIndex;
 use crate::run::End;
 use crate::session::OutputLine;
-use crate::sources::Round;
+use crate::sources::RecordedRound;
 use crate::stacks::{FirstLevel, InterpreterFrames};
 use crate::tui::picture::PictureFormat;
 use crate::tui::playback::{Sight, TimeDirection, TimeRange};
@@ -19,8 +19,8 @@ use crate::units::WallNs;
 
 /// Input of the model: rounds, keys, and what else changes what is shown.
 pub(in crate::tui) enum Message {
-    /// A round was read, after so many that were lost.
-    Round(Round, u64),
+    /// A round was read.
+    Round(RecordedRound),
     /// The measurement has ended, and there is this to be known of it.
     Ended(End, Vec<String>),
     /// The command wrote a line.

@@ -20,6 +20,7 @@ use crate::names::shown;
 use crate::plan::RowIndex;
 use crate::relations::Relation;
 use crate::run::MeasuredEvent;
+use crate::sources::RecordedRound;
 use crate::stacks::FirstLevel;
 use crate::units::WallNs;
 
@@ -267,7 +268,7 @@ impl ScreenModel {
     }
 
     pub(super) fn catch_up(&mut self) {
-        for (round, lost) in self.rounds.take() {
+        for RecordedRound { round, lost } in self.rounds.take() {
             self.monitor.round(round, *lost);
         }
         if let (None, Some(end)) = (self.monitor.ended(), &self.rounds.end) {

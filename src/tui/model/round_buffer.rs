@@ -9,7 +9,7 @@ use crate::files::PartialFile;
 use crate::recording::Recorder;
 use crate::regions::RegionBatch;
 use crate::run::{End, Header};
-use crate::sources::Round;
+use crate::sources::{RecordedRound, Round};
 use crate::units::WallNs;
 
 /// Rounds that are kept: an hour at the default period. Readings are cumulative, so leaving out
@@ -22,7 +22,7 @@ const MAX_READINGS: usize = 2 << 20;
 /// The rounds that were read.
 #[derive(Debug, Default)]
 pub(crate) struct RoundBuffer {
-    rounds: VecDeque<(Round, u64)>,
+    rounds: VecDeque<RecordedRound>,
     /// How many of them, from the newest on, the view hasn't taken.
     behind: usize,
     /// The least time between old rounds, once not all can be kept.
@@ -31,12 +31,12 @@ pub(crate) struct RoundBuffer {
 }
 
 impl RoundBuffer {
-    pub(crate) fn push(&mut self, round: Round, lost: u64) {
-        let most = (MAX_READINGS / round.readings.len().max(1)).clamp(4, MAX_ROUNDS);
+    pub(crate) fn push(&mut self, newest: RecordedRound) {
+        let most = (MAX_READINGS / newest.round.readings.len().max(1)).clamp(4, MAX_ROUNDS);
         if self.rounds.len() >= most {
             self.thin();
         }
-        self.rounds.push_back((round, lost));
+        self.rounds.push_back(newest);
         self.behind = (self.behind + 1).min(self.rounds.len());
     }
 
@@ -57,7 +57,7 @@ impl RoundBuffer {
     fn leave_out(&mut self, older: usize) {
         let (apart, taken) = (self.apart, self.rounds.len() - self.behind);
         let (mut index, mut last) = (0, None);
-        self.rounds.retain(|(round, _)| {
+        self.rounds.retain(|RecordedRound { round, .. }| {
             let stays = index >= older || last.is_none_or(|last| round.at - last >= apart);
             if stays {
                 last = Some(round.at);
@@ -71,21 +71,21 @@ impl RoundBuffer {
 
     /// The rounds that the view has taken, oldest first.
     pub(crate) fn seen(&self) -> impl DoubleEndedIterator<Item = &Round> {
-        self.rounds.range(..self.rounds.len() - self.behind).map(|(round, _)| round)
+        self.rounds.range(..self.rounds.len() - self.behind).map(|recorded| &recorded.round)
     }
 
-    /// The newest round, and how many were lost before it.
-    pub(crate) fn last(&self) -> Option<&(Round, u64)> {
+    /// The newest round.
+    pub(crate) fn last(&self) -> Option<&RecordedRound> {
         self.rounds.back()
     }
 
     /// The time of the newest round.
     pub(crate) fn now(&self) -> WallNs {
-        self.last().map_or(WallNs(0), |(round, _)| round.at)
+        self.last().map_or(WallNs(0), |recorded| recorded.round.at)
     }
 
     /// The rounds that the view hasn't taken; it has them now.
-    pub(crate) fn take(&mut self) -> impl Iterator<Item = &(Round, u64)> {
+    pub(crate) fn take(&mut self) -> impl Iterator<Item = &RecordedRound> {
         let first = self.rounds.len() - self.behind;
         self.behind = 0;
         self.rounds.iter().skip(first)
@@ -102,7 +102,7 @@ impl RoundBuffer {
         }
         let mut part = PartialFile::create_new(folder, "perfprop", "jsonl")?;
         let mut recorder = Recorder::new(&mut part, header)?;
-        for (round, lost) in &self.rounds {
+        for RecordedRound { round, lost } in &self.rounds {
             recorder.round(round, *lost)?;
         }
         if let Some(regions) = regions {
@@ -110,7 +110,7 @@ impl RoundBuffer {
         }
         let end = match (&self.end, self.last()) {
             (Some(end), _) => end.clone(),
-            (None, Some((last, lost))) => {
+            (None, Some(RecordedRound { round: last, lost })) => {
                 End { at_ns: last.at, lost_rounds: *lost, totals: last.readings.clone(), ..End::default() }
             }
             (None, None) => End::default(),
@@ -124,20 +124,21 @@ impl RoundBuffer {
 mod tests {
     use super::*;
 
-    fn round(at: u64, events: usize) -> Round {
-        Round { at: WallNs(at), readings: vec![None; events], ..Round::default() }
+    fn round(at: u64, events: usize) -> RecordedRound {
+        let round = Round { at: WallNs(at), readings: vec![None; events], ..Round::default() };
+        RecordedRound { round, lost: 0 }
     }
 
     #[test]
     fn old_rounds_get_sparse_and_the_first_and_the_newest_stay() {
         let mut buffer = RoundBuffer::default();
         for at in 0..10 * MAX_ROUNDS as u64 {
-            buffer.push(round(at, 1), 0);
+            buffer.push(round(at, 1));
             if at % 1000 == 0 {
                 buffer.take().for_each(drop);
             }
         }
-        let times: Vec<u64> = buffer.rounds.iter().map(|(round, _)| round.at.0).collect();
+        let times: Vec<u64> = buffer.rounds.iter().map(|recorded| recorded.round.at.0).collect();
         assert!(times.len() <= MAX_ROUNDS && times.is_sorted() && times[0] == 0);
         assert_eq!(
             times[times.len() - MAX_ROUNDS / 4..],
@@ -152,7 +153,7 @@ mod tests {
     fn what_a_frozen_view_has_not_taken_gets_sparse_too() {
         let mut buffer = RoundBuffer::default();
         for at in 0..MAX_ROUNDS as u64 + 1 {
-            buffer.push(round(at, 1), 0);
+            buffer.push(round(at, 1));
         }
         assert_eq!(buffer.rounds.len(), MAX_ROUNDS - MAX_ROUNDS / 4 + 1);
         assert_eq!(buffer.take().count(), buffer.rounds.len());
@@ -162,20 +163,20 @@ mod tests {
     fn many_events_keep_fewer_rounds() {
         let mut buffer = RoundBuffer::default();
         for at in 0..10 {
-            buffer.push(round(at, MAX_READINGS / 4), 0);
+            buffer.push(round(at, MAX_READINGS / 4));
         }
-        assert_eq!(buffer.rounds.iter().map(|(round, _)| round.at.0).collect::<Vec<_>>(), [0, 7, 8, 9]);
+        assert_eq!(buffer.rounds.iter().map(|recorded| recorded.round.at.0).collect::<Vec<_>>(), [0, 7, 8, 9]);
     }
 
     #[test]
     fn each_round_is_taken_once() {
         let mut buffer = RoundBuffer::default();
         assert_eq!(buffer.take().count(), 0);
-        buffer.push(round(1, 1), 0);
-        buffer.push(round(2, 1), 0);
-        assert_eq!(buffer.take().map(|(round, _)| round.at.0).collect::<Vec<_>>(), [1, 2]);
-        buffer.push(round(3, 1), 0);
-        assert_eq!(buffer.take().map(|(round, _)| round.at.0).collect::<Vec<_>>(), [3]);
+        buffer.push(round(1, 1));
+        buffer.push(round(2, 1));
+        assert_eq!(buffer.take().map(|recorded| recorded.round.at.0).collect::<Vec<_>>(), [1, 2]);
+        buffer.push(round(3, 1));
+        assert_eq!(buffer.take().map(|recorded| recorded.round.at.0).collect::<Vec<_>>(), [3]);
         assert_eq!((buffer.take().count(), buffer.now()), (0, WallNs(3)));
     }
 }

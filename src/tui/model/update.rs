@@ -5,14 +5,14 @@ use std::path::Path;
 use ratatui::crossterm::event::KeyEventKind;
 
 use super::{LoopCommand, Message, Motion, Notice, Over, ScreenModel, Tail};
-use crate::names::shown;
+use crate::names::{shown, shown_path};
 use crate::session::OutputLine;
-use crate::sources::Round;
+use crate::sources::RecordedRound;
 
 /// Takes a message.
 pub(in crate::tui) fn update(model: &mut ScreenModel, message: Message) -> Option<LoopCommand> {
     let changes = match message {
-        Message::Round(round, lost) => model.take_round(round, lost),
+        Message::Round(round) => model.take_round(round),
         Message::Ended(end, notes) => {
             model.rounds.end = Some(end);
             model.notes.extend(notes);
@@ -101,16 +101,15 @@ pub(in crate::tui) fn update(model: &mut ScreenModel, message: Message) -> Optio
 
 /// Says where something was saved, and what isn't in it.
 fn saved(model: &mut ScreenModel, path: &Path, lacking: &str) -> bool {
-    let path = path.display().to_string();
-    model.notice = Some(Notice::Done(format!("saved to {}{lacking}", shown(&path))));
+    model.notice = Some(Notice::Done(format!("saved to {}{lacking}", shown_path(path))));
     true
 }
 
 /// What is counted and written.
 impl ScreenModel {
-    fn take_round(&mut self, round: Round, lost: u64) -> bool {
+    fn take_round(&mut self, round: RecordedRound) -> bool {
         let before = self.lag().0 / 1_000_000_000;
-        self.rounds.push(round, lost);
+        self.rounds.push(round);
         match self.motion {
             Motion::Moving => self.follow(),
             // The banner shows whole seconds.

@@ -23,7 +23,7 @@ use crate::monitor::Monitor;
 use crate::plan::RowIndex;
 use crate::profile::Tree;
 use crate::session::OutputLine;
-use crate::sources::Round;
+use crate::sources::{RecordedRound, Round};
 use crate::stacks::{FunctionLines, StackQuality};
 
 mod format;
@@ -127,7 +127,7 @@ impl Scene {
         for line in &wanted.output {
             let _ = update(model, Message::Output(line.clone()));
         }
-        wanted.rounds.iter().for_each(|round| model.rounds.push(round.clone(), 0));
+        wanted.rounds.iter().for_each(|round| model.rounds.push(RecordedRound { round: round.clone(), lost: 0 }));
         model.rounds.take().for_each(drop);
         let line = wanted.event.map(EventLine::Event);
         if let Some(line) = line.filter(|line| model.events.order.contains(line)) {

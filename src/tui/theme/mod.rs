@@ -24,7 +24,7 @@ pub(super) use watch::ThemeWatch;
 
 use super::complaint::{Complaint, similar};
 use crate::files;
-use crate::names::shown;
+use crate::names::{shown, shown_path};
 use file::{RoleStyle, Sheet};
 
 /// The themes in the program: name and text. The first is what all others fall back to.
@@ -371,7 +371,7 @@ impl fmt::Display for FindError {
                 let names: Vec<_> = Theme::names().collect();
                 write!(f, "no theme '{}'; there are {}", shown(name), names.join(", "))
             }
-            Self::Io { path, source } => write!(f, "theme {}: {source}", shown(&path.to_string_lossy())),
+            Self::Io { path, source } => write!(f, "theme {}: {source}", shown_path(path)),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Runs a command under valgrind's model, and reads rounds of what the model has counted.
 //!
 //! callgrind runs the program on a simulated machine with two levels of caches and a branch predictor.
-//! Every few million basic blocks, and when a process ends, forks or executes another program, it writes
+//! Every 500,000 basic blocks, and when a process ends, forks or executes another program, it writes
 //! what was counted since it last did; such a part is added up and deleted at once:
 //!
 //! ```text

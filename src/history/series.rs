@@ -30,6 +30,9 @@ pub struct SeriesPoint {
     pub weights: Vec<Option<f64>>,
 }
 
+/// A number for each point, and how much it counts.
+type NumbersAndWeights = (Vec<Option<f64>>, Vec<Option<f64>>);
+
 /// Numbers of one commit that are to become one.
 #[derive(Default)]
 struct GatheredNumbers {
@@ -125,7 +128,7 @@ impl BenchmarkSeries {
     }
 
     /// The numbers of one combination, and their weights; `None` if there is no such combination.
-    fn of(&self, combination: usize) -> Option<(Vec<Option<f64>>, Vec<Option<f64>>)> {
+    fn of(&self, combination: usize) -> Option<NumbersAndWeights> {
         let of_point = |point: &SeriesPoint| Some((*point.values.get(combination)?, *point.weights.get(combination)?));
         self.points.iter().map(of_point).collect()
     }

@@ -48,12 +48,12 @@ pub struct Imported {
     /// What it is written in; `None` where that isn't known.
     pub format: Option<InputFormat>,
     /// What was run, if the file is a recording that was read to its end.
-    pub run: Option<RecordedRun>,
+    pub run: Option<ImportedRun>,
 }
 
 /// What a recording says beside its stacks.
 #[derive(Clone, Debug, PartialEq)]
-pub struct RecordedRun {
+pub struct ImportedRun {
     /// Header of the recording.
     pub header: Header,
     /// How the run ended; `None` if that wasn't recorded.

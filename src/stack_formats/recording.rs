@@ -2,7 +2,7 @@
 
 use std::io::BufRead;
 
-use super::RecordedRun;
+use super::ImportedRun;
 use super::error::{Fault, FaultKind};
 use super::names::Names;
 use super::options::{ProcessNaming, ReadOptions};
@@ -13,7 +13,7 @@ use crate::regions::{REGION_BACKWARD, REGION_TIME, RegionBatch, region_event};
 use crate::stacks::{Naming, StackFrame, StackTree, Task, as_is};
 
 /// The tree is made anew: a recording says by itself what its events are.
-pub(super) fn read(input: impl BufRead, tree: &mut Tree, options: &ReadOptions) -> Result<RecordedRun, Fault> {
+pub(super) fn read(input: impl BufRead, tree: &mut Tree, options: &ReadOptions) -> Result<ImportedRun, Fault> {
     let damaged = |reason: String| Fault::of_file(FaultKind::Recording(reason));
     let recording = recording::read(input).map_err(|error| damaged(error.to_string()))?;
     let Some(recorded) = recording.profile() else { return Err(Fault::of_file(FaultKind::NoStacks)) };
@@ -35,7 +35,7 @@ pub(super) fn read(input: impl BufRead, tree: &mut Tree, options: &ReadOptions) 
     *tree = all.into_tree();
     chosen.missing()?;
     match recording.cut {
-        None => Ok(RecordedRun { header: recording.header, end: recording.end }),
+        None => Ok(ImportedRun { header: recording.header, end: recording.end }),
         Some(cut) => Err(Fault::at(cut.line as u64, FaultKind::Recording("the file is cut off there".into()))),
     }
 }

@@ -25,8 +25,8 @@ mod validation;
 use events::{CheckedPlan, Events};
 use files::CheckedFile;
 use report::{Paint, Report};
-use validation::ValidateArgs;
 pub(super) use validation::{MixArgs, run_mix};
+use validation::{ValidateArgs, ValidationRequest};
 
 /// The arguments of `perfprop check`.
 #[derive(Debug, Args)]
@@ -74,7 +74,9 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Error> {
     args.validation.check(!args.events.is_empty())?;
     let counting = &args.validation.counting;
     if args.validation.validate {
-        return validation::run(args, paint);
+        let CheckArgs { validation: own, events, event_tables, json, .. } = args;
+        let event_tables = event_tables.as_deref();
+        return validation::run(&ValidationRequest { own, events, event_tables, is_json: *json, paint });
     }
     if let Some(code) = &args.explain {
         let text = codes::explain(code).ok_or_else(|| Error::Usage(codes::unknown(code)))?;

@@ -44,7 +44,7 @@ fn profile(tree: &Tree, default: Option<EventId>) -> Profile {
         unit: texts.id(unit),
     };
     let sample_type = values.iter().map(|value| kind(value, &mut texts)).collect();
-    let mut modules = Modules::default();
+    let mut modules = ModuleIds::default();
     let mut functions = Functions::default();
     let places = tree.frames().zip(1..);
     let location = places.map(|(frame, id)| place(&frame, id, &mut modules, &mut functions, &mut texts)).collect();
@@ -121,7 +121,7 @@ struct Functions {
 fn place<'a>(
     frame: &Frame<'a>,
     id: u64,
-    modules: &mut Modules<'a>,
+    modules: &mut ModuleIds<'a>,
     functions: &mut Functions,
     texts: &mut Texts,
 ) -> Location {
@@ -139,12 +139,12 @@ fn place<'a>(
 
 /// The modules of a file, numbered from 1; 0 is none.
 #[derive(Default)]
-struct Modules<'a> {
+struct ModuleIds<'a> {
     all: Vec<&'a str>,
     ids: HashMap<&'a str, u64>,
 }
 
-impl<'a> Modules<'a> {
+impl<'a> ModuleIds<'a> {
     fn id(&mut self, module: &'a str) -> u64 {
         if module.is_empty() {
             return 0;

@@ -5,6 +5,7 @@ mod text;
 
 use std::cell::RefCell;
 use std::ffi::OsString;
+use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
@@ -14,7 +15,6 @@ use super::super::error::code_of;
 use super::super::progress::ProgressLine;
 use super::super::stream::{Stream, say};
 use super::super::{Error, signals};
-use super::CheckArgs;
 use super::report::Paint;
 use crate::measure::{self, MeasureOptions, Measurement, check_command};
 use crate::session::{ChildIo, CommandLine, Launch};
@@ -99,14 +99,23 @@ pub(crate) fn run_mix(args: &MixArgs) -> u8 {
     u8::from(std::hint::black_box(mix::run(args.length)) == u64::MAX)
 }
 
-pub(super) fn run(args: &CheckArgs, paint: Paint) -> Result<u8, Error> {
-    let own = &args.validation;
+/// What is validated, and how what was found is printed.
+pub(super) struct ValidationRequest<'a> {
+    pub(super) own: &'a ValidateArgs,
+    pub(super) events: &'a [String],
+    pub(super) event_tables: Option<&'a Path>,
+    pub(super) is_json: bool,
+    pub(super) paint: Paint,
+}
+
+pub(super) fn run(request: &ValidationRequest<'_>) -> Result<u8, Error> {
+    let own = request.own;
     if own.is_modelled() && own.counting.counters.is_none() {
         let what =
             "--source emulate counts all events at once: give them few counters, and the truth is counted beside";
         return Err(Error::Usage(format!("{what}\n      perfprop check --validate --source emulate --counters 2")));
     }
-    let options = options(args)?;
+    let options = options(request)?;
     let (command, known) = command(own)?;
     let launch = Launch::command(command, ChildIo::Discard);
     let measurement = Measurement::new(&options, launch, &mut say)?;
@@ -131,9 +140,9 @@ pub(super) fn run(args: &CheckArgs, paint: Paint) -> Result<u8, Error> {
         Err(error @ measure::Error::NoCounters { .. }) => Err(error.to_string()),
         Err(error) => return Err(error.into()),
     };
-    let text = match (&result, args.json) {
+    let text = match (&result, request.is_json) {
         (Ok(validation), true) => json::validation(validation, own),
-        (Ok(validation), false) => text::validation(validation, own, paint),
+        (Ok(validation), false) => text::validation(validation, own, request.paint),
         (Err(why), true) => json::nothing(why),
         (Err(why), false) => text::nothing(why),
     };
@@ -141,16 +150,16 @@ pub(super) fn run(args: &CheckArgs, paint: Paint) -> Result<u8, Error> {
     Ok(result.map_or(Conclusion::Unknown, |validation| validation.conclusion).code())
 }
 
-fn options(args: &CheckArgs) -> Result<MeasureOptions, Error> {
-    let own = &args.validation;
-    let mut events = args.events.clone();
+fn options(request: &ValidationRequest<'_>) -> Result<MeasureOptions, Error> {
+    let own = request.own;
+    let mut events = request.events.to_vec();
     if events.is_empty() && (own.is_modelled() || own.counting.counters.is_none()) {
         let names = if own.is_modelled() { MODELLED } else { HARDWARE };
         say(&format!("no -e given: validating {names}"));
         events.push(names.into());
     }
     let method = method(&own.counting, &own.rotation, &own.corrections)?;
-    Ok(MeasureOptions { events, event_tables: args.event_tables.clone(), ..method })
+    Ok(MeasureOptions { events, event_tables: request.event_tables.map(Path::to_owned), ..method })
 }
 
 /// The command, and what is known of it: this program runs the built-in mix.

@@ -1,5 +1,6 @@
 //! Implements `perfprop bench`: runs commands with many sizes, writes what each run took, and compares the commands.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -16,6 +17,7 @@ use crate::bench::{
 };
 use crate::cost::samples::Determinizer;
 use crate::cost::{TIME, Workload, WorkloadFile};
+use crate::files::PartialFile;
 use crate::host::HostFiles;
 use crate::measure::check_command;
 use crate::names::{quoted, shown_path};
@@ -104,6 +106,7 @@ fn part(text: &str) -> Result<f64, String> {
 pub(super) fn run(args: &BenchArgs) -> Result<u8, Error> {
     let options = options(args)?;
     let store = store(args, &options)?;
+    check_exports(args)?;
     if !args.resume {
         for path in store.iter().flat_map(SweepStore::existing) {
             let name = path.to_string_lossy();
@@ -174,6 +177,18 @@ fn store(args: &BenchArgs, options: &SweepOptions) -> Result<Option<SweepStore>,
         return Err(Error::Usage(format!("{why} standard output: give -o the name of a file")));
     }
     Ok(None)
+}
+
+/// Finds out whether the exports can be written, before anything is measured. What is there stays.
+fn check_exports(args: &BenchArgs) -> Result<(), Error> {
+    for path in args.export_hyperfine.iter().chain(&args.export_markdown).filter(|path| !is_stdout(path)) {
+        // Who reads a pipe would take it for closed.
+        let is_special = fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir());
+        if !is_special {
+            PartialFile::create(path).map(drop).map_err(|source| Error::Write { path: path.clone(), source })?;
+        }
+    }
+    Ok(())
 }
 
 fn is_stdout(path: &Path) -> bool {

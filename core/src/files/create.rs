@@ -97,6 +97,12 @@ impl PartialFile {
         if to.is_dir() {
             return Err(io::ErrorKind::IsADirectory.into());
         }
+        // It would be refused once all is written.
+        if let Err(error) = fs::symlink_metadata(&to)
+            && error.kind() == io::ErrorKind::InvalidFilename
+        {
+            return Err(error);
+        }
         let now = folder_of(&to).join(format!(".perfprop-{:016x}.part", unpredictable()));
         let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&now)?;
         Ok(Self { file, now: Some(now), to, has_taken_name: false })

@@ -105,6 +105,17 @@ fn measurements_and_models_come_from_standard_input() {
 }
 
 #[test]
+fn predictions_below_0_have_intervals_that_hold_them() {
+    let times = "n,time\n100,1.1\n200,101\n300,199\n400,301\n500,400\n";
+    let folder = Folder::new().with("low.csv", times);
+    let fit = ["fit", "low.csv", "--model", "a + b * n", "--solver", "ols", "--emit", "json", "-o", "low.model"];
+    stdout(&perfprop(&folder, &fit));
+    let text = stdout(&perfprop(&folder, &["predict", "low.model", "n=50"]));
+    assert!(text.starts_with("n=50  -") && !text.contains(" 0 s to -"), "{text}");
+    refused(&folder, &["predict", "low.model", "n=-5"], 2, "n=-5 is below 0, and the model was fitted to sizes from 100");
+}
+
+#[test]
 fn all_models_of_a_folder_predict() {
     let folder = Folder::new().with("two/a.csv", &line()).with("two/b.csv", &line().replace("n,time", "m,time"));
     stdout(&perfprop(&folder, &["fit", "two", "--model", "affine", "--emit", "json", "-o", "two.model"]));

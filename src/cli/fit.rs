@@ -510,6 +510,7 @@ fn read_models(path: &Path) -> Result<Vec<ReadModel>, Error> {
         return Err(no_model("it is empty"));
     }
     let one = |fitted: FittedModel| {
+        fitted.check().map_err(|what| no_model(&what))?;
         let model = fitted.cost_model().map_err(|error| in_file(path, error))?;
         Ok(ReadModel { fitted, model })
     };

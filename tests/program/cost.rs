@@ -116,6 +116,29 @@ fn predictions_below_0_have_intervals_that_hold_them() {
 }
 
 #[test]
+fn models_that_no_fit_wrote_are_refused() {
+    let folder = Folder::new().with("line.csv", &line());
+    let text = stdout(&perfprop(&folder, &["fit", "line.csv", "--model", "a + b * n", "--emit", "json"]));
+    let model: Value = serde_json::from_str(&text).unwrap();
+    for (place, value, words) in [
+        ("/confidence", 1.5, "its confidence is 1.5"),
+        ("/perfprop_model", 7.0, "version 7 of models; this perfprop reads 1"),
+        ("/spread/factor", -1.0, "the variance of a measurement is below 0"),
+        ("/covariance/0/0", -4.0, "a variance is below 0 (-4)"),
+    ] {
+        let mut wrong = model.clone();
+        let value = if value == 7.0 { Value::from(7) } else { Value::from(value) };
+        *wrong.pointer_mut(place).unwrap() = value;
+        fs::write(folder.join("wrong.model"), wrong.to_string()).unwrap();
+        refused(&folder, &["predict", "wrong.model", "n=250"], 2, words);
+    }
+    let mut short = model;
+    short["covariance"] = serde_json::json!([[1.0]]);
+    fs::write(folder.join("short.model"), short.to_string()).unwrap();
+    refused(&folder, &["predict", "short.model", "n=250"], 2, "its covariances aren't 2 rows of 2 numbers");
+}
+
+#[test]
 fn all_models_of_a_folder_predict() {
     let folder = Folder::new().with("two/a.csv", &line()).with("two/b.csv", &line().replace("n,time", "m,time"));
     stdout(&perfprop(&folder, &["fit", "two", "--model", "affine", "--emit", "json", "-o", "two.model"]));

@@ -580,6 +580,18 @@ fn demo() -> String {
 }
 
 #[test]
+fn numbers_that_a_format_has_no_room_for_are_refused() {
+    let stacks = b"a;b 9223372036854775808\n";
+    for format in ["pprof", "firefox"] {
+        let output = perfprop(&["--to", format], stacks);
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
+        assert!(stderr(&output).contains("are too large for this format"), "{format}: {}", stderr(&output));
+    }
+    let output = perfprop(&["--to", "pprof"], b"a;b 9223372036854775807\n");
+    assert_eq!(stdout(&perfprop(&["--to", "folded"], &output.stdout)), "a;b 9223372036854775807\n");
+}
+
+#[test]
 fn lost_samples_are_told() {
     let whole = demo();
     let lossy = whole.replace("\"lost\":0,\"dropped\":0,", "\"lost\":2545,\"dropped\":2,");

@@ -149,6 +149,9 @@ pub(super) fn run(args: &ExportArgs) -> Result<u8, Error> {
     let event = event(args, &tree)?;
     if let Some(period) = args.sample_period {
         tree.down_sample(period);
+        if tree.event_ids().all(|event| tree.total(event) == Amount::ZERO) {
+            return Err(Error::Usage(format!("--sample-period {period} leaves no sample: take a smaller number")));
+        }
     }
     let unit = if args.counts { WrittenNumber::Samples } else { WrittenNumber::Weights };
     let options = WriteOptions { unit, event, title: title(&args.file), difference: None };

@@ -592,6 +592,13 @@ fn numbers_that_a_format_has_no_room_for_are_refused() {
 }
 
 #[test]
+fn no_sample_that_is_left_is_an_error() {
+    let output = perfprop(&["--to", "folded", "--sample-period", "18446744073709551614"], SCRIPT.as_bytes());
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(2), ""));
+    assert!(stderr(&output).contains("--sample-period 18446744073709551614 leaves no sample"), "{}", stderr(&output));
+}
+
+#[test]
 fn lost_samples_are_told() {
     let whole = demo();
     let lossy = whole.replace("\"lost\":0,\"dropped\":0,", "\"lost\":2545,\"dropped\":2,");

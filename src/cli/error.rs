@@ -167,19 +167,31 @@ pub(super) fn usage(error: &clap::Error, words: &[OsString]) -> ExitCode {
             let text = error.render().to_string();
             text.lines().for_each(|line| drop(writeln!(io::stderr(), "{}", shown(line))));
         }
-        None if error.kind() == ErrorKind::DisplayHelp => help(error, words),
-        None => drop(error.print()),
+        None => {
+            let shown = if error.kind() == ErrorKind::DisplayHelp { help(error, words) } else { print(error) };
+            // Nothing can report that standard error is closed.
+            if let (false, Err(source)) = (error.use_stderr(), shown) {
+                return Error::Write { path: "standard output".into(), source }.report(|| None);
+            }
+        }
     }
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE))
 }
 
+fn print(error: &clap::Error) -> io::Result<()> {
+    error.print().and_then(|()| io::stdout().flush())
+}
+
 /// Shows a help text, in a pager where people look.
-fn help(error: &clap::Error, words: &[OsString]) {
+fn help(error: &clap::Error, words: &[OsString]) -> io::Result<()> {
     let paging = if words.iter().any(|word| word == "--no-pager") { Paging::Never } else { Paging::WherePeopleLook };
     match Pager::start(paging) {
-        // Whoever ends the pager has read enough.
-        Some(mut pager) => drop(write!(pager, "{}", error.render().ansi())),
-        None => drop(error.print()),
+        Some(mut pager) => {
+            // Whoever ends the pager has read enough.
+            let _ = write!(pager, "{}", error.render().ansi());
+            Ok(())
+        }
+        None => print(error),
     }
 }
 

@@ -494,6 +494,23 @@ fn a_thread_that_has_ended_does_not_refuse_the_others() {
 }
 
 #[test]
+fn standard_output_that_is_full_or_closed_is_an_error() {
+    for args in [&["--help"][..], &["stat", "-h"], &["--version"], &["man"]] {
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let output = Command::new(env!("CARGO_BIN_EXE_perfprop")).args(args).stdout(full).output().unwrap();
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(125), "{args:?}: {said}");
+        assert!(said.contains("cannot write standard output: No space left on device"), "{args:?}: {said}");
+    }
+    let ran = scratch("ran");
+    let command = format!("{} record -q -o - -- touch {} >&-", env!("CARGO_BIN_EXE_perfprop"), ran.display());
+    let output = Command::new("sh").arg("-c").arg(command).output().unwrap();
+    assert_eq!(output.status.code(), Some(125), "{}", stderr(&output));
+    assert!(stderr(&output).contains("cannot write standard output: it is closed"), "{}", stderr(&output));
+    assert!(!ran.exists());
+}
+
+#[test]
 fn list_into_a_closed_pipe_is_quiet() {
     let program = env!("CARGO_BIN_EXE_perfprop");
     let output = Command::new("sh").args(["-c", &format!("{program} list | head -n 1")]).output().unwrap();

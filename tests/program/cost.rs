@@ -517,6 +517,23 @@ fn a_response_keeps_the_unit_that_its_name_has() {
 }
 
 #[test]
+fn errors_of_long_models_are_short() {
+    let folder = Folder::new().with("line.csv", &line());
+    let long = "x".repeat(60_000);
+    let many: Vec<String> = (0..5000).map(|number| format!("a{number}")).collect();
+    for (model, words) in [
+        (format!("{long} {long}"), "expected an operator"),
+        (many.join(" + "), "4 sets of sizes can't tell 5000 coefficients ('a0', 'a1', 'a10'"),
+        (many.join(" * "), "and 4992 more can't all be found"),
+        (format!("n * pow(2, {long})"), "can't be found"),
+    ] {
+        let output = perfprop(&folder, &["fit", "line.csv", "--model", &model]);
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(text.len() < 1000 && text.contains(words), "{} bytes: {}", text.len(), &text[..text.len().min(1000)]);
+    }
+}
+
+#[test]
 fn numbers_that_cannot_be_squared_are_refused() {
     let folder = Folder::new().with("times.csv", "n,time\n1,1e308\n2,1e308\n3,1.5e308\n");
     let folder = folder.with("sizes.csv", "n,time\n1e300,1\n2e300,2\n3e300,3\n").with("twice.csv", "n,n,time\n1,2,3\n");

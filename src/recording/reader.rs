@@ -513,7 +513,9 @@ mod tests {
         assert!(message(&write(&[round(10, 5)], None, 3)).contains("3 counts"));
         assert!(message(&write(&[round(10, 5), round(9, 5)], None, 2)).contains("backwards"));
         let end = |at| End { at_ns: WallNs(at), ..End::default() };
-        assert!(message(&write(&[round(10, 5)], Some(&end(9)), 2)).contains("line 3: the end is before the last reading"));
+        assert!(
+            message(&write(&[round(10, 5)], Some(&end(9)), 2)).contains("line 3: the end is before the last reading")
+        );
         assert!(read(&write(&[round(10, 5)], Some(&end(10)), 2)[..]).is_ok());
     }
 

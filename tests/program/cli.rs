@@ -772,6 +772,15 @@ fn a_dumped_screen_is_the_same_twice_in_every_format() {
 }
 
 #[test]
+fn a_dumped_screen_is_that_of_the_nearest_reading() {
+    let recording = concat!(env!("CARGO_MANIFEST_DIR"), "/screenshots/demo.jsonl.gz");
+    let at = |time: &str| stdout(&perfprop(&["replay", recording, "--dump", "txt", "--at", time]));
+    // A reading came at 1.0032 s; the others are 0.2 s apart.
+    assert_eq!(at("1"), at("1.0032"));
+    assert_ne!(at("0.85"), at("1"));
+}
+
+#[test]
 fn a_group_in_braces_is_whole_or_refused() {
     if !can_count() {
         return;

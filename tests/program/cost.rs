@@ -112,7 +112,12 @@ fn predictions_below_0_have_intervals_that_hold_them() {
     stdout(&perfprop(&folder, &fit));
     let text = stdout(&perfprop(&folder, &["predict", "low.model", "n=50"]));
     assert!(text.starts_with("n=50  -") && !text.contains(" 0 s to -"), "{text}");
-    refused(&folder, &["predict", "low.model", "n=-5"], 2, "n=-5 is below 0, and the model was fitted to sizes from 100");
+    refused(
+        &folder,
+        &["predict", "low.model", "n=-5"],
+        2,
+        "n=-5 is below 0, and the model was fitted to sizes from 100",
+    );
 }
 
 #[test]

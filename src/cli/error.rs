@@ -159,7 +159,9 @@ pub(super) fn code_of(signal: i32) -> u8 {
 }
 
 /// clap's own texts: help and versions are no errors and go to standard output. `words` is the command line.
-pub(super) fn usage(error: &clap::Error, words: &[OsString]) -> ExitCode {
+pub(super) fn usage(mut error: clap::Error, words: &[OsString]) -> ExitCode {
+    suggest_visible_verbs(&mut error);
+    let error = &error;
     match perfs_way(error, words) {
         Some(text) => drop(writeln!(io::stderr(), "{text}")),
         // clap repeats words as they are.
@@ -176,6 +178,16 @@ pub(super) fn usage(error: &clap::Error, words: &[OsString]) -> ExitCode {
         }
     }
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE))
+}
+
+/// Suggests none of the verbs that help doesn't show.
+fn suggest_visible_verbs(error: &mut clap::Error) {
+    let Some(ContextValue::Strings(mut verbs)) = error.remove(ContextKind::SuggestedSubcommand) else { return };
+    let program = super::command();
+    verbs.retain(|verb| program.find_subcommand(verb).is_none_or(|found| !found.is_hide_set()));
+    if !verbs.is_empty() {
+        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(verbs));
+    }
 }
 
 fn print(error: &clap::Error) -> io::Result<()> {

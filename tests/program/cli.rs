@@ -490,7 +490,9 @@ fn a_thread_that_has_ended_does_not_refuse_the_others() {
     assert!(of_gone.len() == 2 && of_gone.iter().all(|line| line.contains("<gone>")), "{text}");
     assert!(text.contains("1 thread had ended") && text.contains(&format!("-{mine} ")), "{text}");
     let alone = perfprop(&["stat", "-e", "task-clock", "-t", &gone, "--", "true"]);
-    assert!(alone.status.code() == Some(125) && stderr(&alone).contains(&gone), "{}", stderr(&alone));
+    let words = [format!("thread {gone} does not exist"), format!("in place of -t {gone}")];
+    assert_eq!(alone.status.code(), Some(125), "{}", stderr(&alone));
+    assert!(words.iter().all(|words| stderr(&alone).contains(words)), "{}", stderr(&alone));
 }
 
 #[test]
@@ -516,6 +518,12 @@ fn list_into_a_closed_pipe_is_quiet() {
     let output = Command::new("sh").args(["-c", &format!("{program} list | head -n 1")]).output().unwrap();
     assert!(output.status.success());
     assert_eq!(stderr(&output), "");
+}
+
+#[test]
+fn a_misspelt_verb_suggests_none_that_is_hidden() {
+    let text = stderr(&perfprop(&["sta"]));
+    assert!(text.contains("'stat'") && !text.contains("estimate"), "{text}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Implements `perfprop bench`: runs commands with many sizes, writes what each run took, and compares the commands.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -87,7 +88,7 @@ pub(super) struct BenchArgs {
     export_markdown: Option<PathBuf>,
     /// The command; {N} stands for the value of N. Behind each --vs stands another one, which is compared with the first
     #[arg(last = true, required = true, value_name = "COMMAND")]
-    command: Vec<String>,
+    command: Vec<OsString>,
 }
 
 const SWEEP: &str = "What is run";
@@ -133,7 +134,8 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Error> {
 }
 
 fn options(args: &BenchArgs) -> Result<SweepOptions, Error> {
-    let commands: Vec<Vec<String>> = args.command.split(|word| word == VERSUS).map(<[String]>::to_vec).collect();
+    let words = args.command.iter().map(text_of).collect::<Result<Vec<String>, _>>()?;
+    let commands: Vec<Vec<String>> = words.split(|word| word == VERSUS).map(<[String]>::to_vec).collect();
     let hooks = Hooks { setup: args.setup.clone(), prepare: args.prepare.clone(), cleanup: args.cleanup.clone() };
     let options = SweepOptions {
         commands,
@@ -163,6 +165,17 @@ fn options(args: &BenchArgs) -> Result<SweepOptions, Error> {
         }
     }
     Ok(options)
+}
+
+/// A word of a command: files and tables name it as text.
+fn text_of(word: &OsString) -> Result<String, Error> {
+    let refused = |word: &OsString| {
+        let word = quoted(&word.to_string_lossy());
+        Error::Usage(format!(
+            "{word} is not UTF-8, and bench writes commands as text: rename it, or wrap the command in a script"
+        ))
+    };
+    word.clone().into_string().map_err(|word| refused(&word))
 }
 
 /// The files of the sweep; none where it is to be printed.

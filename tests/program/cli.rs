@@ -527,6 +527,25 @@ fn a_misspelt_verb_suggests_none_that_is_hidden() {
 }
 
 #[test]
+fn what_is_not_utf8_is_named() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let odd = OsStr::from_bytes(b"a\xff");
+    let said = |command: &mut Command| {
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        stderr(&output)
+    };
+    let program = || Command::new(env!("CARGO_BIN_EXE_perfprop"));
+    let text = said(program().args(["replay", "x.jsonl"]).env("PERFPROP_THEME", odd));
+    assert!(text.contains("the variable PERFPROP_THEME is not UTF-8"), "{text}");
+    let text = said(program().args(["replay", "x.jsonl", "--theme"]).arg(odd));
+    assert!(text.starts_with("perfprop: 'a\u{fffd}' is not UTF-8"), "{text}");
+    let text = said(program().args(["bench", "--", "true"]).arg(odd));
+    assert!(text.contains("'a\u{fffd}' is not UTF-8, and bench writes commands as text"), "{text}");
+}
+
+#[test]
 fn completions_and_manual_pages() {
     for shell in ["bash", "zsh", "fish"] {
         assert!(stdout(&perfprop(&["completions", shell])).contains("perfprop"), "{shell}");

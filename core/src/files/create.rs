@@ -107,17 +107,15 @@ impl PartialFile {
         let now = folder_of(&to).join(format!(".perfprop-{:016x}.part", unpredictable()));
         let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&now)?;
         let part = Self { file, now: Some(now), to, has_taken_name: false };
-        part.take_permissions()?;
+        part.take_permissions();
         Ok(part)
     }
 
-    /// Takes the permissions of this user's file that has the name now.
-    fn take_permissions(&self) -> io::Result<()> {
-        match fs::symlink_metadata(&self.to) {
-            Ok(found) if found.is_file() && found.uid() == geteuid().as_raw() => {
-                self.file.set_permissions(Permissions::from_mode(found.mode() & 0o777))
-            }
-            _ => Ok(()),
+    /// Takes the permissions of this user's file that has the name now. Not every file system has some to set.
+    fn take_permissions(&self) {
+        let found = fs::symlink_metadata(&self.to).ok();
+        if let Some(found) = found.filter(|found| found.is_file() && found.uid() == geteuid().as_raw()) {
+            let _ = self.file.set_permissions(Permissions::from_mode(found.mode() & 0o777));
         }
     }
 

@@ -1,5 +1,7 @@
 //! Implements `perfprop bench`: runs commands with many sizes, writes what each run took, and compares the commands.
 
+use std::ffi::OsString;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -16,6 +18,7 @@ use crate::bench::{
 };
 use crate::cost::samples::Determinizer;
 use crate::cost::{TIME, Workload, WorkloadFile};
+use crate::files::PartialFile;
 use crate::host::HostFiles;
 use crate::measure::check_command;
 use crate::names::{quoted, shown_path};
@@ -85,7 +88,7 @@ pub(super) struct BenchArgs {
     export_markdown: Option<PathBuf>,
     /// The command; {N} stands for the value of N. Behind each --vs stands another one, which is compared with the first
     #[arg(last = true, required = true, value_name = "COMMAND")]
-    command: Vec<String>,
+    command: Vec<OsString>,
 }
 
 const SWEEP: &str = "What is run";
@@ -104,6 +107,7 @@ fn part(text: &str) -> Result<f64, String> {
 pub(super) fn run(args: &BenchArgs) -> Result<u8, Error> {
     let options = options(args)?;
     let store = store(args, &options)?;
+    check_exports(args)?;
     if !args.resume {
         for path in store.iter().flat_map(SweepStore::existing) {
             let name = path.to_string_lossy();
@@ -130,7 +134,8 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Error> {
 }
 
 fn options(args: &BenchArgs) -> Result<SweepOptions, Error> {
-    let commands: Vec<Vec<String>> = args.command.split(|word| word == VERSUS).map(<[String]>::to_vec).collect();
+    let words = args.command.iter().map(text_of).collect::<Result<Vec<String>, _>>()?;
+    let commands: Vec<Vec<String>> = words.split(|word| word == VERSUS).map(<[String]>::to_vec).collect();
     let hooks = Hooks { setup: args.setup.clone(), prepare: args.prepare.clone(), cleanup: args.cleanup.clone() };
     let options = SweepOptions {
         commands,
@@ -162,6 +167,17 @@ fn options(args: &BenchArgs) -> Result<SweepOptions, Error> {
     Ok(options)
 }
 
+/// A word of a command: files and tables name it as text.
+fn text_of(word: &OsString) -> Result<String, Error> {
+    let refused = |word: &OsString| {
+        let word = quoted(&word.to_string_lossy());
+        Error::Usage(format!(
+            "{word} is not UTF-8, and bench writes commands as text: rename it, or wrap the command in a script"
+        ))
+    };
+    word.clone().into_string().map_err(|word| refused(&word))
+}
+
 /// The files of the sweep; none where it is to be printed.
 fn store(args: &BenchArgs, options: &SweepOptions) -> Result<Option<SweepStore>, Error> {
     let Some(path) = &args.output else { return Ok(None) };
@@ -174,6 +190,18 @@ fn store(args: &BenchArgs, options: &SweepOptions) -> Result<Option<SweepStore>,
         return Err(Error::Usage(format!("{why} standard output: give -o the name of a file")));
     }
     Ok(None)
+}
+
+/// Finds out whether the exports can be written, before anything is measured. What is there stays.
+fn check_exports(args: &BenchArgs) -> Result<(), Error> {
+    for path in args.export_hyperfine.iter().chain(&args.export_markdown).filter(|path| !is_stdout(path)) {
+        // Who reads a pipe would take it for closed.
+        let is_special = fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir());
+        if !is_special {
+            PartialFile::create(path).map(drop).map_err(|source| Error::Write { path: path.clone(), source })?;
+        }
+    }
+    Ok(())
 }
 
 fn is_stdout(path: &Path) -> bool {

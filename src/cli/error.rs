@@ -1,5 +1,6 @@
 //! Defines the program's errors: the text for people and the exit code of each.
 
+use std::env;
 use std::ffi::OsString;
 use std::fmt::{self, Display};
 use std::io::{self, Write};
@@ -13,7 +14,7 @@ use super::perf_compat;
 use super::stream::in_locale;
 use crate::machine::Host;
 use crate::measure;
-use crate::names::{for_shell, is_hidden, shown, shown_path};
+use crate::names::{for_shell, is_hidden, quoted, shown, shown_path};
 use crate::recording::ReadError;
 use crate::sources::perf::OpenError;
 use crate::stack_formats::{Fault, FaultKind, WriteError};
@@ -159,27 +160,73 @@ pub(super) fn code_of(signal: i32) -> u8 {
 }
 
 /// clap's own texts: help and versions are no errors and go to standard output. `words` is the command line.
-pub(super) fn usage(error: &clap::Error, words: &[OsString]) -> ExitCode {
-    match perfs_way(error, words) {
+pub(super) fn usage(mut error: clap::Error, words: &[OsString]) -> ExitCode {
+    suggest_visible_verbs(&mut error);
+    let error = &error;
+    match perfs_way(error, words).or_else(|| not_utf8(error, words)) {
         Some(text) => drop(writeln!(io::stderr(), "{text}")),
         // clap repeats words as they are.
         None if words.iter().any(|word| word.to_string_lossy().contains(is_hidden)) => {
             let text = error.render().to_string();
             text.lines().for_each(|line| drop(writeln!(io::stderr(), "{}", shown(line))));
         }
-        None if error.kind() == ErrorKind::DisplayHelp => help(error, words),
-        None => drop(error.print()),
+        None => {
+            let shown = if error.kind() == ErrorKind::DisplayHelp { help(error, words) } else { print(error) };
+            // Nothing can report that standard error is closed.
+            if let (false, Err(source)) = (error.use_stderr(), shown) {
+                return Error::Write { path: "standard output".into(), source }.report(|| None);
+            }
+        }
     }
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE))
 }
 
+/// Which word or variable isn't text, where one should be.
+fn not_utf8(error: &clap::Error, words: &[OsString]) -> Option<String> {
+    if error.kind() != ErrorKind::InvalidUtf8 {
+        return None;
+    }
+    let mut words = words.iter().take_while(|word| *word != "--");
+    let what = match words.find(|word| word.to_str().is_none()) {
+        Some(word) => quoted(&word.to_string_lossy()),
+        None => format!("the variable {}", odd_variable()?),
+    };
+    Some(format!("perfprop: {what} is not UTF-8\n      more: perfprop --help"))
+}
+
+/// A variable that an option is taken from, and that isn't text.
+fn odd_variable() -> Option<String> {
+    let program = super::command();
+    let options = program.get_subcommands().flat_map(clap::Command::get_arguments);
+    let mut names = options.filter_map(|option| option.get_env()?.to_str());
+    let is_odd = |name: &&str| env::var_os(name).is_some_and(|value| value.to_str().is_none());
+    names.find(is_odd).map(str::to_owned)
+}
+
+/// Suggests none of the verbs that help doesn't show.
+fn suggest_visible_verbs(error: &mut clap::Error) {
+    let Some(ContextValue::Strings(mut verbs)) = error.remove(ContextKind::SuggestedSubcommand) else { return };
+    let program = super::command();
+    verbs.retain(|verb| program.find_subcommand(verb).is_none_or(|found| !found.is_hide_set()));
+    if !verbs.is_empty() {
+        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(verbs));
+    }
+}
+
+fn print(error: &clap::Error) -> io::Result<()> {
+    error.print().and_then(|()| io::stdout().flush())
+}
+
 /// Shows a help text, in a pager where people look.
-fn help(error: &clap::Error, words: &[OsString]) {
+fn help(error: &clap::Error, words: &[OsString]) -> io::Result<()> {
     let paging = if words.iter().any(|word| word == "--no-pager") { Paging::Never } else { Paging::WherePeopleLook };
     match Pager::start(paging) {
-        // Whoever ends the pager has read enough.
-        Some(mut pager) => drop(write!(pager, "{}", error.render().ansi())),
-        None => drop(error.print()),
+        Some(mut pager) => {
+            // Whoever ends the pager has read enough.
+            let _ = write!(pager, "{}", error.render().ansi());
+            Ok(())
+        }
+        None => print(error),
     }
 }
 

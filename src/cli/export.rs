@@ -20,6 +20,7 @@ use crate::stack_formats::{
     self, EventSelection, Fault, FaultKind, Imported, Names, OutputFormat, Periods, ProcessNaming, ReadOptions,
     TraceLength, WriteError, WriteOptions, WrittenNumber,
 };
+use crate::stacks::Losses;
 
 /// The arguments of `perfprop export`.
 #[derive(Debug, Args)]
@@ -130,7 +131,7 @@ pub(super) fn run(args: &ExportArgs) -> Result<u8, Error> {
         return export_difference(args);
     }
     let Some(target) = args.to.of_tree() else { return trace(args) };
-    let Imported { mut tree, fault, skipped_periods, .. } = read(args)?;
+    let Imported { mut tree, fault, skipped_periods, losses, .. } = read(args)?;
     let is_empty = tree.event_ids().all(|event| tree.total(event) == Amount::ZERO);
     let is_whole = fault.is_none();
     match fault {
@@ -144,14 +145,26 @@ pub(super) fn run(args: &ExportArgs) -> Result<u8, Error> {
         say("perf aligned the periods of several events, and such samples weigh 1, as inferno has it");
         say("to weigh them by their periods: --padded-periods");
     }
+    tell_losses(&args.file, &losses);
     let event = event(args, &tree)?;
     if let Some(period) = args.sample_period {
         tree.down_sample(period);
+        if tree.event_ids().all(|event| tree.total(event) == Amount::ZERO) {
+            return Err(Error::Usage(format!("--sample-period {period} leaves no sample: take a smaller number")));
+        }
     }
     let unit = if args.counts { WrittenNumber::Samples } else { WrittenNumber::Weights };
     let options = WriteOptions { unit, event, title: title(&args.file), difference: None };
     write(args, &tree, target, &options)?;
     Ok(if is_whole { 0 } else { NOT_ALL })
+}
+
+/// Says how many samples a recording lacks.
+fn tell_losses(file: &Path, losses: &Losses) {
+    if losses.samples() > 0 {
+        let missing = Losses { lost: losses.lost, dropped: losses.dropped, ..Losses::default() };
+        say(&format!("{}: samples are missing ({missing}): they were lost while it was recorded", shown_path(file)));
+    }
 }
 
 /// Draws what two sides differ in.
@@ -187,7 +200,10 @@ fn whole(args: &ExportArgs, file: &Path) -> Result<Imported, Error> {
     let mut imported = stack_formats::read(input(file)?, &ReadOptions { tree, ..options });
     match imported.fault.take() {
         Some(source) => Err(Error::Stacks { path: file.to_owned(), source }),
-        None => Ok(imported),
+        None => {
+            tell_losses(file, &imported.losses);
+            Ok(imported)
+        }
     }
 }
 

@@ -483,6 +483,7 @@ pub(super) fn predict(args: &PredictArgs) -> Result<u8, Error> {
             continue;
         }
         let of_model = args.sizes.iter().filter(|(name, _)| needed.contains(&name.as_str())).cloned();
+        one.check_signs(&args.sizes)?;
         let label = if models.len() > 1 { format!("{}: ", shown(&one.fitted.name)) } else { String::new() };
         let lines = one.predictions(&label, &of_model.collect::<Vec<_>>());
         out += &lines.map_err(|error| in_file(&args.model, error))?;
@@ -509,6 +510,7 @@ fn read_models(path: &Path) -> Result<Vec<ReadModel>, Error> {
         return Err(no_model("it is empty"));
     }
     let one = |fitted: FittedModel| {
+        fitted.check().map_err(|what| no_model(&what))?;
         let model = fitted.cost_model().map_err(|error| in_file(path, error))?;
         Ok(ReadModel { fitted, model })
     };
@@ -543,6 +545,19 @@ impl ReadModel {
     fn sizes(&self) -> Vec<&str> {
         let known = self.fitted.values();
         self.model.names().into_iter().filter(|name| !known.contains_key(*name)).collect()
+    }
+
+    /// Refuses sizes below 0 where none of those that were measured was.
+    fn check_signs(&self, sizes: &[(String, Vec<f64>)]) -> Result<(), Error> {
+        for (name, values) in sizes {
+            let least = self.fitted.measured.get(name).map(|(least, _)| *least).filter(|least| *least >= 0.0);
+            if let (Some(least), Some(value)) = (least, values.iter().find(|value| **value < 0.0)) {
+                let (name, [value, least]) = (shown(name), [*value, least].map(crate::number::si));
+                let what = format!("{name}={value} is below 0, and the model was fitted to sizes from {least} up");
+                return Err(Error::Usage(what));
+            }
+        }
+        Ok(())
     }
 
     /// A line for each combination of sizes, behind a label.

@@ -1,12 +1,15 @@
 //! Implements `perfprop record`: runs a command and writes a recording of its events.
 
+use std::fs;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
 use crossbeam_channel::{Receiver, never};
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
 use super::args::{MeasurementArgs, milliseconds};
 use super::outcome::{exit_code, tell_delay, tell_no_regions};
@@ -116,7 +119,8 @@ fn once(
     signals: &Receiver<i32>,
     path: &Path,
 ) -> Result<RunOutcome, Error> {
-    let failed = |source| Error::Write { path: path.into(), source };
+    let name = if path.as_os_str() == "-" { Path::new("standard output") } else { path };
+    let failed = |source| Error::Write { path: name.into(), source };
     let command = measurement.launch.command.as_ref().and_then(|line| line.argv.first()).cloned();
     let cut = |source, readings| match path.as_os_str() == "-" {
         true => failed(source),
@@ -272,7 +276,11 @@ enum Out {
 
 impl Out {
     fn open(path: &Path) -> io::Result<Self> {
-        if path.as_os_str() == "-" { Ok(Self::Stdout) } else { PartialFile::create(path).map(Self::File) }
+        match path.as_os_str() == "-" {
+            true if stdout_was_closed() => Err(io::Error::other("it is closed")),
+            true => Ok(Self::Stdout),
+            false => PartialFile::create(path).map(Self::File),
+        }
     }
 
     /// The file gets its name with its header: from there on it is good up to its last line.
@@ -287,6 +295,17 @@ impl Out {
         }
     }
 }
+
+/// Whether standard output was closed when perfprop began: Rust then opens /dev/null in its place, for reading, too,
+/// as no shell does.
+fn stdout_was_closed() -> bool {
+    let is_null = fs::metadata("/proc/self/fd/1").is_ok_and(|found| found.rdev() == NULL_DEVICE);
+    let flags = fcntl(io::stdout(), FcntlArg::F_GETFL).map(OFlag::from_bits_retain);
+    is_null && flags.is_ok_and(|flags| flags & OFlag::O_ACCMODE == OFlag::O_RDWR)
+}
+
+/// The number of /dev/null.
+const NULL_DEVICE: u64 = 1 << 8 | 3;
 
 #[cfg(test)]
 mod tests {

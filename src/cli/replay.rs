@@ -174,6 +174,13 @@ pub(super) fn at(args: &ReplayArgs) -> WallNs {
     args.at.map_or(WallNs(u64::MAX), seconds)
 }
 
+/// The reading that is shown for the time asked for: intervals end a little later than their lengths say.
+fn nearest_reading(recording: &Recording, at: WallNs, interval: WallNs) -> WallNs {
+    let rounds = &recording.rounds[..tui::rounds_until(&recording.rounds, at)];
+    let reading = rounds.last().map(|recorded| recorded.round.at);
+    reading.filter(|&reading| reading > at && reading - at <= WallNs(interval.0 / 2)).unwrap_or(at)
+}
+
 /// Prints one screen, at the second asked for or at the end.
 fn dump(
     args: &ReplayArgs,
@@ -182,7 +189,8 @@ fn dump(
     compared: Option<Compared>,
     format: DumpFormat,
 ) -> Result<u8, Error> {
-    let at = args.range.map_or_else(|| at(args), |range| range.to);
+    let at =
+        args.range.map_or_else(|| nearest_reading(recording, at(args), setup.header.interval_ns), |range| range.to);
     let monitor = match args.range {
         None => seen(recording, setup.monitor(), at),
         Some(range) => {

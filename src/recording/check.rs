@@ -1,10 +1,11 @@
-//! Checks that what a header names by its place is there.
+//! Checks that what a header names by its place is there, and that readings don't contradict themselves.
 //!
 //! A recording comes from anywhere. Whoever has read one indexes events, groups and parts of the target by
 //! these numbers without a further look.
 
 use crate::plan::RowIndex;
 use crate::run::{Anchor, Header};
+use crate::sources::Reading;
 
 /// Checks every place of an event or a group.
 ///
@@ -36,4 +37,24 @@ pub(super) fn check(header: &Header) -> Result<(), String> {
         places.try_for_each(|&place| event(last.saturating_add(place.0), &|| format!("metric {number}")))?;
     }
     Ok(())
+}
+
+/// How much longer an event may have been on a counter than there was time, in nanoseconds and as one in so many: the
+/// kernel reads its clocks one after the other.
+const CLOCKS_DIFFER: (u64, u64) = (1000, 1000);
+
+/// Checks that no event was on a counter for longer than it was counted.
+///
+/// # Errors
+/// Which one was, in words.
+pub(super) fn check_readings(readings: &[Option<Reading>]) -> Result<(), String> {
+    let is_longer = |reading: &Option<Reading>| {
+        let Some(Reading { enabled, running, .. }) = reading else { return false };
+        let (least, part) = CLOCKS_DIFFER;
+        running.0.saturating_sub(enabled.0) > least.max(enabled.0 / part)
+    };
+    match readings.iter().position(is_longer) {
+        Some(event) => Err(format!("event {event} was on a counter for longer than it was counted")),
+        None => Ok(()),
+    }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::error::Category;
 
-use super::check::check;
+use super::check::{check, check_readings};
 use super::{Line, StacksLine};
 use crate::names::shown;
 use crate::regions::{RegionBatch, RegionRange, RegionTable};
@@ -136,6 +136,7 @@ impl RecordingParts {
                 if self.rounds.last().is_some_and(|last| last.round.at > round.at) {
                     return Err("time goes backwards".into());
                 }
+                check_readings(&round.readings)?;
                 self.rounds.push(RecordedRound { round, lost: line.lost_rounds });
             }
             Line::Threads(threads) => {
@@ -154,7 +155,13 @@ impl RecordingParts {
                 self.known.take(&batch).map_err(|undefined| undefined.to_string())?;
                 recording.regions.push(batch);
             }
-            Line::End(end) => recording.end = Some(end),
+            Line::End(end) => {
+                if self.rounds.last().is_some_and(|last| last.round.at > end.at_ns) {
+                    return Err("the end is before the last reading".into());
+                }
+                check_readings(&end.totals)?;
+                recording.end = Some(end);
+            }
             Line::Unknown => {}
         }
         Ok(())
@@ -505,6 +512,27 @@ mod tests {
         assert!(message(&damaged).starts_with("line 3: "));
         assert!(message(&write(&[round(10, 5)], None, 3)).contains("3 counts"));
         assert!(message(&write(&[round(10, 5), round(9, 5)], None, 2)).contains("backwards"));
+        let end = |at| End { at_ns: WallNs(at), ..End::default() };
+        assert!(
+            message(&write(&[round(10, 5)], Some(&end(9)), 2)).contains("line 3: the end is before the last reading")
+        );
+        assert!(read(&write(&[round(10, 5)], Some(&end(10)), 2)[..]).is_ok());
+    }
+
+    #[test]
+    fn no_event_is_on_a_counter_for_longer_than_it_is_counted() {
+        let is_read = |enabled: u64, running: u64| {
+            let reading = Reading { count: 1, enabled: CpuNs(enabled), running: CpuNs(running) };
+            let round = Round { at: WallNs(10), readings: vec![Some(reading), None], ..Round::default() };
+            let totals = End { at_ns: WallNs(10), totals: vec![Some(reading)], ..End::default() };
+            let in_round = read(&write(&[RecordedRound { round, lost: 0 }], None, 2)[..]).is_ok();
+            let in_end = read(&write(&[], Some(&totals), 2)[..]).is_ok();
+            assert_eq!(in_round, in_end);
+            in_round
+        };
+        // The clocks of the kernel are read one after the other.
+        assert_eq!([is_read(5, 1005), is_read(5, 1006)], [true, false]);
+        assert_eq!([is_read(1_000_000_000, 1_001_000_000), is_read(1_000_000_000, 1_001_000_001)], [true, false]);
     }
 
     proptest! {
@@ -515,7 +543,7 @@ mod tests {
 
         #[test]
         fn every_prefix_of_a_recording_reads(cut in 0usize..2000) {
-            let bytes = write(&[round(10, 5), round(20, 7)], Some(&End::default()), 2);
+            let bytes = write(&[round(10, 5), round(20, 7)], Some(&End { at_ns: WallNs(20), ..End::default() }), 2);
             let header_length = bytes.iter().position(|&byte| byte == b'\n').unwrap();
             let cut = cut.clamp(header_length + 1, bytes.len());
             prop_assert!(read(&bytes[..cut]).is_ok());

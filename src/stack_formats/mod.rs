@@ -25,6 +25,7 @@ use std::io::{self, Read, Write};
 use crate::compare::{self, ProfileDifference};
 use crate::profile::Tree;
 use crate::run::{End, Header};
+use crate::stacks::Losses;
 
 pub use chrome::{TraceLength, write_trace};
 pub use error::{Fault, FaultKind, WriteError};
@@ -49,6 +50,8 @@ pub struct Imported {
     pub format: Option<InputFormat>,
     /// What was run, if the file is a recording that was read to its end.
     pub run: Option<ImportedRun>,
+    /// What a recording lacks of what was sampled.
+    pub losses: Losses,
 }
 
 /// What a recording says beside its stacks.
@@ -87,7 +90,8 @@ fn begin(input: &mut impl Read) -> io::Result<Vec<u8>> {
 /// Reads a file of stacks. A fault doesn't take away what stood before it.
 pub fn read(input: impl Read, options: &ReadOptions) -> Imported {
     let tree = Tree::new(options.tree);
-    let mut imported = Imported { tree, fault: None, skipped_periods: false, format: None, run: None };
+    let losses = Losses::default();
+    let mut imported = Imported { tree, fault: None, skipped_periods: false, format: None, run: None, losses };
     let begun = unpacked(input).and_then(|mut input| begin(&mut input).map(|begun| (begun, input)));
     let result = begun.map_err(|error| Fault::of_file(FaultKind::Io(error))).and_then(|(begun, input)| {
         imported.format = options.format.or_else(|| guess(&begun));
@@ -112,7 +116,7 @@ impl Imported {
             Some(InputFormat::Callgrind) => callgrind::read(&mut InputLines::new(begun, input), tree, options),
             Some(InputFormat::Recording) => {
                 let input = io::BufReader::new(io::Cursor::new(begun).chain(input));
-                self.run = Some(recording::read(input, tree, options)?);
+                self.run = Some(recording::read(input, tree, &mut self.losses, options)?);
                 Ok(())
             }
             Some(InputFormat::Pprof) => pprof::read(io::Cursor::new(begun).chain(input), tree, options),

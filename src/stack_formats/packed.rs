@@ -7,14 +7,20 @@ use flate2::read::MultiGzDecoder;
 /// How a file begins that gzip has packed.
 const MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// The input as it was before gzip packed it, or as it is.
+/// The mark that some editors and shells put before UTF-8.
+const BYTE_ORDER_MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
+
+/// The input as it was before gzip packed it, or as it is, without a byte order mark.
 ///
 /// # Errors
 /// Returns the operating system's error if nothing can be read.
 pub fn unpacked<'a>(mut input: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>> {
     let mut begun = Vec::new();
-    input.by_ref().take(MAGIC.len() as u64).read_to_end(&mut begun)?;
-    let is_packed = begun == MAGIC;
+    input.by_ref().take(BYTE_ORDER_MARK.len() as u64).read_to_end(&mut begun)?;
+    let is_packed = begun.starts_with(&MAGIC);
+    if begun == BYTE_ORDER_MARK {
+        begun.clear();
+    }
     let input = io::Cursor::new(begun).chain(input);
     Ok(if is_packed {
         Box::new(Packed { decoder: MultiGzDecoder::new(BufReader::new(input)), failed: None })
@@ -77,6 +83,15 @@ mod tests {
                 unpacked(&input[..]).unwrap().read_to_end(&mut read).unwrap();
                 assert_eq!(read, text);
             }
+        }
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_skipped() {
+        for (input, text) in [("\u{feff}main;f 12\n", "main;f 12\n"), ("\u{feff}", ""), ("\u{fefe}x", "\u{fefe}x")] {
+            let mut read = String::new();
+            unpacked(input.as_bytes()).unwrap().read_to_string(&mut read).unwrap();
+            assert_eq!(read, text);
         }
     }
 

@@ -10,10 +10,15 @@ use super::selection::EventSelector;
 use crate::profile::{FrameId, Tree};
 use crate::recording;
 use crate::regions::{REGION_BACKWARD, REGION_TIME, RegionBatch, region_event};
-use crate::stacks::{Naming, StackFrame, StackTree, Task, as_is};
+use crate::stacks::{Losses, Naming, StackFrame, StackTree, Task, as_is};
 
 /// The tree is made anew: a recording says by itself what its events are.
-pub(super) fn read(input: impl BufRead, tree: &mut Tree, options: &ReadOptions) -> Result<ImportedRun, Fault> {
+pub(super) fn read(
+    input: impl BufRead,
+    tree: &mut Tree,
+    losses: &mut Losses,
+    options: &ReadOptions,
+) -> Result<ImportedRun, Fault> {
     let damaged = |reason: String| Fault::of_file(FaultKind::Recording(reason));
     let recording = recording::read(input).map_err(|error| damaged(error.to_string()))?;
     let Some(recorded) = recording.profile() else { return Err(Fault::of_file(FaultKind::NoStacks)) };
@@ -31,6 +36,7 @@ pub(super) fn read(input: impl BufRead, tree: &mut Tree, options: &ReadOptions) 
     }
     for batch in recorded.batches {
         all.take(batch).map_err(|undefined| damaged(undefined.to_string()))?;
+        *losses = batch.losses;
     }
     *tree = all.into_tree();
     chosen.missing()?;

@@ -220,8 +220,10 @@ pub fn prediction(fitted: &FittedModel, sizes: &[(String, f64)], prediction: &Pr
     let level = 100.0 * fitted.confidence;
     match (prediction.interval, prediction.next) {
         (Some((low, high)), Some((next_low, next_high))) => {
-            out += &format!("   {} to {} ({level}%)", text(low.max(0.0)), text(high));
-            out += &format!("   {}: {} to {}", shown(&fitted.measurement), text(next_low.max(0.0)), text(next_high));
+            // No cost is below 0, but where the model says so.
+            let [low, next_low] = [low, next_low].map(|low| if prediction.value < 0.0 { low } else { low.max(0.0) });
+            out += &format!("   {} to {} ({level}%)", text(low), text(high));
+            out += &format!("   {}: {} to {}", shown(&fitted.measurement), text(next_low), text(next_high));
         }
         _ => out += "   ±?",
     }

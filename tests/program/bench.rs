@@ -208,3 +208,17 @@ fn a_folder_is_no_sweep_that_is_kept() {
     let (_, said) = ended(&folder, &["-r", "1", "-o", "dir", "--", "true"], 125);
     assert!(said.contains("cannot write dir: is a directory") && !said.contains("another sweep"), "{said}");
 }
+
+#[test]
+fn what_can_not_be_written_is_refused_before_anything_runs() {
+    let folder = Folder::new();
+    let long = format!("N={},x", "y".repeat(300));
+    for (args, words) in [
+        (&["-P", &long, "-o", "lb.jsonl", "--", "touch", "ran", "{N}"][..], "cannot write lb-N=yyy"),
+        (&["--export-markdown", "none/x.md", "--", "touch", "ran"], "cannot write none/x.md"),
+        (&["--export-hyperfine", ".", "--", "touch", "ran"], "cannot write .: is a directory"),
+    ] {
+        let (_, said) = ended(&folder, &[&["-r", "1"], args].concat(), 125);
+        assert!(said.contains(words) && !folder.join("ran").exists(), "{said}");
+    }
+}

@@ -490,7 +490,26 @@ fn a_thread_that_has_ended_does_not_refuse_the_others() {
     assert!(of_gone.len() == 2 && of_gone.iter().all(|line| line.contains("<gone>")), "{text}");
     assert!(text.contains("1 thread had ended") && text.contains(&format!("-{mine} ")), "{text}");
     let alone = perfprop(&["stat", "-e", "task-clock", "-t", &gone, "--", "true"]);
-    assert!(alone.status.code() == Some(125) && stderr(&alone).contains(&gone), "{}", stderr(&alone));
+    let words = [format!("thread {gone} does not exist"), format!("in place of -t {gone}")];
+    assert_eq!(alone.status.code(), Some(125), "{}", stderr(&alone));
+    assert!(words.iter().all(|words| stderr(&alone).contains(words)), "{}", stderr(&alone));
+}
+
+#[test]
+fn standard_output_that_is_full_or_closed_is_an_error() {
+    for args in [&["--help"][..], &["stat", "-h"], &["--version"], &["man"]] {
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let output = Command::new(env!("CARGO_BIN_EXE_perfprop")).args(args).stdout(full).output().unwrap();
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(125), "{args:?}: {said}");
+        assert!(said.contains("cannot write standard output: No space left on device"), "{args:?}: {said}");
+    }
+    let ran = scratch("ran");
+    let command = format!("{} record -q -o - -- touch {} >&-", env!("CARGO_BIN_EXE_perfprop"), ran.display());
+    let output = Command::new("sh").arg("-c").arg(command).output().unwrap();
+    assert_eq!(output.status.code(), Some(125), "{}", stderr(&output));
+    assert!(stderr(&output).contains("cannot write standard output: it is closed"), "{}", stderr(&output));
+    assert!(!ran.exists());
 }
 
 #[test]
@@ -499,6 +518,31 @@ fn list_into_a_closed_pipe_is_quiet() {
     let output = Command::new("sh").args(["-c", &format!("{program} list | head -n 1")]).output().unwrap();
     assert!(output.status.success());
     assert_eq!(stderr(&output), "");
+}
+
+#[test]
+fn a_misspelt_verb_suggests_none_that_is_hidden() {
+    let text = stderr(&perfprop(&["sta"]));
+    assert!(text.contains("'stat'") && !text.contains("estimate"), "{text}");
+}
+
+#[test]
+fn what_is_not_utf8_is_named() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let odd = OsStr::from_bytes(b"a\xff");
+    let said = |command: &mut Command| {
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        stderr(&output)
+    };
+    let program = || Command::new(env!("CARGO_BIN_EXE_perfprop"));
+    let text = said(program().args(["replay", "x.jsonl"]).env("PERFPROP_THEME", odd));
+    assert!(text.contains("the variable PERFPROP_THEME is not UTF-8"), "{text}");
+    let text = said(program().args(["replay", "x.jsonl", "--theme"]).arg(odd));
+    assert!(text.starts_with("perfprop: 'a\u{fffd}' is not UTF-8"), "{text}");
+    let text = said(program().args(["bench", "--", "true"]).arg(odd));
+    assert!(text.contains("'a\u{fffd}' is not UTF-8, and bench writes commands as text"), "{text}");
 }
 
 #[test]
@@ -752,6 +796,15 @@ fn a_dumped_screen_is_the_same_twice_in_every_format() {
             assert_eq!(format == "ansi", stdout(&first).contains('\x1b'), "{args:?}");
         }
     }
+}
+
+#[test]
+fn a_dumped_screen_is_that_of_the_nearest_reading() {
+    let recording = concat!(env!("CARGO_MANIFEST_DIR"), "/screenshots/demo.jsonl.gz");
+    let at = |time: &str| stdout(&perfprop(&["replay", recording, "--dump", "txt", "--at", time]));
+    // A reading came at 1.0032 s; the others are 0.2 s apart.
+    assert_eq!(at("1"), at("1.0032"));
+    assert_ne!(at("0.85"), at("1"));
 }
 
 #[test]

@@ -105,6 +105,45 @@ fn measurements_and_models_come_from_standard_input() {
 }
 
 #[test]
+fn predictions_below_0_have_intervals_that_hold_them() {
+    let times = "n,time\n100,1.1\n200,101\n300,199\n400,301\n500,400\n";
+    let folder = Folder::new().with("low.csv", times);
+    let fit = ["fit", "low.csv", "--model", "a + b * n", "--solver", "ols", "--emit", "json", "-o", "low.model"];
+    stdout(&perfprop(&folder, &fit));
+    let text = stdout(&perfprop(&folder, &["predict", "low.model", "n=50"]));
+    assert!(text.starts_with("n=50  -") && !text.contains(" 0 s to -"), "{text}");
+    refused(
+        &folder,
+        &["predict", "low.model", "n=-5"],
+        2,
+        "n=-5 is below 0, and the model was fitted to sizes from 100",
+    );
+}
+
+#[test]
+fn models_that_no_fit_wrote_are_refused() {
+    let folder = Folder::new().with("line.csv", &line());
+    let text = stdout(&perfprop(&folder, &["fit", "line.csv", "--model", "a + b * n", "--emit", "json"]));
+    let model: Value = serde_json::from_str(&text).unwrap();
+    for (place, value, words) in [
+        ("/confidence", 1.5, "its confidence is 1.5"),
+        ("/perfprop_model", 7.0, "version 7 of models; this perfprop reads 1"),
+        ("/spread/factor", -1.0, "the variance of a measurement is below 0"),
+        ("/covariance/0/0", -4.0, "a variance is below 0 (-4)"),
+    ] {
+        let mut wrong = model.clone();
+        let value = if value == 7.0 { Value::from(7) } else { Value::from(value) };
+        *wrong.pointer_mut(place).unwrap() = value;
+        fs::write(folder.join("wrong.model"), wrong.to_string()).unwrap();
+        refused(&folder, &["predict", "wrong.model", "n=250"], 2, words);
+    }
+    let mut short = model;
+    short["covariance"] = serde_json::json!([[1.0]]);
+    fs::write(folder.join("short.model"), short.to_string()).unwrap();
+    refused(&folder, &["predict", "short.model", "n=250"], 2, "its covariances aren't 2 rows of 2 numbers");
+}
+
+#[test]
 fn all_models_of_a_folder_predict() {
     let folder = Folder::new().with("two/a.csv", &line()).with("two/b.csv", &line().replace("n,time", "m,time"));
     stdout(&perfprop(&folder, &["fit", "two", "--model", "affine", "--emit", "json", "-o", "two.model"]));
@@ -480,6 +519,23 @@ fn a_response_keeps_the_unit_that_its_name_has() {
     assert!(text.contains("100 µs") && text.contains("500 µs"), "{text}");
     fs::write(folder.join("m.json"), fit(&["--emit", "json"])).unwrap();
     assert!(stdout(&perfprop(&folder, &["predict", "m.json", "n=60"])).contains("6.50 ms"));
+}
+
+#[test]
+fn errors_of_long_models_are_short() {
+    let folder = Folder::new().with("line.csv", &line());
+    let long = "x".repeat(60_000);
+    let many: Vec<String> = (0..5000).map(|number| format!("a{number}")).collect();
+    for (model, words) in [
+        (format!("{long} {long}"), "expected an operator"),
+        (many.join(" + "), "4 sets of sizes can't tell 5000 coefficients ('a0', 'a1', 'a10'"),
+        (many.join(" * "), "and 4992 more can't all be found"),
+        (format!("n * pow(2, {long})"), "can't be found"),
+    ] {
+        let output = perfprop(&folder, &["fit", "line.csv", "--model", &model]);
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(text.len() < 1000 && text.contains(words), "{} bytes: {}", text.len(), &text[..text.len().min(1000)]);
+    }
 }
 
 #[test]

@@ -571,11 +571,47 @@ fn calls_of_regions_are_read_from_a_packed_recording() {
     assert_eq!(plain, packed);
 }
 
+/// The recording of the tour.
+fn demo() -> String {
+    let mut text = String::new();
+    let demo = fs::File::open(concat!(env!("CARGO_MANIFEST_DIR"), "/screenshots/demo.jsonl.gz")).unwrap();
+    GzDecoder::new(demo).read_to_string(&mut text).unwrap();
+    text
+}
+
+#[test]
+fn numbers_that_a_format_has_no_room_for_are_refused() {
+    let stacks = b"a;b 9223372036854775808\n";
+    for format in ["pprof", "firefox"] {
+        let output = perfprop(&["--to", format], stacks);
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
+        assert!(stderr(&output).contains("are too large for this format"), "{format}: {}", stderr(&output));
+    }
+    let output = perfprop(&["--to", "pprof"], b"a;b 9223372036854775807\n");
+    assert_eq!(stdout(&perfprop(&["--to", "folded"], &output.stdout)), "a;b 9223372036854775807\n");
+}
+
+#[test]
+fn no_sample_that_is_left_is_an_error() {
+    let output = perfprop(&["--to", "folded", "--sample-period", "18446744073709551614"], SCRIPT.as_bytes());
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(2), ""));
+    assert!(stderr(&output).contains("--sample-period 18446744073709551614 leaves no sample"), "{}", stderr(&output));
+}
+
+#[test]
+fn lost_samples_are_told() {
+    let whole = demo();
+    let lossy = whole.replace("\"lost\":0,\"dropped\":0,", "\"lost\":2545,\"dropped\":2,");
+    for format in ["folded", "pprof", "firefox", "speedscope", "svg", "html"] {
+        let said = |text: &str| stderr(&perfprop(&["--to", format], text.as_bytes()));
+        assert_eq!(said(&whole), "");
+        assert!(said(&lossy).contains("samples are missing (2545 lost, 2 dropped)"), "{format}: {}", said(&lossy));
+    }
+}
+
 #[test]
 fn packed_and_piped_recordings_differ_as_plain_ones_do() {
-    let mut whole = String::new();
-    let demo = fs::File::open(concat!(env!("CARGO_MANIFEST_DIR"), "/screenshots/demo.jsonl.gz")).unwrap();
-    GzDecoder::new(demo).read_to_string(&mut whole).unwrap();
+    let whole = demo();
     // Half of the samples: by totals all functions take less, by shares hardly one does.
     let stacks = |line: &str| line.starts_with("{\"type\":\"stacks\"");
     let mut left = whole.lines().filter(|line| stacks(line)).count() / 2;

@@ -14,7 +14,7 @@ use perfprop::sampling::SamplerMessage;
 use perfprop::session::OutputLine;
 use perfprop::sources::{Reading, Round};
 use perfprop::threads::{ThreadLooks, ThreadReading, ThreadSnapshot};
-use perfprop::tui::{self, Feed, GlyphSet, Mode, Screen, ScreenOptions, Terminal, TerminalScript};
+use perfprop::tui::{self, Feed, GlyphSet, Mode, Picture, Scene, Screen, ScreenOptions, Terminal, TerminalScript};
 use perfprop::units::{CpuNs, WallNs};
 
 use crate::builders::{self, SECOND, event, measured, software_event};
@@ -217,6 +217,18 @@ fn without_threads_the_screen_says_why() {
     with_loop((120, 30), &options, rounds, |script| {
         assert!(script.screen().contains("threads are read once an interval"), "{}", script.screen());
     });
+}
+
+#[test]
+fn a_run_that_ended_before_threads_were_read_twice_says_so() {
+    let mut monitor: Monitor = builders::monitor(header(), vec![], EstimatorKind::Scale);
+    for round in rounds().take(6) {
+        monitor.round(&round, 0);
+    }
+    monitor.end(End { at_ns: WallNs(SECOND / 2), ..End::default() });
+    let mut scene = Scene::new(monitor, None, &ScreenOptions::default());
+    let screen = scene.picture(Screen::Threads, &Picture { size: (80, 24), ..Picture::default() });
+    assert!(screen.contains("the run ended before its threads were read twice"), "{screen}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::model::{CostModel, NAMED_MODELS};
 use super::term::NotLinear;
-use crate::names::quoted;
+use crate::names::{quoted, shown};
 
 /// Why a model can't be fitted.
 #[derive(Clone, Debug, PartialEq)]
@@ -121,11 +121,10 @@ impl fmt::Display for FitError {
                 write!(f, "the model names {}, which was not measured at {sizes}", quoted(quantity))
             }
             Self::NoRoomForBreakpoints { names } => {
-                let names: Vec<_> = names.iter().map(|name| quoted(name)).collect();
                 write!(
                     f,
                     "too few sizes to look for {} among them: measure at least two on each side, or set it (--set NAME=VALUE)",
-                    names.join(" and ")
+                    listed(names, " and ")
                 )
             }
             Self::NoValue { sizes } => {
@@ -149,13 +148,12 @@ impl fmt::Display for FitError {
                 )
             }
             Self::TooFew { points, coefficients } => {
-                let names: Vec<_> = coefficients.iter().map(|name| quoted(name)).collect();
                 write!(
                     f,
                     "{} of sizes can't tell {} coefficients ({}) apart: measure more sizes, or set some (--set NAME=VALUE)",
                     if *points == 1 { "one set".to_owned() } else { format!("{points} sets") },
                     coefficients.len(),
-                    names.join(", ")
+                    listed(coefficients, ", ")
                 )
             }
         }
@@ -166,22 +164,34 @@ impl fmt::Display for FitError {
 fn cant_be_found(names: &[String], sizes: &[String]) -> String {
     let is_near = |name: &&String| sizes.iter().any(|size| size.eq_ignore_ascii_case(name));
     if let Some(name) = names.iter().find(is_near) {
-        let sizes: Vec<_> = sizes.iter().map(|name| quoted(name)).collect();
-        return format!("{} is no size: the sizes are {}", quoted(name), sizes.join(", "));
+        return format!("{} is no size: the sizes are {}", quoted(name), listed(sizes, ", "));
     }
     let of_models = || NAMED_MODELS.iter().flat_map(|model| model.parameters.iter().rev().take(model.numbers));
     let is_number = |name: &&String| of_models().any(|number| number == name);
     let set = names.iter().find(is_number).or(names.last()).map_or("NAME", String::as_str);
-    let all: Vec<_> = names.iter().map(|name| quoted(name)).collect();
-    let sizes: Vec<_> = sizes.iter().map(|name| quoted(name)).collect();
-    let what = if all.len() == 1 { "can't be found" } else { "can't all be found" };
+    let what = if names.len() == 1 { "can't be found" } else { "can't all be found" };
     format!(
         "{} {what}: every name but the sizes ({}) is a coefficient: correct a misspelt size, change the model, or set one \
          (--set {}=VALUE)",
-        all.join(" and "),
-        sizes.join(", "),
-        crate::names::shown(set),
+        listed(names, " and "),
+        listed(sizes, ", "),
+        if set.len() <= LONGEST_SET { shown(set) } else { "NAME".into() },
     )
+}
+
+/// So many names are listed.
+const MOST_LISTED: usize = 8;
+
+/// The longest name that is repeated to be set.
+const LONGEST_SET: usize = 40;
+
+/// Names in quotes, the first of many.
+fn listed(names: &[String], between: &str) -> String {
+    let first: Vec<_> = names.iter().take(MOST_LISTED).map(|name| quoted(name)).collect();
+    match names.len() - first.len() {
+        0 => first.join(between),
+        more => format!("{} and {more} more", first.join(", ")),
+    }
 }
 
 impl std::error::Error for FitError {}

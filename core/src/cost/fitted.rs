@@ -121,6 +121,41 @@ pub struct Prediction {
 }
 
 impl FittedModel {
+    /// Whether what was read can be one that a fit wrote.
+    ///
+    /// # Errors
+    /// What can't be, in words.
+    pub fn check(&self) -> Result<(), String> {
+        if self.perfprop_model != VERSION {
+            return Err(format!("version {} of models; this perfprop reads {VERSION}", self.perfprop_model));
+        }
+        if !(self.confidence > 0.0 && self.confidence < 1.0) {
+            return Err(format!("its confidence is {}, and not between 0 and 1", self.confidence));
+        }
+        if self.spread.factor < 0.0 {
+            return Err(format!("the variance of a measurement is below 0 (factor {})", self.spread.factor));
+        }
+        let injected = self.injected.as_ref().map_or(0, |injected| injected.sources.len());
+        if self.injected.iter().flat_map(|found| &found.slopes).any(|slopes| slopes.len() != injected) {
+            return Err(format!("slopes that aren't of {injected} coefficients"));
+        }
+        self.check_covariance(self.coefficients.len() + self.breakpoints.len() + injected)
+    }
+
+    fn check_covariance(&self, size: usize) -> Result<(), String> {
+        let Some(rows) = &self.covariance else { return Ok(()) };
+        if rows.len() != size || rows.iter().any(|row| row.len() != size) {
+            return Err(format!("its covariances aren't {size} rows of {size} numbers"));
+        }
+        let variances = || (0..size).map(|place| rows[place][place]);
+        // A variance of 0 may come out a little below it.
+        let least = -1e-9 * variances().map(f64::abs).fold(0.0, f64::max);
+        match variances().find(|variance| *variance < least) {
+            Some(variance) => Err(format!("a variance is below 0 ({variance})")),
+            None => Ok(()),
+        }
+    }
+
     /// The model.
     ///
     /// # Errors

@@ -234,15 +234,23 @@ struct ResponseColumn {
     factor: f64,
 }
 
-/// The column of the response; of times, also one whose name has a unit.
-fn response_column(names: &[String], response: &str) -> Option<ResponseColumn> {
-    let exact = names.iter().position(|name| name == response).map(|column| ResponseColumn { column, factor: 1.0 });
+/// The column of the response; of times, also the only one whose name has a unit. `None` where there is no such column; an
+/// error is what to do where there are several.
+fn response_column(names: &[String], response: &str) -> Result<Option<ResponseColumn>, String> {
+    if let Some(column) = names.iter().position(|name| name == response) {
+        return Ok(Some(ResponseColumn { column, factor: 1.0 }));
+    }
     let with_unit = |(column, name): (usize, &String)| {
         let unit = name.strip_prefix(TIME)?.strip_prefix('_')?;
         let (_, factor) = TIME_UNITS.into_iter().find(|(name, _)| *name == unit)?;
         Some(ResponseColumn { column, factor })
     };
-    exact.or_else(|| names.iter().enumerate().filter(|_| response == TIME).find_map(with_unit))
+    let mut columns: Vec<_> = names.iter().enumerate().filter(|_| response == TIME).filter_map(with_unit).collect();
+    if columns.len() > 1 {
+        let names: Vec<_> = columns.iter().map(|found| quoted(&names[found.column])).collect();
+        return Err(format!("several columns are times, {}: name one with --response", names.join(" and ")));
+    }
+    Ok(columns.pop())
 }
 
 fn comma_separated(text: &str, response: &str) -> Result<WorkloadFile, WorkloadError> {
@@ -255,7 +263,8 @@ fn comma_separated(text: &str, response: &str) -> Result<WorkloadFile, WorkloadE
     {
         return Err(wrong(first, format!("two columns are named {}: rename one", quoted(twice))));
     }
-    let ResponseColumn { column, factor } = response_column(&names, response).ok_or_else(|| {
+    let found = response_column(&names, response).map_err(|what| wrong(first, what))?;
+    let ResponseColumn { column, factor } = found.ok_or_else(|| {
         let known: Vec<String> = names.iter().map(|name| quoted(name)).collect();
         wrong(
             first,
@@ -309,6 +318,9 @@ mod tests {
         assert!(of("time_h").is_err() && of("cycles").is_err());
         let twice = times("n,n,time", TIME).map_err(|error| error.what);
         assert_eq!(twice, Err("two columns are named 'n': rename one".to_owned()));
+        let twice = times("n,time_ns,time_ms", TIME).map_err(|error| error.what);
+        let words = "several columns are times, 'time_ns' and 'time_ms': name one with --response";
+        assert_eq!(twice, Err(words.to_owned()));
         // A column that is named whole is taken as it is.
         assert_eq!(times("n,time_ms", "time_ms"), Ok(vec![2.5]));
         assert_eq!(

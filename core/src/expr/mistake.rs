@@ -29,13 +29,16 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
+/// Bytes of a help; a longer one repeats a name that nobody reads.
+const LONGEST_HELP: usize = 1000;
+
 impl ParseError {
     pub(super) fn new(span: TextSpan, message: impl Into<String>, label: impl Into<String>) -> Self {
         Self { span, message: message.into(), label: label.into(), help: None }
     }
 
     pub(super) fn help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
+        self.help = Some(help.into()).filter(|help| help.len() <= LONGEST_HELP);
         self
     }
 }

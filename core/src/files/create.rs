@@ -1,4 +1,5 @@
-//! Creates files, unless asked otherwise for their owner alone, under their names once they are whole.
+//! Creates files, unless asked otherwise for their owner alone, under their names once they are whole. What was there
+//! keeps its permissions.
 //!
 //! What is measured names commands with their arguments, functions and paths: it is nobody else's. In a folder
 //! that others write to, such as `/tmp`, somebody may have put a link where a file is about to be made. So a
@@ -8,10 +9,10 @@
 //! .perfprop-8a1c03e5b7d94f26.part  ── write ──  rename ──>  run.jsonl
 //! ```
 
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::fcntl::OFlag;
@@ -97,9 +98,25 @@ impl PartialFile {
         if to.is_dir() {
             return Err(io::ErrorKind::IsADirectory.into());
         }
+        // It would be refused once all is written.
+        if let Err(error) = fs::symlink_metadata(&to)
+            && error.kind() == io::ErrorKind::InvalidFilename
+        {
+            return Err(error);
+        }
         let now = folder_of(&to).join(format!(".perfprop-{:016x}.part", unpredictable()));
         let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&now)?;
-        Ok(Self { file, now: Some(now), to, has_taken_name: false })
+        let part = Self { file, now: Some(now), to, has_taken_name: false };
+        part.take_permissions();
+        Ok(part)
+    }
+
+    /// Takes the permissions of this user's file that has the name now. Not every file system has some to set.
+    fn take_permissions(&self) {
+        let found = fs::symlink_metadata(&self.to).ok();
+        if let Some(found) = found.filter(|found| found.is_file() && found.uid() == geteuid().as_raw()) {
+            let _ = self.file.set_permissions(Permissions::from_mode(found.mode() & 0o777));
+        }
     }
 
     /// The open file, for who goes on to write after it has its name.
@@ -216,7 +233,7 @@ fn unpredictable() -> u64 {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::fs::symlink;
 
     use super::*;
 
@@ -250,6 +267,12 @@ mod tests {
         assert_eq!((fs::read_to_string(&to).unwrap().as_str(), names(&folder).len()), ("before", 2));
         let path = write(part, "after");
         assert_eq!((path == to, fs::read_to_string(&to).unwrap().as_str()), (true, "after"));
+        // What was there keeps its permissions.
+        fs::set_permissions(&to, Permissions::from_mode(0o640)).unwrap();
+        write(PartialFile::create(&to).unwrap(), "later");
+        assert_eq!(fs::metadata(&to).unwrap().mode() & 0o777, 0o640);
+        fs::remove_file(&to).unwrap();
+        write(PartialFile::create(&to).unwrap(), "new");
         assert_eq!(fs::metadata(&to).unwrap().mode() & 0o777, PRIVATE);
         // One that isn't whole leaves nothing.
         drop(PartialFile::create(&to).unwrap());

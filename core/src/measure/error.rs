@@ -262,6 +262,11 @@ fn not_opened(f: &mut fmt::Formatter<'_>, error: &OpenError) -> fmt::Result {
             "E11 perfprop: pid {pid} does not exist (ESRCH)\n      \
              find it by its name:  pgrep -a NAME   or start it to measure it:  -- ./prog in place of -p {pid}"
         ),
+        OpenError::NoThread(tid) => write!(
+            f,
+            "E11 perfprop: thread {tid} does not exist (ESRCH)\n      \
+             those of a process:  ls /proc/PID/task   or start a program to measure it:  -- ./prog in place of -t {tid}"
+        ),
         OpenError::NotYours(pid) => {
             let name = process::name(*pid).unwrap_or_default();
             let owner = process::owner(*pid).unwrap_or_default();

@@ -1,21 +1,27 @@
 //! Exports a tree as a pprof profile, compressed with gzip.
 
 use std::collections::HashMap;
-use std::io::{self, Write};
+use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use prost::Message;
 
+use super::super::error::WriteError;
 use super::message::{Function, Line, Location, Mapping, Profile, Sample, ValueType};
 use crate::profile::{EventId, Frame, FrameId, NodeRef, SampleMeasure, Tree};
 
 /// Writes all events of a tree: types are `calls/count` where calls were counted, then for each event
 /// `samples/count` and its weight.
-pub(in crate::stack_formats) fn write(tree: &Tree, default: Option<EventId>, out: &mut dyn Write) -> io::Result<()> {
+pub(in crate::stack_formats) fn write(
+    tree: &Tree,
+    default: Option<EventId>,
+    out: &mut dyn Write,
+) -> Result<(), WriteError> {
+    let profile = profile(tree, default).map_err(WriteError::TooLarge)?;
     let mut packed = GzEncoder::new(out, Compression::default());
-    packed.write_all(&profile(tree, default).encode_to_vec())?;
-    packed.finish()?.flush()
+    packed.write_all(&profile.encode_to_vec())?;
+    Ok(packed.finish()?.flush()?)
 }
 
 /// One of the values that each sample has.
@@ -36,7 +42,8 @@ impl SampleValue {
     }
 }
 
-fn profile(tree: &Tree, default: Option<EventId>) -> Profile {
+/// The profile, or what it has no room for: numbers have 63 bits there.
+fn profile(tree: &Tree, default: Option<EventId>) -> Result<Profile, String> {
     let mut texts = Texts::new();
     let values = values(tree);
     let kind = |(_, name, unit): &(SampleValue, String, String), texts: &mut Texts| ValueType {
@@ -57,19 +64,25 @@ fn profile(tree: &Tree, default: Option<EventId>) -> Profile {
     });
     let mapping = mapping.collect();
     let mut sample = Vec::new();
+    let mut too_large = None;
     tree.sequences(|path, node| {
         let numbers: Vec<u64> = values.iter().map(|(value, ..)| value.of(&node)).collect();
         if numbers.iter().all(|&number| number == 0) {
             return;
         }
-        let value = numbers.into_iter().map(|number| i64::try_from(number).unwrap_or(i64::MAX)).collect();
+        let place = numbers.iter().position(|&number| i64::try_from(number).is_err());
+        too_large = too_large.take().or(place.map(|place| values[place].1.clone()));
+        let value = numbers.into_iter().map(u64::cast_signed).collect();
         // The root stands above everything, and alone only for what was counted on itself.
         let below = if path.len() > 1 { &path[1..] } else { path };
         let location_id = below.iter().rev().map(|&frame| number(frame)).collect();
         sample.push(Sample { location_id, value, label: Vec::new() });
     });
+    if let Some(name) = too_large {
+        return Err(name);
+    }
     let default_sample_type = default.map_or(0, |event| texts.id(&tree.event_of(event).name));
-    Profile {
+    Ok(Profile {
         sample_type,
         sample,
         mapping,
@@ -78,7 +91,7 @@ fn profile(tree: &Tree, default: Option<EventId>) -> Profile {
         string_table: texts.table,
         default_sample_type,
         ..Profile::default()
-    }
+    })
 }
 
 fn values(tree: &Tree) -> Vec<(SampleValue, String, String)> {

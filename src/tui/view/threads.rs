@@ -139,9 +139,11 @@ fn others(uses: &ThreadUses<'_>) -> Option<String> {
 fn draw_nothing(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
     let title = Line::from(page.span(Role::Title, "Threads"));
     let inner = page.panel(area, title, Line::default(), focus);
-    let header = page.model.monitor.header();
-    let words = if header.modelled.is_some() {
+    let monitor = &page.model.monitor;
+    let words = if monitor.header().modelled.is_some() {
         "a model runs the command: its threads are valgrind's"
+    } else if monitor.ended().is_some() && monitor.newest_threads() > 0 {
+        "the run ended before its threads were read twice"
     } else if page.model.playback.is_some() {
         "the recording has no threads until here"
     } else {

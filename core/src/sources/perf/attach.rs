@@ -72,7 +72,7 @@ impl<'a> Attaching<'a> {
         let mut gone = None;
         for &thread in threads {
             match self.task(thread) {
-                Err(error @ OpenError::NoProcess(_)) => gone = gone.or(Some(error)),
+                Err(OpenError::NoProcess(_)) => gone = gone.or(Some(OpenError::NoThread(thread))),
                 other => other?,
             }
         }

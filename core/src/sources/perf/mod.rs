@@ -88,6 +88,8 @@ impl CounterRow {
 pub enum OpenError {
     /// There is no such process.
     NoProcess(Pid),
+    /// There is no such thread.
+    NoThread(Pid),
     /// This process belongs to somebody else.
     NotYours(Pid),
     /// There is no such CPU, or it is offline.

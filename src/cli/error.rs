@@ -159,11 +159,12 @@ pub(super) fn code_of(signal: i32) -> u8 {
     u8::try_from(128 + signal).unwrap_or(u8::MAX)
 }
 
-/// clap's own texts: help and versions are no errors and go to standard output. `words` is the command line.
-pub(super) fn usage(mut error: clap::Error, words: &[OsString]) -> ExitCode {
-    suggest_visible_verbs(&mut error);
+/// clap's own texts: help and versions are no errors and go to standard output. `words` is the command line of the
+/// program.
+pub(super) fn usage(mut error: clap::Error, words: &[OsString], program: &clap::Command) -> ExitCode {
+    suggest_visible_verbs(&mut error, program);
     let error = &error;
-    match perfs_way(error, words).or_else(|| not_utf8(error, words)) {
+    match perfs_way(error, words).or_else(|| not_utf8(error, words, program)) {
         Some(text) => drop(writeln!(io::stderr(), "{text}")),
         // clap repeats words as they are.
         None if words.iter().any(|word| word.to_string_lossy().contains(is_hidden)) => {
@@ -182,21 +183,20 @@ pub(super) fn usage(mut error: clap::Error, words: &[OsString]) -> ExitCode {
 }
 
 /// Which word or variable isn't text, where one should be.
-fn not_utf8(error: &clap::Error, words: &[OsString]) -> Option<String> {
+fn not_utf8(error: &clap::Error, words: &[OsString], program: &clap::Command) -> Option<String> {
     if error.kind() != ErrorKind::InvalidUtf8 {
         return None;
     }
     let mut words = words.iter().take_while(|word| *word != "--");
     let what = match words.find(|word| word.to_str().is_none()) {
         Some(word) => quoted(&word.to_string_lossy()),
-        None => format!("the variable {}", odd_variable()?),
+        None => format!("the variable {}", odd_variable(program)?),
     };
     Some(format!("perfprop: {what} is not UTF-8\n      more: perfprop --help"))
 }
 
 /// A variable that an option is taken from, and that isn't text.
-fn odd_variable() -> Option<String> {
-    let program = super::command();
+fn odd_variable(program: &clap::Command) -> Option<String> {
     let options = program.get_subcommands().flat_map(clap::Command::get_arguments);
     let mut names = options.filter_map(|option| option.get_env()?.to_str());
     let is_odd = |name: &&str| env::var_os(name).is_some_and(|value| value.to_str().is_none());
@@ -204,9 +204,8 @@ fn odd_variable() -> Option<String> {
 }
 
 /// Suggests none of the verbs that help doesn't show.
-fn suggest_visible_verbs(error: &mut clap::Error) {
+fn suggest_visible_verbs(error: &mut clap::Error, program: &clap::Command) {
     let Some(ContextValue::Strings(mut verbs)) = error.remove(ContextKind::SuggestedSubcommand) else { return };
-    let program = super::command();
     verbs.retain(|verb| program.find_subcommand(verb).is_none_or(|found| !found.is_hide_set()));
     if !verbs.is_empty() {
         error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(verbs));

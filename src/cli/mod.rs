@@ -141,7 +141,7 @@ pub fn main() -> ExitCode {
     let words: Vec<_> = std::env::args_os().collect();
     let args = match Args::try_parse_from(&words) {
         Ok(args) => args,
-        Err(error) => return error::usage(error, &words),
+        Err(error) => return error::usage(error, &words, &command()),
     };
     let paging = if args.no_pager { Paging::Never } else { Paging::WherePeopleLook };
     match run(&args.verb, paging) {

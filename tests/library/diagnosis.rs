@@ -278,8 +278,11 @@ fn what_is_no_fault_is_told_after_faults() {
     assert!(texts.iter().all(|text| !text.contains('\u{1b}')));
     let short = Made { parts: [0.5, 0.9, 0.0], ..busy() };
     let short = Made { looks: vec![('R', "", 100)], ..short };
-    let waits = Scenario::of(vec![short.clone(), Made { tid: 8, ..short }]);
-    assert!(waits.text(DiagnosisRule::CpuWait).starts_with("not enough CPUs: 1.0 threads"), "{:?}", waits.found());
+    let waiting = |threads: i32| Scenario::of((7..7 + threads).map(|tid| Made { tid, ..short.clone() }).collect());
+    let (two, four) = (waiting(2), waiting(4));
+    // Of two CPUs these use one, and the others both.
+    assert!(two.text(DiagnosisRule::CpuWait).starts_with("others have the CPUs: 1.0 threads"), "{:?}", two.found());
+    assert!(four.text(DiagnosisRule::CpuWait).starts_with("not enough CPUs: 2.0 threads"), "{:?}", four.found());
 }
 
 #[test]

@@ -4,6 +4,9 @@ use super::{Confidence, Delta, Moments, Scaling, Uncertain};
 use crate::plan::RowIndex;
 use crate::units::CpuNs;
 
+/// How long a program is at its beginning, in ms of CPU time: by then it has touched what it begins with.
+const BEGINNING_MS: f64 = 4.0;
+
 /// The raw statistics of an event: its own samples, nothing else.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Raw {
@@ -101,13 +104,14 @@ impl Tally {
         for ((track, raw), rate) in self.tracks.iter_mut().zip(&mut self.raw).zip(&self.at_begin) {
             track.interval = track.open.take();
             raw.run = track.run;
-            track.total = track.run.scaled(self.confidence).map(|total| total.or_more(rate * track.run.lead()));
+            let most_unseen = rate * track.run.lead().min(BEGINNING_MS);
+            track.total = track.run.scaled(self.confidence).map(|total| total.or_more(most_unseen));
             track.interval_count = track.interval.and_then(|interval| match interval.total().enabled {
                 CpuNs(0) => Some(Uncertain::exact(0.0)),
                 _ => interval.scaled_within(&track.run, self.confidence),
             });
             if track.is_first_interval() {
-                track.interval_count = track.interval_count.map(|count| count.or_more(rate * track.run.lead()));
+                track.interval_count = track.interval_count.map(|count| count.or_more(most_unseen));
             }
             let delta = track.interval.map_or(Delta::default(), |interval| interval.total());
             if let Some(rate) = delta.rate() {
@@ -159,7 +163,7 @@ impl Tally {
 
     /// The most that an event may have counted in the beginning of the run, of which so many milliseconds weren't seen.
     pub fn most_unseen(&self, event: RowIndex, lead_ms: f64) -> f64 {
-        self.at_begin[event] * lead_ms
+        self.at_begin[event] * lead_ms.min(BEGINNING_MS)
     }
 
     /// The part of the interval that ended last that is the beginning of the run, in which the event wasn't seen, in ms.
@@ -228,7 +232,7 @@ mod tests {
     fn what_programs_begin_with_may_have_been_missed_by_hand() {
         let after = |at_begin: f64| {
             let mut tally = Tally::new(1).of_program(vec![at_begin]);
-            // 4 ms weren't seen; then 2 counts in each of two slices of 2 ms, with 2 ms between them.
+            // 4 ms weren't seen, which is all of a beginning; then 2 counts in each of two slices of 2 ms, with 2 ms between them.
             for round in [delta(0, 4, 0), delta(2, 2, 2), delta(0, 2, 0), delta(2, 2, 2)] {
                 tally.round(&[round]);
             }

@@ -42,7 +42,7 @@ pub(super) enum RelationVerb {
 /// The arguments of `perfprop relations show`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  perfprop relations show                 perfprop's own metrics, as a relation file
+  perfprop relations show                 perfprop's own metrics, with the events that they need
   perfprop relations show cache.json      a file in one form, with the events that it needs
   perfprop relations show --event-tables pmu-events cache.json
                                           the same with a vendor's names of events")]
@@ -126,11 +126,12 @@ fn metric_lines(metric: &Metric, here: &mut Here<'_>) -> String {
         Some(reason) => format!("— {reason}"),
     };
     let _ = writeln!(text, "      needs {}   {state}", needed(&needs));
-    let threshold = metric.threshold.as_ref().map(|threshold| format!("to look into where {threshold}"));
-    let scale = Some(metric.scale.to_string()).filter(|scale| !scale.is_empty()).map(|scale| format!("in {scale}"));
+    let threshold = metric.threshold.as_ref().map(|threshold| format!("look into it where {threshold}"));
+    let unit = Some(&metric.scale.unit).filter(|unit| !unit.is_empty()).map(|unit| format!("in {unit}"));
+    let factor = Some(metric.scale.factor).filter(|&factor| factor != 1.0).map(|factor| format!("times {factor}"));
     let groups =
         Some(metric.groups.join(";")).filter(|groups| !groups.is_empty()).map(|groups| format!("group {groups}"));
-    let more: Vec<_> = [scale, groups, threshold].into_iter().flatten().collect();
+    let more: Vec<_> = [unit, factor, groups, threshold].into_iter().flatten().collect();
     if !more.is_empty() {
         let _ = writeln!(text, "      {}", shown(&more.join("   ")));
     }

@@ -131,12 +131,30 @@ impl<'a> App<'a> {
             self.terminal.mouse(true)?;
         }
         loop {
-            self.draw_if_due()?;
-            let event = self.wait();
-            if let Some(outcome) = self.take(event)? {
+            if let Some(outcome) = self.once().or_else(|error| self.hung_up(error))? {
                 drop(self.terminal);
                 return Ok((self.model.into_monitor(), outcome));
             }
+        }
+    }
+
+    /// Draws what is due, and takes what comes next.
+    fn once(&mut self) -> io::Result<Option<Outcome>> {
+        self.draw_if_due()?;
+        let event = self.wait();
+        self.take(event)
+    }
+
+    /// A terminal that went away can't be written to, and its signal may come a little later.
+    fn hung_up(&self, error: io::Error) -> io::Result<Option<Outcome>> {
+        match self.signals.recv_timeout(HANG_UP_PATIENCE) {
+            Ok(signal)
+                if ![Signal::SIGTSTP, Signal::SIGCONT, Signal::SIGUSR1].map(|it| it as i32).contains(&signal) =>
+            {
+                Ok(Some(Outcome::Signal(signal)))
+            }
+            Ok(_) => self.hung_up(error),
+            Err(_) => Err(error),
         }
     }
 
@@ -630,6 +648,9 @@ fn panic_if_told(model: &ScreenModel) {
         assert!(std::env::var_os("PERFPROP_TEST_PANIC").is_none(), "a test wants drawing to panic");
     }
 }
+
+/// How long a signal may come after the terminal can't be written to.
+const HANG_UP_PATIENCE: Duration = Duration::from_millis(200);
 
 /// Readings that are taken between two looks at what the user does. They are counted, not timed: the same keys make the same
 /// screens.

@@ -531,8 +531,8 @@ mod tests {
             in_round
         };
         // The clocks of the kernel are read one after the other.
-        assert_eq!([is_read(5, 1005), is_read(5, 1006)], [true, false]);
-        assert_eq!([is_read(1_000_000_000, 1_001_000_000), is_read(1_000_000_000, 1_001_000_001)], [true, false]);
+        assert_eq!([is_read(5, 1_000_005), is_read(5, 1_000_006)], [true, false]);
+        assert_eq!([is_read(1_000_000_000, 1_100_000_000), is_read(1_000_000_000, 1_100_000_001)], [true, false]);
     }
 
     proptest! {

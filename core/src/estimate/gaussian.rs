@@ -173,7 +173,8 @@ impl Gaussian {
             if own.error == Error::Exact || self.sums.is_spoilt(event, &self.audit) {
                 return (Some(own), Vec::new());
             }
-            let completed = self.sums.total(event, tally.confidence()).unwrap_or(own);
+            let of_sums = self.sums.total(event, tally.confidence());
+            let completed = of_sums.map_or(own, |total| total.or_more(self.most_unseen(event, tally)));
             let mut parts = self.derived_parts(event, completed.value - own.value);
             match of_process.as_ref().and_then(|all| all[event].clone()) {
                 Some(total) => {
@@ -182,7 +183,7 @@ impl Gaussian {
                     let raw = &tally.raw()[event].run;
                     // Never surer than the scaled count is: what moves the number says little of what it can't know, such as
                     // a beginning that is unlike the rest, or work that is done whenever groups rotate.
-                    let error = wider(count.error, completed.error.or_more(self.most_unseen(event, tally)));
+                    let error = wider(count.error, completed.error);
                     (Some(Uncertain { error, ..count }.at_least(raw.total().count as f64)), parts)
                 }
                 None => (Some(completed), parts),
@@ -358,9 +359,17 @@ mod tests {
 
     /// Rounds of 2 ms in intervals of ten through an estimator.
     fn run(relations: &str, rounds: u64, counted: impl Fn(u64) -> [Delta; 2]) -> (Gaussian, Tally) {
+        run_into(Tally::new(2), relations, rounds, counted)
+    }
+
+    fn run_into(
+        mut tally: Tally,
+        relations: &str,
+        rounds: u64,
+        counted: impl Fn(u64) -> [Delta; 2],
+    ) -> (Gaussian, Tally) {
         let relations = crate::relations::parse("test.json", relations.as_bytes()).strict().unwrap();
         let mut estimator = Gaussian::new(&events(&["a", "b"]), &relations);
-        let mut tally = Tally::new(2);
         for at in 0..rounds {
             let deltas = counted(at).map(Some);
             tally.round(&deltas);
@@ -420,6 +429,25 @@ mod tests {
         assert!((found.parts[0].counts - (total - own)).abs() < 1e-6);
         assert_eq!(estimator.estimates()[0], scaled(&tally, 0));
         assert!(estimator.relations()[0].uses > 0);
+    }
+
+    #[test]
+    fn intervals_reach_what_programs_begin_with_where_nobody_saw_it() {
+        let upper = |at_begin: f64, intervals: u64| {
+            let tally = Tally::new(2).of_program(vec![0.0, at_begin]);
+            let (estimator, _) =
+                run_into(tally, "[]", 10 * intervals, |at| [whole(200), half((at % 2 == 1).then_some(100))]);
+            let estimate = &estimator.estimates()[1];
+            [estimate.interval, estimate.total].map(|count| count.unwrap().bounds().unwrap().1)
+        };
+        // 2 ms weren't seen, in which b may have counted 5000 a millisecond; the first interval has them, and the run.
+        let ([usual, _], [cold, cold_total]) = (upper(0.0, 1), upper(5000.0, 1));
+        assert!(usual < 3000.0 && cold > 10_500.0 && cold_total > 10_500.0, "{usual} {cold} {cold_total}");
+        let ([usual, total], [cold, cold_total]) = (upper(0.0, 4), upper(5000.0, 4));
+        assert!(
+            cold == usual && total < 9000.0 && (17_000.0..19_000.0).contains(&cold_total),
+            "{cold} {usual} {total} {cold_total}"
+        );
     }
 
     #[test]

@@ -21,7 +21,7 @@ use nix::unistd::Pid;
 use super::benches::HistoryPlan;
 use super::git::{Commit, GitError, OF_A_REPOSITORY, Repository, git};
 use crate::files::{FileLock, hash_of_name, try_lock};
-use crate::names::shown;
+use crate::names::shown_path;
 
 /// The file in the cache that is locked.
 const LOCK: &str = ".lock";
@@ -58,15 +58,14 @@ pub enum CheckoutError {
 
 impl fmt::Display for CheckoutError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = |path: &Path| shown(&path.to_string_lossy()).into_owned();
         match self {
             Self::Git(error) => error.fmt(f),
             Self::Busy(cache) => write!(
                 f,
                 "another perfprop builds in '{}': wait until it ends, or name another folder with --cache",
-                name(cache)
+                shown_path(cache)
             ),
-            Self::System(path, error) => write!(f, "'{}': {error}", name(path)),
+            Self::System(path, error) => write!(f, "'{}': {error}", shown_path(path)),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::folder::MANIFEST;
-use crate::names::shown;
+use crate::names::{shown, shown_path};
 
 /// Why a site can't be written.
 #[derive(Debug)]
@@ -26,31 +26,30 @@ pub enum SiteError {
 
 impl fmt::Display for SiteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = |path: &PathBuf| shown(&path.to_string_lossy()).into_owned();
         match self {
             Self::Empty => f.write_str(
                 "there is nothing to publish: no result is of a commit that leads to --tip; measure commits with perfprop history run",
             ),
             Self::NoFolder(path) => {
-                write!(f, "'{}' is a file: a site is a folder of files, name a new one, or an empty one", name(path))
+                write!(f, "'{}' is a file: a site is a folder of files, name a new one, or an empty one", shown_path(path))
             }
             Self::NoSite(path) => write!(
                 f,
                 "'{}' holds files, but no site of perfprop's (it has no {MANIFEST}): name a new folder, or an empty one",
-                name(path)
+                shown_path(path)
             ),
             Self::Foreign(path) => write!(
                 f,
                 "'{}' was not written by perfprop, and the site needs its name: move it away, or name another folder",
-                name(path)
+                shown_path(path)
             ),
             Self::Manifest(path, error) => write!(
                 f,
                 "'{}' doesn't list the files of a site ({}): remove the folder, or name another one",
-                name(path),
+                shown_path(path),
                 shown(error)
             ),
-            Self::System(path, error) => write!(f, "'{}': {error}", name(path)),
+            Self::System(path, error) => write!(f, "'{}': {error}", shown_path(path)),
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::files::file_stem;
 use crate::history::results::{ProfileOrigin, StoredProfile};
 use crate::history::{on_all_cpus, short};
 use crate::monitor::MeasureChoice;
-use crate::names::shown;
+use crate::names::shown_path;
 use crate::profile::Tree;
 use crate::rates::Confidence;
 use crate::stack_formats::{InputFormat, OutputFormat, ReadOptions, WriteOptions, difference_options, read, write};
@@ -66,7 +66,9 @@ fn picture(one: &SiteProfile<'_>) -> (Option<Vec<u8>>, Option<String>) {
     let path = &one.stored.path;
     let (tree, fault) = stacks(path);
     let drawn = match one.before {
-        None if is_empty(&tree) => return (None, fault.or_else(|| Some(format!("{}: it has no stacks", name(path))))),
+        None if is_empty(&tree) => {
+            return (None, fault.or_else(|| Some(format!("{}: it has no stacks", shown_path(path)))));
+        }
         None => svg(path, &tree, &WriteOptions { title: title(one), ..WriteOptions::default() }),
         Some(before) => difference(one, &tree, before),
     };
@@ -93,12 +95,12 @@ fn difference(one: &SiteProfile<'_>, tree: &Tree, before: &StoredProfile) -> Res
 fn svg(path: &Path, tree: &Tree, options: &WriteOptions) -> Result<Option<Vec<u8>>, String> {
     let mut out = Vec::new();
     let written = write(tree, OutputFormat::Svg, options, &mut out);
-    written.map(|()| Some(out)).map_err(|error| format!("{}: {error}", name(path)))
+    written.map(|()| Some(out)).map_err(|error| format!("{}: {error}", shown_path(path)))
 }
 
 /// The stacks of a file, as far as they can be read, and why not further.
 fn stacks(path: &Path) -> (Tree, Option<String>) {
-    let why = |error: &dyn Display| Some(format!("{}: {error}", name(path)));
+    let why = |error: &dyn Display| Some(format!("{}: {error}", shown_path(path)));
     let options = ReadOptions { format: Some(InputFormat::Folded), ..ReadOptions::default() };
     match File::open(path).map(|file| read(BufReader::new(file), &options)) {
         Ok(imported) => (imported.tree, imported.fault.and_then(|fault| why(&fault))),
@@ -108,10 +110,6 @@ fn stacks(path: &Path) -> (Tree, Option<String>) {
 
 fn is_empty(tree: &Tree) -> bool {
     tree.default_event().is_none_or(|event| tree.total(event).weight == 0)
-}
-
-fn name(path: &Path) -> String {
-    shown(&path.to_string_lossy()).into_owned()
 }
 
 /// What stands above a picture.

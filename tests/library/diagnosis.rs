@@ -210,6 +210,10 @@ fn work_that_is_uneven_is_told() {
     let uneven = vec![main.clone(), worker(8, 0.97, 2), worker(9, 0.1, 90), worker(10, 0.1, 90), worker(11, 0.1, 90)];
     let scenario = Scenario::of(uneven);
     assert_eq!(scenario.faults(), ["thread-imbalance"]);
+    // Who lived for a tenth of the time had no part in most of the work.
+    let short = |tid| thread(tid, "omp", 0.1, &[('S', "futex_wait_queue", 10)]);
+    let pool = vec![main.clone(), worker(8, 0.97, 2), short(9), short(10), short(11)];
+    assert!(Scenario::of(pool).faults().is_empty());
     let wanted = "one thread of omp has 97% of a CPU, 3 others 10% each: the work is uneven";
     assert_eq!(scenario.text(DiagnosisRule::Imbalance), wanted);
     let even = vec![main, worker(8, 0.66, 0), worker(9, 0.66, 0), worker(10, 0.66, 0)];

@@ -25,6 +25,8 @@ const SHORT: (f64, f64, f64) = (100.0, 0.005, 0.5);
 /// The busiest thread runs or could run for at least this part of the time, and those like it run at most and at least these
 /// parts of that, where it is told.
 const IMBALANCE: (f64, f64, f64) = (0.9, 0.3, 0.02);
+/// The part of the time that each of them lived at least.
+const LIVED: f64 = 0.8;
 /// How many others there are at least.
 const LEAST_OTHERS: usize = 2;
 /// How long memory has to grow in seconds, in what share of steps, by how many bytes, and by what part of itself.
@@ -50,7 +52,7 @@ const ACCOUNTED: &str = "exact: from the kernel's scheduler statistics";
 fn disk_shares(thread: &ThreadUse<'_>) -> (f64, f64) {
     let waits = thread.waited(WaitKind::Disk).0;
     let (seen, _) = thread.waited(WaitKind::Nothing);
-    let short_of_cpu = (seen - thread.cpu).clamp(0.0, 0.95);
+    let short_of_cpu = (seen - thread.cpu / thread.lived).clamp(0.0, 0.95);
     (waits, (waits / (1.0 - short_of_cpu)).min(1.0))
 }
 
@@ -68,16 +70,18 @@ impl Evidence<'_> {
         let waiting: f64 = locked.iter().map(|thread| thread.lived * share(thread)).sum();
         let lived: f64 = locked.iter().map(|thread| thread.lived).sum();
         let running: f64 = locked.iter().map(|thread| thread.cpu).sum();
-        let useful = self.cpus.min(locked.len() as f64);
-        let is_much = locked.len() >= 2 && waiting >= 1.0 && waiting >= LOCKED_TO_RUNNING * running;
+        // Threads that come and go are as many as lived at a time.
+        let number = lived.round();
+        let useful = self.cpus.min(number);
+        let is_much = number >= 2.0 && waiting >= 1.0 && waiting >= LOCKED_TO_RUNNING * running;
         // Threads that wait for one that has more to do are told as that.
         if !is_much || uses.cpus >= IDLE_CPUS * useful || self.imbalance().is_some() {
             return None;
         }
         let mean = waiting / lived;
         let text = format!(
-            "{} threads wait for locks or one another {:.0}% of the time: {:.1} of {useful:.0} CPUs are used",
-            locked.len(),
+            "{:.0} threads wait for locks or one another {:.0}% of the time: {:.1} of {useful:.0} CPUs are used",
+            number,
             100.0 * mean,
             uses.cpus
         );
@@ -157,13 +161,15 @@ impl Evidence<'_> {
         let uses = self.threads.as_ref()?;
         let (busy, most, least) = IMBALANCE;
         let wants = |thread: &ThreadUse<'_>| thread.cpu + thread.ready().unwrap_or(0.0);
-        let busiest = uses.all().max_by(|a, b| a.cpu.total_cmp(&b.cpu));
+        // Who came late or has ended had no part in most of the work.
+        let lived = || uses.all().filter(|thread| thread.lived >= LIVED);
+        let busiest = lived().max_by(|a, b| a.cpu.total_cmp(&b.cpu));
         let busiest = busiest.filter(|thread| wants(thread) >= busy && thread.cpu > 0.0)?;
         let is_like = |thread: &&ThreadUse<'_>| {
             let (one, other) = (&thread.thread, &busiest.thread);
             one.pid == other.pid && one.tid != other.tid && one.tid != one.pid && thread.cpu >= least * busiest.cpu
         };
-        let others: Vec<_> = uses.all().filter(is_like).collect();
+        let others: Vec<_> = lived().filter(is_like).collect();
         let mean = others.iter().map(|thread| thread.cpu).sum::<f64>() / others.len() as f64;
         if others.len() < LEAST_OTHERS || others.iter().any(|thread| thread.cpu > most * busiest.cpu) {
             return None;

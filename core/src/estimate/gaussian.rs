@@ -433,8 +433,8 @@ mod tests {
 
     #[test]
     fn intervals_reach_what_programs_begin_with_where_nobody_saw_it() {
-        let upper = |at_begin: f64, intervals: u64| {
-            let tally = Tally::new(2).of_program(vec![0.0, at_begin]);
+        let upper = |in_beginning: f64, intervals: u64| {
+            let tally = Tally::new(2).of_program(vec![0.0, in_beginning]);
             let (estimator, _) =
                 run_into(tally, "[]", 10 * intervals, |at| [whole(200), half((at % 2 == 1).then_some(100))]);
             let estimate = &estimator.estimates()[1];

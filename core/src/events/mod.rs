@@ -4,8 +4,8 @@
 //! two events are the same when [`Event::identity`] is. [`Resolver::parse`] reads an `-e` option;
 //! [`catalog()`] lists what there is.
 
+mod beginning;
 mod catalog;
-mod cold_start;
 mod cpu;
 pub mod emulate;
 mod error;
@@ -28,8 +28,8 @@ mod tracepoints;
 
 use serde::{Deserialize, Serialize};
 
+pub use beginning::most_in_beginning;
 pub use catalog::{Availability, CatalogEntry, EventPart, Pattern, Prober, Question, Source, catalog, similar};
-pub use cold_start::most_at_start;
 pub use error::{EventError, EventErrorCause, EventOption, ProbeProblem, Problem};
 pub use machine::{Machine, TracefsError};
 pub use merge::Merge;

@@ -15,7 +15,7 @@
 use std::collections::VecDeque;
 
 use crate::estimate::{Cause, Estimate, Estimator, Quality, Standing, WholeRun};
-use crate::events::{EventKind, most_at_start};
+use crate::events::{EventKind, most_in_beginning};
 use crate::metrics::Derived;
 use crate::plan::RowIndex;
 use crate::rates::{Confidence, Delta, Error, ScopeIndex, Tally, Uncertain};
@@ -134,7 +134,7 @@ impl Monitor {
             instructions: measure::instructions(&header, &scopes),
             spreads: vec![spread::IntervalSpread::default(); parts.len()],
             parts,
-            tally: Tally::of_scopes(sum::scopes_of_time(&header)).of_program(most_at_begin(&header)),
+            tally: Tally::of_scopes(sum::scopes_of_time(&header)).of_program(beginnings(&header)),
             scopes,
             derived: metrics::derived(&header),
             truths_now: vec![None; events],
@@ -301,11 +301,11 @@ impl Monitor {
     }
 }
 
-/// What events may count at most while a program begins, in a millisecond, where the run began with one.
-fn most_at_begin(header: &Header) -> Vec<f64> {
+/// The most counts in a millisecond that each event may have while a program begins, where the run began with one.
+fn beginnings(header: &Header) -> Vec<f64> {
     let begins = matches!(header.target, MeasuredTarget::Command { .. }) && header.delay_ns == WallNs(0);
     let most = |event: &MeasuredEvent| match event.scope {
-        Scope::All if begins => most_at_start(&event.event),
+        Scope::All if begins => most_in_beginning(&event.event),
         _ => 0.0,
     };
     header.events.iter().map(most).collect()

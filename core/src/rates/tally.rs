@@ -29,7 +29,7 @@ pub struct Tally {
     times: Vec<TallyTimes>,
     /// The most counts per millisecond that each event may have while the program begins; 0 where its rate then is like that
     /// of other times.
-    at_begin: Vec<f64>,
+    in_beginning: Vec<f64>,
 }
 
 /// The place of a part of the target, such as a thread, among all of them.
@@ -66,8 +66,8 @@ impl Tally {
         let track = TallyTrack { run: Scaling::of_run(), ..TallyTrack::default() };
         let (tracks, raw) = (vec![track; scopes.len()], vec![Raw::default(); scopes.len()]);
         let times = vec![TallyTimes::default(); scopes.iter().max().map_or(0, |last| last + 1)];
-        let at_begin = vec![0.0; scopes.len()];
-        Self { confidence: Confidence::DEFAULT, tracks, raw, scopes, times, at_begin }
+        let in_beginning = vec![0.0; scopes.len()];
+        Self { confidence: Confidence::DEFAULT, tracks, raw, scopes, times, in_beginning }
     }
 
     /// Sets the confidence level of the intervals.
@@ -77,8 +77,8 @@ impl Tally {
 
     /// The run begins with a program, in which each event may have up to so many counts per millisecond of CPU time.
     #[must_use]
-    pub fn of_program(self, at_begin: Vec<f64>) -> Self {
-        Self { at_begin, ..self }
+    pub fn of_program(self, in_beginning: Vec<f64>) -> Self {
+        Self { in_beginning, ..self }
     }
 
     /// Confidence level of the intervals.
@@ -101,10 +101,10 @@ impl Tally {
         if let Some(ratio) = self.beginning_ratio() {
             self.tracks.iter_mut().for_each(|track| track.run.may_begin_at(ratio));
         }
-        for ((track, raw), rate) in self.tracks.iter_mut().zip(&mut self.raw).zip(&self.at_begin) {
+        for ((track, raw), rate) in self.tracks.iter_mut().zip(&mut self.raw).zip(&self.in_beginning) {
             track.interval = track.open.take();
             raw.run = track.run;
-            let most_unseen = rate * track.run.lead().min(BEGINNING_MS);
+            let most_unseen = most_unseen(*rate, track.run.lead());
             track.total = track.run.scaled(self.confidence).map(|total| total.or_more(most_unseen));
             track.interval_count = track.interval.and_then(|interval| match interval.total().enabled {
                 CpuNs(0) => Some(Uncertain::exact(0.0)),
@@ -163,7 +163,7 @@ impl Tally {
 
     /// The most that an event may have counted in the beginning of the run, of which so many milliseconds weren't seen.
     pub fn most_unseen(&self, event: RowIndex, lead_ms: f64) -> f64 {
-        self.at_begin[event] * lead_ms.min(BEGINNING_MS)
+        most_unseen(self.in_beginning[event], lead_ms)
     }
 
     /// The part of the interval that ended last that is the beginning of the run, in which the event wasn't seen, in ms.
@@ -194,6 +194,11 @@ impl TallyTrack {
     fn time(&self) -> CpuNs {
         self.interval.map_or(CpuNs(0), |interval| interval.total().enabled)
     }
+}
+
+/// The most counts in so many milliseconds of a run that weren't seen, at the most in a millisecond of its beginning.
+fn most_unseen(rate: f64, lead_ms: f64) -> f64 {
+    rate * lead_ms.min(BEGINNING_MS)
 }
 
 fn own_or(own: CpuNs, longest: CpuNs) -> CpuNs {
@@ -230,8 +235,8 @@ mod tests {
 
     #[test]
     fn what_programs_begin_with_may_have_been_missed_by_hand() {
-        let after = |at_begin: f64| {
-            let mut tally = Tally::new(1).of_program(vec![at_begin]);
+        let after = |in_beginning: f64| {
+            let mut tally = Tally::new(1).of_program(vec![in_beginning]);
             // 4 ms weren't seen, which is all of a beginning; then 2 counts in each of two slices of 2 ms, with 2 ms between them.
             for round in [delta(0, 4, 0), delta(2, 2, 2), delta(0, 2, 0), delta(2, 2, 2)] {
                 tally.round(&[round]);

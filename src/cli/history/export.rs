@@ -9,7 +9,7 @@ use serde_json::json;
 use super::super::Error;
 use super::super::stream::{Stream, say};
 use super::{ProjectArgs, of_git};
-use crate::names::{quoted, shown};
+use crate::names::{quoted, shown_path};
 
 /// The arguments of `perfprop history export`.
 #[derive(Debug, Args)]
@@ -45,6 +45,6 @@ pub(super) fn export(args: &ExportHistoryArgs) -> Result<u8, Error> {
     });
     let text = serde_json::to_string_pretty(&configuration).unwrap_or_default() + "\n";
     Stream::file(&path, false)?.print(&text)?;
-    say(&format!("asv publish in {} makes its pages", shown(&args.asv.to_string_lossy())));
+    say(&format!("asv publish in {} makes its pages", shown_path(&args.asv)));
     Ok(0)
 }

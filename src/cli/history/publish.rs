@@ -8,7 +8,7 @@ use super::super::Error;
 use super::super::stream::say;
 use super::SeriesArgs;
 use super::rules::RuleArgs;
-use crate::names::shown;
+use crate::names::shown_path;
 use crate::number::grouped;
 use crate::site::{Site, SiteOptions};
 
@@ -69,7 +69,7 @@ pub(super) fn publish(args: &PublishArgs) -> Result<u8, Error> {
     };
     say(&format!(
         "{}: {} of {}{failed}, {}{removed}",
-        shown(&page.to_string_lossy()),
+        shown_path(&page),
         many(report.entries, "plot"),
         many(report.commits, "commit"),
         many(report.regressions, "regression"),

@@ -10,7 +10,7 @@ use super::profiles::{StoredProfile, stored_profiles};
 use super::suite::{BenchmarkList, MachineFacts};
 use crate::files::{self, FileLock, PartialFile};
 use crate::history::parallel::on_all_cpus;
-use crate::names::{quoted, shown};
+use crate::names::{quoted, shown, shown_path};
 
 /// The file of benchmarks.
 const BENCHMARKS: &str = "benchmarks.json";
@@ -92,7 +92,7 @@ pub struct ResultsError {
 
 impl fmt::Display for ResultsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "'{}': {}", shown(&self.path.to_string_lossy()), self.problem)
+        write!(f, "'{}': {}", shown_path(&self.path), self.problem)
     }
 }
 

@@ -308,8 +308,9 @@ proptest! {
         prop_assert_eq!(&of_firefox(&written(&tree, OutputFormat::Firefox, unit, "t")), &expected);
         for target in [OutputFormat::Svg, OutputFormat::Html] {
             let text = written(&tree, target, unit, "t");
-            let unit = if by_samples { "count" } else { "nanoseconds" };
-            let heading = format!("t: {} {unit} of cpu-clock<", total(&expected));
+            let all = total(&expected);
+            let all = if by_samples { format!("{all} count") } else { perfprop::number::time(all as f64) };
+            let heading = format!("t: {all} of cpu-clock<");
             prop_assert!(text.contains(&heading), "{heading}");
         }
         let mut pprof = Vec::new();

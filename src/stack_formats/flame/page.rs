@@ -7,6 +7,7 @@ use super::change::{self, FlameChanges};
 use super::color::{self, HueBy};
 use super::layout::{FlameBox, FlameLayout, layout};
 use crate::names::{markup, shown};
+use crate::number::time;
 use crate::profile::{EventId, Frame, Tree};
 use crate::stack_formats::options::WriteOptions;
 
@@ -131,10 +132,14 @@ impl<'a> FlamePicture<'a> {
     }
 
     fn head(&self, out: &mut dyn Write) -> io::Result<()> {
-        let (total, unit, name) = (self.total(), self.unit(), markup(&self.tree.event_of(self.event).name));
+        let name = markup(&self.tree.event_of(self.event).name);
+        let total = match (self.total(), self.unit().as_str()) {
+            (total, "nanoseconds") => time(total as f64),
+            (total, unit) => format!("{total} {unit}"),
+        };
         let title = markup(&self.options.title);
         match &self.look {
-            FlameLook::Hue(_) => writeln!(out, "<text x=\"4\" y=\"16\">{title}: {total} {unit} of {name}</text>")?,
+            FlameLook::Hue(_) => writeln!(out, "<text x=\"4\" y=\"16\">{title}: {total} of {name}</text>")?,
             FlameLook::Change(_) => {
                 writeln!(out, "<text x=\"4\" y=\"16\">{title}: {name}, red where there is more, blue less</text>")?;
             }

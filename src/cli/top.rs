@@ -14,7 +14,7 @@ use super::stacks::LiveProfile;
 use super::stream::{Stream, has_terminal, say};
 use super::{Error, appearance, signals, stacks};
 use crate::diagnosis::{LATELY, LookBack, diagnose};
-use crate::measure::{Measurement, WatchEvent, close, ends_run, note_partial, watch};
+use crate::measure::{DefaultEvents, DenialWords, Measurement, WatchEvent, close, ends_run, note_partial, watch};
 use crate::monitor::{MeasureChoice, Monitor};
 use crate::profile::Tree;
 use crate::regions::{RegionBatch, RegionTable};
@@ -24,7 +24,7 @@ use crate::session::{ChildIo, Launch, OutputLine, Session};
 use crate::sources::Round;
 use crate::stacks::{FirstLevel, FunctionLines, InterpreterFrames, StackQuality};
 use crate::text::{self, PrintedNews, Repeats};
-use crate::tui::{self, Config, Feed, Outcome};
+use crate::tui::{self, Config, Feed, Outcome, Screen};
 use crate::units::WallNs;
 
 /// The arguments of `perfprop top`.
@@ -89,25 +89,63 @@ fn interval(args: &TopArgs, config: &Config) -> Duration {
 const NO_TERMINAL: &str =
     "E09 no terminal, printing text every interval instead (--batch; JSON lines: perfprop stat -I 1000 -j)";
 
-/// The measurement that the options ask for, with the command's input and output there.
-fn measurement(args: &TopArgs, io: ChildIo, interval: Duration) -> Result<Measurement, Error> {
+/// What the options ask to launch, with the command's input and output there.
+fn launch(args: &TopArgs, io: ChildIo, interval: Duration) -> Result<Launch, Error> {
     let launch = args.measurement.target.launch_or_everyone(io)?;
-    args.measurement.of(Launch { threads: Some(interval), ..launch })
+    Ok(Launch { threads: Some(interval), ..launch })
 }
 
-/// Begins to measure, and says what can't be.
-fn start(measurement: &Measurement, interval: Duration) -> Result<(Session, Monitor), Error> {
+/// A measurement that has begun.
+struct Begun {
+    session: Session,
+    monitor: Monitor,
+    /// Notes for screens, which hide what was printed before.
+    notes: Vec<String>,
+    /// What this user may not count, and what helps; empty where all is counted that was asked for.
+    restriction: Vec<String>,
+}
+
+/// Begins to measure, and says what can't be. Where nobody said what to measure, and this user may not count the machine's
+/// events, what needs no right to count is shown.
+fn start(args: &TopArgs, launch: &Launch, interval: Duration) -> Result<Begun, Error> {
+    let measurement = args.measurement.of(launch.clone())?;
+    let error = match begin(&measurement, interval) {
+        Err(Error::Measure(error)) if args.measurement.are_open() => error,
+        begun => return begun,
+    };
+    let Some(denial) = error.denial() else { return Err(error.into()) };
+    let restriction = restriction(&denial);
+    say(&restriction.join("\n      "));
+    let measurement = args.measurement.counting(DefaultEvents::CpuTime, launch.clone())?;
+    let begun = begin(&measurement, interval)?;
+    let notes = restriction.first().cloned().into_iter().chain(begun.notes).collect();
+    Ok(Begun { notes, restriction, ..begun })
+}
+
+fn begin(measurement: &Measurement, interval: Duration) -> Result<Begun, Error> {
     let (session, header) = measurement.start(measurement.period(interval), interval, &mut say)?;
     note_partial(&header, &mut say);
-    Ok((session, measurement.monitor(header)))
+    let monitor = measurement.monitor(header);
+    Ok(Begun { session, monitor, notes: measurement.notes.clone(), restriction: Vec::new() })
+}
+
+/// Why the machine's events aren't counted, what is shown in their place, and what can be done instead, in lines.
+fn restriction(denial: &DenialWords) -> Vec<String> {
+    let (uid, reason) = (nix::unistd::geteuid(), &denial.reason);
+    let what = format!("E01 uid {uid} may not count events of the whole machine ({reason}): what /proc tells is shown");
+    let instead = "your own programs:  perfprop top -- COMMAND   or: perfprop top -p PID";
+    std::iter::once(what)
+        .chain(denial.works_alone.then(|| instead.to_owned()))
+        .chain(denial.remedy.lines().map(str::to_owned))
+        .collect()
 }
 
 /// A block of text an interval on standard output; the command's output goes to standard error.
 fn batch(args: &TopArgs) -> Result<u8, Error> {
     let interval = interval(args, &appearance::for_text(&args.appearance)?);
-    let measurement = measurement(args, ChildIo::ToStderr, interval)?;
-    let signals = signals::listen(&measurement.launch.stop).map_err(Error::System)?;
-    let (session, mut monitor) = start(&measurement, interval)?;
+    let launch = launch(args, ChildIo::ToStderr, interval)?;
+    let signals = signals::listen(&launch.stop).map_err(Error::System)?;
+    let Begun { session, mut monitor, .. } = start(args, &launch, interval)?;
     let regions = match session.stacks() {
         Some(_) => stacks::watch_regions(&session, interval)?,
         None => None,
@@ -137,9 +175,9 @@ fn batch(args: &TopArgs) -> Result<u8, Error> {
     out.print(&profile.text(&monitor))?;
     let regions = RegionTable::of(&session.regions());
     out.print(&text::regions(&regions, monitor.header()))?;
-    tell_no_regions(measurement.launch.region_events.as_deref(), regions.programs().len());
+    tell_no_regions(launch.region_events.as_deref(), regions.programs().len());
     close(session, &signals, outcome.signal);
-    tell_delay(measurement.launch.delay, &outcome);
+    tell_delay(launch.delay, &outcome);
     // A command that was ended because enough was seen has not failed.
     Ok(if has_enough { 0 } else { exit_code(&outcome) })
 }
@@ -148,13 +186,18 @@ fn screens(args: &TopArgs) -> Result<u8, Error> {
     let mut options = appearance::on_terminal(&args.appearance)?;
     options.exit_with_child = args.exit_with_child;
     options.on_quit = args.on_quit.map_or(options.on_quit, Into::into);
-    let interval = interval(args, &appearance::config(&args.appearance)?.0);
-    let measurement = measurement(args, ChildIo::Capture, interval)?;
-    options.notes.extend(measurement.notes.iter().cloned());
-    let signals = signals::listen_for_screens(&measurement.launch.stop).map_err(Error::System)?;
-    let (session, monitor) = start(&measurement, interval)?;
+    let config = appearance::config(&args.appearance)?.0;
+    let interval = interval(args, &config);
+    let launch = launch(args, ChildIo::Capture, interval)?;
+    let signals = signals::listen_for_screens(&launch.stop).map_err(Error::System)?;
+    let Begun { session, monitor, notes, restriction } = start(args, &launch, interval)?;
+    if !restriction.is_empty() && args.appearance.screen.is_none() && config.screen.is_none() {
+        options.screen = Screen::Threads;
+    }
+    options.notes.extend(notes);
+    options.restriction = restriction;
     let profile = LiveProfile::start(&session, stacks::watch_regions(&session, interval)?)?;
-    let wants_region_events = measurement.launch.region_events.is_some();
+    let wants_region_events = launch.region_events.is_some();
     let mut live = Live { profile, session, wants_region_events };
     let (mut monitor, outcome) = tui::run(monitor, &mut live, &signals, &options).map_err(Error::Terminal)?;
     // What was counted since the last interval, and its time, are part of the summary.
@@ -172,7 +215,7 @@ fn screens(args: &TopArgs) -> Result<u8, Error> {
     let regions = text::regions(&table, monitor.header());
     let stacks = live.profile.text(&monitor);
     Stream::stderr().print(&format!("{summary}{stacks}{regions}"))?;
-    tell_no_regions(measurement.launch.region_events.as_deref(), table.programs().len());
+    tell_no_regions(launch.region_events.as_deref(), table.programs().len());
     close(live.session, &signals, ended_by);
     Ok(code(&monitor, outcome))
 }

@@ -389,6 +389,27 @@ fn a_plain_user_is_told_the_layer_that_refuses() {
     assert!(output.status.success(), "{}", stdout(&output));
 }
 
+#[test]
+fn a_plain_user_sees_what_proc_tells_of_the_machine() {
+    let Some(machine) = as_nobody(&["stat", "-a", "-e", "page-faults", "--timeout", "1"]) else { return };
+    if machine.status.success() {
+        eprintln!("skipped: every user may count events of the whole machine here");
+        return;
+    }
+    assert!(stderr(&machine).contains("E01"), "{}", stderr(&machine));
+    let top = |args: &[&str]| as_nobody(&[&["top", "--batch", "-n", "1", "-I", "50"], args].concat()).unwrap();
+    let output = top(&[]);
+    let (text, notes) = (stdout(&output), stderr(&output));
+    assert!(output.status.success(), "{notes}");
+    assert!(text.contains("user_time") && text.contains("system_time") && !text.contains("not permitted"), "{text}");
+    assert!(notes.contains("E01 uid 65534 may not count events of the whole machine"), "{notes}");
+    // What was asked for is counted, or it is an error.
+    for args in [&["-a"] as &[&str], &["-e", "page-faults"], &["-C", "0"], &["-g"]] {
+        let output = top(args);
+        assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(125), ""), "{args:?}: {}", stderr(&output));
+    }
+}
+
 /// What a shell runs before a program, and why the kernel takes the counters off that.
 const HIDDEN: [(u32, &str); 2] = [(0o4755, "setuid"), (0o711, "not to be read")];
 

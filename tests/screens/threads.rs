@@ -7,7 +7,7 @@ use std::thread;
 
 use crossbeam_channel::{Receiver, bounded, never};
 use perfprop::estimate::EstimatorKind;
-use perfprop::events::{Event, Unit};
+use perfprop::events::{Event, EventKind, Unit};
 use perfprop::monitor::Monitor;
 use perfprop::run::{End, Header, MeasuredTarget};
 use perfprop::sampling::SamplerMessage;
@@ -188,6 +188,40 @@ fn a_machine_shows_its_busiest_processes_below_its_events() {
             let screen = script.screen();
             assert!(screen.contains("others: 60.0% of a CPU"), "{screen}");
             golden(&format!("machine-processes-{width}x{height}"), &screen);
+        });
+    }
+}
+
+#[test]
+fn what_may_not_be_counted_stands_above_what_is_shown_instead() {
+    let clock = |name: &str| Event { unit: Unit::Nanoseconds, kind: EventKind::Tool, ..event(name) };
+    let mut header = Header {
+        perfprop: "0.1.0".into(),
+        target: MeasuredTarget::Everyone { cpus: None },
+        ..builders::header(["user_time", "system_time"].map(|name| measured(clock(name))))
+    };
+    header.machine.cpus = 4;
+    let restriction = vec![
+        "E01 uid 1000 may not count events of the whole machine (perf_event_paranoid=2, EACCES): what /proc tells is shown"
+            .to_owned(),
+        "your own programs:  perfprop top -- COMMAND   or: perfprop top -p PID".to_owned(),
+        "sudo sysctl kernel.perf_event_paranoid=0".to_owned(),
+    ];
+    for (width, height) in [(80, 24), (120, 40), (80, 15), (60, 8)] {
+        let options = ScreenOptions {
+            mode: Mode::Live,
+            screen: Screen::Threads,
+            restriction: restriction.clone(),
+            ..ScreenOptions::default()
+        };
+        with_loop_of(header.clone(), (width, height), &options, machine_rounds().collect(), move |script| {
+            golden(&format!("restricted-processes-{width}x{height}"), &script.screen());
+            script.keys("1");
+            golden(&format!("restricted-{width}x{height}"), &script.screen());
+            script.keys("6");
+            assert!(script.screen().contains("E01 uid 1000") || height < 12, "{}", script.screen());
+            script.keys("4");
+            assert!(!script.screen().contains("E01"), "{}", script.screen());
         });
     }
 }

@@ -140,7 +140,7 @@ pub fn verdict(host: &Host, kernel: &dyn Kernel, event: &Event, whose: ProbeTarg
 fn denial(host: &Host, kernel: &dyn Kernel, event: &Event, whose: ProbeTarget, error: Errno) -> Denial {
     let Some(clock) = host.event("task-clock:u") else { return Denial::Everything(error) };
     if let Err(error) = kernel.open(&clock, ProbeTarget::Mine) {
-        return blocked(host, error);
+        return blocked(host, whose, error);
     }
     if let ProbeTarget::Task(_) = whose
         && kernel.open(&clock, whose).is_err()
@@ -159,11 +159,14 @@ fn denial(host: &Host, kernel: &dyn Kernel, event: &Event, whose: ProbeTarget, e
 }
 
 /// Who it is that refuses even a software event of this very process.
-fn blocked(host: &Host, error: Errno) -> Denial {
+fn blocked(host: &Host, whose: ProbeTarget, error: Errno) -> Denial {
     let level = host.setting("perf_event_paranoid");
     match error {
         // Debian's and Ubuntu's levels 3 and 4 answer EACCES; a filter answers EPERM or ENOSYS.
-        Errno::EACCES if level.is_some_and(|level| level > 2) => Denial::Level { level, allows: 2 },
+        Errno::EACCES if level.is_some_and(|level| level > 2) => {
+            let allows = if let ProbeTarget::Cpu(_) = whose { 0 } else { 2 };
+            Denial::Level { level, allows }
+        }
         Errno::ENOSYS if level.is_none() => Denial::NoSystemCall,
         _ if host.process().filtered => Denial::Seccomp(error),
         _ => Denial::Everything(error),
@@ -195,6 +198,7 @@ fn is_denied(error: Errno) -> bool {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+    use std::fs;
     use std::path::Path;
 
     use super::*;
@@ -244,6 +248,19 @@ mod tests {
         assert_eq!(found("context-switches", ProbeTarget::Mine, rule), level(1));
         let whole = |_: &Event, whose| if let ProbeTarget::Cpu(_) = whose { Err(Errno::EACCES) } else { Ok(()) };
         assert_eq!(found("cycles", ProbeTarget::Cpu(3), whole), level(0));
+    }
+
+    #[test]
+    fn a_level_that_forbids_everything_is_lowered_as_far_as_the_target_needs() {
+        let root = std::env::temp_dir().join(format!("perfprop-layers-{}", std::process::id()));
+        let settings = root.join("proc/sys/kernel");
+        fs::create_dir_all(&settings).unwrap();
+        fs::write(settings.join("perf_event_paranoid"), "4\n").unwrap();
+        let (host, rule) = (Host::under(&root), Rule(|_, _| Err(Errno::EACCES)));
+        let found = |whose| verdict(&host, &rule, &host.event("page-faults").unwrap(), whose);
+        let level = |allows| EventVerdict::Denied(Denial::Level { level: Some(4), allows });
+        assert_eq!([found(ProbeTarget::Mine), found(ProbeTarget::Cpu(0))], [level(2), level(0)]);
+        fs::remove_dir_all(root).unwrap();
     }
 
     #[test]

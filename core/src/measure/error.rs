@@ -7,6 +7,7 @@ use std::path::Path;
 
 use nix::sys::signal::Signal;
 
+use super::denied;
 use crate::events::{EventError, TableError};
 use crate::files::{self, ExpectedFile};
 use crate::host::HostFiles;
@@ -106,7 +107,9 @@ impl fmt::Display for Error {
                 f.write_str(texts.join("\n").trim_end())
             }
             Self::RelationFile(error) => error.fmt(f),
-            Self::NotPermitted { events, denial, works_alone } => not_permitted(f, events, *denial, *works_alone),
+            Self::NotPermitted { events, denial, works_alone } => {
+                denied::not_permitted(f, events, *denial, *works_alone)
+            }
             Self::NoCounters { events, has_pmu, guest } => no_counters(f, events, *has_pmu, guest.as_deref()),
             Self::WholeCpus { events, cpus } => write!(
                 f,
@@ -140,56 +143,6 @@ impl std::error::Error for Error {}
 fn stopped(f: &mut fmt::Formatter<'_>, signal: i32) -> fmt::Result {
     let name = Signal::try_from(signal).map_or("a signal", Signal::as_str);
     write!(f, "perfprop: {name} ({signal}) came while counters were opened: nothing was started")
-}
-
-/// The right that counts everything.
-const SETCAP: &str = "sudo setcap cap_perfmon+ep \"$(command -v perfprop)\"";
-
-fn not_permitted(f: &mut fmt::Formatter<'_>, events: &[String], denial: Denial, works_alone: bool) -> fmt::Result {
-    let uid = nix::unistd::geteuid();
-    let names = shown(&events.join(",")).into_owned();
-    write!(f, "E01 perfprop: cannot count {names} as uid {uid} (")?;
-    match denial {
-        Denial::Level { level, allows } => {
-            let level = level.map_or_else(String::new, |level| format!("perf_event_paranoid={level}, "));
-            writeln!(f, "{level}EACCES)")?;
-            if works_alone {
-                writeln!(
-                    f,
-                    "      of a command that perfprop starts it works now:  the same with -- COMMAND as the target"
-                )?;
-            }
-            write!(f, "      {SETCAP}   or: sudo sysctl kernel.perf_event_paranoid={allows}")
-        }
-        Denial::Capability => {
-            writeln!(f, "only CAP_PERFMON allows it, EACCES)")?;
-            write!(f, "      {SETCAP}   or as root; lowering perf_event_paranoid will not help")
-        }
-        Denial::Nobody(errno) => {
-            writeln!(f, "the kernel refuses it to every user, {errno:?})")?;
-            write!(f, "      what it counts instead:  perfprop list")
-        }
-        Denial::Seccomp(errno) => {
-            writeln!(f, "a seccomp filter refuses perf_event_open, {errno:?})")?;
-            write!(f, "      neither root nor perf_event_paranoid helps; start the container with\n      ")?;
-            write!(f, "--cap-add PERFMON --security-opt seccomp=unconfined   try: perfprop check")
-        }
-        Denial::NoSystemCall => {
-            writeln!(f, "this kernel has no perf_event_open, ENOSYS)")?;
-            write!(
-                f,
-                "      it is built without CONFIG_PERF_EVENTS, or a sandbox plays the kernel   try: perfprop check"
-            )
-        }
-        Denial::Everything(errno) => {
-            writeln!(f, "perf_event_open is refused altogether, {errno:?})")?;
-            write!(f, "      a security module or the container forbids even software events   try: perfprop check")
-        }
-        Denial::Target => {
-            writeln!(f, "the target is not yours, EACCES)")?;
-            write!(f, "      run as its user or root   or: {SETCAP}")
-        }
-    }
 }
 
 fn no_counters(f: &mut fmt::Formatter<'_>, events: &[String], has_pmu: bool, guest: Option<&str>) -> fmt::Result {

@@ -24,6 +24,7 @@ use crate::sources::perf::Split;
 use crate::sources::{Counter, RecordedRound, emulate};
 
 mod command;
+mod denied;
 mod error;
 mod estimation;
 pub mod metrics;
@@ -42,6 +43,7 @@ mod sampling;
 mod start;
 
 pub use command::check_command;
+pub use denied::DenialWords;
 pub use error::Error;
 pub use estimation::{Estimation, learnt_of_parts, monitor};
 pub use modelled::{modelled_events, modelled_metrics};

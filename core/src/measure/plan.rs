@@ -14,6 +14,9 @@ const DEFAULT_HARDWARE: &str =
 /// Counted where there is none.
 const DEFAULT_SOFTWARE: &str = "task-clock,page-faults,minor-faults,major-faults,context-switches,cpu-migrations";
 
+/// Counted where this user may count nothing: the kernel's books have it.
+const CPU_TIME: &str = "user_time,system_time";
+
 /// Counted by the model where nobody says what to count.
 const DEFAULT_MODELLED: &str = "INSTRUCTIONS,L1_MISSES,LLC_MISSES,L1I_MISSES,BRANCHES,BRANCH_MISSES";
 
@@ -25,6 +28,8 @@ pub enum DefaultEvents {
     Best,
     /// The same without the CPU clock: of whole CPUs it always runs.
     BestOfCpus,
+    /// The CPU time in user space and in the kernel, which needs no right to count.
+    CpuTime,
     /// Nothing.
     Nothing,
 }
@@ -42,6 +47,7 @@ pub(super) fn groups(
         DefaultEvents::Nothing => None,
         DefaultEvents::Best => Some(best(resolver, note, Clock::Counted)),
         DefaultEvents::BestOfCpus => Some(best(resolver, note, Clock::LeftOut)),
+        DefaultEvents::CpuTime => Some(CPU_TIME.to_owned()),
     };
     names.extend(defaults.as_deref());
     names.extend(options.further_events.iter().map(String::as_str));

@@ -171,7 +171,7 @@ pub(super) fn explain(f: &mut fmt::Formatter<'_>, error: &StackError) -> fmt::Re
             writeln!(f, "E14 perfprop: no call stacks can be sampled: {}", reasons.join("; "))?;
             let forbidden = unsampled.iter().any(|event| event.source.kind() == io::ErrorKind::PermissionDenied);
             if forbidden {
-                write!(f, "      as root, or:  sudo sysctl kernel.perf_event_paranoid=1")
+                write!(f, "      as root, or:  sudo sysctl kernel.perf_event_paranoid=1   (0 for the whole machine)")
             } else {
                 write!(f, "      what can be sampled everywhere:  -e cpu-clock")
             }

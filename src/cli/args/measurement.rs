@@ -23,10 +23,20 @@ pub(crate) struct MeasurementArgs {
 impl MeasurementArgs {
     /// The measurement that they ask for, of this launch.
     pub(crate) fn of(&self, launch: Launch) -> Result<Measurement, Error> {
-        let options = self.events.options(&self.target)?;
         let is_of_cpus = matches!(launch.target, Some(TargetKind::Everyone | TargetKind::Cgroup(_)));
-        let default_events = if is_of_cpus { DefaultEvents::BestOfCpus } else { DefaultEvents::Best };
+        self.counting(if is_of_cpus { DefaultEvents::BestOfCpus } else { DefaultEvents::Best }, launch)
+    }
+
+    /// The same, of these events where they name none.
+    pub(crate) fn counting(&self, default_events: DefaultEvents, launch: Launch) -> Result<Measurement, Error> {
+        let options = self.events.options(&self.target)?;
         let options = MeasureOptions { stacks: self.stacks.options()?, default_events, ..options };
         Ok(Measurement::new(&options, launch, &mut say)?)
+    }
+
+    /// Whether they say nothing of what to measure, nor of whom.
+    pub(crate) fn are_open(&self) -> bool {
+        let names_none = self.events.events.is_empty() && self.events.metrics.is_empty();
+        names_none && self.target.is_open() && self.stacks.options().is_ok_and(|stacks| stacks.is_none())
     }
 }

@@ -32,6 +32,7 @@ mod profile;
 mod quit;
 mod region_events;
 mod relations;
+mod restriction;
 mod run_plot;
 mod source;
 mod sparkline;
@@ -100,6 +101,11 @@ fn screen(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
     if let (Screen::Events, Some(region), Some(profile)) = (model.screen, &model.region, &model.profile) {
         return region_events::draw(page, area, profile, region);
     }
+    let area = match (model.screen, room) {
+        (_, Room::TooSmall | Room::Lines) => area,
+        (Screen::Events | Screen::Threads | Screen::Log, _) => restriction::above(page, area),
+        _ => area,
+    };
     match (page.model.screen, room) {
         (Screen::Events, Room::Lines) => events::lines(page, area),
         (Screen::Events, Room::Small) => {

@@ -3,6 +3,7 @@
 #![cfg(feature = "tui")]
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+use std::sync::Arc;
 use std::thread;
 
 use crossbeam_channel::{Receiver, Sender, bounded, never};
@@ -17,6 +18,7 @@ use perfprop::sampling::SamplerMessage;
 use perfprop::session::OutputLine;
 use perfprop::sources::{Reading, RecordedRound, Round};
 use perfprop::text;
+use perfprop::threads::{ThreadReading, ThreadSnapshot};
 use perfprop::tui::{
     self, Depth, Feed, GlyphSet, Mode, OtherRun, Others, Picture, PictureFormat, ReplayedEnding, Scene, Screen,
     ScreenOptions, Terminal, TerminalScript, Theme,
@@ -393,6 +395,24 @@ fn enter_leads_to_the_functions_that_differ() {
         assert!(screen.contains("[4 Profile]") && screen.contains("solve") && screen.contains("CHANGE"), "{screen}");
         script.keys("<Esc>");
         assert!(script.screen().contains("[0 Compare]"));
+    });
+}
+
+#[test]
+fn threads_of_a_comparison_are_found_by_name() {
+    let [a, b] = [tree(100), tree(300)];
+    let profile = ProfileDifference::of(&[&a], &[&b], TOTALS, Confidence::DEFAULT);
+    with_loop(Some(others().with_profile(profile)), |script, samples| {
+        for (tenth, RecordedRound { round, lost }) in rounds(&A, 100).into_iter().enumerate() {
+            let solver = ThreadReading { pid: 4121, tid: 4121, name: "solve".into(), ..ThreadReading::default() };
+            let snapshot = ThreadSnapshot { at_ns: round.at, threads: vec![solver], ..ThreadSnapshot::default() };
+            let threads = tenth.is_multiple_of(10).then(|| Arc::new(snapshot));
+            samples.send(SamplerMessage::Round { round: Round { threads, ..round }, lost }).unwrap();
+        }
+        script.keys("7<Enter>");
+        let screen = script.screen();
+        assert!(screen.contains("profiles are compared by names of threads: all of solve are found"), "{screen}");
+        assert!(screen.contains("[4 Profile]"), "{screen}");
     });
 }
 

@@ -9,13 +9,19 @@ use crossbeam_channel::{Receiver, bounded, never};
 use perfprop::estimate::EstimatorKind;
 use perfprop::events::{Event, EventKind, Unit};
 use perfprop::monitor::Monitor;
+use perfprop::profile::{Tree, TreeOptions};
 use perfprop::run::{End, Header, MeasuredTarget};
 use perfprop::sampling::SamplerMessage;
 use perfprop::session::OutputLine;
 use perfprop::sources::{Reading, Round};
+use perfprop::stacks::{
+    FirstLevel, Gathered, Rate, RegionsToCome, SampledEvent, SamplingSetup, StackBatch, StackFrame, StackFrameId,
+    StackId, StackNode, StackQuality, StackSample, Task, TaskId, UnwindMethod,
+};
 use perfprop::threads::{ThreadLooks, ThreadReading, ThreadSnapshot};
 use perfprop::tui::{self, Feed, GlyphSet, Mode, Picture, Scene, Screen, ScreenOptions, Terminal, TerminalScript};
 use perfprop::units::{CpuNs, WallNs};
+use ratatui::crossterm::event::{MouseButton, MouseEventKind};
 
 use crate::builders::{self, SECOND, event, measured, software_event};
 use crate::goldens::assert_golden;
@@ -74,15 +80,29 @@ fn rounds() -> impl Iterator<Item = Round> {
     })
 }
 
-struct TestFeed(Receiver<SamplerMessage>, Receiver<OutputLine>);
+struct TestFeed {
+    samples: Receiver<SamplerMessage>,
+    output: Receiver<OutputLine>,
+    /// What was sampled, if call stacks are.
+    profile: Option<Gathered>,
+}
 
 impl Feed for TestFeed {
     fn samples(&self) -> &Receiver<SamplerMessage> {
-        &self.0
+        &self.samples
     }
 
     fn output(&self) -> &Receiver<OutputLine> {
-        &self.1
+        &self.output
+    }
+
+    fn profile(&mut self, _until: WallNs, see: &mut dyn FnMut(&Tree, &StackQuality)) {
+        self.profile.iter().for_each(|profile| see(profile.tree(), profile.quality()));
+    }
+
+    fn set_first_level(&mut self, level: FirstLevel) -> Result<(), String> {
+        self.profile.iter_mut().for_each(|profile| profile.set_first_level(level));
+        Ok(())
     }
 
     fn end(&mut self, last: &Round, lost: u64) -> End {
@@ -107,6 +127,17 @@ fn with_loop_of(
     rounds: Vec<Round>,
     test: impl FnOnce(&mut TerminalScript) + Send + 'static,
 ) {
+    with_profile_of(header, None, size, options, rounds, test);
+}
+
+fn with_profile_of(
+    header: Header,
+    profile: Option<Gathered>,
+    size: (u16, u16),
+    options: &ScreenOptions,
+    rounds: Vec<Round>,
+    test: impl FnOnce(&mut TerminalScript) + Send + 'static,
+) {
     let (terminal, mut script) = Terminal::scripted(size.0, size.1).unwrap();
     let (samples, out) = bounded(0);
     let (signals, signals_out) = bounded(0);
@@ -118,7 +149,8 @@ fn with_loop_of(
         signals.send(15).unwrap();
     });
     let monitor: Monitor = builders::monitor(header, vec![], EstimatorKind::Scale);
-    tui::run_on(terminal, monitor, &mut TestFeed(out, never()), &signals_out, options).unwrap();
+    let mut feed = TestFeed { samples: out, output: never(), profile };
+    tui::run_on(terminal, monitor, &mut feed, &signals_out, options).unwrap();
     user.join().unwrap();
 }
 
@@ -241,6 +273,111 @@ fn threads_are_sorted_and_one_without_stacks_says_how_to_get_them() {
         assert!(screen.contains("no call stacks are sampled: start perfprop with -g"), "{screen}");
         script.keys("y");
         assert!(script.screen().contains("copied: "), "{}", script.screen());
+    });
+}
+
+/// Samples of these tasks, a process, a thread and a name each, in a function of their own.
+fn sampled(tasks: &[(i32, i32, &str)]) -> Gathered {
+    let event = SampledEvent { name: "instructions".into(), unit: Unit::Count, rate: Rate::Frequency(99) };
+    let setup = SamplingSetup { events: vec![event], call_graph: UnwindMethod::Fp };
+    let numbers = 0..u32::try_from(tasks.len()).unwrap();
+    let frame = |number: u32| StackFrame { name: format!("work_of_{number}"), ..StackFrame::default() };
+    let sample = |number: u32| StackSample {
+        at: WallNs(SECOND),
+        task: TaskId(number),
+        cpu: 0,
+        event: 0,
+        weight: 1000 * u64::from(number + 1),
+        stack: Some(StackId(number)),
+    };
+    let batch = StackBatch {
+        frames: numbers.clone().map(frame).collect(),
+        stacks: numbers.clone().map(|number| StackNode { caller: None, frame: StackFrameId(number) }).collect(),
+        tasks: tasks.iter().map(|&(pid, tid, comm)| Task { pid, tid, comm: comm.into() }).collect(),
+        samples: numbers.map(sample).collect(),
+        ..StackBatch::default()
+    };
+    let mut profile = Gathered::new(&setup, RegionsToCome::Over, TreeOptions::default());
+    profile.take(batch);
+    profile
+}
+
+#[test]
+fn a_thread_is_opened_by_its_number_though_others_have_its_name() {
+    let options = ScreenOptions { mode: Mode::Live, screen: Screen::Threads, ..ScreenOptions::default() };
+    let profile = sampled(&[(4121, 4122, "worker"), (4121, 4123, "worker"), (4121, 4125, "worker")]);
+    with_profile_of(header(), Some(profile), (120, 40), &options, rounds().collect(), |script| {
+        // The busiest is 4123; the next one is 4125.
+        script.keys("<Enter>");
+        let screen = script.screen();
+        assert!(screen.contains("by thread") && screen.contains("worker [4123]"), "{screen}");
+        assert!(
+            screen.contains("work_of_1") && !screen.contains("work_of_0") && !screen.contains("work_of_2"),
+            "{screen}"
+        );
+        golden("thread-opened-120x40", &screen);
+        script.keys("7j<Enter>");
+        let screen = script.screen();
+        assert!(screen.contains("work_of_2") && !screen.contains("work_of_1"), "{screen}");
+        // Out of the thread, all are there, each by its number.
+        script.keys("<Esc>");
+        let screen = script.screen();
+        assert!(
+            ["worker [4122]", "worker [4123]", "worker [4125]"].iter().all(|name| screen.contains(name)),
+            "{screen}"
+        );
+        // A frozen view stays with what it has.
+        script.keys("7zj<Enter>");
+        let screen = script.screen();
+        assert!(screen.contains("work_of_0") && !screen.contains("work_of_2"), "{screen}");
+    });
+}
+
+#[test]
+fn a_click_on_the_selected_thread_opens_it() {
+    let options = ScreenOptions { mode: Mode::Live, screen: Screen::Threads, ..ScreenOptions::default() };
+    let profile = sampled(&[(4121, 4123, "worker"), (4121, 4125, "worker")]);
+    with_profile_of(header(), Some(profile), (120, 40), &options, rounds().collect(), |script| {
+        // The second row below the heads.
+        let click = |script: &mut TerminalScript| script.mouse(MouseEventKind::Down(MouseButton::Left), 10, 5);
+        click(script);
+        assert!(script.screen().contains("▶ worker        4125"), "{}", script.screen());
+        click(script);
+        assert!(script.screen().contains("zoom: worker [4125]"), "{}", script.screen());
+    });
+}
+
+#[test]
+fn a_thread_that_was_not_sampled_says_so() {
+    let options = ScreenOptions { mode: Mode::Live, screen: Screen::Threads, ..ScreenOptions::default() };
+    let profile = || Some(sampled(&[(4121, 4122, "worker")]));
+    with_profile_of(header(), profile(), (120, 40), &options, rounds().collect(), |script| {
+        script.keys("<Enter>");
+        let screen = script.screen();
+        assert!(screen.contains("no call stack of worker 4123 was sampled so far"), "{screen}");
+        assert!(screen.contains("[7 Threads]"), "{screen}");
+    });
+    with_profile_of(header(), profile(), (120, 40), &options, rounds().collect(), |script| {
+        script.keys("z<Enter>");
+        assert!(script.screen().contains("the view is frozen; z goes on"), "{}", script.screen());
+    });
+}
+
+#[test]
+fn a_process_of_a_machine_is_opened_with_all_its_threads() {
+    let target = MeasuredTarget::Everyone { cpus: None };
+    let header = Header { target, ..header() };
+    let options = ScreenOptions { mode: Mode::Live, screen: Screen::Threads, ..ScreenOptions::default() };
+    let profile = sampled(&[(100, 100, "postgres"), (100, 900, "checkpointer"), (101, 101, "nginx")]);
+    let rounds = machine_rounds().map(|round| Round { readings: vec![None; 3], ..round }).collect();
+    with_profile_of(header, Some(profile), (120, 40), &options, rounds, |script| {
+        script.keys("<Enter>");
+        let screen = script.screen();
+        assert!(screen.contains("by process") && screen.contains("postgres [100]"), "{screen}");
+        assert!(
+            screen.contains("work_of_0") && screen.contains("work_of_1") && !screen.contains("work_of_2"),
+            "{screen}"
+        );
     });
 }
 

@@ -4,7 +4,7 @@ use ratatui::crossterm::event::{MouseButton, MouseEventKind};
 
 use super::profile::{FrameIndex, TreeNode};
 use super::step::ListStep;
-use super::{CompareColumn, EventLine, Over, ProfileState, ScreenModel, SortColumn, ThreadColumn};
+use super::{CompareColumn, EventLine, LoopCommand, Over, ProfileState, ScreenModel, SortColumn, ThreadColumn};
 use crate::estimate::RelationIndex;
 use crate::plan::RowIndex;
 use crate::tui::keys::Action;
@@ -49,11 +49,21 @@ impl ScreenModel {
         true
     }
 
+    /// Opens what is clicked on where the loop has a part in that.
+    pub(super) fn open_clicked(&mut self, kind: MouseEventKind, target: Option<ClickTarget>) -> Option<LoopCommand> {
+        match (&self.over, kind, target) {
+            (Over::Nothing, MouseEventKind::Down(MouseButton::Left), Some(ClickTarget::Thread(tid))) => {
+                self.open_clicked_thread(tid)
+            }
+            _ => None,
+        }
+    }
+
     /// A click on what is selected already opens it.
     fn click(&mut self, target: ClickTarget) {
         match target {
             ClickTarget::Screen(screen) => self.screen = screen,
-            ClickTarget::Compared(place) if self.comparison.selected == place => self.open(),
+            ClickTarget::Compared(place) if self.comparison.selected == place => self.open_functions(),
             ClickTarget::Compared(place) => self.comparison.selected = place,
             ClickTarget::Event(event) if self.events.cursor == EventLine::Event(event) => self.screen = Screen::Detail,
             ClickTarget::Event(event) => {

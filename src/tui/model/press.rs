@@ -140,7 +140,7 @@ impl ScreenModel {
             Action::PreviousScreen => {
                 self.screen = neighbour(&self.screens().rev().collect::<Vec<_>>(), self.screen, 1)
             }
-            Action::Open => self.open(),
+            Action::Open => return self.open(),
             Action::Filter | Action::Search => self.begin_filter(),
             Action::Unfold | Action::Fold | Action::Toggle | Action::UnfoldAll | Action::FoldAll
                 if self.screen == Screen::Events =>
@@ -220,18 +220,15 @@ impl ScreenModel {
         }
     }
 
-    /// The selected event in detail; where recordings are compared, the functions that differ.
-    pub(super) fn open(&mut self) {
-        if let (Screen::Events, EventLine::Sum(_)) = (self.screen, self.events.cursor) {
-            return self.unfold(Action::Toggle);
+    /// The selected event in detail, a thread's call stacks, or the functions that differ between recordings.
+    fn open(&mut self) -> Option<LoopCommand> {
+        match (self.screen, self.events.cursor) {
+            (Screen::Threads, _) => return self.open_thread(),
+            (Screen::Compare, _) => self.open_functions(),
+            (Screen::Events, EventLine::Sum(_)) => self.unfold(Action::Toggle),
+            _ => self.screen = Screen::Detail,
         }
-        if self.screen == Screen::Threads {
-            return self.open_thread();
-        }
-        if self.screen == Screen::Compare {
-            return self.open_functions();
-        }
-        self.screen = Screen::Detail;
+        None
     }
 
     /// Goes back by one level.

@@ -26,6 +26,7 @@ impl ScreenModel {
         if is_first && self.events.is_chosen {
             self.share_event();
         }
+        self.show_opened_thread();
         self.find_hot_functions();
     }
 

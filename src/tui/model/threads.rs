@@ -1,10 +1,13 @@
 //! Sorts the list of threads, and opens one in the profile.
 
 use super::order::{SortKey, compare};
+use super::profile::exactly;
 use super::step::{ListStep, neighbour};
-use super::{Notice, ScreenModel};
+use super::{LoopCommand, Motion, Notice, ScreenModel};
 use crate::monitor::ThreadUses;
 use crate::names::shown;
+use crate::run::MeasuredTarget;
+use crate::stacks::FirstLevel;
 use crate::threads::{ThreadUse, WaitKind};
 use crate::tui::screen::Screen;
 
@@ -80,6 +83,15 @@ pub(in crate::tui) struct ThreadList {
     pub(in crate::tui) by: ThreadColumn,
     pub(in crate::tui) inverted: bool,
     selected: Option<i32>,
+    /// What is to be shown of the profile as soon as that tells threads apart.
+    opened: Option<OpenedThread>,
+}
+
+/// A thread, or a process of a machine, whose call stacks are shown.
+#[derive(Clone, Debug)]
+struct OpenedThread {
+    tid: i32,
+    name: String,
 }
 
 impl ThreadList {
@@ -105,10 +117,12 @@ impl ScreenModel {
     }
 
     pub(super) fn click_thread(&mut self, tid: i32) {
-        if self.thread_list.selected == Some(tid) {
-            return self.open_thread();
-        }
         self.thread_list.selected = Some(tid);
+    }
+
+    /// Opens a thread that is clicked on, if it is selected already.
+    pub(super) fn open_clicked_thread(&mut self, tid: i32) -> Option<LoopCommand> {
+        if self.thread_list.selected == Some(tid) { self.open_thread() } else { None }
     }
 
     pub(super) fn go_in_threads(&mut self, step: ListStep) {
@@ -130,23 +144,55 @@ impl ScreenModel {
         Some(format!("{name} {tid}: {:.1}% of a CPU", 100.0 * thread.cpu))
     }
 
-    /// Shows the call stacks of the selected thread.
-    pub(super) fn open_thread(&mut self) {
-        let Some(uses) = self.threads() else { return };
-        let Some(thread) = uses.threads.get(self.selected_thread(&uses.threads)) else { return };
-        let search = format!("^{}", escaped(&thread.thread.name));
+    /// Shows the call stacks of the selected thread, which the profile finds by its number: threads may share names.
+    pub(super) fn open_thread(&mut self) -> Option<LoopCommand> {
+        let uses = self.threads()?;
+        let thread = uses.threads.get(self.selected_thread(&uses.threads))?.thread;
+        let opened = OpenedThread { tid: thread.tid, name: thread.name.clone() };
+        let level = self.level_of_threads();
+        let has_level = self.first_level == level;
         match &mut self.profile {
-            Some(profile) => {
-                profile.set_search(search);
-                self.screen = Screen::Profile;
-            }
             None => self.notice = Some(Notice::Failed("no call stacks are sampled: start perfprop with -g".into())),
+            Some(profile) if profile.compares() => {
+                profile.set_search(exactly(&opened.name));
+                self.screen = Screen::Profile;
+                let words =
+                    format!("profiles are compared by names of threads: all of {} are found", shown(&opened.name));
+                self.notice = Some(Notice::Done(words));
+            }
+            Some(_) if self.motion == Motion::Frozen && !has_level => {
+                self.notice = Some(Notice::Failed("the view is frozen; z goes on".into()));
+            }
+            Some(_) => {
+                self.screen = Screen::Profile;
+                self.thread_list.opened = Some(opened);
+                if self.motion == Motion::Moving {
+                    // The profile is taken anew, and then has what was sampled until now.
+                    self.first_level = level;
+                    return Some(LoopCommand::FirstLevel(level));
+                }
+                self.show_opened_thread();
+            }
+        }
+        None
+    }
+
+    /// What tells the rows of the list apart in a profile: a machine is read by process.
+    fn level_of_threads(&self) -> FirstLevel {
+        match self.monitor.header().target {
+            MeasuredTarget::Everyone { .. } => FirstLevel::Process,
+            _ => FirstLevel::Thread,
         }
     }
-}
 
-/// A regular expression for a text as it is.
-fn escaped(text: &str) -> String {
-    let escape = |c: char| if c.is_alphanumeric() { vec![c] } else { vec!['\\', c] };
-    text.chars().flat_map(escape).collect()
+    /// Zooms into what was sampled of the thread that was opened, now that the profile tells threads apart.
+    pub(super) fn show_opened_thread(&mut self) {
+        let has_level = self.first_level == self.level_of_threads();
+        let Some(OpenedThread { tid, name }) = self.thread_list.opened.take().filter(|_| has_level) else { return };
+        if !self.profile.as_mut().is_some_and(|profile| profile.zoom_into_task(tid)) {
+            self.screen = Screen::Threads;
+            let words = format!("no call stack of {} {tid} was sampled so far", shown(&name));
+            self.notice = Some(Notice::Failed(words));
+        }
+    }
 }

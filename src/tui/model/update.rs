@@ -81,7 +81,7 @@ pub(in crate::tui) fn update(model: &mut ScreenModel, message: Message) -> Optio
             model.profile_is_old = true;
             model.motion == Motion::Moving && model.uses_profile()
         }
-        Message::Mouse(kind, target) => match model.drag(kind, target) {
+        Message::Mouse(kind, target) => match model.drag(kind, target).or_else(|| model.open_clicked(kind, target)) {
             Some(command) => {
                 model.revision += 1;
                 return Some(command);

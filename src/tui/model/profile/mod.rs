@@ -36,6 +36,7 @@ use ratio::EventRatio;
 pub(in crate::tui) use ratio::{RatioKind, RatioRow};
 pub(in crate::tui) use region::{ChosenRegion, RegionEvent};
 pub(in crate::tui) use search::Search;
+pub(super) use search::exactly;
 use shape::NodeAmounts;
 pub(in crate::tui) use shape::TreeNode;
 
@@ -425,7 +426,7 @@ impl ProfileState {
             Action::NextHit => return self.next_hit(1, height),
             Action::PreviousHit => return self.next_hit(-1, height),
             Action::FindSame => {
-                let name = search::exactly(&self.selected_label().name);
+                let name = exactly(&self.selected_label().name);
                 self.set_search(name);
             }
             _ if self.emphasis == Emphasis::Icicle => self.go(action, height),
@@ -571,6 +572,23 @@ impl ProfileState {
         let is_new = self.place_mut().zoom_in();
         self.list(SiblingOrder::Anew);
         if is_new { Ok(()) } else { Err("this frame has the whole width already; Esc goes one level out") }
+    }
+
+    /// Zooms into what was sampled of a task, of which the first level of the tree has the number behind its name; `false`
+    /// where nothing was.
+    pub(in crate::tui) fn zoom_into_task(&mut self, id: i32) -> bool {
+        let (shape, number) = (&self.tree.shape, format!(" [{id}]"));
+        if shape.len() == 0 {
+            return false;
+        }
+        let is_of_task = |node: &TreeNode| self.calls.label(shape.frame(*node)).name.ends_with(&number);
+        // One that changed its name has several frames.
+        let tasks = shape.children(0).filter(is_of_task);
+        let Some(task) = tasks.max_by_key(|&node| shape.total(node).weight) else { return false };
+        self.chosen = Some(Listing::Tree);
+        self.tree.zoom_to(task);
+        self.list(SiblingOrder::Anew);
+        true
     }
 
     /// Goes one level back; `false` where there is none.

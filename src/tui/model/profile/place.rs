@@ -372,6 +372,16 @@ impl TreePlace {
         is_new
     }
 
+    /// Makes the row of a node as wide as the screen, in place of what was zoomed into.
+    pub(super) fn zoom_to(&mut self, node: TreeNode) {
+        self.settle();
+        self.zoom.clear();
+        self.selected = self.chain_of(node);
+        if !self.zoom_in() {
+            self.arrange();
+        }
+    }
+
     /// Zooms out by one level; the selection stays where it is.
     pub(super) fn zoom_out(&mut self, height: usize) -> bool {
         let was_zoomed = self.zoom.pop().is_some();

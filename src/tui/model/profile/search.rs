@@ -45,7 +45,7 @@ impl Search {
 }
 
 /// The text that finds exactly this name.
-pub(super) fn exactly(name: &str) -> String {
+pub(in crate::tui) fn exactly(name: &str) -> String {
     format!("^{}$", regex_lite::escape(name))
 }
 

@@ -33,13 +33,17 @@ pub fn si(value: f64) -> String {
         return NONE.into();
     }
     let size = value.abs();
-    // 999.6k would round to 1000k: the next prefix takes over where rounding would cross.
-    for (unit, prefix) in UP {
-        if size >= unit * 0.9995 && size >= 999.5 {
-            return format!("{}{prefix}", significant(value / unit));
-        }
+    match prefix_of(value) {
+        Some((unit, prefix)) => format!("{}{prefix}", significant(value / unit)),
+        None if size >= 1e16 => minus(format!("{value:.2e}")),
+        None => significant(value),
     }
-    if size >= 1e16 { minus(format!("{value:.2e}")) } else { significant(value) }
+}
+
+/// The SI prefix that fits a number. 999.6k would round to 1000k: the next one takes over where rounding would cross.
+fn prefix_of(value: f64) -> Option<(f64, &'static str)> {
+    let size = value.abs();
+    UP.into_iter().find(|(unit, _)| size >= unit * 0.9995 && size >= 999.5)
 }
 
 /// Three significant digits, without zeros that say nothing: `1.5`, `42.1`, `0.001`.
@@ -77,17 +81,22 @@ pub fn time(nanoseconds: f64) -> String {
     if !nanoseconds.is_finite() {
         return NONE.into();
     }
-    let (unit, name) = match nanoseconds.abs() {
-        size if size >= 0.9995e9 => (1e9, "s"),
-        size if size >= 0.9995e6 => (1e6, "ms"),
-        size if size >= 0.9995e3 => (1e3, "µs"),
-        _ => (1.0, "ns"),
-    };
+    let (unit, name) = unit_of_time(nanoseconds);
     match nanoseconds {
         0.0 => "0 s".into(),
         // More digits than anyone reads.
         _ if nanoseconds.abs() >= 1e21 => format!("{} s", minus(format!("{:.1e}", nanoseconds / unit))),
         _ => format!("{} {name}", three_digits(nanoseconds / unit)),
+    }
+}
+
+/// The unit that fits a time: its nanoseconds and its name.
+fn unit_of_time(nanoseconds: f64) -> (f64, &'static str) {
+    match nanoseconds.abs() {
+        size if size >= 0.9995e9 => (1e9, "s"),
+        size if size >= 0.9995e6 => (1e6, "ms"),
+        size if size >= 0.9995e3 => (1e3, "µs"),
+        _ => (1.0, "ns"),
     }
 }
 
@@ -106,6 +115,29 @@ pub fn amount(counts: f64, unit: &Unit) -> String {
         Unit::Scaled { scale, name } if name == "ns" => time(counts * scale),
         Unit::Scaled { scale, name } => format!("{} {}", si(counts * scale), shown(name)),
     }
+}
+
+/// A range of counts of an event, both ends in one unit and with as many decimals as tell them apart: `0.5–1.0M`, `8–10 ms`.
+pub fn range(low: f64, high: f64, unit: &Unit) -> String {
+    let size = low.abs().max(high.abs());
+    let prefixed = |scale: f64| prefix_of(size * scale).unwrap_or((1.0, ""));
+    let (divisor, name) = match unit {
+        Unit::Count => (prefixed(1.0).0, prefixed(1.0).1.to_owned()),
+        Unit::Nanoseconds => (unit_of_time(size).0, format!(" {}", unit_of_time(size).1)),
+        Unit::Scaled { scale, name } if name == "ns" => {
+            let (unit, name) = unit_of_time(size * scale);
+            (unit / scale, format!(" {name}"))
+        }
+        Unit::Scaled { scale, name } => (prefixed(*scale).0 / scale, format!("{} {}", prefixed(*scale).1, shown(name))),
+    };
+    // What a product is off by is no digit.
+    let decimals = -(((high - low) / divisor).abs().log10() + 1e-9).floor();
+    // More digits than anyone reads.
+    if !(-6.0..=6.0).contains(&decimals) || size / divisor >= 1e6 {
+        return format!("{}–{}", amount(low, unit), amount(high, unit));
+    }
+    let end = |end: f64| minus(format!("{:.*}", decimals.max(0.0) as usize, end / divisor + 0.0));
+    format!("{}–{}{name}", end(low), end(high))
 }
 
 /// A size in percent: `1.8%`, `250%`, `>999%`; `<0.1%` is what the decimal can't show, and `0.0%` none.
@@ -312,6 +344,30 @@ mod tests {
         for (value, text) in cases {
             assert_eq!(time(value), text, "{value}");
         }
+    }
+
+    #[test]
+    fn ranges_by_hand() {
+        let counts = [
+            (0.0, 5.0, "0–5"),
+            (900.0, 1000.0, "0.9–1.0k"),
+            (500_000.0, 1_000_000.0, "0.5–1.0M"),
+            (1_000_000.0, 1_500_000.0, "1.0–1.5M"),
+            (1200.0, 1220.0, "1.20–1.22k"),
+            (-0.5, 0.0, "−0.5–0.0"),
+            (2e4, 3e4, "20–30k"),
+            (7.0, 7.0, "7–7"),
+            (1e-9, 2e-9, "1.0e-9–2.0e-9"),
+            (1e300, 2e300, "1.0e285P–2.0e285P"),
+        ];
+        for (low, high, text) in counts {
+            assert_eq!(range(low, high, &Unit::Count), text);
+        }
+        let scaled = |scale: f64, name: &str| Unit::Scaled { scale, name: name.into() };
+        assert_eq!(range(8e6, 1e7, &Unit::Nanoseconds), "8–10 ms");
+        assert_eq!(range(9.5e8, 1e9, &Unit::Nanoseconds), "0.95–1.00 s");
+        assert_eq!(range(1e6, 1.5e6, &scaled(64.0, "B")), "64–96M B");
+        assert_eq!(range(2e6, 4e6, &scaled(0.5, "ns")), "1–2 ms");
     }
 
     #[test]

@@ -181,7 +181,7 @@ fn draw_histogram(page: &mut ScreenPage<'_>, area: Rect, line: EventLine) {
         page.line(row, Line::from(page.span(Role::Header, words)));
     }
     let below = split_below(area, area.height.saturating_sub(1)).1;
-    histogram::draw(page, below, &rates, &|number| amount(number, unit));
+    histogram::draw(page, below, &rates, unit);
 }
 
 /// The rates of the intervals that are shown, in the unit of charts.

@@ -5,16 +5,17 @@ use ratatui::text::{Line, Span};
 
 use super::chart::round_step;
 use super::page::ScreenPage;
+use crate::events::Unit;
+use crate::number::range;
 use crate::tui::symbols::EIGHTHS;
 use crate::tui::text::{right, width};
 use crate::tui::theme::Role;
 
 /// Draws rates as bars, lowest first.
-pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, rates: &[f64], label: &dyn Fn(f64) -> String) {
+pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, rates: &[f64], unit: &Unit) {
     let bins = bins(rates, usize::from(area.height).clamp(1, 16));
     let most = bins.iter().map(|bin| bin.count).max().unwrap_or(0);
-    // The unit is said once for both ends of a range, where they have the same.
-    let labels: Vec<_> = bins.iter().map(|bin| range(&label(bin.low), &label(bin.high))).collect();
+    let labels: Vec<_> = bins.iter().map(|bin| range(bin.low, bin.high, unit)).collect();
     let margin = labels.iter().map(|label| width(label)).max().unwrap_or(0);
     let counts = most.to_string().len();
     let room = usize::from(area.width).saturating_sub(margin + counts + 3);
@@ -29,16 +30,6 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, rates: &[f64], label: 
         ]);
         page.line(row, line);
     }
-}
-
-fn range(low: &str, high: &str) -> String {
-    let (low, high) = (low.trim_end(), high.trim_end());
-    let suffix =
-        |text: &str| text.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-')).to_owned();
-    if !suffix(low).is_empty() && suffix(low) == suffix(high) {
-        return format!("{}–{high}", low.trim_end_matches(&suffix(low)));
-    }
-    format!("{low}–{high}")
 }
 
 /// A bar of whole and eighth cells; what isn't nothing shows.
@@ -104,13 +95,6 @@ mod tests {
     fn bars_have_eighths() {
         assert_eq!((bar(1.0, 3), bar(0.5, 3), bar(0.0, 3)), ("███".into(), "█▌".into(), String::new()));
         assert_eq!((bar(0.001, 3), bar(1.0, 0)), ("▏".into(), String::new()));
-    }
-
-    #[test]
-    fn a_common_unit_is_said_once() {
-        assert_eq!(range("200k", "300k"), "200–300k");
-        assert_eq!(range("900k", "1.00M"), "900k–1.00M");
-        assert_eq!(range("0 ", "5.00 "), "0–5.00");
     }
 
     proptest! {

@@ -24,13 +24,12 @@ const TABLE: &[Explained] = &[
     Explained {
         code: "E01",
         title: "this user may not count the events",
-        consequence: "nothing is measured, exit 125; one event of several: the others are counted; top without a target \
-                      and -e shows CPU time and processes instead",
+        consequence: "nothing is measured, exit 125; one event of several: the others are counted",
         meaning: "The kernel, a seccomp filter or a security module refuses perf_event_open. perfprop asks with smaller \
                   and smaller questions (the event in user space only, a software event of its own process) and names \
                   the first layer that says no. perf_event_paranoid 2, the default of most systems, allows user space \
                   of your own processes; 1 adds the kernel's side, 0 whole CPUs. Levels 3 and 4 of Debian and Ubuntu \
-                  allow nothing.",
+                  allow nothing. top without a target and -e then shows CPU time and processes, which need no right.",
         remedy: &[
             "which layer it is:             perfprop check",
             "counting for one program:      sudo setcap cap_perfmon+ep \"$(command -v perfprop)\"",

@@ -28,7 +28,7 @@ use crate::run::{End, Header};
 use crate::session::{ChildIo, Launch, Needs, Session};
 use crate::sources::command::Exit;
 use crate::sources::{Reading, RecordedRound, Round, Status};
-use crate::text::{self, Digits, RegionRepeats, Repeats};
+use crate::text::{self, Digits, RegionRepeats, Repeats, SummaryLayout};
 
 /// The arguments of `perfprop stat`.
 #[derive(Debug, Args)]
@@ -161,7 +161,7 @@ pub(super) fn run(args: &StatArgs) -> Result<u8, Error> {
     }
     if args.interval.is_none() || args.repeat > 1 {
         let runs = Repeats(&runs);
-        out.print(&Form::of(args).totals(&runs, digits(args)))?;
+        out.print(&Form::of(args).totals(&runs, out.layout(args)))?;
     }
     if args.truth && Form::of(args) == Form::People {
         out.print(&text::truth(&Repeats(&runs)))?;
@@ -196,6 +196,11 @@ impl Output {
         };
         let is_file = args.output.as_deref().is_some_and(|path| path.as_os_str() != "-");
         Ok(Self { stream, is_file, is_cut: false })
+    }
+
+    /// How summaries are laid out there.
+    fn layout(&self, args: &StatArgs) -> SummaryLayout {
+        SummaryLayout { digits: digits(args), columns: self.stream.columns() }
     }
 
     fn print(&mut self, text: &str) -> Result<(), Error> {
@@ -258,9 +263,9 @@ impl<'a> Form<'a> {
         }
     }
 
-    fn totals(self, runs: &Repeats<'_>, digits: Digits) -> String {
+    fn totals(self, runs: &Repeats<'_>, layout: SummaryLayout) -> String {
         match self {
-            Self::People => text::summary_in(runs, digits),
+            Self::People => text::summary_in(runs, layout),
             Self::Json => text::json_totals(runs),
             Self::Fields { separator, .. } => self.beside_intervals(text::csv_totals(runs, separator)),
         }
@@ -374,7 +379,9 @@ fn once(
         match event {
             WatchEvent::Interval | WatchEvent::LastInterval if prints => out.print(&form.interval(monitor, digits))?,
             WatchEvent::Interval | WatchEvent::LastInterval => {}
-            WatchEvent::Save => out.print(&form.totals(&Repeats(std::slice::from_ref(monitor)), digits))?,
+            WatchEvent::Save => {
+                out.print(&form.totals(&Repeats(std::slice::from_ref(monitor)), out.layout(args)))?;
+            }
         }
         let is_enough = args.interval_count == Some(monitor.intervals());
         Ok::<_, Error>(if is_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })

@@ -10,36 +10,38 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::Error;
 use super::pager::{Pager, Paging};
 use crate::files::{self, PartialFile};
-use crate::tui::GlyphSet;
+use crate::text;
+use crate::tui::{self, GlyphSet};
 
 /// Where the text of a verb goes.
 pub(super) struct Stream {
     name: PathBuf,
     out: Box<dyn Write>,
+    is_terminal: bool,
 }
 
 impl Stream {
     /// Standard output.
     pub(super) fn stdout() -> Self {
-        Self { name: "standard output".into(), out: Box::new(io::stdout()) }
+        Self { is_terminal: io::stdout().is_terminal(), ..Self::to("standard output", io::stdout()) }
     }
 
     /// Standard output, or a pager that shows what is written where people look.
     pub(super) fn paged(paging: Paging) -> Self {
         match Pager::start(paging) {
-            Some(pager) => Self { name: "the pager".into(), out: Box::new(pager) },
+            Some(pager) => Self::to("the pager", pager),
             None => Self::stdout(),
         }
     }
 
     /// Standard error.
     pub(super) fn stderr() -> Self {
-        Self { name: "standard error".into(), out: Box::new(io::stderr()) }
+        Self { is_terminal: io::stderr().is_terminal(), ..Self::to("standard error", io::stderr()) }
     }
 
     /// Nowhere.
     pub(super) fn nowhere() -> Self {
-        Self { name: PathBuf::new(), out: Box::new(io::sink()) }
+        Self::to("", io::sink())
     }
 
     /// A file, made anew or written behind what is in it; `-` is standard output.
@@ -53,7 +55,16 @@ impl Stream {
             // Whoever watches it sees the text as it comes.
             false => PartialFile::create(path).and_then(|part| part.file().and_then(|file| part.put().map(|_| file))),
         };
-        Ok(Self { name: path.into(), out: Box::new(file.map_err(failed)?) })
+        Ok(Self::to(path, file.map_err(failed)?))
+    }
+
+    fn to(name: impl Into<PathBuf>, out: impl Write + 'static) -> Self {
+        Self { name: name.into(), out: Box::new(out), is_terminal: false }
+    }
+
+    /// The columns that lines have room in; any where it is no terminal.
+    pub(super) fn columns(&self) -> Option<usize> {
+        if self.is_terminal { tui::terminal_columns() } else { None }
     }
 
     /// Writes all of the text at once.
@@ -97,11 +108,20 @@ pub(super) fn after_blank(text: &str) -> String {
 
 /// Says something that isn't a result, such as which events were chosen.
 pub(super) fn say(text: &str) {
-    if !is_quiet() {
-        // Nothing can report that standard error is closed.
-        let _ = writeln!(io::stderr(), "perfprop: {}", in_locale(text));
+    if is_quiet() {
+        return;
     }
+    let (first, rest) = text.split_at(text.find('\n').unwrap_or(text.len()));
+    let first = match Stream::stderr().columns() {
+        Some(columns) => text::wrapped_message(first, PREFIX.len(), columns),
+        None => first.to_owned(),
+    };
+    // Nothing can report that standard error is closed.
+    let _ = writeln!(io::stderr(), "{PREFIX}{}", in_locale(&format!("{first}{rest}")));
 }
+
+/// What messages begin with.
+const PREFIX: &str = "perfprop: ";
 
 /// Whether people look at standard output and can press keys while this file is read: where it is standard input, keys
 /// come from the terminal all the same.

@@ -23,7 +23,7 @@ use crate::sampling::SamplerMessage;
 use crate::session::{ChildIo, Launch, OutputLine, Session};
 use crate::sources::Round;
 use crate::stacks::{FirstLevel, FunctionLines, InterpreterFrames, StackQuality};
-use crate::text::{self, PrintedNews, Repeats};
+use crate::text::{self, PrintedNews, Repeats, SummaryLayout};
 use crate::tui::{self, Config, Feed, Outcome, Screen};
 use crate::units::WallNs;
 
@@ -210,11 +210,13 @@ fn screens(args: &TopArgs) -> Result<u8, Error> {
         live.session.terminate(&mut || ends_run(&signals));
     }
     live.profile.finish(&live.session);
-    let summary = text::summary(&Repeats(std::slice::from_ref(&monitor)));
+    let mut out = Stream::stderr();
+    let layout = SummaryLayout { columns: out.columns(), ..SummaryLayout::default() };
+    let summary = text::summary_in(&Repeats(std::slice::from_ref(&monitor)), layout);
     let table = RegionTable::of(&live.session.regions());
     let regions = text::regions(&table, monitor.header());
     let stacks = live.profile.text(&monitor);
-    Stream::stderr().print(&format!("{summary}{stacks}{regions}"))?;
+    out.print(&format!("{summary}{stacks}{regions}"))?;
     tell_no_regions(launch.region_events.as_deref(), table.programs().len());
     close(live.session, &signals, ended_by);
     Ok(code(&monitor, outcome))

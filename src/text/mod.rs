@@ -17,6 +17,7 @@ mod history;
 mod hyperfine;
 mod json;
 mod metric;
+mod narrow;
 mod perf_metric;
 mod phases;
 mod profile_difference;
@@ -70,6 +71,6 @@ pub use repeats::Repeats;
 pub use stacks::stacks;
 #[cfg(feature = "history")]
 pub use steps::{json_steps, steps};
-pub use summary::{Digits, interval, interval_heading, interval_in, summary, summary_in};
+pub use summary::{Digits, SummaryLayout, interval, interval_heading, interval_in, summary, summary_in};
 pub use truth::truth;
-pub(crate) use wrap::wrapped;
+pub(crate) use wrap::{wrapped, wrapped_message};

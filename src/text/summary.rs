@@ -6,8 +6,10 @@ use std::fmt::Write;
 use super::block::error_cell;
 use super::column_width;
 use super::metric::{self, PrintedMetric};
+use super::narrow::narrowed;
 use super::perf_metric::{DerivedMetric, MetricCounts, run_metric};
 use super::repeats::{Repeats, SummarySpread};
+use super::wrapped;
 use crate::events::Unit;
 use crate::monitor::{Absence, Correction, Monitor, Point, Row};
 use crate::number::{change, fixed, grouped, percent, plain, plus_minus, share};
@@ -36,13 +38,22 @@ pub enum Digits {
     Plain,
 }
 
-/// The whole summary, with an empty line before and after it.
-pub fn summary(runs: &Repeats<'_>) -> String {
-    summary_in(runs, Digits::default())
+/// How a summary is laid out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SummaryLayout {
+    /// How large counts are written.
+    pub digits: Digits,
+    /// The columns of the terminal that it is for; any where `None`.
+    pub columns: Option<usize>,
 }
 
-/// The same with counts written so.
-pub fn summary_in(runs: &Repeats<'_>, digits: Digits) -> String {
+/// The whole summary, with an empty line before and after it.
+pub fn summary(runs: &Repeats<'_>) -> String {
+    summary_in(runs, SummaryLayout::default())
+}
+
+/// The same in another layout.
+pub fn summary_in(runs: &Repeats<'_>, layout: SummaryLayout) -> String {
     let Some(last) = runs.0.last() else { return String::new() };
     let mut out = String::new();
     let times = if runs.0.len() > 1 { format!(" ({} runs)", runs.0.len()) } else { String::new() };
@@ -52,16 +63,27 @@ pub fn summary_in(runs: &Repeats<'_>, digits: Digits) -> String {
     if last.rows().len() > 0 {
         out.push('\n');
     }
-    let columns = SummaryColumns::of(last, digits);
-    for row in by_event(last) {
-        let start = out.len();
-        out.push_str(&line(last, &row, runs, columns));
-        let derived = || run_metric(runs, last, &row, MetricCounts::Best);
-        with_metrics(&mut out, start, &metric::over_runs(runs, last, &row), derived);
-    }
+    let table = table(last, runs, layout.digits);
+    out.push_str(&match layout.columns {
+        Some(columns) => narrowed(&table, columns),
+        None => table,
+    });
     legend(&mut out, last, runs);
     times_of(&mut out, runs);
     out
+}
+
+/// A line an event, and those of its metrics.
+fn table(last: &Monitor, runs: &Repeats<'_>, digits: Digits) -> String {
+    let mut table = String::new();
+    let columns = SummaryColumns::of(last, digits);
+    for row in by_event(last) {
+        let start = table.len();
+        table.push_str(&line(last, &row, runs, columns));
+        let derived = || run_metric(runs, last, &row, MetricCounts::Best);
+        with_metrics(&mut table, start, &metric::over_runs(runs, last, &row), derived);
+    }
+    table
 }
 
 /// All rows as perf prints them: an event with all parts of the target that it is counted in, and then the next one.
@@ -265,7 +287,7 @@ fn legend(out: &mut String, monitor: &Monitor, runs: &Repeats<'_>) {
         out.push_str("\n partial: the sum of the units that could be counted; others are missing in it\n");
     }
     if let Some(words) = monitor.header().modelled_words() {
-        let _ = writeln!(out, "\n {words}");
+        let _ = writeln!(out, "\n {}", wrapped(&words, 1));
     }
 }
 

@@ -6,27 +6,70 @@ use std::fmt::Write;
 const WIDTH: usize = 80;
 
 /// Words in lines that end before the width, all but the first one indented. A word that is longer
-/// than a line is broken.
+/// than a line is broken, behind a comma where it has one.
 pub(crate) fn wrapped(text: &str, indent: usize) -> String {
-    let mut lines = String::new();
-    let mut column = indent;
-    for word in text.split(' ') {
-        let mut letters: Vec<char> = word.chars().collect();
-        if column > indent && column + 1 + letters.len() > WIDTH {
-            let _ = write!(lines, "\n{:indent$}", "");
-            column = indent;
-        } else if column > indent {
-            lines.push(' ');
-            column += 1;
-        }
-        while letters.len() > WIDTH - indent {
-            lines.extend(letters.drain(..WIDTH - indent));
-            let _ = write!(lines, "\n{:indent$}", "");
-        }
-        column += letters.len();
-        lines.extend(letters);
+    let mut lines = WrappedLines::new(indent, WIDTH);
+    text.split(' ').for_each(|word| lines.word(word));
+    lines.text
+}
+
+/// A message in lines of a terminal of this width. What stands behind two blanks is a command or a path, which stays whole.
+pub(crate) fn wrapped_message(text: &str, indent: usize, width: usize) -> String {
+    let mut lines = WrappedLines::new(indent, width.max(2 * indent + 1));
+    let mut parts = text.split("  ");
+    parts.next().unwrap_or_default().split(' ').for_each(|word| lines.word(word));
+    parts.for_each(|command| lines.whole(command));
+    lines.text
+}
+
+/// Lines that are filled with words.
+struct WrappedLines {
+    text: String,
+    indent: usize,
+    width: usize,
+    column: usize,
+}
+
+impl WrappedLines {
+    fn new(indent: usize, width: usize) -> Self {
+        Self { text: String::new(), indent, width, column: indent }
     }
-    lines
+
+    fn new_line(&mut self) {
+        let _ = write!(self.text, "\n{:1$}", "", self.indent);
+        self.column = self.indent;
+    }
+
+    fn word(&mut self, word: &str) {
+        let mut letters: Vec<char> = word.chars().collect();
+        if self.column > self.indent && self.column + 1 + letters.len() > self.width {
+            self.new_line();
+        } else if self.column > self.indent {
+            self.push(" ");
+        }
+        let room = self.width - self.indent;
+        while letters.len() > room {
+            let comma = letters[..room].iter().rposition(|letter| *letter == ',');
+            self.text.extend(letters.drain(..comma.map_or(room, |comma| comma + 1)));
+            self.new_line();
+        }
+        self.push(&String::from_iter(letters));
+    }
+
+    /// Words that stay together, two blanks behind others, however long they are.
+    fn whole(&mut self, words: &str) {
+        if self.column > self.indent && self.column + 2 + words.chars().count() > self.width {
+            self.new_line();
+            return self.push(words.trim_start());
+        }
+        self.push("  ");
+        self.push(words);
+    }
+
+    fn push(&mut self, text: &str) {
+        self.text.push_str(text);
+        self.column += text.chars().count();
+    }
 }
 
 #[cfg(test)]
@@ -40,6 +83,28 @@ mod tests {
         let text = wrapped(&"word ".repeat(20), 29);
         assert!(text.lines().all(|line| line.len() <= WIDTH) && text.lines().count() == 2);
         assert_eq!(wrapped("", 8), "");
+    }
+
+    #[test]
+    fn long_lists_are_broken_behind_commas() {
+        let text = wrapped(&format!("counting {}", ["context-switches"; 8].join(",")), 4);
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!((lines.len(), lines[0]), (3, "counting"));
+        assert!(lines[1].ends_with("context-switches,") && lines[2].ends_with("context-switches"), "{text}");
+    }
+
+    #[test]
+    fn commands_of_messages_stay_whole() {
+        let text = "nothing was kept of that; again:  perfprop record -g -o a.jsonl   or: perfprop top -g";
+        let lines = wrapped_message(text, 10, 60);
+        let wanted = [
+            "nothing was kept of that; again:",
+            "          perfprop record -g -o a.jsonl",
+            "          or: perfprop top -g",
+        ];
+        assert_eq!(lines.lines().collect::<Vec<_>>(), wanted);
+        assert_eq!(wrapped_message(text, 10, 200), text);
+        assert_eq!(wrapped_message("of a terminal without columns", 10, 0).lines().count(), 4);
     }
 
     proptest! {

@@ -51,7 +51,7 @@ pub use picture::{Picture, PictureFormat, Scene, picture};
 pub use playback::{TimeRange, parse_time, rounds_until};
 pub use screen::Screen;
 pub use symbols::GlyphSet;
-pub use terminal::{Input, Terminal, TerminalScript};
+pub use terminal::{Input, Terminal, TerminalScript, terminal_columns};
 pub use theme::{Depth, FindError, Role, SchemeError, Theme, theme_of_base16};
 
 /// Runs the screens on the terminal until they are closed; gives the monitor back, with every

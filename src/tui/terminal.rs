@@ -22,7 +22,7 @@ use ratatui::crossterm::terminal::{
     BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode,
     enable_raw_mode,
 };
-use ratatui::crossterm::{cursor, execute, queue, style};
+use ratatui::crossterm::{cursor, execute, queue, style, terminal};
 use ratatui::layout::{Position, Rect};
 
 use super::picture;
@@ -38,6 +38,11 @@ const KEY_PAUSE: Duration = Duration::from_millis(250);
 
 /// Whether the terminal is in our hands.
 static TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// How many columns the terminal of this process has; `None` where it has none, or nobody says.
+pub fn terminal_columns() -> Option<usize> {
+    terminal::size().ok().map(|(columns, _)| usize::from(columns)).filter(|columns| *columns > 0)
+}
 
 /// What comes from the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -411,3 +411,19 @@ fn a_closed_pipe_is_no_error() {
     }
     assert!(sleeping(&seconds) == 0);
 }
+
+#[test]
+fn texts_fit_a_terminal_of_80_columns() {
+    let Some(tmux) = Tmux::start("columns") else { return };
+    for verb in ["stat", "stat -r 2", "record -g -o /dev/null"] {
+        let line = format!("clear; {} {verb} -- true; echo left=$?", env!("CARGO_BIN_EXE_perfprop"));
+        tmux.run(&["send-keys", &line, "Enter"]);
+        tmux.eventually(verb, has_left);
+        // Lines that the terminal broke are joined again.
+        let text = tmux.run(&["capture-pane", "-p", "-J"]);
+        let wide: Vec<_> = text.lines().filter(|line| line.trim_end().chars().count() > 80).collect();
+        assert!(text.contains("left=0") && wide.is_empty(), "{wide:#?} of {text}");
+        tmux.run(&["send-keys", "clear", "Enter"]);
+        tmux.eventually("a clear screen", |screen| !screen.contains("left="));
+    }
+}

@@ -399,6 +399,20 @@ fn enter_leads_to_the_functions_that_differ() {
 }
 
 #[test]
+fn a_comparison_is_sorted_by_the_column_before_as_well() {
+    with_loop(Some(others()), |script, samples| {
+        for RecordedRound { round, lost } in rounds(&A, 100) {
+            samples.send(SamplerMessage::Round { round, lost }).unwrap();
+        }
+        let before = script.screen();
+        script.keys("s");
+        assert_ne!(script.screen(), before);
+        script.keys("<Left>");
+        assert_eq!(script.screen(), before);
+    });
+}
+
+#[test]
 fn threads_of_a_comparison_are_found_by_name() {
     let [a, b] = [tree(100), tree(300)];
     let profile = ProfileDifference::of(&[&a], &[&b], TOTALS, Confidence::DEFAULT);

@@ -84,103 +84,134 @@ impl ScreenModel {
         }
     }
 
+    /// Does what an action asks for, by its kind. All are named here, so that a new one has its place.
     fn act(&mut self, action: Action) -> Option<LoopCommand> {
+        use Action::*;
         if self.region.is_some() && !self.has_place_for(action) {
             self.notice = Some(Notice::Failed("1 shows all events, r goes back to the region".into()));
             return None;
         }
         match action {
-            Action::Quit => return Some(LoopCommand::Quit),
-            Action::Save if matches!(self.options.mode, Mode::Stacks { .. }) => {
-                self.notice = Some(Notice::Failed("nothing was measured here: perfprop export writes stacks".into()));
+            Quit | Save | Copy | Export | Mouse | Theme | Redraw | Suspend | Help => return self.use_program(action),
+            Pause | StepBack | StepForward | Slower | Faster | Jump | Range | Mark | NextMark | NextChange
+            | PreviousChange => return self.control_playback(action),
+            Back if self.is_in_range() => return self.leave_range(),
+            Back => self.back(),
+            Go(screen) => self.go_to(screen),
+            NextScreen => self.screen = neighbour(&self.screens().collect::<Vec<_>>(), self.screen, 1),
+            PreviousScreen => self.screen = neighbour(&self.screens().rev().collect::<Vec<_>>(), self.screen, 1),
+            Open => return self.open(),
+            Narrow => self.narrow(),
+            Widen => self.widen(),
+            Filter | Search => self.begin_filter(),
+            Unfold | Fold | Toggle | UnfoldAll | FoldAll if self.screen == Screen::Events => self.unfold(action),
+            Levels | Zoom | Source | NextSampledLine | PreviousSampledLine | Chains => return self.look_into(action),
+            Listing | Emphasis | ShortNames | NextHit | PreviousHit | FindSame | GoLeft | GoRight | Fold | Unfold
+            | Toggle | FoldAll | UnfoldAll | NextSampled | PreviousSampled => self.steer_profile(action),
+            NextColumn | PreviousColumn | Invert => self.sort(action),
+            Freeze | Basis | Measure | Axis | Longer | Shorter | Output | Graph => self.change_view(action),
+            NextEvent => self.go(ListStep::By(1)),
+            PreviousEvent => self.go(ListStep::By(-1)),
+            Up | Down | PageUp | PageDown | HalfUp | HalfDown | First | Last => {
+                // An event takes two lines of a comparison.
+                let lines = if self.screen == Screen::Compare { 2 } else { 1 };
+                self.go(ListStep::of(action, (self.page() / lines).max(1)));
             }
-            Action::Save if self.shown_range().is_some() => {
-                self.notice = Some(Notice::Failed("a range is shown: Esc shows the recording, which S saves".into()));
-            }
-            Action::Save => return Some(LoopCommand::Save),
-            Action::Pause
-            | Action::StepBack
-            | Action::StepForward
-            | Action::Slower
-            | Action::Faster
-            | Action::Jump
-            | Action::Range
-            | Action::Mark
-            | Action::NextMark
-            | Action::NextChange
-            | Action::PreviousChange => return self.control_playback(action),
-            Action::Graph => self.graph = !self.graph,
-            Action::Copy => return self.copied(),
-            Action::Export => self.over = Over::AskExport,
-            Action::Mouse => {
-                self.mouse = !self.mouse;
-                let words = if self.mouse { "the mouse is perfprop's" } else { "the mouse selects text" };
-                self.notice = Some(Notice::Done(words.into()));
-                return Some(LoopCommand::Mouse(self.mouse));
-            }
-            Action::Redraw => return Some(LoopCommand::Redraw),
-            Action::Suspend => return Some(LoopCommand::Suspend),
-            Action::Help => self.over = Over::Help(0),
-            Action::Back if self.is_in_range() => return self.leave_range(),
-            Action::Back => self.back(),
-            Action::Go(Screen::Compare) if self.others.is_none() => {
-                self.notice = Some(Notice::Failed("only replay of several recordings compares".into()));
-            }
-            Action::Go(screen) if !self.screens().any(|other| other == screen) => {
-                self.notice = Some(Notice::Failed("a file of stacks has the screens Profile and Log".into()));
-            }
-            Action::Go(screen) => {
-                self.region = None;
-                self.screen = screen;
-            }
-            Action::Levels => return self.next_level(),
-            Action::Narrow => self.narrow(),
-            Action::Widen => self.widen(),
-            Action::NextScreen => self.screen = neighbour(&self.screens().collect::<Vec<_>>(), self.screen, 1),
-            Action::PreviousScreen => {
-                self.screen = neighbour(&self.screens().rev().collect::<Vec<_>>(), self.screen, 1)
-            }
-            Action::Open => return self.open(),
-            Action::Filter | Action::Search => self.begin_filter(),
-            Action::Unfold | Action::Fold | Action::Toggle | Action::UnfoldAll | Action::FoldAll
-                if self.screen == Screen::Events =>
-            {
-                self.unfold(action)
-            }
-            Action::Zoom => return self.zoom_or_source(),
-            Action::Source => return self.ask_for_source(),
-            Action::NextSampledLine => self.next_sampled_line(true),
-            Action::PreviousSampledLine => self.next_sampled_line(false),
-            Action::Listing
-            | Action::Emphasis
-            | Action::ShortNames
-            | Action::NextHit
-            | Action::PreviousHit
-            | Action::FindSame
-            | Action::GoLeft
-            | Action::GoRight
-            | Action::Fold
-            | Action::Unfold
-            | Action::Toggle
-            | Action::FoldAll
-            | Action::UnfoldAll
-            | Action::NextSampled
-            | Action::PreviousSampled => self.steer_profile(action),
-            Action::Chains => {
-                self.steer_profile(action);
-                return self
-                    .profile
-                    .as_ref()
-                    .map(|profile| LoopCommand::InterpreterFrames(profile.interpreter_frames()));
-            }
-            Action::NextEvent => self.go(ListStep::By(1)),
-            Action::PreviousEvent => self.go(ListStep::By(-1)),
-            _ => self.change_view(action),
         }
         None
     }
 
-    /// How numbers are shown, in which order, and where the reader is.
+    /// What is of the program and not of a screen.
+    fn use_program(&mut self, action: Action) -> Option<LoopCommand> {
+        match action {
+            Action::Quit => Some(LoopCommand::Quit),
+            Action::Redraw => Some(LoopCommand::Redraw),
+            Action::Suspend => Some(LoopCommand::Suspend),
+            Action::Copy => self.copied(),
+            Action::Save => self.save(),
+            Action::Mouse => {
+                self.mouse = !self.mouse;
+                let words = if self.mouse { "the mouse is perfprop's" } else { "the mouse selects text" };
+                self.notice = Some(Notice::Done(words.into()));
+                Some(LoopCommand::Mouse(self.mouse))
+            }
+            Action::Export => {
+                self.over = Over::AskExport;
+                None
+            }
+            Action::Theme => {
+                self.next_theme();
+                None
+            }
+            _ => {
+                self.over = Over::Help(0);
+                None
+            }
+        }
+    }
+
+    /// Saves the recording so far, where there is one.
+    fn save(&mut self) -> Option<LoopCommand> {
+        let refused = match self.options.mode {
+            Mode::Stacks { .. } => "nothing was measured here: perfprop export writes stacks",
+            _ if self.shown_range().is_some() => "a range is shown: Esc shows the recording, which S saves",
+            Mode::Live | Mode::Replay { .. } => return Some(LoopCommand::Save),
+        };
+        self.notice = Some(Notice::Failed(refused.into()));
+        None
+    }
+
+    /// Shows a screen, or says why it isn't there.
+    fn go_to(&mut self, screen: Screen) {
+        if screen == Screen::Compare && self.others.is_none() {
+            self.notice = Some(Notice::Failed("only replay of several recordings compares".into()));
+        } else if !self.screens().any(|other| other == screen) {
+            self.notice = Some(Notice::Failed("a file of stacks has the screens Profile and Log".into()));
+        } else {
+            self.region = None;
+            self.screen = screen;
+        }
+    }
+
+    /// Looks at the profile in another way, or at the source of its functions: the loop has a part in that.
+    fn look_into(&mut self, action: Action) -> Option<LoopCommand> {
+        match action {
+            Action::Levels => self.next_level(),
+            Action::Zoom => self.zoom_or_source(),
+            Action::Source => self.ask_for_source(),
+            Action::Chains => {
+                self.steer_profile(action);
+                self.profile.as_ref().map(|profile| LoopCommand::InterpreterFrames(profile.interpreter_frames()))
+            }
+            _ => {
+                self.next_sampled_line(action == Action::NextSampledLine);
+                None
+            }
+        }
+    }
+
+    /// Sorts the list of the screen by a column beside the one that it is sorted by, or the other way round.
+    fn sort(&mut self, action: Action) {
+        // A step forwards, or all but one of them: the columns are a ring.
+        let step = |columns: usize| if action == Action::NextColumn { 1 } else { columns - 1 };
+        match (self.screen, action) {
+            (Screen::Compare, Action::Invert) => {
+                self.comparison.inverted = !self.comparison.inverted;
+                self.compare();
+            }
+            (Screen::Compare, _) => self.sort_comparison(step(CompareColumn::ALL.len())),
+            (Screen::Threads, Action::Invert) => self.thread_list.inverted = !self.thread_list.inverted,
+            (Screen::Threads, _) => self.sort_threads(step(ThreadColumn::ALL.len())),
+            (_, Action::Invert) => {
+                self.events.sort.inverted = !self.events.sort.inverted;
+                self.arrange();
+            }
+            // The order as given is one, too.
+            _ => self.sort_by_neighbour(step(SortColumn::SORTABLE.len() + 1)),
+        }
+    }
+
+    /// Changes how numbers are shown.
     fn change_view(&mut self, action: Action) {
         match action {
             Action::Freeze => self.freeze(),
@@ -195,28 +226,10 @@ impl ScreenModel {
             Action::Axis => self.axis = self.axis.other(),
             Action::Longer => self.window = (self.window + 1).min(WINDOWS.len() - 1),
             Action::Shorter => self.window = self.window.saturating_sub(1),
-            Action::Theme => self.next_theme(),
             Action::Output => {
                 self.log.pane = if self.log.pane == Pane::Findings { Pane::Output } else { Pane::Findings };
             }
-            Action::NextColumn if self.screen == Screen::Compare => self.sort_comparison(1),
-            Action::PreviousColumn if self.screen == Screen::Compare => self.sort_comparison(CompareColumn::ALL.len()),
-            Action::NextColumn if self.screen == Screen::Threads => self.sort_threads(1),
-            Action::PreviousColumn if self.screen == Screen::Threads => self.sort_threads(ThreadColumn::ALL.len() - 1),
-            Action::NextColumn => self.sort_by_neighbour(1),
-            Action::PreviousColumn => self.sort_by_neighbour(SortColumn::SORTABLE.len()),
-            Action::Invert if self.screen == Screen::Compare => {
-                self.comparison.inverted = !self.comparison.inverted;
-                self.compare();
-            }
-            Action::Invert if self.screen == Screen::Threads => self.thread_list.inverted = !self.thread_list.inverted,
-            Action::Invert => {
-                self.events.sort.inverted = !self.events.sort.inverted;
-                self.arrange();
-            }
-            // An event takes two lines there.
-            _ if self.screen == Screen::Compare => self.go(ListStep::of(action, (self.page() / 2).max(1))),
-            _ => self.go(ListStep::of(action, self.page())),
+            _ => self.graph = !self.graph,
         }
     }
 

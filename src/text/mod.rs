@@ -73,4 +73,5 @@ pub use stacks::stacks;
 pub use steps::{json_steps, steps};
 pub use summary::{Digits, SummaryLayout, interval, interval_heading, interval_in, summary, summary_in};
 pub use truth::truth;
-pub(crate) use wrap::{wrapped, wrapped_message};
+pub(crate) use wrap::wrapped;
+pub use wrap::wrapped_message;

@@ -14,7 +14,7 @@ pub(crate) fn wrapped(text: &str, indent: usize) -> String {
 }
 
 /// A message in lines of a terminal of this width. What stands behind two blanks is a command or a path, which stays whole.
-pub(crate) fn wrapped_message(text: &str, indent: usize, width: usize) -> String {
+pub fn wrapped_message(text: &str, indent: usize, width: usize) -> String {
     let mut lines = WrappedLines::new(indent, width.max(2 * indent + 1));
     let mut parts = text.split("  ");
     parts.next().unwrap_or_default().split(' ').for_each(|word| lines.word(word));

@@ -105,11 +105,14 @@ impl ScreenModel {
             Widen => self.widen(),
             Filter | Search => self.begin_filter(),
             Unfold | Fold | Toggle | UnfoldAll | FoldAll if self.screen == Screen::Events => self.unfold(action),
-            Levels | Zoom | Source | NextSampledLine | PreviousSampledLine | Chains => return self.look_into(action),
+            Levels | Zoom | Source | Chains => return self.look_into(action),
+            NextSampledLine => self.next_sampled_line(true),
+            PreviousSampledLine => self.next_sampled_line(false),
             Listing | Emphasis | ShortNames | NextHit | PreviousHit | FindSame | GoLeft | GoRight | Fold | Unfold
             | Toggle | FoldAll | UnfoldAll | NextSampled | PreviousSampled => self.steer_profile(action),
             NextColumn | PreviousColumn | Invert => self.sort(action),
-            Freeze | Basis | Measure | Axis | Longer | Shorter | Output | Graph => self.change_view(action),
+            Freeze | Basis | Measure | Axis | Longer | Shorter | Output => self.change_view(action),
+            Graph => self.graph = !self.graph,
             NextEvent => self.go(ListStep::By(1)),
             PreviousEvent => self.go(ListStep::By(-1)),
             Up | Down | PageUp | PageDown | HalfUp | HalfDown | First | Last => {
@@ -124,30 +127,23 @@ impl ScreenModel {
     /// What is of the program and not of a screen.
     fn use_program(&mut self, action: Action) -> Option<LoopCommand> {
         match action {
-            Action::Quit => Some(LoopCommand::Quit),
-            Action::Redraw => Some(LoopCommand::Redraw),
-            Action::Suspend => Some(LoopCommand::Suspend),
-            Action::Copy => self.copied(),
-            Action::Save => self.save(),
+            Action::Quit => return Some(LoopCommand::Quit),
+            Action::Redraw => return Some(LoopCommand::Redraw),
+            Action::Suspend => return Some(LoopCommand::Suspend),
+            Action::Copy => return self.copied(),
+            Action::Save => return self.save(),
             Action::Mouse => {
                 self.mouse = !self.mouse;
                 let words = if self.mouse { "the mouse is perfprop's" } else { "the mouse selects text" };
                 self.notice = Some(Notice::Done(words.into()));
-                Some(LoopCommand::Mouse(self.mouse))
+                return Some(LoopCommand::Mouse(self.mouse));
             }
-            Action::Export => {
-                self.over = Over::AskExport;
-                None
-            }
-            Action::Theme => {
-                self.next_theme();
-                None
-            }
-            _ => {
-                self.over = Over::Help(0);
-                None
-            }
+            Action::Export => self.over = Over::AskExport,
+            Action::Help => self.over = Over::Help(0),
+            Action::Theme => self.next_theme(),
+            _ => {}
         }
+        None
     }
 
     /// Saves the recording so far, where there is one.
@@ -183,10 +179,7 @@ impl ScreenModel {
                 self.steer_profile(action);
                 self.profile.as_ref().map(|profile| LoopCommand::InterpreterFrames(profile.interpreter_frames()))
             }
-            _ => {
-                self.next_sampled_line(action == Action::NextSampledLine);
-                None
-            }
+            _ => None,
         }
     }
 
@@ -229,7 +222,7 @@ impl ScreenModel {
             Action::Output => {
                 self.log.pane = if self.log.pane == Pane::Findings { Pane::Output } else { Pane::Findings };
             }
-            _ => self.graph = !self.graph,
+            _ => {}
         }
     }
 

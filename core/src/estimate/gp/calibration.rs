@@ -115,17 +115,14 @@ const BEFORE: (f64, f64) = (60.0, 10.0);
 /// What a window keeps of those before.
 const KEPT: f64 = 0.93;
 /// How far the squares of all events are followed, as a power, and from which part of what is usual on; how far an event's own
-/// over those of all are.
-const POWER: f64 = 1.5;
+/// over those of all are, where they are less and where they are more.
+const POWER: f64 = 1.4;
 const LEAST_ALL: f64 = 0.9;
-const OWN_POWER: f64 = 0.8;
+const OWN_POWERS: (f64, f64) = (0.5, 0.8);
 /// The least and the largest factor by squares.
 const FACTORS: (f64, f64) = (0.75, 5.0);
 /// The variance of a level from n stays is so many times that of a window, over n squared.
 const LEVEL_VARIANCE: f64 = 4.0;
-/// So much farther above an estimate than below it the truth may be, over the square of the number of stays: rates have long
-/// tails, and a few stays rather miss what is much than see it.
-const ABOVE: f64 = 1.0;
 
 /// How far variances from before a fit are believed: so much for each unit by which squares are more than usual, within these.
 const DOUBT_OF_FITS: f64 = 1.2;
@@ -135,11 +132,6 @@ const BELIEVED: (f64, f64) = (0.1, 0.7);
 const TELLS: f64 = 1.2;
 /// Covariances before a fit say at most that a variance is so many times as large.
 const MOST_BEFORE: f64 = 8.0;
-
-/// How many times as far above an estimate as below it the truth may be, where so many stays of the event were seen.
-pub(crate) fn above(stays: f64) -> f64 {
-    1.0 + ABOVE / stays.max(1.0).powi(2)
-}
 
 /// How much stays that are left out say of an event that was counted for so much of the time, as a power: where that is most
 /// of it, what another stay would have been says little.
@@ -170,7 +162,8 @@ impl Calibration {
         let all = self.all();
         let own = self.events[event].mean_with(all, BEFORE.1);
         let power = POWER * self.turns.told_by_stays();
-        let off = (all / usual(self.turns.stay_ms)).max(LEAST_ALL).powf(power) * (own / all).powf(OWN_POWER);
+        let own_power = if own > all { OWN_POWERS.1 } else { OWN_POWERS.0 };
+        let off = (all / usual(self.turns.stay_ms)).max(LEAST_ALL).powf(power) * (own / all).powf(own_power);
         let level = (1.0 + LEVEL_VARIANCE / stays.max(1.0).powi(2)).sqrt();
         let known = level * off.powf(told(counted)).clamp(FACTORS.0, FACTORS.1);
         known * (1.0 - self.turns.narrower()) * tail.factor()
@@ -220,12 +213,6 @@ mod tests {
     }
 
     #[test]
-    fn few_stays_leave_more_room_above_by_hand() {
-        assert_eq!([above(0.0), above(1.0), above(2.0)], [2.0, 2.0, 1.25]);
-        assert!((above(1e6) - 1.0).abs() < 1e-9 && above(3.0) < above(2.0));
-    }
-
-    #[test]
     fn what_is_off_by_more_has_wider_intervals() {
         let off = after(3.0, 1.0);
         let [first, second] = [0, 1].map(|event| off.factor(event, 1e9, 0.1, ErrorTail::Usual));
@@ -236,6 +223,20 @@ mod tests {
         assert_eq!(off.deviation(1.0, 4.0, 1.0), 1.0);
         // Nothing was looked at yet.
         assert_eq!(Calibration::new(1).factor(0, 1e9, 0.1, ErrorTail::Usual), 1.0 - Turns::USUAL.narrower());
+    }
+
+    #[test]
+    fn an_events_own_squares_count_for_more_where_they_are_above_all_others_by_hand() {
+        let calibration = after(3.0, 1.0);
+        let all = calibration.all();
+        // As many squares count as are remembered, beside ten as all are.
+        let of_all = (all / usual(Turns::USUAL.stay_ms)).powf(POWER) * (1.0 - Turns::USUAL.narrower());
+        for (event, power) in [(0, 0.8), (1, 0.5)] {
+            let own = calibration.events[event].mean_with(all, 10.0);
+            assert_eq!(own > all, event == 0);
+            let factor = calibration.factor(event, 1e9, 0.1, ErrorTail::Usual);
+            assert!((factor / (of_all * (own / all).powf(power)) - 1.0).abs() < 1e-9, "{factor}");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::SWITCHES;
 use super::aliasing::Factors;
 use super::blocks::WHOLE;
+use super::widths::Sides;
 use crate::rates::{Confidence, Delta, Error, Uncertain};
 
 /// What windows add up to in an interval.
@@ -16,15 +17,14 @@ pub(super) struct WindowSum {
     pub(super) last: f64,
     /// All half widths.
     pub(super) widths: f64,
-    /// How many times as far above the estimate as below it the truth may be.
-    pub(super) above: f64,
+    pub(super) sides: Sides,
     pub(super) known: bool,
 }
 
 impl Default for WindowSum {
     fn default() -> Self {
         let counted = Delta::default();
-        Self { counted, estimate: 0.0, square: 0.0, last: 0.0, widths: 0.0, above: 1.0, known: false }
+        Self { counted, estimate: 0.0, square: 0.0, last: 0.0, widths: 0.0, sides: Sides::ALIKE, known: false }
     }
 }
 
@@ -44,8 +44,9 @@ impl WindowSum {
             ratio if ratio >= WHOLE => Some(Uncertain::exact(self.counted.count as f64)),
             _ if !self.known => None,
             _ => {
-                let below = at(confidence, self.square.sqrt().hypot(SWITCHES * self.estimate));
-                let error = widened(self.estimate, Error::Within { below, above: self.above * below }, aliasing);
+                let side = |factor: f64| at(confidence, (factor * self.square.sqrt()).hypot(SWITCHES * self.estimate));
+                let error = Error::Within { below: side(self.sides.below), above: side(self.sides.above) };
+                let error = widened(self.estimate, error, aliasing);
                 Some(within(self.estimate, error, self.counted))
             }
         }

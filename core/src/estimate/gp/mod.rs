@@ -80,6 +80,7 @@ use stays::StaySpread;
 use threads::{Concurrency, Threads, WhichThreads};
 use total::ranked;
 use volatility::{Share, Volatility};
+use widths::Sides;
 pub(super) use window::Posterior;
 use window::WindowScale;
 
@@ -381,8 +382,15 @@ impl Gp {
         // In slow rotations estimates aren't those of a level.
         let may_hold = self.may_hold_rates();
         let is_of_level = |event: usize| !self.levels[event].is_silent() && !may_hold;
-        for (event, sum) in self.interval.iter_mut().enumerate().filter(|&(event, _)| is_of_level(event)) {
-            sum.above = calibration::above(self.stays[event].stays());
+        let sides = |event: usize| {
+            let ms = self.interval[event].counted.enabled.as_ms();
+            let mean = self.levels[event].rate().unwrap_or(0.0) * ms;
+            Sides::new(&self.interval[event], mean, self.stays[event].stays(), self.tail(event))
+        };
+        let sides: Vec<Option<Sides>> =
+            (0..self.events.len()).map(|event| is_of_level(event).then(|| sides(event))).collect();
+        for (sum, sides) in self.interval.iter_mut().zip(sides) {
+            sum.sides = sides.unwrap_or(Sides::ALIKE);
         }
         let interval = &self.interval;
         self.history.iter_mut().for_each(|history| Arc::make_mut(history).end_interval(interval));

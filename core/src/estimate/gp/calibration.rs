@@ -8,6 +8,8 @@ pub(crate) struct Calibration {
     events: Vec<FadingMean>,
     all: FadingMean,
     turns: Turns,
+    /// How many times as large as [`usual`] squares usually are.
+    usual_squares: f64,
 }
 
 /// How much farther off than others the counts of an event may be, as it is quiet most of the time.
@@ -140,8 +142,9 @@ fn told(counted: f64) -> f64 {
 }
 
 impl Calibration {
-    pub(crate) fn new(events: usize) -> Self {
-        Self { events: vec![FadingMean::default(); events], all: FadingMean::default(), turns: Turns::USUAL }
+    pub(crate) fn new(events: usize, usual_squares: f64) -> Self {
+        let (events, all) = (vec![FadingMean::default(); events], FadingMean::default());
+        Self { events, all, turns: Turns::USUAL, usual_squares }
     }
 
     /// Takes what stays of a window were off by.
@@ -163,21 +166,26 @@ impl Calibration {
         let own = self.events[event].mean_with(all, BEFORE.1);
         let power = POWER * self.turns.told_by_stays();
         let own_power = if own > all { OWN_POWERS.1 } else { OWN_POWERS.0 };
-        let off = (all / usual(self.turns.stay_ms)).max(LEAST_ALL).powf(power) * (own / all).powf(own_power);
+        let off = (all / self.usual()).max(LEAST_ALL).powf(power) * (own / all).powf(own_power);
         let level = (1.0 + LEVEL_VARIANCE / stays.max(1.0).powi(2)).sqrt();
         let known = level * off.powf(told(counted)).clamp(FACTORS.0, FACTORS.1);
         known * (1.0 - self.turns.narrower()) * tail.factor()
     }
 
+    /// The usual mean of squares where stays are as long as now.
+    fn usual(&self) -> f64 {
+        self.usual_squares * usual(self.turns.stay_ms)
+    }
+
     /// The mean square of all stays.
     fn all(&self) -> f64 {
-        self.all.mean_with(usual(self.turns.stay_ms), BEFORE.0)
+        self.all.mean_with(self.usual(), BEFORE.0)
     }
 
     /// The standard deviation of a number, of its variance by what was fitted to its own window and by what was before, of
     /// an event that was counted for so much of the time.
     pub(crate) fn deviation(&self, fitted: f64, before: f64, counted: f64) -> f64 {
-        let more = self.all() / usual(self.turns.stay_ms) - 1.0;
+        let more = self.all() / self.usual() - 1.0;
         let doubt = DOUBT_OF_FITS * self.turns.told_by_stays();
         let believed = (doubt * more).clamp(BELIEVED.0, BELIEVED.1);
         (fitted * (before / fitted.max(f64::MIN_POSITIVE)).clamp(1.0, MOST_BEFORE).powf(told(counted) * believed))
@@ -195,7 +203,7 @@ mod tests {
 
     /// After many windows in which a stay of each of two events was off by so many times what is usual.
     fn after(first: f64, second: f64) -> Calibration {
-        let mut calibration = Calibration::new(2);
+        let mut calibration = Calibration::new(2, 1.0);
         let usual = usual(Turns::USUAL.stay_ms);
         let stays = [stay(0, first * usual), stay(1, second * usual)];
         (0..400).for_each(|_| calibration.window(Turns::USUAL, stays.into_iter()));
@@ -222,7 +230,7 @@ mod tests {
         assert!(off.factor(0, 1e9, 0.9, ErrorTail::Usual) < 1.2, "{off:?}");
         assert_eq!(off.deviation(1.0, 4.0, 1.0), 1.0);
         // Nothing was looked at yet.
-        assert_eq!(Calibration::new(1).factor(0, 1e9, 0.1, ErrorTail::Usual), 1.0 - Turns::USUAL.narrower());
+        assert_eq!(Calibration::new(1, 1.0).factor(0, 1e9, 0.1, ErrorTail::Usual), 1.0 - Turns::USUAL.narrower());
     }
 
     #[test]
@@ -244,7 +252,7 @@ mod tests {
         let tails =
             [ErrorTail::Usual, ErrorTail::AllQuiet, ErrorTail::Quiet { bursts: 0.0 }, ErrorTail::Quiet { bursts: 1.0 }];
         let of = |tail| {
-            let mut calibration = Calibration::new(1);
+            let mut calibration = Calibration::new(1, 1.0);
             calibration.window(Turns::USUAL, [StaySquare { tail, ..stay(0, 1e6) }].into_iter());
             (calibration.events[0].sum, calibration.all.sum, calibration.factor(0, 1e9, 0.1, tail))
         };
@@ -271,7 +279,7 @@ mod tests {
         assert!((1..100).all(|ms| same(f64::from(ms)).narrower() <= same(f64::from(ms - 1)).narrower()));
         // All of fifty events are off by as much.
         let off_by = |turns: Turns, times: f64| {
-            let mut calibration = Calibration::new(50);
+            let mut calibration = Calibration::new(50, 1.0);
             let stays = || (0..50).map(|event| stay(event, times * usual(turns.stay_ms)));
             (0..400).for_each(|_| calibration.window(turns, stays()));
             [calibration.factor(0, 1e9, 0.1, ErrorTail::Usual), calibration.deviation(1.0, 4.0, 0.1)]

@@ -263,6 +263,7 @@ impl Gp {
         let levels = names.iter().map(level).collect();
         Self {
             blocks: Blocks::new(&always),
+            calibration: Calibration::new(n, settings.usual_squares),
             settings,
             rotation_ms,
             events: events.to_vec(),
@@ -286,7 +287,6 @@ impl Gp {
             aliasing: Aliasing::new(ranked((0..n).collect(), events)),
             analogs: Analogs::new(n),
             elapsed: 0.0,
-            calibration: Calibration::new(n),
             stillness: Stillness::new(n),
             at_large: vec![0.0; n],
             empty: Share::default(),

@@ -66,6 +66,8 @@ pub struct Settings {
     /// The half width of intervals, over that of Student's t with as many degrees of freedom as there
     /// are observations of the event in the window that covariances were fitted to.
     pub half_width: f64,
+    /// How many times as large as where covariances are fitted to each window the squares usually are of what stays are off by.
+    pub usual_squares: f64,
 }
 
 impl Settings {
@@ -77,6 +79,8 @@ impl Settings {
     const MANY_OBSERVATIONS: usize = 200;
     /// Number of events above which steps are expensive.
     const MANY_EVENTS: usize = 100;
+    /// The usual squares of runs of what was learnt, chosen on the accuracy bench.
+    const SQUARES_OF_MODEL: f64 = 1.4;
 
     /// The longest block of a multiplexed event that is one observation: the first of these with
     /// which observations aren't too many.
@@ -90,11 +94,12 @@ impl Settings {
     }
 
     /// For a run of a program that was learnt before: its levels and covariances hold as they are,
-    /// so steps are small.
+    /// so steps are small, and stays that are left out are less well known than where covariances are fitted to them.
     #[must_use]
     pub fn with_model(self) -> Self {
         let step = self.model_step;
-        Self { first_step: step, least_step: step, volatile: false, tells_threads_apart: false, ..self }
+        let usual_squares = Self::SQUARES_OF_MODEL;
+        Self { first_step: step, least_step: step, usual_squares, volatile: false, tells_threads_apart: false, ..self }
     }
 }
 
@@ -120,6 +125,7 @@ impl Default for Settings {
             lesson_first: 0.4,
             lesson_last: 0.02,
             half_width: 1.25,
+            usual_squares: 1.0,
         }
     }
 }

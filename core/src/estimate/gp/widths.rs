@@ -10,7 +10,7 @@ use crate::rates::Confidence;
 const WIDTH_OF_THREADS: f64 = 0.8;
 /// By how much intervals of very many threads are narrower where it is known which of them was counted when: what isn't
 /// known of each is independent of the others.
-const NARROWER_OF_THREADS: f64 = 0.25;
+const NARROWER_OF_THREADS: f64 = 0.3;
 /// Where covariances were fitted to fewer observations of an event, it is as if there had been so many.
 const LEAST_OBSERVED: u64 = 2;
 
@@ -80,7 +80,7 @@ impl Gp {
             Concurrency::Sampled => WIDTH_OF_THREADS,
             Concurrency::ToldApart => {
                 let others = 1.0 - 1.0 / self.mean_threads.max(1.0);
-                1.0 - NARROWER_OF_THREADS * others * (1.0 - 1.0 / stays.max(1.0))
+                1.0 - NARROWER_OF_THREADS * others * (1.0 - 2.0 / stays.max(2.0))
             }
         }
     }

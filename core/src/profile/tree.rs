@@ -165,6 +165,12 @@ impl Tree {
         self.counts.clear();
     }
 
+    /// Gives places the numbers that another tree gave them, in a tree of which no place is registered yet.
+    pub fn number_frames_as(&mut self, other: Self) {
+        debug_assert_eq!(self.frames.len(), 1, "places are registered");
+        self.frames = other.frames;
+    }
+
     /// The event of this name.
     pub fn find_event(&self, name: &str) -> Option<EventId> {
         self.event_ids().find(|id| self.events[id.index()].name == name)

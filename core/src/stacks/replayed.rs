@@ -91,7 +91,10 @@ impl Replayed {
     ) -> (&Tree, &StackQuality) {
         if self.at.is_some_and(|at| at > until) || self.after != after || self.level != self.stacks.first_level() {
             let (level, interpreter) = (self.level, self.stacks.interpreter_frames());
-            *self = Self { level, after, range: RegionRange::after(after), ..Self::new(recorded) };
+            let anew = Self { level, after, range: RegionRange::after(after), ..Self::new(recorded) };
+            let before = std::mem::replace(self, anew);
+            // Screens keep names and what was selected by the numbers of frames.
+            self.stacks.number_frames_as(before.stacks);
             self.stacks.set_first_level(level);
             self.stacks.set_interpreter_frames(interpreter);
         }
@@ -214,6 +217,22 @@ mod tests {
         };
         assert_eq!([0, 2, 5, 6, 100].map(&mut counted), [(0, 0), (2, 0), (3, 1), (4, 2), (5, 2)]);
         assert_eq!([2, 2, 6].map(&mut counted), [(2, 0), (2, 0), (4, 2)]);
+    }
+
+    #[test]
+    fn frames_keep_their_numbers_in_a_tree_that_is_made_anew() {
+        let (sampled, batches) = (sampled(), batches(&[vec![1], vec![2], vec![3]]));
+        let recorded = recorded(&sampled, &batches);
+        let names = |tree: &Tree| tree.frames().map(|frame| frame.name.to_owned()).collect::<Vec<_>>();
+        let mut replayed = Replayed::new(recorded);
+        let before = names(replayed.until(recorded, WallNs(3)).0);
+        // By thread there are frames for these, after those that were.
+        replayed.set_first_level(FirstLevel::Thread);
+        let by_thread = names(replayed.until(recorded, WallNs(3)).0);
+        assert_eq!(by_thread[..before.len()], before);
+        assert!(by_thread.len() > before.len(), "{by_thread:?}");
+        // Back in time, a frame that is not yet reached keeps its number, too.
+        assert_eq!(names(replayed.until(recorded, WallNs(1)).0), by_thread);
     }
 
     #[test]

@@ -314,6 +314,11 @@ impl StackTree {
         self.levels.level
     }
 
+    /// Gives frames the numbers that they had in another tree, before any is taken.
+    pub fn number_frames_as(&mut self, other: Self) {
+        self.tree.number_frames_as(other.tree);
+    }
+
     /// Has another first level, below which all that was sampled stands from now on. Of samples that were taken before the
     /// level was CPUs, the CPU is unknown. What a model counted stays below names of threads.
     pub fn set_first_level(&mut self, level: FirstLevel) {

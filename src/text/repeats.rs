@@ -1,8 +1,8 @@
 //! Sums up several runs of one command: means, and how runs differ.
 
-use crate::monitor::{Correction, Monitor, Row, Truth};
+use crate::monitor::{Absence, Correction, Monitor, Row, Truth};
 use crate::plan::RowIndex;
-use crate::rates::{Error, Moments, Uncertain};
+use crate::rates::{Confidence, Error, Moments, Uncertain};
 
 /// The same command measured several times.
 pub struct Repeats<'a>(pub &'a [Monitor]);
@@ -14,8 +14,11 @@ impl Repeats<'_> {
     }
 
     fn mean(&self, event: RowIndex, count: fn(&Row<'_>) -> Option<Uncertain>) -> Option<Uncertain> {
-        let counts: Vec<_> = self.0.iter().filter_map(|run| count(&run.row(event))).collect();
-        mean_of(&counts)
+        let rows = || self.0.iter().map(|run| run.row(event));
+        let counts: Vec<_> = rows().filter_map(|row| count(&row)).collect();
+        let unseen = rows().filter(|row| count(row).is_none() && saw_none(row)).count();
+        let confidence = self.0.first()?.confidence();
+        if unseen == 0 { mean_of(&counts) } else { mean_with_unseen(&counts, unseen, confidence) }
     }
 
     /// Mean over the runs of the best estimate of each run's count.
@@ -29,10 +32,10 @@ impl Repeats<'_> {
         Some(Correction { count: self.best(event)?, raw: self.count(event), ..last })
     }
 
-    /// The event in the runs that [`Self::count`] is the mean of; in all of them where it counted in none.
+    /// The event in the runs that [`Self::count`] is the mean of; in all of them where it was on a counter in none.
     fn rows(&self, event: RowIndex) -> Vec<Row<'_>> {
         let all: Vec<_> = self.0.iter().map(|run| run.row(event)).collect();
-        let counted: Vec<_> = all.iter().copied().filter(|row| row.scaled.is_some()).collect();
+        let counted: Vec<_> = all.iter().copied().filter(|row| row.scaled.is_some() || saw_none(row)).collect();
         if counted.is_empty() { all } else { counted }
     }
 
@@ -69,7 +72,7 @@ impl Repeats<'_> {
     pub(super) fn true_counts(&self, event: RowIndex) -> Vec<(Row<'_>, Truth)> {
         let truths = self.0.iter().filter_map(|run| Some((run.row(event), run.truth(event)?)));
         let all: Vec<_> = truths.collect();
-        let is_counted = |(row, _): &(Row<'_>, Truth)| row.scaled.is_some();
+        let is_counted = |(row, _): &(Row<'_>, Truth)| row.scaled.is_some() || saw_none(row);
         if all.iter().any(is_counted) { all.into_iter().filter(is_counted).collect() } else { all }
     }
 
@@ -96,8 +99,15 @@ impl Repeats<'_> {
     }
 
     fn counts(&self, event: RowIndex) -> Vec<f64> {
-        self.0.iter().filter_map(|run| run.row(event).raw.run.estimate()).collect()
+        let count = |row: Row<'_>| row.raw.run.estimate().or_else(|| saw_none(&row).then_some(0.0));
+        let counts: Vec<_> = self.0.iter().filter_map(|run| count(run.row(event))).collect();
+        if counts.iter().any(|&count| count > 0.0) { counts } else { Vec::new() }
     }
+}
+
+/// Whether a run saw none of an event that it looked at, which alone says nothing of the run.
+fn saw_none(row: &Row<'_>) -> bool {
+    row.absence == Some(Absence::NoneSeen)
 }
 
 /// What an event counted in truth on average, and the relative errors of its mean counts.
@@ -112,6 +122,24 @@ fn mean_of(numbers: &[Uncertain]) -> Option<Uncertain> {
     let value = numbers.iter().map(|number| number.value).sum();
     let sum = Uncertain { value, error: Error::of_sum(numbers.iter().map(|number| number.error)) };
     (!numbers.is_empty()).then(|| sum.scaled(1.0 / numbers.len() as f64))
+}
+
+/// The mean of what runs counted and of 0 in those that saw none; `None` where all saw none. Each run begins with another group, so
+/// one that counted what happens at the beginning stands for those that didn't look: left out, they would make the mean too
+/// large. Its error is Student's, of runs as they differ, and no less than what the counts themselves leave open.
+fn mean_with_unseen(counts: &[Uncertain], unseen: usize, confidence: Confidence) -> Option<Uncertain> {
+    let runs = (counts.len() + unseen) as f64;
+    let of_counts = mean_of(counts)?.scaled(counts.len() as f64 / runs);
+    let zeros = std::iter::repeat_n(0.0, unseen);
+    let values: Vec<f64> = counts.iter().map(|count| count.value).chain(zeros).collect();
+    let deviation = SummarySpread::of(&values).deviation.unwrap_or(0.0);
+    let half_width = confidence.student(values.len() as u64 - 1) * deviation / runs.sqrt();
+    let (below, above) = match of_counts.error {
+        Error::Within { below, above } => (below.max(half_width), above.max(half_width)),
+        Error::Exact | Error::Unknown => (half_width, half_width),
+    };
+    let value = of_counts.value;
+    Some(Uncertain { value, error: Error::Within { below: below.min(value), above } })
 }
 
 /// The mean of some runs, and how they differ.
@@ -171,5 +199,18 @@ mod tests {
         let unknown = Uncertain { value: 3.0, error: Error::Unknown };
         assert_eq!(mean_of(&[exact(1.0), unknown]), Some(Uncertain { value: 2.0, error: Error::Unknown }));
         assert_eq!(mean_of(&[]), None);
+    }
+
+    #[test]
+    fn runs_that_saw_none_count_as_zero_by_hand() {
+        let within = |value, half| Uncertain { value, error: Error::Within { below: half, above: half } };
+        // Of 90, 0 and 0 the mean is 30, the deviation sqrt((60² + 30² + 30²) / 2) = sqrt(2700).
+        let found = mean_with_unseen(&[within(90.0, 3.0)], 2, Confidence::DEFAULT).unwrap();
+        let Error::Within { below, above } = found.error else { panic!("{found:?}") };
+        let half_width = Confidence::DEFAULT.student(2) * (2700.0f64 / 3.0).sqrt();
+        assert!((found.value - 30.0).abs() < 1e-9 && (above - half_width).abs() < 1e-9, "{found:?}");
+        // No count is below 0.
+        assert_eq!(below, 30.0);
+        assert_eq!(mean_with_unseen(&[], 3, Confidence::DEFAULT), None);
     }
 }

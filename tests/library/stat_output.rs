@@ -129,7 +129,7 @@ fn the_truth_stands_at_the_end_of_the_fields() {
     assert!(ends[1].starts_with("566.6666") && ends[1].ends_with(",0,"), "{ends:?}");
     let truth = text::truth(&Repeats(&runs));
     assert!(
-        truth.contains("1 of 1") && truth.contains("runs in which an event was never counted are left out"),
+        truth.contains("1 of 1") && truth.contains("runs that saw none of an event are left out"),
         "{truth}"
     );
 }

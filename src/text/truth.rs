@@ -30,7 +30,9 @@ pub fn truth(runs: &Repeats<'_>) -> String {
          the truth lies on; IN ± says whether the truth is in it\n",
     );
     if runs.0.len() > 1 {
-        out.push_str(" They are means of runs, of errors without their signs; runs that saw none of an event are left out\n");
+        out.push_str(
+            " They are means of runs, of errors without their signs; runs that saw none of an event are left out\n",
+        );
     }
     out.push('\n');
     out

@@ -128,10 +128,7 @@ fn the_truth_stands_at_the_end_of_the_fields() {
     assert_eq!(ends[0], ",,");
     assert!(ends[1].starts_with("566.6666") && ends[1].ends_with(",0,"), "{ends:?}");
     let truth = text::truth(&Repeats(&runs));
-    assert!(
-        truth.contains("1 of 1") && truth.contains("runs that saw none of an event are left out"),
-        "{truth}"
-    );
+    assert!(truth.contains("1 of 1") && truth.contains("runs that saw none of an event are left out"), "{truth}");
 }
 
 #[test]

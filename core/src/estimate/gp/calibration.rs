@@ -117,7 +117,7 @@ const BEFORE: (f64, f64) = (60.0, 10.0);
 /// What a window keeps of those before.
 const KEPT: f64 = 0.93;
 /// How far the squares of all events are followed, as a power, and from which part of what is usual on; how far an event's own
-/// over those of all are, where they are less and where they are more.
+/// over those of all are, where they are less, and where they are more or the event is quiet.
 const POWER: f64 = 1.4;
 const LEAST_ALL: f64 = 0.9;
 const OWN_POWERS: (f64, f64) = (0.5, 0.8);
@@ -165,7 +165,8 @@ impl Calibration {
         let all = self.all();
         let own = self.events[event].mean_with(all, BEFORE.1);
         let power = POWER * self.turns.told_by_stays();
-        let own_power = if own > all { OWN_POWERS.1 } else { OWN_POWERS.0 };
+        let is_more = own > all || tail != ErrorTail::Usual;
+        let own_power = if is_more { OWN_POWERS.1 } else { OWN_POWERS.0 };
         let off = (all / self.usual()).max(LEAST_ALL).powf(power) * (own / all).powf(own_power);
         let level = (1.0 + LEVEL_VARIANCE / stays.max(1.0).powi(2)).sqrt();
         let known = level * off.powf(told(counted)).clamp(FACTORS.0, FACTORS.1);

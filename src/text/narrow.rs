@@ -6,18 +6,22 @@ use std::iter;
 const BETWEEN: usize = 2;
 const BEFORE: usize = 1;
 
-/// What stands in front of numbers that are derived from the others of a line.
-const DERIVED: &str = "  # ";
+/// What gets lines of its own, what stands first the sooner: numbers that are derived from others, and those that were corrected.
+const APART: [&str; 2] = ["  # ", "  corrected "];
 
 /// The lines of a table in so many columns. Blanks that all lines have in a place are left out, as few as can be. Where that isn't
-/// enough, what is derived gets lines of its own. A table that is still too wide stays so.
+/// enough, what is derived gets lines of its own, and then what was corrected. A table that is still too wide stays so.
 pub(super) fn narrowed(table: &str, columns: usize) -> String {
     let lines: Vec<_> = table.lines().map(str::to_owned).collect();
     if longest(&lines) <= columns {
         return table.to_owned();
     }
-    let narrow = squeezed(&lines, columns);
-    let narrow = if longest(&narrow) <= columns { narrow } else { derived_apart(&lines, columns) };
+    let mut narrow = squeezed(&lines, columns);
+    for marks in 1..=APART.len() {
+        if longest(&narrow) > columns {
+            narrow = apart(&lines, &APART[..marks], columns);
+        }
+    }
     narrow.into_iter().map(|line| line + "\n").collect()
 }
 
@@ -25,23 +29,26 @@ fn longest(lines: &[String]) -> usize {
     lines.iter().map(|line| line.chars().count()).max().unwrap_or(0)
 }
 
-/// Short lines without what is derived, and below each of them that, at the right end.
-fn derived_apart(lines: &[String], columns: usize) -> Vec<String> {
-    let (counted, derived): (Vec<_>, Vec<_>) = lines.iter().map(|line| parts(line)).unzip();
-    let widest = derived.iter().flatten().map(|derived| derived.chars().count()).max().unwrap_or(0);
+/// Short lines up to the first of these marks, and below each of them the pieces that begin with one, at the right end.
+fn apart(lines: &[String], marks: &[&str], columns: usize) -> Vec<String> {
+    let (counted, others): (Vec<_>, Vec<_>) = lines.iter().map(|line| pieces(line, marks)).unzip();
+    let widest = others.iter().flatten().map(|piece| piece.chars().count()).max().unwrap_or(0);
     let indent = " ".repeat(columns.saturating_sub(widest));
-    let below = |derived: Option<String>| derived.map(|derived| format!("{indent}{derived}"));
     let counted = squeezed(&counted, columns).into_iter();
-    let both = counted.zip(derived).flat_map(|(counted, derived)| [Some(counted), below(derived)]);
-    both.flatten().filter(|line| !line.is_empty()).collect()
+    let all = counted.zip(others).flat_map(|(counted, others)| {
+        iter::once(counted).chain(others.into_iter().map(|piece| format!("{indent}{piece}")))
+    });
+    all.filter(|line| !line.is_empty()).collect()
 }
 
-/// What was counted, and what is derived from that.
-fn parts(line: &str) -> (String, Option<String>) {
-    match line.split_once(DERIVED) {
-        Some((counted, derived)) => (counted.trim_end().to_owned(), Some(format!("# {derived}"))),
-        None => (line.to_owned(), None),
-    }
+/// What stands before all marks, and the pieces that begin with one.
+fn pieces(line: &str, marks: &[&str]) -> (String, Vec<String>) {
+    let mut starts: Vec<usize> = marks.iter().filter_map(|mark| line.find(mark)).collect();
+    starts.sort_unstable();
+    let Some(&first) = starts.first() else { return (line.to_owned(), Vec::new()) };
+    let ends = starts.iter().copied().skip(1).chain(iter::once(line.len()));
+    let others = starts.iter().zip(ends).map(|(&start, end)| line[start..end].trim().to_owned()).collect();
+    (line[..first].trim_end().to_owned(), others)
 }
 
 /// The lines without blanks that all have in a place, the widest gaps first, until they are as short as wanted.
@@ -116,6 +123,23 @@ mod tests {
         // No number is cut off.
         let words = |lines: &[String]| lines.iter().flat_map(|line| line.split_whitespace()).count();
         assert_eq!(words(&narrow(0)), words(&TABLE.map(str::to_owned)));
+    }
+
+    #[test]
+    fn what_was_corrected_gets_lines_of_its_own_where_that_is_needed() {
+        let table = "   10,557,901      L2_HITS    ±11.0%  corrected 10,558,012 ±9.1% (+0.1%) by weighting  #  33.8 per 1,000\n";
+        let lines = |columns| narrowed(table, columns).lines().map(str::to_owned).collect::<Vec<_>>();
+        let derived_apart = [
+            "  10,557,901  L2_HITS  ±11.0%  corrected 10,558,012 ±9.1% (+0.1%) by weighting",
+            "                                                             #  33.8 per 1,000",
+        ];
+        assert_eq!(lines(78), derived_apart);
+        let both_apart = [
+            "   10,557,901      L2_HITS    ±11.0%",
+            "          corrected 10,558,012 ±9.1% (+0.1%) by weighting",
+            "          #  33.8 per 1,000",
+        ];
+        assert_eq!(lines(57), both_apart);
     }
 
     proptest! {

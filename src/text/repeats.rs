@@ -205,10 +205,10 @@ mod tests {
     fn runs_that_saw_none_count_as_zero_by_hand() {
         let within = |value, half| Uncertain { value, error: Error::Within { below: half, above: half } };
         // Of 90, 0 and 0 the mean is 30, the deviation sqrt((60² + 30² + 30²) / 2) = sqrt(2700).
-        let found = mean_with_unseen(&[within(90.0, 3.0)], 2, Confidence::DEFAULT).unwrap();
-        let Error::Within { below, above } = found.error else { panic!("{found:?}") };
+        let found = mean_with_unseen(&[within(90.0, 3.0)], 2, Confidence::DEFAULT);
+        let Some(Uncertain { value, error: Error::Within { below, above } }) = found else { unreachable!("{found:?}") };
         let half_width = Confidence::DEFAULT.student(2) * (2700.0f64 / 3.0).sqrt();
-        assert!((found.value - 30.0).abs() < 1e-9 && (above - half_width).abs() < 1e-9, "{found:?}");
+        assert!((value - 30.0).abs() < 1e-9 && (above - half_width).abs() < 1e-9, "{found:?}");
         // No count is below 0.
         assert_eq!(below, 30.0);
         assert_eq!(mean_with_unseen(&[], 3, Confidence::DEFAULT), None);

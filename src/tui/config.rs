@@ -179,28 +179,30 @@ impl ConfigReader<'_> {
     }
 
     fn keys(&mut self, section: &DeTable<'_>) {
-        for (action, value) in section {
-            let list = match value.get_ref() {
-                DeValue::String(one) => Some(vec![one.as_ref()]),
-                DeValue::Array(list) => list.iter().map(|value| value.get_ref().as_str()).collect(),
-                _ => None,
-            };
-            let Some(keys) = list else {
+        let lists: Vec<_> = section.iter().map(|(action, value)| (action, value, key_list(value))).collect();
+        // Actions may exchange keys.
+        lists
+            .iter()
+            .filter(|(.., keys)| keys.is_some())
+            .for_each(|(action, ..)| self.config.keymap.free(action.get_ref()));
+        for (action, value, keys) in lists {
+            let Some(keys) = keys else {
                 self.complain(value.span(), "keys are strings, or a list of them: [\"z\", \"Ctrl-Z\"]".into());
                 continue;
             };
-            match self.config.keymap.bind(action.get_ref(), &keys) {
-                Ok(()) => {}
-                Err(KeyError::Action(name)) => {
+            let Err(error) = self.config.keymap.bind(action.get_ref(), &keys) else { continue };
+            self.config.keymap.reset(action.get_ref());
+            match error {
+                KeyError::Action(name) => {
                     let known = BINDINGS.iter().map(|binding| binding.name);
                     self.complain(action.span(), unknown("action", &name, known));
                 }
-                Err(KeyError::Key(name)) => self.complain(
+                KeyError::Key(name) => self.complain(
                     value.span(),
                     format!("no key is called \"{name}\": a character, ^C, F1 to F12, Up, Enter, Esc, Tab, Space ..."),
                 ),
-                Err(KeyError::Taken { key, by }) => {
-                    self.complain(value.span(), format!("{key} already asks for {by}; give that other keys first"));
+                KeyError::Taken { key, by } => {
+                    self.complain(value.span(), format!("{key} already asks for {by}; give that other keys, too"));
                 }
             }
         }
@@ -208,6 +210,15 @@ impl ConfigReader<'_> {
 
     fn complain(&mut self, span: std::ops::Range<usize>, message: String) {
         self.complaints.push(Complaint::at(self.file, self.text, span, message));
+    }
+}
+
+/// The keys of a string, or of a list of them.
+fn key_list<'a>(value: &'a TomlValue<'_>) -> Option<Vec<&'a str>> {
+    match value.get_ref() {
+        DeValue::String(one) => Some(vec![one.as_ref()]),
+        DeValue::Array(list) => list.iter().map(|value| value.get_ref().as_str()).collect(),
+        _ => None,
     }
 }
 
@@ -245,12 +256,25 @@ mod tests {
                 "config.toml:1:1: unknown key \"thme\"; did you mean \"theme\"?",
                 "config.toml:2:12: interval is a number of milliseconds, 1 to 86400000",
                 "config.toml:5:1: unknown action \"freze\"; did you mean \"freeze\"?",
-                "config.toml:6:8: q already asks for quit; give that other keys first",
+                "config.toml:6:8: q already asks for quit; give that other keys, too",
                 "config.toml:7:8: keys are strings, or a list of them: [\"z\", \"Ctrl-Z\"]",
                 "config.toml:8:8: no key is called \"Hyper\": a character, ^C, F1 to F12, Up, Enter, Esc, Tab, Space ...",
             ]
         );
         assert_eq!(Config::parse("", text).0.units, Some(MeasureChoice::Every(Measure::Total)));
+    }
+
+    #[test]
+    fn actions_exchange_keys_in_any_order() {
+        for text in ["[keys]\nquit = \"Q\"\nfreeze = \"q\"\n", "[keys]\nfreeze = [\"q\"]\nquit = [\"Q\"]\n"] {
+            let (config, complaints) = Config::parse("config.toml", text);
+            assert_eq!(complaints, []);
+            let mut wanted = Keymap::default();
+            assert_eq!((wanted.bind("quit", &["Q"]), wanted.bind("freeze", &["q"])), (Ok(()), Ok(())));
+            assert_eq!(config.keymap, wanted);
+        }
+        // What is refused keeps its keys.
+        assert_eq!(Config::parse("", "[keys]\nsave = \"q\"\nback = \"Hyper\"\n").0.keymap, Keymap::default());
     }
 
     #[test]

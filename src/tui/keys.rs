@@ -298,6 +298,23 @@ impl Keymap {
         Ok(())
     }
 
+    /// Takes its keys from an action, so that others may have them.
+    pub(super) fn free(&mut self, action: &str) {
+        if let Some(place) = BINDINGS.iter().position(|binding| binding.name == action) {
+            self.keys[place].clear();
+        }
+    }
+
+    /// Gives an action its keys of the table again, but for those that others have by now.
+    pub(super) fn reset(&mut self, action: &str) {
+        let Some(binding) = BINDINGS.iter().find(|binding| binding.name == action) else { return };
+        let names: Vec<_> = binding.keys.iter().map(|key| key.name()).collect();
+        let mut own: Vec<&str> = names.iter().map(String::as_str).collect();
+        own.retain(|name| self.clone().bind(action, &[name]).is_ok());
+        // Each of them can be had.
+        let _ = self.bind(action, &own);
+    }
+
     /// What the key asks for on this screen.
     pub(super) fn find(&self, screen: Screen, event: KeyEvent) -> Option<Action> {
         let key = KeyChord::from(event);

@@ -221,7 +221,7 @@ fn assert_hard(name: &str, runs: usize, ratio: f64, cover: f64) {
 
 #[test]
 fn threads_that_rotate_on_their_own_are_estimated_well() {
-    assert_hard("threads-4", 2, 0.64, 0.95);
+    assert_hard("threads-4", 2, 0.64, 0.94);
     assert_hard("pool", 2, 0.68, 0.94);
 }
 
@@ -302,7 +302,7 @@ fn a_burst_of_a_few_events_moves_no_other_far() {
 
 #[test]
 fn counters_that_fall_back_to_zero_are_estimated_well() {
-    assert_hard("negative", 2, 1.0, 0.90);
+    assert_hard("negative", 2, 1.0, 0.88);
 }
 
 #[test]

@@ -170,6 +170,9 @@ impl<'a> ExpectedCorrections<'a> {
             LinearRule::Judged => weight * less_sure(self.known.levels.deviations[mean_slot(event).0], deviation),
             LinearRule::Plain => weight,
         };
+        if weight == 0.0 {
+            return;
+        }
         let correction = &mut self.corrections[event];
         correction.mean.add(weight, expected);
         correction.deviation += weight * deviation;
@@ -179,10 +182,14 @@ impl<'a> ExpectedCorrections<'a> {
 }
 
 /// How much less an expectation weighs that is less sure than what it corrects: by the ratio of the variances, as in the
-/// mean with the least. 1 where one of the errors isn't known.
+/// mean with the least. An error that isn't known is more than any other.
 pub(super) fn less_sure(own: f64, expected: f64) -> f64 {
-    let ratio = (own / expected).powi(2);
-    if ratio.is_nan() { 1.0 } else { ratio.min(1.0) }
+    match (own.is_nan(), expected.is_nan()) {
+        (true, _) => 1.0,
+        (false, true) => 0.0,
+        (false, false) if expected == 0.0 => 1.0,
+        (false, false) => (own / expected).powi(2).min(1.0),
+    }
 }
 
 impl ExpectedCorrection {

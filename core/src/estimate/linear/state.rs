@@ -65,9 +65,16 @@ impl EventState {
         (self.mean, self.variance) = one_pass(n, x, self.mean, self.variance);
         (self.own_mean, self.own_variance) = one_pass(n, x, self.own_mean, self.own_variance);
         self.own_deviation = deviation;
-        self.deviation = if self.deviation.is_nan() { deviation } else { mixed(self.deviation, deviation, 1.0 / n) };
         // The sample draws both means its way, and so brings them together.
         self.parts.values_mut().for_each(|part| *part *= 1.0 - 1.0 / n);
+        if !self.deviation.is_nan() {
+            self.deviation = mixed(self.deviation, deviation, 1.0 / n);
+        } else if self.help.is_none() || deviation.is_nan() {
+            self.deviation = deviation;
+        } else {
+            // Corrections by what may have been off by anything end once own samples say how far they are off.
+            self.undo_corrections();
+        }
     }
 
     pub(super) fn follow(&mut self, correction: &ExpectedCorrection) {
@@ -98,11 +105,15 @@ impl EventState {
     }
 
     pub(super) fn forget_corrections(&mut self) {
+        self.undo_corrections();
+        self.help.iter_mut().for_each(|help| *help = Help::default());
+    }
+
+    fn undo_corrections(&mut self) {
         self.mean = self.own_mean;
         self.variance = self.own_variance;
         self.deviation = self.own_deviation;
         self.parts.clear();
-        self.help.iter_mut().for_each(|help| *help = Help::default());
     }
 }
 

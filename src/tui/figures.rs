@@ -2,7 +2,7 @@
 
 use crate::estimate::Cause;
 use crate::events::Unit;
-use crate::monitor::{Measure, Monitor, Row};
+use crate::monitor::{Measure, Monitor, Row, leans_on_scaling};
 use crate::number::plus_minus;
 use crate::plan::RowIndex;
 use crate::rates::{Error, Uncertain};
@@ -189,6 +189,12 @@ impl Figures {
             ShownValues::Corrected | ShownValues::Both => self.now,
             ShownValues::Raw => self.raw_now,
         }
+    }
+
+    /// Whether the figure to show first leans on scaling, as its event ran for little of the time.
+    pub(super) fn leans_on_scaling(&self, run: f64, basis: ShownValues) -> bool {
+        let number = self.shown(basis).map(|Figure { mean, error, .. }| Uncertain { value: mean, error });
+        leans_on_scaling(run, number)
     }
 
     /// The figure to show first.

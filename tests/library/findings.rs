@@ -4,8 +4,8 @@
 
 use perfprop::estimate::{Estimate, Estimator, EstimatorKind, Gaussian, ScaleEstimator, Standing, Weakness};
 use perfprop::events::{Event, EventKind};
-use perfprop::monitor::Monitor;
-use perfprop::rates::Tally;
+use perfprop::monitor::{Monitor, leans_on_scaling};
+use perfprop::rates::{Error, Tally, Uncertain};
 use perfprop::run::{CpuTime, End, Header, RotatedBy};
 use perfprop::sources::{Reading, Round};
 use perfprop::text::{self, Repeats};
@@ -90,6 +90,15 @@ fn nothing_is_told_of_a_child_where_all_is_counted_or_known_already() {
 /// Intervals of 0.1 s of an event that is always counted, so often in rounds of 2 ms, and of one that has every other
 /// round.
 fn rotated(estimator: impl FnOnce(&[Event]) -> Box<dyn Estimator>, in_round: impl Fn(u64) -> u64) -> Monitor {
+    rotated_beside(estimator, in_round, 100)
+}
+
+/// The same, where the other event happens so often in a round.
+fn rotated_beside(
+    estimator: impl FnOnce(&[Event]) -> Box<dyn Estimator>,
+    in_round: impl Fn(u64) -> u64,
+    of_other: u64,
+) -> Monitor {
     const ROUND: u64 = 2_000_000;
     let mut header = header();
     (header.period_ns, header.interval_ns) = (WallNs(ROUND), WallNs(50 * ROUND));
@@ -101,7 +110,7 @@ fn rotated(estimator: impl FnOnce(&[Event]) -> Box<dyn Estimator>, in_round: imp
         count += in_round(at);
         let reading =
             |count, rounds| Some(Reading { count, enabled: CpuNs(at * ROUND), running: CpuNs(rounds * ROUND) });
-        let readings = vec![reading(count, at), reading(100 * (at / 2), at / 2)];
+        let readings = vec![reading(count, at), reading(of_other * (at / 2), at / 2)];
         monitor.round(&Round { at: WallNs(at * ROUND), readings, ..Round::default() }, 0);
     }
     monitor
@@ -165,4 +174,27 @@ fn what_would_make_errors_smaller_is_what_there_is_too_much_of() {
     assert!(words(None).contains("with fewer hardware events its error would be smaller"));
     let emulated = words(Some(RotatedBy::Emulated { counters: 2, every_ns: None }));
     assert!(emulated.contains("with fewer events or more of --counters its error would be smaller"), "{emulated}");
+}
+
+#[test]
+fn a_number_leans_on_scaling_by_hand() {
+    let number = |value, error| Some(Uncertain { value, error: Error::of(error) });
+    assert_eq!(
+        [number(100.0, 1.0), number(100.0, 1.1), None].map(|number| leans_on_scaling(0.5, number)),
+        [false, true, true]
+    );
+    assert_eq!(
+        [number(0.0, 0.0), number(0.0, 2.0), number(5.0, f64::NAN)].map(|number| leans_on_scaling(0.5, number)),
+        [false, true, true]
+    );
+    assert!(!leans_on_scaling(0.75, None) && !leans_on_scaling(0.1, Some(Uncertain::exact(7.0))));
+}
+
+#[test]
+fn an_event_that_is_known_well_is_not_said_to_have_been_counted_too_little() {
+    // 100 in each of 200 rounds are known to 1.4 % (as a Poisson process is), 10,000 to 0.14 %.
+    let of = |of_other| {
+        told(&rotated_beside(|events| Box::new(ScaleEstimator::new(events, &[])), |_| 1, of_other), "W03").len()
+    };
+    assert_eq!((of(100), of(10_000)), (1, 0));
 }

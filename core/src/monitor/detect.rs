@@ -3,19 +3,29 @@
 use std::collections::HashSet;
 
 use super::uncounted::uncounted_time;
-use super::{EventTrack, Finding, Monitor, Noted, UncountedPart, at_least_so_much};
+use super::{EventTrack, Finding, Monitor, Noted, Row, UncountedPart, at_least_so_much};
 use crate::estimate::{Estimate, RelationState, Weakness};
 use crate::events::EventKind;
 use crate::plan::RowIndex;
-use crate::rates::Delta;
+use crate::rates::{Delta, Uncertain};
 use crate::run::{End, MeasuredEvent};
 use crate::sources::{Round, Status};
 
 /// A run ratio below this leans on scaling: a quarter of the time was never seen.
 pub const LOW_RUN_RATIO: f64 = 0.75;
 
+/// A number that may be off by no more than this part of it is sure, however seldom its event was counted.
+const SURE: f64 = 0.01;
+
 /// A low run ratio is reported only after so many intervals.
 pub(super) const SETTLED: u64 = 3;
+
+/// Whether a number leans on scaling: its event was counted for little of the time, and the number isn't sure all the same, as
+/// one that relations correct may be.
+pub fn leans_on_scaling(run: f64, number: Option<Uncertain>) -> bool {
+    let is_sure = |number: Uncertain| number.error.half_width().is_some_and(|half| half <= SURE * number.value.abs());
+    run < LOW_RUN_RATIO && !number.is_some_and(is_sure)
+}
 
 impl Monitor {
     pub(super) fn note(&mut self, finding: Finding) {
@@ -142,12 +152,12 @@ impl Monitor {
         if self.intervals < SETTLED {
             return;
         }
-        let mut ratios = Vec::new();
-        for (event, track) in self.tracks.iter_mut().enumerate().filter(|(_, track)| !track.low_ratio_noted) {
-            let ratio = self.tally.raw()[event].run.run_ratio().filter(|&ratio| ratio < LOW_RUN_RATIO);
-            track.low_ratio_noted = ratio.is_some();
-            ratios.extend(ratio.map(|ratio| (event, ratio)));
-        }
+        let low = |row: Row<'_>| {
+            let ratio = row.raw.run.run_ratio().filter(|&ratio| leans_on_scaling(ratio, row.best()))?;
+            (!self.tracks[row.index].low_ratio_noted).then_some((row.index, ratio))
+        };
+        let ratios: Vec<_> = self.rows().filter_map(low).collect();
+        ratios.iter().for_each(|&(event, _)| self.tracks[event].low_ratio_noted = true);
         if !ratios.is_empty() {
             self.note(Finding::LowRunRatio { ratios });
         }

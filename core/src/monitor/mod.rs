@@ -40,8 +40,8 @@ mod threads;
 mod truth;
 mod uncounted;
 
-pub use detect::LOW_RUN_RATIO;
 use detect::SETTLED;
+pub use detect::{LOW_RUN_RATIO, leans_on_scaling};
 pub use finding::{Finding, Noted, Severity};
 pub use first_minute::FirstMinute;
 pub use measure::{Measure, MeasureChoice};

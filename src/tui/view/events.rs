@@ -9,7 +9,7 @@ use super::page::{ScreenPage, VisibleRows, top};
 use super::sparkline::sparkline;
 use super::{metrics, sum};
 use crate::events::Unit;
-use crate::monitor::{Extremes, LOW_RUN_RATIO, Measure, MeasureChoice};
+use crate::monitor::{Extremes, Measure, MeasureChoice};
 use crate::number::{change, percent, scientific, whole_share};
 use crate::plan::RowIndex;
 use crate::tui::figures::{CorrectionEffect, Figure, Figures, ShownValues};
@@ -279,7 +279,7 @@ pub(super) fn run_cell(page: &ScreenPage<'_>, width: usize, figures: &Figures) -
     let (role, mark) = match run {
         // The time on one kind of core.
         _ if figures.is_partial => (Role::RunPart, " "),
-        run if run < LOW_RUN_RATIO => (Role::RunLow, WARN),
+        run if figures.leans_on_scaling(run, page.model.basis) => (Role::RunLow, WARN),
         run if run < FULL_RUN_RATIO => (Role::RunPart, " "),
         _ => (Role::RunFull, " "),
     };

@@ -4,7 +4,6 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::page::ScreenPage;
-use crate::monitor::LOW_RUN_RATIO;
 use crate::number::whole_share;
 use crate::tui::keys::{Action, Bound};
 use crate::tui::model::{Notice, Over, ScreenModel};
@@ -71,20 +70,19 @@ fn advice(page: &ScreenPage<'_>) -> Option<Line<'static>> {
             return None;
         }
     };
-    if run >= LOW_RUN_RATIO {
-        return None;
-    }
     let run = whole_share(run);
     let text = format!("on a counter {run} of the time, scaled up for the rest; fewer events would help");
     Some(Line::from(vec![page.span(Role::Warn, format!(" {WARN} ")), page.span(Role::Dim, text)]))
 }
 
+/// The part of the time that the selected event was counted, where its number leans on scaling.
 fn selected_run(model: &ScreenModel) -> Option<f64> {
     let index = model.events.selected;
     if index >= model.monitor.header().events.len() || model.monitor.row(index).absence.is_some() {
         return None;
     }
-    model.figures(index).run
+    let figures = model.figures(index);
+    figures.run.filter(|&run| figures.leans_on_scaling(run, model.basis))
 }
 
 fn fitted(line: Line<'static>, area: Rect) -> Line<'static> {

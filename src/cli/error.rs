@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+use super::input::is_stdin;
 use super::pager::{Pager, Paging};
 use super::perf_compat;
 use super::stream::in_locale;
@@ -254,7 +255,19 @@ impl Display for Error {
         match self {
             Self::Usage(text) => write!(f, "perfprop: {text}\n      more: perfprop --help"),
             Self::Measure(error) => measuring(f, error),
-            Self::Recording { path, source } => write!(f, "perfprop: {}: {source}", shown_path(path)),
+            Self::Recording { path, source } => {
+                write!(f, "perfprop: {}: {source}", shown_path(path))?;
+                let is_text = !is_stdin(path) && path.extension().is_none_or(|ending| ending != "gz");
+                match source {
+                    ReadError::Line { line, .. } if *line > 2 && is_text => write!(
+                        f,
+                        "\n      what stands before it:  head -n {} {} | perfprop replay -",
+                        line - 1,
+                        for_shell(&path.to_string_lossy())
+                    ),
+                    _ => Ok(()),
+                }
+            }
             Self::Stacks { path, source } => {
                 write!(f, "perfprop: {}: {source}", shown_path(path))?;
                 match source.what {

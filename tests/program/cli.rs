@@ -599,6 +599,8 @@ fn mistakes_say_what_where_why_and_what_to_try() {
         ),
         (&["replay", "/nonexistent.jsonl"], 1, &["/nonexistent.jsonl"]),
         (&["replay", "/etc/passwd"], 1, &["neither a recording nor"]),
+        (&["replay", "/etc/passwd", "--screen", "events"], 1, &["neither a recording nor"]),
+        (&["replay", "/dev/null", "--screen", "events"], 1, &["it is empty"]),
         (&["record", "-e", "page-faults", "-o", "/nonexistent/x", "--", "true"], 125, &["cannot write /nonexistent/x"]),
         (&["record", "-r", "2", "-e", "page-faults", "-p", "1"], 2, &["-r repeats a command", "there is none"]),
         (
@@ -614,6 +616,22 @@ fn mistakes_say_what_where_why_and_what_to_try() {
         assert_eq!(output.status.code(), Some(*code), "{args:?}: {text}");
         assert!(words.iter().all(|word| text.contains(word)), "{args:?}: {text}");
     }
+}
+
+#[test]
+fn a_damaged_line_of_a_recording_says_how_to_see_what_is_before_it() {
+    let file = scratch("damaged.jsonl");
+    let recording = fs::read_to_string("tests/stands-out/page-faults.jsonl").unwrap();
+    let mut lines: Vec<_> = recording.lines().collect();
+    lines[4] = "{\"type\": }";
+    fs::write(&file, lines.join("\n")).unwrap();
+    let name = file.to_str().unwrap();
+    let output = perfprop(&["replay", name]);
+    let wanted = format!(
+        "perfprop: {name}: line 5: column 10: expected value\n      what stands before it:  head -n 4 {name} | perfprop replay -\n"
+    );
+    assert_eq!((output.status.code(), stderr(&output)), (Some(1), wanted));
+    fs::remove_file(file).unwrap();
 }
 
 #[test]

@@ -108,7 +108,7 @@ impl Error {
     fn lacks_counters(&self) -> bool {
         match self {
             Self::Measure(measure::Error::NoCounters { has_pmu, .. }) => !has_pmu,
-            Self::Measure(measure::Error::Sampling(StackError::NoEvent(events))) => {
+            Self::Measure(measure::Error::Sampling { error: StackError::NoEvent(events), .. }) => {
                 let is_absent = |event: &Unsampled| event.source.kind() != io::ErrorKind::PermissionDenied;
                 events.iter().all(is_absent) && Host::here().cores().next().is_none()
             }
@@ -148,7 +148,7 @@ fn code_of_measuring(error: &measure::Error) -> u8 {
         | Error::NoValgrind
         | Error::NotModelled(_)
         | Error::Open(_)
-        | Error::Sampling(_)
+        | Error::Sampling { .. }
         | Error::Unschedulable { .. }
         | Error::Mux(_)
         | Error::System(_) => MEASURING,

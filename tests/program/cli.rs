@@ -408,6 +408,10 @@ fn a_plain_user_sees_what_proc_tells_of_the_machine() {
         let output = top(args);
         assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(125), ""), "{args:?}: {}", stderr(&output));
     }
+    // The level that allows it, whatever it is now.
+    let stacks = stderr(&top(&["-g"]));
+    let words = ["E14", "perf_event_paranoid=0"];
+    assert!(words.iter().all(|word| stacks.contains(word)), "{stacks}");
 }
 
 /// What a shell runs before a program, and why the kernel takes the counters off that.

@@ -375,7 +375,12 @@ fn a_plain_user_is_told_the_layer_that_refuses() {
         (&["-e", "context-switches", "--", "true"], &["E01", "perf_event_paranoid=2, EACCES", "perf_event_paranoid=1"]),
         (
             &["-e", "page-faults", "-a", "--", "true"],
-            &["E01", "of a command that perfprop starts it works", "perf_event_paranoid=0"],
+            &[
+                "E01",
+                "of a command that perfprop starts it works",
+                "need no right:  perfprop top",
+                "perf_event_paranoid=0",
+            ],
         ),
         (&["-e", "page-faults", "-p", "1"], &["E12", "pid 1", "will not help"]),
     ];
@@ -408,9 +413,9 @@ fn a_plain_user_sees_what_proc_tells_of_the_machine() {
         let output = top(args);
         assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(125), ""), "{args:?}: {}", stderr(&output));
     }
-    // The level that allows it, whatever it is now.
+    // The level that allows it, whatever it is now, and what needs none.
     let stacks = stderr(&top(&["-g"]));
-    let words = ["E14", "perf_event_paranoid=0"];
+    let words = ["E14", "perf_event_paranoid=0", "need no right:  perfprop top"];
     assert!(words.iter().all(|word| stacks.contains(word)), "{stacks}");
 }
 

@@ -45,6 +45,10 @@ pub(super) fn what_helps(f: &mut fmt::Formatter<'_>, denial: Denial, works_alone
     if works_alone {
         write!(f, "\n      of a command that perfprop starts it works now:  the same with -- COMMAND as the target")?;
     }
+    // Only CPUs need level 0.
+    if let Denial::Level { allows: 0, .. } = denial {
+        write!(f, "\n      CPU time and processes of the machine need no right:  perfprop top")?;
+    }
     remedy(denial).lines().try_for_each(|line| write!(f, "\n      {line}"))
 }
 
@@ -94,7 +98,8 @@ mod tests {
         let level = error(Denial::Level { level: Some(2), allows: 0 }, true).to_string();
         let lines: Vec<_> = level.lines().collect();
         assert!(lines[0].contains("cannot count cycles,a") && lines[0].ends_with("(perf_event_paranoid=2, EACCES)"));
-        assert!(lines[1].contains("-- COMMAND") && lines[2].ends_with("perf_event_paranoid=0"), "{level}");
+        assert!(lines[1].contains("-- COMMAND") && lines[2].ends_with("  perfprop top"), "{level}");
+        assert!(lines[3].ends_with("perf_event_paranoid=0"), "{level}");
         let own = error(Denial::Level { level: Some(2), allows: 1 }, false).to_string();
         assert!(own.lines().count() == 2 && own.ends_with("perf_event_paranoid=1"), "{own}");
         let filter = error(Denial::Seccomp(Errno::EPERM), false).to_string();

@@ -177,7 +177,9 @@ fn with_metrics(
     metrics: &[PrintedMetric],
     derived: impl FnOnce() -> Option<DerivedMetric>,
 ) {
-    let derived = || derived().map(|metric| format!("# {:>9} {}", fixed(metric.value, 3), metric.unit));
+    // perf's `/sec` is per second of CPU time, which has a unit of its own here, as on screens.
+    let unit = |metric: &DerivedMetric| metric.unit.replace("/sec", "/cpu-s");
+    let derived = || derived().map(|metric| format!("# {:>9} {}", fixed(metric.value, 3), unit(&metric)));
     let texts: Vec<_> = match metrics {
         [] => derived().into_iter().collect(),
         metrics => metrics.iter().map(PrintedMetric::text).collect(),

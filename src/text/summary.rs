@@ -158,6 +158,9 @@ fn line(monitor: &Monitor, row: &Row<'_>, runs: &Repeats<'_>, columns: SummaryCo
     if let Some(spread) = runs.relative_spread(row.index) {
         let _ = write!(text, "  {}", spread_text(spread));
     }
+    if let Some(counted) = runs.counted_runs(row.index) {
+        let _ = write!(text, "  (counted in {counted} of {} runs)", runs.0.len());
+    }
     if let Some(correction) = correction {
         let _ = write!(text, "  {correction}");
     }

@@ -110,6 +110,20 @@ fn a_small_mean_of_runs_has_its_fraction_and_its_rate() {
 }
 
 #[test]
+fn a_count_of_some_runs_says_of_how_many() {
+    let mut uncounted = builders::monitor(header(Extra::Nothing), vec![], EstimatorKind::Scale);
+    let reading = |running| Some(Reading { count: 0, enabled: CpuNs(SECOND), running: CpuNs(running) });
+    let readings = vec![reading(SECOND), reading(0), reading(SECOND)];
+    uncounted.round(&Round { at: WallNs(SECOND), readings, ..Round::default() }, 0);
+    uncounted.end(End { at_ns: WallNs(SECOND), ..End::default() });
+    let runs = [run(header(Extra::Nothing), &[(5, 100)]), uncounted];
+    let summary = text::summary(&Repeats(&runs));
+    let line = |name: &str| summary.lines().find(|line| line.contains(name)).unwrap().to_owned();
+    assert!(line(" b ").contains("(counted in 1 of 2 runs)"), "{summary}");
+    assert!(!line(" a ").contains("counted in"), "{summary}");
+}
+
+#[test]
 fn an_interval_has_its_own_rate() {
     let monitor = run(header(Extra::Nothing), &[(100, 0), (50, 200)]);
     let lines = json(&text::json_interval(&monitor));

@@ -278,7 +278,13 @@ fn value_text(counted: &CountedNumber, digits: Digits) -> String {
 }
 
 fn legend(out: &mut String, monitor: &Monitor, runs: &Repeats<'_>) {
-    if monitor.rows().any(|row| matches!(row.count(), Some(Uncertain { error: Error::Within { .. }, .. }))) {
+    let is_within = |row: &Row<'_>| matches!(row.count(), Some(Uncertain { error: Error::Within { .. }, .. }));
+    let (stepped, scaled): (Vec<_>, Vec<_>) =
+        monitor.rows().filter(is_within).partition(|row| row.event.event.step().is_some());
+    if !stepped.is_empty() {
+        out.push_str("\n ± of user_time and system_time is a tick of 10 ms, which /proc counts in\n");
+    }
+    if !scaled.is_empty() {
         let level = monitor.confidence();
         let _ = writeln!(out, "\n ± is the error of the number before it at {level}: what multiplexing left unseen");
     }

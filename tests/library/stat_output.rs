@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use perfprop::estimate::EstimatorKind;
+use perfprop::events::{Event, EventKind, Unit};
 use perfprop::monitor::Monitor;
 use perfprop::plan::EventIndex;
 use perfprop::run::{CpuTime, End, Header, MeasuredEvent, MeasuredTarget, MetricFormula, TruthColumn};
@@ -121,6 +122,28 @@ fn a_count_of_some_runs_says_of_how_many() {
     let line = |name: &str| summary.lines().find(|line| line.contains(name)).unwrap().to_owned();
     assert!(line(" b ").contains("(counted in 1 of 2 runs)"), "{summary}");
     assert!(!line(" a ").contains("counted in"), "{summary}");
+}
+
+#[test]
+fn times_that_proc_counts_in_ticks_are_known_to_a_tick() {
+    let clock = |name| measured(Event { unit: Unit::Nanoseconds, kind: EventKind::Tool, ..event(name) });
+    let measured = |target| {
+        let header = Header { target, ..builders::header(["duration_time", "user_time"].map(clock)) };
+        let mut monitor = builders::monitor(header, vec![], EstimatorKind::Scale);
+        let half = Some(Reading { count: SECOND / 2, enabled: CpuNs(SECOND), running: CpuNs(SECOND) });
+        monitor.round(&Round { at: WallNs(SECOND), readings: vec![half; 2], ..Round::default() }, 0);
+        monitor.end(End { at_ns: WallNs(SECOND), cpu_time: Some(CpuTime::default()), ..End::default() });
+        [monitor]
+    };
+    let errors = |runs: &[Monitor; 1]| [0, 1].map(|row| runs[0].row(row).count().unwrap().error.half_width());
+    let machine = measured(MeasuredTarget::Everyone { cpus: None });
+    assert_eq!(errors(&machine), [Some(0.0), Some(1e7)]);
+    let summary = text::summary(&Repeats(&machine));
+    assert!(summary.contains("±2.0%") && summary.contains("a tick of 10 ms"), "{summary}");
+    assert!(!summary.contains("multiplexing"), "{summary}");
+    // The kernel tells what a command used when it ends.
+    let command = measured(MeasuredTarget::Command { argv: vec!["x".into()], pid: 7 });
+    assert_eq!(errors(&command), [Some(0.0); 2]);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use perfprop::monitor::Monitor;
 use perfprop::plan::EventIndex;
 use perfprop::run::{CpuTime, End, Header, MeasuredEvent, MeasuredTarget, MetricFormula, TruthColumn};
 use perfprop::sources::{Reading, Round, Scope};
-use perfprop::text::{self, Repeats};
+use perfprop::text::{self, Repeats, SummaryLayout};
 use perfprop::units::{CpuNs, WallNs};
 use serde_json::Value;
 
@@ -147,6 +147,28 @@ fn times_that_proc_counts_in_ticks_are_known_to_a_tick() {
 }
 
 #[test]
+fn lines_of_intervals_and_errors_fit_the_terminal() {
+    let runs = [run(header(Extra::Truths), &[(1_234_567, 200)])];
+    let layout = |columns| SummaryLayout { columns, ..SummaryLayout::default() };
+    let lines = |columns| {
+        let heading = text::interval_heading(&runs[0], columns);
+        heading + &text::interval_in(&runs[0], layout(columns)) + &text::truth(&Repeats(&runs), columns)
+    };
+    let wide = lines(None);
+    assert!(wide.lines().any(|line| line.chars().count() > 80), "{wide}");
+    for columns in [66, 72, 80] {
+        let narrow = lines(Some(columns));
+        assert!(narrow.lines().all(|line| line.chars().count() <= columns), "{columns}: {narrow}");
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(words(&narrow), words(&wide));
+        // The columns of a heading and its lines are the same.
+        let ends: Vec<_> = narrow.lines().take(3).map(|line| line.trim_end().chars().count()).collect();
+        assert!(ends.iter().all(|&end| end == ends[0]), "{narrow}");
+    }
+    assert_eq!(lines(Some(200)), wide);
+}
+
+#[test]
 fn an_interval_has_its_own_rate() {
     let monitor = run(header(Extra::Nothing), &[(100, 0), (50, 200)]);
     let lines = json(&text::json_interval(&monitor));
@@ -164,8 +186,8 @@ fn the_truth_stands_at_the_end_of_the_fields() {
     let ends: Vec<_> = csv.iter().map(|line| line[line.len() - 3..].join(",")).collect();
     assert_eq!(ends[0], ",,");
     assert!(ends[1].starts_with("566.6666") && ends[1].ends_with(",0,"), "{ends:?}");
-    let truth = text::truth(&Repeats(&runs));
-    assert!(truth.contains("1 of 1") && truth.contains("runs that saw none of an event are left out"), "{truth}");
+    let truth = text::truth(&Repeats(&runs), None);
+    assert!(truth.contains("1 of 1") && truth.contains("means of runs"), "{truth}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Defines the program's errors: the text for people and the exit code of each.
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt::{self, Display};
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use super::perf_compat;
 use super::stream::in_locale;
 use crate::machine::Host;
 use crate::measure;
-use crate::names::{for_shell, is_hidden, quoted, shown, shown_path};
+use crate::names::{for_shell, is_hidden, shown, shown_path};
 use crate::recording::ReadError;
 use crate::sources::perf::OpenError;
 use crate::stack_formats::{Fault, FaultKind, WriteError};
@@ -190,10 +190,15 @@ fn not_utf8(error: &clap::Error, words: &[OsString], program: &clap::Command) ->
     }
     let mut words = words.iter().take_while(|word| *word != "--");
     let what = match words.find(|word| word.to_str().is_none()) {
-        Some(word) => quoted(&word.to_string_lossy()),
+        Some(word) => escaped(word),
         None => format!("the variable {}", odd_variable(program)?),
     };
     Some(format!("perfprop: {what} is not UTF-8\n      more: perfprop --help"))
+}
+
+/// A word that isn't text, with its bytes.
+pub(super) fn escaped(word: &OsStr) -> String {
+    format!("'{}'", word.as_encoded_bytes().escape_ascii())
 }
 
 /// A variable that an option is taken from, and that isn't text.

@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::Error;
 use super::args::{CounterArgs, percentage};
-use super::error::code_of;
+use super::error::{code_of, escaped};
 use super::progress::ProgressLine;
 use super::signals::listen;
 use super::stream::{Stream, say};
@@ -169,13 +169,12 @@ fn options(args: &BenchArgs) -> Result<SweepOptions, Error> {
 
 /// A word of a command: files and tables name it as text.
 fn text_of(word: &OsString) -> Result<String, Error> {
-    let refused = |word: &OsString| {
-        let word = quoted(&word.to_string_lossy());
+    word.clone().into_string().map_err(|word| {
+        let word = escaped(&word);
         Error::Usage(format!(
-            "{word} is not UTF-8, and bench writes commands as text: rename it, or wrap the command in a script"
+            "{word} is not UTF-8, and bench writes commands to files as text\n      put the command into a script, and measure that:  -- ./script"
         ))
-    };
-    word.clone().into_string().map_err(|word| refused(&word))
+    })
 }
 
 /// The files of the sweep; none where it is to be printed.

@@ -1,7 +1,7 @@
 //! Defines the program's errors: the text for people and the exit code of each.
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt::{self, Display};
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -9,12 +9,13 @@ use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+use super::input::is_stdin;
 use super::pager::{Pager, Paging};
 use super::perf_compat;
 use super::stream::in_locale;
 use crate::machine::Host;
 use crate::measure;
-use crate::names::{for_shell, is_hidden, quoted, shown, shown_path};
+use crate::names::{for_shell, is_hidden, shown, shown_path};
 use crate::recording::ReadError;
 use crate::sources::perf::OpenError;
 use crate::stack_formats::{Fault, FaultKind, WriteError};
@@ -107,7 +108,7 @@ impl Error {
     fn lacks_counters(&self) -> bool {
         match self {
             Self::Measure(measure::Error::NoCounters { has_pmu, .. }) => !has_pmu,
-            Self::Measure(measure::Error::Sampling(StackError::NoEvent(events))) => {
+            Self::Measure(measure::Error::Sampling { error: StackError::NoEvent(events), .. }) => {
                 let is_absent = |event: &Unsampled| event.source.kind() != io::ErrorKind::PermissionDenied;
                 events.iter().all(is_absent) && Host::here().cores().next().is_none()
             }
@@ -147,7 +148,7 @@ fn code_of_measuring(error: &measure::Error) -> u8 {
         | Error::NoValgrind
         | Error::NotModelled(_)
         | Error::Open(_)
-        | Error::Sampling(_)
+        | Error::Sampling { .. }
         | Error::Unschedulable { .. }
         | Error::Mux(_)
         | Error::System(_) => MEASURING,
@@ -189,10 +190,15 @@ fn not_utf8(error: &clap::Error, words: &[OsString], program: &clap::Command) ->
     }
     let mut words = words.iter().take_while(|word| *word != "--");
     let what = match words.find(|word| word.to_str().is_none()) {
-        Some(word) => quoted(&word.to_string_lossy()),
+        Some(word) => escaped(word),
         None => format!("the variable {}", odd_variable(program)?),
     };
     Some(format!("perfprop: {what} is not UTF-8\n      more: perfprop --help"))
+}
+
+/// A word that isn't text, with its bytes.
+pub(super) fn escaped(word: &OsStr) -> String {
+    format!("'{}'", word.as_encoded_bytes().escape_ascii())
 }
 
 /// A variable that an option is taken from, and that isn't text.
@@ -254,7 +260,19 @@ impl Display for Error {
         match self {
             Self::Usage(text) => write!(f, "perfprop: {text}\n      more: perfprop --help"),
             Self::Measure(error) => measuring(f, error),
-            Self::Recording { path, source } => write!(f, "perfprop: {}: {source}", shown_path(path)),
+            Self::Recording { path, source } => {
+                write!(f, "perfprop: {}: {source}", shown_path(path))?;
+                let is_text = !is_stdin(path) && path.extension().is_none_or(|ending| ending != "gz");
+                match source {
+                    ReadError::Line { line, .. } if *line > 2 && is_text => write!(
+                        f,
+                        "\n      what stands before it:  head -n {} {} | perfprop replay -",
+                        line - 1,
+                        for_shell(&path.to_string_lossy())
+                    ),
+                    _ => Ok(()),
+                }
+            }
             Self::Stacks { path, source } => {
                 write!(f, "perfprop: {}: {source}", shown_path(path))?;
                 match source.what {

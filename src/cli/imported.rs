@@ -36,21 +36,21 @@ pub(super) fn read_options(args: &ReplayArgs) -> ReadOptions {
 }
 
 pub(super) fn run(args: &ReplayArgs, path: &Path, imported: Imported) -> Result<u8, Error> {
-    refuse(args, path)?;
     let Imported { tree, fault, format, .. } = imported;
+    let fault = match fault {
+        Some(source) if tree.event_ids().all(|event| tree.total(event) == Amount::ZERO) => {
+            return Err(Error::Stacks { path: path.into(), source });
+        }
+        fault => fault,
+    };
+    refuse(args, path)?;
     let origin = if format == Some(InputFormat::PerfScript) { StackOrigin::PerfScript } else { StackOrigin::Other };
     let quality = StackQuality { origin, ..StackQuality::default() };
     let file = shown_path(path);
     let mut notes = Vec::new();
-    match fault {
-        Some(source) if tree.event_ids().all(|event| tree.total(event) == Amount::ZERO) => {
-            return Err(Error::Stacks { path: path.into(), source });
-        }
-        Some(fault) => {
-            notes.push(format!("{file}: {fault}; what stands before it is shown"));
-            say(&format!("{file}: {fault}\n      what stands before it is shown"));
-        }
-        None => {}
+    if let Some(fault) = fault {
+        notes.push(format!("{file}: {fault}; what stands before it is shown"));
+        say(&format!("{file}: {fault}\n      what stands before it is shown"));
     }
     let is_whole = notes.is_empty();
     let code = if is_whole { 0 } else { NOT_ALL };
@@ -78,7 +78,7 @@ pub(super) fn run(args: &ReplayArgs, path: &Path, imported: Imported) -> Result<
             return Ok(code_of(signal));
         }
     } else {
-        Stream::stdout().print(&text::stacks(&tree, &quality, ""))?;
+        Stream::stdout().print_folded(&text::stacks(&tree, &quality, ""))?;
     }
     Ok(code)
 }

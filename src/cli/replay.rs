@@ -292,24 +292,24 @@ fn blocks(args: &ReplayArgs, recording: &Recording, setup: &Setup) -> Result<u8,
     let (mut out, mut news) = (Stream::stdout(), PrintedNews::default());
     let (rounds, mut monitor) = begun(args, recording, setup)?;
     if let Some(words) = ending(recording).words() {
-        out.print(&format!("{words}\n"))?;
+        out.print_folded(&format!("{words}\n"))?;
     }
     for RecordedRound { round, lost } in rounds {
         if monitor.round(round, *lost) {
             let news = news.since(&monitor, &diagnose(&monitor, LookBack::Last(LATELY), None));
-            out.print(&format!("{}{news}\n", text::block(&monitor, MeasureChoice::default())))?;
+            out.print_folded(&format!("{}{news}\n", text::block(&monitor, MeasureChoice::default())))?;
         }
     }
     let intervals = monitor.intervals();
     let until = args.range.map_or(WallNs(u64::MAX), |range| range.to);
     close(&mut monitor, recording, until);
     if monitor.intervals() > intervals || monitor.lacks_a_child() {
-        out.print(&text::block(&monitor, MeasureChoice::default()))?;
+        out.print_folded(&text::block(&monitor, MeasureChoice::default()))?;
     }
-    out.print(&news.since(&monitor, &[]))?;
-    out.print(&after_blank(&text::phases(&monitor)))?;
+    out.print_folded(&news.since(&monitor, &[]))?;
+    out.print_folded(&after_blank(&text::phases(&monitor)))?;
     let regions = recording.regions_between(start(&monitor), until);
-    out.print(&after_blank(&text::regions(&regions, monitor.header())))?;
+    out.print_folded(&after_blank(&text::regions(&regions, monitor.header())))?;
     Ok(0)
 }
 

@@ -164,7 +164,7 @@ pub(super) fn run(args: &StatArgs) -> Result<u8, Error> {
         out.print(&Form::of(args).totals(&runs, out.layout(args)))?;
     }
     if args.truth && Form::of(args) == Form::People {
-        out.print(&text::truth(&Repeats(&runs)))?;
+        out.print(&text::truth(&Repeats(&runs), out.stream.columns()))?;
     }
     if let Some(last) = runs.last().filter(|_| Form::of(args) == Form::People) {
         tell_model(last);
@@ -279,9 +279,9 @@ impl<'a> Form<'a> {
         }
     }
 
-    fn interval(self, monitor: &Monitor, digits: Digits) -> String {
+    fn interval(self, monitor: &Monitor, layout: SummaryLayout) -> String {
         match self {
-            Self::People => text::interval_in(monitor, digits),
+            Self::People => text::interval_in(monitor, layout),
             Self::Json => text::json_interval(monitor),
             Self::Fields { separator, has_repeats: true, .. } => text::csv_interval_of_repeats(monitor, separator),
             Self::Fields { separator, .. } => text::csv_interval(monitor, separator),
@@ -363,9 +363,9 @@ fn once(
     let _regions = session.watch_regions(LOOK_INTERVAL, Wanted::Nothing).map_err(Error::System)?;
     let mut monitor = beginning.measurement.monitor(header).without_history();
     let prints = args.interval.is_some() && !args.whole_run;
-    let (form, digits) = (Form::of(args), digits(args));
+    let form = Form::of(args);
     if args.interval.is_some() && is_first && form == Form::People {
-        out.print(&text::interval_heading(monitor.confidence()))?;
+        out.print(&text::interval_heading(&monitor, out.stream.columns()))?;
     }
     let mut rounds = Vec::new();
     let mut slow = SlowRun::new(monitor.header().modelled.is_some());
@@ -377,7 +377,9 @@ fn once(
     };
     let outcome = watch_rounds(&session, signals, &mut monitor, take, |monitor, event| {
         match event {
-            WatchEvent::Interval | WatchEvent::LastInterval if prints => out.print(&form.interval(monitor, digits))?,
+            WatchEvent::Interval | WatchEvent::LastInterval if prints => {
+                out.print(&form.interval(monitor, out.layout(args)))?;
+            }
             WatchEvent::Interval | WatchEvent::LastInterval => {}
             WatchEvent::Save => {
                 out.print(&form.totals(&Repeats(std::slice::from_ref(monitor)), out.layout(args)))?;
@@ -392,7 +394,8 @@ fn once(
             out.print("# with the whole run known\n")?;
         }
         let most = args.interval_count.unwrap_or(u64::MAX);
-        print_intervals(knowing, &rounds, &outcome.end, most, |monitor| out.print(&form.interval(monitor, digits)))?;
+        let layout = out.layout(args);
+        print_intervals(knowing, &rounds, &outcome.end, most, |monitor| out.print(&form.interval(monitor, layout)))?;
     }
     if args.verbose {
         tell_readings(&monitor, &outcome);

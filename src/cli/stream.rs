@@ -67,6 +67,11 @@ impl Stream {
         if self.is_terminal { tui::terminal_columns() } else { None }
     }
 
+    /// Writes all of the text at once; on a terminal, lines that are too long for it go on below.
+    pub(super) fn print_folded(&mut self, text: &str) -> Result<(), Error> {
+        self.print(&text::folded(text, self.columns()))
+    }
+
     /// Writes all of the text at once.
     pub(super) fn print(&mut self, text: &str) -> Result<(), Error> {
         let written = self.out.write_all(in_locale(text).as_bytes()).and_then(|()| self.out.flush());

@@ -158,7 +158,7 @@ fn batch(args: &TopArgs) -> Result<u8, Error> {
             WatchEvent::Interval | WatchEvent::Save => {
                 let block = text::block(monitor, MeasureChoice::default());
                 let news = news.since(monitor, &diagnose(monitor, LookBack::Last(LATELY), None));
-                out.print(&format!("{block}{}{news}\n", profile.text(monitor)))?;
+                out.print_folded(&format!("{block}{}{news}\n", profile.text(monitor)))?;
             }
             WatchEvent::LastInterval => has_last = true,
         }
@@ -167,14 +167,14 @@ fn batch(args: &TopArgs) -> Result<u8, Error> {
     })?;
     profile.finish(&session);
     if has_last || monitor.lacks_a_child() {
-        out.print(&format!("{}\n", text::block(&monitor, MeasureChoice::default())))?;
+        out.print_folded(&format!("{}\n", text::block(&monitor, MeasureChoice::default())))?;
     }
-    out.print(&news.since(&monitor, &[]))?;
-    out.print(&text::phases(&monitor))?;
+    out.print_folded(&news.since(&monitor, &[]))?;
+    out.print_folded(&text::phases(&monitor))?;
     // What was on its way when the last block was printed.
-    out.print(&profile.text(&monitor))?;
+    out.print_folded(&profile.text(&monitor))?;
     let regions = RegionTable::of(&session.regions());
-    out.print(&text::regions(&regions, monitor.header()))?;
+    out.print_folded(&text::regions(&regions, monitor.header()))?;
     tell_no_regions(launch.region_events.as_deref(), regions.programs().len());
     close(session, &signals, outcome.signal);
     tell_delay(launch.delay, &outcome);
@@ -216,7 +216,7 @@ fn screens(args: &TopArgs) -> Result<u8, Error> {
     let table = RegionTable::of(&live.session.regions());
     let regions = text::regions(&table, monitor.header());
     let stacks = live.profile.text(&monitor);
-    out.print(&format!("{summary}{stacks}{regions}"))?;
+    out.print_folded(&format!("{summary}{stacks}{regions}"))?;
     tell_no_regions(launch.region_events.as_deref(), table.programs().len());
     close(live.session, &signals, ended_by);
     Ok(code(&monitor, outcome))

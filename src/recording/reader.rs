@@ -95,7 +95,7 @@ pub fn read(mut input: impl BufRead) -> Result<Recording, ReadError> {
         match serde_json::from_slice(&lines.text) {
             Ok(line) => parts.take(line).map_err(|reason| lines.error(reason))?,
             Err(error) => {
-                let (cut, reason) = (Cut { line: lines.number }, lines.error(error.to_string()));
+                let (cut, reason) = (Cut { line: lines.number }, lines.error(not_json(&error, lines.text.len())));
                 // Whatever killed the writer, only a last line can be damaged by it.
                 if lines.next()? {
                     return Err(reason);
@@ -257,6 +257,14 @@ impl<R: BufRead> Lines<'_, R> {
     }
 }
 
+/// What is wrong with a line, and where in it. serde_json counts lines of its own, and the end of this one as a second.
+fn not_json(error: &serde_json::Error, length: usize) -> String {
+    let text = error.to_string();
+    let reason = text.split(" at line ").next().unwrap_or_default();
+    let column = if error.line() > 1 { length } else { error.column() };
+    format!("column {column}: {reason}")
+}
+
 /// How a recording begins.
 pub const BEGINNING: &[u8] = br#"{"type":"header""#;
 
@@ -274,7 +282,7 @@ fn header(text: &[u8]) -> Result<Header, ReadError> {
                 ReadError::Line { line: 1, reason: "the recording is cut off here: it has no readings".into() }
             }
             Category::Data => foreign("it is JSON, but its first line is no header of a recording"),
-            Category::Eof | Category::Io | Category::Syntax => foreign(&error.to_string()),
+            Category::Eof | Category::Io | Category::Syntax => foreign(&not_json(&error, text.len())),
         }
     };
     let kind: Kind = serde_json::from_slice(text).map_err(foreign)?;
@@ -510,6 +518,9 @@ mod tests {
         let mut damaged = write(&[round(10, 5)], None, 2);
         damaged.extend_from_slice(b"{}\n{}\n");
         assert!(message(&damaged).starts_with("line 3: "));
+        // The only line number is that of the file.
+        let damaged = [&write(&[round(10, 5)], None, 2)[..], b"{\"type\":\n{}\n"].concat();
+        assert_eq!(message(&damaged), "line 3: column 9: EOF while parsing a value");
         assert!(message(&write(&[round(10, 5)], None, 3)).contains("3 counts"));
         assert!(message(&write(&[round(10, 5), round(9, 5)], None, 2)).contains("backwards"));
         let end = |at| End { at_ns: WallNs(at), ..End::default() };

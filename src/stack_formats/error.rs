@@ -48,6 +48,8 @@ pub enum FaultKind {
     NoStacks,
     /// No event has this name; those there are.
     NoEvent(String, Vec<String>),
+    /// The numbers of this event add up to more than 64 bits hold.
+    TooMuch(String),
 }
 
 impl Fault {
@@ -92,6 +94,11 @@ impl fmt::Display for Fault {
             FaultKind::Recording(reason) => f.write_str(&shown(reason)),
             FaultKind::Callgrind(wrong) => write!(f, "{wrong}"),
             FaultKind::CutOff => write!(f, "the file is cut off: callgrind ends it with `totals:`"),
+            FaultKind::TooMuch(event) => write!(
+                f,
+                "the numbers of {} add up to more than 2^64, so that nobody knows their shares: write them in a larger unit",
+                quoted(event)
+            ),
             FaultKind::NoStacks => write!(f, "no call stacks were recorded; perfprop record -g records them"),
             FaultKind::NoEvent(name, events) => {
                 let events: Vec<_> = events.iter().map(|event| quoted(event)).collect();

@@ -23,7 +23,7 @@ mod speedscope;
 use std::io::{self, Read, Write};
 
 use crate::compare::{self, ProfileDifference};
-use crate::profile::Tree;
+use crate::profile::{EventId, Tree};
 use crate::run::{End, Header};
 use crate::stacks::Losses;
 
@@ -97,9 +97,21 @@ pub fn read(input: impl Read, options: &ReadOptions) -> Imported {
         imported.format = options.format.or_else(|| guess(&begun));
         imported.take(begun, input, options)
     });
+    let too_much = too_much(&imported.tree);
+    if too_much.is_some() {
+        imported.tree = Tree::new(options.tree);
+    }
+    let result = too_much.map_or(result, Err);
     let is_empty = imported.tree.event_ids().next().is_none();
     imported.fault = result.err().or(is_empty.then_some(Fault::of_file(FaultKind::Empty)));
     imported
+}
+
+/// The fault of an event whose sum stays at the largest number: shares of it are wrong.
+fn too_much(tree: &Tree) -> Option<Fault> {
+    let has_too_much = |event: &EventId| tree.total(*event).weight == u64::MAX;
+    let event = tree.event_ids().find(has_too_much)?;
+    Some(Fault::of_file(FaultKind::TooMuch(tree.event_of(event).name.clone())))
 }
 
 impl Imported {

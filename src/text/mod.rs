@@ -74,4 +74,4 @@ pub use steps::{json_steps, steps};
 pub use summary::{Digits, SummaryLayout, interval, interval_heading, interval_in, summary, summary_in};
 pub use truth::truth;
 pub(crate) use wrap::wrapped;
-pub use wrap::wrapped_message;
+pub use wrap::{folded, wrapped_message};

@@ -94,7 +94,7 @@ mod tests {
 
     const TABLE: [&str; 2] = [
         "             75.79 msec task-clock            exact  #     0.374 CPUs utilized",
-        "                69      page-faults           exact  #   910.384 /sec",
+        "                69      page-faults           exact  #   910.384 /cpu-s",
     ];
 
     fn narrow(columns: usize) -> Vec<String> {
@@ -105,7 +105,7 @@ mod tests {
     fn blanks_are_left_out_as_few_as_can_be() {
         let wanted = [
             "         75.79 msec task-clock           exact  #     0.374 CPUs utilized",
-            "            69      page-faults          exact  #   910.384 /sec",
+            "            69      page-faults          exact  #   910.384 /cpu-s",
         ];
         assert_eq!(narrow(TABLE[0].len()), TABLE);
         assert_eq!(narrow(TABLE[0].len() - 5), wanted);
@@ -117,7 +117,7 @@ mod tests {
             "  75.79 msec task-clock    exact",
             "       #     0.374 CPUs utilized",
             "     69      page-faults   exact",
-            "       #   910.384 /sec",
+            "       #   910.384 /cpu-s",
         ];
         assert_eq!(narrow(32), wanted);
         // No number is cut off.

@@ -39,6 +39,12 @@ impl Repeats<'_> {
         if counted.is_empty() { all } else { counted }
     }
 
+    /// How many runs counted the event, where others had no counter for it.
+    pub(super) fn counted_runs(&self, event: RowIndex) -> Option<usize> {
+        let counted = self.rows(event).len();
+        (counted < self.0.len()).then_some(counted)
+    }
+
     /// The mean time that the event was on a counter.
     pub(super) fn running_ns(&self, event: RowIndex) -> u64 {
         let rows = self.rows(event);

@@ -9,11 +9,12 @@ use super::metric::{self, PrintedMetric};
 use super::narrow::narrowed;
 use super::perf_metric::{DerivedMetric, MetricCounts, run_metric};
 use super::repeats::{Repeats, SummarySpread};
+use super::wrap::folded;
 use super::wrapped;
 use crate::events::Unit;
 use crate::monitor::{Absence, Correction, Monitor, Point, Row};
 use crate::number::{change, fixed, grouped, percent, plain, plus_minus, share};
-use crate::rates::{Confidence, Error, Uncertain};
+use crate::rates::{Error, Uncertain};
 use crate::run::MeasuredTarget;
 use crate::sources::Scope;
 use crate::units::CpuNs;
@@ -158,6 +159,9 @@ fn line(monitor: &Monitor, row: &Row<'_>, runs: &Repeats<'_>, columns: SummaryCo
     if let Some(spread) = runs.relative_spread(row.index) {
         let _ = write!(text, "  {}", spread_text(spread));
     }
+    if let Some(counted) = runs.counted_runs(row.index) {
+        let _ = write!(text, "  (counted in {counted} of {} runs)", runs.0.len());
+    }
     if let Some(correction) = correction {
         let _ = write!(text, "  {correction}");
     }
@@ -177,7 +181,9 @@ fn with_metrics(
     metrics: &[PrintedMetric],
     derived: impl FnOnce() -> Option<DerivedMetric>,
 ) {
-    let derived = || derived().map(|metric| format!("# {:>9} {}", fixed(metric.value, 3), metric.unit));
+    // perf's `/sec` is per second of CPU time, which has a unit of its own here, as on screens.
+    let unit = |metric: &DerivedMetric| metric.unit.replace("/sec", "/cpu-s");
+    let derived = || derived().map(|metric| format!("# {:>9} {}", fixed(metric.value, 3), unit(&metric)));
     let texts: Vec<_> = match metrics {
         [] => derived().into_iter().collect(),
         metrics => metrics.iter().map(PrintedMetric::text).collect(),
@@ -273,7 +279,13 @@ fn value_text(counted: &CountedNumber, digits: Digits) -> String {
 }
 
 fn legend(out: &mut String, monitor: &Monitor, runs: &Repeats<'_>) {
-    if monitor.rows().any(|row| matches!(row.count(), Some(Uncertain { error: Error::Within { .. }, .. }))) {
+    let is_within = |row: &Row<'_>| matches!(row.count(), Some(Uncertain { error: Error::Within { .. }, .. }));
+    let (stepped, scaled): (Vec<_>, Vec<_>) =
+        monitor.rows().filter(is_within).partition(|row| row.event.event.step().is_some());
+    if !stepped.is_empty() {
+        out.push_str("\n ± of user_time and system_time is a tick of 10 ms, which /proc counts in\n");
+    }
+    if !scaled.is_empty() {
         let level = monitor.confidence();
         let _ = writeln!(out, "\n ± is the error of the number before it at {level}: what multiplexing left unseen");
     }
@@ -316,21 +328,48 @@ fn times_of(out: &mut String, runs: &Repeats<'_>) {
     out.push('\n');
 }
 
+/// Columns of the cells of an interval's line.
+#[derive(Clone, Copy)]
+struct IntervalColumns {
+    count: usize,
+    name: usize,
+}
+
+impl IntervalColumns {
+    /// As perf's where any length has room, and all columns of a line then.
+    const WIDE: Self = Self { count: 18, name: 24 };
+    const ALL: usize = 86;
+
+    /// On a terminal that has fewer columns, names have no more than they need, and then counts.
+    fn of(monitor: &Monitor, columns: Option<usize>) -> Self {
+        let events = &monitor.header().events;
+        let scope = SummaryColumns::of(monitor, Digits::default()).scope;
+        let lacking = columns.map_or(0, |columns| (Self::ALL + scope).saturating_sub(columns));
+        let longest = column_width(events.iter().map(|event| shown(&event.event.name).into_owned()));
+        let least = Self { count: absence_cell(Some(Absence::NotSupported)).len(), name: longest.max("events".len()) };
+        let name = (Self::WIDE.name.saturating_sub(lacking)).max(least.name.min(Self::WIDE.name));
+        let lacking = lacking - (Self::WIDE.name - name);
+        Self { count: Self::WIDE.count.saturating_sub(lacking).max(least.count), name }
+    }
+}
+
 /// The heading of the lines that [`interval`] gives.
-pub fn interval_heading(confidence: Confidence) -> String {
-    let error = format!("±{confidence}");
-    format!("#{:>15} {:>18} {:<4} {:<24} {error:>8} {:>11}\n", "time", "counts", "unit", "events", "run")
+pub fn interval_heading(monitor: &Monitor, columns: Option<usize>) -> String {
+    let error = format!("±{}", monitor.confidence());
+    let IntervalColumns { count, name } = IntervalColumns::of(monitor, columns);
+    format!("#{:>15} {:>count$} {:<4} {:<name$} {error:>8} {:>11}\n", "time", "counts", "unit", "events", "run")
 }
 
 /// A line an event for the interval that ended last.
 pub fn interval(monitor: &Monitor) -> String {
-    interval_in(monitor, Digits::default())
+    interval_in(monitor, SummaryLayout::default())
 }
 
-/// The same with counts written so.
-pub fn interval_in(monitor: &Monitor, digits: Digits) -> String {
+/// The same in another layout.
+pub fn interval_in(monitor: &Monitor, layout: SummaryLayout) -> String {
     let mut out = String::new();
-    let columns = SummaryColumns::of(monitor, digits);
+    let columns = SummaryColumns::of(monitor, layout.digits);
+    let cells = IntervalColumns::of(monitor, layout.columns);
     // What lines have in common is made once: there may be thousands of threads.
     let time = format!("{:>16.9} ", monitor.now().as_secs());
     let (mut scope, mut scope_cell) = (None, String::new());
@@ -341,14 +380,15 @@ pub fn interval_in(monitor: &Monitor, digits: Digits) -> String {
         let start = out.len();
         out.push_str(&time);
         out.push_str(&scope_cell);
-        interval_cells(&mut out, monitor, &row, digits);
+        interval_cells(&mut out, monitor, &row, (cells, layout.digits));
         with_metrics(&mut out, start, &metric::over_interval(monitor, &row), || None);
     }
-    out
+    folded(&out, layout.columns)
 }
 
 /// The count of an event in the interval, and what is said of it.
-fn interval_cells(out: &mut String, monitor: &Monitor, row: &Row<'_>, digits: Digits) {
+fn interval_cells(out: &mut String, monitor: &Monitor, row: &Row<'_>, (columns, digits): (IntervalColumns, Digits)) {
+    let IntervalColumns { count: width, name: name_width } = columns;
     let name = shown(&row.event.event.name);
     let number = |count: f64| with_unit(&counted(count, &row.event.event.unit), digits);
     let correction = row.interval_correction();
@@ -356,14 +396,14 @@ fn interval_cells(out: &mut String, monitor: &Monitor, row: &Row<'_>, digits: Di
     let correction = correction.unwrap_or_default();
     let Some((point, count)) = interval_count(row) else {
         let cell = absence_cell(row.absence);
-        let _ = write!(out, "{cell:>18}      {name:<24}  {correction}");
+        let _ = write!(out, "{cell:>width$}      {name:<name_width$}  {correction}");
         return;
     };
     let counted = counted(count.value, &row.event.event.unit);
     let run = run_text(row, row.core_share.or(point.run_ratio())).unwrap_or_else(|| "no CPU time".into());
     let error = if point.cpu_time.0 == 0 { "exact".into() } else { error_cell(row, count) };
     let number = value_text(&counted, digits);
-    let _ = write!(out, "{number:>18} {:<4} {name:<24} {error:>8} {run:>11}  {correction}", counted.unit);
+    let _ = write!(out, "{number:>width$} {:<4} {name:<name_width$} {error:>8} {run:>11}  {correction}", counted.unit);
 }
 
 /// The interval that ended last, and its scaled count; `None` if the event wasn't on a counter.

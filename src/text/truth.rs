@@ -2,40 +2,42 @@
 
 use std::fmt::Write;
 
+use super::narrow::narrowed;
 use super::repeats::Repeats;
+use super::wrap::{folded, wrapped};
 use crate::monitor::{Judged, Row, Truth};
 use crate::names::shown;
 use crate::number::{amount, change, percent, plus_minus_part};
 
 /// The table, in percent of the truth: of one run the errors with their signs, of several the means of their sizes; and whether
 /// the interval of each number has the truth in it, or in how many runs.
-pub fn truth(runs: &Repeats<'_>) -> String {
+pub fn truth(runs: &Repeats<'_>, columns: Option<usize>) -> String {
     let Some(last) = runs.0.last() else { return String::new() };
-    let mut out = String::from("\n Errors against the truth, which was counted beside:\n\n");
     let error = format!("±{}", last.confidence());
     let heads = ["SCALED", &error, "IN ±", "CORRECTED", &error, "IN ±"];
-    out.push_str(&table_line("TRUTH", heads, "EVENT"));
+    let mut table = table_line("TRUTH", heads, "EVENT");
     for row in last.rows() {
         let name = shown(&row.event.event.name);
         match runs.truth(row.index) {
             Some(mean) => {
                 let mean = amount(mean.count, &row.event.event.unit);
-                out.push_str(&table_line(&mean, cells(&row, runs).each_ref().map(String::as_str), &name));
+                table.push_str(&table_line(&mean, cells(&row, runs).each_ref().map(String::as_str), &name));
             }
-            None => out.push_str(&table_line(NONE, [NONE; 6], &name)),
+            None => table.push_str(&table_line(NONE, [NONE; 6], &name)),
         }
     }
-    out.push_str(
-        "\n SCALED, CORRECTED and ± are in percent of the truth; ± is of the number before it: the side of its interval that\n \
-         the truth lies on; IN ± says whether the truth is in it\n",
+    let table = columns.map_or(table.clone(), |columns| narrowed(&table, columns));
+    let mut legend = String::from(
+        "SCALED, CORRECTED and ± are in percent of the truth; ± is of the number before it: the side of its interval that the \
+         truth lies on; IN ± says whether the truth is in it",
     );
     if runs.0.len() > 1 {
-        out.push_str(
-            " They are means of runs, of errors without their signs; runs that saw none of an event are left out\n",
+        legend.push_str(
+            ". They are means of runs, of errors without their signs; runs that saw none of an event are left out",
         );
     }
-    out.push('\n');
-    out
+    let legend = folded(&wrapped(&legend, 1), columns);
+    format!("\n Errors against the truth, which was counted beside:\n\n{table}\n {legend}\n\n")
 }
 
 /// Stands where there is no number.

@@ -22,6 +22,44 @@ pub fn wrapped_message(text: &str, indent: usize, width: usize) -> String {
     lines.text
 }
 
+/// How far what goes on below a line stands behind its beginning.
+const HANGING: usize = 2;
+
+/// A text whose lines that are longer than so many columns go on below; as it is where any length has room. Lines are broken between
+/// columns of a table, else between words. A word that is longer stays whole.
+pub fn folded(text: &str, columns: Option<usize>) -> String {
+    let Some(columns) = columns else { return text.to_owned() };
+    text.split_inclusive('\n').map(|line| folded_line(line, columns)).collect()
+}
+
+fn folded_line(line: &str, columns: usize) -> String {
+    let mut left: Vec<char> = line.chars().collect();
+    let begin = left.iter().take_while(|letter| **letter == ' ').count();
+    let indent = if 2 * (begin + HANGING) < columns { begin + HANGING } else { 0 };
+    let (mut text, mut begin, mut room) = (String::new(), begin, columns);
+    while let Some(end) = last_gap(&left, begin, room) {
+        let rest = left.split_off(end);
+        text.push_str(String::from_iter(&left).trim_end());
+        let _ = write!(text, "\n{:indent$}", "");
+        left = rest.into_iter().skip_while(|letter| *letter == ' ').collect();
+        (begin, room) = (0, columns - indent);
+    }
+    text.extend(left);
+    text
+}
+
+/// Where a line is broken that begins with so many blanks and is longer than its room.
+fn last_gap(line: &[char], begin: usize, room: usize) -> Option<usize> {
+    let length = line.iter().rposition(|letter| !letter.is_whitespace())? + 1;
+    let is_blank = |place: usize| line[place] == ' ';
+    let mut places = (begin..=room.min(length)).rev().filter(|_| length > room);
+    let between_columns =
+        places.clone().take_while(|place| 2 * place >= room).find(|&place| is_blank(place) && is_blank(place + 1));
+    between_columns
+        .or_else(|| places.find(|&place| is_blank(place)))
+        .or_else(|| (room.max(begin)..length).find(|&place| is_blank(place)))
+}
+
 /// Lines that are filled with words.
 struct WrappedLines {
     text: String,
@@ -79,6 +117,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn long_lines_go_on_below_between_columns_or_words() {
+        let text = "EVENT   MEAN   CORRECTED\nLOADS   45.1  corrected 44.9 by R1\n  note: it was slow\n";
+        let narrow = "EVENT   MEAN   CORRECTED\nLOADS   45.1\n  corrected 44.9 by R1\n  note: it was slow\n";
+        assert_eq!((folded(text, None).as_str(), folded(text, Some(24)).as_str()), (text, narrow));
+        assert_eq!(folded("  note: it was slow\n", Some(15)), "  note: it was\n    slow\n");
+        // A word that is longer than the line.
+        assert_eq!(folded("a /long/path/of/a/file b", Some(8)), "a\n  /long/path/of/a/file\n  b");
+    }
+
+    #[test]
     fn text_is_wrapped_between_words() {
         let text = wrapped(&"word ".repeat(20), 29);
         assert!(text.lines().all(|line| line.len() <= WIDTH) && text.lines().count() == 2);
@@ -108,6 +156,15 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn folded_lines_have_the_same_words(text in "[a-z \n]{0,60}", columns in 0usize..30) {
+            let narrow = folded(&text, Some(columns));
+            let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+            prop_assert_eq!(words(&narrow), words(&text));
+            let is_short = |line: &str| line.trim_end().chars().count() <= columns || line.split_whitespace().count() == 1;
+            prop_assert!(columns < 5 || narrow.lines().all(is_short), "{:?}", narrow);
+        }
+
         #[test]
         fn wrapping_loses_no_word(words in prop::collection::vec("[a-z]{1,90}", 0..30)) {
             let text = words.join(" ");

@@ -246,7 +246,7 @@ fn show(recording: &Recording) {
     monitor.findings().iter().for_each(|noted| drop(noted.finding.words(&monitor).to_string()));
     let runs = [monitor];
     let runs = Repeats(&runs);
-    let _ = [text::summary(&runs), text::csv_totals(&runs, ","), text::json_totals(&runs), text::truth(&runs)];
+    let _ = [text::summary(&runs), text::csv_totals(&runs, ","), text::json_totals(&runs), text::truth(&runs, None)];
 }
 
 #[test]

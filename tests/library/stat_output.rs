@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use perfprop::estimate::EstimatorKind;
+use perfprop::events::{Event, EventKind, Unit};
 use perfprop::monitor::Monitor;
 use perfprop::plan::EventIndex;
 use perfprop::run::{CpuTime, End, Header, MeasuredEvent, MeasuredTarget, MetricFormula, TruthColumn};
 use perfprop::sources::{Reading, Round, Scope};
-use perfprop::text::{self, Repeats};
+use perfprop::text::{self, Repeats, SummaryLayout};
 use perfprop::units::{CpuNs, WallNs};
 use serde_json::Value;
 
@@ -104,9 +105,67 @@ fn a_small_mean_of_runs_has_its_fraction_and_its_rate() {
     let summary = text::summary(&Repeats(&runs));
     let line = summary.lines().find(|line| line.contains(" a ")).unwrap();
     // One in 3 runs, of 4 seconds in all.
-    assert!(line.trim_start().starts_with("0.333 ") && line.contains("0.250 /sec"), "{line}");
+    assert!(line.trim_start().starts_with("0.333 ") && line.contains("0.250 /cpu-s"), "{line}");
     let csv = &fields(&text::csv_totals(&Repeats(&runs), ","))[0];
     assert_eq!((csv[0].as_str(), csv[6].as_str(), csv[8].as_str(), csv[9].as_str()), ("0", "0.250", "0.25", "0.333"));
+}
+
+#[test]
+fn a_count_of_some_runs_says_of_how_many() {
+    let mut uncounted = builders::monitor(header(Extra::Nothing), vec![], EstimatorKind::Scale);
+    let reading = |running| Some(Reading { count: 0, enabled: CpuNs(SECOND), running: CpuNs(running) });
+    let readings = vec![reading(SECOND), reading(0), reading(SECOND)];
+    uncounted.round(&Round { at: WallNs(SECOND), readings, ..Round::default() }, 0);
+    uncounted.end(End { at_ns: WallNs(SECOND), ..End::default() });
+    let runs = [run(header(Extra::Nothing), &[(5, 100)]), uncounted];
+    let summary = text::summary(&Repeats(&runs));
+    let line = |name: &str| summary.lines().find(|line| line.contains(name)).unwrap().to_owned();
+    assert!(line(" b ").contains("(counted in 1 of 2 runs)"), "{summary}");
+    assert!(!line(" a ").contains("counted in"), "{summary}");
+}
+
+#[test]
+fn times_that_proc_counts_in_ticks_are_known_to_a_tick() {
+    let clock = |name| measured(Event { unit: Unit::Nanoseconds, kind: EventKind::Tool, ..event(name) });
+    let measured = |target| {
+        let header = Header { target, ..builders::header(["duration_time", "user_time"].map(clock)) };
+        let mut monitor = builders::monitor(header, vec![], EstimatorKind::Scale);
+        let half = Some(Reading { count: SECOND / 2, enabled: CpuNs(SECOND), running: CpuNs(SECOND) });
+        monitor.round(&Round { at: WallNs(SECOND), readings: vec![half; 2], ..Round::default() }, 0);
+        monitor.end(End { at_ns: WallNs(SECOND), cpu_time: Some(CpuTime::default()), ..End::default() });
+        [monitor]
+    };
+    let errors = |runs: &[Monitor; 1]| [0, 1].map(|row| runs[0].row(row).count().unwrap().error.half_width());
+    let machine = measured(MeasuredTarget::Everyone { cpus: None });
+    assert_eq!(errors(&machine), [Some(0.0), Some(1e7)]);
+    let summary = text::summary(&Repeats(&machine));
+    assert!(summary.contains("±2.0%") && summary.contains("a tick of 10 ms"), "{summary}");
+    assert!(!summary.contains("multiplexing"), "{summary}");
+    // The kernel tells what a command used when it ends.
+    let command = measured(MeasuredTarget::Command { argv: vec!["x".into()], pid: 7 });
+    assert_eq!(errors(&command), [Some(0.0); 2]);
+}
+
+#[test]
+fn lines_of_intervals_and_errors_fit_the_terminal() {
+    let runs = [run(header(Extra::Truths), &[(1_234_567, 200)])];
+    let layout = |columns| SummaryLayout { columns, ..SummaryLayout::default() };
+    let lines = |columns| {
+        let heading = text::interval_heading(&runs[0], columns);
+        heading + &text::interval_in(&runs[0], layout(columns)) + &text::truth(&Repeats(&runs), columns)
+    };
+    let wide = lines(None);
+    assert!(wide.lines().any(|line| line.chars().count() > 80), "{wide}");
+    for columns in [66, 72, 80] {
+        let narrow = lines(Some(columns));
+        assert!(narrow.lines().all(|line| line.chars().count() <= columns), "{columns}: {narrow}");
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(words(&narrow), words(&wide));
+        // The columns of a heading and its lines are the same.
+        let ends: Vec<_> = narrow.lines().take(3).map(|line| line.trim_end().chars().count()).collect();
+        assert!(ends.iter().all(|&end| end == ends[0]), "{narrow}");
+    }
+    assert_eq!(lines(Some(200)), wide);
 }
 
 #[test]
@@ -127,8 +186,8 @@ fn the_truth_stands_at_the_end_of_the_fields() {
     let ends: Vec<_> = csv.iter().map(|line| line[line.len() - 3..].join(",")).collect();
     assert_eq!(ends[0], ",,");
     assert!(ends[1].starts_with("566.6666") && ends[1].ends_with(",0,"), "{ends:?}");
-    let truth = text::truth(&Repeats(&runs));
-    assert!(truth.contains("1 of 1") && truth.contains("runs that saw none of an event are left out"), "{truth}");
+    let truth = text::truth(&Repeats(&runs), None);
+    assert!(truth.contains("1 of 1") && truth.contains("means of runs"), "{truth}");
 }
 
 #[test]

@@ -375,7 +375,12 @@ fn a_plain_user_is_told_the_layer_that_refuses() {
         (&["-e", "context-switches", "--", "true"], &["E01", "perf_event_paranoid=2, EACCES", "perf_event_paranoid=1"]),
         (
             &["-e", "page-faults", "-a", "--", "true"],
-            &["E01", "of a command that perfprop starts it works", "perf_event_paranoid=0"],
+            &[
+                "E01",
+                "of a command that perfprop starts it works",
+                "need no right:  perfprop top",
+                "perf_event_paranoid=0",
+            ],
         ),
         (&["-e", "page-faults", "-p", "1"], &["E12", "pid 1", "will not help"]),
     ];
@@ -408,6 +413,10 @@ fn a_plain_user_sees_what_proc_tells_of_the_machine() {
         let output = top(args);
         assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(125), ""), "{args:?}: {}", stderr(&output));
     }
+    // The level that allows it, whatever it is now, and what needs none.
+    let stacks = stderr(&top(&["-g"]));
+    let words = ["E14", "perf_event_paranoid=0", "need no right:  perfprop top"];
+    assert!(words.iter().all(|word| stacks.contains(word)), "{stacks}");
 }
 
 /// What a shell runs before a program, and why the kernel takes the counters off that.
@@ -561,9 +570,9 @@ fn what_is_not_utf8_is_named() {
     let text = said(program().args(["replay", "x.jsonl"]).env("PERFPROP_THEME", odd));
     assert!(text.contains("the variable PERFPROP_THEME is not UTF-8"), "{text}");
     let text = said(program().args(["replay", "x.jsonl", "--theme"]).arg(odd));
-    assert!(text.starts_with("perfprop: 'a\u{fffd}' is not UTF-8"), "{text}");
+    assert!(text.starts_with(r"perfprop: 'a\xff' is not UTF-8"), "{text}");
     let text = said(program().args(["bench", "--", "true"]).arg(odd));
-    assert!(text.contains("'a\u{fffd}' is not UTF-8, and bench writes commands as text"), "{text}");
+    assert!(text.contains(r"'a\xff' is not UTF-8, and bench writes commands to files as text"), "{text}");
 }
 
 #[test]
@@ -599,6 +608,8 @@ fn mistakes_say_what_where_why_and_what_to_try() {
         ),
         (&["replay", "/nonexistent.jsonl"], 1, &["/nonexistent.jsonl"]),
         (&["replay", "/etc/passwd"], 1, &["neither a recording nor"]),
+        (&["replay", "/etc/passwd", "--screen", "events"], 1, &["neither a recording nor"]),
+        (&["replay", "/dev/null", "--screen", "events"], 1, &["it is empty"]),
         (&["record", "-e", "page-faults", "-o", "/nonexistent/x", "--", "true"], 125, &["cannot write /nonexistent/x"]),
         (&["record", "-r", "2", "-e", "page-faults", "-p", "1"], 2, &["-r repeats a command", "there is none"]),
         (
@@ -614,6 +625,22 @@ fn mistakes_say_what_where_why_and_what_to_try() {
         assert_eq!(output.status.code(), Some(*code), "{args:?}: {text}");
         assert!(words.iter().all(|word| text.contains(word)), "{args:?}: {text}");
     }
+}
+
+#[test]
+fn a_damaged_line_of_a_recording_says_how_to_see_what_is_before_it() {
+    let file = scratch("damaged.jsonl");
+    let recording = fs::read_to_string("tests/stands-out/page-faults.jsonl").unwrap();
+    let mut lines: Vec<_> = recording.lines().collect();
+    lines[4] = "{\"type\": }";
+    fs::write(&file, lines.join("\n")).unwrap();
+    let name = file.to_str().unwrap();
+    let output = perfprop(&["replay", name]);
+    let wanted = format!(
+        "perfprop: {name}: line 5: column 10: expected value\n      what stands before it:  head -n 4 {name} | perfprop replay -\n"
+    );
+    assert_eq!((output.status.code(), stderr(&output)), (Some(1), wanted));
+    fs::remove_file(file).unwrap();
 }
 
 #[test]

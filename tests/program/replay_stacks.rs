@@ -231,7 +231,7 @@ fn the_readme_and_the_manual_say_so() {
 }
 
 #[test]
-fn counts_that_are_too_large_together_stop_nothing() {
+fn counts_that_are_too_large_together_are_refused() {
     let most = u64::MAX;
     let folder = Folder::new().with("f.folded", &format!("a;b {most}\na;b;c {most}\na;d {most}\n"));
     let file = folder.join("f.folded");
@@ -242,6 +242,7 @@ fn counts_that_are_too_large_together_stop_nothing() {
         &["export", "--to", "svg", file],
     ] {
         let output = run(args, b"");
-        assert!(output.status.success(), "{args:?}: {}", stderr(&output));
+        let refused = stderr(&output).contains("the numbers of 'samples' add up to more than 2^64");
+        assert!(refused && output.status.code() == Some(1), "{args:?}: {}", stderr(&output));
     }
 }

@@ -28,6 +28,8 @@ mod tracepoints;
 
 use serde::{Deserialize, Serialize};
 
+use crate::units::CpuNs;
+
 pub use beginning::most_in_beginning;
 pub use catalog::{Availability, CatalogEntry, EventPart, Pattern, Prober, Question, Source, catalog, similar};
 pub use error::{EventError, EventErrorCause, EventOption, ProbeProblem, Problem};
@@ -111,6 +113,12 @@ impl Event {
             | EventKind::Breakpoint
             | EventKind::Modelled => true,
         }
+    }
+
+    /// How far its counts may be off as they are read in steps: a tick of /proc, of which the kernel gives programs 100 a second,
+    /// whatever its own are.
+    pub fn step(&self) -> Option<CpuNs> {
+        (self.kind == EventKind::Tool && self.canonical != "duration_time").then_some(CpuNs(10_000_000))
     }
 
     /// Whether it is the event of this name, on whichever PMU it was asked for.

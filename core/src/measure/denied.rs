@@ -26,7 +26,7 @@ impl Error {
 }
 
 /// The right that counts everything.
-const SETCAP: &str = "sudo setcap cap_perfmon+ep \"$(command -v perfprop)\"";
+pub(super) const SETCAP: &str = "sudo setcap cap_perfmon+ep \"$(command -v perfprop)\"";
 
 pub(super) fn not_permitted(
     f: &mut fmt::Formatter<'_>,
@@ -37,8 +37,17 @@ pub(super) fn not_permitted(
     let uid = nix::unistd::geteuid();
     let names = shown(&events.join(",")).into_owned();
     write!(f, "E01 perfprop: cannot count {names} as uid {uid} ({})", reason(denial))?;
+    what_helps(f, denial, works_alone)
+}
+
+/// What can be measured in its place, and what changes that, in lines below those of an error.
+pub(super) fn what_helps(f: &mut fmt::Formatter<'_>, denial: Denial, works_alone: bool) -> fmt::Result {
     if works_alone {
         write!(f, "\n      of a command that perfprop starts it works now:  the same with -- COMMAND as the target")?;
+    }
+    // Only CPUs need level 0.
+    if let Denial::Level { allows: 0, .. } = denial {
+        write!(f, "\n      CPU time and processes of the machine need no right:  perfprop top")?;
     }
     remedy(denial).lines().try_for_each(|line| write!(f, "\n      {line}"))
 }
@@ -89,7 +98,10 @@ mod tests {
         let level = error(Denial::Level { level: Some(2), allows: 0 }, true).to_string();
         let lines: Vec<_> = level.lines().collect();
         assert!(lines[0].contains("cannot count cycles,a") && lines[0].ends_with("(perf_event_paranoid=2, EACCES)"));
-        assert!(lines[1].contains("-- COMMAND") && lines[2].ends_with("perf_event_paranoid=0"), "{level}");
+        assert!(lines[1].contains("-- COMMAND") && lines[2].ends_with("  perfprop top"), "{level}");
+        assert!(lines[3].ends_with("perf_event_paranoid=0"), "{level}");
+        let own = error(Denial::Level { level: Some(2), allows: 1 }, false).to_string();
+        assert!(own.lines().count() == 2 && own.ends_with("perf_event_paranoid=1"), "{own}");
         let filter = error(Denial::Seccomp(Errno::EPERM), false).to_string();
         assert_eq!(filter.lines().count(), 3, "{filter}");
         assert!(filter.lines().skip(1).all(|line| line.starts_with("      ")) && !filter.contains('\u{1b}'));

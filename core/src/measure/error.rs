@@ -86,7 +86,12 @@ pub enum Error {
     Open(OpenError),
     /// Call stacks can't be sampled.
     #[cfg(feature = "stacks")]
-    Sampling(StackError),
+    Sampling {
+        /// What is in the way.
+        error: StackError,
+        /// The layer that forbids it, and whether a command that perfprop starts could be sampled.
+        denied: Option<(Denial, bool)>,
+    },
     /// The kernel's rotation interval can't be changed.
     Mux(MuxError),
     /// This signal came before anything was started.
@@ -129,7 +134,7 @@ impl fmt::Display for Error {
             Self::Command { command, source, similar } => no_command(f, command, source, similar.as_deref()),
             Self::Open(error) => not_opened(f, error),
             #[cfg(feature = "stacks")]
-            Self::Sampling(error) => super::sampling::explain(f, error),
+            Self::Sampling { error, denied } => super::sampling::explain(f, error, *denied),
             Self::Unschedulable { group, has_watchdog } => unschedulable(f, group, *has_watchdog),
             Self::Mux(error) => super::rotation::explain(f, error),
             Self::Stopped(signal) => stopped(f, *signal),

@@ -1,6 +1,9 @@
 //! Finds the true cause of a measurement that could not begin, by asking the kernel: one errno has many
 //! causes.
 
+#[cfg(feature = "stacks")]
+use std::io;
+
 use super::Error;
 use crate::events::Event;
 use crate::machine::{Denial, EventVerdict, Host, ThisKernel, target_denial, verdict};
@@ -9,7 +12,7 @@ use crate::session::{Launch, StartError};
 use crate::sources::perf::{CounterRow, OpenError, ProbeTarget, TargetKind};
 use crate::sources::{Counter, Status};
 #[cfg(feature = "stacks")]
-use crate::stacks::live::StackError;
+use crate::stacks::live::{StackError, Unsampled};
 
 /// The error for a plan and a target that could not be measured.
 pub(super) fn refused(error: StartError, plan: &Plan, launch: &Launch) -> Error {
@@ -19,13 +22,33 @@ pub(super) fn refused(error: StartError, plan: &Plan, launch: &Launch) -> Error 
         #[cfg(feature = "stacks")]
         StartError::Stacks(StackError::Open(error)) => not_opened(error, plan),
         #[cfg(feature = "stacks")]
-        StartError::Stacks(error) => Error::Sampling(error),
+        StartError::Stacks(error) => not_sampled(error, launch),
         StartError::Mux(error) => Error::Mux(error),
         StartError::System(error) => Error::System(error),
         StartError::NoValgrind => Error::NoValgrind,
         StartError::NoTarget => Error::Options("nothing to measure".into()),
         StartError::NotOpened(rows) => rows_not_opened(&rows, plan, launch),
     }
+}
+
+/// Which layer forbids the events that can't be sampled, where one does.
+#[cfg(feature = "stacks")]
+fn not_sampled(error: StackError, launch: &Launch) -> Error {
+    let StackError::NoEvent(unsampled) = &error else { return Error::Sampling { error, denied: None } };
+    let host = Host::here();
+    let is_forbidden = |event: &&Unsampled| event.source.kind() == io::ErrorKind::PermissionDenied;
+    let mut forbidden = unsampled.iter().filter(is_forbidden).filter_map(|event| host.event(&event.name));
+    let whose = whose(launch);
+    let denied = forbidden.find_map(|event| match verdict(&host, &ThisKernel, &event, whose) {
+        EventVerdict::Denied(denial) => Some((denial, works_alone(&host, &event, whose))),
+        _ => None,
+    });
+    Error::Sampling { error, denied }
+}
+
+/// Whether an event that can't be counted of a target could be counted of a command that perfprop starts.
+fn works_alone(host: &Host, event: &Event, whose: ProbeTarget) -> bool {
+    whose != ProbeTarget::Mine && verdict(host, &ThisKernel, event, ProbeTarget::Mine).counts()
 }
 
 /// A process that can't be measured is somebody else's, unless nothing can be measured at all.
@@ -74,9 +97,7 @@ fn rows_not_opened(rows: &[CounterRow], plan: &Plan, launch: &Launch) -> Error {
             }
         },
         EventVerdict::Denied(denial) => {
-            let works_alone =
-                whose != ProbeTarget::Mine && verdict(&host, &ThisKernel, event, ProbeTarget::Mine).counts();
-            Error::NotPermitted { events, denial, works_alone }
+            Error::NotPermitted { events, denial, works_alone: works_alone(&host, event, whose) }
         }
         // What was refused a moment ago is allowed now: the level is what changes.
         _ => Error::NotPermitted {

@@ -4,9 +4,9 @@ use std::{fmt, io};
 
 use nix::errno::Errno;
 
-use super::{Error, MeasureOptions, resolver};
+use super::{Error, MeasureOptions, denied, resolver};
 use crate::events::{Event, EventKind, Machine};
-use crate::machine::Host;
+use crate::machine::{Denial, Host};
 use crate::names::shown;
 use crate::plan::Plan;
 use crate::sources::Counter;
@@ -164,16 +164,16 @@ fn why(error: &io::Error) -> String {
 }
 
 /// Why nothing can be sampled, and what to try.
-pub(super) fn explain(f: &mut fmt::Formatter<'_>, error: &StackError) -> fmt::Result {
+pub(super) fn explain(f: &mut fmt::Formatter<'_>, error: &StackError, denied: Option<(Denial, bool)>) -> fmt::Result {
     match error {
         StackError::NoEvent(unsampled) => {
             let reasons: Vec<_> = unsampled.iter().map(reason).collect();
-            writeln!(f, "E14 perfprop: no call stacks can be sampled: {}", reasons.join("; "))?;
-            let forbidden = unsampled.iter().any(|event| event.source.kind() == io::ErrorKind::PermissionDenied);
-            if forbidden {
-                write!(f, "      as root, or:  sudo sysctl kernel.perf_event_paranoid=1   (0 for the whole machine)")
-            } else {
-                write!(f, "      what can be sampled everywhere:  -e cpu-clock")
+            write!(f, "E14 perfprop: no call stacks can be sampled: {}", reasons.join("; "))?;
+            let is_forbidden = |event: &live::Unsampled| event.source.kind() == io::ErrorKind::PermissionDenied;
+            match denied {
+                Some((denial, works_alone)) => denied::what_helps(f, denial, works_alone),
+                None if unsampled.iter().any(is_forbidden) => write!(f, "\n      as root, or:  {}", denied::SETCAP),
+                None => write!(f, "\n      what can be sampled everywhere:  -e cpu-clock"),
             }
         }
         StackError::NoLbr => {

@@ -120,6 +120,8 @@ struct EventTrack {
     lack_noted: bool,
     /// Which part of it isn't counted, and what is left of its estimate.
     uncounted: Option<(UncountedPart, Estimate)>,
+    /// The estimate of an event that is read in steps.
+    stepped: Option<Estimate>,
 }
 
 impl Monitor {
@@ -273,6 +275,12 @@ impl Monitor {
                 *known = at_least_so_much(self.tally.total(event), counted, raw);
                 (raw, corrected) = (known.interval, known.interval);
             }
+            if let Some(step) = self.header.events[event].event.step() {
+                let in_steps = |count: Option<Uncertain>| count.map(|count| within_step(count, step));
+                (raw, corrected) = (in_steps(raw), in_steps(corrected));
+                let total = in_steps(estimate.total.or(self.tally.total(event)));
+                track.stepped = Some(Estimate { interval: corrected, total, ..estimate.clone() });
+            }
             while track.history.len() >= self.kept {
                 track.history.pop_front();
             }
@@ -314,6 +322,12 @@ fn beginnings(header: &Header) -> Vec<f64> {
 /// A count of a part, of which nobody knows how far it is from the whole.
 fn at_least(count: Uncertain) -> Uncertain {
     Uncertain { error: Error::Unknown, ..count }
+}
+
+/// A count that is read in steps, of an event that is counted all the time.
+fn within_step(count: Uncertain, step: CpuNs) -> Uncertain {
+    let step = step.0 as f64;
+    Uncertain { error: Error::Within { below: step.min(count.value), above: step }, ..count }
 }
 
 /// What is known of an event of which a part isn't counted any more: what was counted happened, and nobody

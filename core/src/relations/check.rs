@@ -326,6 +326,7 @@ impl Checker<'_> {
             return self.wrong(value.offset, "both sides are the same", label, None);
         }
         let (left, right) = (self.with_divisors(value, left)?, self.with_divisors(value, right)?);
+        let (left, right) = (self.of_counts(value, left)?, self.of_counts(value, right)?);
         Some(RelationForm::Equation { left, right })
     }
 
@@ -334,6 +335,21 @@ impl Checker<'_> {
         match zero_divisor(&expr) {
             None => Some(expr),
             Some(span) => self.wrong(value.offset_of(span.start), "a division by 0 has no value", "this is 0", None),
+        }
+    }
+
+    /// The expression, unless it has a number that no two counts of 64 bits are apart by: an event that is derived by it would
+    /// have more than a counter holds.
+    fn of_counts(&mut self, value: &KeyValue<'_>, expr: Expr) -> Option<Expr> {
+        let is_far = |number: f64| number != 0.0 && !(FARTHEST.recip()..=FARTHEST).contains(&number.abs());
+        let folded = expr.folded();
+        let far = folded.nodes().iter().find(|node| matches!(node.kind, NodeKind::Number(number) if is_far(number)));
+        match far.map(|node| node.span) {
+            None => Some(expr),
+            Some(span) => {
+                let message = "no two counts are so far apart: counters have 64 bits";
+                self.wrong(value.offset_of(span.start), message, "this is beyond 2^64, or below its inverse", None)
+            }
         }
     }
 
@@ -393,7 +409,9 @@ impl Checker<'_> {
             None => Some(None),
             Some(value) => {
                 let expr = self.parsed(value, parse(&value.text, Dialect::Pair))?;
-                self.with_divisors(value, expr).map(Some)
+                let expr = self.with_divisors(value, expr)?;
+                // Variances are of squares.
+                if key == DeclaredKey::ExpectedMean { self.of_counts(value, expr).map(Some) } else { Some(Some(expr)) }
             }
         }
     }
@@ -406,6 +424,9 @@ impl Checker<'_> {
         )
     }
 }
+
+/// 2^64, more than a counter holds.
+const FARTHEST: f64 = 18_446_744_073_709_551_616.0;
 
 /// Where an expression divides by a number that is 0, if it does.
 fn zero_divisor(expr: &Expr) -> Option<TextSpan> {

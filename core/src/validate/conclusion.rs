@@ -43,8 +43,17 @@ pub enum Conclusion {
     Unknown,
 }
 
+/// Whether less than the least part of these intervals of all events together hold the truth, by more than chance.
+pub fn misses_the_truth(coverage: Coverage, confidence: Confidence) -> bool {
+    is_less(coverage, confidence) && coverage.is_below(confidence.level(), ALPHA)
+}
+
+fn is_less(coverage: Coverage, confidence: Confidence) -> bool {
+    coverage.share().is_some_and(|share| share < least(confidence))
+}
+
 /// The least part of the intervals that may hold the truth: twice as many may miss it as are promised to.
-pub(super) fn least(confidence: Confidence) -> f64 {
+pub fn least(confidence: Confidence) -> f64 {
     1.0 - 2.0 * (1.0 - confidence.level())
 }
 
@@ -84,12 +93,12 @@ impl Conclusion {
         let is_wrong = |event: &ValidatedEvent| {
             event.validity == Validity::TooNarrow || event.known.is_some_and(KnownCount::is_wrong)
         };
-        let least = least(confidence);
-        let is_less = |coverage: Coverage| coverage.share().is_some_and(|share| share < least);
-        let misses = |coverage: Coverage| is_less(coverage) && coverage.is_below(confidence.level(), ALPHA);
+        let misses = |coverage| misses_the_truth(coverage, confidence);
         match () {
             () if events.iter().any(is_wrong) || misses(totals) || misses(intervals) => Self::Fails,
-            () if totals.judged() < ENOUGH || is_less(totals) || is_less(intervals) => Self::Unknown,
+            () if totals.judged() < ENOUGH || is_less(totals, confidence) || is_less(intervals, confidence) => {
+                Self::Unknown
+            }
             () => Self::Holds,
         }
     }

@@ -36,7 +36,7 @@ mod runs;
 mod tests;
 mod truth;
 
-pub use conclusion::{Conclusion, ENOUGH, Validity};
+pub use conclusion::{Conclusion, ENOUGH, Validity, least, misses_the_truth};
 pub use mix::KnownCounts;
 pub use truth::{Coverage, Judgement, RelativeError, TrueCount, judge};
 
@@ -88,6 +88,8 @@ pub struct Validation {
     pub truth_runs: usize,
     /// Length of the report intervals.
     pub interval: Duration,
+    /// The CPU time of a run with events in turns, on average.
+    pub cpu_time: Duration,
     /// How often intervals are to hold the truth.
     pub confidence: Confidence,
     /// How many intervals of the events' totals hold it.
@@ -138,6 +140,14 @@ pub struct KnownCount {
     pub is_user_only: bool,
 }
 
+impl Validation {
+    /// Whether the command was over before its events had turns enough for any interval.
+    pub fn is_too_short(&self) -> bool {
+        let found = [self.totals, self.intervals];
+        found.iter().all(|found| *found == Coverage::default()) && self.cpu_time < self.interval
+    }
+}
+
 impl KnownCount {
     /// How far the count is off, as a part of the known value.
     pub fn deviation(self) -> f64 {
@@ -177,6 +187,12 @@ struct Counted {
 impl Counted {
     fn new(events: usize) -> Self {
         Self { always: vec![Vec::new(); events], starts: vec![Vec::new(); events], ..Self::default() }
+    }
+
+    /// The mean CPU time of the runs with turns: in each, that of the event that was enabled longest.
+    fn cpu_time(&self) -> Duration {
+        let of_run = |run: &Vec<EventRun>| run.iter().map(|event| event.total.span.1).fold(0.0, f64::max);
+        Duration::from_nanos(mean(self.turns.iter().map(of_run)).unwrap_or(0.0) as u64)
     }
 
     fn take(&mut self, repeated: &Repeated, run: &ReadRun) {
@@ -383,6 +399,7 @@ fn validation(
         runs: options.runs,
         truth_runs: counted.truth_runs,
         interval: options.interval,
+        cpu_time: counted.cpu_time(),
         confidence,
         totals,
         intervals,

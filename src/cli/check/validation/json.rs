@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::ValidateArgs;
+use super::text::conclusion;
 use crate::sources::command::Exit;
 use crate::validate::{Coverage, RelativeError, ValidatedEvent, Validation};
 
@@ -24,6 +25,7 @@ pub(super) fn validation(validation: &Validation, args: &ValidateArgs) -> String
             "intervals": coverage_json(validation.intervals),
             "ended-badly": validation.failed.map(Exit::shell_code),
             "conclusion": validation.conclusion.word(),
+            "why": conclusion(validation),
         },
     });
     format!("{report}\n")

@@ -5,11 +5,14 @@ use std::fmt::Write as _;
 use super::super::report::Paint;
 use super::ValidateArgs;
 use crate::names::shown;
-use crate::number::{amount, grouped, plus_minus, whole_share};
+use crate::number::{amount, grouped, plus_minus, time, whole_share};
 use crate::run::MeasuredEvent;
 use crate::sources::command::Exit;
 use crate::text::wrapped;
-use crate::validate::{Conclusion, Coverage, ENOUGH, KnownCount, RelativeError, ValidatedEvent, Validation, Validity};
+use crate::validate::{
+    Conclusion, Coverage, ENOUGH, KnownCount, RelativeError, ValidatedEvent, Validation, Validity, least,
+    misses_the_truth,
+};
 
 fn names(events: &[MeasuredEvent]) -> String {
     events.iter().map(|event| shown(&event.event.name)).collect::<Vec<_>>().join(",")
@@ -180,8 +183,8 @@ fn known_text(events: &[ValidatedEvent], paint: Paint) -> String {
     text
 }
 
-/// What all of it comes to, and what can't be known.
-fn verdict(validation: &Validation) -> Vec<String> {
+/// What all of it comes to, and why.
+pub(super) fn conclusion(validation: &Validation) -> String {
     let promised = whole_share(validation.confidence.level());
     let of = |coverage: Coverage, what: &str| {
         let share = coverage.share().map_or_else(|| "none".into(), whole_share);
@@ -193,15 +196,48 @@ fn verdict(validation: &Validation) -> Vec<String> {
         of(validation.totals, "totals"),
         of(validation.intervals, &format!("intervals of {millis} ms"))
     );
+    match validation.conclusion {
+        _ if validation.is_too_short() => {
+            let used = time(validation.cpu_time.as_nanos() as f64);
+            format!(
+                "That can't be known: the command is too short. It uses {used} of CPU time, in which its events don't have the turns \
+                 that an interval needs. Give one that uses {millis} ms at least."
+            )
+        }
+        Conclusion::Holds => format!("The intervals hold: {held}."),
+        Conclusion::Fails => format!("{}: {held}.", why_failed(validation)),
+        Conclusion::Unknown => format!("That can't be known: {held}. {}", why_unknown(validation)),
+    }
+}
+
+/// What failed: intervals of all events together, those of single events, or known counts. The lines below name events.
+fn why_failed(validation: &Validation) -> String {
+    let together = [("totals", validation.totals), ("report intervals", validation.intervals)];
+    let misses = |found: &(&str, Coverage)| misses_the_truth(found.1, validation.confidence);
+    let together: Vec<_> = together.into_iter().filter(misses).map(|(what, _)| what).collect();
+    let has_narrow = validation.events.iter().any(|event| event.validity == Validity::TooNarrow);
+    match (together.as_slice(), has_narrow) {
+        ([], true) => "The intervals of some events are too narrow".into(),
+        ([], false) => "Known counts are wrong".into(),
+        (what, _) => format!(
+            "The intervals don't hold what they promise: of the {} of all events together, less than {} hold the truth, which is \
+             too few for chance",
+            what.join(" and of the "),
+            whole_share(least(validation.confidence))
+        ),
+    }
+}
+
+/// What all of it comes to, and what is to be said of single events.
+fn verdict(validation: &Validation) -> Vec<String> {
+    let mut lines = vec![conclusion(validation)];
+    if validation.is_too_short() {
+        return lines;
+    }
     let with = |validity: Validity| {
         let events = validation.events.iter().filter(|event| event.validity == validity);
         events.map(|event| event.event.event.name.as_str()).collect::<Vec<_>>().join(", ")
     };
-    let mut lines = vec![match validation.conclusion {
-        Conclusion::Holds => format!("The intervals hold: {held}."),
-        Conclusion::Fails => format!("The intervals don't hold what they promise, or a known count is wrong: {held}."),
-        Conclusion::Unknown => format!("That can't be known: {held}. {}", why_unknown(validation)),
-    }];
     let remarks = [
         (Validity::TooNarrow, "Too narrow by more than chance"),
         (Validity::Unclear, "Not known, as runs differ by more than the intervals are wide, or there are none"),
@@ -241,5 +277,74 @@ fn why_unknown(validation: &Validation) -> String {
             let runs = (validation.runs as u64 * ENOUGH).div_ceil(judged).max(validation.runs as u64 * 2);
             format!("That is too few to say: -r {runs}.")
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::builders::{event, measured};
+    use crate::rates::Confidence;
+
+    fn found(held: u64, missed: u64) -> Coverage {
+        Coverage { held, missed, unclear: 0 }
+    }
+
+    /// A validation of one event.
+    fn of(conclusion: Conclusion, totals: Coverage, validity: Validity) -> Validation {
+        let event = ValidatedEvent {
+            event: measured(event("cycles")),
+            run_ratio: Some(0.5),
+            truth: None,
+            scaled: None,
+            estimated: None,
+            totals,
+            scaled_intervals: None,
+            estimated_intervals: None,
+            intervals: Coverage::default(),
+            known: None,
+            validity,
+        };
+        Validation {
+            events: vec![event],
+            runs: 2,
+            truth_runs: 2,
+            interval: Duration::from_millis(100),
+            cpu_time: Duration::from_micros(2_400),
+            confidence: Confidence::DEFAULT,
+            totals,
+            intervals: Coverage::default(),
+            failed: None,
+            conclusion,
+        }
+    }
+
+    #[test]
+    fn a_command_that_is_too_short_is_told_how_long_one_has_to_be() {
+        let short = of(Conclusion::Unknown, Coverage::default(), Validity::Unclear);
+        let lines = verdict(&short);
+        assert!(
+            lines[0].contains("uses 2.40 ms of CPU time") && lines[0].ends_with("uses 100 ms at least."),
+            "{lines:?}"
+        );
+        assert_eq!(lines.len(), 1);
+        let long = Validation { cpu_time: Duration::from_secs(1), ..short };
+        assert!(verdict(&long)[0].contains("0 of 0 totals"));
+    }
+
+    #[test]
+    fn what_fails_says_whether_it_is_single_events_or_all_of_them_together() {
+        let single = conclusion(&of(Conclusion::Fails, found(95, 5), Validity::TooNarrow));
+        assert!(
+            single.starts_with("The intervals of some events are too narrow: the truth lies in 95 of 100"),
+            "{single}"
+        );
+        // No event is too narrow by itself.
+        let together = conclusion(&of(Conclusion::Fails, found(80, 20), Validity::Holds));
+        assert!(together.contains("of the totals of all events together, less than 90% hold the truth"), "{together}");
+        let known = conclusion(&of(Conclusion::Fails, found(95, 5), Validity::Holds));
+        assert!(known.starts_with("Known counts are wrong: "), "{known}");
     }
 }

@@ -224,6 +224,34 @@ fn a_machine_shows_its_busiest_processes_below_its_events() {
     }
 }
 
+/// The same machine, of whose processes those with one thread were seen sleeping at so many checks a second.
+fn checked_machine_rounds(checks: u32) -> impl Iterator<Item = Round> {
+    machine_rounds().map(move |mut round| {
+        let second = u32::try_from(round.at.0 / SECOND).unwrap();
+        for snapshot in round.threads.iter_mut().map(Arc::make_mut) {
+            for thread in snapshot.threads.iter_mut().filter(|thread| thread.name != "java") {
+                thread.looks = vec![ThreadLooks { state: 'S', within: "ep_poll".into(), times: checks * second }];
+            }
+        }
+        round
+    })
+}
+
+#[test]
+fn the_legend_says_of_how_many_checks_and_which_processes_have_none() {
+    let header = Header { target: MeasuredTarget::Everyone { cpus: None }, ..header() };
+    let options = ScreenOptions { mode: Mode::Live, screen: Screen::Threads, ..ScreenOptions::default() };
+    for (checks, words) in [
+        (1, "FUTEX%, DISK%, SLEEP%: from 1 check  —: several threads"),
+        (20, "FUTEX%, DISK%, SLEEP%: share of 20 checks, ±22 points  —: several threads"),
+    ] {
+        let rounds = checked_machine_rounds(checks).map(|round| Round { readings: vec![None; 3], ..round }).collect();
+        with_loop_of(header.clone(), (80, 24), &options, rounds, move |script| {
+            assert!(script.screen().contains(words), "{}", script.screen());
+        });
+    }
+}
+
 #[test]
 fn what_may_not_be_counted_stands_above_what_is_shown_instead() {
     let clock = |name: &str| Event { unit: Unit::Nanoseconds, kind: EventKind::Tool, ..event(name) };

@@ -101,8 +101,7 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     }
     if has_legend {
         let last = Rect { y: inner.bottom().saturating_sub(1), height: inner.height.min(1), ..inner };
-        let checks = uses.threads.iter().map(|thread| thread.waited(WaitKind::Lock).1).max();
-        page.line(last, dim(page, &columns.legend(checks.unwrap_or(0))));
+        page.line(last, dim(page, &columns.legend(&uses.threads)));
     }
 }
 
@@ -181,17 +180,32 @@ impl ThreadColumns {
         Self { name, shown: all, has_bar, within: if rest >= LEAST_WITHIN { rest } else { 0 } }
     }
 
-    /// What the columns mean that are there, where threads were looked at so often.
-    fn legend(&self, checks: u32) -> String {
+    /// What the columns mean that are there, and why some have no number: of a machine's processes, those with one thread
+    /// are checked.
+    fn legend(&self, threads: &[ThreadUse<'_>]) -> String {
         let has = |column: ThreadColumn| self.shown.iter().any(|(shown, ..)| *shown == column);
-        let ready = has(ThreadColumn::Ready).then_some("READY%: ready without a CPU.");
+        let mut words = Vec::new();
+        if has(ThreadColumn::Ready) {
+            words.push("READY%: no CPU free.".to_owned());
+        }
         let waits = [(ThreadColumn::Lock, "FUTEX%"), (ThreadColumn::Disk, "DISK%"), (ThreadColumn::Sleep, "SLEEP%")];
         let waits: Vec<_> = waits.into_iter().filter(|(column, _)| has(*column)).map(|(_, head)| head).collect();
-        // The widest 95 % interval of a share of so many checks.
-        let points = 98.0 / f64::from(checks.max(1)).sqrt();
-        let waits = (!waits.is_empty() && checks > 0)
-            .then(|| format!("{}: in % of {checks} checks, ±{:.0}.", waits.join(", "), points.min(100.0)));
-        ready.map(str::to_owned).into_iter().chain(waits).collect::<Vec<_>>().join("  ")
+        let checks = || threads.iter().map(|thread| thread.waited(WaitKind::Lock).1);
+        if let (Some(checks), false) = (checks().max().filter(|checks| *checks > 0), waits.is_empty()) {
+            words.push(format!("{}: {}", waits.join(", "), of_checks(checks)));
+            if threads.iter().any(|thread| thread.waited(WaitKind::Lock).1 == 0) {
+                words.push(format!("{MISSING}: several threads"));
+            }
+        }
+        words.join("  ")
+    }
+}
+
+/// Of what a column is a share, and the widest 95 % interval of that.
+fn of_checks(checks: u32) -> String {
+    match checks {
+        1 => "from 1 check".into(),
+        _ => format!("share of {checks} checks, ±{:.0} points", 98.0 / f64::from(checks).sqrt()),
     }
 }
 

@@ -304,6 +304,26 @@ fn threads_are_sorted_and_one_without_stacks_says_how_to_get_them() {
     });
 }
 
+#[test]
+fn heads_have_a_blank_between_them_however_threads_are_sorted() {
+    const WORDS: [&str; 17] = [
+        "THREAD", "TID", "CPU%", "READY%", "FUTEX%", "DISK%", "SLEEP%", "MEMORY", "FAULT/s", "SWITCH/s", "ON", "CPU",
+        "READY", "BLOCKED", "WAITS", "MOST", "IN",
+    ];
+    for width in [40, 60, 80, 81, 100, 120, 200] {
+        let options = ScreenOptions { mode: Mode::Live, screen: Screen::Threads, ..ScreenOptions::default() };
+        with_loop((width, 24), &options, rounds().collect(), |script| {
+            for _ in 0..10 {
+                script.keys("s");
+                let screen = script.screen();
+                let heads = screen.lines().nth(3).unwrap_or_default();
+                let words = heads.split_whitespace().map(|word| word.trim_end_matches(['↓', '↑'])).filter(|word| *word != "│");
+                assert!(words.clone().all(|word| WORDS.contains(&word)), "{screen}");
+            }
+        });
+    }
+}
+
 /// Samples of these tasks, a process, a thread and a name each, in a function of their own.
 fn sampled(tasks: &[(i32, i32, &str)]) -> Gathered {
     let event = SampledEvent { name: "instructions".into(), unit: Unit::Count, rate: Rate::Frequency(99) };

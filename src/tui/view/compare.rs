@@ -25,6 +25,8 @@ use crate::units::WallNs;
 const LEAST_NAME: usize = 13;
 const LEAST_NAME_ALONE: usize = 10;
 const MOST_NAME: usize = 40;
+/// Cells of the head of the names with an arrow.
+const LEAST_HEAD: usize = 6;
 
 /// Cells of a recording's name in the title, at least.
 const LEAST_FILE: usize = 8;
@@ -80,7 +82,7 @@ struct ComparedColumns {
 impl ComparedColumns {
     /// The columns that fit into `room` cells. The verdict stays, then the change, the means, and the plot.
     fn of(room: usize, longest_name: usize, longest_mean: usize, (lines, has_test): (EventLines, bool)) -> Self {
-        let name = longest_name.clamp(5, MOST_NAME);
+        let name = longest_name.clamp(LEAST_HEAD, MOST_NAME);
         let least_name = name.min(if lines == EventLines::One { LEAST_NAME_ALONE } else { LEAST_NAME });
         let mut spare = room.saturating_sub(VERDICT + least_name);
         let mut take = |cells: usize| {

@@ -324,6 +324,17 @@ fn heads_have_a_blank_between_them_however_threads_are_sorted() {
     }
 }
 
+#[test]
+fn a_recording_without_stacks_says_how_to_record_them() {
+    let mode = Mode::Replay { speed: 1.0, length: WallNs(SECONDS * SECOND) };
+    let options = ScreenOptions { mode, screen: Screen::Threads, ..ScreenOptions::default() };
+    with_loop((80, 24), &options, rounds().collect(), |script| {
+        script.keys("<Enter>");
+        let screen = script.screen();
+        assert!(screen.contains("this recording has no call stacks; perfprop record -g records them"), "{screen}");
+    });
+}
+
 /// Samples of these tasks, a process, a thread and a name each, in a function of their own.
 fn sampled(tasks: &[(i32, i32, &str)]) -> Gathered {
     let event = SampledEvent { name: "instructions".into(), unit: Unit::Count, rate: Rate::Frequency(99) };

@@ -9,6 +9,7 @@ use crate::names::shown;
 use crate::run::MeasuredTarget;
 use crate::stacks::FirstLevel;
 use crate::threads::{ThreadUse, WaitKind};
+use crate::tui::options::Mode;
 use crate::tui::screen::Screen;
 
 /// A column of the list of threads.
@@ -168,7 +169,7 @@ impl ScreenModel {
         let level = self.level_of_threads();
         let has_level = self.first_level == level;
         match &mut self.profile {
-            None => self.notice = Some(Notice::Failed("no call stacks are sampled: start perfprop with -g".into())),
+            None => self.notice = Some(Notice::Failed(self.how_to_get_stacks().into())),
             Some(profile) if profile.compares() => {
                 profile.set_search(exactly(&opened.name));
                 self.screen = Screen::Profile;
@@ -191,6 +192,15 @@ impl ScreenModel {
             }
         }
         None
+    }
+
+    fn how_to_get_stacks(&self) -> &'static str {
+        match self.options.mode {
+            Mode::Live => "no call stacks are sampled: start perfprop with -g",
+            Mode::Replay { .. } | Mode::Stacks { .. } => {
+                "this recording has no call stacks; perfprop record -g records them"
+            }
+        }
     }
 
     /// What tells the rows of the list apart in a profile: a machine is read by process.

@@ -378,8 +378,10 @@ fn a_thread_is_opened_by_its_number_though_others_have_its_name() {
         script.keys("7j<Enter>");
         let screen = script.screen();
         assert!(screen.contains("work_of_2") && !screen.contains("work_of_1"), "{screen}");
-        // Out of the thread, all are there, each by its number.
+        // Out of the thread it is the list again; in the profile all are there, each by its number.
         script.keys("<Esc>");
+        assert!(script.screen().contains("[7 Threads]"), "{}", script.screen());
+        script.keys("4");
         let screen = script.screen();
         assert!(
             ["worker [4122]", "worker [4123]", "worker [4125]"].iter().all(|name| screen.contains(name)),
@@ -389,6 +391,24 @@ fn a_thread_is_opened_by_its_number_though_others_have_its_name() {
         script.keys("7zj<Enter>");
         let screen = script.screen();
         assert!(screen.contains("work_of_0") && !screen.contains("work_of_2"), "{screen}");
+    });
+}
+
+#[test]
+fn the_title_names_the_thread_that_was_opened_and_esc_goes_level_by_level() {
+    let options = ScreenOptions { mode: Mode::Live, screen: Screen::Threads, ..ScreenOptions::default() };
+    let profile = sampled(&[(4121, 4123, "worker"), (4121, 4125, "worker")]);
+    with_profile_of(header(), Some(profile), (80, 24), &options, rounds().collect(), |script| {
+        script.keys("<Enter>");
+        let title = |screen: &str| screen.lines().nth(2).unwrap_or_default().to_owned();
+        assert!(title(&script.screen()).contains("zoom: worker [4123]"), "{}", script.screen());
+        // Into a function of it, and out again.
+        script.keys("j<Enter>");
+        assert!(title(&script.screen()).contains("zoom: work_of_0"), "{}", script.screen());
+        script.keys("<Esc>");
+        assert!(title(&script.screen()).contains("zoom: worker [4123]"), "{}", script.screen());
+        script.keys("<Esc>");
+        assert!(script.screen().contains("[7 Threads]"), "{}", script.screen());
     });
 }
 

@@ -88,6 +88,8 @@ pub(in crate::tui) struct ThreadList {
     drawn: Option<i32>,
     /// What is to be shown of the profile as soon as that tells threads apart.
     opened: Option<OpenedThread>,
+    /// The one whose call stacks are shown since Enter opened it here: Esc comes back.
+    shown: Option<i32>,
 }
 
 /// A thread, or a process of a machine, whose call stacks are shown.
@@ -211,10 +213,25 @@ impl ScreenModel {
         }
     }
 
+    /// Goes one level back in the profile; out of a thread that Enter opened, to the list of threads. `false` where there is
+    /// no level to go back from.
+    pub(super) fn back_in_profile(&mut self) -> bool {
+        let height = self.profile_rows();
+        let Some(profile) = &mut self.profile else { return false };
+        let is_in_thread = self.thread_list.shown.is_some_and(|tid| profile.is_zoomed_into_task(tid));
+        let was_back = profile.back(height);
+        if is_in_thread && !profile.tree.is_zoomed() {
+            self.thread_list.shown = None;
+            self.screen = Screen::Threads;
+        }
+        was_back
+    }
+
     /// Zooms into what was sampled of the thread that was opened, now that the profile tells threads apart.
     pub(super) fn show_opened_thread(&mut self) {
         let has_level = self.first_level == self.level_of_threads();
         let Some(OpenedThread { tid, name }) = self.thread_list.opened.take().filter(|_| has_level) else { return };
+        self.thread_list.shown = Some(tid);
         if !self.profile.as_mut().is_some_and(|profile| profile.zoom_into_task(tid)) {
             self.screen = Screen::Threads;
             let words = format!("no call stack of {} {tid} was sampled so far", shown(&name));

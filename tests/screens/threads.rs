@@ -19,7 +19,9 @@ use perfprop::stacks::{
     StackId, StackNode, StackQuality, StackSample, Task, TaskId, UnwindMethod,
 };
 use perfprop::threads::{ThreadLooks, ThreadReading, ThreadSnapshot};
-use perfprop::tui::{self, Feed, GlyphSet, Mode, Picture, Scene, Screen, ScreenOptions, Terminal, TerminalScript};
+use perfprop::tui::{
+    self, Feed, GlyphSet, Mode, Picture, ReplayedEnding, Scene, Screen, ScreenOptions, Terminal, TerminalScript,
+};
 use perfprop::units::{CpuNs, WallNs};
 use ratatui::crossterm::event::{MouseButton, MouseEventKind};
 
@@ -326,7 +328,7 @@ fn heads_have_a_blank_between_them_however_threads_are_sorted() {
 
 #[test]
 fn a_recording_without_stacks_says_how_to_record_them() {
-    let mode = Mode::Replay { speed: 1.0, length: WallNs(SECONDS * SECOND) };
+    let mode = Mode::Replay { length: WallNs(SECONDS * SECOND), speed: 1.0, ending: ReplayedEnding::Finished };
     let options = ScreenOptions { mode, screen: Screen::Threads, ..ScreenOptions::default() };
     with_loop((80, 24), &options, rounds().collect(), |script| {
         script.keys("<Enter>");
@@ -437,8 +439,11 @@ fn a_thread_that_was_not_sampled_says_so() {
         assert!(screen.contains("[7 Threads]"), "{screen}");
     });
     with_profile_of(header(), profile(), (120, 40), &options, rounds().collect(), |script| {
-        script.keys("z<Enter>");
-        assert!(script.screen().contains("the view is frozen; z goes on"), "{}", script.screen());
+        assert!(script.screen().contains("Enter stacks"), "{}", script.screen());
+        script.keys("z");
+        assert!(!script.screen().contains("Enter stacks"), "{}", script.screen());
+        script.keys("<Enter>");
+        assert!(script.screen().contains("z goes on, then Enter shows its stacks"), "{}", script.screen());
     });
 }
 

@@ -3,7 +3,7 @@
 use super::order::{SortKey, compare};
 use super::profile::exactly;
 use super::step::{ListStep, neighbour};
-use super::{LoopCommand, Motion, Notice, ScreenModel};
+use super::{LoopCommand, Motion, Notice, ProfileState, ScreenModel};
 use crate::monitor::ThreadUses;
 use crate::names::shown;
 use crate::run::MeasuredTarget;
@@ -169,7 +169,7 @@ impl ScreenModel {
         let thread = uses.threads.get(self.thread_of_keys(&uses.threads))?.thread;
         let opened = OpenedThread { tid: thread.tid, name: thread.name.clone() };
         let level = self.level_of_threads();
-        let has_level = self.first_level == level;
+        let can_open = self.can_open_threads();
         match &mut self.profile {
             None => self.notice = Some(Notice::Failed(self.how_to_get_stacks().into())),
             Some(profile) if profile.compares() => {
@@ -179,8 +179,9 @@ impl ScreenModel {
                     format!("profiles are compared by names of threads: all of {} are found", shown(&opened.name));
                 self.notice = Some(Notice::Done(words));
             }
-            Some(_) if self.motion == Motion::Frozen && !has_level => {
-                self.notice = Some(Notice::Failed("the view is frozen; z goes on".into()));
+            Some(_) if !can_open => {
+                let words = "the view is frozen; z goes on, then Enter shows its stacks";
+                self.notice = Some(Notice::Failed(words.into()));
             }
             Some(_) => {
                 self.screen = Screen::Profile;
@@ -203,6 +204,12 @@ impl ScreenModel {
                 "this recording has no call stacks; perfprop record -g records them"
             }
         }
+    }
+
+    /// Whether the profile can tell threads apart: in a frozen view it stays as it is.
+    pub(super) fn can_open_threads(&self) -> bool {
+        let compares = self.profile.as_ref().is_some_and(ProfileState::compares);
+        compares || self.motion == Motion::Moving || self.first_level == self.level_of_threads()
     }
 
     /// What tells the rows of the list apart in a profile: a machine is read by process.

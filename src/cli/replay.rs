@@ -291,6 +291,9 @@ fn play(
 fn blocks(args: &ReplayArgs, recording: &Recording, setup: &Setup) -> Result<u8, Error> {
     let (mut out, mut news) = (Stream::stdout(), PrintedNews::default());
     let (rounds, mut monitor) = begun(args, recording, setup)?;
+    for words in &setup.header.restriction {
+        out.print(&format!("{}\n", shown(words)))?;
+    }
     if let Some(words) = ending(recording).words() {
         out.print(&format!("{words}\n"))?;
     }

@@ -10,6 +10,7 @@ use perfprop::estimate::EstimatorKind;
 use perfprop::events::{Event, EventKind, Unit};
 use perfprop::monitor::Monitor;
 use perfprop::profile::{Tree, TreeOptions};
+use perfprop::recording;
 use perfprop::run::{End, Header, MeasuredTarget};
 use perfprop::sampling::SamplerMessage;
 use perfprop::session::OutputLine;
@@ -26,6 +27,7 @@ use perfprop::units::{CpuNs, WallNs};
 use ratatui::crossterm::event::{MouseButton, MouseEventKind};
 
 use crate::builders::{self, SECOND, event, measured, software_event};
+use crate::folders::Folder;
 use crate::goldens::assert_golden;
 
 const SECONDS: u64 = 12;
@@ -254,29 +256,29 @@ fn the_legend_says_of_how_many_checks_and_which_processes_have_none() {
     }
 }
 
-#[test]
-fn what_may_not_be_counted_stands_above_what_is_shown_instead() {
+/// What a plain user is shown of a machine whose events only root may count.
+fn restricted_header() -> Header {
     let clock = |name: &str| Event { unit: Unit::Nanoseconds, kind: EventKind::Tool, ..event(name) };
+    let restriction = [
+        "E01 uid 1000 may not count events of the whole machine (perf_event_paranoid=2, EACCES): what /proc tells is shown",
+        "your own programs:  perfprop top -- COMMAND   or: perfprop top -p PID",
+        "sudo sysctl kernel.perf_event_paranoid=0",
+    ];
     let mut header = Header {
         perfprop: "0.1.0".into(),
         target: MeasuredTarget::Everyone { cpus: None },
+        restriction: restriction.map(Into::into).into(),
         ..builders::header(["user_time", "system_time"].map(|name| measured(clock(name))))
     };
     header.machine.cpus = 4;
-    let restriction = vec![
-        "E01 uid 1000 may not count events of the whole machine (perf_event_paranoid=2, EACCES): what /proc tells is shown"
-            .to_owned(),
-        "your own programs:  perfprop top -- COMMAND   or: perfprop top -p PID".to_owned(),
-        "sudo sysctl kernel.perf_event_paranoid=0".to_owned(),
-    ];
+    header
+}
+
+#[test]
+fn what_may_not_be_counted_stands_above_what_is_shown_instead() {
     for (width, height) in [(80, 24), (120, 40), (80, 15), (60, 8)] {
-        let options = ScreenOptions {
-            mode: Mode::Live,
-            screen: Screen::Threads,
-            restriction: restriction.clone(),
-            ..ScreenOptions::default()
-        };
-        with_loop_of(header.clone(), (width, height), &options, machine_rounds().collect(), move |script| {
+        let options = ScreenOptions { mode: Mode::Live, screen: Screen::Threads, ..ScreenOptions::default() };
+        with_loop_of(restricted_header(), (width, height), &options, machine_rounds().collect(), move |script| {
             golden(&format!("restricted-processes-{width}x{height}"), &script.screen());
             script.keys("1");
             golden(&format!("restricted-{width}x{height}"), &script.screen());
@@ -285,6 +287,26 @@ fn what_may_not_be_counted_stands_above_what_is_shown_instead() {
             script.keys("4");
             assert!(!script.screen().contains("E01"), "{}", script.screen());
         });
+    }
+}
+
+#[test]
+fn a_recording_that_is_saved_says_what_may_not_be_counted() {
+    let folder = Folder::new();
+    let options = ScreenOptions { mode: Mode::Live, save_in: folder.to_path_buf(), ..ScreenOptions::default() };
+    with_loop_of(restricted_header(), (80, 24), &options, machine_rounds().collect(), |script| {
+        script.keys("S");
+        assert!(script.screen().contains("saved to"), "{}", script.screen());
+    });
+    let saved = recording::read(std::fs::read(folder.join("perfprop.jsonl")).unwrap().as_slice()).unwrap();
+    let mut monitor: Monitor = builders::monitor(saved.header, vec![], EstimatorKind::Scale);
+    for recorded in saved.rounds.iter() {
+        monitor.round(&recorded.round, recorded.lost);
+    }
+    let mut scene = Scene::new(monitor, None, &ScreenOptions::default());
+    for screen in [Screen::Events, Screen::Threads, Screen::Log] {
+        let picture = scene.picture(screen, &Picture { size: (80, 24), ..Picture::default() });
+        assert!(picture.contains("E01 uid 1000") && picture.contains("sysctl"), "{picture}");
     }
 }
 
@@ -319,7 +341,8 @@ fn heads_have_a_blank_between_them_however_threads_are_sorted() {
                 script.keys("s");
                 let screen = script.screen();
                 let heads = screen.lines().nth(3).unwrap_or_default();
-                let words = heads.split_whitespace().map(|word| word.trim_end_matches(['↓', '↑'])).filter(|word| *word != "│");
+                let words =
+                    heads.split_whitespace().map(|word| word.trim_end_matches(['↓', '↑'])).filter(|word| *word != "│");
                 assert!(words.clone().all(|word| WORDS.contains(&word)), "{screen}");
             }
         });

@@ -18,7 +18,7 @@ const LEAST_FOR_LINE: u16 = 6;
 
 /// Draws the lines of the restriction, if there is one; gives the region below them.
 pub(super) fn above(page: &mut ScreenPage<'_>, area: Rect) -> Rect {
-    let (restriction, room) = (&page.model.options.restriction, usize::from(area.width).saturating_sub(2 * MARGIN));
+    let (restriction, room) = (&page.model.monitor.header().restriction, usize::from(area.width).saturating_sub(2 * MARGIN));
     let lines: Vec<_> = match area.height {
         ..LEAST_FOR_LINE => Vec::new(),
         LEAST_FOR_LINE..LEAST_REGION => restriction.iter().take(1).map(|text| cut(&shown(text), room).into()).collect(),

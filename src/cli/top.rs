@@ -128,12 +128,12 @@ fn begin(measurement: &Measurement, interval: Duration, restriction: Vec<String>
 /// Why the machine's events aren't counted, what is shown in their place, and what can be done instead, in lines.
 fn restriction(denial: &DenialWords) -> Vec<String> {
     let (uid, reason) = (nix::unistd::geteuid(), &denial.reason);
-    let what = format!("E01 uid {uid} may not count events of the whole machine ({reason}): what /proc tells is shown");
-    let instead = "your own programs:  perfprop top -- COMMAND   or: perfprop top -p PID";
-    std::iter::once(what)
-        .chain(denial.works_alone.then(|| instead.to_owned()))
-        .chain(denial.remedy.lines().map(str::to_owned))
-        .collect()
+    let what = format!("E01 uid {uid} may not count the machine ({reason})");
+    let instead = match denial.works_alone {
+        true => "what /proc tells is shown; your own programs:  perfprop top -- COMMAND",
+        false => "what /proc tells is shown",
+    };
+    [what, instead.to_owned()].into_iter().chain(denial.remedy.lines().map(str::to_owned)).collect()
 }
 
 /// A block of text an interval on standard output; the command's output goes to standard error.

@@ -303,10 +303,12 @@ fn blocks(args: &ReplayArgs, recording: &Recording, setup: &Setup) -> Result<u8,
             out.print(&format!("{}{news}\n", text::block(&monitor, MeasureChoice::default())))?;
         }
     }
-    let intervals = monitor.intervals();
+    let (intervals, printed) = (monitor.intervals(), monitor.closed_at());
     let until = args.range.map_or(WallNs(u64::MAX), |range| range.to);
     close(&mut monitor, recording, until);
-    if monitor.intervals() > intervals || monitor.lacks_a_child() {
+    let is_last =
+        monitor.intervals() > intervals && text::is_another_reading(&monitor, (intervals > 0).then_some(printed));
+    if is_last || monitor.lacks_a_child() {
         out.print(&text::block(&monitor, MeasureChoice::default()))?;
     }
     out.print(&news.since(&monitor, &[]))?;

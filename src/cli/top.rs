@@ -149,14 +149,16 @@ fn batch(args: &TopArgs) -> Result<u8, Error> {
     let mut profile = LiveProfile::start(&session, regions)?;
     let mut out = Stream::stdout();
     let (mut has_enough, mut has_last, mut news) = (false, false, PrintedNews::default());
+    let mut printed = None;
     let outcome = watch(&session, &signals, &mut monitor, |monitor, event| {
         match event {
             WatchEvent::Interval | WatchEvent::Save => {
                 let block = text::block(monitor, MeasureChoice::default());
                 let news = news.since(monitor, &diagnose(monitor, LookBack::Last(LATELY), None));
                 out.print(&format!("{block}{}{news}\n", profile.text(monitor)))?;
+                printed = Some(monitor.now());
             }
-            WatchEvent::LastInterval => has_last = true,
+            WatchEvent::LastInterval => has_last = text::is_another_reading(monitor, printed),
         }
         has_enough |= event == WatchEvent::Interval && args.iterations == Some(monitor.intervals());
         Ok::<_, Error>(if has_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })

@@ -944,6 +944,20 @@ fn words_of_the_command_line_and_of_files_reach_no_terminal_raw() {
 }
 
 #[test]
+fn a_theme_of_the_configuration_that_is_not_there_is_said_where_nothing_is_drawn() {
+    let config = scratch("theme-nope.toml");
+    fs::write(&config, "theme = \"nope\"\n").unwrap();
+    let path = config.to_str().unwrap();
+    let batch = ["top", "--batch", "-n", "1", "-I", "10", "--config", path, "-e", "task-clock", "--", "true"];
+    let told = |args: &[&str]| stderr(&perfprop(args)).contains("perfprop: configuration: no theme 'nope'; there are");
+    assert!(told(&batch));
+    // The option's theme is drawn with in its place.
+    let with_option = [&batch[..7], &["--theme", "dark"], &batch[7..]].concat();
+    assert!(!told(&with_option));
+    fs::remove_file(config).unwrap();
+}
+
+#[test]
 fn a_wrong_theme_or_configuration_is_said_and_marked() {
     let theme = scratch("wrong.toml");
     fs::write(&theme, "[stat]\nwarn = \"red\"\n").unwrap();

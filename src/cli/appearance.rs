@@ -52,7 +52,7 @@ pub(super) fn on_terminal(args: &AppearanceArgs) -> Result<ScreenOptions, Error>
     let options = match options(args, depth, symbols, &theme) {
         // A wrong word in the configuration is no reason not to start.
         Err(error) if chosen(args).is_none() => {
-            let notes = vec![format!("configuration: {error}")];
+            let notes = vec![in_configuration(&error)];
             ScreenOptions { notes, ..self::options(args, depth, symbols, "terminal")? }
         }
         options => options?,
@@ -99,11 +99,20 @@ fn options(args: &AppearanceArgs, depth: Depth, symbols: GlyphSet, theme: &str) 
     Ok(ScreenOptions { theme, depth, symbols, screen, help, first_level, notes, ..ScreenOptions::default() })
 }
 
-/// The configuration where nothing is drawn: what is wrong with it is said only.
+/// The configuration where nothing is drawn: what is wrong with it and with its theme is said only.
 pub(super) fn for_text(args: &AppearanceArgs) -> Result<Config, Error> {
     let (config, complaints) = config(args)?;
     complaints.iter().for_each(|complaint| say(&complaint.to_string()));
+    let theme = config.theme.as_deref().filter(|theme| chosen(args).is_none() && *theme != AUTO);
+    if let Some(Err(error)) = theme.map(|theme| options(args, Depth::Mono, GlyphSet::Ascii, theme)) {
+        say(&in_configuration(&error));
+    }
     Ok(config)
+}
+
+fn in_configuration(error: &Error) -> String {
+    let words = error.to_string();
+    format!("configuration: {}", words.strip_prefix("perfprop: ").unwrap_or(&words))
 }
 
 /// The configuration, and what is wrong with it. A file that the user named must be there.

@@ -291,6 +291,9 @@ fn play(
 fn blocks(args: &ReplayArgs, recording: &Recording, setup: &Setup) -> Result<u8, Error> {
     let (mut out, mut news) = (Stream::stdout(), PrintedNews::default());
     let (rounds, mut monitor) = begun(args, recording, setup)?;
+    for words in &setup.header.restriction {
+        out.print_folded(&format!("{}\n", shown(words)))?;
+    }
     if let Some(words) = ending(recording).words() {
         out.print_folded(&format!("{words}\n"))?;
     }
@@ -300,10 +303,12 @@ fn blocks(args: &ReplayArgs, recording: &Recording, setup: &Setup) -> Result<u8,
             out.print_folded(&format!("{}{news}\n", text::block(&monitor, MeasureChoice::default())))?;
         }
     }
-    let intervals = monitor.intervals();
+    let (intervals, printed) = (monitor.intervals(), monitor.closed_at());
     let until = args.range.map_or(WallNs(u64::MAX), |range| range.to);
     close(&mut monitor, recording, until);
-    if monitor.intervals() > intervals || monitor.lacks_a_child() {
+    let is_last =
+        monitor.intervals() > intervals && text::is_another_reading(&monitor, (intervals > 0).then_some(printed));
+    if is_last || monitor.lacks_a_child() {
         out.print_folded(&text::block(&monitor, MeasureChoice::default()))?;
     }
     out.print_folded(&news.since(&monitor, &[]))?;

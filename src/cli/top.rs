@@ -18,7 +18,7 @@ use crate::measure::{DefaultEvents, DenialWords, Measurement, WatchEvent, close,
 use crate::monitor::{MeasureChoice, Monitor};
 use crate::profile::Tree;
 use crate::regions::{RegionBatch, RegionTable};
-use crate::run::End;
+use crate::run::{End, Header};
 use crate::sampling::SamplerMessage;
 use crate::session::{ChildIo, Launch, OutputLine, Session};
 use crate::sources::Round;
@@ -101,15 +101,13 @@ struct Begun {
     monitor: Monitor,
     /// Notes for screens, which hide what was printed before.
     notes: Vec<String>,
-    /// What this user may not count, and what helps; empty where all is counted that was asked for.
-    restriction: Vec<String>,
 }
 
 /// Begins to measure, and says what can't be. Where nobody said what to measure, and this user may not count the machine's
 /// events, what needs no right to count is shown.
 fn start(args: &TopArgs, launch: &Launch, interval: Duration) -> Result<Begun, Error> {
     let measurement = args.measurement.of(launch.clone())?;
-    let error = match begin(&measurement, interval) {
+    let error = match begin(&measurement, interval, Vec::new()) {
         Err(Error::Measure(error)) if args.measurement.are_open() => error,
         begun => return begun,
     };
@@ -117,27 +115,25 @@ fn start(args: &TopArgs, launch: &Launch, interval: Duration) -> Result<Begun, E
     let restriction = restriction(&denial);
     say(&restriction.join("\n      "));
     let measurement = args.measurement.counting(DefaultEvents::CpuTime, launch.clone())?;
-    let begun = begin(&measurement, interval)?;
-    let notes = restriction.first().cloned().into_iter().chain(begun.notes).collect();
-    Ok(Begun { notes, restriction, ..begun })
+    begin(&measurement, interval, restriction)
 }
 
-fn begin(measurement: &Measurement, interval: Duration) -> Result<Begun, Error> {
+fn begin(measurement: &Measurement, interval: Duration, restriction: Vec<String>) -> Result<Begun, Error> {
     let (session, header) = measurement.start(measurement.period(interval), interval, &mut say)?;
     note_partial(&header, &mut say);
-    let monitor = measurement.monitor(header);
-    Ok(Begun { session, monitor, notes: measurement.notes.clone(), restriction: Vec::new() })
+    let monitor = measurement.monitor(Header { restriction, ..header });
+    Ok(Begun { session, monitor, notes: measurement.notes.clone() })
 }
 
 /// Why the machine's events aren't counted, what is shown in their place, and what can be done instead, in lines.
 fn restriction(denial: &DenialWords) -> Vec<String> {
     let (uid, reason) = (nix::unistd::geteuid(), &denial.reason);
-    let what = format!("E01 uid {uid} may not count events of the whole machine ({reason}): what /proc tells is shown");
-    let instead = "your own programs:  perfprop top -- COMMAND   or: perfprop top -p PID";
-    std::iter::once(what)
-        .chain(denial.works_alone.then(|| instead.to_owned()))
-        .chain(denial.remedy.lines().map(str::to_owned))
-        .collect()
+    let what = format!("E01 uid {uid} may not count the machine ({reason})");
+    let instead = match denial.works_alone {
+        true => "what /proc tells is shown; your own programs:  perfprop top -- COMMAND",
+        false => "what /proc tells is shown",
+    };
+    [what, instead.to_owned()].into_iter().chain(denial.remedy.lines().map(str::to_owned)).collect()
 }
 
 /// A block of text an interval on standard output; the command's output goes to standard error.
@@ -153,14 +149,16 @@ fn batch(args: &TopArgs) -> Result<u8, Error> {
     let mut profile = LiveProfile::start(&session, regions)?;
     let mut out = Stream::stdout();
     let (mut has_enough, mut has_last, mut news) = (false, false, PrintedNews::default());
+    let mut printed = None;
     let outcome = watch(&session, &signals, &mut monitor, |monitor, event| {
         match event {
             WatchEvent::Interval | WatchEvent::Save => {
                 let block = text::block(monitor, MeasureChoice::default());
                 let news = news.since(monitor, &diagnose(monitor, LookBack::Last(LATELY), None));
                 out.print_folded(&format!("{block}{}{news}\n", profile.text(monitor)))?;
+                printed = Some(monitor.now());
             }
-            WatchEvent::LastInterval => has_last = true,
+            WatchEvent::LastInterval => has_last = text::is_another_reading(monitor, printed),
         }
         has_enough |= event == WatchEvent::Interval && args.iterations == Some(monitor.intervals());
         Ok::<_, Error>(if has_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
@@ -190,12 +188,11 @@ fn screens(args: &TopArgs) -> Result<u8, Error> {
     let interval = interval(args, &config);
     let launch = launch(args, ChildIo::Capture, interval)?;
     let signals = signals::listen_for_screens(&launch.stop).map_err(Error::System)?;
-    let Begun { session, monitor, notes, restriction } = start(args, &launch, interval)?;
-    if !restriction.is_empty() && args.appearance.screen.is_none() && config.screen.is_none() {
+    let Begun { session, monitor, notes } = start(args, &launch, interval)?;
+    if !monitor.header().restriction.is_empty() && args.appearance.screen.is_none() && config.screen.is_none() {
         options.screen = Screen::Threads;
     }
     options.notes.extend(notes);
-    options.restriction = restriction;
     let profile = LiveProfile::start(&session, stacks::watch_regions(&session, interval)?)?;
     let wants_region_events = launch.region_events.is_some();
     let mut live = Live { profile, session, wants_region_events };

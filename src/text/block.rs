@@ -9,18 +9,14 @@ use crate::estimate::RelationState;
 use crate::monitor::{Measure, MeasureChoice, Monitor, Row};
 use crate::number::{amount, change, plus_minus, signed, whole_share};
 use crate::rates::Uncertain;
+use crate::units::WallNs;
 
 /// One block of text: a line of state, a heading, a line an event, a metric, a relation in use.
 pub fn block(monitor: &Monitor, measures: MeasureChoice) -> String {
     let header = monitor.header();
     let mut out = String::new();
-    let _ = writeln!(
-        out,
-        "perfprop  {}  {:.1} s  n={}",
-        shown(&header.title()),
-        monitor.now().as_secs(),
-        monitor.intervals()
-    );
+    let _ =
+        writeln!(out, "perfprop  {}  {}  n={}", shown(&header.title()), block_time(monitor.now()), monitor.intervals());
     if let Some(words) = header.modelled_words() {
         let _ = writeln!(out, "{words}");
     }
@@ -43,6 +39,18 @@ pub fn block(monitor: &Monitor, measures: MeasureChoice) -> String {
     }
     relations(&mut out, monitor);
     out
+}
+
+/// Up to when a block counts.
+fn block_time(time: WallNs) -> String {
+    format!("{:.1} s", time.as_secs())
+}
+
+/// Whether the end of a run is to be printed behind the reading that was printed last: not where that has the same time,
+/// and nearly all counts.
+pub fn is_another_reading(monitor: &Monitor, printed: Option<WallNs>) -> bool {
+    let (end, interval) = (monitor.now(), monitor.header().interval_ns);
+    printed.is_none_or(|printed| block_time(printed) != block_time(end) || end - printed >= WallNs(interval.0 / 50))
 }
 
 fn cells(monitor: &Monitor, row: &Row<'_>, measures: MeasureChoice) -> String {
@@ -99,5 +107,28 @@ fn relations(out: &mut String, monitor: &Monitor) {
         let used = if standing.uses > 0 { format!("  used {}x", standing.uses) } else { String::new() };
         let _ =
             writeln!(out, "{}  {}{residual}{trust}{used}  {state}", shown(&relation.id), shown(&relation.formula()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builders;
+    use crate::estimate::EstimatorKind;
+    use crate::run::Header;
+    use crate::sources::Round;
+
+    #[test]
+    fn an_end_at_the_time_of_the_last_reading_is_no_other_one() {
+        let is_another = |end: u64, printed: Option<u64>| {
+            let header = Header { interval_ns: WallNs(100_000_000), ..builders::header([]) };
+            let mut monitor = builders::monitor(header, vec![], EstimatorKind::Scale);
+            monitor.round(&Round { at: WallNs(end), ..Round::default() }, 0);
+            is_another_reading(&monitor, printed.map(WallNs))
+        };
+        assert!(!is_another(1_000_300_000, Some(1_000_100_000)));
+        assert!(is_another(1_400_000_000, Some(1_000_100_000)) && is_another(3_000_000, None));
+        // Not much later, but there is more in it.
+        assert!(is_another(1_040_000_000, Some(1_000_100_000)));
     }
 }

@@ -86,6 +86,9 @@ fn spread(found: &RunComparison, runs: &Runs, unit: &Unit) -> String {
 
 fn notes(out: &mut String, found: &RunComparison, measures: MeasureChoice) {
     let are_totals = measures == MeasureChoice::Every(Measure::Total);
+    if let Some(words) = found.different_programs() {
+        let _ = writeln!(out, "{}", shown(&words));
+    }
     let of = if are_totals { "totals of whole recordings" } else { "rates over whole recordings" };
     match found.what_it_takes() {
         Some(words) => {

@@ -45,7 +45,7 @@ fn column_width<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> usize {
 pub use bench::{process_start, sweep};
 #[cfg(feature = "history")]
 pub use bisect::bisection;
-pub use block::block;
+pub use block::{block, is_another_reading};
 pub use compare::{Named, compare};
 pub use csv::{
     beside_intervals as csv_beside_intervals, interval as csv_interval, interval_of_repeats as csv_interval_of_repeats,

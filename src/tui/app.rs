@@ -18,7 +18,7 @@ use super::playback::{Sight, TimeDirection, TimeRange, rounds_until};
 use super::screen::Screen;
 use super::terminal::{AwaitedBy, Input, Terminal};
 use super::theme::ThemeWatch;
-use super::view;
+use super::view::{self, ClickTargets};
 use crate::monitor::Monitor;
 use crate::plan::RowIndex;
 use crate::sampling::SamplerMessage;
@@ -61,6 +61,8 @@ pub(super) struct App<'a> {
     signals: Receiver<i32>,
     /// The revision of the model that is on the screen, and when it was drawn.
     drawn: (u64, Option<Instant>),
+    /// What can be clicked on there.
+    targets: ClickTargets,
     awaited_by: AwaitedBy,
     own: OwnTime,
     theme_file: Option<ThemeWatch>,
@@ -110,6 +112,7 @@ impl<'a> App<'a> {
             model,
             feed,
             drawn: (0, None),
+            targets: ClickTargets::default(),
             awaited_by: AwaitedBy::Nobody,
             own: OwnTime::default(),
             theme_file: options.theme_file.clone().map(ThemeWatch::new),
@@ -216,13 +219,13 @@ impl<'a> App<'a> {
         }
     }
 
-    /// Only a click and a drag along the time line need what is under them: a screen is drawn to find that.
+    /// Only a click and a drag along the time line need what is under them.
     fn take_mouse(&mut self, kind: MouseEventKind, (column, row): (u16, u16)) -> io::Result<Option<Outcome>> {
         let target = match (kind, self.dragged_row) {
-            (MouseEventKind::Down(MouseButton::Left), _) => view::target_at(&self.model, (column, row)),
+            (MouseEventKind::Down(MouseButton::Left), _) => self.targets.at((column, row)),
             // A hand isn't steady.
             (MouseEventKind::Drag(MouseButton::Left) | MouseEventKind::Up(MouseButton::Left), Some(row)) => {
-                view::target_at(&self.model, (column, row))
+                self.targets.at((column, row))
             }
             _ => None,
         };
@@ -567,11 +570,12 @@ impl App<'_> {
         let due = self.next_frame().is_some_and(|due| due <= Instant::now());
         if due {
             self.refresh_profile();
-            let model = &self.model;
+            let (model, targets) = (&self.model, &mut self.targets);
             self.terminal.draw(|frame| {
-                view::draw(model, frame);
+                *targets = view::draw(model, frame);
                 panic_if_told(model);
             })?;
+            self.model.remember_drawn_thread();
             self.drawn = (self.model.revision, Some(Instant::now()));
             self.awaited_by = AwaitedBy::Nobody;
         }

@@ -155,7 +155,7 @@ impl Figures {
             Some(Figure::new(value, error, variance))
         };
         let correction = match (sum.scaled, sum.estimate) {
-            (Some(raw), Some(estimate)) if raw != estimate => {
+            (Some(raw), Some(estimate)) if sum.is_corrected() => {
                 CorrectionEffect::By((raw.value != 0.0).then(|| (estimate.value - raw.value) / raw.value))
             }
             (None, Some(_)) => CorrectionEffect::Derived,

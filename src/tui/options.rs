@@ -127,8 +127,6 @@ pub struct ScreenOptions {
     pub theme_file: Option<PathBuf>,
     /// Lines for the log from before the first round: what is wrong with the theme.
     pub notes: Vec<String>,
-    /// What this user may not count, and what helps, in lines above the events and the threads; empty where nothing is in the way.
-    pub restriction: Vec<String>,
 }
 
 impl Default for ScreenOptions {
@@ -153,7 +151,6 @@ impl Default for ScreenOptions {
             mouse: false,
             theme_file: None,
             notes: Vec::new(),
-            restriction: Vec::new(),
         }
     }
 }

@@ -407,7 +407,7 @@ fn a_plain_user_sees_what_proc_tells_of_the_machine() {
     let (text, notes) = (stdout(&output), stderr(&output));
     assert!(output.status.success(), "{notes}");
     assert!(text.contains("user_time") && text.contains("system_time") && !text.contains("not permitted"), "{text}");
-    assert!(notes.contains("E01 uid 65534 may not count events of the whole machine"), "{notes}");
+    assert!(notes.contains("E01 uid 65534 may not count the machine"), "{notes}");
     // What was asked for is counted, or it is an error.
     for args in [&["-a"] as &[&str], &["-e", "page-faults"], &["-C", "0"], &["-g"]] {
         let output = top(args);
@@ -968,6 +968,20 @@ fn words_of_the_command_line_and_of_files_reach_no_terminal_raw() {
         assert!(!output.status.success() || text.contains("\\x1b"), "{args:?}: {text}");
     }
     [theme, config, damaged].iter().for_each(|file| fs::remove_file(file).unwrap());
+}
+
+#[test]
+fn a_theme_of_the_configuration_that_is_not_there_is_said_where_nothing_is_drawn() {
+    let config = scratch("theme-nope.toml");
+    fs::write(&config, "theme = \"nope\"\n").unwrap();
+    let path = config.to_str().unwrap();
+    let batch = ["top", "--batch", "-n", "1", "-I", "10", "--config", path, "-e", "task-clock", "--", "true"];
+    let told = |args: &[&str]| stderr(&perfprop(args)).contains("perfprop: configuration: no theme 'nope'; there are");
+    assert!(told(&batch));
+    // The option's theme is drawn with in its place.
+    let with_option = [&batch[..7], &["--theme", "dark"], &batch[7..]].concat();
+    assert!(!told(&with_option));
+    fs::remove_file(config).unwrap();
 }
 
 #[test]

@@ -101,6 +101,33 @@ fn others() -> Others {
     Others::new("before.jsonl".into(), vec![], vec![run("after.jsonl", &B, 450)])
 }
 
+#[test]
+fn recordings_of_different_programs_say_so() {
+    let other = Header {
+        target: MeasuredTarget::Command { argv: vec!["./other".into(), "\x1b[31m9".into()], pid: 7 },
+        ..header(&B)
+    };
+    let [a, b] = [header(&A), other].map(|header| {
+        let mut monitor: Monitor = builders::monitor(header, vec![], EstimatorKind::Linear);
+        monitor.end(End::default());
+        monitor
+    });
+    let words = "different programs: A is ./prog, B is ./other \\x1b[31m9";
+    let text = text::compare(&[("a", &a)], &[("b", &b)], TOTALS);
+    assert!(text.contains(words), "{text}");
+    assert!(!text::compare(&[("a", &a)], &[("a", &a)], TOTALS).contains("different programs"));
+    let fresh = || {
+        let target = MeasuredTarget::Command { argv: vec!["./other".into(), "\x1b[31m9".into()], pid: 7 };
+        builders::monitor(Header { target, ..header(&B) }, vec![], EstimatorKind::Linear)
+    };
+    let rounds = rounds(&B, 450);
+    let run = OtherRun::new("b".into(), rounds.clone().into(), end(&rounds), fresh);
+    let others = Others::new("a".into(), vec![], vec![run]);
+    let mut scene = Scene::new(whole(&A, 600), Some(others), &ScreenOptions::default());
+    let screen = scene.picture(Screen::Compare, &Picture { size: (80, 24), ..Picture::default() });
+    assert!(screen.contains(words), "{screen}");
+}
+
 /// The same with rates that are higher by some parts of a thousand, as a run is by chance.
 fn jittered(specs: &[Spec], thousandths: [f64; 3]) -> Vec<Spec> {
     let jitter = |(place, (name, rate, tenths)): (usize, &Spec)| {

@@ -10,6 +10,7 @@ use perfprop::estimate::EstimatorKind;
 use perfprop::events::{Event, EventKind, Unit};
 use perfprop::monitor::Monitor;
 use perfprop::profile::{Tree, TreeOptions};
+use perfprop::recording;
 use perfprop::run::{End, Header, MeasuredTarget};
 use perfprop::sampling::SamplerMessage;
 use perfprop::session::OutputLine;
@@ -19,11 +20,14 @@ use perfprop::stacks::{
     StackId, StackNode, StackQuality, StackSample, Task, TaskId, UnwindMethod,
 };
 use perfprop::threads::{ThreadLooks, ThreadReading, ThreadSnapshot};
-use perfprop::tui::{self, Feed, GlyphSet, Mode, Picture, Scene, Screen, ScreenOptions, Terminal, TerminalScript};
+use perfprop::tui::{
+    self, Feed, GlyphSet, Mode, Picture, ReplayedEnding, Scene, Screen, ScreenOptions, Terminal, TerminalScript,
+};
 use perfprop::units::{CpuNs, WallNs};
 use ratatui::crossterm::event::{MouseButton, MouseEventKind};
 
 use crate::builders::{self, SECOND, event, measured, software_event};
+use crate::folders::Folder;
 use crate::goldens::assert_golden;
 
 const SECONDS: u64 = 12;
@@ -224,37 +228,88 @@ fn a_machine_shows_its_busiest_processes_below_its_events() {
     }
 }
 
+/// The same machine, of whose processes those with one thread were seen sleeping at so many checks a second.
+fn checked_machine_rounds(checks: u32) -> impl Iterator<Item = Round> {
+    machine_rounds().map(move |mut round| {
+        let second = u32::try_from(round.at.0 / SECOND).unwrap();
+        for snapshot in round.threads.iter_mut().map(Arc::make_mut) {
+            for thread in snapshot.threads.iter_mut().filter(|thread| thread.name != "java") {
+                thread.looks = vec![ThreadLooks { state: 'S', within: "ep_poll".into(), times: checks * second }];
+            }
+        }
+        round
+    })
+}
+
 #[test]
-fn what_may_not_be_counted_stands_above_what_is_shown_instead() {
+fn the_legend_says_of_how_many_checks_and_which_processes_have_none() {
+    let header = Header { target: MeasuredTarget::Everyone { cpus: None }, ..header() };
+    let options = ScreenOptions { mode: Mode::Live, screen: Screen::Threads, ..ScreenOptions::default() };
+    for (checks, words) in [
+        (1, "FUTEX%, DISK%, SLEEP%: from 1 check  —: several threads"),
+        (20, "FUTEX%, DISK%, SLEEP%: share of 20 checks, ±22 points  —: several threads"),
+    ] {
+        let rounds = checked_machine_rounds(checks).map(|round| Round { readings: vec![None; 3], ..round }).collect();
+        with_loop_of(header.clone(), (80, 24), &options, rounds, move |script| {
+            assert!(script.screen().contains(words), "{}", script.screen());
+        });
+    }
+}
+
+/// What a plain user is shown of a machine whose events only root may count.
+fn restricted_header() -> Header {
     let clock = |name: &str| Event { unit: Unit::Nanoseconds, kind: EventKind::Tool, ..event(name) };
+    let restriction = [
+        "E01 uid 1000 may not count the machine (perf_event_paranoid=2, EACCES)",
+        "what /proc tells is shown; your own programs:  perfprop top -- COMMAND",
+        "sudo sysctl kernel.perf_event_paranoid=0",
+        "or: sudo setcap cap_perfmon+ep \"$(command -v perfprop)\"",
+    ];
     let mut header = Header {
         perfprop: "0.1.0".into(),
         target: MeasuredTarget::Everyone { cpus: None },
+        restriction: restriction.map(Into::into).into(),
         ..builders::header(["user_time", "system_time"].map(|name| measured(clock(name))))
     };
     header.machine.cpus = 4;
-    let restriction = vec![
-        "E01 uid 1000 may not count events of the whole machine (perf_event_paranoid=2, EACCES): what /proc tells is shown"
-            .to_owned(),
-        "your own programs:  perfprop top -- COMMAND   or: perfprop top -p PID".to_owned(),
-        "sudo sysctl kernel.perf_event_paranoid=0".to_owned(),
-    ];
+    header
+}
+
+#[test]
+fn what_may_not_be_counted_stands_above_what_is_shown_instead() {
     for (width, height) in [(80, 24), (120, 40), (80, 15), (60, 8)] {
-        let options = ScreenOptions {
-            mode: Mode::Live,
-            screen: Screen::Threads,
-            restriction: restriction.clone(),
-            ..ScreenOptions::default()
-        };
-        with_loop_of(header.clone(), (width, height), &options, machine_rounds().collect(), move |script| {
+        let options = ScreenOptions { mode: Mode::Live, screen: Screen::Threads, ..ScreenOptions::default() };
+        with_loop_of(restricted_header(), (width, height), &options, machine_rounds().collect(), move |script| {
             golden(&format!("restricted-processes-{width}x{height}"), &script.screen());
             script.keys("1");
             golden(&format!("restricted-{width}x{height}"), &script.screen());
             script.keys("6");
-            assert!(script.screen().contains("E01 uid 1000") || height < 12, "{}", script.screen());
+            let screen = script.screen();
+            // The Log has all that helps.
+            assert!(screen.contains("E01 uid 1000") && screen.contains("setcap") || height < 16, "{screen}");
             script.keys("4");
             assert!(!script.screen().contains("E01"), "{}", script.screen());
         });
+    }
+}
+
+#[test]
+fn a_recording_that_is_saved_says_what_may_not_be_counted() {
+    let folder = Folder::new();
+    let options = ScreenOptions { mode: Mode::Live, save_in: folder.to_path_buf(), ..ScreenOptions::default() };
+    with_loop_of(restricted_header(), (80, 24), &options, machine_rounds().collect(), |script| {
+        script.keys("S");
+        assert!(script.screen().contains("saved to"), "{}", script.screen());
+    });
+    let saved = recording::read(std::fs::read(folder.join("perfprop.jsonl")).unwrap().as_slice()).unwrap();
+    let mut monitor: Monitor = builders::monitor(saved.header, vec![], EstimatorKind::Scale);
+    for recorded in saved.rounds.iter() {
+        monitor.round(&recorded.round, recorded.lost);
+    }
+    let mut scene = Scene::new(monitor, None, &ScreenOptions::default());
+    for screen in [Screen::Events, Screen::Threads, Screen::Log] {
+        let picture = scene.picture(screen, &Picture { size: (80, 24), ..Picture::default() });
+        assert!(picture.contains("E01 uid 1000") && picture.contains("sysctl"), "{picture}");
     }
 }
 
@@ -273,6 +328,38 @@ fn threads_are_sorted_and_one_without_stacks_says_how_to_get_them() {
         assert!(screen.contains("no call stacks are sampled: start perfprop with -g"), "{screen}");
         script.keys("y");
         assert!(script.screen().contains("copied: "), "{}", script.screen());
+    });
+}
+
+#[test]
+fn heads_have_a_blank_between_them_however_threads_are_sorted() {
+    const WORDS: [&str; 17] = [
+        "THREAD", "TID", "CPU%", "READY%", "FUTEX%", "DISK%", "SLEEP%", "MEMORY", "FAULT/s", "SWITCH/s", "ON", "CPU",
+        "READY", "BLOCKED", "WAITS", "MOST", "IN",
+    ];
+    for width in [40, 60, 80, 81, 100, 120, 200] {
+        let options = ScreenOptions { mode: Mode::Live, screen: Screen::Threads, ..ScreenOptions::default() };
+        with_loop((width, 24), &options, rounds().collect(), |script| {
+            for _ in 0..10 {
+                script.keys("s");
+                let screen = script.screen();
+                let heads = screen.lines().nth(3).unwrap_or_default();
+                let words =
+                    heads.split_whitespace().map(|word| word.trim_end_matches(['↓', '↑'])).filter(|word| *word != "│");
+                assert!(words.clone().all(|word| WORDS.contains(&word)), "{screen}");
+            }
+        });
+    }
+}
+
+#[test]
+fn a_recording_without_stacks_says_how_to_record_them() {
+    let mode = Mode::Replay { length: WallNs(SECONDS * SECOND), speed: 1.0, ending: ReplayedEnding::Finished };
+    let options = ScreenOptions { mode, screen: Screen::Threads, ..ScreenOptions::default() };
+    with_loop((80, 24), &options, rounds().collect(), |script| {
+        script.keys("<Enter>");
+        let screen = script.screen();
+        assert!(screen.contains("this recording has no call stacks; perfprop record -g records them"), "{screen}");
     });
 }
 
@@ -319,8 +406,10 @@ fn a_thread_is_opened_by_its_number_though_others_have_its_name() {
         script.keys("7j<Enter>");
         let screen = script.screen();
         assert!(screen.contains("work_of_2") && !screen.contains("work_of_1"), "{screen}");
-        // Out of the thread, all are there, each by its number.
+        // Out of the thread it is the list again; in the profile all are there, each by its number.
         script.keys("<Esc>");
+        assert!(script.screen().contains("[7 Threads]"), "{}", script.screen());
+        script.keys("4");
         let screen = script.screen();
         assert!(
             ["worker [4122]", "worker [4123]", "worker [4125]"].iter().all(|name| screen.contains(name)),
@@ -330,6 +419,24 @@ fn a_thread_is_opened_by_its_number_though_others_have_its_name() {
         script.keys("7zj<Enter>");
         let screen = script.screen();
         assert!(screen.contains("work_of_0") && !screen.contains("work_of_2"), "{screen}");
+    });
+}
+
+#[test]
+fn the_title_names_the_thread_that_was_opened_and_esc_goes_level_by_level() {
+    let options = ScreenOptions { mode: Mode::Live, screen: Screen::Threads, ..ScreenOptions::default() };
+    let profile = sampled(&[(4121, 4123, "worker"), (4121, 4125, "worker")]);
+    with_profile_of(header(), Some(profile), (80, 24), &options, rounds().collect(), |script| {
+        script.keys("<Enter>");
+        let title = |screen: &str| screen.lines().nth(2).unwrap_or_default().to_owned();
+        assert!(title(&script.screen()).contains("zoom: worker [4123]"), "{}", script.screen());
+        // Into a function of it, and out again.
+        script.keys("j<Enter>");
+        assert!(title(&script.screen()).contains("zoom: work_of_0"), "{}", script.screen());
+        script.keys("<Esc>");
+        assert!(title(&script.screen()).contains("zoom: worker [4123]"), "{}", script.screen());
+        script.keys("<Esc>");
+        assert!(script.screen().contains("[7 Threads]"), "{}", script.screen());
     });
 }
 
@@ -358,8 +465,11 @@ fn a_thread_that_was_not_sampled_says_so() {
         assert!(screen.contains("[7 Threads]"), "{screen}");
     });
     with_profile_of(header(), profile(), (120, 40), &options, rounds().collect(), |script| {
-        script.keys("z<Enter>");
-        assert!(script.screen().contains("the view is frozen; z goes on"), "{}", script.screen());
+        assert!(script.screen().contains("Enter stacks"), "{}", script.screen());
+        script.keys("z");
+        assert!(!script.screen().contains("Enter stacks"), "{}", script.screen());
+        script.keys("<Enter>");
+        assert!(script.screen().contains("z goes on, then Enter shows its stacks"), "{}", script.screen());
     });
 }
 

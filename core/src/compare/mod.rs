@@ -234,6 +234,8 @@ pub struct RunComparison {
     pub is_enough: bool,
     /// Whether all runs of one side came before those of the other.
     pub is_one_after_other: bool,
+    /// What the first run of each side measured, where that isn't the same.
+    pub programs: Option<[String; 2]>,
     /// With this probability no verdict is wrong.
     pub confidence: Confidence,
 }
@@ -253,6 +255,12 @@ impl RunComparison {
     /// Whether a side has several recordings, which differ.
     pub fn has_spread(&self) -> bool {
         self.runs.iter().any(|&runs| runs > 1)
+    }
+
+    /// That the sides aren't runs of the same program, where they aren't.
+    pub fn different_programs(&self) -> Option<String> {
+        let [a, b] = self.programs.as_ref()?;
+        Some(format!("different programs: A is {a}, B is {b}"))
     }
 
     /// Why there is no verdict, where that is for want of runs, and what to do.
@@ -296,8 +304,22 @@ pub fn compare(a: &[&Monitor], b: &[&Monitor], measures: MeasureChoice, basis: C
         needs: enough(tested.max(1), alpha),
         is_enough: is_enough(runs, tested, alpha),
         is_one_after_other: is_one_after_other(a, b),
+        programs: programs([a, b]),
         confidence,
     }
+}
+
+/// What the first runs measured, without the ids of processes; `None` where it is the same, or a side has no run.
+fn programs(sides: [&[&Monitor]; 2]) -> Option<[String; 2]> {
+    let program = |header: &Header| match &header.target {
+        MeasuredTarget::Command { argv, .. } => argv.join(" "),
+        MeasuredTarget::Processes(all) | MeasuredTarget::Threads(all) => {
+            all.iter().map(|process| process.name.as_str()).collect::<Vec<_>>().join(", ")
+        }
+        MeasuredTarget::Everyone { .. } | MeasuredTarget::Cgroup { .. } | MeasuredTarget::File { .. } => header.title(),
+    };
+    let [a, b] = sides.map(|side| side.first().map(|run| program(run.header())));
+    a.zip(b).filter(|(a, b)| a != b).map(|(a, b)| [a, b])
 }
 
 /// Numbers of single runs, to be compared without recordings.

@@ -67,8 +67,8 @@ fn reason(denial: Denial) -> String {
 
 fn remedy(denial: Denial) -> String {
     match denial {
-        Denial::Level { allows, .. } => format!("{SETCAP}   or: sudo sysctl kernel.perf_event_paranoid={allows}"),
-        Denial::Capability => format!("{SETCAP}   or as root; lowering perf_event_paranoid will not help"),
+        Denial::Level { allows, .. } => format!("sudo sysctl kernel.perf_event_paranoid={allows}\nor: {SETCAP}"),
+        Denial::Capability => format!("{SETCAP}\nor as root; lowering perf_event_paranoid will not help"),
         Denial::Nobody(_) => "what it counts instead:  perfprop list".into(),
         Denial::Seccomp(_) => "neither root nor perf_event_paranoid helps; start the container with\n\
                                --cap-add PERFMON --security-opt seccomp=unconfined   try: perfprop check"
@@ -79,7 +79,7 @@ fn remedy(denial: Denial) -> String {
         Denial::Everything(_) => {
             "a security module or the container forbids even software events   try: perfprop check".into()
         }
-        Denial::Target => format!("run as its user or root   or: {SETCAP}"),
+        Denial::Target => format!("run as its user or root\nor: {SETCAP}"),
     }
 }
 

@@ -49,8 +49,7 @@ impl<'a> Row<'a> {
     /// The count of the run as it is printed before any correction. Where nothing moved the scaled one, the estimator says how far off it may
     /// be, as on screens: it knows more of that than the event's own samples alone.
     pub fn count(&self) -> Option<Uncertain> {
-        let is_moved = matches!(self.estimate.quality, Quality::Corrected | Quality::Derived);
-        if is_moved || self.lacks_units { self.scaled } else { self.scaled.and(self.best()) }
+        if self.is_corrected() || self.lacks_units { self.scaled } else { self.scaled.and(self.best()) }
     }
 
     /// The interval that ended last; `None` before the first, and where the event has not been on a counter.
@@ -66,10 +65,16 @@ impl<'a> Row<'a> {
     /// How the run's number was corrected, or where one that was never counted comes from; `None`
     /// where it is what was counted, or scaled.
     pub fn correction(&self) -> Option<Correction> {
-        if !matches!(self.estimate.quality, Quality::Corrected | Quality::Derived) {
-            return None;
+        let count = self.estimate.total.filter(|_| self.is_corrected())?;
+        Some(Correction { count, raw: self.scaled, by: self.by() })
+    }
+
+    /// Whether the estimator moved the run's number, or narrowed its interval. What does neither is an estimate of the error.
+    pub(super) fn is_corrected(&self) -> bool {
+        match (self.estimate.quality, self.estimate.total, self.scaled) {
+            (Quality::Corrected, Some(count), Some(scaled)) => corrects(scaled, count),
+            (quality, ..) => matches!(quality, Quality::Corrected | Quality::Derived),
         }
-        Some(Correction { count: self.estimate.total?, raw: self.scaled, by: self.by() })
     }
 
     /// Correction of the interval that ended last.
@@ -84,6 +89,16 @@ impl<'a> Row<'a> {
     fn by(&self) -> Option<Cause> {
         self.estimate.parts.first().map(|part| part.by)
     }
+}
+
+/// The part of a number that moving it is to be told of: less is shown as 0.0 %.
+const LEAST_MOVED: f64 = 0.0005;
+
+/// Whether a number in place of the scaled one is another one, or a surer one.
+pub(super) fn corrects(scaled: Uncertain, count: Uncertain) -> bool {
+    let moved = (count.value - scaled.value).abs();
+    let width = |number: Uncertain| number.bounds().map_or(f64::INFINITY, |(low, high)| high - low);
+    (moved > 0.0 && moved >= LEAST_MOVED * scaled.value.abs()) || width(count) < width(scaled)
 }
 
 /// One interval of one event.
@@ -264,5 +279,22 @@ impl Monitor {
             Status::Counted | Status::UserOnly if self.end.is_some() => Some(Absence::NeverRan),
             Status::Counted | Status::UserOnly => Some(Absence::NotYetRan),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rates::Error;
+
+    #[test]
+    fn a_correction_moves_a_number_or_narrows_its_interval() {
+        let within = |value: f64, error: f64| Uncertain { value, error: Error::Within { below: error, above: error } };
+        let scaled = within(1000.0, 10.0);
+        assert!(corrects(scaled, within(1002.0, 20.0)) && corrects(scaled, within(1000.0, 5.0)));
+        assert!(!corrects(scaled, within(1000.1, 20.0)) && !corrects(scaled, scaled));
+        // Of 0 everything is a part; an interval that isn't known is the widest.
+        assert!(corrects(within(0.0, 1.0), within(0.1, 2.0)));
+        assert!(corrects(Uncertain { value: 5.0, error: Error::Unknown }, within(5.0, 50.0)));
     }
 }

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 
 use super::measure::modelled_instructions;
+use super::row::corrects;
 use super::spread::{Extremes, IntervalSpread};
 use super::{Absence, Measure, Monitor, Point, Row};
 use crate::events::EventKind;
@@ -42,6 +43,11 @@ pub struct Sum {
 }
 
 impl Sum {
+    /// Whether estimates moved the sum of the scaled counts, or narrowed its interval.
+    pub fn is_corrected(&self) -> bool {
+        self.scaled.zip(self.estimate).is_some_and(|(scaled, estimate)| corrects(scaled, estimate))
+    }
+
     /// Running over enabled; `None` if no CPU time passed.
     pub fn run_ratio(&self) -> Option<f64> {
         (self.enabled.0 > 0).then(|| (self.running.0 as f64 / self.enabled.0 as f64).min(1.0))

@@ -1,7 +1,6 @@
 //! Compares estimates with the truth, in measurements on emulated counters.
 
 use super::Monitor;
-use crate::estimate::Quality;
 use crate::plan::RowIndex;
 use crate::rates::{Error, Uncertain};
 
@@ -45,8 +44,7 @@ impl Monitor {
     pub fn truth(&self, event: RowIndex) -> Option<Truth> {
         let count = (*self.truths.get(event)?)?;
         let row = self.row(event);
-        let is_corrected = matches!(row.estimate.quality, Quality::Corrected | Quality::Derived);
-        let corrected = row.estimate.total.filter(|_| is_corrected);
+        let corrected = row.estimate.total.filter(|_| row.is_corrected());
         let error = |estimate: Option<Uncertain>| relative(estimate?.value, count);
         Some(Truth {
             count,

@@ -62,6 +62,9 @@ pub struct Header {
     pub metrics: Vec<MetricFormula>,
     /// The relation files, as they were.
     pub relations: Vec<RelationFile>,
+    /// What the user may not count of the machine, and what helps, in lines; empty where nothing is in the way.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub restriction: Vec<String>,
     /// The estimator that was chosen.
     pub estimator: String,
     /// The time between rounds.
@@ -120,6 +123,7 @@ impl Header {
             groups: Vec::new(),
             metrics: Vec::new(),
             relations: Vec::new(),
+            restriction: Vec::new(),
             estimator: estimator.into(),
             period_ns: WallNs(0),
             interval_ns: WallNs(0),

@@ -67,12 +67,13 @@ pub struct ThreadUse<'a> {
 pub const LEAST_LOOKS: u32 = 10;
 
 impl<'a> ThreadUse<'a> {
-    /// The part of the time in which it was ready and had no CPU, by the kernel's account; no more than it was seen ready or
-    /// running, as kernels were seen to count more. `None` where the kernel doesn't say.
+    /// The part of the time in which it was ready and had no CPU, by the kernel's account. The kernel counts a wait when it
+    /// ends, with what of it was before the earlier snapshot: so it is no more than the time in which it was on no CPU, nor
+    /// than it was seen ready or running. `None` where the kernel doesn't say.
     pub fn ready(&self) -> Option<f64> {
         let (seen, looks) = self.waited(WaitKind::Nothing);
-        let most = if looks < LEAST_LOOKS { f64::INFINITY } else { (seen * self.lived - self.cpu).max(0.0) };
-        self.delay.map(|delay| delay.min(most))
+        let most = if looks < LEAST_LOOKS { 1.0 } else { seen * self.lived };
+        self.delay.map(|delay| delay.min((most - self.cpu).max(0.0)))
     }
 
     /// The share of looks at which it waited for something of this kind, and how many looks there were.
@@ -218,6 +219,15 @@ mod tests {
         assert_eq!((uses[0].faults, uses[0].switches), (100.0, Some(50.0)));
         // The other one began between the two, and nobody looked at it.
         assert_eq!((uses[1].cpu, uses[1].waited(WaitKind::Lock), uses[1].most_within()), (0.1, (0.0, 0), None));
+    }
+
+    #[test]
+    fn a_wait_that_began_before_is_ready_time_of_this_interval_only() {
+        let waited = |ms: u64| ThreadReading { delay_ns: Some(CpuNs(ms * 1_000_000)), ..thread(7, 500, vec![]) };
+        let later = ThreadReading { cpu_ns: CpuNs(750_000_000), ..waited(3000) };
+        let [earlier, later] = [snapshot(1, vec![waited(0)]), snapshot(2, vec![later])];
+        // It waited for 3 s, got a CPU in this second, and had it for a quarter of that.
+        assert_eq!(uses(&[&earlier, &later]).living[0].ready(), Some(0.75));
     }
 
     #[test]

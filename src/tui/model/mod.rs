@@ -228,7 +228,7 @@ impl ScreenModel {
             diagnosed_at: None,
             log: Log::default(),
             output: Output::default(),
-            notes: options.notes.clone(),
+            notes: monitor.header().restriction.iter().take(1).chain(&options.notes).cloned().collect(),
             notice: None,
             measures: options.measures,
             axis: AxisStart::default(),

@@ -91,7 +91,7 @@ impl ScreenModel {
             // A range is dragged.
             ClickTarget::Time(_) => {}
             ClickTarget::Group(group) => self.group = group,
-            ClickTarget::Thread(tid) => self.click_thread(tid),
+            ClickTarget::Thread(tid) => self.select_thread(tid),
             ClickTarget::Relation(relation) if self.relations.selected == relation => self.screen = Screen::Relations,
             ClickTarget::Relation(relation) => self.relations.selected = relation,
         }

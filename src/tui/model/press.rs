@@ -246,10 +246,7 @@ impl ScreenModel {
             self.screen = Screen::Profile;
             return;
         }
-        let height = self.profile_rows();
-        if let (Screen::Profile, Some(profile)) = (self.screen, &mut self.profile)
-            && profile.back(height)
-        {
+        if self.screen == Screen::Profile && self.back_in_profile() {
             return;
         }
         if self.filter().is_some_and(|filter| !filter.is_empty()) {

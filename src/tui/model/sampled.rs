@@ -103,6 +103,7 @@ impl ScreenModel {
             (_, Action::Pause | Action::StepForward) => self.timeline_rows() > 0,
             (_, Action::Range) => self.timeline_rows() > 0 && self.shown_range().is_none(),
             (_, Action::Back) => self.is_in_range(),
+            (Screen::Threads, Action::Open) => self.can_open_threads(),
             (Screen::Profile, Action::Narrow) => self.selected_region().is_some(),
             (Screen::Profile, Action::NextSampled) => events() > 1,
             // Of calls Enter zooms, of functions it shows the source.

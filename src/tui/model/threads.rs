@@ -3,12 +3,13 @@
 use super::order::{SortKey, compare};
 use super::profile::exactly;
 use super::step::{ListStep, neighbour};
-use super::{LoopCommand, Motion, Notice, ScreenModel};
+use super::{LoopCommand, Motion, Notice, ProfileState, ScreenModel};
 use crate::monitor::ThreadUses;
 use crate::names::shown;
 use crate::run::MeasuredTarget;
 use crate::stacks::FirstLevel;
 use crate::threads::{ThreadUse, WaitKind};
+use crate::tui::options::Mode;
 use crate::tui::screen::Screen;
 
 /// A column of the list of threads.
@@ -83,8 +84,12 @@ pub(in crate::tui) struct ThreadList {
     pub(in crate::tui) by: ThreadColumn,
     pub(in crate::tui) inverted: bool,
     selected: Option<i32>,
+    /// The one with the cursor on the screen, which keys are about: the rows may have another order by now.
+    drawn: Option<i32>,
     /// What is to be shown of the profile as soon as that tells threads apart.
     opened: Option<OpenedThread>,
+    /// The one whose call stacks are shown since Enter opened it here: Esc comes back.
+    shown: Option<i32>,
 }
 
 /// A thread, or a process of a machine, whose call stacks are shown.
@@ -116,8 +121,21 @@ impl ScreenModel {
         threads.iter().position(is_selected).unwrap_or(0)
     }
 
-    pub(super) fn click_thread(&mut self, tid: i32) {
-        self.thread_list.selected = Some(tid);
+    /// Remembers which thread has the cursor on the screen that was just drawn.
+    pub(in crate::tui) fn remember_drawn_thread(&mut self) {
+        let uses = if self.screen == Screen::Threads { self.threads() } else { None };
+        let drawn = uses.and_then(|uses| Some(uses.threads.get(self.selected_thread(&uses.threads))?.thread.tid));
+        self.thread_list.drawn = drawn;
+    }
+
+    /// The place of the thread that keys are about: the one with the cursor on the screen, while it lives.
+    fn thread_of_keys(&self, threads: &[ThreadUse<'_>]) -> usize {
+        let is_drawn = |thread: &ThreadUse<'_>| Some(thread.thread.tid) == self.thread_list.drawn;
+        threads.iter().position(is_drawn).unwrap_or_else(|| self.selected_thread(threads))
+    }
+
+    pub(super) fn select_thread(&mut self, tid: i32) {
+        (self.thread_list.selected, self.thread_list.drawn) = (Some(tid), Some(tid));
     }
 
     /// Opens a thread that is clicked on, if it is selected already.
@@ -127,8 +145,9 @@ impl ScreenModel {
 
     pub(super) fn go_in_threads(&mut self, step: ListStep) {
         let Some(uses) = self.threads() else { return };
-        let place = step.from(self.selected_thread(&uses.threads), uses.threads.len());
-        self.thread_list.selected = uses.threads.get(place).map(|thread| thread.thread.tid);
+        let place = step.from(self.thread_of_keys(&uses.threads), uses.threads.len());
+        let Some(tid) = uses.threads.get(place).map(|thread| thread.thread.tid) else { return };
+        self.select_thread(tid);
     }
 
     pub(super) fn sort_threads(&mut self, step: usize) {
@@ -139,7 +158,7 @@ impl ScreenModel {
     /// `worker 4711: 98.2% of a CPU`.
     pub(super) fn thread_in_words(&self) -> Option<String> {
         let uses = self.threads()?;
-        let thread = uses.threads.get(self.selected_thread(&uses.threads))?;
+        let thread = uses.threads.get(self.thread_of_keys(&uses.threads))?;
         let (name, tid) = (shown(&thread.thread.name), thread.thread.tid);
         Some(format!("{name} {tid}: {:.1}% of a CPU", 100.0 * thread.cpu))
     }
@@ -147,12 +166,12 @@ impl ScreenModel {
     /// Shows the call stacks of the selected thread, which the profile finds by its number: threads may share names.
     pub(super) fn open_thread(&mut self) -> Option<LoopCommand> {
         let uses = self.threads()?;
-        let thread = uses.threads.get(self.selected_thread(&uses.threads))?.thread;
+        let thread = uses.threads.get(self.thread_of_keys(&uses.threads))?.thread;
         let opened = OpenedThread { tid: thread.tid, name: thread.name.clone() };
         let level = self.level_of_threads();
-        let has_level = self.first_level == level;
+        let can_open = self.can_open_threads();
         match &mut self.profile {
-            None => self.notice = Some(Notice::Failed("no call stacks are sampled: start perfprop with -g".into())),
+            None => self.notice = Some(Notice::Failed(self.how_to_get_stacks().into())),
             Some(profile) if profile.compares() => {
                 profile.set_search(exactly(&opened.name));
                 self.screen = Screen::Profile;
@@ -160,8 +179,9 @@ impl ScreenModel {
                     format!("profiles are compared by names of threads: all of {} are found", shown(&opened.name));
                 self.notice = Some(Notice::Done(words));
             }
-            Some(_) if self.motion == Motion::Frozen && !has_level => {
-                self.notice = Some(Notice::Failed("the view is frozen; z goes on".into()));
+            Some(_) if !can_open => {
+                let words = "the view is frozen; z goes on, then Enter shows its stacks";
+                self.notice = Some(Notice::Failed(words.into()));
             }
             Some(_) => {
                 self.screen = Screen::Profile;
@@ -177,6 +197,21 @@ impl ScreenModel {
         None
     }
 
+    fn how_to_get_stacks(&self) -> &'static str {
+        match self.options.mode {
+            Mode::Live => "no call stacks are sampled: start perfprop with -g",
+            Mode::Replay { .. } | Mode::Stacks { .. } => {
+                "this recording has no call stacks; perfprop record -g records them"
+            }
+        }
+    }
+
+    /// Whether the profile can tell threads apart: in a frozen view it stays as it is.
+    pub(super) fn can_open_threads(&self) -> bool {
+        let compares = self.profile.as_ref().is_some_and(ProfileState::compares);
+        compares || self.motion == Motion::Moving || self.first_level == self.level_of_threads()
+    }
+
     /// What tells the rows of the list apart in a profile: a machine is read by process.
     fn level_of_threads(&self) -> FirstLevel {
         match self.monitor.header().target {
@@ -185,14 +220,77 @@ impl ScreenModel {
         }
     }
 
+    /// Goes one level back in the profile; out of a thread that Enter opened, to the list of threads. `false` where there is
+    /// no level to go back from.
+    pub(super) fn back_in_profile(&mut self) -> bool {
+        let height = self.profile_rows();
+        let Some(profile) = &mut self.profile else { return false };
+        let is_in_thread = self.thread_list.shown.is_some_and(|tid| profile.is_zoomed_into_task(tid));
+        let was_back = profile.back(height);
+        if is_in_thread && !profile.tree.is_zoomed() {
+            self.thread_list.shown = None;
+            self.screen = Screen::Threads;
+        }
+        was_back
+    }
+
     /// Zooms into what was sampled of the thread that was opened, now that the profile tells threads apart.
     pub(super) fn show_opened_thread(&mut self) {
         let has_level = self.first_level == self.level_of_threads();
         let Some(OpenedThread { tid, name }) = self.thread_list.opened.take().filter(|_| has_level) else { return };
+        self.thread_list.shown = Some(tid);
         if !self.profile.as_mut().is_some_and(|profile| profile.zoom_into_task(tid)) {
             self.screen = Screen::Threads;
             let words = format!("no call stack of {} {tid} was sampled so far", shown(&name));
             self.notice = Some(Notice::Failed(words));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use ratatui::crossterm::event::{KeyCode, KeyEvent};
+
+    use super::*;
+    use crate::builders;
+    use crate::estimate::EstimatorKind;
+    use crate::sources::{RecordedRound, Round};
+    use crate::threads::{ThreadReading, ThreadSnapshot};
+    use crate::tui::model::{Message, update};
+    use crate::tui::options::ScreenOptions;
+    use crate::units::{CpuNs, WallNs};
+
+    /// A second of two threads that had these milliseconds of CPU time by its end.
+    fn round(second: u64, cpu_ms: [u64; 2]) -> Message {
+        let thread = |(tid, ms): (i32, u64)| {
+            let cpu_ns = CpuNs(ms * 1_000_000);
+            ThreadReading { pid: 7, tid, name: format!("t{tid}"), cpu_ns, ..ThreadReading::default() }
+        };
+        let at = WallNs(second * builders::SECOND);
+        let threads = (7..).zip(cpu_ms).map(thread).collect();
+        let snapshot = ThreadSnapshot { at_ns: at, threads, ..ThreadSnapshot::default() };
+        let round = Round { at, readings: vec![None], threads: Some(Arc::new(snapshot)), ..Round::default() };
+        Message::Round(RecordedRound { round, lost: 0 })
+    }
+
+    #[test]
+    fn keys_are_about_the_row_that_was_drawn_though_the_order_is_another_now() {
+        let header = builders::header([builders::measured(builders::event("cycles"))]);
+        let options = ScreenOptions { screen: Screen::Threads, ..ScreenOptions::default() };
+        let monitor = builders::monitor(header, vec![], EstimatorKind::Scale);
+        let mut model = ScreenModel::new(monitor, &options);
+        for message in [round(0, [0, 0]), round(1, [900, 100])] {
+            update(&mut model, message);
+        }
+        model.remember_drawn_thread();
+        update(&mut model, round(2, [1000, 1000]));
+        let copied = update(&mut model, Message::Key(KeyEvent::from(KeyCode::Char('y'))));
+        assert_eq!(copied, Some(LoopCommand::Copy("t7 7: 10.0% of a CPU".into())));
+        // Once the reader has moved, the cursor stays with the thread.
+        update(&mut model, Message::Key(KeyEvent::from(KeyCode::Up)));
+        model.remember_drawn_thread();
+        assert_eq!(model.thread_list.drawn, Some(8));
     }
 }

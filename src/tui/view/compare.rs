@@ -25,6 +25,8 @@ use crate::units::WallNs;
 const LEAST_NAME: usize = 13;
 const LEAST_NAME_ALONE: usize = 10;
 const MOST_NAME: usize = 40;
+/// Cells of the head of the names with an arrow.
+const LEAST_HEAD: usize = 6;
 
 /// Cells of a recording's name in the title, at least.
 const LEAST_FILE: usize = 8;
@@ -80,7 +82,7 @@ struct ComparedColumns {
 impl ComparedColumns {
     /// The columns that fit into `room` cells. The verdict stays, then the change, the means, and the plot.
     fn of(room: usize, longest_name: usize, longest_mean: usize, (lines, has_test): (EventLines, bool)) -> Self {
-        let name = longest_name.clamp(5, MOST_NAME);
+        let name = longest_name.clamp(LEAST_HEAD, MOST_NAME);
         let least_name = name.min(if lines == EventLines::One { LEAST_NAME_ALONE } else { LEAST_NAME });
         let mut spare = room.saturating_sub(VERDICT + least_name);
         let mut take = |cells: usize| {
@@ -113,8 +115,8 @@ impl ComparedColumns {
 
 pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     let list = &page.model.comparison;
-    // Frame, heads, what it takes, and two lines for each event.
-    let frame = 3 + usize::from(list.found.what_it_takes().is_some());
+    // Frame, heads, what has to be known, and two lines for each event.
+    let frame = 3 + notes(&list.found).count();
     let wanted = u16::try_from(frame + 2 * list.order.len()).unwrap_or(u16::MAX);
     let free = area.height.saturating_sub(wanted);
     let below = match free {
@@ -136,10 +138,9 @@ fn draw_table(page: &mut ScreenPage<'_>, area: Rect) {
     let height = area.height.saturating_sub(2);
     let has_heads = height >= 3;
     let lines = EventLines::of(area);
-    // Why nothing has a verdict must be seen before any number is.
-    let what_it_takes = list.found.what_it_takes().filter(|_| height >= 5);
+    let notes: Vec<_> = notes(&list.found).take(usize::from(height.saturating_sub(4))).collect();
     let selected = list.order.iter().position(|&place| place == list.selected).unwrap_or(0);
-    let above = usize::from(has_heads) + usize::from(what_it_takes.is_some());
+    let above = usize::from(has_heads) + notes.len();
     let on_screen = visible(area, above, lines, selected, list.order.len());
     let count = count(page, on_screen, area);
     let mut title = title(page, usize::from(area.width), count.width());
@@ -163,8 +164,8 @@ fn draw_table(page: &mut ScreenPage<'_>, area: Rect) {
         }
         return;
     }
-    if let Some((words, row)) = what_it_takes.and_then(|words| Some((words, rows.next()?))) {
-        let text = format!("  {}", cut(&words, room));
+    for (words, row) in notes.iter().zip(rows.by_ref()) {
+        let text = format!("  {}", cut(&shown(words), room));
         page.line(row, Line::from(page.span(Role::Warn, text)));
     }
     for &place in list.order.iter().skip(on_screen.first).take(on_screen.rows) {
@@ -178,6 +179,11 @@ fn draw_table(page: &mut ScreenPage<'_>, area: Rect) {
             }
         }
     }
+}
+
+/// What has to be known before any number is: why nothing has a verdict, and that there are two programs.
+fn notes(found: &RunComparison) -> impl Iterator<Item = String> {
+    found.what_it_takes().into_iter().chain(found.different_programs())
 }
 
 fn visible(area: Rect, heads: usize, lines: EventLines, selected: usize, all: usize) -> VisibleRows {

@@ -16,6 +16,8 @@ const MOST_TREND: usize = 40;
 /// Cells of a name, before others leave for its sake.
 const LEAST_NAME: usize = 14;
 const MOST_NAME: usize = 36;
+/// Cells of the head of the names with an arrow.
+const LEAST_HEAD: usize = 6;
 
 /// Cells of the name of what corrects.
 const MOST_BY: usize = 12;
@@ -194,7 +196,7 @@ fn layout_with(room: usize, gap: usize, contents: EventsContents) -> EventsLayou
     let wide = |column| column == EventColumn::Trend && contents.large;
     let mut columns: EventsLayout =
         columns.map(|column| (column, if wide(column) { LARGE_TREND } else { column.width() })).collect();
-    let name = contents.name.clamp(5, MOST_NAME);
+    let name = contents.name.clamp(LEAST_HEAD, MOST_NAME);
     columns[0].1 = name.min(LEAST_NAME);
     let used = |columns: &EventsLayout| columns.iter().map(|(_, width)| width + gap).sum::<usize>().saturating_sub(gap);
     for leaving in LEAVING {

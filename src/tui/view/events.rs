@@ -16,7 +16,7 @@ use crate::tui::figures::{CorrectionEffect, Figure, Figures, ShownValues};
 use crate::tui::layout::Room;
 use crate::tui::model::{ClickTarget, EventLine, Motion};
 use crate::tui::symbols::{CURSOR, DOWN, FROZEN, MISSING, UP, WARN};
-use crate::tui::text::{amount, cut_middle, left, right, width};
+use crate::tui::text::{amount, cut, cut_middle, left, right, width};
 use crate::tui::theme::Role;
 
 /// Run ratio above which an event counts as running all the time.
@@ -127,11 +127,13 @@ fn heads(page: &ScreenPage<'_>, columns: &EventsLayout, gap: usize) -> Line<'sta
             EventColumn::Trend => trend_head(page, width),
         };
         let by = column.sorted_by().is_some() && column.sorted_by() == sort.by;
+        let before = if place == 0 { 0 } else { gap };
         if by {
+            // The arrow may take the gap before the column but for a blank; then the title gives way.
+            let blank = usize::from(place > 0);
+            text = cut(&text, (width + before).saturating_sub(1 + blank)).into_owned();
             text.push_str(if sort.is_ascending() { UP } else { DOWN });
         }
-        // An arrow must not be cut off: the gap before the column is free.
-        let before = if place == 0 { 0 } else { gap };
         let field = if matches!(column, EventColumn::Event | EventColumn::Unit | EventColumn::By | EventColumn::Trend) {
             format!("{}{}", " ".repeat(before), left(&text, width))
         } else {

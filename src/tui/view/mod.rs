@@ -44,26 +44,24 @@ mod tour;
 
 use page::ScreenPage;
 
+/// Places of a screen where a click means something; of those that lie over one another, the last counts.
+#[derive(Debug, Default)]
+pub(super) struct ClickTargets(Vec<(Rect, ClickTarget)>);
+
+impl ClickTargets {
+    pub(super) fn at(&self, place: (u16, u16)) -> Option<ClickTarget> {
+        self.0.iter().rfind(|(area, _)| area.contains(place.into())).map(|(_, target)| *target)
+    }
+}
+
 /// Draws the whole screen.
-pub(super) fn draw(model: &ScreenModel, frame: &mut Frame<'_>) {
+pub(super) fn draw(model: &ScreenModel, frame: &mut Frame<'_>) -> ClickTargets {
     let area = frame.area();
-    draw_on(model, area, frame.buffer_mut());
+    draw_on(model, area, frame.buffer_mut())
 }
 
 /// Draws the whole screen into a buffer.
-pub(super) fn draw_on(model: &ScreenModel, area: Rect, buffer: &mut Buffer) {
-    draw_and_find(model, area, buffer);
-}
-
-/// What stands at a place of the screen. The screen is drawn for it once more, so that only what is
-/// drawn can be clicked on.
-pub(super) fn target_at(model: &ScreenModel, at: (u16, u16)) -> Option<ClickTarget> {
-    let area = Rect::new(0, 0, model.size.0, model.size.1);
-    let targets = draw_and_find(model, area, &mut Buffer::empty(area));
-    targets.into_iter().rfind(|(place, _)| place.contains(at.into())).map(|(_, target)| target)
-}
-
-fn draw_and_find(model: &ScreenModel, area: Rect, buffer: &mut Buffer) -> Vec<(Rect, ClickTarget)> {
+pub(super) fn draw_on(model: &ScreenModel, area: Rect, buffer: &mut Buffer) -> ClickTargets {
     let theme = &model.theme;
     buffer.set_style(area, theme.style(Role::Background).patch(theme.style(Role::Text)));
     let mut page = ScreenPage { model, buffer, targets: Vec::new() };
@@ -93,7 +91,7 @@ fn draw_and_find(model: &ScreenModel, area: Rect, buffer: &mut Buffer) -> Vec<(R
         }
     }
     model.options.symbols.apply(page.buffer);
-    page.targets
+    ClickTargets(page.targets)
 }
 
 fn screen(page: &mut ScreenPage<'_>, area: Rect, room: Room) {

@@ -11,7 +11,7 @@ use crate::monitor::{Row, UncountedPart};
 use crate::names::shown;
 use crate::number::{change, whole_share};
 use crate::plan::RowIndex;
-use crate::tui::figures::{CorrectionEffect, Figure, Figures, ShownValues};
+use crate::tui::figures::{Figure, Figures, ShownValues};
 use crate::tui::model::EventLine;
 use crate::tui::symbols::MISSING;
 use crate::tui::text::{amount, cut, left, right};
@@ -64,9 +64,6 @@ pub(super) fn lines(page: &ScreenPage<'_>, shown: EventLine, width: usize) -> Ve
             (EventLine::Sum(place), _) => parts(page, place, width),
             (_, Some(Cause::Relation(relation))) => relations::sentence(page, relation, width),
             (_, Some(cause)) => Line::from(page.span(Role::Dim, format!("moved most by {}", model.cause(cause)))),
-            (EventLine::Event(_), None) if is_moved && figures.correction == CorrectionEffect::None => {
-                Line::from(page.span(Role::Dim, "the number is as scaled; its error is estimated from other events"))
-            }
             (EventLine::Event(event), None) => Line::from(page.span(Role::Dim, why_unmoved(&model.monitor.row(event)))),
         },
     ]
@@ -119,6 +116,7 @@ pub(super) fn why_unmoved(row: &Row<'_>) -> String {
         None if row.uncounted == Some(UncountedPart::OfChild) => "counted without a child: see Log, W13".into(),
         None if row.lacks_units => "a part of the sum: see Log, W14".into(),
         None if row.raw.run.is_exact() => "counted all the time: nothing to correct".into(),
+        None if row.best() != row.scaled => "the number is as scaled; its error is estimated from other events".into(),
         None => "nothing corrects it".into(),
     }
 }

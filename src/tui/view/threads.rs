@@ -16,10 +16,10 @@ use crate::tui::symbols::{BLOCKED, CURSOR, DOWN, MISSING, ON_CPU, READY, UP};
 use crate::tui::text::{cut, left, right, width};
 use crate::tui::theme::Role;
 
-/// Cells of the columns behind the name.
+/// Cells of the columns behind the name, at least.
 const COLUMNS: [(ThreadColumn, &str, usize); 9] = [
     (ThreadColumn::Tid, "TID", 7),
-    (ThreadColumn::Cpu, "CPU%", 6),
+    (ThreadColumn::Cpu, "CPU%", 5),
     (ThreadColumn::Ready, "READY%", 6),
     (ThreadColumn::Lock, "FUTEX%", 6),
     (ThreadColumn::Disk, "DISK%", 5),
@@ -61,7 +61,7 @@ pub(super) fn draw_busiest(page: &mut ScreenPage<'_>, area: Rect) {
     let rows = VisibleRows::in_panel(area, 1, 0, uses.threads.len());
     let inner = page.list(area, title(page, &uses), (rows, uses.threads.len()), Some(Screen::Threads.name()));
     page.target(area, ClickTarget::Screen(Screen::Threads));
-    let columns = ThreadColumns::of(usize::from(inner.width), &uses.threads);
+    let columns = ThreadColumns::of(usize::from(inner.width), &uses.threads, page.model.thread_list.by);
     let mut lines = inner.rows();
     if let Some(row) = lines.next() {
         page.line(row, heads(page, &columns));
@@ -79,7 +79,7 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     let fixed = 1 + usize::from(has_legend) + usize::from(others.is_some());
     let rows = VisibleRows::in_panel(area, fixed, selected, uses.threads.len());
     let inner = page.list(area, title(page, &uses), (rows, uses.threads.len()), None);
-    let columns = ThreadColumns::of(usize::from(inner.width), &uses.threads);
+    let columns = ThreadColumns::of(usize::from(inner.width), &uses.threads, page.model.thread_list.by);
     let room = usize::from(inner.width);
     let mut lines = inner.rows();
     if let Some(row) = lines.next() {
@@ -101,8 +101,7 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     }
     if has_legend {
         let last = Rect { y: inner.bottom().saturating_sub(1), height: inner.height.min(1), ..inner };
-        let checks = uses.threads.iter().map(|thread| thread.waited(WaitKind::Lock).1).max();
-        page.line(last, dim(page, &columns.legend(checks.unwrap_or(0))));
+        page.line(last, dim(page, &columns.legend(&uses.threads)));
     }
 }
 
@@ -162,14 +161,20 @@ struct ThreadColumns {
 
 impl ThreadColumns {
     /// What nothing is known of isn't there. Rates leave first, then memory, then sleep.
-    fn of(room: usize, threads: &[ThreadUse<'_>]) -> Self {
+    fn of(room: usize, threads: &[ThreadUse<'_>], sorted_by: ThreadColumn) -> Self {
         let longest = threads.iter().map(|thread| width(&shown(&thread.thread.name))).max().unwrap_or(0);
         let name = longest.clamp(NAME.0, NAME.1);
         let is_known = |column: ThreadColumn| {
             let has = |thread: &ThreadUse<'_>| column.part(thread).is_some() || column.rate(thread).is_some();
             matches!(column, ThreadColumn::Tid | ThreadColumn::Memory) || threads.iter().any(has)
         };
-        let mut all: Vec<_> = COLUMNS.into_iter().filter(|(column, ..)| is_known(*column)).collect();
+        let cells = |(column, head, least): (ThreadColumn, &'static str, usize)| {
+            let longest = threads.iter().map(|thread| width(&cell(column, thread).1)).max().unwrap_or(0);
+            let arrow = usize::from(column == sorted_by);
+            (column, head, least.max(longest).max(width(head) + arrow))
+        };
+        let known = COLUMNS.into_iter().filter(|(column, ..)| is_known(*column));
+        let mut all: Vec<_> = known.map(cells).collect();
         let used = |all: &[(ThreadColumn, &str, usize)]| 2 + all.iter().map(|(_, _, width)| width + 1).sum::<usize>();
         while used(&all) + name > room && all.len() > 2 {
             all.pop();
@@ -181,24 +186,38 @@ impl ThreadColumns {
         Self { name, shown: all, has_bar, within: if rest >= LEAST_WITHIN { rest } else { 0 } }
     }
 
-    /// What the columns mean that are there, where threads were looked at so often.
-    fn legend(&self, checks: u32) -> String {
+    /// What the columns mean that are there, and why some have no number: of a machine's processes, those with one thread
+    /// are checked.
+    fn legend(&self, threads: &[ThreadUse<'_>]) -> String {
         let has = |column: ThreadColumn| self.shown.iter().any(|(shown, ..)| *shown == column);
-        let ready = has(ThreadColumn::Ready).then_some("READY%: ready without a CPU.");
+        let mut words = Vec::new();
+        if has(ThreadColumn::Ready) {
+            words.push("READY%: no CPU free.".to_owned());
+        }
         let waits = [(ThreadColumn::Lock, "FUTEX%"), (ThreadColumn::Disk, "DISK%"), (ThreadColumn::Sleep, "SLEEP%")];
         let waits: Vec<_> = waits.into_iter().filter(|(column, _)| has(*column)).map(|(_, head)| head).collect();
-        // The widest 95 % interval of a share of so many checks.
-        let points = 98.0 / f64::from(checks.max(1)).sqrt();
-        let waits = (!waits.is_empty() && checks > 0)
-            .then(|| format!("{}: in % of {checks} checks, ±{:.0}.", waits.join(", "), points.min(100.0)));
-        ready.map(str::to_owned).into_iter().chain(waits).collect::<Vec<_>>().join("  ")
+        let checks = || threads.iter().map(|thread| thread.waited(WaitKind::Lock).1);
+        if let (Some(checks), false) = (checks().max().filter(|checks| *checks > 0), waits.is_empty()) {
+            words.push(format!("{}: {}", waits.join(", "), of_checks(checks)));
+            if threads.iter().any(|thread| thread.waited(WaitKind::Lock).1 == 0) {
+                words.push(format!("{MISSING}: several threads"));
+            }
+        }
+        words.join("  ")
+    }
+}
+
+/// Of what a column is a share, and the widest 95 % interval of that.
+fn of_checks(checks: u32) -> String {
+    match checks {
+        1 => "from 1 check".into(),
+        _ => format!("share of {checks} checks, ±{:.0} points", 98.0 / f64::from(checks).sqrt()),
     }
 }
 
 fn heads(page: &ScreenPage<'_>, columns: &ThreadColumns) -> Line<'static> {
     let list = &page.model.thread_list;
     let arrow = if list.is_ascending() { UP } else { DOWN };
-    // The arrow stands in the gap before the column.
     let head = |column: ThreadColumn, title: &str, width: usize| match column == list.by {
         true => page.span(Role::Key, right(&format!("{title}{arrow}"), width + 1)),
         false => page.span(Role::Header, right(title, width + 1)),

@@ -577,18 +577,26 @@ impl ProfileState {
     /// Zooms into what was sampled of a task, of which the first level of the tree has the number behind its name; `false`
     /// where nothing was.
     pub(in crate::tui) fn zoom_into_task(&mut self, id: i32) -> bool {
-        let (shape, number) = (&self.tree.shape, format!(" [{id}]"));
+        let shape = &self.tree.shape;
         if shape.len() == 0 {
             return false;
         }
-        let is_of_task = |node: &TreeNode| self.calls.label(shape.frame(*node)).name.ends_with(&number);
         // One that changed its name has several frames.
-        let tasks = shape.children(0).filter(is_of_task);
+        let tasks = shape.children(0).filter(|node| self.is_of_task(*node, id));
         let Some(task) = tasks.max_by_key(|&node| shape.total(node).weight) else { return false };
         self.chosen = Some(Listing::Tree);
         self.tree.zoom_to(task);
         self.list(SiblingOrder::Anew);
         true
+    }
+
+    fn is_of_task(&self, node: TreeNode, id: i32) -> bool {
+        self.calls.label(self.tree.shape.frame(node)).name.ends_with(&format!(" [{id}]"))
+    }
+
+    /// Whether the tree is zoomed into a task, and no deeper.
+    pub(in crate::tui) fn is_zoomed_into_task(&self, id: i32) -> bool {
+        self.tree.is_zoomed() && self.is_of_task(self.tree.root(), id)
     }
 
     /// Goes one level back; `false` where there is none.

@@ -155,6 +155,11 @@ fn title(page: &ScreenPage<'_>, profile: &ProfileState, room: usize) -> Line<'st
     if !profile.search.is_empty() {
         parts.push((Role::Match, found(profile)));
     }
+    let tree = profile.place();
+    if tree.is_zoomed() {
+        let name = row_name(profile, tree.root(), 24);
+        parts.push((Role::Key, format!("zoom: {name}")));
+    }
     if let Some(note) = profile.difference_note() {
         parts.push((Role::Warn, note.to_owned()));
     }
@@ -176,11 +181,6 @@ fn title(page: &ScreenPage<'_>, profile: &ProfileState, room: usize) -> Line<'st
     }
     if page.model.motion == Motion::Frozen {
         parts.push((Role::Info, format!("{FROZEN} held, z goes on")));
-    }
-    let tree = profile.place();
-    if tree.is_zoomed() {
-        let name = row_name(profile, tree.root(), 24);
-        parts.push((Role::Key, format!("zoom: {name}")));
     }
     if profile.listing() == Listing::Callers {
         let name = &profile.calls.label(profile.functions.selected).name;

@@ -1,0 +1,279 @@
+//! Does what keys and clicks ask of the profile. `height` is that of the table.
+
+use super::chains::ChainView;
+use super::place::SiblingOrder;
+use super::{FrameIndex, FrameLabel, Listing, NameView, ProfileState, TreeNode, TreePlace, exactly, may_join};
+use crate::stacks::InterpreterFrames;
+use crate::tui::keys::Action;
+use crate::tui::layout::profile::Emphasis;
+use crate::tui::model::step::ListStep;
+
+impl ProfileState {
+    /// Does what a key asks for; gives the reason if there is nothing to do.
+    pub(in crate::tui) fn act(&mut self, action: Action, height: usize) -> Result<(), &'static str> {
+        match action {
+            Action::Listing => self.turn_over(),
+            Action::Emphasis => self.emphasis = self.emphasis.next(),
+            Action::Chains => return self.turn_chains(height),
+            Action::ShortNames => {
+                self.names = if self.names == NameView::Whole { NameView::Short } else { NameView::Whole };
+            }
+            Action::Zoom => return self.zoom_in(),
+            Action::NextSampled => self.next_event(1)?,
+            Action::PreviousSampled => self.next_event(self.calls.events.len().saturating_sub(1))?,
+            Action::NextHit => return self.next_hit(1, height),
+            Action::PreviousHit => return self.next_hit(-1, height),
+            Action::FindSame => {
+                let name = exactly(&self.selected_label().name);
+                self.set_search(name);
+            }
+            _ if self.emphasis == Emphasis::Icicle => self.go(action, height),
+            Action::GoLeft | Action::Fold if self.sums().is_none() => self.place_mut().fold(height),
+            Action::GoRight | Action::Unfold if self.sums().is_none() => self.place_mut().unfold(height),
+            Action::Toggle if self.sums().is_none() => self.place_mut().toggle(),
+            Action::UnfoldAll if self.sums().is_none() => self.place_mut().unfold_all(height),
+            Action::FoldAll if self.sums().is_none() => self.place_mut().fold_all(height),
+            _ => return Err("this list has nothing to fold; t lists calls"),
+        }
+        Ok(())
+    }
+
+    /// Where only the icicle is on the screen, arrows go where they point.
+    fn go(&mut self, action: Action, height: usize) {
+        let place = self.place_mut();
+        let to = match action {
+            Action::GoLeft => place.sibling(-1),
+            Action::GoRight => place.sibling(1),
+            _ => None,
+        };
+        if let Some(node) = to {
+            place.select(node, height);
+        }
+    }
+
+    /// Moves in the table or, where only the icicle is on the screen, up and down in that.
+    pub(in crate::tui) fn step(&mut self, step: ListStep, height: usize) {
+        match (self.emphasis, self.listing()) {
+            (Emphasis::Icicle, Listing::Tree | Listing::Callers) => self.climb(step, height),
+            (_, Listing::Flat) => {
+                self.functions.step(step, height);
+                self.follow_function();
+            }
+            (_, Listing::Modules) => {
+                self.modules.step(step, height);
+                self.find_module();
+            }
+            _ => self.place_mut().step(step, height),
+        }
+    }
+
+    /// Shows where the function stands that is selected in the flat list, and who called it.
+    fn follow_function(&mut self) {
+        self.find_heaviest();
+        self.callers = TreePlace::of_callers();
+        self.list_callers(SiblingOrder::Anew);
+    }
+
+    fn climb(&mut self, step: ListStep, height: usize) {
+        let place = self.place_mut();
+        let (root, mut node) = (place.root(), place.selected);
+        let below = |row| place.below(row).first().copied();
+        match step {
+            ListStep::First => node = root,
+            ListStep::Last => {
+                while let Some(child) = below(node) {
+                    node = child;
+                }
+            }
+            ListStep::By(by) => {
+                for _ in 0..by.unsigned_abs() {
+                    let next = match by < 0 {
+                        true => (node != root).then(|| place.above(node)),
+                        false => below(node),
+                    };
+                    let Some(next) = next else { break };
+                    node = next;
+                }
+            }
+        }
+        place.select(node, height);
+    }
+
+    /// Selects the place in the tree where the selected function has most, so that the icicle shows it.
+    pub(super) fn find_heaviest(&mut self) {
+        let function = self.functions.selected;
+        let shape = &self.tree.shape;
+        let stands_in = |row| self.tree.chain(row).into_iter().any(|node| shape.frame(node) == function);
+        if function == 0 || shape.len() == 0 || stands_in(self.tree.selected) {
+            return;
+        }
+        if let Some(node) = heaviest(&self.tree, |frame| frame == function) {
+            self.tree.reveal(node);
+        }
+    }
+
+    /// The same of the selected module.
+    fn find_module(&mut self) {
+        let (module, of) = (self.modules.selected, self.calls.modules_of_frames());
+        let found = heaviest(&self.tree, |frame| module != 0 && of.get(frame as usize) == Some(&module));
+        if let Some(node) = found {
+            self.tree.reveal(node);
+        }
+    }
+
+    fn turn_over(&mut self) {
+        let (tree, function) = (&self.tree, self.functions.selected);
+        if self.listing() == Listing::Tree && tree.shape.len() > 0 {
+            let chain = tree.chain(tree.selected).into_iter().map(|node| tree.shape.frame(node));
+            let chain: Vec<_> = chain.collect();
+            // Of a chain that the function stands in, it stays the one.
+            if let Some(&last) = chain.last().filter(|_| !chain.contains(&function)) {
+                self.functions.choose(last);
+            }
+        }
+        self.chosen = Some(self.next_listing());
+        if self.listing() == Listing::Callers {
+            self.callers = TreePlace::of_callers();
+        }
+        self.tree.settle();
+        self.list(SiblingOrder::Anew);
+        if self.listing() == Listing::Flat {
+            self.functions.line = self.functions.row();
+        }
+    }
+
+    /// Interpreters' own frames are shown where all frames are.
+    pub(in crate::tui) fn interpreter_frames(&self) -> InterpreterFrames {
+        match self.view {
+            ChainView::Joined => InterpreterFrames::Folded,
+            ChainView::Whole => InterpreterFrames::Shown,
+        }
+    }
+
+    /// Shows chains as one line each, or all frames of them.
+    fn turn_chains(&mut self, height: usize) -> Result<(), &'static str> {
+        if self.call_measure().is_some() {
+            return Err("every region has a line of its own");
+        }
+        self.view = self.view.other();
+        for place in [&mut self.tree, &mut self.callers] {
+            place.set_view(self.view, may_join(&self.calls), height);
+        }
+        self.list(SiblingOrder::Stable);
+        Ok(())
+    }
+
+    fn zoom_in(&mut self) -> Result<(), &'static str> {
+        if self.sums().is_some() {
+            self.chosen = Some(Listing::Tree);
+        }
+        let is_new = self.place_mut().zoom_in();
+        self.list(SiblingOrder::Anew);
+        if is_new { Ok(()) } else { Err("this frame has the whole width already; Esc goes one level out") }
+    }
+
+    /// Zooms into what was sampled of a task, of which the first level of the tree has the number behind its name; `false`
+    /// where nothing was.
+    pub(in crate::tui) fn zoom_into_task(&mut self, id: i32) -> bool {
+        let shape = &self.tree.shape;
+        if shape.len() == 0 {
+            return false;
+        }
+        // One that changed its name has several frames.
+        let tasks = shape.children(0).filter(|node| self.is_of_task(*node, id));
+        let Some(task) = tasks.max_by_key(|&node| shape.total(node).weight) else { return false };
+        self.chosen = Some(Listing::Tree);
+        self.tree.zoom_to(task);
+        self.list(SiblingOrder::Anew);
+        true
+    }
+
+    fn is_of_task(&self, node: TreeNode, id: i32) -> bool {
+        self.calls.label(self.tree.shape.frame(node)).name.ends_with(&format!(" [{id}]"))
+    }
+
+    /// Whether the tree is zoomed into a task, and no deeper.
+    pub(in crate::tui) fn is_zoomed_into_task(&self, id: i32) -> bool {
+        self.tree.is_zoomed() && self.is_of_task(self.tree.root(), id)
+    }
+
+    /// Goes one level back; `false` where there is none.
+    pub(in crate::tui) fn back(&mut self, height: usize) -> bool {
+        if !self.search.is_empty() {
+            self.set_search(String::new());
+        } else if self.place_mut().zoom_out(height) || self.chosen.take().is_some_and(|chosen| chosen != self.listing())
+        {
+            self.list(SiblingOrder::Anew);
+        } else if self.emphasis != Emphasis::Both {
+            self.emphasis = Emphasis::Both;
+        } else {
+            return false;
+        }
+        true
+    }
+
+    fn next_event(&mut self, step: usize) -> Result<(), &'static str> {
+        let count = self.calls.events.len();
+        if count < 2 {
+            return Err("there is no other event: -e a,b -g samples both, --region-events counts in regions");
+        }
+        self.set_event((self.event + step) % count);
+        Ok(())
+    }
+
+    /// Shows another event that was sampled.
+    pub(in crate::tui) fn set_event(&mut self, event: usize) {
+        if event != self.event && event < self.calls.events.len() {
+            self.event = event;
+            self.show(SiblingOrder::Anew);
+        }
+    }
+
+    /// Selects a frame of the icicle or the table; what is selected already is zoomed into.
+    pub(in crate::tui) fn click(&mut self, node: TreeNode, height: usize) {
+        let place = self.place_mut();
+        if place.selected == node {
+            let _ = self.zoom_in();
+        } else if (node as usize) < place.shape.len() {
+            place.select(node, height);
+            if self.listing() == Listing::Flat {
+                let tree = &self.tree;
+                self.functions.choose(tree.shape.frame(tree.end_of(tree.selected)));
+                self.callers = TreePlace::of_callers();
+                self.list_callers(SiblingOrder::Anew);
+            }
+        }
+    }
+
+    /// Selects a row of a list of sums; what is selected already is zoomed into.
+    pub(in crate::tui) fn click_sum(&mut self, frame: FrameIndex) {
+        match self.listing() {
+            Listing::Modules => {
+                self.modules.choose(frame);
+                self.find_module();
+            }
+            _ if self.functions.selected == frame => {
+                let _ = self.zoom_in();
+            }
+            _ => {
+                self.functions.choose(frame);
+                self.follow_function();
+            }
+        }
+    }
+
+    fn selected_label(&self) -> &FrameLabel {
+        match self.listing() {
+            Listing::Flat => self.calls.label(self.functions.selected),
+            _ => self.label(self.place().selected),
+        }
+    }
+}
+
+/// Of the frames that are wanted, the node that has most, of equals the first on the screen.
+fn heaviest(tree: &TreePlace, is_wanted: impl Fn(FrameIndex) -> bool) -> Option<TreeNode> {
+    let shape = &tree.shape;
+    let weight = |node| (shape.total(node).weight, shape.own(node).weight);
+    let wanted = shape.walk(tree.root()).filter(|&node| is_wanted(shape.frame(node)));
+    wanted.reduce(|best, node| if weight(node) > weight(best) { node } else { best })
+}

@@ -275,11 +275,22 @@ fn restricted_header() -> Header {
     header
 }
 
+/// The machine's CPU time in user space and in the kernel: 1.2 s and 0.8 s a second.
+fn restricted_rounds() -> Vec<Round> {
+    let of = |second: u64, ns: u64, enabled| Some(Reading { count: second * ns, enabled, running: enabled });
+    let rounds = (0..).zip(machine_rounds());
+    let with_times = |(second, round): (u64, Round)| {
+        let enabled = CpuNs(4 * second * SECOND);
+        Round { readings: vec![of(second, 1_200_000_000, enabled), of(second, 800_000_000, enabled)], ..round }
+    };
+    rounds.map(with_times).collect()
+}
+
 #[test]
 fn what_may_not_be_counted_stands_above_what_is_shown_instead() {
     for (width, height) in [(80, 24), (120, 40), (80, 15), (60, 8)] {
         let options = ScreenOptions { mode: Mode::Live, screen: Screen::Threads, ..ScreenOptions::default() };
-        with_loop_of(restricted_header(), (width, height), &options, machine_rounds().collect(), move |script| {
+        with_loop_of(restricted_header(), (width, height), &options, restricted_rounds(), move |script| {
             golden(&format!("restricted-processes-{width}x{height}"), &script.screen());
             script.keys("1");
             golden(&format!("restricted-{width}x{height}"), &script.screen());
@@ -297,7 +308,7 @@ fn what_may_not_be_counted_stands_above_what_is_shown_instead() {
 fn a_recording_that_is_saved_says_what_may_not_be_counted() {
     let folder = Folder::new();
     let options = ScreenOptions { mode: Mode::Live, save_in: folder.to_path_buf(), ..ScreenOptions::default() };
-    with_loop_of(restricted_header(), (80, 24), &options, machine_rounds().collect(), |script| {
+    with_loop_of(restricted_header(), (80, 24), &options, restricted_rounds(), |script| {
         script.keys("S");
         assert!(script.screen().contains("saved to"), "{}", script.screen());
     });

@@ -167,9 +167,28 @@ fn best_of(choices: &[Choice]) -> String {
         times => {
             let times = if times > 1e6 { "more than a million".to_owned() } else { si(times) };
             let likelier = wrapped(&format!("{times} times likelier than {next}"), 3);
-            format!("\n {best}:\n   {likelier}\n")
+            format!("\n {best}:\n   {likelier}\n{}", as_near(choices))
         }
     }
+}
+
+/// The models that are likely by far less, and yet predict sizes that were left out as well as the likeliest does, within chance:
+/// a likelihood takes it that one of the models is right, and none may be. Those with a breakpoint predict them better than they
+/// should (docs/cost.md).
+fn as_near(choices: &[Choice]) -> String {
+    let [best, others @ ..] = choices else { return String::new() };
+    // The root of a mean of n squares is known to 1 / sqrt(2 n) of it; twice that is 95 %.
+    let chance = 2.0 / (2.0 * best.fit.points.len() as f64).sqrt();
+    let is_near = |choice: &&Choice| {
+        let errors = choice.left_out.zip(best.left_out).filter(|_| choice.fit.fitted.breakpoints.is_empty());
+        errors.is_some_and(|(other, least)| other <= least * (1.0 + chance))
+    };
+    let near: Vec<_> = others.iter().filter(is_near).map(|choice| shown(choice.model.text())).collect();
+    if near.is_empty() {
+        return String::new();
+    }
+    let text = format!("Left-out sizes are predicted as well, within chance, by {}.", near.join("; "));
+    format!(" {}\n", wrapped(&text, 1))
 }
 
 /// The text of a model, with the sizes at which it changes.

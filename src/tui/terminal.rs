@@ -13,8 +13,7 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use nix::sys::signal::{Signal, raise};
-use ratatui::Frame;
-use ratatui::backend::{CrosstermBackend, TestBackend};
+use ratatui::backend::{Backend, CrosstermBackend, TestBackend};
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::clipboard::CopyToClipboard;
 use ratatui::crossterm::event::{self, DisableMouseCapture, EnableMouseCapture, Event, KeyEvent, MouseEventKind};
@@ -23,7 +22,8 @@ use ratatui::crossterm::terminal::{
     enable_raw_mode,
 };
 use ratatui::crossterm::{cursor, execute, queue, style, terminal};
-use ratatui::layout::{Position, Rect};
+use ratatui::layout::{Position, Rect, Size};
+use ratatui::{Frame, TerminalOptions, Viewport};
 
 use super::picture;
 use super::theme::Depth;
@@ -55,6 +55,14 @@ pub enum Input {
     Resized(u16, u16),
 }
 
+/// The most columns and rows that are drawn on, more than any screen has. A terminal may say that it has 65535 of each, and the
+/// cells of these don't fit into the memory.
+const MOST: u16 = 1000;
+
+fn drawn(size: Size) -> Size {
+    Size::new(size.width.min(MOST), size.height.min(MOST))
+}
+
 /// Who waits for the next frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AwaitedBy {
@@ -77,6 +85,8 @@ pub enum Terminal {
 pub struct Real {
     /// Never dropped: ratatui then shows the cursor, and panics where neither that nor its complaint can be written.
     screen: ManuallyDrop<ratatui::Terminal<CrosstermBackend<BufWriter<Stdout>>>>,
+    /// What of the terminal is drawn on.
+    size: Size,
     inputs: Receiver<Input>,
     wanted: Arc<AtomicBool>,
 }
@@ -110,13 +120,16 @@ impl Terminal {
         style::force_color_output(depth != Depth::Mono);
         take()?;
         let open = || {
-            let screen = ratatui::Terminal::new(CrosstermBackend::new(BufWriter::new(io::stdout())))?;
+            let backend = CrosstermBackend::new(BufWriter::new(io::stdout()));
+            let size = drawn(backend.size()?);
+            let viewport = Viewport::Fixed(Rect::from((Position::ORIGIN, size)));
+            let screen = ratatui::Terminal::with_options(backend, TerminalOptions { viewport })?;
             let screen = ManuallyDrop::new(screen);
             let wanted = Arc::new(AtomicBool::new(true));
             let (sender, inputs) = bounded(64);
             let still_wanted = Arc::clone(&wanted);
             thread::Builder::new().name("keys".into()).spawn(move || read_keys(&sender, &still_wanted))?;
-            Ok(Self::Real(Real { screen, inputs, wanted }))
+            Ok(Self::Real(Real { screen, size, inputs, wanted }))
         };
         open().inspect_err(|_| restore())
     }
@@ -142,7 +155,7 @@ impl Terminal {
 
     pub(super) fn size(&self) -> io::Result<(u16, u16)> {
         let size = match self {
-            Self::Real(real) => real.screen.size()?,
+            Self::Real(real) => drawn(real.screen.size()?),
             Self::Scripted(scripted) => scripted.screen.size().map_err(io::Error::other)?,
         };
         Ok((size.width, size.height))
@@ -168,6 +181,9 @@ impl Terminal {
             Self::Real(_) if !TAKEN.load(Ordering::SeqCst) => Err(io::Error::other("a thread of perfprop panicked")),
             Self::Real(real) => {
                 queue!(real.screen.backend_mut(), BeginSynchronizedUpdate)?;
+                if drawn(real.screen.size()?) != real.size {
+                    real.clear()?;
+                }
                 real.screen.draw(view)?;
                 execute!(real.screen.backend_mut(), EndSynchronizedUpdate)
             }
@@ -185,11 +201,7 @@ impl Terminal {
     /// Forgets what is on the screen, so that the next frame draws every cell.
     pub(super) fn clear(&mut self) -> io::Result<()> {
         match self {
-            // ratatui's `clear` asks the terminal where the cursor is, and waits for an answer that may never come.
-            Self::Real(real) => {
-                let size = real.screen.size()?;
-                real.screen.resize(Rect::from((Position::ORIGIN, size)))
-            }
+            Self::Real(real) => real.clear(),
             Self::Scripted(scripted) => scripted.screen.clear().map_err(io::Error::other),
         }
     }
@@ -220,6 +232,15 @@ impl Terminal {
             take()?;
         }
         Ok(())
+    }
+}
+
+impl Real {
+    /// Forgets what is on the screen, which may have another size now. ratatui's `clear` asks the terminal where the cursor is, and
+    /// waits for an answer that may never come.
+    fn clear(&mut self) -> io::Result<()> {
+        self.size = drawn(self.screen.size()?);
+        self.screen.resize(Rect::from((Position::ORIGIN, self.size)))
     }
 }
 
@@ -316,7 +337,10 @@ fn read_keys(inputs: &Sender<Input>, wanted: &AtomicBool) {
             match event::poll(KEY_PAUSE).and_then(|ready| if ready { event::read().map(Some) } else { Ok(None) }) {
                 Ok(Some(Event::Key(key))) => Input::Key(key),
                 Ok(Some(Event::Mouse(mouse))) => Input::Mouse(mouse.kind, mouse.column, mouse.row),
-                Ok(Some(Event::Resize(width, height))) => Input::Resized(width, height),
+                Ok(Some(Event::Resize(width, height))) => {
+                    let Size { width, height } = drawn(Size { width, height });
+                    Input::Resized(width, height)
+                }
                 Ok(_) => continue,
                 Err(_) => return,
             };

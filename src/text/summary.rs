@@ -258,13 +258,14 @@ pub(super) fn counted(count: f64, unit: &Unit) -> CountedNumber {
     }
 }
 
-/// A mean of several runs below this has its fraction: 1 in 3 runs is not 0.
+/// A mean of several runs below this has its fraction: 1 in 3 runs is not 0, but less than a half in all of them is.
 const WHOLE_MEAN: f64 = 10.0;
 
 /// The same with its fraction, in three digits, where it is a small mean of several runs.
 pub(super) fn mean_number(counted: CountedNumber, runs: &Repeats<'_>) -> CountedNumber {
     let size = counted.value.abs();
-    let has_fraction = runs.0.len() > 1 && size < WHOLE_MEAN && size.fract() != 0.0;
+    let (runs, least) = (runs.0.len(), 0.5 / runs.0.len() as f64);
+    let has_fraction = runs > 1 && (least..WHOLE_MEAN).contains(&size) && size.fract() != 0.0;
     let decimals = if has_fraction { (2.0 - size.log10().floor()).max(0.0) as usize } else { 0 };
     CountedNumber { decimals: decimals.max(counted.decimals), ..counted }
 }
@@ -438,8 +439,8 @@ mod tests {
         let text = |value: f64, runs: &[Monitor]| {
             value_text(&mean_number(counted(value, &Unit::Count), &Repeats(runs)), Digits::Grouped)
         };
-        let of_three = [0.0, 1.0 / 300.0, 1.0 / 3.0, 3.0, 9.99, 1234.6].map(|value| text(value, &three));
-        assert_eq!(of_three, ["0", "0.00333", "0.333", "3", "9.99", "1,235"]);
+        let of_three = [0.0, 0.16, 0.17, 1.0 / 3.0, 3.0, 9.99, 1234.6].map(|value| text(value, &three));
+        assert_eq!(of_three, ["0", "0", "0.170", "0.333", "3", "9.99", "1,235"]);
         assert_eq!(text(1.0 / 3.0, &one), "0");
     }
 }

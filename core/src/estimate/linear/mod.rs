@@ -24,11 +24,12 @@
 //! as the correction is, of the errors of what went into it, with the relation's own residual as an
 //! error of the relation: a mixture is never surer than its parts, however they are correlated.
 //!
-//! Four more things keep it honest. A relation that contradicts what is counted is put aside, and one
+//! Five more things keep it honest. A relation that contradicts what is counted is put aside, and one
 //! whose residuals are larger than it says weighs less. So does an expectation that is less sure than what
-//! it corrects: a part that is small beside the others isn't moved by what these are wrong by. An event whose
+//! it corrects: a part that is small beside the others isn't moved by what these are wrong by. Nothing stays of
+//! corrections from the time in which no error was known. An event whose
 //! corrections predict its samples worse than its own mean does goes back to its own samples.
-//! [`LinearRule::Plain`] does without these four.
+//! [`LinearRule::Plain`] does without these five.
 
 mod correction;
 mod state;

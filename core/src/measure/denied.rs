@@ -101,7 +101,11 @@ mod tests {
         assert!(lines[1].contains("-- COMMAND") && lines[2].ends_with("  perfprop top"), "{level}");
         assert!(lines[3].ends_with("perf_event_paranoid=0"), "{level}");
         let own = error(Denial::Level { level: Some(2), allows: 1 }, false).to_string();
-        assert!(own.lines().count() == 2 && own.ends_with("perf_event_paranoid=1"), "{own}");
+        let lines: Vec<_> = own.lines().collect();
+        assert!(
+            lines.len() == 3 && lines[1].ends_with("perf_event_paranoid=1") && lines[2].contains("setcap"),
+            "{own}"
+        );
         let filter = error(Denial::Seccomp(Errno::EPERM), false).to_string();
         assert_eq!(filter.lines().count(), 3, "{filter}");
         assert!(filter.lines().skip(1).all(|line| line.starts_with("      ")) && !filter.contains('\u{1b}'));

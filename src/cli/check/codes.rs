@@ -222,7 +222,8 @@ const TABLE: &[Explained] = &[
         title: "an event ran for a small part of the time",
         consequence: "its total is scaled; its error is wide",
         meaning: "More hardware events are asked for than there are counters, so they take turns. What happened while \
-                  an event had no counter is unknown, and its ± says how much that may be.",
+                  an event had no counter is unknown, and its ± says how much that may be. There is no warning of \
+                  a number that is known to 1 % all the same, by relations or because the program is steady.",
         remedy: &[
             "what to expect before a run:   perfprop check -e EVENTS",
             "narrower errors:               fewer hardware events, or relations that tie them together",

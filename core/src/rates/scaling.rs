@@ -30,7 +30,7 @@ use crate::units::CpuNs;
 /// L, is therefore no part of the sample but predicted from it, with the spread `s` of the rates between
 /// stays instead of the error of their mean: `Var += L^2 s^2 (1 + 1/n)`. Where events that were seen from the beginning had `u` times
 /// their mean rate in their first stay, in the median, this event may have had so much as well: the variance is at least that of
-/// an error of `L m (u - 1)` at 95 %, with the mean rate `m`. Of events that every program has many of when it begins, a [`Tally`]
+/// an error of `L m (u - 1)` at 95 %, with the mean rate `m`. Of events that every program has many of when it begins, a [`Tally`](super::Tally)
 /// knows the most that L may have had. An event that was never seen
 /// but not looked for in the beginning has no count: nothing tells the size of a burst there, and 0 times
 /// E / R would say that there was none.

@@ -197,7 +197,12 @@ impl Scaling {
 
     /// The spread by the stays of a part of a run, or, where these are few, by those of the run.
     fn spread_beside(&self, run: &Self) -> ErrorSpread {
-        if self.samples().number < ENOUGH { self.spread_within(run) } else { self.spread() }
+        if self.has_enough_stays() { self.spread() } else { self.spread_within(run) }
+    }
+
+    /// Whether there are so many stays that they tell their own variance.
+    pub(crate) fn has_enough_stays(&self) -> bool {
+        self.samples().number >= ENOUGH
     }
 
     fn with_spread(&self, spread: ErrorSpread, confidence: Confidence) -> Option<Uncertain> {

@@ -34,6 +34,10 @@ const MOST_OFF: f64 = 0.03;
 /// to see how good they are follows from the other events of the sum.
 const WIDTH: f64 = 1.25;
 
+/// Where an event was known for this part of an interval, its scaled count may be surer than an estimate. Where less was, errors
+/// of scaled counts are too uncertain to tell.
+const MOSTLY_KNOWN: f64 = 0.4;
+
 /// Completes rounds by sums, and adds up what is known then.
 #[derive(Debug)]
 pub(super) struct Completion {
@@ -217,13 +221,14 @@ impl Completion {
         Uncertain { error: Error::of_sum([estimate.error.scaled(WIDTH), of_sum].into_iter()), ..estimate }
     }
 
-    /// An estimate of the interval's count, made of completed rounds, with the error of what was derived. In a long interval it goes
-    /// towards the scaled count of what was counted and derived, where that is surer.
+    /// An estimate of the interval's count, made of completed rounds, with the error of what was derived. In a long interval, most
+    /// of which is known, it goes towards the scaled count of what was counted and derived, where that is surer.
     pub(super) fn of_interval(&self, event: RowIndex, estimate: Uncertain, confidence: Confidence) -> Uncertain {
         let completed = &self.interval[event];
         let estimate = self.widened(event, estimate, completed.error, confidence);
-        let is_long = completed.known.has_enough_stays() && !self.derived[event].is_empty();
-        match completed.known.scaled(confidence).filter(|_| is_long) {
+        let is_well_known = completed.known.run_ratio().is_some_and(|part| part >= MOSTLY_KNOWN);
+        let tells = is_well_known && completed.known.has_enough_stays() && !self.derived[event].is_empty();
+        match completed.known.scaled(confidence).filter(|_| tells) {
             Some(scaled) => towards_surer(estimate, scaled),
             None => estimate,
         }

@@ -177,12 +177,7 @@ fn best_of(choices: &[Choice]) -> String {
 /// should (docs/cost.md).
 fn as_near(choices: &[Choice]) -> String {
     let [best, others @ ..] = choices else { return String::new() };
-    // The root of a mean of n squares is known to 1 / sqrt(2 n) of it; twice that is 95 %.
-    let chance = 2.0 / (2.0 * best.fit.points.len() as f64).sqrt();
-    let is_near = |choice: &&Choice| {
-        let errors = choice.left_out.zip(best.left_out).filter(|_| choice.fit.fitted.breakpoints.is_empty());
-        errors.is_some_and(|(other, least)| other <= least * (1.0 + chance))
-    };
+    let is_near = |choice: &&Choice| choice.fit.fitted.breakpoints.is_empty() && choice.predicts_as_well_as(best);
     let near: Vec<_> = others.iter().filter(is_near).map(|choice| shown(choice.model.text())).collect();
     if near.is_empty() {
         return String::new();

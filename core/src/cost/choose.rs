@@ -23,6 +23,20 @@ pub struct Choice {
     pub likelihood: Option<f64>,
 }
 
+impl Choice {
+    /// Whether it predicts sets of sizes that were left out as well as another one does, within chance (95 %).
+    pub fn predicts_as_well_as(&self, other: &Self) -> bool {
+        let sets = other.fit.points.len();
+        self.left_out.zip(other.left_out).is_some_and(|(own, least)| is_within_chance(own, least, sets))
+    }
+}
+
+/// Whether a root mean square error over so many sets of sizes is as small as another, within chance: the root of the mean of
+/// n squares of normal errors has a standard error of `1 / sqrt(2 n)` of it, and twice that is 95 %.
+fn is_within_chance(error: f64, least: f64, sets: usize) -> bool {
+    error <= least * (1.0 + 2.0 / (2.0 * sets as f64).sqrt())
+}
+
 /// The models that `auto` compares: of one size by rising growth, and behind them two that change at a size, by a bend and by
 /// a jump.
 pub fn candidates(sizes: &[String]) -> Vec<String> {
@@ -175,4 +189,26 @@ fn left_out(fit: &Fit, model: &CostModel, file: &WorkloadFile, options: &FitOpti
     }
     let mean = (squares / kept.len() as f64).sqrt();
     mean.is_finite().then_some(mean)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_is_within_chance_by_hand() {
+        // Of 8 sets a root is known to 1/4 of it, so that half as much again is within chance; of none nothing is known.
+        assert!(is_within_chance(1.5, 1.0, 8) && !is_within_chance(1.51, 1.0, 8) && is_within_chance(9.0, 1.0, 0));
+        assert!(is_within_chance(0.0, 0.0, 8) && !is_within_chance(0.1, 0.0, 8));
+    }
+
+    proptest! {
+        #[test]
+        fn more_sets_of_sizes_leave_less_to_chance(least in 1e-6..1.0f64, above in 1.0..3.0f64, sets in 1usize..100, more in 1usize..100) {
+            prop_assert!(!is_within_chance(above * least, least, sets + more) || is_within_chance(above * least, least, sets));
+            prop_assert!(is_within_chance(least, least, sets));
+        }
+    }
 }

@@ -16,8 +16,14 @@ mod folders;
 mod goldens;
 
 mod compare;
+mod events;
 mod keys;
+mod looks;
 mod phases;
-mod profiles;
-mod screens;
+mod profile;
+mod programs;
+mod ratios;
+mod regions;
+mod replay;
+mod scripted;
 mod threads;

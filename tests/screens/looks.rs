@@ -9,7 +9,7 @@ use perfprop::estimate::{
 use perfprop::monitor::Monitor;
 use perfprop::rates::{Error, Tally, Uncertain};
 use perfprop::run::MeasuredTarget;
-use perfprop::stacks::{self};
+use perfprop::stacks;
 use perfprop::tui::{
     self, Depth, GlyphSet, Mode, Picture, PictureFormat, ReplayedEnding, Scene, Screen, ScreenOptions, Theme,
 };

@@ -1,4 +1,4 @@
-//! Implements `perfprop fit` and `perfprop predict`: cost models from measurements, and what they give.
+//! Implements `perfprop fit`: cost models from measurements.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -16,9 +16,8 @@ use crate::charts::fit_picture;
 use crate::cost::samples::Determinizer;
 use crate::cost::solve::Solver;
 use crate::cost::{
-    CostModel, DependencyGraph, Emitted, Fit, FitError, FitOptions, FittedModel, FoundCoefficients, GraphNode,
-    NAMED_MODELS, NoRelation, TIME_UNITS, WorkloadFile, candidates, choose, emit, emit_relation, is_unknown_model,
-    unknown_breakpoints,
+    CostModel, DependencyGraph, Emitted, Fit, FitOptions, FoundCoefficients, GraphNode, NAMED_MODELS, NoRelation,
+    TIME_UNITS, WorkloadFile, candidates, choose, emit, emit_relation, is_unknown_model, unknown_breakpoints,
 };
 use crate::files;
 use crate::names::{nearest, quoted, shown};
@@ -73,22 +72,6 @@ pub(super) struct FitArgs {
     /// Write to a file instead of standard output
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
-}
-
-/// The arguments of `perfprop predict`.
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  perfprop fit sort.jsonl --model nlogn --emit json -o sort.model
-  perfprop predict sort.model n=1e7                       the time of a size, with its interval
-  perfprop predict sort.model n=1e6,1e7,1e8               a line for each size
-  perfprop fit sort.csv --model nlogn --emit json | perfprop predict - n=1e7")]
-pub(super) struct PredictArgs {
-    /// A fitted model, as `perfprop fit --emit json` writes it; `-` is standard input
-    #[arg(value_name = "MODEL")]
-    model: PathBuf,
-    /// The sizes; several values of one, separated by commas, give a line each
-    #[arg(value_name = "SIZE=VALUE", required = true, value_parser = values)]
-    sizes: Vec<(String, Vec<f64>)>,
 }
 
 /// The names of solvers.
@@ -199,7 +182,7 @@ impl SetValue {
 }
 
 /// A number, which may have a unit of time; times are in nanoseconds.
-fn number(text: &str) -> Option<f64> {
+pub(super) fn number(text: &str) -> Option<f64> {
     SetValue::of(text).map(SetValue::in_ns)
 }
 
@@ -207,12 +190,6 @@ fn assignment(text: &str) -> Result<(String, SetValue), String> {
     let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
     let value = SetValue::of(value.trim()).ok_or("expected a number, or a time such as 23ns")?;
     Ok((name.trim().to_owned(), value))
-}
-
-fn values(text: &str) -> Result<(String, Vec<f64>), String> {
-    let (name, list) = text.split_once('=').ok_or("expected SIZE=VALUE")?;
-    let values: Option<Vec<f64>> = list.split(',').map(|value| number(value.trim())).collect();
-    Ok((name.trim().to_owned(), values.ok_or("expected numbers, separated by commas")?))
 }
 
 pub(super) fn run(args: &FitArgs) -> Result<u8, Error> {
@@ -267,13 +244,13 @@ fn options(args: &FitArgs) -> FitOptions {
     }
 }
 
-fn in_file(path: &Path, what: impl std::fmt::Display) -> Error {
+pub(super) fn in_file(path: &Path, what: impl std::fmt::Display) -> Error {
     let file = if is_stdin(path) { "standard input".to_owned() } else { quoted(&path.to_string_lossy()) };
     Error::Usage(format!("{file}: {what}"))
 }
 
 /// The text of a file, or of standard input where it is `-`.
-fn text_of(path: &Path) -> io::Result<String> {
+pub(super) fn text_of(path: &Path) -> io::Result<String> {
     match is_stdin(path) {
         true if io::stdin().is_terminal() => Err(io::Error::other("it is the terminal: name a file, or pipe one in")),
         true => files::text_of(io::stdin().lock(), files::LONGEST),
@@ -465,125 +442,4 @@ fn coefficients(one: &OfFolder, options: &FitOptions) -> BTreeSet<String> {
 
 fn is_workload(path: &Path) -> bool {
     path.is_file() && path.extension().is_some_and(|ending| ending == "jsonl" || ending == "csv")
-}
-
-pub(super) fn predict(args: &PredictArgs) -> Result<u8, Error> {
-    let models = read_models(&args.model)?;
-    check_sizes(args, &models)?;
-    let is_given = |name: &&str| args.sizes.iter().any(|(given, _)| given == *name);
-    let mut out = String::new();
-    for one in &models {
-        let needed = one.sizes();
-        if let Some(missing) = needed.iter().find(|name| !is_given(name)) {
-            let missing = shown(missing);
-            if models.len() == 1 {
-                return Err(Error::Usage(format!("the model needs {missing}: give {missing}=VALUE")));
-            }
-            say(&format!("{} is left out: it needs {missing} ({missing}=VALUE)", quoted(&one.fitted.name)));
-            continue;
-        }
-        let of_model = args.sizes.iter().filter(|(name, _)| needed.contains(&name.as_str())).cloned();
-        one.check_signs(&args.sizes)?;
-        let label = if models.len() > 1 { format!("{}: ", shown(&one.fitted.name)) } else { String::new() };
-        let lines = one.predictions(&label, &of_model.collect::<Vec<_>>());
-        out += &lines.map_err(|error| in_file(&args.model, error))?;
-    }
-    Stream::stdout().print(&out)?;
-    Ok(0)
-}
-
-/// A model of a file, as it was fitted and read again.
-struct ReadModel {
-    fitted: FittedModel,
-    model: CostModel,
-}
-
-/// The models of a file: one, or as many as files of a folder were fitted.
-fn read_models(path: &Path) -> Result<Vec<ReadModel>, Error> {
-    let text = text_of(path).map_err(|error| in_file(path, error))?;
-    let read = serde_json::Deserializer::from_str(&text).into_iter::<FittedModel>().collect::<Result<Vec<_>, _>>();
-    let no_model = |what: &str| {
-        in_file(path, format!("it is no fitted model ({}): make one with perfprop fit --emit json", shown(what)))
-    };
-    let all = read.map_err(|error| no_model(&error.to_string()))?;
-    if all.is_empty() {
-        return Err(no_model("it is empty"));
-    }
-    let one = |fitted: FittedModel| {
-        fitted.check().map_err(|what| no_model(&what))?;
-        let model = fitted.cost_model().map_err(|error| in_file(path, error))?;
-        Ok(ReadModel { fitted, model })
-    };
-    all.into_iter().map(one).collect()
-}
-
-/// Refuses sizes that are given twice, and those that no model has.
-fn check_sizes(args: &PredictArgs, models: &[ReadModel]) -> Result<(), Error> {
-    let known: BTreeSet<&str> = models.iter().flat_map(ReadModel::sizes).collect();
-    for (place, (name, _)) in args.sizes.iter().enumerate() {
-        if args.sizes[..place].iter().any(|(before, _)| before == name) {
-            let name = shown(name);
-            return Err(Error::Usage(format!("{name} is given twice: several values of it are {name}=VALUE,VALUE")));
-        }
-    }
-    if let Some((unknown, _)) = args.sizes.iter().find(|(name, _)| !known.contains(name.as_str())) {
-        // A misspelt size is missing, too.
-        let missing = known.iter().find(|name| !args.sizes.iter().any(|(given, _)| given == *name));
-        let unknown = quoted(unknown);
-        return Err(Error::Usage(match missing.map(|name| shown(name)) {
-            Some(missing) => format!("the model needs {missing}: give {missing}=VALUE; it has no size {unknown}"),
-            None => {
-                format!("the model has no size {unknown}; it has {}", known.into_iter().collect::<Vec<_>>().join(", "))
-            }
-        }));
-    }
-    Ok(())
-}
-
-impl ReadModel {
-    /// The sizes that a prediction needs.
-    fn sizes(&self) -> Vec<&str> {
-        let known = self.fitted.values();
-        self.model.names().into_iter().filter(|name| !known.contains_key(*name)).collect()
-    }
-
-    /// Refuses sizes below 0 where none of those that were measured was.
-    fn check_signs(&self, sizes: &[(String, Vec<f64>)]) -> Result<(), Error> {
-        for (name, values) in sizes {
-            let least = self.fitted.measured.get(name).map(|(least, _)| *least).filter(|least| *least >= 0.0);
-            if let (Some(least), Some(value)) = (least, values.iter().find(|value| **value < 0.0)) {
-                let (name, [value, least]) = (shown(name), [*value, least].map(crate::number::si));
-                let what = format!("{name}={value} is below 0, and the model was fitted to sizes from {least} up");
-                return Err(Error::Usage(what));
-            }
-        }
-        Ok(())
-    }
-
-    /// A line for each combination of sizes, behind a label.
-    fn predictions(&self, label: &str, sizes: &[(String, Vec<f64>)]) -> Result<String, FitError> {
-        let mut out = String::new();
-        for sizes in combinations(sizes) {
-            let values: BTreeMap<String, f64> = sizes.iter().cloned().collect();
-            let prediction = self.fitted.predict(&self.model, &values)?;
-            for (name, size, (low, high)) in self.fitted.outside(&values) {
-                let [size, low, high] = [size, low, high].map(crate::number::si);
-                say(&format!(
-                    "{}={size} is outside of what was measured ({low} to {high}): nothing says that the model holds there",
-                    shown(&name)
-                ));
-            }
-            out += label;
-            out += &text::prediction(&self.fitted, &sizes, &prediction);
-        }
-        Ok(out)
-    }
-}
-
-/// Each value of each size with each of the others.
-fn combinations(sizes: &[(String, Vec<f64>)]) -> Vec<Vec<(String, f64)>> {
-    sizes.iter().fold(vec![Vec::new()], |before, (name, values)| {
-        let with = |one: &Vec<(String, f64)>, value: f64| one.iter().cloned().chain([(name.clone(), value)]).collect();
-        before.iter().flat_map(|one| values.iter().map(|&value| with(one, value)).collect::<Vec<_>>()).collect()
-    })
 }

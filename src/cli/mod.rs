@@ -27,6 +27,9 @@ mod list;
 mod outcome;
 mod pager;
 mod perf_compat;
+mod played;
+#[cfg(feature = "bench")]
+mod predict;
 mod progress;
 mod record;
 mod relations;
@@ -48,12 +51,14 @@ use demo::DemoArgs;
 use estimate::EstimateArgs;
 use export::ExportArgs;
 #[cfg(feature = "bench")]
-use fit::{FitArgs, PredictArgs};
+use fit::FitArgs;
 use generate::{CompletionsArgs, ManArgs};
 #[cfg(feature = "history")]
 use history::HistoryArgs;
 use list::ListArgs;
 use pager::Paging;
+#[cfg(feature = "bench")]
+use predict::PredictArgs;
 use record::RecordArgs;
 use relations::RelationsArgs;
 use replay::ReplayArgs;
@@ -166,7 +171,7 @@ fn run(verb: &Verb, paging: Paging) -> Result<u8, Error> {
         #[cfg(feature = "bench")]
         Verb::Fit(args) => fit::run(args),
         #[cfg(feature = "bench")]
-        Verb::Predict(args) => fit::predict(args),
+        Verb::Predict(args) => predict::run(args),
         #[cfg(feature = "history")]
         Verb::History(args) => history::run(args),
         Verb::Estimate(args) => estimate::run(args),

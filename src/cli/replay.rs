@@ -1,39 +1,34 @@
 //! Implements `perfprop replay`: shows the screens of a recording as the live run would have.
 
-use std::io::{self, BufRead, BufReader};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use crossbeam_channel::Receiver;
 
 use super::args::{AppearanceArgs, CorrectionArgs, StackFormat, milliseconds};
 use super::compare::{self, Compared};
 use super::error::code_of;
+use super::played::Played;
 use super::progress::ProgressLine;
 use super::stream::{self, Stream, after_blank, has_keys, say};
 use super::{Error, appearance, imported, input, signals};
 use crate::diagnosis::{LATELY, LookBack, diagnose};
 use crate::estimate::EstimatorKind;
 use crate::measure::{self, Estimation, LoadedRelations};
-use crate::monitor::{MeasureChoice, Monitor, ReadAhead, RecordingNotes};
+use crate::monitor::{MeasureChoice, Monitor, ReadAhead};
 use crate::names::{shown, shown_path};
-use crate::profile::Tree;
 use crate::rates::Confidence;
-use crate::recording::{self, Player, Recording, Speed};
-use crate::regions::RegionBatch;
+use crate::recording::{self, Recording, Speed};
 use crate::relations::Relation;
 use crate::run::{End, Header};
-use crate::sampling::SamplerMessage;
-use crate::session::OutputLine;
 use crate::sources::perf::Stop;
-use crate::sources::{RecordedRound, Round, Scope};
+use crate::sources::{RecordedRound, Scope};
 use crate::stack_formats::{self, Imported};
-use crate::stacks::{FirstLevel, FunctionLines, InterpreterFrames, Replayed, StackQuality};
+use crate::stacks::Replayed;
 use crate::text::{self, PrintedNews};
 use crate::tui::{
-    self, Feed, GlyphSet, Mode, Others, Outcome, Outline, Picture, PictureFormat, ReplayedEnding, Scene, Screen,
-    ScreenOptions, TimeRange, Timeline,
+    self, GlyphSet, Mode, Outcome, Outline, Picture, PictureFormat, ReplayedEnding, Scene, Screen, ScreenOptions,
+    TimeRange,
 };
 use crate::units::WallNs;
 
@@ -269,18 +264,11 @@ fn play(
     recording: Recording,
     compared: Option<Compared>,
     options: &ScreenOptions,
-    (speed, from): (Speed, WallNs),
+    from: (Speed, WallNs),
 ) -> Result<u8, Error> {
     let monitor = setup.monitor();
     let signals = signals::listen_for_screens(&Stop::default()).map_err(Error::System)?;
-    let player = Player::start(Arc::clone(&recording.rounds), 0, speed, from).map_err(Error::System)?;
-    let samples = player.samples().clone();
-    let profile = recording.profile().map(Replayed::new);
-    let output = crossbeam_channel::never();
-    let others = compared.map(Compared::others);
-    let ahead = ReadAhead::new(setup.as_live().monitor());
-    let player = Some(player);
-    let mut feed = Played { setup, recording, profile, samples, player, output, others, ahead, profile_start: None };
+    let mut feed = Played::new(setup, recording, compared, from)?;
     match tui::run(monitor, &mut feed, &signals, options).map_err(Error::Terminal)? {
         (_, Outcome::Signal(signal)) => Ok(code_of(signal)),
         _ => Ok(0),
@@ -350,116 +338,6 @@ fn seconds(seconds: f64) -> WallNs {
     WallNs((seconds.max(0.0) * 1e9) as u64)
 }
 
-/// A recording as it feeds the screens.
-struct Played {
-    setup: Setup,
-    recording: Recording,
-    profile: Option<Replayed>,
-    samples: Receiver<SamplerMessage>,
-    /// `None` while it stands still.
-    player: Option<Player>,
-    output: Receiver<OutputLine>,
-    others: Option<Others>,
-    /// What is told of the whole recording, as far as it is read.
-    ahead: ReadAhead,
-    /// Samples up to this time aren't shown.
-    profile_start: Option<WallNs>,
-}
-
-impl Timeline for Played {
-    fn play(&mut self, after: WallNs, speed: Speed) -> io::Result<()> {
-        let first = self.recording.rounds.partition_point(|recorded| recorded.round.at <= after);
-        let player = Player::start(Arc::clone(&self.recording.rounds), first, speed, after)?;
-        self.samples = player.samples().clone();
-        self.player = Some(player);
-        Ok(())
-    }
-
-    fn stop(&mut self) {
-        self.player = None;
-    }
-
-    fn rounds(&self) -> &[RecordedRound] {
-        &self.recording.rounds
-    }
-
-    fn monitor(&self) -> Monitor {
-        self.setup.monitor()
-    }
-
-    fn monitor_of_range(&self) -> Monitor {
-        self.setup.as_live().monitor()
-    }
-
-    fn set_profile_start(&mut self, after: Option<WallNs>) {
-        self.profile_start = after;
-    }
-
-    fn read_ahead(&mut self, rounds: usize) -> Option<&RecordingNotes> {
-        self.ahead.read(&self.recording.rounds, rounds, || end(&self.recording))
-    }
-}
-
-impl Feed for Played {
-    fn samples(&self) -> &Receiver<SamplerMessage> {
-        &self.samples
-    }
-
-    fn profile(&mut self, until: WallNs, see: &mut dyn FnMut(&Tree, &StackQuality)) {
-        let Some((profile, recorded)) = self.profile.as_mut().zip(self.recording.profile()) else { return };
-        // What was read last comes a little later than the end.
-        let is_over = until >= end(&self.recording).at_ns;
-        let until = if is_over { WallNs(u64::MAX) } else { until };
-        let (tree, quality) = profile.between(recorded, self.profile_start, until);
-        // As live: before its first region, a program without stacks has no profile.
-        if recorded.sampled.is_some() || tree.event_ids().next().is_some() || !quality.unread.is_empty() {
-            see(tree, quality);
-        }
-    }
-
-    fn function_lines(&mut self, function: usize, event: usize) -> Option<FunctionLines> {
-        self.profile.as_ref().map(|profile| profile.lines_of(function, event))
-    }
-
-    fn set_first_level(&mut self, level: FirstLevel) -> Result<(), String> {
-        if let Some(profile) = &mut self.profile {
-            profile.set_first_level(level);
-        }
-        Ok(())
-    }
-
-    fn set_interpreter_frames(&mut self, frames: InterpreterFrames) {
-        if let Some(profile) = &mut self.profile {
-            profile.set_interpreter_frames(frames);
-        }
-    }
-
-    fn samples_stacks(&self) -> bool {
-        self.recording.profile().is_some_and(|profile| profile.sampled.is_some())
-    }
-
-    fn regions(&self, until: WallNs) -> Option<RegionBatch> {
-        let table = self.recording.regions_between(self.profile_start, until);
-        (table.programs().len() > 0).then(|| table.as_batch())
-    }
-
-    fn timeline(&mut self) -> Option<&mut dyn Timeline> {
-        Some(self)
-    }
-
-    fn output(&self) -> &Receiver<OutputLine> {
-        &self.output
-    }
-
-    fn others(&mut self) -> Option<Others> {
-        self.others.take()
-    }
-
-    fn end(&mut self, _last: &Round, _lost: u64) -> End {
-        end(&self.recording)
-    }
-}
-
 impl From<DumpFormat> for PictureFormat {
     fn from(format: DumpFormat) -> Self {
         match format {
@@ -527,7 +405,7 @@ impl Setup {
     }
 
     /// The same, with intervals that are estimated by what came before their ends.
-    fn as_live(&self) -> Self {
+    pub(super) fn as_live(&self) -> Self {
         Self {
             header: self.header.clone(),
             relations: self.relations.clone(),

@@ -18,7 +18,7 @@
 //! (`analogs`).
 //!
 //! Constants that name no source were chosen on the conditions of the accuracy bench (`benches/accuracy.rs`), by coverage
-//! first and by error then; `docs/estimator.md` says what was tried and what it gave.
+//! first and by error then; `docs/estimator-experiments.md` says what was tried and what it gave.
 
 mod aliasing;
 mod analogs;

@@ -1,4 +1,4 @@
-//! Holds the numbers that the estimator was tuned to; docs/estimator.md says what they were chosen by.
+//! Holds the numbers that the estimator was tuned to; docs/estimator-experiments.md says what they were chosen by.
 
 use serde::{Deserialize, Serialize};
 

@@ -17,7 +17,7 @@ use crate::events::{
 };
 use crate::expr::Fact;
 use crate::measure::{metrics, resolver};
-use crate::metrics::{Facts, MeasuredScope, Metric};
+use crate::metrics::{Facts, MeasuredScope, Metric, MetricRequest};
 use crate::names::{glob, shown};
 use crate::sources::{Status, emulate, perf};
 
@@ -82,7 +82,7 @@ pub(super) fn run(args: &ListArgs, paging: Paging) -> Result<u8, Error> {
             out.print(&std::mem::take(&mut text))?;
         }
     }
-    any |= list_metrics(&mut text, args, &resolver, &mut page)?;
+    any |= list_metrics(&mut text, args, &prober, &mut page)?;
     if let Page::Text(listed) = &page {
         let is_open = patterns.is_empty();
         text.push_str(&listed.rest(args.all || !is_open));
@@ -100,21 +100,27 @@ pub(super) fn run(args: &ListArgs, paging: Paging) -> Result<u8, Error> {
 }
 
 /// The metrics that match: by name or group, or all for the word `metric`.
-fn list_metrics(text: &mut String, args: &ListArgs, resolver: &Resolver, page: &mut Page) -> Result<bool, Error> {
+fn list_metrics(text: &mut String, args: &ListArgs, prober: &Prober<'_>, page: &mut Page) -> Result<bool, Error> {
+    let resolver = prober.resolver();
     let catalog = metrics::catalog(&[], resolver.tables(), &mut say)?;
     let patterns: Vec<_> = args.patterns.iter().map(|pattern| MetricPattern::new(pattern)).collect();
     let is_meant = |metric: &&Metric| patterns.is_empty() || patterns.iter().any(|pattern| pattern.matches(metric));
     let facts = Facts::new(resolver, MeasuredScope::Part);
     let know = |fact: &Fact| facts.know(fact);
     let mut formulas = catalog.formulas(&know);
+    let mut refusal = |metric: &Metric| {
+        let uncounted = |name: &String| facts.events(name).iter().find_map(|event| refused(event, prober));
+        metrics::refusal(metric, &mut formulas, &facts)
+            .or_else(|| MetricRequest::events_of(metric, &mut formulas).iter().find_map(uncounted))
+    };
     let mut any = false;
     for metric in catalog.metrics().iter().filter(is_meant) {
         let name = shown(&metric.name);
         let _ = match page {
             Page::Names(_) => writeln!(text, "{name}"),
-            Page::Json => writeln!(text, "{}", metric_json(metric, metrics::refusal(metric, &mut formulas, &facts))),
+            Page::Json => writeln!(text, "{}", metric_json(metric, refusal(metric))),
             Page::Text(listed) => {
-                listed.add_metric(metric, metrics::refusal(metric, &mut formulas, &facts).as_deref());
+                listed.add_metric(metric, refusal(metric).as_deref());
                 text.push_str(&listed.here.take());
                 Ok(())
             }
@@ -122,6 +128,14 @@ fn list_metrics(text: &mut String, args: &ListArgs, resolver: &Resolver, page: &
         any = true;
     }
     Ok(any)
+}
+
+/// Why an event can't be counted here, behind its name.
+fn refused(event: &Event, prober: &Prober<'_>) -> Option<String> {
+    match prober.check_event(event) {
+        Availability::No(reason) => Some(format!("{}: {}", shown(&event.name), shown(&reason))),
+        Availability::Yes | Availability::UserOnly => None,
+    }
 }
 
 fn metric_json(metric: &Metric, refusal: Option<String>) -> serde_json::Value {
@@ -224,7 +238,7 @@ impl ListedText {
         if !std::mem::replace(&mut part.has_metrics, true) {
             part.text.push_str("\nMetrics (for -M):\n");
         }
-        let here = refusal.map_or_else(|| "● events known".to_owned(), |reason| format!("— {reason}"));
+        let here = refusal.map_or_else(|| "● yes".to_owned(), |reason| format!("— {reason}"));
         let groups = if metric.groups.is_empty() { String::new() } else { format!("  [{}]", metric.groups.join(";")) };
         let description =
             if metric.description.is_empty() { groups } else { format!("{}{groups}", metric.description) };

@@ -196,7 +196,7 @@ fn notes(variants: &[Variant], compared: &[VariantComparison]) -> String {
     let lines = [
         format!("ratio: of the means of runs, to {first}"),
         format!(
-            "higher, lower: more than chance by a t-test; with 95% none of them is wrong, of {} tested (P and INTERVAL \
+            "higher, lower: more than chance by a t-test; with 95% confidence none of them is wrong, of {} tested (P and INTERVAL \
              are corrected for that)",
             compared.len()
         ),

@@ -98,8 +98,8 @@ fn notes(out: &mut String, found: &RunComparison, measures: MeasureChoice) {
             let (level, tested) = (found.confidence, found.tested);
             let _ = writeln!(
                 out,
-                "higher, lower: more than chance by a t-test between runs; with {level} none of them is wrong, of {tested} tested\n\
-                 (P and INTERVAL are corrected for that); these are first, by how many times A is B or B is A at least\n\
+                "higher, lower: more than chance by a t-test between runs; with {level} confidence none of them is wrong, of {tested}\n\
+                 tested (P and INTERVAL are corrected for that); sorted by the least ratio that the interval allows\n\
                  within error (N runs): the difference may be chance; if it is as it seems, so many runs of each show it"
             );
         }

@@ -182,7 +182,10 @@ fn as_near(choices: &[Choice]) -> String {
     if near.is_empty() {
         return String::new();
     }
-    let text = format!("Left-out sizes are predicted as well, within chance, by {}.", near.join("; "));
+    let text = format!(
+        "These models predict sizes that the fit did not see as well, within chance, so the data don't rule them out: {}.",
+        near.join("; ")
+    );
     format!(" {}\n", wrapped(&text, 1))
 }
 

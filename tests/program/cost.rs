@@ -298,7 +298,7 @@ fn found_of_power(power: f64) -> String {
 fn models_that_predict_as_well_as_the_likeliest_are_named() {
     // Between n log n and the power that auto knows.
     let between = found_of_power(1.15);
-    let wanted = "Left-out sizes are predicted as well, within chance, by intercept + coeff * n * log2(1 + n).";
+    let wanted = "These models predict sizes that the fit did not see as well, within chance, so the data don't rule them out: intercept + coeff * n * log2(1 + n).";
     assert!(between.contains("14.8 times likelier than") && between.contains(wanted), "{between}");
     // Nearer to n log n.
     let sure = found_of_power(1.1);

@@ -127,8 +127,20 @@ fn a_replay_can_be_wound() {
 
 /// Uses the screens of a recording that plays nothing by itself, as large as the terminal is.
 fn with_recording(size: (u16, u16), tenths: u64, test: impl FnOnce(&TerminalScript) + Send + 'static) {
-    let mode = Mode::Replay { length: WallNs(tenths * SECOND / 10), speed: 1.0, ending: ReplayedEnding::Finished };
+    with_late_readings(size, tenths, WallNs(0), test);
+}
+
+/// The same, with readings that come so much later.
+fn with_late_readings(
+    size: (u16, u16),
+    tenths: u64,
+    late: WallNs,
+    test: impl FnOnce(&TerminalScript) + Send + 'static,
+) {
+    let length = WallNs(tenths * SECOND / 10) + late;
+    let mode = Mode::Replay { length, speed: 1.0, ending: ReplayedEnding::Finished };
     let mut feed = Recorded::new(tenths, &Arc::default());
+    feed.rounds.iter_mut().for_each(|recorded| recorded.round.at = recorded.round.at + late);
     let (terminal, script) = Terminal::scripted(size.0, size.1).unwrap();
     let (signals, signals_out) = bounded(0);
     let user = thread::spawn(move || {
@@ -138,6 +150,34 @@ fn with_recording(size: (u16, u16), tenths: u64, test: impl FnOnce(&TerminalScri
     let options = ScreenOptions { mode, ..ScreenOptions::default() };
     tui::run_on(terminal, fresh(), &mut feed, &signals_out, &options).unwrap();
     user.join().unwrap();
+}
+
+#[test]
+fn steps_go_from_interval_to_interval_where_readings_come_late() {
+    with_late_readings((80, 24), 60, WallNs(7_000_000), |script| {
+        let intervals = || {
+            let head = script.screen().lines().next().unwrap().to_owned();
+            head.split("n=").nth(1).and_then(|rest| rest.split_whitespace().next()).unwrap().to_owned()
+        };
+        script.keys("p:3<Enter>");
+        assert_eq!(intervals(), "3");
+        for wanted in ["4", "5", "6"] {
+            script.keys(".");
+            assert_eq!(intervals(), wanted);
+        }
+        // There is no more behind the end.
+        script.keys(".");
+        assert_eq!(intervals(), "6");
+        for wanted in ["5", "4", "3", "2", "1", "0", "0"] {
+            script.keys(",");
+            assert_eq!(intervals(), wanted);
+        }
+        // From within an interval to its ends.
+        script.keys(":2.5<Enter>,");
+        assert_eq!(intervals(), "2");
+        script.keys(":2.5<Enter>.");
+        assert_eq!(intervals(), "3");
+    });
 }
 
 #[test]

@@ -152,7 +152,7 @@ impl Evidence<'_> {
         let by_kernel = matches!(self.monitor.header().rotated_by, Some(RotatedBy::Kernel { .. }));
         let or_schedule = if by_kernel { ", or use --schedule user" } else { "" };
         let text = format!(
-            "numbers are wide: {wide} of {multiplexed} multiplexed events have ±{:.0}% or worse; count fewer{or_schedule}",
+            "intervals are wide: {wide} of {multiplexed} multiplexed events have ±{:.0}% or more; count fewer events{or_schedule}",
             100.0 * WIDE
         );
         let why = "the fewer events take turns, the longer each is counted".to_owned();

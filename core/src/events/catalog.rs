@@ -299,6 +299,11 @@ impl<'a> Prober<'a> {
         Self { resolver, probe, known: RefCell::default() }
     }
 
+    /// What resolves the names.
+    pub fn resolver(&self) -> &'a Resolver {
+        self.resolver
+    }
+
     /// Whether this entry can be counted.
     pub fn check(&self, entry: &CatalogEntry) -> Availability {
         if entry.kind.is_software() {
@@ -310,6 +315,15 @@ impl<'a> Prober<'a> {
             }
             (Source::Tables, None) => self.once("table", || self.open(entry)),
             _ => self.once(&format!("event {}", entry.name), || self.open(entry)),
+        }
+    }
+
+    /// Whether an event that a name stands for can be counted.
+    pub fn check_event(&self, event: &Event) -> Availability {
+        match event.unavailable() {
+            _ if event.kind.is_software() => self.once("allowed", || (self.probe)(Question::Allowed)),
+            Some(why) => Availability::No(why),
+            None => self.once(&format!("event {}", event.name), || (self.probe)(Question::Open(event))),
         }
     }
 

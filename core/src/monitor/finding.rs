@@ -231,7 +231,7 @@ impl FindingText<'_> {
             .iter()
             .fold((f64::INFINITY, 0.0_f64), |(least, most), (_, ratio)| (least.min(*ratio), most.max(*ratio)));
         let counted = match most {
-            0.0 => "not counted until then".to_owned(),
+            0.0 => "not counted so far".to_owned(),
             _ if most - least < 0.01 => format!("counted {} of the time", whole_share(most)),
             _ => format!("counted {} to {} of the time", whole_share(least), whole_share(most)),
         };
@@ -350,7 +350,10 @@ impl fmt::Display for FindingText<'_> {
             }
             Finding::Modelled => {
                 let words = self.monitor.header().modelled_words().unwrap_or_default();
-                write!(f, "all counts are {words}; of a process that is killed, what it wrote last")
+                write!(
+                    f,
+                    "all counts are {words}; if a process is killed, only what it had written until then is counted"
+                )
             }
             Finding::LevelChanged { changes } => self.level_changed(f, changes),
             Finding::ChangesOften { event } => write!(

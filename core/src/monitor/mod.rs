@@ -191,9 +191,7 @@ impl Monitor {
         self.tally.round(&deltas);
         let deltas = self.in_all_groups(&deltas, round);
         self.estimator.round(before, round.at, &deltas);
-        // Rounds jitter: one that is a little early still ends its interval.
-        let slack = WallNs(self.header.period_ns.0 / 2);
-        let closes = round.at + slack >= self.due;
+        let closes = round.at + self.slack() >= self.due;
         if closes {
             self.close_interval();
         }
@@ -302,9 +300,14 @@ impl Monitor {
         self.due = self.next_due();
     }
 
+    /// How early a round still ends its interval, as rounds jitter.
+    fn slack(&self) -> WallNs {
+        WallNs(self.header.period_ns.0 / 2)
+    }
+
     /// The next whole interval ahead, so that a late round doesn't make short ones after it.
     fn next_due(&self) -> WallNs {
-        let (interval, half) = (self.header.interval_ns.0.max(1), self.header.period_ns.0 / 2);
+        let (interval, half) = (self.header.interval_ns.0.max(1), self.slack().0);
         WallNs((self.now.0.saturating_add(half) / interval).saturating_add(1).saturating_mul(interval))
     }
 }
@@ -379,6 +382,18 @@ impl Monitor {
     /// The end of the last interval, up to which all numbers are.
     pub fn closed_at(&self) -> WallNs {
         self.closed_at
+    }
+
+    /// From when on a reading ends the interval that is under way.
+    pub fn next_end(&self) -> WallNs {
+        self.due - self.slack()
+    }
+
+    /// From when on a reading ended the interval before the one that ended last; `None` where that was the first.
+    pub fn end_before(&self) -> Option<WallNs> {
+        let interval = self.header.interval_ns.0.max(1);
+        let ended = (self.closed_at + self.slack()).0 / interval;
+        Some(WallNs(ended.checked_sub(1)?.saturating_mul(interval)) - self.slack()).filter(|end| end.0 > 0)
     }
 
     /// Confidence level of the intervals.

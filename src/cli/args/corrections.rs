@@ -12,13 +12,13 @@ use crate::rates::Confidence;
 /// What corrects the numbers. Of a recording, what was recorded with it is the default.
 #[derive(Debug, Args)]
 pub(crate) struct CorrectionArgs {
-    /// A file of relations between events, instead of the recorded ones; repeatable
+    /// A file of relations between events; repeatable (in a replay: instead of the recorded ones)
     #[arg(long, value_name = "FILE", help_heading = "Estimates")]
     pub(crate) relations: Vec<PathBuf>,
     /// Leave out wrong relations of a file, and use the others
     #[arg(long, help_heading = "Estimates")]
     pub(crate) relations_lenient: bool,
-    /// How to estimate counts; by default as recorded, else `gp`
+    /// How to estimate counts; `gp` by default (in a replay: as recorded)
     #[arg(long, value_name = "NAME", value_parser = estimator(), help_heading = "Estimates")]
     pub(crate) estimator: Option<EstimatorKind>,
     /// A model of this program for `gp`, learnt from earlier runs by `relations learn --program`. Recordings don't

@@ -263,7 +263,8 @@ fn groups_text(text: &mut String, groups: &[Grouped], facts: &[MachineFact]) {
                     Some(ratio) => format!("runs {} of the time", whole_share(ratio)),
                     None => "for whole CPUs".to_owned(),
                 };
-                format!("{needed}{of} counters of {}, {ratio}", shown(pmu))
+                let noun = if needed == 1 && of.is_empty() { "counter" } else { "counters" };
+                format!("{needed}{of} {noun} of {}, {ratio}", shown(pmu))
             }
         };
         let names: Vec<_> = group.events.iter().map(|name| shown(name)).collect();

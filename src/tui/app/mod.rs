@@ -259,6 +259,7 @@ impl<'a> App<'a> {
             (LoopCommand::Export(format), _) => self.export(format),
             (LoopCommand::Play, _) => self.play(),
             (LoopCommand::Seek(time), _) => self.seek(time),
+            (LoopCommand::Step(direction), _) => self.step(direction),
             (LoopCommand::ShowRange(range), _) => self.show_range(range),
             (LoopCommand::SeekChange(direction, event), _) => self.seek_change(direction, event),
             (LoopCommand::Copy(text), _) => self.terminal.copy(&text)?,

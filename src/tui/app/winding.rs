@@ -54,6 +54,26 @@ impl App<'_> {
         }
     }
 
+    /// Goes to the reading that ended the interval before, or to the one that ends the next.
+    pub(super) fn step(&mut self, direction: TimeDirection) {
+        let (monitor, length) = (&self.model.monitor, self.model.options.mode.length());
+        let Some(timeline) = self.feed.timeline() else { return };
+        let rounds = timeline.rounds();
+        let from = |time: WallNs| rounds.partition_point(|recorded| recorded.round.at < time);
+        let at = |place: usize| rounds.get(place).map(|recorded| recorded.round.at);
+        let time = match direction {
+            TimeDirection::On => at(from(monitor.next_end())).unwrap_or(length),
+            // The interval that ended last is the one to leave, or what came after it.
+            TimeDirection::Back if monitor.now() > monitor.closed_at() => monitor.closed_at(),
+            TimeDirection::Back => {
+                let before = from(monitor.closed_at()).checked_sub(1);
+                let ended = monitor.end_before().zip(before).map(|(end, before)| from(end).min(before));
+                ended.and_then(at).unwrap_or_default()
+            }
+        };
+        self.seek(time);
+    }
+
     /// Forwards by what lies between; backwards, and from a range, from the beginning: estimates depend on all that came
     /// before.
     pub(super) fn seek(&mut self, time: WallNs) {
@@ -64,7 +84,7 @@ impl App<'_> {
         let sight = self.model.playback.as_ref().map(|playback| playback.sight).unwrap_or_default();
         let Some(timeline) = self.feed.timeline() else { return };
         timeline.set_profile_start(None);
-        let place = |time: WallNs| timeline.rounds().partition_point(|recorded| recorded.round.at <= time);
+        let place = |time: WallNs| rounds_until(timeline.rounds(), time);
         let is_shown = |time: WallNs| !matches!(sight, Sight::Range(_)) && time >= self.model.rounds.now();
         let to = place(time);
         let way = match is_shown(time) {

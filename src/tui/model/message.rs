@@ -80,6 +80,8 @@ pub(in crate::tui) enum LoopCommand {
     Play,
     /// Go to this time of the recording, and show what came before it.
     Seek(WallNs),
+    /// Go to the end of the interval before, or of the next one.
+    Step(TimeDirection),
     /// Show this range of the recording alone.
     ShowRange(TimeRange),
     /// Go to the next change of level in this direction: of this event, or of any.

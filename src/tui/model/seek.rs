@@ -38,16 +38,10 @@ impl ScreenModel {
             Action::Pause => playback.playing = !playback.playing,
             Action::Slower => playback.slower(),
             Action::Faster => playback.faster(),
-            Action::StepBack => {
+            Action::StepBack | Action::StepForward => {
                 playback.playing = false;
-                // The interval that ended last is the one to leave.
-                let last = self.monitor.now().0.saturating_sub(1) / interval.0.max(1);
-                return Some(LoopCommand::Seek(WallNs(last * interval.0)));
-            }
-            Action::StepForward => {
-                playback.playing = false;
-                let next = self.monitor.now().0 / interval.0.max(1) + 1;
-                return Some(LoopCommand::Seek(WallNs(next.saturating_mul(interval.0))));
+                let direction = if action == Action::StepBack { TimeDirection::Back } else { TimeDirection::On };
+                return Some(LoopCommand::Step(direction));
             }
             Action::Jump => {
                 self.over = Over::Jump { text: String::new() };

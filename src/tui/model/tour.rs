@@ -35,7 +35,7 @@ pub(in crate::tui) const STEPS: [TourStep; 5] = [
     TourStep {
         title: "Error bars",
         words: "Each number says how far it can be trusted: ±95% should hold the truth in 95 of 100 cases, which perfprop check \
-                --validate measures on your machine. The chart shows it as the shaded band around each interval.",
+                --validate measures on your machine. The table below the chart shows it as low and high.",
         screen: Screen::Detail,
         basis: ShownValues::Raw,
         relation: None,

@@ -128,7 +128,8 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     draw_table(page, table);
     if below.height > 0 {
         draw_histories(page, below);
-    } else {
+    }
+    if below.height == 0 || page.model.comparison.found.is_one_after_other {
         draw_foot(page, table);
     }
 }
@@ -448,11 +449,7 @@ fn draw_histories(page: &mut ScreenPage<'_>, area: Rect) {
     let mut title = Line::from(page.span(Role::Title, shown(&one.name).into_owned()));
     title.push_span(page.span(Role::Border, " ─ "));
     title.push_span(page.span(role, format!("{glyph} {}", sentence(&model.comparison.found, one))));
-    let words = if model.comparison.found.is_one_after_other {
-        Line::from(page.span(Role::Warn, ONE_AFTER_OTHER))
-    } else {
-        legend(page)
-    };
+    let words = legend(page);
     let Some(other) = model.others.as_ref().and_then(|others| others.first()) else {
         let _ = page.panel(area, title, words, false);
         return;

@@ -210,11 +210,21 @@ fn work_that_is_uneven_is_told() {
     let uneven = vec![main.clone(), worker(8, 0.97, 2), worker(9, 0.1, 90), worker(10, 0.1, 90), worker(11, 0.1, 90)];
     let scenario = Scenario::of(uneven);
     assert_eq!(scenario.faults(), ["thread-imbalance"]);
+    // Numbers tell the threads of a pool apart; other names are of other work.
+    let named = |names: [&str; 4]| {
+        let threads = [0.97, 0.1, 0.1, 0.1].into_iter().zip(names).zip(8..);
+        let looks = [('R', "", 10), ('S', "futex_wait_queue", 90)];
+        let mut threads: Vec<_> = threads.map(|((cpu, name), tid)| thread(tid, name, cpu, &looks)).collect();
+        threads.push(main.clone());
+        Scenario::of(threads).faults()
+    };
+    assert_eq!(named(["omp-0", "omp-1", "omp-2", "omp-3"]), ["thread-imbalance"]);
+    assert!(named(["parse", "log", "net", "io"]).is_empty());
     // Who lived for a tenth of the time had no part in most of the work.
     let short = |tid| thread(tid, "omp", 0.1, &[('S', "futex_wait_queue", 10)]);
     let pool = vec![main.clone(), worker(8, 0.97, 2), short(9), short(10), short(11)];
     assert!(Scenario::of(pool).faults().is_empty());
-    let wanted = "one thread of omp has 97% of a CPU, 3 others 10% each: the work is uneven";
+    let wanted = "one thread of omp has 97% of a CPU, 3 others like it 10% on average: the work is uneven";
     assert_eq!(scenario.text(DiagnosisRule::Imbalance), wanted);
     let even = vec![main, worker(8, 0.66, 0), worker(9, 0.66, 0), worker(10, 0.66, 0)];
     assert_eq!(Scenario::of(even).faults(), [""; 0]);

@@ -109,7 +109,7 @@ fn a_replay_can_be_wound() {
         script.keys("))p");
         assert!(head(&script).contains("REPLAY x4 0:05/0:06"), "{}", head(&script));
         script.keys(":nonsense<Enter>");
-        assert!(script.screen().contains("nonsense is no time"));
+        assert!(script.screen().contains("'nonsense' is no time"));
         script.keys(":99<Enter>");
         assert!(script.screen().contains("0:06/0:06"), "{}", script.screen());
         script.keys(":1<Enter>");

@@ -35,6 +35,11 @@ const GROWTH: (f64, f64, f64, f64) = (30.0, 0.9, 32e6, 0.2);
 const CPU_BOUND: f64 = 0.9;
 const CPU_WAIT: f64 = 0.3;
 
+/// A thread's name without the number that tells it from others of its pool: `worker-3` is one of `worker`.
+fn pool_name(name: &str) -> &str {
+    name.trim_end_matches(|c: char| c.is_ascii_digit() || "-_/:#. ".contains(c))
+}
+
 fn has_looks(thread: &ThreadUse<'_>) -> bool {
     thread.waited(WaitKind::Lock).1 >= LEAST_LOOKS
 }
@@ -167,7 +172,8 @@ impl Evidence<'_> {
         let busiest = busiest.filter(|thread| wants(thread) >= busy && thread.cpu > 0.0)?;
         let is_like = |thread: &&ThreadUse<'_>| {
             let (one, other) = (&thread.thread, &busiest.thread);
-            one.pid == other.pid && one.tid != other.tid && one.tid != one.pid && thread.cpu >= least * busiest.cpu
+            let is_other = one.pid == other.pid && one.tid != other.tid && one.tid != one.pid;
+            is_other && pool_name(&one.name) == pool_name(&other.name) && thread.cpu >= least * busiest.cpu
         };
         let others: Vec<_> = lived().filter(is_like).collect();
         let mean = others.iter().map(|thread| thread.cpu).sum::<f64>() / others.len() as f64;
@@ -175,7 +181,7 @@ impl Evidence<'_> {
             return None;
         }
         let text = format!(
-            "one thread of {} has {:.0}% of a CPU, {} others {:.0}% each: the work is uneven",
+            "one thread of {} has {:.0}% of a CPU, {} others like it {:.0}% on average: the work is uneven",
             shown(&busiest.thread.name),
             100.0 * busiest.cpu,
             others.len(),

@@ -105,7 +105,7 @@ impl LevelFrames {
                 Some(*self.processes.entry(of.pid).or_insert_with(name))
             }
             FirstLevel::Cpu => {
-                let name = || cpu.map_or_else(|| "CPU unknown".into(), |cpu| format!("CPU {cpu}"));
+                let name = || cpu.map_or_else(|| "CPU not kept (sampled before)".into(), |cpu| format!("CPU {cpu}"));
                 Some(*self.cpus.entry(cpu).or_insert_with(|| above(&name())))
             }
         }
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(name(FirstLevel::Thread, None).as_deref(), Some("worker [9]"));
         assert_eq!(name(FirstLevel::Process, None).as_deref(), Some("prog [7]"));
         assert_eq!(name(FirstLevel::Cpu, Some(3)).as_deref(), Some("CPU 3"));
-        assert_eq!(name(FirstLevel::Cpu, None).as_deref(), Some("CPU unknown"));
+        assert_eq!(name(FirstLevel::Cpu, None).as_deref(), Some("CPU not kept (sampled before)"));
         assert_eq!(name(FirstLevel::Functions, None), None);
     }
 }

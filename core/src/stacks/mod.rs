@@ -185,6 +185,21 @@ impl Losses {
     pub fn samples(&self) -> u64 {
         self.lost.saturating_add(self.dropped)
     }
+
+    /// What has gone missing after another time: less what had by then.
+    #[must_use]
+    pub fn since(&self, then: &Self) -> Self {
+        Self {
+            lost: self.lost.saturating_sub(then.lost),
+            dropped: self.dropped.saturating_sub(then.dropped),
+            throttled: self.throttled.saturating_sub(then.throttled),
+            cut: self.cut.saturating_sub(then.cut),
+            unknown: self.unknown.saturating_sub(then.unknown),
+            too_deep: self.too_deep.saturating_sub(then.too_deep),
+            copy_ended: self.copy_ended.saturating_sub(then.copy_ended),
+            malformed: self.malformed.saturating_sub(then.malformed),
+        }
+    }
 }
 
 impl fmt::Display for Losses {

@@ -345,6 +345,7 @@ fn copied(switches: &[CopySwitch]) -> Option<String> {
         0 => listed,
         more => format!("{listed} and {more} more"),
     };
+    let where_ = if listed.is_empty() { String::new() } else { format!(" in {listed}") };
     let from = clock(first.at);
     let when = match switches {
         [.., last] if last.bytes > 0 => format!("from {from} on"),
@@ -354,7 +355,7 @@ fn copied(switches: &[CopySwitch]) -> Option<String> {
     let least = switches.iter().map(|switch| switch.bytes).filter(|bytes| *bytes > 0).min()?;
     let size = if most > least { format!("{} to {}", size(least), size(most)) } else { size(most) };
     Some(format!(
-        "frame pointers are missing in {listed}: stacks are copied ({size} a sample) {when}; --call-graph fp copies none"
+        "frame pointers are missing{where_}: stacks are copied ({size} a sample) {when}; --call-graph fp copies none"
     ))
 }
 
@@ -546,6 +547,7 @@ mod tests {
         let text = told(&[many]);
         assert!(text.starts_with("frame pointers are missing in a, b, c, d and 2 more: "), "{text}");
         assert!(!told(&[switch(0, 8192, &["/f\u{1b}"])]).contains('\u{1b}'));
+        assert!(told(&[switch(0, 8192, &[])]).starts_with("frame pointers are missing: stacks are copied"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Builds the profile tree of a recording at a given time.
 
-use super::{FirstLevel, FunctionLines, InterpreterFrames, Naming, SamplingSetup, StackBatch, StackQuality, StackTree};
+use super::{FirstLevel, FunctionLines, InterpreterFrames, Losses, Naming, SamplingSetup, StackBatch, StackQuality, StackTree};
 use crate::profile::{Tree, TreeOptions};
 use crate::regions::{RegionBatch, RegionRange};
 use crate::units::WallNs;
@@ -37,8 +37,9 @@ pub struct Replayed {
     quality: StackQuality,
     /// The time that it stands at; `None` before all samples.
     at: Option<WallNs>,
-    /// Samples up to and with this time are left out.
+    /// Samples up to and with this time are left out, and what had gone missing by then.
     after: Option<WallNs>,
+    lost_before: Losses,
     /// The first batch of which something is left, and how many of its samples are taken; `None` if it wasn't begun.
     next: usize,
     taken: Option<usize>,
@@ -57,6 +58,7 @@ impl Replayed {
             quality,
             at: None,
             after: None,
+            lost_before: Losses::default(),
             next: 0,
             taken: None,
             regions: 0,
@@ -81,8 +83,7 @@ impl Replayed {
         self.between(recorded, None, until)
     }
 
-    /// The same of a part of the time: of samples and regions after `after`, if it isn't `None`. What had gone missing is that
-    /// up to its end in any case.
+    /// The same of a part of the time: of samples, regions and what went missing after `after`, if it isn't `None`.
     pub fn between(
         &mut self,
         recorded: RecordedProfile<'_>,
@@ -128,7 +129,11 @@ impl Replayed {
             }
             let is_shown = |at: WallNs| self.after.is_none_or(|after| at > after);
             let samples = left[..due].iter().filter(|sample| is_shown(sample.at)).cloned().collect();
-            let mut part = StackBatch { samples, losses: batch.losses, ..StackBatch::default() };
+            if batch.samples.last().is_some_and(|last| !is_shown(last.at)) {
+                self.lost_before = batch.losses;
+            }
+            let losses = batch.losses.since(&self.lost_before);
+            let mut part = StackBatch { samples, losses, ..StackBatch::default() };
             // What it defines is taken with its first samples.
             if self.taken.is_none() {
                 part.frames.clone_from(&batch.frames);
@@ -244,6 +249,13 @@ mod tests {
             tree.event_ids().map(|event| tree.total(event).samples).sum::<u64>()
         };
         assert_eq!([None, Some(0), Some(1), Some(5), Some(9)].map(|after| counted(after, 100)), [5, 5, 4, 2, 0]);
+        // What had gone missing before the part isn't the part's.
+        let mut replayed = Replayed::new(recorded(&sampled(), &batches));
+        let mut lost = |after: Option<u64>| {
+            let recorded = recorded(&sampled(), &batches);
+            replayed.between(recorded, after.map(WallNs), WallNs(100)).1.losses.lost
+        };
+        assert_eq!([None, Some(1), Some(5), Some(9)].map(&mut lost), [2, 2, 2, 0]);
         // Frames that batches before it defined are known, and the whole is there again.
         assert_eq!((counted(Some(1), 5), counted(Some(2), 6), counted(None, 6)), (2, 2, 4));
     }

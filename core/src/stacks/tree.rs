@@ -527,11 +527,11 @@ mod tests {
         tree.set_first_level(FirstLevel::Functions);
         assert_eq!(paths(&tree), ["main;f 150"]);
         tree.set_first_level(FirstLevel::Cpu);
-        assert_eq!(paths(&tree), ["CPU unknown;main;f 150"]);
+        assert_eq!(paths(&tree), ["CPU not kept (sampled before);main;f 150"]);
         let mut second = StackBatch { samples: batch().samples, ..StackBatch::default() };
         second.samples.iter_mut().for_each(|sample| sample.cpu = 3);
         tree.take(&second).unwrap();
-        assert_eq!(paths(&tree), ["CPU unknown;main;f 150", "CPU 3;main;f 150"]);
+        assert_eq!(paths(&tree), ["CPU not kept (sampled before);main;f 150", "CPU 3;main;f 150"]);
         tree.set_first_level(FirstLevel::Thread);
         assert_eq!(paths(&tree), ["w [2];main;f 300"]);
     }

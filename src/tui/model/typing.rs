@@ -15,6 +15,10 @@ impl ScreenModel {
         if let Some(filter) = self.filter() {
             self.over = Over::Filter { before: filter.to_owned() };
         }
+        // A search begins anew; a filter goes on from what it has.
+        if self.screen == Screen::Profile && self.over != Over::Nothing {
+            self.set_filter(String::new());
+        }
     }
 
     /// Filters while it is typed.
@@ -73,9 +77,10 @@ impl ScreenModel {
             KeyCode::Enter => {
                 self.over = Over::Nothing;
                 match parse_time(&text) {
+                    _ if text.trim() == "end" => return Some(LoopCommand::Seek(self.options.mode.length())),
                     Some(time) => return Some(LoopCommand::Seek(time)),
                     None => {
-                        let words = format!("{} is no time: 83, 83.5 or 1:23", shown(&text));
+                        let words = format!("'{}' is no time: 83, 83.5, 1:23 or end", shown(&text));
                         self.notice = Some(Notice::Failed(words));
                     }
                 }

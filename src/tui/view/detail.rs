@@ -96,8 +96,10 @@ fn window_title(page: &ScreenPage<'_>) -> Line<'static> {
     if let Some(range) = page.model.shown_range() {
         return Line::from(page.span(Role::Dim, range_words(range)));
     }
+    let (from, to) = visible(page);
+    let which = if to > page.model.monitor.now() { "first" } else { "last" };
     Line::from(vec![
-        page.span(Role::Dim, format!("last {} ", span(visible(page).1 - visible(page).0))),
+        page.span(Role::Dim, format!("{which} {} ", span(to - from))),
         page.span(Role::Key, "{ }"),
     ])
 }
@@ -135,8 +137,10 @@ fn draw_chart(page: &mut ScreenPage<'_>, area: Rect, line: EventLine) {
         return;
     }
     let (mut points, (mut from, mut to), mut ago) = (points, visible(page), span as fn(WallNs) -> String);
+    let mut is_young = to > model.monitor.now();
     if model.line_measure(line).is_by_instructions(model.monitor.header()) {
         (from, to, ago) = (WallNs(0), by_instructions(&mut points), instructions);
+        is_young = false;
     }
     // A range is where it is in the recording.
     let is_range = model.shown_range().is_some() && from > WallNs(0);
@@ -145,7 +149,7 @@ fn draw_chart(page: &mut ScreenPage<'_>, area: Rect, line: EventLine) {
     let chart = Chart {
         histories: vec![points],
         series,
-        clock: if is_range { TimeOrigin::Start } else { TimeOrigin::Now },
+        clock: if is_range || is_young { TimeOrigin::Start } else { TimeOrigin::Now },
         from,
         to,
         span: ago,

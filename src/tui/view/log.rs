@@ -39,16 +39,19 @@ pub(super) fn findings(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
     let mut lines: Vec<Line<'static>> = Vec::new();
     let mut shown = VisibleRows { first: last + 1, rows: 0, all: entries.len() };
     for entry in entries[..=last].iter().rev() {
-        lines.extend(entry_lines(page, *entry, width).into_iter().rev());
-        // One that is cut off at the top isn't whole.
-        if lines.len() <= height {
-            (shown.first, shown.rows) = (shown.first - 1, shown.rows + 1);
-        }
-        if lines.len() >= height {
+        let mut of_entry = entry_lines(page, *entry, width);
+        // Of one that is too long for the panel there is its beginning; others are whole or not there.
+        if lines.is_empty() && of_entry.len() > height {
+            of_entry.truncate(height);
+            lines.extend(of_entry.into_iter().rev());
             break;
         }
+        if lines.len() + of_entry.len() > height {
+            break;
+        }
+        lines.extend(of_entry.into_iter().rev());
+        (shown.first, shown.rows) = (shown.first - 1, shown.rows + 1);
     }
-    lines.truncate(height);
     let inner = page.list(area, title, (shown, model.all_entries().count()), whole_in);
     for (line, row) in lines.into_iter().rev().zip(inner.rows()) {
         page.line(row, line);

@@ -144,7 +144,10 @@ fn draw_nothing(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
     } else if monitor.ended().is_some() && monitor.newest_threads() > 0 {
         "the run ended before its threads were read twice"
     } else if page.model.playback.is_some() {
-        "the recording has no threads until here"
+        match page.model.shown_range() {
+            Some(_) => "threads were read less than twice in this range: choose a longer one",
+            None => "the recording has no threads until here",
+        }
     } else {
         "threads are read once an interval; those of a control group and of single CPUs aren't"
     };

@@ -26,6 +26,11 @@ impl Search {
         &self.text
     }
 
+    /// Whether the text is a regular expression; else it is looked for as it stands.
+    pub(in crate::tui) fn is_expression(&self) -> bool {
+        self.expression.is_some()
+    }
+
     pub(in crate::tui) fn is_empty(&self) -> bool {
         self.text.is_empty()
     }

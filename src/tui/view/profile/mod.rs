@@ -235,6 +235,9 @@ fn found(profile: &ProfileState) -> String {
         false => String::new(),
     };
     match profile.found.frames {
+        0 if !profile.search.is_expression() => {
+            format!("/{} is no regular expression, and no name has it", cut_middle(&text, 24))
+        }
         0 => format!("/{} matches nothing", cut_middle(&text, 24)),
         _ => format!("/{} {of_all} of all{zoom}", cut_middle(&text, 24)),
     }

@@ -169,7 +169,7 @@ pub(super) const BINDINGS: &[KeyBinding] = bindings! {
     Action::NextSampled, "next-sampled", [key(']')], "the next event: of the sampled ones, and of regions", Some("event"), PROFILE;
     Action::PreviousSampled, "previous-sampled", [key('[')], "the previous event: of the sampled ones, and of regions", None, PROFILE;
     Action::Narrow, "region-events", [key('r')], "what events counted in the selected region", Some("region's events"), PROFILE;
-    Action::Zoom, "zoom", [code(KeyCode::Enter)], "make the frame as wide as the screen; again: its source", Some("zoom"), PROFILE;
+    Action::Zoom, "zoom", [code(KeyCode::Enter)], "zoom into a call; again, or in a list: its source", Some("zoom"), PROFILE;
     Action::Source, "source", [key('v')], "source or instructions of the function, with samples", Some("source"), PROFILE;
     Action::NextSampledLine, "next-line", [key('n')], "the next line that was sampled", Some("next"), SOURCE;
     Action::PreviousSampledLine, "previous-line", [key('N')], "the line before that was sampled", None, SOURCE;

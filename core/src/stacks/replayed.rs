@@ -1,6 +1,8 @@
 //! Builds the profile tree of a recording at a given time.
 
-use super::{FirstLevel, FunctionLines, InterpreterFrames, Losses, Naming, SamplingSetup, StackBatch, StackQuality, StackTree};
+use super::{
+    FirstLevel, FunctionLines, InterpreterFrames, Losses, Naming, SamplingSetup, StackBatch, StackQuality, StackTree,
+};
 use crate::profile::{Tree, TreeOptions};
 use crate::regions::{RegionBatch, RegionRange};
 use crate::units::WallNs;
@@ -251,8 +253,9 @@ mod tests {
         assert_eq!([None, Some(0), Some(1), Some(5), Some(9)].map(|after| counted(after, 100)), [5, 5, 4, 2, 0]);
         // What had gone missing before the part isn't the part's.
         let mut replayed = Replayed::new(recorded(&sampled(), &batches));
+        let sampled = sampled();
         let mut lost = |after: Option<u64>| {
-            let recorded = recorded(&sampled(), &batches);
+            let recorded = recorded(&sampled, &batches);
             replayed.between(recorded, after.map(WallNs), WallNs(100)).1.losses.lost
         };
         assert_eq!([None, Some(1), Some(5), Some(9)].map(&mut lost), [2, 2, 2, 0]);

@@ -98,10 +98,7 @@ fn window_title(page: &ScreenPage<'_>) -> Line<'static> {
     }
     let (from, to) = visible(page);
     let which = if to > page.model.monitor.now() { "first" } else { "last" };
-    Line::from(vec![
-        page.span(Role::Dim, format!("{which} {} ", span(to - from))),
-        page.span(Role::Key, "{ }"),
-    ])
+    Line::from(vec![page.span(Role::Dim, format!("{which} {} ", span(to - from))), page.span(Role::Key, "{ }")])
 }
 
 /// The time that is shown: the window, or less of it while the measurement is young.

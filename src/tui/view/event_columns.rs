@@ -3,6 +3,7 @@
 use super::page::ScreenPage;
 use super::sum;
 use crate::monitor::{Measure, MeasureChoice};
+use crate::rates::Error;
 use crate::tui::figures::{CorrectionEffect, Figures, ShownValues};
 use crate::tui::layout::Room;
 use crate::tui::model::SortColumn;
@@ -128,7 +129,7 @@ impl EventColumn {
 pub(super) type EventsLayout = Vec<(EventColumn, usize)>;
 
 /// What a layout of the columns depends on, beside the room.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct EventsContents {
     large: bool,
     basis: ShownValues,
@@ -138,6 +139,8 @@ pub(super) struct EventsContents {
     has_corrections: bool,
     /// Whether any corrected number or error isn't the raw one.
     differ: bool,
+    /// Whether each number is exact, so that one column says it.
+    is_exact: bool,
     /// Cells of the longest name, and of the longest name of what corrects.
     name: usize,
     by: usize,
@@ -148,6 +151,7 @@ impl EventsContents {
     pub(super) fn of(page: &ScreenPage<'_>, room: Room, figures: &[Figures]) -> Self {
         let model = page.model;
         let (mut has_corrections, mut differ, mut by) = (false, false, 0);
+        let is_exact = figures.iter().filter_map(|figures| figures.raw).all(|raw| raw.error == Error::Exact);
         for figures in figures {
             differ |= figures.raw != figures.corrected;
             has_corrections |= figures.correction != CorrectionEffect::None;
@@ -160,6 +164,7 @@ impl EventsContents {
             has_truth: !model.monitor.header().truths.is_empty(),
             has_corrections,
             differ,
+            is_exact,
             name: sum::names(page).into_iter().map(|name| width(&name)).max().unwrap_or(0),
             by,
         }
@@ -170,6 +175,7 @@ impl EventsContents {
         let unasked = self.large && self.basis == ShownValues::Corrected && self.differ;
         let with_both = self.basis == ShownValues::Both || unasked;
         match column {
+            EventColumn::NowError if self.is_exact => false,
             EventColumn::Now | EventColumn::NowError => !self.totals && (self.large || self.basis != ShownValues::Both),
             EventColumn::Unit => !self.totals,
             EventColumn::Off => self.has_truth,
@@ -236,7 +242,8 @@ mod tests {
     use super::*;
 
     fn contents(large: bool, basis: ShownValues, has_truth: bool) -> EventsContents {
-        EventsContents { large, basis, totals: false, has_truth, has_corrections: true, differ: true, name: 12, by: 2 }
+        let seen = EventsContents { large, basis, totals: false, has_truth, ..EventsContents::default() };
+        EventsContents { has_corrections: true, differ: true, name: 12, by: 2, ..seen }
     }
 
     fn shown_with(room: usize, large: bool, basis: ShownValues) -> Vec<EventColumn> {
@@ -254,6 +261,10 @@ mod tests {
         let columns: Vec<_> = layout_with(100, 2, nothing).into_iter().map(|(column, _)| column).collect();
         use EventColumn::*;
         assert_eq!(columns, [Event, Now, NowError, Mean, Unit, Error, Variance, Run, Trend]);
+        // What is exact is so in each interval as well; the room is for the trend.
+        let exact = EventsContents { is_exact: true, ..nothing };
+        let columns: Vec<_> = layout_with(72, 2, exact).into_iter().map(|(column, _)| column).collect();
+        assert_eq!(columns, [Event, Now, Mean, Unit, Error, Run, Trend]);
         // Where nothing is corrected, raw numbers are the same once more.
         let raw = |basis, differ| {
             let contents = EventsContents { large: true, differ, ..contents(true, basis, false) };

@@ -211,7 +211,7 @@ fn work_that_is_uneven_is_told() {
     let scenario = Scenario::of(uneven);
     assert_eq!(scenario.faults(), ["thread-imbalance"]);
     // Numbers tell the threads of a pool apart; other names are of other work.
-    let named = |names: [&str; 4]| {
+    let named = |names: [&'static str; 4]| {
         let threads = [0.97, 0.1, 0.1, 0.1].into_iter().zip(names).zip(8..);
         let looks = [('R', "", 10), ('S', "futex_wait_queue", 90)];
         let mut threads: Vec<_> = threads.map(|((cpu, name), tid)| thread(tid, name, cpu, &looks)).collect();

@@ -58,7 +58,7 @@ pub fn with_letters(name: &str, letters: &str) -> String {
 }
 
 /// A name that says where the event is counted: with this letter in place of its own `u`, `k` and `h`.
-fn with_space(name: &str, space: Space) -> String {
+pub fn with_space(name: &str, space: Space) -> String {
     let own = name.rsplit_once([':', '/']).filter(|(_, last)| Letters::parse(last).is_ok());
     let last = own.map_or("", |(_, last)| last);
     let kept: String = last.chars().filter(|letter| !matches!(letter, 'u' | 'k' | 'h')).collect();

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use super::partial::note_ended;
 use super::refused::refused;
 use super::{Error, Measurement, rotation};
-use crate::events::{Event, with_letters};
+use crate::events::{Event, Space, with_space};
 use crate::plan::{AnchorIndex, EventIndex, GroupIndex, Member, Plan, PlannedAnchor, PlannedGroup};
 use crate::run::{
     AddedEvent, Anchor, Header, MeasuredEvent, MeasuredGroup, MeasuredMachine, RepeatedEvent, TruthColumn,
@@ -87,10 +87,13 @@ fn opened(event: &Event, row: &CounterRow) -> Event {
             unit.encoding.absent = (!row.has(status)).then(|| status.word().to_owned());
         }
     }
+    if let Some(probe) = &mut event.encoding.probe {
+        probe.not_inherited.clone_from(&row.not_inherited);
+    }
     if row.status == Status::UserOnly {
         event.modifiers.exclude_kernel = true;
         event.modifiers.exclude_hv = true;
-        event.name = with_letters(&event.name, "u");
+        event.name = with_space(&event.name, Space::User);
     }
     event
 }

@@ -252,7 +252,7 @@ impl Monitor {
     }
 
     pub(super) fn lacks_units(&self, index: RowIndex) -> bool {
-        self.tracks[index].lacks_unit || self.header.events[index].event.absent_units().next().is_some()
+        self.tracks[index].lacks_unit || self.header.events[index].event.is_of_a_part()
     }
 
     fn core_share(&self, index: RowIndex) -> Option<f64> {

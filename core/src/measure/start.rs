@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use super::partial::note_ended;
+use super::partial::{note_ended, note_later_threads, note_pinned};
 use super::refused::refused;
 use super::{Error, Measurement, rotation};
 use crate::events::{Event, Space, with_space};
@@ -27,6 +27,8 @@ pub(super) fn start(
     check_modelled(launch)?;
     let session = Session::start(plan, launch, period).map_err(|error| refused(error, plan, launch))?;
     note_ended(launch, note);
+    note_later_threads(launch, note);
+    note_pinned(plan, launch, note);
     let events: Vec<_> = session.rows().iter().filter(|row| !row.is_anchor()).map(|row| measured(plan, row)).collect();
     rotation::note_intervals(session.intervals(), note);
     #[cfg(feature = "stacks")]

@@ -473,7 +473,7 @@ fn unknown(written: &str) -> EventErrorCause {
         Some((name, letters)) if Letters::parse(letters).is_ok() => name,
         _ => written,
     };
-    EventErrorCause::Unknown { name: name.to_owned(), similar: Vec::new(), pattern: None }
+    EventErrorCause::Unknown { name: name.to_owned(), similar: Vec::new(), pattern: None, list: "perfprop list" }
 }
 
 /// A name of libpfm's, which may have libpfm's modifiers (`:u:k`) or, behind the last colon,

@@ -47,6 +47,8 @@ pub(super) struct Rates {
     /// How it varies between intervals, or between runs where there are several; an interval has none.
     pub(super) sigma: Option<f64>,
     pub(super) corrected: Option<f64>,
+    /// How it varies between intervals as a relation has it, where one corrects that.
+    pub(super) corrected_sigma: Option<f64>,
 }
 
 impl LineNumbers {
@@ -61,7 +63,9 @@ impl LineNumbers {
             _ => rates.variance(),
         };
         let best = corrected.and_then(|_| runs.rates(row.index, best).mean());
-        Self { count, corrected, rates: Rates::of(row, rates.mean(), variance.map(f64::sqrt), best) }
+        let corrected_variance = row.corrected_variance().filter(|_| runs.0.len() == 1);
+        let [sigma, corrected_sigma] = [variance, corrected_variance].map(|variance| variance.map(f64::sqrt));
+        Self { count, corrected, rates: Rates::of(row, [rates.mean(), sigma, best, corrected_sigma]) }
     }
 
     pub(super) fn of_interval(row: &Row<'_>) -> Self {
@@ -69,21 +73,21 @@ impl LineNumbers {
         let corrected = row.interval_correction();
         let ms = row.history.back().map(|point| point.cpu_time.as_ms()).filter(|&ms| ms > 0.0);
         let rate = |count: Option<Uncertain>| Some(count?.value / ms?);
-        let rates = Rates::of(row, rate(count), None, rate(corrected.map(|correction| correction.count)));
+        let rates = Rates::of(row, [rate(count), None, rate(corrected.map(|correction| correction.count)), None]);
         Self { count, corrected, rates }
     }
 }
 
 impl Rates {
-    /// Those per millisecond of CPU time.
-    fn of(row: &Row<'_>, mean: Option<f64>, sigma: Option<f64>, corrected: Option<f64>) -> Self {
+    /// Those per millisecond of CPU time, in the order of the fields.
+    fn of(row: &Row<'_>, rates: [Option<f64>; 4]) -> Self {
         // Time that passes has no rate per CPU second: its own time isn't that of the target.
         if row.event.event.kind == EventKind::Tool {
             return Self::default();
         }
         let scale = counted(1.0, &row.event.event.unit).value;
-        let [mean, sigma, corrected] = [mean, sigma, corrected].map(|rate| rate.map(|rate| rate * 1000.0 * scale));
-        Self { mean, sigma, corrected }
+        let [mean, sigma, corrected, corrected_sigma] = rates.map(|rate| rate.map(|rate| rate * 1000.0 * scale));
+        Self { mean, sigma, corrected, corrected_sigma }
     }
 }
 
@@ -205,6 +209,9 @@ fn our_keys(line: &mut Map<String, Value>, monitor: &Monitor, row: &Row<'_>, num
     key("ci-lo", low.into());
     key("ci-hi", high.into());
     key(&format!("corrected-per-{per}"), numbers.rates.corrected.into());
+    if let Some(sigma) = numbers.rates.corrected_sigma {
+        key(&format!("corrected-sigma-per-{per}"), sigma.into());
+    }
     key("relation", by.into());
     key("corrected-value", corrected.map(|correction| value(correction.count.value)).into());
     let (low, high) = bounds(corrected.map(|correction| correction.count));

@@ -296,7 +296,11 @@ fn legend(out: &mut String, monitor: &Monitor, runs: &Repeats<'_>) {
     if monitor.rows().any(|row| row.core_share.is_some()) {
         out.push_str("\n partial: what one kind of core counted, unscaled, and the part of the CPU time spent there\n");
     }
-    if monitor.rows().any(|row| row.lacks_units && row.absence.is_none()) {
+    let is_a_part = |row: &Row<'_>| row.lacks_units && row.absence.is_none();
+    if monitor.rows().any(|row| is_a_part(&row) && row.event.event.not_inherited().is_some()) {
+        out.push_str("\n partial: of the threads that were there at the start, without what they started\n");
+    }
+    if monitor.rows().any(|row| is_a_part(&row) && row.event.event.not_inherited().is_none()) {
         out.push_str("\n partial: the sum of the units that could be counted; others are missing in it\n");
     }
     if let Some(words) = monitor.header().modelled_words() {

@@ -123,12 +123,7 @@ impl Figures {
             Some(Figure::new(value, error, variance))
         };
         let (raw_variance, correction) = (measure.variance(monitor, row), row.correction());
-        // The estimator knows the spread between intervals in one unit only.
-        let variance = match correction {
-            None => raw_variance,
-            Some(_) if measure == Measure::PerCpuSecond => row.estimate.variance.map(|variance| variance * 1e6),
-            Some(_) => None,
-        };
+        let variance = measure.best_variance(monitor, row);
         Self {
             raw: figure(row.scaled, raw_variance),
             corrected: figure(row.estimate.total, variance),

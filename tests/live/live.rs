@@ -397,8 +397,13 @@ const CALLS: &str = "#include <stdlib.h>\n\
 
 /// A program of these calls, or `None` where there is no compiler.
 fn compiled(folder: &std::path::Path, name: &str, options: &[&str]) -> Option<String> {
+    compiled_of(folder, CALLS, name, options)
+}
+
+/// A program of a text in C, or `None` where there is no compiler.
+fn compiled_of(folder: &std::path::Path, text: &str, name: &str, options: &[&str]) -> Option<String> {
     let source = folder.join("calls.c");
-    fs::write(&source, CALLS).unwrap();
+    fs::write(&source, text).unwrap();
     let program = folder.join(name).display().to_string();
     let output = Command::new("gcc").args(["-O1", "-o", &program]).args(options).arg(&source).output();
     match output {
@@ -422,6 +427,107 @@ fn probes_count_the_calls_of_a_program() {
             break;
         };
         assert_eq!((counts[&call], counts[&back], counts[&local], counts[&start]), (1000.0, 1000.0, 250.0, 1.0));
+    }
+}
+
+/// Calls a function once in each of three threads, in a child process, and in the program itself; returns 7 if all could start.
+const STARTS: &str = "#include <pthread.h>\n#include <sys/wait.h>\n#include <unistd.h>\n\
+    __attribute__((noinline)) void *called(void *p) { __asm__ volatile(\"\"); return p; }\n\
+    int main(void) { pthread_t t[3];\n\
+    for (int i = 0; i < 3; i++) if (pthread_create(t + i, 0, called, 0)) return 1;\n\
+    for (int i = 0; i < 3; i++) pthread_join(t[i], 0);\n\
+    pid_t child = fork(); if (child < 0) return 2;\n\
+    if (child == 0) { called(0); _exit(0); }\n\
+    int status; if (waitpid(child, &status, 0) != child || status) return 3;\n\
+    called(0); return 7; }\n";
+
+/// The probes that a process of perfprop has in tracefs.
+fn probes_of(perfprop: u32) -> usize {
+    let group = format!(":perfprop_{perfprop}/");
+    let list = fs::read_to_string("/sys/kernel/tracing/uprobe_events").unwrap_or_default();
+    list.lines().filter(|line| line.contains(&group)).count()
+}
+
+/// The count of an event and the exit code of the program that starts threads and a child.
+fn count_of_starts(program: &str, event: &str, args: &[&str]) -> Option<(Value, Option<i32>, u32)> {
+    let mut command = Command::new(PERFPROP);
+    command.args(["stat", "-j"]).args(args).args(["-e", event, "--", program]).stderr(Stdio::piped());
+    let stat = command.spawn().unwrap();
+    let id = stat.id();
+    let output = stat.wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let line = text.lines().find_map(|line| serde_json::from_str::<Value>(line).ok());
+    let line = line.filter(|line| line["counter-value"].is_number());
+    if line.is_none() {
+        eprintln!("skipped: {event} can't be counted here: {text}");
+    }
+    Some((line?, output.status.code(), id))
+}
+
+#[test]
+fn a_probe_lets_threads_and_children_start_and_counts_them() {
+    let folder = Folder::new();
+    // A name that tracefs doesn't take as it is.
+    let Some(program) = compiled_of(&folder, STARTS, "starts # all", &["-pthread"]) else { return };
+    let event = format!("uprobe:{program}:called");
+    let Some((line, code, perfprop)) = count_of_starts(&program, &event, &[]) else { return };
+    assert_eq!(code, Some(7), "{line}");
+    if line["status"] == "counted" {
+        assert_eq!(line["counter-value"], 5.0, "{line}");
+        assert_eq!(probes_of(perfprop), 0);
+    } else {
+        assert_eq!((&line["status"], &line["counter-value"]), (&"partial".into(), &1.0.into()), "{line}");
+    }
+    // Without inheritance the program is alone in it.
+    let Some((alone, code, _)) = count_of_starts(&program, &event, &["-i"]) else { return };
+    assert_eq!((&alone["counter-value"], code), (&1.0.into(), Some(7)), "{alone}");
+    // Two probes of one place are two tracepoints.
+    let both = format!("{event},uretprobe:{program}:called,page-faults");
+    let Some((line, code, _)) = count_of_starts(&program, &both, &[]) else { return };
+    assert!(line["status"] != "counted" || line["counter-value"] == 5.0, "{line}");
+    assert_eq!(code, Some(7));
+}
+
+#[test]
+fn probes_are_removed_however_perfprop_ends() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "calls", &[]) else { return };
+    let event = format!("uprobe:{program}:called");
+    for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGKILL] {
+        let mut command = Command::new(PERFPROP);
+        command.args(["stat", "-e", &event, "--", "sleep", "60"]).stderr(Stdio::null());
+        let mut stat = command.spawn().unwrap();
+        let id = stat.id();
+        let start = Instant::now();
+        while probes_of(id) == 0 && start.elapsed() < Duration::from_secs(5) {
+            thread::sleep(Duration::from_millis(20));
+        }
+        let had = probes_of(id);
+        send(&stat, signal as i32);
+        stat.wait().unwrap();
+        if had == 0 {
+            eprintln!("skipped: no probes can be made in tracefs here");
+            return;
+        }
+        eventually("its probe is removed", || probes_of(id) == 0);
+    }
+}
+
+#[test]
+fn probes_of_a_process_that_is_gone_are_removed() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "calls", &[]) else { return };
+    let mut gone = Command::new("true").spawn().unwrap();
+    gone.wait().unwrap();
+    let left = format!("p:perfprop_{}/p0 {program}:0x40\n", gone.id());
+    let list = fs::File::options().append(true).open("/sys/kernel/tracing/uprobe_events");
+    if list.and_then(|mut list| std::io::Write::write_all(&mut list, left.as_bytes())).is_err() {
+        eprintln!("skipped: no probes can be made in tracefs here");
+        return;
+    }
+    assert_eq!(probes_of(gone.id()), 1);
+    if counts(&format!("uprobe:{program}:called"), &[&program, "1"]).is_some() {
+        assert_eq!(probes_of(gone.id()), 0);
     }
 }
 

@@ -70,6 +70,7 @@ pub(crate) fn counter_rows(events: usize) -> Vec<CounterRow> {
         scope: Scope::All,
         status: Status::Counted,
         units: Vec::new(),
+        not_inherited: None,
     };
     (0..events).map(row).collect()
 }

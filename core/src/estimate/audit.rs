@@ -18,6 +18,9 @@ const AGREES_BELOW: f64 = 2.0;
 /// So many standard errors of a residual are those of the counts.
 const EXPLAINED: f64 = 2.0;
 
+/// A sum of products of this size may be so far off by how exactly it is computed.
+const ROUNDING: f64 = 1e-9;
+
 /// The memory of residuals, per interval.
 const MEMORY: f64 = 0.9;
 
@@ -246,6 +249,8 @@ struct PredictionCheck<'a> {
     size: f64,
     /// The standard deviation of the residual of a relation that holds.
     deviation: f64,
+    /// Whether no count can be what it expects.
+    is_impossible: bool,
     events: RelationEvents<'a>,
 }
 
@@ -267,7 +272,12 @@ impl RelationEvents<'_> {
 impl PredictionCheck<'_> {
     /// The residual in standard errors; not finite where they aren't known.
     fn z(&self) -> f64 {
-        if self.residual == 0.0 && self.deviation == 0.0 { 0.0 } else { self.residual / self.deviation }
+        match self.residual / self.deviation {
+            // Whatever errors counts have.
+            z if self.is_impossible => z.min(-MOST),
+            _ if self.residual == 0.0 && self.deviation == 0.0 => 0.0,
+            z => z,
+        }
     }
 }
 
@@ -277,6 +287,7 @@ fn predict<'a>(
     levels: &EventLevels,
     gradient: &mut Vec<f64>,
 ) -> Option<PredictionCheck<'a>> {
+    let mut is_impossible = false;
     let (residual, counted, deviation, events) = match &relation.form {
         BoundForm::Pair(BoundPair { to, mean, variance, from }) => {
             let (program, VariableSlot(slot)) = match (mean, variance) {
@@ -284,10 +295,13 @@ fn predict<'a>(
                 (None, Some(variance)) => (variance, variance_slot(*to)),
                 (None, None) => return None,
             };
+            let expected = with_gradient(program, &levels.values, gradient)?;
+            let error = levels.propagated(program.slots(), gradient);
+            is_impossible = mean.is_some() && is_below_zero(expected, error, levels.size(program.slots(), gradient));
             // Neither a rate nor a variance is below 0.
-            let predicted = with_gradient(program, &levels.values, gradient)?.max(0.0);
+            let predicted = expected.max(0.0);
             let counted = known(levels.values[slot])?;
-            let deviation = levels.deviations[slot].hypot(levels.propagated(program.slots(), gradient));
+            let deviation = levels.deviations[slot].hypot(error);
             (predicted - counted, counted, deviation, RelationEvents::Pair([*from, *to]))
         }
         BoundForm::Equation(equation) => {
@@ -302,7 +316,13 @@ fn predict<'a>(
         BoundForm::Equation(equation) => equation.size(&levels.values),
     };
     let deviation = deviation.hypot(slack(relation.tolerance.get()) * size);
-    Some(PredictionCheck { residual, counted, size, deviation, events })
+    Some(PredictionCheck { residual, counted, size, deviation, is_impossible, events })
+}
+
+/// Whether an expected rate is below 0 by more than its error, where that is known, and by more than how exactly numbers of
+/// this size are computed.
+fn is_below_zero(expected: f64, error: f64, size: f64) -> bool {
+    expected < -ROUNDING * size && (error.is_nan() || -expected > EXPLAINED * error)
 }
 
 impl Residuals {
@@ -344,12 +364,34 @@ fn next_state(now: &RelationState, z: f64, samples: u64) -> RelationState {
 mod tests {
     use super::*;
 
+    #[test]
+    fn a_rate_below_zero_contradicts_any_count_by_hand() {
+        // -500, within 2 standard errors of 300 or not; an error that nobody knows is no excuse.
+        assert!(!is_below_zero(-500.0, 300.0, 500.0) && is_below_zero(-500.0, 200.0, 500.0));
+        assert!(is_below_zero(-500.0, f64::NAN, 500.0) && !is_below_zero(500.0, 0.0, 500.0));
+        // What is left of equal numbers.
+        assert!(!is_below_zero(-1e-8, 0.0, 500.0) && is_below_zero(-1e-5, 0.0, 500.0));
+        let check = |residual: f64, deviation: f64, is_impossible: bool| PredictionCheck {
+            residual,
+            counted: 1.0,
+            size: 1.0,
+            deviation,
+            is_impossible,
+            events: RelationEvents::Equation(&[]),
+        };
+        assert_eq!([check(-1.0, 1.0, true).z(), check(-1.0, 0.1, true).z()], [-5.0, -10.0]);
+        // Nothing counted, and less expected.
+        assert_eq!([check(0.0, 0.0, true).z(), check(0.0, 0.0, false).z()], [-5.0, 0.0]);
+        assert_eq!(check(-1.0, f64::NAN, true).z(), -5.0);
+    }
+
     fn after(zs: &[f64]) -> Residuals {
         let check = |z| PredictionCheck {
             residual: z,
             counted: 1.0,
             size: 1.0,
             deviation: 1.0,
+            is_impossible: false,
             events: RelationEvents::Equation(&[]),
         };
         let mut residuals = Residuals::default();

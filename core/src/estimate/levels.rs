@@ -48,6 +48,11 @@ impl EventLevels {
         self.values[mean_slot(event).0]
     }
 
+    /// The sum of the products' sizes in a value with this gradient.
+    pub(super) fn size(&self, slots: &[VariableSlot], gradient: &[f64]) -> f64 {
+        slots.iter().zip(gradient).map(|(slot, derivative)| (derivative * self.values[slot.0]).abs()).sum()
+    }
+
     /// The standard deviation of a value with this gradient, if the errors of the numbers that it
     /// is made of are independent.
     pub(super) fn propagated(&self, slots: &[VariableSlot], gradient: &[f64]) -> f64 {

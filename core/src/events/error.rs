@@ -66,6 +66,8 @@ pub enum EventErrorCause {
         similar: Vec<String>,
         /// A pattern for `perfprop list` that finds something.
         pattern: Option<String>,
+        /// What lists the names: `perfprop list`.
+        list: &'static str,
     },
     /// No PMU of this name in sysfs.
     NoPmu {
@@ -200,9 +202,9 @@ impl Problem {
         let text = shown(&self.text);
         match &self.cause {
             EventErrorCause::Syntax { at, expected } => syntax(f, option, &self.text, *at, expected),
-            EventErrorCause::Unknown { name, similar, pattern } => {
+            EventErrorCause::Unknown { name, similar, pattern, list } => {
                 write!(f, "E03 perfprop: unknown event '{}' {place}", shown(name))?;
-                hints(f, similar, pattern.as_deref())
+                hints(f, similar, pattern.as_deref(), list)
             }
             EventErrorCause::NoPmu { pmu, known } => {
                 write!(f, "E03 perfprop: no PMU '{}' for '{text}' {place}", shown(pmu))?;
@@ -292,7 +294,7 @@ fn probe(f: &mut Formatter<'_>, path: &str, problem: &ProbeProblem) -> fmt::Resu
     }
 }
 
-fn hints(f: &mut Formatter<'_>, similar: &[String], pattern: Option<&str>) -> fmt::Result {
+fn hints(f: &mut Formatter<'_>, similar: &[String], pattern: Option<&str>, list: &str) -> fmt::Result {
     let mut parts = Vec::new();
     if let Some(first) = similar.first() {
         parts.push(format!("did you mean {}?", shown(first)));
@@ -302,10 +304,10 @@ fn hints(f: &mut Formatter<'_>, similar: &[String], pattern: Option<&str>) -> fm
         parts.push(format!("similar: {}", rest.join(", ")));
     }
     if let Some(pattern) = pattern {
-        parts.push(format!("all: perfprop list '{}'", shown(pattern)));
+        parts.push(format!("all: {list} '{}'", shown(pattern)));
     }
     if parts.is_empty() {
-        parts.push("all names: perfprop list".to_owned());
+        parts.push(format!("all names: {list}"));
     }
     write!(f, "\n      {}", parts.join("   "))
 }

@@ -129,11 +129,14 @@ impl EventList<'_> {
     }
 
     fn problem(&mut self, position: usize, text: &str, mut cause: EventErrorCause) {
-        if let EventErrorCause::Unknown { name, similar, pattern } = &mut cause
+        if let EventErrorCause::Unknown { name, similar, pattern, list } = &mut cause
             && self.problems.len() < MOST_SUGGESTIONS
         {
             let names = self.names.get_or_init(|| catalog::names(self.resolver));
             *similar = catalog::nearest(name, names);
+            if self.resolver.machine().is_emulated() {
+                *list = "perfprop list --source emulate";
+            }
             *pattern = catalog::pattern_for(similar.first().unwrap_or(name), names);
         }
         self.problems.push(Problem { position, text: text.to_owned(), cause });

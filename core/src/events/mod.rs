@@ -37,7 +37,8 @@ pub use machine::{Machine, TracefsError};
 pub use merge::Merge;
 pub use modifiers::{Letters, LettersError, Space};
 pub use pmu::Pmu;
-pub use resolve::{Resolver, with_letters};
+pub use resolve::{Resolver, with_letters, with_space};
+pub(crate) use symbols::TRACEPOINT;
 pub use table_event::TableEvent;
 pub use tables::{TableError, TableMetric, Tables};
 
@@ -91,6 +92,16 @@ impl Event {
         self.units().iter().filter(|unit| unit.encoding.absent.is_some())
     }
 
+    /// Whether its count is that of a part of the target: some units have no part in it, or what starts later.
+    pub fn is_of_a_part(&self) -> bool {
+        self.absent_units().next().is_some() || self.not_inherited().is_some()
+    }
+
+    /// Why only the threads that it was set on are counted, and not those that they start.
+    pub fn not_inherited(&self) -> Option<&str> {
+        self.encoding.probe.as_ref()?.not_inherited.as_deref()
+    }
+
     /// The one kind of core that counts it, where a machine has several. Its time on a counter is
     /// then the time that was spent on such cores, and says nothing of multiplexing: what it counted
     /// is a part, and must not be scaled.
@@ -113,6 +124,16 @@ impl Event {
             | EventKind::Breakpoint
             | EventKind::Modelled => true,
         }
+    }
+
+    /// The event counted in user space only, where that is a part of what was asked for.
+    pub fn in_user_space_only(&self) -> Option<Self> {
+        let Modifiers { exclude_kernel, exclude_user, .. } = self.modifiers;
+        if exclude_kernel || exclude_user || !self.happens_in_user_space() {
+            return None;
+        }
+        let modifiers = Modifiers { exclude_kernel: true, exclude_hv: true, ..self.modifiers.clone() };
+        Some(Self { modifiers, ..self.clone() })
     }
 
     /// How far its counts may be off as they are read in steps: a tick of /proc, of which the kernel gives programs 100 a second,
@@ -230,6 +251,9 @@ pub struct Probe {
     /// Whether returns from there are counted, and not calls.
     #[serde(default, skip_serializing_if = "is_false")]
     pub returns: bool,
+    /// Why only the threads that it was set on were counted, and not those that they started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_inherited: Option<String>,
 }
 
 impl Encoding {
@@ -334,4 +358,31 @@ pub enum GroupBinding {
     Braces,
     /// Written in braces with `:W`: counted together if that can be, else singly.
     Weak,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builders::software_event;
+
+    #[test]
+    fn only_what_was_asked_for_is_narrowed_to_user_space() {
+        let narrowed = |exclude_user, exclude_kernel| {
+            let modifiers = Modifiers { exclude_user, exclude_kernel, ..Modifiers::default() };
+            let event = Event { modifiers, ..software_event("page-faults") };
+            event.in_user_space_only().map(|event| (event.modifiers.exclude_user, event.modifiers.exclude_kernel))
+        };
+        assert_eq!(narrowed(false, false), Some((false, true)));
+        // `:k` without the kernel would count nothing, and be exact.
+        assert_eq!([narrowed(true, false), narrowed(false, true)], [None, None]);
+    }
+
+    #[test]
+    fn a_name_says_once_where_an_event_is_counted() {
+        let named = |name| with_space(name, Space::User);
+        assert_eq!(
+            ["faults", "faults:ku", "faults:kp", "cpu/x/k"].map(named),
+            ["faults:u", "faults:u", "faults:pu", "cpu/x/u"]
+        );
+    }
 }

@@ -43,7 +43,7 @@ pub(super) fn user(
     let full = fs::canonicalize(path).map_err(|error| problem(ProbeProblem::File(error.to_string())))?;
     let offset = offset(&full, place).map_err(problem)?;
     let full = full.into_os_string().into_string().map_err(|_| problem(ProbeProblem::NotText))?;
-    Ok(encoding(pmu_type, Probe { path: full, function: String::new(), offset, returns }))
+    Ok(encoding(pmu_type, Probe { path: full, offset, returns, ..Probe::default() }))
 }
 
 /// The encoding of a probe on a function of the kernel.
@@ -59,7 +59,7 @@ pub(super) fn kernel(machine: &Machine, place: &ProbePlace<'_>, returns: bool) -
     if let Some(similar) = missing_in_kernel(machine.kallsyms(), name) {
         return Err(problem(ProbeProblem::NoFunction { function: name.to_owned(), similar }));
     }
-    Ok(encoding(pmu_type, Probe { path: String::new(), function: name.to_owned(), offset, returns }))
+    Ok(encoding(pmu_type, Probe { function: name.to_owned(), offset, returns, ..Probe::default() }))
 }
 
 fn encoding(pmu_type: u32, probe: Probe) -> Encoding {

@@ -58,7 +58,7 @@ pub fn with_letters(name: &str, letters: &str) -> String {
 }
 
 /// A name that says where the event is counted: with this letter in place of its own `u`, `k` and `h`.
-fn with_space(name: &str, space: Space) -> String {
+pub fn with_space(name: &str, space: Space) -> String {
     let own = name.rsplit_once([':', '/']).filter(|(_, last)| Letters::parse(last).is_ok());
     let last = own.map_or("", |(_, last)| last);
     let kept: String = last.chars().filter(|letter| !matches!(letter, 'u' | 'k' | 'h')).collect();
@@ -473,7 +473,7 @@ fn unknown(written: &str) -> EventErrorCause {
         Some((name, letters)) if Letters::parse(letters).is_ok() => name,
         _ => written,
     };
-    EventErrorCause::Unknown { name: name.to_owned(), similar: Vec::new(), pattern: None }
+    EventErrorCause::Unknown { name: name.to_owned(), similar: Vec::new(), pattern: None, list: "perfprop list" }
 }
 
 /// A name of libpfm's, which may have libpfm's modifiers (`:u:k`) or, behind the last colon,

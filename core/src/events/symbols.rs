@@ -9,7 +9,7 @@ pub(super) const HARDWARE: u32 = 0;
 /// `PERF_TYPE_SOFTWARE`.
 pub(super) const SOFTWARE: u32 = 1;
 /// `PERF_TYPE_TRACEPOINT`.
-pub(super) const TRACEPOINT: u32 = 2;
+pub(crate) const TRACEPOINT: u32 = 2;
 /// `PERF_TYPE_HW_CACHE`.
 pub(super) const HW_CACHE: u32 = 3;
 /// `PERF_TYPE_RAW`.

@@ -94,10 +94,13 @@ impl<'a> Parser<'a> {
     }
 
     pub(super) fn no_equals_sign(&self) -> ParseError {
-        let compared = self.tokens.iter().find(|(token, _)| *token == Token::Symbol("=="));
         let message = "an equation needs '=' between its sides";
-        match compared {
-            Some((_, span)) => ParseError::new(*span, message, "'==' compares two numbers"),
+        let comparison =
+            |token| ["==", "<=", ">=", "<", ">", "!="].into_iter().find(|&name| token == Token::Symbol(name));
+        match self.tokens.iter().find_map(|&(token, span)| Some((comparison(token)?, span))) {
+            Some(("==", span)) => ParseError::new(span, message, "'==' compares two numbers"),
+            Some((symbol, span)) => ParseError::new(span, message, format!("'{symbol}' compares two numbers"))
+                .help("an inequality is no relation: nothing can be corrected by it"),
             None => ParseError::new(self.span(), message, "it ends here"),
         }
     }
@@ -166,6 +169,9 @@ impl<'a> Parser<'a> {
             return ParseError::new(self.span(), message, label);
         }
         let error = ParseError::new(self.span(), message, "not a variable");
+        if let Some(event @ ("mean" | "variance")) = event {
+            return error.help(format!("did you mean {{{event}}}?"));
+        }
         let (content, dot) = (shown(content), if event.is_some() { "." } else { "" });
         let event = shown(event.unwrap_or_default());
         error.help(match nearest(moment, ["mean", "variance"]).first() {

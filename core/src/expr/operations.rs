@@ -43,7 +43,7 @@ impl Operation {
     }
 
     /// The value at `(a, b)`; one that takes one operand ignores `b`.
-    pub(super) fn value(&self, a: f64, b: f64) -> f64 {
+    pub fn value(&self, a: f64, b: f64) -> f64 {
         (self.value)(a, b)
     }
 

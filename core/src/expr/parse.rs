@@ -385,6 +385,9 @@ impl<'a> Parser<'a> {
             Dialect::Equation | Dialect::Metric | Dialect::Vendor | Dialect::Cost => {
                 Ok(Variable { subject: Subject::Event(name), moment: Moment::Mean })
             }
+            Dialect::Pair if matches!(raw, "true" | "false" | "null") => {
+                Err(ParseError::new(self.span(), "expected an expression", format!("{} here", quoted(raw))))
+            }
             Dialect::Pair => {
                 let message = format!("{} is not in braces", quoted(raw));
                 let help = match nearest(&name, ["mean", "variance"]).first() {

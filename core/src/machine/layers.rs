@@ -18,7 +18,7 @@ use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
 
 use super::{Capability, Host};
-use crate::events::{Event, EventKind, Modifiers};
+use crate::events::{Event, EventKind};
 use crate::plan::{Fit, Plan, Rotation};
 use crate::sources::perf::{self, ProbeTarget};
 
@@ -126,8 +126,8 @@ pub fn verdict(host: &Host, kernel: &dyn Kernel, event: &Event, whose: ProbeTarg
     if !is_denied(error) {
         return EventVerdict::Refused(error);
     }
-    if event.happens_in_user_space() && !event.modifiers.exclude_kernel {
-        match kernel.open(&user_side(event), whose) {
+    if let Some(narrowed) = event.in_user_space_only() {
+        match kernel.open(&narrowed, whose) {
             Ok(()) => return EventVerdict::UserOnly,
             Err(error) if is_absent(error) => return EventVerdict::Absent(error),
             Err(_) => {}
@@ -179,11 +179,6 @@ pub fn target_denial(host: &Host, kernel: &dyn Kernel, pid: Pid) -> Option<Denia
         EventVerdict::Denied(denial) => Some(denial),
         _ => None,
     }
-}
-
-fn user_side(event: &Event) -> Event {
-    let modifiers = Modifiers { exclude_kernel: true, exclude_hv: true, ..event.modifiers.clone() };
-    Event { modifiers, ..event.clone() }
 }
 
 fn is_absent(error: Errno) -> bool {
@@ -246,6 +241,8 @@ mod tests {
         // Switches happen in the kernel: in user space there is nothing left to count.
         let level = |allows| EventVerdict::Denied(Denial::Level { level: None, allows });
         assert_eq!(found("context-switches", ProbeTarget::Mine, rule), level(1));
+        // Without the kernel's side there would be nothing of the kernel's side alone.
+        assert_eq!(found("page-faults:k", ProbeTarget::Mine, rule), level(1));
         let whole = |_: &Event, whose| if let ProbeTarget::Cpu(_) = whose { Err(Errno::EACCES) } else { Ok(()) };
         assert_eq!(found("cycles", ProbeTarget::Cpu(3), whole), level(0));
     }

@@ -1,10 +1,11 @@
 //! Finds out whether a command can be executed, before anything is started.
 
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::Error;
+use crate::files::{self, ExpectedFile};
 use crate::names::nearest;
 use crate::session::find_command;
 use crate::sources::process;
@@ -24,6 +25,19 @@ pub fn check_command(command: &OsString) -> Result<(), Error> {
     Err(Error::Command { command: command.clone(), source: kind.into(), similar })
 }
 
+/// The longest first line of a script that the kernel reads.
+const LONGEST_FIRST_LINE: u64 = 256;
+
+/// The interpreter that the first line of a script names, where there is no such file.
+pub(super) fn missing_interpreter(command: &OsString) -> Option<String> {
+    let script = files::open(&find_command(command)?, &ExpectedFile::any(u64::MAX)).ok()?;
+    let mut line = Vec::new();
+    script.take(LONGEST_FIRST_LINE).read_to_end(&mut line).ok()?;
+    let line = line.strip_prefix(b"#!")?.split(|&byte| byte == b'\n').next()?;
+    let interpreter = String::from_utf8_lossy(line).split_whitespace().next()?.to_owned();
+    (!Path::new(&interpreter).exists()).then_some(interpreter)
+}
+
 /// A program beside the one that isn't there, or in the same folder, with nearly its name.
 fn similar_command(command: &OsString) -> Option<String> {
     let path = Path::new(command);
@@ -40,4 +54,25 @@ fn similar_command(command: &OsString) -> Option<String> {
     let full = parent.map_or_else(|| PathBuf::from(nearest), |parent| parent.join(nearest));
     let in_this_folder = parent.is_none() && find_command(&nearest.into()).is_none();
     Some(if in_this_folder { format!("./{nearest}") } else { full.display().to_string() })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use super::*;
+
+    #[test]
+    fn a_script_names_the_interpreter_that_it_lacks() {
+        let path = std::env::temp_dir().join(format!("perfprop-script-{}", std::process::id()));
+        let missing = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            missing_interpreter(&path.clone().into())
+        };
+        assert_eq!(missing("#!/nonexistent/int -x\necho\n"), Some("/nonexistent/int".to_owned()));
+        assert_eq!(missing("#! /nonexistent/int"), Some("/nonexistent/int".to_owned()));
+        assert_eq!(["#!/bin/sh\n", "echo\n", "#!\n", ""].map(missing), [None, None, None, None]);
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(missing_interpreter(&path.into()), None);
+    }
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use nix::sys::signal::Signal;
 
+use super::command::missing_interpreter;
 use super::denied;
 use crate::events::{EventError, TableError};
 use crate::files::{self, ExpectedFile};
@@ -174,11 +175,17 @@ fn no_command(
     similar: Option<&str>,
 ) -> fmt::Result {
     let reason = match source.kind() {
-        io::ErrorKind::NotFound => "command not found".into(),
+        io::ErrorKind::NotFound => match missing_interpreter(command) {
+            Some(interpreter) => format!("its interpreter {} is missing", shown(&interpreter)),
+            None => "command not found".into(),
+        },
         io::ErrorKind::PermissionDenied => "permission denied".into(),
         _ => source.to_string(),
     };
-    write!(f, "E06 perfprop: {}: {reason} (nothing was measured)", shown(&command.to_string_lossy()))?;
+    let name = command.to_string_lossy();
+    // An empty name is nothing to see.
+    let name = if name.is_empty() { "''".into() } else { shown(&name) };
+    write!(f, "E06 perfprop: {name}: {reason} (nothing was measured)")?;
     match similar {
         Some(similar) => write!(f, "\n      did you mean {}?", shown(similar)),
         None if source.kind() == io::ErrorKind::PermissionDenied && is_program(Path::new(command)) => {

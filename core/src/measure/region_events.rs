@@ -31,9 +31,9 @@ fn problem(name: &str, position: usize, resolver: &Resolver) -> Problem {
         Err(error) => error.problems.into_iter().next().map_or(EventErrorCause::NotOfRegions, |problem| problem.cause),
     };
     let cause = match cause {
-        EventErrorCause::Unknown { name, similar, pattern } => {
+        EventErrorCause::Unknown { name, similar, pattern, list } => {
             let similar = similar.into_iter().filter(|similar| is_region_event(similar)).collect();
-            EventErrorCause::Unknown { name, similar, pattern }
+            EventErrorCause::Unknown { name, similar, pattern, list }
         }
         other => other,
     };

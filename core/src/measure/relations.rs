@@ -7,7 +7,7 @@ use super::{Error, metrics};
 use crate::events::Tables;
 use crate::expr::Fact;
 use crate::metrics::{Catalog, Facts, Metric};
-use crate::relations::{self, LoadError, Relation};
+use crate::relations::{self, Diagnostics, LoadError, Relation};
 use crate::run::RelationFile;
 
 /// Which relation files are used.
@@ -46,7 +46,7 @@ impl LoadedRelations {
             let parsed = relations::parse(&file, &bytes);
             found.files.push(RelationFile { file, text: String::from_utf8_lossy(&bytes).into_owned() });
             if !parsed.diagnostics.is_empty() {
-                wrong.push(parsed.diagnostics);
+                wrong.push(Diagnostics { is_lenient: options.is_lenient, ..parsed.diagnostics });
             }
             found.all.extend(parsed.relations);
             found.metrics.extend(parsed.metrics);

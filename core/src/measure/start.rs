@@ -2,10 +2,10 @@
 
 use std::time::{Duration, SystemTime};
 
-use super::partial::note_ended;
+use super::partial::{note_ended, note_later_threads, note_pinned};
 use super::refused::refused;
 use super::{Error, Measurement, rotation};
-use crate::events::{Event, with_letters};
+use crate::events::{Event, Space, with_space};
 use crate::plan::{AnchorIndex, EventIndex, GroupIndex, Member, Plan, PlannedAnchor, PlannedGroup};
 use crate::run::{
     AddedEvent, Anchor, Header, MeasuredEvent, MeasuredGroup, MeasuredMachine, RepeatedEvent, TruthColumn,
@@ -27,6 +27,8 @@ pub(super) fn start(
     check_modelled(launch)?;
     let session = Session::start(plan, launch, period).map_err(|error| refused(error, plan, launch))?;
     note_ended(launch, note);
+    note_later_threads(launch, note);
+    note_pinned(plan, launch, note);
     let events: Vec<_> = session.rows().iter().filter(|row| !row.is_anchor()).map(|row| measured(plan, row)).collect();
     rotation::note_intervals(session.intervals(), note);
     #[cfg(feature = "stacks")]
@@ -87,10 +89,13 @@ fn opened(event: &Event, row: &CounterRow) -> Event {
             unit.encoding.absent = (!row.has(status)).then(|| status.word().to_owned());
         }
     }
+    if let Some(probe) = &mut event.encoding.probe {
+        probe.not_inherited.clone_from(&row.not_inherited);
+    }
     if row.status == Status::UserOnly {
         event.modifiers.exclude_kernel = true;
         event.modifiers.exclude_hv = true;
-        event.name = with_letters(&event.name, "u");
+        event.name = with_space(&event.name, Space::User);
     }
     event
 }

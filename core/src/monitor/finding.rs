@@ -74,7 +74,7 @@ pub enum Finding {
         /// Event that it is about.
         event: RowIndex,
     },
-    /// Some units have no part in the event's sum.
+    /// Some units, or what starts later, have no part in the event's sum.
     LacksUnits {
         /// Event that it is about.
         event: RowIndex,

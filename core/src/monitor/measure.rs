@@ -147,6 +147,19 @@ impl Measure {
         }
     }
 
+    /// The variance between intervals as the estimator has it. A relation corrects it per CPU second; in another measure it is
+    /// larger or smaller by the same factor.
+    pub fn best_variance(self, monitor: &Monitor, row: &Row<'_>) -> Option<f64> {
+        let Some(corrected) = row.corrected_variance() else { return self.variance(monitor, row) };
+        match self {
+            Self::PerCpuSecond => Some(corrected * 1e6),
+            Self::PerSecond | Self::PerKiloInstruction | Self::Total => {
+                let counted = row.raw.rate.variance().and_then(positive)?;
+                self.variance(monitor, row).map(|variance| variance * corrected / counted)
+            }
+        }
+    }
+
     /// The extremes of an event's intervals: scaled, and estimated; for totals, those per CPU second.
     pub fn extremes(self, monitor: &Monitor, event: RowIndex) -> (Option<Extremes>, Option<Extremes>) {
         monitor.tracks[event].spread.extremes(self)

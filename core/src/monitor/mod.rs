@@ -266,7 +266,7 @@ impl Monitor {
         for ((event, track), estimate) in self.tracks.iter_mut().enumerate().zip(self.estimator.estimates()) {
             let counted = self.tally.interval(event).total();
             let (mut raw, mut corrected) = (self.tally.interval_count(event), estimate.interval);
-            if track.lacks_unit || self.header.events[event].event.absent_units().next().is_some() {
+            if track.lacks_unit || self.header.events[event].event.is_of_a_part() {
                 (raw, corrected) = (raw.map(at_least), corrected.map(at_least));
             }
             if let Some((_, known)) = &mut track.uncounted {

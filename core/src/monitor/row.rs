@@ -77,6 +77,15 @@ impl<'a> Row<'a> {
         }
     }
 
+    /// The variance of the rate between intervals, in the square of counts per millisecond of CPU time, where a relation
+    /// makes it another one than that of what was counted.
+    pub fn corrected_variance(&self) -> Option<f64> {
+        let counted = self.raw.rate.variance();
+        self.estimate.variance.filter(|&variance| {
+            counted.is_none_or(|counted| (variance - counted).abs() > LEAST_MOVED * counted.abs().max(variance))
+        })
+    }
+
     /// Correction of the interval that ended last.
     pub fn interval_correction(&self) -> Option<Correction> {
         let point = self.history.back()?;
@@ -252,7 +261,7 @@ impl Monitor {
     }
 
     pub(super) fn lacks_units(&self, index: RowIndex) -> bool {
-        self.tracks[index].lacks_unit || self.header.events[index].event.absent_units().next().is_some()
+        self.tracks[index].lacks_unit || self.header.events[index].event.is_of_a_part()
     }
 
     fn core_share(&self, index: RowIndex) -> Option<f64> {

@@ -1,6 +1,6 @@
 //! Finds how much CPU time of a command passed without any of its events.
 
-use crate::events::EventKind;
+use crate::events::{Event, EventKind};
 use crate::run::{End, MeasuredEvent};
 use crate::units::CpuNs;
 
@@ -14,8 +14,9 @@ const LEAST_PART: f64 = 0.5;
 pub(super) fn uncounted_time(events: &[MeasuredEvent], end: &End) -> Option<(CpuNs, CpuNs)> {
     let used = end.cpu_time.filter(|_| end.is_all_watched)?;
     let all = used.user_ns + used.system_ns;
-    // A tool event is enabled while time passes. What was never enabled tells of no child.
-    let readings = events.iter().zip(&end.totals).filter(|(event, _)| event.event.kind != EventKind::Tool);
+    // A tool event is enabled while time passes. What was never enabled, or isn't of what starts later, tells of no child.
+    let is_of_all = |event: &Event| event.kind != EventKind::Tool && event.not_inherited().is_none();
+    let readings = events.iter().zip(&end.totals).filter(|(event, _)| is_of_all(&event.event));
     let enabled = readings.filter_map(|(_, reading)| Some((*reading)?.enabled)).max().filter(|time| time.0 > 0)?;
     let uncounted = all - enabled;
     (uncounted >= LEAST && uncounted.0 as f64 >= LEAST_PART * all.0 as f64).then_some((uncounted, all))
@@ -25,7 +26,7 @@ pub(super) fn uncounted_time(events: &[MeasuredEvent], end: &End) -> Option<(Cpu
 mod tests {
     use super::*;
     use crate::builders::{event, measured, software_event};
-    use crate::events::Event;
+    use crate::events::{Encoding, Probe};
     use crate::run::CpuTime;
     use crate::sources::Reading;
 
@@ -86,5 +87,14 @@ mod tests {
         let found = uncounted_time(&events, &end((1000 * MS, 0), &[Some(5000 * MS), Some(MS)]));
         assert_eq!(found, Some((CpuNs(999 * MS), CpuNs(1000 * MS))));
         assert_eq!(uncounted_time(&events[..1], &end((1000 * MS, 0), &[Some(MS)])), None);
+    }
+
+    #[test]
+    fn a_probe_that_is_not_inherited_tells_of_no_child() {
+        let probe = Some(Probe { not_inherited: Some("tracefs isn't mounted".into()), ..Probe::default() });
+        let encoding = Encoding { probe, ..Encoding::default() };
+        let events = [measured(Event { encoding, ..software_event("uprobe") })];
+        assert_eq!(uncounted_time(&events, &end((1000 * MS, 0), &[Some(MS)])), None);
+        assert!(events[0].event.is_of_a_part() && events[0].lacking_words().is_some());
     }
 }

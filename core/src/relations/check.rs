@@ -115,7 +115,7 @@ fn check_text(file: &str, text: &str) -> Parsed {
         match checker.statement(object, id) {
             Some(Statement::Relation(relation)) => relations.push(relation),
             Some(Statement::Metric(metric)) => metrics.push((index, metric)),
-            None => broken.push(id.clone()),
+            None => broken.push(broken_id(object, id)),
         }
     }
     let endless = checker.endless(&objects, &metrics);
@@ -325,16 +325,33 @@ impl Checker<'_> {
             let label = "it holds whatever is counted";
             return self.wrong(value.offset, "both sides are the same", label, None);
         }
-        let (left, right) = (self.with_divisors(value, left)?, self.with_divisors(value, right)?);
+        let (left, right) = (self.with_value(value, left)?, self.with_value(value, right)?);
         let (left, right) = (self.of_counts(value, left)?, self.of_counts(value, right)?);
         Some(RelationForm::Equation { left, right })
     }
 
-    /// The expression, unless it divides by a number that is 0: it never has a value then.
-    fn with_divisors(&mut self, value: &KeyValue<'_>, expr: Expr) -> Option<Expr> {
-        match zero_divisor(&expr) {
+    /// The expression, unless it has a part that never has a value: a division by a number that is 0, the root of one below 0.
+    fn with_value(&mut self, value: &KeyValue<'_>, expr: Expr) -> Option<Expr> {
+        if let Some(span) = zero_divisor(&expr) {
+            return self.wrong(value.offset_of(span.start), "a division by 0 has no value", "this is 0", None);
+        }
+        match without_value(&expr) {
             None => Some(expr),
-            Some(span) => self.wrong(value.offset_of(span.start), "a division by 0 has no value", "this is 0", None),
+            Some(span) => {
+                let message = "this has no value, whatever is counted";
+                self.wrong(value.offset_of(span.start), message, "no number here", None)
+            }
+        }
+    }
+
+    /// The expression, unless it is below 0 whatever is counted.
+    fn above_zero(&mut self, value: &KeyValue<'_>, expr: Expr) -> Option<Expr> {
+        match expr.folded().fold(|node, operands: Vec<Sign>| Sign::of(&node.kind, &operands)) {
+            Some(Sign::Negative) => {
+                let message = "expectedMean is below 0, and no count is";
+                self.wrong(value.offset, message, "never above 0", None)
+            }
+            _ => Some(expr),
         }
     }
 
@@ -409,9 +426,13 @@ impl Checker<'_> {
             None => Some(None),
             Some(value) => {
                 let expr = self.parsed(value, parse(&value.text, Dialect::Pair))?;
-                let expr = self.with_divisors(value, expr)?;
+                let expr = self.with_value(value, expr)?;
                 // Variances are of squares.
-                if key == DeclaredKey::ExpectedMean { self.of_counts(value, expr).map(Some) } else { Some(Some(expr)) }
+                if key != DeclaredKey::ExpectedMean {
+                    return Some(Some(expr));
+                }
+                let expr = self.of_counts(value, expr)?;
+                self.above_zero(value, expr).map(Some)
             }
         }
     }
@@ -442,6 +463,59 @@ fn zero_divisor(expr: &Expr) -> Option<TextSpan> {
     })
 }
 
+/// Where a part of an expression has only numbers in it and no value, if one has.
+fn without_value(expr: &Expr) -> Option<TextSpan> {
+    let mut found = None;
+    expr.fold(|node, operands: Vec<Option<f64>>| {
+        let operands: Option<Vec<f64>> = operands.into_iter().collect();
+        let value = match (&node.kind, operands?.as_slice()) {
+            (NodeKind::Number(number), _) => *number,
+            (NodeKind::Operation(operation), [a]) => operation.value(*a, 0.0),
+            (NodeKind::Operation(operation), [a, b]) => operation.value(*a, *b),
+            _ => return None,
+        };
+        if !value.is_finite() {
+            found = found.or(Some(node.span));
+        }
+        Some(value).filter(|value| value.is_finite())
+    });
+    found
+}
+
+/// On which side of 0 an expression is, whatever is counted: means and variances aren't below it.
+#[derive(Clone, Copy, PartialEq)]
+enum Sign {
+    /// At 0 or above.
+    Positive,
+    /// At 0 or below, and not always at 0.
+    Negative,
+    Unknown,
+}
+
+impl Sign {
+    fn of(kind: &NodeKind, operands: &[Self]) -> Self {
+        let name = if let NodeKind::Operation(operation) = kind { operation.name } else { "" };
+        match (kind, name, operands) {
+            (NodeKind::Number(number), ..) if *number < 0.0 => Self::Negative,
+            (NodeKind::Number(_) | NodeKind::Variable(_), ..) => Self::Positive,
+            (_, "-", [one]) => one.turned(),
+            (_, "+" | "min" | "max", [one, other]) if one == other => *one,
+            (_, "-", [one, other]) if *one == other.turned() => *one,
+            (_, "*" | "/", [Self::Positive, other] | [other, Self::Positive]) => *other,
+            (_, "*" | "/", [Self::Negative, Self::Negative]) => Self::Positive,
+            _ => Self::Unknown,
+        }
+    }
+
+    fn turned(self) -> Self {
+        match self {
+            Self::Positive => Self::Negative,
+            Self::Negative => Self::Positive,
+            Self::Unknown => Self::Unknown,
+        }
+    }
+}
+
 /// The message and label for the field that a pair lacks; `None` where it has all.
 fn missing(fields: &Fields<'_>) -> Option<(&'static str, &'static str)> {
     let has = |key| fields.get(key).is_some();
@@ -466,6 +540,14 @@ fn own_id<'a>(object: &'a Object<'a>) -> Option<&'a KeyValue<'a>> {
     let key = if is_metric(object) { DeclaredKey::Metric } else { DeclaredKey::Id };
     let entry = object.entries.iter().find(|entry| DeclaredKey::named(&entry.key.text) == Some(key))?;
     entry.value.as_ref().filter(|value| is_id(value))
+}
+
+/// What an object that can't be used is called: one that has another's id is named by that.
+fn broken_id(object: &Object<'_>, id: &str) -> String {
+    match own_id(object) {
+        Some(own) if own.text != id => format!("the other {}", own.text),
+        _ => id.to_owned(),
+    }
 }
 
 fn is_id(value: &KeyValue<'_>) -> bool {

@@ -1,10 +1,12 @@
 //! Formats what is wrong with a relation file.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use super::TextPlace;
-use crate::names::{shown, shown_path};
+use crate::names::{nearest, shown, shown_path};
 
 /// The part of a line that something is wrong with, ready for a terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +66,8 @@ pub struct Diagnostics {
     pub unusable: usize,
     /// The events of these that this machine doesn't have.
     pub missing: Vec<String>,
+    /// Whether what is fine is used anyway, so that nobody has to be told how.
+    pub is_lenient: bool,
 }
 
 /// How many ids or events the closing line names.
@@ -122,7 +126,8 @@ impl fmt::Display for Diagnostics {
         if self.unlisted > 0 {
             lines.push(format!("      and {} more mistakes in this file", self.unlisted));
         }
-        lines.extend(self.way_on().map(|line| format!("      {line}")));
+        let way_on = if self.is_lenient { None } else { self.way_on() };
+        lines.extend(way_on.map(|line| format!("      {line}")));
         f.write_str(&lines.join("\n"))
     }
 }
@@ -140,8 +145,35 @@ pub struct LoadError {
 
 impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "E07 perfprop: relation file {}: {}", shown_path(&self.path), self.error)
+        write!(f, "E07 perfprop: relation file {}: {}", shown_path(&self.path), unreadable(&self.error))?;
+        if self.error.kind() == io::ErrorKind::NotFound {
+            match similar_file(&self.path) {
+                Some(similar) => write!(f, "\n      did you mean {}?", shown_path(&similar))?,
+                None => f.write_str("\n      what a relation file says, and an example: README, Relations")?,
+            }
+        }
+        Ok(())
     }
+}
+
+/// Why a file can't be read, without the number of the error.
+fn unreadable(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such file".to_owned(),
+        io::ErrorKind::PermissionDenied => "it may not be read by this user".to_owned(),
+        io::ErrorKind::IsADirectory => "it is a folder; a relation file is one file".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+/// The file in the same folder whose name is nearest to that of `path`.
+fn similar_file(path: &Path) -> Option<PathBuf> {
+    let folder = path.parent()?;
+    let listed = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let entries = fs::read_dir(listed).ok()?.flatten().filter(|entry| entry.path().is_file());
+    let names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let similar = nearest(path.file_name()?.to_str()?, names.iter().map(String::as_str));
+    similar.first().map(|name| folder.join(name))
 }
 
 impl std::error::Error for LoadError {
@@ -157,6 +189,24 @@ mod tests {
     fn way_on(fine: usize, unusable: usize, missing: &[&str]) -> Option<String> {
         let missing = missing.iter().map(|&name| name.to_owned()).collect();
         Diagnostics { fine, unusable, missing, broken: vec!["R3".into()], ..Diagnostics::default() }.way_on()
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_has_a_neighbour() {
+        let text = |path: &str, kind: io::ErrorKind| LoadError { path: path.into(), error: kind.into() }.to_string();
+        let here = env!("CARGO_MANIFEST_DIR");
+        let missing = text(&format!("{here}/Crago.toml"), io::ErrorKind::NotFound);
+        assert!(missing.contains("there is no such file\n      did you mean ") && missing.ends_with("/Cargo.toml?"));
+        let alone = text("/nonexistent/x.json", io::ErrorKind::NotFound);
+        assert!(alone.ends_with("README, Relations"), "{alone}");
+        assert!(text("x", io::ErrorKind::PermissionDenied).ends_with("it may not be read by this user"));
+    }
+
+    #[test]
+    fn who_goes_on_already_is_not_told_how() {
+        let is_lenient = true;
+        let diagnostics = Diagnostics { fine: 2, broken: vec!["R3".into()], is_lenient, ..Diagnostics::default() };
+        assert_eq!(diagnostics.to_string(), "");
     }
 
     #[test]

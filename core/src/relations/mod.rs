@@ -298,12 +298,16 @@ pub fn load(path: impl AsRef<Path>) -> Result<Parsed, LoadError> {
     Ok(parse(&path.display().to_string(), &bytes))
 }
 
-/// The bytes of the file at `path`, no more than show that it is larger than [`MAX_FILE`].
+/// The bytes of the file at `path`, no more than show that it is larger than [`MAX_FILE`]; of standard input where that is `-`.
 ///
 /// # Errors
 /// Fails if the file can't be read.
 pub fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
+    if path == Path::new("-") {
+        std::io::stdin().lock().take(MAX_FILE as u64 + 1).read_to_end(&mut bytes)?;
+        return Ok(bytes);
+    }
     File::open(path)?.take(MAX_FILE as u64 + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }

@@ -105,7 +105,14 @@ fn first_character(raw: &str, decoded: &str) -> Option<(usize, usize)> {
 
 /// Reads all objects of `text`.
 pub(super) fn read(text: &str) -> (Vec<Object<'_>>, Problems) {
-    let mut reader = RelationReader { text, at: 0, objects: Vec::new(), open: None, problems: Problems::default() };
+    let mut reader = RelationReader {
+        text,
+        at: 0,
+        objects: Vec::new(),
+        open: None,
+        has_bare_key: false,
+        problems: Problems::default(),
+    };
     reader.file();
     (reader.objects, reader.problems)
 }
@@ -116,6 +123,8 @@ struct RelationReader<'a> {
     objects: Vec<Object<'a>>,
     /// The object that is being read.
     open: Option<Object<'a>>,
+    /// Whether a key in it had no quotes.
+    has_bare_key: bool,
     problems: Problems,
 }
 
@@ -235,6 +244,7 @@ impl<'a> RelationReader<'a> {
     fn object(&mut self) -> ReadingOrder {
         let start = self.at;
         self.at += 1;
+        self.has_bare_key = false;
         self.open = Some(Object { offset: start, entries: Vec::new(), is_broken: false });
         let order = self.entries(start);
         self.objects.extend(self.open.take());
@@ -259,16 +269,28 @@ impl<'a> RelationReader<'a> {
                     self.problem("expected a key or '}'", self.found());
                     return ReadingOrder::Lost;
                 }
-                Some(c) => {
-                    self.bare_key(c);
-                    self.skip_entry();
-                }
+                Some(c) => self.bare_entry(c),
             }
         }
     }
 
+    /// An entry whose key isn't in quotes. Others of the same object are no news.
+    fn bare_entry(&mut self, c: char) {
+        if !std::mem::replace(&mut self.has_bare_key, true) || c == ',' {
+            self.bare_key(c);
+        }
+        self.skip_until(&[':', ',', '}', '\n']);
+        if self.take(':') {
+            self.skip_space();
+            let _ = self.value();
+            self.skip_space();
+        }
+        self.take(',');
+    }
+
     fn bare_key(&mut self, c: char) {
-        let word = self.rest().split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+        let word = self.rest().trim_start_matches('\'');
+        let word = word.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
         let help = (1..=40).contains(&word.len()).then(|| format!("write \"{word}\""));
         let message = if c == ',' { "expected a key before ','" } else { "expected a key in quotes" };
         self.problem_at(self.at, message.to_owned(), self.found(), help);

@@ -44,9 +44,15 @@ impl MeasuredEvent {
         self.status == Status::Elsewhere && matches!(self.scope, Scope::Cpu(_))
     }
 
-    /// How the event's sum lacks some of its units, `is the sum of 1 of 2 units; not supported: uncore_imc_1`; `None`
-    /// where it has all.
+    /// How the event's sum lacks some of its units, `is the sum of 1 of 2 units; not supported: uncore_imc_1`, or what
+    /// starts later; `None` where it has all.
     pub fn lacking_words(&self) -> Option<String> {
+        if let Some(why) = self.event.not_inherited() {
+            return Some(format!(
+                "counts the threads that were there at its start, and not what they started: the probe can't be made in \
+                 tracefs, as root can ({why})"
+            ));
+        }
         let (units, absent): (_, Vec<_>) = (self.event.units().len(), self.event.absent_units().collect());
         let first = absent.first()?;
         let why = first.encoding.absent.as_deref().unwrap_or_default();

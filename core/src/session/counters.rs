@@ -15,7 +15,7 @@ use crate::run::{CpuTime, RotatedBy};
 use crate::sources::command::Exit;
 use crate::sources::emulate::{self, Emulator, ModelLog};
 use crate::sources::limited::Limited;
-use crate::sources::perf::{self, CounterRow, PerfSource, Start, TargetKind};
+use crate::sources::perf::{self, CounterRow, PerfSource, Start, TargetKind, TracefsProbes};
 use crate::sources::tool::{Times, Tools};
 use crate::sources::watched::{Watched, threads_of};
 use crate::sources::{Counter, CounterSource};
@@ -89,8 +89,26 @@ impl Opened {
     }
 }
 
+/// The probes that a target's threads and processes inherit, made of the events that are counted or sampled.
+pub(super) fn probes(plan: &Plan, launch: &Launch, kind: &TargetKind) -> TracefsProbes {
+    let is_of_tasks = !matches!(kind, TargetKind::Everyone | TargetKind::Cgroup(_));
+    if !launch.inherit || !is_of_tasks || launch.counter != Counter::Kernel {
+        return TracefsProbes::default();
+    }
+    let counted = plan.members().map(|member| plan.event(member));
+    #[cfg(feature = "stacks")]
+    let counted = counted.chain(launch.stacks.iter().flat_map(|stacks| &stacks.events));
+    TracefsProbes::of(counted)
+}
+
 /// Opens what can be opened of the kernel's counters.
-pub(super) fn open(plan: &Plan, launch: &Launch, kind: TargetKind, ended: &Ended) -> Result<Opened, StartError> {
+pub(super) fn open(
+    plan: &Plan,
+    launch: &Launch,
+    kind: TargetKind,
+    probes: &TracefsProbes,
+    ended: &Ended,
+) -> Result<Opened, StartError> {
     let start = begin(launch, &kind);
     let target = perf::CountedTarget {
         kind: kind.clone(),
@@ -99,6 +117,7 @@ pub(super) fn open(plan: &Plan, launch: &Launch, kind: TargetKind, ended: &Ended
         split: launch.split,
         start,
         stop: launch.stop.clone(),
+        probes: probes.ids(),
     };
     let own = schedule::own_rotations(plan, launch);
     let by = own.rotated_by(plan, launch);

@@ -22,7 +22,7 @@ use crate::sources::Round;
 use crate::sources::command::PreparedCommand;
 use crate::sources::emulate::{CacheModel, ModelLog};
 use crate::sources::perf::mux::{Interval, MuxError};
-use crate::sources::perf::{CounterRow, OpenError, TargetKind};
+use crate::sources::perf::{CounterRow, OpenError, TargetKind, TracefsProbes};
 #[cfg(feature = "stacks")]
 use crate::stacks::live;
 
@@ -35,7 +35,7 @@ mod stacks;
 
 pub use child::find_command;
 use child::{Ended, Running, children_cpu_time, command, keep_on, terminate, wait};
-use counters::{Opened, emulated, emulator, open};
+use counters::{Opened, emulated, emulator, open, probes};
 use launch::described;
 pub use launch::{ChildIo, CommandLine, Launch, Needs};
 pub use output::{OutputLine, Stream};
@@ -90,6 +90,8 @@ pub struct Session {
     timeout: Option<Duration>,
     /// Whether all that a command does is to be counted, until it ends by itself.
     watches_all: bool,
+    /// The probes in tracefs, which can be removed once their counters, above, are closed.
+    _probes: TracefsProbes,
 }
 
 impl Session {
@@ -106,12 +108,13 @@ impl Session {
     fn begin(plan: &Plan, launch: &Launch, period: Duration) -> Result<Self, StartError> {
         let Some(line) = &launch.command else {
             let target = launch.target.clone().ok_or(StartError::NoTarget)?;
-            let stacks = stacks::start(launch, &target)?;
-            let mut opened = open(plan, launch, target, &Arc::default())?;
+            let probes = probes(plan, launch, &target);
+            let stacks = stacks::start(launch, &target, &probes)?;
+            let mut opened = open(plan, launch, target, &probes, &Arc::default())?;
             let began = opened.start_clock();
             let (described, regions) = (described(launch, None), attached(launch).map(Arc::new));
             let session = Self::sample(opened, launch, described, None, crossbeam_channel::never(), period)?;
-            return Ok(Self { stacks, regions, began, ..session });
+            return Ok(Self { stacks, regions, began, _probes: probes, ..session });
         };
         let mut emulator = emulator(launch)?;
         let ended = Ended::default();
@@ -124,13 +127,14 @@ impl Session {
         let regions = attached(launch).map_or_else(|| shared_by(pid, launch), |attached| Ok(Some(attached)))?;
         let regions = regions.map(Arc::new);
         let target = launch.target.clone().unwrap_or(TargetKind::Command(pid));
+        let probes = probes(plan, launch, &target);
         let stacks = match &mut emulator {
             Some(emulator) => stacks::of_model(launch, plan, emulator)?,
-            None => stacks::start(launch, &target)?,
+            None => stacks::start(launch, &target, &probes)?,
         };
         let mut opened = match emulator {
             Some(emulator) => emulated(emulator, plan, launch, pid)?,
-            None => open(plan, launch, target, &ended)?,
+            None => open(plan, launch, target, &probes, &ended)?,
         };
         let before = children_cpu_time();
         let failed = |source| StartError::Command { command: line.argv[0].clone(), source };
@@ -151,7 +155,7 @@ impl Session {
         let remote = session.sampler.remote();
         let wait = move || wait(child, before, &ended, || remote.request(SamplerRequest::Stop));
         thread::Builder::new().name("wait".into()).spawn(wait).map_err(StartError::System)?;
-        Ok(Self { stacks, regions, began, ..session })
+        Ok(Self { stacks, regions, began, _probes: probes, ..session })
     }
 
     fn sample(
@@ -199,6 +203,7 @@ impl Session {
             intervals,
             timeout,
             watches_all,
+            _probes: TracefsProbes::default(),
         })
     }
 

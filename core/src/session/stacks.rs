@@ -3,14 +3,14 @@
 use super::{Launch, StartError};
 use crate::plan::Plan;
 use crate::sources::emulate::Emulator;
-use crate::sources::perf::TargetKind;
+use crate::sources::perf::{TargetKind, TracefsProbes};
 
 #[cfg(feature = "stacks")]
 pub(super) type Sampling = Option<crate::stacks::live::LiveStacks>;
 
 /// Starts sampling, if that was requested: with exec where the process waits before it.
 #[cfg(feature = "stacks")]
-pub(super) fn start(launch: &Launch, kind: &TargetKind) -> Result<Sampling, StartError> {
+pub(super) fn start(launch: &Launch, kind: &TargetKind, probes: &TracefsProbes) -> Result<Sampling, StartError> {
     use std::thread;
 
     use crate::sources::perf::{CountedTarget, Start};
@@ -19,8 +19,8 @@ pub(super) fn start(launch: &Launch, kind: &TargetKind) -> Result<Sampling, Star
     let Some(wanted) = &launch.stacks else { return Ok(None) };
     let start = super::launch::begin(launch, kind);
     let (cpus, split) = (launch.cpus.clone(), launch.split);
-    let stop = launch.stop.clone();
-    let target = CountedTarget { kind: kind.clone(), cpus, inherit: launch.inherit, split, start, stop };
+    let (stop, probes) = (launch.stop.clone(), probes.ids());
+    let target = CountedTarget { kind: kind.clone(), cpus, inherit: launch.inherit, split, start, stop, probes };
     let source = StackSource::open(wanted, &target).map_err(StartError::Stacks)?;
     let at_once = start == Start::Later && launch.delay.is_none();
     let stacks = source.start(at_once).map_err(StartError::System)?;
@@ -48,7 +48,7 @@ pub(super) fn of_model(launch: &Launch, plan: &Plan, emulator: &mut Emulator) ->
 pub(super) type Sampling = Option<std::convert::Infallible>;
 
 #[cfg(not(feature = "stacks"))]
-pub(super) fn start(_: &Launch, _: &TargetKind) -> Result<Sampling, StartError> {
+pub(super) fn start(_: &Launch, _: &TargetKind, _: &TracefsProbes) -> Result<Sampling, StartError> {
     Ok(None)
 }
 

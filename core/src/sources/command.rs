@@ -9,18 +9,22 @@
 #![expect(unsafe_code, reason = "code between fork and exec can only be added by pre_exec, and fork is unsafe")]
 
 use std::fmt;
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::net::Shutdown;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::sys::resource::{Resource, setrlimit};
-use nix::sys::signal::Signal;
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::wait::waitpid;
 use nix::unistd::{self, ForkResult, Pid};
 use serde::{Deserialize, Serialize};
 
@@ -106,8 +110,8 @@ fn wait_for_go(pid_in: &OwnedFd, go_out: &OwnedFd, go_in_child: RawFd, limit: Op
     loop {
         match unistd::read(go_out, &mut byte) {
             Ok(1) => return Ok(()),
-            Ok(_) => return Err(nix::errno::Errno::EPIPE.into()),
-            Err(nix::errno::Errno::EINTR) => {}
+            Ok(_) => return Err(Errno::EPIPE.into()),
+            Err(Errno::EINTR) => {}
             Err(error) => return Err(error.into()),
         }
     }
@@ -144,11 +148,104 @@ pub fn leave_closing_to_a_child() -> io::Result<()> {
 }
 
 fn descriptors_but_counters() -> io::Result<Vec<RawFd>> {
-    let number = |path: &Path| path.file_name()?.to_str()?.parse().ok();
     let is_counter =
         |path: &Path| fs::read_link(path).is_ok_and(|target| target == Path::new("anon_inode:[perf_event]"));
+    descriptors(|path| !is_counter(path))
+}
+
+/// This process' descriptors by their files in `/proc`.
+fn descriptors(is_wanted: impl Fn(&Path) -> bool) -> io::Result<Vec<RawFd>> {
+    let number = |path: &Path| path.file_name()?.to_str()?.parse().ok();
     let paths = fs::read_dir("/proc/self/fd")?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
-    Ok(paths.iter().filter(|path| !is_counter(path)).filter_map(|path| number(path)).collect())
+    Ok(paths.iter().filter(|path| is_wanted(path)).filter_map(|path| number(path)).collect())
+}
+
+/// How often a last write is tried while what it removes is in use, and the time between; 10 s together.
+const LAST_TRIES: usize = 1000;
+const LAST_PAUSE: Duration = Duration::from_millis(10);
+
+/// How long this process waits for its last writes.
+const LAST_PATIENCE: Duration = Duration::from_millis(200);
+
+/// What is written to a file in the end.
+#[derive(Debug)]
+pub struct LastWrite {
+    /// The open file.
+    pub file: File,
+    /// The text, which is written at once.
+    pub text: String,
+}
+
+/// Writes to files once this is dropped or the process is gone, however it ended: a child waits for that.
+#[derive(Debug)]
+pub struct LastWrites {
+    child: UnixStream,
+}
+
+impl LastWrites {
+    /// Starts the child.
+    ///
+    /// # Errors
+    /// Returns the operating system's error if it can't make a process or doesn't list open descriptors.
+    pub fn new(writes: Vec<LastWrite>) -> io::Result<Self> {
+        let (child, end) = UnixStream::pair()?;
+        child.set_read_timeout(Some(LAST_PATIENCE))?;
+        let kept: Vec<RawFd> = writes.iter().map(|write| write.file.as_raw_fd()).chain([end.as_raw_fd()]).collect();
+        let mut others = descriptors(|_| true)?;
+        others.retain(|other| !kept.contains(other));
+        // A signal to all of the terminal's foreground is perfprop's.
+        let before = SigSet::thread_get_mask()?;
+        SigSet::all().thread_block()?;
+        let forked = fork_away(&others, || write_at_end(&end, &writes));
+        before.thread_set_mask()?;
+        forked.map(|()| Self { child })
+    }
+}
+
+impl Drop for LastWrites {
+    fn drop(&mut self) {
+        let _ = self.child.shutdown(Shutdown::Write);
+        // Until the child has closed its end.
+        let _ = (&self.child).read(&mut [0]);
+    }
+}
+
+/// Runs something in a process that isn't a child of this one, so that nobody has to wait for it, without some descriptors.
+///
+/// It may make only system calls that are async-signal-safe, and allocate nothing.
+fn fork_away(without: &[RawFd], run: impl FnOnce()) -> io::Result<()> {
+    // SAFETY: the children make only system calls that are async-signal-safe, and allocate nothing.
+    match unsafe { unistd::fork() }? {
+        ForkResult::Parent { child } => {
+            let _ = waitpid(child, None);
+            Ok(())
+        }
+        ForkResult::Child => {
+            // SAFETY: as above.
+            if let Ok(ForkResult::Child) = unsafe { unistd::fork() } {
+                let _ = unistd::setsid();
+                for &other in without {
+                    let _ = unistd::close(other);
+                }
+                run();
+            }
+            // SAFETY: nothing runs at this exit.
+            unsafe { nix::libc::_exit(0) }
+        }
+    }
+}
+
+/// Waits for the other end to be closed, and writes. What is in use yet is tried again.
+fn write_at_end(end: &UnixStream, writes: &[LastWrite]) {
+    while unistd::read(end, &mut [0]) == Err(Errno::EINTR) {}
+    for write in writes {
+        for _ in 0..LAST_TRIES {
+            if unistd::write(&write.file, write.text.as_bytes()) != Err(Errno::EBUSY) {
+                break;
+            }
+            thread::sleep(LAST_PAUSE);
+        }
+    }
 }
 
 /// How a command ended.
@@ -224,6 +321,20 @@ mod tests {
     fn a_missing_command_is_an_error_of_release() {
         let held = PreparedCommand::spawn(Command::new("/nonexistent/perfprop")).unwrap();
         assert_eq!(held.release().unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn what_is_written_in_the_end_is_not_written_before() {
+        let path = std::env::temp_dir().join(format!("perfprop-last-{}", std::process::id()));
+        let write = |text: &str| LastWrite {
+            file: File::options().create(true).append(true).open(&path).unwrap(),
+            text: text.to_owned(),
+        };
+        let writes = LastWrites::new(vec![write("first\n"), write("second\n")]).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "");
+        drop(writes);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "first\nsecond\n");
+        fs::remove_file(path).unwrap();
     }
 
     #[test]

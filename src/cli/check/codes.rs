@@ -325,12 +325,18 @@ const TABLE: &[Explained] = &[
     },
     Explained {
         code: "W14",
-        title: "some units have no part in an event's sum",
+        title: "some units, or threads that start later, have no part in an event's count",
         consequence: "the number is the sum of the others, marked partial and not scaled up to all",
         meaning: "Memory controllers, slices of caches and the like have several units, each with a PMU of its own \
                   (uncore_imc_0, uncore_imc_1). What one event counts on all of them is added up. A unit that the \
-                  kernel refuses, or whose counters something else holds, adds nothing, which is not 0.",
-        remedy: &["each unit in a row of its own: --no-merge", "who holds counters:            ps -C perf,perfprop"],
+                  kernel refuses, or whose counters something else holds, adds nothing, which is not 0. A probe on a \
+                  function (uprobe:, kprobe:) counts what threads do that start later only if it can be made in tracefs; \
+                  elsewhere the kernel would refuse to start them.",
+        remedy: &[
+            "each unit in a row of its own: --no-merge",
+            "who holds counters:            ps -C perf,perfprop",
+            "a probe of all threads:        as root, with tracefs mounted",
+        ],
     },
     Explained {
         code: "W15",

@@ -330,6 +330,7 @@ fn running(page: &ScreenPage<'_>, index: RowIndex, width: usize, with_total: boo
         parts.push(("counted", "all the time".into()));
     }
     match row.event.event.units().len() {
+        0 if row.lacks_units => parts.push(("threads", "those at the start: see Log, W14".into())),
         0 => {}
         all if row.lacks_units => parts.push(("units", format!("some of {all}: see Log, W14"))),
         all => parts.push(("units", format!("sum of {all}"))),

@@ -115,6 +115,7 @@ pub(super) fn why_unmoved(row: &Row<'_>) -> String {
         None if row.uncounted == Some(UncountedPart::FromExecOn) => "not counted from exec on: see Log, W11".into(),
         None if row.uncounted == Some(UncountedPart::OfChild) => "counted without a child: see Log, W13".into(),
         None if row.lacks_units => "a part of the sum: see Log, W14".into(),
+        None if row.corrected_variance().is_some() => "the mean is as scaled; a relation corrects the variance".into(),
         None if row.raw.run.is_exact() => "counted all the time: nothing to correct".into(),
         None if row.best() != row.scaled => "as scaled; its ± also uses other events".into(),
         None => "nothing corrects it".into(),

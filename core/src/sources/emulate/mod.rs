@@ -198,6 +198,7 @@ impl Emulator {
             member: Member::Event(EventIndex(event)),
             scope: Scope::All,
             units: Vec::new(),
+            not_inherited: None,
             status: if formula.is_some() { Status::Counted } else { Status::NotSupported },
         };
         let formulas: Vec<_> = plan.events.iter().map(Formula::of).collect();

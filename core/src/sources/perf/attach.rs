@@ -128,8 +128,8 @@ impl<'a> Attaching<'a> {
     fn place(&mut self, place: &CounterPlace) -> Result<(), OpenError> {
         let scope = self.scope(&place.scope);
         let rows = &mut self.rows[scope];
-        let CountedTarget { start, inherit, .. } = *self.target;
-        let mut opening = Opening { plan: self.plan, place, start, inherit, rows };
+        let CountedTarget { start, inherit, ref probes, .. } = *self.target;
+        let mut opening = Opening { plan: self.plan, place, start, inherit, probes, rows };
         let clock = self.clocks.len();
         let is_timed = place.is_one_cpu_of_a_task();
         if is_timed || !self.rotations.is_empty() {
@@ -175,7 +175,7 @@ impl<'a> Attaching<'a> {
             let event = self.plan.event(member);
             let units = event.units().iter().map(|unit| untried(&unit.encoding.cpus)).collect();
             let (scope, status) = (scope.clone(), untried(&event.encoding.cpus));
-            CounterRow { member, scope, status, units }
+            CounterRow { member, scope, status, units, not_inherited: None }
         };
         let new = self.rows.len();
         self.rows.push(self.plan.members().map(row).collect());

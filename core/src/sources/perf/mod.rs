@@ -22,6 +22,7 @@ use crate::units::{CpuNs, WallNs};
 mod attach;
 pub mod mux;
 mod open;
+mod probes;
 mod rotation;
 mod taken;
 mod target;
@@ -31,7 +32,8 @@ mod units;
 use attach::{Attached, Attaching};
 pub use open::permission;
 #[cfg(feature = "stacks")]
-pub(crate) use open::{encode, probe_name, user_only};
+pub(crate) use open::{Placed, encode};
+pub use probes::{ProbeIds, TracefsProbes};
 use rotation::PmuRotations;
 pub use rotation::{BUDGET, SLICE};
 use taken::Taken;
@@ -59,6 +61,8 @@ pub struct CounterRow {
     pub status: Status,
     /// Whether each unit of the event could be opened; empty where one PMU counts it.
     pub units: Vec<Status>,
+    /// Why what starts later isn't counted, where that was wanted.
+    pub not_inherited: Option<String>,
 }
 
 impl CounterRow {

@@ -10,8 +10,8 @@ use perf_event::{Builder, Counter, ReadFormat};
 
 use super::target::{CountedTask, CounterPlace, Start};
 use super::units::{UnitMember, on_units};
-use super::{CounterRow, OpenError};
-use crate::events::{Event, EventKind, Modifiers};
+use super::{CounterRow, OpenError, ProbeIds};
+use crate::events::{Event, EventKind, TRACEPOINT};
 use crate::plan::{Cohesion, Member, Plan, PlannedGroup};
 use crate::sources::{Scope, Status, process};
 
@@ -24,6 +24,7 @@ pub(super) struct Opening<'a> {
     pub(super) place: &'a CounterPlace,
     pub(super) start: Start,
     pub(super) inherit: bool,
+    pub(super) probes: &'a ProbeIds,
     /// The rows of the place's scope, one for each of the plan's members.
     pub(super) rows: &'a mut [CounterRow],
 }
@@ -140,7 +141,7 @@ impl Opening<'_> {
     /// Opens an event, in user space only where the kernel allows no more.
     fn member(&mut self, member: UnitMember, mut leader: Option<&mut Counter>) -> Result<OpenAttempt, OpenError> {
         let event = &*member.event(self.plan);
-        let narrowed = user_only(event);
+        let narrowed = event.in_user_space_only();
         let attempts = [Some((event, Status::Counted)), narrowed.as_ref().map(|event| (event, Status::UserOnly))];
         let is_alone = leader.is_none();
         let mut refused = Status::NotSupported;
@@ -148,6 +149,7 @@ impl Opening<'_> {
             match self.open(event, leader.as_deref_mut()) {
                 Ok(counter) => {
                     self.note(member, status);
+                    self.note_inheritance(member);
                     return Ok(OpenAttempt::Open(counter));
                 }
                 Err(error) => match Refusal::from(&error) {
@@ -186,6 +188,19 @@ impl Opening<'_> {
         }
     }
 
+    /// Notes why what the task starts isn't counted.
+    fn note_inheritance(&mut self, member: UnitMember) {
+        let Some(probe) = &self.plan.event(member.member).encoding.probe else { return };
+        if self.inherit && matches!(self.place.subject, CountedTask::Task(_)) {
+            let why = match self.probes.get(probe) {
+                Some(Ok(_)) => None,
+                Some(Err(why)) => Some(why.clone()),
+                None => Some("it isn't in tracefs".to_owned()),
+            };
+            self.row(member.member).not_inherited = why;
+        }
+    }
+
     fn gone(&self) -> OpenError {
         match self.place.subject {
             CountedTask::Task(task) => OpenError::NoProcess(task),
@@ -208,14 +223,8 @@ impl Opening<'_> {
     /// siblings, and would then accept groups that can never run.
     fn open(&self, event: &Event, leader: Option<&mut Counter>) -> io::Result<Counter> {
         let mut builder = Builder::new(Software::DUMMY);
-        encode(event, &mut builder);
-        // perf-event2 0.7.4 has no event for probes in programs, so the pointer that the kernel wants
-        // (`uprobe_path`, `kprobe_func`) is set here; the name lives until the event is open.
-        let probe = probe_name(event)?;
-        if let Some(name) = &probe {
-            builder.attrs_mut().config1 = name.as_ptr() as u64;
-        }
-        self.put(&mut builder);
+        let placed = Placed::new(event, &mut builder, self.probes)?;
+        self.put(&mut builder, placed.can_be_inherited());
         match leader {
             Some(leader) => builder.enabled(true).enable_on_exec(false).read_format(TIMES).build_with_group(leader),
             None => builder.read_format(TIMES | ReadFormat::GROUP).build(),
@@ -226,7 +235,7 @@ impl Opening<'_> {
     pub(super) fn clock(&self) -> Result<Counter, OpenError> {
         let mut builder = Builder::new(Software::DUMMY);
         builder.exclude_kernel(true).exclude_hv(true).read_format(TIMES);
-        self.put(&mut builder);
+        self.put(&mut builder, true);
         let failed = |error: io::Error| match Refusal::from(&error) {
             Refusal::NoTask => self.gone(),
             _ => OpenError::Event { name: "the clock of turns".to_owned(), source: error },
@@ -235,9 +244,9 @@ impl Opening<'_> {
     }
 
     /// Whose work is counted, and from when on: what every leader has.
-    fn put<'b>(&'b self, builder: &mut Builder<'b>) {
+    fn put<'b>(&'b self, builder: &mut Builder<'b>, can_be_inherited: bool) {
         match &self.place.subject {
-            CountedTask::Task(task) => builder.observe_pid(task.as_raw()).inherit(self.inherit),
+            CountedTask::Task(task) => builder.observe_pid(task.as_raw()).inherit(self.inherit && can_be_inherited),
             CountedTask::Anyone => builder.any_pid(),
             CountedTask::Cgroup(folder) => builder.observe_cgroup(folder),
         };
@@ -247,15 +256,6 @@ impl Opening<'_> {
         };
         builder.enabled(false).enable_on_exec(self.start == Start::OnExec);
     }
-}
-
-/// The event counted in user space only, where that means anything.
-pub(crate) fn user_only(event: &Event) -> Option<Event> {
-    if event.modifiers.exclude_kernel || !event.happens_in_user_space() {
-        return None;
-    }
-    let modifiers = Modifiers { exclude_kernel: true, exclude_hv: true, ..event.modifiers.clone() };
-    Some(Event { modifiers, ..event.clone() })
 }
 
 /// What a failed `perf_event_open` means.
@@ -308,11 +308,36 @@ pub(crate) fn encode(event: &Event, builder: &mut Builder<'_>) {
     }
 }
 
-/// The name that the kernel takes a probe by: that of a file, or of a function of its own.
-pub(crate) fn probe_name(event: &Event) -> io::Result<Option<CString>> {
-    let Some(probe) = &event.encoding.probe else { return Ok(None) };
-    let name = if probe.path.is_empty() { &probe.function } else { &probe.path };
-    Ok(Some(CString::new(name.as_str())?))
+/// What was written into the attributes of an event, which are to be used while this is there.
+#[derive(Debug)]
+pub(crate) struct Placed {
+    /// The name that the kernel takes a probe by, unless it is a tracepoint: that of a file, or of a function of its own.
+    probe: Option<CString>,
+}
+
+impl Placed {
+    /// Writes the event into a builder's attributes. A probe that is in tracefs is a tracepoint.
+    pub(crate) fn new(event: &Event, builder: &mut Builder<'_>, ids: &ProbeIds) -> io::Result<Self> {
+        encode(event, builder);
+        let Some(probe) = &event.encoding.probe else { return Ok(Self { probe: None }) };
+        let attributes = builder.attrs_mut();
+        if let Some(Ok(id)) = ids.get(probe) {
+            (attributes.type_, attributes.config, attributes.config2) = (TRACEPOINT, *id, 0);
+            return Ok(Self { probe: None });
+        }
+        // perf-event2 0.7.4 has no event for probes in programs, so the pointer that the kernel wants
+        // (`uprobe_path`, `kprobe_func`) is set here.
+        let name = if probe.path.is_empty() { &probe.function } else { &probe.path };
+        let name = CString::new(name.as_str())?;
+        attributes.config1 = name.as_ptr() as u64;
+        Ok(Self { probe: Some(name) })
+    }
+
+    /// Whether threads and processes that start later can have the event. The kernel would read the name of a probe again
+    /// for each, in their memory, and refuse to start them.
+    pub(crate) fn can_be_inherited(&self) -> bool {
+        self.probe.is_none()
+    }
 }
 
 /// Whether this process may count what the kernel counts by itself, software events and tracepoints.
@@ -360,8 +385,8 @@ pub fn ask(event: &Event, whose: ProbeTarget) -> io::Result<()> {
     };
     let ask = |event: &Event, cpu: Option<u32>| {
         let place = CounterPlace { subject: subject.clone(), cpu, scope: Scope::All };
-        let (plan, start) = (&Plan::default(), Start::Later);
-        Opening { plan, place: &place, start, inherit: false, rows: &mut [] }.open(event, None).map(drop)
+        let (plan, start, probes) = (&Plan::default(), Start::Later, &ProbeIds::default());
+        Opening { plan, place: &place, start, inherit: false, probes, rows: &mut [] }.open(event, None).map(drop)
     };
     match event.units() {
         [] => ask(event, cpu),

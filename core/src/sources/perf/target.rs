@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use nix::sys::statfs::{CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, statfs};
 use nix::unistd::Pid;
 
-use super::OpenError;
+use super::{OpenError, ProbeIds};
 use crate::host::HostFiles;
 use crate::sources::{Scope, process};
 
@@ -28,6 +28,8 @@ pub struct CountedTarget {
     pub start: Start,
     /// Asks to open no more.
     pub stop: Stop,
+    /// The probes that can be inherited, as tracepoints.
+    pub probes: ProbeIds,
 }
 
 /// Asks whoever opens counters to leave off: thousands take the kernel seconds.
@@ -135,8 +137,8 @@ impl CountedTarget {
 
     /// What runs already, without what it will start; counted when the source is enabled.
     pub(super) fn alone(kind: TargetKind) -> Self {
-        let stop = Stop::default();
-        Self { kind, cpus: None, inherit: false, split: Split::Sum, start: Start::Later, stop }
+        let (stop, probes) = (Stop::default(), ProbeIds::default());
+        Self { kind, cpus: None, inherit: false, split: Split::Sum, start: Start::Later, stop, probes }
     }
 
     /// The processes or threads whose end is the end of the measurement; none for the rest.

@@ -19,9 +19,9 @@ use super::copies::CopySize;
 use super::record::{COMMON, SampleLayout, WAKEUP};
 use super::ring::Ring;
 use super::unwind::REGISTERS;
-use crate::events::{Event, EventKind, Unit, with_letters};
+use crate::events::{Event, EventKind, Space, Unit, with_space};
 use crate::host::HostFiles;
-use crate::sources::perf::{CountedTarget, OpenError, Start, TargetKind, encode, probe_name, user_only};
+use crate::sources::perf::{CountedTarget, OpenError, Placed, Start, TargetKind, encode};
 use crate::sources::process;
 
 /// Bytes of all ring buffers together, where the kernel allows it; and of one.
@@ -329,9 +329,9 @@ impl Opener<'_> {
         match opened(event) {
             Ok(()) => Ok(event.clone()),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                let narrowed = user_only(event).ok_or(error)?;
+                let narrowed = event.in_user_space_only().ok_or(error)?;
                 opened(&narrowed)?;
-                Ok(Event { name: with_letters(&narrowed.name, "u"), ..narrowed })
+                Ok(Event { name: with_space(&narrowed.name, Space::User), ..narrowed })
             }
             Err(error) => Err(error),
         }
@@ -359,7 +359,7 @@ impl Opener<'_> {
         builder.enabled(true).mmap(true).mmap2(true).comm(true).comm_exec(true).task(true);
         builder.context_switch(self.reports_switches);
         builder.attrs_mut().sample_type = COMMON;
-        self.build(&mut builder, subject, cpu, ring)
+        self.build(&mut builder, (subject, cpu), ring, true)
     }
 
     fn event(
@@ -370,11 +370,7 @@ impl Opener<'_> {
         (subject, cpu): (&SampledTask, u32),
     ) -> io::Result<Counter> {
         let mut builder = Builder::new(Software::DUMMY);
-        encode(event, &mut builder);
-        let probe = probe_name(event)?;
-        if let Some(name) = &probe {
-            builder.attrs_mut().config1 = name.as_ptr() as u64;
-        }
+        let placed = Placed::new(event, &mut builder, &self.target.probes)?;
         match rate {
             Rate::Frequency(hz) => builder.sample_frequency(hz),
             Rate::Period(period) => builder.sample_period(period),
@@ -395,7 +391,7 @@ impl Opener<'_> {
         builder.read_format(ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING);
         let is_first = self.sets.first() == Some(&set);
         builder.enabled(false).enable_on_exec(is_first && self.target.start == Start::OnExec);
-        self.build(&mut builder, subject, cpu, SMALLEST_RING)
+        self.build(&mut builder, (subject, cpu), SMALLEST_RING, placed.can_be_inherited())
     }
 
     /// The event of wake-ups on a CPU.
@@ -404,18 +400,19 @@ impl Opener<'_> {
         encode(event, &mut builder);
         builder.sample_period(1).enabled(true);
         builder.attrs_mut().sample_type = WAKEUP;
-        self.build(&mut builder, &SampledTask::Anyone, cpu, SMALLEST_RING)
+        self.build(&mut builder, (&SampledTask::Anyone, cpu), SMALLEST_RING, true)
     }
 
     fn build<'b>(
         &self,
         builder: &mut Builder<'b>,
-        subject: &'b SampledTask,
-        cpu: u32,
+        (subject, cpu): (&'b SampledTask, u32),
         ring: usize,
+        can_be_inherited: bool,
     ) -> io::Result<Counter> {
+        let inherit = self.target.inherit && can_be_inherited;
         match subject {
-            SampledTask::Task(task) => builder.observe_pid(task.as_raw()).inherit(self.target.inherit),
+            SampledTask::Task(task) => builder.observe_pid(task.as_raw()).inherit(inherit),
             SampledTask::Anyone => builder.any_pid(),
             SampledTask::Cgroup(folder) => builder.observe_cgroup(folder),
         };

@@ -124,7 +124,7 @@ impl BenchmarkSeries {
         let steps = detect(&values, Some(&weights), method);
         let begins = |step: &Step| self.points[step.left].revision as usize == revision;
         let place = steps.iter().position(begins)?.checked_sub(1)?;
-        changes(&values, Some(&weights), &steps, Confidence::DEFAULT).into_iter().nth(place)
+        changes(&values, Some(&weights), &steps, method, Confidence::DEFAULT).into_iter().nth(place)
     }
 
     /// The numbers of one combination, and their weights; `None` if there is no such combination.

@@ -489,7 +489,7 @@ fn what_is_no_series_is_refused_with_its_line() {
     };
     refused(b"", "there are no values");
     refused(b"1\n2\nthree\n", "line 3: 'three' is no number");
-    refused(b"1\nNaN\n", "line 2: 'NaN' can't be compared");
+    refused(b"1\ninf\n", "line 2: 'inf' can't be compared");
     refused(b"0,1,1\n1,,1\n", "line 2: there is a weight without a value");
     refused(b"0,1,1\n1,1,0\n", "line 2: the weight '0' isn't above 0");
     refused(b"0,1,1,1\n", "line 1: it has 4 fields: give a number a line");

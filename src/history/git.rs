@@ -52,6 +52,13 @@ pub enum GitError {
     },
     /// git doesn't know a commit, in a clone that older ones were left out of.
     Shallow(Box<GitError>),
+    /// A commit is named that would stand before the first one.
+    TooFew {
+        /// Its name.
+        name: String,
+        /// How many commits there are.
+        commits: usize,
+    },
     /// There are no commits in the range.
     NoCommits(String),
     /// Several commits are named where one is meant.
@@ -69,6 +76,10 @@ impl fmt::Display for GitError {
             }
             Self::Shallow(error) => {
                 write!(f, "{error}; the clone is shallow, and git fetch --unshallow brings older commits")
+            }
+            Self::TooFew { name, commits } => {
+                let commits = if *commits == 1 { "1 commit".to_owned() } else { format!("{commits} commits") };
+                write!(f, "there is no {}: the history has only {commits}", quoted(name))
             }
             Self::Range(range) => write!(f, "{} is a range: name one commit", quoted(range)),
             Self::NoCommits(range) => {
@@ -139,9 +150,18 @@ impl Repository {
         let limit = if range.contains("..") { "--max-count=-1" } else { "--max-count=1" };
         let commits = self.log(&[limit, range]).map_err(|error| match self.is_shallow() {
             Ok(true) => GitError::Shallow(Box::new(error)),
-            _ => error,
+            _ => self.too_few(range).unwrap_or(error),
         })?;
         if commits.is_empty() { Err(GitError::NoCommits(range.to_owned())) } else { Ok(commits) }
+    }
+
+    /// That a range such as `HEAD~20..` begins before the first commit; `None` if it doesn't.
+    fn too_few(&self, range: &str) -> Option<GitError> {
+        let name = range.split("..").next()?;
+        let (tip, back) = name.rsplit_once('~')?;
+        let commits = self.history(tip).ok()?.len();
+        let is_before = back.parse::<usize>().ok()? >= commits;
+        is_before.then(|| GitError::TooFew { name: name.to_owned(), commits })
     }
 
     /// The commit of a name.

@@ -224,6 +224,7 @@ fn what_can_not_be_measured_is_told() {
     refused(&["run", "HEAD"], "there is nothing to measure: name benchmarks with --bench");
     refused(&["run", "HEAD", "--bench", "x"], "'x' names no benchmark: expected NAME=COMMAND");
     refused(&["run", "none..HEAD", "--bench", "x=true"], "none..HEAD");
+    refused(&["run", "HEAD~20..", "--bench", "x=true"], "there is no 'HEAD~20': the history has only 1 commit");
     refused(&["run", "HEAD..HEAD", "--bench", "x=true"], "there are no commits in HEAD..HEAD");
     refused(&["run", "--bench", "x=true", "--", "--output=x"], "--output=x");
     refused(&["regressions"], "there are no results in");

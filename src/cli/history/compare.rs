@@ -10,7 +10,7 @@ use super::super::signals::listen;
 use super::super::stream::{Stream, say};
 use super::rules::part;
 use super::run::{HistoryProgressLine, MeasuredArgs, note, tell_failures};
-use super::{ProjectArgs, of_git, of_history};
+use super::{ProjectArgs, of_git, of_history, tell_unreadable};
 use crate::history::results::{ResultStore, StoredResults};
 use crate::history::{
     BenchmarkDifference, Checkout, Commit, CommitChoice, HistoryError, HistoryOptions, HistoryOutcome, Repository,
@@ -63,6 +63,7 @@ pub(super) fn compare(args: &CompareArgs) -> Result<u8, Error> {
     }
     let store = args.project.store(&repository)?;
     let stored = store.read().map_err(|error| Error::Usage(error.to_string()))?;
+    tell_unreadable(&stored);
     for (name, commit) in [(&args.a, &a), (&args.b, &b)] {
         let mut results = stored.machines.iter().flat_map(|machine| &machine.commits);
         if !results.any(|one| one.commit == commit.hash) {
@@ -135,7 +136,7 @@ fn until_sure(
 ) -> Result<HistoryOutcome, HistoryError> {
     let signals =
         listen(&Stop::default()).map_err(|error| HistoryError::Run(crate::bench::SweepError::System(error)))?;
-    let mut progress = HistoryProgressLine::new();
+    let mut progress = HistoryProgressLine::new(&options.plan);
     let mut options = options;
     let mut last = HistoryOutcome::default();
     for look in (0..LOOKS).rev() {

@@ -33,6 +33,15 @@ impl Commit {
     }
 }
 
+/// A name that was given to a commit for good.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tag {
+    /// Its name.
+    pub name: String,
+    /// The whole hash of the commit.
+    pub commit: String,
+}
+
 /// The first digits of a hash, as git shows them.
 pub fn short(hash: &str) -> &str {
     hash.get(..8).unwrap_or(hash)
@@ -183,6 +192,17 @@ impl Repository {
         self.log(&[tip])
     }
 
+    /// All tags of commits, by name.
+    ///
+    /// # Errors
+    /// Returns git's word.
+    pub fn tags(&self) -> Result<Vec<Tag>, GitError> {
+        // A tag with a message is an object of its own, which says of which commit it is.
+        let format = "--format=%(objectname)%00%(*objectname)%00%(refname:strip=2)";
+        let text = git(&self.root, &["for-each-ref", format, "refs/tags"])?;
+        Ok(text.lines().filter_map(tag).collect())
+    }
+
     fn log(&self, which: &[&str]) -> Result<Vec<Commit>, GitError> {
         let format = "--format=%H%x00%ct%x00%s";
         // What begins with a dash is no option.
@@ -224,6 +244,14 @@ impl Repository {
     }
 }
 
+/// A tag of a line of git's: an object, the commit that it names or nothing, and its name.
+fn tag(line: &str) -> Option<Tag> {
+    let mut parts = line.splitn(3, '\0');
+    let (object, named, name) = (parts.next()?, parts.next()?, parts.next()?);
+    let commit = if named.is_empty() { object } else { named };
+    Some(Tag { name: name.to_owned(), commit: commit.to_owned() })
+}
+
 /// `count` of the commits, spread over all of them, with the first and the last.
 pub fn spread(commits: Vec<Commit>, count: usize) -> Vec<Commit> {
     let last = commits.len().saturating_sub(1);
@@ -239,6 +267,14 @@ pub fn spread(commits: Vec<Commit>, count: usize) -> Vec<Commit> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tags_with_and_without_a_message_are_of_commits() {
+        let of = |line| tag(line).map(|tag| (tag.name, tag.commit));
+        assert_eq!(of("c1\0\0v1"), Some(("v1".to_owned(), "c1".to_owned())));
+        assert_eq!(of("t2\0c2\0rel/v2"), Some(("rel/v2".to_owned(), "c2".to_owned())));
+        assert_eq!(of("t2"), None);
+    }
 
     #[test]
     fn commits_are_spread() {

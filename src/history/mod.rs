@@ -37,7 +37,7 @@ pub use differences::{BenchmarkDifference, DifferenceVerdict, differences};
 pub use differing::{DifferingParams, differing_params};
 pub use digits::round_to_5_digits;
 pub use entries::{ADDED, CountedOn, NANOSECONDS, SECONDS, counted_event, imported_results, machine_facts, quantity};
-pub use git::{Commit, GitError, Repository, short, spread};
+pub use git::{Commit, GitError, Repository, Tag, short, spread};
 pub use imports::{ImportProblem, ImportedBenchmarks, MeasuredQuantity, in_name};
 pub use parallel::on_all_cpus;
 pub use rank_test::{RankTest, rank_test};

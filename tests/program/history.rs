@@ -92,7 +92,7 @@ fn commits_are_built_and_measured_and_the_checkout_stays_as_it_was() {
     assert_eq!(files(&root), before, "nothing of the checkout or its .git is written");
     let (out, _) = texts(&history(&folder, &["show", "cat"]), 0);
     let numbers: Vec<&str> = out.lines().filter(|line| line.contains("change")).collect();
-    assert!(numbers.len() == 3 && numbers[1].contains('—') && numbers[2].contains("change 3\\x1b[2J"), "{out}");
+    assert!(numbers.len() == 3 && numbers[1].contains("failed") && numbers[2].contains("change 3\\x1b[2J"), "{out}");
     let (out, _) = texts(&history(&folder, &["show"]), 0);
     assert!(out.lines().count() == 3 && out.contains("cat.page-faults"), "{out}");
     // The failure is a result, too.
@@ -128,7 +128,7 @@ fn two_commits_are_measured_now_and_nothing_is_kept() {
         ["compare", "--run", "HEAD~1", "HEAD", "--build", "sh build.sh", "--bench", "cat=./work", "--keep", "data"];
     let counts = ["--repeat", "4", "--warmup", "0", "-e", "page-faults", "--threshold", "10000%"];
     let (out, _) = texts(&history(&folder, &[&compare[..], &counts].concat()), 1);
-    assert!(out.is_empty(), "the first can't be built: {out}");
+    assert!(out.lines().count() == 3 && out.matches("failed before").count() == 2, "{out}");
     let compare: Vec<&str> = compare.iter().map(|&word| if word == "HEAD~1" { "HEAD~3" } else { word }).collect();
     let (out, _) = texts(&history(&folder, &[&compare[..], &counts].concat()), 0);
     assert!(out.lines().count() == 3 && out.contains("cat.page-faults"), "{out}");
@@ -498,4 +498,38 @@ fn what_is_no_series_is_refused_with_its_line() {
     let output = perfprop(&folder, &["history", "steps", "nothing.txt"]);
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(error.contains("nothing.txt") && error.contains("No such file"), "{error}");
+}
+
+#[test]
+fn what_nothing_builds_is_told_once() {
+    let folder = repository(3);
+    let (_, said) = texts(&history(&folder, &["run", "HEAD~2..", "--bench", "x=./work", "-r", "1"]), 1);
+    assert_eq!(said.matches("nothing is built, as there is no Cargo.toml here").count(), 1, "{said}");
+    assert!(said.contains("--build 'make'") && !said.contains("the build of"), "{said}");
+}
+
+#[test]
+fn what_failed_and_what_is_too_short_is_told() {
+    let folder = repository(4);
+    let run = ["run", "HEAD~3..", "--build", "sh build.sh", "--bench", "cat=./work", "--keep", "data", "-r", "1"];
+    texts(&history(&folder, &run), 0);
+    let (_, said) = texts(&history(&folder, &["regressions"]), 0);
+    assert!(said.contains("no regression found; 1 of 1 series have fewer than 6 numbers"), "{said}");
+    assert!(said.contains("perfprop history compare A B judges two commits"), "{said}");
+    let (out, _) = texts(&history(&folder, &["compare", "HEAD~2", "HEAD"]), 0);
+    assert!(out.contains("too few runs (needs 3 runs)") && !out.contains("within error"), "{out}");
+    let (out, _) = texts(&history(&folder, &["compare", "HEAD~2", "HEAD~1"]), 0);
+    assert!(out.lines().nth(1).is_some_and(|line| line.contains("failed") && line.ends_with("fails now")), "{out}");
+    // The newest commits fail.
+    for number in 4..6 {
+        fs::write(folder.join("project/build.sh"), format!("exit {number}\n")).unwrap();
+        git(&folder.join("project"), &["commit", "--quiet", "-a", "-m", &format!("change {number}")]);
+    }
+    texts(&history(&folder, &[&run[..], &["--new"]].concat()), 0);
+    let last = ["run", "HEAD~2..", "--build", "sh build.sh", "--bench", "none=./work", "--keep", "data", "-r", "1"];
+    texts(&history(&folder, &last), 1);
+    let (out, _) = texts(&history(&folder, &["show", "*"]), 0);
+    assert!(out.lines().any(|line| line.contains("failed") && line.ends_with("change 5")), "{out}");
+    let (out, _) = texts(&history(&folder, &["show"]), 0);
+    assert!(out.lines().any(|line| line.starts_with("none ") && line.ends_with("failed in 2 commits")), "{out}");
 }

@@ -80,7 +80,7 @@ pub(super) fn compare(args: &CompareArgs) -> Result<u8, Error> {
 fn print(stored: &StoredResults, found: &[BenchmarkDifference], a: &Commit, b: &Commit) -> Result<(), Error> {
     if found.is_empty() {
         let [a, b] = [a, b].map(Commit::short);
-        say(&format!("{a} and {b} have no results of the same benchmark, machine and build"));
+        say(&format!("{a} and {b} weren't measured on the same machine in the same environment"));
         return Ok(());
     }
     Stream::stdout().print(&text::benchmark_differences(found, stored.machines.len()))
@@ -114,7 +114,8 @@ fn measured_now(args: &CompareArgs, repository: &Repository, a: Commit, b: Commi
     let is_worse = |one: &&BenchmarkDifference| one.is_worse() && one.change().is_none_or(|part| part > threshold);
     let worse = found.iter().filter(is_worse).count();
     if worse > 0 {
-        say(&format!("{worse} of {} are higher by more than {}", found.len(), percent(threshold)));
+        let compared = found.iter().filter(|one| one.numbers().is_some()).count();
+        say(&format!("{worse} of {compared} are higher by more than {}", percent(threshold)));
     }
     // What can't be built or run is no success, either.
     let has_failed = !outcome.failed.is_empty() || !outcome.broken.is_empty();

@@ -62,7 +62,8 @@ pub(super) struct ExportArgs {
     /// of these, so that recursion of any depth is a few frames
     #[arg(long, help_heading = "Reading")]
     pub(super) canonical: bool,
-    /// Keep one of N samples; the sum of weights stays the same
+    /// Keep one of N samples: their number is divided by N. A sample that stays has the weight of those that don't, so that the
+    /// sum of weights stays where the file has both; of folded stacks and other sums, which have no samples, it is divided by N
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Reading")]
     pub(super) sample_period: Option<u64>,
     /// Keep source lines apart, where the file has them; pprof has them in any case, unless --canonical folds recursion

@@ -34,6 +34,11 @@ impl fmt::Display for AsvRulesError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Syntax(error) => f.write_str(&shown(error)),
+            Self::Pattern(pattern, _) if looks_around(pattern) => write!(
+                f,
+                "pattern {} looks ahead or behind, which perfprop's patterns can't: write it without, in this file or in one named with --asv-conf",
+                quoted(pattern)
+            ),
             Self::Pattern(pattern, error) => write!(f, "pattern {}: {}", quoted(pattern), shown(error)),
             Self::Threshold(pattern) => write!(f, "the threshold of {} isn't a share such as 0.05", quoted(pattern)),
             Self::NoCommit(name) => {
@@ -120,6 +125,11 @@ impl RegressionRules {
     }
 }
 
+/// Whether a pattern asks what stands before or after a place, as Python's may.
+fn looks_around(pattern: &str) -> bool {
+    ["(?=", "(?!", "(?<=", "(?<!"].iter().any(|mark| pattern.contains(mark))
+}
+
 fn regex(pattern: &str) -> Result<Regex, AsvRulesError> {
     let problem = |error: regex_lite::Error| AsvRulesError::Pattern(pattern.to_owned(), error.to_string());
     Regex::new(&format!("^(?:{pattern})")).map_err(problem)
@@ -199,6 +209,11 @@ mod tests {
     fn what_is_wrong_is_told() {
         assert!(matches!(parse("{"), Err(AsvRulesError::Syntax(_))));
         assert!(matches!(parse(r#"{"regressions_thresholds": {"(": 1}}"#), Err(AsvRulesError::Pattern(..))));
+        let error = parse(r#"{"regressions_thresholds": {"^(?!slow)": 0.1}}"#).unwrap_err().to_string();
+        assert!(
+            error.starts_with("pattern '^(?!slow)' looks ahead or behind") && error.contains("--asv-conf"),
+            "{error}"
+        );
         assert!(matches!(parse(r#"{"regressions_thresholds": {"a": "x"}}"#), Err(AsvRulesError::Threshold(_))));
         assert!(matches!(parse(r#"{"regressions_first_commits": {"a": "x"}}"#), Err(AsvRulesError::NoCommit(_))));
     }

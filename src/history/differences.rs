@@ -1,7 +1,9 @@
 //! Compares what benchmarks gave for two commits.
 
 use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::differing::{DifferingParams, MeasuredPlace, params_of_environments};
 use super::entries::OF_MODEL;
 use super::regressions::entry_name;
 use super::results::{BenchmarkResult, CommitResults, ResultNumber, StoredResults, combinations};
@@ -10,6 +12,9 @@ use crate::compare::{ComparedEvent, NumbersOfRuns, Verdict, compare_numbers};
 use crate::events::Unit;
 use crate::rates::Confidence;
 
+/// Where no error is known, numbers differ if one is more than so many times the other (asv's choice).
+pub const FACTOR: f64 = 1.1;
+
 /// A benchmark of two commits.
 #[derive(Clone, Debug)]
 pub struct BenchmarkDifference {
@@ -17,12 +22,27 @@ pub struct BenchmarkDifference {
     pub name: String,
     /// The machine on which both were measured.
     pub machine: String,
+    /// What tells the environment from others in which the benchmark was measured on this machine.
+    pub environment: DifferingParams,
     /// The unit of its numbers.
     pub unit: String,
-    /// The results: medians of samples.
-    pub results: (f64, f64),
+    /// What each commit gave.
+    pub results: [ComparedResult; 2],
     /// Which is larger by more than chance.
     pub verdict: DifferenceVerdict,
+}
+
+/// What a commit gave of a benchmark.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ComparedResult {
+    /// The median of its samples.
+    Number(f64),
+    /// It failed.
+    Failed,
+    /// It was skipped.
+    Skipped,
+    /// It wasn't measured, or not with these parameters.
+    NotMeasured,
 }
 
 /// Whether two commits differ.
@@ -35,20 +55,46 @@ pub enum DifferenceVerdict {
         /// Whether they differ by more than chance.
         is_different: bool,
     },
+    /// By their ratio alone, in asv's results, as no error is known.
+    ByRatio {
+        /// Whether one is more than [`FACTOR`] times the other.
+        is_different: bool,
+    },
+    /// They are of two versions of the benchmark, which can't be compared.
+    OtherVersion,
+    /// One of them has no number.
+    NoNumber,
+}
+
+impl ComparedResult {
+    /// The number, if there is one.
+    pub fn number(self) -> Option<f64> {
+        match self {
+            Self::Number(number) => Some(number),
+            Self::Failed | Self::Skipped | Self::NotMeasured => None,
+        }
+    }
 }
 
 impl BenchmarkDifference {
+    /// The numbers of both, if they have one.
+    pub fn numbers(&self) -> Option<(f64, f64)> {
+        let [a, b] = self.results;
+        a.number().zip(b.number())
+    }
+
     /// By what part the second commit's number differs from the first one's; `None` of 0, which has no parts.
     pub fn change(&self) -> Option<f64> {
-        let (a, b) = self.results;
+        let (a, b) = self.numbers()?;
         Some((b - a) / a.abs()).filter(|part| part.is_finite())
     }
 
-    /// Whether more runs would tell more.
+    /// Whether more runs would tell nothing more.
     pub fn is_decided(&self) -> bool {
         match self.verdict {
             DifferenceVerdict::Tested(verdict) => verdict.needs().is_none(),
-            DifferenceVerdict::OfAsv { .. } => false,
+            DifferenceVerdict::OfAsv { .. } | DifferenceVerdict::ByRatio { .. } => false,
+            DifferenceVerdict::OtherVersion | DifferenceVerdict::NoNumber => true,
         }
     }
 
@@ -56,12 +102,15 @@ impl BenchmarkDifference {
     pub fn is_worse(&self) -> bool {
         match self.verdict {
             DifferenceVerdict::Tested(verdict) => verdict == Verdict::Higher,
-            DifferenceVerdict::OfAsv { is_different } => is_different && self.results.1 > self.results.0,
+            DifferenceVerdict::OfAsv { is_different } | DifferenceVerdict::ByRatio { is_different } => {
+                is_different && self.numbers().is_some_and(|(a, b)| b > a)
+            }
+            DifferenceVerdict::OtherVersion | DifferenceVerdict::NoNumber => false,
         }
     }
 }
 
-/// What both commits have, in the order of names. Results of another version of a benchmark are left out. All verdicts of
+/// What either commit has, in the order of names, where both were measured on a machine in an environment. All verdicts of
 /// perfprop's results together are wrong in at most so many comparisons as the confidence leaves.
 pub fn differences(stored: &StoredResults, a: &str, b: &str, confidence: Confidence) -> Vec<BenchmarkDifference> {
     let mut pairs: Vec<PairOfResults> = Vec::new();
@@ -72,99 +121,181 @@ pub fn differences(stored: &StoredResults, a: &str, b: &str, confidence: Confide
             same.for_each(|b| pairs.extend(pairs_of(stored, machine.machine.name(), a, b)));
         }
     }
-    pairs.sort_by(|a, b| (&a.name, &a.machine).cmp(&(&b.name, &b.machine)));
-    let is_tested = |pair: &&PairOfResults| {
-        !pair.is_of_asv && pair.exact().is_none() && pair.samples.iter().all(|samples| samples.len() > 1)
-    };
+    pairs.sort_by(|a, b| (&a.name, &a.machine, &a.environments).cmp(&(&b.name, &b.machine, &b.environments)));
     let numbers = |pair: &PairOfResults| {
         let [a, b] = pair.samples.clone();
         NumbersOfRuns { name: pair.name.clone(), unit: Unit::Count, a, b }
     };
+    let is_tested = |pair: &&PairOfResults| pair.verdict.is_none();
     let tested = compare_numbers(pairs.iter().filter(is_tested).map(numbers).collect(), confidence);
     let mut verdicts = tested.into_iter().map(|event: ComparedEvent| DifferenceVerdict::Tested(event.verdict));
-    let difference = |pair: PairOfResults| BenchmarkDifference {
-        verdict: if is_tested(&&pair) { verdicts.next() } else { pair.exact() }
-            .unwrap_or(DifferenceVerdict::OfAsv { is_different: pair.is_different }),
+    let environments = params_of_environments(pairs.iter().map(PairOfResults::place));
+    let difference = |(pair, environment): (PairOfResults, DifferingParams)| BenchmarkDifference {
+        verdict: pair.verdict.or_else(|| verdicts.next()).unwrap_or(DifferenceVerdict::NoNumber),
         name: pair.name,
         machine: pair.machine,
+        environment,
         unit: pair.unit,
         results: pair.results,
     };
-    pairs.into_iter().map(difference).collect()
+    pairs.into_iter().zip(environments).map(difference).collect()
 }
 
 /// A benchmark with one combination of its parameters, of two commits.
 struct PairOfResults {
     name: String,
     machine: String,
+    environments: BTreeSet<String>,
+    /// The machine and the environment, by name.
+    params: BTreeMap<String, Option<String>>,
     unit: String,
-    results: (f64, f64),
+    results: [ComparedResult; 2],
     samples: [Vec<f64>; 2],
-    /// Whether asv measured it.
-    is_of_asv: bool,
-    /// What asv's test says.
-    is_different: bool,
+    /// The verdict; `None` where the samples are to be tested.
+    verdict: Option<DifferenceVerdict>,
 }
 
 impl PairOfResults {
-    /// What counts of a model are beside one another, if all runs of a commit gave the same: nothing of that is chance.
-    fn exact(&self) -> Option<DifferenceVerdict> {
-        let is_constant = |samples: &Vec<f64>| samples.windows(2).all(|pair| pair[0] == pair[1]);
-        let is_exact = self.machine.ends_with(OF_MODEL) && !self.is_of_asv && self.samples.iter().all(is_constant);
-        let (a, b) = self.results;
-        let verdict = match a.partial_cmp(&b)? {
-            Ordering::Less => Verdict::Higher,
-            Ordering::Equal => Verdict::Equal,
-            Ordering::Greater => Verdict::Lower,
-        };
-        is_exact.then_some(DifferenceVerdict::Tested(verdict))
+    fn place(&self) -> MeasuredPlace<'_> {
+        MeasuredPlace { benchmark: &self.name, params: &self.params, environments: &self.environments }
     }
 }
 
-/// The benchmarks of both files, of the version that counts now, with each combination of parameters.
+/// The benchmarks of both files with each combination of parameters that one of them has.
 fn pairs_of(stored: &StoredResults, machine: &str, a: &CommitResults, b: &CommitResults) -> Vec<PairOfResults> {
-    let is_of_asv = a.other.get("python").and_then(|version| version.as_str()).is_some_and(|text| !text.is_empty());
+    let names: BTreeSet<&String> = [a, b].iter().flat_map(|one| one.results.0.iter().map(|(name, _)| name)).collect();
     let mut all = Vec::new();
-    for (name, of_a) in &a.results.0 {
-        let Some((benchmark, of_b)) = stored.benchmarks.0.get(name).zip(b.results.get(name)) else { continue };
-        let is_of_now = |one: &BenchmarkResult| one.version.is_none() || one.version == benchmark.version;
-        if !is_of_now(of_a) || !is_of_now(of_b) || of_a.params != of_b.params {
-            continue;
-        }
-        for (place, values) in combinations(&of_a.params).iter().enumerate() {
-            let number = |one: &BenchmarkResult| one.result.as_ref().and_then(|all| all.get(place)?.number());
-            let Some(results) = number(of_a).zip(number(of_b)) else { continue };
+    for name in names {
+        let measured = [a, b].map(|one| one.results.get(name));
+        let unit = stored.benchmarks.0.get(name).map_or("", |benchmark| &benchmark.unit);
+        let places = measured.map(places);
+        for values in all_combinations(measured) {
+            let side = |at: usize| MeasuredSide::of(measured[at].zip(places[at].get(&values).copied()));
+            let sides = [side(0), side(1)];
+            let verdict = verdict_of(measured, &sides, machine.ends_with(OF_MODEL), a.is_of_asv());
             all.push(PairOfResults {
-                name: entry_name(name, values),
+                name: entry_name(name, &values),
                 machine: machine.to_owned(),
-                unit: benchmark.unit.clone(),
-                results,
-                samples: [samples(of_a, place), samples(of_b, place)],
-                is_of_asv,
-                is_different: is_different_of_asv([of_a, of_b], place),
+                environments: [a.environment.clone()].into(),
+                params: a.params.0.iter().cloned().collect(),
+                unit: unit.to_owned(),
+                results: [&sides[0], &sides[1]].map(|side| side.result),
+                samples: sides.map(|side| side.samples),
+                verdict,
             });
         }
     }
     all
 }
 
-/// The samples of a combination of parameters; none where they weren't kept.
-fn samples(result: &BenchmarkResult, place: usize) -> Vec<f64> {
-    let kept = result.samples.get(place).and_then(Option::as_ref);
-    kept.map_or_else(Vec::new, |all| all.iter().filter_map(|sample| sample.number()).collect())
+/// The combinations of parameters that either has, those of the first one before others.
+fn all_combinations<'a>(measured: [Option<&'a BenchmarkResult>; 2]) -> Vec<Vec<&'a str>> {
+    let of = |one: &'a BenchmarkResult| combinations(&one.params);
+    match measured {
+        [Some(a), Some(b)] if a.params != b.params => {
+            let mut all = of(a);
+            let known: BTreeSet<_> = all.iter().cloned().collect();
+            all.extend(of(b).into_iter().filter(|values| !known.contains(values)));
+            all
+        }
+        [Some(one), _] | [_, Some(one)] => of(one),
+        [None, None] => Vec::new(),
+    }
+}
+
+/// The place of each combination of parameters.
+fn places(of: Option<&BenchmarkResult>) -> BTreeMap<Vec<&str>, usize> {
+    let all = of.map_or_else(Vec::new, |one| combinations(&one.params));
+    // Of two that are alike the first counts.
+    all.into_iter().enumerate().map(|(place, one)| (one, place)).rev().collect()
+}
+
+/// What one commit has of a benchmark with a combination of its parameters.
+struct MeasuredSide {
+    result: ComparedResult,
+    /// The samples, or else the result; none without a result.
+    samples: Vec<f64>,
+    /// The ends of the 99 % interval.
+    ends: Option<(f64, f64)>,
+    /// How many samples there were.
+    repeat: Option<f64>,
+}
+
+impl MeasuredSide {
+    fn of(measured: Option<(&BenchmarkResult, usize)>) -> Self {
+        let Some((of, place)) = measured else {
+            return Self { result: ComparedResult::NotMeasured, samples: Vec::new(), ends: None, repeat: None };
+        };
+        let number = |numbers: &[ResultNumber]| numbers.get(place).and_then(|number| number.number());
+        let result = match of.result.as_ref().and_then(|all| all.get(place)) {
+            Some(ResultNumber::Number(number)) => ComparedResult::Number(*number),
+            Some(ResultNumber::Skipped) => ComparedResult::Skipped,
+            Some(ResultNumber::Missing) | None => ComparedResult::Failed,
+        };
+        let kept = of.samples.get(place).and_then(Option::as_ref);
+        let kept: Vec<f64> = kept.into_iter().flatten().filter_map(|sample| sample.number()).collect();
+        Self {
+            result,
+            samples: if kept.is_empty() { result.number().into_iter().collect() } else { kept },
+            ends: number(&of.ci_99_low).zip(number(&of.ci_99_high)),
+            repeat: number(&of.repeat),
+        }
+    }
+
+    /// Whether an error is known: of more than one sample.
+    fn has_statistics(&self) -> bool {
+        self.samples.len() > 1 || (self.ends.is_some() && self.repeat != Some(1.0))
+    }
+}
+
+/// The verdict on both sides; `None` where their samples are to be tested.
+fn verdict_of(
+    measured: [Option<&BenchmarkResult>; 2],
+    sides: &[MeasuredSide; 2],
+    is_of_model: bool,
+    is_of_asv: bool,
+) -> Option<DifferenceVerdict> {
+    let versions = measured.map(|one| one.and_then(|one| one.version.as_ref()));
+    if let [Some(a), Some(b)] = versions
+        && a != b
+    {
+        return Some(DifferenceVerdict::OtherVersion);
+    }
+    let [a, b] = sides;
+    let Some(numbers) = a.result.number().zip(b.result.number()) else { return Some(DifferenceVerdict::NoNumber) };
+    match is_of_asv {
+        true if !a.has_statistics() || !b.has_statistics() => {
+            Some(DifferenceVerdict::ByRatio { is_different: is_apart(numbers) })
+        }
+        true => Some(DifferenceVerdict::OfAsv { is_different: is_different_of_asv(a, b) }),
+        false if is_of_model => exact(numbers, sides),
+        false => None,
+    }
+}
+
+/// asv's rule where no error is known: whether one number is more than [`FACTOR`] times the other.
+fn is_apart((a, b): (f64, f64)) -> bool {
+    a < b / FACTOR || b < a / FACTOR
+}
+
+/// What counts of a model are beside one another, if all runs of a commit gave the same: nothing of that is chance.
+fn exact((a, b): (f64, f64), sides: &[MeasuredSide; 2]) -> Option<DifferenceVerdict> {
+    let is_constant = |side: &MeasuredSide| side.samples.windows(2).all(|pair| pair[0] == pair[1]);
+    let verdict = match a.partial_cmp(&b)? {
+        Ordering::Less => Verdict::Higher,
+        Ordering::Equal => Verdict::Equal,
+        Ordering::Greater => Verdict::Lower,
+    };
+    sides.iter().all(is_constant).then_some(DifferenceVerdict::Tested(verdict))
 }
 
 /// asv's test: of samples where they were kept, else whether the 99 % intervals are apart.
-fn is_different_of_asv([a, b]: [&BenchmarkResult; 2], place: usize) -> bool {
-    let (of_a, of_b) = (samples(a, place), samples(b, place));
-    if let Some((known_a, known_b)) = SampleStatistics::of(&of_a).zip(SampleStatistics::of(&of_b)) {
-        return is_different((&of_a, &known_a), (&of_b, &known_b));
+fn is_different_of_asv(a: &MeasuredSide, b: &MeasuredSide) -> bool {
+    let known = |side: &MeasuredSide| SampleStatistics::of(&side.samples).filter(|known| known.count > 1);
+    if let Some((known_a, known_b)) = known(a).zip(known(b)) {
+        return is_different((&a.samples, &known_a), (&b.samples, &known_b));
     }
-    let end = |ends: &[ResultNumber]| ends.get(place).and_then(|end| end.number());
-    let apart = |low: &BenchmarkResult, high: &BenchmarkResult| {
-        end(&low.ci_99_high).zip(end(&high.ci_99_low)).is_some_and(|(high, low)| high < low)
-    };
-    apart(a, b) || apart(b, a)
+    a.ends.zip(b.ends).is_some_and(|(a, b)| a.1 < b.0 || b.1 < a.0)
 }
 
 #[cfg(test)]
@@ -200,7 +331,7 @@ mod tests {
     fn commits_are_compared_by_hand() {
         let (a, b) = ([1.0, 2.0, 3.0, 4.0, 5.0], [7.0, 8.0, 9.0, 10.0, 11.0]);
         let found = differences(&stored(&a, &b, ""), "x", "y", Confidence::DEFAULT);
-        assert_eq!((found.len(), found[0].results, found[0].change()), (1, (3.0, 9.0), Some(2.0)));
+        assert_eq!((found.len(), found[0].numbers(), found[0].change()), (1, Some((3.0, 9.0)), Some(2.0)));
         assert_eq!((found[0].verdict, found[0].is_worse()), (DifferenceVerdict::Tested(Verdict::Higher), true));
         assert!(found[0].is_decided());
         let back = differences(&stored(&b, &a, ""), "x", "y", Confidence::DEFAULT);
@@ -223,9 +354,98 @@ mod tests {
         assert!(!matches!(verdict(&[1.0, 1.1], &[2.0]), DifferenceVerdict::Tested(Verdict::Higher)));
     }
 
+    /// What two files of asv say of a benchmark.
+    fn verdict(a: &BenchmarkResult, b: &BenchmarkResult) -> Vec<BenchmarkDifference> {
+        let mut stored = stored(&[], &[], "3.11");
+        for (commit, result) in stored.machines[0].commits.iter_mut().zip([a, b]) {
+            commit.results.set("b", result.clone());
+        }
+        differences(&stored, "x", "y", Confidence::DEFAULT)
+    }
+
+    fn numbers(numbers: &[f64]) -> Vec<ResultNumber> {
+        numbers.iter().copied().map(ResultNumber::Number).collect()
+    }
+
     #[test]
-    fn what_only_one_commit_has_is_left_out() {
-        assert!(differences(&stored(&[1.0], &[], ""), "x", "y", Confidence::DEFAULT).is_empty());
+    fn without_statistics_the_ratio_counts_and_no_error_is_known() {
+        let of = |number: f64| BenchmarkResult { result: Some(numbers(&[number])), ..BenchmarkResult::default() };
+        let by_ratio = |is_different| DifferenceVerdict::ByRatio { is_different };
+        let found = |a: f64, b: f64| verdict(&of(a), &of(b))[0].verdict;
+        assert_eq!((found(1e6, 2e6), found(2e6, 1e6)), (by_ratio(true), by_ratio(true)));
+        assert!(verdict(&of(1.0), &of(2.0))[0].is_worse() && !verdict(&of(2.0), &of(1.0))[0].is_worse());
+        assert_eq!((found(1.0, 1.09), found(1.0, 1.11)), (by_ratio(false), by_ratio(true)));
+        // A single sample has an interval without ends, which is no error.
+        let single = |number: f64| BenchmarkResult {
+            ci_99_low: numbers(&[f64::NEG_INFINITY]),
+            ci_99_high: numbers(&[f64::INFINITY]),
+            repeat: numbers(&[1.0]),
+            ..of(number)
+        };
+        assert_eq!(verdict(&single(1.0), &single(1.5))[0].verdict, by_ratio(true));
+        let known = |number: f64| BenchmarkResult {
+            ci_99_low: numbers(&[number - 0.1]),
+            ci_99_high: numbers(&[number + 0.1]),
+            repeat: numbers(&[5.0]),
+            ..of(number)
+        };
+        let by_test = |is_different| DifferenceVerdict::OfAsv { is_different };
+        assert_eq!(verdict(&known(1.0), &known(1.19))[0].verdict, by_test(false));
+        assert_eq!(verdict(&known(1.0), &known(1.3))[0].verdict, by_test(true));
+        assert_eq!(verdict(&known(1.0), &single(1.3))[0].verdict, by_ratio(true));
+    }
+
+    #[test]
+    fn one_run_of_a_commit_is_too_few() {
+        let found = differences(&stored(&[1.0], &[4.0], ""), "x", "y", Confidence::DEFAULT);
+        assert_eq!(found[0].verdict, DifferenceVerdict::Tested(Verdict::TooFewRuns { needs: 3 }));
+        assert!(!found[0].is_worse());
+    }
+
+    #[test]
+    fn what_one_commit_lacks_is_told() {
+        let found = differences(&stored(&[1.0], &[], ""), "x", "y", Confidence::DEFAULT);
+        assert_eq!(found[0].results, [ComparedResult::Number(1.0), ComparedResult::Failed]);
+        assert_eq!((found[0].verdict, found[0].change()), (DifferenceVerdict::NoNumber, None));
+        assert!(found[0].is_decided() && !found[0].is_worse());
+        let of = |values: &[&str], result: Vec<ResultNumber>| BenchmarkResult {
+            result: Some(result),
+            params: vec![values.iter().map(|&value| value.to_owned()).collect()],
+            ..BenchmarkResult::default()
+        };
+        // A value was put before the others.
+        let a = of(&["2", "4"], numbers(&[2.0, 4.0]));
+        let b = of(&["1", "2"], vec![ResultNumber::Skipped, ResultNumber::Number(3.0)]);
+        use ComparedResult::{NotMeasured, Number, Skipped};
+        let rows: Vec<_> = verdict(&a, &b).into_iter().map(|one| (one.name, one.results)).collect();
+        let expected = [("b(1)", [NotMeasured, Skipped]), ("b(2)", [Number(2.0), Number(3.0)])];
+        assert_eq!(rows[..2], expected.map(|(name, results)| (name.to_owned(), results)));
+        assert_eq!(rows[2], ("b(4)".to_owned(), [Number(4.0), NotMeasured]));
+        let other = BenchmarkResult { version: Some("2".into()), ..a.clone() };
+        let old = BenchmarkResult { version: Some("1".into()), ..a };
+        assert_eq!(verdict(&old, &other)[0].verdict, DifferenceVerdict::OtherVersion);
+    }
+
+    #[test]
+    fn environments_of_a_machine_are_told_apart() {
+        let mut stored = stored(&[1.0], &[1.0], "3.10");
+        let python = |commit: &mut CommitResults, version: &str| {
+            commit.environment = version.to_owned();
+            commit.params = OrderedMap(vec![("python".into(), Some(version.to_owned()))]);
+        };
+        stored.machines[0].commits.iter_mut().for_each(|commit| python(commit, "3.10"));
+        let alone = differences(&stored, "x", "y", Confidence::DEFAULT);
+        assert!(alone.len() == 1 && alone[0].environment.is_empty());
+        let mut others = stored.machines[0].commits.clone();
+        others.iter_mut().for_each(|commit| python(commit, "3.11"));
+        stored.machines[0].commits.extend(others);
+        let found = differences(&stored, "x", "y", Confidence::DEFAULT);
+        let told: Vec<_> = found.iter().filter_map(|one| one.environment["python"].as_deref()).collect();
+        assert_eq!(told, ["3.10", "3.11"]);
+    }
+
+    #[test]
+    fn what_neither_commit_has_is_left_out() {
         assert!(differences(&stored(&[1.0], &[1.0], ""), "x", "z", Confidence::DEFAULT).is_empty());
         assert!(differences(&StoredResults::default(), "x", "y", Confidence::DEFAULT).is_empty());
     }

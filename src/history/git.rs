@@ -33,6 +33,15 @@ impl Commit {
     }
 }
 
+/// A name that was given to a commit for good.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tag {
+    /// Its name.
+    pub name: String,
+    /// The whole hash of the commit.
+    pub commit: String,
+}
+
 /// The first digits of a hash, as git shows them.
 pub fn short(hash: &str) -> &str {
     hash.get(..8).unwrap_or(hash)
@@ -52,6 +61,13 @@ pub enum GitError {
     },
     /// git doesn't know a commit, in a clone that older ones were left out of.
     Shallow(Box<GitError>),
+    /// A commit is named that would stand before the first one.
+    TooFew {
+        /// Its name.
+        name: String,
+        /// How many commits there are.
+        commits: usize,
+    },
     /// There are no commits in the range.
     NoCommits(String),
     /// Several commits are named where one is meant.
@@ -69,6 +85,10 @@ impl fmt::Display for GitError {
             }
             Self::Shallow(error) => {
                 write!(f, "{error}; the clone is shallow, and git fetch --unshallow brings older commits")
+            }
+            Self::TooFew { name, commits } => {
+                let commits = if *commits == 1 { "1 commit".to_owned() } else { format!("{commits} commits") };
+                write!(f, "there is no {}: the history has only {commits}", quoted(name))
             }
             Self::Range(range) => write!(f, "{} is a range: name one commit", quoted(range)),
             Self::NoCommits(range) => {
@@ -139,9 +159,18 @@ impl Repository {
         let limit = if range.contains("..") { "--max-count=-1" } else { "--max-count=1" };
         let commits = self.log(&[limit, range]).map_err(|error| match self.is_shallow() {
             Ok(true) => GitError::Shallow(Box::new(error)),
-            _ => error,
+            _ => self.too_few(range).unwrap_or(error),
         })?;
         if commits.is_empty() { Err(GitError::NoCommits(range.to_owned())) } else { Ok(commits) }
+    }
+
+    /// That a range such as `HEAD~20..` begins before the first commit; `None` if it doesn't.
+    fn too_few(&self, range: &str) -> Option<GitError> {
+        let name = range.split("..").next()?;
+        let (tip, back) = name.rsplit_once('~')?;
+        let commits = self.history(tip).ok()?.len();
+        let is_before = back.parse::<usize>().ok()? >= commits;
+        is_before.then(|| GitError::TooFew { name: name.to_owned(), commits })
     }
 
     /// The commit of a name.
@@ -161,6 +190,17 @@ impl Repository {
     /// Returns git's word on a name that isn't a commit's.
     pub fn history(&self, tip: &str) -> Result<Vec<Commit>, GitError> {
         self.log(&[tip])
+    }
+
+    /// All tags of commits, by name.
+    ///
+    /// # Errors
+    /// Returns git's word.
+    pub fn tags(&self) -> Result<Vec<Tag>, GitError> {
+        // A tag with a message is an object of its own, which says of which commit it is.
+        let format = "--format=%(objectname)%00%(*objectname)%00%(refname:strip=2)";
+        let text = git(&self.root, &["for-each-ref", format, "refs/tags"])?;
+        Ok(text.lines().filter_map(tag).collect())
     }
 
     fn log(&self, which: &[&str]) -> Result<Vec<Commit>, GitError> {
@@ -204,6 +244,14 @@ impl Repository {
     }
 }
 
+/// A tag of a line of git's: an object, the commit that it names or nothing, and its name.
+fn tag(line: &str) -> Option<Tag> {
+    let mut parts = line.splitn(3, '\0');
+    let (object, named, name) = (parts.next()?, parts.next()?, parts.next()?);
+    let commit = if named.is_empty() { object } else { named };
+    Some(Tag { name: name.to_owned(), commit: commit.to_owned() })
+}
+
 /// `count` of the commits, spread over all of them, with the first and the last.
 pub fn spread(commits: Vec<Commit>, count: usize) -> Vec<Commit> {
     let last = commits.len().saturating_sub(1);
@@ -219,6 +267,14 @@ pub fn spread(commits: Vec<Commit>, count: usize) -> Vec<Commit> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tags_with_and_without_a_message_are_of_commits() {
+        let of = |line| tag(line).map(|tag| (tag.name, tag.commit));
+        assert_eq!(of("c1\0\0v1"), Some(("v1".to_owned(), "c1".to_owned())));
+        assert_eq!(of("t2\0c2\0rel/v2"), Some(("rel/v2".to_owned(), "c2".to_owned())));
+        assert_eq!(of("t2"), None);
+    }
 
     #[test]
     fn commits_are_spread() {

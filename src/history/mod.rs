@@ -33,11 +33,11 @@ pub use asv_rules::{AsvRules, AsvRulesError, RegressionRules};
 pub use benches::{BenchCommand, CONFIGURATION, HistoryPlan, PlanError};
 pub use bisect::{BISECT_ERROR, BisectOutcome, bisect};
 pub use checkout::{Built, Checkout, CheckoutError};
-pub use differences::{BenchmarkDifference, DifferenceVerdict, differences};
-pub use differing::{DifferingParams, differing_params};
+pub use differences::{BenchmarkDifference, ComparedResult, DifferenceVerdict, FACTOR, differences};
+pub use differing::{DifferingParams, MeasuredPlace, differing_params, params_of_environments};
 pub use digits::round_to_5_digits;
 pub use entries::{ADDED, CountedOn, NANOSECONDS, SECONDS, counted_event, imported_results, machine_facts, quantity};
-pub use git::{Commit, GitError, Repository, short, spread};
+pub use git::{Commit, GitError, Repository, Tag, short, spread};
 pub use imports::{ImportProblem, ImportedBenchmarks, MeasuredQuantity, in_name};
 pub use parallel::on_all_cpus;
 pub use rank_test::{RankTest, rank_test};
@@ -49,7 +49,7 @@ pub use run::{
     measure_commits,
 };
 pub use samples::{SampleStatistics, is_different};
-pub use series::{BenchmarkSeries, SeriesPoint, series};
+pub use series::{BenchmarkSeries, MissingNumber, SeriesPoint, series};
 pub use summary::{BenchmarkSummary, benchmark_summaries};
 pub use table::{SeriesFault, SeriesFaultKind, SeriesTable};
 

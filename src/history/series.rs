@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::differing::MeasuredPlace;
 use super::results::{Benchmark, CommitResults, ResultNumber, StoredResults};
 use crate::rates::Confidence;
 use crate::steps::{LevelChange, Step, StepMethod, changes, detect};
@@ -17,6 +18,17 @@ pub struct BenchmarkSeries {
     pub environments: BTreeSet<String>,
     /// The points, in the order of commits. The first and the last have a number.
     pub points: Vec<SeriesPoint>,
+    /// The commits of which a combination failed or was skipped, by their places in the history: why each has no number.
+    pub missing: BTreeMap<u64, Vec<Option<MissingNumber>>>,
+}
+
+/// Why there is no number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MissingNumber {
+    /// It failed, as where the commit couldn't be built.
+    Failed,
+    /// It was skipped.
+    Skipped,
 }
 
 /// What was measured of one commit.
@@ -36,7 +48,7 @@ type NumbersAndWeights = (Vec<Option<f64>>, Vec<Option<f64>>);
 /// Numbers of one commit that are to become one.
 #[derive(Default)]
 struct GatheredNumbers {
-    values: Vec<Vec<Option<f64>>>,
+    outcomes: Vec<Vec<Option<ResultNumber>>>,
     weights: Vec<Vec<Option<f64>>>,
 }
 
@@ -51,22 +63,24 @@ pub fn series(stored: &StoredResults, revisions: &BTreeMap<String, u64>) -> Vec<
     let commits = stored.machines.iter().flat_map(|machine| &machine.commits);
     for (commit, &revision) in commits.filter_map(|commit| Some((commit, revisions.get(&commit.commit)?))) {
         let params: BTreeMap<_, _> = commit.params.0.iter().cloned().collect();
-        for (benchmark, values, weights) in comparable(commit, &stored.benchmarks.0) {
+        for (benchmark, outcomes, weights) in comparable(commit, &stored.benchmarks.0) {
             let (environments, series) = all.entry((benchmark.name.clone(), params.clone())).or_default();
             environments.insert(commit.environment.clone());
             let gathered = series.entry(revision).or_default();
-            gathered.values.push(values);
+            gathered.outcomes.push(outcomes);
             gathered.weights.push(weights);
         }
     }
     let one = |((benchmark, params), (environments, points)): (Key, Gathered)| {
+        let reasons = points.iter().map(|(&revision, gathered)| (revision, gathered.missing()));
+        let missing = reasons.filter(|(_, reasons)| reasons.iter().any(Option::is_some)).collect();
         let point = |(revision, gathered): (u64, GatheredNumbers)| SeriesPoint {
             revision,
-            values: means(&gathered.values),
+            values: means(&gathered.values()),
             weights: means(&gathered.weights),
         };
         let points = without_missing_ends(points.into_iter().map(point).collect(), SeriesPoint::has_number);
-        BenchmarkSeries { benchmark, params, environments, points }
+        BenchmarkSeries { benchmark, params, environments, points, missing }
     };
     all.into_iter().map(one).collect()
 }
@@ -75,13 +89,32 @@ pub fn series(stored: &StoredResults, revisions: &BTreeMap<String, u64>) -> Vec<
 fn comparable<'a>(
     commit: &'a CommitResults,
     benchmarks: &'a BTreeMap<String, Benchmark>,
-) -> impl Iterator<Item = (&'a Benchmark, Vec<Option<f64>>, Vec<Option<f64>>)> {
+) -> impl Iterator<Item = (&'a Benchmark, Vec<Option<ResultNumber>>, Vec<Option<f64>>)> {
     commit.results.0.iter().filter_map(|(name, result)| {
         let benchmark = benchmarks.get(name)?;
         let is_of_version = result.version.is_none() || result.version == benchmark.version;
-        let values = || result.of_params(&benchmark.params).into_iter().map(ResultNumber::number).collect();
-        is_of_version.then(|| (benchmark, values(), result.weights(&benchmark.params)))
+        is_of_version.then(|| (benchmark, result.outcomes(&benchmark.params), result.weights(&benchmark.params)))
     })
+}
+
+impl GatheredNumbers {
+    fn values(&self) -> Vec<Vec<Option<f64>>> {
+        let number = |outcome: &Option<ResultNumber>| outcome.and_then(ResultNumber::number);
+        self.outcomes.iter().map(|row| row.iter().map(number).collect()).collect()
+    }
+
+    /// Why each combination has no number; `None` of one that has one, or wasn't run.
+    fn missing(&self) -> Vec<Option<MissingNumber>> {
+        let reason = |place: usize| {
+            let mut all = self.outcomes.iter().filter_map(|row| *row.get(place)?);
+            let first = all.next()?;
+            if first.number().is_some() || all.any(|outcome| outcome.number().is_some()) {
+                return None;
+            }
+            Some(if first == ResultNumber::Skipped { MissingNumber::Skipped } else { MissingNumber::Failed })
+        };
+        (0..self.outcomes.first().map_or(0, Vec::len)).map(reason).collect()
+    }
 }
 
 /// The mean of each place over those that have a number there.
@@ -108,6 +141,11 @@ impl SeriesPoint {
 }
 
 impl BenchmarkSeries {
+    /// Where it was measured.
+    pub fn place(&self) -> MeasuredPlace<'_> {
+        MeasuredPlace { benchmark: &self.benchmark, params: &self.params, environments: &self.environments }
+    }
+
     /// How many commits have a number.
     pub fn measured(&self) -> usize {
         self.points.iter().filter(|point| point.has_number()).count()
@@ -115,7 +153,20 @@ impl BenchmarkSeries {
 
     /// How many combinations of parameters there are; 1 without parameters.
     pub fn combinations(&self) -> usize {
-        self.points.first().map_or(0, |point| point.values.len())
+        let of_missing = || self.missing.values().next().map_or(0, Vec::len);
+        self.points.first().map_or_else(of_missing, |point| point.values.len())
+    }
+
+    /// The places in the history of the commits that have a number, or a reason for none.
+    pub fn revisions(&self) -> BTreeSet<u64> {
+        self.points.iter().map(|point| point.revision).chain(self.missing.keys().copied()).collect()
+    }
+
+    /// What each combination gave at a revision: a number, or why there is none.
+    pub fn at(&self, revision: u64, combination: usize) -> (Option<f64>, Option<MissingNumber>) {
+        let point = self.points.binary_search_by_key(&revision, |point| point.revision);
+        let value = point.ok().and_then(|place| *self.points[place].values.get(combination)?);
+        (value, self.missing.get(&revision).and_then(|reasons| *reasons.get(combination)?))
     }
 
     /// How the level changes to the step that begins at a revision; `None` if none does.
@@ -124,7 +175,7 @@ impl BenchmarkSeries {
         let steps = detect(&values, Some(&weights), method);
         let begins = |step: &Step| self.points[step.left].revision as usize == revision;
         let place = steps.iter().position(begins)?.checked_sub(1)?;
-        changes(&values, Some(&weights), &steps, Confidence::DEFAULT).into_iter().nth(place)
+        changes(&values, Some(&weights), &steps, method, Confidence::DEFAULT).into_iter().nth(place)
     }
 
     /// The numbers of one combination, and their weights; `None` if there is no such combination.
@@ -140,5 +191,48 @@ impl BenchmarkSeries {
         let revision = |place: usize| self.points[place].revision as usize;
         let of_revisions = |step: Step| Step { left: revision(step.left), right: revision(step.right - 1) + 1, ..step };
         detect(&values, Some(&weights), method).into_iter().map(of_revisions).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::results::{BenchmarkResult, MachineResults, OrderedMap};
+    use super::*;
+
+    #[test]
+    fn commits_without_a_number_have_a_reason() {
+        let result = |numbers: Option<Vec<ResultNumber>>| BenchmarkResult {
+            result: numbers,
+            params: vec![vec!["1".into(), "2".into()]],
+            ..BenchmarkResult::default()
+        };
+        use ResultNumber::{Missing, Number, Skipped};
+        let all = [
+            None,
+            Some(vec![Number(1.0), Number(2.0)]),
+            Some(vec![Skipped, Number(3.0)]),
+            Some(vec![Missing, Skipped]),
+        ];
+        let commit = |(place, numbers): (usize, Option<Vec<ResultNumber>>)| CommitResults {
+            commit: place.to_string(),
+            results: OrderedMap(vec![("b".into(), result(numbers))]),
+            ..CommitResults::default()
+        };
+        let mut stored = StoredResults::default();
+        let params = vec![vec!["1".into(), "2".into(), "3".into()]];
+        stored.benchmarks.0.insert("b".into(), Benchmark { name: "b".into(), params, ..Benchmark::default() });
+        let commits = all.into_iter().enumerate().map(commit).collect();
+        stored.machines = vec![MachineResults { commits, ..MachineResults::default() }];
+        let revisions = (0..4).map(|place| (place.to_string(), place)).collect();
+        let found = &series(&stored, &revisions)[0];
+        let of_points: Vec<_> = found.points.iter().map(|point| point.revision).collect();
+        assert_eq!((of_points, found.combinations()), (vec![1, 2], 3), "the ends of the points have a number");
+        let (failed, skipped) = (Some(MissingNumber::Failed), Some(MissingNumber::Skipped));
+        let at = |revision| [0, 1, 2].map(|combination| found.at(revision, combination));
+        assert_eq!(at(0), [(None, failed), (None, failed), (None, None)], "3 wasn't run");
+        assert_eq!(at(1), [(Some(1.0), None), (Some(2.0), None), (None, None)]);
+        assert_eq!(at(2), [(None, skipped), (Some(3.0), None), (None, None)]);
+        assert_eq!(at(3), [(None, failed), (None, skipped), (None, None)]);
+        assert_eq!(found.revisions().len(), 4);
     }
 }

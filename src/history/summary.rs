@@ -116,6 +116,7 @@ mod tests {
             params: BTreeMap::new(),
             environments: std::collections::BTreeSet::new(),
             points: values.iter().map(point).collect(),
+            missing: BTreeMap::new(),
         }
     }
 

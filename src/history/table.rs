@@ -97,7 +97,7 @@ impl SeriesTable {
     /// Reads a text.
     ///
     /// Lines with commas have an index and a value, and may have a weight; an empty field is missing. In other lines each
-    /// word is a value. A first line whose value is no number is a heading. Empty lines, and those that begin with #, say
+    /// word is a value. The words null, NaN, None and N/A are missing values, too. A first line whose value is no number is a heading. Empty lines, and those that begin with #, say
     /// nothing.
     ///
     /// # Errors
@@ -164,11 +164,17 @@ fn fields(line: &str) -> usize {
 /// Whether a first line names the columns.
 fn is_heading(line: &str) -> bool {
     let value = line.split(',').nth(1).unwrap_or(line).trim();
-    value.parse::<f64>().is_err() && value.starts_with(|c: char| c.is_alphabetic())
+    let is_missing = value.split_whitespace().next().is_some_and(is_missing);
+    value.parse::<f64>().is_err() && value.starts_with(|c: char| c.is_alphabetic()) && !is_missing
+}
+
+/// Whether a word stands for a value that is missing, as other tools write it.
+fn is_missing(word: &str) -> bool {
+    ["", "null", "nan", "none", "n/a"].iter().any(|known| word.eq_ignore_ascii_case(known))
 }
 
 fn number(word: &str) -> Result<Option<f64>, SeriesFaultKind> {
-    if word.is_empty() {
+    if is_missing(word) {
         return Ok(None);
     }
     match word.parse::<f64>() {
@@ -189,6 +195,12 @@ mod tests {
         let values = |text: &str| SeriesTable::parse(text).map(|table| table.values);
         assert_eq!(values("1\n\n# two\n2 3\n"), Ok(vec![Some(1.0), Some(2.0), Some(3.0)]));
         assert_eq!(values("commit,time\na1,4\nb2,\n"), Ok(vec![Some(4.0), None]));
+        for word in ["null", "NaN", "None", "N/A"] {
+            assert_eq!(values(&format!("{word}\n1\n{word}\n2\n")), Ok(vec![None, Some(1.0), None, Some(2.0)]));
+            assert_eq!(values(&format!("{word} 1\n")), Ok(vec![None, Some(1.0)]));
+            assert_eq!(values(&format!("a,{word}\nb,1\n")), Ok(vec![None, Some(1.0)]));
+        }
+        assert_eq!(values("nothing\n1\n"), Ok(vec![Some(1.0)]), "a heading");
         let table = SeriesTable::parse("0,4,1\n1,5,\n").unwrap_or_default();
         assert_eq!(table.weights(), Some(&[Some(1.0), None][..]));
         assert_eq!(table.indexes, ["0", "1"]);
@@ -201,12 +213,12 @@ mod tests {
             ("", "there are no values"),
             ("time\n", "there are no values"),
             ("1\ntwo\n", "line 2: 'two' is no number: leave the field empty"),
-            ("1\nNaN\n", "line 2: 'NaN' can't be compared"),
             ("0,1\n1,inf\n", "line 2: 'inf' can't be compared"),
             ("0,1,1\n1,,2\n", "line 2: there is a weight without a value"),
             ("0,1\n1,2,3\n", "line 2: it has 3 fields, and the first line has 2"),
             ("1,2,3,4\n", "line 1: it has 4 fields"),
             ("0,\n1,\n", "there are no values"),
+            ("null\nNaN\n", "there are no values"),
         ];
         for (text, words) in faults {
             assert!(fault(text).contains(words), "{text:?}: {}", fault(text));

@@ -1,11 +1,13 @@
 //! Writes what is known of commits: a list of all, and what was measured of each in files of a few.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::entries::{SiteLine, SiteSeries};
 use super::script::{call, drawn, number, word};
 use super::{Site, SiteCommit, SiteProfile};
-use crate::history::{on_all_cpus, short};
+use crate::history::{Commit, on_all_cpus, short};
 
 /// The file of the list of commits.
 const LIST: &str = "data/commits.js";
@@ -17,7 +19,7 @@ const LONGEST: usize = 200;
 /// The list of commits, and the files of what was measured.
 ///
 /// ```text
-/// data/commits.js    {each: 64, history, list: [[REVISION, HASH, DATE, SUBJECT, STATE]..]}
+/// data/commits.js    {each: 64, history, list: [[REVISION, HASH, DATE, SUBJECT, STATE]..], tags: [[REVISION, DATE, NAME]..]}
 /// data/commits-N.js  {series: [STEM..], commits: [{hash, rows: [ROW..], profiles: [[BENCHMARK, EVENT, MACHINE, FILE]..]}..]}
 /// ROW                [SERIES, LINE, VALUE, LOW, HIGH, SAMPLES, LEVEL BEFORE, REASON, PREVIOUS]
 /// ```
@@ -25,7 +27,7 @@ const LONGEST: usize = 200;
 /// `is_drawn` says of a picture's file whether it is there. STATE is 0 of a commit that has a number, 1 of one that couldn't be built or run, 2 of others. PREVIOUS is the last revision before a step that begins at the commit, else null.
 pub(super) fn pages(site: &Site<'_>, is_drawn: impl Fn(&str) -> bool + Sync) -> Vec<(String, Vec<u8>)> {
     let list: Vec<Value> = site.commits.iter().map(entry).collect();
-    let data = json!({"each": OF_A_FILE, "history": site.history.len(), "list": list});
+    let data = json!({"each": OF_A_FILE, "history": site.history.len(), "list": list, "tags": tags(site)});
     let mut files = vec![(LIST.to_owned(), call("commits", &Value::Null, &data).into_bytes())];
     let stems: Vec<&str> = site.series.iter().map(|one| one.stem.as_str()).collect();
     let chunks: Vec<_> = site.commits.chunks(OF_A_FILE).enumerate().collect();
@@ -55,6 +57,17 @@ pub(super) fn subject(text: &str) -> Value {
 
 fn entry(one: &SiteCommit<'_>) -> Value {
     json!([one.revision, word(&one.commit.hash), one.commit.date, subject(&one.commit.subject), one.state.code()])
+}
+
+/// The tags of the history, in its order.
+fn tags(site: &Site<'_>) -> Vec<Value> {
+    let mut names: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    site.options.tags.iter().for_each(|tag| names.entry(&tag.commit).or_default().push(&tag.name));
+    let of = |(revision, commit): (usize, &Commit)| {
+        let names = names.get(commit.hash.as_str()).into_iter().flatten();
+        names.map(|name| json!([revision, commit.date, word(name)])).collect::<Vec<_>>()
+    };
+    site.history.iter().enumerate().flat_map(of).collect()
 }
 
 /// What was measured of a commit.

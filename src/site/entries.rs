@@ -145,7 +145,7 @@ impl SiteLine {
     /// The steps, their changes, and the regressions.
     fn solved(&self, revisions: &[u64], options: &SiteOptions) -> (Vec<Step>, Vec<LevelChange>, Vec<Regression>) {
         let steps = detect(&self.values, Some(&self.weights), options.method);
-        let changes = changes(&self.values, Some(&self.weights), &steps, Confidence::DEFAULT);
+        let changes = changes(&self.values, Some(&self.weights), &steps, options.method, Confidence::DEFAULT);
         let of_revisions = |step: &Step| {
             let (left, right) = (revisions[step.left] as usize, revisions[step.right - 1] as usize + 1);
             Step { left, right, ..step.clone() }

@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::history::results::{CommitResults, StoredProfile, StoredResults};
-use crate::history::{Commit, RegressionRules, StepMethod, on_all_cpus};
+use crate::history::{Commit, RegressionRules, StepMethod, Tag, on_all_cpus};
 
 pub use error::SiteError;
 
@@ -60,6 +60,8 @@ pub struct SiteOptions {
     pub method: StepMethod,
     /// Which steps are regressions.
     pub rules: RegressionRules,
+    /// The tags of the repository.
+    pub tags: Vec<Tag>,
 }
 
 /// A commit that something is known of.

@@ -42,8 +42,9 @@ fn line(one: &SiteLine) -> Value {
         .changes
         .iter()
         .map(|change| {
-            let (low, high) = change.interval;
-            json!([drawn(change.by), drawn(low), drawn(high), drawn(change.chance)])
+            let [low, high] =
+                change.interval.map_or([Value::Null, Value::Null], |(low, high)| [drawn(low), drawn(high)]);
+            json!([drawn(change.by), low, high, drawn(change.chance)])
         })
         .collect();
     json!({

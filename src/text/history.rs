@@ -1,11 +1,12 @@
 //! Prints results over commits: what there is, commit by commit, and how two commits differ.
 
-use std::collections::BTreeMap;
-
 use super::column_width;
+use super::regressions::told_params;
 use crate::compare::Verdict;
+use crate::history::results::BenchmarkList;
 use crate::history::{
-    BenchmarkDifference, BenchmarkSeries, Commit, DifferenceVerdict, NANOSECONDS, SECONDS, StepMethod, short,
+    BenchmarkDifference, BenchmarkSeries, Commit, ComparedResult, DifferenceVerdict, DifferingParams, FACTOR,
+    MissingNumber, NANOSECONDS, SECONDS, SeriesPoint, StepMethod, entry_names, params_of_environments, short,
 };
 use crate::names::shown;
 use crate::number::{si, time};
@@ -77,8 +78,8 @@ impl CommitNames<'_> {
 pub struct ToldSeries<'a> {
     /// The series.
     pub series: &'a [BenchmarkSeries],
-    /// The units of benchmarks, by name.
-    pub units: &'a BTreeMap<String, String>,
+    /// The benchmarks.
+    pub benchmarks: &'a BenchmarkList,
     /// How steps are found.
     pub method: StepMethod,
     /// The commits.
@@ -87,56 +88,98 @@ pub struct ToldSeries<'a> {
 
 impl ToldSeries<'_> {
     pub(super) fn unit(&self, benchmark: &str) -> &str {
-        self.units.get(benchmark).map_or("", String::as_str)
+        self.benchmarks.0.get(benchmark).map_or("", |known| &known.unit)
+    }
+
+    /// The names of a series' entries: with each combination of its parameters, `sort('quick', 10)`.
+    pub fn entries(&self, one: &BenchmarkSeries) -> Vec<String> {
+        let mut names = self.benchmarks.0.get(&one.benchmark).map_or_else(Vec::new, entry_names);
+        names.resize(one.combinations(), one.benchmark.clone());
+        names
+    }
+
+    /// What tells the environment of each series from others of its benchmark and machine.
+    pub fn environments(&self) -> Vec<DifferingParams> {
+        params_of_environments(self.series.iter().map(BenchmarkSeries::place))
     }
 }
 
 /// How benchmarks of two commits differ, a line for each.
 pub fn benchmark_differences(found: &[BenchmarkDifference], machines: usize) -> String {
     let row = |one: &BenchmarkDifference| {
-        let (a, b) = one.results;
-        let name = shown(&one.name);
-        let name = if machines > 1 { format!("{name} on {}", shown(&one.machine)) } else { name.into_owned() };
-        let change = one.change().map_or_else(|| "—".to_owned(), |_| change(a, b));
-        vec![name, benchmark_number(a, &one.unit), benchmark_number(b, &one.unit), change, is(one).to_owned()]
+        let [a, b] = one.results.map(|result| compared_result(result, &one.unit));
+        let compared = one.numbers().filter(|_| one.verdict != DifferenceVerdict::OtherVersion);
+        let change = compared.map_or_else(|| "—".to_owned(), |(a, b)| change(a, b));
+        vec![difference_name(one, machines), a, b, change, is(one)]
     };
     let heads = [("BENCHMARK", false), ("A", true), ("B", true), ("CHANGE", true), ("VERDICT", false)];
     table(&heads, &found.iter().map(row).collect::<Vec<_>>())
 }
 
+/// The benchmark, and where it was measured if there are several machines or environments.
+fn difference_name(one: &BenchmarkDifference, machines: usize) -> String {
+    let name = shown(&one.name);
+    let name = if machines > 1 { format!("{name} on {}", shown(&one.machine)) } else { name.into_owned() };
+    in_environment(name, &one.environment)
+}
+
+/// A name with what tells its environment from others, in brackets.
+pub(super) fn in_environment(name: String, environment: &DifferingParams) -> String {
+    if environment.is_empty() { name } else { format!("{name} ({})", shown(&told_params(environment))) }
+}
+
+fn compared_result(result: ComparedResult, unit: &str) -> String {
+    match result {
+        ComparedResult::Number(number) => benchmark_number(number, unit),
+        ComparedResult::Failed => "failed".to_owned(),
+        ComparedResult::Skipped => "skipped".to_owned(),
+        ComparedResult::NotMeasured => "not measured".to_owned(),
+    }
+}
+
 fn is(one: &BenchmarkDifference) -> String {
+    let side = match one.numbers() {
+        Some((a, b)) if a < b => "higher",
+        Some((a, b)) if a > b => "lower",
+        _ => "equal",
+    };
     match one.verdict {
         DifferenceVerdict::Tested(verdict) => match verdict.needs() {
             Some(needs) if verdict != Verdict::Equal => format!("{} (needs {needs} runs)", verdict.word()),
             _ => verdict.word().to_owned(),
         },
         DifferenceVerdict::OfAsv { is_different: false } => "within error".to_owned(),
-        DifferenceVerdict::OfAsv { is_different: true } if one.results.1 > one.results.0 => "higher".to_owned(),
-        DifferenceVerdict::OfAsv { is_different: true } => "lower".to_owned(),
+        DifferenceVerdict::OfAsv { is_different: true } => side.to_owned(),
+        DifferenceVerdict::ByRatio { is_different: false } if side != "equal" => {
+            format!("less than {FACTOR} times apart (no error is known)")
+        }
+        DifferenceVerdict::ByRatio { .. } => format!("{side} (no error is known)"),
+        DifferenceVerdict::OtherVersion => "two versions of the benchmark".to_owned(),
+        DifferenceVerdict::NoNumber => lacks(one.results).to_owned(),
     }
 }
 
-/// What there is: a line for each series.
+/// What a benchmark did from one commit to the other, if one of them has no number.
+fn lacks(results: [ComparedResult; 2]) -> &'static str {
+    match results {
+        [ComparedResult::Number(_), ComparedResult::Failed] => "fails now",
+        [ComparedResult::Failed, ComparedResult::Number(_)] => "failed before",
+        [ComparedResult::Number(_), ComparedResult::Skipped] => "skipped now",
+        [ComparedResult::Skipped, ComparedResult::Number(_)] => "skipped before",
+        [ComparedResult::NotMeasured, _] => "only in B",
+        [_, ComparedResult::NotMeasured] => "only in A",
+        _ => "no number",
+    }
+}
+
+/// What there is: a line for each series, and each combination of parameters.
 pub fn benchmark_overview(of: &ToldSeries<'_>) -> String {
+    let environments = of.environments();
     let mut rows = Vec::new();
-    for one in of.series {
-        let unit = of.unit(&one.benchmark);
-        let steps = if one.combinations() == 1 { one.steps(0, of.method) } else { Vec::new() };
-        let first = one.points.first().and_then(|point| point.values.first().copied().flatten());
-        let last = one.points.last();
-        let number =
-            |number: Option<f64>| number.map_or_else(|| "—".to_owned(), |number| benchmark_number(number, unit));
-        let latest = last.and_then(|point| point.values.first().copied().flatten());
-        rows.push(vec![
-            shown(&one.benchmark).into_owned(),
-            one.params.get("machine").cloned().flatten().map_or_else(String::new, |name| shown(&name).into_owned()),
-            one.measured().to_string(),
-            number(first),
-            number(latest),
-            first.zip(latest).map_or_else(|| "—".to_owned(), |(first, latest)| change(first, latest)),
-            if steps.is_empty() { "—".to_owned() } else { (steps.len() - 1).to_string() },
-            last.map_or_else(String::new, |point| of.commits.hash(point.revision as usize).to_owned()),
-        ]);
+    for (one, environment) in of.series.iter().zip(&environments) {
+        for (combination, entry) in of.entries(one).into_iter().enumerate() {
+            rows.push(overview_row(one, combination, in_environment(shown(&entry).into_owned(), environment), of));
+        }
     }
     let heads = [
         ("BENCHMARK", false),
@@ -151,36 +194,90 @@ pub fn benchmark_overview(of: &ToldSeries<'_>) -> String {
     table(&heads, &rows)
 }
 
-/// The numbers of one series, a line for each commit, with a line where the level changed.
-pub fn benchmark_commits(one: &BenchmarkSeries, of: &ToldSeries<'_>) -> String {
+fn overview_row(one: &BenchmarkSeries, combination: usize, name: String, of: &ToldSeries<'_>) -> Vec<String> {
+    let none = || "—".to_owned();
+    let value = |point: &SeriesPoint| Some((point.revision, (*point.values.get(combination)?)?));
+    let numbers: Vec<(u64, f64)> = one.points.iter().filter_map(value).collect();
+    let machine = one.params.get("machine").cloned().flatten();
+    let mut row =
+        vec![name, machine.map_or_else(String::new, |name| shown(&name).into_owned()), numbers.len().to_string()];
+    row.extend(match numbers[..] {
+        [(_, first), ..] => {
+            let (revision, latest) = numbers[numbers.len() - 1];
+            let number = |number| benchmark_number(number, of.unit(&one.benchmark));
+            let steps = one.steps(combination, of.method).len().saturating_sub(1);
+            let commit = of.commits.hash(revision as usize).to_owned();
+            [number(first), number(latest), change(first, latest), steps.to_string(), commit]
+        }
+        [] => [none(), none(), none(), none(), without_number(one, combination)],
+    });
+    row
+}
+
+/// Why no commit has a number: `failed in 3 commits`.
+fn without_number(one: &BenchmarkSeries, combination: usize) -> String {
+    let count = |reason| one.missing.values().filter(|all| all.get(combination) == Some(&Some(reason))).count();
+    let part = |(reason, word)| {
+        let count = count(reason);
+        let commits = if count == 1 { "commit" } else { "commits" };
+        (count > 0).then(|| format!("{word} in {count} {commits}"))
+    };
+    let reasons = [(MissingNumber::Failed, "failed"), (MissingNumber::Skipped, "skipped")];
+    let parts: Vec<String> = reasons.into_iter().filter_map(part).collect();
+    if parts.is_empty() { "not measured".to_owned() } else { parts.join(", ") }
+}
+
+/// The numbers of one series, a line for each commit, with a line where the level changed: of these combinations of parameters.
+pub fn benchmark_commits(one: &BenchmarkSeries, combinations: &[usize], of: &ToldSeries<'_>) -> String {
     let (unit, commits) = (of.unit(&one.benchmark), &of.commits);
-    let steps: Vec<Vec<Step>> = (0..one.combinations()).map(|combination| one.steps(combination, of.method)).collect();
+    let steps: Vec<Vec<Step>> = combinations.iter().map(|&combination| one.steps(combination, of.method)).collect();
     let mut rows = Vec::new();
-    for point in &one.points {
-        let revision = point.revision as usize;
-        let begins = |steps: &&Vec<Step>| steps.iter().skip(1).any(|step| step.left == revision);
-        let numbers = point
-            .values
-            .iter()
-            .map(|value| value.map_or_else(|| "—".to_owned(), |value| benchmark_number(value, unit)));
-        rows.push(vec![
-            commits.hash(revision).to_owned(),
-            numbers.collect::<Vec<_>>().join("  "),
-            match () {
-                () if steps.iter().any(|steps| begins(&steps)) => "new level".to_owned(),
-                () if point.values.iter().all(Option::is_none) => "failed or skipped".to_owned(),
-                () => String::new(),
-            },
-            commits.subject(revision),
-        ]);
+    for revision in one.revisions() {
+        let place = revision as usize;
+        let begins = |steps: &Vec<Step>| steps.iter().skip(1).any(|step| step.left == place);
+        let cell = |&combination: &usize| match one.at(revision, combination) {
+            (Some(value), _) => benchmark_number(value, unit),
+            (None, Some(MissingNumber::Failed)) => "failed".to_owned(),
+            (None, Some(MissingNumber::Skipped)) => "skipped".to_owned(),
+            (None, None) => "—".to_owned(),
+        };
+        let mut row = vec![commits.hash(place).to_owned()];
+        row.extend(combinations.iter().map(cell));
+        row.push(if steps.iter().any(begins) { "new level".to_owned() } else { String::new() });
+        row.push(commits.subject(place));
+        rows.push(row);
     }
-    let heads = [
-        ("COMMIT", false),
-        (if one.combinations() > 1 { "RESULTS" } else { "RESULT" }, true),
-        ("", false),
-        ("", false),
-    ];
-    table(&heads, &rows)
+    if rows.is_empty() {
+        return "no commit was measured\n".to_owned();
+    }
+    let entries = of.entries(one);
+    let values =
+        |&combination: &usize| match entries.get(combination).and_then(|entry| entry.strip_prefix(&one.benchmark)) {
+            Some(values) if combinations.len() > 1 => shown(values).into_owned(),
+            _ => "RESULT".to_owned(),
+        };
+    let heads: Vec<String> = combinations.iter().map(values).collect();
+    let mut columns = vec![("COMMIT", false)];
+    columns.extend(heads.iter().map(|head| (head.as_str(), true)));
+    columns.extend([("", false), ("", false)]);
+    table(&columns, &rows)
+}
+
+/// What a series is of: its benchmark, or its only combination of parameters that is shown, with the machine and the environment.
+pub fn benchmark_title(
+    one: &BenchmarkSeries,
+    combinations: &[usize],
+    environment: &DifferingParams,
+    of: &ToldSeries<'_>,
+) -> String {
+    let entries = of.entries(one);
+    let name = match combinations {
+        &[only] => entries.get(only).unwrap_or(&one.benchmark),
+        _ => &one.benchmark,
+    };
+    let machine = one.params.get("machine").and_then(Option::as_deref).unwrap_or_default();
+    let on = if machine.is_empty() { String::new() } else { format!(" on {}", shown(machine)) };
+    in_environment(format!("{}{on}", shown(name)), environment)
 }
 
 /// Results for tests of texts.
@@ -199,6 +296,7 @@ pub(super) mod examples {
             params: BTreeMap::new(),
             environments: std::collections::BTreeSet::new(),
             points: (0..20).map(point).collect(),
+            missing: BTreeMap::new(),
         }
     }
 
@@ -215,16 +313,92 @@ mod tests {
     use super::*;
 
     #[test]
+    fn parameters_and_what_failed_are_told() {
+        use std::collections::BTreeMap;
+
+        use crate::history::results::Benchmark;
+        let (failed, skipped) = (Some(MissingNumber::Failed), Some(MissingNumber::Skipped));
+        let mut one = series("sort", [0.010, 0.012]);
+        for point in &mut one.points {
+            point.values.push(None);
+            point.weights.push(None);
+        }
+        one.points.truncate(18);
+        one.missing = [(17, vec![None, skipped]), (18, vec![failed, failed]), (19, vec![failed, skipped])].into();
+        let other = BenchmarkSeries { params: [("python".to_owned(), Some("3.11".to_owned()))].into(), ..one.clone() };
+        let params = vec![vec!["'a'".into(), "'b'".into()]];
+        let benchmark = Benchmark { name: "sort".into(), unit: SECONDS.into(), params, ..Benchmark::default() };
+        let benchmarks = BenchmarkList(BTreeMap::from([("sort".to_owned(), benchmark)]));
+        let (all, names) = ([one, other], commits());
+        let of = ToldSeries {
+            series: &all,
+            benchmarks: &benchmarks,
+            method: StepMethod::Potts,
+            commits: CommitNames(&names),
+        };
+        let text = benchmark_overview(&of);
+        let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(lines[1][..6], ["sort('a')", "(python", "none)", "18", "10.0", "ms"], "{text}");
+        assert_eq!(lines[4].join(" "), "sort('b') (python 3.11) 0 — — — — failed in 1 commit, skipped in 2 commits");
+        let text = benchmark_commits(&all[0], &[0, 1], &of);
+        let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!((lines.len(), &lines[0][..]), (21, &["COMMIT", "('a')", "('b')"][..]), "{text}");
+        assert_eq!(lines[1][..4], ["00000000", "10.0", "ms", "—"], "{text}");
+        assert_eq!(lines[19][..3], ["00000018", "failed", "failed"], "{text}");
+        assert_eq!(lines[20][..3], ["00000019", "failed", "skipped"], "{text}");
+        assert_eq!(benchmark_title(&all[1], &[1], &of.environments()[1], &of), "sort('b') (python 3.11)");
+        assert!(benchmark_commits(&all[0], &[1], &of).lines().next().is_some_and(|line| line.contains("RESULT")));
+    }
+
+    #[test]
+    fn differences_say_what_is_known() {
+        use ComparedResult::{Failed, NotMeasured, Number, Skipped};
+        let line = |results, verdict| {
+            let one = BenchmarkDifference {
+                name: "b\u{1b}[2J".into(),
+                machine: "m".into(),
+                environment: [("python".to_owned(), Some("3.11".to_owned()))].into(),
+                unit: SECONDS.into(),
+                results,
+                verdict,
+            };
+            let text = benchmark_differences(&[one], 2);
+            text.lines()
+                .nth(1)
+                .unwrap_or_default()
+                .split("  ")
+                .map(str::trim)
+                .filter(|cell| !cell.is_empty())
+                .collect::<Vec<_>>()
+                .join("|")
+        };
+        let by_ratio = |is_different| DifferenceVerdict::ByRatio { is_different };
+        let (one, two) = (Number(1.0), Number(2.0));
+        let name = "b\\x1b[2J on m (python 3.11)";
+        assert_eq!(line([one, two], by_ratio(true)), format!("{name}|1.00 s|2.00 s|+100%|higher (no error is known)"));
+        assert!(line([one, Number(1.05)], by_ratio(false)).ends_with("less than 1.1 times apart (no error is known)"));
+        assert!(line([one, one], by_ratio(false)).ends_with("|equal (no error is known)"));
+        assert!(
+            line([one, two], DifferenceVerdict::Tested(Verdict::TooFewRuns { needs: 3 }))
+                .ends_with("|too few runs (needs 3 runs)")
+        );
+        assert!(line([one, two], DifferenceVerdict::OtherVersion).ends_with("|2.00 s|—|two versions of the benchmark"));
+        assert!(line([one, Failed], DifferenceVerdict::NoNumber).ends_with("|1.00 s|failed|—|fails now"));
+        assert!(line([one, Skipped], DifferenceVerdict::NoNumber).ends_with("|skipped|—|skipped now"));
+        assert!(line([NotMeasured, one], DifferenceVerdict::NoNumber).ends_with("|not measured|1.00 s|—|only in B"));
+    }
+
+    #[test]
     fn commits_and_an_overview() {
         let one = series("sort", [0.010, 0.012]);
         let names = commits();
         let of = ToldSeries {
             series: std::slice::from_ref(&one),
-            units: &BTreeMap::new(),
+            benchmarks: &BenchmarkList::default(),
             method: StepMethod::Potts,
             commits: CommitNames(&names),
         };
-        let text = benchmark_commits(&one, &of);
+        let text = benchmark_commits(&one, &[0], &of);
         let level: Vec<&str> = text.lines().filter(|line| line.contains("new level")).collect();
         assert!(level.len() == 1 && level[0].starts_with("00000010"), "{text}");
         let text = benchmark_overview(&of);

@@ -55,7 +55,9 @@ pub use diagnosis::{PrintedNews, diagnoses, json_diagnoses};
 #[cfg(feature = "bench")]
 pub use fit::{choices, fit, fit_graph, fit_graph_dot, prediction};
 #[cfg(feature = "history")]
-pub use history::{CommitNames, ToldSeries, benchmark_commits, benchmark_differences, benchmark_overview};
+pub use history::{
+    CommitNames, ToldSeries, benchmark_commits, benchmark_differences, benchmark_overview, benchmark_title,
+};
 #[cfg(feature = "bench")]
 pub use hyperfine::{hyperfine_json, hyperfine_markdown};
 pub use json::{interval as json_interval, totals as json_totals};

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::history::{CommitNames, ToldSeries, benchmark_number, change, table};
+use super::history::{CommitNames, ToldSeries, benchmark_number, change, in_environment, table};
 use super::steps::share;
-use crate::history::{ADDED, BenchmarkRegression, BenchmarkSeries, LEAST_NUMBERS, counted_event};
+use crate::history::{ADDED, BenchmarkRegression, BenchmarkSeries, DifferingParams, LEAST_NUMBERS, counted_event};
 use crate::names::{markdown, markup, shown};
 use crate::steps::{Regression, Step};
 
@@ -28,6 +28,8 @@ struct ToldRise {
     on: String,
     /// The machine.
     machine: String,
+    /// The environment, where the benchmark was measured in several on the machine.
+    environment: String,
     /// What else of the benchmark changed there, and how.
     moved: Vec<(String, String)>,
 }
@@ -54,8 +56,13 @@ impl CommitNames<'_> {
 impl<'a> ToldSeries<'a> {
     fn rises(&self, found: &[BenchmarkRegression]) -> Vec<ToldRise> {
         let mut steps = KnownSteps { of: self, known: BTreeMap::new() };
+        let environments = self.environments();
         let rises = found.iter().flat_map(|one| one.rises.found.iter().map(move |rise| (one, rise)));
-        rises.map(|(one, rise)| self.told(one, rise, &mut steps)).collect()
+        let told = |(one, rise): (&BenchmarkRegression, &Regression)| ToldRise {
+            environment: told_params(&environments[one.series]),
+            ..self.told(one, rise, &mut steps)
+        };
+        rises.map(told).collect()
     }
 
     fn told(&self, one: &BenchmarkRegression, rise: &Regression, steps: &mut KnownSteps<'_>) -> ToldRise {
@@ -73,8 +80,9 @@ impl<'a> ToldSeries<'a> {
             range,
             subject,
             ends: (whole_hash(rise.before), rise.after.and_then(whole_hash)),
-            on: params(one),
+            on: told_params(&one.params),
             machine: of.params.get("machine").cloned().flatten().unwrap_or_default(),
+            environment: String::new(),
             moved: self.moved_with(one, rise, steps),
         }
     }
@@ -193,13 +201,15 @@ pub fn json_regressions(found: &[BenchmarkRegression], of: &ToldSeries<'_>) -> V
 
 /// The values of the machine and the environment by which a series differs from others: `machine m, os 6.1`. What was
 /// added is told once.
-fn params(one: &BenchmarkRegression) -> String {
+pub(super) fn told_params(params: &DifferingParams) -> String {
     let part = |(name, value): (&String, &Option<String>)| match value.as_deref() {
         Some(ADDED) => ADDED.to_owned(),
+        // asv's empty version is the newest one.
+        Some("") => name.clone(),
         value => format!("{name} {}", value.unwrap_or("none")),
     };
     let mut parts: Vec<String> = Vec::new();
-    for part in one.params.iter().map(part) {
+    for part in params.iter().map(part) {
         if !parts.contains(&part) {
             parts.push(part);
         }
@@ -244,9 +254,10 @@ pub fn junit_regressions(found: &[BenchmarkRegression], of: &ToldSeries<'_>) -> 
     of.rises(found).iter().for_each(|rise| sentences.entry(rise.series).or_default().push(rise.sentence()));
     let mut cases = String::new();
     let (mut failures, mut skipped) = (0, 0);
-    for (place, one) in of.series.iter().enumerate() {
+    for (place, (one, environment)) in of.series.iter().zip(of.environments()).enumerate() {
+        let name = in_environment(one.benchmark.clone(), &environment);
         let machine = one.params.get("machine").and_then(Option::as_deref).unwrap_or_default();
-        let head = format!("  <testcase name=\"{}\" classname=\"{}\"", markup(&one.benchmark), markup(machine));
+        let head = format!("  <testcase name=\"{}\" classname=\"{}\"", markup(&name), markup(machine));
         let Some(sentences) = sentences.get(&place) else {
             match unjudged(one) {
                 None => cases += &format!("{head}/>\n"),
@@ -305,7 +316,10 @@ pub fn sarif_regressions(
         }
         // An alert stays the same one as long as the same commit made the same benchmark slower.
         let first = rise.ends.1.clone().unwrap_or_default();
-        let same = format!("{} {} {first}", rise.entry, rise.machine);
+        let mut same = format!("{} {} {first}", rise.entry, rise.machine);
+        if !rise.environment.is_empty() {
+            same += &format!(" {}", rise.environment);
+        }
         json!({
             "ruleId": "regression", "level": "warning", "message": { "text": rise.sentence() },
             "locations": [location], "partialFingerprints": { "benchmarkAndCommit/v1": same },
@@ -341,14 +355,15 @@ mod tests {
         use crate::history::results::{Benchmark, BenchmarkList};
         use crate::history::{RegressionRule, all_regressions};
         let all = [series("sort", [0.010, 0.012]), series("sort.cycles", [1e6, 1.001e6]), series("sorted", [1.0, 2.0])];
-        let benchmark = |name: &str| (name.to_owned(), Benchmark { name: name.into(), ..Benchmark::default() });
-        let list = BenchmarkList(["sort", "sort.cycles"].map(benchmark).into());
+        let benchmark = |(name, unit): (&str, &str)| {
+            (name.to_owned(), Benchmark { name: name.into(), unit: unit.into(), ..Benchmark::default() })
+        };
+        let list = BenchmarkList([("sort", "seconds"), ("sort.cycles", "cycles")].map(benchmark).into());
         let rule = |_: &str| Some(RegressionRule { threshold: 0.05, from: 0 });
         let found = all_regressions(&all, &list, StepMethod::Potts, rule);
-        let units = [("sort", "seconds"), ("sort.cycles", "cycles")].map(|(name, unit)| (name.into(), unit.into()));
-        let units = BTreeMap::from(units);
         let names = commits();
-        let of = ToldSeries { series: &all, units: &units, method: StepMethod::Potts, commits: CommitNames(&names) };
+        let of =
+            ToldSeries { series: &all, benchmarks: &list, method: StepMethod::Potts, commits: CommitNames(&names) };
         let text = benchmark_regressions(&found, &of);
         let line = text.lines().nth(1).unwrap_or_default();
         assert!(line.starts_with("sort ") && line.contains("10.0 ms") && line.contains("+20.0%"), "{text}");
@@ -387,6 +402,38 @@ mod tests {
     }
 
     #[test]
+    fn environments_have_identities_of_their_own() {
+        use crate::history::results::{Benchmark, BenchmarkList};
+        use crate::history::{RegressionRule, all_regressions};
+        let in_python = |version: &str| BenchmarkSeries {
+            params: [("machine", "m"), ("python", version)]
+                .map(|(name, value)| (name.to_owned(), Some(value.to_owned())))
+                .into(),
+            ..series("sort", [0.010, 0.012])
+        };
+        let all = [in_python("3.10"), in_python("3.11")];
+        let benchmark = Benchmark { name: "sort".into(), ..Benchmark::default() };
+        let (list, names) = (BenchmarkList([("sort".to_owned(), benchmark)].into()), commits());
+        let told = |all: &[BenchmarkSeries]| {
+            let rule = |_: &str| Some(RegressionRule { threshold: 0.05, from: 0 });
+            let found = all_regressions(all, &list, StepMethod::Potts, rule);
+            let of =
+                ToldSeries { series: all, benchmarks: &list, method: StepMethod::Potts, commits: CommitNames(&names) };
+            let sarif = sarif_regressions(&found, &of, |_| None);
+            let results = sarif["runs"][0]["results"].as_array().cloned().unwrap_or_default();
+            let same = |one: &Value| one["partialFingerprints"]["benchmarkAndCommit/v1"].as_str().map(str::to_owned);
+            (junit_regressions(&found, &of), results.iter().filter_map(same).collect::<Vec<_>>())
+        };
+        let (junit, same) = told(&all);
+        assert!(
+            junit.contains("name=\"sort (python 3.10)\" classname=\"m\"") && junit.contains("(python 3.11)\" class")
+        );
+        assert_eq!(same, ["sort m 00000010ffff python 3.10", "sort m 00000010ffff python 3.11"]);
+        let (junit, same) = told(&all[..1]);
+        assert!(junit.contains("name=\"sort\" classname=\"m\"") && same == ["sort m 00000010ffff"], "{junit}");
+    }
+
+    #[test]
     fn what_shares_a_module_does_not_move_with_a_benchmark() {
         use crate::history::results::{Benchmark, BenchmarkList};
         use crate::history::{RegressionRule, all_regressions};
@@ -397,6 +444,7 @@ mod tests {
         }
         let benchmark = Benchmark {
             name: "suite.time_a".into(),
+            unit: "seconds".into(),
             params: vec![vec!["1".into(), "2".into()]],
             ..Benchmark::default()
         };
@@ -404,9 +452,8 @@ mod tests {
         let rule = |_: &str| Some(RegressionRule { threshold: 0.05, from: 0 });
         let (all, names) = ([of_params, alone], commits());
         let found = all_regressions(&all, &list, StepMethod::Potts, rule);
-        let units =
-            BTreeMap::from(["suite.time_a", "suite.time_b"].map(|name| (name.to_owned(), "seconds".to_owned())));
-        let of = ToldSeries { series: &all, units: &units, method: StepMethod::Potts, commits: CommitNames(&names) };
+        let of =
+            ToldSeries { series: &all, benchmarks: &list, method: StepMethod::Potts, commits: CommitNames(&names) };
         let text = benchmark_regressions(&found, &of);
         assert!(text.contains("suite.time_a(2)") && !text.contains("(with"), "{text}");
     }

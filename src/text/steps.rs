@@ -46,15 +46,16 @@ pub fn steps(series: &SeriesTable, steps: &[Step], changes: &[LevelChange]) -> S
     )
 }
 
-/// A change with its interval, in percent of the level before, or as it is where that is 0.
+/// A change with its interval if that is known, in percent of the level before, or as it is where that is 0.
 fn by(change: &LevelChange, before: f64) -> String {
-    let (low, high) = change.interval;
+    let half = change.interval.map(|(low, high)| 0.5 * (high - low));
     if before == 0.0 {
-        let half = round_to_5_digits(0.5 * (high - low));
-        return format!("{} ±{}", shortest(round_to_5_digits(change.by)), shortest(half));
+        let half = half.map_or_else(String::new, |half| format!(" ±{}", shortest(round_to_5_digits(half))));
+        return shortest(round_to_5_digits(change.by)) + &half;
     }
     let percent = |part: f64| 100.0 * part / before.abs();
-    format!("{:+.1} ±{:.1} %", percent(change.by), percent(0.5 * (high - low)))
+    let half = half.map_or_else(String::new, |half| format!(" ±{:.1}", percent(half)));
+    format!("{:+.1}{half} %", percent(change.by))
 }
 
 /// The steps as JSON.
@@ -69,7 +70,7 @@ pub fn json_steps(series: &SeriesTable, steps: &[Step], changes: &[LevelChange])
             one.insert("from".into(), Value::from(index.as_str()));
         }
         if let Some(change) = at.checked_sub(1).and_then(|before| changes.get(before)) {
-            let (low, high) = change.interval;
+            let (low, high) = change.interval.unzip();
             let change = json!({ "by": change.by, "low": low, "high": high, "chance": change.chance });
             one.insert("change".into(), change);
         }
@@ -87,7 +88,7 @@ mod tests {
     fn two() -> (SeriesTable, Vec<Step>, Vec<LevelChange>) {
         let series = SeriesTable { values: vec![Some(4.0), Some(4.0), None, Some(5.0)], ..SeriesTable::default() };
         let step = |left, right, value| Step { left, right, value, minimum: value, error: 0.25 };
-        let change = LevelChange { by: 1.0, interval: (0.5, 1.5), chance: 1.23e-4 };
+        let change = LevelChange { by: 1.0, interval: Some((0.5, 1.5)), chance: 1.23e-4 };
         (series, vec![step(0, 2, 4.0), step(3, 4, 5.0)], vec![change])
     }
 
@@ -98,6 +99,19 @@ mod tests {
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines[2], "   3      4      5  ±0.25  +25.0 ±12.5 %  1.2e-4");
         assert_eq!(lines[4], "3 values, 1 missing: 1 change of level");
+    }
+
+    #[test]
+    fn a_change_whose_interval_is_not_known_has_none() {
+        let (series, all, mut changes) = two();
+        changes[0].interval = None;
+        let text = steps(&series, &all, &changes);
+        assert_eq!(text.lines().nth(2), Some("   3      4      5  ±0.25  +25.0 %  1.2e-4"));
+        let json = json_steps(&series, &all, &changes);
+        assert_eq!(
+            (&json["steps"][1]["change"]["by"], &json["steps"][1]["change"]["low"]),
+            (&1.0.into(), &Value::Null)
+        );
     }
 
     #[test]

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::folders::Folder;
 
-fn git(folder: &Path, arguments: &[&str]) {
+pub(crate) fn git(folder: &Path, arguments: &[&str]) {
     let named = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"];
     let output = Command::new("git").arg("-C").arg(folder).args(named).args(arguments).output().unwrap();
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -92,7 +92,7 @@ fn commits_are_built_and_measured_and_the_checkout_stays_as_it_was() {
     assert_eq!(files(&root), before, "nothing of the checkout or its .git is written");
     let (out, _) = texts(&history(&folder, &["show", "cat"]), 0);
     let numbers: Vec<&str> = out.lines().filter(|line| line.contains("change")).collect();
-    assert!(numbers.len() == 3 && numbers[1].contains('—') && numbers[2].contains("change 3\\x1b[2J"), "{out}");
+    assert!(numbers.len() == 3 && numbers[1].contains("failed") && numbers[2].contains("change 3\\x1b[2J"), "{out}");
     let (out, _) = texts(&history(&folder, &["show"]), 0);
     assert!(out.lines().count() == 3 && out.contains("cat.page-faults"), "{out}");
     // The failure is a result, too.
@@ -128,7 +128,7 @@ fn two_commits_are_measured_now_and_nothing_is_kept() {
         ["compare", "--run", "HEAD~1", "HEAD", "--build", "sh build.sh", "--bench", "cat=./work", "--keep", "data"];
     let counts = ["--repeat", "4", "--warmup", "0", "-e", "page-faults", "--threshold", "10000%"];
     let (out, _) = texts(&history(&folder, &[&compare[..], &counts].concat()), 1);
-    assert!(out.is_empty(), "the first can't be built: {out}");
+    assert!(out.lines().count() == 3 && out.matches("failed before").count() == 2, "{out}");
     let compare: Vec<&str> = compare.iter().map(|&word| if word == "HEAD~1" { "HEAD~3" } else { word }).collect();
     let (out, _) = texts(&history(&folder, &[&compare[..], &counts].concat()), 0);
     assert!(out.lines().count() == 3 && out.contains("cat.page-faults"), "{out}");
@@ -224,6 +224,7 @@ fn what_can_not_be_measured_is_told() {
     refused(&["run", "HEAD"], "there is nothing to measure: name benchmarks with --bench");
     refused(&["run", "HEAD", "--bench", "x"], "'x' names no benchmark: expected NAME=COMMAND");
     refused(&["run", "none..HEAD", "--bench", "x=true"], "none..HEAD");
+    refused(&["run", "HEAD~20..", "--bench", "x=true"], "there is no 'HEAD~20': the history has only 1 commit");
     refused(&["run", "HEAD..HEAD", "--bench", "x=true"], "there are no commits in HEAD..HEAD");
     refused(&["run", "--bench", "x=true", "--", "--output=x"], "--output=x");
     refused(&["regressions"], "there are no results in");
@@ -489,7 +490,7 @@ fn what_is_no_series_is_refused_with_its_line() {
     };
     refused(b"", "there are no values");
     refused(b"1\n2\nthree\n", "line 3: 'three' is no number");
-    refused(b"1\nNaN\n", "line 2: 'NaN' can't be compared");
+    refused(b"1\ninf\n", "line 2: 'inf' can't be compared");
     refused(b"0,1,1\n1,,1\n", "line 2: there is a weight without a value");
     refused(b"0,1,1\n1,1,0\n", "line 2: the weight '0' isn't above 0");
     refused(b"0,1,1,1\n", "line 1: it has 4 fields: give a number a line");
@@ -497,4 +498,38 @@ fn what_is_no_series_is_refused_with_its_line() {
     let output = perfprop(&folder, &["history", "steps", "nothing.txt"]);
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(error.contains("nothing.txt") && error.contains("No such file"), "{error}");
+}
+
+#[test]
+fn what_nothing_builds_is_told_once() {
+    let folder = repository(3);
+    let (_, said) = texts(&history(&folder, &["run", "HEAD~2..", "--bench", "x=./work", "-r", "1"]), 1);
+    assert_eq!(said.matches("nothing is built, as there is no Cargo.toml here").count(), 1, "{said}");
+    assert!(said.contains("--build 'make'") && !said.contains("the build of"), "{said}");
+}
+
+#[test]
+fn what_failed_and_what_is_too_short_is_told() {
+    let folder = repository(4);
+    let run = ["run", "HEAD~3..", "--build", "sh build.sh", "--bench", "cat=./work", "--keep", "data", "-r", "1"];
+    texts(&history(&folder, &run), 0);
+    let (_, said) = texts(&history(&folder, &["regressions"]), 0);
+    assert!(said.contains("no regression found; 1 of 1 series have fewer than 6 numbers"), "{said}");
+    assert!(said.contains("perfprop history compare A B judges two commits"), "{said}");
+    let (out, _) = texts(&history(&folder, &["compare", "HEAD~2", "HEAD"]), 0);
+    assert!(out.contains("too few runs (needs 3 runs)") && !out.contains("within error"), "{out}");
+    let (out, _) = texts(&history(&folder, &["compare", "HEAD~2", "HEAD~1"]), 0);
+    assert!(out.lines().nth(1).is_some_and(|line| line.contains("failed") && line.ends_with("fails now")), "{out}");
+    // The newest commits fail.
+    for number in 4..6 {
+        fs::write(folder.join("project/build.sh"), format!("exit {number}\n")).unwrap();
+        git(&folder.join("project"), &["commit", "--quiet", "-a", "-m", &format!("change {number}")]);
+    }
+    texts(&history(&folder, &[&run[..], &["--new"]].concat()), 0);
+    let last = ["run", "HEAD~2..", "--build", "sh build.sh", "--bench", "none=./work", "--keep", "data", "-r", "1"];
+    texts(&history(&folder, &last), 1);
+    let (out, _) = texts(&history(&folder, &["show", "*"]), 0);
+    assert!(out.lines().any(|line| line.contains("failed") && line.ends_with("change 5")), "{out}");
+    let (out, _) = texts(&history(&folder, &["show"]), 0);
+    assert!(out.lines().any(|line| line.starts_with("none ") && line.ends_with("failed in 2 commits")), "{out}");
 }

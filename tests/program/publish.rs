@@ -8,7 +8,7 @@ use perfprop::history::results::{MachineFacts, OrderedMap, ProfileOrigin, Result
 use perfprop::history::{Commit, Repository};
 
 use crate::folders::Folder;
-use crate::history::{add, history, repository, texts};
+use crate::history::{add, git, history, repository, texts};
 
 const HOSTILE: &str = "</script><img src=x onerror=alert(1)>\u{1b}[2J";
 
@@ -191,5 +191,19 @@ fn builds_and_what_was_added_are_told_apart_and_failed_builds_are_not_measured()
     let states = fs::read_to_string(folder.join("site/data/commits.js")).unwrap();
     assert_eq!((states.matches(",1]").count(), states.matches(",0]").count()), (1, 2), "{states}");
     let (out, _) = texts(&history(&folder, &["show", "cat", "--results", "../results"]), 0);
-    assert!(out.contains(", added") && out.contains(", built by 'sh ./build.sh'"), "{out}");
+    assert!(out.contains("(added)") && out.contains("(build sh ./build.sh)"), "{out}");
+}
+
+#[test]
+fn tags_stand_in_the_data_of_a_site() {
+    let (folder, _, commits) = measured();
+    let root = folder.join("project");
+    git(&root, &["tag", "v1</script>", &commits[2].hash]);
+    git(&root, &["tag", "-a", "-m", "second", "v2", &commits[9].hash]);
+    publish(&folder, "../site", 0);
+    let data = fs::read_to_string(folder.join("site/data/commits.js")).unwrap();
+    let tags = data.split_once(r#""tags":"#).map_or("", |(_, tags)| tags);
+    let at = |place: usize| commits[place].date;
+    let expected = [format!(r#"[[2,{},"v1\u003c/script>"]"#, at(2)), format!(r#",[9,{},"v2"]]"#, at(9))].concat();
+    assert!(tags.starts_with(&expected), "{tags}");
 }

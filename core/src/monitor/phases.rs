@@ -166,7 +166,8 @@ impl Monitor {
     fn note_phase(&mut self, event: RowIndex, found: LastingChange) {
         let LastingChange { at, from, change: by, .. } = found;
         let (to, told_at) = (found.to(), self.now);
-        let change = PhaseChange { event, at, told_at, from, to, interval: by.interval, chance: by.chance };
+        let interval = by.interval.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
+        let change = PhaseChange { event, at, told_at, from, to, interval, chance: by.chance };
         self.phases.changes.push(change);
         let Some(track) = &mut self.phases.tracks[event] else { return };
         let was_quiet = track.is_quiet;

@@ -10,8 +10,8 @@ impl Tree {
     /// sample is left out: nothing is counted on it, nor its calls. Weights
     /// stay what they are in all, but for what is carried past the end: a sample that stays stands for those that don't. A period of 0 leaves everything as it is.
     ///
-    /// Samples of all events sum to the whole part of total / period. A sum without samples counts its weight as
-    /// samples.
+    /// Samples of all events sum to the whole part of total / period, so that what is carried past the end is left out. A sum
+    /// without samples counts its weight as samples: its weights are divided.
     pub fn down_sample(&mut self, period: u64) {
         if period == 0 {
             return;

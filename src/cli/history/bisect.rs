@@ -42,7 +42,7 @@ pub(super) fn run(args: &RunArgs, repository: &Repository, name: &str) -> Result
     let checkout = Checkout::new(repository, &cache).map_err(|error| of_history(error.into()))?;
     let store = args.project.store(repository)?;
     let signals = listen(&Stop::default()).map_err(Error::System)?;
-    let mut progress = HistoryProgressLine::new();
+    let mut progress = HistoryProgressLine::new(&options.plan);
     let outcome = bisect(&options, &of, &checkout, &store, &signals, &mut |now| progress.show(&now));
     progress.clear();
     let outcome = outcome.map_err(|error| {

@@ -10,7 +10,7 @@ use super::super::signals::listen;
 use super::super::stream::{Stream, say};
 use super::rules::part;
 use super::run::{HistoryProgressLine, MeasuredArgs, note, tell_failures};
-use super::{ProjectArgs, of_git, of_history};
+use super::{ProjectArgs, of_git, of_history, tell_unreadable};
 use crate::history::results::{ResultStore, StoredResults};
 use crate::history::{
     BenchmarkDifference, Checkout, Commit, CommitChoice, HistoryError, HistoryOptions, HistoryOutcome, Repository,
@@ -63,6 +63,7 @@ pub(super) fn compare(args: &CompareArgs) -> Result<u8, Error> {
     }
     let store = args.project.store(&repository)?;
     let stored = store.read().map_err(|error| Error::Usage(error.to_string()))?;
+    tell_unreadable(&stored);
     for (name, commit) in [(&args.a, &a), (&args.b, &b)] {
         let mut results = stored.machines.iter().flat_map(|machine| &machine.commits);
         if !results.any(|one| one.commit == commit.hash) {
@@ -79,7 +80,7 @@ pub(super) fn compare(args: &CompareArgs) -> Result<u8, Error> {
 fn print(stored: &StoredResults, found: &[BenchmarkDifference], a: &Commit, b: &Commit) -> Result<(), Error> {
     if found.is_empty() {
         let [a, b] = [a, b].map(Commit::short);
-        say(&format!("{a} and {b} have no results of the same benchmark, machine and build"));
+        say(&format!("{a} and {b} weren't measured on the same machine in the same environment"));
         return Ok(());
     }
     Stream::stdout().print(&text::benchmark_differences(found, stored.machines.len()))
@@ -113,7 +114,8 @@ fn measured_now(args: &CompareArgs, repository: &Repository, a: Commit, b: Commi
     let is_worse = |one: &&BenchmarkDifference| one.is_worse() && one.change().is_none_or(|part| part > threshold);
     let worse = found.iter().filter(is_worse).count();
     if worse > 0 {
-        say(&format!("{worse} of {} are higher by more than {}", found.len(), percent(threshold)));
+        let compared = found.iter().filter(|one| one.numbers().is_some()).count();
+        say(&format!("{worse} of {compared} are higher by more than {}", percent(threshold)));
     }
     // What can't be built or run is no success, either.
     let has_failed = !outcome.failed.is_empty() || !outcome.broken.is_empty();
@@ -135,7 +137,7 @@ fn until_sure(
 ) -> Result<HistoryOutcome, HistoryError> {
     let signals =
         listen(&Stop::default()).map_err(|error| HistoryError::Run(crate::bench::SweepError::System(error)))?;
-    let mut progress = HistoryProgressLine::new();
+    let mut progress = HistoryProgressLine::new(&options.plan);
     let mut options = options;
     let mut last = HistoryOutcome::default();
     for look in (0..LOOKS).rev() {

@@ -152,7 +152,7 @@ impl SeriesArgs {
             )));
         }
         let stored = store.read().map_err(|error| Error::Usage(error.to_string()))?;
-        stored.unreadable.iter().for_each(|error| say(&format!("left out: {error}")));
+        tell_unreadable(&stored);
         if stored.benchmarks.0.is_empty() && !stored.machines.is_empty() {
             say(
                 "there are results, but benchmarks.json, which says of what, is missing or empty: measure a commit again",
@@ -163,27 +163,38 @@ impl SeriesArgs {
         let all = stored.machines.iter().flat_map(|machine| &machine.commits);
         let elsewhere = all.filter(|one| !known.contains(one.commit.as_str())).count();
         if elsewhere > 0 {
-            say(&format!(
-                "{elsewhere} results are of commits that don't lead to {}: they are left out",
-                quoted(&self.tip)
-            ));
+            let what = format!("commits that are not on the first-parent line of {}", quoted(&self.tip));
+            say(&left_out(elsewhere, &what));
         }
-        let other = other_commands(&stored);
-        if other > 0 {
-            say(&format!("{other} results are of other commands of the same names: they are left out"));
-        }
+        left_out_versions(&stored).iter().for_each(|text| say(text));
         Ok((stored, commits))
     }
 }
 
-/// How many results are of another version of their benchmark than the one that counts.
-fn other_commands(stored: &StoredResults) -> usize {
-    let results = stored.machines.iter().flat_map(|machine| &machine.commits).flat_map(|commit| &commit.results.0);
+/// Says how many results are left out: `left out: 2 results of other commands`.
+fn left_out(count: usize, what: &str) -> String {
+    format!("left out: {count} {} of {what}", if count == 1 { "result" } else { "results" })
+}
+
+/// Says how many results are of another version of their benchmark than the one that counts; nothing if none are. The version of
+/// perfprop's own is that of the command.
+fn left_out_versions(stored: &StoredResults) -> Vec<String> {
     let is_other = |(name, result): &&(String, BenchmarkResult)| {
         let now = stored.benchmarks.0.get(name).and_then(|benchmark| benchmark.version.as_ref());
         result.version.as_ref().zip(now).is_some_and(|(then, now)| then != now)
     };
-    results.filter(is_other).count()
+    let (mut of_asv, mut own) = (0, 0);
+    for commit in stored.machines.iter().flat_map(|machine| &machine.commits) {
+        let others = commit.results.0.iter().filter(is_other).count();
+        *(if commit.is_of_asv() { &mut of_asv } else { &mut own }) += others;
+    }
+    let all = [(own, "other commands of the same names"), (of_asv, "other versions of their benchmarks")];
+    all.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| left_out(count, what)).collect()
+}
+
+/// Says what of results can't be read.
+fn tell_unreadable(stored: &StoredResults) {
+    stored.unreadable.iter().for_each(|error| say(&format!("left out: {error}")));
 }
 
 fn of_git(error: GitError) -> Error {
@@ -227,4 +238,34 @@ fn user_folder(variable: &str, below_home: &str) -> Result<PathBuf, Error> {
         Error::Usage(format!("neither {variable} nor HOME is set: name folders with --results and --cache"))
     })?;
     Ok(folder.join("perfprop/history"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::results::{Benchmark, CommitResults, MachineResults, OrderedMap};
+
+    #[test]
+    fn other_versions_are_told_as_what_they_are() {
+        let of = |python: &str, version: &str| CommitResults {
+            results: OrderedMap(vec![(
+                "b".into(),
+                BenchmarkResult { version: Some(version.into()), ..BenchmarkResult::default() },
+            )]),
+            other: [("python".to_owned(), python.into())].into(),
+            ..CommitResults::default()
+        };
+        let told = |commits: Vec<CommitResults>| {
+            let mut stored = StoredResults::default();
+            let benchmark = Benchmark { name: "b".into(), version: Some("2".into()), ..Benchmark::default() };
+            stored.benchmarks.0.insert("b".into(), benchmark);
+            stored.machines = vec![MachineResults { commits, ..MachineResults::default() }];
+            left_out_versions(&stored).join("; ")
+        };
+        assert_eq!(told(vec![of("3.11", "2"), of("", "2")]), "");
+        assert_eq!(
+            told(vec![of("3.11", "1"), of("", "1"), of("", "0")]),
+            "left out: 2 results of other commands of the same names; left out: 1 result of other versions of their benchmarks"
+        );
+    }
 }

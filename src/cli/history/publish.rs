@@ -6,8 +6,8 @@ use clap::Args;
 
 use super::super::Error;
 use super::super::stream::say;
-use super::SeriesArgs;
 use super::rules::RuleArgs;
+use super::{SeriesArgs, of_git};
 use crate::names::shown_path;
 use crate::number::grouped;
 use crate::site::{Site, SiteOptions};
@@ -42,18 +42,15 @@ fn address(text: &str) -> Result<String, String> {
 
 pub(super) fn publish(args: &PublishArgs) -> Result<u8, Error> {
     let (stored, commits) = args.from.read()?;
-    let title = match &args.title {
-        Some(title) => title.clone(),
-        None => {
-            let repository = args.from.project.repository()?;
-            repository.root().file_name().unwrap_or_default().to_string_lossy().into_owned()
-        }
-    };
+    let repository = args.from.project.repository()?;
+    let name = || repository.root().file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let title = args.title.clone().unwrap_or_else(name);
     let options = SiteOptions {
         title,
         address: args.url.clone(),
         method: args.from.method.into(),
         rules: args.rules.read(&args.from.project, &commits)?,
+        tags: repository.tags().map_err(of_git)?,
     };
     let site = Site::new(&stored, &commits, &options).map_err(|error| Error::Usage(error.to_string()))?;
     let report = site.write(&args.folder).map_err(|error| Error::Usage(error.to_string()))?;

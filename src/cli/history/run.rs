@@ -123,7 +123,7 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Error> {
     let checkout = Checkout::new(&repository, &cache).map_err(|error| of_history(error.into()))?;
     let store = args.project.store(&repository)?;
     let signals = listen(&Stop::default()).map_err(Error::System)?;
-    let mut progress = HistoryProgressLine::new();
+    let mut progress = HistoryProgressLine::new(&options.plan);
     let outcome = measure_commits(&options, &checkout, &store, &signals, &mut |now| progress.show(&now));
     progress.clear();
     let outcome = outcome.map_err(of_history)?;
@@ -243,11 +243,15 @@ pub(super) struct HistoryProgressLine {
     line: ProgressLine,
     /// Runs take as long as one another, and builds don't: their time is on its own.
     is_running: bool,
+    /// Whether a command builds commits.
+    has_build: bool,
+    /// Whether it was said that nothing does.
+    is_told: bool,
 }
 
 impl HistoryProgressLine {
-    pub(super) fn new() -> Self {
-        Self { line: ProgressLine::new(), is_running: false }
+    pub(super) fn new(plan: &HistoryPlan) -> Self {
+        Self { line: ProgressLine::new(), is_running: false, has_build: plan.build.is_some(), is_told: false }
     }
 
     pub(super) fn show(&mut self, now: &HistoryProgress<'_>) {
@@ -258,7 +262,13 @@ impl HistoryProgressLine {
             }
             HistoryProgress::BuildFailed { commit, .. } => {
                 self.line.clear();
-                say(&format!("the build of {} failed", commit.short()));
+                if self.has_build {
+                    say(&format!("the build of {} failed", commit.short()));
+                } else if !std::mem::replace(&mut self.is_told, true) {
+                    say(
+                        "nothing is built, as there is no Cargo.toml here: say what builds a commit, as with --build 'make'",
+                    );
+                }
             }
             HistoryProgress::Deciding { runs } => self.line.say(&format!("run {runs}: until it is sure")),
             HistoryProgress::Running { done, of } => {

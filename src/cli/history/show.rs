@@ -1,6 +1,5 @@
 //! Implements `perfprop history show` and `regressions`: what results say.
 
-use std::collections::BTreeMap;
 use std::fs;
 
 use clap::{Args, ValueEnum};
@@ -10,9 +9,9 @@ use super::super::stream::{Stream, say};
 use super::SeriesArgs;
 use super::rules::RuleArgs;
 use crate::history::results::StoredResults;
-use crate::history::{ADDED, BenchmarkSeries, CONFIGURATION, Commit, all_regressions, series};
+use crate::history::{BenchmarkSeries, CONFIGURATION, Commit, LEAST_NUMBERS, all_regressions, series};
 use crate::names::glob::matches;
-use crate::names::{nearest, quoted, shown};
+use crate::names::{nearest, quoted};
 use crate::text::{self, CommitNames, SourceLine, ToldSeries};
 
 /// The arguments of `perfprop history show`.
@@ -22,7 +21,7 @@ use crate::text::{self, CommitNames, SourceLine, ToldSeries};
   perfprop history show sort                 its numbers, commit by commit
   perfprop history show 'sort.*'             those of its events, too")]
 pub(super) struct HistoryShowArgs {
-    /// A benchmark, or a pattern of names
+    /// A benchmark, one with values of its parameters such as "sort('quick', 10)", or a pattern of names
     #[arg(value_name = "BENCHMARK")]
     benchmark: Option<String>,
     #[command(flatten)]
@@ -65,27 +64,16 @@ struct StoredSeries {
     stored: StoredResults,
     commits: Vec<Commit>,
     series: Vec<BenchmarkSeries>,
-    units: BTreeMap<String, String>,
 }
 
 impl StoredSeries {
     fn told(&self, args: &SeriesArgs) -> ToldSeries<'_> {
         ToldSeries {
             series: &self.series,
-            units: &self.units,
+            benchmarks: &self.stored.benchmarks,
             method: args.method.into(),
             commits: CommitNames(&self.commits),
         }
-    }
-}
-
-impl StoredSeries {
-    /// Whether a benchmark was measured of several builds on one machine.
-    fn is_of_several_builds(&self, one: &BenchmarkSeries) -> bool {
-        let machine = |of: &BenchmarkSeries| of.params.get("machine").cloned();
-        let others =
-            self.series.iter().filter(|other| other.benchmark == one.benchmark && machine(other) == machine(one));
-        others.count() > 1
     }
 }
 
@@ -93,8 +81,7 @@ fn read(args: &SeriesArgs) -> Result<StoredSeries, Error> {
     let (stored, commits) = args.read()?;
     let places = commits.iter().zip(0..).map(|(commit, place)| (commit.hash.clone(), place)).collect();
     let series = series(&stored, &places);
-    let units = stored.benchmarks.0.values().map(|one| (one.name.clone(), one.unit.clone())).collect();
-    Ok(StoredSeries { stored, commits, series, units })
+    Ok(StoredSeries { stored, commits, series })
 }
 
 pub(super) fn show(args: &HistoryShowArgs) -> Result<u8, Error> {
@@ -104,32 +91,37 @@ pub(super) fn show(args: &HistoryShowArgs) -> Result<u8, Error> {
         return Ok(0);
     };
     let known: Vec<String> = all.series.iter().map(|one| one.benchmark.clone()).collect();
-    all.series.retain(|one| matches(pattern, &one.benchmark));
+    let is_named = |one: &BenchmarkSeries| {
+        matches(pattern, &one.benchmark) || !chosen(pattern, one, &all.told(&args.from)).is_empty()
+    };
+    all.series = all.series.iter().filter(|one| is_named(one)).cloned().collect();
     if all.series.is_empty() {
         let near = nearest(pattern, known.iter().map(String::as_str));
         let help =
             if near.is_empty() { "perfprop history show lists them".to_owned() } else { near.join(" or ") + "?" };
         return Err(Error::Usage(format!("there is no benchmark {}: {help}", quoted(pattern))));
     }
+    let told = all.told(&args.from);
     let mut out = String::new();
-    for one in &all.series {
-        let machine = one.params.get("machine").and_then(Option::as_deref).unwrap_or_default();
-        let on = if machine.is_empty() { String::new() } else { format!(" on {}", shown(machine)) };
-        let build =
-            if all.is_of_several_builds(one) { one.params.get("build").and_then(Option::as_deref) } else { None };
-        let is_added = one.environments.iter().eq([ADDED]);
-        let build = match build {
-            Some(build) => format!(", built by {}", quoted(build)),
-            None if is_added && all.is_of_several_builds(one) => format!(", {ADDED}"),
-            None => String::new(),
-        };
-        out += &format!("{}{on}{build}\n", shown(&one.benchmark));
-        out += &text::benchmark_commits(one, &all.told(&args.from));
+    for (one, environment) in all.series.iter().zip(told.environments()) {
+        let combinations = chosen(pattern, one, &told);
+        out += &format!("{}\n", text::benchmark_title(one, &combinations, &environment, &told));
+        out += &text::benchmark_commits(one, &combinations, &told);
         out.push('\n');
     }
     Stream::stdout().print(out.trim_end_matches('\n'))?;
     Stream::stdout().print("\n")?;
     Ok(0)
+}
+
+/// The combinations of parameters that a pattern names: all if it is of the benchmark.
+fn chosen(pattern: &str, one: &BenchmarkSeries, told: &ToldSeries<'_>) -> Vec<usize> {
+    let entries = told.entries(one).into_iter().enumerate();
+    if matches(pattern, &one.benchmark) {
+        return entries.map(|(place, _)| place).collect();
+    }
+    let is_named = |entry: &str| entry == pattern || matches(pattern, entry);
+    entries.filter(|(_, entry)| is_named(entry)).map(|(place, _)| place).collect()
 }
 
 pub(super) fn regressions(args: &RegressionsArgs) -> Result<u8, Error> {
@@ -138,8 +130,7 @@ pub(super) fn regressions(args: &RegressionsArgs) -> Result<u8, Error> {
     let rules = args.rules.read(&args.from.project, &all.commits)?;
     let found = all_regressions(&all.series, &all.stored.benchmarks, method, |entry| rules.rule(entry));
     if found.is_empty() && args.format == RegressionsFormat::Text {
-        let points: usize = all.series.iter().map(BenchmarkSeries::measured).sum();
-        say(&format!("no regression in {} series of {points} results", all.series.len()));
+        say(&no_regression(&all.series));
         return Ok(0);
     }
     let told = all.told(&args.from);
@@ -156,6 +147,17 @@ pub(super) fn regressions(args: &RegressionsArgs) -> Result<u8, Error> {
     };
     Stream::stdout().print(&text)?;
     Ok(u8::from(!found.is_empty()))
+}
+
+/// Says that there is no regression, and in which series none could be found.
+fn no_regression(series: &[BenchmarkSeries]) -> String {
+    let (all, points) = (series.len(), series.iter().map(BenchmarkSeries::measured).sum::<usize>());
+    match series.iter().filter(|one| one.measured() < LEAST_NUMBERS).count() {
+        0 => format!("no regression in {all} series of {points} results"),
+        short => format!(
+            "no regression found; {short} of {all} series have fewer than {LEAST_NUMBERS} numbers, too few to find a step: perfprop history compare A B judges two commits"
+        ),
+    }
 }
 
 /// The line of `perfprop.toml` that names the benchmark of an entry such as `sort.page-faults`.

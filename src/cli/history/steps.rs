@@ -38,7 +38,7 @@ pub(super) fn steps(args: &StepsArgs) -> Result<u8, Error> {
     let series = read(&args.file)?;
     let method = args.method.into();
     let steps = detect(&series.values, series.weights(), method);
-    let changes = changes(&series.values, series.weights(), &steps, Confidence::DEFAULT);
+    let changes = changes(&series.values, series.weights(), &steps, method, Confidence::DEFAULT);
     let text = match args.json {
         true => format!("{}\n", text::json_steps(&series, &steps, &changes)),
         false => text::steps(&series, &steps, &changes),

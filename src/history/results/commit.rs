@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::json::{ResultNumber, bare, strict};
@@ -89,10 +89,12 @@ pub struct BenchmarkResult {
 struct CommitFile {
     commit_hash: String,
     env_name: String,
+    #[serde(default, deserialize_with = "date")]
     date: i64,
+    #[serde(deserialize_with = "words")]
     params: OrderedMap<Option<String>>,
     result_columns: Vec<String>,
-    results: OrderedMap<Vec<Value>>,
+    results: OrderedMap<Value>,
     #[serde(default)]
     durations: OrderedMap<Option<f64>>,
     #[serde(flatten)]
@@ -101,27 +103,46 @@ struct CommitFile {
 }
 
 impl CommitResults {
-    /// Reads the text of a file.
+    /// Reads the text of a file, all of it.
     ///
     /// # Errors
     /// Returns why the text isn't such a file.
     pub fn parse(text: &str) -> Result<Self, ResultsProblem> {
+        let (read, left_out) = Self::parse_rows(text)?;
+        left_out.into_iter().next().map_or(Ok(read), Err)
+    }
+
+    /// Reads the text of a file, and says which rows are left out as they are wrong.
+    ///
+    /// # Errors
+    /// Returns why the text isn't such a file.
+    pub fn parse_rows(text: &str) -> Result<(Self, Vec<ResultsProblem>), ResultsProblem> {
         let file: CommitFile = read_versioned(text, VERSION)?;
-        let row = |(name, row): (String, Vec<Value>)| {
-            let result = BenchmarkResult::of_row(&file.result_columns, row)
-                .map_err(|error| ResultsProblem::Row { benchmark: name.clone(), error: error.to_string() })?;
+        let row = |(name, row): (String, Value)| {
+            let problem =
+                |error: serde_json::Error| ResultsProblem::Row { benchmark: name.clone(), error: error.to_string() };
+            let cells = Vec::deserialize(row).map_err(problem)?;
+            let result = BenchmarkResult::of_row(&file.result_columns, cells).map_err(problem)?;
             check_params(&name, &result.params)?;
             Ok((name, result))
         };
-        Ok(Self {
-            results: OrderedMap(file.results.0.into_iter().map(row).collect::<Result<_, _>>()?),
+        let (mut results, mut left_out) = (Vec::new(), Vec::new());
+        for one in file.results.0.into_iter().map(row) {
+            match one {
+                Ok(row) => results.push(row),
+                Err(problem) => left_out.push(problem),
+            }
+        }
+        let read = Self {
+            results: OrderedMap(results),
             commit: file.commit_hash,
             environment: file.env_name,
             date: file.date,
             params: file.params,
             durations: file.durations,
             other: file.other,
-        })
+        };
+        Ok((read, left_out))
     }
 
     /// The text of the file.
@@ -139,7 +160,11 @@ impl CommitResults {
             date: self.date,
             params: self.params.clone(),
             results: OrderedMap(
-                self.results.0.iter().map(|(name, result)| (name.clone(), result.row(&columns))).collect(),
+                self.results
+                    .0
+                    .iter()
+                    .map(|(name, result)| (name.clone(), Value::Array(result.row(&columns))))
+                    .collect(),
             ),
             result_columns: columns.into_iter().map(str::to_owned).collect(),
             durations: self.durations.clone(),
@@ -147,6 +172,11 @@ impl CommitResults {
             version: VERSION,
         };
         bare(&serde_json::to_string(&file).unwrap_or_default())
+    }
+
+    /// Whether asv measured it, which says with which Python.
+    pub fn is_of_asv(&self) -> bool {
+        self.other.get("python").and_then(Value::as_str).is_some_and(|version| !version.is_empty())
     }
 
     /// The name of the file: the first eight digits of the commit, and the environment.
@@ -163,6 +193,23 @@ impl CommitResults {
     }
 }
 
+/// A date in milliseconds: a whole number, another one, or none.
+fn date<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
+    let found = Option::<f64>::deserialize(deserializer)?;
+    Ok(found.map_or(0, |milliseconds| milliseconds as i64))
+}
+
+/// Names and values, of which each is text, a number or nothing.
+fn words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<OrderedMap<Option<String>>, D::Error> {
+    let all = OrderedMap::<Value>::deserialize(deserializer)?;
+    let word = |value: Value| match value {
+        Value::Null => None,
+        Value::String(text) => Some(text),
+        other => Some(other.to_string()),
+    };
+    Ok(OrderedMap(all.0.into_iter().map(|(name, value)| (name, word(value))).collect()))
+}
+
 /// Which version of its format a file has.
 #[derive(Deserialize)]
 struct FileVersion {
@@ -172,7 +219,11 @@ struct FileVersion {
 /// Reads a file that says which version of its format it has.
 pub(super) fn read_versioned<T: for<'a> Deserialize<'a>>(text: &str, version: u32) -> Result<T, ResultsProblem> {
     let text = strict(text);
-    let syntax = |error: serde_json::Error| ResultsProblem::Syntax { line: error.line(), error: error.to_string() };
+    let syntax = |error: serde_json::Error| ResultsProblem::Syntax {
+        line: error.line(),
+        is_cut: error.is_eof(),
+        error: error.to_string(),
+    };
     match serde_json::from_str(&text).map_err(syntax)? {
         FileVersion { version: Some(found) } if found == u64::from(version) => {
             serde_json::from_str(&text).map_err(syntax)
@@ -243,17 +294,30 @@ impl BenchmarkResult {
     /// The items of a list of this result for each combination of these values of parameters; what wasn't measured with it
     /// is missing.
     pub fn by_params(&self, params: &[Vec<String>], numbers: &[ResultNumber]) -> Vec<ResultNumber> {
+        self.places(params).into_iter().map(|place| item(numbers, place?)).map(Option::unwrap_or_default).collect()
+    }
+
+    /// What each combination of these values of parameters gave; `None` of one that wasn't run.
+    pub fn outcomes(&self, params: &[Vec<String>]) -> Vec<Option<ResultNumber>> {
+        let numbers = self.result.as_deref().unwrap_or_default();
+        let outcome = |place| item(numbers, place).unwrap_or_default();
+        self.places(params).into_iter().map(|place| place.map(outcome)).collect()
+    }
+
+    /// The place of each combination of these values of parameters among those of this result.
+    fn places(&self, params: &[Vec<String>]) -> Vec<Option<usize>> {
         if self.params == params {
-            let mut all = numbers.to_vec();
-            all.resize(params.iter().map(Vec::len).product(), ResultNumber::Missing);
-            return all;
+            return (0..params.iter().map(Vec::len).product()).map(Some).collect();
         }
         // Of two that are alike the first counts.
         let own: HashMap<_, _> =
             combinations(&self.params).into_iter().enumerate().map(|(place, one)| (one, place)).rev().collect();
-        let number = |wanted: &Vec<&str>| own.get(wanted).and_then(|&place| numbers.get(place).copied());
-        combinations(params).iter().map(|wanted| number(wanted).unwrap_or(ResultNumber::Missing)).collect()
+        combinations(params).iter().map(|wanted| own.get(wanted).copied()).collect()
     }
+}
+
+fn item(numbers: &[ResultNumber], place: usize) -> Option<ResultNumber> {
+    numbers.get(place).copied()
 }
 
 /// How much a number with this 99 % interval counts among others: 2 over its width; `None` if that is infinite or 0.
@@ -343,6 +407,7 @@ mod tests {
         let now = params(&[&["2", "3"], &["y", "x"]]);
         use ResultNumber::{Missing, Number};
         assert_eq!(b.of_params(&now), [Number(2.0), Missing, Missing, Missing]);
+        assert_eq!(b.outcomes(&now), [Some(Number(2.0)), Some(Missing), None, None], "3 wasn't run");
         // 2 / (2 - 1); an infinite end gives none.
         assert_eq!(b.weights(&params(&[&["1", "2"], &["x", "y"]])), [Some(2.0), None, None, None]);
         assert_eq!(combinations(&[]), [Vec::<&str>::new()], "one, of nothing");
@@ -377,9 +442,41 @@ mod tests {
     }
 
     #[test]
+    fn numbers_stand_for_words_and_a_date_may_be_missing() {
+        let read = |date: &str| {
+            let text = FILE
+                .replace(r#""date": 5"#, &format!(r#""date": {date}"#))
+                .replace(r#""arch": "x""#, r#""num_cpu": 4"#);
+            CommitResults::parse(&text).unwrap()
+        };
+        assert_eq!(
+            [read("1601728000000").date, read("1601728000000.0").date, read("null").date],
+            [1_601_728_000_000, 1_601_728_000_000, 0]
+        );
+        assert_eq!(read("5").params.get("num_cpu"), Some(&Some("4".to_owned())));
+        assert_eq!(read("5").params.get("ram"), Some(&None));
+    }
+
+    #[test]
+    fn only_a_row_that_is_wrong_is_left_out() {
+        for wrong in [r#"[["x"], []]"#, "7", r#"[[1], "y"]"#] {
+            let text = FILE.replace(r#"[null, []]"#, wrong);
+            let (read, left_out) = CommitResults::parse_rows(&text).unwrap();
+            assert!(read.results.get("b").is_some() && read.results.get("a").is_none());
+            assert!(left_out.len() == 1 && left_out[0].to_string().contains("benchmark 'a': "), "{left_out:?}");
+        }
+    }
+
+    #[test]
     fn what_is_no_file_is_told() {
         let error = |text: &str| CommitResults::parse(text).unwrap_err().to_string();
-        assert!(error(&FILE[..90]).contains("line 1"), "{}", error(&FILE[..90]));
+        assert!(
+            error(&FILE[..90]).contains("line 1") && error(&FILE[..90]).contains("cut short"),
+            "{}",
+            error(&FILE[..90])
+        );
+        let lacks = error(&FILE.replace("commit_hash", "hash"));
+        assert!(lacks.contains("missing field `commit_hash`") && !lacks.contains("cut short"), "{lacks}");
         assert!(error(&FILE.replace("\"version\": 2", "\"version\": 1")).contains("version 1"));
         assert!(error("{}").contains("no version"));
         assert!(error(&FILE.replace("[1.5,", "[\"x\",")).contains("'b'"));

@@ -57,11 +57,12 @@ pub(super) fn bare(text: &str) -> String {
 }
 
 /// A number of a file of results.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum ResultNumber {
     /// What was measured; statistics may be infinite.
     Number(f64),
     /// `null`: the benchmark failed, or nothing was measured.
+    #[default]
     Missing,
     /// `NaN`: the benchmark was skipped.
     Skipped,

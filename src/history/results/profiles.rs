@@ -106,8 +106,12 @@ fn origin(path: &Path) -> Result<ProfileOrigin, ResultsProblem> {
     BufReader::new(file.take(LONGEST_LINE)).read_line(&mut line).map_err(failed)?;
     let text = line.strip_prefix(MARK).unwrap_or_default();
     let syntax = |error: serde_json::Error| match text {
-        "" => ResultsProblem::Syntax { line: 1, error: format!("it doesn't begin with '{}'", MARK.trim_end()) },
-        _ => ResultsProblem::Syntax { line: 1, error: error.to_string() },
+        "" => ResultsProblem::Syntax {
+            line: 1,
+            is_cut: false,
+            error: format!("it doesn't begin with '{}'", MARK.trim_end()),
+        },
+        _ => ResultsProblem::Syntax { line: 1, is_cut: error.is_eof(), error: error.to_string() },
     };
     serde_json::from_str(text).map_err(syntax)
 }

@@ -24,10 +24,12 @@ const LOCK: &str = ".lock";
 pub enum ResultsProblem {
     /// It can't be read or written.
     System(String),
-    /// It isn't JSON, or ends too early.
+    /// It isn't JSON, or not that of results.
     Syntax {
         /// The line, from 1.
         line: usize,
+        /// Whether it ends too early.
+        is_cut: bool,
         /// What the parser says.
         error: String,
     },
@@ -38,6 +40,8 @@ pub enum ResultsProblem {
         /// The version that is read.
         expected: u32,
     },
+    /// It isn't the folder of a machine, but one of results.
+    Folder,
     /// It is of another commit, whose hash begins with the same digits as this one.
     Commit(String),
     /// A benchmark's entry isn't as it should be.
@@ -53,13 +57,15 @@ impl fmt::Display for ResultsProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::System(error) => f.write_str(&shown(error)),
-            Self::Syntax { line, error } => {
+            Self::Syntax { line, is_cut: true, error } => {
                 write!(
                     f,
                     "line {line}: {}; a file that was cut short has to be measured again: remove it",
                     shown(error)
                 )
             }
+            Self::Syntax { line, is_cut: false, error } => write!(f, "line {line}: {}", shown(error)),
+            Self::Folder => f.write_str("it is a folder of results itself: name it with --results"),
             Self::Version { found: None, expected } => {
                 write!(f, "it has no version; perfprop reads version {expected} of asv's files")
             }
@@ -115,7 +121,7 @@ pub struct StoredResults {
     pub benchmarks: BenchmarkList,
     /// The machines, by name.
     pub machines: Vec<MachineResults>,
-    /// The files that can't be read.
+    /// The files, and the benchmarks in files, that can't be read.
     pub unreadable: Vec<ResultsError>,
 }
 
@@ -130,6 +136,13 @@ pub struct MachineResults {
     pub profiles: Vec<StoredProfile>,
 }
 
+impl StoredResults {
+    fn leave_out(&mut self, path: &Path, problems: Vec<ResultsProblem>) {
+        let of = |problem| ResultsError { path: path.to_owned(), problem };
+        self.unreadable.extend(problems.into_iter().map(of));
+    }
+}
+
 impl ResultStore {
     /// The folder at this path, whether it is there or not.
     pub fn new(root: &Path) -> Self {
@@ -141,17 +154,22 @@ impl ResultStore {
         &self.root
     }
 
-    /// Reads all files. Those of commits and machines that can't be read are listed.
+    /// Reads all files. Those of commits and machines that can't be read are listed, and so are benchmarks in files.
     ///
     /// # Errors
     /// The folder or its `benchmarks.json` can't be read.
     pub fn read(&self) -> Result<StoredResults, ResultsError> {
         let path = self.root.join(BENCHMARKS);
-        let mut stored = StoredResults {
-            benchmarks: parse(&path, BenchmarkList::parse)?.unwrap_or_default(),
-            ..StoredResults::default()
-        };
+        let mut stored = StoredResults::default();
+        if let Some((benchmarks, left_out)) = parse(&path, BenchmarkList::parse_rows)? {
+            stored.benchmarks = benchmarks;
+            stored.leave_out(&path, left_out);
+        }
         for folder in entries(&self.root)?.into_iter().filter(|path| path.is_dir()) {
+            if folder.join(BENCHMARKS).exists() {
+                stored.leave_out(&folder, vec![ResultsProblem::Folder]);
+                continue;
+            }
             let machine = parse(&folder.join(MACHINE), MachineFacts::parse).unwrap_or_else(|error| {
                 stored.unreadable.push(error);
                 None
@@ -159,9 +177,14 @@ impl ResultStore {
             let profiles = stored_profiles(&folder, &mut stored.unreadable);
             let mut all = MachineResults { machine: machine.unwrap_or_default(), commits: Vec::new(), profiles };
             let paths: Vec<PathBuf> = entries(&folder)?.into_iter().filter(|path| is_of_commit(path)).collect();
-            for commit in on_all_cpus(&paths, |path| parse(path, CommitResults::parse)) {
+            let commits = on_all_cpus(&paths, |path| parse(path, CommitResults::parse_rows));
+            for (path, commit) in paths.iter().zip(commits) {
                 match commit {
-                    Ok(commit) => all.commits.extend(commit),
+                    Ok(Some((commit, left_out))) => {
+                        all.commits.push(commit);
+                        stored.leave_out(path, left_out);
+                    }
+                    Ok(None) => {}
                     Err(error) => stored.unreadable.push(error),
                 }
             }
@@ -333,6 +356,36 @@ mod tests {
         assert!(stored.machines.is_empty() && stored.unreadable[0].to_string().contains("cut short"));
         assert!(store.add(&machine(), &list("c"), results("c")).is_err());
         assert_eq!(fs::read_to_string(&path).unwrap().len(), text.len() / 2);
+        fs::remove_dir_all(store.root()).unwrap();
+    }
+
+    #[test]
+    fn a_row_that_is_wrong_is_left_out_and_not_written_over() {
+        let store = store("row");
+        store.add(&machine(), &list("b"), results("b")).unwrap();
+        store.add(&machine(), &list("c"), results("c")).unwrap();
+        let path = store.root().join("m/01234567-e.json");
+        let text = fs::read_to_string(&path).unwrap().replace(r#""c":[[1.0]"#, r#""c":["x""#);
+        fs::write(&path, &text).unwrap();
+        let stored = store.read().unwrap();
+        let known: Vec<_> = stored.machines[0].commits[0].results.0.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!((known, stored.unreadable.len()), (vec!["b"], 1));
+        let said = stored.unreadable[0].to_string();
+        assert!(said.contains("01234567-e.json': benchmark 'c': ") && !said.contains("remove"), "{said}");
+        assert!(store.add(&machine(), &list("d"), results("d")).is_err());
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        fs::remove_dir_all(store.root()).unwrap();
+    }
+
+    #[test]
+    fn a_folder_above_that_of_results_is_told() {
+        let store = store("above");
+        let inner = ResultStore::new(&store.root().join("results"));
+        inner.add(&machine(), &list("b"), results("b")).unwrap();
+        let stored = store.read().unwrap();
+        let said: Vec<_> = stored.unreadable.iter().map(ToString::to_string).collect();
+        assert!(stored.machines.is_empty() && said.len() == 1, "{said:?}");
+        assert!(said[0].ends_with("results': it is a folder of results itself: name it with --results"), "{said:?}");
         fs::remove_dir_all(store.root()).unwrap();
     }
 

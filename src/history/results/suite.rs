@@ -44,18 +44,32 @@ pub struct Benchmark {
 pub struct BenchmarkList(pub BTreeMap<String, Benchmark>);
 
 impl BenchmarkList {
-    /// Reads the text of `benchmarks.json`.
+    /// Reads the text of `benchmarks.json`, all of it.
     ///
     /// # Errors
     /// Returns why the text isn't such a file.
     pub fn parse(text: &str) -> Result<Self, ResultsProblem> {
+        let (read, left_out) = Self::parse_rows(text)?;
+        left_out.into_iter().next().map_or(Ok(read), Err)
+    }
+
+    /// Reads the text of `benchmarks.json`, and says which benchmarks are left out as they are wrong.
+    ///
+    /// # Errors
+    /// Returns why the text isn't such a file.
+    pub fn parse_rows(text: &str) -> Result<(Self, Vec<ResultsProblem>), ResultsProblem> {
         let mut all: Map<String, Value> = read_versioned(text, BENCHMARKS_VERSION)?;
         all.remove("version");
-        let one = |(name, value): (String, Value)| match Benchmark::deserialize(value) {
-            Ok(benchmark) => check_params(&name, &benchmark.params).map(|()| (name, benchmark)),
-            Err(error) => Err(ResultsProblem::Row { benchmark: name, error: error.to_string() }),
-        };
-        Ok(Self(all.into_iter().map(one).collect::<Result<_, _>>()?))
+        let (mut read, mut left_out) = (BTreeMap::new(), Vec::new());
+        for (name, value) in all {
+            let one = Benchmark::deserialize(value)
+                .map_err(|error| ResultsProblem::Row { benchmark: name.clone(), error: error.to_string() });
+            match one.and_then(|one| check_params(&name, &one.params).map(|()| one)) {
+                Ok(benchmark) => drop(read.insert(name, benchmark)),
+                Err(problem) => left_out.push(problem),
+            }
+        }
+        Ok((Self(read), left_out))
     }
 
     /// The text of the file.
@@ -113,6 +127,8 @@ mod tests {
         assert_eq!(list.0["a"].other["code"], "");
         assert_eq!((list.0["b"].params.len(), list.0["b"].version.clone()), (0, None));
         assert_eq!(BenchmarkList::parse(&list.to_text()).unwrap(), list);
+        let (read, left_out) = BenchmarkList::parse_rows(r#"{"a": {}, "b": {"name": "b"}, "version": 2}"#).unwrap();
+        assert!(read.0.len() == 1 && read.0.contains_key("b") && left_out[0].to_string().contains("benchmark 'a'"));
         assert!(BenchmarkList::parse(r#"{"a": {}, "version": 2}"#).unwrap_err().to_string().contains("'a'"));
         let wide = format!(r#"{{"a": {{"name": "a", "params": {:?}}}, "version": 2}}"#, vec![vec!["0", "1"]; 17]);
         assert!(BenchmarkList::parse(&wide).unwrap_err().to_string().contains("'a': its parameters have 131,072"));

@@ -29,6 +29,9 @@
     return { revision, hash, date, subject };
   };
 
+  // The names of the tags of a revision.
+  const tagsOf = (revision) => data.commits.tags.filter(([at]) => at === revision).map(([, , name]) => name);
+
   // What is known of a place, for the lines that are shown.
   const describe = (series, place, lines) => {
     const { revision, hash, date, subject } = commitAt(series, place);
@@ -45,7 +48,7 @@
     });
     const before = place > 0 ? revision - series.revisions[place - 1] - 1 : 0;
     return [
-      make("div", {}, make("a", { class: "hash", href: perfprop.to("commit", [hash]) }, hash.slice(0, 12)), " " + numbers.date(date) + " " + subject),
+      make("div", {}, make("a", { class: "hash", href: perfprop.to("commit", [hash]) }, hash.slice(0, 12)), " " + numbers.date(date) + " " + subject, ...tagsOf(revision).map((name) => make("span", { class: "dim" }, " tag " + name))),
       ...told,
       before > 0 ? make("div", { class: "dim" }, numbers.many(before, "commit") + " before it not measured") : null,
     ].filter((one) => one);
@@ -147,7 +150,29 @@
         }
       }
     });
-    return { whiskers, steps };
+    // Tags, as dotted lines with their names where there is room.
+    const tags = (plot) => within(plot, (ctx, bbox, pixel) => {
+      ctx.font = 11 * pixel + "px system-ui, sans-serif";
+      ctx.textBaseline = "top";
+      ctx.textAlign = "left";
+      ctx.lineWidth = pixel;
+      ctx.setLineDash([2 * pixel, 3 * pixel]);
+      ctx.strokeStyle = ctx.fillStyle = color("--dim");
+      let end = bbox.left;
+      for (const [revision, date, name] of data.commits.tags) {
+        const at = plot.valToPos(state.axis === "date" ? date : revision, "x", true);
+        if (at < bbox.left || at > bbox.left + bbox.width) continue;
+        ctx.beginPath();
+        ctx.moveTo(at, bbox.top);
+        ctx.lineTo(at, bbox.top + bbox.height);
+        ctx.stroke();
+        const text = name.length > 24 ? name.slice(0, 23) + "…" : name;
+        if (at < end) continue;
+        ctx.fillText(text, at + 3 * pixel, bbox.top + 2 * pixel);
+        end = at + ctx.measureText(text).width + 9 * pixel;
+      }
+    });
+    return { whiskers, steps, tags };
   };
 
   // The ends of the axis of values: all medians and levels that are seen. Intervals find a little room beyond them, as those of few
@@ -191,7 +216,7 @@
 
   const options = (state, width, onMove) => {
     const { series } = state;
-    const { whiskers, steps } = drawn(state);
+    const { whiskers, steps, tags } = drawn(state);
     const dated = (x) => {
       if (state.axis === "date") return numbers.date(x);
       if (x < series.revisions[0] || x > series.revisions[series.revisions.length - 1]) return "";
@@ -213,7 +238,7 @@
         { ...axis, size: (plot, values) => 24 + widest(plot, values ?? []), values: (_, ys) => numbers.ticks(ys, ["seconds", "nanoseconds"].includes(series.unit) ? series.unit : "") },
       ],
       series: [{}, ...state.shown.map((number) => ({ label: series.lines[number].label, stroke: lineColor(number), paths: () => null, points: points(number) }))],
-      hooks: { drawAxes: [whiskers], draw: [steps], setCursor: [(plot) => onMove(plot.cursor.idx)] },
+      hooks: { drawAxes: [tags, whiskers], draw: [steps], setCursor: [(plot) => onMove(plot.cursor.idx)] },
     };
   };
 

@@ -30,6 +30,8 @@ pub struct ChangeEvidence {
     pub error: f64,
     /// The degrees of freedom of the error.
     pub degrees: f64,
+    /// Whether the values tell the error: each of both steps has several that are no outliers.
+    pub has_error: bool,
     /// The probability that a series of as many values without a step, but with noise of this spread and correlation, has as
     /// clear a one anywhere; docs/steps.md says for which noise it is more.
     pub chance: f64,
@@ -37,6 +39,9 @@ pub struct ChangeEvidence {
 
 /// The largest chance of a step that is shown.
 const CHANCE: f64 = 0.001;
+
+/// Fewer values that are no outliers don't tell how far a level may be off.
+const SEVERAL: usize = 2;
 
 /// How far weights may be from the median one. Those of real files differ by decades, and the noise doesn't.
 const WEIGHTS: (f64, f64) = (0.5, 2.0);
@@ -58,13 +63,19 @@ pub(super) fn evidence(points: &[WeightedValue], rights: &[usize]) -> Vec<Change
     let cleaned = clean::clean(points);
     let sums = RunningSums::new(&cleaned.values, &weights(points, &cleaned));
     let judge = BoundaryJudge::new(&sums, &cleaned);
-    let evidence = |fit: &fit::BoundaryFit| ChangeEvidence {
+    let has_several = |ends: &[usize]| {
+        let is_kept = |at: &usize| cleaned.values[*at] == points[*at].value;
+        (ends[0]..ends[1]).filter(is_kept).count() >= SEVERAL
+    };
+    let several: Vec<bool> = select::ends(rights).windows(2).map(has_several).collect();
+    let evidence = |(fit, several): (&fit::BoundaryFit, &[bool])| ChangeEvidence {
         by: fit.by,
         error: fit.error,
         degrees: fit.degrees,
+        has_error: several[0] && several[1],
         chance: judge.chance(fit),
     };
-    select::robust_fits(&judge, rights).iter().map(evidence).collect()
+    select::robust_fits(&judge, rights).iter().zip(several.windows(2)).map(evidence).collect()
 }
 
 /// How much each value counts: the inverse of its variance.
@@ -107,6 +118,22 @@ mod tests {
         // What is as coarse as its changes has no levels.
         let coarse = [10.0, 10.0, 10.0, 11.0, 11.0, 11.0, 11.0, 10.0, 10.0, 11.0, 10.0, 10.0];
         assert_eq!(rights(&points(&coarse)), [12]);
+    }
+
+    #[test]
+    fn the_error_of_a_change_needs_several_values_of_both_levels() {
+        let has_error = |values: &[f64], rights: &[usize]| {
+            evidence(&points(values), rights).iter().map(|one| one.has_error).collect::<Vec<_>>()
+        };
+        assert_eq!(has_error(&[10.0, 12.0], &[1, 2]), [false]);
+        assert_eq!(has_error(&[10.0, 10.1, 12.0, 12.1], &[2, 4]), [true]);
+        // The last value, and two among others, are outliers: of them nothing is left.
+        let noise = |at: u32| 100.0 + f64::from(at * 7 % 5) / 10.0;
+        let mut values: Vec<f64> = (0..30).map(noise).chain([130.0]).collect();
+        assert_eq!(has_error(&values, &[30, 31]), [false]);
+        (values[10], values[11], values[20]) = (130.0, 131.0, 70.0);
+        assert_eq!(has_error(&values[..30], &[10, 12, 30]), [false, false]);
+        assert_eq!(has_error(&values[..30], &[5, 10, 30]), [true, true]);
     }
 
     #[test]

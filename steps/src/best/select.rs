@@ -47,7 +47,7 @@ fn fits_by(judge: &BoundaryJudge<'_>, rights: &[usize], scores: &NormalScores) -
 }
 
 /// The beginning of a series, and the ends of its steps.
-fn ends(rights: &[usize]) -> Vec<usize> {
+pub(super) fn ends(rights: &[usize]) -> Vec<usize> {
     std::iter::once(0).chain(rights.iter().copied()).collect()
 }
 

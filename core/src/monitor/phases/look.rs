@@ -91,7 +91,7 @@ fn lasting(
     if steps.len() < 2 {
         return Vec::new();
     }
-    let changes = changes(values, Some(weights), steps, confidence);
+    let changes = changes(values, Some(weights), steps, StepMethod::Best, confidence);
     let phases = steps.windows(2).zip(changes);
     let is_clear = |pair: &[Step], change: &LevelChange| {
         let [before, after] =

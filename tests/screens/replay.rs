@@ -140,7 +140,7 @@ fn with_late_readings(
     let length = WallNs(tenths * SECOND / 10) + late;
     let mode = Mode::Replay { length, speed: 1.0, ending: ReplayedEnding::Finished };
     let mut feed = Recorded::new(tenths, &Arc::default());
-    feed.rounds.iter_mut().for_each(|recorded| recorded.round.at = recorded.round.at + late);
+    feed.rounds.iter_mut().for_each(|recorded| recorded.round.at += late);
     let (terminal, script) = Terminal::scripted(size.0, size.1).unwrap();
     let (signals, signals_out) = bounded(0);
     let user = thread::spawn(move || {

@@ -351,7 +351,7 @@ pub(crate) fn raise(most: &AtomicU64, value: u64) {
 
 /// The sums of a node, in which the shortest and longest call aren't.
 fn sums(node: &Node) -> impl Iterator<Item = &AtomicU64> {
-    let own = [&node.calls, &node.recorded, &node.total_ns, &node.reverse_calls, &node.reverse_ns];
+    let own = [&node.calls, &node.recorded, &node.total_ns, &node.outside_ns, &node.reverse_calls, &node.reverse_ns];
     let events = node.events.iter().flat_map(event_sums);
     own.into_iter().chain(&node.counters).chain(events)
 }

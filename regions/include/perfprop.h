@@ -52,6 +52,9 @@ void perfprop_record(int on);
 void perfprop_on_report(void (*call)(const char *json, void *data), void *data);
 void perfprop_report(void);
 
+/* Does what exit does, once: for a child process that ends by _exit. Its file has its number behind the name. */
+void perfprop_end_child(void);
+
 #ifdef __cplusplus
 }
 

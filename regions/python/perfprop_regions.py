@@ -17,9 +17,12 @@ loader.
 import atexit
 import ctypes
 import functools
+import inspect
 import json
+import multiprocessing.util
 import os
 import pathlib
+import types
 
 _NAME = "libperfprop_regions.so"
 _REPORT = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p)
@@ -37,10 +40,19 @@ def _load():
     library.perfprop_record.argtypes = [ctypes.c_int]
     library.perfprop_on_report.argtypes = [_REPORT, ctypes.c_void_p]
     library.perfprop_report.argtypes = []
+    library.perfprop_end_child.argtypes = []
     return library
 
 
 _library = _load()
+
+
+def _in_child(library):
+    # Processes of multiprocessing end without what the library does at exit.
+    multiprocessing.util.Finalize(None, library.perfprop_end_child, exitpriority=-100)
+
+
+multiprocessing.util.register_after_fork(_library, _in_child)
 
 
 class region:
@@ -62,8 +74,26 @@ class region:
 
 
 def measured(function):
-    """Makes each call of a function a region of its name. Calls within calls count, and their time is the outermost one's."""
+    """Makes each call of a function a region of its name. Calls within calls count, and their time is the outermost one's.
+
+    Of a generator or an `async` function each step is a call: what runs until the next `yield`, or until it waits."""
     name = function.__qualname__.encode()
+    if inspect.isasyncgenfunction(function):
+        return _measured_async_generator(name, function)
+    if inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def coroutine(*args, **keywords):
+            return await _steps(name, function(*args, **keywords))
+
+        return coroutine
+    if inspect.isgeneratorfunction(function):
+
+        @functools.wraps(function)
+        def generator(*args, **keywords):
+            return (yield from _steps(name, function(*args, **keywords)))
+
+        return generator
 
     @functools.wraps(function)
     def call(*args, **keywords):
@@ -74,6 +104,48 @@ def measured(function):
             _library.perfprop_end(handle)
 
     return call
+
+
+@types.coroutine
+def _steps(name, inner):
+    """What a generator or a coroutine gives, with a region open while it runs."""
+    step, value = inner.send, None
+    while True:
+        handle = _library.perfprop_begin_recursive(name)
+        try:
+            given = step(value)
+        except StopIteration as stop:
+            return stop.value
+        finally:
+            _library.perfprop_end(handle)
+        try:
+            step, value = inner.send, (yield given)
+        except GeneratorExit:
+            inner.close()
+            raise
+        except BaseException as error:
+            step, value = inner.throw, error
+
+
+def _measured_async_generator(name, function):
+    @functools.wraps(function)
+    async def generator(*args, **keywords):
+        inner = function(*args, **keywords)
+        step = inner.asend(None)
+        while True:
+            try:
+                given = await _steps(name, step)
+            except StopAsyncIteration:
+                return
+            try:
+                step = inner.asend((yield given))
+            except GeneratorExit:
+                await inner.aclose()
+                raise
+            except BaseException as error:
+                step = inner.athrow(error)
+
+    return generator
 
 
 def phase(name):

@@ -119,6 +119,12 @@ extern "C" fn perfprop_on_report(call: Option<extern "C" fn(*const c_char, *mut 
 
 #[expect(unsafe_code, reason = "C finds it by this name")]
 #[unsafe(no_mangle)]
+extern "C" fn perfprop_end_child() {
+    crate::table::end(true);
+}
+
+#[expect(unsafe_code, reason = "C finds it by this name")]
+#[unsafe(no_mangle)]
 extern "C" fn perfprop_report() {
     report();
 }

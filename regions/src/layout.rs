@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 /// The first eight bytes, written last: whoever sees them sees a whole header.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"PPregion");
 /// Changes when anything below does.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// Names there is room for, and bytes of all their text.
 pub const NAMES: usize = 32_768;
@@ -194,6 +194,9 @@ pub struct Node {
     pub recorded: AtomicU64,
     /// Their time, in nanoseconds, with what enter and leave cost.
     pub total_ns: AtomicU64,
+    /// The part of the time of regions directly within that passed while this one wasn't open, less the time of others that
+    /// passed in this one: an `i64`'s bits. It is 0 where regions close in the order that is the reverse of how they opened.
+    pub outside_ns: AtomicU64,
     /// The shortest call.
     pub min_ns: AtomicU64,
     /// The longest.

@@ -1,5 +1,6 @@
 //! Writes rows as CSV and JSON, when asked and at exit.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::Path;
@@ -207,8 +208,12 @@ fn string(text: &str) -> String {
     quoted + "\""
 }
 
-/// Writes what the environment asks for.
+/// Writes what the environment asks for, and says which regions are in no row.
 pub(crate) fn at_exit(snapshot: &Snapshot, is_child: bool) {
+    let is_asked = |variable: &str| std::env::var_os(variable).is_some_and(|target| !target.is_empty());
+    if let Some(warning) = unended(snapshot).filter(|_| is_asked(CSV) || is_asked(JSON)) {
+        warn(&warning);
+    }
     for (variable, text) in [(CSV, csv as fn(&Snapshot) -> String), (JSON, json)] {
         if let Some(target) = std::env::var_os(variable).filter(|target| !target.is_empty())
             && let Err(error) = write(target.as_ref(), &text(snapshot), is_child)
@@ -216,6 +221,27 @@ pub(crate) fn at_exit(snapshot: &Snapshot, is_child: bool) {
             complain(variable, &error);
         }
     }
+}
+
+/// Which regions were entered, but have no call that ended.
+fn unended(snapshot: &Snapshot) -> Option<String> {
+    let ended: BTreeSet<String> = snapshot.rows().into_iter().map(|row| row.name).collect();
+    let entered: BTreeSet<&str> = snapshot.nodes.iter().map(|node| node.name.as_str()).collect();
+    let open: Vec<_> = entered.into_iter().filter(|name| !ended.contains(*name)).collect();
+    let first: Vec<_> = open.iter().take(MOST_NAMED).map(|name| format!("'{}'", name.escape_debug())).collect();
+    let more = match open.len() - first.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    (!open.is_empty()).then(|| format!("no call has ended of {}{more}: no row has it", first.join(", ")))
+}
+
+/// So many regions without a call are named.
+const MOST_NAMED: usize = 8;
+
+#[expect(clippy::print_stderr, reason = "the program is at its end")]
+fn warn(what: &str) {
+    eprintln!("perfprop: {what}");
 }
 
 #[expect(clippy::print_stderr, reason = "the program is at its end")]

@@ -173,7 +173,7 @@ fn derived(snapshot: &Snapshot) -> Vec<Derived> {
         let (inner, outer) = (snapshot.marker.inner_ns, snapshot.marker.outer_ns);
         each.markers_ns = node.calls as f64 * inner + each.within.calls as f64 * outer;
         each.total_ns = (node.total_ns as f64 - each.markers_ns).max(0.0);
-        each.self_ns = each.total_ns;
+        each.self_ns = each.total_ns + node.outside_ns as f64;
     }
     for (place, node) in snapshot.nodes.iter().enumerate() {
         if let Some(parent) = node.parent {
@@ -181,7 +181,7 @@ fn derived(snapshot: &Snapshot) -> Vec<Derived> {
             found[parent].within.add_child(node.calls, &node.events);
         }
     }
-    // A region that was closed after the one around it took time that the other didn't.
+    // What a program made up, and what markers cost where regions overlap, may leave less than nothing.
     found.iter_mut().for_each(|each| each.self_ns = each.self_ns.max(0.0));
     found
 }
@@ -274,6 +274,7 @@ mod tests {
             calls: u64::MAX,
             recorded: u64::MAX,
             total_ns: u64::MAX,
+            outside_ns: i64::MIN,
             min_ns: 0,
             max_ns: u64::MAX,
             squares: 0.0,

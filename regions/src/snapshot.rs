@@ -133,6 +133,9 @@ pub struct NodeCounts {
     pub recorded: u64,
     /// Their time, with the markers'.
     pub total_ns: u64,
+    /// The part of the time of regions directly within that passed while this one wasn't open, less the time of others that
+    /// passed in this one.
+    pub outside_ns: i64,
     /// The shortest call.
     pub min_ns: u64,
     /// The longest call.
@@ -434,6 +437,7 @@ impl NodesReader<'_> {
             calls: bytes.u64(offset_of!(Node, calls)),
             recorded: bytes.u64(offset_of!(Node, recorded)),
             total_ns: bytes.u64(offset_of!(Node, total_ns)),
+            outside_ns: bytes.u64(offset_of!(Node, outside_ns)).cast_signed(),
             min_ns: bytes.u64(offset_of!(Node, min_ns)),
             max_ns: bytes.u64(offset_of!(Node, max_ns)),
             squares: bytes.f64(offset_of!(Node, squares))?,

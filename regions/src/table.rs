@@ -85,10 +85,7 @@ fn hook() {
         GENERATION.fetch_add(1, Relaxed);
     }
     extern "C" fn exit() {
-        if let Some(snapshot) = crate::snapshot() {
-            output::at_exit(&snapshot, generation() > 0);
-            callback::at_exit(&snapshot);
-        }
+        end(generation() > 0);
     }
     static ONCE: std::sync::Once = std::sync::Once::new();
     // SAFETY: what the first does is atomic; the second is called when nothing of this is gone yet.
@@ -96,6 +93,19 @@ fn hook() {
         libc::pthread_atfork(None, None, Some(child));
         libc::atexit(exit);
     });
+}
+
+/// Writes rows and tells them, once in a process.
+pub(crate) fn end(is_child: bool) {
+    /// One more than the generation of the table that was written.
+    static ENDED: AtomicU32 = AtomicU32::new(0);
+    let generation = generation() + 1;
+    if ENDED.swap(generation, Relaxed) != generation
+        && let Some(snapshot) = crate::snapshot()
+    {
+        output::at_exit(&snapshot, is_child);
+        callback::at_exit(&snapshot);
+    }
 }
 
 /// The name of this process; under valgrind's callgrind, whose name the kernel has, that of the program.
@@ -351,7 +361,7 @@ pub(crate) fn raise(most: &AtomicU64, value: u64) {
 
 /// The sums of a node, in which the shortest and longest call aren't.
 fn sums(node: &Node) -> impl Iterator<Item = &AtomicU64> {
-    let own = [&node.calls, &node.recorded, &node.total_ns, &node.reverse_calls, &node.reverse_ns];
+    let own = [&node.calls, &node.recorded, &node.total_ns, &node.outside_ns, &node.reverse_calls, &node.reverse_ns];
     let events = node.events.iter().flat_map(event_sums);
     own.into_iter().chain(&node.counters).chain(events)
 }

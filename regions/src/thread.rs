@@ -112,6 +112,16 @@ struct Open {
     is_recorded: bool,
     /// When it was entered, less what it took before it was suspended.
     start: u64,
+    /// Since when it is directly within another region than its path has, as the one around was closed before it or it was
+    /// suspended; 0 while it isn't.
+    moved: u64,
+}
+
+impl Open {
+    /// Since when it is directly within the region around.
+    fn since(&self) -> u64 {
+        if self.moved == 0 { self.start } else { self.moved }
+    }
 }
 
 /// Nodes by parent and name, of the last regions that were entered: a place each.
@@ -230,7 +240,7 @@ impl Thread {
         let before = if let Call::Resumed(suspended) = call { Some(&suspended.spent) } else { None };
         let (node, depth) = (self.node(name), self.around().1 + 1);
         self.set_open(name, true);
-        self.open.push(Open { name, node, depth, is_recorded: matches!(call, Call::Recorded), start: 0 });
+        self.open.push(Open { name, node, depth, is_recorded: matches!(call, Call::Recorded), start: 0, moved: 0 });
         self.show(node);
         // What the kernel takes to read events is in no time; what the clock takes is in the events, and measured.
         if let Some(events) = &mut self.events {
@@ -240,6 +250,7 @@ impl Thread {
         self.mark(start, node, 1);
         if let Some(open) = self.open.last_mut() {
             open.start = start.wrapping_sub(before.map_or(0, |spent| spent.ns));
+            open.moved = before.map_or(0, |_| start);
         }
         Answer::entered(name, self.generation)
     }
@@ -249,6 +260,9 @@ impl Thread {
     fn leave(&mut self, name: u32, end: u64) -> Option<(Open, usize, u64)> {
         let place = self.open.iter().rposition(|open| open.name == name)?;
         let open = self.open.remove(place);
+        if place < self.open.len() {
+            self.move_out(place, &open, end);
+        }
         self.set_open(name, false);
         self.mark(end, open.node, 0);
         let top = self.open.last().map_or(0, |open| open.node);
@@ -263,8 +277,8 @@ impl Thread {
         if self.events.is_some() {
             return self.close_with_events(name, end);
         }
-        if let Some((open, _, ns)) = self.leave(name, end) {
-            self.count_call(&open, ns);
+        if let Some((open, place, ns)) = self.leave(name, end) {
+            self.count_closed(&open, place, ns, end);
         }
     }
 
@@ -279,7 +293,42 @@ impl Thread {
                 events.count(self.table.memory.node(open.node), counted.as_ref(), waited_ns, ns);
             }
         }
-        self.count_call(&open, ns);
+        self.count_closed(&open, place, ns, end);
+    }
+
+    #[inline]
+    fn count_closed(&mut self, open: &Open, place: usize, ns: u64, end: u64) {
+        if open.moved != 0 {
+            self.add_stay(open, place, end);
+            self.add_outside(self.parent(open.node), ns);
+        }
+        self.count_call(open, ns);
+    }
+
+    /// A region is closed before the one at this place, which was opened after it and is within another one from now on.
+    #[cold]
+    fn move_out(&mut self, place: usize, closed: &Open, end: u64) {
+        let above = self.open[place];
+        self.open[place].moved = end;
+        self.add_outside(closed.node, above.since().wrapping_sub(end));
+    }
+
+    /// Takes what a region took since it moved, or was entered, off the region around, which its path may not have.
+    #[cold]
+    fn add_stay(&self, open: &Open, place: usize, end: u64) {
+        if let Some(around) = place.checked_sub(1) {
+            self.add_outside(self.open[around].node, open.since().wrapping_sub(end));
+        }
+    }
+
+    fn add_outside(&self, node: u32, ns: u64) {
+        if node != 0 {
+            grow(&self.table.memory.node(node).outside_ns, ns);
+        }
+    }
+
+    fn parent(&self, node: u32) -> u32 {
+        if node == 0 { 0 } else { self.table.memory.node(node).parent.load(Relaxed) }
     }
 
     #[inline]
@@ -298,7 +347,9 @@ impl Thread {
     /// Leaves a region that is to go on.
     fn suspend(&mut self, name: u32, end: u64) -> Option<Suspended> {
         let now = self.events.as_ref().and_then(ThreadEvents::read);
-        let (Open { node, .. }, place, ns) = self.leave(name, end)?;
+        let (open, place, ns) = self.leave(name, end)?;
+        self.add_stay(&open, place, end);
+        let node = open.node;
         let counted = self.events.as_mut().and_then(|events| events.end(place, now));
         let (generation, thread) = (self.generation, self.number);
         Some(Suspended { name, generation, thread, node, spent: Spent { ns, counted } })
@@ -311,7 +362,8 @@ impl Thread {
         if let Some(events) = self.events.as_ref().filter(|_| node != 0) {
             events.count(self.table.memory.node(node), spent.counted.as_ref(), None, spent.ns);
         }
-        self.count_call(&Open { name: *name, node, depth: 0, is_recorded: false, start: 0 }, spent.ns);
+        self.add_outside(self.parent(node), spent.ns);
+        self.count_call(&Open { name: *name, node, depth: 0, is_recorded: false, start: 0, moved: 0 }, spent.ns);
     }
 
     fn show(&self, node: u32) {

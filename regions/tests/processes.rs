@@ -81,12 +81,125 @@ fn a_program_in_python_has_regions() {
     assert_eq!(calls(&output), named(&[("Counter", 10), ("depth", 21), ("dict", 10), ("round", 10)]));
 }
 
+/// Runs a program in Python with a file for its regions; `None` where that isn't possible here.
+fn python(folder: &Folder, program: &str) -> Option<Output> {
+    let library = library()?;
+    let output = Command::new("python3")
+        .args(["-c", program])
+        .env(CSV, folder.0.join("out.csv"))
+        .env("PERFPROP_REGIONS_LIBRARY", library)
+        .env("PYTHONPATH", here("python"))
+        .output();
+    let Ok(output) = output else {
+        eprintln!("skipped: no python3 here");
+        return None;
+    };
+    assert!(output.status.success(), "{output:?}");
+    Some(output)
+}
+
+/// Name and calls of each row of a file.
+fn calls_in(file: &std::path::Path) -> Vec<(String, u64)> {
+    let lines: Vec<String> = std::fs::read_to_string(file).unwrap().lines().skip(1).map(str::to_owned).collect();
+    let fields = lines.iter().map(|line| line.split(',').collect::<Vec<_>>());
+    fields.map(|fields| (fields[0].to_owned(), fields[9].parse().unwrap())).collect()
+}
+
+#[test]
+fn processes_of_pythons_multiprocessing_write_files_of_their_own() {
+    let folder = Folder::new();
+    let program = "
+import multiprocessing, sys
+from perfprop_regions import region
+def work():
+    for _ in range(3):
+        with region('in child'): pass
+if __name__ == '__main__':
+    with region('in parent'): pass
+    child = multiprocessing.get_context('fork').Process(target=work)
+    child.start()
+    child.join()
+    print(child.pid)
+";
+    let Some(output) = python(&folder, program) else { return };
+    let child = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    assert_eq!(calls_in(&folder.0.join("out.csv")), named(&[("in parent", 1)]));
+    assert_eq!(calls_in(&folder.0.join(format!("out.csv.{child}"))), named(&[("in child", 3)]));
+}
+
+#[test]
+fn steps_of_pythons_generators_and_async_functions_are_measured() {
+    let folder = Folder::new();
+    let program = "
+import asyncio, time
+from perfprop_regions import measured, region
+def busy():
+    end = time.perf_counter() + 0.005
+    while time.perf_counter() < end: pass
+@measured
+def generator(first):
+    try:
+        busy(); got = yield first
+        busy(); yield got
+    except KeyError:
+        yield 'caught'
+    return 'returned'
+def outer():
+    assert (yield from generator(1)) == 'returned'
+steps = generator(1)
+with region('between'):
+    assert next(steps) == 1
+    assert steps.send(2) == 2
+    assert steps.throw(KeyError()) == 'caught'
+    steps.close()
+assert list(outer()) == [1, None]
+@measured
+async def coroutine():
+    busy()
+    await asyncio.sleep(0.3)
+    busy()
+    return 'awaited'
+@measured
+async def asynchronous():
+    for number in range(3):
+        busy()
+        await asyncio.sleep(0)
+        yield number
+async def main():
+    assert await coroutine() == 'awaited'
+    assert [number async for number in asynchronous()] == [0, 1, 2]
+asyncio.run(main())
+";
+    if python(&folder, program).is_none() {
+        return;
+    }
+    let text = std::fs::read_to_string(folder.0.join("out.csv")).unwrap();
+    let row = |name: &str| -> (u64, f64) {
+        let line = text.lines().find(|line| line.starts_with(&format!("{name},"))).unwrap();
+        let fields: Vec<&str> = line.split(',').collect();
+        (fields[9].parse().unwrap(), fields[3].parse().unwrap())
+    };
+    let ((steps, time), (awaited, while_awake), (given, _)) = (row("generator"), row("coroutine"), row("asynchronous"));
+    // Three steps of the first, and of the other one up to its end; two parts of the coroutine; two for each number.
+    assert_eq!((steps, awaited, given), (6, 2, 7), "{text}");
+    assert!(time >= 0.0199 && (0.0099..0.28).contains(&while_awake), "{time} {while_awake}");
+}
+
+#[test]
+fn regions_that_are_open_at_the_end_are_named() {
+    let output = part("leaves regions open").env(CSV, "-").output().unwrap();
+    assert_eq!(calls(&output), named(&[("before", 1)]));
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("perfprop: no call has ended of 'left', 'main\\u{1b}': no row has it"), "{text}");
+}
+
 #[test]
 fn plays_a_part() {
     let Ok(what) = std::env::var(PART) else { return };
     drop(region("before"));
     match what.as_str() {
         "forks" => fork(),
+        "leaves regions open" => ["main\u{1b}", "left", "before"].map(region).into_iter().for_each(std::mem::forget),
         "aborts" => {
             let _open = region("open");
             std::process::abort();

@@ -159,6 +159,64 @@ fn a_future_that_waits_is_one_call_and_leaves_its_name_to_others() {
     assert!((450_000.0..4_900_000.0).contains(&row.times.forward_ns), "{row:?}");
 }
 
+/// The times of regions on a thread of their own: in all, and alone.
+fn times_of(program: impl FnOnce() + Send + 'static) -> impl Fn(&str) -> (f64, f64) {
+    record(true);
+    let run = move || {
+        program();
+        rows()
+    };
+    let rows = std::thread::spawn(run).join().unwrap();
+    move |name| {
+        let times = &rows.iter().find(|row| row.name == name).unwrap().times;
+        (times.forward_ns / 1e6, times.self_ns / 1e6)
+    }
+}
+
+#[test]
+fn a_region_that_is_closed_before_the_one_within_has_its_own_time() {
+    let ms = |time| wait(Duration::from_millis(time));
+    let times = times_of(move || {
+        let around = region("around overlap");
+        let first = region("overlap 1");
+        ms(10);
+        let second = region("overlap 2");
+        ms(5);
+        drop(first);
+        ms(20);
+        drop(second);
+        ms(10);
+        drop(around);
+    });
+    let ((all, around), (first, first_alone), (second, second_alone)) =
+        (times("around overlap"), times("overlap 1"), times("overlap 2"));
+    // Nothing else runs on the thread, so that all of its time is that of one region alone.
+    assert!((all - around - first_alone - second_alone).abs() < 0.01, "{all} {around} {first_alone} {second_alone}");
+    assert!(
+        first_alone >= 9.9 && first - first_alone >= 4.9 && first - first_alone < second - 19.9,
+        "{first} {first_alone}"
+    );
+    assert!(around >= 9.9 && second == second_alone, "{around} {second}");
+}
+
+#[test]
+fn what_a_future_took_is_in_the_regions_around_its_polls_once_each() {
+    let times = times_of(|| {
+        static TASK: Region = Region::new("task of two polls");
+        let mut task = pin!(TASK.instrument(Polled(2)));
+        let mut context = Context::from_waker(Waker::noop());
+        for name in ["first poll", "second poll"] {
+            let _open = region(name);
+            wait(Duration::from_millis(5));
+            let _ = task.as_mut().poll(&mut context);
+        }
+    });
+    let ((first, first_alone), (second, second_alone), (task, _)) =
+        (times("first poll"), times("second poll"), times("task of two polls"));
+    assert!(first_alone >= 4.9 && second_alone >= 4.9, "{first_alone} {second_alone}");
+    assert!((first + second - first_alone - second_alone - task).abs() < 0.01, "{first} {second} {task}");
+}
+
 #[test]
 fn regions_that_overlap_without_end_have_paths_that_end() {
     record(true);

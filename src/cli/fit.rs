@@ -16,8 +16,9 @@ use crate::charts::fit_picture;
 use crate::cost::samples::Determinizer;
 use crate::cost::solve::Solver;
 use crate::cost::{
-    CostModel, DependencyGraph, Emitted, Fit, FitOptions, FoundCoefficients, GraphNode, NAMED_MODELS, NoRelation,
-    TIME_UNITS, WorkloadFile, candidates, choose, emit, emit_relation, is_unknown_model, unknown_breakpoints,
+    CostModel, DependencyGraph, Emitted, EmittedFit, Fit, FitOptions, FoundCoefficients, GraphNode, NAMED_MODELS,
+    NoRelation, TIME_UNITS, WorkloadFile, candidates, choose, emit, emit_all, emit_relation, is_unknown_model,
+    unknown_breakpoints,
 };
 use crate::files;
 use crate::names::{nearest, quoted, shown};
@@ -402,7 +403,7 @@ fn fit_folder(args: &FitArgs) -> Result<String, Error> {
         Some(GraphForm::Dot) => return Ok(text::fit_graph_dot(&graph)),
         None => {}
     }
-    let mut out = String::new();
+    let mut fits: Vec<(Fit, &OfFolder)> = Vec::new();
     let mut found: BTreeMap<String, f64> = options.overrides.clone();
     let mut sure = FoundCoefficients::default();
     for (place, node) in graph.nodes.iter().enumerate() {
@@ -416,14 +417,32 @@ fn fit_folder(args: &FitArgs) -> Result<String, Error> {
             found.insert(coefficient.name.clone(), coefficient.value);
         }
         sure.add(&fit.fitted, &one.path.file_name().unwrap_or_default().to_string_lossy(), counts);
-        out += &match args.emit {
-            Some(form) => {
-                emitted(form, &fit, &one.model, &one.file.header.name).map_err(|what| in_file(&one.path, what))?
-            }
-            None => format!("{}\n{}\n", shown(&node.name), text::fit(&fit, WIDTH)),
-        };
+        fits.push((fit, one));
     }
-    Ok(out)
+    texts_of_folder(&fits, args.emit)
+}
+
+/// The fits of a folder for people, or in a form.
+fn texts_of_folder(fits: &[(Fit, &OfFolder)], form: Option<EmittedName>) -> Result<String, Error> {
+    let for_people =
+        |(fit, one): &(Fit, &OfFolder)| format!("{}\n{}\n", shown(&one.path.to_string_lossy()), text::fit(fit, WIDTH));
+    match form.map(FitForm::from) {
+        None => Ok(fits.iter().map(for_people).collect()),
+        Some(FitForm::Emitted(form)) => {
+            let of = fits.iter().map(|(fit, one)| EmittedFit {
+                fitted: &fit.fitted,
+                model: &one.model,
+                name: &one.file.header.name,
+            });
+            let all: Vec<_> = of.collect();
+            Ok(emit_all(&all, form))
+        }
+        Some(FitForm::Relation) => {
+            let relation =
+                |(fit, one): &(Fit, &OfFolder)| emit_relation(fit, &one.model).map_err(|what| in_file(&one.path, what));
+            fits.iter().map(relation).collect()
+        }
+    }
 }
 
 /// The names of a model that are no sizes, no quantities that were measured, and not known; nor breakpoints, which are

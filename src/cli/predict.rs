@@ -23,8 +23,8 @@ pub(super) struct PredictArgs {
     /// A fitted model, as `perfprop fit --emit json` writes it; `-` is standard input
     #[arg(value_name = "MODEL")]
     model: PathBuf,
-    /// The sizes; several values of one, separated by commas, give a line each
-    #[arg(value_name = "SIZE=VALUE", required = true, value_parser = values)]
+    /// The sizes, if the model has any; several values of one, separated by commas, give a line each
+    #[arg(value_name = "SIZE=VALUE", value_parser = values)]
     sizes: Vec<(String, Vec<f64>)>,
 }
 
@@ -99,8 +99,12 @@ fn check_sizes(args: &PredictArgs, models: &[ReadModel]) -> Result<(), Error> {
         let unknown = quoted(unknown);
         return Err(Error::Usage(match missing.map(|name| shown(name)) {
             Some(missing) => format!("the model needs {missing}: give {missing}=VALUE; it has no size {unknown}"),
+            None if known.is_empty() => {
+                format!("the model is a constant, and has no size {unknown}: perfprop predict MODEL, without sizes")
+            }
             None => {
-                format!("the model has no size {unknown}; it has {}", known.into_iter().collect::<Vec<_>>().join(", "))
+                let known: Vec<_> = known.into_iter().map(shown).collect();
+                format!("the model has no size {unknown}; it has {}", known.join(", "))
             }
         }));
     }

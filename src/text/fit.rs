@@ -113,6 +113,11 @@ fn warnings(fit: &Fit) -> String {
     if fit.fitted.degrees == 0 {
         lines.push("as many coefficients as sets of sizes: nothing tells how far they are off".to_owned());
     }
+    if fit.points.len() == 1 && fit.fitted.degrees > 0 && !fit.fitted.coefficients.is_empty() {
+        lines.push(
+            "one set of sizes: the interval is that of its runs, and lacks what disturbed all of them".to_owned(),
+        );
+    }
     for names in &fit.collinear {
         let names: Vec<_> = names.iter().map(|name| shown(name).into_owned()).collect();
         lines.push(format!(
@@ -233,7 +238,8 @@ pub fn fit_graph_dot(graph: &DependencyGraph) -> String {
 pub fn prediction(fitted: &FittedModel, sizes: &[(String, f64)], prediction: &Prediction) -> String {
     let text = |value: f64| amount(&fitted.response, value);
     let words: Vec<_> = sizes.iter().map(|(name, size)| format!("{}={}", shown(name), si(*size))).collect();
-    let mut out = format!("{}  {}", words.join(" "), text(prediction.value));
+    let words = if words.is_empty() { String::new() } else { words.join(" ") + "  " };
+    let mut out = format!("{words}{}", text(prediction.value));
     let level = 100.0 * fitted.confidence;
     match (prediction.interval, prediction.next) {
         (Some((low, high)), Some((next_low, next_high))) => {

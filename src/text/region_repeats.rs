@@ -3,8 +3,9 @@
 //! The fields are those of events, in the same order; `region-time in outer/inner of fit` stands in the place of an event's
 //! name. A region has lines for `region-calls`, `region-time` and `region-self-time` (in ns), `region-backward-runs` and
 //! `region-backward-time` where it ran backwards, and `region-NAME` for each event that is counted in regions. The low and the high end are those of the
-//! value, and empty where nothing is known of it.
+//! value, and empty where nothing is known of it. A name with the separator in it is quoted.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::csv::EventLine;
@@ -40,9 +41,9 @@ impl RepeatedRegion {
         if self.phase.is_empty() { String::new() } else { format!("  ({})", shown(&self.phase)) }
     }
 
-    /// `outer/inner of fit`.
+    /// `outer/inner of fit`; a slash in a name has a backslash before it.
     fn title(&self) -> String {
-        let path: Vec<_> = self.path.iter().map(|name| shown(name).into_owned()).collect();
+        let path: Vec<_> = self.path.iter().map(|name| shown(name).replace('/', "\\/")).collect();
         format!("{}{} of {}", path.join("/"), self.of_phase(), shown(&self.program))
     }
 }
@@ -141,8 +142,19 @@ impl RegionRepeats<'_> {
     /// Lines of fields; the monitor says which fields the lines of events have.
     pub fn csv(&self, monitor: &Monitor, separator: &str) -> String {
         let lines = self.all().into_iter().flat_map(|(region, runs)| lines(&region.title(), &runs));
-        lines.map(|line| line.fields(monitor, self.0.len()).join(separator) + "\n").collect()
+        let line = |line: EventLine| {
+            let fields = line.fields(monitor, self.0.len());
+            let fields: Vec<_> = fields.iter().map(|field| quoted(field, separator)).collect();
+            fields.join(separator) + "\n"
+        };
+        lines.map(line).collect()
     }
+}
+
+/// A field in quotes where it has the separator or a quote in it (RFC 4180).
+fn quoted<'a>(field: &'a str, separator: &str) -> Cow<'a, str> {
+    let needs = field.contains('"') || (!separator.trim().is_empty() && field.contains(separator));
+    if needs { Cow::Owned(format!("\"{}\"", field.replace('"', "\"\""))) } else { Cow::Borrowed(field) }
 }
 
 fn key(table: &RegionTable, program: &RegionProgram, counts: &RegionCounts) -> RepeatedRegion {
@@ -320,6 +332,16 @@ mod tests {
         let all = RegionRepeats(runs).all();
         let rows: Vec<_> = all.iter().collect();
         times("fit, mean of runs", &rows, Confidence::DEFAULT)
+    }
+
+    #[test]
+    fn names_with_separators_are_quoted_and_slashes_escaped() {
+        let fields = ["a,b", "a;b", "say \"x\"", "a b"].map(|field| quoted(field, ",").into_owned());
+        assert_eq!(fields, ["\"a,b\"", "a;b", "\"say \"\"x\"\"\"", "a b"]);
+        assert_eq!(quoted("a b", " "), "a b", "all names of regions have blanks there");
+        let path = ["a/b", "c"].map(str::to_owned).to_vec();
+        let region = RepeatedRegion { program: "fit".into(), path, phase: String::new() };
+        assert_eq!(region.title(), "a\\/b/c of fit");
     }
 
     #[test]

@@ -4,7 +4,8 @@ use crate::events::Unit;
 use crate::names::shown;
 use crate::number::{amount, grouped, plus_minus_part, time};
 use crate::regions::{
-    EventTotal, ProcessRegions, RegionCounts, RegionProgram, RegionProgramId, RegionState, RegionTable, unit_of,
+    EventTotal, ProcessRegions, RegionCounts, RegionPathId, RegionProgram, RegionProgramId, RegionState, RegionTable,
+    unit_of,
 };
 use crate::run::Header;
 
@@ -14,10 +15,14 @@ pub fn regions(table: &RegionTable, header: &Header) -> String {
     let mut out = String::new();
     let read = table.programs().zip(0..).filter(|((_, state), _)| state.error.is_none());
     for ((program, state), number) in read {
-        let rows = table.rows(RegionProgramId(number));
-        if !rows.is_empty() {
-            out += &of_program(table, &rows, program, state);
+        let id = RegionProgramId(number);
+        let rows = table.rows(id);
+        let lines = lines(table, &rows, &table.unended(id));
+        if !lines.is_empty() {
+            out += &of_program(&lines, program, state);
             out += &clock_words(header);
+        }
+        if !rows.is_empty() {
             out += &events_of_program(table, &rows, program, state);
         }
     }
@@ -93,19 +98,13 @@ pub fn json_regions(runs: &[Vec<ProcessRegions>], header: &Header) -> String {
     numbered.filter_map(line).collect()
 }
 
-fn of_program(table: &RegionTable, rows: &[&RegionCounts], program: &RegionProgram, state: &RegionState) -> String {
+fn of_program(lines: &str, program: &RegionProgram, state: &RegionState) -> String {
     let mut out = format!(" Regions of {}:\n\n", program.title());
     out += &format!(
         "{:>13} {:>8} {:>8} {:>9} {:>9} {:>9}   REGION\n",
         "CALLS", "TIME", "SELF", "MEAN CALL", "50% BELOW", "99% BELOW"
     );
-    let mut before = Vec::new();
-    for row in rows {
-        let names = table.names(row.path);
-        out += &lines_of_open(&before, &names);
-        out += &line(table, row);
-        before = names;
-    }
+    out += lines;
     out += &format!(
         "\n elapsed times of all threads; what measuring a call takes is taken off:\n {} in its region, {} in the one around. 50% and 99% have the latter\n",
         time(state.inner_ns),
@@ -117,11 +116,26 @@ fn of_program(table: &RegionTable, rows: &[&RegionCounts], program: &RegionProgr
     out
 }
 
-/// Lines for the regions around one of which no call has ended: rows are indented below them. `before` is the path of the
+/// Lines for what was counted on paths, and for paths on which no call has ended, in the order of names.
+fn lines(table: &RegionTable, rows: &[&RegionCounts], unended: &[RegionPathId]) -> String {
+    let counted = rows.iter().map(|row| (table.names(row.path), Some(*row)));
+    let mut all: Vec<_> = counted.chain(unended.iter().map(|path| (table.names(*path), None))).collect();
+    // Rows of a path in several phases stay in their order.
+    all.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let (mut out, mut before) = (String::new(), Vec::new());
+    for (names, row) in all {
+        let unended = names.len() - usize::from(row.is_some());
+        out += &lines_of_open(&before, &names[..unended]);
+        out += &row.map_or_else(String::new, |row| line(table, row));
+        before = names;
+    }
+    out
+}
+
+/// Lines for the regions of a path of which no call has ended: rows are indented below them. `before` is the path of the
 /// row before, whose regions have lines.
 fn lines_of_open(before: &[&str], path: &[&str]) -> String {
     let known = before.iter().zip(path).take_while(|(before, name)| before == name).count();
-    let around = path.len().saturating_sub(1);
     let line = |depth: usize| {
         let (indent, name) = ("  ".repeat(depth), shown(path[depth]));
         format!(
@@ -129,7 +143,7 @@ fn lines_of_open(before: &[&str], path: &[&str]) -> String {
             "-", "-", "-", "-", "-", "-"
         )
     };
-    (known..around).map(line).collect()
+    (known..path.len()).map(line).collect()
 }
 
 fn line(table: &RegionTable, row: &RegionCounts) -> String {
@@ -167,7 +181,7 @@ mod tests {
     fn regions_that_were_not_left_stand_above_those_within() {
         let names =
             |text: String| -> Vec<String> { text.lines().map(|line| line.chars().skip(64).collect()).collect() };
-        let of = |before: &[&str], path: &[&str]| names(lines_of_open(before, path));
+        let of = |before: &[&str], path: &[&str]| names(lines_of_open(before, &path[..path.len() - 1]));
         assert_eq!(of(&[], &["a", "b", "c"]), ["a  no call has ended", "  b  no call has ended"]);
         assert_eq!(of(&["a", "b", "c"], &["a", "b", "d"]), [""; 0]);
         assert_eq!(of(&["a", "b"], &["a\u{1b}", "b"]), ["a\\x1b  no call has ended"]);

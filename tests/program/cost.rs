@@ -199,6 +199,86 @@ fn files_of_a_folder_are_fitted_where_their_coefficients_are_known() {
     );
 }
 
+/// A file of a timer that was read a hundred times, 18 to 22 ns, and one of what takes twice as long as it for each n.
+fn timed() -> Folder {
+    let header = |name: &str, sizes: &str, model: &str| {
+        format!("{{\"perfprop_workload\":1,\"name\":\"{name}\",\"sizes\":{sizes},\"model\":\"{model}\"}}\n")
+    };
+    let times: Vec<String> = (0..100).map(|run| (18 + run % 5).to_string()).collect();
+    let timer = format!("{{\"sizes\":{{}},\"samples\":{{\"time\":[{}]}}}}\n", times.join(","));
+    let row = |n: u32| format!("{{\"sizes\":{{\"n\":{n}}},\"samples\":{{\"time\":[{}]}}}}\n", 20 + 40 * n + n % 2);
+    let rows: String = (1..8).map(row).collect();
+    Folder::new()
+        .with("runs/timer.jsonl", &(header("timer", "[]", "timer") + &timer))
+        .with("runs/code.jsonl", &(header("code", "[\"n\"]", "timer + each * n") + &rows))
+}
+
+#[test]
+fn what_a_timer_takes_is_as_sure_as_its_runs_say() {
+    let folder = timed();
+    let timer = stdout(&perfprop(&folder, &["fit", "runs/timer.jsonl", "--emit", "json"]));
+    let timer: Value = serde_json::from_str(&timer).unwrap();
+    // Quartiles 19 and 21: sqrt(pi / 2 / 100) * 2 / 1.349, with 99 degrees of freedom.
+    let error = timer["coefficients"][0]["error"].as_f64().unwrap();
+    assert!((error - (std::f64::consts::FRAC_PI_2 / 100.0).sqrt() * 2.0 / 1.348_98).abs() < 1e-9, "{timer}");
+    assert_eq!(timer["degrees"], 99);
+    let text = stdout(&perfprop(&folder, &["fit", "runs"]));
+    assert!(text.contains("one set of sizes: the interval is that of its runs"), "{text}");
+    assert!(!text.contains("as many coefficients") && text.contains("from timer.jsonl   timer"), "{text}");
+    let each = text.lines().find(|line| line.ends_with(" each")).unwrap();
+    assert!(each.contains("40.0 ns") && each.contains(" to "), "{each}");
+}
+
+#[test]
+fn measurements_without_sizes_are_constant() {
+    let folder = Folder::new().with("timer.csv", "time\n18\n19\n20\n21\n22\n");
+    let text = stdout(&perfprop(&folder, &["fit", "timer.csv", "--model", "auto"]));
+    assert!(text.starts_with(" time = intercept\n"), "{text}");
+    refused(&folder, &["fit", "timer.csv", "--model", "affine"], 2, "have no sizes, for which there is --model const");
+    stdout(&perfprop(&folder, &["fit", "timer.csv", "--model", "const", "--emit", "json", "-o", "const.model"]));
+    let text = stdout(&perfprop(&folder, &["predict", "const.model"]));
+    assert!(text.starts_with("20.0 ns   ") && text.contains(" to "), "{text}");
+    let words = "the model is a constant, and has no size 'i': perfprop predict MODEL, without sizes";
+    refused(&folder, &["predict", "const.model", "i=1"], 2, words);
+}
+
+#[test]
+fn functions_of_a_folder_have_one_test_and_say_where_numbers_are_from() {
+    let folder = timed();
+    let run = |program: &str, args: &[&str]| {
+        Command::new(program).args(args).current_dir(&*folder).output().is_ok_and(|output| output.status.success())
+    };
+    for (form, file) in [("c", "all.c"), ("python", "all.py"), ("rust", "all.rs")] {
+        let text = stdout(&perfprop(&folder, &["fit", "runs", "--emit", form]));
+        assert!(text.contains("timer = 2.000000e1, from timer.jsonl"), "{text}");
+        assert!(text.matches("int main").count() <= 1 && text.matches("import math").count() <= 1, "{text}");
+        fs::write(folder.join(file), text).unwrap();
+    }
+    let is_there = |program: &str| Command::new(program).arg("--version").output().is_ok();
+    if is_there("cc") {
+        assert!(run("cc", &["-Wall", "-Werror", "-DPERFPROP_TEST", "-o", "c-test", "all.c", "-lm"]));
+        assert!(run("./c-test", &[]));
+    }
+    assert!(!is_there("python3") || run("python3", &["all.py"]));
+    let table = stdout(&perfprop(&folder, &["fit", "runs", "--emit", "csv"]));
+    assert_eq!(table.lines().next(), Some("timer,each"), "{table}");
+    assert!(table.lines().count() == 2 && table.lines().nth(1).unwrap().starts_with("20,"), "{table}");
+}
+
+#[test]
+fn columns_whose_names_no_model_can_have_get_others() {
+    let folder = Folder::new().with("odd.csv", &line().replace("n,time", "n-size,time"));
+    let text = stdout(&perfprop(&folder, &["fit", "odd.csv", "--model", "a + b * n_size"]));
+    assert!(text.contains("R² 1.0000"), "{text}");
+    let args = ["fit", "odd.csv", "--model", "a + shift_left(n_size, 2)"];
+    refused(
+        &folder,
+        &args,
+        2,
+        "'shift_left(n_size, 2)': shift_left isn't allowed where coefficients are to be found; write",
+    );
+}
+
 #[test]
 fn what_is_no_data_is_told_with_its_place() {
     let folder = Folder::new()
@@ -329,6 +409,11 @@ fn where_a_cost_changes_is_found_named_and_drawn() {
     assert!(
         picture.contains("break = 1k") && picture.contains("the median of 3 runs") && picture.ends_with("</svg>\n"),
         "{picture}"
+    );
+    let function = stdout(&perfprop(&folder, &["fit", "walk.csv", "--model", "breakdown_const", "--emit", "c"]));
+    assert!(
+        function.lines().any(|line| line.starts_with("// at = ") && line.contains(", where it changes")),
+        "{function}"
     );
     // The break is in the model that predicts, and in its intervals.
     stdout(&perfprop(

@@ -26,6 +26,11 @@ fn plays_a_part() {
             }
         }),
         "touches" => (0..5).for_each(|_| touch()),
+        "leaves open" => {
+            std::mem::forget(region("main"));
+            std::mem::forget(region("step"));
+            std::process::exit(0);
+        }
         "goes on" => loop {
             call();
             std::thread::sleep(Duration::from_millis(1));
@@ -155,6 +160,18 @@ fn stat_prints_the_regions_of_a_command() {
         ["stat", "-e", "task-clock", "--"].into_iter().chain(words.iter().map(String::as_str)).collect();
     let output = perfprop("calls", &words);
     assert_eq!(table(&text(&output)), all_calls(), "{}", text(&output));
+}
+
+#[test]
+fn regions_that_were_left_open_are_listed() {
+    if !can_count() {
+        return;
+    }
+    let words = part();
+    let args = ["stat", "-e", "task-clock", "--"].into_iter().chain(words.iter().map(String::as_str));
+    let text = text(&perfprop("leaves open", &args.collect::<Vec<_>>()));
+    assert!(text.contains("   main  no call has ended\n"), "{text}");
+    assert!(text.contains("     step  no call has ended\n"), "{text}");
 }
 
 /// The library as other languages load it; `None` where this build made none.
@@ -291,8 +308,8 @@ fn events_in_regions_are_recorded_and_replayed_and_exported() {
 fn without_events(line: &str) -> String {
     let mut line: serde_json::Value = serde_json::from_str(line).unwrap();
     if line["type"] == "regions" {
-        line["counts"].as_object_mut().map(|counts| counts.remove("events"));
-        for state in line["states"].as_array_mut().into_iter().flatten() {
+        line.get_mut("counts").and_then(|counts| counts.as_object_mut()?.remove("events"));
+        for state in line.get_mut("states").and_then(|states| states.as_array_mut()).into_iter().flatten() {
             state[1].as_object_mut().map(|state| state.remove("events"));
         }
     }

@@ -38,12 +38,16 @@ fn is_within_chance(error: f64, least: f64, sets: usize) -> bool {
 }
 
 /// The models that `auto` compares: of one size by rising growth, and behind them two that change at a size, by a bend and by
-/// a jump.
+/// a jump. Without a size there is only the constant.
 pub fn candidates(sizes: &[String]) -> Vec<String> {
-    let [n] = sizes else {
-        let linear: Vec<String> =
-            sizes.iter().enumerate().map(|(place, name)| format!("coeff{} * {name}", place + 1)).collect();
-        return vec!["intercept".to_owned(), format!("intercept + {}", linear.join(" + "))];
+    let n = match sizes {
+        [] => return vec!["intercept".to_owned()],
+        [n] => n,
+        sizes => {
+            let linear: Vec<String> =
+                sizes.iter().enumerate().map(|(place, name)| format!("coeff{} * {name}", place + 1)).collect();
+            return vec!["intercept".to_owned(), format!("intercept + {}", linear.join(" + "))];
+        }
     };
     let forms = [
         "log2(1 + {n})",
@@ -202,6 +206,13 @@ mod tests {
         // Of 8 sets a root is known to 1/4 of it, so that half as much again is within chance; of none nothing is known.
         assert!(is_within_chance(1.5, 1.0, 8) && !is_within_chance(1.51, 1.0, 8) && is_within_chance(9.0, 1.0, 0));
         assert!(is_within_chance(0.0, 0.0, 8) && !is_within_chance(0.1, 0.0, 8));
+    }
+
+    #[test]
+    fn without_sizes_there_is_only_the_constant() {
+        assert_eq!(candidates(&[]), ["intercept"]);
+        let two = ["n", "m"].map(str::to_owned);
+        assert_eq!(candidates(&two), ["intercept", "intercept + coeff1 * n + coeff2 * m"]);
     }
 
     proptest! {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::{self, Write};
 
 use super::fit::Fit;
-use super::fitted::FittedModel;
+use super::fitted::{Coefficient, FittedModel};
 use super::model::CostModel;
 use super::term::{TermId, TermNode, Terms};
 use super::workload::TIME;
@@ -107,17 +107,78 @@ impl fmt::Display for NoRelation {
 
 impl std::error::Error for NoRelation {}
 
+/// A fitted model that is written as a function.
+#[derive(Clone, Copy, Debug)]
+pub struct EmittedFit<'a> {
+    /// What was fitted.
+    pub fitted: &'a FittedModel,
+    /// Its model.
+    pub model: &'a CostModel,
+    /// The name of the function.
+    pub name: &'a str,
+}
+
 /// The model's text in a form; the function has this name.
 pub fn emit(fitted: &FittedModel, model: &CostModel, form: Emitted, name: &str) -> String {
+    emit_all(&[EmittedFit { fitted, model, name }], form)
+}
+
+/// The text of several models in a form: functions with one test of all of them, or one table of coefficients, each name with
+/// the first value that was found for it.
+pub fn emit_all(fits: &[EmittedFit<'_>], form: Emitted) -> String {
     match form {
-        Emitted::Json => serde_json::to_string_pretty(fitted).unwrap_or_default() + "\n",
+        Emitted::Json => {
+            fits.iter().map(|fit| serde_json::to_string_pretty(fit.fitted).unwrap_or_default() + "\n").collect()
+        }
         Emitted::Csv => {
-            let names: Vec<_> = fitted.coefficients.iter().map(|coefficient| coefficient.name.clone()).collect();
-            let values: Vec<_> = fitted.coefficients.iter().map(|coefficient| shortest(coefficient.value)).collect();
+            let mut found: Vec<&Coefficient> = Vec::new();
+            for coefficient in fits.iter().flat_map(|fit| &fit.fitted.coefficients) {
+                if found.iter().all(|known| known.name != coefficient.name) {
+                    found.push(coefficient);
+                }
+            }
+            let names: Vec<_> = found.iter().map(|coefficient| coefficient.name.clone()).collect();
+            let values: Vec<_> = found.iter().map(|coefficient| shortest(coefficient.value)).collect();
             format!("{}\n{}\n", names.join(","), values.join(","))
         }
-        Emitted::Rust | Emitted::C | Emitted::Python => Code::new(fitted, model, form, name).text(),
+        Emitted::Rust | Emitted::C | Emitted::Python => functions(fits, form),
     }
+}
+
+/// The functions of models, each of another name, and what tests them.
+fn functions(fits: &[EmittedFit<'_>], form: Emitted) -> String {
+    let mut taken = Vec::new();
+    let functions: Vec<Function> = fits.iter().map(|fit| Code::new(fit, form, &mut taken).function()).collect();
+    let [texts, tests] = [|function: &Function| function.text.clone(), |function: &Function| function.test.clone()]
+        .map(|part| functions.iter().map(part).collect::<Vec<_>>());
+    match form {
+        Emitted::C => format!(
+            "#include <math.h>\n\n{}\n#ifdef PERFPROP_TEST\nint main(void) {{\n{}\n}}\n#endif\n",
+            texts.join("\n"),
+            c_tests(&tests),
+        ),
+        Emitted::Python => {
+            format!("import math\n\n\n{}\n\nif __name__ == \"__main__\":\n{}\n", texts.join("\n\n"), tests.join("\n"),)
+        }
+        _ => texts.iter().zip(&tests).map(|(text, test)| format!("{text}\n{test}\n")).collect::<Vec<_>>().join("\n"),
+    }
+}
+
+/// The body of `main`, which gives 0 where all of these are so.
+fn c_tests(tests: &[String]) -> String {
+    match tests {
+        [test] => format!("    return {test} ? 0 : 1;"),
+        tests => {
+            let lines = tests.iter().map(|test| format!("    failed |= !({test});\n"));
+            format!("    int failed = 0;\n{}    return failed;", lines.collect::<String>())
+        }
+    }
+}
+
+/// A function in a language, and what tests it.
+struct Function {
+    text: String,
+    test: String,
 }
 
 /// A function in the making.
@@ -133,7 +194,9 @@ struct Code<'a> {
 }
 
 impl<'a> Code<'a> {
-    fn new(fitted: &'a FittedModel, model: &'a CostModel, form: Emitted, name: &str) -> Self {
+    /// `taken` has the names of the functions before, and gets that of this one.
+    fn new(fit: &EmittedFit<'a>, form: Emitted, taken: &mut Vec<String>) -> Self {
+        let EmittedFit { fitted, model, name } = *fit;
         let mut terms = Terms::default();
         let root = terms.of_expression(model.expression()).unwrap_or_else(|| terms.number(f64::NAN));
         let values = fitted.values();
@@ -151,13 +214,16 @@ impl<'a> Code<'a> {
             sizes.push(((*size).to_owned(), written));
         }
         let mut name = identifier(name);
-        while is_taken(form, &name) {
-            name.push('_');
+        // The test of a function has its name without the underscores.
+        let plain = |name: &str| name.trim_end_matches('_').to_owned();
+        while is_taken(form, &name) || taken.iter().any(|other| plain(other) == plain(&name)) {
+            name.push(if is_taken(form, &name) { '_' } else { '2' });
         }
+        taken.push(name.clone());
         Self { fitted, form, name, sizes, terms, root, model }
     }
 
-    fn text(&self) -> String {
+    fn function(&self) -> Function {
         let (lines, result) = self.body();
         let sizes = |before: &str, behind: &str| {
             let sizes: Vec<_> = self.sizes.iter().map(|(_, name)| format!("{before}{name}{behind}")).collect();
@@ -174,33 +240,42 @@ impl<'a> Code<'a> {
         let all: BTreeMap<String, f64> = self.fitted.values().into_iter().chain(example).collect();
         let expected = self.number(self.model.value(|name| all.get(name).copied()).unwrap_or(f64::NAN));
         let expected = bare(&expected);
+        let difference = if expected.starts_with('-') { format!("({expected})") } else { expected.to_owned() };
         let name = &self.name;
-        match self.form {
-            Emitted::C => format!(
-                "#include <math.h>\n\n{}double {name}({}) {{\n{}    return {result};\n}}\n\n\
-                 #ifdef PERFPROP_TEST\nint main(void) {{\n    double expected = {expected};\n    \
-                 return fabs({name}({arguments}) - expected) <= 1e-9 * fabs(expected) ? 0 : 1;\n}}\n#endif\n",
-                commented(&doc, "// "),
-                if self.sizes.is_empty() { "void".to_owned() } else { sizes("double ", "") },
-                indented(&lines, |name, value| format!("double {name} = {value};")),
+        let (text, test) = match self.form {
+            Emitted::C => (
+                format!(
+                    "{}double {name}({}) {{\n{}    return {result};\n}}\n",
+                    commented(&doc, "// "),
+                    if self.sizes.is_empty() { "void".to_owned() } else { sizes("double ", "") },
+                    indented(&lines, |name, value| format!("double {name} = {value};")),
+                ),
+                format!("fabs({name}({arguments}) - {difference}) <= 1e-9 * fabs({expected})"),
             ),
-            Emitted::Python => format!(
-                "import math\n\n\ndef {name}({}):\n{}{}    return {result}\n\n\nif __name__ == \"__main__\":\n    \
-                 assert math.isclose({name}({arguments}), {expected}, rel_tol=1e-9)\n",
-                sizes("", ""),
-                docstring(&doc),
-                indented(&lines, |name, value| format!("{name} = {value}")),
+            Emitted::Python => (
+                format!(
+                    "def {name}({}):\n{}{}    return {result}\n",
+                    sizes("", ""),
+                    docstring(&doc),
+                    indented(&lines, |name, value| format!("{name} = {value}")),
+                ),
+                format!("    assert math.isclose({name}({arguments}), {expected}, rel_tol=1e-9)"),
             ),
-            _ => format!(
-                "{}pub fn {name}({}) -> f64 {{\n{}    {result}\n}}\n\n#[test]\nfn {}_is_as_it_was_fitted() {{\n    \
-                 let expected: f64 = {expected};\n    \
-                 assert!(({name}({arguments}) - expected).abs() <= 1e-9 * expected.abs());\n}}\n",
-                commented(&doc, "/// "),
-                sizes("", ": f64"),
-                indented(&lines, |name, value| format!("let {name} = {value};")),
-                name.trim_end_matches('_'),
+            _ => (
+                format!(
+                    "{}pub fn {name}({}) -> f64 {{\n{}    {result}\n}}\n",
+                    commented(&doc, "/// "),
+                    sizes("", ": f64"),
+                    indented(&lines, |name, value| format!("let {name} = {value};")),
+                ),
+                format!(
+                    "#[test]\nfn {}_is_as_it_was_fitted() {{\n    let expected: f64 = {expected};\n    \
+                     assert!(({name}({arguments}) - expected).abs() <= 1e-9 * expected.abs());\n}}",
+                    name.trim_end_matches('_'),
+                ),
             ),
-        }
+        };
+        Function { text, test }
     }
 
     /// What the function gives, and how sure it is.
@@ -213,6 +288,17 @@ impl<'a> Code<'a> {
                 format!(", {:.3e} to {high:.3e} at {} %", low, 100.0 * self.fitted.confidence)
             });
             lines.push(format!("{} = {:.6e}{interval}", coefficient.name, coefficient.value));
+        }
+        for breakpoint in &self.fitted.breakpoints {
+            let interval = breakpoint.interval.map_or_else(String::new, |(low, high)| {
+                format!(", {} to {} at {} %", shortest(low), shortest(high), 100.0 * self.fitted.confidence)
+            });
+            lines.push(format!("{} = {}, where it changes{interval}", breakpoint.name, shortest(breakpoint.value)));
+        }
+        for (name, value) in &self.fitted.known {
+            let source = self.fitted.injected.as_ref().and_then(|injected| injected.sources.get(name));
+            let from = source.map_or_else(|| "set".to_owned(), |source| format!("from {}", in_comment(source)));
+            lines.push(format!("{name} = {value:.6e}, {from}"));
         }
         for (name, (low, high)) in &self.fitted.measured {
             lines.push(format!("Measured for {name} from {} to {}.", shortest(*low), shortest(*high)));
@@ -324,6 +410,11 @@ fn commented(lines: &[String], start: &str) -> String {
         let _ = writeln!(text, "{start}{line}");
         text
     })
+}
+
+/// A name from outside as a part of a comment, which it can't end.
+fn in_comment(name: &str) -> String {
+    crate::names::shown(name).replace(['"', '\\'], "_")
 }
 
 /// The lines as what Python's `help` prints.

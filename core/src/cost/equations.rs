@@ -164,6 +164,12 @@ impl<'a> LinearEquations<'a> {
         Some(rows)
     }
 
+    /// The covariances where the only coefficient comes from a single set of sizes, whose measurement has this variance.
+    pub(super) fn covariance_of_only(&self, variance: f64) -> Option<Vec<Vec<f64>>> {
+        let factor = self.equations.matrix.columns().first()?.first()?;
+        (*factor != 0.0).then(|| vec![vec![variance / factor.powi(2)]])
+    }
+
     /// The condition number of columns of length 1, and the names of those that nearly follow from one another.
     pub(super) fn collinearity(&self) -> (Option<f64>, Vec<Vec<String>>) {
         let (matrix, names) = (&self.weighted.matrix, &self.names);

@@ -2,7 +2,8 @@
 //!
 //! What is left after the fit says how far off measurements are, so that a disturbance that all repetitions of a size
 //! shared is in the intervals, too. These are Student's t with as many degrees of freedom as there are sizes less
-//! coefficients.
+//! coefficients. A single coefficient of a single set of sizes, such as what reading a timer takes, leaves nothing: its interval
+//! is that of the repetitions.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use super::breakpoints::{self, Breakpoint};
 use super::equations::LinearEquations;
 use super::fit_error::FitError;
 use super::fit_options::FitOptions;
-use super::fitted::{Coefficient, FittedModel, VERSION};
+use super::fitted::{Coefficient, FittedModel, VERSION, VarianceFunction};
 use super::measurements::{FittedPoint, Measurements, quantities};
 use super::model::CostModel;
 use super::solve::Solver;
@@ -53,6 +54,9 @@ impl Fit {
             let names = regression.names.into_iter().chain(breakpoints.into_iter().map(|found| found.name));
             return Err(FitError::TooFew { points: measurements.all.len(), coefficients: names.collect() });
         };
+        let found = regression.names.len() + breakpoints.len();
+        let only = measurements.only_set().filter(|_| found == 1 && breakpoints.is_empty());
+        let degrees = only.map_or(degrees, |only| only.degrees);
         let values = regression.solve(options.solver);
         let mut fitted = FittedModel {
             perfprop_model: VERSION,
@@ -73,7 +77,10 @@ impl Fit {
         };
         let names: Vec<&str> = fitted.breakpoints.iter().map(|found| found.name.as_str()).collect();
         let weighted = regression.with_slopes(model, &known, options.solver, &names);
-        fitted.covariance = regression.covariances(&weighted, &values, options.solver);
+        fitted.covariance = match only {
+            Some(only) => regression.covariance_of_only(only.variance),
+            None => regression.covariances(&weighted, &values, options.solver),
+        };
         let all: BTreeMap<String, f64> = known
             .iter()
             .map(|(name, value)| (name.clone(), *value))
@@ -95,7 +102,10 @@ impl Fit {
         }
         let (condition, collinear) = regression.collinearity();
         let points = regression.points(&values);
-        fitted.spread.factor *= left(&points, points.len() - degrees);
+        match only {
+            Some(only) => fitted.spread = VarianceFunction { factor: only.variance, power: 0.0 },
+            None => fitted.spread.factor *= left(&points, found),
+        }
         fitted.measured = measured_sizes(&points);
         Ok(Self {
             r_squared: r_squared(&points),

@@ -115,7 +115,10 @@ impl fmt::Display for FitError {
                 if let Some(span) = error.span {
                     write!(f, ", character {}, {}", span.start + 1, quoted(written))?;
                 }
-                write!(f, ": {error}; {}", cant_be_found(names, sizes))
+                match error.remedy() {
+                    Some(remedy) => write!(f, ": {error}; {remedy}"),
+                    None => write!(f, ": {error}; {}", cant_be_found(names, sizes)),
+                }
             }
             Self::NoQuantity { quantity, sizes } => {
                 write!(f, "the model names {}, which was not measured at {sizes}", quoted(quantity))
@@ -170,6 +173,10 @@ fn cant_be_found(names: &[String], sizes: &[String]) -> String {
     let is_number = |name: &&String| of_models().any(|number| number == name);
     let set = names.iter().find(is_number).or(names.last()).map_or("NAME", String::as_str);
     let what = if names.len() == 1 { "can't be found" } else { "can't all be found" };
+    if sizes.is_empty() {
+        let names = listed(names, " and ");
+        return format!("{names} {what}: the measurements have no sizes, for which there is --model const");
+    }
     format!(
         "{} {what}: every name but the sizes ({}) is a coefficient: correct a misspelt size, change the model, or set one \
          (--set {}=VALUE)",

@@ -67,7 +67,8 @@ pub struct FittedModel {
     pub quantities: BTreeMap<String, String>,
     /// The covariances of the coefficients that were found, behind them of the breakpoints, and of those that other fits found.
     pub covariance: Option<Vec<Vec<f64>>>,
-    /// Sets of sizes less coefficients and breakpoints; 0 where another fit whose coefficients are used has none.
+    /// Sets of sizes less coefficients and breakpoints, or repetitions less 1 where there is a single set with one coefficient; 0
+    /// where another fit whose coefficients are used has none.
     pub degrees: usize,
     /// The confidence level of intervals.
     pub confidence: f64,

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use perfprop_linear_algebra::Tall;
 
-use super::correlation::SizeErrors;
+use super::correlation::{SizeErrors, of_neighbours, of_sizes};
 use super::fit_error::FitError;
 use super::fit_options::FitOptions;
 use super::fitted::VarianceFunction;
@@ -46,6 +46,15 @@ pub(super) struct Measurements {
     pub(super) spread: VarianceFunction,
 }
 
+/// How sure the measurement of a set of sizes is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct RepeatedSet {
+    /// The variance of what stands for its repetitions.
+    pub(super) variance: f64,
+    /// The degrees of freedom of that.
+    pub(super) degrees: usize,
+}
+
 impl Measurements {
     /// What was measured of the response, with the quantities that the model names among the sizes.
     pub(super) fn of(model: &CostModel, file: &WorkloadFile, options: &FitOptions) -> Result<Self, FitError> {
@@ -69,6 +78,15 @@ impl Measurements {
         let mut all: Vec<Measured> = places.into_iter().map(measured).collect::<Result<_, _>>()?;
         let spread = weigh(&mut all, options.unrepeated);
         Ok(Self { all, culled, spread })
+    }
+
+    /// How sure the only set of sizes is by its repetitions; `None` of several sets, or of too few repetitions.
+    pub(super) fn only_set(&self) -> Option<RepeatedSet> {
+        let [only] = self.all.as_slice() else { return None };
+        let errors = [only.errors(only.point.measured, self.spread)];
+        let neighbours = of_neighbours(&errors);
+        let shared = if neighbours > 0.0 { of_sizes(&errors, neighbours).at(0, 0) } else { 1.0 };
+        Some(RepeatedSet { variance: only.variance? * shared, degrees: only.samples.len().checked_sub(1)? })
     }
 
     /// The values of some sizes, in rising order and each once.

@@ -5,7 +5,7 @@
 //! expression := as everywhere in perfprop, with names of letters, digits and '_'
 //! ```
 //!
-//! A name that a workload has a size for is a size; every other one is a coefficient that a fit is to find.
+//! `true` is 1 and `false` is 0. A name that a workload has a size for is a size; every other one is a coefficient that a fit is to find.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -110,6 +110,13 @@ static FUNCTIONS: LazyLock<Vec<Function>> = LazyLock::new(|| {
     NAMED_MODELS.iter().filter(|model| !model.parameters.is_empty()).filter_map(function).collect()
 });
 
+/// What models know by name.
+static CONSTANTS: LazyLock<Vec<(String, Expr)>> = LazyLock::new(|| {
+    let constant =
+        |(name, text): (&str, &str)| Some((name.to_owned(), parse_with_functions(text, Dialect::Cost, &[]).ok()?));
+    [("true", "1"), ("false", "0")].into_iter().filter_map(constant).collect()
+});
+
 impl CostModel {
     /// Reads a model. A name alone, such as `nlogn`, is that model of the workload's sizes, in their order.
     ///
@@ -118,7 +125,7 @@ impl CostModel {
     pub fn parse(text: &str, sizes: &[String]) -> Result<Self, ModelError> {
         let text = whole(text.trim(), sizes);
         let mut functions = FUNCTIONS.clone();
-        let mut variables: Vec<(String, Expr)> = Vec::new();
+        let mut variables = CONSTANTS.clone();
         let mut bodies = Vec::new();
         let mut start = 0;
         let fail = |error: ParseError, start: usize| {
@@ -288,6 +295,14 @@ mod tests {
         assert_eq!(value("min + 2 * min(min, 3)", &[("min", 5.0)]), Some(11.0));
         let model = CostModel::parse("a * min + sqrt(min)", &[]).unwrap();
         assert_eq!(model.expression().to_string(), "a * min + sqrt(min)");
+    }
+
+    #[test]
+    fn true_and_false_are_numbers() {
+        assert_eq!(value("n * (n > 2 == true) + 10 * false", &[("n", 4.0)]), Some(4.0));
+        assert_eq!(CostModel::parse("a * true + b", &[]).unwrap().names(), BTreeSet::from(["a", "b"]));
+        assert!(error("a + b * n if n > 2 then 3").contains("; write X if CONDITION else Y"));
+        assert!(error("a + if n > 2 then 3 else 4").contains("; write X if CONDITION else Y"));
     }
 
     #[test]

@@ -85,6 +85,17 @@ impl fmt::Display for NotLinear {
 
 impl std::error::Error for NotLinear {}
 
+impl NotLinear {
+    /// What to write instead, where that doesn't depend on what is to be found.
+    pub fn remedy(&self) -> Option<&'static str> {
+        match self.operation {
+            SHIFT_LEFT => Some("write a product: n * 4 for shift_left(n, 2)"),
+            SHIFT_RIGHT => Some("write a quotient: n / 4 for shift_right(n, 2)"),
+            _ => None,
+        }
+    }
+}
+
 impl Terms {
     /// A node.
     ///

@@ -167,10 +167,7 @@ impl WorkloadFile {
     /// The measured quantities that a model may name like sizes, by their names in models: `cache_misses` for
     /// `cache-misses`. A size hides a quantity of its name.
     pub fn quantities(&self) -> BTreeMap<String, String> {
-        let name = |quantity: &String| {
-            let plain = |c: char| if c.is_alphanumeric() { c } else { '_' };
-            (quantity.chars().map(plain).collect::<String>(), quantity.clone())
-        };
+        let name = |quantity: &String| (plain_name(quantity), quantity.clone());
         let all = self.workloads.iter().flat_map(|workload| workload.samples.keys());
         all.map(name).filter(|(name, _)| !self.header.sizes.contains(name)).collect()
     }
@@ -253,14 +250,37 @@ fn response_column(names: &[String], response: &str) -> Result<Option<ResponseCo
     Ok(columns.pop())
 }
 
+/// The first name that stands there a second time.
+fn twice(names: &[String]) -> Option<&String> {
+    names.iter().enumerate().find_map(|(place, name)| names[..place].contains(name).then_some(name))
+}
+
+/// The words of models that no size can be named by.
+const WORDS: [&str; 5] = ["if", "else", "let", "true", "false"];
+
+/// What models name the size of a column: `n_size` for `n-size`, `if_` for `if`.
+fn size_of_column(name: &str) -> String {
+    let mut name = plain_name(name);
+    if !name.starts_with(|c: char| c.is_alphabetic() || c == '_') {
+        name.insert(0, '_');
+    }
+    if WORDS.contains(&name.as_str()) {
+        name.push('_');
+    }
+    name
+}
+
+/// A name with `_` for what isn't a letter or digit.
+fn plain_name(name: &str) -> String {
+    name.chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).collect()
+}
+
 fn comma_separated(text: &str, response: &str) -> Result<WorkloadFile, WorkloadError> {
     let mut lines =
         text.lines().enumerate().map(|(place, line)| (place + 1, line)).filter(|(_, line)| !line.trim().is_empty());
     let (first, names) = lines.next().ok_or_else(|| wrong(1, "there is nothing here"))?;
-    let names: Vec<String> = names.split(',').map(|name| name.trim().trim_matches('"').to_owned()).collect();
-    if let Some(twice) =
-        names.iter().enumerate().find_map(|(place, name)| names[..place].contains(name).then_some(name))
-    {
+    let mut names: Vec<String> = names.split(',').map(|name| name.trim().trim_matches('"').to_owned()).collect();
+    if let Some(twice) = twice(&names) {
         return Err(wrong(first, format!("two columns are named {}: rename one", quoted(twice))));
     }
     let found = response_column(&names, response).map_err(|what| wrong(first, what))?;
@@ -271,6 +291,12 @@ fn comma_separated(text: &str, response: &str) -> Result<WorkloadFile, WorkloadE
             format!("no column {}: there are {}; name one with --response", quoted(response), known.join(", ")),
         )
     })?;
+    for (_, name) in names.iter_mut().enumerate().filter(|(place, _)| *place != column) {
+        *name = size_of_column(name);
+    }
+    if let Some(twice) = twice(&names) {
+        return Err(wrong(first, format!("two columns are named {} in models: rename one", quoted(twice))));
+    }
     let mut workloads: Vec<Workload> = Vec::new();
     for (place, line) in lines {
         let values: Vec<&str> = line.split(',').map(str::trim).collect();
@@ -292,9 +318,9 @@ fn comma_separated(text: &str, response: &str) -> Result<WorkloadFile, WorkloadE
             }),
         }
     }
-    let sizes = names.iter().enumerate().filter(|(place, _)| *place != column).map(|(_, name)| name.clone()).collect();
+    names.remove(column);
     Ok(WorkloadFile {
-        header: WorkloadHeader { perfprop_workload: VERSION, sizes, ..WorkloadHeader::default() },
+        header: WorkloadHeader { perfprop_workload: VERSION, sizes: names, ..WorkloadHeader::default() },
         workloads,
     })
 }
@@ -307,6 +333,17 @@ mod tests {
     fn times(names: &str, response: &str) -> Result<Vec<f64>, WorkloadError> {
         let file = WorkloadFile::parse(&format!("{names}\n10,2.5\n"), "f", response)?;
         Ok(file.workloads.iter().flat_map(|workload| workload.samples[response].clone()).collect())
+    }
+
+    #[test]
+    fn columns_have_names_that_models_can_have() {
+        let file = WorkloadFile::parse("n-size,N size,if,2nd,größe,time\n1,2,3,4,5,6\n", "f", TIME);
+        let names = ["n_size", "N_size", "if_", "_2nd", "größe"];
+        assert_eq!(file.as_ref().map(|file| file.header.sizes.clone()), Ok(names.map(str::to_owned).to_vec()));
+        let sizes = file.map(|file| file.workloads[0].sizes.clone()).unwrap_or_default();
+        assert_eq!(names.map(|name| sizes.get(name).copied()), [1.0, 2.0, 3.0, 4.0, 5.0].map(Some));
+        let twice = times("n-m,n m,time", TIME).map_err(|error| error.what);
+        assert_eq!(twice, Err("two columns are named 'n_m' in models: rename one".to_owned()));
     }
 
     #[test]

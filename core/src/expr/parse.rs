@@ -38,6 +38,9 @@ use crate::names::{is_hidden, nearest, quoted, shown};
 /// write fewer than ten; the limit keeps a file from overflowing the stack.
 pub const MAX_DEPTH: usize = 200;
 
+/// How a choice is written, for those who know it otherwise.
+const CHOICE: &str = "write X if CONDITION else Y";
+
 /// How long the text of an expression can be, in bytes.
 ///
 /// The vendors' longest metric has 80 KB once the metrics that it names are put in.
@@ -168,7 +171,8 @@ impl<'a> Parser<'a> {
             }
             parser.expression()?;
             if !parser.take_word("else") {
-                return Err(parser.expected("'else' or an operator"));
+                let error = parser.expected("'else' or an operator");
+                return Err(if parser.token() == Token::Name("then") { error.help(CHOICE) } else { error });
             }
             let last = parser.expression()?;
             Ok(parser.push(NodeKind::Select, first, last))
@@ -381,6 +385,7 @@ impl<'a> Parser<'a> {
         let name = self.name(raw);
         match self.dialect {
             Dialect::Equation | Dialect::Metric if is_reserved(raw) => Err(self.no_operand()),
+            Dialect::Cost if raw == "if" => Err(self.no_operand().help(CHOICE)),
             Dialect::Vendor | Dialect::Cost if matches!(raw, "if" | "else") => Err(self.no_operand()),
             Dialect::Equation | Dialect::Metric | Dialect::Vendor | Dialect::Cost => {
                 Ok(Variable { subject: Subject::Event(name), moment: Moment::Mean })

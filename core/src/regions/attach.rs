@@ -160,6 +160,7 @@ fn subtract(node: &mut NodeCounts, before: &NodeCounts) {
     less(&mut node.calls, before.calls);
     less(&mut node.recorded, before.recorded);
     less(&mut node.total_ns, before.total_ns);
+    node.outside_ns = node.outside_ns.wrapping_sub(before.outside_ns);
     less(&mut node.reverse_calls, before.reverse_calls);
     less(&mut node.reverse_ns, before.reverse_ns);
     node.squares = (node.squares - before.squares).max(0.0);

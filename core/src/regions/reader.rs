@@ -178,6 +178,12 @@ impl RegionReader {
                 program.counts.insert(path, counts);
             }
         }
+        for (place, _) in
+            snapshot.nodes.iter().enumerate().filter(|(_, node)| node.calls == 0 && node.reverse_calls == 0)
+        {
+            let names: Vec<String> = snapshot.path(place).into_iter().map(str::to_owned).collect();
+            program.path(&names, "", &mut self.paths, batch);
+        }
         let Snapshot { marker, lost, events, .. } = snapshot;
         let (inner_ns, outer_ns) = (marker.inner_ns, marker.outer_ns);
         let state = RegionState { inner_ns, outer_ns, lost: *lost, events: events.clone(), error: None };

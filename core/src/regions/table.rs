@@ -1,5 +1,6 @@
 //! Collects what batches define and count.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use super::batch::{RegionBatch, RegionCounts, RegionPath, RegionPathId, RegionProgram, RegionProgramId, RegionState};
@@ -234,13 +235,22 @@ impl RegionTable {
     /// How many regions there are: those of two processes with the same names around them are one.
     pub fn distinct(&self) -> usize {
         let paths = (0..self.paths.len() as u32).map(|path| self.names(RegionPathId(path)));
-        paths.collect::<std::collections::BTreeSet<_>>().len()
+        paths.collect::<BTreeSet<_>>().len()
     }
 
     /// The path and those around it.
     fn upwards(&self, path: RegionPathId) -> impl Iterator<Item = &RegionPath> {
         let get = |id: RegionPathId| self.paths.get(id.0 as usize);
         std::iter::successors(get(path), move |path| get(path.parent?))
+    }
+
+    /// The innermost paths of a program on which no call has ended, in the order of definition.
+    pub fn unended(&self, program: RegionProgramId) -> Vec<RegionPathId> {
+        let around: BTreeSet<_> = self.paths.iter().filter_map(|path| path.parent).collect();
+        let counted: BTreeSet<_> = self.rows(program).into_iter().map(|counts| self.names(counts.path)).collect();
+        let of_program = (0..).map(RegionPathId).zip(&self.paths).filter(|(_, path)| path.program == program);
+        let innermost = of_program.map(|(id, _)| id).filter(|id| !around.contains(id));
+        innermost.filter(|id| !counted.contains(&self.names(*id))).collect()
     }
 
     /// What was counted of a program, in the order of names, those around first.
@@ -285,6 +295,18 @@ mod tests {
             spread: None,
             events: Vec::new(),
         }
+    }
+
+    #[test]
+    fn innermost_paths_without_a_call_are_those_that_were_left_open() {
+        let mut table = RegionTable::default();
+        table.take(&first()).unwrap();
+        assert_eq!(table.unended(RegionProgramId(0)), [], "'z' has 'inner' within, and 'inner' and 'a' have calls");
+        let in_phase = RegionPath { phase: "warmup".into(), ..path(None, "a") };
+        let paths = vec![in_phase, path(Some(1), "deep"), path(None, "b")];
+        table.take(&RegionBatch { paths, ..batch(4, Vec::new()) }).unwrap();
+        assert_eq!(table.unended(RegionProgramId(0)), [RegionPathId(4), RegionPathId(5)]);
+        assert_eq!(table.unended(RegionProgramId(1)), []);
     }
 
     fn batch(seconds: u64, of: Vec<RegionCounts>) -> RegionBatch {

@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn true_and_false_are_numbers() {
-        assert_eq!(value("n * (n > 2 == true) + 10 * false", &[("n", 4.0)]), Some(4.0));
+        assert_eq!(value("n * true + 10 * false", &[("n", 4.0)]), Some(4.0));
         assert_eq!(CostModel::parse("a * true + b", &[]).unwrap().names(), BTreeSet::from(["a", "b"]));
         assert!(error("a + b * n if n > 2 then 3").contains("; write X if CONDITION else Y"));
         assert!(error("a + if n > 2 then 3 else 4").contains("; write X if CONDITION else Y"));

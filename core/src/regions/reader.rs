@@ -3,7 +3,7 @@
 use std::fs::File;
 
 use perfprop_regions::layout::MARKS;
-use perfprop_regions::{Activity, CountedPart, EventSums, MarkOf, PathRow, Snapshot, ThreadActivity};
+use perfprop_regions::{Activity, CountedPart, EventSums, MarkOf, NodeCounts, PathRow, Snapshot, ThreadActivity};
 use rustc_hash::FxHashMap;
 
 use super::batch::{
@@ -178,9 +178,7 @@ impl RegionReader {
                 program.counts.insert(path, counts);
             }
         }
-        for (place, _) in
-            snapshot.nodes.iter().enumerate().filter(|(_, node)| node.calls == 0 && node.reverse_calls == 0)
-        {
+        for (place, _) in snapshot.nodes.iter().enumerate().filter(|(_, node)| never_ended(node)) {
             let names: Vec<String> = snapshot.path(place).into_iter().map(str::to_owned).collect();
             program.path(&names, "", &mut self.paths, batch);
         }
@@ -202,6 +200,11 @@ impl RegionReader {
         program.state.clone_from(&state);
         batch.states.push((program.id, state));
     }
+}
+
+/// Whether no call of a region has ended, not even before it was watched: the shortest call is that of all of them.
+fn never_ended(node: &NodeCounts) -> bool {
+    node.calls == 0 && node.reverse_calls == 0 && node.min_ns == u64::MAX
 }
 
 /// The name of a program's process: what the program says of itself, which is there when it has ended, too.

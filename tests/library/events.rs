@@ -156,6 +156,14 @@ fn patterns_stand_for_tracepoints_in_order_of_name() {
 }
 
 #[test]
+fn names_that_the_model_lacks_are_looked_up_in_its_list() {
+    let text = |machine| Resolver::new(machine).parse("nosuch").unwrap_err().to_string();
+    assert!(text(Machine::emulated()).contains("perfprop list --source emulate"));
+    let here = text(Machine::under(Path::new("/nonexistent")));
+    assert!(here.contains("perfprop list") && !here.contains("emulate"), "{here}");
+}
+
+#[test]
 fn tracefs_at_the_older_place_is_found() {
     let tree = Tree::new(&[("sys/kernel/debug/tracing/events/irq/irq_exit/id", "7")]);
     fs::create_dir_all(tree.0.join("sys/kernel/tracing")).unwrap();

@@ -525,7 +525,7 @@ fn probes_of_a_process_that_is_gone_are_removed() {
         eprintln!("skipped: no probes can be made in tracefs here");
         return;
     }
-    assert_eq!(probes_of(gone.id()), 1);
+    // Another perfprop may remove it first.
     if counts(&format!("uprobe:{program}:called"), &[&program, "1"]).is_some() {
         assert_eq!(probes_of(gone.id()), 0);
     }

@@ -9,12 +9,15 @@ use serde_json::{Map, Value};
 use super::regressions::{RegressionRule, THRESHOLD};
 use crate::names::{quoted, shown};
 
-/// What asv's configuration says of regressions. A pattern holds for the names that begin with what it matches.
+/// What asv's configuration says of regressions. A pattern holds for the names that begin with what it matches; behind a
+/// name stands its branch, as in `sort('quick', 10)@main`.
 #[derive(Clone, Debug, Default)]
 pub struct AsvRules {
     thresholds: Vec<(Regex, f64)>,
     /// The first revision that counts; `None` leaves the benchmarks out.
     first: Vec<(Regex, Option<u64>)>,
+    /// The branch whose commits the results are of, where that is known.
+    branch: Option<String>,
 }
 
 /// Why a configuration has no rules.
@@ -80,7 +83,14 @@ impl AsvRules {
         Ok(Self {
             thresholds: file.regressions_thresholds.iter().map(threshold).collect::<Result<_, _>>()?,
             first: file.regressions_first_commits.iter().map(first).collect::<Result<_, _>>()?,
+            branch: None,
         })
+    }
+
+    /// The same for the commits of a branch.
+    #[must_use]
+    pub fn of_branch(self, branch: Option<String>) -> Self {
+        Self { branch, ..self }
     }
 
     /// Whether it says nothing of regressions.
@@ -91,8 +101,9 @@ impl AsvRules {
     /// What counts for a benchmark with its parameters: of several thresholds the largest, of several first commits the last;
     /// `None` if it is left out. `threshold` is that of names without a pattern.
     pub fn rule(&self, entry: &str, threshold: f64) -> Option<RegressionRule> {
-        let shares = self.thresholds.iter().filter(|(pattern, _)| pattern.is_match(entry)).map(|(_, share)| *share);
-        let firsts = self.first.iter().filter(|(pattern, _)| pattern.is_match(entry));
+        let entry = self.branch.as_ref().map_or_else(|| entry.to_owned(), |branch| format!("{entry}@{branch}"));
+        let shares = self.thresholds.iter().filter(|(pattern, _)| pattern.is_match(&entry)).map(|(_, share)| *share);
+        let firsts = self.first.iter().filter(|(pattern, _)| pattern.is_match(&entry));
         let from = firsts.map(|(_, first)| *first).try_fold(0, |last, first| Some(first?.max(last)))?;
         Some(RegressionRule { threshold: shares.reduce(f64::max).unwrap_or(threshold), from })
     }
@@ -193,6 +204,16 @@ mod tests {
         assert_eq!(rule("older"), None);
         assert!(AsvRules::default().is_empty() && !rules.is_empty());
         assert_eq!(AsvRules::default().rule("x", 0.05), Some(RegressionRule { threshold: 0.05, from: 0 }));
+    }
+
+    #[test]
+    fn the_branch_stands_behind_names() {
+        let text = r#"{"regressions_thresholds": {"sort@main$": 0.1, "sort$": 0.2}, "regressions_first_commits": {".*@old": null}}"#;
+        let threshold = |branch: Option<&str>| {
+            let rules = parse(text).unwrap().of_branch(branch.map(str::to_owned));
+            rules.rule("sort", 0.05).map(|rule| rule.threshold)
+        };
+        assert_eq!([Some("main"), None, Some("old")].map(threshold), [Some(0.1), Some(0.2), None]);
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub use run::{
     measure_commits,
 };
 pub use samples::{SampleStatistics, is_different};
-pub use series::{BenchmarkSeries, MissingNumber, SeriesPoint, series};
+pub use series::{BenchmarkSeries, MissingNumber, SeriesPoint, series, series_params};
 pub use summary::{BenchmarkSummary, benchmark_summaries};
 pub use table::{SeriesFault, SeriesFaultKind, SeriesTable};
 

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::Value;
+
 use super::differing::MeasuredPlace;
 use super::results::{Benchmark, CommitResults, ResultNumber, StoredResults};
 use crate::rates::Confidence;
@@ -12,7 +14,7 @@ use crate::steps::{LevelChange, Step, StepMethod, changes, detect};
 pub struct BenchmarkSeries {
     /// The benchmark.
     pub benchmark: String,
-    /// The machine and the environment, by name; `None` of what isn't set.
+    /// The machine, the environment and its variables, by name; `None` of what isn't set.
     pub params: BTreeMap<String, Option<String>>,
     /// The names of the environments whose results it is of.
     pub environments: BTreeSet<String>,
@@ -62,7 +64,7 @@ pub fn series(stored: &StoredResults, revisions: &BTreeMap<String, u64>) -> Vec<
     let mut all: BTreeMap<Key, Gathered> = BTreeMap::new();
     let commits = stored.machines.iter().flat_map(|machine| &machine.commits);
     for (commit, &revision) in commits.filter_map(|commit| Some((commit, revisions.get(&commit.commit)?))) {
-        let params: BTreeMap<_, _> = commit.params.0.iter().cloned().collect();
+        let params = series_params(commit);
         for (benchmark, outcomes, weights) in comparable(commit, &stored.benchmarks.0) {
             let (environments, series) = all.entry((benchmark.name.clone(), params.clone())).or_default();
             environments.insert(commit.environment.clone());
@@ -83,6 +85,13 @@ pub fn series(stored: &StoredResults, revisions: &BTreeMap<String, u64>) -> Vec<
         BenchmarkSeries { benchmark, params, environments, points, missing }
     };
     all.into_iter().map(one).collect()
+}
+
+/// What tells the series of results from others: the machine, and the environment with its variables, `env-NAME`.
+pub fn series_params(commit: &CommitResults) -> BTreeMap<String, Option<String>> {
+    let variables = commit.other.get("env_vars").and_then(Value::as_object).into_iter().flatten();
+    let variables = variables.map(|(name, value)| (format!("env-{name}"), value.as_str().map(str::to_owned)));
+    commit.params.0.iter().cloned().chain(variables).collect()
 }
 
 /// The numbers of a commit that can be compared with those of others, with their weights.
@@ -196,6 +205,8 @@ impl BenchmarkSeries {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
     use super::super::results::{BenchmarkResult, MachineResults, OrderedMap};
     use super::*;
 
@@ -234,5 +245,14 @@ mod tests {
         assert_eq!(at(2), [(None, skipped), (Some(3.0), None), (None, None)]);
         assert_eq!(at(3), [(None, failed), (None, skipped), (None, None)]);
         assert_eq!(found.revisions().len(), 4);
+    }
+
+    #[test]
+    fn variables_of_environments_tell_series_apart() {
+        let text = r#"{"commit_hash": "0123456789abcdef", "env_name": "e", "date": 5, "params": {"machine": "m"},
+            "env_vars": {"MODE": "fast", "EMPTY": ""}, "result_columns": ["result"], "results": {}, "version": 2}"#;
+        let params = series_params(&CommitResults::parse(text).unwrap());
+        let param = |(name, value): (&str, &str)| (name.to_owned(), Some(value.to_owned()));
+        assert_eq!(params, [("env-EMPTY", ""), ("env-MODE", "fast"), ("machine", "m")].map(param).into());
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::history::results::{Benchmark, BenchmarkResult, CommitResults, ResultNumber, StoredResults};
-use crate::history::{NANOSECONDS, SECONDS, counted_event};
+use crate::history::{NANOSECONDS, SECONDS, counted_event, series_params};
 
 /// The machine and the environment of a series, by name.
 pub(super) type SeriesParams = BTreeMap<String, Option<String>>;
@@ -54,7 +54,7 @@ pub(super) fn details(stored: &StoredResults, revisions: &BTreeMap<String, u64>)
     let mut all: BTreeMap<_, BTreeMap<u64, Vec<Vec<PointDetail>>>> = BTreeMap::new();
     let commits = stored.machines.iter().flat_map(|machine| &machine.commits);
     for (commit, &revision) in commits.filter_map(|commit| Some((commit, revisions.get(&commit.commit)?))) {
-        let params: SeriesParams = commit.params.0.iter().cloned().collect();
+        let params: SeriesParams = series_params(commit);
         let has_failed = has_failed(commit);
         for (name, result) in &commit.results.0 {
             let Some(benchmark) = stored.benchmarks.0.get(name) else { continue };

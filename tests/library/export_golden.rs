@@ -70,9 +70,32 @@ fn reading(end: &str) -> (ReadOptions, WrittenNumber) {
     }
 }
 
-/// Without what inferno leaves out, and we don't: samples without frames, `process 12`.
-fn as_inferno(lines: &str) -> Vec<&str> {
-    lines.lines().filter(|line| line.contains(';')).collect()
+/// Stacks as inferno has them. It leaves out what we don't: samples without frames, as of `process 12`, those of tasks that
+/// have ended, which perf calls `:-1`, and frames whose names begin with a parenthesis, as in `(anonymous namespace)::f`.
+/// It takes `P::operator->() const` for two frames of Java.
+fn as_inferno(lines: &str) -> Vec<String> {
+    let mut stacks: BTreeMap<String, u64> = BTreeMap::new();
+    for line in lines.lines() {
+        let (stack, count) = line.rsplit_once(' ').unwrap();
+        let (process, frames) = stack.split_once(';').unwrap_or((stack, ""));
+        let named = frames.split(';').filter(|name| !name.is_empty() && !name.starts_with('('));
+        let inlined = |part: &str| format!("{}_[i]", part.split('(').next().unwrap());
+        let parts = named.flat_map(|name| {
+            let (first, rest) = name.split_once("->").map_or((name, None), |(first, rest)| (first, Some(rest)));
+            std::iter::once(first.to_owned()).chain(rest.into_iter().flat_map(|rest| rest.split("->")).map(inlined))
+        });
+        let stack: Vec<String> = std::iter::once(process.to_owned()).chain(parts).collect();
+        if stack.len() > 1 && !process.starts_with(":-1") {
+            *stacks.entry(stack.join(";")).or_default() += count.parse::<u64>().unwrap();
+        }
+    }
+    stacks.into_iter().map(|(stack, count)| format!("{stack} {count}")).collect()
+}
+
+#[test]
+fn stacks_are_compared_without_what_inferno_leaves_out() {
+    let ours = "p 3\np;(anonymous namespace)::f 1\np;(anonymous namespace)::f;g 4\np;P::operator->() const;g 2\np;g 1\n:-1;g 1\n";
+    assert_eq!(as_inferno(ours), ["p;P::operator;_[i];g 2", "p;g 5"]);
 }
 
 #[test]

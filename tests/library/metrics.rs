@@ -358,6 +358,9 @@ fn unknown_metrics_and_events_are_told() {
     assert_eq!((skipped.len(), skipped[0].name.as_str()), (1, "bad"));
 }
 
+/// What is wrong with the second metric of a name. Tables have some twice.
+const TWICE: &str = "there is one of that name already, which holds";
+
 #[test]
 fn golden_tables_of_pmu_events_become_relation_files() {
     let Some(arch) = PMU_EVENTS.find("arch/x86") else { return };
@@ -367,9 +370,12 @@ fn golden_tables_of_pmu_events_become_relation_files() {
         let tables = Tables::read(&folder, &machine).unwrap();
         let vendor = Vendor::of_tables(&tables);
         assert!(vendor.problems.is_empty(), "{:?}", vendor.problems);
-        let again = metrics(&relations::metric_file(&vendor.metrics));
-        assert_eq!(again.len(), vendor.metrics.len(), "{}", folder.display());
-        assert_eq!(again, vendor.metrics);
+        let count = vendor.metrics.len();
+        let (written, problems) = relations::writable(vendor.metrics);
+        assert!(problems.iter().all(|problem| problem.ends_with(TWICE)), "{}: {problems:?}", folder.display());
+        assert_eq!(written.len() + problems.len(), count, "{}", folder.display());
+        let again = metrics(&relations::metric_file(&written));
+        assert_eq!(again, written, "{}", folder.display());
         assert!(Catalog::new(again).endless().is_empty());
     }
 }

@@ -2,13 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests panic")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use perfprop::history::results::{BenchmarkList, CommitResults, ResultStore, StoredResults};
 use perfprop::history::{
     AsvRules, BenchmarkRegression, BenchmarkSeries, THRESHOLD, all_regressions, benchmark_summaries, series,
+    series_params,
 };
 use perfprop::steps::StepMethod;
 use serde_json::{Value, json};
@@ -47,17 +48,39 @@ fn published() -> Vec<Published> {
     all
 }
 
-/// The path of a series among asv's graphs.
-fn graph(one: &BenchmarkSeries) -> String {
-    let mut params = one.params.clone();
-    params.insert("branch".into(), Some("main".into()));
-    let part = |(name, value): (&String, &Option<String>)| match value.as_deref() {
-        None => format!("{name}-null"),
-        Some("") => name.clone(),
-        Some(value) => format!("{name}-{value}"),
-    };
-    let parts: Vec<_> = params.iter().map(part).collect();
-    format!("graphs/{}/{}.json", parts.join("/"), one.benchmark)
+impl Published {
+    /// What asv tells series apart by: null is empty, and a name that only other results have is null.
+    fn params(&self, one: &BenchmarkSeries) -> BTreeMap<String, Option<String>> {
+        let commits = self.stored.machines.iter().flat_map(|machine| &machine.commits);
+        let mut params: BTreeMap<_, _> =
+            commits.flat_map(|commit| series_params(commit).into_keys()).map(|name| (name, None)).collect();
+        let set = |(name, value): (&String, &Option<String>)| (name.clone(), Some(value.clone().unwrap_or_default()));
+        params.extend(one.params.iter().map(set));
+        params.insert("branch".into(), Some("main".into()));
+        params
+    }
+
+    /// The path of a series among asv's graphs.
+    fn graph(&self, one: &BenchmarkSeries) -> String {
+        let part = |(name, value): (String, Option<String>)| match value.as_deref() {
+            None => format!("{name}-null"),
+            Some("") => name,
+            Some(value) => format!("{name}-{value}"),
+        };
+        let mut parts: Vec<_> = self.params(one).into_iter().map(part).collect();
+        parts.sort();
+        format!("graphs/{}/{}.json", parts.join("/"), one.benchmark)
+    }
+
+    /// What asv says of a regression's series: the names that have several values which aren't empty.
+    fn told_apart(&self, one: &BenchmarkSeries, all: &[BenchmarkSeries]) -> BTreeMap<String, Option<String>> {
+        let of_all: Vec<_> = all.iter().map(|one| self.params(one)).collect();
+        let values = |name: &String| {
+            let values = of_all.iter().filter_map(|params| params[name].as_deref().filter(|value| !value.is_empty()));
+            values.collect::<BTreeSet<_>>().len()
+        };
+        self.params(one).into_iter().filter(|(name, _)| values(name) > 1).collect()
+    }
 }
 
 /// The points of a series as asv writes them.
@@ -69,11 +92,15 @@ fn points(one: &BenchmarkSeries, has_params: bool) -> Value {
     one.points.iter().map(point).collect()
 }
 
-/// Equal, but for how numbers are written.
+/// Equal, but for how numbers are written, and for the order in which those of one commit were added: asv takes files as
+/// the file system lists them.
 fn is_same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(a, b)),
-        (Value::Number(a), Value::Number(b)) => a.as_f64() == b.as_f64(),
+        (Value::Number(a), Value::Number(b)) => {
+            let (a, b) = (a.as_f64().unwrap(), b.as_f64().unwrap());
+            (a - b).abs() <= 4.0 * f64::EPSILON * b.abs()
+        }
         (a, b) => a == b,
     }
 }
@@ -85,7 +112,7 @@ fn golden_asv_results_have_the_series_of_asv() {
         let mut count = 0;
         for series in &all {
             let benchmark = &one.stored.benchmarks.0[&series.benchmark];
-            let path = one.folder.join("html").join(graph(series));
+            let path = one.folder.join("html").join(one.graph(series));
             let (found, expected) = (points(series, !benchmark.params.is_empty()), read(&path));
             assert!(is_same(&found, &expected), "{}: {found} instead of {expected}", path.display());
             count += 1;
@@ -103,7 +130,7 @@ fn rules(one: &Published) -> AsvRules {
         let tag = one.index["tags"][name].as_u64();
         tag.or_else(|| one.revisions.iter().find(|(hash, _)| hash.starts_with(name)).map(|(_, place)| *place))
     };
-    AsvRules::parse(&text, revision).unwrap()
+    AsvRules::parse(&text, revision).unwrap().of_branch(Some("main".into()))
 }
 
 /// Numbers that are equal within a share of 1e-9.
@@ -119,7 +146,7 @@ fn is_near(a: &Value, b: &Value) -> bool {
 }
 
 /// A regression as asv writes it. The first revision is missing where the next commit is the one to blame.
-fn written(found: &BenchmarkRegression, all: &[BenchmarkSeries]) -> Value {
+fn written(one: &Published, found: &BenchmarkRegression, all: &[BenchmarkSeries]) -> Value {
     let rise = |rise: &perfprop::steps::Regression| {
         let after = rise.after.unwrap();
         let before = (rise.before + 1 < after).then_some(rise.before);
@@ -127,7 +154,12 @@ fn written(found: &BenchmarkRegression, all: &[BenchmarkSeries]) -> Value {
     };
     let rises: Vec<Value> = found.rises.found.iter().map(rise).collect();
     let (latest, best) = (found.rises.latest, found.rises.best);
-    json!([found.entry, graph(&all[found.series]), found.params, found.combination, latest, best, rises])
+    let series = &all[found.series];
+    let params = one.told_apart(series, all);
+    let shared =
+        |name: &String| found.params.get(name) == Some(&params[name].clone().filter(|value| !value.is_empty()));
+    assert!(params.keys().all(shared), "{params:?} {:?}", found.params);
+    json!([found.entry, one.graph(series), params, found.combination, latest, best, rises])
 }
 
 #[test]
@@ -160,7 +192,7 @@ fn listed(one: &BenchmarkSeries, has_params: bool, combination: usize) -> Value 
 fn golden_asv_results_have_the_last_steps_of_asv() {
     for one in published() {
         for series in series(&one.stored, &one.revisions).iter().filter(|series| series.measured() > 0) {
-            let path = one.folder.join("html").join(graph(series));
+            let path = one.folder.join("html").join(one.graph(series));
             let list = read(&path.with_file_name("summary.json"));
             let has_params = !one.stored.benchmarks.0[&series.benchmark].params.is_empty();
             for combination in 0..series.combinations() {
@@ -182,7 +214,7 @@ fn golden_asv_results_have_the_regressions_of_asv() {
         let rules = rules(&one);
         let found =
             all_regressions(&all, &one.stored.benchmarks, StepMethod::Potts, |entry| rules.rule(entry, THRESHOLD));
-        let mut found: Vec<Value> = found.iter().map(|found| written(found, &all)).collect();
+        let mut found: Vec<Value> = found.iter().map(|found| written(&one, found, &all)).collect();
         let mut expected = read(&one.folder.join("html/regressions.json"))["regressions"].as_array().unwrap().clone();
         let key = |entry: &Value| format!("{}{}", entry[0], entry[1]);
         found.sort_by_key(key);

@@ -19,6 +19,9 @@ struct Golden {
     lines: Vec<String>,
 }
 
+/// Options whose value is the next word.
+const WITH_VALUES: [&str; 12] = ["-e", "-I", "-r", "-p", "-t", "-C", "-M", "-G", "-D", "-o", "-x", "--cpu"];
+
 /// The goldens whose names begin so; `None`, with a word, where there are none.
 fn goldens(prefix: &str) -> Option<Vec<Golden>> {
     let entries = fs::read_dir(TOOLS.find("perf-stat")?).unwrap();
@@ -33,7 +36,7 @@ fn goldens(prefix: &str) -> Option<Vec<Golden>> {
         let mut options = Vec::new();
         let mut words = words.into_iter().skip(2);
         while let Some(word) = words.next().filter(|word| word.starts_with('-') && word != "--") {
-            let takes_value = ["-e", "-I", "-r", "-p"].contains(&word.as_str());
+            let takes_value = WITH_VALUES.contains(&word.as_str());
             options.push(word);
             if takes_value {
                 options.extend(words.next());
@@ -70,12 +73,12 @@ fn ours(options: &[String]) -> Option<Vec<String>> {
 fn golden_perf_stat_fields() {
     let Some(goldens) = goldens("csv") else { return };
     for Golden { name, options, lines } in goldens {
-        let separator = options.iter().find_map(|option| option.strip_prefix("-x")).unwrap().to_owned();
+        let separator = separator(&options);
         let Some(ours) = ours(&options) else { continue };
         let fields = |line: &str| line.split(&*separator).map(str::to_owned).collect::<Vec<_>>();
         for line in &lines {
             let perf = fields(line);
-            let place = event_place(&options);
+            let place = event_place(&options, line);
             let same = |mine: &Vec<String>| mine[place - 1..=place] == perf[place - 1..=place];
             let mine = ours.iter().map(|line| fields(line)).find(same);
             let mine = mine.unwrap_or_else(|| panic!("{name}: no line for {line} in {ours:#?}"));
@@ -90,10 +93,36 @@ fn golden_perf_stat_fields() {
 /// The fields that perfprop adds.
 const OURS: usize = 10;
 
-/// Where the event's name stands: behind the time, the CPU, the value and the unit.
-fn event_place(options: &[String]) -> usize {
-    let has = |option: &str| options.iter().any(|word| word == option);
-    2 + usize::from(has("-I")) + usize::from(has("-A"))
+/// What stands between fields: behind `-x` or the next word, where `\t` is a tab.
+fn separator(options: &[String]) -> String {
+    let place = options.iter().position(|option| option.starts_with("-x")).unwrap();
+    let separator = match options[place].strip_prefix("-x") {
+        Some("") | None => &options[place + 1],
+        Some(separator) => separator,
+    };
+    separator.replace("\\t", "\t")
+}
+
+/// Where the event's name stands: behind the time, which begins with blanks; the part of the machine and how many CPUs it
+/// has; the value and the unit.
+fn event_place(options: &[String], line: &str) -> usize {
+    let has = |names: &[&str]| options.iter().any(|word| names.contains(&word.as_str()));
+    let parts = match () {
+        () if has(&["--per-core", "--per-die", "--per-socket", "--per-node"]) => 2,
+        () => usize::from(has(&["-A", "--no-aggr", "--per-thread"])),
+    };
+    2 + usize::from(line.starts_with(' ')) + parts
+}
+
+#[test]
+fn options_say_where_fields_stand() {
+    let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(["-x, -a", "-x\\t", "-x ;"].map(|text| separator(&words(text))), [",", "\t", ";"]);
+    assert_eq!(event_place(&words("-C 0"), "451,,page-faults,1"), 2);
+    assert_eq!(event_place(&words("-a --no-aggr"), "CPU0,1370,,page-faults,1"), 3);
+    assert_eq!(event_place(&words("-I 50 --summary"), "1.49,msec,task-clock,1"), 2);
+    assert_eq!(event_place(&words("-I 50 -A"), "     0.05,CPU0,1.49,msec,task-clock,1"), 4);
+    assert_eq!(event_place(&words("-a --per-core"), "S0-D0-C0,1,102.02,msec,cpu-clock,1"), 4);
 }
 
 #[test]

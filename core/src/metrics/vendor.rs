@@ -4,9 +4,11 @@
 //! and that of Intel's perfmon files, where an object has a list of `Metrics` whose `Formula` is over
 //! aliases of events and constants.
 
+use std::collections::{BTreeMap, HashMap};
+
 use serde_json::{Map, Value};
 
-use super::{Grouping, MAX_NAME, Metric, MetricScale, is_name, list};
+use super::{Grouping, Metric, MetricScale, is_name, list};
 use crate::events::Tables;
 use crate::expr::{Dialect, Expr, Fact, NodeKind, Subject, Variable, parse};
 use crate::names::shown;
@@ -31,9 +33,10 @@ pub struct Vendor {
 impl Vendor {
     /// The metrics of a CPU's tables.
     pub fn of_tables(tables: &Tables) -> Self {
+        let names = PmuNames::of(tables.metrics().iter().map(|entry| &entry.fields));
         let mut vendor = Self::default();
         for entry in tables.metrics() {
-            vendor.add(&entry.file, &entry.fields, perf_metric);
+            vendor.add(&entry.file, &entry.fields, perf_metric, &names);
         }
         vendor
     }
@@ -57,13 +60,15 @@ impl Vendor {
 
     /// Adds the entries that have a formula; event tables have others beside them.
     fn add_all(&mut self, file: &str, entries: &[Value], formula: &str, read: VendorReader) {
-        for entry in entries.iter().filter_map(Value::as_object).filter(|fields| fields.contains_key(formula)) {
-            self.add(file, entry, read);
+        let entries = || entries.iter().filter_map(Value::as_object).filter(|fields| fields.contains_key(formula));
+        let names = PmuNames::of(entries());
+        for entry in entries() {
+            self.add(file, entry, read, &names);
         }
     }
 
-    fn add(&mut self, file: &str, fields: &Map<String, Value>, read: VendorReader) {
-        match read(fields) {
+    fn add(&mut self, file: &str, fields: &Map<String, Value>, read: VendorReader, names: &PmuNames) {
+        match read(fields).and_then(|metric| names.apply(metric, unit(fields))) {
             Ok(metric) => self.metrics.push(metric),
             Err(_) if self.problems.len() >= MOST_PROBLEMS => self.untold += 1,
             Err(problem) => {
@@ -73,6 +78,61 @@ impl Vendor {
             }
         }
     }
+}
+
+/// The PMU of the cores whose metrics have their names alone.
+const CORES: &str = "cpu_core";
+
+/// Names that tell metrics of several PMUs apart, by the `Unit` and the name in small letters.
+///
+/// The kinds of cores of a processor have metrics of the same names. Those of [`CORES`], else of the first unit, keep
+/// them; the others are named as events of a PMU are: `cpu_atom/tma_core_bound/`. A formula means its own unit's.
+struct PmuNames(HashMap<(String, String), String>);
+
+impl PmuNames {
+    fn of<'a>(entries: impl Iterator<Item = &'a Map<String, Value>>) -> Self {
+        let mut units: BTreeMap<String, Vec<(&str, &str)>> = BTreeMap::new();
+        for fields in entries {
+            if let (Some(name), Some(unit)) = (fields.get("MetricName").and_then(Value::as_str), unit(fields)) {
+                units.entry(name.to_lowercase()).or_default().push((unit, name));
+            }
+        }
+        let mut names = HashMap::new();
+        for (key, metrics) in units {
+            let alone = metrics.iter().find(|(unit, _)| *unit == CORES).or(metrics.first()).map(|(unit, _)| *unit);
+            for (unit, name) in metrics.iter().filter(|(unit, _)| Some(*unit) != alone) {
+                names.insert(((*unit).to_owned(), key.clone()), format!("{unit}/{name}/"));
+            }
+        }
+        Self(names)
+    }
+
+    fn find(&self, unit: &str, name: &str) -> Option<&String> {
+        self.0.get(&(unit.to_owned(), name.to_lowercase()))
+    }
+
+    /// The metric by its name among those of all units; the metrics that it names, too.
+    fn apply(&self, metric: Metric, unit: Option<&str>) -> Result<Metric, String> {
+        let Some(unit) = unit else { return Ok(metric) };
+        let part = |kind: &NodeKind| match kind {
+            NodeKind::Variable(Variable { subject: Subject::Event(name), .. }) => {
+                parse(&crate::expr::escaped_name(self.find(unit, name)?), Dialect::Metric).ok()
+            }
+            _ => None,
+        };
+        let renamed = |expr: Expr| expr.with_parts(MAX_NODES, part).ok_or("its formula is too long");
+        let name = self.find(unit, &metric.name).unwrap_or(&metric.name).clone();
+        if !is_name(&name) {
+            return Err(NO_NAME.to_owned());
+        }
+        let (formula, threshold) = (renamed(metric.formula)?, metric.threshold.map(renamed).transpose()?);
+        Ok(Metric { name, formula, threshold, ..metric })
+    }
+}
+
+/// The PMU that a metric is of; perf's tables say it of those that not all PMUs of cores have.
+fn unit(fields: &Map<String, Value>) -> Option<&str> {
+    fields.get("Unit")?.as_str()
 }
 
 type VendorReader = fn(&Map<String, Value>) -> Result<Metric, String>;
@@ -89,10 +149,12 @@ fn formula(key: &str, text: &str) -> Result<Expr, String> {
     parse(text, Dialect::Vendor).map_err(|error| format!("{key}, character {}: {error}", error.span.start + 1))
 }
 
+const NO_NAME: &str = "its name has control characters, spaces at an end, or not 1 to 100 characters";
+
 /// What both forms have in common.
 fn described(fields: &Map<String, Value>, name: &str, formula: Expr) -> Result<Metric, String> {
     if !is_name(name) {
-        return Err(format!("its name has control characters, spaces at an end, or not 1 to {MAX_NAME} characters"));
+        return Err(NO_NAME.to_owned());
     }
     let description = text(fields, "BriefDescription")?.or(text(fields, "PublicDescription")?);
     Ok(Metric {
@@ -204,6 +266,29 @@ mod tests {
         assert_eq!((metric.scale.to_string().as_str(), metric.groups.join("+").as_str()), ("100%", "G+H"));
         assert_eq!(metric.threshold.unwrap().to_string(), "m > 0.1");
         assert_eq!((metric.grouping, metric.apart_in), (Grouping::ApartUnderWatchdog, vec!["H".to_owned()]));
+    }
+
+    #[test]
+    fn metrics_of_several_pmus_are_told_apart() {
+        let text = r#"[{"MetricName": "Bound", "MetricExpr": "cpu_atom@a@ / 5", "Unit": "cpu_atom", "MetricThreshold": "Bound > 0.1"},
+            {"MetricName": "atoms", "MetricExpr": "1 - bound", "Unit": "cpu_atom"},
+            {"MetricName": "bound", "MetricExpr": "cpu_core@b@", "Unit": "cpu_core"},
+            {"MetricName": "cores", "MetricExpr": "1 - bound", "Unit": "cpu_core"},
+            {"MetricName": "all", "MetricExpr": "bound"}]"#;
+        let vendor = Vendor::of_file("f", text).unwrap();
+        let lines: Vec<_> =
+            vendor.metrics.iter().map(|metric| format!("{} = {}", metric.name, metric.formula)).collect();
+        let atom = "cpu_atom\\/Bound\\/";
+        let expected = [
+            "cpu_atom/Bound/ = cpu_atom\\/a\\/ / 5".to_owned(),
+            format!("atoms = 1 - {atom}"),
+            "bound = cpu_core\\/b\\/".to_owned(),
+            "cores = 1 - bound".to_owned(),
+            "all = bound".to_owned(),
+        ];
+        assert_eq!(lines, expected);
+        let threshold = vendor.metrics[0].threshold.as_ref().map(ToString::to_string);
+        assert_eq!(threshold, Some(format!("{atom} > 0.1")));
     }
 
     #[test]

@@ -50,6 +50,7 @@ impl RuleArgs {
             commits.iter().zip(0..).find(|(commit, _)| commit.hash == hash).map(|(_, place)| place)
         };
         let rules = AsvRules::parse(&text, place).map_err(|error| in_file(&error))?;
+        let rules = rules.of_branch(repository.branch().ok().flatten());
         if !rules.is_empty() {
             let what = match self.threshold {
                 None => "thresholds and first commits are those",

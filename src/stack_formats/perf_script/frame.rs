@@ -19,16 +19,36 @@ pub(super) fn parse_frame(text: &str) -> Option<(Cow<'_, str>, &str)> {
     Some((Cow::Borrowed(if symbol.is_empty() { UNKNOWN } else { symbol }), module))
 }
 
-/// `symbol (module)` apart. What stands in the last parentheses is no module if there are more in it, as in the
-/// arguments of a function; a file that is gone says `(deleted)`.
+/// `symbol (module)` apart; a file that is gone says `(deleted)`.
 fn split_module(text: &str) -> (&str, &str) {
     let Some(inner) = text.strip_suffix(')') else { return (text, "") };
     let inner = inner.strip_suffix(" (deleted)").unwrap_or(inner);
-    match inner.rfind(" (") {
-        Some(start) if !inner[start + 2..].contains([')', '(']) => (inner[..start].trim(), &inner[start + 2..]),
-        None if inner.starts_with('(') && !inner[1..].contains([')', '(']) => ("", &inner[1..]),
+    match behind_offset(inner).or_else(|| last_open(inner)) {
+        Some(0) => ("", &inner[1..]),
+        Some(open) if inner[..open].ends_with(' ') => (inner[..open].trim(), &inner[open + 1..]),
         _ => (text, ""),
     }
+}
+
+/// The place of the parenthesis of a module behind a symbol with its offset, `f+0x1d (`.
+fn behind_offset(text: &str) -> Option<usize> {
+    let digits = text.find("+0x")? + 3;
+    let end = digits + text[digits..].find(|c: char| !c.is_ascii_hexdigit())?;
+    (end > digits && text[end..].starts_with(" (")).then_some(end + 1)
+}
+
+/// The place of the last parenthesis that stays open: all behind it is the module, or arguments of a function.
+fn last_open(text: &str) -> Option<usize> {
+    let mut closed = 0_usize;
+    for (place, c) in text.char_indices().rev() {
+        match c {
+            ')' => closed += 1,
+            '(' if closed == 0 => return Some(place),
+            '(' => closed -= 1,
+            _ => {}
+        }
+    }
+    None
 }
 
 /// A line of a frame as it is looked up: without the address and the offset, where a symbol stands between them.
@@ -78,6 +98,13 @@ mod tests {
             ("1140 Big::operator+(Big const&)+0x1d (/bin/x)", "Big::operator+(Big const&)+0x1d", "/bin/x"),
             ("1140 f+0x1 (/tmp/with space/x)", "f+0x1", "/tmp/with space/x"),
             ("1140 f+0x1 (/tmp/x (deleted))", "f+0x1", "/tmp/x"),
+            ("1140 f+0x1 (/tmp/x(y)z)", "f+0x1", "/tmp/x(y)z"),
+            ("1140 f+0x1 (/tmp/x (y)/z)", "f+0x1", "/tmp/x (y)/z"),
+            ("1140 f+0x1 (/tmp/x)y (deleted))", "f+0x1", "/tmp/x)y"),
+            ("1140 f(int)+0x1 (/tmp/x(y)", "f(int)+0x1", "/tmp/x(y"),
+            ("1140 f (/tmp/x(y)z)", "f", "/tmp/x(y)z"),
+            ("1140 g(int (*) (char)) (/tmp/(x))", "g(int (*) (char))", "/tmp/(x)"),
+            ("1140  (/tmp/x(y))", "[unknown]", "/tmp/x(y)"),
             ("1140 [unknown] ([unknown])", "[unknown]", "[unknown]"),
             ("1140  (/lib/x.so)", "[unknown]", "/lib/x.so"),
             ("1140 f(void (*)(int))", "f(void (*)(int))", ""),

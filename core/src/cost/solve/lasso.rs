@@ -3,7 +3,8 @@
 //! Once it is known which coefficients are 0 and of which sign the others are, these solve linear equations (Lee, Battle,
 //! Raina and Ng, "Efficient sparse coding algorithms", 2006: feature-sign search). So the coefficient whose price is exceeded most
 //! joins the others with the sign that helps; the way to the solution for these signs is searched for the best point at
-//! which one becomes 0. Each step lowers the objective, so no signs come twice.
+//! which one becomes 0. Where its column follows from those of the others, it takes over from them until one of them is 0.
+//! Each step lowers the objective, so no signs come twice.
 
 use super::Equations;
 use super::nonnegative::small;
@@ -27,7 +28,7 @@ pub(super) fn solve(equations: &Equations, alpha: f64, is_positive: bool) -> Vec
     let mut refused = vec![false; count];
     for _ in 0..STEPS * count {
         let Some((joins, sign)) = problem.joins(&x, &refused) else { break };
-        let mut signs: Vec<f64> = x.iter().map(|&x| if x == 0.0 { 0.0 } else { x.signum() }).collect();
+        let mut signs = signs_of(&x);
         signs[joins] = sign;
         let before = problem.objective(&x);
         problem.descend(&mut x, signs);
@@ -59,33 +60,56 @@ impl Lasso {
     /// that aren't 0 are at their optimum.
     fn descend(&self, x: &mut Vec<f64>, mut signs: Vec<f64>) {
         for _ in 0..STEPS * x.len() {
-            let Some(to) = self.optimum(&signs) else { return };
-            if to.iter().zip(&signs).all(|(to, sign)| to * sign >= 0.0) {
-                *x = to;
-                return;
-            }
-            let crosses = |j: usize| x[j] != 0.0 && x[j] * to[j] < 0.0;
-            let crossings = (0..x.len()).filter(|&j| crosses(j)).map(|j| (Some(j), x[j] / (x[j] - to[j])));
-            let points = crossings.chain((!self.is_positive).then_some((None, 1.0)));
-            let at = |(zero, part): (Option<usize>, f64)| {
-                let mut point: Vec<f64> = x.iter().zip(&to).map(|(x, to)| x + part * (to - x)).collect();
-                if let Some(zero) = zero {
-                    point[zero] = 0.0;
+            let point = match self.optimum(&signs) {
+                Some(to) if to.iter().zip(&signs).all(|(to, sign)| to * sign >= 0.0) => {
+                    *x = to;
+                    return;
                 }
-                point
+                Some(to) => self.best_on_the_way(x, &to),
+                None => self.exchanged(x, &signs),
             };
-            let allowed = |point: &Vec<f64>| !self.is_positive || point.iter().all(|&x| x >= 0.0);
-            let best = points
-                .map(at)
-                .filter(allowed)
-                .map(|point| (self.objective(&point), point))
-                .min_by(|(a, _), (b, _)| a.total_cmp(b));
-            match best {
-                Some((objective, point)) if objective < self.objective(x) => *x = point,
+            match point {
+                Some(point) if self.objective(&point) < self.objective(x) => *x = point,
                 _ => return,
             }
-            signs = x.iter().map(|&x| if x == 0.0 { 0.0 } else { x.signum() }).collect();
+            signs = signs_of(x);
         }
+    }
+
+    /// The best of the points between `x` and `to` at which a coefficient becomes 0, and of `to` where it is allowed.
+    fn best_on_the_way(&self, x: &[f64], to: &[f64]) -> Option<Vec<f64>> {
+        let crosses = |j: usize| x[j] != 0.0 && x[j] * to[j] < 0.0;
+        let crossings = (0..x.len()).filter(|&j| crosses(j)).map(|j| (Some(j), x[j] / (x[j] - to[j])));
+        let points = crossings.chain((!self.is_positive).then_some((None, 1.0)));
+        let at = |(zero, part): (Option<usize>, f64)| {
+            let mut point: Vec<f64> = x.iter().zip(to).map(|(x, to)| x + part * (to - x)).collect();
+            if let Some(zero) = zero {
+                point[zero] = 0.0;
+            }
+            point
+        };
+        let allowed = |point: &Vec<f64>| !self.is_positive || point.iter().all(|&x| x >= 0.0);
+        points.map(at).filter(allowed).min_by(|a, b| self.objective(a).total_cmp(&self.objective(b)))
+    }
+
+    /// Where the column of the coefficient that joins follows from those of the others: the point at which it has taken
+    /// over from them, until the first of them is 0. What is fitted stays the same, and the price falls.
+    fn exchanged(&self, x: &[f64], signs: &[f64]) -> Option<Vec<f64>> {
+        let joins = (0..x.len()).find(|&j| x[j] == 0.0 && signs[j] != 0.0)?;
+        let others: Vec<usize> = (0..x.len()).filter(|&j| x[j] != 0.0).collect();
+        let column = self.small.matrix.columns()[joins].clone();
+        let shares = self.small.matrix.select(&others).factored(column).solution();
+        let slopes: Vec<f64> = shares.iter().map(|share| share * signs[joins]).collect();
+        let steps = others.iter().zip(&slopes).map(|(&j, slope)| (j, x[j] / slope));
+        let falling = steps.filter(|(_, step)| *step > 0.0 && step.is_finite());
+        let (leaves, step) = falling.min_by(|(_, a), (_, b)| a.total_cmp(b))?;
+        let mut point = x.to_vec();
+        others.iter().zip(&slopes).for_each(|(&j, slope)| point[j] -= step * slope);
+        (point[joins], point[leaves]) = (step * signs[joins], 0.0);
+        if self.is_positive {
+            point.iter_mut().for_each(|x| *x = x.max(0.0));
+        }
+        Some(point)
     }
 
     /// The optimum where coefficients without a sign are 0 and the price of the others goes by their sign; `None`
@@ -102,6 +126,10 @@ impl Lasso {
         }
         Some(x)
     }
+}
+
+fn signs_of(x: &[f64]) -> Vec<f64> {
+    x.iter().map(|&x| if x == 0.0 { 0.0 } else { x.signum() }).collect()
 }
 
 fn length(values: &[f64]) -> f64 {

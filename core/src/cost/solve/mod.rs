@@ -117,6 +117,22 @@ mod tests {
     }
 
     #[test]
+    fn a_lasso_of_fewer_rows_than_columns_by_hand() {
+        // One row, 2 = x_0 + 2 x_1: the longer column costs half of the size. x_1 = (2 * 2 - 0.5) / 4.
+        let one_row = equations(&[&[1.0], &[2.0]], &[2.0]);
+        // The third column is the sum of the others, and takes over from them: (20 - 2 * 0.5) / 10 of two rows.
+        let sum = equations(&[&[3.0, 0.0], &[0.0, 1.0], &[3.0, 1.0]], &[6.0, 2.0]);
+        let smaller = equations(&[&[-3.0, 0.0], &[0.0, 1.0], &[-3.0, 1.0]], &[6.0, -2.0]);
+        for is_positive in [false, true] {
+            let solver = Solver::Lasso { alpha: 0.5, is_positive };
+            assert!(near(&one_row.solve(solver), &[0.0, 0.875]));
+            assert!(near(&sum.solve(solver), &[0.0, 0.0, 1.9]));
+        }
+        let both = Solver::Lasso { alpha: 0.5, is_positive: false };
+        assert!(near(&smaller.solve(both), &[0.0, 0.0, -1.9]));
+    }
+
+    #[test]
     fn one_measurement_far_off_moves_robust_lines_little() {
         let mut target: Vec<f64> = (0..20).map(|n| 5.0 + 3.0 * f64::from(n) + f64::from(n % 3) * 0.1).collect();
         target[15] += 1000.0;
@@ -145,6 +161,27 @@ mod tests {
     }
 
     proptest! {
+        /// As many rows as columns or fewer: a coefficient that isn't 0 is worth its price, none at 0 more.
+        #[test]
+        fn nothing_betters_a_lasso_of_few_rows(
+            (rows, values) in (1..6_usize).prop_flat_map(|rows| (Just(rows), prop::collection::vec(-5.0..5.0_f64, rows * 6))),
+            target in prop::collection::vec(-5.0..5.0_f64, 6),
+            alpha in 0.01..1.0_f64,
+        ) {
+            let columns: Vec<&[f64]> = values.chunks(rows).collect();
+            let problem = equations(&columns, &target[..rows]);
+            let price = alpha * rows as f64;
+            for is_positive in [false, true] {
+                let x = problem.solve(Solver::Lasso { alpha, is_positive });
+                let gains = problem.matrix.transposed_times(&problem.residuals(&x));
+                for (&x, gain) in x.iter().zip(gains) {
+                    let most = if is_positive { gain } else { gain.abs() };
+                    let is_paid = x == 0.0 || (gain - price * x.signum()).abs() < 1e-7;
+                    prop_assert!(most <= price + 1e-7 && is_paid && (x >= 0.0 || !is_positive), "{x} {gain} {price}");
+                }
+            }
+        }
+
         /// The conditions of Karush, Kuhn and Tucker: no free coefficient can be bettered, none at 0 helps.
         #[test]
         fn nothing_betters_a_nonnegative_or_lasso_solution(

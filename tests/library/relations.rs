@@ -116,9 +116,9 @@ fn what_is_right_can_be_used_without_what_is_wrong() {
 fn a_file_that_cannot_be_read_is_named() {
     let path = folder("no\u{1b}such.json");
     let message = load(&path).unwrap_err().to_string();
-    assert!(message.ends_with("no\\x1bsuch.json: No such file or directory (os error 2)"), "{message}");
+    assert!(message.contains("no\\x1bsuch.json: there is no such file\n"), "{message}");
     let message = load(folder("good")).unwrap_err().to_string();
-    assert!(message.ends_with("good: Is a directory (os error 21)"), "{message}");
+    assert!(message.ends_with("good: it is a folder; a relation file is one file"), "{message}");
     assert_eq!(load(folder("good").join("design.json")).unwrap().strict().unwrap().len(), 2);
 }
 

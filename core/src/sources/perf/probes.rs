@@ -155,8 +155,10 @@ fn remove_left_behind(list: &Path) {
     let Ok(text) = fs::read_to_string(list) else { return };
     for name in text.lines().filter_map(own_name).filter(|(_, maker)| !process::is_alive(*maker)).map(|(name, _)| name)
     {
-        // Another process may remove it at the same time.
-        let _ = OpenOptions::new().append(true).open(list).and_then(|mut list| writeln!(list, "-:{name}"));
+        // Another process may remove it at the same time. The kernel takes each write for a whole line.
+        let line = format!("-:{name}\n");
+        let list = OpenOptions::new().append(true).open(list);
+        let _ = list.and_then(|mut list| list.write_all(line.as_bytes()));
     }
 }
 

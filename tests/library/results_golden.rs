@@ -156,8 +156,9 @@ fn written(one: &Published, found: &BenchmarkRegression, all: &[BenchmarkSeries]
     let (latest, best) = (found.rises.latest, found.rises.best);
     let series = &all[found.series];
     let params = one.told_apart(series, all);
+    let set = |value: Option<&Option<String>>| value.cloned().flatten().filter(|value| !value.is_empty());
     let shared =
-        |name: &String| found.params.get(name) == Some(&params[name].clone().filter(|value| !value.is_empty()));
+        |name: &String| found.params.contains_key(name) && set(found.params.get(name)) == set(params.get(name));
     assert!(params.keys().all(shared), "{params:?} {:?}", found.params);
     json!([found.entry, one.graph(series), params, found.combination, latest, best, rises])
 }

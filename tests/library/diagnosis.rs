@@ -219,7 +219,7 @@ fn work_that_is_uneven_is_told() {
         Scenario::of(threads).faults()
     };
     assert_eq!(named(["omp-0", "omp-1", "omp-2", "omp-3"]), ["thread-imbalance"]);
-    assert!(named(["parse", "log", "net", "io"]).is_empty());
+    assert!(!named(["parse", "log", "net", "io"]).contains(&"thread-imbalance"));
     // Who lived for a tenth of the time had no part in most of the work.
     let short = |tid| thread(tid, "omp", 0.1, &[('S', "futex_wait_queue", 10)]);
     let pool = vec![main.clone(), worker(8, 0.97, 2), short(9), short(10), short(11)];

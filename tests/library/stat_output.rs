@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use perfprop::estimate::EstimatorKind;
 use perfprop::events::{Event, EventKind, Unit};
-use perfprop::monitor::Monitor;
+use perfprop::monitor::{Measure, Monitor};
 use perfprop::plan::EventIndex;
 use perfprop::run::{CpuTime, End, Header, MeasuredEvent, MeasuredTarget, MetricFormula, TruthColumn};
 use perfprop::sources::{Reading, Round, Scope};
@@ -97,6 +97,34 @@ fn all_of_a_line_of_several_runs_is_the_mean_of_them() {
     let sigma = (127_500.0_f64 / 4.0 * 1.5).sqrt();
     assert!((b["sigma-per-cpu-sec"].as_f64().unwrap() - sigma).abs() < 1e-6, "{b}");
     assert_eq!(b["pcnt-running"], 50.0);
+}
+
+#[test]
+fn a_variance_that_a_relation_corrects_stands_beside_that_of_the_counts() {
+    let text = r#"[{"eventFrom": "a", "eventTo": "b", "expectedVariance": 4 * {variance}, "weight": 1}]"#;
+    let relations = perfprop::relations::parse("f", text.as_bytes()).strict().unwrap();
+    let mut monitor = builders::monitor(header(Extra::Nothing), relations, EstimatorKind::LinearPlain);
+    let (mut a, mut b) = (0, 0);
+    for second in 1..=3 {
+        (a, b) = (a + 100 * second, b + 50 + 50 * second);
+        let time = second * SECOND;
+        let reading = |count, running| Some(Reading { count, enabled: CpuNs(time), running: CpuNs(running) });
+        let readings = vec![reading(a, time), reading(b, time / 2)];
+        monitor.round(&Round { at: WallNs(time), readings, ..Round::default() }, 0);
+    }
+    monitor.end(End { at_ns: WallNs(3 * SECOND), ..End::default() });
+    let runs = [monitor];
+    let lines = json(&text::json_totals(&Repeats(&runs)));
+    let of = |line: usize, key: &str| lines[line][key].as_f64();
+    // Rates of 100, 200, 300 and of 200, 300, 400 a second: both have a standard deviation of 100. Four times the variance is twice that.
+    assert_eq!(of(1, "sigma-per-cpu-sec").map(f64::round), Some(100.0), "{}", lines[1]);
+    assert_eq!(of(1, "corrected-sigma-per-cpu-sec").map(f64::round), Some(200.0), "{}", lines[1]);
+    assert_eq!((of(0, "corrected-sigma-per-cpu-sec"), of(1, "corrected-value")), (None, None));
+    // So it is in another measure.
+    let row = runs[0].row(1);
+    let [counted, corrected] =
+        [Measure::PerSecond.variance(&runs[0], &row), Measure::PerSecond.best_variance(&runs[0], &row)];
+    assert!((corrected.unwrap() / counted.unwrap() - 4.0).abs() < 1e-9, "{counted:?} {corrected:?}");
 }
 
 #[test]

@@ -151,7 +151,8 @@ impl EventsContents {
     pub(super) fn of(page: &ScreenPage<'_>, room: Room, figures: &[Figures]) -> Self {
         let model = page.model;
         let (mut has_corrections, mut differ, mut by) = (false, false, 0);
-        let is_exact = figures.iter().filter_map(|figures| figures.raw).all(|raw| raw.error == Error::Exact);
+        let mut known = figures.iter().filter_map(|figures| figures.raw).peekable();
+        let is_exact = known.peek().is_some() && known.all(|raw| raw.error == Error::Exact);
         for figures in figures {
             differ |= figures.raw != figures.corrected;
             has_corrections |= figures.correction != CorrectionEffect::None;

@@ -125,7 +125,7 @@ impl Linear {
         }
         let interval = self.interval(event, tally, interval).or(own.interval);
         if state.parts.is_empty() || !state.mean.is_finite() {
-            return Estimate { interval, ..own };
+            return Estimate { interval, variance: state.corrected_variance().or(own.variance), ..own };
         }
         let time = tally.run_time(event).as_ms();
         let raw = &tally.raw()[event];

@@ -94,6 +94,11 @@ impl EventState {
         }
     }
 
+    /// The variance, where relations moved it.
+    pub(super) fn corrected_variance(&self) -> Option<f64> {
+        Some(self.variance).filter(|variance| variance.is_finite() && *variance != self.own_variance)
+    }
+
     /// The mean and the variance that relations go out from: own ones where corrections don't help.
     pub(super) fn as_source(&self) -> [f64; 2] {
         if self.drops_corrections() { [self.own_mean, self.own_variance] } else { [self.mean, self.variance] }

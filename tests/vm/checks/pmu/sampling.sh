@@ -14,9 +14,9 @@ perfprop record -F 1000 --call-graph dwarf -e cycles -o /tmp/cycles.jsonl -- loo
 has 'cycles are sampled at a frequency' /tmp/text '[1-9][0-9]* samples with call stacks'
 # Ten events that are sampled and counted on seven counters: each sample stands for the time its event was off, too. They ran
 # a third of the time. An overflow that is noticed when the event's turn has ended, as it may be here, gives no sample.
-perfprop record -g -c 2500000 -e instructions:u,cycles:u,r1,r2,r3,r4,r9,r10,r12,r13 -o /tmp/turns.jsonl -- loop 90 2> /tmp/text
+perfprop record -g -c 2500000 -e instructions:u,cycles:u,r1,r2,r3,r4,r9,r10,r12,r13 -o /tmp/turns.jsonl -- sh -c 'loop 90; loop 90; loop 90; loop 90' 2> /tmp/text
 check 'record -g of events that take turns ends well' 0 $?
-perfprop stat -j -e instructions:u,cycles:u -o /tmp/total -- loop 90
+perfprop stat -j -e instructions:u,cycles:u -o /tmp/total -- sh -c 'loop 90; loop 90; loop 90; loop 90'
 has 'recordings keep run shares' /tmp/turns.jsonl '"shares":\[{'
 for event in instructions:u cycles:u; do
   perfprop export --event-filter $event --to folded -o /tmp/folded /tmp/turns.jsonl

@@ -8,6 +8,7 @@ use super::entries::OF_MODEL;
 use super::regressions::entry_name;
 use super::results::{BenchmarkResult, CommitResults, ResultNumber, StoredResults, combinations};
 use super::samples::{SampleStatistics, is_different};
+use super::series::series_params;
 use crate::compare::{ComparedEvent, NumbersOfRuns, Verdict, compare_numbers};
 use crate::events::Unit;
 use crate::rates::Confidence;
@@ -117,7 +118,10 @@ pub fn differences(stored: &StoredResults, a: &str, b: &str, confidence: Confide
     for machine in &stored.machines {
         let of = |hash: &str| machine.commits.iter().filter(|one| one.commit == hash).collect::<Vec<_>>();
         for a in of(a) {
-            let same = of(b).into_iter().filter(|b| b.environment == a.environment);
+            // Environments of one name may differ in variables.
+            let variables = |one: &CommitResults| one.other.get("env_vars").cloned();
+            let is_same = |b: &&CommitResults| b.environment == a.environment && variables(b) == variables(a);
+            let same = of(b).into_iter().filter(is_same);
             same.for_each(|b| pairs.extend(pairs_of(stored, machine.machine.name(), a, b)));
         }
     }
@@ -177,7 +181,7 @@ fn pairs_of(stored: &StoredResults, machine: &str, a: &CommitResults, b: &Commit
                 name: entry_name(name, &values),
                 machine: machine.to_owned(),
                 environments: [a.environment.clone()].into(),
-                params: a.params.0.iter().cloned().collect(),
+                params: series_params(a),
                 unit: unit.to_owned(),
                 results: [&sides[0], &sides[1]].map(|side| side.result),
                 samples: sides.map(|side| side.samples),

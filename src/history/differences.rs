@@ -446,6 +446,14 @@ mod tests {
         let found = differences(&stored, "x", "y", Confidence::DEFAULT);
         let told: Vec<_> = found.iter().filter_map(|one| one.environment["python"].as_deref()).collect();
         assert_eq!(told, ["3.10", "3.11"]);
+        // Of one name, but with another variable: each is compared with its own.
+        for (commit, mode) in stored.machines[0].commits.iter_mut().zip(["a", "a", "b", "b"]) {
+            python(commit, "3.10");
+            commit.other.insert("env_vars".into(), serde_json::json!({ "MODE": mode }));
+        }
+        let found = differences(&stored, "x", "y", Confidence::DEFAULT);
+        let told: Vec<_> = found.iter().filter_map(|one| one.environment["env-MODE"].as_deref()).collect();
+        assert_eq!(told, ["a", "b"]);
     }
 
     #[test]

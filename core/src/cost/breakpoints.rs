@@ -2,7 +2,7 @@
 //!
 //! A model such as `a * min(n, at) + b * max(0, n - at)` isn't linear in `at`. Where all breakpoints have values the rest
 //! is, so that they are searched: those for which least is left. The interval of one holds the values for which not much
-//! more is left, whatever the other coefficients are then (Seber and Wild, "Nonlinear LinearEquations", 1989, 5.4): at most
+//! more is left, whatever the other coefficients are then (Seber and Wild, "Nonlinear Regression", 1989, 5.4): at most
 //! 1 + t^2 / degrees times the least, with Student's t.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,6 +21,8 @@ const MOST: usize = 2;
 /// How many of the best gaps or pairs of gaps are searched, and in how many steps at most.
 const STARTS: [usize; MOST] = [4, 40];
 const STEPS: usize = 30;
+/// By what part two sums of squares of the same model may differ.
+const ROUNDING: f64 = 1e-6;
 
 /// A breakpoint that was found.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,6 +69,13 @@ fn unknown(
     found
 }
 
+/// The values for which least is left, how much that is, and the degrees of freedom.
+struct Best {
+    left: f64,
+    values: Vec<f64>,
+    degrees: Option<f64>,
+}
+
 struct BreakpointSearch<'a> {
     model: &'a CostModel,
     measurements: &'a Measurements,
@@ -77,9 +86,29 @@ struct BreakpointSearch<'a> {
 impl BreakpointSearch<'_> {
     fn run(&self) -> Result<Vec<Breakpoint>, FitError> {
         let gaps: Vec<Vec<Gap>> = self.names.values().map(|sizes| self.gaps(sizes)).collect();
+        let (rising, others): (Vec<_>, Vec<_>) = all_of(&gaps).into_iter().partition(|chosen| self.rises(chosen));
+        let found = self.best_of(rising)?;
+        // Names that could be exchanged stand in rising order: the others' order must leave less than rounding does.
+        let most_left = found.as_ref().map_or(f64::INFINITY, |found| found.left * (1.0 - ROUNDING));
+        let better = self.best_of(others).ok().flatten().filter(|other| other.left < most_left);
+        let Some(Best { left, values, degrees }) = better.or(found) else {
+            return Err(FitError::NoRoomForBreakpoints { names: self.names.keys().cloned().collect() });
+        };
+        let most = degrees.map(|degrees| {
+            left * (1.0 + two_sided_quantile(1.0 - self.options.confidence, degrees).powi(2) / degrees)
+        });
+        let breakpoint = |(place, name): (usize, &String)| {
+            let interval = most.map(|most| self.interval(&values, place, &gaps[place], most)).transpose()?;
+            Ok(Breakpoint { name: name.clone(), value: values[place], interval })
+        };
+        self.names.keys().enumerate().map(breakpoint).collect()
+    }
+
+    /// The best values within these choices of a gap for each breakpoint; `None` where there is no choice.
+    fn best_of(&self, choices: Vec<Vec<Gap>>) -> Result<Option<Best>, FitError> {
         let mut tried = Vec::new();
         let mut degrees = None;
-        for chosen in all_of(&gaps) {
+        for chosen in choices {
             let middles: Vec<f64> = chosen.iter().map(|gap| gap.middle()).collect();
             // What is wrong with the rest is told.
             let (left, free) = self.left(&middles)?;
@@ -90,17 +119,14 @@ impl BreakpointSearch<'_> {
         tried.truncate(STARTS[self.names.len() - 1]);
         let better = |(left, middles, chosen): (f64, Vec<f64>, Vec<Gap>)| self.bettered((left, middles), &chosen);
         let bettered = tried.into_iter().map(better).collect::<Result<Vec<_>, FitError>>()?;
-        let Some(best) = bettered.into_iter().min_by(|(a, _), (b, _)| a.total_cmp(b)) else {
-            return Err(FitError::NoRoomForBreakpoints { names: self.names.keys().cloned().collect() });
-        };
-        let most = degrees.map(|degrees| {
-            best.0 * (1.0 + two_sided_quantile(1.0 - self.options.confidence, degrees).powi(2) / degrees)
-        });
-        let breakpoint = |(place, name): (usize, &String)| {
-            let interval = most.map(|most| self.interval(&best.1, place, &gaps[place], most)).transpose()?;
-            Ok(Breakpoint { name: name.clone(), value: best.1[place], interval })
-        };
-        self.names.keys().enumerate().map(breakpoint).collect()
+        let best = bettered.into_iter().min_by(|(a, _), (b, _)| a.total_cmp(b));
+        Ok(best.map(|(left, values)| Best { left, values, degrees }))
+    }
+
+    /// Whether breakpoints of the same sizes are in the order of their names; those of other sizes have none.
+    fn rises(&self, chosen: &[Gap]) -> bool {
+        let named: Vec<_> = self.names.values().zip(chosen).collect();
+        named.windows(2).all(|pair| pair[0].0 != pair[1].0 || pair[0].1.high <= pair[1].1.low)
     }
 
     /// The gaps between sizes but for the outermost ones: a side wants two sizes to have a slope.
@@ -225,13 +251,12 @@ impl Gap {
     }
 }
 
-/// All choices of one gap for each breakpoint, in rising order.
+/// All choices of one gap for each breakpoint.
 fn all_of(gaps: &[Vec<Gap>]) -> Vec<Vec<Gap>> {
     gaps.iter().fold(vec![Vec::new()], |before, gaps| {
         let with = |one: &Vec<Gap>| {
-            let behind = one.last().map_or(f64::NEG_INFINITY, |gap| gap.high);
-            let higher = gaps.iter().filter(|gap| gap.low >= behind);
-            higher.map(|&gap| one.iter().copied().chain([gap]).collect()).collect::<Vec<_>>()
+            let others = gaps.iter().filter(|gap| !one.contains(gap));
+            others.map(|&gap| one.iter().copied().chain([gap]).collect()).collect::<Vec<_>>()
         };
         before.iter().flat_map(with).collect()
     })
@@ -302,6 +327,37 @@ mod tests {
         let found = found(&file, "breakdown2").unwrap();
         let values: Vec<f64> = found.iter().map(|breakpoint| breakpoint.value).collect();
         assert!((values[0] - 100.0).abs() < 0.1 && (values[1] - 3000.0).abs() < 0.1, "{values:?}");
+    }
+
+    #[test]
+    fn breaks_are_found_whatever_the_order_of_their_names() {
+        let sizes: Vec<f64> = (0..16).map(|step| f64::from(step).exp2()).collect();
+        let file = file(&sizes, |n| 3.0 * n.min(100.0) + 7.0 * (n - 1000.0).max(0.0));
+        for (text, wanted) in [
+            ("p * min(n, right) + q * max(0, n - left)", [("left", 1000.0), ("right", 100.0)]),
+            ("p * min(n, a) + q * max(0, n - b)", [("a", 100.0), ("b", 1000.0)]),
+        ] {
+            for (found, (name, value)) in found(&file, text).unwrap().iter().zip(wanted) {
+                assert_eq!(found.name, name);
+                assert!((found.value / value - 1.0).abs() < 1e-3, "{text}: {found:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn breaks_of_two_sizes_have_no_order() {
+        let grid = (0..8).flat_map(|n| (0..8).map(move |m| (f64::from(n).exp2() * 1000.0, f64::from(m + 1))));
+        let csv: String = grid.map(|(n, m)| format!("{n},{m},{}\n", 2.0 * n.min(5000.0) + 300.0 * m.min(3.4))).collect();
+        let file = WorkloadFile::parse(&format!("n,m,time\n{csv}"), "walk", TIME).unwrap();
+        for (text, of_n) in [("x * min(n, a) + y * min(m, b)", "a"), ("x * min(n, b) + y * min(m, a)", "b")] {
+            let model = CostModel::parse(text, &["n".to_owned(), "m".to_owned()]).unwrap();
+            let options = FitOptions::default();
+            let found = find(&model, &Measurements::of(&model, &file, &options).unwrap(), &options).unwrap();
+            for breakpoint in found {
+                let wanted = if breakpoint.name == of_n { 5000.0 } else { 3.4 };
+                assert!((breakpoint.value / wanted - 1.0).abs() < 1e-3, "{text}: {breakpoint:?}");
+            }
+        }
     }
 
     #[test]

@@ -84,7 +84,7 @@ const QUARTILES: f64 = 1.348_98;
 pub fn percentile(samples: &[f64], percent: f64) -> Option<f64> {
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let place = percent.clamp(0.0, 100.0) / 100.0 * (sorted.len().checked_sub(1)?) as f64;
+    let place = percent.clamp(0.0, 100.0) * (sorted.len().checked_sub(1)?) as f64 / 100.0;
     sorted.get(place.floor() as usize).copied()
 }
 

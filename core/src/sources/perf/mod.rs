@@ -301,8 +301,8 @@ impl CounterSource for PerfSource {
     }
 
     fn tick(&mut self) {
-        // While nothing runs, nothing is seen of whichever group is on.
-        if self.clocks.iter_mut().any(PlaceClock::has_moved) {
+        // While nothing runs, nothing is seen of whichever group is on. All are asked, as each remembers its last time.
+        if self.clocks.iter_mut().fold(false, |moved, clock| clock.has_moved() || moved) {
             self.rotations.next(&mut self.groups);
         }
     }

@@ -13,8 +13,9 @@ use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::sync_channel;
 use std::thread;
 use std::time::Duration;
 
@@ -262,19 +263,44 @@ pub fn within<T: Send + 'static>(deadline: Duration, work: impl FnOnce() -> T + 
         return Err(Refused::Late(deadline));
     }
     let (sender, answer) = sync_channel(1);
+    let call = Call::default();
+    let end = EndOfCall(call.clone());
     let run = move || {
-        // Nobody waits any more: it was counted as stuck, and is no longer.
-        if sender.send(work()).is_err() {
-            STUCK.fetch_sub(1, Ordering::Relaxed);
-        }
+        let _end = end;
+        let _ = sender.send(work());
     };
     thread::Builder::new().name("files".into()).spawn(run).map_err(Refused::System)?;
-    answer.recv_timeout(deadline).map_err(|why| {
-        if why == RecvTimeoutError::Timeout {
-            STUCK.fetch_add(1, Ordering::Relaxed);
+    if let Ok(answer) = answer.recv_timeout(deadline) {
+        return Ok(answer);
+    }
+    call.is_late();
+    // It may have ended just now.
+    answer.try_recv().map_err(|_| Refused::Late(deadline))
+}
+
+/// Whether a call has ended or missed its deadline, whichever came first.
+#[derive(Clone, Debug, Default)]
+struct Call(Arc<AtomicBool>);
+
+impl Call {
+    /// Counts it as stuck, unless it has ended.
+    fn is_late(&self) {
+        STUCK.fetch_add(1, Ordering::Relaxed);
+        if self.0.swap(true, Ordering::Relaxed) {
+            STUCK.fetch_sub(1, Ordering::Relaxed);
         }
-        Refused::Late(deadline)
-    })
+    }
+}
+
+/// When a call ends, also by a panic, it is stuck no longer.
+struct EndOfCall(Call);
+
+impl Drop for EndOfCall {
+    fn drop(&mut self) {
+        if self.0.0.swap(true, Ordering::Relaxed) {
+            STUCK.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
 }
 
 #[cfg(test)]

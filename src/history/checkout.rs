@@ -21,6 +21,7 @@ use nix::unistd::Pid;
 use super::benches::HistoryPlan;
 use super::git::{Commit, GitError, OF_A_REPOSITORY, Repository, git};
 use crate::files::{FileLock, hash_of_name, try_lock};
+use crate::measure::end_within;
 use crate::names::shown_path;
 
 /// The file in the cache that is locked.
@@ -118,7 +119,7 @@ impl Checkout {
         let log = kept.with_extension("log");
         let checked_out = match self.check_out(commit, &log) {
             // A terminal's signal ends git, too.
-            Err(error) => return signals.recv_timeout(LOOK).map(Built::Interrupted).map_err(|_| error),
+            Err(error) => return end_within(signals, LOOK).map(Built::Interrupted).ok_or(error),
             Ok(checked_out) => checked_out,
         };
         if !checked_out {
@@ -202,7 +203,7 @@ impl Checkout {
             if let Some(status) = shell.try_wait()? {
                 return Ok(if status.success() { BuildEnd::Succeeded } else { BuildEnd::Failed });
             }
-            if let Ok(signal) = signals.recv_timeout(LOOK) {
+            if let Some(signal) = end_within(signals, LOOK) {
                 let _ = killpg(Pid::from_raw(shell.id().cast_signed()), Signal::SIGKILL);
                 shell.wait()?;
                 return Ok(BuildEnd::Interrupted(signal));

@@ -155,9 +155,20 @@ impl Test {
         if student.p > welch.p { student } else { welch }
     }
 
-    /// By what part of the first mean the second differs from it, with this probability of being wrong; `None` where
+    /// By what part of the size of the first mean the second differs from it, with this probability of being wrong; `None` where
     /// neither varies, and where the first can't be distinguished from 0.
-    fn change(&self, (a, b): &(RunSpread, RunSpread), alpha: f64) -> Option<(f64, f64)> {
+    fn change(&self, means: &(RunSpread, RunSpread), alpha: f64) -> Option<(f64, f64)> {
+        let (low, high) = self.ratio(means, alpha)?;
+        Some(match means {
+            (a, _) if a.mean < 0.0 => (-high, -low),
+            // What is never below 0 loses no more than all.
+            (_, b) if b.mean >= 0.0 => (low.max(-1.0), high),
+            _ => (low, high),
+        })
+    }
+
+    /// The interval of the second mean over the first, less 1 (Fieller, "Some problems in interval estimation", 1954).
+    fn ratio(&self, (a, b): &(RunSpread, RunSpread), alpha: f64) -> Option<(f64, f64)> {
         let square = two_sided_quantile(alpha, self.degrees).powi(2);
         let scale = a.mean * a.mean - square * self.a;
         if self.a + self.b == 0.0 || scale <= 0.0 {
@@ -165,12 +176,12 @@ impl Test {
         }
         let root = (square * (self.a * b.mean * b.mean + self.b * scale)).sqrt();
         let end = |root: f64| (a.mean * b.mean + root) / scale - 1.0;
-        Some((end(-root).max(-1.0), end(root)))
+        Some((end(-root), end(root)))
     }
 
     /// How many times the smaller mean the larger one is, with this probability of being less: 1 where the means may be the
     /// same. Where the first can't be distinguished from 0, it is how many times the second the first is that has an
-    /// interval.
+    /// interval. Of means on both sides of 0 it is 1 and what lies between them, in parts of the first.
     fn least_factor(&self, (a, b): &(RunSpread, RunSpread), alpha: f64) -> f64 {
         if self.a + self.b == 0.0 {
             let (low, high) = (a.mean.abs().min(b.mean.abs()), a.mean.abs().max(b.mean.abs()));
@@ -178,11 +189,12 @@ impl Test {
         }
         let nearest = |(low, high): (f64, f64)| match () {
             () if low > 0.0 => 1.0 + low,
-            () if high < 0.0 => 1.0 / (1.0 + high).max(0.0),
+            () if high <= -1.0 => 1.0 - high,
+            () if high < 0.0 => 1.0 / (1.0 + high),
             () => 1.0,
         };
         let reversed = Self { a: self.b, b: self.a, ..*self };
-        self.change(&(*a, *b), alpha).or_else(|| reversed.change(&(*b, *a), alpha)).map_or(1.0, nearest)
+        self.ratio(&(*a, *b), alpha).or_else(|| reversed.ratio(&(*b, *a), alpha)).map_or(1.0, nearest)
     }
 }
 
@@ -221,6 +233,24 @@ mod tests {
             panic!()
         };
         assert!((fewer - 1.0 / (1.0 + high)).abs() < 1e-12 && (fewer - least_factor).abs() < 1e-9, "{fewer}");
+    }
+
+    #[test]
+    fn means_below_zero_by_hand() {
+        let tested = |a: &[f64], b: &[f64]| match one(a, b) {
+            Decision::Tested { interval: Some(interval), least_factor, .. } => (interval, least_factor),
+            other => panic!("{other:?}"),
+        };
+        let of = |values: [f64; 5], sign: f64| values.map(|value| sign * value);
+        let (three, nine) = ([1.0, 2.0, 3.0, 4.0, 5.0], [7.0, 8.0, 9.0, 10.0, 11.0]);
+        let ((low, high), factor) = tested(&three, &nine);
+        // From -3 to -9 is as far down as from 3 to 9 is up, and as many times as much.
+        let ((below, above), mirrored) = tested(&of(three, -1.0), &of(nine, -1.0));
+        assert!((below + high).abs() < 1e-9 && (above + low).abs() < 1e-9 && (mirrored - factor).abs() < 1e-9);
+        // From 9 to -3: the part is -4/3, and the ends stand in their order around it.
+        let ((low, high), factor) = tested(&nine, &of(three, -1.0));
+        assert!(low < -4.0 / 3.0 && -4.0 / 3.0 < high && high < -1.0, "{low} {high}");
+        assert_eq!(factor, 1.0 - high);
     }
 
     #[test]

@@ -94,9 +94,8 @@ impl BreakpointSearch<'_> {
         let Some(Best { left, values, degrees }) = better.or(found) else {
             return Err(FitError::NoRoomForBreakpoints { names: self.names.keys().cloned().collect() });
         };
-        let most = degrees.map(|degrees| {
-            left * (1.0 + two_sided_quantile(1.0 - self.options.confidence, degrees).powi(2) / degrees)
-        });
+        let most = degrees
+            .map(|degrees| left * (1.0 + two_sided_quantile(1.0 - self.options.confidence, degrees).powi(2) / degrees));
         let breakpoint = |(place, name): (usize, &String)| {
             let interval = most.map(|most| self.interval(&values, place, &gaps[place], most)).transpose()?;
             Ok(Breakpoint { name: name.clone(), value: values[place], interval })
@@ -347,7 +346,8 @@ mod tests {
     #[test]
     fn breaks_of_two_sizes_have_no_order() {
         let grid = (0..8).flat_map(|n| (0..8).map(move |m| (f64::from(n).exp2() * 1000.0, f64::from(m + 1))));
-        let csv: String = grid.map(|(n, m)| format!("{n},{m},{}\n", 2.0 * n.min(5000.0) + 300.0 * m.min(3.4))).collect();
+        let csv: String =
+            grid.map(|(n, m)| format!("{n},{m},{}\n", 2.0 * n.min(5000.0) + 300.0 * m.min(3.4))).collect();
         let file = WorkloadFile::parse(&format!("n,m,time\n{csv}"), "walk", TIME).unwrap();
         for (text, of_n) in [("x * min(n, a) + y * min(m, b)", "a"), ("x * min(n, b) + y * min(m, a)", "b")] {
             let model = CostModel::parse(text, &["n".to_owned(), "m".to_owned()]).unwrap();

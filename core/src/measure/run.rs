@@ -282,6 +282,25 @@ pub fn ends_run(signals: &Receiver<i32>) -> bool {
     signals.try_iter().any(|signal| signal != SIGUSR1)
 }
 
+/// Waits for a signal that ends what is done, for a time at most.
+pub fn end_within(signals: &Receiver<i32>, time: Duration) -> Option<i32> {
+    let over = crossbeam_channel::after(time);
+    loop {
+        select! {
+            recv(over) -> _ => return None,
+            recv(signals) -> signal => match signal {
+                Ok(SIGUSR1) => {}
+                Ok(signal) => return Some(signal),
+                // Nobody sends any.
+                Err(_) => {
+                    let _ = over.recv();
+                    return None;
+                }
+            },
+        }
+    }
+}
+
 /// Closes the counters of a session, for which the kernel takes seconds where hundreds of tracepoints are open.
 /// After a signal to end, before or meanwhile, it doesn't wait for that; returns that signal.
 pub fn close(session: Session, signals: &Receiver<i32>, ended_by: Option<i32>) -> Option<i32> {
@@ -331,6 +350,19 @@ mod tests {
 
     /// Rounds and batches that come while the one before is written, and while nothing does: when there is a rest,
     /// all that came before has been handed on.
+    #[test]
+    fn a_request_to_save_ends_nothing() {
+        let (sender, signals) = crossbeam_channel::unbounded();
+        sender.send(SIGUSR1).unwrap();
+        assert_eq!(end_within(&signals, Duration::ZERO), None);
+        for signal in [SIGUSR1, SIGINT] {
+            sender.send(signal).unwrap();
+        }
+        assert_eq!(end_within(&signals, Duration::from_secs(60)), Some(SIGINT));
+        drop(sender);
+        assert_eq!(end_within(&signals, Duration::from_millis(1)), None);
+    }
+
     #[test]
     fn nothing_that_came_waits_for_what_comes_later() {
         let (rounds, samples) = unbounded();

@@ -3,6 +3,7 @@
 //!
 //! They are enabled for as long as there is counting, so that they are never scaled.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::time::Instant;
 
@@ -67,6 +68,8 @@ struct ToolColumn {
     tool: Tool,
     scope: Scope,
     last: u64,
+    /// What each process or thread of a list was last seen to have used: what has ended stays in the sum.
+    seen: BTreeMap<Pid, Times>,
 }
 
 /// Whose CPU time it is.
@@ -103,22 +106,21 @@ impl TimeOwner {
         }
     }
 
-    /// The CPU time of a part of the target since it began; what has ended is gone.
-    fn times(&self, scope: &Scope) -> Times {
+    /// The CPU time of a part of the target since it began. What has ended is in it where it was `seen`, and a child of a
+    /// command where that waited for it.
+    fn times(&self, scope: &Scope, seen: &mut BTreeMap<Pid, Times>) -> Times {
         match (self, scope) {
-            (_, Scope::Thread { tid, .. }) => of_stat(&format!("/proc/{tid}/task/{tid}/stat"), Children::Apart),
+            (_, Scope::Thread { tid, .. }) => of_thread(Pid::from_raw(*tid)).unwrap_or_default(),
             (_, Scope::Cpu(cpu)) => of_cpus(Some(&[*cpu])),
             (Self::Cpus(cpus), Scope::All) => of_cpus(cpus.as_deref()),
             (Self::Command(pid), Scope::All) => {
                 let family = std::iter::once(*pid).chain(process::descendants(*pid));
-                sum(family.map(|pid| of_stat(&format!("/proc/{pid}/stat"), Children::Included)))
+                sum(family.filter_map(|pid| of_stat(&format!("/proc/{pid}/stat"), Children::Included)))
             }
             (Self::Processes(pids), Scope::All) => {
-                sum(pids.iter().map(|pid| of_stat(&format!("/proc/{pid}/stat"), Children::Apart)))
+                see(seen, pids, |pid| of_stat(&format!("/proc/{pid}/stat"), Children::Apart))
             }
-            (Self::Threads(tids), Scope::All) => {
-                sum(tids.iter().map(|tid| of_stat(&format!("/proc/{tid}/task/{tid}/stat"), Children::Apart)))
-            }
+            (Self::Threads(tids), Scope::All) => see(seen, tids, of_thread),
             (Self::Nobody, Scope::All) => Times::default(),
         }
     }
@@ -131,21 +133,37 @@ enum Children {
     Apart,
 }
 
+/// The sum of what each has used by now, or had used when it was seen last. A number that is used again begins lower, and isn't
+/// looked at.
+fn see(seen: &mut BTreeMap<Pid, Times>, ids: &[Pid], now: impl Fn(Pid) -> Option<Times>) -> Times {
+    for &id in ids {
+        let last = seen.entry(id).or_default();
+        if let Some(now) = now(id).filter(|now| now.user + now.system >= last.user + last.system) {
+            *last = now;
+        }
+    }
+    sum(seen.values().copied())
+}
+
+fn of_thread(tid: Pid) -> Option<Times> {
+    of_stat(&format!("/proc/{tid}/task/{tid}/stat"), Children::Apart)
+}
+
 fn sum(all: impl Iterator<Item = Times>) -> Times {
     all.fold(Times::default(), |sum, one| Times { user: sum.user + one.user, system: sum.system + one.system })
 }
 
 /// `utime`, `stime`, `cutime` and `cstime` of proc(5): the 14th to the 17th field, of which the second, the name, is in
-/// parentheses and may hold blanks.
-fn of_stat(path: &str, children: Children) -> Times {
-    let text = fs::read_to_string(path).unwrap_or_default();
+/// parentheses and may hold blanks. `None` of what has ended.
+fn of_stat(path: &str, children: Children) -> Option<Times> {
+    let text = fs::read_to_string(path).ok()?;
     let fields = text.rsplit_once(')').map_or("", |(_, rest)| rest);
     let ticks: Vec<u64> = fields.split_whitespace().skip(11).take(4).filter_map(|field| field.parse().ok()).collect();
-    let [user, system, users, systems] = ticks[..] else { return Times::default() };
-    match children {
+    let [user, system, users, systems] = ticks[..] else { return None };
+    Some(match children {
         Children::Included => times(user + users, system + systems),
         Children::Apart => times(user, system),
-    }
+    })
 }
 
 /// The lines `cpuN user nice system idle iowait irq softirq` of proc(5); the first one is that of all CPUs.
@@ -192,7 +210,7 @@ impl<S: CounterSource> Tools<S> {
             let tool = Tool::of(event).filter(|&tool| tool == Tool::Duration || whose.tells(scope));
             if let Some(tool) = tool {
                 *status = Status::Counted;
-                columns.push(ToolColumn { place, tool, scope: scope.clone(), last: 0 });
+                columns.push(ToolColumn { place, tool, scope: scope.clone(), last: 0, seen: BTreeMap::new() });
             }
         }
         Self { inner, columns, whose, at_end, waits, started: Instant::now(), since: None, before: Vec::new() }
@@ -200,21 +218,24 @@ impl<S: CounterSource> Tools<S> {
 
     fn begin(&mut self) {
         self.since = Some(WallNs::from(self.started.elapsed()));
-        self.before = self.columns.iter().map(|column| column.now(&self.whose)).collect();
+        self.before = self.columns.iter_mut().map(|column| column.now(&self.whose)).collect();
     }
 }
 
 impl ToolColumn {
     /// The CPU time of its part of the target; not asked for where only time passes.
-    fn now(&self, whose: &TimeOwner) -> Times {
-        if self.tool == Tool::Duration { Times::default() } else { whose.times(&self.scope) }
+    fn now(&mut self, whose: &TimeOwner) -> Times {
+        if self.tool == Tool::Duration { Times::default() } else { whose.times(&self.scope, &mut self.seen) }
     }
 }
 
 impl<S: CounterSource> CounterSource for Tools<S> {
     fn read(&mut self) -> Next {
-        let next = self.inner.read();
-        let (Next::Round(mut round), Some(since)) = (next.clone(), self.since) else { return next };
+        let mut round = match (self.inner.read(), self.since) {
+            (Next::Round(round), Some(_)) => round,
+            (next, _) => return next,
+        };
+        let since = self.since.unwrap_or_default();
         let elapsed = CpuNs(round.at.0.saturating_sub(since.0));
         let at_end = (self.at_end)();
         for (column, before) in self.columns.iter_mut().zip(&self.before) {
@@ -319,9 +340,26 @@ mod tests {
     #[test]
     fn this_process_and_the_machine_have_used_time() {
         let stat = format!("/proc/{}/stat", nix::unistd::getpid());
-        let own = of_stat(&stat, Children::Apart);
-        assert!(of_stat(&stat, Children::Included).user >= own.user);
+        let own = of_stat(&stat, Children::Apart).unwrap();
+        assert!(of_stat(&stat, Children::Included).unwrap().user >= own.user);
         assert!(of_cpus(None).user >= of_cpus(Some(&[0])).user && of_cpus(None).user.0 > 0);
-        assert_eq!(of_stat("/proc/no-such/stat", Children::Included), Times::default());
+        assert_eq!(of_stat("/proc/no-such/stat", Children::Included), None);
+    }
+
+    #[test]
+    fn what_has_ended_stays_in_the_sum() {
+        let (first, second) = (Pid::from_raw(1), Pid::from_raw(2));
+        let used = |user: u64| Times { user: CpuNs(user), system: CpuNs(1) };
+        let mut seen = BTreeMap::new();
+        let mut sum = |now: [Option<u64>; 2]| {
+            let of = |pid: Pid| now[usize::from(pid == second)].map(used);
+            let sum = see(&mut seen, &[first, second], of);
+            (sum.user.0, sum.system.0)
+        };
+        assert_eq!(sum([Some(1000), Some(5)]), (1005, 2));
+        assert_eq!(sum([None, Some(8)]), (1008, 2));
+        // Another process has the number of the first.
+        assert_eq!(sum([Some(3), Some(9)]), (1009, 2));
+        assert_eq!(sum([None, None]), (1009, 2));
     }
 }

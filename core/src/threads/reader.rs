@@ -1,6 +1,7 @@
 //! Reads threads from `/proc`.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use nix::unistd::{SysconfVar, sysconf};
@@ -30,6 +31,8 @@ pub struct ThreadReader {
     tick_ns: u64,
     page: u64,
     seen: BTreeMap<(i32, u64), Vec<ThreadLooks>>,
+    /// CPU time in ticks at the last snapshot of more threads than it holds.
+    ticks: BTreeMap<(i32, u64), u64>,
 }
 
 /// Where a thread's files are.
@@ -46,6 +49,8 @@ struct Place {
 struct Stat {
     name: String,
     state: char,
+    /// Whether it is a thread of the kernel.
+    is_of_kernel: bool,
     cpu_ticks: u64,
     children_ticks: u64,
     faults: u64,
@@ -62,6 +67,9 @@ struct SchedStat {
     switches: u64,
 }
 
+/// `PF_KTHREAD` of the kernel's `linux/sched.h`.
+const KERNEL_THREAD: u64 = 0x0020_0000;
+
 impl Stat {
     /// The second field, the name, is in parentheses and may hold blanks and parentheses.
     fn parse(text: &str) -> Option<Self> {
@@ -75,6 +83,7 @@ impl Stat {
         Some(Self {
             name,
             state,
+            is_of_kernel: number(9)? & KERNEL_THREAD != 0,
             cpu_ticks: number(14)? + number(15)?,
             children_ticks: number(16)? + number(17)?,
             faults: number(10)? + number(12)?,
@@ -83,6 +92,11 @@ impl Stat {
             resident_pages: number(24)?,
         })
     }
+}
+
+/// What makes it the same thread at two times.
+fn key((place, stat): &(Place, Stat)) -> (i32, u64) {
+    (place.tid, stat.began)
 }
 
 impl ThreadReader {
@@ -102,6 +116,7 @@ impl ThreadReader {
             tick_ns: 1_000_000_000 / setting(SysconfVar::CLK_TCK, 100),
             page: setting(SysconfVar::PAGE_SIZE, 4096),
             seen: BTreeMap::new(),
+            ticks: BTreeMap::new(),
         }
     }
 
@@ -130,19 +145,31 @@ impl ThreadReader {
 
     /// What all have done until now, with one more look at each.
     pub fn snapshot(&mut self, at: WallNs) -> ThreadSnapshot {
-        let mut places = self.places();
-        let left_out = places.len().saturating_sub(MOST_THREADS);
-        places.truncate(MOST_THREADS);
-        let mut threads = Vec::with_capacity(places.len());
-        for place in places {
+        let mut read = Vec::new();
+        for place in self.places() {
             let Some(stat) = self.stat(&place) else { continue };
             self.see(&place, &stat);
-            threads.push(self.reading(&place, stat));
+            read.push((place, stat));
         }
         // Those that have ended are no longer looked at.
-        self.seen.retain(|&(tid, began), _| threads.iter().any(|thread| (thread.tid, thread.began) == (tid, began)));
+        let living: BTreeSet<(i32, u64)> = read.iter().map(key).collect();
+        self.seen.retain(|key, _| living.contains(key));
+        let left_out = read.len().saturating_sub(MOST_THREADS);
+        if left_out > 0 {
+            self.keep_busiest(&mut read);
+        }
+        let threads: Vec<_> = read.into_iter().map(|(place, stat)| self.reading(&place, stat)).collect();
         let all_ns = self.all(&threads);
         ThreadSnapshot { at_ns: at, started: self.started(), left_out, all_ns, threads }
+    }
+
+    /// Keeps as many as a snapshot holds: those that used most CPU time since the last one, and those of the kernel last.
+    fn keep_busiest(&mut self, read: &mut Vec<(Place, Stat)>) {
+        let before = std::mem::replace(&mut self.ticks, read.iter().map(|one| (key(one), one.1.cpu_ticks)).collect());
+        let used = |one: &(Place, Stat)| one.1.cpu_ticks - before.get(&key(one)).unwrap_or(&0).min(&one.1.cpu_ticks);
+        read.sort_by_cached_key(|one| (one.1.is_of_kernel, Reverse(used(one)), one.0.pid, one.0.tid));
+        read.truncate(MOST_THREADS);
+        read.sort_by_key(|(place, _)| (place.pid, place.tid));
     }
 
     /// CPU time of all of the target.
@@ -379,6 +406,43 @@ mod tests {
         let snapshot = reader.snapshot(WallNs(1));
         assert_eq!((snapshot.threads[1].name.as_str(), snapshot.threads[1].looks[0].times), ("other", 1));
         assert_eq!(reader.seen.len(), 2);
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn of_too_many_processes_the_busiest_are_kept() {
+        let root = std::env::temp_dir().join(format!("perfprop-threads-many-{}", std::process::id()));
+        let of_kernel = |pid: u64| {
+            stat("kworker", 'I', [9, 9, 0, 0], pid, 0).replace(" 0 -1 0 30 ", &format!(" 0 -1 {KERNEL_THREAD} 30 "))
+        };
+        let user = |pid: u64, ticks: u64| stat("user", 'S', [ticks, 0, 0, 0], pid, 3);
+        let file = |pid: u64, text: String| {
+            fs::create_dir_all(root.join(format!("proc/{pid}")))
+                .and_then(|()| fs::write(root.join(format!("proc/{pid}/stat")), text))
+                .unwrap()
+        };
+        for pid in 1..=500 {
+            file(pid, of_kernel(pid));
+        }
+        for pid in 501..=600 {
+            file(pid, user(pid, 1000));
+        }
+        let mut reader = reader(&root, ThreadTarget::Machine);
+        let first = reader.snapshot(WallNs(0));
+        let of_users =
+            |snapshot: &ThreadSnapshot| snapshot.threads.iter().filter(|thread| thread.name == "user").count();
+        assert_eq!((first.threads.len(), first.left_out, of_users(&first)), (MOST_THREADS, 88, 100));
+        // More of them, of which those at the end of the list are busy.
+        for pid in 501..=1100 {
+            file(pid, user(pid, 1000));
+        }
+        reader.snapshot(WallNs(1));
+        for pid in 1090..=1100 {
+            file(pid, user(pid, 1001));
+        }
+        let last = reader.snapshot(WallNs(2));
+        let ids: Vec<i32> = last.threads.iter().map(|thread| thread.pid).collect();
+        assert!((1090..=1100).all(|pid| ids.contains(&pid)) && of_users(&last) == MOST_THREADS && ids.is_sorted());
         fs::remove_dir_all(root).unwrap();
     }
 

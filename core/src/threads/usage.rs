@@ -141,19 +141,26 @@ pub struct Uses<'a> {
 }
 
 /// What threads did between the first and the last of these snapshots, which stand in the order of time. A thread that began
-/// between them has done all of it since. Empty where no time passed.
+/// between them has done all of it since. Where some are left out, nobody knows which began and which ended: a thread that the first
+/// snapshot doesn't have is told from when it was first read, and none has ended. Empty where no time passed.
 pub fn uses<'a>(snapshots: &[&'a ThreadSnapshot]) -> Uses<'a> {
     let [earlier, between @ .., later] = snapshots else { return Uses::default() };
     if later.at_ns <= earlier.at_ns {
         return Uses::default();
     }
     let seconds = (later.at_ns - earlier.at_ns).as_secs();
-    let before: FxHashMap<_, _> = earlier.threads.iter().map(|thread| (key(thread), thread)).collect();
+    let mut before: FxHashMap<_, _> = earlier.threads.iter().map(|thread| (key(thread), thread)).collect();
+    let is_whole = snapshots.iter().all(|snapshot| snapshot.left_out == 0);
+    if !is_whole {
+        for thread in between.iter().chain([later]).flat_map(|snapshot| &snapshot.threads) {
+            before.entry(key(thread)).or_insert(thread);
+        }
+    }
     let none = ThreadReading::default();
     let of = |thread| ThreadUse::between(before.get(&key(thread)).copied().unwrap_or(&none), thread, seconds);
     let mut uses = Uses { living: later.threads.iter().map(of).collect(), ended: Vec::new() };
     let mut known: FxHashSet<_> = later.threads.iter().map(key).collect();
-    for snapshot in between.iter().rev() {
+    for snapshot in between.iter().rev().filter(|_| is_whole) {
         uses.ended.extend(snapshot.threads.iter().filter(|thread| known.insert(key(thread))).map(of));
     }
     let all = || uses.living.iter().chain(&uses.ended);
@@ -243,6 +250,18 @@ mod tests {
         // While it runs, its parent is told nothing; nor of one that nobody waits for.
         assert_eq!(of_ended_children(&earlier, &earlier), 0.0);
         assert_eq!(of_ended_children(&earlier, &snapshot(2, vec![process(7, 100, 4_000)])), 0.0);
+    }
+
+    #[test]
+    fn where_threads_are_left_out_none_is_new_and_none_has_ended() {
+        let left_out = |at, threads| ThreadSnapshot { left_out: 1, ..snapshot(at, threads) };
+        let first = left_out(1, vec![thread(7, 100, vec![]), thread(8, 100, vec![])]);
+        let second = left_out(2, vec![thread(7, 200, vec![]), thread(9, 90_000, vec![])]);
+        let third = left_out(3, vec![thread(9, 90_500, vec![]), thread(10, 50_000, vec![])]);
+        let uses = uses(&[&first, &second, &third]);
+        // In 2 s the one that was read twice used half a second; of the other nothing is known.
+        assert_eq!(uses.living.iter().map(|thread| thread.cpu).collect::<Vec<_>>(), [0.25, 0.0]);
+        assert_eq!(uses.ended, []);
     }
 
     #[test]

@@ -302,7 +302,8 @@ impl CounterSource for PerfSource {
 
     fn tick(&mut self) {
         // While nothing runs, nothing is seen of whichever group is on. All are asked, as each remembers its last time.
-        if self.clocks.iter_mut().fold(false, |moved, clock| clock.has_moved() || moved) {
+        let moved = self.clocks.iter_mut().filter_map(|clock| clock.has_moved().then_some(())).count();
+        if moved > 0 {
             self.rotations.next(&mut self.groups);
         }
     }

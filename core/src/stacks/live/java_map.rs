@@ -72,14 +72,14 @@ impl JavaMap {
     pub(super) fn of(pid: i32, inside: i32, root: Option<&OwnedFd>) -> Option<Self> {
         let folder = files::folder_below(root?, Path::new("/tmp")).ok()?;
         let process = JavaProcess { pid, inside, folder };
-        Some(Self::asking(move || owner_to_ask(pid).map(|owner| process.ask(owner).is_ok())))
+        Self::asking(move || owner_to_ask(pid).map(|owner| process.ask(owner).is_ok()))
     }
 
-    /// Asks again and again: `ask` gives nothing where it can't be asked yet.
-    fn asking(ask: impl Fn() -> Option<bool> + Send + 'static) -> Self {
+    /// Asks again and again: `ask` gives nothing where it can't be asked yet. `None` where no thread can be made for it.
+    fn asking(ask: impl Fn() -> Option<bool> + Send + 'static) -> Option<Self> {
         let (at_end, end) = bounded(1);
         let (told, answers) = unbounded();
-        thread::spawn(move || {
+        let run = move || {
             let (mut pause, mut next) = (FIRST, INTERVALS.0);
             loop {
                 let is_end = match end.recv_timeout(pause) {
@@ -94,8 +94,9 @@ impl JavaMap {
                     return;
                 }
             }
-        });
-        Self { at_end, answers }
+        };
+        thread::Builder::new().name("java".into()).spawn(run).ok()?;
+        Some(Self { at_end, answers })
     }
 
     /// Whether it has written a map since it was looked at last.
@@ -313,11 +314,11 @@ mod tests {
 
     #[test]
     fn it_is_asked_at_the_end_and_no_more_once_it_refuses() {
-        let written = JavaMap::asking(|| Some(true));
+        let written = JavaMap::asking(|| Some(true)).unwrap();
         assert!(!written.is_written() && written.is_written_at_end());
         // The thread is gone.
         assert!(!written.is_written_at_end());
-        assert!(!JavaMap::asking(|| None).is_written_at_end());
-        assert!(!JavaMap::asking(|| Some(false)).is_written_at_end());
+        assert!(!JavaMap::asking(|| None).unwrap().is_written_at_end());
+        assert!(!JavaMap::asking(|| Some(false)).unwrap().is_written_at_end());
     }
 }

@@ -152,6 +152,9 @@ fn options(args: &BenchArgs) -> Result<SweepOptions, Error> {
         hooks,
     };
     options.check().map_err(Error::Usage)?;
+    if let Some(name) = options.name_without_values() {
+        tell(&format!("the command gets {{{name}}} as it is: no -P {name}=VALUES gives it values"));
+    }
     if let Some(cpu) = args.cpu {
         let online = HostFiles::here().online_cpus().unwrap_or_default();
         if !online.is_empty() && !online.contains(&cpu) {
@@ -238,12 +241,13 @@ fn notes(args: &BenchArgs, swept: &Swept, store: Option<&SweepStore>) {
         tell(&format!("{resumed} runs were there already, {} were made now", kept.saturating_sub(resumed)));
     }
     if let Some(part) = args.until {
-        tell(&format!("{saved} of {} runs weren't needed for ±{}", saved + kept, percent(part)));
+        tell(&format!("±{} was reached without {saved} of {} runs", percent(part), saved + kept));
         let wide = workloads().filter(|workload| is_wide(args, workload, part)).count();
         if wide > 0 {
             let few = (args.repeat as usize) < LEAST_RUNS;
-            let least = if few { format!(", at least {LEAST_RUNS}") } else { String::new() };
-            tell(&format!("intervals that are wider after {} runs: {wide}; allow more (-r){least}", args.repeat));
+            let least = if few { format!(" (--until needs {LEAST_RUNS} at least)") } else { String::new() };
+            let (all, repeat) = (workloads().count(), args.repeat);
+            tell(&format!("{wide} of {all} are less sure than that after {repeat} runs; allow more with -r{least}"));
         }
     }
     if let Some(store) = store.filter(|store| store.paths.len() > 1) {

@@ -29,7 +29,7 @@ pub(super) fn run(args: &DemoArgs) -> Result<u8, Error> {
     appearance::check(&args.appearance)?;
     let name = Path::new("demo");
     if !has_keys(name) {
-        return Err(Error::Usage("the demo needs a terminal; without one:  perfprop stat -- ./prog".into()));
+        return Err(Error::Usage("the demo draws screens: standard input and output must be a terminal\n      to print a screen of a recording instead:  perfprop replay perfprop.jsonl --dump txt".into()));
     }
     let recording = recorded().map_err(|source| Error::Recording { path: name.into(), source })?;
     replay::tour(recording, appearance::on_terminal(&args.appearance)?)

@@ -38,10 +38,10 @@ use crate::units::WallNs;
 pub(super) struct TopArgs {
     #[command(flatten)]
     pub(super) measurement: MeasurementArgs,
-    /// Milliseconds between updates of the numbers
+    /// Milliseconds between updates of the numbers [default: 1000]
     #[arg(short = 'I', long, value_name = "MS", value_parser = milliseconds(), help_heading = "Intervals")]
     pub(super) interval: Option<u64>,
-    /// Seconds between updates of the numbers
+    /// Seconds between updates of the numbers [default: 1]
     #[arg(short = 'd', value_name = "SECONDS", conflicts_with = "interval", value_parser = clap::value_parser!(u64).range(1..=3600), help_heading = "Intervals")]
     pub(super) seconds: Option<u64>,
     /// Print text at every interval instead of drawing screens

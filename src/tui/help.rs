@@ -17,7 +17,7 @@ pub(super) const LEGEND: [(&str, &str); 13] = [
     ("95% CI", "between which percentages a share of samples lies 95 of 100 times"),
     ("CORR BY", "what relations changed, and which of them most"),
     (WARN, "a number that is less than it seems"),
-    (OK, "all is well: running, or a relation that agrees"),
+    (OK, "all is well: running, or a relation that agrees with the counts"),
     (ERROR, "what is counted contradicts a relation"),
     (WAITING, "waiting for the first counts"),
     (MISSING, "no number, which is not 0"),

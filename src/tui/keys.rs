@@ -330,8 +330,13 @@ impl Keymap {
 }
 
 impl KeyBinding {
+    /// Whether it works on all screens.
+    pub(super) fn works_everywhere(&self) -> bool {
+        self.on.is_empty()
+    }
+
     fn works_on(&self, screen: Screen) -> bool {
-        self.on.is_empty() || self.on.contains(&screen)
+        self.works_everywhere() || self.on.contains(&screen)
     }
 
     /// Whether both work on some screen.

@@ -233,6 +233,16 @@ impl Terminal {
         }
         Ok(())
     }
+
+    /// Takes the terminal again after this process was stopped from outside: whoever had it meanwhile may have left it in another
+    /// mode.
+    pub(super) fn retake(&mut self) -> io::Result<()> {
+        if let Self::Real(_) = self {
+            let _ = disable_raw_mode();
+            take()?;
+        }
+        Ok(())
+    }
 }
 
 impl Real {

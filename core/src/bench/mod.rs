@@ -104,6 +104,13 @@ impl SweepOptions {
         }
         Ok(())
     }
+
+    /// A name in braces that is a whole word of a command, and to which no parameter gives values: the command gets it as it is.
+    pub fn name_without_values(&self) -> Option<&str> {
+        let names = self.commands.iter().flatten().filter_map(|word| word.strip_prefix('{')?.strip_suffix('}'));
+        let is_name = |name: &&str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        names.filter(is_name).find(|name| self.parameters.iter().all(|parameter| parameter.name != *name))
+    }
 }
 
 /// Why a sweep can't go on. What was measured is kept.
@@ -162,9 +169,9 @@ mod tests {
 
     #[test]
     fn options_that_cannot_be_meant_are_refused() {
-        let of = |commands: &[&str], parameters: &[&str], prepare: Option<&str>| {
+        let options = |commands: &[&str], parameters: &[&str], prepare: Option<&str>| {
             let words = |command: &&str| command.split_whitespace().map(str::to_owned).collect();
-            let options = SweepOptions {
+            SweepOptions {
                 commands: commands.iter().map(words).collect(),
                 parameters: parameters.iter().map(|text| Parameter::parse(text).unwrap()).collect(),
                 events: Vec::new(),
@@ -177,9 +184,16 @@ mod tests {
                 counter: Counter::Kernel,
                 cpu: None,
                 hooks: Hooks { prepare: prepare.map(str::to_owned), ..Hooks::default() },
-            };
-            options.check().err().unwrap_or_default()
+            }
         };
+        let of = |commands: &[&str], parameters: &[&str], prepare: Option<&str>| {
+            options(commands, parameters, prepare).check().err().unwrap_or_default()
+        };
+        let without = |command: &str, parameters: &[&str]| {
+            options(&[command], parameters, None).name_without_values().map(str::to_owned)
+        };
+        assert_eq!(without("a {n} {m}", &["n=1"]).as_deref(), Some("m"));
+        assert_eq!(without("a {n} x{m} {} {a-b}", &["n=1"]), None);
         assert_eq!(of(&["a {n}", "b {n}"], &["n=1"], None), "");
         assert_eq!(of(&["a"], &["n=1"], Some("gen {n}")), "");
         assert_eq!(of(&["a"], &["n=1"], None), "the command has no {n}: write it where the value goes");

@@ -21,7 +21,7 @@
 use crate::events::Event;
 use crate::plan::RowIndex;
 use crate::rates::{Confidence, Delta, Tally, Uncertain};
-use crate::relations::Relation;
+use crate::relations::{Relation, Tolerance};
 use crate::units::WallNs;
 
 mod audit;
@@ -235,6 +235,12 @@ pub struct Standing {
 }
 
 impl Standing {
+    /// Whether its residual is no larger than its tolerance, as far as it is known: counts may be too uncertain to contradict a
+    /// relation that is far off.
+    pub fn is_within(&self, tolerance: Tolerance) -> bool {
+        self.relative.is_none_or(|part| part.abs() <= f64::from(tolerance))
+    }
+
     /// Whether it corrects although what is counted contradicts it.
     pub fn corrects_regardless(&self) -> bool {
         self.state == RelationState::Violated && self.trust.is_none()

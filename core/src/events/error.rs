@@ -216,7 +216,7 @@ impl Problem {
                 write!(f, "\n      terms of {of}: {}", listed(known))
             }
             EventErrorCause::Tracefs(error) => {
-                write!(f, "E03 perfprop: no event '{text}' without tracepoints {place}")?;
+                write!(f, "E03 perfprop: can't look up '{text}' {place}: the list of tracepoints can't be read")?;
                 tracefs(f, error)
             }
             other => {

@@ -41,7 +41,7 @@ fn every(plan: &Plan, resolver: &Resolver, milliseconds: u32) -> Result<Schedule
     let counts = |pmu: &&Pmu| plan.events.iter().any(|event| is_on(event, pmu));
     let pmus: Vec<_> = resolver.pmus().iter().filter(counts).map(|pmu| pmu.name.clone()).collect();
     if pmus.is_empty() {
-        let why = "--mux: none of these events takes turns (software events and tracepoints are always counted)";
+        let why = "--mux: none of these events is multiplexed (software events and tracepoints are always counted)";
         return Err(Error::Options(why.into()));
     }
     Ok(Schedule::KernelEvery { pmus, milliseconds })

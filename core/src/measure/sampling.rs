@@ -146,7 +146,7 @@ pub(super) fn note_unsampled(stacks: &live::LiveStacks, note: &mut dyn FnMut(&st
             io::ErrorKind::PermissionDenied => "; as root, or:  sudo sysctl kernel.perf_event_paranoid=1",
             _ => "",
         };
-        note(&format!("time on no CPU isn't sampled: {}{help}", why(&unsampled.source)));
+        note(&format!("off-CPU time is not sampled: {}{help}", why(&unsampled.source)));
     }
 }
 
@@ -178,7 +178,7 @@ pub(super) fn explain(f: &mut fmt::Formatter<'_>, error: &StackError, denied: Op
         }
         StackError::NoLbr => {
             writeln!(f, "E14 perfprop: this processor keeps no record of calls (LBR): most virtual machines hide it")?;
-            write!(f, "      use --call-graph dwarf, or -g for programs that are built with frame pointers")
+            write!(f, "      use -g alone: it takes frame pointers, and copies of the stack where those are missing")
         }
         StackError::NoUnwinding => {
             writeln!(f, "E14 perfprop: stacks of this processor can't be unwound by unwind information")?;

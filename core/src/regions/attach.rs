@@ -122,7 +122,7 @@ fn descriptors(pid: Pid) -> Vec<PathBuf> {
 
 /// The numbers that a process has, here and in the namespaces that it runs in.
 fn numbers(pid: Pid) -> Vec<u32> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let status = process::text(&format!("/proc/{pid}/status")).unwrap_or_default();
     let inside = crate::host::field(&status, "NSpid").unwrap_or_default();
     let inside = inside.split_whitespace().filter_map(|number| number.parse().ok());
     inside.chain([pid.as_raw().unsigned_abs()]).collect()

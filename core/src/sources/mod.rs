@@ -202,9 +202,9 @@ impl Status {
             Self::Counted => "counted",
             Self::UserOnly => "user only",
             Self::NotSupported => "not supported",
-            Self::Forbidden => "forbidden",
+            Self::Forbidden => "not permitted",
             Self::Gone => "gone",
-            Self::Elsewhere => "counted on other CPUs",
+            Self::Elsewhere => "on other CPUs",
         }
     }
 }

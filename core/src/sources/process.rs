@@ -25,8 +25,13 @@ pub fn threads(pid: Pid) -> io::Result<Vec<Pid>> {
 
 /// The name of a process (`comm`), as the kernel has it.
 pub fn name(pid: Pid) -> Option<String> {
-    let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+    let name = text(&format!("/proc/{pid}/comm")).ok()?;
     Some(name.trim_end_matches('\n').to_owned())
+}
+
+/// What a file of /proc says. The name of a process is any bytes: what is no text of it gets a sign for that.
+pub(crate) fn text(path: &str) -> io::Result<String> {
+    Ok(String::from_utf8_lossy(&fs::read(path)?).into_owned())
 }
 
 /// The user id that a process runs as.
@@ -43,7 +48,7 @@ pub fn is_alive(pid: Pid) -> bool {
         let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
         matches!(state, Some('Z' | 'X') | None)
     };
-    let lives = |path: String| fs::read_to_string(path).is_ok_and(|stat| !has_ended(stat));
+    let lives = |path: String| text(&path).is_ok_and(|stat| !has_ended(stat));
     // That of the main thread alone: for that of the process the kernel adds up the times of all its threads.
     lives(format!("/proc/{pid}/task/{pid}/stat"))
         || threads(pid).is_ok_and(|threads| {
@@ -55,7 +60,7 @@ pub fn is_alive(pid: Pid) -> bool {
 pub fn runs(task: Pid) -> bool {
     /// `PF_EXITING` of the kernel's `linux/sched.h`.
     const EXITING: u32 = 0x4;
-    let Ok(stat) = fs::read_to_string(format!("/proc/{task}/stat")) else { return false };
+    let Ok(stat) = text(&format!("/proc/{task}/stat")) else { return false };
     // State, parent, group, session, terminal, its group, flags.
     let mut fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace();
     let state = fields.next();
@@ -141,6 +146,17 @@ mod tests {
         assert!(is_alive(me) && runs(me));
         assert!(cpu_time(nix::unistd::gettid()).is_none_or(|time| time.0 > 0));
         assert_eq!(owner(me), Some(nix::unistd::geteuid().as_raw()));
+    }
+
+    #[test]
+    fn a_name_may_be_any_bytes() {
+        let name = std::ffi::CString::new(b"\xff) S (\xfe".to_vec()).unwrap();
+        let named = std::thread::spawn(move || {
+            nix::sys::prctl::set_name(&name).unwrap();
+            let task = nix::unistd::gettid();
+            (is_alive(task), runs(task), self::name(task))
+        });
+        assert_eq!(named.join().unwrap(), (true, true, Some("\u{fffd}) S (\u{fffd}".into())));
     }
 
     #[test]

@@ -4,7 +4,6 @@
 //! They are enabled for as long as there is counting, so that they are never scaled.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::time::Instant;
 
 use nix::unistd::{Pid, SysconfVar, sysconf};
@@ -156,7 +155,7 @@ fn sum(all: impl Iterator<Item = Times>) -> Times {
 /// `utime`, `stime`, `cutime` and `cstime` of proc(5): the 14th to the 17th field, of which the second, the name, is in
 /// parentheses and may hold blanks. `None` of what has ended.
 fn of_stat(path: &str, children: Children) -> Option<Times> {
-    let text = fs::read_to_string(path).ok()?;
+    let text = process::text(path).ok()?;
     let fields = text.rsplit_once(')').map_or("", |(_, rest)| rest);
     let ticks: Vec<u64> = fields.split_whitespace().skip(11).take(4).filter_map(|field| field.parse().ok()).collect();
     let [user, system, users, systems] = ticks[..] else { return None };

@@ -155,7 +155,8 @@ impl TargetArgs {
 fn delay(text: &str) -> Result<u64, String> {
     let number = text.parse().ok().filter(|number| (1..=3_600_000).contains(number));
     number.ok_or_else(|| {
-        "give milliseconds from 1 to 3600000; perf's ranges and -1 (not before told) aren't there".into()
+        "give milliseconds from 1 to 3600000; perf's -D -1 (start disabled) and ranges of times are not supported"
+            .into()
     })
 }
 

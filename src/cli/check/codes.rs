@@ -40,10 +40,11 @@ const TABLE: &[Explained] = &[
     Explained {
         code: "E02",
         title: "this machine does not count the events",
-        consequence: "nothing is measured, exit 125; one event of several: the others are counted",
+        consequence: "one event of several: the others are counted; else nothing is, exit 125",
         meaning: "Either there is no hardware counter at all, as in most virtual machines: then sysfs lists no PMU of \
                   the cores and root does not help. Or the PMU has no such event, or the kernel takes it in no such form (EINVAL), or what \
-                  it needs is in use, as the breakpoints of a CPU are. Zeros are never printed instead.",
+                  it needs is in use, as the breakpoints of a CPU are. Zeros are never printed instead. Without --strict, stat runs the \
+                  command all the same, prints <not supported>, and exits as the command does.",
         remedy: &[
             "what there is:                 perfprop check; perfprop list",
             "what the kernel says to one:   perfprop check -e EVENT",
@@ -154,10 +155,10 @@ const TABLE: &[Explained] = &[
     Explained {
         code: "E13",
         title: "a metric is not known, or can't be measured here",
-        consequence: "nothing is measured, exit 2; one of a pattern or group: it is told, the others are measured",
+        consequence: "nothing is measured, exit 2; one of a pattern or group: the others are",
         meaning: "-M takes the metrics of relation files, of the vendor's tables and perfprop's own, by name, pattern \
                   or group. Either none is called so, or this machine lacks one of its events, or does not tell what \
-                  its formula asks for, such as the number of slots.",
+                  its formula asks for, such as the number of slots. Where none of its events can be counted, it is E02.",
         remedy: &[
             "which there are:               perfprop list metric",
             "what one needs:                perfprop relations show",
@@ -240,7 +241,7 @@ const TABLE: &[Explained] = &[
     Explained {
         code: "W05",
         title: "this user may not count the event",
-        consequence: "the event is shown as forbidden, never as 0; the others are counted",
+        consequence: "the event is shown as not permitted, never as 0; the others are counted",
         meaning: "The same as E01, for one event of several.",
         remedy: &["why:                           perfprop check -e EVENT"],
     },
@@ -276,7 +277,7 @@ const TABLE: &[Explained] = &[
     },
     Explained {
         code: "W09",
-        title: "a relation agrees with what is counted again",
+        title: "the counts no longer contradict a relation",
         consequence: "it corrects again",
         meaning: "It was put aside (W08), and has come back within its error since.",
         remedy: &["nothing has to be done"],
@@ -389,9 +390,10 @@ const TABLE: &[Explained] = &[
     Explained {
         code: "W20",
         title: "all counts are modelled",
-        consequence: "they are the same in every run, and are not those of this CPU",
-        meaning: "A model of two levels of caches and of branch prediction counted, and no hardware. Its time is \
-                  instructions, so that rates are per 10^9 of them.",
+        consequence: "they are not those of this CPU",
+        meaning: "A model of two levels of caches and of branch prediction counted, and no hardware. A program with one thread that \
+                  does the same work has the same counts in every run. Its time is \
+                  instructions: rates are per 1,000 of them on screens, and per 10^9 in -x and -j.",
         remedy: &[
             "its caches:                    --model i1=SIZE,WAYS,LINE,d1=...,ll=...",
             "what it counts:                perfprop list --source emulate",

@@ -28,7 +28,7 @@ use crate::text;
   perfprop history compare v1.0 HEAD                 what history run measured of both
   perfprop history compare --run origin/main HEAD    build and measure both now: exit code 1 if HEAD is slower
   perfprop history compare --run HEAD~1 HEAD -e instructions --source emulate --repeat 2
-                                                     without noise, on any machine")]
+                                                     of a model, on any machine")]
 pub(super) struct CompareArgs {
     /// A commit
     #[arg(value_name = "A")]

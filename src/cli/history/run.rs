@@ -28,7 +28,7 @@ use crate::sources::perf::Stop;
   perfprop history run v1.0..v2.0 --commits 10 --build make --bench grep='./grep x words.txt'
   perfprop history run HEAD~20.. --resume                      go on after an interrupt
   perfprop history run v1.0..v2.0 --bisect sort                which commit made sort slower, with few builds
-  perfprop history run HEAD -e instructions --source emulate   counts without noise, on any machine
+  perfprop history run HEAD -e instructions --source emulate   counts of a model, on any machine
   perfprop history regressions                                 which commit made what slower
 
 Benchmarks may stand in perfprop.toml of the repository:

@@ -274,7 +274,10 @@ impl<'a> App<'a> {
     fn take_signal(&mut self, signal: i32) -> io::Result<Option<Outcome>> {
         match Signal::try_from(signal) {
             Ok(Signal::SIGTSTP) => self.suspend()?,
-            Ok(Signal::SIGCONT) => self.redraw()?,
+            Ok(Signal::SIGCONT) => {
+                self.terminal.retake()?;
+                self.redraw()?;
+            }
             Ok(Signal::SIGUSR1) => self.save(),
             // Real-time signals have no names.
             Ok(_) | Err(_) => return Ok(Some(Outcome::Signal(signal))),

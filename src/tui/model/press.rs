@@ -310,7 +310,7 @@ impl ScreenModel {
         let height = self.profile_rows();
         let is_for_all = matches!(action, Action::NextSampled | Action::PreviousSampled);
         let Some(profile) = self.profile.as_mut().filter(|profile| is_for_all || !profile.is_empty()) else {
-            self.notice = Some(Notice::Failed("there is no profile yet".into()));
+            self.notice = Some(Notice::Failed("no call stacks are sampled: -g samples them".into()));
             return;
         };
         if let Err(reason) = profile.act(action, height) {

@@ -3,7 +3,7 @@
 use super::order::{SortKey, compare};
 use super::profile::exactly;
 use super::step::{ListStep, neighbour};
-use super::{LoopCommand, Motion, Notice, ProfileState, ScreenModel};
+use super::{LoopCommand, Motion, Notice, ScreenModel};
 use crate::monitor::ThreadUses;
 use crate::names::shown;
 use crate::run::MeasuredTarget;
@@ -208,8 +208,8 @@ impl ScreenModel {
 
     /// Whether the profile can tell threads apart: in a frozen view it stays as it is.
     pub(super) fn can_open_threads(&self) -> bool {
-        let compares = self.profile.as_ref().is_some_and(ProfileState::compares);
-        compares || self.motion == Motion::Moving || self.first_level == self.level_of_threads()
+        let Some(profile) = &self.profile else { return false };
+        profile.compares() || self.motion == Motion::Moving || self.first_level == self.level_of_threads()
     }
 
     /// What tells the rows of the list apart in a profile: a machine is read by process.

@@ -470,9 +470,13 @@ fn draw_histories(page: &mut ScreenPage<'_>, area: Rect) {
     let points = |monitor: &Monitor, index: Option<RowIndex>| -> Vec<Point> {
         index.map_or_else(Vec::new, |index| measure.points(monitor, &monitor.row(index)))
     };
+    let histories = vec![points(&model.monitor, one.a.index), points(other, one.b.index)];
+    if histories.iter().all(Vec::is_empty) {
+        return page.line(inner, Line::from(page.span(Role::Dim, "one number of each run: it has no history")));
+    }
     let chart = Chart {
         span: crate::tui::text::span,
-        histories: vec![points(&model.monitor, one.a.index), points(other, one.b.index)],
+        histories,
         series: &SERIES[usize::from(model.basis == ShownValues::Raw)],
         clock: TimeOrigin::Start,
         from: WallNs(0),

@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::page::ScreenPage;
-use crate::diagnosis::{Diagnosis, MOST_SHOWN, nothing};
+use crate::diagnosis::{Diagnosis, DiagnosisRule, MOST_SHOWN, nothing};
 use crate::tui::layout::split_above;
 use crate::tui::model::ClickTarget;
 use crate::tui::screen::Screen;
@@ -30,7 +30,7 @@ pub(super) fn above_events(page: &mut ScreenPage<'_>, area: Rect) -> Rect {
     let most = if is_low { 1 } else { MOST_SHOWN };
     let mut lines: Vec<(Line<'static>, Option<Screen>)> = Vec::new();
     for diagnosis in model.diagnoses.iter().take(most) {
-        let screen = screen(diagnosis);
+        let screen = screen(page, diagnosis);
         let sentence = sentence(page, diagnosis, screen, (room, is_low));
         // Whole sentences, in a fifth of the region.
         if !lines.is_empty() && lines.len() + sentence.len() > usize::from(area.height / 5) {
@@ -52,10 +52,13 @@ pub(super) fn above_events(page: &mut ScreenPage<'_>, area: Rect) -> Rect {
     below
 }
 
-/// The screen that shows more.
-fn screen(diagnosis: &Diagnosis) -> Screen {
+/// The screen that shows more: of what runs, the threads where no stacks are.
+fn screen(page: &ScreenPage<'_>, diagnosis: &Diagnosis) -> Screen {
     let found = Screen::ALL.into_iter().find(|screen| screen.word() == diagnosis.rule.screen());
-    found.unwrap_or_default()
+    match found.unwrap_or_default() {
+        Screen::Profile if page.model.profile.is_none() && diagnosis.rule == DiagnosisRule::CpuBound => Screen::Threads,
+        found => found,
+    }
 }
 
 /// `▲ 6 threads wait for locks ...       7 Threads`

@@ -106,7 +106,9 @@ fn draw_hints(page: &mut ScreenPage<'_>, area: Rect) {
     }
     let screen = page.model.screen;
     let keymap = &page.model.options.keymap;
+    let is_empty = screen == Screen::Profile && page.model.profile.is_none();
     let useful = keymap.on(screen).filter(|bound| page.model.has_use_for(bound.binding.action));
+    let useful = useful.filter(|bound| !is_empty || bound.binding.works_everywhere());
     let mut useful: Vec<_> = useful.collect();
     // Moving comes first, then what a replay has beside what runs.
     useful.sort_by_key(|bound| match bound.binding.action {

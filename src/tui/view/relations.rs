@@ -85,14 +85,16 @@ fn draw_graph(page: &mut ScreenPage<'_>, area: Rect, focus: bool) -> Rect {
 fn title(page: &ScreenPage<'_>) -> Line<'static> {
     let model = page.model;
     let mut line = Line::from(page.span(Role::Title, "Relations"));
-    let standings = model.monitor.standings();
-    let count = |wanted: fn(&RelationState) -> bool| standings.iter().filter(|one| wanted(&one.state)).count();
+    let standings = model.monitor.standings().iter().enumerate();
+    let roles: Vec<_> = standings.map(|(index, standing)| state(page, index, standing).0).collect();
     let states = [
-        (Role::Ok, count(|state| *state == RelationState::Agrees), "agree"),
-        (Role::Error, count(|state| *state == RelationState::Violated), "violated"),
-        (Role::Dim, count(|one| state(one).0 == Role::Missing), "inactive"),
+        (Role::Ok, Role::Ok, "agree"),
+        (Role::Info, Role::Info, "uncertain"),
+        (Role::Error, Role::Error, "violated"),
+        (Role::Missing, Role::Dim, "inactive"),
     ];
-    for (role, count, word) in states.into_iter().filter(|(_, count, _)| *count > 0) {
+    let counted = states.map(|(of, role, word)| (role, roles.iter().filter(|role| **role == of).count(), word));
+    for (role, count, word) in counted.into_iter().filter(|(_, count, _)| *count > 0) {
         line.push_span(page.span(Role::Border, " ─ "));
         line.push_span(page.span(role, format!("{count} {word}")));
     }
@@ -171,7 +173,7 @@ fn relation_line(page: &ScreenPage<'_>, index: RelationIndex, columns: &Relation
     if columns.cursor {
         line.push_span(page.span(Role::Key, format!("{cursor} ")));
     }
-    let (role, state) = state(&standing.state);
+    let (role, state) = state(page, index, &standing);
     let active = role != Role::Missing;
     let text = match standing.state {
         RelationState::Violated => Role::Error,
@@ -199,9 +201,16 @@ fn standing(page: &ScreenPage<'_>, index: RelationIndex) -> Standing {
     page.model.monitor.standings().get(index).cloned().unwrap_or_default()
 }
 
+/// Whether the counts are too uncertain to contradict a relation that is farther off than it says.
+fn is_uncertain(page: &ScreenPage<'_>, index: RelationIndex, standing: &Standing) -> bool {
+    let relation = page.model.monitor.relations().get(index);
+    standing.state == RelationState::Agrees && relation.is_some_and(|relation| !standing.is_within(relation.tolerance))
+}
+
 /// A glyph and a word, and how they look.
-fn state(state: &RelationState) -> (Role, String) {
-    match state {
+fn state(page: &ScreenPage<'_>, index: RelationIndex, standing: &Standing) -> (Role, String) {
+    match &standing.state {
+        _ if is_uncertain(page, index, standing) => (Role::Info, format!("{WAITING} uncertain")),
         RelationState::Agrees => (Role::Ok, format!("{OK} agrees")),
         RelationState::Violated => (Role::Error, format!("{ERROR} violated")),
         RelationState::Waiting => (Role::Dim, format!("{WAITING} waiting")),
@@ -214,7 +223,7 @@ fn state(state: &RelationState) -> (Role, String) {
 /// A relation in one line: `R1  A = B + C    residual −0.1%  z −0.3  ● agrees`.
 pub(super) fn sentence(page: &ScreenPage<'_>, index: RelationIndex, room: usize) -> Line<'static> {
     let standing = standing(page, index);
-    let (role, word) = state(&standing.state);
+    let (role, word) = state(page, index, &standing);
     let residual = standing.relative.map_or_else(String::new, |part| format!("  residual {}", change(part)));
     let z = standing.z.map_or_else(String::new, |z| format!("  z {}", signed(z)));
     let trust = standing.trust.map_or_else(String::new, |part| format!("  trust {}", whole_share(part)));
@@ -257,7 +266,7 @@ fn draw_whole(page: &mut ScreenPage<'_>, area: Rect, index: RelationIndex) {
         words => words,
     });
     lines.truncate(usize::from(inner.height).saturating_sub(1 + usize::from(moved.is_some())));
-    let (role, words) = consequence(page, &standing);
+    let (role, words) = consequence(page, index, &standing);
     lines.push(Line::from(page.span(role, cut(&words, usize::from(inner.width)).into_owned())));
     lines.extend(
         moved.map(|words| Line::from(page.span(Role::Dim, cut(&words, usize::from(inner.width)).into_owned()))),
@@ -276,9 +285,12 @@ fn moved_words(page: &ScreenPage<'_>, moved: Moved) -> String {
     }
 }
 
-fn consequence(page: &ScreenPage<'_>, standing: &Standing) -> (Role, String) {
-    let (role, word) = state(&standing.state);
+fn consequence(page: &ScreenPage<'_>, index: RelationIndex, standing: &Standing) -> (Role, String) {
+    let (role, word) = state(page, index, standing);
     let words = match &standing.state {
+        _ if is_uncertain(page, index, standing) => {
+            "it is far off, and the counts are too uncertain to contradict it: it corrects its events".into()
+        }
         RelationState::Agrees => match standing.trust {
             Some(trust) if standing.tested > 0 => {
                 let (trust, tested) = (whole_share(trust), standing.tested);

@@ -268,8 +268,10 @@ fn thread_line(
         line.push_span(page.span(Role::Text, " ".repeat(BAR_CELLS - said)));
     }
     if let (Some((within, part)), true) = (thread.most_within(), columns.within > 0) {
-        let text = format!("  {} {:.0}%", shown(within), 100.0 * part);
-        line.push_span(page.span(Role::Dim, cut(&text, columns.within + 2).into_owned()));
+        let share = format!(" {:.0}%", 100.0 * part);
+        let name = shown(within);
+        let name = cut(&name, columns.within.saturating_sub(width(&share)));
+        line.push_span(page.span(Role::Dim, format!("  {name}{share}")));
     }
     line
 }

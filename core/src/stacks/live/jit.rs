@@ -5,7 +5,7 @@
 //! add to these files while they run, others write them when they end, so an address that has no name yet is looked up
 //! again when a file has changed, and at the end. Of the files no more is kept than the names of addresses that were sampled.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
@@ -19,6 +19,7 @@ use super::java_map::JavaMap;
 use super::jit_dump;
 use super::made_names::MadeCode;
 use crate::files::{self, ExpectedFile, Refused};
+use crate::sources::process;
 
 /// A perf map or a jitdump longer than this isn't read; those of the largest runtimes have some 100 MiB.
 const MOST_BYTES: u64 = 1 << 30;
@@ -48,7 +49,7 @@ pub(super) struct JitProcess {
 
 impl JitProcess {
     pub(super) fn of(pid: i32) -> Self {
-        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let status = process::text(&format!("/proc/{pid}/status")).unwrap_or_default();
         let numbers = |label: &str| -> Vec<u32> {
             let words = status.lines().find_map(|line| line.strip_prefix(label)).unwrap_or_default();
             words.split_whitespace().filter_map(|word| word.parse().ok()).collect()
@@ -325,6 +326,8 @@ fn number(text: &[u8]) -> Option<(u64, &[u8])> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use std::fs;
 
     use super::*;
 

@@ -371,6 +371,10 @@ impl Opener<'_> {
     ) -> io::Result<Counter> {
         let mut builder = Builder::new(Software::DUMMY);
         let placed = Placed::new(event, &mut builder, &self.target.probes)?;
+        // The clock goes on where nothing runs; hardware counters that stand still there needn't be able to leave it out.
+        if matches!(subject, SampledTask::Anyone) && event.canonical == "cpu-clock" {
+            builder.exclude_idle(true);
+        }
         match rate {
             Rate::Frequency(hz) => builder.sample_frequency(hz),
             Rate::Period(period) => builder.sample_period(period),

@@ -896,5 +896,5 @@ fn options_that_can_not_be_met_say_what_to_use() {
         return;
     }
     let (code, text) = run(&["--call-graph", "lbr"]);
-    assert!(code == Some(125) && text.contains("--call-graph dwarf"), "{text}");
+    assert!(code == Some(125) && text.contains("use -g alone"), "{text}");
 }

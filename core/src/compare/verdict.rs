@@ -189,8 +189,8 @@ impl Test {
         }
         let nearest = |(low, high): (f64, f64)| match () {
             () if low > 0.0 => 1.0 + low,
-            () if high <= -1.0 => 1.0 - high,
-            () if high < 0.0 => 1.0 / (1.0 + high),
+            () if high < 0.0 && a.mean * b.mean < 0.0 => 1.0 - high,
+            () if high < 0.0 => 1.0 / (1.0 + high).max(0.0),
             () => 1.0,
         };
         let reversed = Self { a: self.b, b: self.a, ..*self };

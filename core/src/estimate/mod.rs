@@ -234,11 +234,14 @@ pub struct Standing {
     pub state: RelationState,
 }
 
+/// The residual, as a part of what was counted, that is far from 0.
+const FAR_OFF: f64 = 0.2;
+
 impl Standing {
-    /// Whether its residual is no larger than its tolerance, as far as it is known: counts may be too uncertain to contradict a
-    /// relation that is far off.
-    pub fn is_within(&self, tolerance: Tolerance) -> bool {
-        self.relative.is_none_or(|part| part.abs() <= f64::from(tolerance))
+    /// Whether its residual is far from 0, and larger than its tolerance: of a relation that isn't contradicted the counts are too
+    /// uncertain to do so.
+    pub fn is_far_off(&self, tolerance: Tolerance) -> bool {
+        self.relative.is_some_and(|part| part.abs() > FAR_OFF.max(tolerance.into()))
     }
 
     /// Whether it corrects although what is counted contradicts it.
@@ -328,6 +331,15 @@ mod tests {
     /// Two milliseconds, all of them counted.
     pub(super) fn whole(count: u64) -> Delta {
         Delta { count, running: half(None).enabled, ..half(None) }
+    }
+
+    #[test]
+    fn a_residual_is_far_off_beyond_a_fifth_and_its_tolerance() {
+        let tolerance = |part: f64| Tolerance::new(part).unwrap();
+        let of = |relative: Option<f64>| Standing { relative, ..Standing::default() };
+        assert!(of(Some(1.79)).is_far_off(tolerance(0.1)) && of(Some(-0.3)).is_far_off(tolerance(0.001)));
+        assert!(!of(Some(0.049)).is_far_off(tolerance(0.001)) && !of(Some(0.3)).is_far_off(tolerance(0.5)));
+        assert!(!of(None).is_far_off(tolerance(0.1)));
     }
 
     #[test]

@@ -204,7 +204,7 @@ fn standing(page: &ScreenPage<'_>, index: RelationIndex) -> Standing {
 /// Whether the counts are too uncertain to contradict a relation that is farther off than it says.
 fn is_uncertain(page: &ScreenPage<'_>, index: RelationIndex, standing: &Standing) -> bool {
     let relation = page.model.monitor.relations().get(index);
-    standing.state == RelationState::Agrees && relation.is_some_and(|relation| !standing.is_within(relation.tolerance))
+    standing.state == RelationState::Agrees && relation.is_some_and(|relation| standing.is_far_off(relation.tolerance))
 }
 
 /// A glyph and a word, and how they look.

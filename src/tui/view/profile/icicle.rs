@@ -21,6 +21,9 @@ const MERGED: &str = "…";
 /// A frame with less than this has its name, but not its share.
 const LEAST_WITH_SHARE: usize = 14;
 
+/// A frame with less than this has no name that doesn't fit: what is left of it would say nothing.
+const LEAST_WITH_NAME: usize = 4;
+
 /// What stands side by side on a level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct IcicleBlock {
@@ -142,13 +145,15 @@ fn draw_frame(page: &mut ScreenPage<'_>, area: Rect, node: TreeNode, profile: &P
     let frames = profile.frames_of_row(place, node);
     let names: Vec<_> = frames.iter().map(|&frame| profile.name(frame)).collect();
     let last = names.last().map_or(0, |name| width(name));
+    let has_name = room >= LEAST_WITH_NAME || names.len() == 1 && last <= room;
     let with_share = room >= LEAST_WITH_SHARE && last + 2 + width(&number) <= room;
     let text = match with_share {
         true => {
             let name = chain_text(&names, place.direction, room - 2 - width(&number));
             format!("{name}{}{number} ", " ".repeat(room - 1 - width(&name) - width(&number)))
         }
-        false => chain_text(&names, place.direction, room),
+        false if has_name => chain_text(&names, place.direction, room),
+        false => String::new(),
     };
     page.buffer.set_stringn(area.x + 1, area.y, text, room, style);
 }

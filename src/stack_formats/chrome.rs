@@ -10,6 +10,7 @@ use std::io::Write;
 use serde_json::{Value, json};
 
 use super::error::WriteError;
+use super::json_controls::JsonControls;
 use crate::number::grouped;
 use crate::recording::Recording;
 use crate::regions::{RegionMark, RegionPathId, RegionProgram, RegionTable, ThreadMarks};
@@ -45,7 +46,9 @@ impl fmt::Display for TraceLength {
 /// # Errors
 /// Fails if it has none, or the output can't be written.
 pub fn write_trace(recording: &Recording, out: &mut dyn Write) -> Result<TraceLength, WriteError> {
-    let mut trace = Trace { out, table: RegionTable::default(), open: BTreeMap::new(), length: TraceLength::default() };
+    let mut out = JsonControls::new(out);
+    let mut trace =
+        Trace { out: &mut out, table: RegionTable::default(), open: BTreeMap::new(), length: TraceLength::default() };
     let (mut first, mut last) = (None, WallNs(0));
     write!(trace.out, "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n{}", trace.process(0, "perfprop"))?;
     for batch in &recording.regions {

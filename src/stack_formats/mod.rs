@@ -10,6 +10,7 @@ mod error;
 mod firefox;
 mod flame;
 mod folded;
+mod json_controls;
 mod lines;
 mod names;
 mod options;
@@ -29,6 +30,7 @@ use crate::stacks::Losses;
 
 pub use chrome::{TraceLength, write_trace};
 pub use error::{Fault, FaultKind, WriteError};
+use json_controls::JsonControls;
 use lines::InputLines;
 pub use names::Names;
 pub use options::{
@@ -199,8 +201,8 @@ pub fn write(tree: &Tree, target: OutputFormat, options: &WriteOptions, out: &mu
     match target {
         OutputFormat::Pprof => pprof::write(tree, event, out)?,
         OutputFormat::Folded => folded::write(tree, options, out)?,
-        OutputFormat::Firefox => firefox::write(tree, options, out)?,
-        OutputFormat::Speedscope => speedscope::write(tree, options, out)?,
+        OutputFormat::Firefox => firefox::write(tree, options, &mut JsonControls::new(out))?,
+        OutputFormat::Speedscope => speedscope::write(tree, options, &mut JsonControls::new(out))?,
         OutputFormat::Svg => flame::svg(tree, options, out)?,
         OutputFormat::Html => flame::html(tree, options, out)?,
     }

@@ -19,7 +19,7 @@ pub(super) const LEGEND: [(&str, &str); 13] = [
     (WARN, "a number that is less than it seems"),
     (OK, "all is well: running, or a relation that agrees with the counts"),
     (ERROR, "what is counted contradicts a relation"),
-    (WAITING, "waiting for the first counts"),
+    (WAITING, "waiting for counts, or these are too uncertain to judge a relation"),
     (MISSING, "no number, which is not 0"),
 ];
 

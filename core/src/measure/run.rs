@@ -284,27 +284,13 @@ pub fn ends_run(signals: &Receiver<i32>) -> bool {
 
 /// Waits for a signal that ends what is done, for a time at most.
 pub fn end_within(signals: &Receiver<i32>, time: Duration) -> Option<i32> {
-    let over = crossbeam_channel::after(time);
-    loop {
-        select! {
-            recv(over) -> _ => return None,
-            recv(signals) -> signal => match signal {
-                Ok(SIGUSR1) => {}
-                Ok(signal) => return Some(signal),
-                // Nobody sends any.
-                Err(_) => {
-                    let _ = over.recv();
-                    return None;
-                }
-            },
-        }
-    }
+    end_before(&crossbeam_channel::after(time), signals)
 }
 
 /// Closes the counters of a session, for which the kernel takes seconds where hundreds of tracepoints are open.
 /// After a signal to end, before or meanwhile, it doesn't wait for that; returns that signal.
 pub fn close(session: Session, signals: &Receiver<i32>, ended_by: Option<i32>) -> Option<i32> {
-    let (closing, closed) = bounded(0);
+    let (closing, closed) = bounded::<Infallible>(0);
     let close = move || {
         drop(session);
         drop(closing);
@@ -319,14 +305,19 @@ pub fn close(session: Session, signals: &Receiver<i32>, ended_by: Option<i32>) -
     signal
 }
 
-/// A signal that ends perfprop, if one comes before the counters are closed.
-fn end_before(closed: &Receiver<Infallible>, signals: &Receiver<i32>) -> Option<i32> {
+/// A signal that ends what is done, if one comes before something else is over.
+fn end_before<T>(over: &Receiver<T>, signals: &Receiver<i32>) -> Option<i32> {
     loop {
         select! {
-            recv(closed) -> _ => return None,
+            recv(over) -> _ => return None,
             recv(signals) -> signal => match signal {
                 Ok(SIGUSR1) => {}
-                signal => return signal.ok(),
+                Ok(signal) => return Some(signal),
+                // Nobody sends any.
+                Err(_) => {
+                    let _ = over.recv();
+                    return None;
+                }
             },
         }
     }

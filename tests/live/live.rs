@@ -106,6 +106,58 @@ fn a_running_process_is_attached_to_with_its_threads() {
     assert!(last.contains("exact") && !last.contains(" 0 "), "{text}");
 }
 
+/// Two threads start forty each, in some 50 ms. Once a byte has come in, each of these 83 threads makes 200 page faults.
+const STARTERS: &str = "#define _GNU_SOURCE\n#include <pthread.h>\n#include <stdio.h>\n#include <sys/mman.h>\n#include <unistd.h>\n\
+    static pthread_barrier_t step;\n\
+    static void *leaf(void *none) {\n\
+      char *memory = mmap(0, 200 * 4096, PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);\n\
+      madvise(memory, 200 * 4096, MADV_NOHUGEPAGE);\n\
+      pthread_barrier_wait(&step);\n\
+      for (int i = 0; i < 200; i++) ((volatile char *)memory)[i * 4096] = 1;\n\
+      pthread_barrier_wait(&step);\n\
+      return none; }\n\
+    static void *starter(void *none) { pthread_t t;\n\
+      for (int i = 0; i < 40; i++) { pthread_create(&t, 0, leaf, 0); usleep(1000); }\n\
+      return leaf(none); }\n\
+    int main(void) { pthread_t t; char byte;\n\
+      pthread_barrier_init(&step, 0, 83);\n\
+      puts(\"ready\"); fflush(stdout);\n\
+      for (int i = 0; i < 2; i++) pthread_create(&t, 0, starter, 0);\n\
+      if (read(0, &byte, 1) != 1) return 1;\n\
+      leaf(0);\n\
+      _exit(0); }\n";
+
+#[test]
+fn threads_that_start_while_they_are_attached_to_are_counted_once() {
+    let folder = Folder::new();
+    let Some(program) = compiled_of(&folder, STARTERS, "starters", &["-pthread", "-w"]) else { return };
+    for turn in 0..3 {
+        let mut child = Command::new(&program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut [0; 5]).unwrap();
+        let pid = child.id().to_string();
+        let output = folder.join(&format!("counts-{turn}"));
+        let args = ["-j", "-I", "50", "-e", "page-faults,{minor-faults},{faults}", "-p", &pid, "-o"];
+        let mut perfprop = Command::new(PERFPROP).arg("stat").args(args).arg(&output).spawn().unwrap();
+        let text = || fs::read_to_string(&output).unwrap_or_default();
+        let has_ended = |child: &mut Child| child.try_wait().unwrap().is_some();
+        eventually("counts are printed", || has_ended(&mut perfprop) || text().contains("counter-value"));
+        std::io::Write::write_all(child.stdin.as_mut().unwrap(), b"!").unwrap();
+        eventually("the program ends", || has_ended(&mut child));
+        eventually("and perfprop with it", || has_ended(&mut perfprop));
+        let mut sums = BTreeMap::new();
+        for line in text().lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
+            let (Some(event), Some(count)) = (line["event"].as_str(), line["counter-value"].as_f64()) else { continue };
+            *sums.entry(event.to_owned()).or_insert(0.0) += count;
+        }
+        if sums.is_empty() {
+            return eprintln!("skipped: {}", text());
+        }
+        // A thread that begins makes up to two more.
+        let all_once = 83.0 * 200.0..84.0 * 200.0;
+        assert!(sums.values().all(|count| all_once.contains(count)), "{sums:?}\n{}", text());
+    }
+}
+
 /// Waits for what must come soon; gives up after ten seconds.
 fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     let start = Instant::now();

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io;
+use std::time::{Duration, Instant};
 
 use nix::unistd::Pid;
 
@@ -12,6 +13,9 @@ use super::{CounterRow, OpenError, OpenGroup, PlaceClock};
 use crate::host::HostFiles;
 use crate::plan::{GroupIndex, Member, Plan};
 use crate::sources::{Reading, Scope, Status, command, process};
+
+/// For how long a process is attached to anew because threads or processes started meanwhile.
+const PATIENCE: Duration = Duration::from_millis(200);
 
 /// The open counters of a plan.
 pub(super) struct Attached {
@@ -79,8 +83,28 @@ impl<'a> Attaching<'a> {
         gone.filter(|_| self.groups.is_empty()).map_or(Ok(()), Err)
     }
 
-    /// Attaches to all threads of a process, and looks again until no more have come up.
+    /// Attaches to all threads of a process.
+    ///
+    /// A thread that starts meanwhile inherits those counters alone that its starter has by then. So if one has started,
+    /// this begins anew: nothing counts yet, and closing a counter closes what inherited it.
     fn process(&mut self, pid: Pid) -> Result<(), OpenError> {
+        let (groups, clocks) = (self.groups.len(), self.clocks.len());
+        let began = Instant::now();
+        loop {
+            let before = last_id();
+            self.threads_of(pid)?;
+            let is_whole = !self.target.inherit || before == last_id();
+            if is_whole || began.elapsed() >= PATIENCE {
+                return Ok(());
+            }
+            self.groups.truncate(groups);
+            self.members.truncate(groups);
+            self.clocks.truncate(clocks);
+        }
+    }
+
+    /// Attaches to all threads of a process, and looks again until no more have come up.
+    fn threads_of(&mut self, pid: Pid) -> Result<(), OpenError> {
         let mut threads = Threads::default();
         let mut attached = 0;
         loop {
@@ -231,7 +255,6 @@ mod tests {
     )]
 
     use super::*;
-    use std::time::Duration;
 
     use super::super::PerfSource;
     use crate::events::{Encoding, Event, Machine, PmuUnit, Resolver};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::Error;
-use super::args::{CounterArgs, percentage};
+use super::args::{CounterArgs, percentage, whole_number};
 use super::error::{code_of, escaped};
 use super::progress::ProgressLine;
 use super::signals::listen;
@@ -40,10 +40,10 @@ pub(super) struct BenchArgs {
     #[arg(short = 'P', long = "parameter", value_name = "NAME=VALUES", value_parser = Parameter::parse, help_heading = SWEEP)]
     parameters: Vec<Parameter>,
     /// How often each command is measured with each size, at the most
-    #[arg(short, long, value_name = "RUNS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = SWEEP)]
+    #[arg(short, long, value_name = "RUNS", default_value_t = 30, value_parser = whole_number::<u32>(1..=100_000), help_heading = SWEEP)]
     repeat: u32,
     /// How often each is run before anything is measured
-    #[arg(long, value_name = "RUNS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=100_000), help_heading = SWEEP)]
+    #[arg(long, value_name = "RUNS", default_value_t = 1, value_parser = whole_number::<u32>(0..=100_000), help_heading = SWEEP)]
     warmup: u32,
     /// Stop a command at a size once its time is known to this part, as in 2%, after 20 runs at least; --repeat is the most runs
     #[arg(long, value_name = "PERCENT", value_parser = part, help_heading = SWEEP)]

@@ -12,7 +12,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use super::input::is_stdin;
 use super::pager::{Pager, Paging};
 use super::perf_compat;
-use super::stream::in_locale;
+use super::stream::message;
 use crate::machine::Host;
 use crate::measure;
 use crate::names::{for_shell, is_hidden, shown, shown_path};
@@ -100,7 +100,7 @@ impl Error {
         let instead = if self.lacks_counters() { instead() } else { None };
         let instead = instead.map_or_else(String::new, |line| format!("\n      {line}"));
         // Nothing can report that standard error is closed.
-        let _ = writeln!(io::stderr(), "{}", in_locale(&format!("{self}{instead}")));
+        let _ = writeln!(io::stderr(), "{}", message(&format!("{self}{instead}")));
         ExitCode::from(self.code())
     }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 
 use super::Error;
-use super::args::StackFormat;
+use super::args::{StackFormat, whole_number};
 use super::error::NOT_ALL;
 use super::input::{is_stdin, open, open_recording, title};
 use super::stream::say;
@@ -64,13 +64,13 @@ pub(super) struct ExportArgs {
     pub(super) canonical: bool,
     /// Keep one of N samples: their number is divided by N. A sample that stays has the weight of those that don't, so that the
     /// sum of weights stays where the file has both; of folded stacks and other sums, which have no samples, it is divided by N
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Reading")]
+    #[arg(long, value_name = "N", value_parser = whole_number::<u64>(1..), help_heading = "Reading")]
     pub(super) sample_period: Option<u64>,
     /// Keep source lines apart, where the file has them; pprof has them in any case, unless --canonical folds recursion
     #[arg(long, help_heading = "Output")]
     pub(super) lines: bool,
     /// Keep this many nodes, and fold the smallest subtrees into `(other)`
-    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(16..), help_heading = "Output")]
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = whole_number::<u32>(16..), help_heading = "Output")]
     pub(super) max_nodes: u32,
     /// Keep only these events, such as `cycles` or `cycles:u`; repeatable. Folded stacks and flame graphs hold one
     /// event: by default the first of `perf script`, or pprof's preferred one

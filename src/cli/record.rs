@@ -11,7 +11,7 @@ use clap::Args;
 use crossbeam_channel::{Receiver, never};
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
-use super::args::{MeasurementArgs, milliseconds};
+use super::args::{MeasurementArgs, milliseconds, whole_number};
 use super::outcome::{exit_code, tell_delay, tell_no_regions};
 use super::progress::{SlowRun, instructions_of};
 use super::stream::{hush, say};
@@ -45,7 +45,7 @@ pub(super) struct RecordArgs {
     pub(super) interval: u64,
     /// Run the command this many times, and write a recording of each run: x-1.jsonl, x-2.jsonl and so on with `-o
     /// x.jsonl`. `replay --a` and `--b` compare such recordings
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Runs")]
+    #[arg(short, long, value_name = "N", value_parser = whole_number::<u32>(1..), help_heading = "Runs")]
     pub(super) repeat: Option<u32>,
     /// The file to write; `-` is standard output
     #[arg(short, long, value_name = "FILE", default_value = "perfprop.jsonl", help_heading = "Output")]

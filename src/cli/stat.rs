@@ -8,7 +8,7 @@ use clap::{ArgAction, Args};
 use crossbeam_channel::Receiver;
 use nix::sys::signal::Signal;
 
-use super::args::{EventArgs, TargetArgs, milliseconds};
+use super::args::{EventArgs, TargetArgs, milliseconds, whole_number};
 use super::error::{MEASURING, code_of};
 use super::outcome::{exit_code, tell_delay, tell_no_regions};
 use super::progress::{SlowRun, instructions_of};
@@ -47,7 +47,7 @@ pub(super) struct StatArgs {
     #[arg(short = 'I', long, alias = "interval-print", value_name = "MS", value_parser = milliseconds(), help_heading = "Intervals")]
     pub(super) interval: Option<u64>,
     /// Stop after this many intervals
-    #[arg(long, value_name = "N", requires = "interval", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Intervals")]
+    #[arg(long, value_name = "N", requires = "interval", value_parser = whole_number::<u64>(1..), help_heading = "Intervals")]
     pub(super) interval_count: Option<u64>,
     /// Print the intervals when the run is over, with corrected counts that are estimated with the whole run known: they
     /// are nearer to the truth than what is known at once

@@ -84,6 +84,23 @@ pub(super) fn in_locale(text: &str) -> Cow<'_, str> {
     of_locale().text(text)
 }
 
+/// A message as people read it: glyphs of the locale, and what the operating system says without the number of it.
+pub(super) fn message(text: &str) -> String {
+    let mut words = String::new();
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once(" (os error ") {
+        let end = behind.find(|c: char| !c.is_ascii_digit()).filter(|&end| end > 0 && behind[end..].starts_with(')'));
+        words.push_str(before);
+        rest = if let Some(end) = end {
+            &behind[end + 1..]
+        } else {
+            words.push_str(" (os error ");
+            behind
+        };
+    }
+    in_locale(&(words + rest)).into_owned()
+}
+
 /// The glyphs that the locale has.
 pub(super) fn of_locale() -> GlyphSet {
     static GLYPHS: LazyLock<GlyphSet> = LazyLock::new(|| {
@@ -122,7 +139,7 @@ pub(super) fn say(text: &str) {
         None => first.to_owned(),
     };
     // Nothing can report that standard error is closed.
-    let _ = writeln!(io::stderr(), "{PREFIX}{}", in_locale(&format!("{first}{rest}")));
+    let _ = writeln!(io::stderr(), "{PREFIX}{}", message(&format!("{first}{rest}")));
 }
 
 /// What messages begin with.

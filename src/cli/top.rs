@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use crossbeam_channel::Receiver;
 
-use super::args::{AppearanceArgs, MeasurementArgs, milliseconds};
+use super::args::{AppearanceArgs, MeasurementArgs, milliseconds, whole_number};
 use super::error::code_of;
 use super::outcome::{NO_REGIONS, exit_code, tell_delay, tell_no_regions};
 use super::stacks::LiveProfile;
@@ -42,13 +42,13 @@ pub(super) struct TopArgs {
     #[arg(short = 'I', long, value_name = "MS", value_parser = milliseconds(), help_heading = "Intervals")]
     pub(super) interval: Option<u64>,
     /// Seconds between updates of the numbers [default: 1]
-    #[arg(short = 'd', value_name = "SECONDS", conflicts_with = "interval", value_parser = clap::value_parser!(u64).range(1..=3600), help_heading = "Intervals")]
+    #[arg(short = 'd', value_name = "SECONDS", conflicts_with = "interval", value_parser = whole_number::<u64>(1..=3600), help_heading = "Intervals")]
     pub(super) seconds: Option<u64>,
     /// Print text at every interval instead of drawing screens
     #[arg(long, help_heading = "Intervals")]
     pub(super) batch: bool,
     /// Stop after this many intervals of text
-    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Intervals")]
+    #[arg(short = 'n', long, value_name = "N", value_parser = whole_number::<u64>(1..), help_heading = "Intervals")]
     pub(super) iterations: Option<u64>,
     #[command(flatten)]
     pub(super) appearance: AppearanceArgs,

@@ -135,7 +135,7 @@ fn threads_that_start_while_they_are_attached_to_are_counted_once() {
         let mut child = Command::new(&program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut [0; 5]).unwrap();
         let pid = child.id().to_string();
-        let output = folder.join(&format!("counts-{turn}"));
+        let output = folder.join(format!("counts-{turn}"));
         let args = ["-j", "-I", "50", "-e", "page-faults,{minor-faults},{faults}", "-p", &pid, "-o"];
         let mut perfprop = Command::new(PERFPROP).arg("stat").args(args).arg(&output).spawn().unwrap();
         let text = || fs::read_to_string(&output).unwrap_or_default();

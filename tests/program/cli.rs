@@ -322,7 +322,7 @@ fn check_says_where_there_is_nothing_to_validate() {
         (&["check", "--estimator", "gp"], "--estimator is about counting"),
         (&["check", "--schedule", "user"], "--schedule or --mux is about counting"),
         (&["check", "--validate", "--source", "emulate"], "check --validate --source emulate --counters 2"),
-        (&["check", "--validate", "-r", "1"], "1 is not in 2.."),
+        (&["check", "--validate", "-r", "1"], "a whole number from 2 on"),
         (&["check", "-r", "3"], "--validate"),
         (&["check", "--validate", "relations.json"], "cannot be used with"),
     ] {
@@ -619,7 +619,7 @@ fn mistakes_say_what_where_why_and_what_to_try() {
             2,
             &["a file for each run", "-o x.jsonl"],
         ),
-        (&["top", "-I", "0", "--", "true"], 2, &["--interval", "1..="]),
+        (&["top", "-I", "0", "--", "true"], 2, &["--interval", "a whole number from 1 to 3600000"]),
     ];
     for (args, code, words) in MISTAKES {
         let output = perfprop(args);
@@ -627,6 +627,14 @@ fn mistakes_say_what_where_why_and_what_to_try() {
         assert_eq!(output.status.code(), Some(*code), "{args:?}: {text}");
         assert!(words.iter().all(|word| text.contains(word)), "{args:?}: {text}");
     }
+}
+
+#[test]
+fn a_recording_in_place_of_a_relation_file_is_one_mistake() {
+    let output = perfprop(&["check", "tests/stands-out/page-faults.jsonl"]);
+    let text = stdout(&output);
+    assert!(text.contains(":1:1: this is a recording") && text.contains("opened by perfprop replay"), "{text}");
+    assert_eq!((output.status.code(), text.matches("E07").count()), (Some(1), 1), "{text}");
 }
 
 #[test]

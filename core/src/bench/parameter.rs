@@ -73,8 +73,20 @@ fn listed(list: &str) -> Result<ParameterValues, String> {
     if words.contains(&"") {
         return Err("there is nothing between commas, or behind '='".into());
     }
+    if let [word] = words[..]
+        && is_range(word)
+    {
+        let range = word.split(':').next().unwrap_or(word);
+        return Err(format!("how values are spread is missing: lin:{range}:8 or log:{range}:8 gives eight"));
+    }
     no_twice(&words, |word| quoted(word))?;
     Ok(ParameterValues::Words(words.into_iter().map(str::to_owned).collect()))
+}
+
+/// Whether this is two numbers with dots between them, and perhaps how many values are wanted.
+fn is_range(word: &str) -> bool {
+    let is_number = |text: &str| number(text).is_ok();
+    word.split_once("..").is_some_and(|(low, high)| is_number(low) && high.split(':').all(is_number))
 }
 
 fn sizes(numbers: Vec<f64>) -> Result<ParameterValues, String> {
@@ -146,6 +158,11 @@ mod tests {
         assert_eq!(Parameter::parse("n=10,1e1").unwrap_err(), "10 is given twice");
         assert_eq!(Parameter::parse("a=x,y,x").unwrap_err(), "'x' is given twice");
         assert_eq!(Parameter::parse("a=x,,y").unwrap_err(), "there is nothing between commas, or behind '='");
+        for (range, ends) in [("1..8", "1..8"), ("1..1e6:20", "1..1e6")] {
+            let expected = format!("how values are spread is missing: lin:{ends}:8 or log:{ends}:8 gives eight");
+            assert_eq!(Parameter::parse(&format!("n={range}")).unwrap_err(), expected);
+        }
+        assert!(Parameter::parse("commits=v1..v2").is_ok(), "no range of numbers");
         assert_eq!(Parameter::parse("n=nan").unwrap_err(), "'nan' is no number");
     }
 }

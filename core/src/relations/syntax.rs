@@ -23,6 +23,9 @@ const MAX_LISTED: usize = 20;
 /// How many objects a file can have, so that four million braces don't become as many of them.
 const MAX_OBJECTS: usize = 100_000;
 
+/// How a recording begins.
+const RECORDING: &str = "{\"type\":\"header\"";
+
 /// A mistake at a byte of the file.
 pub(super) struct SyntaxProblem {
     pub(super) offset: usize,
@@ -188,6 +191,10 @@ impl<'a> RelationReader<'a> {
         let mut order = ReadingOrder::Kept;
         match self.peek() {
             Some('[') => self.at += 1,
+            Some('{') if self.rest().starts_with(RECORDING) => {
+                let help = Some("a recording is opened by perfprop replay".to_owned());
+                return self.problem_at(self.at, "this is a recording".into(), "no relation begins so".into(), help);
+            }
             Some('{') => {
                 self.problem("a relation file is an array", "expected '[' before the first relation");
                 order = ReadingOrder::Lost;

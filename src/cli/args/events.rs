@@ -1,5 +1,6 @@
 //! Defines the arguments of what is counted, by what, in whose turns.
 
+use super::whole_number;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -62,7 +63,7 @@ pub(crate) struct CountingArgs {
     #[command(flatten)]
     pub(crate) by: CounterArgs,
     /// Let all events share this many counters, and count the truth as well, to see the error of multiplexing
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Counters")]
+    #[arg(long, value_name = "K", value_parser = whole_number::<u16>(1..), help_heading = "Counters")]
     pub(crate) counters: Option<u16>,
 }
 
@@ -73,7 +74,7 @@ pub(crate) struct RotationArgs {
     #[arg(long, value_name = "WHO", default_value = "auto", help_heading = "Counters")]
     pub(crate) schedule: ScheduleName,
     /// Set the kernel's rotation interval to so many milliseconds, as root; it is restored afterwards, even after a kill
-    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = "Counters")]
+    #[arg(long, value_name = "MS", value_parser = whole_number::<u32>(1..=1000), help_heading = "Counters")]
     pub(crate) mux: Option<u32>,
 }
 

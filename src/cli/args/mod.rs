@@ -1,5 +1,10 @@
 //! Defines the groups of arguments that several verbs share, and what they mean as data.
 
+use std::fmt::Display;
+use std::ops::Bound::Included;
+use std::ops::RangeBounds;
+use std::str::FromStr;
+
 mod appearance;
 mod corrections;
 mod events;
@@ -19,8 +24,23 @@ pub(super) use stacks::StackArgs;
 pub(super) use target::TargetArgs;
 
 /// Parses milliseconds: from one up to an hour.
-pub(super) fn milliseconds() -> clap::builder::RangedU64ValueParser {
-    clap::value_parser!(u64).range(1..=3_600_000)
+pub(super) fn milliseconds() -> impl Fn(&str) -> Result<u64, String> + Clone {
+    whole_number(1..=3_600_000)
+}
+
+/// Parses a whole number of a range that begins with a number.
+pub(super) fn whole_number<N>(range: impl RangeBounds<N> + Clone) -> impl Fn(&str) -> Result<N, String> + Clone
+where
+    N: FromStr + PartialOrd + Display,
+{
+    move |text| {
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        number.ok_or_else(|| match (range.start_bound(), range.end_bound()) {
+            (Included(least), Included(most)) => format!("give a whole number from {least} to {most}"),
+            (Included(least), _) => format!("give a whole number from {least} on"),
+            _ => "give a whole number".to_owned(),
+        })
+    }
 }
 
 /// Parses a percentage, and gives the part that it is: 0.05 for `5%`. The sign may be left out from 1 on.
@@ -39,6 +59,15 @@ pub(super) fn percentage(text: &str, least: f64, most: f64) -> Result<f64, Strin
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whole_numbers() {
+        let percent = whole_number::<u16>(1..=100);
+        assert_eq!((percent("1"), percent("100")), (Ok(1), Ok(100)));
+        let refused = Err("give a whole number from 1 to 100".to_owned());
+        assert!(["0", "101", "x", "", "-1", "1.5", "65537"].iter().all(|text| percent(text) == refused));
+        assert_eq!(whole_number::<u16>(1..)("65536"), Err("give a whole number from 1 on".to_owned()));
+    }
 
     #[test]
     fn percentages() {

@@ -1,5 +1,6 @@
 //! Defines the arguments of call stacks.
 
+use super::whole_number;
 use clap::Args;
 
 use crate::cli::Error;
@@ -22,7 +23,7 @@ pub(crate) struct StackArgs {
     #[arg(short = 'F', long = "freq", value_name = "HZ", conflicts_with = "count", value_parser = frequency)]
     pub(crate) frequency: Option<SampleRate>,
     /// Take a sample every N occurrences
-    #[arg(short = 'c', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=i64::MAX as u64))]
+    #[arg(short = 'c', long, value_name = "N", value_parser = whole_number::<u64>(1..=i64::MAX as u64))]
     pub(crate) count: Option<u64>,
     /// Also sample the time that threads wait on no CPU, by stack and by what they wait for (the event
     /// `off-cpu`, in seconds)

@@ -5,6 +5,7 @@ use std::fs;
 use clap::Args;
 
 use super::super::Error;
+use super::super::args::whole_number;
 use super::super::error::code_of;
 use super::super::signals::listen;
 use super::super::stream::{Stream, say};
@@ -40,7 +41,7 @@ pub(super) struct CompareArgs {
     #[arg(long)]
     run: bool,
     /// With --run: how often each benchmark is run at the most
-    #[arg(short, long, requires = "run", value_name = "RUNS", default_value_t = 40, value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    #[arg(short, long, requires = "run", value_name = "RUNS", default_value_t = 40, value_parser = whole_number::<u32>(2..=10_000))]
     repeat: u32,
     /// With --run: the rise from which on the exit code is 1 [default: 5%]
     #[arg(long, requires = "run", value_name = "PERCENT", value_parser = part)]

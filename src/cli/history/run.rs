@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::super::Error;
-use super::super::args::CounterArgs;
+use super::super::args::{CounterArgs, whole_number};
 use super::super::error::code_of;
 use super::super::progress::ProgressLine;
 use super::super::signals::listen;
@@ -44,14 +44,14 @@ pub(super) struct RunArgs {
     #[command(flatten)]
     pub(super) measured: MeasuredArgs,
     /// How often each benchmark of each commit is run [default: 10; with --bisect at most 100 to decide on one commit]
-    #[arg(short, long, value_name = "RUNS", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = RUNS)]
+    #[arg(short, long, value_name = "RUNS", value_parser = whole_number::<u32>(1..=10_000), help_heading = RUNS)]
     pub(super) repeat: Option<u32>,
     /// Find the commit of FROM..TO that changed this number, as history show names it, by halving: with as few builds and runs as
     /// the noise allows. You know that FROM and TO differ, by one step; both are built
     #[arg(long, value_name = "BENCHMARK", conflicts_with_all = ["commits", "new", "resume"], help_heading = RUNS)]
     bisect: Option<String>,
     /// Measure so many commits, spread over the range
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = RUNS)]
+    #[arg(long, value_name = "N", value_parser = whole_number::<u32>(1..), help_heading = RUNS)]
     commits: Option<u32>,
     /// Measure only commits of which there are no results
     #[arg(long, conflicts_with = "resume", help_heading = RUNS)]
@@ -84,7 +84,7 @@ pub(super) struct MeasuredArgs {
     #[arg(long, value_name = "CPU", help_heading = MEASURED)]
     cpu: Option<u32>,
     /// How often each is run before anything is kept
-    #[arg(long, value_name = "RUNS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=10_000), help_heading = RUNS)]
+    #[arg(long, value_name = "RUNS", default_value_t = 1, value_parser = whole_number::<u32>(0..=10_000), help_heading = RUNS)]
     warmup: u32,
     /// What the order of runs is drawn by
     #[arg(long, default_value_t = 1, help_heading = RUNS)]

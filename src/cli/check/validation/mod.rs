@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::super::args::{CorrectionArgs, CountingArgs, RotationArgs, SourceName, method};
+use super::super::args::{CorrectionArgs, CountingArgs, RotationArgs, SourceName, method, whole_number};
 use super::super::error::code_of;
 use super::super::progress::ProgressLine;
 use super::super::stream::{Stream, say};
@@ -30,7 +30,7 @@ pub(crate) struct ValidateArgs {
     #[arg(long, conflicts_with_all = ["files", "explain", "default_config", "import_theme"])]
     pub(crate) validate: bool,
     /// How often it runs with events in turns, and as often for the truth [default: 10]
-    #[arg(short = 'r', long, value_name = "N", value_parser = clap::value_parser!(u16).range(2..), requires = "validate")]
+    #[arg(short = 'r', long, value_name = "N", value_parser = whole_number::<u16>(2..), requires = "validate")]
     pub(crate) repeat: Option<u16>,
     #[command(flatten)]
     pub(crate) counting: CountingArgs,

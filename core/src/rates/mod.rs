@@ -15,7 +15,7 @@ mod uncertain;
 
 pub use confidence::Confidence;
 pub use delta::{Backwards, Delta};
-pub use moments::Moments;
+pub use moments::{Moments, mean};
 pub use scaling::Scaling;
 pub(crate) use student::{two_sided_quantile, two_sided_tail};
 pub use tally::{Raw, ScopeIndex, Tally};

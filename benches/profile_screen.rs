@@ -22,6 +22,7 @@ use perfprop::sampling::SamplerMessage;
 use perfprop::session::OutputLine;
 use perfprop::sources::Round;
 use perfprop::stacks::StackQuality;
+use perfprop::steps::median;
 use perfprop::tui::{self, Feed, Screen, ScreenOptions, Terminal, TerminalScript};
 use perfprop::units::WallNs;
 
@@ -96,7 +97,7 @@ fn main() {
         let _ = script.screen();
         for what in ["the tree looked at anew", "a tree that has grown"] {
             let times = (0..TIMES).map(|_| timed(|| rounds.send(round(seconds.next().unwrap())).unwrap()));
-            println!("{:>7.2} ms  an interval: {what}, and a frame", median(times.collect()));
+            println!("{:>7.2} ms  an interval: {what}, and a frame", median(times.collect()).unwrap());
             grows.store(true, Relaxed);
             let _ = script.screen();
         }
@@ -114,7 +115,7 @@ fn time_keys(script: &TerminalScript, what: &str, keys: &str) {
     let count = keys.split('>').map(|part| part.find('<').unwrap_or(part.len()) + usize::from(part.contains('<')));
     let presses = count.sum::<usize>() as f64;
     let times = (0..TIMES).map(|_| timed(|| assert!(script.keys(keys))) / presses).collect();
-    println!("{:>7.2} ms  {what}", median(times));
+    println!("{:>7.2} ms  {what}", median(times).unwrap());
 }
 
 /// Milliseconds.
@@ -122,11 +123,6 @@ fn timed(what: impl FnOnce()) -> f64 {
     let begun = Instant::now();
     what();
     begun.elapsed().as_secs_f64() * 1e3
-}
-
-fn median(mut times: Vec<f64>) -> f64 {
-    times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
 }
 
 fn round(second: u64) -> SamplerMessage {

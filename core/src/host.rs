@@ -8,6 +8,9 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 mod load;
+mod ticks;
+
+pub use ticks::ClockTicks;
 
 /// The longest file that is read; `/proc/cpuinfo` of hundreds of CPUs is cut.
 const LONGEST_FILE: u64 = 1 << 20;

@@ -115,9 +115,9 @@ fn folder() -> Option<PathBuf> {
 
 /// The process above; `None` above the first.
 fn parent(pid: u32) -> Option<u32> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // pid (name) state ppid
-    let parent = stat.rsplit(") ").next()?.split(' ').nth(1)?.parse().ok()?;
+    // pid (name) state ppid, where the name may be any bytes.
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let parent = String::from_utf8_lossy(&stat).rsplit(") ").next()?.split(' ').nth(1)?.parse().ok()?;
     (parent > 0).then_some(parent)
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::differing::MeasuredPlace;
 use super::results::{Benchmark, CommitResults, ResultNumber, StoredResults};
-use crate::rates::Confidence;
+use crate::rates::{self, Confidence};
 use crate::steps::{LevelChange, Step, StepMethod, changes, detect};
 
 /// The numbers of a benchmark over commits.
@@ -130,7 +130,7 @@ impl GatheredNumbers {
 fn means(rows: &[Vec<Option<f64>>]) -> Vec<Option<f64>> {
     let mean = |place: usize| {
         let present: Vec<f64> = rows.iter().filter_map(|row| *row.get(place)?).collect();
-        (!present.is_empty()).then(|| present.iter().sum::<f64>() / present.len() as f64)
+        rates::mean(&present)
     };
     (0..rows.first().map_or(0, Vec::len)).map(mean).collect()
 }

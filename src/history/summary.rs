@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::series::{BenchmarkSeries, without_missing_ends};
+use crate::rates::mean;
 
 /// Gaps of at most this share of a series' numbers are filled.
 const LARGEST_GAP: f64 = 0.1;
@@ -96,8 +97,7 @@ fn resampled(points: Vec<(u64, Option<f64>)>) -> Vec<(u64, Option<f64>)> {
         let (chunk, later) = rest.split_at(here);
         rest = later;
         let numbers: Vec<f64> = chunk.iter().filter_map(|(_, number)| *number).collect();
-        let mean = (!numbers.is_empty()).then(|| numbers.iter().sum::<f64>() / numbers.len() as f64);
-        out.extend((!chunk.is_empty()).then_some((end, mean)));
+        out.extend((!chunk.is_empty()).then(|| (end, mean(&numbers))));
     }
     out
 }

@@ -2,7 +2,7 @@
 
 use crate::monitor::{Absence, Correction, Monitor, Row, Truth};
 use crate::plan::RowIndex;
-use crate::rates::{Confidence, Error, Moments, Uncertain};
+use crate::rates::{Confidence, Error, Moments, Uncertain, mean};
 
 /// The same command measured several times.
 pub struct Repeats<'a>(pub &'a [Monitor]);
@@ -62,13 +62,13 @@ impl Repeats<'_> {
     pub(super) fn run_ratio(&self, event: RowIndex) -> Option<f64> {
         let rows = self.rows(event);
         let ratios: Vec<_> = rows.iter().filter_map(|row| row.core_share.or(row.raw.run.run_ratio())).collect();
-        (!ratios.is_empty()).then(|| SummarySpread::of(&ratios).mean)
+        mean(&ratios)
     }
 
     /// The mean of what the event counted in truth, and how far off it the mean counts are; `None` where it wasn't counted.
     pub(super) fn truth(&self, event: RowIndex) -> Option<MeanTruth> {
         let truths: Vec<_> = self.true_counts(event).iter().map(|(_, truth)| truth.count as f64).collect();
-        let count = (!truths.is_empty()).then(|| SummarySpread::of(&truths).mean)?;
+        let count = mean(&truths)?;
         let error = |estimate: Option<Uncertain>| (count > 0.0).then(|| Some(estimate?.value / count - 1.0))?;
         let corrected = self.correction(event).map(|correction| correction.count);
         Some(MeanTruth { count, scaled: error(self.count(event)), corrected: error(corrected) })

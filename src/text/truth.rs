@@ -8,6 +8,7 @@ use super::wrap::{folded, wrapped};
 use crate::monitor::{Judged, Row, Truth};
 use crate::names::shown;
 use crate::number::{amount, change, percent, plus_minus_part};
+use crate::rates::mean;
 
 /// The table, in percent of the truth: of one run the errors with their signs, of several the means of their sizes; and whether
 /// the interval of each number has the truth in it, or in how many runs.
@@ -105,7 +106,7 @@ fn intervals(truths: &[Truth], runs: usize) -> [[String; 2]; 2] {
 
 fn mean_size(errors: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     let sizes: Vec<_> = errors.flatten().map(f64::abs).collect();
-    (!sizes.is_empty()).then(|| sizes.iter().sum::<f64>() / sizes.len() as f64)
+    mean(&sizes)
 }
 
 #[cfg(test)]

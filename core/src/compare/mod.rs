@@ -15,16 +15,13 @@ use std::collections::HashMap;
 use crate::events::Unit;
 use crate::monitor::{Measure, MeasureChoice, Monitor, Row};
 use crate::plan::RowIndex;
-use crate::rates::{Confidence, Error, Uncertain};
+use crate::rates::{Confidence, Error, Uncertain, two_sided_quantile};
 use crate::run::{End, Header, MeasuredTarget};
 use crate::sources::command::Exit;
 
 mod profile;
 #[cfg(test)]
 mod simulation;
-mod student;
-#[cfg(feature = "bench")]
-pub(crate) use student::two_sided_quantile;
 mod verdict;
 
 pub use profile::{FunctionKey, MOST_TESTED, ProfileDifference, marked};
@@ -159,7 +156,7 @@ impl Runs {
             };
         }
         let runs = spread.runs as f64;
-        let half = student::two_sided_quantile(1.0 - confidence.level(), runs - 1.0) * (spread.variance / runs).sqrt();
+        let half = two_sided_quantile(1.0 - confidence.level(), runs - 1.0) * (spread.variance / runs).sqrt();
         Some((spread.mean - half, spread.mean + half))
     }
 

@@ -12,7 +12,7 @@ use super::{ComparedEvent, NumbersOfRuns, Side, compare_numbers, enough};
 use crate::events::Unit;
 use crate::monitor::{Measure, MeasureChoice};
 use crate::profile::{Amount, EventId, Frame, FrameId, FrameKind, NodeRef, ProfileEvent, SampleMeasure, Tree};
-use crate::rates::Confidence;
+use crate::rates::{self, Confidence};
 
 /// So many functions are tested: with five runs of each side, no p-value of more can be below 0.05 after its correction.
 /// Those in which most is spent on both sides together are, which says nothing of how the sides differ.
@@ -152,7 +152,7 @@ impl JoinedTree {
 
     /// Tests the functions in which most is spent.
     fn test(&self, unit: &Unit, confidence: Confidence) -> Vec<(FunctionKey, ComparedEvent)> {
-        let mean = |runs: &[f64]| runs.iter().sum::<f64>() / runs.len().max(1) as f64;
+        let mean = |runs: &[f64]| rates::mean(runs).unwrap_or_default();
         let mut all: Vec<_> = self.own.iter().collect();
         all.sort_by(|(key, [a, b]), (other, [c, d])| {
             (mean(c) + mean(d)).total_cmp(&(mean(a) + mean(b))).then_with(|| key.cmp(other))

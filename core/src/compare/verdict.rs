@@ -11,8 +11,7 @@
 //! - **The interval** of the change is that of E. C. Fieller, "Some problems in interval estimation", Journal of the
 //!   Royal Statistical Society B 16, 1954, as wide as the correction asks for: it leaves out 0 where there is a verdict.
 
-use super::student::{two_sided_quantile, two_sided_tail};
-use crate::rates::Confidence;
+use crate::rates::{Confidence, two_sided_quantile, two_sided_tail};
 
 /// How often enough runs are to give a verdict: the usual power of planned experiments (J. Cohen, "Statistical Power
 /// Analysis for the Behavioral Sciences", 1988, takes 0.8; people who wait for runs want to be surer).

@@ -14,7 +14,7 @@ use super::measurements::Measurements;
 use super::model::CostModel;
 use super::solve::Solver;
 use super::workload::WorkloadFile;
-use crate::compare::two_sided_quantile;
+use crate::rates::two_sided_quantile;
 
 /// The most breakpoints that are searched at once.
 const MOST: usize = 2;

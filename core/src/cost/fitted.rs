@@ -8,7 +8,7 @@ use super::fit_error::FitError;
 use super::injected::InjectedCoefficients;
 use super::model::{CostModel, ModelError};
 use super::workload::sizes_in_words;
-use crate::compare::two_sided_quantile;
+use crate::rates::two_sided_quantile;
 
 /// A coefficient that was found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -3,6 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::rates;
+use crate::steps::median;
+
 /// Which number stands for the repeated measurements of a size.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Determinizer {
@@ -47,10 +50,7 @@ impl Determinizer {
     /// The number that stands for these measurements; `None` where there are none.
     pub fn value(self, samples: &[f64]) -> Option<f64> {
         match self {
-            Self::Median => {
-                let reversed: Vec<f64> = samples.iter().map(|sample| -sample).collect();
-                Some(0.5 * (percentile(samples, 50.0)? - percentile(&reversed, 50.0)?))
-            }
+            Self::Median => median(samples.to_vec()),
             Self::Percentile(percent) => percentile(samples, percent),
             Self::Mean => moments(samples).map(|moments| moments.mean),
         }
@@ -99,10 +99,9 @@ pub struct SampleMoments {
 
 /// The mean and the variance; `None` of no samples.
 pub fn moments(samples: &[f64]) -> Option<SampleMoments> {
-    let count = samples.len() as f64;
-    let mean = samples.iter().sum::<f64>() / count;
-    let variance = samples.iter().map(|sample| (sample - mean).powi(2)).sum::<f64>() / count;
-    (!samples.is_empty()).then_some(SampleMoments { mean, variance })
+    let mean = rates::mean(samples)?;
+    let squares: Vec<f64> = samples.iter().map(|sample| (sample - mean).powi(2)).collect();
+    Some(SampleMoments { mean, variance: rates::mean(&squares)? })
 }
 
 /// Which measurements lie within so many standard deviations of the mean of all.

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nix::unistd::{SysconfVar, sysconf};
-
-use super::HostFiles;
+use super::{ClockTicks, HostFiles};
 use crate::units::CpuNs;
 
 /// Numbers of CPUs that were slowed down by heat, of a core and of a package.
@@ -40,8 +38,7 @@ fn busy_of_line(line: &str) -> Option<(u32, CpuNs)> {
     let ticks: Vec<u64> = fields.map_while(|field| field.parse().ok()).collect();
     let [user, nice, system, _idle, _waits, rest @ ..] = &ticks[..] else { return None };
     let busy = user + nice + system + rest.iter().take(3).sum::<u64>();
-    let a_second = sysconf(SysconfVar::CLK_TCK).ok().flatten().and_then(|ticks| u64::try_from(ticks).ok());
-    Some((cpu, CpuNs(busy * (1_000_000_000 / a_second.unwrap_or(100).max(1)))))
+    Some((cpu, ClockTicks(busy).cpu_time()))
 }
 
 #[cfg(test)]

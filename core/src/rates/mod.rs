@@ -9,12 +9,14 @@ mod confidence;
 mod delta;
 mod moments;
 mod scaling;
+mod student;
 mod tally;
 mod uncertain;
 
 pub use confidence::Confidence;
 pub use delta::{Backwards, Delta};
-pub use moments::Moments;
+pub use moments::{Moments, mean};
 pub use scaling::Scaling;
+pub(crate) use student::{two_sided_quantile, two_sided_tail};
 pub use tally::{Raw, ScopeIndex, Tally};
 pub use uncertain::{Error, Uncertain};

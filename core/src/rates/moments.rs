@@ -81,6 +81,11 @@ impl Moments {
     }
 }
 
+/// The mean of numbers that weigh the same; `None` of none.
+pub fn mean(numbers: &[f64]) -> Option<f64> {
+    (!numbers.is_empty()).then(|| numbers.iter().sum::<f64>() / numbers.len() as f64)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

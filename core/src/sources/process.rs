@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::unistd::Pid;
 
+use crate::threads::Stat;
 use crate::units::CpuNs;
 
 /// The threads of a process, its main thread included, in ascending order.
@@ -34,6 +35,16 @@ pub(crate) fn text(path: &str) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&fs::read(path)?).into_owned())
 }
 
+/// `stat` of a process or of a thread; with the times of all its threads where it is a process.
+pub(super) fn stat(task: Pid) -> Option<Stat> {
+    Stat::parse(&text(&format!("/proc/{task}/stat")).ok()?)
+}
+
+/// `stat` of a thread of a process, the main thread or another one.
+pub(super) fn stat_of_thread(pid: Pid, thread: Pid) -> Option<Stat> {
+    Stat::parse(&text(&format!("/proc/{pid}/task/{thread}/stat")).ok()?)
+}
+
 /// The user id that a process runs as.
 pub fn owner(pid: Pid) -> Option<u32> {
     use std::os::unix::fs::MetadataExt;
@@ -43,29 +54,14 @@ pub fn owner(pid: Pid) -> Option<u32> {
 /// Whether a process, or a thread of one, exists and has not yet ended. A process whose main thread
 /// has ended lives as long as another thread of it.
 pub fn is_alive(pid: Pid) -> bool {
-    let has_ended = |stat: String| {
-        // The state follows the name, which is in parentheses and may contain any character.
-        let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
-        matches!(state, Some('Z' | 'X') | None)
-    };
-    let lives = |path: String| text(&path).is_ok_and(|stat| !has_ended(stat));
+    let lives = |thread: Pid| stat_of_thread(pid, thread).is_some_and(|stat| !stat.has_ended());
     // That of the main thread alone: for that of the process the kernel adds up the times of all its threads.
-    lives(format!("/proc/{pid}/task/{pid}/stat"))
-        || threads(pid).is_ok_and(|threads| {
-            threads.len() > 1 && threads.iter().any(|thread| lives(format!("/proc/{pid}/task/{thread}/stat")))
-        })
+    lives(pid) || threads(pid).is_ok_and(|threads| threads.len() > 1 && threads.into_iter().any(lives))
 }
 
 /// Whether a task exists and has not begun to exit.
 pub fn runs(task: Pid) -> bool {
-    /// `PF_EXITING` of the kernel's `linux/sched.h`.
-    const EXITING: u32 = 0x4;
-    let Ok(stat) = text(&format!("/proc/{task}/stat")) else { return false };
-    // State, parent, group, session, terminal, its group, flags.
-    let mut fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace();
-    let state = fields.next();
-    let flags = fields.nth(5).and_then(|flags| flags.parse::<u32>().ok());
-    !matches!(state, Some("Z" | "X") | None) && flags.is_some_and(|flags| flags & EXITING == 0)
+    stat(task).is_some_and(|stat| !stat.ends())
 }
 
 /// Whether the kernel hides a process from its user, as it does where a program has more rights than who

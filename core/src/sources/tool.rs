@@ -4,14 +4,16 @@
 //! They are enabled for as long as there is counting, so that they are never scaled.
 
 use std::collections::BTreeMap;
+use std::ops::Add;
 use std::time::Instant;
 
-use nix::unistd::{Pid, SysconfVar, sysconf};
+use nix::unistd::Pid;
 
 use super::perf::TargetKind;
 use super::{CounterSource, Next, Reading, Scope, Status, process};
 use crate::events::{Event, EventKind};
-use crate::host::HostFiles;
+use crate::host::{ClockTicks, HostFiles};
+use crate::threads::Stat;
 use crate::units::{CpuNs, WallNs};
 
 /// CPU time in user space and in the kernel.
@@ -21,6 +23,13 @@ pub struct Times {
     pub user: CpuNs,
     /// In the kernel.
     pub system: CpuNs,
+}
+
+impl Add for Times {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self { user: self.user + other.user, system: self.system + other.system }
+    }
 }
 
 /// What a command and its waited-for children used, once it has ended.
@@ -114,22 +123,13 @@ impl TimeOwner {
             (Self::Cpus(cpus), Scope::All) => of_cpus(cpus.as_deref()),
             (Self::Command(pid), Scope::All) => {
                 let family = std::iter::once(*pid).chain(process::descendants(*pid));
-                sum(family.filter_map(|pid| of_stat(&format!("/proc/{pid}/stat"), Children::Included)))
+                sum(family.filter_map(process::stat).map(|stat| own(&stat) + of_children(&stat)))
             }
-            (Self::Processes(pids), Scope::All) => {
-                see(seen, pids, |pid| of_stat(&format!("/proc/{pid}/stat"), Children::Apart))
-            }
+            (Self::Processes(pids), Scope::All) => see(seen, pids, |pid| Some(own(&process::stat(pid)?))),
             (Self::Threads(tids), Scope::All) => see(seen, tids, of_thread),
             (Self::Nobody, Scope::All) => Times::default(),
         }
     }
-}
-
-/// Whether the time of children that were waited for is in that of a process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Children {
-    Included,
-    Apart,
 }
 
 /// The sum of what each has used by now, or had used when it was seen last. A number that is used again begins lower, and isn't
@@ -145,24 +145,21 @@ fn see(seen: &mut BTreeMap<Pid, Times>, ids: &[Pid], now: impl Fn(Pid) -> Option
 }
 
 fn of_thread(tid: Pid) -> Option<Times> {
-    of_stat(&format!("/proc/{tid}/task/{tid}/stat"), Children::Apart)
+    Some(own(&process::stat_of_thread(tid, tid)?))
 }
 
 fn sum(all: impl Iterator<Item = Times>) -> Times {
-    all.fold(Times::default(), |sum, one| Times { user: sum.user + one.user, system: sum.system + one.system })
+    all.fold(Times::default(), Times::add)
 }
 
-/// `utime`, `stime`, `cutime` and `cstime` of proc(5): the 14th to the 17th field, of which the second, the name, is in
-/// parentheses and may hold blanks. `None` of what has ended.
-fn of_stat(path: &str, children: Children) -> Option<Times> {
-    let text = process::text(path).ok()?;
-    let fields = text.rsplit_once(')').map_or("", |(_, rest)| rest);
-    let ticks: Vec<u64> = fields.split_whitespace().skip(11).take(4).filter_map(|field| field.parse().ok()).collect();
-    let [user, system, users, systems] = ticks[..] else { return None };
-    Some(match children {
-        Children::Included => times(user + users, system + systems),
-        Children::Apart => times(user, system),
-    })
+/// The CPU time of a process or thread.
+fn own(stat: &Stat) -> Times {
+    times(stat.user, stat.system)
+}
+
+/// That of its children that have ended and were waited for.
+fn of_children(stat: &Stat) -> Times {
+    times(stat.children_user, stat.children_system)
 }
 
 /// The lines `cpuN user nice system idle iowait irq softirq` of proc(5); the first one is that of all CPUs.
@@ -177,16 +174,13 @@ fn of_cpus(cpus: Option<&[u32]>) -> Times {
         fields.next().filter(|name| wanted(name))?;
         let ticks: Vec<u64> = fields.filter_map(|field| field.parse().ok()).collect();
         let [user, nice, system, _idle, _iowait, irq, softirq, ..] = ticks[..] else { return None };
-        Some(times(user + nice, system + irq + softirq))
+        Some(times(ClockTicks(user + nice), ClockTicks(system + irq + softirq)))
     };
     sum(text.lines().filter_map(of_line))
 }
 
-/// The kernel writes times in ticks, 100 a second.
-fn times(user: u64, system: u64) -> Times {
-    let a_second = sysconf(SysconfVar::CLK_TCK).ok().flatten().and_then(|ticks| u64::try_from(ticks).ok());
-    let tick = 1_000_000_000 / a_second.unwrap_or(100).max(1);
-    Times { user: CpuNs(user * tick), system: CpuNs(system * tick) }
+fn times(user: ClockTicks, system: ClockTicks) -> Times {
+    Times { user: user.cpu_time(), system: system.cpu_time() }
 }
 
 /// A row's event and the part of the target that it is about, with what became of it.
@@ -338,11 +332,10 @@ mod tests {
 
     #[test]
     fn this_process_and_the_machine_have_used_time() {
-        let stat = format!("/proc/{}/stat", nix::unistd::getpid());
-        let own = of_stat(&stat, Children::Apart).unwrap();
-        assert!(of_stat(&stat, Children::Included).unwrap().user >= own.user);
+        let stat = process::stat(nix::unistd::getpid()).unwrap();
+        assert!((own(&stat) + of_children(&stat)).user >= own(&stat).user);
         assert!(of_cpus(None).user >= of_cpus(Some(&[0])).user && of_cpus(None).user.0 > 0);
-        assert_eq!(of_stat("/proc/no-such/stat", Children::Included), None);
+        assert_eq!(of_thread(Pid::from_raw(i32::MAX)), None);
     }
 
     #[test]

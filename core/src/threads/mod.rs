@@ -15,10 +15,12 @@ use crate::units::{CpuNs, WallNs};
 
 mod live;
 mod reader;
+mod stat;
 mod usage;
 
 pub use live::LiveThreads;
 pub use reader::{ThreadReader, ThreadTarget};
+pub(crate) use stat::Stat;
 pub use usage::{LEAST_LOOKS, LooksSince, ThreadUse, Uses, WaitKind, of_ended_children, uses};
 
 /// The most threads of a snapshot; the others are counted.

@@ -2,12 +2,13 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Add as _;
 use std::path::PathBuf;
 
 use nix::unistd::{SysconfVar, sysconf};
 
-use super::{MOST_THREADS, ThreadLooks, ThreadReading, ThreadSnapshot};
-use crate::host::HostFiles;
+use super::{MOST_THREADS, Stat, ThreadLooks, ThreadReading, ThreadSnapshot};
+use crate::host::{ClockTicks, HostFiles};
 use crate::units::{CpuNs, WallNs};
 
 /// Whose threads are read.
@@ -28,11 +29,10 @@ pub enum ThreadTarget {
 pub struct ThreadReader {
     host: HostFiles,
     target: ThreadTarget,
-    tick_ns: u64,
     page: u64,
     seen: BTreeMap<(i32, u64), Vec<ThreadLooks>>,
-    /// CPU time in ticks at the last snapshot of more threads than it holds.
-    ticks: BTreeMap<(i32, u64), u64>,
+    /// CPU time at the last snapshot of more threads than it holds.
+    used: BTreeMap<(i32, u64), ClockTicks>,
 }
 
 /// Where a thread's files are.
@@ -44,54 +44,12 @@ struct Place {
     folder: String,
 }
 
-/// What proc(5) says in `stat`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Stat {
-    name: String,
-    state: char,
-    /// Whether it is a thread of the kernel.
-    is_of_kernel: bool,
-    cpu_ticks: u64,
-    children_ticks: u64,
-    faults: u64,
-    threads: u64,
-    began: u64,
-    resident_pages: u64,
-}
-
 /// What the kernel's scheduler says in `schedstat`: time on a CPU and waiting for one, and how often the thread was given one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct SchedStat {
     cpu: CpuNs,
     delay: CpuNs,
     switches: u64,
-}
-
-/// `PF_KTHREAD` of the kernel's `linux/sched.h`.
-const KERNEL_THREAD: u64 = 0x0020_0000;
-
-impl Stat {
-    /// The second field, the name, is in parentheses and may hold blanks and parentheses.
-    fn parse(text: &str) -> Option<Self> {
-        let (before, after) = text.rsplit_once(')')?;
-        let name = before.split_once('(')?.1.to_owned();
-        let mut fields = after.split_whitespace();
-        let state = fields.next()?.chars().next()?;
-        // From the fourth field on.
-        let numbers: Vec<u64> = fields.map(|field| field.parse().unwrap_or(0)).collect();
-        let number = |field: usize| numbers.get(field - 4).copied();
-        Some(Self {
-            name,
-            state,
-            is_of_kernel: number(9)? & KERNEL_THREAD != 0,
-            cpu_ticks: number(14)? + number(15)?,
-            children_ticks: number(16)? + number(17)?,
-            faults: number(10)? + number(12)?,
-            threads: number(20)?,
-            began: number(22)?,
-            resident_pages: number(24)?,
-        })
-    }
 }
 
 /// What makes it the same thread at two times.
@@ -102,22 +60,8 @@ fn key((place, stat): &(Place, Stat)) -> (i32, u64) {
 impl ThreadReader {
     /// A reader of a target's threads.
     pub fn new(host: HostFiles, target: ThreadTarget) -> Self {
-        let setting = |variable, usual| {
-            sysconf(variable)
-                .ok()
-                .flatten()
-                .and_then(|value| u64::try_from(value).ok())
-                .filter(|&value| value > 0)
-                .unwrap_or(usual)
-        };
-        Self {
-            host,
-            target,
-            tick_ns: 1_000_000_000 / setting(SysconfVar::CLK_TCK, 100),
-            page: setting(SysconfVar::PAGE_SIZE, 4096),
-            seen: BTreeMap::new(),
-            ticks: BTreeMap::new(),
-        }
+        let page = sysconf(SysconfVar::PAGE_SIZE).ok().flatten().and_then(|page| u64::try_from(page).ok());
+        Self { host, target, page: page.unwrap_or(4096), seen: BTreeMap::new(), used: BTreeMap::new() }
     }
 
     /// Looks at what each thread does now.
@@ -165,19 +109,18 @@ impl ThreadReader {
 
     /// Keeps as many as a snapshot holds: those that used most CPU time since the last one, and those of the kernel last.
     fn keep_busiest(&mut self, read: &mut Vec<(Place, Stat)>) {
-        let before = std::mem::replace(&mut self.ticks, read.iter().map(|one| (key(one), one.1.cpu_ticks)).collect());
-        let used = |one: &(Place, Stat)| one.1.cpu_ticks - before.get(&key(one)).unwrap_or(&0).min(&one.1.cpu_ticks);
-        read.sort_by_cached_key(|one| (one.1.is_of_kernel, Reverse(used(one)), one.0.pid, one.0.tid));
+        let before = std::mem::replace(&mut self.used, read.iter().map(|one| (key(one), one.1.cpu())).collect());
+        let used = |one: &(Place, Stat)| one.1.cpu() - before.get(&key(one)).copied().unwrap_or_default();
+        read.sort_by_cached_key(|one| (one.1.is_of_kernel(), Reverse(used(one)), one.0.pid, one.0.tid));
         read.truncate(MOST_THREADS);
         read.sort_by_key(|(place, _)| (place.pid, place.tid));
     }
 
     /// CPU time of all of the target.
     fn all(&self, threads: &[ThreadReading]) -> Option<CpuNs> {
-        let ticks = |stat: Stat| stat.cpu_ticks + stat.children_ticks;
         let of = |pid: i32| {
             let folder = format!("proc/{pid}");
-            self.stat(&Place { pid, tid: pid, folder }).map_or(0, ticks)
+            self.stat(&Place { pid, tid: pid, folder }).map_or(ClockTicks(0), |stat| stat.cpu() + stat.children())
         };
         match &self.target {
             ThreadTarget::Machine => {
@@ -187,29 +130,28 @@ impl ThreadReader {
             ThreadTarget::Threads(_) => None,
             ThreadTarget::Family(_) | ThreadTarget::Processes(_) => {
                 let processes = threads.iter().filter(|thread| thread.pid == thread.tid);
-                Some(CpuNs(processes.map(|process| of(process.pid)).sum::<u64>().saturating_mul(self.tick_ns)))
+                Some(processes.map(|process| of(process.pid)).fold(ClockTicks(0), ClockTicks::add).cpu_time())
             }
         }
     }
 
     fn reading(&self, place: &Place, stat: Stat) -> ThreadReading {
         let is_first = place.pid == place.tid;
-        let ticks = |ticks: u64| CpuNs(ticks.saturating_mul(self.tick_ns));
         let looks = self.seen.get(&(place.tid, stat.began)).cloned().unwrap_or_default();
         // That of a process' folder is of its first thread alone.
         let times = if self.target == ThreadTarget::Machine { None } else { self.schedstat(place) };
         ThreadReading {
             pid: place.pid,
             tid: place.tid,
-            name: stat.name,
             began: stat.began,
-            cpu_ns: times.map_or(ticks(stat.cpu_ticks), |times| times.cpu),
+            cpu_ns: times.map_or(stat.cpu().cpu_time(), |times| times.cpu),
             delay_ns: times.map(|times| times.delay),
-            children_ns: if is_first { ticks(stat.children_ticks) } else { CpuNs(0) },
+            children_ns: if is_first { stat.children().cpu_time() } else { CpuNs(0) },
             resident: if is_first { stat.resident_pages.saturating_mul(self.page) } else { 0 },
             faults: stat.faults,
             switches: times.map(|times| times.switches),
             looks,
+            name: stat.name,
         }
     }
 
@@ -293,6 +235,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::threads::stat::KERNEL_THREAD;
 
     /// A line of `stat` of a process with two threads, with these fields: name, state, user and system ticks, those of
     /// children, start, pages.
@@ -333,7 +276,7 @@ mod tests {
     }
 
     fn reader(root: &Path, target: ThreadTarget) -> ThreadReader {
-        ThreadReader { tick_ns: 10_000_000, page: 4096, ..ThreadReader::new(HostFiles::under(root), target) }
+        ThreadReader { page: 4096, ..ThreadReader::new(HostFiles::under(root), target) }
     }
 
     #[test]
@@ -444,12 +387,5 @@ mod tests {
         let ids: Vec<i32> = last.threads.iter().map(|thread| thread.pid).collect();
         assert!((1090..=1100).all(|pid| ids.contains(&pid)) && of_users(&last) == MOST_THREADS && ids.is_sorted());
         fs::remove_dir_all(root).unwrap();
-    }
-
-    #[test]
-    fn a_line_that_is_no_stat_says_nothing() {
-        for text in ["", "7 (a", "7 (a) ", "7 (a) R 1 2 3", "7 a) R"] {
-            assert_eq!(Stat::parse(text), None, "{text}");
-        }
     }
 }

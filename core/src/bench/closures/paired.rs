@@ -6,7 +6,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use crate::compare::two_sided_quantile;
+use crate::rates::two_sided_quantile;
 
 /// A turn lasts about so long: some turns in a time slice of the kernel, and the timer takes little of it.
 const TURN: Duration = Duration::from_micros(100);

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::noise::CountedLevel;
 use super::series::{CountedSpan, SpanWindow};
 use crate::rates::Confidence;
-use crate::steps::{LevelChange, Step, StepMethod, WeightedValue, centre, changes, detect};
+use crate::steps::{LevelChange, Step, StepMethod, changes, detect, median};
 use crate::units::WallNs;
 
 /// The largest chance of a change that is told. Each event is looked at once a second or so, for hours.
@@ -128,14 +128,10 @@ fn poisson(before: (f64, f64), after: (f64, f64)) -> f64 {
 fn weights(spans: &[CountedSpan]) -> Vec<Option<f64>> {
     let there = || spans.iter().filter(|span| span.seconds > 0.0);
     let unseen = |span: &CountedSpan| span.variance / span.seconds.powi(2);
-    let usual_seconds = median(there().map(|span| span.seconds));
-    let own = Some(median(there().map(unseen))).filter(|&own| own > 0.0).unwrap_or(1.0);
+    let usual_seconds = median(there().map(|span| span.seconds).collect()).unwrap_or_default();
+    let own = median(there().map(unseen).collect()).filter(|&own| own > 0.0).unwrap_or(1.0);
     let weight = |span: &CountedSpan| (unseen(span) + own * usual_seconds / span.seconds).sqrt().recip();
     spans.iter().map(|span| (span.seconds > 0.0).then(|| weight(span))).collect()
-}
-
-fn median(numbers: impl Iterator<Item = f64>) -> f64 {
-    centre(&numbers.map(|value| WeightedValue { value, weight: 1.0 }).collect::<Vec<_>>()).median
 }
 
 #[cfg(test)]

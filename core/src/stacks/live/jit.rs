@@ -51,12 +51,12 @@ impl JitProcess {
     pub(super) fn of(pid: i32) -> Self {
         let status = process::text(&format!("/proc/{pid}/status")).unwrap_or_default();
         let numbers = |label: &str| -> Vec<u32> {
-            let words = status.lines().find_map(|line| line.strip_prefix(label)).unwrap_or_default();
+            let words = crate::host::field(&status, label).unwrap_or_default();
             words.split_whitespace().filter_map(|word| word.parse().ok()).collect()
         };
-        let inside = numbers("NSpid:").last().and_then(|&inside| i32::try_from(inside).ok()).unwrap_or(pid);
+        let inside = numbers("NSpid").last().and_then(|&inside| i32::try_from(inside).ok()).unwrap_or(pid);
         // Root may write what it likes anyway.
-        let owners = [numbers("Uid:"), vec![nix::unistd::geteuid().as_raw(), 0]].concat();
+        let owners = [numbers("Uid"), vec![nix::unistd::geteuid().as_raw(), 0]].concat();
         let root = files::folder(Path::new(&format!("/proc/{pid}/root"))).ok();
         let java = JavaMap::of(pid, inside, root.as_ref());
         Self { pid, inside, owners, root, java }

@@ -1,10 +1,11 @@
 //! Computes the tails of Student's t for any degrees of freedom, also between whole ones, as Welch's test has them.
+//! [`Confidence::student`](super::Confidence::student) takes less time, and only whole ones.
 
 /// P(|T| > t) of a T with so many degrees of freedom, t from 0 up; 1 for no degrees.
 ///
 /// It is the incomplete beta function I_x(n/2, 1/2) at x = n / (n + t²) (Abramowitz and Stegun, "Handbook of
 /// Mathematical Functions", 1964, 26.7.1), summed from the side on which its series converges fast.
-pub(super) fn two_sided_tail(t: f64, degrees: f64) -> f64 {
+pub(crate) fn two_sided_tail(t: f64, degrees: f64) -> f64 {
     if t.is_nan() || degrees.is_nan() || degrees <= 0.0 {
         return 1.0;
     }

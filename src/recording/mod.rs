@@ -3,7 +3,8 @@
 //! ```text
 //! {"type":"header", ...}   what is measured, where, in which groups, with which relation files
 //! {"type":"round", ...}    cumulative counts and times of every event, one line a round
-//! {"type":"threads", ...}  what the target's threads have done until about the round before; once an interval
+//! {"type":"threads", ...}  what the target's threads have done until about the round before; once an interval. Users and command
+//!                          lines of processes are written once, and again when they change
 //! {"type":"sampled", ...}  which events were sampled with their call stacks, and how; once, if any were
 //! {"type":"stacks", ...}   samples in columns, and the frames, stacks and tasks that are new in them
 //! {"type":"regions", ...}  what is new of named regions: counts that changed, enters and leaves, in columns
@@ -27,6 +28,7 @@ use crate::units::{CpuNs, WallNs};
 
 mod check;
 mod player;
+mod processes;
 mod reader;
 mod region_events;
 mod regions;

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::error::Category;
 
 use super::check::{check, check_readings};
+use super::processes::KnownProcesses;
 use super::{Line, StacksLine};
 use crate::names::shown;
 use crate::regions::{RegionBatch, RegionRange, RegionTable};
@@ -115,13 +116,15 @@ struct RecordingParts {
     rounds: Vec<RecordedRound>,
     /// What regions are defined so far.
     known: RegionTable,
+    processes: KnownProcesses,
 }
 
 impl RecordingParts {
     fn new(header: Header) -> Self {
         let rounds = Arc::default();
         let recording = Recording { header, rounds, stacks: None, regions: Vec::new(), end: None, cut: None };
-        Self { recording, rounds: Vec::new(), known: RegionTable::default() }
+        let (known, processes) = (RegionTable::default(), KnownProcesses::default());
+        Self { recording, rounds: Vec::new(), known, processes }
     }
 
     fn take(&mut self, line: Line) -> Result<(), String> {
@@ -139,7 +142,8 @@ impl RecordingParts {
                 check_readings(&round.readings)?;
                 self.rounds.push(RecordedRound { round, lost: line.lost_rounds });
             }
-            Line::Threads(threads) => {
+            Line::Threads(mut threads) => {
+                self.processes.fill_in(&mut threads);
                 let last = self.rounds.last_mut().ok_or("threads before the first reading")?;
                 last.round.threads = Some(Arc::new(threads));
             }

@@ -3,11 +3,13 @@
 use std::io::{self, BufWriter, Write};
 use std::time::Duration;
 
+use super::processes::KnownProcesses;
 use super::{Line, RegionsLine, RoundLine, StacksLine};
 use crate::regions::RegionBatch;
 use crate::run::{End, Header};
 use crate::sources::Round;
 use crate::stacks::{Losses, SamplingSetup, StackBatch};
+use crate::threads::ThreadSnapshot;
 
 /// What was read is in the file within this time, if whoever writes it [flushes](Recorder::flush) as often: a
 /// program that is killed loses no more.
@@ -20,6 +22,7 @@ pub struct Recorder<W: Write> {
     losses: Losses,
     /// Whether the last line of regions says that none was called: that needs no second one.
     is_idle: bool,
+    processes: KnownProcesses,
 }
 
 impl<W: Write> Recorder<W> {
@@ -28,7 +31,8 @@ impl<W: Write> Recorder<W> {
     /// # Errors
     /// Returns the writer's error.
     pub fn new(out: W, header: &Header) -> io::Result<Self> {
-        let mut recorder = Self { out: BufWriter::new(out), losses: Losses::default(), is_idle: true };
+        let (losses, processes) = (Losses::default(), KnownProcesses::default());
+        let mut recorder = Self { out: BufWriter::new(out), losses, is_idle: true, processes };
         recorder.line(&Line::Header(Box::new(header.clone())))?;
         recorder.out.flush()?;
         Ok(recorder)
@@ -40,7 +44,10 @@ impl<W: Write> Recorder<W> {
     /// Returns the writer's error.
     pub fn round(&mut self, round: &Round, lost: u64) -> io::Result<()> {
         self.line(&Line::Round(RoundLine::new(round, lost)))?;
-        round.threads.as_deref().map_or(Ok(()), |threads| self.line(&Line::Threads(threads.clone())))
+        let Some(threads) = &round.threads else { return Ok(()) };
+        let mut threads = ThreadSnapshot::clone(threads);
+        self.processes.leave_out(&mut threads);
+        self.line(&Line::Threads(threads))
     }
 
     /// Lets what was written so far reach the file.

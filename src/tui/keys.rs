@@ -115,7 +115,7 @@ const fn code(code: KeyCode) -> KeyChord {
     KeyChord { code, control: false }
 }
 
-const LISTS: &[Screen] = &[Screen::Events, Screen::Relations, Screen::Log, Screen::Compare];
+const LISTS: &[Screen] = &[Screen::Events, Screen::Relations, Screen::Log, Screen::Threads, Screen::Compare];
 const PAGED: &[Screen] = &[
     Screen::Events,
     Screen::Relations,

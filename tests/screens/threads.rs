@@ -19,7 +19,7 @@ use perfprop::stacks::{
     FirstLevel, Gathered, Rate, RegionsToCome, SampledEvent, SamplingSetup, StackBatch, StackFrame, StackFrameId,
     StackId, StackNode, StackQuality, StackSample, Task, TaskId, UnwindMethod,
 };
-use perfprop::threads::{ThreadLooks, ThreadReading, ThreadSnapshot};
+use perfprop::threads::{ProcessDetails, ThreadLooks, ThreadReading, ThreadSnapshot};
 use perfprop::tui::{
     self, Feed, GlyphSet, Mode, Picture, ReplayedEnding, Scene, Screen, ScreenOptions, Terminal, TerminalScript,
 };
@@ -56,6 +56,10 @@ fn snapshot(second: u64) -> ThreadSnapshot {
         delay_ns: Some(CpuNs(second * 10_000_000)),
         children_ns: CpuNs(0),
         resident: if tid == 4121 { 312 << 20 } else { 0 },
+        process: (tid == 4121).then(|| {
+            let command = "/opt/server --listen [::]:80 \u{1b}[2J".into();
+            Arc::new(ProcessDetails { user: "www".into(), command })
+        }),
         looks: looks
             .iter()
             .map(|&(state, within, times)| ThreadLooks { state, within: within.into(), times: times * second as u32 })
@@ -179,12 +183,19 @@ fn machine_rounds() -> impl Iterator<Item = Round> {
     (0..=SECONDS).map(|second| {
         // Two CPUs of 2.6 that are busy are of what is read.
         let all = Some(CpuNs(second * 2_600_000_000));
+        let details = |name: &str| ProcessDetails {
+            user: if name == "idle" { "root" } else { name }.into(),
+            command: format!("/usr/bin/{name} --config /etc/{name}.conf \u{1b}[2J"),
+        };
         let process = |place: i32, name: &str, cpu: f64| ThreadReading {
             pid: 100 + place,
             tid: 100 + place,
             name: name.into(),
             cpu_ns: CpuNs((cpu * second as f64 * 1e9) as u64),
             resident: 30 << 20,
+            process: Some(Arc::new(details(name))),
+            // A shell, of which all that has ended were children.
+            children_ns: CpuNs(if name == "java" { second * 500_000_000 } else { 0 }),
             faults: 400 * second,
             ..ThreadReading::default()
         };
@@ -222,8 +233,18 @@ fn a_machine_shows_its_busiest_processes_below_its_events() {
             golden(&format!("machine-{width}x{height}"), &screen);
             script.keys("7");
             let screen = script.screen();
-            assert!(screen.contains("others: 60.0% of a CPU"), "{screen}");
+            assert!(screen.contains("others 60.0%: 7 not read, and ended processes, mostly of java 102"), "{screen}");
             golden(&format!("machine-processes-{width}x{height}"), &screen);
+            script.keys("/NGINX.conf<Enter>");
+            assert!(script.screen().contains("no process matches the filter"), "{}", script.screen());
+            script.keys("/");
+            script.keys(&"<Backspace>".repeat(10));
+            script.keys("nginx.conf<Enter>");
+            let screen = script.screen();
+            assert!(screen.contains("filter: nginx.conf") && (width < 120 || screen.contains("1 of 53")), "{screen}");
+            assert!(screen.contains("nginx --config") && !screen.contains("postgres"), "{screen}");
+            // What is left out is no other process.
+            assert!(screen.contains("others 60.0%: 7 not read, and ended processes"), "{screen}");
         });
     }
 }
@@ -459,7 +480,8 @@ fn a_click_on_the_selected_thread_opens_it() {
         // The second row below the heads.
         let click = |script: &mut TerminalScript| script.mouse(MouseEventKind::Down(MouseButton::Left), 10, 5);
         click(script);
-        assert!(script.screen().contains("▶ worker        4125"), "{}", script.screen());
+        let is_selected = |line: &str| line.contains("▶ worker") && line.contains("4125");
+        assert!(script.screen().lines().any(is_selected), "{}", script.screen());
         click(script);
         assert!(script.screen().contains("zoom: worker [4125]"), "{}", script.screen());
     });

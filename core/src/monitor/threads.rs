@@ -52,6 +52,8 @@ pub struct ThreadUses<'a> {
     pub left_out: usize,
     /// The CPUs that all of the target was on, with what has ended and what is left out.
     pub cpus: f64,
+    /// Of these, those that others than the threads that live were on: those that have ended, and those left out.
+    pub others: f64,
     /// Of these, those that ended children were on.
     pub ended_children: f64,
     /// The time, in seconds.
@@ -78,9 +80,10 @@ impl<'a> ThreadUses<'a> {
         self.threads.iter().chain(&self.ended)
     }
 
-    /// The CPUs that others than the threads that are listed were on: those that have ended, and those left out.
-    pub fn others(&self) -> f64 {
-        (self.cpus - self.threads.iter().map(|thread| thread.cpu).sum::<f64>()).max(0.0)
+    /// Who started most of what the others were that have ended; `None` where no one thread started half of it.
+    pub fn starter_of_ended(&self) -> Option<&ThreadUse<'a>> {
+        let most = self.threads.iter().max_by(|a, b| a.ended_children.total_cmp(&b.ended_children))?;
+        (self.others > 0.0 && most.ended_children >= 0.5 * self.others).then_some(most)
     }
 }
 
@@ -103,7 +106,17 @@ impl Monitor {
         let all = all.map_or(0.0, |(later, earlier)| CpuNs(later.0.saturating_sub(earlier.0)).as_secs() / seconds);
         let cpus = known.max(all).min(self.header().machine.cpus.max(1) as f64);
         let left_out = later.left_out;
-        (seconds > 0.0).then_some(ThreadUses { threads, ended, left_out, cpus, ended_children, seconds, started })
+        let others = (cpus - cpu(&threads)).max(0.0);
+        (seconds > 0.0).then_some(ThreadUses {
+            threads,
+            ended,
+            left_out,
+            cpus,
+            others,
+            ended_children,
+            seconds,
+            started,
+        })
     }
 }
 

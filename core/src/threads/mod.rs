@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! /proc/PID/task/TID/stat, wchan   20 times a second: running, sleeping or waiting, and where in the kernel
+//! /proc/PID/cmdline, status         twice a process: its command line and its user
 //! /proc/PID/task/TID/schedstat     once an interval: CPU time, time waiting for a CPU
 //!                                  └─ ThreadSnapshot, all cumulative ─ with a round ─ ThreadUse between two
 //! ```
@@ -9,16 +10,20 @@
 //! Whole machines are read by process, as they may have thousands of threads: with the CPU time of all their threads, and
 //! with the state of those that have one thread only.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::units::{CpuNs, WallNs};
 
 mod live;
+mod process;
 mod reader;
 mod stat;
 mod usage;
 
 pub use live::LiveThreads;
+pub use process::ProcessDetails;
 pub use reader::{ThreadReader, ThreadTarget};
 pub(crate) use stat::Stat;
 pub use usage::{LEAST_LOOKS, LooksSince, ThreadUse, Uses, WaitKind, of_ended_children, uses};
@@ -78,6 +83,9 @@ pub struct ThreadReading {
     /// How often it was given a CPU; `None` where the kernel doesn't say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub switches: Option<u64>,
+    /// The user and the command line of its process; `None` of all but the first thread, and where it isn't known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<Arc<ProcessDetails>>,
     /// What it did each time it was looked at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub looks: Vec<ThreadLooks>,

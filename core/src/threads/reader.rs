@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use nix::unistd::{SysconfVar, sysconf};
 
+use super::process::ProcessReader;
 use super::{MOST_THREADS, Stat, ThreadLooks, ThreadReading, ThreadSnapshot};
 use crate::host::{ClockTicks, HostFiles};
 use crate::units::{CpuNs, WallNs};
@@ -31,6 +32,7 @@ pub struct ThreadReader {
     target: ThreadTarget,
     page: u64,
     seen: BTreeMap<(i32, u64), Vec<ThreadLooks>>,
+    processes: ProcessReader,
     /// CPU time at the last snapshot of more threads than it holds.
     used: BTreeMap<(i32, u64), ClockTicks>,
 }
@@ -61,7 +63,14 @@ impl ThreadReader {
     /// A reader of a target's threads.
     pub fn new(host: HostFiles, target: ThreadTarget) -> Self {
         let page = sysconf(SysconfVar::PAGE_SIZE).ok().flatten().and_then(|page| u64::try_from(page).ok());
-        Self { host, target, page: page.unwrap_or(4096), seen: BTreeMap::new(), used: BTreeMap::new() }
+        Self {
+            host,
+            target,
+            page: page.unwrap_or(4096),
+            seen: BTreeMap::new(),
+            processes: ProcessReader::default(),
+            used: BTreeMap::new(),
+        }
     }
 
     /// Looks at what each thread does now.
@@ -98,6 +107,7 @@ impl ThreadReader {
         // Those that have ended are no longer looked at.
         let living: BTreeSet<(i32, u64)> = read.iter().map(key).collect();
         self.seen.retain(|key, _| living.contains(key));
+        self.processes.retain(&living);
         let left_out = read.len().saturating_sub(MOST_THREADS);
         if left_out > 0 {
             self.keep_busiest(&mut read);
@@ -135,10 +145,11 @@ impl ThreadReader {
         }
     }
 
-    fn reading(&self, place: &Place, stat: Stat) -> ThreadReading {
+    fn reading(&mut self, place: &Place, stat: Stat) -> ThreadReading {
         let is_first = place.pid == place.tid;
         let looks = self.seen.get(&(place.tid, stat.began)).cloned().unwrap_or_default();
         // That of a process' folder is of its first thread alone.
+        let process = is_first.then(|| self.processes.details(&self.host, place.pid, &stat));
         let times = if self.target == ThreadTarget::Machine { None } else { self.schedstat(place) };
         ThreadReading {
             pid: place.pid,
@@ -150,6 +161,7 @@ impl ThreadReader {
             resident: if is_first { stat.resident_pages.saturating_mul(self.page) } else { 0 },
             faults: stat.faults,
             switches: times.map(|times| times.switches),
+            process,
             looks,
             name: stat.name,
         }
@@ -233,7 +245,9 @@ mod tests {
 
     use std::fs;
     use std::path::Path;
+    use std::sync::Arc;
 
+    use super::super::ProcessDetails;
     use super::*;
     use crate::threads::stat::KERNEL_THREAD;
 
@@ -265,6 +279,8 @@ mod tests {
             ("7/task/7/children", "9 \n".into()),
             ("7/task/8/stat", stat("worker", 'S', [60, 0, 5, 5], 101, 3)),
             ("7/task/8/wchan", "futex_wait_queue".into()),
+            ("7/status", "Name:\ta (b) c\nUid:\t0\t4294967294\t0\t0\n".into()),
+            ("7/cmdline", "a\0-v\0".into()),
             ("7/task/8/status", "Name:\tworker\nTgid:\t7\n".into()),
             ("8/status", "Name:\tworker\nTgid:\t7\n".into()),
             ("9/stat", stat("child", 'D', [1, 0, 0, 0], 102, 1)),
@@ -299,6 +315,7 @@ mod tests {
             resident: 3 * 4096,
             faults: 32,
             switches: Some(9),
+            process: Some(Arc::new(ProcessDetails { user: "4294967294".into(), command: "a -v".into() })),
             looks: looks('R', ""),
         };
         assert_eq!(*main, wanted);

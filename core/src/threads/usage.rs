@@ -55,6 +55,8 @@ pub struct ThreadUse<'a> {
     pub cpu: f64,
     /// The part of the time in which it waited for a CPU, as the kernel has it; `None` where it doesn't say.
     pub delay: Option<f64>,
+    /// The CPUs that its children were on which it has waited for in the time, with what these had used before.
+    pub ended_children: f64,
     /// Page faults a second.
     pub faults: f64,
     /// How often a second it was given a CPU; `None` where the kernel doesn't say.
@@ -101,6 +103,7 @@ impl<'a> ThreadUse<'a> {
             lived: 1.0,
             cpu: part(later.cpu_ns, earlier.cpu_ns),
             delay: later.delay_ns.map(|delay| part(delay, earlier.delay_ns.unwrap_or_default())),
+            ended_children: part(later.children_ns, earlier.children_ns),
             faults: later.faults.saturating_sub(earlier.faults) as f64 / seconds,
             switches: later
                 .switches
@@ -247,6 +250,7 @@ mod tests {
         let earlier = snapshot(1, vec![process(7, 100, 4_000), process(8, 60_000, 0)]);
         let later = snapshot(2, vec![process(7, 100, 64_700)]);
         assert!((of_ended_children(&earlier, &later) - 0.7).abs() < 1e-9);
+        assert_eq!(uses(&[&earlier, &later]).living[0].ended_children, 60.7);
         // While it runs, its parent is told nothing; nor of one that nobody waits for.
         assert_eq!(of_ended_children(&earlier, &earlier), 0.0);
         assert_eq!(of_ended_children(&earlier, &snapshot(2, vec![process(7, 100, 4_000)])), 0.0);

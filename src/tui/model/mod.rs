@@ -56,7 +56,7 @@ use relation_graph::RelationGraph;
 pub(super) use round_buffer::RoundBuffer;
 pub(super) use source::SourceState;
 pub(super) use step::Tail;
-pub(super) use threads::{ThreadColumn, ThreadList};
+pub(super) use threads::{ThreadColumn, ThreadList, user};
 pub(super) use tour::STEPS;
 pub(super) use unfold::{EventFold, EventLine};
 pub(super) use update::update;
@@ -333,7 +333,8 @@ impl ScreenModel {
             Screen::Log => Some(self.log.filter.text()),
             Screen::Compare => Some(self.comparison.filter.text()),
             Screen::Profile => self.profile.as_ref().map(|profile| profile.search.text()),
-            Screen::Detail | Screen::Groups | Screen::Threads | Screen::Source => None,
+            Screen::Threads => Some(self.thread_list.filter.text()),
+            Screen::Detail | Screen::Groups | Screen::Source => None,
         }
     }
 

@@ -1,5 +1,8 @@
-//! Sorts the list of threads, and opens one in the profile.
+//! Sorts and filters the list of threads, and opens one in the profile.
 
+use std::cmp::Reverse;
+
+use super::filter::Filter;
 use super::order::{SortKey, compare};
 use super::profile::exactly;
 use super::step::{ListStep, neighbour};
@@ -8,7 +11,7 @@ use crate::monitor::ThreadUses;
 use crate::names::shown;
 use crate::run::MeasuredTarget;
 use crate::stacks::FirstLevel;
-use crate::threads::{ThreadUse, WaitKind};
+use crate::threads::{ThreadReading, ThreadUse, WaitKind};
 use crate::tui::options::Mode;
 use crate::tui::screen::Screen;
 
@@ -17,6 +20,7 @@ use crate::tui::screen::Screen;
 pub(in crate::tui) enum ThreadColumn {
     Name,
     Tid,
+    User,
     #[default]
     Cpu,
     /// Ready to run, without a CPU.
@@ -32,9 +36,10 @@ pub(in crate::tui) enum ThreadColumn {
 }
 
 impl ThreadColumn {
-    pub(super) const ALL: [Self; 10] = [
+    pub(super) const ALL: [Self; 11] = [
         Self::Name,
         Self::Tid,
+        Self::User,
         Self::Cpu,
         Self::Ready,
         Self::Lock,
@@ -54,7 +59,7 @@ impl ThreadColumn {
             Self::Lock => waited(WaitKind::Lock),
             Self::Disk => waited(WaitKind::Disk),
             Self::Sleep => waited(WaitKind::Sleep),
-            Self::Name | Self::Tid | Self::Memory | Self::Faults | Self::Switches => None,
+            Self::Name | Self::Tid | Self::User | Self::Memory | Self::Faults | Self::Switches => None,
         }
     }
 
@@ -71,6 +76,7 @@ impl ThreadColumn {
         match self {
             Self::Name => SortKey::Name(thread.thread.name.clone()),
             Self::Tid => SortKey::Number(Some(thread.thread.tid.into())),
+            Self::User => SortKey::Name(user(thread.thread).to_owned()),
             Self::Memory => SortKey::Number(Some(thread.thread.resident as f64).filter(|bytes| *bytes > 0.0)),
             Self::Faults | Self::Switches => SortKey::Number(self.rate(thread)),
             _ => SortKey::Number(self.part(thread)),
@@ -78,11 +84,17 @@ impl ThreadColumn {
     }
 }
 
+/// The name of a process' user; empty where it isn't known, and of the other threads.
+pub(in crate::tui) fn user(thread: &ThreadReading) -> &str {
+    thread.process.as_ref().map_or("", |process| &process.user)
+}
+
 /// The list of threads: its order, and the one that is selected, by its number.
 #[derive(Debug, Default)]
 pub(in crate::tui) struct ThreadList {
     pub(in crate::tui) by: ThreadColumn,
     pub(in crate::tui) inverted: bool,
+    pub(in crate::tui) filter: Filter,
     selected: Option<i32>,
     /// The one with the cursor on the screen, which keys are about: the rows may have another order by now.
     drawn: Option<i32>,
@@ -102,14 +114,29 @@ struct OpenedThread {
 impl ThreadList {
     /// Whether the least stands first.
     pub(in crate::tui) fn is_ascending(&self) -> bool {
-        matches!(self.by, ThreadColumn::Name | ThreadColumn::Tid) != self.inverted
+        matches!(self.by, ThreadColumn::Name | ThreadColumn::Tid | ThreadColumn::User) != self.inverted
+    }
+
+    /// Whether the name, the number, the user or the command line is what the filter asks for.
+    fn lets_through(&self, thread: &ThreadReading) -> bool {
+        let command = thread.process.as_ref().map_or("", |process| &process.command);
+        self.filter.is_empty()
+            || [&thread.name, &thread.tid.to_string(), user(thread), command]
+                .iter()
+                .any(|text| self.filter.matches(text))
     }
 }
 
 impl ScreenModel {
-    /// What the threads did in the last interval, in the order of the list.
+    /// What the threads that pass the filter did in the last interval, or in the range that is shown, in the order of the list.
+    /// Those that are alike in it stand by their memory, so that the kernel's threads, which have none, come last.
     pub(in crate::tui) fn threads(&self) -> Option<ThreadUses<'_>> {
-        let mut uses = self.monitor.thread_uses(self.monitor.header().interval_ns)?;
+        let time = self.shown_range().map_or(self.monitor.header().interval_ns, |range| range.length());
+        let mut uses = self.monitor.thread_uses(time)?;
+        uses.threads.retain(|thread| self.thread_list.lets_through(thread.thread));
+        if self.level_of_threads() == FirstLevel::Process {
+            uses.threads.sort_by_key(|thread| Reverse(thread.thread.resident));
+        }
         let (by, ascending) = (self.thread_list.by, self.thread_list.is_ascending());
         uses.threads.sort_by(|a, b| compare(&by.key(a), &by.key(b), ascending));
         Some(uses)
@@ -257,7 +284,7 @@ mod tests {
     use crate::builders;
     use crate::estimate::EstimatorKind;
     use crate::sources::{RecordedRound, Round};
-    use crate::threads::{ThreadReading, ThreadSnapshot};
+    use crate::threads::ThreadSnapshot;
     use crate::tui::model::{Message, update};
     use crate::tui::options::ScreenOptions;
     use crate::units::{CpuNs, WallNs};

@@ -66,7 +66,8 @@ impl ScreenModel {
                 (self.log.findings, self.log.output) = (Tail::Follow, Tail::Follow);
             }
             Screen::Compare => self.comparison.filter = filter,
-            Screen::Detail | Screen::Profile | Screen::Groups | Screen::Threads | Screen::Source => {}
+            Screen::Threads => self.thread_list.filter = filter,
+            Screen::Detail | Screen::Profile | Screen::Groups | Screen::Source => {}
         }
         self.arrange();
     }

@@ -1,4 +1,4 @@
-//! Draws what the threads of the target did in the last interval.
+//! Draws what the threads of the target did in the last interval, or in the range that is shown.
 
 use ratatui::layout::Rect;
 use ratatui::text::Line;
@@ -8,17 +8,18 @@ use crate::monitor::ThreadUses;
 use crate::names::shown;
 use crate::number::{memory, si};
 use crate::run::MeasuredTarget;
-use crate::threads::{ThreadUse, WaitKind};
+use crate::threads::{ThreadReading, ThreadUse, WaitKind};
 use crate::tui::layout::split_below;
-use crate::tui::model::{ClickTarget, ThreadColumn};
+use crate::tui::model::{ClickTarget, ThreadColumn, user};
 use crate::tui::screen::Screen;
 use crate::tui::symbols::{BLOCKED, CURSOR, DOWN, MISSING, ON_CPU, READY, UP};
 use crate::tui::text::{cut, left, right, width};
 use crate::tui::theme::Role;
 
 /// Cells of the columns behind the name, at least.
-const COLUMNS: [(ThreadColumn, &str, usize); 9] = [
+const COLUMNS: [(ThreadColumn, &str, usize); 10] = [
     (ThreadColumn::Tid, "TID", 7),
+    (ThreadColumn::User, "USER", 4),
     (ThreadColumn::Cpu, "CPU%", 5),
     (ThreadColumn::Ready, "READY%", 6),
     (ThreadColumn::Lock, "FUTEX%", 6),
@@ -28,9 +29,12 @@ const COLUMNS: [(ThreadColumn, &str, usize); 9] = [
     (ThreadColumn::Faults, "FAULT/s", 7),
     (ThreadColumn::Switches, "SWITCH/s", 8),
 ];
-/// Cells of the name, and from how many on it is said where a thread waits.
+/// Cells of the name, those that command lines have before it is said where a thread waits, and from how many on that is said.
 const NAME: (usize, usize) = (8, 32);
+const COMMAND_FIRST: usize = 40;
 const LEAST_WITHIN: usize = 16;
+/// The longest name of a user.
+const LONGEST_USER: usize = 12;
 /// Head of the bar of a thread's time, which is as wide, and what of it has which role.
 const BAR: [(Role, &str); 3] = [(Role::Text, "ON CPU "), (Role::Warn, "READY "), (Role::Dim, "BLOCKED")];
 const BAR_CELLS: usize = 20;
@@ -58,13 +62,19 @@ pub(super) fn draw_busiest(page: &mut ScreenPage<'_>, area: Rect) {
         return;
     }
     let Some(uses) = page.model.threads() else { return draw_nothing(page, area, false) };
-    let rows = VisibleRows::in_panel(area, 1, 0, uses.threads.len());
+    let others = others(&uses, page);
+    let rows = VisibleRows::in_panel(area, 1 + usize::from(others.is_some()), 0, uses.threads.len());
     let inner = page.list(area, title(page, &uses), (rows, uses.threads.len()), Some(Screen::Threads.name()));
     page.target(area, ClickTarget::Screen(Screen::Threads));
     let columns = ThreadColumns::of(usize::from(inner.width), &uses.threads, page.model.thread_list.by);
     let mut lines = inner.rows();
     if let Some(row) = lines.next() {
         page.line(row, heads(page, &columns));
+    }
+    if let Some(others) = others
+        && let Some(row) = lines.next()
+    {
+        page.line(row, fitted(page, &others, inner));
     }
     for (thread, row) in uses.threads.iter().zip(lines) {
         page.line(row, thread_line(page, thread, false, &columns));
@@ -75,18 +85,29 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     let Some(uses) = page.model.threads() else { return draw_nothing(page, area, true) };
     let selected = page.model.selected_thread(&uses.threads);
     let has_legend = area.height >= LEAST_WITH_LEGEND;
-    let others = others(&uses).filter(|_| has_legend);
+    let others = others(&uses, page).filter(|_| has_legend);
     let fixed = 1 + usize::from(has_legend) + usize::from(others.is_some());
     let rows = VisibleRows::in_panel(area, fixed, selected, uses.threads.len());
-    let inner = page.list(area, title(page, &uses), (rows, uses.threads.len()), None);
+    let all = page.model.monitor.newest_threads();
+    let inner = page.list(area, title(page, &uses), (rows, all), None);
     let columns = ThreadColumns::of(usize::from(inner.width), &uses.threads, page.model.thread_list.by);
-    let room = usize::from(inner.width);
     let mut lines = inner.rows();
     if let Some(row) = lines.next() {
         let sorts = columns.shown.iter().map(|(column, ..)| *column);
         let sorts =
             std::iter::once(ThreadColumn::Name).chain(sorts).map(|column| Some(ClickTarget::SortThreads(column)));
         page.heads(row, heads(page, &columns), sorts);
+    }
+    if let Some(others) = others
+        && let Some(row) = lines.next()
+    {
+        page.line(row, fitted(page, &others, inner));
+    }
+    if uses.threads.is_empty()
+        && let Some(row) = lines.next()
+    {
+        let noun = if of_machine(page) { "process" } else { "thread" };
+        page.line(row, fitted(page, &format!("  no {noun} matches the filter; Esc clears it"), inner));
     }
     for ((place, thread), row) in uses.threads.iter().enumerate().skip(rows.first).take(rows.rows).zip(&mut lines) {
         page.line(row, thread_line(page, thread, place == selected, &columns));
@@ -95,14 +116,15 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
             page.select(Rect { x: inner.x.saturating_sub(1), width: inner.width + 2, ..row });
         }
     }
-    let dim = |page: &ScreenPage<'_>, text: &str| Line::from(page.span(Role::Dim, cut(text, room).into_owned()));
-    if let (Some(others), Some(row)) = (others, lines.next()) {
-        page.line(row, dim(page, &others));
-    }
     if has_legend {
         let last = Rect { y: inner.bottom().saturating_sub(1), height: inner.height.min(1), ..inner };
-        page.line(last, dim(page, &columns.legend(&uses.threads)));
+        page.line(last, fitted(page, &columns.legend(&uses.threads), inner));
     }
+}
+
+/// Dim words, cut to the width of an area.
+fn fitted(page: &ScreenPage<'_>, words: &str, area: Rect) -> Line<'static> {
+    Line::from(page.span(Role::Dim, cut(words, usize::from(area.width)).into_owned()))
 }
 
 /// Whether it is a machine, which is read by process.
@@ -112,27 +134,33 @@ fn of_machine(page: &ScreenPage<'_>) -> bool {
 
 fn title(page: &ScreenPage<'_>, uses: &ThreadUses<'_>) -> Line<'static> {
     let what = if of_machine(page) { "Processes" } else { "Threads" };
-    let parts = [(Role::Title, what.to_owned()), (Role::Border, " ─ ".into()), (Role::Dim, summary(uses))];
-    Line::from_iter(parts.map(|(role, text)| page.span(role, text)))
+    let filter = &page.model.thread_list.filter;
+    let all = page.model.monitor.newest_threads();
+    let parts = [(Role::Title, what.to_owned()), (Role::Border, " ─ ".into()), (Role::Dim, summary(uses, all))];
+    let mut line = Line::from_iter(parts.map(|(role, text)| page.span(role, text)));
+    if !filter.is_empty() {
+        line.push_span(page.span(Role::Border, " ─ "));
+        line.push_span(page.span(Role::Match, format!("filter: {}", shown(filter.text()))));
+    }
+    line
 }
 
 /// `4 on 1.98 CPUs in 1.0 s`, and what is in no row.
-fn summary(uses: &ThreadUses<'_>) -> String {
-    let left_out = if uses.left_out > 0 { format!(", {} more are not read", uses.left_out) } else { String::new() };
-    let others = uses.others();
-    let others =
-        if others >= LEAST_OTHERS { format!(", {others:.2} of them used by what has ended") } else { String::new() };
-    format!("{} on {:.2} CPUs in {:.1} s{others}{left_out}", uses.threads.len(), uses.cpus, uses.seconds)
+fn summary(uses: &ThreadUses<'_>, all: usize) -> String {
+    let left_out = if uses.left_out > 0 { format!(", {} not read", uses.left_out) } else { String::new() };
+    format!("{all} on {:.2} CPUs in {:.1} s{left_out}", uses.cpus, uses.seconds)
 }
 
 /// CPUs from which on it is said that others used them: below, it is how times are rounded.
 const LEAST_OTHERS: f64 = 0.05;
 
-/// What is in no row: what has ended, and what there was no room for.
-fn others(uses: &ThreadUses<'_>) -> Option<String> {
-    let others = uses.others();
-    let words = if uses.left_out > 0 { "those that are not read, and what has ended" } else { "what has ended since" };
-    (others >= LEAST_OTHERS).then(|| format!("  others: {:.1}% of a CPU: {words}", 100.0 * others))
+/// What is in no row: what has ended, with who started it, and what there was no room for.
+fn others(uses: &ThreadUses<'_>, page: &ScreenPage<'_>) -> Option<String> {
+    let left_out = if uses.left_out > 0 { format!("{} not read, and ", uses.left_out) } else { String::new() };
+    let ended = if of_machine(page) { "ended processes" } else { "ended threads and children" };
+    let starter = uses.starter_of_ended().map(|starter| (shown(&starter.thread.name), starter.thread.tid));
+    let of = starter.map_or_else(String::new, |(name, tid)| format!(", mostly of {name} {tid}"));
+    (uses.others >= LEAST_OTHERS).then(|| format!("  others {:.1}%: {left_out}{ended}{of}", 100.0 * uses.others))
 }
 
 fn draw_nothing(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
@@ -165,11 +193,18 @@ struct ThreadColumns {
 impl ThreadColumns {
     /// What nothing is known of isn't there. Rates leave first, then memory, then sleep.
     fn of(room: usize, threads: &[ThreadUse<'_>], sorted_by: ThreadColumn) -> Self {
-        let longest = threads.iter().map(|thread| width(&shown(&thread.thread.name))).max().unwrap_or(0);
-        let name = longest.clamp(NAME.0, NAME.1);
+        let longest = |cells: fn(&ThreadUse<'_>) -> usize| threads.iter().map(cells).max().unwrap_or(0);
+        let name = longest(|thread| width(&CommandWords::of(thread.thread).name)).clamp(NAME.0, NAME.1);
+        let mut users = threads.iter().map(|thread| user(thread.thread)).filter(|user| !user.is_empty());
+        let first_user = users.next();
+        let has_users = users.any(|user| Some(user) != first_user);
         let is_known = |column: ThreadColumn| {
             let has = |thread: &ThreadUse<'_>| column.part(thread).is_some() || column.rate(thread).is_some();
-            matches!(column, ThreadColumn::Tid | ThreadColumn::Memory) || threads.iter().any(has)
+            match column {
+                ThreadColumn::Tid | ThreadColumn::Cpu | ThreadColumn::Memory => true,
+                ThreadColumn::User => has_users,
+                _ => threads.iter().any(has),
+            }
         };
         let cells = |(column, head, least): (ThreadColumn, &'static str, usize)| {
             let longest = threads.iter().map(|thread| width(&cell(column, thread).1)).max().unwrap_or(0);
@@ -178,15 +213,33 @@ impl ThreadColumns {
         };
         let known = COLUMNS.into_iter().filter(|(column, ..)| is_known(*column));
         let mut all: Vec<_> = known.map(cells).collect();
+        // Of the waits of a machine's processes too little is known to stand first.
+        let are_processes = !is_known(ThreadColumn::Ready);
+        if are_processes {
+            all.sort_by_key(|(column, ..)| match column {
+                ThreadColumn::Tid | ThreadColumn::User | ThreadColumn::Cpu => 0,
+                ThreadColumn::Memory => 1,
+                _ => 2,
+            });
+        }
         let used = |all: &[(ThreadColumn, &str, usize)]| 2 + all.iter().map(|(_, _, width)| width + 1).sum::<usize>();
         while used(&all) + name > room && all.len() > 2 {
             all.pop();
         }
         let name = name.min(room.saturating_sub(used(&all)));
-        let rest = room.saturating_sub(used(&all) + name + 2);
-        let has_bar = rest >= LEAST_WITHIN + BAR_CELLS + 2;
+        let rest = room.saturating_sub(used(&all) + name);
+        // Command lines of processes get a part of what is left first; those of threads' processes what nothing else needs.
+        let command = longest(|thread| CommandWords::of(thread.thread).width()).saturating_sub(name);
+        let first = if are_processes { command.min(COMMAND_FIRST.saturating_sub(name)).min(rest) } else { 0 };
+        let rest = (rest - first).saturating_sub(2);
+        let has_bar = !are_processes && rest >= LEAST_WITHIN + BAR_CELLS + 2;
         let rest = if has_bar { rest - BAR_CELLS - 2 } else { rest };
-        Self { name, shown: all, has_bar, within: if rest >= LEAST_WITHIN { rest } else { 0 } }
+        let within = match longest(width_of_within) {
+            needed if needed > 0 && rest >= LEAST_WITHIN => needed.clamp(LEAST_WITHIN, rest),
+            _ => 0,
+        };
+        let name = name + (first + rest - within).min(command);
+        Self { name, shown: all, has_bar, within }
     }
 
     /// What the columns mean that are there, and why some have no number: of a machine's processes, those with one thread
@@ -222,8 +275,8 @@ fn heads(page: &ScreenPage<'_>, columns: &ThreadColumns) -> Line<'static> {
     let list = &page.model.thread_list;
     let arrow = if list.is_ascending() { UP } else { DOWN };
     let head = |column: ThreadColumn, title: &str, width: usize| match column == list.by {
-        true => page.span(Role::Key, right(&format!("{title}{arrow}"), width + 1)),
-        false => page.span(Role::Header, right(title, width + 1)),
+        true => page.span(Role::Key, format!(" {}", aligned(column, &format!("{title}{arrow}"), width))),
+        false => page.span(Role::Header, format!(" {}", aligned(column, title, width))),
     };
     let (who, id) = if of_machine(page) { ("PROCESS", "PID") } else { ("THREAD", "TID") };
     let by_name = list.by == ThreadColumn::Name;
@@ -250,14 +303,17 @@ fn thread_line(
     columns: &ThreadColumns,
 ) -> Line<'static> {
     let cursor = if is_selected { CURSOR } else { " " };
-    let name = shown(&thread.thread.name).into_owned();
+    let CommandWords { name, rest } = CommandWords::of(thread.thread);
+    let name = cut(&name, columns.name).into_owned();
+    let free = columns.name - width(&name);
     let mut line = Line::from(vec![
         page.span(Role::Key, format!("{cursor} ")),
-        page.span(Role::Text, left(&cut(&name, columns.name), columns.name)),
+        page.span(Role::Text, name),
+        page.span(Role::Dim, left(&cut(&rest, free), free)),
     ]);
     for (column, _, width) in &columns.shown {
         let (role, text) = cell(*column, thread);
-        line.push_span(page.span(role, format!(" {}", right(&text, *width))));
+        line.push_span(page.span(role, format!(" {}", aligned(*column, &text, *width))));
     }
     if columns.has_bar {
         line.push_span(page.span(Role::Text, "  "));
@@ -268,12 +324,51 @@ fn thread_line(
         line.push_span(page.span(Role::Text, " ".repeat(BAR_CELLS - said)));
     }
     if let (Some((within, part)), true) = (thread.most_within(), columns.within > 0) {
-        let share = format!(" {:.0}%", 100.0 * part);
+        let share = share(part);
         let name = shown(within);
         let name = cut(&name, columns.within.saturating_sub(width(&share)));
         line.push_span(page.span(Role::Dim, format!("  {name}{share}")));
     }
     line
+}
+
+/// Words stand at the left, numbers at the right.
+fn aligned(column: ThreadColumn, text: &str, cells: usize) -> String {
+    if column == ThreadColumn::User { left(text, cells) } else { right(text, cells) }
+}
+
+/// A thread's name and the rest of its command line, ready for a screen.
+struct CommandWords {
+    name: String,
+    rest: String,
+}
+
+impl CommandWords {
+    /// The kernel cuts names to 15 bytes; the command line has the whole one, unless the program is called otherwise.
+    fn of(thread: &ThreadReading) -> Self {
+        let command = thread.process.as_ref().map_or("", |process| &process.command);
+        let program = command.split(' ').next().unwrap_or_default();
+        let file = program.rsplit('/').next().unwrap_or_default().trim_start_matches('-');
+        let (name, rest) = match file.starts_with(&thread.name) {
+            true => (file, command[program.len()..].to_owned()),
+            false if command.is_empty() => (thread.name.as_str(), String::new()),
+            false => (thread.name.as_str(), format!(" {command}")),
+        };
+        Self { name: shown(name).into_owned(), rest: shown(&rest).into_owned() }
+    }
+
+    fn width(&self) -> usize {
+        width(&self.name) + width(&self.rest)
+    }
+}
+
+/// ` 42%`.
+fn share(part: f64) -> String {
+    format!(" {:.0}%", 100.0 * part)
+}
+
+fn width_of_within(thread: &ThreadUse<'_>) -> usize {
+    thread.most_within().map_or(0, |(within, part)| width(&shown(within)) + share(part).len())
 }
 
 /// The cells of a bar for the time on a CPU, ready for one, and blocked. Where the kernel doesn't tell who was ready, what is
@@ -290,6 +385,7 @@ fn bar(cpu: f64, ready: Option<f64>, cells: usize) -> [usize; 3] {
 fn cell(column: ThreadColumn, thread: &ThreadUse<'_>) -> (Role, String) {
     match (column, column.part(thread)) {
         (ThreadColumn::Tid, _) => (Role::Dim, thread.thread.tid.to_string()),
+        (ThreadColumn::User, _) => (Role::Dim, cut(&shown(user(thread.thread)), LONGEST_USER).into_owned()),
         (ThreadColumn::Memory, _) if thread.thread.resident > 0 => (Role::Dim, memory(thread.thread.resident)),
         (ThreadColumn::Memory, _) => (Role::Dim, String::new()),
         (ThreadColumn::Faults | ThreadColumn::Switches, _) => match column.rate(thread) {

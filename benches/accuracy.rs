@@ -15,6 +15,7 @@
 mod scoring;
 
 use perfprop::estimate::gp::{Complete, CovarianceModel, EventSpec, Gp, Prior, Settings, Span, WhenCounted};
+use perfprop::random::SplitMix64;
 use perfprop::rates::{Confidence, Delta};
 use perfprop::units::CpuNs;
 use scoring::gp::Scored;
@@ -237,10 +238,10 @@ impl Turns {
 }
 
 /// Counts of a round in which each event runs for a part of the time; half of what they do is common.
-fn made_up(round: usize, events: usize, turns: Turns, random: &mut impl FnMut() -> f64) -> Vec<Delta> {
+fn made_up(round: usize, events: usize, turns: Turns, random: &mut SplitMix64) -> Vec<Delta> {
     // Three events run for the whole of it, one comes on and one goes off a bit after its start.
     let late = 0.36;
-    let common = random();
+    let common = random.uniform();
     let event = |event: usize| {
         let place = (event + events - round % events) % events;
         let part = match place {
@@ -250,7 +251,7 @@ fn made_up(round: usize, events: usize, turns: Turns, random: &mut impl FnMut() 
             _ if place == events - 1 => late,
             _ => 0.0,
         };
-        turns.delta(1e4 * part * (0.5 + common + 0.3 * random()), part)
+        turns.delta(1e4 * part * (0.5 + common + 0.3 * random.uniform()), part)
     };
     let mut deltas: Vec<Delta> = (0..events).map(event).collect();
     deltas.extend([turns.delta(1e6 * (0.5 + common), 1.0); 2]);
@@ -265,11 +266,7 @@ fn cost(events: usize, turn_ms: f64, settings: Settings) {
     let turns = Turns::new(turn_ms);
     let (rounds, round_ms) = ((100.0 / turns.round_ms) as usize, turns.round_ms);
     let mut gp = Gp::new(&specs, turn_ms, settings, &Prior::shipped(), None);
-    let mut state = 1u64;
-    let mut random = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 40) as f64 / (1u64 << 24) as f64
-    };
+    let mut random = SplitMix64::new(1);
     let mut ms = Vec::new();
     for report in 0..80 {
         let counts: Vec<_> =

@@ -7,6 +7,7 @@ use std::time::Instant;
 use perfprop::estimate::EstimatorKind;
 use perfprop::events::{Encoding, Event, EventKind, Modifiers, Unit};
 use perfprop::monitor::Monitor;
+use perfprop::random::SplitMix64;
 use perfprop::run::{Header, MeasuredEvent, MeasuredTarget};
 use perfprop::sources::{Reading, Round, Scope, Status};
 use perfprop::units::{CpuNs, WallNs};
@@ -20,16 +21,13 @@ const LENGTH: u64 = 600;
 /// Runs of each kind: 20 events for 50 hours.
 const RUNS: u64 = 300;
 
-/// Numbers that look random, the same in every run (splitmix64).
-struct Chance(u64);
+/// Numbers that look random, the same in every run.
+struct Chance(SplitMix64);
 
 impl Chance {
+    /// Above 0.
     fn uniform(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut bits = self.0;
-        bits = (bits ^ bits >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        bits = (bits ^ bits >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((bits ^ bits >> 31) >> 11) as f64 / (1u64 << 53) as f64 + f64::MIN_POSITIVE
+        self.0.uniform() + f64::MIN_POSITIVE
     }
 
     fn normal(&mut self) -> f64 {
@@ -150,7 +148,7 @@ fn run(noise: Noise, interval: u64, seed: u64, change: Option<(f64, f64)>) -> Mo
     let header = header(EVENTS, interval);
     let estimator = EstimatorKind::Scale.build(&header.bare_events(), &[]);
     let mut monitor = Monitor::new(header, Vec::new(), estimator);
-    let mut chance = Chance(seed << 20);
+    let mut chance = Chance(SplitMix64::new(seed << 20));
     let mut states = [NoiseState::default(); EVENTS];
     let mut readings = [Reading::default(); EVENTS];
     let long = interval as f64 / 1e9;

@@ -17,6 +17,7 @@ use crossbeam_channel::{Receiver, bounded, never};
 use perfprop::estimate::Linear;
 use perfprop::monitor::Monitor;
 use perfprop::profile::{Amount, Frame, FrameId, ProfileEvent, SampleMeasure, Tree};
+use perfprop::random::SplitMix64;
 use perfprop::run::End;
 use perfprop::sampling::SamplerMessage;
 use perfprop::session::OutputLine;
@@ -142,12 +143,8 @@ fn tree() -> Tree {
         .collect();
     let event = tree.event(&ProfileEvent::new("cycles", SampleMeasure::Weighted("count".into())));
     let place = tree.sampled();
-    // The constants of a full period modulo 2^64 (D. Knuth, The Art of Computer Programming, 3.3.4).
-    let mut state = 1u64;
-    let mut random = move |below: usize| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as usize % below
-    };
+    let mut random = SplitMix64::new(1);
+    let mut random = move |below: usize| random.draw() as usize % below;
     while tree.len() < NODES {
         let depth = 10 + random(50);
         let path: Vec<_> = (0..depth)

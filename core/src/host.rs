@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 mod load;
 mod ticks;
 
+pub use load::CpuTicks;
 pub use ticks::ClockTicks;
 
 /// The longest file that is read; `/proc/cpuinfo` of hundreds of CPUs is cut.

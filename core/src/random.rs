@@ -20,6 +20,17 @@ impl SplitMix64 {
         self.0 = self.0.wrapping_add(GOLDEN);
         mix(self.0)
     }
+
+    /// A number from 0 to below 1, of 53 bits.
+    pub fn uniform(&mut self) -> f64 {
+        (self.draw() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// A number of a normal distribution of mean 0 and variance 1, by the method of Box and Muller.
+    pub fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.uniform()).cos()
+    }
 }
 
 /// The `n`th number of the generator with seed 0, from 1 on.
@@ -62,7 +73,26 @@ mod tests {
         assert_eq!((nth(0), mix(0)), (0, 0));
     }
 
+    #[test]
+    fn distributions_have_their_moments() {
+        let mut random = SplitMix64::new(1);
+        let mut means = |draw: fn(&mut SplitMix64) -> f64| {
+            let numbers: Vec<f64> = (0..100_000).map(|_| draw(&mut random)).collect();
+            [1, 2].map(|power| numbers.iter().map(|number| number.powi(power)).sum::<f64>() / 1e5)
+        };
+        // Within some four standard errors.
+        let [mean, square] = means(SplitMix64::uniform);
+        assert!((mean - 0.5).abs() < 0.004 && (square - 1.0 / 3.0).abs() < 0.004, "{mean} {square}");
+        let [mean, square] = means(SplitMix64::normal);
+        assert!(mean.abs() < 0.013 && (square - 1.0).abs() < 0.018, "{mean} {square}");
+    }
+
     proptest! {
+        #[test]
+        fn uniform_numbers_lie_between_0_and_1(seed: u64) {
+            prop_assert!((0.0..1.0).contains(&SplitMix64::new(seed).uniform()));
+        }
+
         #[test]
         fn the_nth_number_is_that_after_so_many_steps(n in 1u64..200) {
             let mut random = SplitMix64::new(0);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::Error;
-use super::args::{CounterArgs, percentage, whole_number};
+use super::args::{BesideTimeArgs, percentage, whole_number};
 use super::error::{code_of, escaped};
 use super::progress::ProgressLine;
 use super::signals::listen;
@@ -36,6 +36,9 @@ use crate::text;
   perfprop bench -P N=1e6 --until 1% -r 300 --cpu 1 -- ./sort {N}     as many runs as it takes")]
 // Help has no {n}: clap makes a new line of it.
 pub(super) struct BenchArgs {
+    /// The command; {N} stands for the value of N. Behind each --vs stands another one, which is compared with the first
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
     /// A size and its values, as in N=1e3,1e4, N=log:1..1e6:20 or N=lin:0..100:11; or words, as in algo=quick,merge, each of which makes a command to compare. {N} in the command is replaced by each
     #[arg(short = 'P', long = "parameter", value_name = "NAME=VALUES", value_parser = Parameter::parse, help_heading = SWEEP)]
     parameters: Vec<Parameter>,
@@ -51,14 +54,8 @@ pub(super) struct BenchArgs {
     /// What the shuffled order of runs is drawn by
     #[arg(long, default_value_t = 1, help_heading = SWEEP)]
     seed: u64,
-    /// Events that are counted beside the time
-    #[arg(short, long, value_name = "EVENTS", help_heading = MEASURING)]
-    events: Vec<String>,
-    #[command(flatten)]
-    by: CounterArgs,
-    /// Keep the commands on this CPU
-    #[arg(long, value_name = "CPU", help_heading = MEASURING)]
-    cpu: Option<u32>,
+    #[command(flatten, next_help_heading = MEASURING)]
+    counted: BesideTimeArgs,
     /// Count runs that end with another exit code than 0, too
     #[arg(long, help_heading = MEASURING)]
     ignore_failure: bool,
@@ -86,9 +83,6 @@ pub(super) struct BenchArgs {
     /// Write a table in Markdown
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     export_markdown: Option<PathBuf>,
-    /// The command; {N} stands for the value of N. Behind each --vs stands another one, which is compared with the first
-    #[arg(last = true, required = true, value_name = "COMMAND")]
-    command: Vec<OsString>,
 }
 
 const SWEEP: &str = "What is run";
@@ -140,22 +134,22 @@ fn options(args: &BenchArgs) -> Result<SweepOptions, Error> {
     let options = SweepOptions {
         commands,
         parameters: args.parameters.clone(),
-        events: args.events.clone(),
+        events: args.counted.events.clone(),
         repeats: args.repeat as usize,
         warmups: args.warmup as usize,
         until: args.until,
         determinizer: args.determinize,
         seed: args.seed,
         ignores_failure: args.ignore_failure,
-        counter: args.by.counter()?,
-        cpu: args.cpu,
+        counter: args.counted.by.counter()?,
+        cpu: args.counted.cpu,
         hooks,
     };
     options.check().map_err(Error::Usage)?;
     if let Some(name) = options.name_without_values() {
         tell(&format!("the command gets {{{name}}} as it is: no -P {name}=VALUES gives it values"));
     }
-    if let Some(cpu) = args.cpu {
+    if let Some(cpu) = args.counted.cpu {
         let online = HostFiles::here().online_cpus().unwrap_or_default();
         if !online.is_empty() && !online.contains(&cpu) {
             return Err(Error::Usage(format!("--cpu {cpu}: there is no such CPU, or it is offline")));
@@ -260,7 +254,7 @@ fn notes(args: &BenchArgs, swept: &Swept, store: Option<&SweepStore>) {
     }
     let sweep = file.header.sweep.iter();
     let conditions = sweep.filter_map(|sweep| sweep.conditions.last());
-    conditions.flat_map(|seen| warnings(seen, args.cpu)).for_each(|warning| tell(&warning));
+    conditions.flat_map(|seen| warnings(seen, args.counted.cpu)).for_each(|warning| tell(&warning));
     let path = store.and_then(|store| store.paths.first()).map(|path| path.to_string_lossy());
     if let Some(start) = text::process_start(file, path.as_deref(), args.determinize).filter(|_| path.is_some()) {
         tell(&start);

@@ -5,6 +5,7 @@
 use perfprop::estimate::EstimatorKind;
 use perfprop::events::Event;
 use perfprop::monitor::Monitor;
+use perfprop::random::SplitMix64;
 use perfprop::recording::{self, Recorder};
 use perfprop::run::{AddedEvent, Anchor, Header};
 use perfprop::sources::{Reading, Round};
@@ -32,12 +33,9 @@ fn header() -> Header {
 
 /// How much the program does in each round: it changes every 10 rounds or so.
 fn work() -> Vec<u64> {
-    let mut state = 7u64;
+    let mut random = SplitMix64::new(7);
     let mut level = 1000;
-    let mut next = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        (state >> 33) % 1000
-    };
+    let mut next = || random.draw() % 1000;
     (0..ROUNDS)
         .map(|_| {
             if next() < 100 {

@@ -26,6 +26,7 @@ pub(super) fn is_narrow(determinizer: Determinizer, samples: &[f64], part: f64) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::SplitMix64;
 
     #[test]
     fn three_runs_by_hand() {
@@ -48,22 +49,14 @@ mod tests {
         assert!(is_narrow(Determinizer::Median, &[5.0; LEAST_RUNS], 0.0) && !is_narrow(Determinizer::Mean, &[], 1.0));
     }
 
-    /// Uniform numbers between 0 and 1, the same in every run.
-    fn uniform(state: &mut u64) -> f64 {
-        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (*state >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
     #[test]
     fn intervals_of_runs_that_stop_by_them_hold_nearly_as_often() {
-        let (mut state, mut held) = (7, 0);
+        let (mut random, mut held) = (SplitMix64::new(7), 0);
         const SWEEPS: usize = 500;
         for _ in 0..SWEEPS {
             let mut samples = Vec::new();
             while !is_narrow(Determinizer::Median, &samples, 0.05) {
-                let angle = std::f64::consts::TAU * uniform(&mut state);
-                let gaussian = (-2.0 * uniform(&mut state).max(1e-300).ln()).sqrt() * angle.cos();
-                samples.push(1.0 + 0.1 * gaussian);
+                samples.push(1.0 + 0.1 * random.normal());
             }
             let bounds = determined(Determinizer::Median, &samples).and_then(Uncertain::bounds);
             held += usize::from(bounds.is_some_and(|(low, high)| low <= 1.0 && 1.0 <= high));

@@ -10,22 +10,23 @@
 //! ```
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
 
 use crate::events::Unit;
-use crate::monitor::{Measure, MeasureChoice, Monitor, Row};
+use crate::monitor::{Measure, MeasureChoice, Monitor};
 use crate::plan::RowIndex;
 use crate::rates::{Confidence, Error, Uncertain, two_sided_quantile};
 use crate::run::{End, Header, MeasuredTarget};
 use crate::sources::command::Exit;
 
 mod profile;
+mod recordings;
 #[cfg(test)]
 mod simulation;
 mod verdict;
 
 pub use profile::{FunctionKey, MOST_TESTED, ProfileDifference, marked};
 
+use recordings::{elapsed_time, is_one_after_other, matched, matched_metrics, programs};
 use verdict::{Decision, RunSpread, decide, enough, is_enough, needed};
 
 /// Means are equal if so many digits of them are, which is what is shown of them.
@@ -306,19 +307,6 @@ pub fn compare(a: &[&Monitor], b: &[&Monitor], measures: MeasureChoice, basis: C
     }
 }
 
-/// What the first runs measured, without the ids of processes; `None` where it is the same, or a side has no run.
-fn programs(sides: [&[&Monitor]; 2]) -> Option<[String; 2]> {
-    let program = |header: &Header| match &header.target {
-        MeasuredTarget::Command { argv, .. } => argv.join(" "),
-        MeasuredTarget::Processes(all) | MeasuredTarget::Threads(all) => {
-            all.iter().map(|process| process.name.as_str()).collect::<Vec<_>>().join(", ")
-        }
-        MeasuredTarget::Everyone { .. } | MeasuredTarget::Cgroup { .. } | MeasuredTarget::File { .. } => header.title(),
-    };
-    let [a, b] = sides.map(|side| side.first().map(|run| program(run.header())));
-    a.zip(b).filter(|(a, b)| a != b).map(|(a, b)| [a, b])
-}
-
 /// Numbers of single runs, to be compared without recordings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NumbersOfRuns {
@@ -390,146 +378,8 @@ fn is_known((a, b): &(RunSpread, RunSpread), decision: &Decision) -> bool {
     }
 }
 
-/// A drift of the machine then looks like a difference. Old recordings don't say when they were made.
-fn is_one_after_other(a: &[&Monitor], b: &[&Monitor]) -> bool {
-    let ends = |side: &[&Monitor]| {
-        let starts = side.iter().map(|monitor| monitor.header().started);
-        (starts.clone().fold(f64::INFINITY, f64::min), starts.fold(f64::NEG_INFINITY, f64::max))
-    };
-    let (a_ends, b_ends) = (ends(a), ends(b));
-    a.len() > 1 && b.len() > 1 && (a_ends.1 < b_ends.0 || b_ends.1 < a_ends.0)
-}
-
-/// How long commands took; `None` of what is no command, was slowed down by a model, or has it as an event.
-fn elapsed_time(sides: [&[&Monitor]; 2]) -> Option<ComparedEvent> {
-    let is_timed = |monitor: &&&Monitor| {
-        let header = monitor.header();
-        let has_event = header.events.iter().any(|event| event.event.is_called("duration_time"));
-        matches!(header.target, MeasuredTarget::Command { .. }) && header.modelled.is_none() && !has_event
-    };
-    let of_side = |side: &[&Monitor]| Runs {
-        is_listed: true,
-        numbers: side.iter().map(|monitor| Uncertain::exact(monitor.counted_for().0 as f64)).collect(),
-        ..Runs::default()
-    };
-    let are_all = sides.iter().all(|side| side.iter().all(|monitor| is_timed(&monitor)));
-    are_all.then(|| ComparedEvent::new("elapsed time".to_owned(), Unit::Nanoseconds, sides.map(of_side)))
-}
-
-/// All events with their numbers, without verdicts that need both sides.
-fn matched(sides: [&[&Monitor]; 2], measures: MeasureChoice, basis: ComparedNumber) -> Vec<ComparedEvent> {
-    let mut found: Vec<Matched<'_>> = Vec::new();
-    let mut places: HashMap<(String, usize), usize> = HashMap::new();
-    for (side, monitors) in [Side::A, Side::B].into_iter().zip(sides) {
-        for (run, monitor) in monitors.iter().enumerate() {
-            let mut seen: HashMap<String, usize> = HashMap::new();
-            for row in monitor.rows() {
-                let name = row.event.title();
-                let nth = seen.entry(name.clone()).and_modify(|nth| *nth += 1).or_insert(0);
-                let place = *places.entry((name, *nth)).or_insert_with(|| {
-                    found.push(Vec::new());
-                    found.len() - 1
-                });
-                found[place].push(MatchedRow { side, run, monitor, row });
-            }
-        }
-    }
-    found.iter().map(|rows| one_event(rows, measures, basis)).collect()
-}
-
-/// The rows of an event in all recordings that have it; at least one.
-type Matched<'a> = Vec<MatchedRow<'a>>;
-
-/// An event in a recording.
-struct MatchedRow<'a> {
-    side: Side,
-    run: usize,
-    monitor: &'a Monitor,
-    row: Row<'a>,
-}
-
-fn one_event(rows: &[MatchedRow<'_>], measures: MeasureChoice, basis: ComparedNumber) -> ComparedEvent {
-    let measure = common(rows.iter().map(|of| measures.of(of.monitor, of.row.index)));
-    let of_side = |side: Side| {
-        let mut runs = Runs::default();
-        for MatchedRow { run, monitor, row, .. } in rows.iter().filter(|of| of.side == side) {
-            runs.is_listed = true;
-            runs.is_partial |= row.is_partial();
-            runs.index = runs.index.or(Some(row.index).filter(|_| *run == 0));
-            runs.numbers.extend(number(monitor, row, measure, basis));
-        }
-        runs
-    };
-    let (a, b) = (of_side(Side::A), of_side(Side::B));
-    let verdict = match (&a, &b) {
-        (_, b) if !b.is_listed => Verdict::OnlyIn(Side::A),
-        (a, _) if !a.is_listed => Verdict::OnlyIn(Side::B),
-        (a, b) if a.is_partial || b.is_partial => Verdict::Partial,
-        _ => Verdict::NoNumber,
-    };
-    let first = rows.first().map(|of| of.row.event);
-    ComparedEvent {
-        name: first.map_or_else(String::new, |event| event.title()),
-        unit: first.map_or(Unit::Count, |event| event.event.unit.clone()),
-        measure,
-        a,
-        b,
-        verdict,
-        p: None,
-        interval: None,
-        least_factor: 1.0,
-    }
-}
-
-/// The measure that all recordings of an event can have: the one that each has where these are the same, else a rate by a
-/// clock that all know.
-fn common(measures: impl Iterator<Item = Measure>) -> Measure {
-    measures
-        .reduce(|one, other| match (one, other) {
-            _ if one == other => one,
-            (Measure::PerSecond, _) | (_, Measure::PerSecond) => Measure::PerSecond,
-            _ => Measure::PerCpuSecond,
-        })
-        .unwrap_or_default()
-}
-
-/// The metrics that both sides have, over the whole runs.
-fn matched_metrics(sides: [&[&Monitor]; 2]) -> Vec<ComparedEvent> {
-    let mut found: Vec<ComparedEvent> = Vec::new();
-    for (side, monitors) in [Side::A, Side::B].into_iter().zip(sides) {
-        for metric in monitors.iter().flat_map(|monitor| monitor.metrics()) {
-            let (name, unit) = (metric.title(), &metric.definition.unit);
-            let unit = match unit.is_empty() {
-                true => Unit::Count,
-                false => Unit::Scaled { scale: 1.0, name: unit.clone() },
-            };
-            let place = found.iter().position(|one| one.name == name && one.unit == unit).unwrap_or_else(|| {
-                found.push(ComparedEvent::new(name, unit, Default::default()));
-                found.len() - 1
-            });
-            let runs = if side == Side::A { &mut found[place].a } else { &mut found[place].b };
-            runs.is_listed = true;
-            let number = metric.over_run().ok().map(|number| number.uncertain());
-            runs.numbers.extend(number.filter(|number| number.value.is_finite()));
-        }
-    }
-    found.retain(|one| one.a.is_listed && one.b.is_listed);
-    found
-}
-
-fn number(monitor: &Monitor, row: &Row<'_>, measure: Measure, basis: ComparedNumber) -> Option<Uncertain> {
-    let count = match basis {
-        ComparedNumber::Raw => row.scaled,
-        ComparedNumber::Estimate => row.estimate.total,
-    };
-    let number = count?.times(measure.factor(monitor, row)?);
-    number.value.is_finite().then_some(number)
-}
-
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
-
     use super::*;
 
     fn one(name: &str, a: &[f64], b: &[f64]) -> NumbersOfRuns {
@@ -561,35 +411,6 @@ mod tests {
     }
 
     #[test]
-    fn commands_are_compared_by_the_time_they_took() {
-        use crate::builders::{self, SECOND, event, measured};
-        use crate::estimate::EstimatorKind;
-        use crate::sources::Round;
-        use crate::units::WallNs;
-
-        let ran = |name: &str, seconds: u64| {
-            let mut monitor =
-                builders::monitor(builders::header([measured(event(name))]), vec![], EstimatorKind::Scale);
-            let at = WallNs(seconds * SECOND);
-            monitor.round(&Round { at, readings: vec![None], ..Round::default() }, 0);
-            monitor
-        };
-        let elapsed = |a: &[Monitor], b: &[Monitor], measures| {
-            let [a, b] = [a, b].map(|side| side.iter().collect::<Vec<_>>());
-            let found = compare(&a, &b, measures, ComparedNumber::Estimate);
-            found.events.into_iter().find(|one| one.name == "elapsed time")
-        };
-        let totals = MeasureChoice::Every(Measure::Total);
-        let a: Vec<_> = [10, 11, 10, 11, 10].map(|seconds| ran("cycles", seconds)).into();
-        let b: Vec<_> = [20, 21, 20, 21, 20].map(|seconds| ran("cycles", seconds)).into();
-        let found = elapsed(&a, &b, totals).unwrap();
-        assert_eq!((found.a.mean(), found.b.mean(), found.verdict), (Some(10.4e9), Some(20.4e9), Verdict::Higher));
-        // Rates have no length, and who counts the time has it once.
-        assert_eq!(elapsed(&a, &b, MeasureChoice::Usual), None);
-        assert_eq!(elapsed(&[ran("duration_time", 1)], &[ran("cycles", 1)], totals), None);
-    }
-
-    #[test]
     fn the_interval_of_a_mean_by_hand() {
         // t of 0.975 with 4 degrees is 2.7764; the deviation is sqrt(2.5), and that of the mean 0.70711.
         let runs = |numbers: &[f64]| Runs {
@@ -603,19 +424,5 @@ mod tests {
         let error = Error::Within { below: 1.0, above: 2.0 };
         let one = Runs { numbers: vec![Uncertain { value: 3.0, error }], ..Runs::default() };
         assert_eq!(one.interval_of_mean(Confidence::DEFAULT), Some((2.0, 5.0)));
-    }
-
-    #[test]
-    fn recordings_that_differ_in_what_they_know_have_a_rate_that_all_know() {
-        use Measure::{PerCpuSecond, PerKiloInstruction, PerSecond, Total};
-        let cases = [
-            (vec![PerKiloInstruction; 3], PerKiloInstruction),
-            (vec![PerKiloInstruction, PerCpuSecond], PerCpuSecond),
-            (vec![PerKiloInstruction, PerSecond, PerCpuSecond], PerSecond),
-            (vec![Total, Total], Total),
-        ];
-        for (measures, wanted) in cases {
-            assert_eq!(common(measures.into_iter()), wanted);
-        }
     }
 }

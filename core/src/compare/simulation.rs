@@ -9,64 +9,48 @@ use crate::rates::Confidence;
 const EVENTS: usize = 12;
 const PAIRS: usize = 1000;
 
-/// Draws samples.
-struct Random(SplitMix64);
-
-impl Random {
-    /// One of 53 bits, below 1.
-    fn uniform(&mut self) -> f64 {
-        (self.0.draw() >> 11) as f64 / (1u64 << 53) as f64
+/// Uniform numbers are multiplied until they fall below e^-mean.
+fn poisson(random: &mut SplitMix64, mean: f64) -> f64 {
+    let (mut count, mut product) = (0.0, random.uniform());
+    while product > (-mean).exp() {
+        count += 1.0;
+        product *= random.uniform();
     }
-
-    /// By the method of Box and Muller.
-    fn normal(&mut self) -> f64 {
-        let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
-        radius * (std::f64::consts::TAU * self.uniform()).cos()
-    }
-
-    /// Uniform numbers are multiplied until they fall below e^-mean.
-    fn poisson(&mut self, mean: f64) -> f64 {
-        let (mut count, mut product) = (0.0, self.uniform());
-        while product > (-mean).exp() {
-            count += 1.0;
-            product *= self.uniform();
-        }
-        count
-    }
+    count
 }
 
 /// A run of an event: its place in the order in which runs of both sides alternated, and its side.
-type Draw = fn(&mut Random, turn: f64, side: usize) -> f64;
+type Draw = fn(&mut SplitMix64, turn: f64, side: usize) -> f64;
 
-fn normal(random: &mut Random, _: f64, _: usize) -> f64 {
+fn normal(random: &mut SplitMix64, _: f64, _: usize) -> f64 {
     100.0 + random.normal()
 }
 
-fn lognormal(random: &mut Random, _: f64, _: usize) -> f64 {
+fn lognormal(random: &mut SplitMix64, _: f64, _: usize) -> f64 {
     random.normal().exp()
 }
 
 /// A standard deviation up with every run.
-fn drift(random: &mut Random, turn: f64, _: usize) -> f64 {
+fn drift(random: &mut SplitMix64, turn: f64, _: usize) -> f64 {
     100.0 + turn + random.normal()
 }
 
 /// One of two values with a little noise.
-fn two_modes(random: &mut Random, _: f64, _: usize) -> f64 {
+fn two_modes(random: &mut SplitMix64, _: f64, _: usize) -> f64 {
     if random.uniform() < 0.5 { 100.0 } else { 120.0 + random.normal() }
 }
 
-fn few_counts(random: &mut Random, _: f64, _: usize) -> f64 {
-    random.poisson(1.0)
+fn few_counts(random: &mut SplitMix64, _: f64, _: usize) -> f64 {
+    poisson(random, 1.0)
 }
 
 /// B varies ten times as much.
-fn unequal(random: &mut Random, _: f64, side: usize) -> f64 {
+fn unequal(random: &mut SplitMix64, _: f64, side: usize) -> f64 {
     100.0 + random.normal() * if side == 0 { 1.0 } else { 10.0 }
 }
 
 /// Both sides of an event, whose runs alternate as long as both have some left.
-fn pair(random: &mut Random, draw: Draw, runs: [usize; 2]) -> (RunSpread, RunSpread) {
+fn pair(random: &mut SplitMix64, draw: Draw, runs: [usize; 2]) -> (RunSpread, RunSpread) {
     let mut sides = [vec![], vec![]];
     let mut turn = 0.0;
     while sides[0].len() < runs[0] || sides[1].len() < runs[1] {
@@ -85,7 +69,7 @@ fn pair(random: &mut Random, draw: Draw, runs: [usize; 2]) -> (RunSpread, RunSpr
 /// The part of comparisons in which one of these events, all drawn alike but for what is added to the first's B, gets
 /// a verdict.
 fn verdicts(draw: Draw, runs: [usize; 2], added: f64, of: std::ops::Range<usize>) -> f64 {
-    let mut random = Random(SplitMix64::new(20));
+    let mut random = SplitMix64::new(20);
     let found = (0..PAIRS).filter(|_| {
         let mut pairs: Vec<_> = (0..EVENTS).map(|_| pair(&mut random, draw, runs)).collect();
         pairs[0].1.mean += added;

@@ -12,7 +12,7 @@ use super::equations::LinearEquations;
 use super::fit_error::FitError;
 use super::fit_options::FitOptions;
 use super::fitted::{Coefficient, FittedModel, VERSION, VarianceFunction};
-use super::measurements::{FittedPoint, Measurements, quantities};
+use super::measurements::{FittedPoint, Measurements, RepeatedSet, quantities};
 use super::model::CostModel;
 use super::solve::Solver;
 use super::workload::WorkloadFile;
@@ -49,64 +49,27 @@ impl Fit {
         let breakpoints = breakpoints::find(model, &measurements, options)?;
         let mut known = options.overrides.clone();
         known.extend(breakpoints.iter().map(|found| (found.name.clone(), found.value)));
-        let regression = LinearEquations::new(model, &measurements, &known)?;
-        let Some(degrees) = regression.degrees().checked_sub(breakpoints.len()) else {
-            let names = regression.names.into_iter().chain(breakpoints.into_iter().map(|found| found.name));
+        let equations = LinearEquations::new(model, &measurements, &known)?;
+        let Some(degrees) = equations.degrees().checked_sub(breakpoints.len()) else {
+            let names = equations.names.into_iter().chain(breakpoints.into_iter().map(|found| found.name));
             return Err(FitError::TooFew { points: measurements.all.len(), coefficients: names.collect() });
         };
-        let found = regression.names.len() + breakpoints.len();
+        let found = equations.names.len() + breakpoints.len();
         let only = measurements.only_set().filter(|_| found == 1 && breakpoints.is_empty());
         let degrees = only.map_or(degrees, |only| only.degrees);
-        let values = regression.solve(options.solver);
-        let mut fitted = FittedModel {
-            perfprop_model: VERSION,
-            name: file.header.name.clone(),
-            model: model.expression().to_string(),
-            response: options.response.clone(),
-            coefficients: Vec::new(),
-            breakpoints: breakpoints.into_iter().map(Coefficient::from).collect(),
-            known: options.overrides.clone(),
-            injected: None,
-            quantities: quantities(model, file, options),
-            covariance: None,
-            degrees,
-            confidence: options.confidence,
-            spread: measurements.spread,
-            measurement: measurement(&measurements, options),
-            measured: BTreeMap::new(),
-        };
-        let names: Vec<&str> = fitted.breakpoints.iter().map(|found| found.name.as_str()).collect();
-        let weighted = regression.with_slopes(model, &known, options.solver, &names);
-        fitted.covariance = match only {
-            Some(only) => regression.covariance_of_only(only.variance),
-            None => regression.covariances(&weighted, &values, options.solver),
-        };
-        let all: BTreeMap<String, f64> = known
-            .iter()
-            .map(|(name, value)| (name.clone(), *value))
-            .chain(regression.names.iter().cloned().zip(values.iter().copied()))
-            .collect();
-        let slopes = regression.sensitivities(model, &all, &weighted, &options.found.names());
-        if let Some(injected) = options.found.degrees() {
-            // Nothing tells how far off a coefficient is that was found with as many as there were sizes.
-            let own = fitted.covariance.take().filter(|_| injected > 0.0);
-            fitted.covariance = own.map(|own| options.found.propagated(&own, &slopes));
-            fitted.degrees = if injected > 0.0 { degrees } else { 0 };
-        }
-        fitted.injected = options.found.injected(slopes);
-        fitted.coefficients = coefficients(&fitted, &regression.names, &values, options.solver);
-        let first = fitted.coefficients.len();
-        for (place, breakpoint) in fitted.breakpoints.iter_mut().enumerate() {
-            let variance = fitted.covariance.as_ref().map(|rows| rows[first + place][first + place]);
-            breakpoint.error = variance.filter(|variance| *variance > 0.0).map(f64::sqrt);
-        }
-        let (condition, collinear) = regression.collinearity();
-        let points = regression.points(&values);
+        let breakpoints = breakpoints.into_iter().map(Coefficient::from).collect();
+        let mut fitted =
+            FittedModel { breakpoints, degrees, ..without_coefficients(model, file, options, &measurements) };
+        let values = equations.solve(options.solver);
+        let solution = Solution { model, options, known: &known, equations: &equations, values: &values };
+        solution.give_errors(&mut fitted, only);
+        let points = equations.points(&values);
         match only {
             Some(only) => fitted.spread = VarianceFunction { factor: only.variance, power: 0.0 },
             None => fitted.spread.factor *= left(&points, found),
         }
         fitted.measured = measured_sizes(&points);
+        let (condition, collinear) = equations.collinearity();
         Ok(Self {
             r_squared: r_squared(&points),
             rmse: (squares(&points) / points.len().max(1) as f64).sqrt(),
@@ -133,6 +96,72 @@ impl Fit {
 impl From<Breakpoint> for Coefficient {
     fn from(found: Breakpoint) -> Self {
         Self { name: found.name, value: found.value, error: None, interval: found.interval }
+    }
+}
+
+/// What a fit says before any coefficient is found.
+fn without_coefficients(
+    model: &CostModel,
+    file: &WorkloadFile,
+    options: &FitOptions,
+    measurements: &Measurements,
+) -> FittedModel {
+    FittedModel {
+        perfprop_model: VERSION,
+        name: file.header.name.clone(),
+        model: model.expression().to_string(),
+        response: options.response.clone(),
+        coefficients: Vec::new(),
+        breakpoints: Vec::new(),
+        known: options.overrides.clone(),
+        injected: None,
+        quantities: quantities(model, file, options),
+        covariance: None,
+        degrees: 0,
+        confidence: options.confidence,
+        spread: measurements.spread,
+        measurement: measurement(measurements, options),
+        measured: BTreeMap::new(),
+    }
+}
+
+/// The values of coefficients that solve the equations of a model.
+struct Solution<'a> {
+    model: &'a CostModel,
+    options: &'a FitOptions,
+    /// Values that were known before, and breakpoints.
+    known: &'a BTreeMap<String, f64>,
+    equations: &'a LinearEquations<'a>,
+    values: &'a [f64],
+}
+
+impl Solution<'_> {
+    /// Adds the coefficients to a model, and how sure they and its breakpoints are: of the only set of sizes by its repetitions,
+    /// where it tells.
+    fn give_errors(&self, fitted: &mut FittedModel, only: Option<RepeatedSet>) {
+        let &Self { model, options, known, equations, values } = self;
+        let breakpoints: Vec<&str> = fitted.breakpoints.iter().map(|found| found.name.as_str()).collect();
+        let weighted = equations.with_slopes(model, known, options.solver, &breakpoints);
+        fitted.covariance = match only {
+            Some(only) => equations.covariance_of_only(only.variance),
+            None => equations.covariances(&weighted, values, options.solver),
+        };
+        let mut all = known.clone();
+        all.extend(equations.names.iter().cloned().zip(values.iter().copied()));
+        let slopes = equations.sensitivities(model, &all, &weighted, &options.found.names());
+        if let Some(injected) = options.found.degrees() {
+            // Nothing tells how far off a coefficient is that was found with as many as there were sizes.
+            let own = fitted.covariance.take().filter(|_| injected > 0.0);
+            fitted.covariance = own.map(|own| options.found.propagated(&own, &slopes));
+            fitted.degrees = if injected > 0.0 { fitted.degrees } else { 0 };
+        }
+        fitted.injected = options.found.injected(slopes);
+        fitted.coefficients = coefficients(fitted, &equations.names, values, options.solver);
+        let first = fitted.coefficients.len();
+        for (place, breakpoint) in fitted.breakpoints.iter_mut().enumerate() {
+            let variance = fitted.covariance.as_ref().map(|rows| rows[first + place][first + place]);
+            breakpoint.error = variance.filter(|variance| *variance > 0.0).map(f64::sqrt);
+        }
     }
 }
 

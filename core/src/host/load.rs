@@ -8,12 +8,49 @@ use crate::units::CpuNs;
 /// Numbers of CPUs that were slowed down by heat, of a core and of a package.
 const THROTTLES: [&str; 2] = ["core_throttle_count", "package_throttle_count"];
 
+/// What a CPU has done since the machine started, as `/proc/stat` has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CpuTicks {
+    /// The CPU; `None` of all together.
+    pub cpu: Option<u32>,
+    /// In user space, also at a low priority.
+    pub user: ClockTicks,
+    /// In the kernel, with interrupts.
+    pub system: ClockTicks,
+    /// For other virtual machines.
+    pub stolen: ClockTicks,
+}
+
+impl CpuTicks {
+    /// A line `cpuN user nice system idle iowait irq softirq steal` of proc(5); old kernels leave the last ones out. The
+    /// line of all CPUs has no number.
+    fn parse(line: &str) -> Option<Self> {
+        let (number, fields) = line.strip_prefix("cpu")?.split_once(' ')?;
+        let cpu = if number.is_empty() { None } else { Some(number.parse().ok()?) };
+        let ticks: Vec<u64> = fields.split_whitespace().map_while(|field| field.parse().ok()).collect();
+        let [user, nice, system, _idle, _waits, rest @ ..] = &ticks[..] else { return None };
+        let ticks = |field: usize| ClockTicks(rest.get(field).copied().unwrap_or(0));
+        Some(Self {
+            cpu,
+            user: ClockTicks(*user) + ClockTicks(*nice),
+            system: ClockTicks(*system) + ticks(0) + ticks(1),
+            stolen: ticks(2),
+        })
+    }
+}
+
 impl HostFiles {
+    /// What the CPUs have done, all together first; empty where the kernel doesn't say.
+    pub fn cpu_ticks(&self) -> Vec<CpuTicks> {
+        let text = self.text("proc/stat").unwrap_or_default();
+        text.lines().filter_map(CpuTicks::parse).collect()
+    }
+
     /// How long each CPU has been busy since the machine started, also for other virtual machines; empty where the
     /// kernel doesn't say.
     pub fn busy(&self) -> BTreeMap<u32, CpuNs> {
-        let text = self.text("proc/stat").unwrap_or_default();
-        text.lines().filter_map(busy_of_line).collect()
+        let busy = |of: CpuTicks| Some((of.cpu?, (of.user + of.system + of.stolen).cpu_time()));
+        self.cpu_ticks().into_iter().filter_map(busy).collect()
     }
 
     /// The frequency of a CPU in hertz.
@@ -29,16 +66,6 @@ impl HostFiles {
         let counts: Vec<u64> = THROTTLES.into_iter().filter_map(count).collect();
         (!counts.is_empty()).then(|| counts.iter().sum())
     }
-}
-
-/// A line `cpuN user nice system idle iowait irq softirq steal` of proc(5), in ticks.
-fn busy_of_line(line: &str) -> Option<(u32, CpuNs)> {
-    let mut fields = line.strip_prefix("cpu")?.split(' ');
-    let cpu = fields.next()?.parse().ok()?;
-    let ticks: Vec<u64> = fields.map_while(|field| field.parse().ok()).collect();
-    let [user, nice, system, _idle, _waits, rest @ ..] = &ticks[..] else { return None };
-    let busy = user + nice + system + rest.iter().take(3).sum::<u64>();
-    Some((cpu, ClockTicks(busy).cpu_time()))
 }
 
 #[cfg(test)]
@@ -63,6 +90,13 @@ mod tests {
             fs::write(root.join(path), text).unwrap();
         }
         let host = HostFiles::under(&root);
+        let ticks = |[user, system, stolen]: [u64; 3], cpu| CpuTicks {
+            cpu,
+            user: ClockTicks(user),
+            system: ClockTicks(system),
+            stolen: ClockTicks(stolen),
+        };
+        assert_eq!(host.cpu_ticks(), [ticks([30, 0, 0], None), ticks([3, 12, 6], Some(0))]);
         // 21 ticks of 10 ms; what guests use is in the user's time already. A line that is cut says nothing.
         assert_eq!(host.busy(), BTreeMap::from([(0, CpuNs(210_000_000))]));
         assert_eq!((host.frequency(0), host.throttles(0)), (Some(2.4e9), Some(7)));

@@ -12,7 +12,7 @@ use nix::unistd::Pid;
 use super::perf::TargetKind;
 use super::{CounterSource, Next, Reading, Scope, Status, process};
 use crate::events::{Event, EventKind};
-use crate::host::{ClockTicks, HostFiles};
+use crate::host::{ClockTicks, CpuTicks, HostFiles};
 use crate::threads::Stat;
 use crate::units::{CpuNs, WallNs};
 
@@ -162,21 +162,13 @@ fn of_children(stat: &Stat) -> Times {
     times(stat.children_user, stat.children_system)
 }
 
-/// The lines `cpuN user nice system idle iowait irq softirq` of proc(5); the first one is that of all CPUs.
 fn of_cpus(cpus: Option<&[u32]>) -> Times {
-    let text = HostFiles::here().text("proc/stat").unwrap_or_default();
-    let wanted = |name: &str| match cpus {
-        None => name == "cpu",
-        Some(cpus) => name.strip_prefix("cpu").and_then(|cpu| cpu.parse().ok()).is_some_and(|cpu| cpus.contains(&cpu)),
+    let is_wanted = |of: &CpuTicks| match cpus {
+        None => of.cpu.is_none(),
+        Some(cpus) => of.cpu.is_some_and(|cpu| cpus.contains(&cpu)),
     };
-    let of_line = |line: &str| {
-        let mut fields = line.split_whitespace();
-        fields.next().filter(|name| wanted(name))?;
-        let ticks: Vec<u64> = fields.filter_map(|field| field.parse().ok()).collect();
-        let [user, nice, system, _idle, _iowait, irq, softirq, ..] = ticks[..] else { return None };
-        Some(times(ClockTicks(user + nice), ClockTicks(system + irq + softirq)))
-    };
-    sum(text.lines().filter_map(of_line))
+    let all = HostFiles::here().cpu_ticks();
+    sum(all.iter().filter(|of| is_wanted(of)).map(|of| times(of.user, of.system)))
 }
 
 fn times(user: ClockTicks, system: ClockTicks) -> Times {

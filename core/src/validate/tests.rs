@@ -5,6 +5,7 @@
 use super::*;
 use crate::builders::{event, measured};
 use crate::events::Modifiers;
+use crate::random::SplitMix64;
 use crate::rates;
 use crate::sources::Status;
 
@@ -34,20 +35,6 @@ fn run(event: &Event, run_ratio: f64, total: StretchCounts, intervals: Vec<Stret
     EventRun { event: measured(event.clone()), run_ratio: Some(run_ratio), total, intervals }
 }
 
-/// Numbers between -1 and 1, the same every time.
-fn random(seed: u64) -> impl FnMut() -> f64 {
-    let mut state = seed.wrapping_mul(2).wrapping_add(1);
-    move || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as f64 / f64::from(1u32 << 30) - 1.0
-    }
-}
-
-/// A normal number of mean 0 and variance 1, nearly.
-fn normal(random: &mut impl FnMut() -> f64) -> f64 {
-    (0..12).map(|_| random()).sum::<f64>() / 2.0
-}
-
 /// What is made up: the spread of estimates and of the truth between runs, and the half width that is claimed, all of a count of
 /// 1000.
 #[derive(Clone, Copy)]
@@ -60,18 +47,18 @@ struct MadeUp {
 
 fn validated(made_up: MadeUp, seed: u64) -> Validation {
     let MadeUp { error, varies, half, runs } = made_up;
-    let mut random = random(seed);
+    let mut random = SplitMix64::new(seed);
     let events: Vec<_> = (0..12).map(|number| named(&format!("e{number}"))).collect();
     let mut counted = Counted { truth_runs: runs, ..Counted::new(events.len()) };
     for _ in 0..runs {
         let mut in_turns = |event: &Event| {
-            let truth = 1000.0 + varies * normal(&mut random);
-            let total = estimated(truth + error * normal(&mut random), half, None);
-            let intervals = (0..3).map(|_| estimated(100.0 + 0.1 * error * normal(&mut random), 0.1 * half, None));
+            let truth = 1000.0 + varies * random.normal();
+            let total = estimated(truth + error * random.normal(), half, None);
+            let intervals = (0..3).map(|_| estimated(100.0 + 0.1 * error * random.normal(), 0.1 * half, None));
             run(event, 0.5, total, intervals.collect())
         };
         counted.turns.push(events.iter().map(&mut in_turns).collect());
-        counted.always.iter_mut().for_each(|curves| curves.push(curve(1000.0 + varies * normal(&mut random))));
+        counted.always.iter_mut().for_each(|curves| curves.push(curve(1000.0 + varies * random.normal())));
     }
     validation(&counted, None, ValidateOptions { runs, interval: Duration::from_millis(100) }, LEVEL)
 }

@@ -41,8 +41,6 @@ pub(crate) struct EventArgs {
     #[command(flatten)]
     pub(crate) counting: CountingArgs,
     #[command(flatten)]
-    pub(crate) rotation: RotationArgs,
-    #[command(flatten)]
     pub(crate) corrections: CorrectionArgs,
 }
 
@@ -57,7 +55,21 @@ pub(crate) struct CounterArgs {
     pub(crate) model: Option<String>,
 }
 
-/// Who counts.
+/// What is counted of each run beside its time, and where it runs.
+#[cfg(feature = "bench")]
+#[derive(Debug, Args)]
+pub(crate) struct BesideTimeArgs {
+    /// Events that are counted beside the time
+    #[arg(short, long, value_name = "EVENTS")]
+    pub(crate) events: Vec<String>,
+    #[command(flatten)]
+    pub(crate) by: CounterArgs,
+    /// Keep the commands on this CPU
+    #[arg(long, value_name = "CPU")]
+    pub(crate) cpu: Option<u32>,
+}
+
+/// Who counts, and how groups take turns, where there are more than counters.
 #[derive(Debug, Args)]
 pub(crate) struct CountingArgs {
     #[command(flatten)]
@@ -65,11 +77,6 @@ pub(crate) struct CountingArgs {
     /// Let all events share this many counters, and count the truth as well, to see the error of multiplexing
     #[arg(long, value_name = "K", value_parser = whole_number::<u16>(1..), help_heading = "Counters")]
     pub(crate) counters: Option<u16>,
-}
-
-/// How groups take turns, where there are more than counters.
-#[derive(Debug, Args)]
-pub(crate) struct RotationArgs {
     /// Who rotates the groups of events on the counters
     #[arg(long, value_name = "WHO", default_value = "auto", help_heading = "Counters")]
     pub(crate) schedule: ScheduleName,
@@ -111,44 +118,40 @@ impl EventArgs {
             scope: if target.is_whole_machine() { MeasuredScope::Whole } else { MeasuredScope::Part },
             merge: if self.no_merge { Merge::Nothing } else { Merge::Units },
             event_tables: self.event_tables.clone(),
-            ..method(&self.counting, &self.rotation, &self.corrections)?
+            ..self.counting.options(&self.corrections)?
         })
     }
 }
 
-/// The options that say how events are counted and estimated, whatever they are.
-pub(crate) fn method(
-    counting: &CountingArgs,
-    rotation: &RotationArgs,
-    corrections: &CorrectionArgs,
-) -> Result<MeasureOptions, Error> {
-    Ok(MeasureOptions {
-        counter: counting.by.counter()?,
-        counters: counting.counters.map(usize::from),
-        schedule: rotation.schedule(counting)?,
-        relations: corrections.relations(),
-        estimator: corrections.estimator,
-        learnt: corrections.learnt.clone(),
-        confidence: corrections.confidence,
-        ..MeasureOptions::default()
-    })
-}
+impl CountingArgs {
+    /// The options that say how events are counted and estimated, whatever they are.
+    pub(crate) fn options(&self, corrections: &CorrectionArgs) -> Result<MeasureOptions, Error> {
+        Ok(MeasureOptions {
+            counter: self.by.counter()?,
+            counters: self.counters.map(usize::from),
+            schedule: self.schedule()?,
+            relations: corrections.relations(),
+            estimator: corrections.estimator,
+            learnt: corrections.learnt.clone(),
+            confidence: corrections.confidence,
+            ..MeasureOptions::default()
+        })
+    }
 
-impl RotationArgs {
-    /// Whether anything is asked for.
-    pub(crate) fn is_given(&self) -> bool {
+    /// Whether a rotation is asked for.
+    pub(crate) fn has_rotation(&self) -> bool {
         self.mux.is_some() || self.schedule != ScheduleName::Auto
     }
 
     /// Who rotates the groups of events.
-    pub(crate) fn schedule(&self, counting: &CountingArgs) -> Result<ScheduleOption, Error> {
+    fn schedule(&self) -> Result<ScheduleOption, Error> {
         let usage = |text: &str| Err(Error::Usage(text.to_owned()));
-        let is_asked = self.is_given();
+        let is_asked = self.has_rotation();
         match (self.schedule, self.mux) {
-            _ if is_asked && counting.by.source == SourceName::Emulate => {
+            _ if is_asked && self.by.source == SourceName::Emulate => {
                 usage("--schedule and --mux are about the counters of this machine: --source emulate has no slices")
             }
-            _ if is_asked && counting.counters.is_some() => {
+            _ if is_asked && self.counters.is_some() => {
                 usage("--counters has slices of its own: --schedule and --mux have no meaning there")
             }
             (ScheduleName::User, Some(_)) => {

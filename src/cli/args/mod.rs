@@ -16,8 +16,8 @@ mod target;
 pub(super) use appearance::{AppearanceArgs, FirstScreen, When};
 pub(super) use corrections::{CorrectionArgs, estimator};
 #[cfg(feature = "bench")]
-pub(super) use events::CounterArgs;
-pub(super) use events::{CountingArgs, EventArgs, RotationArgs, SourceName, method};
+pub(super) use events::BesideTimeArgs;
+pub(super) use events::{CountingArgs, EventArgs, SourceName};
 pub(super) use measurement::MeasurementArgs;
 pub(super) use stack_format::StackFormat;
 pub(super) use stacks::StackArgs;

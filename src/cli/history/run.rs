@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::super::Error;
-use super::super::args::{CounterArgs, whole_number};
+use super::super::args::{BesideTimeArgs, whole_number};
 use super::super::error::code_of;
 use super::super::progress::ProgressLine;
 use super::super::signals::listen;
@@ -75,14 +75,8 @@ pub(super) struct MeasuredArgs {
     /// What else to keep of a build: a file or folder in the checkout. Programs and files that benchmarks name are kept
     #[arg(long, value_name = "PATH", help_heading = MEASURED)]
     keep: Vec<PathBuf>,
-    /// Events that are counted beside the time
-    #[arg(short, long, value_name = "EVENTS", help_heading = MEASURED)]
-    events: Vec<String>,
-    #[command(flatten)]
-    by: CounterArgs,
-    /// Keep the commands on this CPU
-    #[arg(long, value_name = "CPU", help_heading = MEASURED)]
-    cpu: Option<u32>,
+    #[command(flatten, next_help_heading = MEASURED)]
+    counted: BesideTimeArgs,
     /// How often each is run before anything is kept
     #[arg(long, value_name = "RUNS", default_value_t = 1, value_parser = whole_number::<u32>(0..=10_000), help_heading = RUNS)]
     warmup: u32,
@@ -140,7 +134,7 @@ impl MeasuredArgs {
         let cargo = || repository.root().join("Cargo.toml").exists().then(|| "cargo build --release".to_owned());
         let plan = HistoryPlan {
             build: self.build.clone().or(file.build).or_else(cargo).filter(|build| !build.trim().is_empty()),
-            events: if self.events.is_empty() { file.events } else { self.events.clone() },
+            events: if self.counted.events.is_empty() { file.events } else { self.counted.events.clone() },
             benches: if named.is_empty() { file.benches } else { named },
             keep: self.keep.iter().cloned().chain(file.keep).collect(),
         };
@@ -155,7 +149,7 @@ impl MeasuredArgs {
                 quoted(twice[0])
             )));
         }
-        let counter = self.by.counter()?;
+        let counter = self.counted.by.counter()?;
         if matches!(counter, Counter::Model(_)) && plan.events.is_empty() {
             return Err(Error::Usage("a model counts events, and its times mean nothing: name events with -e".into()));
         }
@@ -167,7 +161,7 @@ impl MeasuredArgs {
             warmups: self.warmup as usize,
             seed: self.seed,
             counter,
-            cpu: self.cpu,
+            cpu: self.counted.cpu,
         })
     }
 

@@ -102,6 +102,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::random::SplitMix64;
 
     #[test]
     fn ten_pairs_by_hand() {
@@ -126,20 +127,19 @@ mod tests {
     }
 
     /// Numbers between -1 and 1.
-    fn drawn(state: &mut u64) -> f64 {
-        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (*state >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
+    fn drawn(random: &mut SplitMix64) -> f64 {
+        2.0 * random.uniform() - 1.0
     }
 
     #[test]
     fn one_part_in_a_hundred_is_found_and_nothing_is_found_where_nothing_is() {
-        let mut state = 1;
+        let mut random = SplitMix64::new(1);
         // 1,000 pairs that are off by 10 %, and one in twenty that was interrupted.
         let mut pairs = |change: f64| -> Vec<f64> {
             (0..1000)
                 .map(|_| {
-                    let interrupted = if drawn(&mut state) > 0.9 { 3.0 * drawn(&mut state) } else { 0.0 };
-                    change + 0.1 * drawn(&mut state) + interrupted
+                    let interrupted = if drawn(&mut random) > 0.9 { 3.0 * drawn(&mut random) } else { 0.0 };
+                    change + 0.1 * drawn(&mut random) + interrupted
                 })
                 .collect()
         };

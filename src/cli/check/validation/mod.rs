@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::super::args::{CorrectionArgs, CountingArgs, RotationArgs, SourceName, method, whole_number};
+use super::super::args::{CorrectionArgs, CountingArgs, SourceName, whole_number};
 use super::super::error::code_of;
 use super::super::progress::ProgressLine;
 use super::super::stream::{Stream, say};
@@ -34,8 +34,6 @@ pub(crate) struct ValidateArgs {
     pub(crate) repeat: Option<u16>,
     #[command(flatten)]
     pub(crate) counting: CountingArgs,
-    #[command(flatten)]
-    pub(crate) rotation: RotationArgs,
     #[command(flatten)]
     pub(crate) corrections: CorrectionArgs,
     /// The command to validate with, after `--`
@@ -67,7 +65,7 @@ const MODELLED_LENGTH: u32 = mix::FULL / 4;
 impl ValidateArgs {
     /// What has no meaning without `--validate`, or without events to check.
     pub(super) fn check(&self, has_events: bool) -> Result<(), Error> {
-        let Self { counting, rotation, corrections, .. } = self;
+        let Self { counting, corrections, .. } = self;
         let planned =
             [("--source", counting.by.source != SourceName::Perf), ("--counters", counting.counters.is_some())];
         if let Some((option, _)) = planned.iter().find(|(_, is_given)| *is_given && !self.validate && !has_events) {
@@ -75,7 +73,7 @@ impl ValidateArgs {
         }
         let given = [
             ("--model", counting.by.model.is_some()),
-            ("--schedule or --mux", rotation.is_given()),
+            ("--schedule or --mux", counting.has_rotation()),
             ("--relations", !corrections.relations.is_empty()),
             ("--estimator", corrections.estimator.is_some()),
             ("--learnt", corrections.learnt.is_some()),
@@ -158,7 +156,7 @@ fn options(request: &ValidationRequest<'_>) -> Result<MeasureOptions, Error> {
         say(&format!("no -e given: validating {names}"));
         events.push(names.into());
     }
-    let method = method(&own.counting, &own.rotation, &own.corrections)?;
+    let method = own.counting.options(&own.corrections)?;
     Ok(MeasureOptions { events, event_tables: request.event_tables.map(Path::to_owned), ..method })
 }
 

@@ -17,11 +17,12 @@ use crate::tui::text::{cut_middle, width, wrap};
 use crate::tui::theme::Role;
 
 mod called;
+mod columns;
 pub(super) mod icicle;
 mod selected;
 mod table;
 
-use table::TableColumns;
+use columns::TableColumns;
 pub(super) use table::interval;
 
 /// From this part of the samples on, functions without a name are worth a warning; Log says why.

@@ -75,13 +75,22 @@ pub(super) fn on_terminal(args: &AppearanceArgs) -> Result<ScreenOptions, Error>
     })
 }
 
-/// How a picture looks: the same wherever it is made, so no configuration is read.
+/// How a picture looks: the same wherever it is made, so no configuration is read but one that is named.
 pub(super) fn in_picture(args: &AppearanceArgs) -> Result<ScreenOptions, Error> {
     let depth = if args.color == When::Never { Depth::Mono } else { Depth::TrueColor };
     let symbols = if args.ascii { GlyphSet::Ascii } else { GlyphSet::Unicode };
     // There is no terminal whose background it could follow.
-    let theme = chosen(args).filter(|theme| *theme != AUTO).unwrap_or("dark");
+    let (config, complaints) = if args.config.is_some() { config(args)? } else { Default::default() };
+    complaints.iter().for_each(|complaint| say(&complaint.to_string()));
+    let theme = chosen(args).or(config.theme.as_deref()).filter(|theme| *theme != AUTO).unwrap_or("dark");
     let options = options(args, depth, symbols, theme)?;
+    let screen = if args.screen.is_none() { config.screen.unwrap_or_default() } else { options.screen };
+    let options = ScreenOptions {
+        screen,
+        measures: config.units.unwrap_or_default(),
+        basis: config.values.unwrap_or_default(),
+        ..options
+    };
     options.notes.iter().for_each(|note| say(note));
     Ok(options)
 }

@@ -89,6 +89,7 @@ fn refuse(args: &ReplayArgs, path: &Path) -> Result<(), Error> {
     let needs_recording = [
         (args.speed.is_some(), "--speed"),
         (args.at.is_some(), "--at"),
+        (args.range.is_some(), "--range"),
         (args.interval.is_some(), "-I"),
         (!args.corrections.relations.is_empty(), "--relations"),
         (args.appearance.by != FirstLevel::default(), "--by"),

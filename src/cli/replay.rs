@@ -198,8 +198,8 @@ fn dump(
         }
     };
     let range = args.range.map(|_| TimeRange { from: monitor.began(), to: monitor.now() });
-    let measures = compared.as_ref().map(|compared| compared.measures).unwrap_or_default();
     let in_picture = appearance::in_picture(&args.appearance)?;
+    let measures = compared.as_ref().map_or(in_picture.measures, |compared| compared.measures);
     let symbols = match format {
         DumpFormat::Txt | DumpFormat::Ansi if stream::of_locale() == GlyphSet::Ascii => GlyphSet::Ascii,
         DumpFormat::Txt | DumpFormat::Ansi | DumpFormat::Svg => in_picture.symbols,

@@ -229,8 +229,28 @@ impl Monitor {
     /// The part of one CPU that the target was on in the interval that ended last: 2 for two CPUs all the time. `None` before the
     /// first, of a model, and of single CPUs and control groups, whose time always passes.
     pub fn cpu_share(&self) -> Option<f64> {
+        let length = |track: &EventTrack| track.history.back().map(|point| point.length);
+        let length = self.tracks.iter().filter_map(length).max()?;
+        self.cpu_share_in(length, self.header.interval_ns, |event| {
+            self.tracks[event].history.back().map(|point| point.cpu_time)
+        })
+    }
+
+    /// The same of all of the run, or of the part that is shown, up to the end of the last interval.
+    pub fn mean_cpu_share(&self) -> Option<f64> {
+        let length = self.closed_at - self.began.max(self.header.delay_ns);
+        self.cpu_share_in(length, length, |event| Some(self.tally.run_time(event)))
+    }
+
+    /// The part of one CPU in a time of this length, by the CPU times of events; of a machine, in whole snapshots of its processes.
+    fn cpu_share_in(
+        &self,
+        length: WallNs,
+        of_machine: WallNs,
+        cpu_time: impl Fn(RowIndex) -> Option<CpuNs>,
+    ) -> Option<f64> {
         if matches!(self.header.target, MeasuredTarget::Everyone { cpus: None }) {
-            return self.thread_uses(self.header.interval_ns).map(|uses| uses.cpus);
+            return self.thread_uses(of_machine).map(|uses| uses.cpus);
         }
         let is_of_tasks = matches!(
             self.header.target,
@@ -241,15 +261,10 @@ impl Monitor {
             return None;
         }
         let mut times = vec![None; self.scopes.iter().max().map_or(0, |last| last + 1)];
-        let mut length = WallNs(0);
-        for (event, track) in self.tracks.iter().enumerate() {
-            if self.header.events[event].event.kind == EventKind::Tool {
-                continue;
-            }
-            let Some(point) = track.history.back() else { continue };
-            length = length.max(point.length);
+        let is_counter = |&event: &usize| self.header.events[event].event.kind != EventKind::Tool;
+        for event in (0..self.tracks.len()).filter(is_counter) {
             let time: &mut Option<CpuNs> = &mut times[self.scopes[event]];
-            *time = Some(time.unwrap_or_default().max(point.cpu_time));
+            *time = cpu_time(event).max(*time);
         }
         let all: f64 = times.into_iter().flatten().map(CpuNs::as_secs).sum();
         (length.0 > 0).then(|| all / length.as_secs())

@@ -14,12 +14,10 @@ use super::symbols::MISSING;
 use super::theme::Theme;
 use crate::diagnosis::{self, Diagnosis, LookBack};
 use crate::estimate::{Cause, RelationIndex};
-use crate::events::Unit;
 use crate::monitor::{MeasureChoice, Monitor};
 use crate::names::shown;
 use crate::plan::RowIndex;
 use crate::relations::Relation;
-use crate::run::MeasuredEvent;
 use crate::sources::RecordedRound;
 use crate::stacks::FirstLevel;
 use crate::units::WallNs;
@@ -247,10 +245,7 @@ impl ScreenModel {
             revision: 1,
             monitor,
         };
-        // A clock per second of CPU time is a second by definition: nothing to look at first.
-        let is_clock = |event: &MeasuredEvent| event.event.unit == Unit::Nanoseconds;
-        let events = &model.monitor.header().events;
-        let first = events.iter().position(|event| event.status.is_open() && !is_clock(event)).unwrap_or(0);
+        let first = model.monitor.header().events.iter().position(|event| event.status.is_open()).unwrap_or(0);
         model.events.folds =
             model.monitor.parts().iter().map(|parts| EventFold { parts: parts.clone(), is_open: false }).collect();
         model.events.select(model.events.fold_of(first).map_or(EventLine::Event(first), EventLine::Sum));

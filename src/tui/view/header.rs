@@ -109,8 +109,12 @@ fn parts(page: &ScreenPage<'_>, room: usize) -> Vec<HeaderPart> {
     if !matches!(model.options.mode, Mode::Replay { length, .. } if length.0 < 1_000_000_000) {
         parts.push(part(1, Role::Text, clock(monitor.now())));
     }
-    if let Some(share) = monitor.cpu_share() {
-        parts.push(part(2, Role::Text, format!("cpu {}", whole_share(share))));
+    // The last interval of what is over may be a moment only.
+    let is_over = monitor.ended().is_some() || model.shown_range().is_some();
+    let cpu = if is_over { monitor.mean_cpu_share() } else { monitor.cpu_share() };
+    if let Some(share) = cpu {
+        let mean = if is_over { "mean " } else { "" };
+        parts.push(part(2, Role::Text, format!("{mean}cpu {}", whole_share(share))));
     }
     parts.extend([
         part(4, Role::Dim, span(header.interval_ns)),

@@ -5,8 +5,10 @@ use ratatui::text::Line;
 
 use super::page::{ScreenPage, make_room};
 use super::profile::interval;
+use super::threads;
 use crate::names::shown;
 use crate::number::share;
+use crate::tui::layout::split_below;
 use crate::tui::model::ClickTarget;
 use crate::tui::screen::Screen;
 use crate::tui::text::{cut_middle, left, right};
@@ -16,8 +18,29 @@ use crate::tui::theme::Role;
 const SHARE: usize = 7;
 const INTERVAL: usize = 12;
 
+/// Rows without which they aren't there below the events, with their frame and head.
+const LEAST_BELOW: u16 = 4;
+
+/// The events with the threads below them, and the hot functions below these, where there is room for some.
+pub(super) fn below_events(page: &ScreenPage<'_>, area: Rect) -> (Rect, Rect) {
+    let model = page.model;
+    let rows = |lines: usize| u16::try_from(lines).unwrap_or(u16::MAX).saturating_add(3);
+    let free = area.height.saturating_sub(rows(model.events.order.len()));
+    let threads = match model.monitor.newest_threads() {
+        0 => 0,
+        threads => rows(threads).min((free / 2).max(threads::LEAST_BELOW)),
+    };
+    match free.saturating_sub(threads).min(rows(model.hot_functions.len())) {
+        below if below >= LEAST_BELOW && !model.hot_functions.is_empty() => split_below(area, below),
+        _ => (area, Rect::default()),
+    }
+}
+
 /// A click leads to all of them.
 pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
+    if area.is_empty() {
+        return;
+    }
     let model = page.model;
     let mut title = Line::from(page.span(Role::Title, "Hot functions"));
     if let Some(event) = model.profile.as_ref().and_then(|profile| profile.event_name()) {

@@ -112,9 +112,11 @@ fn screen(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
             let (table, lower) =
                 if page.model.is_exact() { (area, Rect::default()) } else { layout::above_strip(area) };
             let (table, below) = metrics::below_events(page, table);
+            let (table, hot) = hot_functions::below_events(page, table);
             let (table, busiest) = threads::below_events(page, table);
             events::draw(page, table, room);
             threads::draw_busiest(page, busiest);
+            hot_functions::draw(page, hot);
             metrics::draw(page, below);
             strip::draw(page, lower);
         }
@@ -144,12 +146,16 @@ fn overview(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
     let filled = Filled { relations: !page.model.monitor.relations().is_empty(), output: page.model.has_output() };
     let panels = layout::overview(area, room, filled);
     let (table, below) = metrics::below_events(page, panels.events);
+    let (table, calls) = profile_below_events(page, table, room);
     let (table, busiest) = threads::below_events(page, table);
     events::draw(page, table, room);
     threads::draw_busiest(page, busiest);
+    if !calls.is_empty() {
+        profile::draw(page, calls, false);
+    }
     metrics::draw(page, below);
     // The large screen has all of the profile beside this.
-    match !page.model.hot_functions.is_empty() && room != Room::Large {
+    match !page.model.hot_functions.is_empty() && room != Room::Large && calls.is_empty() {
         true => hot_functions::draw(page, panels.detail),
         false => detail::draw(page, panels.detail, false),
     }
@@ -159,6 +165,26 @@ fn overview(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
     log::findings(page, panels.log, false);
     if let Some(area) = panels.output {
         log::output(page, area, false);
+    }
+}
+
+/// The rows of the profile without which it isn't there below the events.
+const LEAST_OF_PROFILE: u16 = 10;
+
+/// The events with the threads below them, and the profile below these, where a screen of medium size has room for it.
+fn profile_below_events(page: &ScreenPage<'_>, area: Rect, room: Room) -> (Rect, Rect) {
+    let model = page.model;
+    let rows = |lines: usize| u16::try_from(lines).unwrap_or(u16::MAX).saturating_add(3);
+    let free = area.height.saturating_sub(rows(model.events.order.len()));
+    let threads = match model.monitor.newest_threads() {
+        0 => 0,
+        threads => rows(threads).min(free / 3),
+    };
+    let calls = free - threads;
+    let has_calls = model.profile.as_ref().is_some_and(|profile| !profile.is_empty());
+    match room == Room::Medium && has_calls && calls >= LEAST_OF_PROFILE {
+        true => layout::split_below(area, calls),
+        false => (area, Rect::default()),
     }
 }
 

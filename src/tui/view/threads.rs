@@ -42,7 +42,7 @@ const BAR_CELLS: usize = 20;
 const LEAST_WITH_LEGEND: u16 = 10;
 
 /// Rows of the list below the events without which it isn't there, with its frame and its head.
-const LEAST_BELOW: u16 = 5;
+pub(super) const LEAST_BELOW: u16 = 4;
 
 /// The table of events, and the busiest threads below it, where there is room for some.
 pub(super) fn below_events(page: &ScreenPage<'_>, area: Rect) -> (Rect, Rect) {

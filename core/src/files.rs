@@ -269,7 +269,7 @@ pub fn within<T: Send + 'static>(deadline: Duration, work: impl FnOnce() -> T + 
         let _end = end;
         let _ = sender.send(work());
     };
-    thread::Builder::new().name("files".into()).spawn(run).map_err(Refused::System)?;
+    thread::Builder::new().name("perfprop-files".into()).spawn(run).map_err(Refused::System)?;
     if let Ok(answer) = answer.recv_timeout(deadline) {
         return Ok(answer);
     }

@@ -320,7 +320,7 @@ impl Display for Error {
                     false => write!(f, "\n      similar: {}", shown(&similar.join(", "))),
                 }
             }
-            Self::System(source) => write!(f, "perfprop: {source}"),
+            Self::System(source) => measure::system(f, source),
         }
     }
 }

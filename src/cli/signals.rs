@@ -51,6 +51,6 @@ fn forward(more: &[i32], stop: &Stop) -> io::Result<Receiver<i32>> {
             let _ = sender.try_send(signal);
         }
     };
-    thread::Builder::new().name("signals".into()).spawn(forward)?;
+    thread::Builder::new().name("perfprop-signals".into()).spawn(forward)?;
     Ok(receiver)
 }

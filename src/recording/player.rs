@@ -39,7 +39,7 @@ impl Player {
         let (samples_in, samples) = bounded(CAPACITY);
         let (stop, stopped) = bounded(0);
         let play = move || play(rounds.get(first..).unwrap_or_default(), speed, from, &samples_in, &stopped);
-        thread::Builder::new().name("player".into()).spawn(play)?;
+        thread::Builder::new().name("perfprop-player".into()).spawn(play)?;
         Ok(Self { samples, _stop: stop })
     }
 

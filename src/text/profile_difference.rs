@@ -8,7 +8,8 @@ use crate::compare::{ComparedEvent, ProfileDifference, Runs};
 use crate::names::shown;
 use crate::number::share;
 
-/// The functions in which most is spent, the surest difference first; and why none is marked, if that is for want of runs.
+/// The functions in which most is spent, the surest difference first. Of too few runs to tell, which it says then, the
+/// largest.
 pub fn profile_difference(found: &ProfileDifference) -> String {
     let mut out = String::new();
     let of = if found.is_of_weights { "in the function itself" } else { "shares in the function itself" };
@@ -19,7 +20,11 @@ pub fn profile_difference(found: &ProfileDifference) -> String {
     let tested = if has_test { format!("  {:>17}  {:>6}  VERDICT", "INTERVAL", "P") } else { String::new() };
     let _ = writeln!(out, "{:<width$}  {:>11}  {:>11}  {:>9}{tested}", "FUNCTION", "A", "B", "CHANGE");
     let mut functions: Vec<_> = found.functions.iter().collect();
-    functions.sort_by(|(_, one), (_, other)| one.by_difference(other));
+    let difference = |one: &ComparedEvent| (one.b.mean().unwrap_or(0.0) - one.a.mean().unwrap_or(0.0)).abs();
+    functions.sort_by(|(_, one), (_, other)| match has_test {
+        true => one.by_difference(other),
+        false => difference(other).total_cmp(&difference(one)),
+    });
     for ((function, _), one) in functions {
         let _ = writeln!(out, "{:<width$}  {}", name(function), cells(found, one, has_test).trim_end());
     }

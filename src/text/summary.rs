@@ -108,11 +108,17 @@ fn title(monitor: &Monitor) -> String {
     }
 }
 
+/// Characters of the column of names as perf has it, and the most that it gets.
+const PERFS_NAME: usize = 24;
+const MOST_NAME: usize = 48;
+
 /// What decides about the columns of all lines.
 #[derive(Clone, Copy)]
 struct SummaryColumns {
     /// Characters of the widest part of the target; 0 where lines are about all of it.
     scope: usize,
+    /// Characters of the longest name, and of perf's column at least.
+    name: usize,
     /// Whether something was multiplexed. Then every line has the column, so that they stay aligned.
     has_run: bool,
     digits: Digits,
@@ -124,7 +130,8 @@ impl SummaryColumns {
             column_width(monitor.header().events.iter().map(|event| shown(&event.scope.to_string()).into_owned()));
         let less = |ratio: Option<f64>| ratio.is_some_and(|ratio| ratio < 1.0);
         let has_run = monitor.rows().any(|row| row.core_share.is_some() || less(row.raw.run.run_ratio()));
-        Self { scope, has_run, digits }
+        let names = column_width(monitor.header().events.iter().map(|event| shown(&event.event.name).into_owned()));
+        Self { scope, name: names.clamp(PERFS_NAME, MOST_NAME), has_run, digits }
     }
 
     /// Which part of the target a line is about.
@@ -138,7 +145,7 @@ impl SummaryColumns {
 
 /// What is said of an event, up to what is derived from it.
 fn line(monitor: &Monitor, row: &Row<'_>, runs: &Repeats<'_>, columns: SummaryColumns) -> String {
-    let name = shown(&row.event.event.name);
+    let (name, name_width) = (shown(&row.event.event.name), columns.name);
     let scope = columns.scope(row);
     let correction = runs.correction(row.index);
     let number = |count: f64| mean_number(counted(count, &row.event.event.unit), runs);
@@ -148,11 +155,11 @@ fn line(monitor: &Monitor, row: &Row<'_>, runs: &Repeats<'_>, columns: SummaryCo
     let correction = correction.map(column);
     let Some(count) = runs.count(row.index) else {
         let correction = correction.unwrap_or_default();
-        return format!("{scope}{:>18}      {name:<24} {correction}", absence_cell(row.absence));
+        return format!("{scope}{:>18}      {name:<name_width$} {correction}", absence_cell(row.absence));
     };
     let (counted, error) = (number(count.value), error_cell(row, count));
     let value = value_text(&counted, columns.digits);
-    let mut text = format!("{scope}{value:>18} {:<4} {name:<24} {error:>8}", counted.unit);
+    let mut text = format!("{scope}{value:>18} {:<4} {name:<name_width$} {error:>8}", counted.unit);
     if columns.has_run {
         let _ = write!(text, " {:>11}", run_text(row, runs.run_ratio(row.index)).unwrap_or_default());
     }

@@ -128,7 +128,7 @@ impl Terminal {
             let wanted = Arc::new(AtomicBool::new(true));
             let (sender, inputs) = bounded(64);
             let still_wanted = Arc::clone(&wanted);
-            thread::Builder::new().name("keys".into()).spawn(move || read_keys(&sender, &still_wanted))?;
+            thread::Builder::new().name("perfprop-keys".into()).spawn(move || read_keys(&sender, &still_wanted))?;
             Ok(Self::Real(Real { screen, size, inputs, wanted }))
         };
         open().inspect_err(|_| restore())

@@ -390,6 +390,20 @@ fn what_a_command_did_on_each_cpu_adds_up() {
 }
 
 #[test]
+fn what_runs_while_it_is_read_on_each_cpu_is_counted_all_the_time() {
+    let mut busy = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+    let pid = busy.id().to_string();
+    for _ in 0..5 {
+        let lines = stat_lines(&["-A", "-p", &pid, "-e", "context-switches,page-faults", "--timeout", "60"]);
+        for line in lines.into_iter().flatten() {
+            assert!(line["pcnt-running"].as_f64().is_none_or(|part| part == 100.0), "{line:?}");
+        }
+    }
+    busy.kill().unwrap();
+    busy.wait().unwrap();
+}
+
+#[test]
 fn a_delay_leaves_out_the_beginning_and_a_timeout_the_end() {
     let mut delayed = vec!["-D", "100", "--timeout", "200", "-e", "task-clock", "--"];
     delayed.extend(BUSY);

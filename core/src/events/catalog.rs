@@ -151,7 +151,7 @@ where
             && sender.send(handful).is_ok()
         {}
     };
-    let thread = thread::Builder::new().name("catalog".to_owned()).spawn(work);
+    let thread = thread::Builder::new().name("perfprop-catalog".to_owned()).spawn(work);
     let here = thread.is_err().then(|| again()).into_iter().flatten();
     handfuls.into_iter().flatten().chain(here)
 }

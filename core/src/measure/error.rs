@@ -5,6 +5,7 @@ use std::fmt;
 use std::io::{self, Read as _};
 use std::path::Path;
 
+use nix::errno::Errno;
 use nix::sys::signal::Signal;
 
 use super::command::missing_interpreter;
@@ -139,12 +140,21 @@ impl fmt::Display for Error {
             Self::Unschedulable { group, has_watchdog } => unschedulable(f, group, *has_watchdog),
             Self::Mux(error) => super::rotation::explain(f, error),
             Self::Stopped(signal) => stopped(f, *signal),
-            Self::System(source) => write!(f, "perfprop: {source}"),
+            Self::System(source) => system(f, source),
         }
     }
 }
 
 impl std::error::Error for Error {}
+
+/// An error of the operating system, with what helps where descriptors ran out.
+pub fn system(f: &mut fmt::Formatter<'_>, source: &io::Error) -> fmt::Result {
+    write!(f, "perfprop: {source}")?;
+    match source.raw_os_error().map(Errno::from_raw) {
+        Some(Errno::EMFILE) => write!(f, "\n      raise the limit in this shell:  ulimit -n 1024"),
+        _ => Ok(()),
+    }
+}
 
 fn stopped(f: &mut fmt::Formatter<'_>, signal: i32) -> fmt::Result {
     let name = Signal::try_from(signal).map_or("a signal", Signal::as_str);
@@ -250,7 +260,7 @@ fn not_opened(f: &mut fmt::Formatter<'_>, error: &OpenError) -> fmt::Result {
             let online = HostFiles::here().text("sys/devices/system/cpu/online").unwrap_or_default();
             write!(f, "perfprop: no CPU {cpu} is online\n      those that are: {}", shown(online.trim()))
         }
-        OpenError::System(source) => write!(f, "perfprop: {source}"),
+        OpenError::System(source) => system(f, source),
         OpenError::Stopped(signal) => stopped(f, *signal),
         OpenError::TooManyFiles { events, places, limit } => {
             let needed = events * places;

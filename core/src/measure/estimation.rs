@@ -56,7 +56,7 @@ impl Estimation {
         let events: Vec<_> = events.into_iter().collect();
         if kind == EstimatorKind::Gp && events.len() > MAX_EVENTS {
             note(&format!(
-                "{} events; gp holds {MAX_EVENTS} against one another, and so these are scaled",
+                "{} events: of more than {MAX_EVENTS}, perfprop corrects no count by others; what takes turns is scaled",
                 events.len()
             ));
         }

@@ -44,7 +44,7 @@ mod start;
 
 pub use command::check_command;
 pub use denied::DenialWords;
-pub use error::Error;
+pub use error::{Error, system};
 pub use estimation::{Estimation, learnt_of_parts, monitor};
 pub use modelled::{modelled_events, modelled_metrics};
 pub use partial::note_partial;

@@ -295,7 +295,7 @@ pub fn close(session: Session, signals: &Receiver<i32>, ended_by: Option<i32>) -
         drop(session);
         drop(closing);
     };
-    let closer = thread::Builder::new().name("close".into()).spawn(close);
+    let closer = thread::Builder::new().name("perfprop-close".into()).spawn(close);
     let signal = ended_by.or_else(|| end_before(&closed, signals));
     if signal.is_some() {
         // Where that can't be, the end comes later.

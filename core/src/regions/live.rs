@@ -58,7 +58,7 @@ impl LiveRegions {
         let (sender, batches) = bounded(CAPACITY);
         let (stop, stopped) = bounded(0);
         let work = move || ReaderThread { source, interval, wanted }.run(origin, &sender, &stopped);
-        let thread = thread::Builder::new().name("regions".into()).spawn(work)?;
+        let thread = thread::Builder::new().name("perfprop-regions".into()).spawn(work)?;
         Ok(Self { batches, stop: Some(stop), thread: Some(thread) })
     }
 

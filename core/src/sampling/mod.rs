@@ -92,7 +92,7 @@ impl Sampler {
             drop(runs);
             Box::new(worker.source) as Box<dyn CounterSource>
         };
-        let thread = thread::Builder::new().name("sampler".into()).spawn(work)?;
+        let thread = thread::Builder::new().name("perfprop-sampler".into()).spawn(work)?;
         Ok(Self { samples, ended, requests, thread: Some(thread) })
     }
 

@@ -154,7 +154,7 @@ impl Session {
         let session = Self::sample(opened, launch, described(launch, Some(pid)), Some(running), output, period)?;
         let remote = session.sampler.remote();
         let wait = move || wait(child, before, &ended, || remote.request(SamplerRequest::Stop));
-        thread::Builder::new().name("wait".into()).spawn(wait).map_err(StartError::System)?;
+        thread::Builder::new().name("perfprop-wait".into()).spawn(wait).map_err(StartError::System)?;
         Ok(Self { stacks, regions, began, _probes: probes, ..session })
     }
 
@@ -174,7 +174,7 @@ impl Session {
                 thread::sleep(delay);
                 remote.request(SamplerRequest::Enable);
             };
-            thread::Builder::new().name("delay".into()).spawn(later).map_err(StartError::System)?;
+            thread::Builder::new().name("perfprop-delay".into()).spawn(later).map_err(StartError::System)?;
         }
         if let Some(timeout) = launch.timeout {
             let remote = sampler.remote();
@@ -184,7 +184,7 @@ impl Session {
                 family.inspect(|(pid, ended)| terminate(*pid, ended, &mut || false));
                 remote.request(SamplerRequest::Stop);
             };
-            thread::Builder::new().name("timeout".into()).spawn(end).map_err(StartError::System)?;
+            thread::Builder::new().name("perfprop-timeout".into()).spawn(end).map_err(StartError::System)?;
         }
         let model = model_log.map(ModelLog::model);
         let (stacks, regions, timeout, intervals) = (None, None, launch.timeout, Vec::new());

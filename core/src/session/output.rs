@@ -65,7 +65,7 @@ impl Drains {
     fn start(&mut self, stream: Stream, pipe: OwnedFd, lines: Sender<OutputLine>) -> io::Result<()> {
         self.pipes.push(pipe.try_clone()?);
         let file = std::fs::File::from(pipe);
-        thread::Builder::new().name("output".into()).spawn(move || forward(stream, file, &lines))?;
+        thread::Builder::new().name("perfprop-output".into()).spawn(move || forward(stream, file, &lines))?;
         Ok(())
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn start(launch: &Launch, kind: &TargetKind, probes: &TracefsProbes) 
             thread::sleep(delay);
             remote.enable();
         };
-        thread::Builder::new().name("delay".into()).spawn(later).map_err(StartError::System)?;
+        thread::Builder::new().name("perfprop-delay".into()).spawn(later).map_err(StartError::System)?;
     }
     Ok(Some(stacks))
 }

@@ -160,7 +160,7 @@ impl Gathering {
         let shared = Arc::new(Mutex::new(Gathered::new(&sampled, to_come, options)));
         let into = Arc::clone(&shared);
         let gather = move || gather(batches, regions, &into);
-        let thread = thread::Builder::new().name("profile".into()).spawn(gather)?;
+        let thread = thread::Builder::new().name("perfprop-profile".into()).spawn(gather)?;
         Ok(Self { shared, thread: Some(thread) })
     }
 

@@ -33,7 +33,7 @@ impl LiveThreads {
         let (stop, stopped) = bounded(0);
         let place = Arc::clone(&newest);
         let work = move || run(reader, (start, interval), &place, &stopped);
-        let thread = thread::Builder::new().name("threads".into()).spawn(work)?;
+        let thread = thread::Builder::new().name("perfprop-threads".into()).spawn(work)?;
         Ok(Self { newest, stop: Some(stop), thread: Some(thread) })
     }
 

@@ -186,6 +186,8 @@ struct PlaceClock {
     /// Which of the counter's times it is.
     ticks: Ticks,
     time: CpuNs,
+    /// What it was just before the groups of the place were read last; nothing where nobody asks for that.
+    before: Option<CpuNs>,
     /// What it was when the slice began.
     turn: CpuNs,
 }
@@ -263,14 +265,14 @@ impl CounterSource for PerfSource {
         self.has_ended = self.targets_ended();
         let at = WallNs::from(self.started.elapsed());
         let mut readings = vec![None; self.rows.len()];
+        self.clocks.iter_mut().for_each(PlaceClock::begin_reading);
         for group in self.groups.iter_mut().filter(|group| self.rotations.is_on(group.group)) {
             group.refresh();
         }
         // After the groups, so that none has run for longer than there was time.
         self.clocks.iter_mut().for_each(PlaceClock::refresh);
         for group in &self.groups {
-            let enabled = group.clock.map(|clock| self.clocks[clock].time);
-            group.add_to(&mut readings, &self.sums, enabled);
+            group.add_to(&mut readings, &self.sums, group.clock.map(|clock| &self.clocks[clock]));
         }
         self.taken.look(&self.groups);
         let mut uncounted = self.lacking_units();
@@ -322,7 +324,21 @@ enum Ticks {
 impl PlaceClock {
     fn new(counter: Counter, place: &CounterPlace) -> Self {
         let ticks = if place.is_one_cpu_of_a_task() { Ticks::OnItsCpu } else { Ticks::Enabled };
-        Self { counter, ticks, time: CpuNs(0), turn: CpuNs(0) }
+        Self { counter, ticks, time: CpuNs(0), before: None, turn: CpuNs(0) }
+    }
+
+    /// Reads it before the groups, too, where it goes on between the readings of groups that are never off their CPU.
+    fn begin_reading(&mut self) {
+        if self.ticks == Ticks::OnItsCpu {
+            self.refresh();
+            self.before = Some(self.time);
+        }
+    }
+
+    /// For how long a group that ran for this long was enabled. One that ran for as long as the clock said before it was read
+    /// was never off.
+    fn enabled(&self, running: CpuNs) -> CpuNs {
+        if self.before.is_some_and(|before| running >= before) { running } else { self.time.max(running) }
     }
 
     fn refresh(&mut self) {
@@ -361,9 +377,9 @@ impl OpenGroup {
     ///
     /// A sum that left one place out would go backwards, so a group that can't be read adds what it
     /// had.
-    fn add_to(&self, readings: &mut [Option<Reading>], sums: &RowSums, clock: Option<CpuNs>) {
+    fn add_to(&self, readings: &mut [Option<Reading>], sums: &RowSums, clock: Option<&PlaceClock>) {
         for (&reading, &row) in self.last.iter().zip(&self.members) {
-            let enabled = clock.map_or(reading.enabled, |clock| clock.max(reading.running));
+            let enabled = clock.map_or(reading.enabled, |clock| clock.enabled(reading.running));
             sums.add(readings, row, Reading { enabled, ..reading });
         }
     }

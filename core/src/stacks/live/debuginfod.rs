@@ -94,7 +94,7 @@ impl Debuginfod {
         let (done, result) = sync_channel(1);
         let client = self.clone();
         let fetch = move || drop(done.send(client.fetch_now(&build, &to)));
-        if thread::Builder::new().name("debuginfod".into()).spawn(fetch).is_err() {
+        if thread::Builder::new().name("perfprop-debuginfod".into()).spawn(fetch).is_err() {
             return;
         }
         let answer = result.recv_timeout(PATIENCE.min(self.patience));

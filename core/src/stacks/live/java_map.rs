@@ -95,7 +95,7 @@ impl JavaMap {
                 }
             }
         };
-        thread::Builder::new().name("java".into()).spawn(run).ok()?;
+        thread::Builder::new().name("perfprop-java".into()).spawn(run).ok()?;
         Some(Self { at_end, answers })
     }
 

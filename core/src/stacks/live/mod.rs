@@ -154,8 +154,8 @@ impl StackSource {
         let sampled = self.opened.sampled.clone();
         let unsampled = std::mem::take(&mut self.opened.unsampled);
         let worker = sampler::StackSampler::new(self.opened, origin, commands_out.into(), raw);
-        thread::Builder::new().name("stacks".into()).spawn(move || worker.run())?;
-        thread::Builder::new().name("symbols".into()).spawn(move || symbols::run(&raw_batches, &named))?;
+        thread::Builder::new().name("perfprop-stacks".into()).spawn(move || worker.run())?;
+        thread::Builder::new().name("perfprop-symbols".into()).spawn(move || symbols::run(&raw_batches, &named))?;
         let stacks = LiveStacks { batches, sampled, origin, unsampled, commands: Some(commands) };
         if enable {
             stacks.remote()?.enable();

@@ -43,7 +43,7 @@ impl LiveStacks {
         let (sender, batches) = bounded(CAPACITY);
         let origin = clock();
         let mut graphs = GraphSender::new(formulas, origin);
-        thread::Builder::new().name("calls".into()).spawn(move || graphs.run(&parts, &sender))?;
+        thread::Builder::new().name("perfprop-calls".into()).spawn(move || graphs.run(&parts, &sender))?;
         Ok(Self { batches, sampled, origin, unsampled, commands: None })
     }
 }

@@ -1,5 +1,6 @@
 //! Tracks processes by their records, and finds the code at an address of a process.
 
+use std::collections::VecDeque;
 use std::fs;
 
 use rustc_hash::FxHashMap;
@@ -104,12 +105,17 @@ impl AddressSpace {
     }
 }
 
+/// So many threads that have ended are remembered.
+const MOST_ENDED: usize = 64;
+
 /// The processes and threads that were seen.
 #[derive(Default)]
 pub(super) struct Processes {
     spaces: FxHashMap<i32, AddressSpace>,
     /// The task of each thread, under its present name.
     threads: FxHashMap<i32, TaskId>,
+    /// The threads that ended last: the kernel samples them on their way out, after it has said that they end.
+    ended: VecDeque<(i32, TaskId)>,
     tasks: Vec<Task>,
     pub(super) modules: Modules,
 }
@@ -151,15 +157,17 @@ impl Processes {
             let copy = parent.clone();
             self.spaces.insert(pid, copy);
         }
-        if let Some(parent) = self.threads.get(&parent_tid) {
-            let comm = self.tasks[parent.0 as usize].comm.clone();
-            self.define(Task { pid, tid, comm });
-        }
+        let parent = self.task(parent_pid, parent_tid);
+        let comm = self.tasks[parent.0 as usize].comm.clone();
+        self.define(Task { pid, tid, comm });
     }
 
     /// The kernel may use the numbers again.
     pub(super) fn exit(&mut self, tasks: Tasks) {
-        self.threads.remove(&tasks.tid);
+        if let Some(task) = self.threads.remove(&tasks.tid) {
+            self.ended.truncate(MOST_ENDED - 1);
+            self.ended.push_front((tasks.tid, task));
+        }
         if tasks.pid == tasks.tid && !self.threads.values().any(|task| self.tasks[task.0 as usize].pid == tasks.pid) {
             self.spaces.remove(&tasks.pid);
         }
@@ -170,10 +178,14 @@ impl Processes {
         if let Some(&task) = self.threads.get(&tid) {
             return task;
         }
+        if let Some(&(_, task)) = self.ended.iter().find(|(ended, _)| *ended == tid) {
+            return task;
+        }
         let comm = match tid {
             // The idle thread of each CPU.
             0 => "swapper".to_owned(),
-            _ => process::name(nix::unistd::Pid::from_raw(tid)).unwrap_or_default(),
+            // Of one that is gone perf shows the number, too.
+            _ => process::name(nix::unistd::Pid::from_raw(tid)).unwrap_or_else(|| format!(":{tid}")),
         };
         self.define(Task { pid, tid, comm })
     }
@@ -282,6 +294,28 @@ mod tests {
         let after = processes.task(CHILD, CHILD);
         let name = |task: TaskId| processes.tasks_since(0)[task.0 as usize].comm.clone();
         assert_eq!((name(before), name(after)), ("sh".into(), "new".into()));
+    }
+
+    #[test]
+    fn a_thread_on_its_way_out_keeps_its_name_until_another_has_its_number() {
+        let mut processes = Processes::default();
+        processes.rename(PARENT, PARENT, b"sh", true);
+        processes.fork(FORK);
+        let ended = processes.task(CHILD, CHILD);
+        processes.exit(FORK);
+        assert_eq!(processes.task(CHILD, CHILD), ended);
+        assert_eq!(processes.name(CHILD), None, "it has ended");
+        processes.rename(PARENT, PARENT, b"other", false);
+        processes.fork(FORK);
+        assert_eq!(processes.name(CHILD), Some("other"));
+        // No thread has so large a number.
+        let gone = processes.task(i32::MAX - 9, i32::MAX - 9);
+        assert_eq!(processes.tasks_since(0)[gone.0 as usize].comm, ":2147483638");
+        for tid in 1000..1000 + 2 * MOST_ENDED as i32 {
+            processes.rename(tid, tid, b"x", false);
+            processes.exit(Tasks { pid: tid, parent_pid: 1, tid, parent_tid: 1 });
+        }
+        assert_eq!(processes.ended.len(), MOST_ENDED);
     }
 
     #[test]

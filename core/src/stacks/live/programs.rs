@@ -105,7 +105,7 @@ impl Programs {
 fn start(answering: Answering) -> Option<(Sender<FramesQuestion>, Receiver<ToldAnswer>)> {
     let (to, questions) = unbounded();
     let (answers, from) = unbounded();
-    thread::Builder::new().name("names".into()).spawn(move || answering(&questions, &answers)).ok()?;
+    thread::Builder::new().name("perfprop-names".into()).spawn(move || answering(&questions, &answers)).ok()?;
     Some((to, from))
 }
 

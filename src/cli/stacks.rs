@@ -66,6 +66,13 @@ impl LiveProfile {
         self.gathering.as_ref().map(|gathering| gathering.look().lines_of(function, event))
     }
 
+    /// Begins anew, with the samples to come.
+    pub(super) fn restart(&mut self) {
+        if let Some(gathering) = &self.gathering {
+            gathering.look().forget_samples();
+        }
+    }
+
     /// Has another first level of the tree.
     pub(super) fn set_first_level(&mut self, level: FirstLevel) {
         if let Some(gathering) = &self.gathering {

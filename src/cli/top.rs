@@ -259,6 +259,10 @@ impl Feed for Live {
         Ok(())
     }
 
+    fn restart_profile(&mut self) {
+        self.profile.restart();
+    }
+
     fn set_interpreter_frames(&mut self, frames: InterpreterFrames) {
         self.profile.set_interpreter_frames(frames);
     }

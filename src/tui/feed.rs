@@ -42,6 +42,9 @@ pub trait Feed {
         Err("the first level of these stacks is that of their file".into())
     }
 
+    /// Begins the profile anew, with the samples to come. Only what runs has some.
+    fn restart_profile(&mut self) {}
+
     /// Shows interpreters' own frames in the profile's tree from now on, or leaves them out; stacks of files have what is in them.
     fn set_interpreter_frames(&mut self, _frames: InterpreterFrames) {}
 

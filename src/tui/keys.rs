@@ -42,6 +42,7 @@ pub(super) enum Action {
     Chains,
     ShortNames,
     Levels,
+    Restart,
     Zoom,
     Search,
     Source,
@@ -182,6 +183,7 @@ pub(super) const BINDINGS: &[KeyBinding] = bindings! {
     Action::Chains, "chains", [key('e')], "show frames that only pass on as one line, or all frames", Some("all frames"), PROFILE;
     Action::ShortNames, "short-names", [key('s')], "names without arguments of templates and functions, or whole", None, PROFILE;
     Action::Levels, "levels", [key('B')], "by thread name, thread, process, CPU, or by none of them", Some("by"), PROFILE;
+    Action::Restart, "restart", [key('X')], "live: forget the samples so far, and show those from now on", Some("restart"), PROFILE;
     Action::GoLeft, "left", [code(KeyCode::Left), key('h')], "fold, or go to the caller; in the icicle, go left", None, PROFILE;
     Action::GoRight, "right", [code(KeyCode::Right), key('l')], "unfold, or go to the first call; in the icicle, go right",
         None, PROFILE;

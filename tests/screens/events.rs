@@ -237,18 +237,18 @@ fn saving_never_overwrites() {
 #[test]
 fn exports_copies_and_other_keys() {
     let folder = Folder::new();
-    let (config, complaints) = Config::parse("config.toml", "[keys]\nexport = \"X\"\nfreeze = [\"F3\"]\n");
+    let (config, complaints) = Config::parse("config.toml", "[keys]\nexport = \"W\"\nfreeze = [\"F3\"]\n");
     assert_eq!(complaints, []);
     let options = ScreenOptions { save_in: folder.to_path_buf(), keymap: config.keymap, ..options() };
     with_loop((80, 24), options, |session| {
         session.rounds(&rounds(35));
         session.script.keys("x");
         assert!(session.script.screen().contains("no key x here"));
-        session.script.keys("X");
+        session.script.keys("W");
         golden("export", &session.script.screen());
         session.script.keys("t");
         assert!(session.script.screen().contains("saved to"));
-        session.script.keys("Xs/miss<Enter>Xt");
+        session.script.keys("Ws/miss<Enter>Wt");
         session.script.keys("y");
         assert!(session.script.screen().contains("copied: L1_MISSES"), "{}", session.script.screen());
         session.signals.send(15).unwrap();

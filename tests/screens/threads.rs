@@ -113,6 +113,10 @@ impl Feed for TestFeed {
         Ok(())
     }
 
+    fn restart_profile(&mut self) {
+        self.profile.iter_mut().for_each(Gathered::forget_samples);
+    }
+
     fn end(&mut self, last: &Round, lost: u64) -> End {
         End { at_ns: last.at, lost_rounds: lost, totals: last.readings.clone(), ..End::default() }
     }
@@ -484,6 +488,20 @@ fn a_click_on_the_selected_thread_opens_it() {
         assert!(script.screen().lines().any(is_selected), "{}", script.screen());
         click(script);
         assert!(script.screen().contains("zoom: worker [4125]"), "{}", script.screen());
+    });
+}
+
+#[test]
+fn a_profile_begins_anew_while_the_run_goes_on_and_the_view_is_not_frozen() {
+    let options = ScreenOptions { mode: Mode::Live, screen: Screen::Profile, ..ScreenOptions::default() };
+    let profile = sampled(&[(4121, 4123, "worker"), (4121, 4125, "worker")]);
+    with_profile_of(header(), Some(profile), (120, 40), &options, rounds().collect(), |script| {
+        assert!(script.screen().contains("work_of_0") && !script.screen().contains("since"), "{}", script.screen());
+        script.keys("zX");
+        assert!(script.screen().contains("while the view isn't frozen"), "{}", script.screen());
+        script.keys("zX");
+        let screen = script.screen();
+        assert!(screen.contains("no sample yet") && !screen.contains("work_of_0"), "{screen}");
     });
 }
 

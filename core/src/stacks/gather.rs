@@ -77,6 +77,12 @@ impl Gathered {
         self.tree().event_ids().next().is_some() || !self.quality.unread.is_empty()
     }
 
+    /// Forgets the samples that were placed so far.
+    pub fn forget_samples(&mut self) {
+        self.stacks.forget_samples();
+        self.quality.take_known(&self.stacks);
+    }
+
     /// Has another first level of the tree.
     pub fn set_first_level(&mut self, level: FirstLevel) {
         self.stacks.set_first_level(level);

@@ -309,6 +309,16 @@ impl StackTree {
         self.regions.add_all(&mut self.tree, self.place);
     }
 
+    /// Forgets all that was sampled so far. What is defined stays, and so do the numbers of frames and what regions counted.
+    pub fn forget_samples(&mut self) {
+        self.sampled.clear();
+        self.places.clear();
+        self.graphs.clear();
+        self.nameless = NamelessSamples::default();
+        self.in_unknown_regions = 0;
+        self.add_all();
+    }
+
     /// What the first level tells apart.
     pub fn first_level(&self) -> FirstLevel {
         self.levels.level
@@ -508,6 +518,22 @@ mod tests {
         let tree = tree.into_tree();
         let [clock, faults] = ["cpu-clock", "page-faults"].map(|name| tree.total(tree.find_event(name).unwrap()));
         assert_eq!((clock, faults), (Amount { samples: 2, weight: 150 }, Amount { samples: 1, weight: 12 }));
+    }
+
+    #[test]
+    fn samples_after_others_were_forgotten_are_those_of_a_tree_that_never_had_these() {
+        let mut stacks = StackTree::new(&sampled(), TreeOptions::default(), Naming::default(), |_| true);
+        stacks.forget_samples();
+        let first = batch();
+        // Later ones name what the first batch has defined.
+        let later = StackBatch { samples: first.samples[..1].to_vec(), ..StackBatch::default() };
+        stacks.take(&first).unwrap();
+        stacks.forget_samples();
+        let event = stacks.tree().event_ids().next().unwrap();
+        assert_eq!(stacks.tree().total(event), Amount::ZERO);
+        stacks.take(&later).unwrap();
+        let weight = first.samples[0].weight;
+        assert_eq!(stacks.tree().total(event), Amount { samples: 1, weight });
     }
 
     #[test]

@@ -251,6 +251,10 @@ impl<'a> App<'a> {
             (LoopCommand::Kill, Some(_)) => return Ok(Some(self.kill())),
             (LoopCommand::Detach, Some(_)) => return Ok(self.detach()),
             (LoopCommand::FirstLevel(level), _) => self.set_first_level(level),
+            (LoopCommand::RestartProfile, _) => {
+                self.feed.restart_profile();
+                self.model.profile_is_old = true;
+            }
             (LoopCommand::InterpreterFrames(frames), _) => {
                 self.feed.set_interpreter_frames(frames);
                 self.model.profile_is_old = true;

@@ -151,6 +151,8 @@ pub(super) struct ScreenModel {
     pub(super) source: Option<SourceState>,
     /// What the first level of its tree tells apart.
     pub(super) first_level: FirstLevel,
+    /// When the profile began anew.
+    pub(super) profile_since: Option<WallNs>,
     /// The region to which the Events screen is narrowed.
     pub(super) region: Option<ChosenRegion>,
     /// Whether the profile is that of an interval before the last.
@@ -215,6 +217,7 @@ impl ScreenModel {
             profile: None,
             source: None,
             first_level: options.first_level,
+            profile_since: None,
             region: None,
             profile_is_old: true,
             others: None,

@@ -105,7 +105,7 @@ impl ScreenModel {
             Widen => self.widen(),
             Filter | Search => self.begin_filter(),
             Unfold | Fold | Toggle | UnfoldAll | FoldAll if self.screen == Screen::Events => self.unfold(action),
-            Levels | Zoom | Source | Chains => return self.look_into(action),
+            Levels | Restart | Zoom | Source | Chains => return self.look_into(action),
             NextSampledLine => self.next_sampled_line(true),
             PreviousSampledLine => self.next_sampled_line(false),
             Listing | Emphasis | ShortNames | NextHit | PreviousHit | FindSame | GoLeft | GoRight | Fold | Unfold
@@ -173,6 +173,7 @@ impl ScreenModel {
     fn look_into(&mut self, action: Action) -> Option<LoopCommand> {
         match action {
             Action::Levels => self.next_level(),
+            Action::Restart => self.restart_profile(),
             Action::Zoom => self.zoom_or_source(),
             Action::Source => self.ask_for_source(),
             Action::Chains => {

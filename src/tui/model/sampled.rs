@@ -8,6 +8,7 @@ use crate::stacks::StackQuality;
 use crate::tui::keys::Action;
 use crate::tui::layout::Room;
 use crate::tui::layout::profile::{BesideTable, table_rows};
+use crate::tui::options::Mode;
 use crate::tui::screen::Screen;
 
 /// Functions of the list beside the events: more than any screen has rows.
@@ -104,6 +105,7 @@ impl ScreenModel {
             (_, Action::Range) => self.timeline_rows() > 0 && self.shown_range().is_none(),
             (_, Action::Back) => self.is_in_range(),
             (Screen::Threads, Action::Open) => self.can_open_threads(),
+            (Screen::Profile, Action::Restart) => self.can_restart_profile(),
             (Screen::Profile, Action::Narrow) => self.selected_region().is_some(),
             (Screen::Profile, Action::NextSampled) => events() > 1,
             // Of calls Enter zooms, of functions it shows the source.
@@ -150,6 +152,23 @@ impl ScreenModel {
         self.first_level = self.first_level.next();
         self.notice = Some(Notice::Done(format!("by {}", self.first_level)));
         Some(LoopCommand::FirstLevel(self.first_level))
+    }
+
+    /// Whether more samples come, and the view follows them.
+    fn can_restart_profile(&self) -> bool {
+        let is_live = matches!(self.options.mode, Mode::Live) && self.monitor.ended().is_none();
+        is_live && self.motion == Motion::Moving && !self.profile.as_ref().is_none_or(ProfileState::compares)
+    }
+
+    /// Begins the profile anew, with the samples to come.
+    pub(super) fn restart_profile(&mut self) -> Option<LoopCommand> {
+        if !self.can_restart_profile() {
+            let words = "the profile of a run that goes on can begin anew, while the view isn't frozen";
+            self.notice = Some(Notice::Failed(words.into()));
+            return None;
+        }
+        self.profile_since = Some(self.monitor.now());
+        Some(LoopCommand::RestartProfile)
     }
 
     /// How many rows the table of the Profile screen has.

@@ -5,7 +5,7 @@ use ratatui::text::Line;
 
 use super::page::{ScreenPage, VisibleRows, make_room};
 use crate::names::shown;
-use crate::number::{amount, share, si, time};
+use crate::number::{amount, clock, share, si, time};
 use crate::stacks::FirstLevel;
 use crate::tui::layout::Room;
 use crate::tui::layout::profile::ProfileLayout;
@@ -170,7 +170,8 @@ fn title(page: &ScreenPage<'_>, profile: &ProfileState, room: usize) -> Line<'st
     if profile.call_measure() == Some(&CallMeasure::Time) && page.model.monitor.header().modelled.is_some() {
         parts.push((Role::Warn, EMULATED.to_owned()));
     }
-    parts.push((Role::Dim, samples(profile)));
+    let since = page.model.profile_since.map_or_else(String::new, |time| format!(" since {}", clock(time)));
+    parts.push((Role::Dim, format!("{}{since}", samples(profile))));
     let (reach, place_of_reach) = (profile.reach(), parts.len());
     if let Some(reach) = reach {
         let role = if reach.cut + reach.unknown > reach.complete { Role::Warn } else { Role::Dim };

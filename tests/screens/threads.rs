@@ -210,6 +210,7 @@ fn machine_rounds() -> impl Iterator<Item = Round> {
             at_ns: WallNs(second * SECOND),
             all_ns: all,
             left_out: 7,
+            busy_ns: (0..4).zip([990, 500, 10, 0]).map(|(cpu, ms)| (cpu, CpuNs(second * ms * 1_000_000))).collect(),
             threads,
             ..ThreadSnapshot::default()
         };
@@ -237,6 +238,7 @@ fn a_machine_shows_its_busiest_processes_below_its_events() {
             golden(&format!("machine-{width}x{height}"), &screen);
             script.keys("7");
             let screen = script.screen();
+            assert!(screen.contains("CPUs █▄▁▁  busiest: 0 at 99%"), "{screen}");
             assert!(screen.contains("others 60.0%: 7 not read, and ended processes, mostly of java 102"), "{screen}");
             golden(&format!("machine-processes-{width}x{height}"), &screen);
             script.keys("/NGINX.conf<Enter>");

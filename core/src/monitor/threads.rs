@@ -60,6 +60,8 @@ pub struct ThreadUses<'a> {
     pub seconds: f64,
     /// Processes and threads that the whole machine started a second; `None` where the kernel doesn't say.
     pub started: Option<f64>,
+    /// The part of the time in which each CPU of a machine was busy, by its number; empty where the kernel doesn't say.
+    pub busy: Vec<(u32, f64)>,
 }
 
 impl Monitor {
@@ -106,12 +108,19 @@ impl Monitor {
         let all = all.map_or(0.0, |(later, earlier)| CpuNs(later.0.saturating_sub(earlier.0)).as_secs() / seconds);
         let cpus = known.max(all).min(self.header().machine.cpus.max(1) as f64);
         let left_out = later.left_out;
+        let busy_before = |cpu: u32| earlier.busy_ns.iter().find(|(of, _)| *of == cpu).map(|(_, busy)| *busy);
+        let busy = later.busy_ns.iter().filter_map(|&(cpu, busy)| {
+            let since = CpuNs(busy.0.saturating_sub(busy_before(cpu)?.0));
+            Some((cpu, (since.as_secs() / seconds).min(1.0)))
+        });
+        let busy = busy.collect();
         let others = (cpus - cpu(&threads)).max(0.0);
         (seconds > 0.0).then_some(ThreadUses {
             threads,
             ended,
             left_out,
             cpus,
+            busy,
             others,
             ended_children,
             seconds,

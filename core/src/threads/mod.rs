@@ -46,6 +46,9 @@ pub struct ThreadSnapshot {
     /// long its CPUs were busy. `None` of single threads, and where the kernel doesn't say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub all_ns: Option<CpuNs>,
+    /// How long each CPU of a machine was busy since the machine runs, by its number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub busy_ns: Vec<(u32, CpuNs)>,
     /// The threads that live, processes in the order of their ids.
     pub threads: Vec<ThreadReading>,
 }

@@ -113,8 +113,10 @@ impl ThreadReader {
             self.keep_busiest(&mut read);
         }
         let threads: Vec<_> = read.into_iter().map(|(place, stat)| self.reading(&place, stat)).collect();
-        let all_ns = self.all(&threads);
-        ThreadSnapshot { at_ns: at, started: self.started(), left_out, all_ns, threads }
+        let busy_ns = if self.target == ThreadTarget::Machine { self.host.busy() } else { BTreeMap::new() };
+        let busy_ns: Vec<_> = busy_ns.into_iter().collect();
+        let all_ns = self.all(&threads, &busy_ns);
+        ThreadSnapshot { at_ns: at, started: self.started(), left_out, all_ns, busy_ns, threads }
     }
 
     /// Keeps as many as a snapshot holds: those that used most CPU time since the last one, and those of the kernel last.
@@ -126,15 +128,15 @@ impl ThreadReader {
         read.sort_by_key(|(place, _)| (place.pid, place.tid));
     }
 
-    /// CPU time of all of the target.
-    fn all(&self, threads: &[ThreadReading]) -> Option<CpuNs> {
+    /// CPU time of all of the target; of a machine, by how long each CPU was busy.
+    fn all(&self, threads: &[ThreadReading], busy_ns: &[(u32, CpuNs)]) -> Option<CpuNs> {
         let of = |pid: i32| {
             let folder = format!("proc/{pid}");
             self.stat(&Place { pid, tid: pid, folder }).map_or(ClockTicks(0), |stat| stat.cpu() + stat.children())
         };
         match &self.target {
             ThreadTarget::Machine => {
-                let busy: u64 = self.host.busy().values().map(|busy| busy.0).sum();
+                let busy: u64 = busy_ns.iter().map(|(_, busy)| busy.0).sum();
                 Some(CpuNs(busy)).filter(|busy| busy.0 > 0)
             }
             ThreadTarget::Threads(_) => None,
@@ -350,7 +352,10 @@ mod tests {
         // Of a machine's process it is the time of all its threads.
         let snapshot = reader(&root, ThreadTarget::Machine).snapshot(WallNs(0));
         assert_eq!((snapshot.threads[0].cpu_ns, snapshot.threads[0].delay_ns), (CpuNs(1_000_000_000), None));
-        assert_eq!(snapshot.all_ns, Some(CpuNs(2_000_000_000)));
+        assert_eq!(
+            (snapshot.all_ns, &snapshot.busy_ns[..]),
+            (Some(CpuNs(2_000_000_000)), &[(0, CpuNs(2_000_000_000))][..])
+        );
         // It has two: what the first does says nothing of the other.
         assert_eq!(snapshot.threads[0].looks, []);
         fs::remove_dir_all(root).unwrap();

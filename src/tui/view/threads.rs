@@ -1,7 +1,7 @@
 //! Draws what the threads of the target did in the last interval, or in the range that is shown.
 
 use ratatui::layout::Rect;
-use ratatui::text::Line;
+use ratatui::text::{Line, Span};
 
 use super::page::{ScreenPage, VisibleRows};
 use crate::monitor::ThreadUses;
@@ -12,7 +12,7 @@ use crate::threads::{ThreadReading, ThreadUse, WaitKind};
 use crate::tui::layout::split_below;
 use crate::tui::model::{ClickTarget, ThreadColumn, user};
 use crate::tui::screen::Screen;
-use crate::tui::symbols::{BLOCKED, CURSOR, DOWN, MISSING, ON_CPU, READY, UP};
+use crate::tui::symbols::{BLOCKED, CURSOR, DOWN, LEVELS, MISSING, ON_CPU, READY, UP};
 use crate::tui::text::{cut, left, right, width};
 use crate::tui::theme::Role;
 
@@ -62,8 +62,9 @@ pub(super) fn draw_busiest(page: &mut ScreenPage<'_>, area: Rect) {
         return;
     }
     let Some(uses) = page.model.threads() else { return draw_nothing(page, area, false) };
-    let others = others(&uses, page);
-    let rows = VisibleRows::in_panel(area, 1 + usize::from(others.is_some()), 0, uses.threads.len());
+    let (cpus, others) = (of_cpus(&uses).filter(|_| area.height >= LEAST_WITH_LEGEND), others(&uses, page));
+    let above = 1 + usize::from(cpus.is_some()) + usize::from(others.is_some());
+    let rows = VisibleRows::in_panel(area, above, 0, uses.threads.len());
     let inner = page.list(area, title(page, &uses), (rows, uses.threads.len()), Some(Screen::Threads.name()));
     page.target(area, ClickTarget::Screen(Screen::Threads));
     let columns = ThreadColumns::of(usize::from(inner.width), &uses.threads, page.model.thread_list.by);
@@ -71,11 +72,7 @@ pub(super) fn draw_busiest(page: &mut ScreenPage<'_>, area: Rect) {
     if let Some(row) = lines.next() {
         page.line(row, heads(page, &columns));
     }
-    if let Some(others) = others
-        && let Some(row) = lines.next()
-    {
-        page.line(row, fitted(page, &others, inner));
-    }
+    draw_above(page, &mut lines, cpus, others);
     for (thread, row) in uses.threads.iter().zip(lines) {
         page.line(row, thread_line(page, thread, false, &columns));
     }
@@ -85,8 +82,8 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     let Some(uses) = page.model.threads() else { return draw_nothing(page, area, true) };
     let selected = page.model.selected_thread(&uses.threads);
     let has_legend = area.height >= LEAST_WITH_LEGEND;
-    let others = others(&uses, page).filter(|_| has_legend);
-    let fixed = 1 + usize::from(has_legend) + usize::from(others.is_some());
+    let (cpus, others) = (of_cpus(&uses).filter(|_| has_legend), others(&uses, page).filter(|_| has_legend));
+    let fixed = 1 + usize::from(has_legend) + usize::from(cpus.is_some()) + usize::from(others.is_some());
     let rows = VisibleRows::in_panel(area, fixed, selected, uses.threads.len());
     let all = page.model.monitor.newest_threads();
     let inner = page.list(area, title(page, &uses), (rows, all), None);
@@ -98,11 +95,7 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
             std::iter::once(ThreadColumn::Name).chain(sorts).map(|column| Some(ClickTarget::SortThreads(column)));
         page.heads(row, heads(page, &columns), sorts);
     }
-    if let Some(others) = others
-        && let Some(row) = lines.next()
-    {
-        page.line(row, fitted(page, &others, inner));
-    }
+    draw_above(page, &mut lines, cpus, others);
     if uses.threads.is_empty()
         && let Some(row) = lines.next()
     {
@@ -120,6 +113,44 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
         let last = Rect { y: inner.bottom().saturating_sub(1), height: inner.height.min(1), ..inner };
         page.line(last, fitted(page, &columns.legend(&uses.threads), inner));
     }
+}
+
+/// What stands above the threads: how busy each CPU is, and what is in no row.
+fn draw_above(
+    page: &mut ScreenPage<'_>,
+    lines: &mut impl Iterator<Item = Rect>,
+    cpus: Option<&[(u32, f64)]>,
+    others: Option<String>,
+) {
+    if let Some(cpus) = cpus
+        && let Some(row) = lines.next()
+    {
+        page.line(row, cpus_line(page, cpus, usize::from(row.width)));
+    }
+    if let Some(others) = others
+        && let Some(row) = lines.next()
+    {
+        page.line(row, fitted(page, &others, row));
+    }
+}
+
+/// How busy each of several CPUs is.
+fn of_cpus<'a>(uses: &'a ThreadUses<'_>) -> Option<&'a [(u32, f64)]> {
+    (uses.busy.len() > 1).then_some(&uses.busy[..])
+}
+
+/// `  CPUs ▇▁▁▂  busiest: 0 at 97%`: a bar for each CPU, as far as there is room.
+fn cpus_line(page: &ScreenPage<'_>, cpus: &[(u32, f64)], room: usize) -> Line<'static> {
+    let mut line = Line::from(page.span(Role::Dim, "  CPUs "));
+    let busiest = cpus.iter().max_by(|a, b| a.1.total_cmp(&b.1));
+    let busiest = busiest.map_or_else(String::new, |(cpu, part)| format!("  busiest: {cpu} at {:.0}%", 100.0 * part));
+    let bars = room.saturating_sub(line.width() + width(&busiest));
+    line.extend(cpus.iter().take(bars).map(|(_, part)| {
+        let step = (part * LEVELS.len() as f64).ceil().clamp(1.0, LEVELS.len() as f64) as usize - 1;
+        Span::styled(LEVELS[step], page.theme().height(*part))
+    }));
+    line.push_span(page.span(Role::Dim, busiest));
+    line
 }
 
 /// Dim words, cut to the width of an area.

@@ -164,6 +164,10 @@ pub(super) fn code_of(signal: i32) -> u8 {
 /// program.
 pub(super) fn usage(mut error: clap::Error, words: &[OsString], program: &clap::Command) -> ExitCode {
     suggest_visible_verbs(&mut error, program);
+    // clap takes a number below zero for an option, and would have it given to the command.
+    if matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::String(word)) if is_negative(word)) {
+        error.remove(ContextKind::Suggested);
+    }
     let error = &error;
     match perfs_way(error, words).or_else(|| not_utf8(error, words, program)) {
         Some(text) => drop(writeln!(io::stderr(), "{text}")),
@@ -181,6 +185,10 @@ pub(super) fn usage(mut error: clap::Error, words: &[OsString], program: &clap::
         }
     }
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE))
+}
+
+fn is_negative(word: &str) -> bool {
+    word.strip_prefix('-').is_some_and(|number| number.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// Which word or variable isn't text, where one should be.

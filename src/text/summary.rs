@@ -7,7 +7,7 @@ use super::block::error_cell;
 use super::column_width;
 use super::metric::{self, PrintedMetric};
 use super::narrow::narrowed;
-use super::perf_metric::{DerivedMetric, MetricCounts, run_metric};
+use super::perf_metric::{DerivedMetric, MetricCounts, interval_metric, run_metric};
 use super::repeats::{Repeats, SummarySpread};
 use super::wrap::folded;
 use super::wrapped;
@@ -351,6 +351,8 @@ impl IntervalColumns {
     /// As perf's where any length has room, and all columns of a line then.
     const WIDE: Self = Self { count: 18, name: 24 };
     const ALL: usize = 86;
+    /// From how many columns on there is room for what perf derives, too.
+    const WITH_METRICS: usize = 120;
 
     /// On a terminal that has fewer columns, names have no more than they need, and then counts.
     fn of(monitor: &Monitor, columns: Option<usize>) -> Self {
@@ -382,6 +384,7 @@ pub fn interval_in(monitor: &Monitor, layout: SummaryLayout) -> String {
     let mut out = String::new();
     let columns = SummaryColumns::of(monitor, layout.digits);
     let cells = IntervalColumns::of(monitor, layout.columns);
+    let has_metrics = layout.columns.is_none_or(|columns| columns >= IntervalColumns::WITH_METRICS);
     // What lines have in common is made once: there may be thousands of threads.
     let time = format!("{:>16.9} ", monitor.now().as_secs());
     let (mut scope, mut scope_cell) = (None, String::new());
@@ -393,7 +396,8 @@ pub fn interval_in(monitor: &Monitor, layout: SummaryLayout) -> String {
         out.push_str(&time);
         out.push_str(&scope_cell);
         interval_cells(&mut out, monitor, &row, (cells, layout.digits));
-        with_metrics(&mut out, start, &metric::over_interval(monitor, &row), || None);
+        let derived = || interval_metric(monitor, &row).filter(|_| has_metrics);
+        with_metrics(&mut out, start, &metric::over_interval(monitor, &row), derived);
     }
     folded(&out, layout.columns)
 }

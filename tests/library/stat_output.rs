@@ -184,11 +184,15 @@ fn lines_of_intervals_and_errors_fit_the_terminal() {
     };
     let wide = lines(None);
     assert!(wide.lines().any(|line| line.chars().count() > 80), "{wide}");
+    assert!(wide.contains("400      b") && wide.contains("#   400.000 /cpu-s"), "{wide}");
+    // What perf derives stands behind the rest where there is room.
+    let all: String =
+        wide.lines().map(|line| format!("{}\n", line.split("  #  ").next().unwrap_or_default())).collect();
     for columns in [66, 72, 80] {
         let narrow = lines(Some(columns));
         assert!(narrow.lines().all(|line| line.chars().count() <= columns), "{columns}: {narrow}");
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-        assert_eq!(words(&narrow), words(&wide));
+        assert_eq!(words(&narrow), words(&all));
         // The columns of a heading and its lines are the same.
         let ends: Vec<_> = narrow.lines().take(3).map(|line| line.trim_end().chars().count()).collect();
         assert!(ends.iter().all(|&end| end == ends[0]), "{narrow}");

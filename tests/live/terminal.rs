@@ -212,7 +212,7 @@ fn plain_terminals_get_plain_characters() {
     let Some(tmux) = Tmux::start("plain") else { return };
     for before in ["LC_ALL=C", "TERM=dumb"] {
         let screen = begin(&tmux, before, "", &own_seconds(), "* RUN");
-        assert!(screen.is_ascii() && screen.contains("> page-faults"), "{before}: {screen}");
+        assert!(screen.is_ascii() && screen.contains("> task-clock"), "{before}: {screen}");
         leave(&tmux, before);
     }
 }
@@ -233,7 +233,7 @@ fn no_color_is_no_colour_and_the_selection_is_still_seen() {
     begin(&tmux, "NO_COLOR=1", "", &own_seconds(), "● RUN");
     let screen = tmux.run(&["capture-pane", "-p", "-e"]);
     assert_eq!(colours(&screen), Vec::<String>::new());
-    let selected = screen.lines().find(|line| line.contains("page-faults")).unwrap();
+    let selected = screen.lines().find(|line| line.contains("task-clock")).unwrap();
     assert!(selected.contains("\x1b[7m") || selected.contains(";7m"), "{selected:?}");
     leave(&tmux, "NO_COLOR");
 }

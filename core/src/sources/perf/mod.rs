@@ -285,13 +285,18 @@ impl CounterSource for PerfSource {
     }
 
     fn enable(&mut self) {
-        for clock in &mut self.clocks {
-            let _ = clock.counter.enable();
-        }
+        let enable_clocks = |clocks: &mut [PlaceClock], ticks: Ticks| {
+            for clock in clocks.iter_mut().filter(|clock| clock.ticks == ticks) {
+                let _ = clock.counter.enable();
+            }
+        };
+        enable_clocks(&mut self.clocks, Ticks::Enabled);
         for group in self.groups.iter_mut().filter(|group| self.rotations.is_on(group.group)) {
             // A task that has ended since cannot be enabled, and needs not be.
             let _ = group.leader.enable_group();
         }
+        // After their groups: what a group ran before isn't taken for time in which it was off.
+        enable_clocks(&mut self.clocks, Ticks::OnItsCpu);
     }
 
     fn start_clock(&mut self) {

@@ -109,7 +109,11 @@ pub(in crate::tui) fn above_strip(area: Rect) -> (Rect, Rect) {
 pub(in crate::tui) struct Filled {
     pub(in crate::tui) relations: bool,
     pub(in crate::tui) output: bool,
+    pub(in crate::tui) log: bool,
 }
+
+/// Rows of a log without messages: its frame, and that there are none.
+const EMPTY_LOG: u16 = 3;
 
 /// The panels of the overview; one without anything to show may be empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,7 +133,8 @@ pub(in crate::tui) struct Overview {
 pub(in crate::tui) fn overview(area: Rect, room: Room, filled: Filled) -> Overview {
     let has_output = filled.output;
     if room == Room::Large {
-        let (upper, lower) = split_below(area, area.height * 2 / 5);
+        let is_empty = !(filled.relations || filled.output || filled.log);
+        let (upper, lower) = split_below(area, if is_empty { EMPTY_LOG } else { area.height * 2 / 5 });
         let (events, detail) = split_right(upper, upper.width * 31 / 100);
         let (relations, rest) = split_right(lower, if filled.relations { lower.width * 3 / 5 } else { lower.width });
         let (log, output) = if has_output { split_right(rest, rest.width / 2) } else { (rest, Rect::default()) };
@@ -138,7 +143,7 @@ pub(in crate::tui) fn overview(area: Rect, room: Room, filled: Filled) -> Overvi
     let (left, right) = split_right(area, area.width * 37 / 100);
     let lower = area.height * 4 / 10;
     let (events, relations) = split_below(left, if filled.relations { lower } else { 0 });
-    let (detail, below) = split_below(right, lower);
+    let (detail, below) = split_below(right, if filled.output || filled.log { lower } else { EMPTY_LOG });
     let (log, output) = if has_output { split_below(below, lower / 2) } else { (below, Rect::default()) };
     Overview { events, detail, relations, log, output: has_output.then_some(output) }
 }
@@ -178,8 +183,9 @@ mod tests {
                     [regions.header, regions.tabs, regions.body, regions.timeline, regions.message, regions.hints];
                 assert_eq!(all.iter().map(|region| region.height).sum::<u16>(), height);
                 assert!(regions.body.height > 0);
-                for (relations, output) in [(false, false), (false, true), (true, false), (true, true)] {
-                    let panels = overview(regions.body, room, Filled { relations, output });
+                for filled in 0..8 {
+                    let [relations, output, log] = [0, 1, 2].map(|bit| filled >> bit & 1 == 1);
+                    let panels = overview(regions.body, room, Filled { relations, output, log });
                     let panels =
                         [panels.events, panels.detail, panels.relations, panels.log, panels.output.unwrap_or_default()];
                     assert_eq!(panels.iter().map(|panel| panel.area()).sum::<u32>(), regions.body.area());

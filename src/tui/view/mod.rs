@@ -143,7 +143,12 @@ fn screen(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
 
 /// Draws everything at once, where there is room.
 fn overview(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
-    let filled = Filled { relations: !page.model.monitor.relations().is_empty(), output: page.model.has_output() };
+    let model = page.model;
+    let filled = Filled {
+        relations: !model.monitor.relations().is_empty(),
+        output: model.has_output(),
+        log: model.all_entries().next().is_some(),
+    };
     let panels = layout::overview(area, room, filled);
     let (table, below) = metrics::below_events(page, panels.events);
     let (table, calls) = profile_below_events(page, table, room);

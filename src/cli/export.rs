@@ -298,8 +298,9 @@ fn write(args: &ExportArgs, tree: &Tree, target: OutputFormat, options: &WriteOp
 
 /// Writes the file that was asked for.
 fn write_out(args: &ExportArgs, write: impl FnOnce(&mut dyn Write) -> Result<(), WriteError>) -> Result<(), Error> {
-    let inputs = std::iter::once(&args.file).chain(&args.other).chain(&args.a).chain(&args.b);
-    if let Some(input) = inputs.into_iter().find(|input| is_same_file(input, &args.output)) {
+    let is_file = args.output.as_os_str() != "-";
+    let mut inputs = std::iter::once(&args.file).chain(&args.other).chain(&args.a).chain(&args.b);
+    if let Some(input) = inputs.find(|input| is_file && is_same_file(input, &args.output)) {
         return Err(Error::Usage(format!("{} is what is read: name another file with -o", shown_path(input))));
     }
     let written = match args.output.as_os_str() == "-" {

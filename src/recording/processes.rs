@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::threads::{ProcessDetails, ThreadReading, ThreadSnapshot};
 
@@ -17,6 +17,8 @@ fn key(thread: &ThreadReading) -> (i32, u64) {
 impl KnownProcesses {
     /// Leaves out of a snapshot what was written already.
     pub(super) fn leave_out(&mut self, snapshot: &mut ThreadSnapshot) {
+        let living: FxHashSet<_> = snapshot.threads.iter().map(key).collect();
+        self.0.retain(|key, _| living.contains(key));
         for thread in &mut snapshot.threads {
             let key = key(thread);
             let Some(details) = &thread.process else { continue };

@@ -12,7 +12,6 @@ use crate::names::shown;
 use crate::number;
 use crate::units::WallNs;
 
-/// The stand-in for what was cut away.
 /// What stands for text that has no room.
 pub(super) const ELLIPSIS: &str = "…";
 
@@ -45,6 +44,10 @@ fn head(text: &str, cells: usize) -> &str {
         }
         end = at + c.len_utf8();
     }
+    // Some characters take more cells together than each for itself: emoji with a selector.
+    while width(&text[..end]) > cells {
+        end = text[..end].char_indices().next_back().map_or(0, |(at, _)| at);
+    }
     &text[..end]
 }
 
@@ -57,6 +60,9 @@ fn tail(text: &str, cells: usize) -> &str {
             break;
         }
         begin = at;
+    }
+    while width(&text[begin..]) > cells {
+        begin += text[begin..].chars().next().map_or(0, char::len_utf8);
     }
     &text[begin..]
 }
@@ -176,6 +182,14 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn what_takes_more_cells_together_is_cut_to_fit_too() {
+        let clouds = "\u{2601}\u{fe0f}".repeat(40);
+        for cells in 0..100 {
+            assert!(width(&cut(&clouds, cells)) <= cells && width(&cut_middle(&clouds, cells)) <= cells, "{cells}");
+        }
+    }
 
     #[test]
     fn nothing_from_outside_steers_the_terminal() {

@@ -189,6 +189,33 @@ fn a_machine_has_no_more_cpus_busy_than_there_are() {
     }
     let uses = monitor.thread_uses(WallNs(SECOND)).unwrap();
     assert_eq!((uses.cpus, uses.ended_children, uses.others), (1.0, 1.0, 1.0));
+    // Its parent is told of 60 s: that says nothing of this second.
+    assert_eq!(uses.starter, None);
+}
+
+#[test]
+fn who_started_what_has_ended_is_known_by_what_it_is_told_of() {
+    let starter = |left_out: usize| {
+        let header = builders::header([measured(software_event("page-faults"))]);
+        let mut monitor = builders::monitor(header, vec![], EstimatorKind::Scale);
+        for second in 0..=1 {
+            let process = |tid, children: f64| ThreadReading {
+                pid: tid,
+                tid,
+                children_ns: CpuNs((children * second as f64 * 1e9) as u64),
+                ..ThreadReading::default()
+            };
+            let threads = vec![process(7, 0.2), process(8, 0.7)];
+            let all_ns = Some(CpuNs(second * SECOND));
+            let at_ns = WallNs(second * SECOND);
+            let snapshot = ThreadSnapshot { at_ns, left_out, all_ns, threads, ..ThreadSnapshot::default() };
+            let threads = Some(Arc::new(snapshot));
+            monitor.round(&Round { at: at_ns, readings: vec![None], threads, ..Round::default() }, 0);
+        }
+        monitor.thread_uses(WallNs(SECOND)).unwrap().starter.map(|starter| starter.tid)
+    };
+    // Of a second 0.7 s; where others aren't read, these may have used it.
+    assert_eq!((starter(0), starter(1)), (Some(8), None));
 }
 
 #[test]

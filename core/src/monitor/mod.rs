@@ -266,6 +266,9 @@ impl Monitor {
             let time: &mut Option<CpuNs> = &mut times[self.scopes[event]];
             *time = cpu_time(event).max(*time);
         }
+        if times.iter().all(Option::is_none) {
+            return None;
+        }
         let all: f64 = times.into_iter().flatten().map(CpuNs::as_secs).sum();
         (length.0 > 0).then(|| all / length.as_secs())
     }

@@ -60,6 +60,8 @@ pub struct ThreadUses<'a> {
     pub seconds: f64,
     /// Processes and threads that the whole machine started a second; `None` where the kernel doesn't say.
     pub started: Option<f64>,
+    /// Who started most of what has ended; `None` where that can't be told from what the others did.
+    pub starter: Option<&'a ThreadReading>,
     /// The part of the time in which each CPU of a machine was busy, by its number; empty where the kernel doesn't say.
     pub busy: Vec<(u32, f64)>,
 }
@@ -80,12 +82,6 @@ impl<'a> ThreadUses<'a> {
     /// Each thread that lived in the time.
     pub fn all(&self) -> impl Iterator<Item = &ThreadUse<'a>> + Clone {
         self.threads.iter().chain(&self.ended)
-    }
-
-    /// Who started most of what the others were that have ended; `None` where no one thread started half of it.
-    pub fn starter_of_ended(&self) -> Option<&ThreadUse<'a>> {
-        let most = self.threads.iter().max_by(|a, b| a.ended_children.total_cmp(&b.ended_children))?;
-        (self.others > 0.0 && most.ended_children >= 0.5 * self.others).then_some(most)
     }
 }
 
@@ -115,6 +111,12 @@ impl Monitor {
         });
         let busy = busy.collect();
         let others = (cpus - cpu(&threads)).max(0.0);
+        let most = threads.iter().max_by(|a, b| a.ended_children.total_cmp(&b.ended_children));
+        // A parent is told all that a child used, also before: more than the others used in the time says nothing of it.
+        let is_starter = |most: &&ThreadUse<'_>| {
+            left_out == 0 && others > 0.0 && (0.5 * others..=1.1 * others).contains(&most.ended_children)
+        };
+        let starter = most.filter(is_starter).map(|most| most.thread);
         (seconds > 0.0).then_some(ThreadUses {
             threads,
             ended,
@@ -122,6 +124,7 @@ impl Monitor {
             cpus,
             busy,
             others,
+            starter,
             ended_children,
             seconds,
             started,

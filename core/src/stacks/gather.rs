@@ -7,7 +7,9 @@ use std::thread::{self, JoinHandle};
 
 use crossbeam_channel::{Receiver, never, select};
 
-use super::{FirstLevel, FunctionLines, InterpreterFrames, Naming, SamplingSetup, StackBatch, StackQuality, StackTree};
+use super::{
+    FirstLevel, FunctionLines, InterpreterFrames, Losses, Naming, SamplingSetup, StackBatch, StackQuality, StackTree,
+};
 use crate::profile::{Tree, TreeOptions};
 use crate::regions::{RegionBatch, RegionTable};
 use crate::units::WallNs;
@@ -36,6 +38,9 @@ pub struct Gathered {
     /// How long samples may be on their way.
     most_on_the_way: WallNs,
     regions: RegionsToCome,
+    /// What had gone missing by the last batch, and by the time when samples were forgotten.
+    lost: Losses,
+    lost_before: Losses,
 }
 
 /// Whether there will be more of regions, for which samples wait.
@@ -59,6 +64,8 @@ impl Gathered {
             placed: WallNs(0),
             most_on_the_way: if sampled.events.is_empty() { WallNs(0) } else { MOST_ON_THE_WAY },
             regions,
+            lost: Losses::default(),
+            lost_before: Losses::default(),
         }
     }
 
@@ -77,9 +84,11 @@ impl Gathered {
         self.tree().event_ids().next().is_some() || !self.quality.unread.is_empty()
     }
 
-    /// Forgets the samples that were placed so far.
+    /// Forgets the samples that were placed so far, and what had gone missing by then.
     pub fn forget_samples(&mut self) {
         self.stacks.forget_samples();
+        self.lost_before = self.lost;
+        self.quality.losses = Losses::default();
         self.quality.take_known(&self.stacks);
     }
 
@@ -144,6 +153,8 @@ impl Gathered {
 
     fn add(&mut self, batch: &StackBatch) {
         self.quality.take(batch);
+        self.lost = batch.losses;
+        self.quality.losses = batch.losses.since(&self.lost_before);
         if self.stacks.take(batch).is_err() {
             self.quality.losses.malformed += 1;
         }
@@ -298,6 +309,19 @@ mod tests {
         assert_eq!(by_name(&gathered), [("p", 1), ("r", 1), ("[region unknown]", 2)]);
         let unknown = gathered.quality().unknown_regions;
         assert_eq!((unknown.samples, unknown.missed), (2, 7));
+    }
+
+    #[test]
+    fn what_went_missing_before_samples_were_forgotten_is_forgotten_too() {
+        let mut gathered = gathered();
+        gathered.end_regions();
+        let lost = |cut| StackBatch { losses: Losses { cut, ..Losses::default() }, ..StackBatch::default() };
+        gathered.take(lost(1000));
+        assert_eq!(gathered.quality().losses.cut, 1000);
+        gathered.forget_samples();
+        assert_eq!(gathered.quality().losses.cut, 0);
+        gathered.take(lost(1003));
+        assert_eq!(gathered.quality().losses.cut, 3);
     }
 
     #[test]

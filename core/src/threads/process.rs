@@ -3,13 +3,17 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use nix::unistd::{Uid, User};
 use serde::{Deserialize, Serialize};
 
 use super::Stat;
+use crate::files;
 use crate::host::{self, HostFiles};
 
+/// How long reading a command line may take.
+const DEADLINE: Duration = Duration::from_millis(50);
 /// The most characters of a command line that are kept.
 const LONGEST_COMMAND: usize = 512;
 
@@ -51,7 +55,7 @@ impl ProcessReader {
             Entry::Occupied(entry) => {
                 let known = entry.into_mut();
                 let has_same_name = known.name == stat.name;
-                if !(known.is_settled && has_same_name || stat.has_ended()) {
+                if !(known.is_settled && has_same_name || stat.ends()) {
                     known.is_settled = has_same_name;
                     known.name.clone_from(&stat.name);
                     let details = read(host, pid, users);
@@ -75,7 +79,9 @@ fn read(host: &HostFiles, pid: i32, users: &mut BTreeMap<u32, String>) -> Proces
     // The real user, the effective one, and two more.
     let effective = host::field(&status, "Uid").and_then(|ids| ids.split_whitespace().nth(1)?.parse().ok());
     let user = effective.map(|id| users.entry(id).or_insert_with(|| name_of(id)).clone()).unwrap_or_default();
-    let line = host.text(&format!("proc/{pid}/cmdline")).unwrap_or_default();
+    // The kernel reads it from the memory of the process, whose lock another may hold for ever.
+    let (host, path) = (host.clone(), format!("proc/{pid}/cmdline"));
+    let line = files::within(DEADLINE, move || host.text(&path)).ok().flatten().unwrap_or_default();
     let command = line.chars().take(LONGEST_COMMAND).map(|c| if c == '\0' { ' ' } else { c }).collect();
     ProcessDetails { user, command }
 }
@@ -118,6 +124,20 @@ mod tests {
         assert_eq!(reader.details(&host, 7, &stat("ended", 'Z')).user, "4294967294", "nobody has that number");
         reader.retain(&BTreeSet::new());
         assert_eq!(reader.details(&host, 7, &stat("ended", 'Z')).command, "");
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn a_command_line_that_never_comes_is_not_waited_for() {
+        let root = std::env::temp_dir().join(format!("perfprop-process-stuck-{}", std::process::id()));
+        fs::create_dir_all(root.join("proc/7")).unwrap();
+        let line = root.join("proc/7/cmdline");
+        nix::unistd::mkfifo(&line, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let stat = Stat::parse("7 (a) R 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0").unwrap();
+        let details = ProcessReader::default().details(&HostFiles::under(&root), 7, &stat);
+        assert_eq!(*details, ProcessDetails::default());
+        // Lets the one who reads it go.
+        fs::write(&line, "").unwrap();
         fs::remove_dir_all(root).unwrap();
     }
 

@@ -41,6 +41,8 @@ const BAR_CELLS: usize = 20;
 /// Rows of the panel from which on its last one says what the columns are.
 const LEAST_WITH_LEGEND: u16 = 10;
 
+/// Rows of the list below the events from which on one says what has ended.
+const LEAST_WITH_OTHERS: u16 = 6;
 /// Rows of the list below the events without which it isn't there, with its frame and its head.
 pub(super) const LEAST_BELOW: u16 = 4;
 
@@ -62,7 +64,10 @@ pub(super) fn draw_busiest(page: &mut ScreenPage<'_>, area: Rect) {
         return;
     }
     let Some(uses) = page.model.threads() else { return draw_nothing(page, area, false) };
-    let (cpus, others) = (of_cpus(&uses).filter(|_| area.height >= LEAST_WITH_LEGEND), others(&uses, page));
+    let (cpus, others) = (
+        of_cpus(&uses).filter(|_| area.height >= LEAST_WITH_LEGEND),
+        others(&uses, page).filter(|_| area.height >= LEAST_WITH_OTHERS),
+    );
     let above = 1 + usize::from(cpus.is_some()) + usize::from(others.is_some());
     let rows = VisibleRows::in_panel(area, above, 0, uses.threads.len());
     let inner = page.list(area, title(page, &uses), (rows, uses.threads.len()), Some(Screen::Threads.name()));
@@ -189,8 +194,9 @@ const LEAST_OTHERS: f64 = 0.05;
 fn others(uses: &ThreadUses<'_>, page: &ScreenPage<'_>) -> Option<String> {
     let left_out = if uses.left_out > 0 { format!("{} not read, and ", uses.left_out) } else { String::new() };
     let ended = if of_machine(page) { "ended processes" } else { "ended threads and children" };
-    let starter = uses.starter_of_ended().map(|starter| (shown(&starter.thread.name), starter.thread.tid));
-    let of = starter.map_or_else(String::new, |(name, tid)| format!(", mostly of {name} {tid}"));
+    let of = uses
+        .starter
+        .map_or_else(String::new, |starter| format!(", mostly of {} {}", CommandWords::of(starter).name, starter.tid));
     (uses.others >= LEAST_OTHERS).then(|| format!("  others {:.1}%: {left_out}{ended}{of}", 100.0 * uses.others))
 }
 
@@ -336,7 +342,7 @@ fn thread_line(
     let cursor = if is_selected { CURSOR } else { " " };
     let CommandWords { name, rest } = CommandWords::of(thread.thread);
     let name = cut(&name, columns.name).into_owned();
-    let free = columns.name - width(&name);
+    let free = columns.name.saturating_sub(width(&name));
     let mut line = Line::from(vec![
         page.span(Role::Key, format!("{cursor} ")),
         page.span(Role::Text, name),

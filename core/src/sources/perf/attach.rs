@@ -14,7 +14,7 @@ use crate::host::HostFiles;
 use crate::plan::{GroupIndex, Member, Plan};
 use crate::sources::{Reading, Scope, Status, command, process};
 
-/// For how long a process is attached to anew because threads or processes started meanwhile.
+/// For how long processes are attached to anew because threads or processes started meanwhile.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// The open counters of a plan.
@@ -37,6 +37,7 @@ pub(super) struct Attaching<'a> {
     /// The scope that each group counts in, and the members whose rows are to be its own.
     members: Vec<(usize, Vec<Member>)>,
     clocks: Vec<PlaceClock>,
+    began: Instant,
 }
 
 impl<'a> Attaching<'a> {
@@ -48,7 +49,8 @@ impl<'a> Attaching<'a> {
     ) -> Result<Attached, OpenError> {
         let (rows, scopes) = (Vec::new(), HashMap::new());
         let (groups, members, clocks) = (Vec::new(), Vec::new(), Vec::new());
-        let mut attaching = Self { plan, target, rotations, rows, scopes, groups, members, clocks };
+        let began = Instant::now();
+        let mut attaching = Self { plan, target, rotations, rows, scopes, groups, members, clocks, began };
         match attaching.target() {
             Ok(()) => Ok(attaching.in_order()),
             Err(stopped @ OpenError::Stopped(_)) => {
@@ -89,12 +91,11 @@ impl<'a> Attaching<'a> {
     /// this begins anew: nothing counts yet, and closing a counter closes what inherited it.
     fn process(&mut self, pid: Pid) -> Result<(), OpenError> {
         let (groups, clocks) = (self.groups.len(), self.clocks.len());
-        let began = Instant::now();
         loop {
             let before = last_id();
             self.threads_of(pid)?;
             let is_whole = !self.target.inherit || before == last_id();
-            if is_whole || began.elapsed() >= PATIENCE {
+            if is_whole || self.began.elapsed() >= PATIENCE {
                 return Ok(());
             }
             self.groups.truncate(groups);

@@ -148,6 +148,11 @@ pub(in crate::tui) fn overview(area: Rect, room: Room, filled: Filled) -> Overvi
     Overview { events, detail, relations, log, output: has_output.then_some(output) }
 }
 
+/// Rows of a panel with a list of so many lines: its frame and its heads take three more.
+pub(in crate::tui) fn rows_of_list(lines: usize) -> u16 {
+    u16::try_from(lines).unwrap_or(u16::MAX).saturating_add(3)
+}
+
 pub(in crate::tui) fn split_below(area: Rect, rows: u16) -> (Rect, Rect) {
     let rows = rows.min(area.height);
     let above = Rect { height: area.height - rows, ..area };

@@ -13,7 +13,7 @@ use crate::monitor::{Extremes, Measure, MeasureChoice};
 use crate::number::{change, percent, scientific, whole_share};
 use crate::plan::RowIndex;
 use crate::tui::figures::{CorrectionEffect, Figure, Figures, ShownValues};
-use crate::tui::layout::Room;
+use crate::tui::layout::{Room, rows_of_list};
 use crate::tui::model::{ClickTarget, EventLine, Motion};
 use crate::tui::symbols::{CURSOR, DOWN, FROZEN, MISSING, UP, WARN};
 use crate::tui::text::{amount, cut, cut_middle, left, right, width};
@@ -53,6 +53,11 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
             page.select(Rect { x: inner.x.saturating_sub(1), width: inner.width + 2, ..row });
         }
     }
+}
+
+/// Rows of an area that the events leave to what stands below them.
+pub(super) fn free_rows(page: &ScreenPage<'_>, area: Rect) -> u16 {
+    area.height.saturating_sub(rows_of_list(page.model.events.order.len()))
 }
 
 fn title(page: &ScreenPage<'_>, figures: &[Figures]) -> Line<'static> {

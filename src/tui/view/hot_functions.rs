@@ -3,12 +3,13 @@
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
+use super::events;
 use super::page::{ScreenPage, make_room};
 use super::profile::interval;
 use super::threads;
 use crate::names::shown;
 use crate::number::share;
-use crate::tui::layout::split_below;
+use crate::tui::layout::{rows_of_list, split_below};
 use crate::tui::model::ClickTarget;
 use crate::tui::screen::Screen;
 use crate::tui::text::{cut_middle, left, right};
@@ -24,13 +25,12 @@ const LEAST_BELOW: u16 = 4;
 /// The events with the threads below them, and the hot functions below these, where there is room for some.
 pub(super) fn below_events(page: &ScreenPage<'_>, area: Rect) -> (Rect, Rect) {
     let model = page.model;
-    let rows = |lines: usize| u16::try_from(lines).unwrap_or(u16::MAX).saturating_add(3);
-    let free = area.height.saturating_sub(rows(model.events.order.len()));
+    let free = events::free_rows(page, area);
     let threads = match model.monitor.newest_threads() {
         0 => 0,
-        threads => rows(threads).min((free / 2).max(threads::LEAST_BELOW)),
+        threads => rows_of_list(threads).min((free / 2).max(threads::LEAST_BELOW)),
     };
-    match free.saturating_sub(threads).min(rows(model.hot_functions.len())) {
+    match free.saturating_sub(threads).min(rows_of_list(model.hot_functions.len())) {
         below if below >= LEAST_BELOW && !model.hot_functions.is_empty() => split_below(area, below),
         _ => (area, Rect::default()),
     }

@@ -3,13 +3,14 @@
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
+use super::events;
 use super::page::{ScreenPage, VisibleRows};
 use crate::events::Unit;
 use crate::metrics::{NoValue, Number, ThresholdVerdict};
 use crate::monitor::MetricRow;
 use crate::names::shown;
 use crate::number::{plus_minus, si};
-use crate::tui::layout::split_below;
+use crate::tui::layout::{rows_of_list, split_below};
 use crate::tui::symbols::{LEVELS, MISSING, OK, WARN};
 use crate::tui::text::{cut, cut_middle, left, right, width};
 use crate::tui::theme::Role;
@@ -32,12 +33,9 @@ pub(super) fn below_events(page: &ScreenPage<'_>, area: Rect) -> (Rect, Rect) {
     if wanted == 0 || area.height < LEAST_REGION {
         return (area, Rect::default());
     }
-    // Frame and heads take three rows.
-    let frame = 3_u16;
-    let rows = |lines: usize| u16::try_from(lines).unwrap_or(u16::MAX).saturating_add(frame);
     // What the events leave free, and a part of the region in any case.
-    let free = area.height.saturating_sub(rows(page.model.events.order.len()));
-    split_below(area, rows(wanted).min(free.max(area.height / PART).max(4)))
+    let free = events::free_rows(page, area);
+    split_below(area, rows_of_list(wanted).min(free.max(area.height / PART).max(4)))
 }
 
 pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {

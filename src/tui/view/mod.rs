@@ -179,11 +179,10 @@ const LEAST_OF_PROFILE: u16 = 10;
 /// The events with the threads below them, and the profile below these, where a screen of medium size has room for it.
 fn profile_below_events(page: &ScreenPage<'_>, area: Rect, room: Room) -> (Rect, Rect) {
     let model = page.model;
-    let rows = |lines: usize| u16::try_from(lines).unwrap_or(u16::MAX).saturating_add(3);
-    let free = area.height.saturating_sub(rows(model.events.order.len()));
+    let free = events::free_rows(page, area);
     let threads = match model.monitor.newest_threads() {
         0 => 0,
-        threads => rows(threads).min(free / 3),
+        threads => layout::rows_of_list(threads).min(free / 3),
     };
     let calls = free - threads;
     let has_calls = model.profile.as_ref().is_some_and(|profile| !profile.is_empty());

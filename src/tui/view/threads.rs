@@ -3,13 +3,14 @@
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
+use super::events;
 use super::page::{ScreenPage, VisibleRows};
 use crate::monitor::ThreadUses;
 use crate::names::shown;
 use crate::number::{memory, si};
 use crate::run::MeasuredTarget;
 use crate::threads::{ThreadReading, ThreadUse, WaitKind};
-use crate::tui::layout::split_below;
+use crate::tui::layout::{rows_of_list, split_below};
 use crate::tui::model::{ClickTarget, ThreadColumn, user};
 use crate::tui::screen::Screen;
 use crate::tui::symbols::{BLOCKED, CURSOR, DOWN, LEVELS, MISSING, ON_CPU, READY, UP};
@@ -48,14 +49,12 @@ pub(super) const LEAST_BELOW: u16 = 4;
 
 /// The table of events, and the busiest threads below it, where there is room for some.
 pub(super) fn below_events(page: &ScreenPage<'_>, area: Rect) -> (Rect, Rect) {
-    let model = page.model;
-    let table = u16::try_from(model.events.order.len()).unwrap_or(u16::MAX).saturating_add(3);
-    let free = area.height.saturating_sub(table);
-    let threads = model.monitor.newest_threads();
+    let free = events::free_rows(page, area);
+    let threads = page.model.monitor.newest_threads();
     if free < LEAST_BELOW || threads == 0 {
         return (area, Rect::default());
     }
-    split_below(area, free.min(u16::try_from(threads).unwrap_or(u16::MAX).saturating_add(3)))
+    split_below(area, free.min(rows_of_list(threads)))
 }
 
 /// Draws the busiest threads in a part of a screen; a click leads to all of them.
@@ -227,41 +226,52 @@ struct ThreadColumns {
     within: usize,
 }
 
+/// The columns of which something is known, with their heads and widths, and whether rows are processes of a machine.
+fn known_columns(
+    threads: &[ThreadUse<'_>],
+    sorted_by: ThreadColumn,
+) -> (Vec<(ThreadColumn, &'static str, usize)>, bool) {
+    let mut users = threads.iter().map(|thread| user(thread.thread)).filter(|user| !user.is_empty());
+    let first_user = users.next();
+    let has_users = users.any(|user| Some(user) != first_user);
+    let is_known = |column: ThreadColumn| {
+        let has = |thread: &ThreadUse<'_>| column.part(thread).is_some() || column.rate(thread).is_some();
+        match column {
+            ThreadColumn::Tid | ThreadColumn::Cpu | ThreadColumn::Memory => true,
+            ThreadColumn::User => has_users,
+            _ => threads.iter().any(has),
+        }
+    };
+    let cells = |(column, head, least): (ThreadColumn, &'static str, usize)| {
+        let longest = threads.iter().map(|thread| width(&cell(column, thread).1)).max().unwrap_or(0);
+        let arrow = usize::from(column == sorted_by);
+        (column, head, least.max(longest).max(width(head) + arrow))
+    };
+    let known = COLUMNS.into_iter().filter(|(column, ..)| is_known(*column));
+    let mut all: Vec<_> = known.map(cells).collect();
+    // Of the waits of a machine's processes too little is known to stand first.
+    let are_processes = !is_known(ThreadColumn::Ready);
+    if are_processes {
+        all.sort_by_key(|(column, ..)| match column {
+            ThreadColumn::Tid | ThreadColumn::User | ThreadColumn::Cpu => 0,
+            ThreadColumn::Memory => 1,
+            _ => 2,
+        });
+    }
+    (all, are_processes)
+}
+
 impl ThreadColumns {
     /// What nothing is known of isn't there. Rates leave first, then memory, then sleep.
     fn of(room: usize, threads: &[ThreadUse<'_>], sorted_by: ThreadColumn) -> Self {
         let longest = |cells: fn(&ThreadUse<'_>) -> usize| threads.iter().map(cells).max().unwrap_or(0);
         let name = longest(|thread| width(&CommandWords::of(thread.thread).name)).clamp(NAME.0, NAME.1);
-        let mut users = threads.iter().map(|thread| user(thread.thread)).filter(|user| !user.is_empty());
-        let first_user = users.next();
-        let has_users = users.any(|user| Some(user) != first_user);
-        let is_known = |column: ThreadColumn| {
-            let has = |thread: &ThreadUse<'_>| column.part(thread).is_some() || column.rate(thread).is_some();
-            match column {
-                ThreadColumn::Tid | ThreadColumn::Cpu | ThreadColumn::Memory => true,
-                ThreadColumn::User => has_users,
-                _ => threads.iter().any(has),
-            }
-        };
-        let cells = |(column, head, least): (ThreadColumn, &'static str, usize)| {
-            let longest = threads.iter().map(|thread| width(&cell(column, thread).1)).max().unwrap_or(0);
-            let arrow = usize::from(column == sorted_by);
-            (column, head, least.max(longest).max(width(head) + arrow))
-        };
-        let known = COLUMNS.into_iter().filter(|(column, ..)| is_known(*column));
-        let mut all: Vec<_> = known.map(cells).collect();
-        // Of the waits of a machine's processes too little is known to stand first.
-        let are_processes = !is_known(ThreadColumn::Ready);
-        if are_processes {
-            all.sort_by_key(|(column, ..)| match column {
-                ThreadColumn::Tid | ThreadColumn::User | ThreadColumn::Cpu => 0,
-                ThreadColumn::Memory => 1,
-                _ => 2,
-            });
-        }
+        let (mut all, are_processes) = known_columns(threads, sorted_by);
         let used = |all: &[(ThreadColumn, &str, usize)]| 2 + all.iter().map(|(_, _, width)| width + 1).sum::<usize>();
         while used(&all) + name > room && all.len() > 2 {
-            all.pop();
+            // The share of a CPU stays longest.
+            let user = all.iter().position(|(column, ..)| *column == ThreadColumn::User);
+            all.remove(user.filter(|_| all.len() == 3).unwrap_or(all.len() - 1));
         }
         let name = name.min(room.saturating_sub(used(&all)));
         let rest = room.saturating_sub(used(&all) + name);

@@ -102,7 +102,7 @@ fn main() {
             grows.store(true, Relaxed);
             let _ = script.screen();
         }
-        signals_in.send(15).unwrap();
+        signals_in.send(15.into()).unwrap();
     });
     let monitor = Monitor::new(header([]), Vec::new(), Box::new(Linear::new(&[], &[])));
     let options = ScreenOptions { screen: Screen::Events, ..ScreenOptions::default() };

@@ -23,7 +23,7 @@ use crate::profile::TreeOptions;
 use crate::recording::Recorder;
 use crate::regions::{RegionTable, Wanted};
 use crate::run::{Header, MeasuredTarget};
-use crate::session::{ChildIo, Launch};
+use crate::session::{CaughtSignal, ChildIo, Launch};
 use crate::stacks::live::LiveStacks;
 use crate::stacks::{Gathered, Losses, RegionsToCome, SamplingSetup, UnwindMethod};
 
@@ -116,7 +116,7 @@ fn numbered(path: &Path, run: u32) -> PathBuf {
 fn once(
     args: &RecordArgs,
     measurement: &Measurement,
-    signals: &Receiver<i32>,
+    signals: &Receiver<CaughtSignal>,
     path: &Path,
 ) -> Result<RunOutcome, Error> {
     let name = if path.as_os_str() == "-" { Path::new("standard output") } else { path };

@@ -25,7 +25,7 @@ use crate::names::shown;
 use crate::plan::Cohesion;
 use crate::regions::{ProcessRegions, RegionTable, Wanted};
 use crate::run::{End, Header};
-use crate::session::{ChildIo, Launch, Needs, Session};
+use crate::session::{CaughtSignal, ChildIo, Launch, Needs, Session};
 use crate::sources::command::Exit;
 use crate::sources::{Reading, RecordedRound, Round, Status};
 use crate::text::{self, Digits, RegionRepeats, Repeats, SummaryLayout};
@@ -351,7 +351,7 @@ fn times(args: &StatArgs) -> &'static [&'static str] {
 fn once(
     args: &StatArgs,
     beginning: &mut Beginning<'_>,
-    signals: &Receiver<i32>,
+    signals: &Receiver<CaughtSignal>,
     is_first: bool,
     out: &mut Output,
 ) -> Result<(Monitor, RunOutcome, Session), Error> {

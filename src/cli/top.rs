@@ -14,7 +14,7 @@ use super::stacks::LiveProfile;
 use super::stream::{Stream, has_terminal, say};
 use super::{Error, appearance, signals, stacks};
 use crate::diagnosis::{LATELY, LookBack, diagnose};
-use crate::measure::{DefaultEvents, DenialWords, Measurement, WatchEvent, close, ends_run, note_partial, watch};
+use crate::measure::{DefaultEvents, DenialWords, Measurement, WatchEvent, close, note_partial, pending_end, watch};
 use crate::monitor::{MeasureChoice, Monitor};
 use crate::profile::Tree;
 use crate::regions::{RegionBatch, RegionTable};
@@ -204,7 +204,7 @@ fn screens(args: &TopArgs) -> Result<u8, Error> {
         Outcome::Quit | Outcome::Killed | Outcome::Detached | Outcome::Ended => None,
     };
     if ended_by.is_some() {
-        live.session.terminate(&mut || ends_run(&signals));
+        live.session.terminate(&mut || pending_end(&signals).is_some());
     }
     live.profile.finish(&live.session);
     let mut out = Stream::stderr();

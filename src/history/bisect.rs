@@ -11,6 +11,7 @@ use super::run::{
     Begun, BrokenBenchmark, HistoryError, HistoryOptions, HistoryOutcome, HistoryProgress, HistoryRun, Measuring, argv,
 };
 use crate::bench::{Ran, Runner, order};
+use crate::session::CaughtSignal;
 use crate::sources::command::Exit;
 use crate::steps::{LocateRules, LocatedStep, MeasuredTurn, NarrowedBy, locate, median};
 
@@ -42,7 +43,7 @@ pub fn bisect(
     quantity: &str,
     checkout: &Checkout,
     store: &ResultStore,
-    signals: &Receiver<i32>,
+    signals: &Receiver<CaughtSignal>,
     progress: &mut dyn FnMut(HistoryProgress<'_>),
 ) -> Result<BisectOutcome, HistoryError> {
     let count = options.commits.len();
@@ -96,7 +97,7 @@ struct Bisection<'a, 'b> {
     quantity: &'b str,
     checkout: &'b Checkout,
     store: &'b ResultStore,
-    signals: &'b Receiver<i32>,
+    signals: &'b Receiver<CaughtSignal>,
     progress: &'b mut dyn FnMut(HistoryProgress<'_>),
     commits: Vec<BisectedCommit<'a>>,
     turns: u64,

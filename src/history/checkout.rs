@@ -23,6 +23,7 @@ use super::git::{Commit, GitError, OF_A_REPOSITORY, Repository, git};
 use crate::files::{FileLock, hash_of_name, try_lock};
 use crate::measure::end_within;
 use crate::names::shown_path;
+use crate::session::CaughtSignal;
 
 /// The file in the cache that is locked.
 const LOCK: &str = ".lock";
@@ -111,7 +112,12 @@ impl Checkout {
     ///
     /// # Errors
     /// Returns why it can't be checked out, or kept. A build that fails isn't an error.
-    pub fn build(&self, commit: &Commit, plan: &HistoryPlan, signals: &Receiver<i32>) -> Result<Built, CheckoutError> {
+    pub fn build(
+        &self,
+        commit: &Commit,
+        plan: &HistoryPlan,
+        signals: &Receiver<CaughtSignal>,
+    ) -> Result<Built, CheckoutError> {
         let kept = self.cache.join("builds").join(format!("{}-{:08x}", commit.hash, key(plan)));
         if is_known(&kept, plan)? {
             return Ok(Built::Kept(kept));
@@ -186,7 +192,7 @@ impl Checkout {
     }
 
     /// Runs a build in the checkout. What it says goes to a file.
-    fn run(&self, build: &str, log: &Path, signals: &Receiver<i32>) -> io::Result<BuildEnd> {
+    fn run(&self, build: &str, log: &Path, signals: &Receiver<CaughtSignal>) -> io::Result<BuildEnd> {
         let (folder, said) = (self.folder(), File::create(log)?);
         let mut shell = Command::new("sh");
         shell.args(["-c", build]).current_dir(&folder).stdin(Stdio::null());

@@ -19,6 +19,7 @@ use super::results::{
 };
 use crate::bench::{Ran, Runner, SweepError, order};
 use crate::cost::TIME;
+use crate::session::CaughtSignal;
 use crate::sources::Counter;
 use crate::sources::command::Exit;
 
@@ -175,7 +176,7 @@ pub fn measure_commits(
     options: &HistoryOptions,
     checkout: &Checkout,
     store: &ResultStore,
-    signals: &Receiver<i32>,
+    signals: &Receiver<CaughtSignal>,
     progress: &mut dyn FnMut(HistoryProgress<'_>),
 ) -> Result<HistoryOutcome, HistoryError> {
     let (mut history, mut runner) = match HistoryRun::start(options, store, signals)? {
@@ -215,7 +216,7 @@ impl<'a> HistoryRun<'a> {
     pub(super) fn start(
         options: &'a HistoryOptions,
         store: &ResultStore,
-        signals: &Receiver<i32>,
+        signals: &Receiver<CaughtSignal>,
     ) -> Result<Begun<'a>, HistoryError> {
         let stored = if store.root().exists() { store.read()? } else { StoredResults::default() };
         let machine = this_machine(&options.counter);
@@ -245,7 +246,7 @@ impl<'a> HistoryRun<'a> {
         &mut self,
         checkout: &Checkout,
         store: &ResultStore,
-        signals: &Receiver<i32>,
+        signals: &Receiver<CaughtSignal>,
         progress: &mut dyn FnMut(HistoryProgress<'_>),
     ) -> Result<Vec<Measuring<'a>>, HistoryError> {
         let (choice, of) = (self.options.choice, self.options.commits.len());
@@ -335,7 +336,7 @@ impl<'a> HistoryRun<'a> {
         runner: &mut Runner,
         all: &mut [Measuring<'_>],
         store: &ResultStore,
-        signals: &Receiver<i32>,
+        signals: &Receiver<CaughtSignal>,
         progress: &mut dyn FnMut(HistoryProgress<'_>),
     ) -> Result<(), HistoryError> {
         let benches = self.options.plan.benches.len();
@@ -364,7 +365,7 @@ impl<'a> HistoryRun<'a> {
         one: &mut Measuring<'_>,
         bench: usize,
         is_warmup: bool,
-        signals: &Receiver<i32>,
+        signals: &Receiver<CaughtSignal>,
     ) -> Result<(), HistoryError> {
         let options = self.options;
         let taken_of = |quantity: &String| one.samples.get(&(bench, quantity.clone())).map_or(0, Vec::len);

@@ -14,6 +14,7 @@ use std::io;
 use crossbeam_channel::Receiver;
 
 use crate::monitor::Monitor;
+use crate::session::CaughtSignal;
 
 mod app;
 mod complaint;
@@ -65,7 +66,7 @@ pub use theme::{Depth, FindError, Role, SchemeError, Theme, theme_of_base16};
 pub fn run(
     monitor: Monitor,
     feed: &mut dyn Feed,
-    signals: &Receiver<i32>,
+    signals: &Receiver<CaughtSignal>,
     options: &ScreenOptions,
 ) -> io::Result<(Monitor, Outcome)> {
     run_on(Terminal::open(options.depth)?, monitor, feed, signals, options)
@@ -79,7 +80,7 @@ pub fn run_on(
     terminal: Terminal,
     monitor: Monitor,
     feed: &mut dyn Feed,
-    signals: &Receiver<i32>,
+    signals: &Receiver<CaughtSignal>,
     options: &ScreenOptions,
 ) -> io::Result<(Monitor, Outcome)> {
     app::App::new(terminal, monitor, feed, signals.clone(), options).run()

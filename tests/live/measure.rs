@@ -7,7 +7,7 @@ use crossbeam_channel::{Receiver, bounded, never};
 use nix::libc::{SIGTERM, SIGUSR1};
 use perfprop::measure::{Error, MeasureOptions, Measurement, RunOutcome, WatchEvent, watch};
 use perfprop::monitor::Monitor;
-use perfprop::session::{ChildIo, Launch};
+use perfprop::session::{CaughtSignal, ChildIo, Launch};
 use perfprop::sources::command::Exit;
 
 const INTERVAL: Duration = Duration::from_millis(50);
@@ -50,7 +50,7 @@ fn a_command_is_measured_to_its_end() {
 
 /// Watches a command that would never end, with these signals.
 fn watched(
-    signals: &Receiver<i32>,
+    signals: &Receiver<CaughtSignal>,
     show: impl FnMut(&Monitor, WatchEvent) -> Result<ControlFlow<()>, Error>,
 ) -> Option<(Monitor, RunOutcome)> {
     let measurement = measurement("while :; do :; done");
@@ -80,9 +80,9 @@ fn signals_come_from_the_channel_of_the_caller() {
         match event {
             WatchEvent::Save => {
                 saved += 1;
-                sender.send(SIGTERM).unwrap();
+                sender.send(SIGTERM.into()).unwrap();
             }
-            WatchEvent::Interval if monitor.intervals() == 1 => sender.send(SIGUSR1).unwrap(),
+            WatchEvent::Interval if monitor.intervals() == 1 => sender.send(SIGUSR1.into()).unwrap(),
             WatchEvent::Interval | WatchEvent::LastInterval => {}
         }
         Ok(ControlFlow::Continue(()))

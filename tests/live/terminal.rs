@@ -390,6 +390,22 @@ fn ctrl_c_in_the_pager_is_the_pagers() {
     assert!(pager.is_some() && pager < screen.lines().position(|line| line.starts_with("left=0")), "{screen}");
 }
 
+/// Sent by a key, the command has it from the terminal; sent by `kill`, from perfprop. It has it once.
+#[test]
+fn an_interrupt_reaches_the_command_once() {
+    let Some(tmux) = Tmux::start("interrupt") else { return };
+    let wait = "n=0; while [ $n -lt 40 ]; do sleep 0.05; n=$((n+1)); done";
+    for (key, kill) in [(Some("C-c"), ""), (None, "kill -INT $PPID;")] {
+        let script = format!("trap 'echo interrupted' INT; echo ready; {kill} {wait}").replace('$', "\\$");
+        let stat = format!("{} stat -e task-clock -- sh -c", env!("CARGO_BIN_EXE_perfprop"));
+        tmux.run(&["send-keys", &format!("clear; {stat} \"{script}\" 2>/dev/null; echo left=$?"), "Enter"]);
+        tmux.eventually("the command is ready", |screen| screen.lines().any(|line| line == "ready"));
+        key.inspect(|key| tmux.keys(key));
+        let screen = tmux.eventually("it is left", |screen| screen.lines().any(|line| line.starts_with("left=")));
+        assert_eq!(screen.lines().filter(|line| line.ends_with("interrupted")).count(), 1, "{key:?}\n{screen}");
+    }
+}
+
 #[test]
 fn a_closed_pipe_is_no_error() {
     if Tmux::start("head").is_none() {

@@ -213,7 +213,7 @@ fn screens_of_stacks_have_a_profile_and_a_log_only() {
             script.keys(keys);
             assert!(script.screen().contains(words), "{keys}: {}", script.screen());
         }
-        signals.send(15).unwrap();
+        signals.send(15.into()).unwrap();
     });
     let monitor = Monitor::new(header, Vec::new(), Box::new(Linear::new(&[], &[])));
     let options =

@@ -358,7 +358,7 @@ fn with_loop(others: Option<Others>, test: impl FnOnce(&TerminalScript, &Sender<
     let mut feed = Fed { samples: samples_out, output: never(), others };
     let user = thread::spawn(move || {
         test(&script, &samples);
-        signals.send(15).unwrap();
+        signals.send(15.into()).unwrap();
     });
     tui::run_on(terminal, fresh(&A), &mut feed, &signals_out, &options()).unwrap();
     user.join().unwrap();

@@ -40,7 +40,7 @@ fn screens_at_all_sizes() {
                 let screen = session.script.screen();
                 golden(&format!("{name}-{width}x{height}"), &screen);
             }
-            session.signals.send(15).unwrap();
+            session.signals.send(15.into()).unwrap();
         });
     }
 }
@@ -51,7 +51,7 @@ fn both_numbers_side_by_side() {
         session.rounds(&rounds(640));
         session.script.keys("jjjjcc2");
         golden("both-120x40", &session.script.screen());
-        session.signals.send(15).unwrap();
+        session.signals.send(15.into()).unwrap();
     });
 }
 
@@ -81,7 +81,7 @@ fn tiny_screens_and_back() {
             session.script.resize(width, height);
             golden(&format!("tiny-{width}x{height}"), &session.script.screen());
         }
-        session.signals.send(1).unwrap();
+        session.signals.send(1.into()).unwrap();
     });
 }
 
@@ -90,7 +90,7 @@ fn before_the_first_interval_there_are_no_numbers() {
     with_loop((80, 24), options(), |session| {
         session.rounds(&rounds(4));
         golden("first-reading", &session.script.screen());
-        session.signals.send(15).unwrap();
+        session.signals.send(15.into()).unwrap();
     });
 }
 
@@ -109,7 +109,7 @@ fn frozen_views_hold_still_and_nothing_is_lost() {
         session.script.keys("z");
         assert!(session.script.screen().contains("n=32"));
         session.script.keys("z");
-        session.signals.send(2).unwrap();
+        session.signals.send(2.into()).unwrap();
     });
     assert_eq!(outcome, Outcome::Signal(2));
     assert_eq!((monitor.rounds().0, monitor.intervals()), (320, 32));
@@ -131,7 +131,7 @@ fn filters_sort_and_units() {
         golden("both-80x24", &session.script.screen());
         session.script.keys("ccuuuW");
         golden("totals-unknown-key", &session.script.screen());
-        session.signals.send(15).unwrap();
+        session.signals.send(15.into()).unwrap();
     });
 }
 
@@ -210,7 +210,7 @@ fn hidden_rows_are_marked_with_the_way_to_see_them() {
         session.script.keys("G");
         let small = session.script.screen();
         assert!(small.contains("3 of 8, ↑ more") && small.contains("▶page-faults"), "{small}");
-        session.signals.send(2).unwrap();
+        session.signals.send(2.into()).unwrap();
     });
 }
 
@@ -224,7 +224,7 @@ fn saving_never_overwrites() {
         assert!(session.script.screen().contains("saved to"));
         session.script.keys("zS");
         let _ = session.script.screen();
-        session.signals.send(15).unwrap();
+        session.signals.send(15.into()).unwrap();
     });
     for name in ["perfprop.jsonl", "perfprop-1.jsonl"] {
         let text = std::fs::read(folder.join(name)).unwrap();
@@ -251,7 +251,7 @@ fn exports_copies_and_other_keys() {
         session.script.keys("Ws/miss<Enter>Wt");
         session.script.keys("y");
         assert!(session.script.screen().contains("copied: L1_MISSES"), "{}", session.script.screen());
-        session.signals.send(15).unwrap();
+        session.signals.send(15.into()).unwrap();
     });
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
     assert!(read("perfprop-events.txt").contains("cycles"));
@@ -296,7 +296,7 @@ fn the_mouse_selects_opens_and_scrolls() {
         let before = session.script.screen();
         session.script.mouse(left, 79, 23);
         assert_eq!(session.script.screen(), before);
-        session.signals.send(15).unwrap();
+        session.signals.send(15.into()).unwrap();
     });
 }
 
@@ -325,7 +325,7 @@ fn a_round_at_the_end_does_not_change_what_a_cell_of_groups_is() {
         session.script.keys("5");
         let screen = session.script.screen();
         assert!(screen.contains("a cell is 100 ms"), "{screen}");
-        session.signals.send(15).unwrap();
+        session.signals.send(15.into()).unwrap();
     });
 }
 

@@ -68,7 +68,7 @@ fn ascii_and_mono() {
             assert!(screen.is_ascii(), "{screen}");
             golden(name, &screen);
         }
-        session.signals.send(15).unwrap();
+        session.signals.send(15.into()).unwrap();
     });
 }
 

@@ -175,7 +175,7 @@ fn keys_go_from_change_to_change() {
         script.keys("N");
         line(&script, "faults changed at 00:30: ");
         line(&script, &faults);
-        signals.send(15).unwrap();
+        signals.send(15.into()).unwrap();
     });
     let mode = Mode::Replay { length: WallNs(LENGTH * SECOND), speed: 1.0, ending: ReplayedEnding::Finished };
     let options = ScreenOptions { mode, ..ScreenOptions::default() };

@@ -41,7 +41,7 @@ fn hidden_rows_of_a_profile_are_marked() {
         assert_eq!(marked(session, "↓"), 2);
         session.script.resize(200, 60);
         assert!(!session.script.screen().contains("of 21"));
-        session.signals.send(15).unwrap();
+        session.signals.send(15.into()).unwrap();
     });
 }
 
@@ -67,7 +67,7 @@ fn profiles_at_all_sizes() {
                 session.script.keys(keys);
                 golden(&format!("{name}-{size}"), &session.script.screen());
             }
-            session.signals.send(15).unwrap();
+            session.signals.send(15.into()).unwrap();
         });
     }
 }
@@ -91,7 +91,7 @@ fn sources_at_all_sizes() {
                 session.script.keys(keys);
                 golden(&format!("{name}-{size}"), &session.script.screen());
             }
-            session.signals.send(15).unwrap();
+            session.signals.send(15.into()).unwrap();
         });
     }
 }
@@ -125,7 +125,7 @@ fn enter_shows_the_source_of_a_function_and_zooms_into_calls_first() {
         shows(session, "Source ─");
         session.script.keys("<Esc>");
         shows(session, "zoom: ");
-        session.signals.send(15).unwrap();
+        session.signals.send(15.into()).unwrap();
     });
 }
 
@@ -173,7 +173,7 @@ fn a_live_profile_moves_nothing_under_the_readers_eyes() {
         assert!(session.script.screen().contains("163k samples"), "{}", session.script.screen());
         assert_eq!(cursor(&session.script.screen()).1, name);
         let _ = row;
-        session.signals.send(15).unwrap();
+        session.signals.send(15.into()).unwrap();
     });
 }
 
@@ -204,7 +204,7 @@ fn searches_tell_their_share_and_go_round() {
         session.script.keys("y");
         let screen = session.script.screen();
         assert!(screen.contains("copied: solve;"), "{screen}");
-        session.signals.send(15).unwrap();
+        session.signals.send(15.into()).unwrap();
     });
 }
 
@@ -228,7 +228,7 @@ fn the_mouse_selects_and_zooms_frames() {
             .unwrap();
         session.script.mouse(left, 20, u16::try_from(row).unwrap());
         assert_eq!(cursor(&session.script.screen()).0, row);
-        session.signals.send(15).unwrap();
+        session.signals.send(15.into()).unwrap();
     });
 }
 
@@ -242,7 +242,7 @@ fn events_and_profile_share_the_event() {
         assert!(session.script.screen().contains("L1_MISSES (1 of 2)"));
         session.script.keys("1");
         assert!(cursor(&session.script.screen()).1.contains("L1_MISSES"), "{}", session.script.screen());
-        session.signals.send(15).unwrap();
+        session.signals.send(15.into()).unwrap();
     });
 }
 
@@ -260,7 +260,7 @@ fn profiles_in_ascii_and_mono() {
         let screen = session.script.screen();
         assert!(screen.is_ascii(), "{screen}");
         golden("ascii-profile", &screen);
-        session.signals.send(15).unwrap();
+        session.signals.send(15.into()).unwrap();
     });
 }
 
@@ -286,7 +286,7 @@ fn a_recursion_without_end_can_be_looked_at() {
         session.script.keys("mkkk/f1<Enter>nm<Esc>mtt");
         golden("profile-deep-flat", &session.script.screen());
         session.script.keys("tCE<Esc>tg<Enter>");
-        session.signals.send(15).unwrap();
+        session.signals.send(15.into()).unwrap();
     });
 }
 
@@ -334,7 +334,7 @@ fn the_words_about_a_selected_function_are_whole() {
             let last = screen.lines().find(|line| line.contains("mid_a: ")).unwrap_or_else(|| panic!("{screen}"));
             let words = last.split(['─', '╰', '╯']).map(str::trim).find(|part| part.starts_with("mid_a: ")).unwrap();
             assert!(!words.contains('…') && words.contains(" samples"), "{width}: {last}");
-            session.signals.send(15).unwrap();
+            session.signals.send(15.into()).unwrap();
         });
     }
 }

@@ -46,7 +46,7 @@ fn regions_fill_the_profile_where_nothing_is_sampled() {
                 session.script.keys(keys);
                 golden(&format!("{name}-{width}x{height}"), &session.script.screen());
             }
-            session.signals.send(15).unwrap();
+            session.signals.send(15.into()).unwrap();
         });
     }
 }
@@ -82,7 +82,7 @@ fn a_region_without_events_says_what_counts_them() {
         assert!(!help.contains("back from a region's events") && help.contains("filter by words"), "{help}");
         session.script.keys("<Esc>");
         assert!(session.script.screen().contains("Events ─ as given"), "{}", session.script.screen());
-        session.signals.send(15).unwrap();
+        session.signals.send(15.into()).unwrap();
     });
 }
 
@@ -99,7 +99,7 @@ fn a_region_in_which_an_event_counted_nothing_stands_with_0() {
         let row = screen.lines().find(|line| line.contains("prior") && line.contains("exact")).unwrap_or_default();
         let numbers: Vec<_> = row.split_whitespace().skip_while(|word| !word.contains('%')).collect();
         assert_eq!(numbers[..4], ["0.0%", "0", "0", "52k"], "{screen}");
-        session.signals.send(15).unwrap();
+        session.signals.send(15.into()).unwrap();
     });
 }
 
@@ -115,7 +115,7 @@ fn what_is_saved_has_regions_and_says_that_it_has_no_stacks() {
         session.script.keys("S");
         let screen = session.script.screen();
         assert!(screen.contains("without its call stacks; with them:  perfprop record -g"), "{screen}");
-        session.signals.send(15).unwrap();
+        session.signals.send(15.into()).unwrap();
     });
     let saved = recording::read(std::fs::read(folder.join("perfprop.jsonl")).unwrap().as_slice()).unwrap();
     assert_eq!(saved.regions_until(WallNs(u64::MAX)).distinct(), 5);
@@ -172,7 +172,7 @@ fn samples_stand_below_the_region_that_was_open() {
             session.rounds(&rounds(40));
             session.script.keys("4jjjj");
             golden(&format!("regions-sampled-{width}x{height}"), &session.script.screen());
-            session.signals.send(15).unwrap();
+            session.signals.send(15.into()).unwrap();
         });
     }
 }

@@ -116,7 +116,7 @@ fn a_replay_can_be_wound() {
         assert!(head(&script).contains("0:01/0:06"), "{}", head(&script));
         script.keys("n");
         assert!(script.screen().contains("no level changes after this time"), "{}", script.screen());
-        signals.send(15).unwrap();
+        signals.send(15.into()).unwrap();
     });
     let options = ScreenOptions { mode, ..ScreenOptions::default() };
     tui::run_on(terminal, fresh(), &mut feed, &signals_out, &options).unwrap();
@@ -145,7 +145,7 @@ fn with_late_readings(
     let (signals, signals_out) = bounded(0);
     let user = thread::spawn(move || {
         test(&script);
-        signals.send(15).unwrap();
+        signals.send(15.into()).unwrap();
     });
     let options = ScreenOptions { mode, ..ScreenOptions::default() };
     tui::run_on(terminal, fresh(), &mut feed, &signals_out, &options).unwrap();
@@ -308,7 +308,7 @@ fn live_screens_are_not_wound() {
         session.rounds(&rounds(20));
         session.script.keys("p");
         assert!(session.script.screen().contains("only a replay can be wound"));
-        session.signals.send(15).unwrap();
+        session.signals.send(15.into()).unwrap();
     });
 }
 

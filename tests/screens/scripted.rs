@@ -14,7 +14,7 @@ use perfprop::regions::{RegionBatch, RegionTable};
 use perfprop::relations::Relation;
 use perfprop::run::{self, End, Header, MeasuredEvent, MeasuredTarget};
 use perfprop::sampling::SamplerMessage;
-use perfprop::session::{OutputLine, Stream};
+use perfprop::session::{CaughtSignal, OutputLine, Stream};
 use perfprop::sources::command::Exit;
 use perfprop::sources::{Reading, Round, Status};
 use perfprop::stacks::{self, Losses};
@@ -215,7 +215,7 @@ pub(crate) struct Session {
     pub(crate) script: TerminalScript,
     pub(crate) samples: Sender<SamplerMessage>,
     pub(crate) output: Sender<OutputLine>,
-    pub(crate) signals: Sender<i32>,
+    pub(crate) signals: Sender<CaughtSignal>,
 }
 
 impl Session {

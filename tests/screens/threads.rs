@@ -158,7 +158,7 @@ fn with_profile_of(
             samples.send(SamplerMessage::Round { round, lost: 0 }).unwrap();
         }
         test(&mut script);
-        signals.send(15).unwrap();
+        signals.send(15.into()).unwrap();
     });
     let monitor: Monitor = builders::monitor(header, vec![], EstimatorKind::Scale);
     let mut feed = TestFeed { samples: out, output: never(), profile };

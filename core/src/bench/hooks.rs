@@ -15,6 +15,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
 use crate::names::shown;
+use crate::session::CaughtSignal;
 use crate::sources::command::Exit;
 
 /// Shell commands around runs, with sizes and words in braces.
@@ -107,7 +108,7 @@ const LINES: usize = 5;
 const BYTES: u64 = 4096;
 
 /// Runs a text with `sh -c` until it ends or a signal comes. What it leaves in the background runs on.
-pub(super) fn run(kind: HookKind, text: &str, signals: &Receiver<i32>) -> io::Result<HookEnd> {
+pub(super) fn run(kind: HookKind, text: &str, signals: &Receiver<CaughtSignal>) -> io::Result<HookEnd> {
     // A file in memory, as nothing has to read it meanwhile, and what runs on in the background never finds it closed.
     let mut said = File::from(memfd_create("perfprop-said", MFdFlags::MFD_CLOEXEC)?);
     let mut command = Command::new("sh");
@@ -126,7 +127,7 @@ pub(super) fn run(kind: HookKind, text: &str, signals: &Receiver<i32>) -> io::Re
 }
 
 /// Waits for a child; a signal to perfprop ends its group.
-fn wait(mut child: Child, group: Pid, signals: &Receiver<i32>) -> io::Result<(ExitStatus, Option<i32>)> {
+fn wait(mut child: Child, group: Pid, signals: &Receiver<CaughtSignal>) -> io::Result<(ExitStatus, Option<i32>)> {
     let (sender, ended) = bounded(1);
     thread::Builder::new().name("hook".into()).spawn(move || sender.send(child.wait()))?;
     let gone = || io::Error::other("the thread that waits for a command is gone");
@@ -134,9 +135,9 @@ fn wait(mut child: Child, group: Pid, signals: &Receiver<i32>) -> io::Result<(Ex
     loop {
         select! {
             recv(ended) -> exit => return Ok((exit.map_err(|_| gone())??, signal)),
-            recv(signals) -> number => match number {
-                Ok(SIGUSR1) => {}
-                Ok(number) => {
+            recv(signals) -> caught => match caught {
+                Ok(CaughtSignal { number: SIGUSR1, .. }) => {}
+                Ok(CaughtSignal { number, .. }) => {
                     // The second one is in a hurry. It may have ended by itself meanwhile.
                     let _ = killpg(group, if signal.is_none() { Signal::SIGTERM } else { Signal::SIGKILL });
                     signal = Some(number);
@@ -186,8 +187,8 @@ mod tests {
     #[test]
     fn a_signal_ends_a_hook_with_what_it_started() {
         let (sender, signals) = bounded(2);
-        sender.send(SIGUSR1).unwrap();
-        sender.send(15).unwrap();
+        sender.send(SIGUSR1.into()).unwrap();
+        sender.send(15.into()).unwrap();
         let end = run(HookKind::Prepare, "sleep 600 & sleep 600; wait", &signals).unwrap();
         assert!(matches!(end, HookEnd::Interrupted(15)), "{end:?}");
     }

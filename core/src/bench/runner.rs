@@ -11,7 +11,7 @@ use crossbeam_channel::Receiver;
 use super::SweepError;
 use crate::cost::TIME;
 use crate::measure::{self, DefaultEvents, MeasureOptions, Measurement, watch};
-use crate::session::{ChildIo, CommandLine, Launch, Needs};
+use crate::session::{CaughtSignal, ChildIo, CommandLine, Launch, Needs};
 use crate::sources::Counter;
 use crate::sources::command::Exit;
 
@@ -70,7 +70,12 @@ impl Runner {
     ///
     /// # Errors
     /// Returns why it can't be started, or an event wasn't counted.
-    pub fn run(&mut self, argv: &[String], folder: Option<&Path>, signals: &Receiver<i32>) -> Result<Ran, SweepError> {
+    pub fn run(
+        &mut self,
+        argv: &[String],
+        folder: Option<&Path>,
+        signals: &Receiver<CaughtSignal>,
+    ) -> Result<Ran, SweepError> {
         let argv = argv.iter().map(OsString::from).collect();
         self.measurement.launch.command =
             Some(CommandLine { argv, folder: folder.map(Path::to_owned), io: ChildIo::Discard });

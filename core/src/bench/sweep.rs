@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant, SystemTime};
 
 use crossbeam_channel::Receiver;
-use nix::libc::SIGUSR1;
 
 use super::conditions::ConditionWatch;
 use super::design::{Sizes, Variant, command_at, order, points, shell_text, variants};
@@ -15,9 +14,10 @@ use super::store::{PreviousSweep, SweepStore, take_over, without_empty};
 use super::{NotResumed, SweepError, SweepOptions};
 use crate::cost::{SweepRecord, SweepRuns, TIME, Workload, WorkloadFile, WorkloadHeader, sizes_in_words};
 use crate::host::HostFiles;
+use crate::measure::pending_end;
 use crate::number::rfc_3339;
 use crate::run::MeasuredMachine;
-use crate::session::find_command;
+use crate::session::{CaughtSignal, find_command};
 use crate::sources::command::Exit;
 
 /// The exit code of a run, where runs count that fail: what is measured under this name.
@@ -66,7 +66,7 @@ pub fn sweep(
     options: &SweepOptions,
     store: Option<&SweepStore>,
     resumes: bool,
-    signals: &Receiver<i32>,
+    signals: &Receiver<CaughtSignal>,
     on_run: &mut dyn FnMut(SweepProgress),
 ) -> Result<Swept, SweepError> {
     let mut sweep = Sweep::new(options, store, signals, on_run)?;
@@ -104,7 +104,7 @@ impl From<SweepError> for Stopped {
 struct Sweep<'a> {
     options: &'a SweepOptions,
     store: Option<&'a SweepStore>,
-    signals: &'a Receiver<i32>,
+    signals: &'a Receiver<CaughtSignal>,
     on_run: &'a mut dyn FnMut(SweepProgress),
     runner: Runner,
     variants: Vec<Variant>,
@@ -128,7 +128,7 @@ impl<'a> Sweep<'a> {
     fn new(
         options: &'a SweepOptions,
         store: Option<&'a SweepStore>,
-        signals: &'a Receiver<i32>,
+        signals: &'a Receiver<CaughtSignal>,
         on_run: &'a mut dyn FnMut(SweepProgress),
     ) -> Result<Self, SweepError> {
         let runner = Runner::new(&options.events, options.counter.clone(), options.cpu)?;
@@ -297,7 +297,7 @@ impl<'a> Sweep<'a> {
     }
 
     fn measure(&mut self, command: &[String]) -> Result<(BTreeMap<String, f64>, Exit), Stopped> {
-        if let Some(signal) = self.signals.try_iter().find(|signal| *signal != SIGUSR1) {
+        if let Some(signal) = pending_end(self.signals) {
             return Err(Stopped::Signal(signal));
         }
         match self.runner.run(command, None, self.signals)? {

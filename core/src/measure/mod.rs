@@ -53,7 +53,7 @@ pub use relations::{LoadedRelations, RelationOptions, recorded_relations};
 pub use resolver::{can_count, resolver};
 pub use rotation::ScheduleOption;
 pub use run::{
-    BATCH, BatchChannels, Delivery, RunEvent, RunOutcome, WatchEvent, close, end_within, ends_run, run, watch,
+    BATCH, BatchChannels, Delivery, RunEvent, RunOutcome, WatchEvent, close, end_within, pending_end, run, watch,
     watch_rounds,
 };
 #[cfg(feature = "stacks")]

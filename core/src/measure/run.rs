@@ -1,7 +1,7 @@
 //! Runs a session until it ends or a signal ends it, and hands on its rounds: the loop of every measurement without
 //! screens.
 //!
-//! Signals are numbers from a channel that the caller owns: USR1 asks to save, INT is passed on to the command, any
+//! Signals come from a channel that the caller owns: USR1 asks to save, INT is passed on to the command, any
 //! other one ends the measurement. Without signals, [`crossbeam_channel::never`] is that channel.
 
 use std::convert::Infallible;
@@ -17,7 +17,7 @@ use crate::monitor::Monitor;
 use crate::regions::RegionBatch;
 use crate::run::End;
 use crate::sampling::{SamplerMessage, SamplerRequest};
-use crate::session::Session;
+use crate::session::{CaughtSignal, Session, SignalSender};
 use crate::sources::Round;
 use crate::sources::command;
 use crate::stacks::StackBatch;
@@ -67,7 +67,7 @@ struct Channels<'a> {
     samples: &'a Receiver<SamplerMessage>,
     ended: &'a Receiver<Infallible>,
     batches: BatchChannels,
-    signals: Receiver<i32>,
+    signals: Receiver<CaughtSignal>,
 }
 
 /// Where batches come from that are handed on beside rounds.
@@ -97,7 +97,7 @@ enum Arrival {
     Round(Round, u64),
     Stacks(StackBatch),
     Regions(RegionBatch),
-    Signal(i32),
+    Signal(CaughtSignal),
     /// All that waited is taken, and it is time to rest.
     Idle,
 }
@@ -111,8 +111,8 @@ impl Channels<'_> {
                 // For the end or a signal, but not for rounds and samples.
                 select! {
                     recv(self.ended) -> _ => {}
-                    recv(self.signals) -> number => {
-                        self.signal(number.ok(), &mut on)?;
+                    recv(self.signals) -> signal => {
+                        self.signal(signal.ok(), &mut on)?;
                         continue;
                     }
                     default(BATCH) => {}
@@ -131,17 +131,21 @@ impl Channels<'_> {
                     Ok(batch) => on(Arrival::Regions(batch))?,
                     Err(_) => self.batches.regions = never(),
                 },
-                recv(self.signals) -> number => self.signal(number.ok(), &mut on)?,
+                recv(self.signals) -> signal => self.signal(signal.ok(), &mut on)?,
             }
         }
     }
 
-    /// Hands on a signal; without a number no more will come.
-    fn signal<E>(&mut self, number: Option<i32>, on: &mut impl FnMut(Arrival) -> Result<(), E>) -> Result<(), E> {
-        if number.is_none() {
+    /// Hands on a signal; without one no more will come.
+    fn signal<E>(
+        &mut self,
+        signal: Option<CaughtSignal>,
+        on: &mut impl FnMut(Arrival) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if signal.is_none() {
             self.signals = never();
         }
-        number.map_or(Ok(()), |number| on(Arrival::Signal(number)))
+        signal.map_or(Ok(()), |signal| on(Arrival::Signal(signal)))
     }
 }
 
@@ -152,7 +156,7 @@ impl Channels<'_> {
 /// Those of `take`.
 pub fn run<E>(
     session: &Session,
-    signals: &Receiver<i32>,
+    signals: &Receiver<CaughtSignal>,
     batches: BatchChannels,
     delivery: Delivery,
     mut take: impl FnMut(RunEvent<'_>) -> Result<ControlFlow<()>, E>,
@@ -167,7 +171,7 @@ pub fn run<E>(
                     flow = take(RunEvent::Round(&round, lost))?;
                     if flow.is_break() {
                         session.request(SamplerRequest::Stop);
-                        session.terminate(&mut || ends_run(signals));
+                        session.terminate(&mut || pending_end(signals).is_some());
                     }
                 }
                 (last, lost_rounds) = (round, lost);
@@ -178,7 +182,7 @@ pub fn run<E>(
             Arrival::Regions(batch) => {
                 let _ = take(RunEvent::Regions(&batch))?;
             }
-            Arrival::Signal(number) => signal = answer(number, session, signals, &mut take)?.or(signal),
+            Arrival::Signal(caught) => signal = answer(caught, session, signals, &mut take)?.or(signal),
             Arrival::Idle => {
                 let _ = take(RunEvent::Idle)?;
             }
@@ -207,7 +211,7 @@ pub enum WatchEvent {
 /// Those of `show`.
 pub fn watch<E>(
     session: &Session,
-    signals: &Receiver<i32>,
+    signals: &Receiver<CaughtSignal>,
     monitor: &mut Monitor,
     show: impl FnMut(&Monitor, WatchEvent) -> Result<ControlFlow<()>, E>,
 ) -> Result<RunOutcome, E> {
@@ -220,7 +224,7 @@ pub fn watch<E>(
 /// Those of `show`.
 pub fn watch_rounds<E>(
     session: &Session,
-    signals: &Receiver<i32>,
+    signals: &Receiver<CaughtSignal>,
     monitor: &mut Monitor,
     mut take: impl FnMut(&Round, u64),
     mut show: impl FnMut(&Monitor, WatchEvent) -> Result<ControlFlow<()>, E>,
@@ -249,47 +253,47 @@ pub fn watch_rounds<E>(
 
 /// Does what a signal asks for, and gives it back unless all goes on after it.
 fn answer<E>(
-    signal: i32,
+    signal: CaughtSignal,
     session: &Session,
-    signals: &Receiver<i32>,
+    signals: &Receiver<CaughtSignal>,
     take: &mut impl FnMut(RunEvent<'_>) -> Result<ControlFlow<()>, E>,
 ) -> Result<Option<i32>, E> {
-    if signal == SIGUSR1 {
+    if signal.number == SIGUSR1 {
         let _ = take(RunEvent::Save)?;
         return Ok(None);
     }
     interrupt(session, signal, signals);
-    Ok(Some(signal))
+    Ok(Some(signal.number))
 }
 
 /// INT is for the command, which may go on; the others end both, and another one that comes meanwhile does so at
 /// once.
-fn interrupt(session: &Session, signal: i32, signals: &Receiver<i32>) {
+fn interrupt(session: &Session, signal: CaughtSignal, signals: &Receiver<CaughtSignal>) {
     if session.running_command().is_none() {
         session.request(SamplerRequest::Stop);
-    } else if signal == SIGINT {
-        // The terminal sends INT to all of its foreground, `kill -INT` to perfprop alone.
-        if !in_foreground() {
+    } else if signal.number == SIGINT {
+        // From a terminal the command has it, too.
+        if signal.sender == SignalSender::Process {
             session.signal(Signal::SIGINT);
         }
     } else {
-        session.terminate(&mut || ends_run(signals));
+        session.terminate(&mut || pending_end(signals).is_some());
     }
 }
 
-/// Whether a signal has come that ends the measurement.
-pub fn ends_run(signals: &Receiver<i32>) -> bool {
-    signals.try_iter().any(|signal| signal != SIGUSR1)
+/// A signal that ends what is done, if one has come.
+pub fn pending_end(signals: &Receiver<CaughtSignal>) -> Option<i32> {
+    signals.try_iter().map(|signal| signal.number).find(|&number| number != SIGUSR1)
 }
 
 /// Waits for a signal that ends what is done, for a time at most.
-pub fn end_within(signals: &Receiver<i32>, time: Duration) -> Option<i32> {
+pub fn end_within(signals: &Receiver<CaughtSignal>, time: Duration) -> Option<i32> {
     end_before(&crossbeam_channel::after(time), signals)
 }
 
 /// Closes the counters of a session, for which the kernel takes seconds where hundreds of tracepoints are open.
 /// After a signal to end, before or meanwhile, it doesn't wait for that; returns that signal.
-pub fn close(session: Session, signals: &Receiver<i32>, ended_by: Option<i32>) -> Option<i32> {
+pub fn close(session: Session, signals: &Receiver<CaughtSignal>, ended_by: Option<i32>) -> Option<i32> {
     let (closing, closed) = bounded::<Infallible>(0);
     let close = move || {
         drop(session);
@@ -306,13 +310,13 @@ pub fn close(session: Session, signals: &Receiver<i32>, ended_by: Option<i32>) -
 }
 
 /// A signal that ends what is done, if one comes before something else is over.
-fn end_before<T>(over: &Receiver<T>, signals: &Receiver<i32>) -> Option<i32> {
+fn end_before<T>(over: &Receiver<T>, signals: &Receiver<CaughtSignal>) -> Option<i32> {
     loop {
         select! {
             recv(over) -> _ => return None,
             recv(signals) -> signal => match signal {
-                Ok(SIGUSR1) => {}
-                Ok(signal) => return Some(signal),
+                Ok(CaughtSignal { number: SIGUSR1, .. }) => {}
+                Ok(signal) => return Some(signal.number),
                 // Nobody sends any.
                 Err(_) => {
                     let _ = over.recv();
@@ -321,11 +325,6 @@ fn end_before<T>(over: &Receiver<T>, signals: &Receiver<i32>) -> Option<i32> {
             },
         }
     }
-}
-
-fn in_foreground() -> bool {
-    let terminal = std::fs::File::open("/dev/tty");
-    terminal.is_ok_and(|terminal| nix::unistd::tcgetpgrp(terminal).is_ok_and(|group| group == nix::unistd::getpgrp()))
 }
 
 #[cfg(test)]
@@ -343,11 +342,11 @@ mod tests {
     /// all that came before has been handed on.
     #[test]
     fn a_request_to_save_ends_nothing() {
-        let (sender, signals) = crossbeam_channel::unbounded();
-        sender.send(SIGUSR1).unwrap();
+        let (sender, signals) = unbounded();
+        sender.send(SIGUSR1.into()).unwrap();
         assert_eq!(end_within(&signals, Duration::ZERO), None);
         for signal in [SIGUSR1, SIGINT] {
-            sender.send(signal).unwrap();
+            sender.send(signal.into()).unwrap();
         }
         assert_eq!(end_within(&signals, Duration::from_secs(60)), Some(SIGINT));
         drop(sender);

@@ -26,6 +26,7 @@ use crate::sources::perf::{CounterRow, OpenError, TargetKind, TracefsProbes};
 #[cfg(feature = "stacks")]
 use crate::stacks::live;
 
+mod caught;
 mod child;
 mod counters;
 mod launch;
@@ -33,6 +34,7 @@ mod output;
 pub mod schedule;
 mod stacks;
 
+pub use caught::{CaughtSignal, SignalSender};
 pub use child::find_command;
 use child::{Ended, Running, children_cpu_time, command, keep_on, terminate, wait};
 use counters::{Opened, emulated, emulator, open, probes};

@@ -25,7 +25,7 @@ use crate::measure::{Error, Measurement};
 use crate::plan::{Fit, RowIndex, pmu_of};
 use crate::rates::{Confidence, Moments, Uncertain};
 use crate::run::MeasuredEvent;
-use crate::session::CommandLine;
+use crate::session::{CaughtSignal, CommandLine};
 use crate::sources::command::Exit;
 use crate::sources::perf;
 
@@ -224,7 +224,7 @@ pub fn validate(
     measurement: Measurement,
     known: Option<&KnownCommand>,
     options: ValidateOptions,
-    signals: &Receiver<i32>,
+    signals: &Receiver<CaughtSignal>,
     progress: &mut dyn FnMut(usize, Option<usize>),
     note: &mut dyn FnMut(&str),
 ) -> Result<ValidationOutcome, Error> {

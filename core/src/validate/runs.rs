@@ -19,7 +19,7 @@ use crate::monitor::{Monitor, Row};
 use crate::plan::{Plan, RowIndex};
 use crate::rates::{self, Uncertain};
 use crate::run::{Header, MeasuredEvent};
-use crate::session::{CommandLine, Launch, Needs};
+use crate::session::{CaughtSignal, CommandLine, Launch, Needs};
 use crate::sources::{Reading, RecordedRound, perf};
 
 /// What an event counted in a stretch of time.
@@ -66,7 +66,7 @@ pub(super) struct ReadRun {
 pub(super) struct Reads<'a> {
     pub(super) period: Duration,
     pub(super) interval: Duration,
-    pub(super) signals: &'a Receiver<i32>,
+    pub(super) signals: &'a Receiver<CaughtSignal>,
 }
 
 /// Runs the command of a measurement once.

@@ -22,7 +22,7 @@ use super::theme::ThemeWatch;
 use super::view::{self, ClickTargets};
 use crate::monitor::Monitor;
 use crate::sampling::SamplerMessage;
-use crate::session::OutputLine;
+use crate::session::{CaughtSignal, OutputLine};
 use crate::sources::RecordedRound;
 use crate::stacks::FirstLevel;
 use winding::Winding;
@@ -58,7 +58,7 @@ pub(super) struct App<'a> {
     samples: Receiver<SamplerMessage>,
     output: Receiver<OutputLine>,
     inputs: Receiver<Input>,
-    signals: Receiver<i32>,
+    signals: Receiver<CaughtSignal>,
     /// The revision of the model that is on the screen, and when it was drawn.
     drawn: (u64, Option<Instant>),
     /// What can be clicked on there.
@@ -91,7 +91,7 @@ impl<'a> App<'a> {
         terminal: Terminal,
         monitor: Monitor,
         feed: &'a mut dyn Feed,
-        signals: Receiver<i32>,
+        signals: Receiver<CaughtSignal>,
         options: &ScreenOptions,
     ) -> Self {
         let mut model = ScreenModel::new(monitor, options).with_others(feed.others());
@@ -152,9 +152,11 @@ impl<'a> App<'a> {
     fn hung_up(&self, error: io::Error) -> io::Result<Option<Outcome>> {
         match self.signals.recv_timeout(HANG_UP_PATIENCE) {
             Ok(signal)
-                if ![Signal::SIGTSTP, Signal::SIGCONT, Signal::SIGUSR1].map(|it| it as i32).contains(&signal) =>
+                if ![Signal::SIGTSTP, Signal::SIGCONT, Signal::SIGUSR1]
+                    .map(|it| it as i32)
+                    .contains(&signal.number) =>
             {
-                Ok(Some(Outcome::Signal(signal)))
+                Ok(Some(Outcome::Signal(signal.number)))
             }
             Ok(_) => self.hung_up(error),
             Err(_) => Err(error),
@@ -167,7 +169,7 @@ impl<'a> App<'a> {
         let frame = due.map_or_else(never, at);
         select! {
             recv(self.signals) -> signal => match signal {
-                Ok(signal) => AppEvent::Signal(signal),
+                Ok(signal) => AppEvent::Signal(signal.number),
                 Err(_) => {
                     self.signals = never();
                     AppEvent::FrameDue

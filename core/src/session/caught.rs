@@ -1,0 +1,26 @@
+//! A signal that perfprop caught, and who sent it.
+
+/// A signal that perfprop caught.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CaughtSignal {
+    /// Its number (signal(7)).
+    pub number: i32,
+    /// Who sent it.
+    pub sender: SignalSender,
+}
+
+/// Who sent a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SignalSender {
+    /// The kernel, as when a key is pressed: a terminal sends it to all processes in its foreground, also to the command.
+    Kernel,
+    /// A process, as with `kill`: perfprop may be the only one that has it.
+    Process,
+}
+
+impl From<i32> for CaughtSignal {
+    /// A signal that a process sent.
+    fn from(number: i32) -> Self {
+        Self { number, sender: SignalSender::Process }
+    }
+}

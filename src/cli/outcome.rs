@@ -38,3 +38,8 @@ pub(super) fn exit_code(outcome: &RunOutcome) -> u8 {
         (None, None) => 0,
     }
 }
+
+/// The code of several runs: a later run that went well doesn't hide one that failed.
+pub(super) fn first_failure(so_far: u8, run: u8) -> u8 {
+    if so_far == 0 { run } else { so_far }
+}

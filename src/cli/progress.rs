@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 
 use super::stream::{in_locale, is_quiet};
 use crate::sources::Round;
+use crate::tui::{cut, terminal_columns};
 
 /// Work that takes less than this shows nothing.
 const LEAST: Duration = Duration::from_millis(500);
 /// The line is written anew after so long.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Characters of a line; a narrow terminal has 80.
-const WIDTH: usize = 79;
+/// Columns of a terminal that doesn't say how many it has.
+const COLUMNS: usize = 80;
 
 /// Where a line of progress goes, and by which clock.
 pub(super) struct ProgressLine {
@@ -21,6 +22,8 @@ pub(super) struct ProgressLine {
     clock: Box<dyn FnMut() -> Duration>,
     /// `None` where nobody looks.
     out: Option<Box<dyn Write>>,
+    /// The columns of the terminal, if it says how many it has.
+    columns: fn() -> Option<usize>,
     drawn_at: Option<Duration>,
 }
 
@@ -30,11 +33,12 @@ impl ProgressLine {
         let is_wanted =
             io::stderr().is_terminal() && !is_quiet() && env::var_os("TERM").is_none_or(|term| term != "dumb");
         let start = Instant::now();
-        Self::on(Box::new(move || start.elapsed()), is_wanted.then(|| Box::new(io::stderr()) as Box<dyn Write>))
+        let out = is_wanted.then(|| Box::new(io::stderr()) as Box<dyn Write>);
+        Self::on(Box::new(move || start.elapsed()), out, terminal_columns)
     }
 
-    fn on(clock: Box<dyn FnMut() -> Duration>, out: Option<Box<dyn Write>>) -> Self {
-        Self { clock, out, drawn_at: None }
+    fn on(clock: Box<dyn FnMut() -> Duration>, out: Option<Box<dyn Write>>, columns: fn() -> Option<usize>) -> Self {
+        Self { clock, out, columns, drawn_at: None }
     }
 
     /// Says that so much of the work is done: `reading x.jsonl: 43%, 12 s left`.
@@ -72,9 +76,10 @@ impl ProgressLine {
     fn draw(&mut self, now: Duration, text: &str) {
         let Some(out) = &mut self.out else { return };
         self.drawn_at = Some(now);
-        let text: String = text.chars().take(WIDTH).collect();
+        // A line that wraps couldn't be written over; the cursor stands behind it.
+        let columns = (self.columns)().unwrap_or(COLUMNS).saturating_sub(1);
         // Nothing can report that standard error is closed.
-        let _ = write!(out, "\r\x1b[K{}", in_locale(&text)).and_then(|()| out.flush());
+        let _ = write!(out, "\r\x1b[K{}", in_locale(&cut(text, columns))).and_then(|()| out.flush());
     }
 
     /// Takes the line away, so that other text has its place.
@@ -214,7 +219,7 @@ mod tests {
         let (now, written) = (Rc::new(Cell::new(0)), Written::default());
         let clock = Rc::clone(&now);
         let clock = move || Duration::from_millis(clock.get());
-        (ProgressLine::on(Box::new(clock), Some(Box::new(written.clone()))), now, written)
+        (ProgressLine::on(Box::new(clock), Some(Box::new(written.clone())), || None), now, written)
     }
 
     #[test]
@@ -259,7 +264,16 @@ mod tests {
         assert_eq!(written.take(), "");
         now.set(9000);
         line.say(&"x".repeat(500));
-        assert_eq!(written.take().len(), WIDTH + "\r\x1b[K".len());
+        assert_eq!(written.take(), format!("\r\x1b[K{}…", "x".repeat(COLUMNS - 2)));
+    }
+
+    #[test]
+    fn a_line_never_wraps() {
+        let (mut line, now, written) = line();
+        line.columns = || Some(10);
+        now.set(5000);
+        line.say("日本語の長い名前");
+        assert_eq!(written.take(), "\r\x1b[K日本語の…");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crossbeam_channel::{Receiver, never};
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
 use super::args::{MeasurementArgs, milliseconds, whole_number};
-use super::outcome::{exit_code, tell_delay, tell_no_regions};
+use super::outcome::{exit_code, first_failure, tell_delay, tell_no_regions};
 use super::progress::{SlowRun, instructions_of};
 use super::stream::{hush, say};
 use super::{Error, signals};
@@ -69,9 +69,8 @@ pub(super) fn run(args: &RecordArgs) -> Result<u8, Error> {
     for (run, path) in paths.iter().enumerate() {
         measurement.launch.first_turn = run;
         let outcome = once(args, &measurement, &signals, path)?;
-        // A later run that went well must not hide one that failed.
         let run_code = exit_code(&outcome);
-        code = if code == 0 { run_code } else { code };
+        code = first_failure(code, run_code);
         if paths.len() > 1 && run_code != 0 {
             let how = outcome.end.exit.map_or_else(|| "a signal".into(), |exit| exit.to_string());
             say(&format!("the command of {} ended with {how}", shown_path(path)));

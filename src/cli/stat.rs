@@ -10,7 +10,7 @@ use nix::sys::signal::Signal;
 
 use super::args::{EventArgs, TargetArgs, milliseconds, whole_number};
 use super::error::{MEASURING, code_of};
-use super::outcome::{exit_code, tell_delay, tell_no_regions};
+use super::outcome::{exit_code, first_failure, tell_delay, tell_no_regions};
 use super::progress::{SlowRun, instructions_of};
 use super::stream::{Stream, after_blank, hush, say};
 use super::with_model::modelled_instead;
@@ -145,7 +145,7 @@ pub(super) fn run(args: &StatArgs) -> Result<u8, Error> {
         let (monitor, outcome, session) = once(args, &mut beginning, &signals, number == 0, &mut out)?;
         runs.push(monitor);
         regions.push(session.regions());
-        code = exit_code(&outcome);
+        code = first_failure(code, exit_code(&outcome));
         tell_signal(&outcome);
         tell_delay(beginning.measurement.launch.delay, &outcome);
         (open, ended_by) = (Some(session), outcome.signal);

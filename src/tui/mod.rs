@@ -53,6 +53,7 @@ pub use playback::{TimeRange, parse_time, rounds_until};
 pub use screen::Screen;
 pub use symbols::GlyphSet;
 pub use terminal::{Input, Terminal, TerminalScript, terminal_columns};
+pub use text::cut;
 pub use theme::{Depth, FindError, Role, SchemeError, Theme, theme_of_base16};
 
 /// Runs the screens on the terminal until they are closed; gives the monitor back, with every

@@ -67,8 +67,8 @@ fn tail(text: &str, cells: usize) -> &str {
     &text[begin..]
 }
 
-/// Cut at the end to `cells`.
-pub(super) fn cut(text: &str, cells: usize) -> Cow<'_, str> {
+/// Cut at the end to `cells` of a terminal.
+pub fn cut(text: &str, cells: usize) -> Cow<'_, str> {
     if width(text) <= cells {
         return Cow::Borrowed(text);
     }

@@ -6,7 +6,6 @@ use std::time::Duration;
 use nix::unistd::Pid;
 
 use super::child::Ended;
-use super::launch::begin;
 use super::{Launch, Needs, StartError, schedule};
 use crate::events::EventKind;
 use crate::plan::{KERNEL_SLICE, Plan};
@@ -15,7 +14,7 @@ use crate::run::{CpuTime, RotatedBy};
 use crate::sources::command::Exit;
 use crate::sources::emulate::{self, Emulator, ModelLog};
 use crate::sources::limited::Limited;
-use crate::sources::perf::{self, CounterRow, PerfSource, Start, TargetKind, TracefsProbes};
+use crate::sources::perf::{CounterRow, PerfSource, TargetKind, TracefsProbes};
 use crate::sources::tool::{Times, Tools};
 use crate::sources::watched::{Watched, threads_of};
 use crate::sources::{Counter, CounterSource};
@@ -105,32 +104,23 @@ pub(super) fn probes(plan: &Plan, launch: &Launch, kind: &TargetKind) -> Tracefs
 pub(super) fn open(
     plan: &Plan,
     launch: &Launch,
-    kind: TargetKind,
+    kind: &TargetKind,
     probes: &TracefsProbes,
     ended: &Ended,
 ) -> Result<Opened, StartError> {
-    let start = begin(launch, &kind);
-    let target = perf::CountedTarget {
-        kind: kind.clone(),
-        cpus: launch.cpus.clone(),
-        inherit: launch.inherit,
-        split: launch.split,
-        start,
-        stop: launch.stop.clone(),
-        probes: probes.ids(),
-    };
-    let own = schedule::own_rotations(plan, launch);
+    let target = launch.counted(kind, probes);
+    let own = schedule::own_rotations(plan, launch, &target);
     let by = own.rotated_by(plan, launch);
     let opened = PerfSource::open_rotating(plan, &target, own.rotations, own.budget);
     let mut source = opened.map_err(StartError::Open)?;
     // Before the command, if there is one, so that none of its time is left out.
-    if start == Start::Later && launch.delay.is_none() {
+    if launch.begins_at_once(&target) {
         source.enable();
     }
     let rows = source.rows().to_vec();
     let opened = Opened::new(source, rows, plan, launch, Some(KERNEL_SLICE))
-        .with_tools(plan, launch, &kind, ended)
-        .with_threads(launch, &kind);
+        .with_tools(plan, launch, kind, ended)
+        .with_threads(launch, kind);
     let rotated_by = opened.rotated_by.or(by);
     Opened { rotated_by, ..opened }.checked(launch)
 }

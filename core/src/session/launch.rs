@@ -8,7 +8,7 @@ use nix::unistd::Pid;
 
 use super::Schedule;
 use crate::run::{MeasuredProcess, MeasuredTarget};
-use crate::sources::perf::{Split, Start, Stop, TargetKind};
+use crate::sources::perf::{CountedTarget, Split, Start, Stop, TargetKind, TracefsProbes};
 use crate::sources::{Counter, process};
 #[cfg(feature = "stacks")]
 use crate::stacks::live;
@@ -128,10 +128,25 @@ pub enum ChildIo {
     Discard,
 }
 
-/// When counting begins by itself: with exec, unless that is put off.
-pub(super) fn begin(launch: &Launch, kind: &TargetKind) -> Start {
-    let on_exec = matches!(kind, TargetKind::Command(_)) && launch.delay.is_none();
-    if on_exec { Start::OnExec } else { Start::Later }
+impl Launch {
+    /// What counters are opened on: it is counted from exec on, unless that is put off.
+    pub(super) fn counted(&self, kind: &TargetKind, probes: &TracefsProbes) -> CountedTarget {
+        let on_exec = matches!(kind, TargetKind::Command(_)) && self.delay.is_none();
+        CountedTarget {
+            kind: kind.clone(),
+            cpus: self.cpus.clone(),
+            inherit: self.inherit,
+            split: self.split,
+            start: if on_exec { Start::OnExec } else { Start::Later },
+            stop: self.stop.clone(),
+            probes: probes.ids(),
+        }
+    }
+
+    /// Whether counting begins as soon as counters are open.
+    pub(super) fn begins_at_once(&self, target: &CountedTarget) -> bool {
+        target.start == Start::Later && self.delay.is_none()
+    }
 }
 
 /// What is measured, in words that a recording can keep.

@@ -112,11 +112,11 @@ impl Session {
             let target = launch.target.clone().ok_or(StartError::NoTarget)?;
             let probes = probes(plan, launch, &target);
             let stacks = stacks::start(launch, &target, &probes)?;
-            let mut opened = open(plan, launch, target, &probes, &Arc::default())?;
+            let mut opened = open(plan, launch, &target, &probes, &Arc::default())?;
             let began = opened.start_clock();
             let (described, regions) = (described(launch, None), attached(launch).map(Arc::new));
-            let session = Self::sample(opened, launch, described, None, crossbeam_channel::never(), period)?;
-            return Ok(Self { stacks, regions, began, _probes: probes, ..session });
+            let session = Self::sample(opened, stacks, launch, described, None, crossbeam_channel::never(), period)?;
+            return Ok(Self { regions, began, _probes: probes, ..session });
         };
         let mut emulator = emulator(launch)?;
         let ended = Ended::default();
@@ -136,7 +136,7 @@ impl Session {
         };
         let mut opened = match emulator {
             Some(emulator) => emulated(emulator, plan, launch, pid)?,
-            None => open(plan, launch, target, &probes, &ended)?,
+            None => open(plan, launch, &target, &probes, &ended)?,
         };
         let before = children_cpu_time();
         let failed = |source| StartError::Command { command: line.argv[0].clone(), source };
@@ -153,15 +153,17 @@ impl Session {
         };
         let (drains, output) = output::drain(&mut child).map_err(StartError::System)?;
         running.drains = drains;
-        let session = Self::sample(opened, launch, described(launch, Some(pid)), Some(running), output, period)?;
+        let described = described(launch, Some(pid));
+        let session = Self::sample(opened, stacks, launch, described, Some(running), output, period)?;
         let remote = session.sampler.remote();
         let wait = move || wait(child, before, &ended, || remote.request(SamplerRequest::Stop));
         thread::Builder::new().name("perfprop-wait".into()).spawn(wait).map_err(StartError::System)?;
-        Ok(Self { stacks, regions, began, _probes: probes, ..session })
+        Ok(Self { regions, began, _probes: probes, ..session })
     }
 
     fn sample(
         opened: Opened,
+        stacks: stacks::Sampling,
         launch: &Launch,
         target: MeasuredTarget,
         command: Option<Running>,
@@ -171,9 +173,10 @@ impl Session {
         let Opened { source, rows, rotated_by, model_log } = opened;
         let sampler = Sampler::start(source, period).map_err(StartError::System)?;
         if let Some(delay) = launch.delay {
-            let remote = sampler.remote();
+            let (remote, enable_stacks) = (sampler.remote(), stacks::enabler(&stacks)?);
             let later = move || {
                 thread::sleep(delay);
+                enable_stacks();
                 remote.request(SamplerRequest::Enable);
             };
             thread::Builder::new().name("perfprop-delay".into()).spawn(later).map_err(StartError::System)?;
@@ -189,7 +192,7 @@ impl Session {
             thread::Builder::new().name("perfprop-timeout".into()).spawn(end).map_err(StartError::System)?;
         }
         let model = model_log.map(ModelLog::model);
-        let (stacks, regions, timeout, intervals) = (None, None, launch.timeout, Vec::new());
+        let (regions, timeout, intervals) = (None, launch.timeout, Vec::new());
         let watches_all = launch.watches_all();
         Ok(Self {
             sampler,

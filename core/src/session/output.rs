@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
@@ -42,7 +43,9 @@ impl Drains {
     /// die of a closed pipe when perfprop ends.
     pub(super) fn hand_over(&mut self) -> io::Result<()> {
         for pipe in self.pipes.drain(..) {
-            Command::new("/bin/cat").stdin(pipe).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+            let mut cat = Command::new("/bin/cat");
+            // In a group of its own, which a terminal's keys don't reach.
+            cat.stdin(pipe).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).spawn()?;
         }
         Ok(())
     }

@@ -7,12 +7,10 @@
 use std::time::Duration;
 
 use super::{Launch, StartError};
-use crate::host::HostFiles;
 use crate::plan::{Plan, Rotation, pmu_of};
 use crate::run;
 use crate::sources::perf::mux::{self, Interval};
-use crate::sources::perf::{self, BUDGET, SLICE, Split, TargetKind};
-use crate::sources::process;
+use crate::sources::perf::{self, BUDGET, CountedTarget, SLICE};
 use crate::units::WallNs;
 
 /// The part of a CPU that switching may take where the user chose perfprop's rotation.
@@ -66,7 +64,7 @@ impl Schedule {
 }
 
 /// Decides who rotates the groups of a plan.
-pub(super) fn own_rotations(plan: &Plan, launch: &Launch) -> OwnRotations {
+pub(super) fn own_rotations(plan: &Plan, launch: &Launch, target: &CountedTarget) -> OwnRotations {
     let kernel = OwnRotations { rotations: Vec::new(), budget: BUDGET };
     // Emulated counters have a rotation of their own.
     if launch.counters.is_some() {
@@ -77,7 +75,7 @@ pub(super) fn own_rotations(plan: &Plan, launch: &Launch) -> OwnRotations {
         Schedule::User => OwnRotations { rotations: plan.rotations(&mut perf::fit), budget: BUDGET_IF_ASKED },
         Schedule::Auto => {
             let rotations = plan.rotations(&mut perf::fit);
-            let pays = choose(rotations.len(), || perf::switch_cost(plan, &rotations), || places(launch));
+            let pays = choose(rotations.len(), || perf::switch_cost(plan, &rotations), || target.count_of_places());
             if pays { OwnRotations { rotations, budget: BUDGET } } else { kernel }
         }
     }
@@ -90,21 +88,6 @@ pub(super) fn own_rotations(plan: &Plan, launch: &Launch) -> OwnRotations {
 pub fn choose(rotations: usize, switch: impl FnOnce() -> Option<Duration>, places: impl FnOnce() -> usize) -> bool {
     let pays = |switch: Duration| switch.as_secs_f64() * places() as f64 <= SLICE.as_secs_f64() * BUDGET;
     rotations == 1 && switch().is_some_and(pays)
-}
-
-/// The number of places in which groups will be opened, as far as that is known before.
-fn places(launch: &Launch) -> usize {
-    let cpus =
-        || launch.cpus.as_ref().map_or_else(|| HostFiles::here().online_cpus().map_or(1, |cpus| cpus.len()), Vec::len);
-    let by_cpu = if launch.cpus.is_some() || launch.split == Split::Cpus { cpus() } else { 1 };
-    match &launch.target {
-        None | Some(TargetKind::Command(_)) => by_cpu,
-        Some(TargetKind::Threads(threads)) => threads.len() * by_cpu,
-        Some(TargetKind::Processes(pids)) => {
-            pids.iter().map(|&pid| process::threads(pid).map_or(1, |threads| threads.len())).sum::<usize>() * by_cpu
-        }
-        Some(TargetKind::Everyone | TargetKind::Cgroup(_)) => cpus(),
-    }
 }
 
 #[cfg(test)]

@@ -8,31 +8,25 @@ use crate::sources::perf::{TargetKind, TracefsProbes};
 #[cfg(feature = "stacks")]
 pub(super) type Sampling = Option<crate::stacks::live::LiveStacks>;
 
-/// Starts sampling, if that was requested: with exec where the process waits before it.
+/// Starts sampling, if that was requested: with exec where the process waits before it, and not before [`enabler`] where it is put off.
 #[cfg(feature = "stacks")]
 pub(super) fn start(launch: &Launch, kind: &TargetKind, probes: &TracefsProbes) -> Result<Sampling, StartError> {
-    use std::thread;
-
-    use crate::sources::perf::{CountedTarget, Start};
     use crate::stacks::live::StackSource;
 
     let Some(wanted) = &launch.stacks else { return Ok(None) };
-    let start = super::launch::begin(launch, kind);
-    let (cpus, split) = (launch.cpus.clone(), launch.split);
-    let (stop, probes) = (launch.stop.clone(), probes.ids());
-    let target = CountedTarget { kind: kind.clone(), cpus, inherit: launch.inherit, split, start, stop, probes };
+    let target = launch.counted(kind, probes);
     let source = StackSource::open(wanted, &target).map_err(StartError::Stacks)?;
-    let at_once = start == Start::Later && launch.delay.is_none();
-    let stacks = source.start(at_once).map_err(StartError::System)?;
-    if let Some(delay) = launch.delay {
-        let remote = stacks.remote().map_err(StartError::System)?;
-        let later = move || {
-            thread::sleep(delay);
-            remote.enable();
-        };
-        thread::Builder::new().name("perfprop-delay".into()).spawn(later).map_err(StartError::System)?;
-    }
-    Ok(Some(stacks))
+    source.start(launch.begins_at_once(&target)).map(Some).map_err(StartError::System)
+}
+
+/// What begins to sample, at the end of a delay.
+#[cfg(feature = "stacks")]
+pub(super) fn enabler(stacks: &Sampling) -> Result<impl FnOnce() + Send + use<>, StartError> {
+    let remote =
+        stacks.as_ref().map(crate::stacks::live::LiveStacks::remote).transpose().map_err(StartError::System)?;
+    Ok(move || {
+        remote.flatten().map(crate::stacks::live::StacksRemote::enable);
+    })
 }
 
 /// Takes over the model's call graphs, if those were requested.
@@ -50,6 +44,11 @@ pub(super) type Sampling = Option<std::convert::Infallible>;
 #[cfg(not(feature = "stacks"))]
 pub(super) fn start(_: &Launch, _: &TargetKind, _: &TracefsProbes) -> Result<Sampling, StartError> {
     Ok(None)
+}
+
+#[cfg(not(feature = "stacks"))]
+pub(super) fn enabler(_: &Sampling) -> Result<impl FnOnce() + Send + use<>, StartError> {
+    Ok(|| {})
 }
 
 #[cfg(not(feature = "stacks"))]

@@ -159,8 +159,8 @@ impl CountedTarget {
         }
     }
 
-    /// In how many places there would be counters, had all of them room.
-    pub(super) fn count_of_places(&self) -> usize {
+    /// In how many places there would be counters, had all of them room; as far as is known, of processes that end.
+    pub fn count_of_places(&self) -> usize {
         let tasks = match &self.kind {
             TargetKind::Command(_) | TargetKind::Everyone | TargetKind::Cgroup(_) => 1,
             TargetKind::Threads(threads) => threads.len(),

@@ -156,11 +156,10 @@ impl StackSource {
         let worker = sampler::StackSampler::new(self.opened, origin, commands_out.into(), raw);
         thread::Builder::new().name("perfprop-stacks".into()).spawn(move || worker.run())?;
         thread::Builder::new().name("perfprop-symbols".into()).spawn(move || symbols::run(&raw_batches, &named))?;
-        let stacks = LiveStacks { batches, sampled, origin, unsampled, commands: Some(commands) };
         if enable {
-            stacks.remote()?.enable();
+            StacksRemote { commands: commands.try_clone()? }.enable();
         }
-        Ok(stacks)
+        Ok(LiveStacks { batches, sampled, origin, unsampled, commands: Some(commands) })
     }
 }
 
@@ -185,13 +184,13 @@ impl LiveStacks {
         &self.unsampled
     }
 
-    /// A handle that begins to sample from another thread.
+    /// A handle that begins to sample from another thread; `None` where a model samples nothing that could begin.
     ///
     /// # Errors
-    /// The operating system's, when there is no descriptor left; a model samples nothing that could begin.
-    pub fn remote(&self) -> io::Result<StacksRemote> {
-        let commands = self.commands.as_ref().ok_or(io::ErrorKind::Unsupported)?;
-        Ok(StacksRemote { commands: commands.try_clone()? })
+    /// The operating system's, when there is no descriptor left.
+    pub fn remote(&self) -> io::Result<Option<StacksRemote>> {
+        let commands = self.commands.as_ref().map(io::PipeWriter::try_clone).transpose()?;
+        Ok(commands.map(|commands| StacksRemote { commands }))
     }
 
     /// Ends sampling; what was sampled still comes out.

@@ -201,9 +201,14 @@ pub fn signed(number: f64) -> String {
     }
 }
 
-/// A small probability: `2.1e-4`, and `<1e-9` below that.
+/// A probability that is small where it matters: `2.1e-4`, `<1e-9` below that, and `0.3` or `1` from a tenth on.
 pub fn chance(probability: f64) -> String {
-    if probability < 1e-9 { "<1e-9".into() } else { format!("{probability:.1e}") }
+    match probability {
+        ..1e-9 => "<1e-9".into(),
+        ..0.1 => format!("{probability:.1e}"),
+        ..0.95 => format!("{probability:.1}"),
+        _ => "1".into(),
+    }
 }
 
 /// Formats a number with two digits: `2.6e10`.

@@ -1,7 +1,9 @@
 //! Catches the signals that end a program, and passes them on through a channel.
 
+use std::fs;
 use std::io;
 use std::process;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread;
 
 use crossbeam_channel::{Receiver, bounded};
@@ -12,7 +14,9 @@ use signal_hook::consts::{
 };
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::WithRawSiginfo;
+use signal_hook::low_level::emulate_default_handler;
 
+use super::error::code_of;
 use crate::session::{CaughtSignal, SignalSender};
 use crate::sources::perf::Stop;
 
@@ -36,7 +40,12 @@ pub(super) fn listen_for_screens(stop: &Stop) -> io::Result<Receiver<CaughtSigna
 }
 
 fn forward(more: &[i32], stop: &Stop) -> io::Result<Receiver<CaughtSignal>> {
-    let all = ENDS.into_iter().chain(SIGRTMIN()..=SIGRTMAX()).chain([SIGUSR1]).chain(more.iter().copied());
+    let ignored = ignored();
+    // What perfprop was started to ignore, as nohup has it ignore HUP, ends neither it nor the command. Shells have all that runs in their
+    // background ignore INT, and scripts end that by INT all the same.
+    let is_caught = |&number: &i32| [SIGINT, SIGTERM].contains(&number) || ignored & bit(number) == 0;
+    let ends = ENDS.into_iter().chain(SIGRTMIN()..=SIGRTMAX()).filter(is_caught);
+    let all = ends.chain([SIGUSR1]).chain(more.iter().copied());
     let mut signals = SignalsInfo::<WithRawSiginfo>::new(all)?;
     let (sender, receiver) = bounded(16);
     let stop = stop.clone();
@@ -45,6 +54,7 @@ fn forward(more: &[i32], stop: &Stop) -> io::Result<Receiver<CaughtSignal>> {
             let number = info.si_signo;
             if ![SIGUSR1, SIGTSTP, SIGCONT].contains(&number) {
                 stop.ask(number);
+                LAST_END.store(number, Ordering::Relaxed);
                 // Who should take them is stuck, as in a write to a terminal that stands still.
                 if sender.len() >= PATIENCE {
                     process::exit(128 + number);
@@ -57,4 +67,42 @@ fn forward(more: &[i32], stop: &Stop) -> io::Result<Receiver<CaughtSignal>> {
     };
     thread::Builder::new().name("perfprop-signals".into()).spawn(forward)?;
     Ok(receiver)
+}
+
+/// The last signal that asked perfprop to end; 0 for none.
+static LAST_END: AtomicI32 = AtomicI32::new(0);
+
+/// The signals by which perfprop ends as if it hadn't caught them. A shell leaves its loop for those.
+const PASSED_ON: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+
+/// Ends perfprop by the signal that it was asked to end by, if that is what an exit code says; all else has been done.
+pub(super) fn end_by_signal(code: u8) {
+    let number = LAST_END.load(Ordering::Relaxed);
+    if PASSED_ON.contains(&number) && code == code_of(number) {
+        // If that can't be, the code says so.
+        let _ = emulate_default_handler(number);
+    }
+}
+
+/// The signals that this process ignores, a bit for each (proc(5)); perfprop itself ignores none of those that it catches.
+fn ignored() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
+/// The bit of a signal in such a mask.
+fn bit(number: i32) -> u64 {
+    1u64.checked_shl(number.cast_unsigned().wrapping_sub(1)).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_of_signals() {
+        assert_eq!([bit(1), bit(15), bit(64), bit(0), bit(65)], [1, 1 << 14, 1 << 63, 0, 0]);
+        assert_eq!(ignored() & bit(SIGUSR2), 0);
+    }
 }

@@ -46,7 +46,7 @@ pub(super) struct StatArgs {
     /// Print counts at every interval of this many milliseconds
     #[arg(short = 'I', long, alias = "interval-print", value_name = "MS", value_parser = milliseconds(), help_heading = "Intervals")]
     pub(super) interval: Option<u64>,
-    /// Stop after this many intervals
+    /// Print this many intervals; a command runs on to its end, anything else is no longer measured then
     #[arg(long, value_name = "N", requires = "interval", value_parser = whole_number::<u64>(1..), help_heading = "Intervals")]
     pub(super) interval_count: Option<u64>,
     /// Print the intervals when the run is over, with corrected counts that are estimated with the whole run known: they
@@ -122,7 +122,8 @@ const DETAILED: [&str; 3] = [
 const TIMES: &str = "duration_time,user_time,system_time";
 
 pub(super) fn run(args: &StatArgs) -> Result<u8, Error> {
-    if args.quiet {
+    // Whoever reads lines of -x or -j from standard error reads no others; what they lack stands in them.
+    if args.quiet || (Form::of(args) != Form::People && args.output.is_none()) {
         hush();
     }
     let launch = args.target.launch(ChildIo::Inherit)?;
@@ -145,8 +146,18 @@ pub(super) fn run(args: &StatArgs) -> Result<u8, Error> {
         let (monitor, outcome, session) = once(args, &mut beginning, &signals, number == 0, &mut out)?;
         runs.push(monitor);
         regions.push(session.regions());
-        code = first_failure(code, exit_code(&outcome));
-        tell_signal(&outcome);
+        let run_code = exit_code(&outcome);
+        code = first_failure(code, run_code);
+        if args.repeat > 1 && run_code != 0 && outcome.signal.is_none() {
+            let how = outcome.end.exit.map_or_else(|| "a signal".into(), |exit| exit.to_string());
+            say(&format!(
+                "run {} of {} ended with {how}: its counts are in the means all the same",
+                number + 1,
+                args.repeat
+            ));
+        } else {
+            tell_signal(&outcome);
+        }
         tell_delay(beginning.measurement.launch.delay, &outcome);
         (open, ended_by) = (Some(session), outcome.signal);
         if ended_by.is_some() {
@@ -363,6 +374,8 @@ fn once(
     let _regions = session.watch_regions(LOOK_INTERVAL, Wanted::Nothing).map_err(Error::System)?;
     let mut monitor = beginning.measurement.monitor(header).without_history();
     let prints = args.interval.is_some() && !args.whole_run;
+    let most = args.interval_count.unwrap_or(u64::MAX);
+    let has_command = beginning.measurement.launch.command.is_some();
     let form = Form::of(args);
     if args.interval.is_some() && is_first && form == Form::People {
         out.print(&text::interval_heading(&monitor, out.stream.columns()))?;
@@ -377,7 +390,7 @@ fn once(
     };
     let outcome = watch_rounds(&session, signals, &mut monitor, take, |monitor, event| {
         match event {
-            WatchEvent::Interval | WatchEvent::LastInterval if prints => {
+            WatchEvent::Interval | WatchEvent::LastInterval if prints && monitor.intervals() <= most => {
                 out.print(&form.interval(monitor, out.layout(args)))?;
             }
             WatchEvent::Interval | WatchEvent::LastInterval => {}
@@ -385,7 +398,7 @@ fn once(
                 out.print(&form.totals(&Repeats(std::slice::from_ref(monitor)), out.layout(args)))?;
             }
         }
-        let is_enough = args.interval_count == Some(monitor.intervals());
+        let is_enough = monitor.intervals() >= most && !has_command;
         Ok::<_, Error>(if is_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     })?;
     if args.whole_run {
@@ -393,7 +406,6 @@ fn once(
         if knowing.knows_whole_run() && form == Form::People {
             out.print("# with the whole run known\n")?;
         }
-        let most = args.interval_count.unwrap_or(u64::MAX);
         let layout = out.layout(args);
         print_intervals(knowing, &rounds, &outcome.end, most, |monitor| out.print(&form.interval(monitor, layout)))?;
     }

@@ -42,7 +42,8 @@ pub use imports::{ImportProblem, ImportedBenchmarks, MeasuredQuantity, in_name};
 pub use parallel::on_all_cpus;
 pub use rank_test::{RankTest, rank_test};
 pub use regressions::{
-    BenchmarkRegression, LEAST_NUMBERS, RegressionRule, THRESHOLD, all_regressions, entry_names, rises,
+    BenchmarkRegression, LEAST_NUMBERS, RegressionRule, THRESHOLD, UnclearRise, all_regressions, entry_names, rises,
+    unclear_rises,
 };
 pub use run::{
     BrokenBenchmark, CommitChoice, FailedCommit, HistoryError, HistoryOptions, HistoryOutcome, HistoryProgress,

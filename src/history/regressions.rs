@@ -3,7 +3,7 @@
 use super::differing::{DifferingParams, differing_params};
 use super::results::{Benchmark, BenchmarkList, combinations};
 use super::series::BenchmarkSeries;
-use crate::steps::{Regressions, Step, StepMethod, regressions};
+use crate::steps::{Regressions, Step, StepMethod, median, regressions};
 
 /// A rise of less than this share of the level is no regression, unless another threshold is set.
 pub const THRESHOLD: f64 = 0.05;
@@ -65,6 +65,49 @@ pub fn all_regressions(
     found
 }
 
+/// A series that ends higher than it began, without a step that says where.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UnclearRise {
+    /// The benchmark, with its parameters.
+    pub entry: String,
+    /// By which share the last two numbers are above the first half, by medians.
+    pub by: f64,
+}
+
+/// The series without a regression whose last two numbers are above all of their first half, and above its median by the threshold of
+/// their rule: a drift, or a rise that is too new to be told from outliers.
+pub fn unclear_rises(
+    series: &[BenchmarkSeries],
+    benchmarks: &BenchmarkList,
+    found: &[BenchmarkRegression],
+    rule: impl Fn(&str) -> Option<RegressionRule>,
+) -> Vec<UnclearRise> {
+    let mut rises = Vec::new();
+    for (place, one) in series.iter().enumerate() {
+        let Some(benchmark) = benchmarks.0.get(&one.benchmark) else { continue };
+        for (combination, entry) in entry_names(benchmark).into_iter().enumerate().take(one.combinations()) {
+            let is_found = found.iter().any(|one| one.series == place && one.entry == entry);
+            let Some(rule) = rule(&entry).filter(|_| !is_found) else { continue };
+            let numbers: Vec<f64> = one.points.iter().filter_map(|point| point.values[combination]).collect();
+            if let Some(by) = rise_at_end(&numbers).filter(|&by| by > rule.threshold) {
+                rises.push(UnclearRise { entry, by });
+            }
+        }
+    }
+    rises
+}
+
+/// By which share the median of the last two numbers is above that of the first half, if both are above all of it.
+fn rise_at_end(numbers: &[f64]) -> Option<f64> {
+    if numbers.len() < LEAST_NUMBERS {
+        return None;
+    }
+    let (first, last) = (&numbers[..numbers.len() / 2], &numbers[numbers.len() - 2..]);
+    let highest = first.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let before = median(first.to_vec()).filter(|&before| before > 0.0)?;
+    last.iter().all(|&number| number > highest).then(|| f64::midpoint(last[0], last[1]) / before - 1.0)
+}
+
 /// The rises among the steps of an entry, whose ends are revisions; `None` if there are none.
 pub fn rises(mut steps: Vec<Step>, rule: RegressionRule) -> Option<Regressions> {
     steps.retain(|step| step.right as u64 >= rule.from);
@@ -79,4 +122,26 @@ pub fn entry_names(benchmark: &Benchmark) -> Vec<String> {
 /// The name of a benchmark with these values of its parameters.
 pub(super) fn entry_name(benchmark: &str, values: &[&str]) -> String {
     if values.is_empty() { benchmark.to_owned() } else { format!("{benchmark}({})", values.join(", ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rises_at_the_end_by_hand() {
+        let by = |numbers: &[f64]| rise_at_end(numbers).map(|by| (by * 1000.0).round() / 1000.0);
+        // The newest two commits take twice as long.
+        assert_eq!(by(&[1.0, 1.1, 0.9, 1.0, 1.0, 2.0, 2.2]), Some(1.1));
+        // One may be an outlier, and what was as high before is no rise.
+        assert_eq!(by(&[1.0, 1.1, 0.9, 1.0, 1.0, 1.0, 2.2]), None);
+        assert_eq!(by(&[1.0, 2.1, 0.9, 1.0, 1.0, 2.0, 2.2]), None);
+        assert_eq!([by(&[1.0, 1.0, 1.0, 2.0, 2.0]), by(&[0.0, 0.0, 0.0, 0.0, 2.0, 2.0]), by(&[])], [None; 3]);
+    }
+
+    #[test]
+    fn a_drift_is_a_rise() {
+        let drift: Vec<f64> = (0..20).map(|at| 1.02_f64.powi(at)).collect();
+        assert!(rise_at_end(&drift).is_some_and(|by| by > 0.3));
+    }
 }

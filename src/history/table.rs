@@ -96,8 +96,8 @@ impl Error for SeriesFault {}
 impl SeriesTable {
     /// Reads a text.
     ///
-    /// Lines with commas have an index and a value, and may have a weight; an empty field is missing. In other lines each
-    /// word is a value. The words null, NaN, None and N/A are missing values, too. A first line whose value is no number is a heading. Empty lines, and those that begin with #, say
+    /// Lines with commas have an index and a value, and may have a weight; an empty field is missing. So have lines of two or three
+    /// words, if all lines have as many. In other lines each word is a value. The words null, NaN, None and N/A are missing values, too. A first line whose value is no number is a heading. Empty lines, and those that begin with #, say
     /// nothing.
     ///
     /// # Errors
@@ -105,12 +105,14 @@ impl SeriesTable {
     /// What is no series, with its line.
     pub fn parse(text: &str) -> Result<Self, SeriesFault> {
         let lines = text.trim_start_matches('\u{feff}').lines().map(str::trim).enumerate();
-        let mut lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')).peekable();
-        let fields = lines.peek().map_or(0, |(_, first)| fields(first));
-        lines.next_if(|(_, first)| is_heading(first));
+        let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+        let separator = Separator::of(lines.clone().map(|(_, line)| line));
+        let mut lines = lines.peekable();
+        let first = lines.peek().map_or(0, |(_, first)| separator.fields(first).count());
+        lines.next_if(|(_, first)| is_heading(first, separator));
         let mut table = Self::default();
         for (at, line) in lines {
-            table.read_line(line, fields).map_err(|kind| SeriesFault { line: Some(at + 1), kind })?;
+            table.read_line(line, separator, first).map_err(|kind| SeriesFault { line: Some(at + 1), kind })?;
         }
         if table.values.iter().all(Option::is_none) {
             return Err(SeriesFault { line: None, kind: SeriesFaultKind::Empty });
@@ -118,8 +120,8 @@ impl SeriesTable {
         Ok(table)
     }
 
-    fn read_line(&mut self, line: &str, first: usize) -> Result<(), SeriesFaultKind> {
-        let found = fields(line);
+    fn read_line(&mut self, line: &str, separator: Separator, first: usize) -> Result<(), SeriesFaultKind> {
+        let found = separator.fields(line).count();
         if found > 3 {
             return Err(SeriesFaultKind::TooMany(found));
         }
@@ -131,7 +133,7 @@ impl SeriesTable {
             self.values.extend(values?);
             return Ok(());
         }
-        let mut fields = line.split(',').map(str::trim);
+        let mut fields = separator.fields(line);
         let index = fields.next().unwrap_or_default();
         let value = number(fields.next().unwrap_or_default())?;
         if let Some(weight) = fields.next() {
@@ -156,14 +158,34 @@ impl SeriesTable {
     }
 }
 
-/// How many fields commas separate.
-fn fields(line: &str) -> usize {
-    line.split(',').count()
+/// What stands between the fields of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Separator {
+    Comma,
+    /// Blanks or tabs.
+    Space,
+}
+
+impl Separator {
+    fn of<'a>(lines: impl Iterator<Item = &'a str>) -> Self {
+        let words: Vec<usize> =
+            lines.map(|line| if line.contains(',') { 0 } else { Self::Space.fields(line).count() }).collect();
+        let are_fields = matches!(words[..], [first @ 2..=3, _, ..] if words.iter().all(|&count| count == first));
+        if are_fields { Self::Space } else { Self::Comma }
+    }
+
+    fn fields(self, line: &str) -> impl Iterator<Item = &str> {
+        let (mut commas, mut words) = (line.split(',').map(str::trim), line.split_whitespace());
+        std::iter::from_fn(move || match self {
+            Self::Comma => commas.next(),
+            Self::Space => words.next(),
+        })
+    }
 }
 
 /// Whether a first line names the columns.
-fn is_heading(line: &str) -> bool {
-    let value = line.split(',').nth(1).unwrap_or(line).trim();
+fn is_heading(line: &str, separator: Separator) -> bool {
+    let value = separator.fields(line).nth(1).unwrap_or(line);
     let is_missing = value.split_whitespace().next().is_some_and(is_missing);
     value.parse::<f64>().is_err() && value.starts_with(|c: char| c.is_alphabetic()) && !is_missing
 }
@@ -201,6 +223,11 @@ mod tests {
             assert_eq!(values(&format!("a,{word}\nb,1\n")), Ok(vec![None, Some(1.0)]));
         }
         assert_eq!(values("nothing\n1\n"), Ok(vec![Some(1.0)]), "a heading");
+        // Two words in each line are an index and a value, three in one line are values.
+        assert_eq!(values("commit time\na1\t4\nb2   nan\n"), Ok(vec![Some(4.0), None]));
+        assert_eq!(values("a1 4 0.5\nb2 5 2\n"), Ok(vec![Some(4.0), Some(5.0)]));
+        assert_eq!(values("1 2 3\n"), Ok(vec![Some(1.0), Some(2.0), Some(3.0)]));
+        assert_eq!(values("1 2\n3 4\n5\n"), Ok((1..6).map(|at| Some(f64::from(at))).collect()));
         let table = SeriesTable::parse("0,4,1\n1,5,\n").unwrap_or_default();
         assert_eq!(table.weights(), Some(&[Some(1.0), None][..]));
         assert_eq!(table.indexes, ["0", "1"]);
@@ -217,6 +244,7 @@ mod tests {
             ("0,1,1\n1,,2\n", "line 2: there is a weight without a value"),
             ("0,1\n1,2,3\n", "line 2: it has 3 fields, and the first line has 2"),
             ("1,2,3,4\n", "line 1: it has 4 fields"),
+            ("a 1\nb two\n", "line 2: 'two' is no number"),
             ("0,\n1,\n", "there are no values"),
             ("null\nNaN\n", "there are no values"),
         ];

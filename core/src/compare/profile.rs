@@ -63,8 +63,10 @@ impl ProfileDifference {
         };
         let runs = [a.len(), b.len()];
         let mut joined = JoinedTree::new(event, runs);
-        for (side, trees) in [(Side::A, a), (Side::B, b)] {
-            trees.iter().for_each(|tree| joined.add(tree, side, is_of_weights));
+        for (side, trees, renamed) in
+            [(Side::A, a, RenamedProgram::default()), (Side::B, b, RenamedProgram::between(a, b))]
+        {
+            trees.iter().for_each(|tree| joined.add(tree, side, &renamed, is_of_weights));
         }
         let functions = joined.test(&unit, confidence);
         let needs = enough(functions.len().max(1), 1.0 - confidence.level());
@@ -111,6 +113,65 @@ struct JoinedTree {
     added: [usize; 2],
 }
 
+/// A program that has another name on each side, as `app-old` and `app-new`; on both, its functions are the same ones.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct RenamedProgram {
+    /// The name of its process in B, and in A.
+    process: Option<[String; 2]>,
+    /// The name of its file in B, and in A.
+    module: Option<[String; 2]>,
+}
+
+/// The kernel keeps so many bytes of a process' name.
+const COMM: usize = 15;
+
+impl RenamedProgram {
+    /// The only process of each side that the other lacks, and the only file of a process; where no tree has processes, the only file.
+    fn between(a: &[&Tree], b: &[&Tree]) -> Self {
+        let processes =
+            [a, b].map(|trees| names(trees, |frame| (frame.kind == FrameKind::Process).then_some(frame.name)));
+        let modules =
+            [a, b].map(|trees| names(trees, |frame| Some(file(frame.module)).filter(|name| !name.is_empty())));
+        let has_processes = processes.iter().any(|names| !names.is_empty());
+        let mut sides = processes.iter();
+        let programs = modules.map(|mut files| {
+            let processes = sides.next();
+            let is_program = |file: &String| processes.iter().copied().flatten().any(|name| is_of_process(file, name));
+            files.retain(|file| !has_processes || is_program(file));
+            files
+        });
+        Self { process: only(&processes), module: only(&programs) }
+    }
+
+    /// A frame of B by the names of A.
+    fn as_in_a<'a>(&'a self, frame: Frame<'a>) -> Frame<'a> {
+        let renamed = |names: &'a Option<[String; 2]>, name: &'a str| match names {
+            Some([b, a]) if b == name => a.as_str(),
+            _ => name,
+        };
+        match frame.kind {
+            FrameKind::Process => Frame { name: renamed(&self.process, frame.name), ..frame },
+            _ => Frame { module: renamed(&self.module, frame.module), ..frame },
+        }
+    }
+}
+
+/// Whether a file is the program of a process with this name.
+fn is_of_process(file: &str, process: &str) -> bool {
+    file == process || process.len() == COMM && file.starts_with(process)
+}
+
+/// All names that frames have.
+fn names<'a>(trees: &[&'a Tree], name: impl Fn(&Frame<'a>) -> Option<&'a str>) -> BTreeSet<String> {
+    trees.iter().flat_map(|tree| tree.frames()).filter_map(|frame| name(&frame)).map(str::to_owned).collect()
+}
+
+/// The only name that B has alone, and the only one that A has alone.
+fn only([a, b]: &[BTreeSet<String>; 2]) -> Option<[String; 2]> {
+    let one = |mut names: Vec<&String>| if names.len() == 1 { names.pop().cloned() } else { None };
+    Some([one(b.difference(a).collect())?, one(a.difference(b).collect())?])
+}
+
 impl JoinedTree {
     fn new(event: &ProfileEvent, runs: [usize; 2]) -> Self {
         let mut tree = Tree::default();
@@ -121,13 +182,14 @@ impl JoinedTree {
     }
 
     /// Adds a run. Each counts as often as the other side has runs, so that sides weigh alike.
-    fn add(&mut self, tree: &Tree, side: Side, is_of_weights: bool) {
+    fn add(&mut self, tree: &Tree, side: Side, renamed: &RenamedProgram, is_of_weights: bool) {
         let Some(event) = tree.find_event(&self.name) else { return };
         let (side, other) = if side == Side::A { (0, 1) } else { (1, 0) };
         let run = self.added[side];
         self.added[side] += 1;
         let scale = if is_of_weights { 1.0 } else { WHOLE / tree.total(event).weight.max(1) as f64 };
-        let frames: Vec<FrameId> = tree.frames().map(|frame| self.tree.frame(&anywhere(&frame))).collect();
+        let frames: Vec<FrameId> =
+            tree.frames().map(|frame| self.tree.frame(&renamed.as_in_a(anywhere(&frame)))).collect();
         let place = self.tree.sampled();
         tree.sequences(|path, node: NodeRef<'_>| {
             let Amount { samples, weight } = node.amount(event);
@@ -139,9 +201,9 @@ impl JoinedTree {
             let frames = || path[1..].iter().map(|frame| frames[frame.index()]);
             self.tree.stack(place, frames(), self.events[0], amount);
             self.tree.stack(place, frames(), self.events[1 + side], amount);
-            let frame = node.frame();
+            let frame = renamed.as_in_a(anywhere(&node.frame()));
             if frame.kind == FrameKind::Function && node.depth() > 0 {
-                let key = (frame.name.to_owned(), file(frame.module).to_owned());
+                let key = (frame.name.to_owned(), frame.module.to_owned());
                 let runs = self.runs;
                 let own = self.own.entry(key).or_insert_with(|| runs.map(|runs| vec![0.0; runs]));
                 own[side][run] += if is_of_weights { number } else { number / WHOLE };
@@ -193,6 +255,42 @@ mod tests {
 
     use super::super::Verdict;
     use super::*;
+
+    /// A process `name`, whose program is a file of this name, beside the C library.
+    fn of_program(name: &str, weight: u64) -> Tree {
+        let mut tree = Tree::default();
+        let event = tree.event(&ProfileEvent::new("cpu-clock", SampleMeasure::Weighted("nanoseconds".into())));
+        let process = Frame { kind: FrameKind::Process, ..Frame::function(&name[..name.len().min(COMM)]) };
+        let module = format!("/bin/{name}");
+        let main = Frame { module: &module, ..Frame::function("main") };
+        let libc = Frame { module: "/lib/libc.so.6", ..Frame::function("memcpy") };
+        let frames = [process, main, libc].map(|frame| tree.frame(&frame));
+        let place = tree.sampled();
+        tree.stack(place, frames, event, Amount { samples: 1, weight });
+        tree.stack(place, [frames[0], frames[1]], event, Amount { samples: 1, weight: 2 * weight });
+        tree.end(place);
+        tree
+    }
+
+    #[test]
+    fn a_program_with_another_name_has_the_same_functions() {
+        let [old, new] = [of_program("sort-with-merge-old", 100), of_program("sort-with-merge-new", 300)];
+        // Their first 15 letters, which the process has, are the same.
+        let module = Some(["sort-with-merge-new".into(), "sort-with-merge-old".into()]);
+        assert_eq!(RenamedProgram::between(&[&old], &[&new]), RenamedProgram { process: None, module });
+        let [old, new] = [of_program("old", 100), of_program("new", 300)];
+        let found = ProfileDifference::of(&[&old], &[&new], MeasureChoice::Every(Measure::Total), Confidence::DEFAULT);
+        let found = found.unwrap();
+        let main = found.functions.iter().find(|((name, _), _)| name == "main").unwrap();
+        assert_eq!(main.0, ("main".into(), "old".into()));
+        assert_eq!(found.functions.len(), 2, "main and memcpy");
+        assert_eq!(found.tree.frames().filter(|frame| frame.kind == FrameKind::Process).count(), 1);
+        // Another process on one side leaves open which is which.
+        let mut more = of_program("new", 300);
+        more.merge(&of_program("sh", 5));
+        assert_eq!(RenamedProgram::between(&[&old], &[&more]), RenamedProgram::default());
+        assert_eq!(RenamedProgram::between(&[&old], &[&old]), RenamedProgram::default());
+    }
 
     /// A run in which `f` and `g`, which `main` calls, have these weights.
     fn run(folder: &str, f: u64, g: u64) -> Tree {

@@ -90,7 +90,7 @@ impl Measure {
         if !self.suits(row) {
             return None;
         }
-        self.of_span(row.cpu_time, monitor.shown_time(), || match monitor.header.modelled {
+        self.of_span(row.cpu_time, monitor.shown_time_counted(), || match monitor.header.modelled {
             Some(_) => Some(modelled_instructions(row.cpu_time)),
             None => monitor.instructions_row(row)?.scaled,
         })

@@ -238,7 +238,7 @@ impl Monitor {
 
     /// The same of all of the run, or of the part that is shown, up to the end of the last interval.
     pub fn mean_cpu_share(&self) -> Option<f64> {
-        let length = self.closed_at - self.began.max(self.header.delay_ns);
+        let length = self.shown_time_counted();
         self.cpu_share_in(length, length, |event| Some(self.tally.run_time(event)))
     }
 
@@ -280,7 +280,8 @@ impl Monitor {
         let before: Vec<_> = self.standings().iter().map(|standing| standing.state.clone()).collect();
         self.estimator.end_interval(&self.tally);
         self.note_relations(&before);
-        let (at, length) = (self.now, self.now - self.closed_at);
+        // Nothing is counted during a delay.
+        let (at, length) = (self.now, self.now - self.closed_at.max(self.header.delay_ns));
         for ((event, track), estimate) in self.tracks.iter_mut().enumerate().zip(self.estimator.estimates()) {
             let counted = self.tally.interval(event).total();
             let (mut raw, mut corrected) = (self.tally.interval_count(event), estimate.interval);

@@ -214,7 +214,7 @@ fn sum_of<'a>(parts: impl Iterator<Item = &'a Point>) -> Point {
 impl Measure {
     /// What a sum over the run is to be multiplied with; `None` where that isn't known.
     pub fn factor_of_sum(self, monitor: &Monitor, sum: &Sum) -> Option<Uncertain> {
-        self.of_span(sum.enabled, monitor.shown_time(), || match monitor.header.modelled {
+        self.of_span(sum.enabled, monitor.shown_time_counted(), || match monitor.header.modelled {
             Some(_) => Some(modelled_instructions(sum.enabled)),
             None => monitor.sum(&monitor.instructions()).scaled,
         })

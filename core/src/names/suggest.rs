@@ -4,6 +4,9 @@
 /// the product of the lengths.
 const LONGEST: usize = 64;
 
+/// Shorter ones are near to too many others.
+const SHORTEST: usize = 3;
+
 /// How many suggestions are of use.
 pub const MAX_SUGGESTIONS: usize = 4;
 
@@ -11,7 +14,7 @@ pub const MAX_SUGGESTIONS: usize = 4;
 /// most. Cases of letters don't count.
 ///
 /// A candidate is near when at most a third of the longer word's letters would have to change,
-/// counted as Damerau-Levenshtein edits (insert, delete, replace, swap neighbours).
+/// counted as Damerau-Levenshtein edits (insert, delete, replace, swap neighbours); more than one only of words that begin alike.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     if word.is_empty() || word.len() > LONGEST {
         return Vec::new();
@@ -28,11 +31,13 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 /// The edits between a word and a candidate, or `None` when they are too many.
 fn distance(lower: &str, candidate: &str) -> Option<usize> {
     let most = lower.len().max(candidate.len()) / 3;
-    if candidate.len() > LONGEST || lower.len().abs_diff(candidate.len()) > most.max(1) {
+    if lower.len() < SHORTEST || candidate.len() > LONGEST || lower.len().abs_diff(candidate.len()) > most.max(1) {
         return None;
     }
-    let edits = strsim::damerau_levenshtein(lower, &candidate.to_lowercase());
-    (edits <= most.max(1)).then_some(edits)
+    let candidate = candidate.to_lowercase();
+    let edits = strsim::damerau_levenshtein(lower, &candidate);
+    let begin_alike = lower.chars().next() == candidate.chars().next();
+    (edits <= 1 || edits <= most && begin_alike).then_some(edits)
 }
 
 #[cfg(test)]
@@ -53,6 +58,7 @@ mod tests {
     fn nothing_is_near_to_nonsense() {
         assert!(nearest("", WORDS).is_empty());
         assert!(nearest("zzzzzzzz", WORDS).is_empty());
+        assert!(nearest("nosuch", ["touch"]).is_empty() && nearest("gc", ["bc"]).is_empty());
         assert!(nearest(&"cycles".repeat(1000), WORDS).is_empty());
         assert!(nearest("cycles", []).is_empty());
     }

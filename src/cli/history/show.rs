@@ -9,9 +9,11 @@ use super::super::stream::{Stream, say};
 use super::SeriesArgs;
 use super::rules::RuleArgs;
 use crate::history::results::StoredResults;
-use crate::history::{BenchmarkSeries, CONFIGURATION, Commit, LEAST_NUMBERS, all_regressions, series};
+use crate::history::{
+    BenchmarkSeries, CONFIGURATION, Commit, LEAST_NUMBERS, UnclearRise, all_regressions, series, unclear_rises,
+};
 use crate::names::glob::matches;
-use crate::names::{nearest, quoted};
+use crate::names::{nearest, quoted, shown};
 use crate::text::{self, CommitNames, SourceLine, ToldSeries};
 
 /// The arguments of `perfprop history show`.
@@ -58,6 +60,9 @@ enum RegressionsFormat {
     /// Alerts for a code host, as SARIF has them
     Sarif,
 }
+
+/// So many names stand in a line.
+const SHOWN: usize = 5;
 
 /// The series of benchmarks, and the unit of each.
 struct StoredSeries {
@@ -129,9 +134,15 @@ pub(super) fn regressions(args: &RegressionsArgs) -> Result<u8, Error> {
     let method = args.from.method.into();
     let rules = args.rules.read(&args.from.project, &all.commits)?;
     let found = all_regressions(&all.series, &all.stored.benchmarks, method, |entry| rules.rule(entry));
-    if found.is_empty() && args.format == RegressionsFormat::Text {
-        say(&no_regression(&all.series));
-        return Ok(0);
+    if args.format == RegressionsFormat::Text {
+        let unclear = unclear_rises(&all.series, &all.stored.benchmarks, &found, |entry| rules.rule(entry));
+        if !unclear.is_empty() {
+            say(&unclear_text(&unclear));
+        }
+        if found.is_empty() {
+            say(&no_regression(&all.series));
+            return Ok(0);
+        }
     }
     let told = all.told(&args.from);
     let text = match args.format {
@@ -147,6 +158,17 @@ pub(super) fn regressions(args: &RegressionsArgs) -> Result<u8, Error> {
     };
     Stream::stdout().print(&text)?;
     Ok(u8::from(!found.is_empty()))
+}
+
+/// Names series that are higher at their end, though nobody can tell yet where they rose.
+fn unclear_text(unclear: &[UnclearRise]) -> String {
+    let names: Vec<String> =
+        unclear.iter().take(SHOWN).map(|one| format!("{} {:+.0}%", shown(&one.entry), 100.0 * one.by)).collect();
+    let more = if unclear.len() > SHOWN { format!(" and {} more", unclear.len() - SHOWN) } else { String::new() };
+    format!(
+        "higher in the last two commits than before, without a step that says since when: {}{more}; a slow drift, or too new to tell: perfprop history compare A B judges two commits",
+        names.join(", ")
+    )
 }
 
 /// Says that there is no regression, and in which series none could be found.

@@ -29,8 +29,8 @@ pub(super) struct CleanedValues {
     pub(super) values: Vec<f64>,
     /// The standard deviation of the noise at each place, over that of the whole series.
     pub(super) scales: Vec<f64>,
-    /// How many values were taken out.
-    outliers: usize,
+    /// Which values were taken out.
+    pub(super) is_outlier: Vec<bool>,
     without: usize,
     /// The standard deviation of the noise, as differences of neighbours have it.
     pub(super) noise: f64,
@@ -42,16 +42,24 @@ impl CleanedValues {
     /// The least number of values that outliers don't fill by chance: n qᵐ is below 1/1000 for the share q of outliers.
     pub(super) fn shortest(&self) -> usize {
         let count = self.values.len() as f64;
-        let share = (self.outliers as f64 + 0.5) / count;
-        let shortest = ((1000.0 * count).ln() / -share.ln()).ceil().max(1.0) as usize;
-        if self.outliers == 0 { shortest.min(self.without) } else { shortest }
+        let shortest = ((1000.0 * count).ln() / -self.share().ln()).ceil().max(1.0) as usize;
+        if self.outliers() == 0 { shortest.min(self.without) } else { shortest }
     }
 
-    /// The variance of the noise as differences have it, and by how much its correlation makes that of means larger.
+    fn outliers(&self) -> usize {
+        self.is_outlier.iter().filter(|is_outlier| **is_outlier).count()
+    }
+
+    /// The share of outliers; half a one more than was seen.
+    pub(super) fn share(&self) -> f64 {
+        (self.outliers() as f64 + 0.5) / self.values.len() as f64
+    }
+
+    /// The variance of the noise as differences have it, and its correlation, rather more than less.
     pub(super) fn noise_of_differences(&self) -> (f64, f64) {
         let uncertain = (self.values.len() as f64).sqrt().recip();
         let correlation = (self.correlation + uncertain).clamp(0.0, 0.8);
-        (self.noise.powi(2) / (1.0 - correlation), (1.0 + correlation) / (1.0 - correlation))
+        (self.noise.powi(2) / (1.0 - correlation), correlation)
     }
 }
 
@@ -67,8 +75,8 @@ pub(super) fn clean(points: &[WeightedValue]) -> CleanedValues {
     let far_off: Vec<usize> = (0..raw.len()).filter(|&at| off[at] > far).collect();
     let is_step = is_short_step(&far_off, &raw, &middles, &noises);
     let is_outlier = |at: usize| off[at] > far && !is_step;
-    let values: Vec<f64> = (0..raw.len()).map(|at| if is_outlier(at) { middles[at] } else { raw[at] }).collect();
-    let outliers = if is_step { 0 } else { far_off.len() };
+    let is_outlier: Vec<bool> = (0..raw.len()).map(is_outlier).collect();
+    let values: Vec<f64> = (0..raw.len()).map(|at| if is_outlier[at] { middles[at] } else { raw[at] }).collect();
     let noise = deviation(&mut differences(&values, 1));
     let unit = deviation(&mut differences(&raw, 1));
     let scale = |local: f64| if unit > 0.0 { (local / unit).clamp(0.1, 10.0) } else { 1.0 };
@@ -79,7 +87,7 @@ pub(super) fn clean(points: &[WeightedValue]) -> CleanedValues {
     let further = deviation(&mut differences(&values, 2));
     let correlation = if noise > 0.0 { (further / noise).powi(2) - 1.0 } else { 0.0 };
     let without = if is_step { 2 } else { WITHOUT_OUTLIERS };
-    CleanedValues { values, scales, outliers, without, noise, correlation }
+    CleanedValues { values, scales, is_outlier, without, noise, correlation }
 }
 
 /// Whether the only values that are far off are two in a row, on one side, and near one another but not near the others. Outliers
@@ -168,7 +176,7 @@ mod tests {
         // Around it are 1, 3, 2 and 4.
         assert_eq!((values[18], values[19], values[21], values[22]), (1.0, 3.0, 2.0, 4.0));
         let cleaned = cleaned(&values);
-        assert_eq!((cleaned.values[20], cleaned.outliers), (3.0, 1));
+        assert_eq!((cleaned.values[20], cleaned.outliers()), (3.0, 1));
         assert_eq!(cleaned.values[..20], values[..20]);
     }
 
@@ -186,12 +194,12 @@ mod tests {
         let cleaned = CleanedValues {
             values: vec![0.0; 5000],
             scales: Vec::new(),
-            outliers: 100,
+            is_outlier: (0..5000).map(|at| at < 100).collect(),
             without: 3,
             noise: 1.0,
             correlation: 0.0,
         };
         assert_eq!(cleaned.shortest(), 4);
-        assert_eq!(CleanedValues { outliers: 0, ..cleaned }.shortest(), 2);
+        assert_eq!(CleanedValues { is_outlier: vec![false; 5000], ..cleaned }.shortest(), 2);
     }
 }

@@ -1,13 +1,14 @@
 //! Weighs the change of level at a boundary against the noise, and computes how often noise alone has as clear a one.
 
 use std::f64::consts::TAU;
+use std::ops::Range;
 
 use super::clean::CleanedValues;
 use super::scores::NormalScores;
 use super::sums::{PointSums, RunningSums};
 
 /// The spread of a short step is drawn towards that of all by so many values.
-const PRIOR: f64 = 4.0;
+const PRIOR: f64 = 6.0;
 
 /// So many values on either side are beside a boundary.
 const NEAR: usize = 15;
@@ -35,6 +36,24 @@ pub(super) struct LevelNoise {
     variance: f64,
     /// By how much correlation makes the variance of means larger: (1 + r)/(1 - r).
     inflation: f64,
+    /// Correlated values tell as much of the variance as this part of them would without correlation.
+    independent: f64,
+}
+
+/// The largest correlation of neighbours; where it seems to be larger, nothing is known of it.
+const MOST_CORRELATED: f64 = 0.95;
+
+impl LevelNoise {
+    /// Noise whose neighbours have such a correlation, r.
+    ///
+    /// Means have (1 + r)/(1 - r) times the variance, and the variance is known as from (1 - r²)/(1 + r²) times as many values
+    /// (Bartlett, "On the theoretical specification and sampling properties of autocorrelated time-series", 1946).
+    fn correlated(variance: f64, correlation: f64) -> Self {
+        let r = correlation.clamp(0.0, MOST_CORRELATED);
+        let inflation = (1.0 + r) / (1.0 - r);
+        let independent = if correlation < MOST_CORRELATED { (1.0 - r * r) / (1.0 + r * r) } else { inflation.recip() };
+        Self { variance, inflation, independent }
+    }
 }
 
 /// How a boundary looks.
@@ -70,8 +89,9 @@ pub(super) struct BoundaryJudge<'a> {
     rounding: f64,
     /// The least distance of values that aren't equal.
     resolution: f64,
-    /// Shorter steps may be outliers.
+    /// Shorter steps may be outliers, of which there is such a share.
     shortest: usize,
+    share: f64,
     /// The noise as differences of neighbours have it.
     differences: LevelNoise,
 }
@@ -79,9 +99,16 @@ pub(super) struct BoundaryJudge<'a> {
 impl<'a> BoundaryJudge<'a> {
     pub(super) fn new(sums: &'a RunningSums, cleaned: &CleanedValues) -> Self {
         let rounding = sums.rounding();
-        let (variance, inflation) = cleaned.noise_of_differences();
-        let differences = LevelNoise { variance: variance.max(rounding), inflation };
-        Self { sums, rounding, resolution: sums.resolution(), shortest: cleaned.shortest(), differences }
+        let (variance, correlation) = cleaned.noise_of_differences();
+        let differences = LevelNoise::correlated(variance.max(rounding), correlation);
+        Self {
+            sums,
+            rounding,
+            resolution: sums.resolution(),
+            shortest: cleaned.shortest(),
+            share: cleaned.share(),
+            differences,
+        }
     }
 
     /// The noise about the levels of steps.
@@ -101,13 +128,12 @@ impl<'a> BoundaryJudge<'a> {
         let count = self.sums.len() as f64;
         let variance = (squares / f64::max(degrees, 1.0)).max(self.rounding);
         if plain <= self.rounding * count {
-            return LevelNoise { variance, inflation: 1.0 };
+            return LevelNoise::correlated(variance, 0.0);
         }
         let found = products / plain;
         let bias = rights.len() as f64 * (1.0 + 3.0 * found.max(0.0)) / count;
         let half_error = 0.5 * ((1.0 - found * found).max(0.0) / count).sqrt();
-        let correlation = (found + bias + half_error).clamp(0.0, 0.95);
-        LevelNoise { variance, inflation: (1.0 + correlation) / (1.0 - correlation) }
+        LevelNoise::correlated(variance, found + bias + half_error)
     }
 
     /// Whether the values of each step are equal.
@@ -125,7 +151,7 @@ impl<'a> BoundaryJudge<'a> {
         let by = b.mean() - a.mean();
         let squares = (by * by / variance).min(beyond_line(&a, &b) / (both * noise.inflation));
         let is_outliers = self.may_be_outliers(left, middle) || self.may_be_outliers(middle, right);
-        let degrees = ((a.count + b.count - 2.0 + PRIOR) / noise.inflation).max(2.0);
+        let degrees = ((a.count + b.count - 2.0 + PRIOR) * noise.independent).max(2.0);
         let [whole, near] = if is_outliers { [0.0; 2] } else { [squares, self.near(steps)] };
         let (jump, second) = self.jump(steps).filter(|_| !is_outliers).unwrap_or((1.0, f64::INFINITY));
         let (from, _, to) = beside(steps);
@@ -187,14 +213,29 @@ impl<'a> BoundaryJudge<'a> {
         if right - left >= self.shortest {
             return false;
         }
-        if left == 0 || right == count {
-            return true;
+        let mean = |from: usize, to: usize| (from < to).then(|| self.sums.over(from..to).mean());
+        let Some(here) = mean(left, right) else { return true };
+        let before = mean(left.saturating_sub(self.shortest), left).map(|before| here - before);
+        let after = mean(right, (right + self.shortest).min(count)).map(|after| here - after);
+        match (before, after) {
+            (Some(before), Some(after)) if before.signum() != after.signum() => false,
+            (Some(by), None) | (None, Some(by)) => !self.agree(left..right, by),
+            (Some(before), Some(after)) => !self.agree(left..right, before.abs().min(after.abs())),
+            (None, None) => true,
         }
-        let mean = |from: usize, to: usize| self.sums.over(from..to).mean();
-        let before = mean(left.saturating_sub(self.shortest), left);
-        let after = mean(right, (right + self.shortest).min(count));
-        let here = mean(left, right);
-        (here - before).signum() != (after - here).signum()
+    }
+
+    /// Whether values are too near one another for outliers, which lie anywhere between the level beside them and the furthest.
+    ///
+    /// For m values in a range of r that are h away, that has the probability n qᵐ (r/h)^(m-1).
+    fn agree(&self, step: Range<usize>, by: f64) -> bool {
+        let count = step.len();
+        if count < LEAST_LEVEL {
+            return false;
+        }
+        let range = self.sums.range(step).max(self.resolution.min(by.abs()));
+        let near = (range / by.abs()).min(1.0).powi(count as i32 - 1);
+        self.sums.len() as f64 * self.share.powi(count as i32) * near <= CLEAR
     }
 
     fn places(&self, (left, middle, right): TwoSteps) -> f64 {
@@ -243,6 +284,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::best::clean::clean;
+    use crate::weighted::WeightedValue;
 
     #[test]
     fn chances_by_hand() {
@@ -250,6 +293,31 @@ mod tests {
         assert!((chance_of(16.0, 1e9, 100.0, 0.0) / (4.0 * 1.338_302e-4 * 8.884_69) - 1.0).abs() < 1e-4);
         assert_eq!([chance_of(0.5, 10.0, 100.0, 0.0), chance_of(f64::NAN, 10.0, 100.0, 0.0)], [1.0, 1.0]);
         assert_eq!(chance_of(f64::INFINITY, 10.0, 100.0, 0.0).max(0.0), 0.0);
+    }
+
+    #[test]
+    fn the_variance_of_correlated_values_by_hand() {
+        let noise = LevelNoise::correlated(2.0, 0.5);
+        assert_eq!((noise.variance, noise.inflation, noise.independent), (2.0, 3.0, 0.6));
+        assert_eq!(LevelNoise::correlated(2.0, -0.5).independent, 1.0);
+        // Beyond what is told apart, nothing more is known of the variance than of a mean.
+        let most = LevelNoise::correlated(2.0, 1.5);
+        assert!((most.inflation - 39.0).abs() < 1e-9 && (most.independent - 1.0 / 39.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn values_that_agree_are_no_outliers() {
+        let mut values: Vec<f64> =
+            (0..17).map(|at| 1.0 + f64::from(at * 7 % 5) / 100.0).chain([5.0, 5.1, 5.05]).collect();
+        values[5] = 9.0;
+        let points: Vec<_> = values.iter().map(|&value| WeightedValue { value, weight: 1.0 }).collect();
+        let cleaned = clean(&points);
+        let sums = RunningSums::new(&cleaned.values, &[1.0; 20], &cleaned.is_outlier);
+        let judge = BoundaryJudge::new(&sums, &cleaned);
+        // 20 · 0.075³ · (0.1 / 4)² is 5e-6; with 0.1 in place of 4 it is 8e-3.
+        assert!(judge.share == 0.075 && judge.agree(17..20, 4.0) && !judge.agree(17..20, 0.1));
+        // Two may agree by chance.
+        assert!(!judge.agree(17..19, 4.0));
     }
 
     proptest! {

@@ -78,11 +78,11 @@ mod tests {
     fn only_ranks_count_up_to_the_largest_deviation() {
         let square = |far: f64| {
             let values: Vec<f64> = (0..40).map(|at| if at == 39 { far } else { f64::from(at % 4) }).collect();
-            let sums = RunningSums::new(&values, &[1.0; 40]);
+            let sums = RunningSums::new(&values, &[1.0; 40], &[false; 40]);
             NormalScores::new(&sums, std::iter::once(0..40)).square(&sums, (0, 36, 40))
         };
         assert!((square(1e3) / square(1e6) - 1.0).abs() < 0.3, "{} {}", square(1e3), square(1e6));
-        let flat = RunningSums::new(&[1.0; 8], &[1.0; 8]);
+        let flat = RunningSums::new(&[1.0; 8], &[1.0; 8], &[false; 8]);
         assert_eq!(NormalScores::new(&flat, std::iter::once(0..8)).square(&flat, (0, 4, 8)), 0.0);
     }
 }

@@ -35,7 +35,8 @@ pub(super) fn candidates(cleaned: &CleanedValues, weights: &[f64]) -> Vec<usize>
     let most = cleaned.values.iter().fold(f64::NEG_INFINITY, |most, &x| most.max(x));
     let least = cleaned.values.iter().fold(f64::INFINITY, |least, &x| least.min(x));
     let uncertain = (count as f64).sqrt().recip();
-    let correlation = (cleaned.correlation - uncertain).clamp(0.0, 0.8);
+    // What it is at least: steps in a short series look like correlation. Boundaries that noise made are dropped later.
+    let correlation = (cleaned.correlation.min(1.0) - 3.0 * uncertain).clamp(0.0, 0.8);
     // The variance of means of many values, from that of differences.
     let variance = cleaned.noise.powi(2) * (1.0 + correlation) / (1.0 - correlation).powi(2);
     let floor = (most - least).powi(2) * sums::rounding(count);

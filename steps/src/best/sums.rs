@@ -12,8 +12,11 @@ pub(super) struct PointSums {
     place: f64,
     place_square: f64,
     place_value: f64,
-    /// Values times the values before them, without weights.
+    /// Over values that are no outliers, as are those before them, without weights: how many, their products with those before them,
+    /// and the sums of both.
+    pairs: f64,
     lagged: f64,
+    of_pairs: f64,
     plain: f64,
     plain_square: f64,
 }
@@ -28,8 +31,8 @@ macro_rules! by_field {
         }
     };
 }
-by_field!(Add, add, count weight value square place place_square place_value lagged plain plain_square);
-by_field!(Sub, sub, count weight value square place place_square place_value lagged plain plain_square);
+by_field!(Add, add, count weight value square place place_square place_value pairs lagged of_pairs plain plain_square);
+by_field!(Sub, sub, count weight value square place place_square place_value pairs lagged of_pairs plain plain_square);
 
 impl PointSums {
     pub(super) fn mean(&self) -> f64 {
@@ -63,7 +66,8 @@ pub(super) struct RunningSums {
 }
 
 impl RunningSums {
-    pub(super) fn new(values: &[f64], weights: &[f64]) -> Self {
+    /// Of values without outliers, their weights, and which stand in the place of outliers.
+    pub(super) fn new(values: &[f64], weights: &[f64], is_outlier: &[bool]) -> Self {
         let count = values.len();
         // Sums of small numbers keep their digits.
         let middle = values.iter().sum::<f64>() / count.max(1) as f64;
@@ -72,7 +76,9 @@ impl RunningSums {
         let mut sums = vec![sum];
         for (at, (&value, &weight)) in values.iter().zip(weights).enumerate() {
             let place = at as f64 - count as f64 / 2.0;
-            let before = if at > 0 { values[at - 1] } else { 0.0 };
+            // An outlier's place has a value that is made of those around it.
+            let before =
+                at.checked_sub(1).filter(|&before| !is_outlier[before] && !is_outlier[at]).map(|at| values[at]);
             sum = sum
                 + PointSums {
                     count: 1.0,
@@ -82,7 +88,9 @@ impl RunningSums {
                     place: weight * place,
                     place_square: weight * place * place,
                     place_value: weight * place * value,
-                    lagged: value * before,
+                    pairs: before.map_or(0.0, |_| 1.0),
+                    lagged: before.map_or(0.0, |before| value * before),
+                    of_pairs: before.map_or(0.0, |before| value + before),
                     plain: value,
                     plain_square: value * value,
                 };
@@ -114,6 +122,13 @@ impl RunningSums {
         distances.filter(|&distance| distance > 0.0).fold(f64::INFINITY, f64::min)
     }
 
+    /// How far the values of a range lie apart.
+    pub(super) fn range(&self, range: Range<usize>) -> f64 {
+        let ends = (f64::INFINITY, f64::NEG_INFINITY);
+        let (least, most) = self.values[range].iter().fold(ends, |(least, most), &x| (least.min(x), most.max(x)));
+        most - least
+    }
+
     pub(super) fn len(&self) -> usize {
         self.values.len()
     }
@@ -122,14 +137,14 @@ impl RunningSums {
         self.sums[range.end] - self.sums[range.start]
     }
 
-    /// Sums of the deviations from the level of a range: of their products with those before them, and of their squares.
+    /// Sums of the deviations from the level of a range: of their products with those before them, as if there were no outliers, and of
+    /// their squares.
     pub(super) fn lagged(&self, range: Range<usize>) -> (f64, f64) {
-        let (from, to) = (range.start, range.end);
-        let all = self.over(from..to);
+        let (all, later) = (self.over(range.clone()), self.over(range.start + 1..range.end));
         let mean = all.plain / all.count;
-        let (later, earlier) = (self.over(from + 1..to), self.over(from..to - 1));
-        let products = later.lagged - mean * (later.plain + earlier.plain) + later.count * mean * mean;
-        (products, (all.plain_square - all.plain * mean).max(0.0))
+        let products = later.lagged - mean * later.of_pairs + later.pairs * mean * mean;
+        let whole = if later.pairs > 0.0 { later.count / later.pairs } else { 0.0 };
+        (whole * products, (all.plain_square - all.plain * mean).max(0.0))
     }
 }
 
@@ -139,7 +154,7 @@ mod tests {
 
     #[test]
     fn sums_by_hand() {
-        let sums = RunningSums::new(&[1.0, 2.0, 3.0, 10.0], &[1.0, 1.0, 2.0, 1.0]);
+        let sums = RunningSums::new(&[1.0, 2.0, 3.0, 10.0], &[1.0, 1.0, 2.0, 1.0], &[false; 4]);
         let all = sums.over(0..3);
         // The mean is 2.25 less the middle of all, 4.
         assert!((all.mean() + 1.75).abs() < 1e-12 && (all.squares() - 2.75).abs() < 1e-12);

@@ -34,6 +34,7 @@ use super::{CounterSource, Next, Reading, Round, Scope, Status};
 use crate::events::emulate::Formula;
 use crate::files::{self, ExpectedFile};
 use crate::host::HostFiles;
+use crate::names::shown_path;
 use crate::plan::{EventIndex, Member, Plan};
 use crate::units::{CpuNs, WallNs};
 
@@ -118,7 +119,11 @@ impl Scratch {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("perfprop-emulate-{}-{number}", process::id()));
-        DirBuilder::new().mode(0o700).create(&path)?;
+        DirBuilder::new().mode(0o700).create(&path).map_err(|error| {
+            let what =
+                format!("cannot make the folder {} for the model, whose place TMPDIR sets: {error}", shown_path(&path));
+            io::Error::new(error.kind(), what)
+        })?;
         // A group of its own: the keys of the terminal are not for it. Without a shell nothing is guarded.
         let mut shell = Command::new("/bin/sh");
         shell.env("PATH", SYSTEM_PATH);

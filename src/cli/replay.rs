@@ -301,6 +301,11 @@ fn blocks(args: &ReplayArgs, recording: &Recording, setup: &Setup) -> Result<u8,
     }
     out.print_folded(&news.since(&monitor, &[]))?;
     out.print_folded(&after_blank(&text::phases(&monitor)))?;
+    if let Some(recorded) = recording.profile() {
+        let mut replayed = Replayed::new(recorded);
+        let (tree, quality) = replayed.between(recorded, start(&monitor), until);
+        out.print_folded(&after_blank(&text::stacks(tree, quality, &setup.header.target.selection())))?;
+    }
     let regions = recording.regions_between(start(&monitor), until);
     out.print_folded(&after_blank(&text::regions(&regions, monitor.header())))?;
     Ok(0)

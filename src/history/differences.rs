@@ -9,7 +9,7 @@ use super::regressions::entry_name;
 use super::results::{BenchmarkResult, CommitResults, ResultNumber, StoredResults, combinations};
 use super::samples::{SampleStatistics, is_different};
 use super::series::series_params;
-use crate::compare::{ComparedEvent, NumbersOfRuns, Verdict, compare_numbers};
+use crate::compare::{Average, ComparedEvent, NumbersOfRuns, Verdict, compare_numbers};
 use crate::events::Unit;
 use crate::rates::Confidence;
 
@@ -128,7 +128,7 @@ pub fn differences(stored: &StoredResults, a: &str, b: &str, confidence: Confide
     pairs.sort_by(|a, b| (&a.name, &a.machine, &a.environments).cmp(&(&b.name, &b.machine, &b.environments)));
     let numbers = |pair: &PairOfResults| {
         let [a, b] = pair.samples.clone();
-        NumbersOfRuns { name: pair.name.clone(), unit: Unit::Count, a, b }
+        NumbersOfRuns { name: pair.name.clone(), unit: Unit::Count, a, b, average: Average::WithoutOutliers }
     };
     let is_tested = |pair: &&PairOfResults| pair.verdict.is_none();
     let tested = compare_numbers(pairs.iter().filter(is_tested).map(numbers).collect(), confidence);

@@ -184,6 +184,7 @@ fn guess(begun: &[u8]) -> Option<InputFormat> {
 pub fn difference_options(found: &ProfileDifference, title: String) -> WriteOptions {
     let marked = compare::marked(found).into_iter().cloned().collect();
     let note = found.what_it_takes().unwrap_or_else(|| "framed functions differ by more than chance".into());
+    let title = if found.is_of_weights { title } else { format!("{title}, each side as 100%") };
     let difference = FlameDifference { a: found.events[1], b: found.events[2], marked, note };
     WriteOptions { event: Some(found.events[0]), title, difference: Some(difference), ..WriteOptions::default() }
 }

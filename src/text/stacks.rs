@@ -8,8 +8,11 @@ use crate::number::{amount, share};
 use crate::profile::{EventId, FrameId, FrameKind, SampleMeasure, Tree};
 use crate::stacks::StackQuality;
 
-/// The number of lines for each event.
-const MOST: usize = 8;
+/// The number of lines for each event, at most.
+const MOST: usize = 20;
+
+/// What has less than this part of all stands in no line.
+const LEAST: f64 = 0.005;
 
 /// For each sampled event its samples, how far their stacks go, what has gone missing, and the functions in which most of
 /// it was; then what is to be known of the stacks. `target` says what was measured, as in [`StackQuality::findings`].
@@ -28,9 +31,10 @@ pub fn stacks(tree: &Tree, quality: &StackQuality, target: &str) -> String {
         };
         let reach = quality.reach(tree, event).map_or_else(String::new, |reach| format!(", {reach}"));
         out += &format!("{name}: {counted}{reach}{missing}\n");
-        for (frame, weight) in hottest(tree, event) {
+        let part_of = |weight: u64| weight as f64 / total.weight.max(1) as f64;
+        for (frame, weight) in hottest(tree, event).into_iter().filter(|&(_, weight)| part_of(weight) >= LEAST) {
             let frame = tree.frame_of(frame);
-            let part = share(weight as f64 / total.weight.max(1) as f64);
+            let part = share(part_of(weight));
             let module = frame.module.rsplit('/').next().unwrap_or_default();
             let module = if module.is_empty() { String::new() } else { format!("  {}", shown(module)) };
             out += &format!("{part:>8}  {}{module}\n", shown(frame.name));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::compare::{ComparedEvent, NumbersOfRuns, compare_numbers};
+use crate::compare::{Average, ComparedEvent, NumbersOfRuns, compare_numbers};
 use crate::cost::{TIME, TIME_UNITS, WorkloadFile};
 use crate::events::Unit;
 use crate::rates::Confidence;
@@ -72,6 +72,7 @@ pub fn comparisons(files: &[WorkloadFile]) -> Vec<VariantComparison> {
                     unit: unit(name),
                     a: same.map_or_else(Vec::new, |same| samples(&same.samples)),
                     b: samples(&workload.samples),
+                    average: Average::WithoutOutliers,
                 });
             }
         }

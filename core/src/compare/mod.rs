@@ -125,9 +125,21 @@ pub struct Runs {
     pub index: Option<RowIndex>,
     /// A number of each recording that has one, in the measure asked for, with what that run left unseen.
     pub numbers: Vec<Uncertain>,
+    /// Which mean of them is compared.
+    average: Average,
     /// Whether a recording of this side asked for the event at all.
     is_listed: bool,
     is_partial: bool,
+}
+
+/// Which mean of runs is compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Average {
+    /// That of all: rare events may be in one run of many.
+    #[default]
+    Whole,
+    /// That without a seventh of the runs at each end: of times, one slow run says nothing of the others.
+    WithoutOutliers,
 }
 
 impl Runs {
@@ -138,7 +150,7 @@ impl Runs {
 
     /// The standard deviation between runs; `None` below two.
     pub fn deviation(&self) -> Option<f64> {
-        self.spread().filter(|spread| spread.runs > 1).map(|spread| spread.variance.sqrt())
+        RunSpread::of(&self.values()).filter(|spread| spread.runs > 1).map(|spread| spread.variance.sqrt())
     }
 
     /// The standard deviation as a part of the mean; `None` also of zeros.
@@ -156,13 +168,20 @@ impl Runs {
                 Error::Exact | Error::Unknown => None,
             };
         }
-        let runs = spread.runs as f64;
+        let runs = spread.counted as f64;
         let half = two_sided_quantile(1.0 - confidence.level(), runs - 1.0) * (spread.variance / runs).sqrt();
         Some((spread.mean - half, spread.mean + half))
     }
 
     fn spread(&self) -> Option<RunSpread> {
-        RunSpread::of(&self.numbers.iter().map(|number| number.value).collect::<Vec<_>>())
+        match self.average {
+            Average::Whole => RunSpread::of(&self.values()),
+            Average::WithoutOutliers => RunSpread::without_outliers(&self.values()),
+        }
+    }
+
+    fn values(&self) -> Vec<f64> {
+        self.numbers.iter().map(|number| number.value).collect()
     }
 }
 
@@ -318,17 +337,22 @@ pub struct NumbersOfRuns {
     pub a: Vec<f64>,
     /// A number of each run of the second side.
     pub b: Vec<f64>,
+    /// Which mean of them is compared.
+    pub average: Average,
 }
 
 /// Compares numbers of runs as [`compare`] compares those of recordings: all together have at most one wrong verdict in so
 /// many cases as the confidence leaves. A side without numbers has no verdict.
 pub fn compare_numbers(all: Vec<NumbersOfRuns>, confidence: Confidence) -> Vec<ComparedEvent> {
-    let runs = |numbers: Vec<f64>| Runs {
+    let runs = |numbers: Vec<f64>, average: Average| Runs {
+        average,
         is_listed: !numbers.is_empty(),
         numbers: numbers.into_iter().map(Uncertain::exact).collect(),
         ..Runs::default()
     };
-    let event = |one: NumbersOfRuns| ComparedEvent::new(one.name, one.unit, [runs(one.a), runs(one.b)]);
+    let event = |one: NumbersOfRuns| {
+        ComparedEvent::new(one.name, one.unit, [runs(one.a, one.average), runs(one.b, one.average)])
+    };
     let mut events: Vec<ComparedEvent> = all.into_iter().map(event).collect();
     judge(&mut events, confidence);
     events
@@ -383,7 +407,7 @@ mod tests {
     use super::*;
 
     fn one(name: &str, a: &[f64], b: &[f64]) -> NumbersOfRuns {
-        NumbersOfRuns { name: name.into(), unit: Unit::Count, a: a.to_vec(), b: b.to_vec() }
+        NumbersOfRuns { name: name.into(), unit: Unit::Count, a: a.to_vec(), b: b.to_vec(), average: Average::Whole }
     }
 
     fn names(mut found: Vec<ComparedEvent>) -> Vec<String> {

@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::{ComparedEvent, NumbersOfRuns, Side, compare_numbers, enough};
+use super::{Average, ComparedEvent, NumbersOfRuns, Side, compare_numbers, enough};
 use crate::events::Unit;
 use crate::monitor::{Measure, MeasureChoice};
 use crate::profile::{Amount, EventId, Frame, FrameId, FrameKind, NodeRef, ProfileEvent, SampleMeasure, Tree};
@@ -228,6 +228,7 @@ impl JoinedTree {
             unit: unit.clone(),
             a: a.clone(),
             b: b.clone(),
+            average: Average::Whole,
         });
         let found = compare_numbers(numbers.collect(), confidence);
         all.into_iter().map(|(key, _)| key.clone()).zip(found).collect()

@@ -8,6 +8,8 @@
 //!   Scandinavian Journal of Statistics 6, 1979: where nothing differs, the probability of any verdict is at most one
 //!   less the confidence, however events hang together.
 //! - **No p-value is below [`least_p`]**, as no few runs can say more without knowing how runs are distributed.
+//! - **Means without outliers** are tested in the same way (K. Yuen, "The two-sample trimmed t for unequal population variances",
+//!   Biometrika 61, 1974), where one slow run says nothing of the others.
 //! - **The interval** of the change is that of E. C. Fieller, "Some problems in interval estimation", Journal of the
 //!   Royal Statistical Society B 16, 1954, as wide as the correction asks for: it leaves out 0 where there is a verdict.
 
@@ -20,12 +22,17 @@ const POWER: f64 = 0.9;
 /// Nobody makes more runs of a side than this.
 const MOST_RUNS: usize = 1000;
 
+/// One of so many runs is left out at each end where outliers don't count.
+const TRIMMED: usize = 7;
+
 /// Mean and variance of the runs of one side.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct RunSpread {
     pub(super) runs: usize,
+    /// How many of them the mean is of.
+    pub(super) counted: usize,
     pub(super) mean: f64,
-    /// Over n - 1; 0 of a single run.
+    /// The squared standard error of the mean, times how many it is of: over n - 1; 0 of a single run.
     pub(super) variance: f64,
 }
 
@@ -35,7 +42,31 @@ impl RunSpread {
         let (first, n) = (*values.first()?, values.len() as f64);
         let mean = first + values.iter().map(|value| value - first).sum::<f64>() / n;
         let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        Some(Self { runs: values.len(), mean, variance: squares / (n - 1.0).max(1.0) })
+        let runs = values.len();
+        Some(Self { runs, counted: runs, mean, variance: squares / (n - 1.0).max(1.0) })
+    }
+
+    /// The same without a seventh of the runs at each end. The variance is that of all, where those at the ends have the value of the next
+    /// one that counts: (n - 1) s²/(h - 1) for h of n (Yuen).
+    pub(super) fn without_outliers(values: &[f64]) -> Option<Self> {
+        let left_out = values.len() / TRIMMED;
+        let mut sorted = values.to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let kept = &sorted[left_out..sorted.len() - left_out];
+        let (&least, &most) = (kept.first()?, kept.last()?);
+        let pulled: Vec<f64> = sorted.iter().map(|value| value.clamp(least, most)).collect();
+        let (all, kept) = (Self::of(&pulled)?, Self::of(kept)?);
+        let degrees = |runs: usize| (runs as f64 - 1.0).max(1.0);
+        Some(Self {
+            runs: values.len(),
+            variance: all.variance * degrees(values.len()) / degrees(kept.counted),
+            ..kept
+        })
+    }
+
+    /// The variance of a run, had all been counted.
+    fn of_a_run(&self) -> f64 {
+        self.variance * self.runs as f64 / self.counted.max(1) as f64
     }
 }
 
@@ -102,7 +133,7 @@ pub(super) fn enough(events: usize, alpha: f64) -> usize {
 /// How many runs of each side tell these apart in nine of ten cases, should they differ as they seem to; `None` above
 /// 1,000. The t of that difference is to lie as far above what the test asks for as nine of ten fall short of it less.
 pub(super) fn needed((a, b): &(RunSpread, RunSpread), events: usize, alpha: f64) -> Option<usize> {
-    let effect = (b.mean - a.mean).abs() / (0.5 * (a.variance + b.variance)).sqrt();
+    let effect = (b.mean - a.mean).abs() / (0.5 * (a.of_a_run() + b.of_a_run())).sqrt();
     let is_shown = |runs: usize| {
         let degrees = 2.0 * runs as f64 - 2.0;
         let asked =
@@ -134,7 +165,7 @@ impl Test {
     /// Welch's or Student's, whichever is less sure.
     fn of(a: &RunSpread, b: &RunSpread) -> Self {
         let least = least_p([a.runs, b.runs]);
-        let (m, n) = (a.runs as f64, b.runs as f64);
+        let (m, n) = (a.counted as f64, b.counted as f64);
         let difference = b.mean - a.mean;
         let test = |(a, b): (f64, f64), degrees: f64| {
             let p = match difference {
@@ -206,7 +237,31 @@ mod tests {
     const ALPHA: f64 = 0.05;
 
     fn spread(values: &[f64]) -> RunSpread {
-        RunSpread::of(values).unwrap_or(RunSpread { runs: 0, mean: 0.0, variance: 0.0 })
+        RunSpread::of(values).unwrap_or(RunSpread { runs: 0, counted: 0, mean: 0.0, variance: 0.0 })
+    }
+
+    #[test]
+    fn means_without_outliers_by_hand() {
+        // 1 and 90 are left out; in the variance they count as 2 and 6: 2, 2, 3, 4, 5, 6, 6 have the mean 4 and the squares 18.
+        let spread = RunSpread::without_outliers(&[4.0, 90.0, 2.0, 1.0, 3.0, 5.0, 6.0]);
+        assert_eq!(spread, Some(RunSpread { runs: 7, counted: 5, mean: 4.0, variance: 18.0 / 4.0 }));
+        let few = [4.0, 90.0, 2.0];
+        assert_eq!([RunSpread::without_outliers(&few), RunSpread::without_outliers(&[])], [RunSpread::of(&few), None]);
+    }
+
+    #[test]
+    fn one_slow_run_hides_no_difference() {
+        let side = |by: f64| (0..20).map(|at| by + 0.01 * f64::from(at * 7 % 20)).collect::<Vec<_>>();
+        let (mut a, b) = (side(10.0), side(11.0));
+        a[3] = 40.0;
+        let decided = |of: fn(&[f64]) -> Option<RunSpread>| {
+            decide(
+                &[(of(&a).unwrap_or_else(|| spread(&[])), of(&b).unwrap_or_else(|| spread(&[])))],
+                Confidence::DEFAULT,
+            )[0]
+        };
+        let differs = |decision: Decision| matches!(decision, Decision::Tested { differs: true, .. });
+        assert!(!differs(decided(RunSpread::of)) && differs(decided(RunSpread::without_outliers)));
     }
 
     fn one(a: &[f64], b: &[f64]) -> Decision {
@@ -305,7 +360,8 @@ mod tests {
     #[test]
     fn the_runs_that_a_difference_takes() {
         let pair = |by: f64| {
-            (RunSpread { runs: 3, mean: 10.0, variance: 1.0 }, RunSpread { runs: 3, mean: 10.0 + by, variance: 1.0 })
+            let one = |mean: f64| RunSpread { runs: 3, counted: 3, mean, variance: 1.0 };
+            (one(10.0), one(10.0 + by))
         };
         // 12 events, 4 standard deviations: 3.96 + 1.40 are 5.36, and 4 sqrt(5 / 2) is 6.32; 4 runs can't at all.
         assert_eq!(needed(&pair(4.0), 12, ALPHA), Some(5));

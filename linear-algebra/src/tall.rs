@@ -99,51 +99,123 @@ impl Tall {
 
     /// QR, by Householder's reflections, of this matrix, and the first elements of Q't.
     ///
-    /// The column that has most left comes next (Golub and Van Loan, "Matrix Computations", 4th edition, 5.4.2), so that
-    /// columns that follow from others come last.
+    /// The column that has most left of its length comes next (Golub and Van Loan, "Matrix Computations", 4th edition, 5.4.2, of
+    /// columns of length 1), so that columns that follow from others come last, in whatever units columns are.
     pub fn factored(mut self, mut t: Vec<f64>) -> Factored {
         let count = self.columns.len().min(self.rows);
+        let mut scales: Vec<f64> = self.columns.iter().map(|column| scale(column)).collect();
+        for (column, scale) in self.columns.iter_mut().zip(&scales) {
+            column.iter_mut().for_each(|value| *value /= scale);
+        }
+        let mut squares: Vec<f64> = self.columns.iter().map(|column| dot(column, column)).collect();
         let mut order: Vec<usize> = (0..self.columns.len()).collect();
         for step in 0..count {
-            let left = |column: &Vec<f64>| dot(&column[step..], &column[step..]);
-            let norms: Vec<f64> = self.columns[step..].iter().map(left).collect();
-            let most = (0..norms.len()).fold(0, |most, place| if norms[place] > norms[most] { place } else { most });
-            self.columns.swap(step, step + most);
-            order.swap(step, step + most);
-            let (done, rest) = self.columns.split_at_mut(step + 1);
-            let Some(column) = done.last_mut() else { break };
-            let norm = norms[most].sqrt();
-            if norm == 0.0 {
+            let most = step + self.column_with_most_left(step, &squares);
+            self.columns.swap(step, most);
+            order.swap(step, most);
+            squares.swap(step, most);
+            scales.swap(step, most);
+            if !self.reflect(step, &mut t) {
                 break;
             }
-            // The reflection's vector, in place: the sign keeps it from cancelling.
-            let head = if column[step] > 0.0 { -norm } else { norm };
-            let mut vector = column[step..].to_vec();
-            vector[0] -= head;
-            let square = dot(&vector, &vector);
-            for other in rest.iter_mut().map(|column| &mut column[step..]).chain([&mut t[step..]]) {
-                let factor = 2.0 * dot(&vector, other) / square;
-                other.iter_mut().zip(&vector).for_each(|(to, value)| *to -= factor * value);
-            }
-            column[step..].fill(0.0);
-            column[step] = head;
         }
         let mut r = Square::zeros(self.columns.len());
-        for (j, column) in self.columns.iter().enumerate() {
+        for (j, (column, scale)) in self.columns.iter().zip(&scales).enumerate() {
             for (i, value) in column.iter().enumerate().take(j + 1) {
-                *r.at_mut(i, j) = *value;
+                *r.at_mut(i, j) = value * scale;
             }
         }
         let rest = dot(&t[count..], &t[count..]).sqrt();
         t.resize(self.columns.len(), 0.0);
         Factored { r, order, head: t, rest }
     }
+
+    /// Which of the columns from `step` on has the largest part of its square left in the rows from there on.
+    fn column_with_most_left(&self, step: usize, squares: &[f64]) -> usize {
+        let left =
+            |(column, square): (&Vec<f64>, &f64)| dot(&column[step..], &column[step..]) / square.max(f64::MIN_POSITIVE);
+        let parts: Vec<f64> = self.columns[step..].iter().zip(&squares[step..]).map(left).collect();
+        (0..parts.len()).fold(0, |most, place| if parts[place] > parts[most] { place } else { most })
+    }
+
+    /// Reflects so that nothing of a column is left below its diagonal, and the columns behind it and `t` likewise; false where
+    /// nothing was left of it.
+    fn reflect(&mut self, step: usize, t: &mut [f64]) -> bool {
+        let (done, rest) = self.columns.split_at_mut(step + 1);
+        let Some(column) = done.last_mut() else { return false };
+        let norm = dot(&column[step..], &column[step..]).sqrt();
+        if norm == 0.0 {
+            return false;
+        }
+        // The reflection's vector: the sign keeps it from cancelling.
+        let head = if column[step] > 0.0 { -norm } else { norm };
+        let mut vector = column[step..].to_vec();
+        vector[0] -= head;
+        let square = dot(&vector, &vector);
+        for other in rest.iter_mut().map(|column| &mut column[step..]).chain([&mut t[step..]]) {
+            let factor = 2.0 * dot(&vector, other) / square;
+            other.iter_mut().zip(&vector).for_each(|(to, value)| *to -= factor * value);
+        }
+        column[step..].fill(0.0);
+        column[step] = head;
+        true
+    }
+
+    /// The singular values, and the directions that have them in the rows of another matrix: rotations of pairs of columns
+    /// until all are square to one another (Hestenes, "Inversion of matrices by biorthogonalization", 1958). Small ones have
+    /// as many digits as large ones, which eigenvalues of A'A lack.
+    pub fn singular_values(mut self) -> (Vec<f64>, Square) {
+        let count = self.columns.len();
+        let mut directions = vec![vec![0.0; count]; count];
+        (0..count).for_each(|place| directions[place][place] = 1.0);
+        for _ in 0..SWEEPS {
+            let mut is_square = true;
+            for (p, q) in (0..count).flat_map(|p| (p + 1..count).map(move |q| (p, q))) {
+                let [a, b] = [&self.columns[p], &self.columns[q]];
+                let (pp, qq, pq) = (dot(a, a), dot(b, b), dot(a, b));
+                if pq.abs() <= f64::EPSILON * (pp * qq).sqrt() {
+                    continue;
+                }
+                is_square = false;
+                let zeta = (qq - pp) / (2.0 * pq);
+                let tangent = 1f64.copysign(zeta) / (zeta.abs() + zeta.hypot(1.0));
+                rotate(&mut self.columns, p, q, tangent);
+                rotate(&mut directions, p, q, tangent);
+            }
+            if is_square {
+                break;
+            }
+        }
+        let mut rows = Square::zeros(count);
+        directions.iter().enumerate().for_each(|(place, row)| rows.row_mut(place).copy_from_slice(row));
+        (self.columns.iter().map(|column| dot(column, column).sqrt()).collect(), rows)
+    }
+}
+
+/// Rotates a pair of vectors by the angle with this tangent.
+fn rotate(vectors: &mut [Vec<f64>], p: usize, q: usize, tangent: f64) {
+    let cosine = 1.0 / tangent.hypot(1.0);
+    let (before, behind) = vectors.split_at_mut(q);
+    for (a, b) in before[p].iter_mut().zip(&mut behind[0]) {
+        (*a, *b) = (cosine * (*a - tangent * *b), cosine * (tangent * *a + *b));
+    }
+}
+
+/// More sweeps over all pairs than any matrix needs that isn't stopped by rounding.
+const SWEEPS: usize = 40;
+
+/// The power of two that is nearest below the largest number of a column, by which it can be divided without rounding; 1 of a
+/// column of zeros.
+fn scale(column: &[f64]) -> f64 {
+    let most = column.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
+    let power = f64::from_bits(most.to_bits() & f64::INFINITY.to_bits());
+    if power > 0.0 && power.is_finite() { power } else { 1.0 }
 }
 
 /// A matrix as a rotation times an upper triangle.
 #[derive(Clone, Debug)]
 pub struct Factored {
-    /// The triangle. Its diagonal falls in size.
+    /// The triangle. As a part of its column's length, its diagonal falls in size.
     pub r: Square,
     /// The column of the matrix that each column of the triangle was.
     pub order: Vec<usize>,
@@ -154,11 +226,28 @@ pub struct Factored {
 }
 
 impl Factored {
-    /// How many columns don't follow from others, to the precision of numbers.
+    /// How many columns don't follow from others, to the precision of numbers: something of their length is left beside the
+    /// others, whatever that length is. Columns of the triangle are as long as those of the matrix.
     pub fn rank(&self) -> usize {
         let size = self.r.size();
-        let least = (0..size.min(1)).map(|_| self.r.at(0, 0).abs()).sum::<f64>() * f64::EPSILON * size as f64 * 16.0;
-        (0..size).take_while(|&i| self.r.at(i, i).abs() > least).count()
+        let least = f64::EPSILON * size as f64 * 16.0;
+        let part_left = |i: usize| {
+            let column: Vec<f64> = (0..=i).map(|row| self.r.at(row, i)).collect();
+            let scale = scale(&column);
+            let square: f64 = column.iter().map(|value| (value / scale).powi(2)).sum();
+            (column[i] / scale).abs() / square.sqrt()
+        };
+        (0..size).take_while(|&i| part_left(i) > least).count()
+    }
+
+    /// As many rows as columns, in the matrix's order of columns: R, whose products of columns are those of the matrix.
+    pub fn triangle(&self) -> Tall {
+        let size = self.r.size();
+        let mut columns = vec![vec![0.0; size]; size];
+        for (place, &column) in self.order.iter().enumerate() {
+            (0..=place).for_each(|row| columns[column][row] = self.r.at(row, place));
+        }
+        Tall::new(size, columns)
     }
 
     /// The x of least squares, in the matrix's order of columns; those that follow from others are 0.
@@ -268,7 +357,57 @@ mod tests {
         assert_eq!(Tall::new(2, vec![vec![0.0; 2]]).factored(vec![1.0, 1.0]).solution(), [0.0]);
     }
 
+    #[test]
+    fn columns_of_any_length_count_alike_by_hand() {
+        // 4.5 + 50 n at n = 0, 1 and 2, in units of 1e-18: what is left of the ones is 16 digits below the other column.
+        let columns = |unit: f64| vec![vec![1.0; 3], vec![0.0, unit, 2.0 * unit]];
+        for unit in [1e-150, 1e-18, 1.0, 1e18, 1e120] {
+            let factored = Tall::new(3, columns(unit)).factored(vec![4.5, 54.5, 104.5]);
+            let x = factored.solution();
+            assert!((x[0] - 4.5).abs() < 1e-12 && (x[1] * unit - 50.0).abs() < 1e-12, "{unit}: {x:?}");
+            assert_eq!(
+                (factored.rank(), Tall::new(3, vec![vec![unit; 3], vec![1.0; 3]]).factored(vec![0.0; 3]).rank()),
+                (2, 1)
+            );
+        }
+    }
+
+    #[test]
+    fn singular_values_by_hand() {
+        // A'A = [9 12; 12 41], whose eigenvalues are 45 and 5.
+        let (mut values, _) = Tall::new(2, vec![vec![3.0, 0.0], vec![4.0, 5.0]]).singular_values();
+        values.sort_by(f64::total_cmp);
+        assert!((values[0].powi(2) - 5.0).abs() < 1e-12 && (values[1].powi(2) - 45.0).abs() < 1e-12, "{values:?}");
+        // A determinant of 1e-10 and a largest value of 2: eigenvalues of A'A would say 0 for the least.
+        let (mut values, _) = Tall::new(2, vec![vec![1.0; 2], vec![1.0, 1.0 + 1e-10]]).singular_values();
+        values.sort_by(f64::total_cmp);
+        assert!((values[0] - 5e-11).abs() < 1e-15, "{values:?}");
+        assert_eq!(Tall::new(2, vec![vec![0.0; 2], vec![3.0, 4.0]]).singular_values().0, [0.0, 5.0]);
+        assert!(Tall::default().singular_values().0.is_empty());
+    }
+
     proptest! {
+        #[test]
+        fn units_of_columns_change_the_solution_by_themselves_alone(
+            values in prop::collection::vec(-10.0..10.0_f64, 24),
+            t in prop::collection::vec(-10.0..10.0_f64, 8),
+            powers in prop::collection::vec(-200..200, 3),
+        ) {
+            let columns: Vec<Vec<f64>> = values.chunks(8).map(<[f64]>::to_vec).collect();
+            let units: Vec<f64> = powers.iter().map(|&power| 2f64.powi(power)).collect();
+            let scaled = columns.iter().zip(&units).map(|(column, unit)| column.iter().map(|value| value * unit).collect());
+            let found = Tall::new(8, scaled.collect()).factored(t.clone()).solution();
+            let expected = Tall::new(8, columns).factored(t).solution();
+            prop_assert!(found.iter().zip(&units).zip(&expected).all(|((found, unit), x)| found * unit == *x), "{found:?} {expected:?}");
+        }
+
+        #[test]
+        fn singular_values_have_the_length_of_all_columns(values in prop::collection::vec(-10.0..10.0_f64, 12)) {
+            let matrix = Tall::new(4, values.chunks(4).map(<[f64]>::to_vec).collect());
+            let squares: f64 = matrix.singular_values().0.iter().map(|value| value * value).sum();
+            prop_assert!((squares - dot(&values, &values)).abs() < 1e-9);
+        }
+
         #[test]
         fn what_is_left_is_square_to_all_columns(
             values in prop::collection::vec(-10.0..10.0_f64, 60),

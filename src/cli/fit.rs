@@ -340,10 +340,18 @@ fn fit_file(args: &FitArgs) -> Result<String, Error> {
         Stream::file(path, false)?.print(&fit_picture(&best.fit, &best.model))?;
     }
     if let Some(form) = args.emit {
+        say_lack_of_fit(&best.fit, "");
         return emitted(form, &best.fit, &best.model, &file.header.name).map_err(|what| in_file(&args.from, what));
     }
     let compared = if choices.len() > 1 { text::choices(&choices) } else { String::new() };
     Ok(compared + &text::fit(&best.fit, WIDTH))
+}
+
+/// Tells beside a written model what the report would say, behind a label.
+fn say_lack_of_fit(fit: &Fit, label: &str) {
+    if let Some(text) = text::lack_of_fit(&fit.fitted) {
+        say(&format!("{label}{text}"));
+    }
 }
 
 fn emitted(form: EmittedName, fit: &Fit, model: &CostModel, name: &str) -> Result<String, NoRelation> {
@@ -426,6 +434,9 @@ fn fit_folder(args: &FitArgs) -> Result<String, Error> {
 fn texts_of_folder(fits: &[(Fit, &OfFolder)], form: Option<EmittedName>) -> Result<String, Error> {
     let for_people =
         |(fit, one): &(Fit, &OfFolder)| format!("{}\n{}\n", shown(&one.path.to_string_lossy()), text::fit(fit, WIDTH));
+    if form.is_some() {
+        fits.iter().for_each(|(fit, one)| say_lack_of_fit(fit, &format!("{}: ", quoted(&one.path.to_string_lossy()))));
+    }
     match form.map(FitForm::from) {
         None => Ok(fits.iter().map(for_people).collect()),
         Some(FitForm::Emitted(form)) => {

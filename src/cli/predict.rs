@@ -52,6 +52,9 @@ pub(super) fn run(args: &PredictArgs) -> Result<u8, Error> {
         let of_model = args.sizes.iter().filter(|(name, _)| needed.contains(&name.as_str())).cloned();
         one.check_signs(&args.sizes)?;
         let label = if models.len() > 1 { format!("{}: ", shown(&one.fitted.name)) } else { String::new() };
+        if let Some(text) = text::doubtful_prediction(&one.fitted) {
+            say(&format!("{label}{text}"));
+        }
         let lines = one.predictions(&label, &of_model.collect::<Vec<_>>());
         out += &lines.map_err(|error| in_file(&args.model, error))?;
     }

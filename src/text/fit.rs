@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::wrapped;
 use crate::bench::{nanoseconds, unit};
-use crate::cost::{Choice, DependencyGraph, Fit, FittedModel, Prediction, sizes_in_words};
+use crate::cost::{Choice, DependencyGraph, Fit, FittedModel, LackOfFit, Prediction, sizes_in_words};
 use crate::names::shown;
 use crate::number::{grouped, percent, plain, si, time};
 
@@ -105,8 +105,41 @@ fn plot(fit: &Fit, width: usize) -> String {
     out
 }
 
+/// That a model doesn't fit, by how much it is off where, and what to try; `None` of one that fits.
+pub fn lack_of_fit(fitted: &FittedModel) -> Option<String> {
+    let lack = fitted.lack_of_fit.as_ref()?;
+    let remedy = match &lack.fits_below_zero {
+        Some(model) if *model == fitted.model => {
+            "it would fit with a coefficient below 0, as --solver ols allows it".to_owned()
+        }
+        Some(model) => format!("with a coefficient below 0 {} would fit: --solver ols", shown(model)),
+        None => "try another model, a smaller range of sizes, or more sizes to see the shape".to_owned(),
+    };
+    Some(format!("{}, more than chance explains; {remedy}", does_not_fit(lack)))
+}
+
+/// That a model doesn't fit, and by how much it is off where.
+fn does_not_fit(lack: &LackOfFit) -> String {
+    let part = lack.part();
+    let place = lack.place();
+    let off = match part {
+        part if part < -1.0 => "less than 0".to_owned(),
+        part if part > 1.0 => format!("{} times what was measured", si(1.0 + part)),
+        part => format!("{} {} than was measured", percent(part.abs()), if part < 0.0 { "less" } else { "more" }),
+    };
+    let at = if place.is_empty() { String::new() } else { format!(" at {place}") };
+    format!("the model does not fit:{at} it gives {off}")
+}
+
+/// What to say of a prediction of a model that doesn't fit; `None` of one that fits.
+pub fn doubtful_prediction(fitted: &FittedModel) -> Option<String> {
+    let lack = fitted.lack_of_fit.as_ref()?;
+    Some(format!("{}; the intervals don't hold that", does_not_fit(lack)))
+}
+
 fn warnings(fit: &Fit) -> String {
     let mut lines = Vec::new();
+    lines.extend(lack_of_fit(&fit.fitted));
     if fit.fitted.coefficients.is_empty() {
         lines.push("the model has no coefficients: nothing was fitted".to_owned());
     }

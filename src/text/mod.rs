@@ -53,7 +53,7 @@ pub use csv::{
 };
 pub use diagnosis::{PrintedNews, diagnoses, json_diagnoses};
 #[cfg(feature = "bench")]
-pub use fit::{choices, fit, fit_graph, fit_graph_dot, prediction};
+pub use fit::{choices, doubtful_prediction, fit, fit_graph, fit_graph_dot, lack_of_fit, prediction};
 #[cfg(feature = "history")]
 pub use history::{
     CommitNames, ToldSeries, benchmark_commits, benchmark_differences, benchmark_overview, benchmark_title,

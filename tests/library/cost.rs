@@ -368,3 +368,165 @@ fn the_generated_function_of_a_sort_is_what_its_measurements_say() {
         assert!((written - measured).abs() <= 0.25 * measured, "{n}: {written} instead of {measured}");
     }
 }
+
+/// 4.5 ms and 50 ms times the power of n over 1e6, off by up to 3 % in ways that no power has, in some unit of n.
+fn in_unit(power: f64, unit: f64) -> WorkloadFile {
+    let mut file = exact(&log_sizes(12), |n| 0.0 * n);
+    for (place, workload) in file.workloads.iter_mut().enumerate() {
+        let n = workload.sizes["n"];
+        let time = (4.5e6 + 50e6 * (n / 1e6).powf(power)) * (1.0 + 0.01 * ((place * 5) % 7) as f64 - 0.03);
+        workload.sizes.insert("n".to_owned(), n * unit);
+        workload.samples.insert(TIME.to_owned(), vec![time]);
+    }
+    file
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(24))]
+    #[test]
+    fn units_of_sizes_change_coefficients_by_themselves_alone(digits in -25..25_i32, power in 1..4_i32, solver in 0..3_usize) {
+        let solver = [Solver::NonNegative, Solver::LeastSquares, Solver::Robust][solver];
+        let options = FitOptions { solver, ..FitOptions::default() };
+        let model = CostModel::parse(&format!("a + b * pow(n, {power})"), &["n".into()]).unwrap();
+        let unit = 10f64.powi(digits);
+        let [one, other] = [1.0, unit].map(|unit| Fit::new(&model, &in_unit(f64::from(power), unit), &options).unwrap());
+        let near = |a: f64, b: f64| (a - b).abs() <= 1e-7 * a.abs();
+        let value = |fit: &Fit, place: usize| fit.fitted.coefficients[place].value;
+        proptest::prop_assert!(value(&one, 0) > 4e6 && near(value(&one, 0), value(&other, 0)));
+        proptest::prop_assert!(near(value(&one, 1), value(&other, 1) * unit.powi(power)));
+        proptest::prop_assert!(one.points.iter().zip(&other.points).all(|(a, b)| near(a.predicted, b.predicted)));
+        proptest::prop_assert!(near(one.r_squared.unwrap(), other.r_squared.unwrap()));
+        proptest::prop_assert!(near(one.condition.unwrap(), other.condition.unwrap()));
+        let error = |fit: &Fit| fit.fitted.coefficients[1].error.unwrap();
+        proptest::prop_assert!(near(error(&one), error(&other) * unit.powi(power)));
+    }
+}
+
+#[test]
+fn units_of_sizes_change_no_choice() {
+    // Logarithms of a size aren't the same in another unit, so that a power made the data.
+    for (power, wanted) in [(2.0, "intercept + coeff * n * n"), (3.0, "intercept + coeff * pow(n, 3)")] {
+        for digits in [0, 3, 9, 15, 25] {
+            let file = in_unit(power, 10f64.powi(digits));
+            let texts = candidates(&file.header.sizes);
+            let models = texts.iter().map(|text| CostModel::parse(text, &file.header.sizes).unwrap());
+            let choices = choose(models.collect(), &file, &FitOptions::default()).unwrap();
+            assert_eq!(choices[0].model.text(), wanted, "{digits}");
+            assert!(choices[0].fit.fitted.lack_of_fit.is_none());
+        }
+    }
+}
+
+#[test]
+fn one_column_twice_in_any_unit_is_told_and_leaves_no_condition() {
+    for digits in [-20, 0, 20] {
+        let model = CostModel::parse("a + b * n + c * (n + n)", &["n".into()]).unwrap();
+        let fit = Fit::new(&model, &in_unit(1.0, 10f64.powi(digits)), &FitOptions::default()).unwrap();
+        assert_eq!((fit.condition, fit.collinear), (None, vec![vec!["b".to_owned(), "c".to_owned()]]));
+    }
+}
+
+/// Errors of a simulation of models that are right.
+#[derive(Clone, Copy, Debug)]
+enum Chance {
+    /// Normal, a part of the time.
+    Part(f64),
+    /// Normal, the same at all sizes: this part of the least time.
+    Alike(f64),
+    /// Normal, with the root of the time: this part of the least time.
+    Root(f64),
+    /// A part of the time, by Student's t with 3 degrees of freedom.
+    Tails(f64),
+    /// A part of the time, and one run in ten takes three times as long.
+    Disturbed(f64),
+}
+
+fn with_chance(time: Growth, sizes: &[f64], runs: usize, chance: Chance, random: &mut Random) -> WorkloadFile {
+    let least = time(sizes[0]);
+    let mut one = |n: f64| {
+        let t = time(n);
+        let off = match chance {
+            Chance::Part(part) => t * part * random.gaussian(),
+            Chance::Alike(part) => least * part * random.gaussian(),
+            Chance::Root(part) => (least * t).sqrt() * part * random.gaussian(),
+            Chance::Tails(part) => t * part * random.student(),
+            Chance::Disturbed(part) => t * (part * random.gaussian() + if random.uniform() < 0.1 { 2.0 } else { 0.0 }),
+        };
+        (t + off).max(0.05 * t)
+    };
+    let mut workload = |&n: &f64| Workload {
+        sizes: BTreeMap::from([("n".to_owned(), n)]),
+        samples: BTreeMap::from([(TIME.to_owned(), (0..runs).map(|_| one(n)).collect())]),
+        order: Vec::new(),
+    };
+    WorkloadFile { header: header(), workloads: sizes.iter().map(&mut workload).collect() }
+}
+
+/// The part of fits that are said not to fit: of a model, or of the best that auto finds.
+fn said_not_to_fit(model: &str, files: impl Iterator<Item = WorkloadFile>, solver: Solver) -> f64 {
+    let options = FitOptions { solver, ..FitOptions::default() };
+    let texts = if model == "auto" { candidates(&["n".into()]) } else { vec![model.to_owned()] };
+    let models: Vec<CostModel> = texts.iter().map(|text| CostModel::parse(text, &["n".into()]).unwrap()).collect();
+    let said = files.map(|file| choose(models.clone(), &file, &options).unwrap().swap_remove(0));
+    let said: Vec<bool> = said.map(|best| best.fit.fitted.lack_of_fit.is_some()).collect();
+    said.iter().filter(|said| **said).count() as f64 / said.len() as f64
+}
+
+fn log_sizes(count: usize) -> Vec<f64> {
+    (0..count).map(|place| (1e3 * 10f64.powf(3.0 * place as f64 / (count - 1) as f64)).round()).collect()
+}
+
+#[test]
+fn models_that_are_right_are_seldom_said_not_to_fit() {
+    // 1,000 series each make the table of docs/cost.md: PERFPROP_JUDGED=1000.
+    let series = std::env::var("PERFPROP_JUDGED").ok().and_then(|series| series.parse().ok()).unwrap_or(4);
+    let models: [(&str, Growth); 3] = [("affine", GROWTHS[0].2), ("nlogn", GROWTHS[1].2), ("quadratic", GROWTHS[2].2)];
+    let chances = [
+        Chance::Part(0.02),
+        Chance::Part(0.1),
+        Chance::Part(0.3),
+        Chance::Alike(0.3),
+        Chance::Root(0.1),
+        Chance::Tails(0.1),
+        Chance::Disturbed(0.05),
+    ];
+    let mut all = 0.0;
+    for runs in [1, 2, 3, 5, 30] {
+        for chance in chances {
+            let mut rates = Vec::new();
+            for count in [6, 12, 40] {
+                let mut random = Random(count as u64);
+                let series = models.iter().map(|(model, time)| {
+                    let files = (0..series).map(|_| with_chance(*time, &log_sizes(count), runs, chance, &mut random));
+                    said_not_to_fit(model, files, Solver::NonNegative) / models.len() as f64
+                });
+                rates.push(series.sum::<f64>());
+            }
+            eprintln!("| {runs} | {chance:?} | {:.3} | {:.3} | {:.3} |", rates[0], rates[1], rates[2]);
+            all += rates.iter().sum::<f64>() / (3 * 5 * chances.len()) as f64;
+        }
+    }
+    assert!(all < 0.03, "{all}");
+}
+
+#[test]
+fn models_that_are_wrong_are_said_not_to_fit() {
+    // 200 series each make the table of docs/cost.md: PERFPROP_WRONG=200.
+    let series = std::env::var("PERFPROP_WRONG").ok().and_then(|series| series.parse().ok()).unwrap_or(2);
+    let exponential: Vec<f64> = (10..=30).map(f64::from).collect();
+    let falling: Vec<f64> = (1..=12).map(|n| f64::from(n) * 5e5).collect();
+    let wrong: [(&str, Vec<f64>, Growth); 3] = [
+        ("1.618^n", exponential, |n| 1e3 * 1.618f64.powf(n)),
+        ("n^2.5", log_sizes(12), |n| 1e-3 * n.powf(2.5)),
+        ("10 ms - n ns", falling, |n| 1e7 - n),
+    ];
+    for (name, sizes, time) in wrong {
+        for runs in [1, 3, 30] {
+            let mut random = Random(5);
+            let files = (0..series).map(|_| with_chance(time, &sizes, runs, Chance::Part(0.02), &mut random));
+            let said = said_not_to_fit("auto", files, Solver::NonNegative);
+            eprintln!("| {name} | {runs} | {said:.3} |");
+            assert!(said > 0.9, "{name} {runs}: {said}");
+        }
+    }
+}

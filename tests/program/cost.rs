@@ -120,6 +120,47 @@ fn predictions_below_0_have_intervals_that_hold_them() {
     );
 }
 
+/// Times of each size, three runs that are 1 % apart.
+fn three_runs(sizes: impl Iterator<Item = f64>, time: impl Fn(f64) -> f64) -> String {
+    let rows = sizes.flat_map(|n| (0..3).map(move |run| (n, 1.0 + 0.01 * f64::from(run - 1))));
+    rows.fold("n,time\n".to_owned(), |text, (n, off)| text + &format!("{n},{}\n", time(n) * off))
+}
+
+#[test]
+fn models_that_do_not_fit_are_told_and_so_are_their_predictions() {
+    let folder = Folder::new()
+        .with("fib.csv", &three_runs((10..=30).map(f64::from), |n| 1e3 * 1.618_f64.powf(n)))
+        .with("falling.csv", &three_runs((1..=12).map(|n| f64::from(n) * 5e5), |n| 1e7 - n))
+        .with("line.csv", &three_runs((1..=12).map(f64::from), |n| 1e6 + 3e5 * n));
+    let told = |args: &[&str]| stdout(&perfprop(&folder, args)).replace("\n  ", "").replace("   ", " ");
+    let text = told(&["fit", "fib.csv", "--model", "auto"]);
+    assert!(
+        text.contains("the model does not fit: at n=30 it gives 9") && text.contains("try another model"),
+        "{text}"
+    );
+    let text = told(&["fit", "falling.csv", "--model", "auto"]);
+    assert!(text.contains("does not fit: at n=6000000 it gives") && text.contains("--solver ols"), "{text}");
+    let own = told(&["fit", "falling.csv", "--model", "affine"]);
+    assert!(own.contains("it would fit with a coefficient below 0"), "{own}");
+    for fits in [["falling.csv", "ols"], ["line.csv", "nnls"]] {
+        let text = told(&["fit", fits[0], "--model", "affine", "--solver", fits[1]]);
+        assert!(!text.contains("does not fit"), "{text}");
+    }
+    let emitted = perfprop(&folder, &["fit", "fib.csv", "--model", "auto", "--emit", "json", "-o", "fib.model"]);
+    assert!(String::from_utf8_lossy(&emitted.stderr).contains("the model does not fit: at n=30"));
+    let model: Value = serde_json::from_str(&fs::read_to_string(folder.join("fib.model")).unwrap()).unwrap();
+    assert_eq!(model["lack_of_fit"]["sizes"]["n"], 30.0);
+    let predicted = perfprop(&folder, &["predict", "fib.model", "n=30"]);
+    let said = String::from_utf8_lossy(&predicted.stderr).into_owned();
+    assert!(said.contains("the model does not fit: at n=30 it gives 9") && !stdout(&predicted).is_empty(), "{said}");
+    // A file of before says nothing.
+    let mut older = model;
+    older.as_object_mut().unwrap().remove("lack_of_fit");
+    fs::write(folder.join("older.model"), older.to_string()).unwrap();
+    let predicted = perfprop(&folder, &["predict", "older.model", "n=30"]);
+    assert!(predicted.stderr.is_empty() && !stdout(&predicted).is_empty());
+}
+
 #[test]
 fn models_that_no_fit_wrote_are_refused() {
     let folder = Folder::new().with("line.csv", &line());

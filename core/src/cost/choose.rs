@@ -1,6 +1,6 @@
 //! Compares models of the same measurements, and says how much likelier the best one is.
 
-use super::fit::Fit;
+use super::fit::{Fit, fits_below_zero};
 use super::fit_error::FitError;
 use super::fit_options::FitOptions;
 use super::fitted::VarianceFunction;
@@ -81,7 +81,7 @@ pub fn choose(models: Vec<CostModel>, file: &WorkloadFile, options: &FitOptions)
     let (mut choices, mut first_error, mut needed) = (Vec::new(), None, Vec::new());
     let is_choice = models.len() > 1;
     for model in models {
-        match Fit::new(&model, file, options) {
+        match Fit::unjudged(&model, file, options) {
             Ok(fit) => {
                 needed.push(parameters(&fit) + 2);
                 let criteria = Criteria::of(&fit, &model, file, options);
@@ -114,7 +114,22 @@ pub fn choose(models: Vec<CostModel>, file: &WorkloadFile, options: &FitOptions)
         model,
         fit,
     };
-    Ok(choices.into_iter().map(choice).collect())
+    let mut choices: Vec<Choice> = choices.into_iter().map(choice).collect();
+    judge_best(&mut choices, file, options)?;
+    Ok(choices)
+}
+
+/// Finds whether the best model fits; if it doesn't, and wouldn't with coefficients below 0, which of the others without a
+/// breakpoint would with them.
+fn judge_best(choices: &mut [Choice], file: &WorkloadFile, options: &FitOptions) -> Result<(), FitError> {
+    let [best, others @ ..] = choices else { return Ok(()) };
+    best.fit = Fit::new(&best.model, file, options)?;
+    if let Some(lack) = best.fit.fitted.lack_of_fit.as_mut().filter(|lack| lack.fits_below_zero.is_none()) {
+        let mut smooth = others.iter().filter(|other| other.fit.fitted.breakpoints.is_empty());
+        let fits = smooth.find(|other| fits_below_zero(&other.model, file, options));
+        lack.fits_below_zero = fits.map(|other| other.model.expression().to_string());
+    }
+    Ok(())
 }
 
 /// The criterion of a model where sizes that were measured too seldom to tell are as uncertain as the options say, and where
@@ -127,7 +142,7 @@ struct Criteria {
 impl Criteria {
     fn of(fit: &Fit, model: &CostModel, file: &WorkloadFile, options: &FitOptions) -> Self {
         let unrepeated = VarianceFunction { factor: 1.0, power: 2.0 };
-        let of_parts = Fit::new(model, file, &FitOptions { unrepeated, ..options.clone() });
+        let of_parts = Fit::unjudged(model, file, &FitOptions { unrepeated, ..options.clone() });
         let as_asked = criterion(fit);
         Self { as_asked, of_parts: of_parts.map_or(as_asked, |fit| criterion(&fit)) }
     }
@@ -185,7 +200,7 @@ fn left_out(fit: &Fit, model: &CostModel, file: &WorkloadFile, options: &FitOpti
             kept.iter().enumerate().partition(|(place, _)| place % GROUPS == group);
         let workloads = others.into_iter().map(|(_, (place, _))| file.workloads[*place].clone()).collect();
         let others = WorkloadFile { header: file.header.clone(), workloads };
-        let fit = Fit::new(model, &others, &options).ok()?;
+        let fit = Fit::unjudged(model, &others, &options).ok()?;
         for (_, (_, point)) in left_out {
             let predicted = fit.fitted.predict(model, &point.sizes).ok()?.value;
             squares += ((predicted - point.measured) / point.measured).powi(2);

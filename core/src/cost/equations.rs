@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use perfprop_linear_algebra::{Square, Tall, dot, eigenvalues};
+use perfprop_linear_algebra::{Square, Tall, dot};
 
 use super::correlation::{SizeErrors, of_neighbours, of_sizes};
 use super::fit_error::FitError;
@@ -177,18 +177,19 @@ impl<'a> LinearEquations<'a> {
             let length = dot(column, column).sqrt();
             column.iter().map(|value| if length > 0.0 { value / length } else { 0.0 }).collect()
         };
-        let gram = Tall::new(matrix.rows(), matrix.columns().iter().map(unit).collect()).gram();
-        let (values, vectors) = eigenvalues(&gram);
+        let factored =
+            Tall::new(matrix.rows(), matrix.columns().iter().map(unit).collect()).factored(vec![0.0; matrix.rows()]);
+        let (values, vectors) = factored.triangle().singular_values();
         let most = values.iter().fold(0.0_f64, |most, value| most.max(*value));
         let least = values.iter().fold(f64::INFINITY, |least, value| least.min(*value));
-        let is_small = |value: f64| (most / value.max(0.0)).sqrt() > GO_ALONG;
+        let is_small = |value: f64| most / value > GO_ALONG;
         let members = |place: usize| -> Vec<String> {
             let parts = vectors.row(place).iter().zip(names).filter(|(part, _)| part.abs() > 0.3);
             parts.map(|(_, name)| name.clone()).collect()
         };
         let groups = (0..values.len()).filter(|&place| is_small(values[place])).map(members);
-        let rank_is_full = matrix.clone().factored(vec![0.0; matrix.rows()]).rank() == names.len();
-        ((rank_is_full && !names.is_empty()).then(|| (most / least.max(f64::MIN_POSITIVE)).sqrt()), groups.collect())
+        let rank_is_full = factored.rank() == names.len() && !names.is_empty();
+        (rank_is_full.then(|| most / least), groups.collect())
     }
 }
 

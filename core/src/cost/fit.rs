@@ -7,14 +7,17 @@
 
 use std::collections::BTreeMap;
 
+use perfprop_linear_algebra::Tall;
+
 use super::breakpoints::{self, Breakpoint};
 use super::equations::LinearEquations;
 use super::fit_error::FitError;
 use super::fit_options::FitOptions;
 use super::fitted::{Coefficient, FittedModel, VERSION, VarianceFunction};
+use super::lack_of_fit::FitResiduals;
 use super::measurements::{FittedPoint, Measurements, RepeatedSet, quantities};
 use super::model::CostModel;
-use super::solve::Solver;
+use super::solve::{Equations, Solver};
 use super::workload::WorkloadFile;
 
 /// How well a model fits.
@@ -40,11 +43,48 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// Fits a model to the workloads of a file.
+    /// Fits a model to the workloads of a file, and finds whether it fits; if it doesn't, whether it would with coefficients
+    /// below 0.
     ///
     /// # Errors
     /// Returns why there is nothing to fit, or the model can't be.
     pub fn new(model: &CostModel, file: &WorkloadFile, options: &FitOptions) -> Result<Self, FitError> {
+        let mut fit = Self::judged(model, file, options)?;
+        if let Some(lack) = &mut fit.fitted.lack_of_fit {
+            lack.fits_below_zero = fits_below_zero(model, file, options).then(|| model.expression().to_string());
+        }
+        Ok(fit)
+    }
+
+    /// Fits a model, and finds whether it fits.
+    fn judged(model: &CostModel, file: &WorkloadFile, options: &FitOptions) -> Result<Self, FitError> {
+        let (mut fit, parts) = Self::with_parts(model, file, options)?;
+        let residuals = parts.residuals(&fit, options);
+        fit.fitted.lack_of_fit = if parts.measurements.tells_spread {
+            residuals.beyond_spread()
+        } else {
+            residuals.furthest().filter(|_| Self::is_systematic(&residuals, model, file, options))
+        };
+        Ok(fit)
+    }
+
+    /// Whether what is left is systematic where repetitions don't tell how errors grow: by the likelier of errors that are alike
+    /// and errors that are a part of the value, as those of the one kind look like a wrong model where they are taken for the other.
+    fn is_systematic(own: &FitResiduals<'_>, model: &CostModel, file: &WorkloadFile, options: &FitOptions) -> bool {
+        let unrepeated = VarianceFunction { factor: 1.0, power: 2.0 - options.unrepeated.power };
+        let others = FitOptions { unrepeated, ..options.clone() };
+        let is_off = |residuals: &FitResiduals<'_>| residuals.furthest().is_some() && residuals.are_systematic();
+        let Ok((fit, parts)) = Self::with_parts(model, file, &others) else { return is_off(own) };
+        let other = parts.residuals(&fit, options);
+        is_off(if other.likelihood() > own.likelihood() { &other } else { own })
+    }
+
+    /// Fits a model without finding whether it fits.
+    pub(super) fn unjudged(model: &CostModel, file: &WorkloadFile, options: &FitOptions) -> Result<Self, FitError> {
+        Self::with_parts(model, file, options).map(|(fit, _)| fit)
+    }
+
+    fn with_parts(model: &CostModel, file: &WorkloadFile, options: &FitOptions) -> Result<(Self, FitParts), FitError> {
         let measurements = Measurements::of(model, file, options)?;
         let breakpoints = breakpoints::find(model, &measurements, options)?;
         let mut known = options.overrides.clone();
@@ -62,7 +102,7 @@ impl Fit {
             FittedModel { breakpoints, degrees, ..without_coefficients(model, file, options, &measurements) };
         let values = equations.solve(options.solver);
         let solution = Solution { model, options, known: &known, equations: &equations, values: &values };
-        solution.give_errors(&mut fitted, only);
+        let weighted = solution.give_errors(&mut fitted, only);
         let points = equations.points(&values);
         match only {
             Some(only) => fitted.spread = VarianceFunction { factor: only.variance, power: 0.0 },
@@ -70,16 +110,19 @@ impl Fit {
         }
         fitted.measured = measured_sizes(&points);
         let (condition, collinear) = equations.collinearity();
-        Ok(Self {
+        let is_free = |place: &usize| values.get(*place).is_none_or(|value| *value != 0.0);
+        let free: Vec<usize> = (0..weighted.matrix.columns().len()).filter(is_free).collect();
+        let fit = Self {
             r_squared: r_squared(&points),
             rmse: (squares(&points) / points.len().max(1) as f64).sqrt(),
             points,
             condition,
             collinear,
-            culled: measurements.culled,
+            culled: measurements.culled.clone(),
             is_biased: matches!(options.solver, Solver::Ridge { .. } | Solver::Lasso { .. }),
             fitted,
-        })
+        };
+        Ok((fit, FitParts { columns: weighted.matrix.select(&free), measurements }))
     }
 
     /// Whether a coefficient that was known before is a cost, as those that were found are, and no size such as an offset: the
@@ -91,6 +134,33 @@ impl Fit {
         values.retain(|name, _| self.fitted.coefficients.iter().all(|found| found.name != *name));
         model.at(|name| point.sizes.get(name).or_else(|| values.get(name)).copied()).is_ok()
     }
+}
+
+/// What a fit was made of.
+struct FitParts {
+    measurements: Measurements,
+    /// The weighted columns of all that was found and isn't held at 0.
+    columns: Tall,
+}
+
+impl FitParts {
+    fn residuals<'a>(&'a self, fit: &'a Fit, options: &FitOptions) -> FitResiduals<'a> {
+        FitResiduals {
+            measurements: &self.measurements,
+            points: &fit.points,
+            columns: &self.columns,
+            solver: options.solver,
+            determinizer: options.determinizer,
+        }
+    }
+}
+
+/// Whether a model fits with a coefficient below 0, which the solver doesn't allow.
+pub(super) fn fits_below_zero(model: &CostModel, file: &WorkloadFile, options: &FitOptions) -> bool {
+    let free = FitOptions { solver: Solver::LeastSquares, ..options.clone() };
+    let fits =
+        |fit: Fit| fit.fitted.lack_of_fit.is_none() && fit.fitted.coefficients.iter().any(|found| found.value < 0.0);
+    options.solver.is_positive() && Fit::judged(model, file, &free).is_ok_and(fits)
 }
 
 impl From<Breakpoint> for Coefficient {
@@ -122,6 +192,7 @@ fn without_coefficients(
         spread: measurements.spread,
         measurement: measurement(measurements, options),
         measured: BTreeMap::new(),
+        lack_of_fit: None,
     }
 }
 
@@ -137,8 +208,8 @@ struct Solution<'a> {
 
 impl Solution<'_> {
     /// Adds the coefficients to a model, and how sure they and its breakpoints are: of the only set of sizes by its repetitions,
-    /// where it tells.
-    fn give_errors(&self, fitted: &mut FittedModel, only: Option<RepeatedSet>) {
+    /// where it tells. Returns the weighted equations of all of these.
+    fn give_errors(&self, fitted: &mut FittedModel, only: Option<RepeatedSet>) -> Equations {
         let &Self { model, options, known, equations, values } = self;
         let breakpoints: Vec<&str> = fitted.breakpoints.iter().map(|found| found.name.as_str()).collect();
         let weighted = equations.with_slopes(model, known, options.solver, &breakpoints);
@@ -162,13 +233,13 @@ impl Solution<'_> {
             let variance = fitted.covariance.as_ref().map(|rows| rows[first + place][first + place]);
             breakpoint.error = variance.filter(|variance| *variance > 0.0).map(f64::sqrt);
         }
+        weighted
     }
 }
 
 /// The coefficients with their intervals; one that may not be below 0 has no interval below.
 fn coefficients(fitted: &FittedModel, names: &[String], values: &[f64], solver: Solver) -> Vec<Coefficient> {
-    let is_positive = matches!(solver, Solver::NonNegative | Solver::Lasso { is_positive: true, .. });
-    let lowest = if is_positive { 0.0 } else { f64::NEG_INFINITY };
+    let lowest = if solver.is_positive() { 0.0 } else { f64::NEG_INFINITY };
     let coefficient = |(place, (name, &value)): (usize, (&String, &f64))| {
         let error = fitted.error_of(place);
         let interval = error.and_then(|(_, width)| width).map(|width| ((value - width).max(lowest), value + width));

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::fit_error::FitError;
 use super::injected::InjectedCoefficients;
+use super::lack_of_fit::LackOfFit;
 use super::model::{CostModel, ModelError};
 use super::workload::sizes_in_words;
 use crate::rates::two_sided_quantile;
@@ -79,6 +80,9 @@ pub struct FittedModel {
     pub measurement: String,
     /// The least and the most of each size that was measured.
     pub measured: BTreeMap<String, (f64, f64)>,
+    /// Where the model is furthest off, if it doesn't fit what was measured; older versions didn't say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lack_of_fit: Option<LackOfFit>,
 }
 
 fn like_those_of_the_fit() -> String {

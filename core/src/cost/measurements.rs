@@ -13,7 +13,7 @@ use super::fit_error::FitError;
 use super::fit_options::FitOptions;
 use super::fitted::VarianceFunction;
 use super::model::CostModel;
-use super::samples::cull;
+use super::samples::{Determinizer, cull, moments};
 use super::workload::{WorkloadFile, sizes_in_words};
 
 /// A set of sizes, what was measured there, and what the model gives.
@@ -44,6 +44,8 @@ pub(super) struct Measurements {
     pub(super) all: Vec<Measured>,
     pub(super) culled: BTreeMap<usize, BTreeMap<String, f64>>,
     pub(super) spread: VarianceFunction,
+    /// Whether repetitions tell the spread, and no option.
+    pub(super) tells_spread: bool,
 }
 
 /// How sure the measurement of a set of sizes is.
@@ -76,8 +78,9 @@ impl Measurements {
         let quantities = quantities(model, file, options);
         let measured = |place: usize| Measured::of(file, place, &quantities, options);
         let mut all: Vec<Measured> = places.into_iter().map(measured).collect::<Result<_, _>>()?;
-        let spread = weigh(&mut all, options.unrepeated);
-        Ok(Self { all, culled, spread })
+        let found = variance_function(&all);
+        let spread = weigh(&mut all, found.unwrap_or(options.unrepeated));
+        Ok(Self { all, culled, spread, tells_spread: found.is_some() })
     }
 
     /// How sure the only set of sizes is by its repetitions; `None` of several sets, or of too few repetitions.
@@ -136,6 +139,18 @@ impl Measured {
 }
 
 impl Measured {
+    /// The variance of what stands for the runs by their variance, and its degrees of freedom; `None` of one run. That of a
+    /// median is pi/2 of a mean's, as it is for many runs with Gaussian errors, and less for few.
+    pub(super) fn variance_of_runs(&self, determinizer: Determinizer) -> Option<(f64, f64)> {
+        let degrees = self.samples.len().checked_sub(1).filter(|degrees| *degrees > 0)? as f64;
+        let of_mean = moments(&self.samples)?.variance / degrees;
+        let over_mean = match determinizer {
+            Determinizer::Mean => 1.0,
+            Determinizer::Median | Determinizer::Percentile(_) => std::f64::consts::FRAC_PI_2,
+        };
+        Some((over_mean * of_mean, degrees))
+    }
+
     /// How far the runs are off what the model gives, in standard deviations but for a factor that all sizes share.
     pub(super) fn errors(&self, predicted: f64, spread: VarianceFunction) -> SizeErrors {
         let deviation = spread.at(predicted).sqrt();
@@ -160,8 +175,7 @@ pub(super) fn quantities(model: &CostModel, file: &WorkloadFile, options: &FitOp
 
 /// Gives each its weight, 1 on average, and returns the variance of one of weight 1 over that at large, as a function of
 /// the value.
-fn weigh(all: &mut [Measured], unrepeated: VarianceFunction) -> VarianceFunction {
-    let function = variance_function(all).unwrap_or(unrepeated);
+fn weigh(all: &mut [Measured], function: VarianceFunction) -> VarianceFunction {
     let weight = |measured: &Measured| function.at(measured.point.measured).recip();
     let mean = all.iter().map(weight).sum::<f64>() / all.len().max(1) as f64;
     all.iter_mut().for_each(|measured| measured.point.weight = weight(measured) / mean);

@@ -31,6 +31,13 @@ pub enum Solver {
     Robust,
 }
 
+impl Solver {
+    /// Whether no coefficient may be below 0.
+    pub fn is_positive(self) -> bool {
+        matches!(self, Self::NonNegative | Self::Lasso { is_positive: true, .. })
+    }
+}
+
 /// A x is to be near t.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Equations {
@@ -67,11 +74,11 @@ impl Equations {
     /// Least squares of these rows, and behind them a row sqrt(alpha) x_j = 0 for each j.
     fn ridge(&self, alpha: f64) -> Vec<f64> {
         let reduced = self.matrix.reduced(&self.target);
-        let size = reduced.order.len();
-        let mut columns = vec![vec![0.0; 2 * size]; size];
-        for (place, &column) in reduced.order.iter().enumerate() {
-            (0..=place).for_each(|row| columns[column][row] = reduced.r.at(row, place));
-            columns[column][size + column] = alpha.max(0.0).sqrt();
+        let mut columns = reduced.triangle().columns().to_vec();
+        let size = columns.len();
+        for (place, column) in columns.iter_mut().enumerate() {
+            column.resize(2 * size, 0.0);
+            column[size + place] = alpha.max(0.0).sqrt();
         }
         let mut target = reduced.head;
         target.resize(2 * size, 0.0);

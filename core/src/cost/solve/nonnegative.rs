@@ -3,8 +3,6 @@
 //! "Solving Least Squares Problems" (1974), chapter 23: the coefficient whose increase helps most becomes free; where the
 //! least squares of the free ones go below 0, the step ends at the first that becomes 0, and that one is no longer free.
 
-use perfprop_linear_algebra::Tall;
-
 use super::Equations;
 
 /// More steps for each column than any problem needs that isn't stopped by rounding.
@@ -68,12 +66,7 @@ fn free_solution(small: &Equations, is_free: &[bool]) -> Vec<f64> {
 /// Equations of as many rows as columns that have the same least squares.
 pub(super) fn small(equations: &Equations) -> Equations {
     let reduced = equations.matrix.reduced(&equations.target);
-    let size = reduced.order.len();
-    let mut columns = vec![vec![0.0; size]; size];
-    for (place, &column) in reduced.order.iter().enumerate() {
-        (0..=place).for_each(|row| columns[column][row] = reduced.r.at(row, place));
-    }
-    Equations { matrix: Tall::new(size, columns), target: reduced.head }
+    Equations { matrix: reduced.triangle(), target: reduced.head }
 }
 
 fn length(values: &[f64]) -> f64 {

@@ -377,9 +377,8 @@ fn without_python(tree: &Tree) -> u64 {
 /// What is true of stacks that only the largest copies may hold.
 fn longer_than_copies(target: &str) -> String {
     format!(
-        "they are longer than the copies; larger ones hold those of up to 64 KiB:  \
-         perfprop record --call-graph dwarf,{LARGEST_COPY} {target}  Where code keeps frame pointers (-fno-omit-frame-pointer), \
-         stacks of up to {FRAMES_FOLLOWED} frames are whole at any length"
+        "they are longer than the copies; where code keeps frame pointers (-fno-omit-frame-pointer), those of up to {FRAMES_FOLLOWED} \
+         frames are whole; larger copies hold those of up to 64 KiB:  perfprop record --call-graph dwarf,{LARGEST_COPY} {target}"
     )
 }
 

@@ -689,7 +689,8 @@ fn the_deepest_stacks_are_whole_though_they_are_few() {
         }
         int main(void) { for (int i = 0; i < 30000000; i++) { sink += leaf(i); if (i % 30 == 0) sink += deep(30, i); } return 0; }";
     let folder = Folder::new();
-    let Some(program) = compiled(&folder, "sometimes", SOMETIMES_DEEP, "cc", &["-O2", "-fno-optimize-sibling-calls"]) else {
+    let Some(program) = compiled(&folder, "sometimes", SOMETIMES_DEEP, "cc", &["-O2", "-fno-optimize-sibling-calls"])
+    else {
         return;
     };
     let (recording, _) = record(&folder, &["-g", "-F", "4000"], &[program.to_str().unwrap()]);

@@ -18,6 +18,7 @@ use super::stream::{hush, say};
 use super::{Error, signals};
 use crate::files::PartialFile;
 use crate::measure::{self, BatchChannels, Delivery, Measurement, RunEvent, RunOutcome, close, note_partial};
+use crate::monitor::taken_off_at_exec;
 use crate::names::shown_path;
 use crate::profile::TreeOptions;
 use crate::recording::Recorder;
@@ -150,7 +151,7 @@ fn once(
             slow.note(instructions_of(round)).iter().for_each(|text| say(text));
         }
         let before = written.rounds;
-        written.note(event);
+        written.note(event, &header);
         let done = match event {
             RunEvent::Round(round, lost) => recorder.round(round, lost),
             RunEvent::Stacks(batch) => recorder.stacks(batch),
@@ -178,6 +179,9 @@ fn once(
     written.lost_rounds = outcome.end.lost_rounds;
     tell(&written, "");
     tell_delay(measurement.launch.delay, &outcome);
+    if written.is_taken_off {
+        say(&format!("W11 {}", taken_off_at_exec(&header.title())));
+    }
     written.findings(&header.target).iter().for_each(|finding| say(finding));
     let region_events = measurement.launch.region_events.as_deref();
     tell_no_regions(region_events, written.regions.programs().len());
@@ -195,6 +199,8 @@ struct Written {
     /// Functions of a call graph that a model counted.
     functions: usize,
     losses: Losses,
+    /// Whether the kernel took counters off at an exec.
+    is_taken_off: bool,
     /// What was sampled and which regions were open; `None` where a model counts.
     gathered: Option<Gathered>,
 }
@@ -218,11 +224,13 @@ impl Written {
         findings.unwrap_or_default().into_iter().chain(unread).collect()
     }
 
-    fn note(&mut self, event: RunEvent<'_>) {
+    fn note(&mut self, event: RunEvent<'_>, header: &Header) {
         match event {
-            RunEvent::Round(_, lost_rounds) => {
+            RunEvent::Round(round, lost_rounds) => {
                 self.rounds += 1;
                 self.lost_rounds = lost_rounds;
+                let lacks_units = |event: &usize| !header.events[*event].event.units().is_empty();
+                self.is_taken_off |= round.uncounted.iter().any(|event| !lacks_units(event));
             }
             RunEvent::Stacks(batch) => {
                 self.samples += batch.samples.len() as u64;

@@ -26,6 +26,7 @@ pub fn stacks(tree: &Tree, quality: &StackQuality, target: &str) -> String {
         let name = shown(&tree.event_of(event).name).into_owned();
         let counted = match tree.event_of(event).measure {
             SampleMeasure::Sum(_) => format!("{} with all calls, modelled", amount(total.weight as f64, &Unit::Count)),
+            _ if quality.lacks_stacks(tree) => format!("{} samples without call stacks", total.samples),
             _ if total.samples == 1 => "1 sample with its call stack".to_owned(),
             _ => format!("{} samples with call stacks", total.samples),
         };

@@ -662,6 +662,46 @@ fn nothing_is_sampled_twice_or_not_at_all_when_copies_begin_and_end() {
 }
 
 #[test]
+fn short_programs_are_whole_from_the_dynamic_linker_on() {
+    if !can_sample() {
+        return;
+    }
+    let folder = Folder::new();
+    for call_graph in ["auto", "dwarf"] {
+        let options = ["--call-graph", call_graph, "-F", "4000"];
+        let (recording, _) = record(&folder, &options, &["sh", "-c", "for i in $(seq 100); do /bin/true; done"]);
+        let losses = recording.stacks.as_ref().unwrap().batches.last().unwrap().losses;
+        let all = samples(&recording);
+        let cut = all.iter().filter(|(_, frames)| frames.first().is_some_and(|frame| frame.name == "[cut]")).count();
+        assert!(cut * 4 < all.len(), "{cut} of {} with {call_graph}, {losses:?}", all.len());
+        assert!(cut as u64 <= losses.cut, "{cut}, {losses:?}");
+    }
+}
+
+#[test]
+fn the_deepest_stacks_are_whole_though_they_are_few() {
+    const SOMETIMES_DEEP: &str = "#include <stdlib.h>
+        static volatile long sink;
+        __attribute__((noinline)) long leaf(long n) { for (int i = 0; i < 50; i++) n = n * 25 + 7; return n; }
+        __attribute__((noinline)) long deep(int depth, long n) {
+            if (depth == 0) return leaf(n);
+            long r = deep(depth - 1, n + 1); sink = r; return r + 1;
+        }
+        int main(void) { for (int i = 0; i < 30000000; i++) { sink += leaf(i); if (i % 30 == 0) sink += deep(30, i); } return 0; }";
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "sometimes", SOMETIMES_DEEP, "cc", &["-O2", "-fno-optimize-sibling-calls"])
+    else {
+        return;
+    };
+    let (recording, _) = record(&folder, &["-g", "-F", "4000"], &[program.to_str().unwrap()]);
+    let losses = recording.stacks.as_ref().unwrap().batches.last().unwrap().losses;
+    let all = samples(&recording);
+    let deep = all.iter().filter(|(_, frames)| names(frames).contains(&"deep")).count();
+    assert!(losses.cut * 200 < all.len() as u64, "{losses:?} of {}", all.len());
+    assert!(deep == 0 || losses.cut * 4 < deep as u64, "{losses:?} of {deep}");
+}
+
+#[test]
 fn stacks_without_frame_pointers_are_told_to_be_cut_with_a_command_against_it() {
     let folder = Folder::new();
     let Some(program) = without_frame_pointers(&folder, "cut") else { return };

@@ -210,11 +210,7 @@ impl FindingText<'_> {
         let scopes = events.iter().map(|&event| &self.monitor.header().events[event].scope);
         let thread = scopes.clone().find(|scope| matches!(scope, Scope::Thread { .. }));
         let who = thread.map_or_else(|| self.monitor.header().title(), Scope::to_string);
-        write!(
-            f,
-            "not counted from its exec on: {who}. The kernel took the counters off, as the program is setuid or setgid, \
-             has file capabilities or can't be read by its user; root can count it: sudo perfprop ..."
-        )
+        f.write_str(&taken_off_at_exec(&who))
     }
 
     /// What takes counters away from one another: emulated ones are shared by events of any kind.
@@ -374,4 +370,12 @@ impl fmt::Display for FindingText<'_> {
             }
         }
     }
+}
+
+/// What it means that the kernel took the counters off what is called so.
+pub fn taken_off_at_exec(who: &str) -> String {
+    format!(
+        "not counted from its exec on: {who}. The kernel took the counters off, as the program is setuid or setgid, \
+         has file capabilities or can't be read by its user; root can count it: sudo perfprop ..."
+    )
 }

@@ -84,13 +84,26 @@ pub fn quoted(text: &str) -> String {
     }
 }
 
-/// A word as a shell takes it for one word.
+/// A word as a shell takes it for one word. Where it holds what isn't shown as it is, in the quotes of bash, zsh and ksh that have escapes.
 pub fn for_shell(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "_@%+=:,./-".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         word.to_owned()
+    } else if word.contains(is_hidden) {
+        format!("$'{}'", word.chars().map(in_dollar_quotes).collect::<String>())
     } else {
         format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// A character between `$'` and `'`.
+fn in_dollar_quotes(c: char) -> String {
+    match c {
+        '\n' => r"\n".into(),
+        '\t' => r"\t".into(),
+        '\'' | '\\' => format!("\\{c}"),
+        c if is_hidden(c) => c.to_string().bytes().map(|byte| format!("\\x{byte:02x}")).collect(),
+        c => c.to_string(),
     }
 }
 
@@ -119,6 +132,14 @@ mod tests {
     fn paths_are_escaped_and_have_no_quotes() {
         let path = Path::new(OsStr::from_bytes(b"/a b/\x1b[31m\xff"));
         assert_eq!(shown_path(path), "/a b/\\x1b[31m\u{fffd}");
+    }
+
+    #[test]
+    fn words_can_be_pasted_into_a_shell() {
+        assert_eq!(["a/b.c", "a b", "it's", ""].map(for_shell), ["a/b.c", "'a b'", r"'it'\''s'", "''"]);
+        assert_eq!(for_shell("for i in x:\n\tprint('\\')"), r"$'for i in x:\n\tprint(\'\\\')'");
+        assert_eq!(for_shell("\u{1b}é\u{202e}"), r"$'\x1bé\xe2\x80\xae'");
+        assert_eq!(shown(&for_shell("a\nb")), r"$'a\nb'");
     }
 
     #[test]

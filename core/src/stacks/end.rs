@@ -47,6 +47,9 @@ impl StackEnd {
         // What perf and the linker write behind a name.
         let plain = name.split(['@', '(']).next().unwrap_or_default();
         let name = if plain.is_empty() { name } else { plain };
+        if name == super::CUT {
+            return Self::Cut;
+        }
         if is_kernel || BEGINNINGS.contains(&name) {
             Self::Beginning
         } else if name == "[unknown]" && matches!(module, "" | "[unknown]") {
@@ -76,6 +79,7 @@ mod tests {
         assert!(["_start", "main@plt", "clone3"].map(of).iter().all(|end| *end == StackEnd::Beginning));
         assert_eq!((of("f"), of("[unknown]"), of("p+0x10")), (StackEnd::Cut, StackEnd::Unknown, StackEnd::Unknown));
         assert_eq!(StackEnd::of("[unknown]", "", false), StackEnd::Cut);
+        assert_eq!(StackEnd::of("[cut]", "", false).with_main(true), StackEnd::Cut);
         assert_eq!(StackEnd::of("kthread", "[kernel]", true), StackEnd::Beginning);
         assert_eq!(StackEnd::Unknown.with_main(true), StackEnd::Beginning);
         assert_eq!(StackEnd::Unknown.with_main(false), StackEnd::Unknown);

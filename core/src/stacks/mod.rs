@@ -150,6 +150,9 @@ pub struct StackSample {
     pub stack: Option<StackId>,
 }
 
+/// The outermost frame of a stack whose outer frames are missing.
+pub const CUT: &str = "[cut]";
+
 /// What has gone missing since the beginning. All numbers only grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Losses {
@@ -175,6 +178,9 @@ pub struct Losses {
     /// Cut stacks that are longer than the part that was copied.
     #[serde(default)]
     pub copy_ended: u64,
+    /// Cut stacks of processes that were on their way out, or became another program: there was nothing to copy.
+    #[serde(default)]
+    pub stack_gone: u64,
     /// Records that were not what the kernel promises.
     #[serde(default)]
     pub malformed: u64,
@@ -197,6 +203,7 @@ impl Losses {
             unknown: self.unknown.saturating_sub(then.unknown),
             too_deep: self.too_deep.saturating_sub(then.too_deep),
             copy_ended: self.copy_ended.saturating_sub(then.copy_ended),
+            stack_gone: self.stack_gone.saturating_sub(then.stack_gone),
             malformed: self.malformed.saturating_sub(then.malformed),
         }
     }
@@ -210,6 +217,7 @@ impl fmt::Display for Losses {
             (self.dropped, "dropped"),
             (self.throttled, "times throttled"),
             (self.cut, "stacks cut"),
+            (self.unknown, "stacks with unknown callers"),
             (self.malformed, "records malformed"),
         ];
         let said: Vec<_> = parts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();

@@ -8,7 +8,7 @@ use super::nameless::{NamelessReason, NamelessSamples, in_words};
 use super::{CopySwitch, Losses, StackBatch, StackTree, UnnamedFile, UnwindMethod};
 use crate::names::shown;
 use crate::number::{self, clock, grouped};
-use crate::profile::{EventId, Frame, FrameKind, Tree};
+use crate::profile::{EventId, Frame, FrameKind, NodeRef, Tree};
 use crate::regions::UnreadRegions;
 
 /// The part of the samples from which on a finding tells of cut stacks or missing names: one in so many.
@@ -19,6 +19,9 @@ const MOST_NAMED: usize = 4;
 
 /// The largest copy of a stack that the kernel makes, in bytes: a multiple of 8 below 64 KiB.
 const LARGEST_COPY: u32 = 65_528;
+
+/// So many frame pointers the kernel follows where nobody changed it (`kernel.perf_event_max_stack`).
+const FRAMES_FOLLOWED: u32 = 127;
 
 /// How far sampled stacks go, in samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -170,11 +173,17 @@ impl StackQuality {
                 let all = tree.event_ids().map(|event| tree.total(event).samples).fold(0, u64::saturating_add);
                 Some(reach(tree, event).unwound(&self.losses, all))
             }
+            StackOrigin::PerfScript if !has_callers(tree) => None,
             StackOrigin::Sampled(UnwindMethod::Fp | UnwindMethod::Lbr) | StackOrigin::PerfScript => {
                 Some(reach(tree, event))
             }
         }
         .filter(|reach| reach.samples() > 0)
+    }
+
+    /// Whether perf printed where it sampled, and no callers.
+    pub fn lacks_stacks(&self, tree: &Tree) -> bool {
+        self.origin == StackOrigin::PerfScript && tree.event_ids().next().is_some() && !has_callers(tree)
     }
 
     /// What a reader should know of the stacks, each with what mends it. `target` is that part of a command line
@@ -194,13 +203,21 @@ impl StackQuality {
             let part = share(all.cut, all.samples());
             findings.push(format!("{part} of the stacks are cut: {}", self.why_cut(&all, runtime, target)));
         }
+        if is_worth(all.unknown) {
+            let part = share(all.unknown, all.samples());
+            findings.push(format!("{part} of the stacks may lack callers: {}", why_unknown(tree, all.unknown)));
+        }
+        if self.lacks_stacks(tree) {
+            findings.push("no call stacks were recorded:  perf record -g".into());
+        }
         if is_worth(all.nameless) {
             let part = share(all.nameless, all.samples());
             findings.push(format!("{part} of the samples are in code without a name, {}", runtime.names(target)));
         }
         let python = without_python(tree);
         if is_worth(python) {
-            let (part, how) = (share(python, all.samples()), Runtime::Python.names(target));
+            let how = if let Runtime::Python(_) = runtime { runtime } else { Runtime::Python(None) }.names(target);
+            let part = share(python, all.samples());
             findings
                 .push(format!("{part} of the samples are in Python's interpreter, not in functions of Python, {how}"));
         }
@@ -233,7 +250,10 @@ impl StackQuality {
             StackOrigin::Sampled(UnwindMethod::Auto | UnwindMethod::Fp | UnwindMethod::Lbr)
                 if is_mostly(losses.too_deep) =>
             {
-                "they are deeper than the kernel follows:  sudo sysctl kernel.perf_event_max_stack=1024".into()
+                format!(
+                    "they are deeper than the kernel follows:  sudo sysctl kernel.perf_event_max_stack=1024, or  \
+                     perfprop record --call-graph dwarf,{LARGEST_COPY} {target}"
+                )
             }
             StackOrigin::Sampled(UnwindMethod::Dwarf(bytes))
                 if is_mostly(losses.copy_ended) && bytes < LARGEST_COPY =>
@@ -246,14 +266,17 @@ impl StackQuality {
             }
             StackOrigin::Sampled(UnwindMethod::Dwarf(bytes)) if is_mostly(losses.copy_ended) => {
                 format!(
-                    "they are longer than the {bytes} bytes that the kernel copies at most; built with \
-                     -fno-omit-frame-pointer, -g has no such limit"
+                    "they are longer than the {bytes} bytes that the kernel copies at most; where code keeps frame pointers \
+                     (-fno-omit-frame-pointer), -g follows those of any length up to {FRAMES_FOLLOWED} frames deep"
                 )
             }
             StackOrigin::Sampled(UnwindMethod::Auto) if is_mostly(losses.copy_ended) => longer_than_copies(&target),
+            StackOrigin::Sampled(_) if is_mostly(losses.stack_gone) => {
+                "their processes were about to end or to become other programs, and had no stack any more".into()
+            }
             StackOrigin::Sampled(_) if runtime == Runtime::Java => {
                 let option = "JAVA_TOOL_OPTIONS=-XX:+PreserveFramePointer";
-                format!("Java keeps no frame pointers unless it is told to:  {option} perfprop record -g {target}")
+                format!("Java keeps no frame pointers unless it is told to{}", with_setting(option, &target))
             }
             StackOrigin::Sampled(UnwindMethod::Auto) => {
                 "code with neither frame pointers nor unwind information called; build it with -fno-omit-frame-pointer"
@@ -297,6 +320,41 @@ fn reach(tree: &Tree, event: EventId) -> Reach {
     reach
 }
 
+/// Whether a function stands below another one.
+fn has_callers(tree: &Tree) -> bool {
+    let is_function = |node: &NodeRef<'_>| node.depth() > 0 && node.frame().kind == FrameKind::Function;
+    let is_called = |node: &NodeRef<'_>| node.parent().is_some_and(|parent| is_function(&tree.node(parent)));
+    tree.walk().any(|node| is_function(&node) && is_called(&node))
+}
+
+/// Why nobody can tell whether so many stacks are whole.
+fn why_unknown(tree: &Tree, unknown: u64) -> &'static str {
+    let is_made = |frame: &Frame<'_>| {
+        frame.module.starts_with("//anon") || frame.module.starts_with("perf-") && frame.module.ends_with(".map")
+    };
+    let (mut below, mut made) = (None, 0_u64);
+    for node in tree.walk() {
+        below = below.filter(|depth| node.depth() > *depth);
+        let is_outermost = || {
+            node.parent().is_some_and(|parent| {
+                let parent = tree.node(parent);
+                parent.depth() == 0 || matches!(parent.frame().kind, FrameKind::Process | FrameKind::Region)
+            })
+        };
+        if below.is_none() && is_made(&node.frame()) && is_outermost() {
+            below = Some(node.depth());
+        }
+        if below.is_some() {
+            made = tree.event_ids().map(|event| node.samples(event)).fold(made, u64::saturating_add);
+        }
+    }
+    if made.saturating_mul(2) > unknown {
+        "they begin in code that was made at run time, which has no unwind information, and no frame pointers lead on"
+    } else {
+        "their outermost functions have no names, which would tell where stacks begin"
+    }
+}
+
 /// The samples below Python's interpreter in stacks without functions of Python.
 fn without_python(tree: &Tree) -> u64 {
     let is_made = |frame: Frame<'_>| frame.module.starts_with("perf-") && frame.module.ends_with(".map");
@@ -319,8 +377,8 @@ fn without_python(tree: &Tree) -> u64 {
 /// What is true of stacks that only the largest copies may hold.
 fn longer_than_copies(target: &str) -> String {
     format!(
-        "they are longer than the copies; -fno-omit-frame-pointer keeps all of them whole, and larger copies those of up to 64 KiB:  \
-         perfprop record --call-graph dwarf,{LARGEST_COPY} {target}"
+        "they are longer than the copies; where code keeps frame pointers (-fno-omit-frame-pointer), those of up to {FRAMES_FOLLOWED} \
+         frames are whole; larger copies hold those of up to 64 KiB:  perfprop record --call-graph dwarf,{LARGEST_COPY} {target}"
     )
 }
 
@@ -368,7 +426,8 @@ fn end_of(frame: &Frame<'_>) -> StackEnd {
 enum Runtime {
     Java,
     Node,
-    Python,
+    /// Python 3 of this version, if the file's name tells it.
+    Python(Option<u32>),
     Other,
 }
 
@@ -378,7 +437,9 @@ impl Runtime {
             "libjvm.so" => Some(Self::Java),
             "node" | "nodejs" => Some(Self::Node),
             name if name.starts_with("libnode.so") => Some(Self::Node),
-            name if name.starts_with("python3") || name.starts_with("libpython3") => Some(Self::Python),
+            name if name.starts_with("python3") || name.starts_with("libpython3") => {
+                Some(Self::Python(python_minor(name)))
+            }
             _ => None,
         };
         tree.frames().find_map(|frame| runtime(frame.module)).unwrap_or(Self::Other)
@@ -386,8 +447,9 @@ impl Runtime {
 
     /// How it is made to tell the names of what it compiled.
     fn names(self, target: &str) -> String {
+        let target = shown(target);
         let told = |what: &str, setting: &str| {
-            format!("which {what} tells if it is asked to:  {setting} perfprop record -g {}", shown(target))
+            format!("which {what} tells if it is asked to{}", with_setting(setting, &target))
         };
         match self {
             Self::Java => told(
@@ -395,9 +457,38 @@ impl Runtime {
                 "JAVA_TOOL_OPTIONS='-XX:+PreserveFramePointer -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit'",
             ),
             Self::Node => told("Node", "NODE_OPTIONS='--perf-basic-prof --interpreted-frames-native-stack'"),
-            Self::Python => told("Python 3.12 or later", "PYTHONPERFSUPPORT=1"),
+            Self::Python(Some(minor)) if minor < PYTHON_THAT_TELLS => {
+                format!("which Python 3.{PYTHON_THAT_TELLS} or later tells if it is asked to, and this 3.{minor} can't")
+            }
+            Self::Python(_) if is_of_command(&target) => told("Python 3.12 or later", "PYTHONPERFSUPPORT=1"),
+            Self::Python(_) => {
+                "which Python 3.12 or later tells if it is started as  python3 -X perf, or with  PYTHONPERFSUPPORT=1"
+                    .into()
+            }
             Self::Other => "which was made at run time and is in no /tmp/perf-PID.map".into(),
         }
+    }
+}
+
+/// The first Python 3 that tells names of its functions.
+const PYTHON_THAT_TELLS: u32 = 12;
+
+/// `3.11` of `python3.11`, `libpython3.11.so.1.0`: the number behind the point.
+fn python_minor(name: &str) -> Option<u32> {
+    let version = name.split_once("python3.")?.1;
+    version[..version.find(|c: char| !c.is_ascii_digit()).unwrap_or(version.len())].parse().ok()
+}
+
+/// Whether what was measured is a command, which gets the variables of perfprop.
+fn is_of_command(target: &str) -> bool {
+    target.starts_with("-- ")
+}
+
+/// How a program gets a variable: what runs already got its own when it began.
+fn with_setting(setting: &str, target: &str) -> String {
+    match is_of_command(target) {
+        true => format!(":  {setting} perfprop record -g {target}"),
+        false => format!(" when it starts, with  {setting}"),
     }
 }
 
@@ -491,14 +582,19 @@ mod tests {
         assert!(finding(dwarf(32768), ended, &python, "-a").ends_with("--call-graph dwarf,65528 -a"));
         assert!(finding(dwarf(65528), ended, &python, "-a").contains("copies at most"));
         let deep = Losses { cut: 804, too_deep: 804, ..none };
-        assert!(finding(FP, deep, &python, "-a").contains("perf_event_max_stack=1024"));
+        let text = finding(FP, deep, &python, "-a");
+        assert!(text.contains("perf_event_max_stack=1024") && text.ends_with("dwarf,65528 -a"), "{text}");
         assert!(finding(StackOrigin::PerfScript, none, &python, "").contains("perf record --call-graph dwarf"));
         let java = tree(&[("[unknown]|//anon", 64), ("JavaMain|/lib/libjvm.so", 36)]);
         let text = finding(FP, none, &java, "-- java A");
         assert!(text.contains("-XX:+PreserveFramePointer perfprop record -g -- java A"), "{text}");
         assert!(text.contains("64.0% of the samples are in code without a name") && text.contains("DumpPerfMapAtExit"));
-        assert!(finding(AUTO, ended, &python, "-- python3 x.py").ends_with("dwarf,65528 -- python3 x.py"));
+        let text = finding(AUTO, ended, &python, "-- python3 x.py");
+        assert!(text.contains("dwarf,65528 -- python3 x.py") && text.contains("up to 127 frames"), "{text}");
+        let gone = Losses { cut: 804, stack_gone: 800, ..none };
+        assert!(finding(AUTO, gone, &python, "-a").ends_with("had no stack any more"));
         assert!(finding(AUTO, Losses { cut: 804, ..none }, &python, "-a").ends_with("with -fno-omit-frame-pointer"));
+        assert!(finding(FP, none, &java, "-p 7").contains("told to when it starts, with  JAVA_TOOL_OPTIONS="));
         // A few are no reason to tell anything.
         assert_eq!(finding(FP, none, &tree(&[("_start;main", 99), ("f", 1)]), "-a"), "");
     }
@@ -516,6 +612,41 @@ mod tests {
         );
         assert_eq!(told(&[(python, 60), (&format!("{python};fib|perf-7.map"), 20)]), "");
         assert_eq!(told(&[(python, 1), ("_start;main", 99)]), "");
+    }
+
+    #[test]
+    fn a_python_that_runs_or_is_too_old_is_told_so() {
+        let told = |module: &str, target: &str| {
+            let stack = format!("_start;main;_PyEval_EvalFrameDefault|{module}");
+            quality(FP).findings(&tree(&[(&stack, 9)]), target).join("\n")
+        };
+        let text = told("/usr/lib/libpython3.12.so.1.0", "-p 7");
+        assert!(text.ends_with("if it is started as  python3 -X perf, or with  PYTHONPERFSUPPORT=1"), "{text}");
+        assert!(told("/usr/bin/python3", "-a").contains("-X perf"));
+        let text = told("/usr/bin/python3.11", "-- python3 x.py");
+        assert!(text.ends_with("which Python 3.12 or later tells if it is asked to, and this 3.11 can't"), "{text}");
+        assert_eq!(python_minor("libpython3.so"), None);
+    }
+
+    #[test]
+    fn stacks_that_may_lack_callers_are_told_with_the_reason() {
+        let told = |stacks: &[(&str, u64)]| {
+            let losses = Losses { unknown: 10, ..Losses::default() };
+            StackQuality { losses, ..quality(AUTO) }.findings(&tree(stacks), "-a").join("\n")
+        };
+        let text = told(&[("f|perf-7.map;g|perf-7.map", 10), ("_start;main", 10)]);
+        assert!(text.starts_with("50.0% of the stacks may lack callers: they begin in code that was made"), "{text}");
+        let text = told(&[("p+0x10;g", 10), ("_start;main", 10)]);
+        assert!(text.contains("their outermost functions have no names"), "{text}");
+    }
+
+    #[test]
+    fn what_was_recorded_without_stacks_is_no_cut_stack() {
+        let flat = tree(&[("f", 3), ("main", 2)]);
+        let script = quality(StackOrigin::PerfScript);
+        assert_eq!(script.findings(&flat, ""), ["no call stacks were recorded:  perf record -g"]);
+        assert_eq!(script.reach(&flat, flat.default_event().unwrap()), None);
+        assert!(!script.lacks_stacks(&tree(&[("f;g", 3), ("main", 2)])));
     }
 
     #[test]

@@ -7,9 +7,10 @@ use super::change::{self, FlameChanges};
 use super::color::{self, HueBy};
 use super::layout::{FlameBox, FlameLayout, layout};
 use crate::names::{markup, shown};
-use crate::number::time;
+use crate::number::{share, time};
 use crate::profile::{EventId, Frame, Tree};
 use crate::stack_formats::options::WriteOptions;
+use crate::stacks::CUT;
 
 const WIDTH: f64 = 1200.0;
 const ROW: usize = 18;
@@ -139,7 +140,10 @@ impl<'a> FlamePicture<'a> {
         };
         let title = markup(&self.options.title);
         match &self.look {
-            FlameLook::Hue(_) => writeln!(out, "<text x=\"4\" y=\"16\">{title}: {total} of {name}</text>")?,
+            FlameLook::Hue(_) => {
+                let cut = self.cut_words();
+                writeln!(out, "<text x=\"4\" y=\"16\">{title}: {total} of {name}{cut}</text>")?;
+            }
             FlameLook::Change(_) => {
                 writeln!(out, "<text x=\"4\" y=\"16\">{title}: {name}, red where there is more, blue less</text>")?;
             }
@@ -150,6 +154,25 @@ impl<'a> FlamePicture<'a> {
             writeln!(out, "<text id=\"search\" class=\"button\" x=\"1150\" y=\"16\">search</text>")?;
         }
         Ok(())
+    }
+
+    /// How much of it is below a frame that says that outer frames are missing; nothing where nothing is.
+    fn cut_words(&self) -> String {
+        let unit = self.options.unit;
+        let (mut below, mut cut) = (None, 0_u64);
+        for node in self.tree.walk() {
+            below = below.filter(|depth| node.depth() > *depth);
+            if below.is_none() && node.frame().name == CUT {
+                below = Some(node.depth());
+            }
+            if below.is_some() {
+                cut = cut.saturating_add(unit.of(&node, self.event));
+            }
+        }
+        match cut {
+            0 => String::new(),
+            cut => format!(", {} in cut stacks", share(cut as f64 / self.total().max(1) as f64)),
+        }
     }
 
     fn rectangle(&self, flame: &FlameBox, out: &mut dyn Write) -> io::Result<()> {

@@ -25,6 +25,9 @@ impl<'a> SampleHead<'a> {
                 header.fields(rest)
             }
             None => {
+                if let Some((comm, rest)) = time_field(line) {
+                    return Self { comm, ..Self::default() }.fields(rest);
+                }
                 let event = line.trim().strip_suffix(':')?;
                 let (before, event) = event.rsplit_once(' ').unwrap_or(("", event));
                 let before = before.trim_end();
@@ -69,6 +72,32 @@ fn is_time(word: &str) -> bool {
     !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
 }
 
+/// The name in front of the time of a line without numbers of a process, and the rest from the time on: `rec [001] 23.5: 12 cycles:`.
+fn time_field(line: &str) -> Option<(&str, &str)> {
+    let mut start = 0;
+    for word in line.split(' ') {
+        if is_exact_time(word) {
+            let before = line[..start].trim();
+            let (name, last) = before.rsplit_once(' ').unwrap_or(("", before));
+            let comm = if is_cpu(last) { name.trim() } else { before };
+            return Some((comm, &line[start..]));
+        }
+        start += word.len() + 1;
+    }
+    None
+}
+
+/// `23.500000:`, as perf prints times: events have no such names.
+fn is_exact_time(word: &str) -> bool {
+    word.strip_suffix(':').is_some_and(|time| time.contains('.') && is_time(time))
+}
+
+/// `[001]`
+fn is_cpu(word: &str) -> bool {
+    let number = word.strip_prefix('[').and_then(|word| word.strip_suffix(']'));
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
 /// Whether an address and a symbol follow; fields of a tracepoint may follow as well.
 fn is_inline_frame(text: &str) -> bool {
     text.split_once(' ').is_some_and(|(address, _)| address.bytes().all(|byte| byte.is_ascii_hexdigit()))
@@ -80,6 +109,10 @@ fn process_field(line: &str) -> Option<(&str, &str, &str)> {
     let mut start = 0;
     for word in line.split(' ') {
         let end = start + word.len();
+        // Behind the time stands a period.
+        if is_exact_time(word) {
+            return None;
+        }
         let is_id = |text: &str| text.strip_prefix('-').unwrap_or(text).bytes().all(|byte| byte.is_ascii_digit());
         let is_ids = word.split('/').count() <= 2 && word.split('/').all(|id| !id.is_empty() && is_id(id));
         if is_ids && start > 0 && end < line.len() && !line[..start].trim().is_empty() {
@@ -163,6 +196,13 @@ mod tests {
                 "rec 7  23.5: sched:sched_switch: prev=a b",
                 SampleHead { period: None, event: "sched:sched_switch", ..full },
             ),
+            ("rec 23.5: ", SampleHead { comm: "rec", ..SampleHead::default() }),
+            ("V8 Worker [001]  23.5: ", SampleHead { comm: "V8 Worker", ..SampleHead::default() }),
+            ("23.5: ", SampleHead::default()),
+            (
+                "rec 23.5:  12 cycles: ",
+                SampleHead { comm: "rec", period: Some(12), event: "cycles", ..SampleHead::default() },
+            ),
             ("rec cpu-clock: ", SampleHead { comm: "rec", event: "cpu-clock", ..SampleHead::default() }),
         ] {
             assert_eq!(SampleHead::parse(line), Some(header), "{line}");
@@ -183,8 +223,8 @@ mod tests {
         );
         assert_eq!(parts("kworker/0:1 7 2.5: a:b:").map(|parts| parts.before), Some(&b"kworker/0:1 7 "[..]));
         assert!(known("rec 7 23.5: 12 cycles:") && known("rec 7 23.5:  12    cycles:") && known("rec 7 23.5: cycles:"));
-        // What looks like a time is part of a name, and what looks like a period is a process.
-        assert!(!known("foo 12: bar 7 23.5: 1 ev:") && !known("rec 23.5: 12 cycles:"));
+        // What looks like a time is part of a name.
+        assert!(!known("foo 12: bar 7 23.5: 1 ev:") && known("rec 23.5: 12 cycles:"));
         assert_eq!(parts("rec 7 23.5: 99999999999999999999 cycles:"), None);
     }
 }

@@ -157,7 +157,9 @@ impl AutoStacks {
         if let (Some(lost_in), StackEvidence::Healed(_) | StackEvidence::CopyEnded) = (lost_in, evidence) {
             *self.lost_in.entry(code.paths.module(lost_in)).or_default() += 1;
         }
-        self.control.note(sample.pid, evidence);
+        if found.completeness != Completeness::StackGone {
+            self.control.note(sample.pid, evidence);
+        }
         out.append(&mut self.chain);
         found
     }
@@ -235,12 +237,12 @@ impl AutoStacks {
                 let end = self.take_longer(is_right_so_far);
                 (FoundStack { completeness: Completeness::CopyEnded, end }, StackEvidence::CopyEnded)
             }
-            Completeness::Cut | Completeness::TooDeep => {
-                if is_right_so_far {
+            completeness @ (Completeness::Cut | Completeness::TooDeep | Completeness::StackGone) => {
+                if is_right_so_far && completeness != Completeness::StackGone {
                     self.judge.learn(&self.chain, None);
                 }
                 let end = self.take_longer(is_right_so_far);
-                (FoundStack { completeness: Completeness::Cut, end }, StackEvidence::Useless)
+                (FoundStack { completeness, end }, StackEvidence::Useless)
             }
         }
     }

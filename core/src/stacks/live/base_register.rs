@@ -84,6 +84,11 @@ impl BaseRegisterCode {
         })?
     }
 
+    /// Whether unwind information tells anything of the code at an address.
+    pub(super) fn has_row(&self, address: u64) -> bool {
+        self.with_row(address, |_| ()).is_some()
+    }
+
     fn with_row<T>(&self, address: u64, look: impl FnOnce(&UnwindTableRow<usize>) -> T) -> Option<T> {
         let module = self.modules.iter().find(|module| module.addresses.contains(&address))?;
         let info = &module.info;

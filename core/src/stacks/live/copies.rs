@@ -8,12 +8,25 @@
 //!     └──────────── copies find the callers of more than 5 % ───▶ Tiny ◀─▶ Small ◀─▶ Large
 //! ```
 //!
+//! Copies grow where more than 0.5 % of the stacks end with them, and shrink where smaller ones would do for 99.75 %.
+//!
 //! Every state names one of the sets of events that are open: one of them samples at a time.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// From this part of the samples on something is done about what is missing: one in so many.
 const WORTH_COPYING: u32 = 20;
+
+/// Copies become larger where more than this part ends with them: one in so many. It is the deepest stacks that end there, not some
+/// of all, so that a few of them already tilt a profile.
+const WORTH_GROWING: u32 = 200;
+
+/// So many of them are no accident.
+const ENOUGH_TO_GROW: u32 = 3;
+
+/// They become smaller where less than this part needs them, of so many samples.
+const WORTH_THE_SIZE: u32 = 400;
+const ENOUGH_TO_SHRINK: u32 = 400;
 
 /// Copies end where less than this part needs them: one in so many.
 const WORTH_KEEPING: u32 = 100;
@@ -122,6 +135,11 @@ impl EvidenceCounts {
     fn has_many(&self, part: u32) -> bool {
         self.all >= ENOUGH && part * WORTH_COPYING > self.all
     }
+
+    /// Whether more than 0.5 % are.
+    fn has_some(&self, part: u32) -> bool {
+        self.all >= ENOUGH && part >= ENOUGH_TO_GROW && part * WORTH_GROWING > self.all
+    }
 }
 
 /// What is done now.
@@ -161,6 +179,8 @@ pub(super) struct CopyControl {
     /// The same of all together, where each alone lived too short.
     are_all_hopeless: bool,
     are_all_too_long: bool,
+    /// The largest copies didn't help the few that were too long for small ones.
+    are_few_too_long: bool,
     halved: u64,
 }
 
@@ -176,6 +196,7 @@ impl CopyControl {
             too_long: FxHashSet::default(),
             are_all_hopeless: false,
             are_all_too_long: !has_large,
+            are_few_too_long: false,
             halved: now,
         }
     }
@@ -258,12 +279,12 @@ impl CopyControl {
     fn wanted(&self) -> CopySize {
         if self.any_has_many(|group| group.healed_by_large) {
             CopySize::Large
-        } else if self.any_has_many(|group| group.needs_more_than(CopySize::Tiny)) {
-            CopySize::Small
-        } else if self.any_has_many(|group| group.needs_more_than(CopySize::None)) {
-            CopySize::Tiny
-        } else {
+        } else if !self.any_has_many(|group| group.needs_more_than(CopySize::None)) {
             CopySize::None
+        } else if self.any_has_some(|group| group.needs_more_than(CopySize::Tiny)) {
+            CopySize::Small
+        } else {
+            CopySize::Tiny
         }
     }
 
@@ -271,13 +292,16 @@ impl CopyControl {
     fn resized(&self, size: CopySize, lasted: u64) -> Option<CopyState> {
         let is_long = lasted >= NEEDLESS;
         Some(match size {
-            CopySize::Tiny if self.any_has_many(|group| group.ended) => CopyState::Copying(CopySize::Small),
+            CopySize::Tiny if self.ends_too_often(lasted) => CopyState::Copying(CopySize::Small),
             CopySize::Small if self.any_has_many(|group| group.ended) => CopyState::Copying(CopySize::Large),
-            CopySize::Large if lasted >= CHECK && self.is_too_short() => CopyState::Copying(CopySize::Small),
-            CopySize::Large if is_long && self.is_needless(|group| group.healed_by_large) => {
+            CopySize::Small if !self.are_few_too_long && self.ends_too_often(lasted) => {
+                CopyState::Copying(CopySize::Large)
+            }
+            CopySize::Large if lasted >= CHECK && self.is_too_short(lasted) => CopyState::Copying(CopySize::Small),
+            CopySize::Large if is_long && self.is_too_large(|group| group.healed_by_large) => {
                 CopyState::Copying(CopySize::Small)
             }
-            CopySize::Small if is_long && self.is_needless(|group| group.needs_more_than(CopySize::Tiny)) => {
+            CopySize::Small if is_long && self.is_too_large(|group| group.needs_more_than(CopySize::Tiny)) => {
                 CopyState::Copying(CopySize::Tiny)
             }
             CopySize::Tiny if is_long && self.is_needless(|group| group.needs_more_than(CopySize::None)) => {
@@ -285,6 +309,11 @@ impl CopyControl {
             }
             CopySize::None | CopySize::Tiny | CopySize::Small | CopySize::Large => return None,
         })
+    }
+
+    /// Whether copies of this size, which are made for so long, are too short for too many: more than 5 %, or 0.5 % of a second.
+    fn ends_too_often(&self, lasted: u64) -> bool {
+        self.any_has_many(|group| group.ended) || lasted >= PAUSE && self.any_has_some(|group| group.ended)
     }
 
     /// What was seen long ago counts less: call it now and then.
@@ -301,6 +330,11 @@ impl CopyControl {
     /// Whether in a group more than 5 % are of this kind.
     fn any_has_many(&self, part: fn(&EvidenceCounts) -> u32) -> bool {
         self.groups().any(|group| group.has_many(part(group)))
+    }
+
+    /// Whether in a group more than 0.5 % are.
+    fn any_has_some(&self, part: fn(&EvidenceCounts) -> u32) -> bool {
+        self.groups().any(|group| group.has_some(part(group)))
     }
 
     /// Each process alone, and all of them, as processes may live for milliseconds only.
@@ -321,11 +355,22 @@ impl CopyControl {
         let too_long = self.processes.iter().filter(|(_, counts)| counts.has_many(counts.ended));
         self.too_long.extend(too_long.map(|(pid, _)| pid));
         self.are_all_too_long |= self.together.has_many(self.together.ended);
+        self.are_few_too_long |= self.any_has_some(|group| group.ended);
     }
 
     /// Whether what large copies heal is nothing beside what they don't.
-    fn is_too_short(&self) -> bool {
-        self.any_has_many(|group| group.ended) && !self.any_has_many(|group| group.healed_by_large)
+    fn is_too_short(&self, lasted: u64) -> bool {
+        let few_end = || lasted >= PAUSE && self.any_has_some(|group| group.ended);
+        match self.any_has_many(|group| group.ended) {
+            true => !self.any_has_many(|group| group.healed_by_large),
+            false => few_end() && !self.any_has_some(|group| group.healed_by_large),
+        }
+    }
+
+    /// Whether smaller copies would do for nearly all.
+    fn is_too_large(&self, part: fn(&EvidenceCounts) -> u32) -> bool {
+        let needed = |counts: &EvidenceCounts| part(counts) * WORTH_THE_SIZE > counts.all;
+        self.together.all >= ENOUGH_TO_SHRINK && !self.groups().any(needed)
     }
 
     /// Whether nearly nothing was of this kind.
@@ -468,7 +513,7 @@ mod tests {
         }
         // They aren't given up for a moment without need.
         let mut helped = later();
-        note(&mut helped, 1, StackEvidence::Healed(1000), 100);
+        note(&mut helped, 1, StackEvidence::Healed(1000), 400);
         assert_eq!((helped.decide(2 * SECOND), helped.size()), (None, CopySize::Large));
         assert_eq!((helped.decide(5 * SECOND), helped.size()), (Some(CopyChange::Resized), CopySize::Small));
         let mut none = CopyControl::new(0, false);
@@ -479,8 +524,8 @@ mod tests {
     #[test]
     fn copies_are_as_small_as_nearly_all_samples_allow() {
         let mut control = CopyControl::new(0, true);
-        note(&mut control, 1, StackEvidence::Healed(300), 95);
-        note(&mut control, 1, StackEvidence::Healed(1000), 5);
+        note(&mut control, 1, StackEvidence::Healed(300), 400);
+        note(&mut control, 1, StackEvidence::Healed(1000), 2);
         assert_eq!((control.decide(SECOND), control.size()), (Some(CopyChange::Missing), CopySize::Tiny));
         note(&mut control, 1, StackEvidence::Healed(300), 90);
         note(&mut control, 1, StackEvidence::CopyEnded, 10);
@@ -491,16 +536,54 @@ mod tests {
     }
 
     #[test]
+    fn copies_grow_where_the_few_deepest_stacks_end_with_them() {
+        let small_copies = || {
+            let mut control = CopyControl::new(0, true);
+            note(&mut control, 1, StackEvidence::Healed(300), 400);
+            assert_eq!((control.decide(SECOND), control.size()), (Some(CopyChange::Missing), CopySize::Tiny));
+            control
+        };
+        // 5 of 1,000 are 0.5 %, 33 are more; what a second hasn't shown is no rule.
+        let mut control = small_copies();
+        note(&mut control, 1, StackEvidence::Healed(300), 995);
+        note(&mut control, 1, StackEvidence::CopyEnded, 5);
+        assert_eq!(control.decide(2 * SECOND), None);
+        note(&mut control, 1, StackEvidence::CopyEnded, 28);
+        assert_eq!(control.decide(2 * SECOND - 1), None);
+        assert_eq!((control.decide(2 * SECOND), control.size()), (Some(CopyChange::Resized), CopySize::Small));
+        // There they stay as long as these are met.
+        note(&mut control, 1, StackEvidence::Healed(300), 967);
+        note(&mut control, 1, StackEvidence::Healed(3000), 33);
+        assert_eq!((control.decide(6 * SECOND), control.size()), (None, CopySize::Small));
+        // The largest ones are tried for few once, and for many again.
+        note(&mut control, 1, StackEvidence::CopyEnded, 20);
+        assert_eq!((control.decide(7 * SECOND), control.size()), (Some(CopyChange::Resized), CopySize::Large));
+        note(&mut control, 1, StackEvidence::Healed(300), 980);
+        note(&mut control, 1, StackEvidence::CopyEnded, 20);
+        assert_eq!((control.decide(8 * SECOND), control.size()), (Some(CopyChange::Resized), CopySize::Small));
+        note(&mut control, 1, StackEvidence::Healed(3000), 980);
+        note(&mut control, 1, StackEvidence::CopyEnded, 20);
+        assert_eq!(control.decide(10 * SECOND), None);
+        note(&mut control, 1, StackEvidence::CopyEnded, 40);
+        assert_eq!((control.decide(10 * SECOND), control.size()), (Some(CopyChange::Resized), CopySize::Large));
+        // One or two may be an accident.
+        let mut control = small_copies();
+        note(&mut control, 1, StackEvidence::Healed(300), 100);
+        note(&mut control, 1, StackEvidence::CopyEnded, 2);
+        assert_eq!(control.decide(2 * SECOND), None);
+    }
+
+    #[test]
     fn copies_end_after_long_without_need() {
         let mut control = CopyControl::new(0, true);
         note(&mut control, 1, StackEvidence::Healed(1000), 20);
         assert_eq!(control.decide(SECOND), Some(CopyChange::Missing));
         note(&mut control, 1, StackEvidence::Healed(1000), 3);
-        note(&mut control, 1, StackEvidence::Holds, 197);
+        note(&mut control, 1, StackEvidence::Holds, 797);
         assert_eq!(control.decide(5 * SECOND), None);
         control.age(5 * SECOND);
         control.age(6 * SECOND);
-        note(&mut control, 1, StackEvidence::Holds, 50);
+        note(&mut control, 1, StackEvidence::Holds, 250);
         assert_eq!((control.decide(7 * SECOND), control.size()), (Some(CopyChange::Resized), CopySize::Tiny));
         note(&mut control, 1, StackEvidence::Holds, 100);
         assert_eq!((control.decide(11 * SECOND), control.size()), (Some(CopyChange::Resized), CopySize::None));

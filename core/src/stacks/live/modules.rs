@@ -217,6 +217,8 @@ fn find_now(path: &Path, identity: Identity, seen: &SeenAddresses) -> Result<Fou
 pub(super) struct UnwindInfo {
     /// The address that the file gives to its first byte.
     pub(super) base: u64,
+    /// Where a process is entered, if it is.
+    pub(super) entry: Option<u64>,
     /// Segments that hold code.
     code: Vec<ModuleSegment>,
     pub(super) text: Option<Range<u64>>,
@@ -274,6 +276,7 @@ impl UnwindInfo {
         let debug_frame = if eh_frame.is_none() { section(".debug_frame") } else { None };
         let mut info = Self {
             base: file.segments().map(|segment| segment.address()).min()?,
+            entry: Some(file.entry()).filter(|entry| *entry > 0),
             code: code.collect(),
             text: range(".text"),
             got: range(".got"),

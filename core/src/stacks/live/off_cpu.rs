@@ -148,6 +148,7 @@ mod tests {
 
     use proptest::prelude::*;
 
+    use super::super::super::end::StackEnd;
     use super::*;
     use crate::stacks::TaskId;
     use crate::units::WallNs;
@@ -163,6 +164,7 @@ mod tests {
             event: 3,
             weight: 0,
             path: None,
+            end: StackEnd::Unknown,
             asks_for_end: true,
             left: None,
         }

@@ -53,7 +53,9 @@ pub(super) struct RawSample {
     pub(super) event: u32,
     pub(super) weight: u64,
     pub(super) path: Option<PathId>,
-    /// Whether the name of the outermost frame has to tell if the stack begins there.
+    /// Where the stack ends; unknown where the name of the outermost frame has to tell it.
+    pub(super) end: StackEnd,
+    /// Whether what the name tells is counted.
     pub(super) asks_for_end: bool,
     /// How the thread left its CPU, of time on none.
     pub(super) left: Option<LeftCpu>,
@@ -409,12 +411,20 @@ impl RecordReader {
             KeptPath::Cut(path) => (path, false),
         };
         let asks_for_end = end == StackEnd::Unknown && is_kept;
-        self.losses.cut += u64::from((completeness != Completeness::Whole || !is_kept) && !asks_for_end);
+        let is_cut = (completeness != Completeness::Whole || !is_kept) && !asks_for_end;
+        self.losses.cut += u64::from(is_cut);
         self.losses.too_deep += u64::from(completeness == Completeness::TooDeep);
         self.losses.copy_ended += u64::from(completeness == Completeness::CopyEnded);
+        self.losses.stack_gone += u64::from(completeness == Completeness::StackGone && !asks_for_end);
         let at = WallNs(time.saturating_sub(self.origin));
         let (cpu, weight) = (sample.cpu, sample.period);
-        RawSample { at, task, cpu, event, weight, path, asks_for_end, left: None }
+        let end = match self.call_graph {
+            _ if is_cut => StackEnd::Cut,
+            // Names tell it of all stacks. They are counted when they are looked at.
+            UnwindMethod::Fp | UnwindMethod::Lbr => StackEnd::Unknown,
+            UnwindMethod::Auto | UnwindMethod::Dwarf(_) | UnwindMethod::Modelled => end,
+        };
+        RawSample { at, task, cpu, event, weight, path, end, asks_for_end, left: None }
     }
 
     /// Puts the stack into locations.

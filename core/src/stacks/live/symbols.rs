@@ -14,7 +14,7 @@ use crate::host::HostFiles;
 
 use super::super::end::StackEnd;
 use super::super::{
-    NamelessReason, StackBatch, StackFrame, StackFrameId, StackId, StackNode, StackSample, UnnamedFile, WaitReason,
+    CUT, NamelessReason, StackBatch, StackFrame, StackFrameId, StackId, StackNode, StackSample, UnnamedFile, WaitReason,
 };
 use super::PATIENCE;
 use super::debug_files::MappedProgram;
@@ -83,6 +83,9 @@ struct Namer {
     /// Names of threads that woke others.
     wakers: Vec<String>,
     stack_numbers: FxHashMap<StackNode, StackId>,
+    /// All stacks, and below which frame those stand that are cut.
+    stacks: Vec<StackNode>,
+    cut_stacks: FxHashMap<StackId, StackId>,
     /// Of each stack where it ends, by its outermost frame.
     ends: Vec<StackEnd>,
     /// Of each stack what is waited for in it, by the innermost of the kernel's frames that tells.
@@ -114,6 +117,8 @@ impl Namer {
             pending: FxHashMap::default(),
             wakers: Vec::new(),
             stack_numbers: FxHashMap::default(),
+            stacks: Vec::new(),
+            cut_stacks: FxHashMap::default(),
             ends: Vec::new(),
             reasons: Vec::new(),
             cut: 0,
@@ -153,25 +158,47 @@ impl Namer {
         out.tasks.extend(raw.tasks);
         self.wakers.extend(raw.wakers);
         for sample in &raw.samples {
-            let found = sample.path.and_then(|path| self.paths[path.0 as usize]);
+            let found = self.found(sample, out);
             let stack = sample.left.map_or(found, |left| Some(self.waiting(found, left, out)));
             let &RawSample { at, task, cpu, event, weight, .. } = sample;
             out.samples.push(StackSample { at, task, cpu, event, weight, stack });
         }
         out.copies.extend(raw.copies);
         out.shares.extend(raw.shares);
-        for sample in raw.samples.iter().filter(|sample| sample.asks_for_end) {
-            let stack = sample.path.and_then(|path| self.paths[path.0 as usize]);
-            match stack.map_or(StackEnd::Unknown, |stack| self.ends[stack.0 as usize]) {
-                StackEnd::Beginning => {}
-                StackEnd::Cut => self.cut += 1,
-                StackEnd::Unknown => self.unknown += 1,
-            }
-        }
         out.losses = raw.losses;
         out.losses.dropped += self.dropped;
         out.losses.cut += self.cut;
         out.losses.unknown += self.unknown;
+    }
+
+    /// The stack of a sample, below a frame that says so where it is cut.
+    fn found(&mut self, sample: &RawSample, out: &mut StackBatch) -> Option<StackId> {
+        let stack = sample.path.and_then(|path| self.paths[path.0 as usize]);
+        let end = match sample.end {
+            StackEnd::Unknown => stack.map_or(StackEnd::Unknown, |stack| self.ends[stack.0 as usize]),
+            known => known,
+        };
+        if sample.asks_for_end {
+            self.cut += u64::from(end == StackEnd::Cut);
+            self.unknown += u64::from(end == StackEnd::Unknown);
+        }
+        stack.map(|stack| if end == StackEnd::Cut { self.below_cut(stack, out) } else { stack })
+    }
+
+    /// The same stack below a frame that says that its outer frames are missing.
+    fn below_cut(&mut self, stack: StackId, out: &mut StackBatch) -> StackId {
+        if let Some(&known) = self.cut_stacks.get(&stack) {
+            return known;
+        }
+        let nodes = std::iter::successors(Some(stack), |stack| self.stacks[stack.0 as usize].caller);
+        let frames: Vec<_> = nodes.map(|stack| self.stacks[stack.0 as usize].frame).collect();
+        let frame = self.number(StackFrame { name: CUT.into(), ..StackFrame::default() }, &mut out.frames);
+        let mut below = self.stack(StackNode { caller: None, frame }, &mut out.stacks);
+        for frame in frames.into_iter().rev() {
+            below = self.stack(StackNode { caller: Some(below), frame }, &mut out.stacks);
+        }
+        self.cut_stacks.insert(stack, below);
+        below
     }
 
     /// The stack of a thread on no CPU, with what it waited for.
@@ -209,6 +236,7 @@ impl Namer {
         self.reasons.push(reason.or_else(|| self.reasons[node.caller?.0 as usize]));
         let number = StackId(u32::try_from(self.stack_numbers.len()).unwrap_or(u32::MAX));
         self.stack_numbers.insert(node, number);
+        self.stacks.push(node);
         new.push(node);
         number
     }
@@ -472,7 +500,17 @@ mod tests {
 
     fn raw(weight: u64) -> RawSample {
         let (at, path) = (WallNs(1), Some(PathId(0)));
-        RawSample { at, task: TaskId(0), cpu: 0, event: 0, weight, path, asks_for_end: false, left: None }
+        RawSample {
+            at,
+            task: TaskId(0),
+            cpu: 0,
+            event: 0,
+            weight,
+            path,
+            end: StackEnd::Beginning,
+            asks_for_end: false,
+            left: None,
+        }
     }
 
     /// A batch with one location that has no mapping.
@@ -495,11 +533,29 @@ mod tests {
     #[test]
     fn names_tell_of_stacks_that_ask_whether_they_are_cut() {
         let (mut namer, mut out) = (Namer::new(), StackBatch::default());
-        let asking = RawSample { asks_for_end: true, ..raw(5) };
+        let asking = RawSample { end: StackEnd::Unknown, asks_for_end: true, ..raw(5) };
         let losses = Losses { cut: 7, ..Losses::default() };
         namer.name(RawBatch { samples: vec![raw(5), asking], losses, ..nowhere() }, &mut out);
         // No code lies there.
         assert_eq!((out.losses.cut, out.losses.unknown, out.samples.len()), (8, 0, 2));
+    }
+
+    #[test]
+    fn cut_stacks_stand_below_a_frame_that_says_so() {
+        let (mut namer, mut out) = (Namer::new(), StackBatch::default());
+        let cut = RawSample { end: StackEnd::Cut, ..raw(5) };
+        namer.name(RawBatch { samples: vec![raw(5), cut, cut], ..nowhere() }, &mut out);
+        let mut table = StackTable::default();
+        table.define(&out).unwrap();
+        let names = |sample: &StackSample| -> Vec<_> {
+            let frames = table.innermost_first(sample.stack);
+            frames.map(|frame| table.frame(frame).unwrap().name.as_str()).collect()
+        };
+        let [whole, first, second] = &out.samples[..] else { panic!("{:?}", out.samples) };
+        assert_eq!((names(whole), names(first)), (vec![UNKNOWN], vec![UNKNOWN, CUT]));
+        assert_eq!(first.stack, second.stack);
+        // Some other way had told that they are cut, and counted them.
+        assert_eq!(out.losses.cut, 0);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Unwinds call stacks from registers and a copy of the stack of user space.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use framehop::{ExplicitModuleSectionInfo, FrameAddress, Unwinder as _};
@@ -9,6 +10,9 @@ use super::epilogue::Epilogue;
 use super::maps::Mappings;
 use super::modules::{ModuleSection, Modules};
 use super::record::UserState;
+
+/// So long is the code by which a process is entered, in bytes: `_start` of glibc's dynamic linker has 61.
+const ENTRY_LENGTH: u64 = 64;
 
 /// More frames than a stack of the largest copy could hold are a loop in bad unwind information.
 const MAX_DEPTH: usize = 8192;
@@ -129,6 +133,8 @@ pub(super) struct UnwindCache {
 pub(super) struct Unwinder {
     known: arch::Unwinder<Arc<[u8]>>,
     base_register: Arc<BaseRegisterCode>,
+    /// Where programs and the dynamic linker are entered without unwind information.
+    entries: Arc<[Range<u64>]>,
 }
 
 /// Whether a stack is all there.
@@ -139,6 +145,8 @@ pub(super) enum Completeness {
     TooDeep,
     /// The stack is longer than the part that was copied.
     CopyEnded,
+    /// There was no stack to copy: the process was on its way out, or became another program.
+    StackGone,
     /// What would have to be known to go on is missing or wrong.
     #[default]
     Cut,
@@ -148,6 +156,7 @@ impl Unwinder {
     /// An unwinder for a process with these mappings.
     pub(super) fn new(mappings: &Mappings, modules: &mut Modules) -> Self {
         let (mut known, mut base_register) = (arch::Unwinder::new(), BaseRegisterCode::default());
+        let mut entries = Vec::new();
         for mapping in mappings.iter() {
             let Some(info) = modules.unwind_info(mapping.module) else { continue };
             let Some(base) = info.base_in_memory(mapping.start, mapping.offset) else { continue };
@@ -166,8 +175,10 @@ impl Unwinder {
             };
             known.add_module(framehop::Module::new(String::new(), mapping.start..mapping.end, base, sections));
             base_register.add(mapping.start..mapping.end, base, &info);
+            let entry = info.entry.map(|entry| entry.wrapping_sub(info.base).wrapping_add(base));
+            entries.extend(entry.map(|entry| entry..entry.saturating_add(ENTRY_LENGTH)));
         }
-        Self { known, base_register: Arc::new(base_register) }
+        Self { known, base_register: Arc::new(base_register), entries: entries.into() }
     }
 
     /// Appends the addresses to look up, the innermost first. `made` tells what follows a call in code that has no unwind
@@ -199,6 +210,11 @@ impl Unwinder {
         let first = out.len();
         for _ in 0..MAX_DEPTH {
             let place = address.address_for_lookup();
+            if frame == 0 && !address.is_return_address() && self.is_entry(place) {
+                out.push(place);
+                end = Completeness::Whole;
+                break;
+            }
             let epilogue = if address.is_return_address() { made(address.address()) } else { None };
             let caller = match epilogue {
                 Some(epilogue) => released(epilogue, &mut registers, &mut read),
@@ -220,13 +236,26 @@ impl Unwinder {
                     end = Completeness::Whole;
                     break;
                 }
+                Err(error) if begins_without_frame(address, error, &registers) => {
+                    end = Completeness::Whole;
+                    break;
+                }
                 Ok(Some(None)) | Err(_) => break,
             }
         }
-        if end == Completeness::Cut && has_copy_ended {
-            end = Completeness::CopyEnded;
+        if end == Completeness::Cut {
+            end = match user.stack {
+                [] => Completeness::StackGone,
+                _ if has_copy_ended => Completeness::CopyEnded,
+                _ => end,
+            };
         }
         Unwound { end, stack: sp, end_of_last: registers.sp(), frame }
+    }
+
+    /// Whether the kernel may have entered a process here: what lies on the stack is then its arguments, and no caller.
+    fn is_entry(&self, place: u64) -> bool {
+        self.entries.iter().any(|entry| entry.contains(&place)) && !self.base_register.has_row(place)
     }
 
     /// Returns from code that finds its caller by a register of its own.
@@ -273,6 +302,17 @@ impl Unwinder {
             _ => CallerRule::Other,
         }
     }
+}
+
+/// Whether nobody called the code behind a call for which there is no unwind information, as its frame pointer is 0: the kernel sets
+/// that when it enters a process, and so do functions that begin a thread. glibc's dynamic linker begins so.
+fn begins_without_frame(address: FrameAddress, error: framehop::Error, registers: &arch::Registers) -> bool {
+    let is_by_frame = match error {
+        framehop::Error::FramepointerUnwindingMovedBackwards => true,
+        framehop::Error::CouldNotReadStack(at) => at < 16,
+        _ => false,
+    };
+    is_by_frame && address.is_return_address() && arch::frame_pointer(registers) == 0
 }
 
 /// Returns from a function that releases its frame so.
@@ -325,4 +365,61 @@ pub(super) enum CallerRule {
 pub(super) enum FramePlace {
     Innermost,
     Caller,
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    #![allow(clippy::print_stderr, reason = "a skip says why")]
+
+    use std::fs::File;
+
+    use super::super::maps::CodeMapping;
+    use super::super::modules::{Module, SeenAddresses};
+    use super::super::record::RecordWords;
+    use super::*;
+    use crate::files;
+
+    const LINKER: &str = "/lib64/ld-linux-x86-64.so.2";
+    /// Where its file begins in memory, and the stack.
+    const BASE: u64 = 0x7000_0000;
+    const STACK: u64 = 0x9000;
+
+    /// The dynamic linker of this machine in a process, and the address where the process is entered.
+    fn linker() -> Option<(Unwinder, u64)> {
+        let identity = files::identity(&File::open(LINKER).ok()?).ok()?;
+        let mut modules = Modules::default();
+        let module = modules.number(Module::File { path: LINKER.into(), identity }, &SeenAddresses::default());
+        let info = modules.unwind_info(module)?;
+        let mut mappings = Mappings::default();
+        mappings.map(CodeMapping { start: BASE, end: BASE + (1 << 20), offset: info.entry?, module });
+        let unwinder = Unwinder::new(&mappings, &mut modules);
+        let entry = unwinder.entries.first()?.start;
+        (!unwinder.base_register.has_row(entry)).then_some((unwinder, entry))
+    }
+
+    /// What is found of a stack of these words, from an instruction and a frame pointer.
+    fn found(unwinder: &Unwinder, ip: u64, frame: u64, stack: &[u64]) -> (Vec<u64>, Completeness) {
+        let bytes = |words: &[u64]| words.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<u8>>();
+        let (registers, stack) = (bytes(&[0, frame, STACK, ip]), bytes(stack));
+        let user = UserState { registers: RecordWords(&registers), stack: &stack, is_full: false };
+        let mut found = Vec::new();
+        let end = unwinder.unwind(&user, &mut UnwindCache::default(), |_| None, &mut found).end;
+        (found, end)
+    }
+
+    #[test]
+    fn stacks_begin_where_the_kernel_enters_the_dynamic_linker() {
+        let Some((unwinder, entry)) = linker() else {
+            eprintln!("skipped: {LINKER} isn't here, or has unwind information where it is entered");
+            return;
+        };
+        // At its first instruction the number of arguments stands where a caller would.
+        assert_eq!(found(&unwinder, entry, 0, &[1, 2, 3]), (vec![entry], Completeness::Whole));
+        // What it calls, here code with a frame pointer, has 0 for that of its caller.
+        let called = |frame| found(&unwinder, 0x1001, STACK, &[frame, entry + 8, 1, 2]);
+        assert_eq!(called(0), (vec![0x1001, entry + 7], Completeness::Whole));
+        assert_eq!(called(8).1, Completeness::Cut);
+        // The stack of a process that is on its way out is gone.
+        assert_eq!(found(&unwinder, 0x1001, STACK, &[]), (vec![0x1001], Completeness::StackGone));
+    }
 }

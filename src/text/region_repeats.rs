@@ -315,6 +315,7 @@ mod tests {
             reverse_ns: 0,
             spread: None,
             events: Vec::new(),
+            counters: Vec::new(),
         };
         let batch = RegionBatch {
             counted_since: Some(WallNs(0)),

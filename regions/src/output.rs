@@ -219,7 +219,10 @@ fn string(text: &str) -> String {
 pub(crate) fn at_exit(snapshot: &Snapshot, is_child: bool) {
     let is_asked = |variable: &str| std::env::var_os(variable).is_some_and(|target| !target.is_empty());
     if is_asked(CSV) || is_asked(JSON) {
-        unended(snapshot).into_iter().chain(snapshot.lost.sentences()).for_each(|warning| warn(&warning));
+        unended(snapshot)
+            .into_iter()
+            .chain(snapshot.lost.sentences(|calls| calls.to_string()))
+            .for_each(|warning| warn(&warning));
     }
     for (variable, text) in [(CSV, csv as fn(&Snapshot) -> String), (JSON, json)] {
         if let Some(target) = std::env::var_os(variable).filter(|target| !target.is_empty())

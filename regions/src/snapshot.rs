@@ -110,20 +110,17 @@ impl LostCalls {
         }
     }
 
-    /// A sentence on each kind of which there are any, such as `3 calls are not counted: there are too many paths of regions`.
-    pub fn sentences(&self) -> Vec<String> {
+    /// The number and the reason of each kind of which there are any: `3 calls are not counted: there are too many paths`.
+    pub fn sentences(&self, number: impl Fn(u64) -> String) -> Vec<String> {
         let all = [
             (self.to_paths, "there are too many paths of regions"),
             (self.to_threads, "there are too many threads at once"),
-            (
-                self.in_handlers,
-                "they were in signal handlers that interrupted a begin or an end, or in what a thread does last",
-            ),
+            (self.in_handlers, "a signal handler had interrupted a begin or an end, or the thread had all but ended"),
         ];
         let lost = all.into_iter().filter(|(calls, _)| *calls > 0);
         let sentence = |(calls, why)| match calls {
             1 => format!("1 call is not counted: {why}"),
-            calls => format!("{calls} calls are not counted: {why}"),
+            calls => format!("{} calls are not counted: {why}", number(calls)),
         };
         lost.map(sentence).collect()
     }

@@ -107,7 +107,7 @@ fn of_program(lines: &str, program: &RegionProgram, state: &RegionState) -> Stri
     );
     out += lines;
     out += &format!(
-        "\n elapsed times of all threads; what measuring a call takes is taken off:\n {} in its region, {} in the one around. 50% and 99% have the latter\n",
+        "\n elapsed times of all threads, without what measuring a call takes: {} in its own region, {} in the one around;\n the times that 50% and 99% of calls stay below still have that of calls within\n",
         time(state.inner_ns),
         time(state.outer_ns)
     );
@@ -116,7 +116,7 @@ fn of_program(lines: &str, program: &RegionProgram, state: &RegionState) -> Stri
 
 /// A line for each reason for which calls are not counted.
 pub(super) fn lost_words(lost: &LostCalls) -> String {
-    lost.sentences().iter().map(|sentence| format!(" {sentence}\n")).collect()
+    lost.sentences(grouped).iter().map(|sentence| format!(" {sentence}\n")).collect()
 }
 
 /// What a program counted itself in a region, behind its row.

@@ -127,6 +127,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn markers_are_entered_in_each_way_that_programs_have() {
+        crate::record(true);
+        std::thread::spawn(|| {
+            let calls = || with_known(|thread| thread.calls).unwrap_or_default();
+            drop(region("first"));
+            for entry in [Entry::Static, Entry::Named, Entry::C] {
+                let before = calls();
+                mark(entry);
+                assert_eq!((calls(), with_known(|thread| thread.open.len())), (before + 1, Some(0)), "{entry:?}");
+            }
+        })
+        .join()
+        .ok()
+        .unwrap_or_else(|| panic!("a way counts otherwise"));
+    }
+
+    #[test]
     fn what_most_rounds_add_more_than_the_least_of_them() {
         assert_eq!((excess(&[]), excess(&[7.0])), (0.0, 0.0));
         assert_eq!(excess(&[90.0, 1.0, 3.0, 2.0, 5.0]), 4.0);

@@ -6,10 +6,17 @@
  *
  * In C++:  perfprop::region open("likelihood");
  *
- * Link with libperfprop_regions. Run the program under perfprop stat, or with PERFPROP_REGION_CSV=file (- is standard
- * output); otherwise a region costs some nanoseconds. PERFPROP_REGION_EVENTS=instructions,page-faults counts events in
- * each region. Texts end with a zero and are UTF-8. All of it may be called on any
- * thread; a region ends on the thread on which it began. */
+ * Link with -lperfprop_regions. Run the program under perfprop stat, or with PERFPROP_REGION_CSV=file (- is standard
+ * output); otherwise a region costs some nanoseconds, and its name isn't read. PERFPROP_REGION_EVENTS=instructions,page-faults
+ * counts events in each region. Texts end with a zero and are UTF-8. All of it may be called on any thread.
+ *
+ * A region ends once, on the thread on which it began. Another end changes nothing, and is said on standard error once.
+ *
+ * In a signal handler only begin, begin_recursive, end and count may be called. They never wait for what the handler
+ * interrupted: where that was one of these functions on the same thread, the handler's call isn't counted, but is in the
+ * number of lost calls (lost_calls in JSON; perfprop stat and a message at exit say it). The first call of a name on a thread,
+ * and of each place where it nests, takes memory, as malloc does, and so must not be in a handler that may interrupt malloc:
+ * begin and end the handler's regions on each thread before, both alone and in the regions that handlers interrupt. */
 
 #ifndef PERFPROP_H
 #define PERFPROP_H
@@ -37,7 +44,8 @@ void perfprop_end(uint64_t region);
 uint64_t perfprop_begin_reverse(void);
 void perfprop_end_reverse(const char *name, uint64_t run);
 
-/* A counter of the program's own, one of four; -1 where there is no room. Adds to it in an open region. */
+/* A counter of the program's own, one of four; -1 where there is no room. Adds to it in an open region. It stands behind
+ * the region's row in perfprop stat, and is a column of the CSV. */
 int perfprop_counter(const char *name);
 void perfprop_count(uint64_t region, int counter, uint64_t by);
 
@@ -52,7 +60,7 @@ void perfprop_record(int on);
 void perfprop_on_report(void (*call)(const char *json, void *data), void *data);
 void perfprop_report(void);
 
-/* Does what exit does, once: for a child process that ends by _exit. Its file has its number behind the name. */
+/* Does what exit does, once: for a child process that ends by _exit. Its file has the process's number behind the name. */
 void perfprop_end_child(void);
 
 #ifdef __cplusplus
@@ -60,7 +68,8 @@ void perfprop_end_child(void);
 
 namespace perfprop {
 
-/* A region that ends with its scope, also by an exception. */
+/* A region that ends with its scope, also by an exception. Its scope ends on the thread on which it began: a region that is
+ * handed to another thread doesn't end there. */
 class region {
   public:
     explicit region(const char *name) : handle_(perfprop_begin(name)) {}

@@ -22,6 +22,7 @@ import json
 import multiprocessing.util
 import os
 import pathlib
+import threading
 import types
 
 _NAME = "libperfprop_regions.so"
@@ -62,14 +63,19 @@ class region:
 
     def __init__(self, name):
         self._name = name.encode()
-        self._handles = []
+        # By thread: one value may be entered on several at once.
+        self._handles = {}
 
     def __enter__(self):
-        self._handles.append(_library.perfprop_begin(self._name))
+        self._handles.setdefault(threading.get_ident(), []).append(_library.perfprop_begin(self._name))
         return self
 
     def __exit__(self, *_):
-        _library.perfprop_end(self._handles.pop())
+        thread = threading.get_ident()
+        handles = self._handles[thread]
+        _library.perfprop_end(handles.pop())
+        if not handles:
+            del self._handles[thread]
         return False
 
 

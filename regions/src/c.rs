@@ -7,7 +7,7 @@ use crate::callback::{forget, on_report, report};
 use crate::output::json;
 use crate::region::{Counter, counter, enter_or_complain, enter_recursive, phase, record};
 use crate::snapshot::Snapshot;
-use crate::thread::{self, Call, Entered};
+use crate::thread::{self, Call, Entered, Entry};
 
 /// Text of C; what isn't UTF-8 is replaced. Empty for a null pointer.
 #[expect(unsafe_code, reason = "C has no other texts")]
@@ -20,12 +20,16 @@ fn text<'a>(pointer: *const c_char) -> Cow<'a, str> {
 }
 
 fn begin(name: *const c_char, call: Call<'_>) -> u64 {
-    enter_or_complain(&text(name), call).map_or(0, Entered::handle)
+    // Before the name is looked at: where nobody asks, it is of no use.
+    if !thread::records() {
+        return 0;
+    }
+    enter_or_complain(&text(name), call, Entry::C).map_or(0, Entered::handle)
 }
 
 #[expect(unsafe_code, reason = "C finds it by this name")]
 #[unsafe(no_mangle)]
-extern "C" fn perfprop_begin(name: *const c_char) -> u64 {
+pub(crate) extern "C" fn perfprop_begin(name: *const c_char) -> u64 {
     begin(name, Call::Plain)
 }
 
@@ -38,12 +42,15 @@ extern "C" fn perfprop_begin_recorded(name: *const c_char) -> u64 {
 #[expect(unsafe_code, reason = "C finds it by this name")]
 #[unsafe(no_mangle)]
 extern "C" fn perfprop_begin_recursive(name: *const c_char) -> u64 {
-    enter_recursive(&text(name)).map_or(0, Entered::handle)
+    if !thread::records() {
+        return 0;
+    }
+    enter_recursive(&text(name), Entry::C).map_or(0, Entered::handle)
 }
 
 #[expect(unsafe_code, reason = "C finds it by this name")]
 #[unsafe(no_mangle)]
-extern "C" fn perfprop_end(region: u64) {
+pub(crate) extern "C" fn perfprop_end(region: u64) {
     if let Some(entered) = Entered::of_handle(region) {
         thread::leave(entered);
     }
@@ -59,7 +66,7 @@ extern "C" fn perfprop_begin_reverse() -> u64 {
 #[unsafe(no_mangle)]
 extern "C" fn perfprop_end_reverse(name: *const c_char, start: u64) {
     if start != 0 {
-        thread::end_reverse(|table| table.name(&text(name)), start);
+        thread::end_reverse(|table| thread::apart(|| table.name(&text(name))).unwrap_or(0), start);
     }
 }
 

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 /// The first eight bytes, written last: whoever sees them sees a whole header.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"PPregion");
 /// Changes when anything below does.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// Names there is room for, and bytes of all their text.
 pub const NAMES: usize = 32_768;
@@ -67,8 +67,9 @@ pub struct Header {
     pub nodes: AtomicU32,
     /// Odd while nodes move from one thread to another, even otherwise.
     pub folding: AtomicU64,
-    /// Calls of regions that found no room for a path.
-    pub lost: AtomicU64,
+    /// Calls that aren't counted, as there was no room for their path, or none for their thread, or as a signal handler
+    /// interrupted what counts.
+    pub lost: [AtomicU64; 3],
     /// What an enter and a leave add to the time of their own region, in nanoseconds: an `f64`'s bits.
     pub inner_ns: AtomicU64,
     /// What they add to the time of the region around, as above.

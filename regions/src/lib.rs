@@ -40,9 +40,11 @@ mod output;
 mod progress;
 mod region;
 mod report;
+mod run;
 mod snapshot;
 mod table;
 mod thread;
+mod told;
 #[cfg(feature = "tracing")]
 mod tracing;
 
@@ -55,8 +57,8 @@ pub use output::{CSV, JSON, csv, json};
 pub use region::{AlreadyOpen, Counter, Guard, Region, Reverse, counter, phase, record, region, try_region};
 pub use report::{PathRow, Row, Spread, Times, WARM_UP};
 pub use snapshot::{
-    Activity, EventCounts, EventMarker, FILE_SIZE, MarkOf, Marker, NodeCounts, Snapshot, SnapshotError, Source,
-    ThreadActivity, ThreadRegions,
+    Activity, EventCounts, EventMarker, FILE_SIZE, LostCalls, MarkOf, Marker, NodeCounts, Snapshot, SnapshotError,
+    Source, ThreadActivity, ThreadRegions,
 };
 
 #[cfg(feature = "tracing")]
@@ -103,5 +105,5 @@ macro_rules! region {
 
 /// What the regions of this process counted so far; `None` before the first region.
 pub fn snapshot() -> Option<Snapshot> {
-    table::present().and_then(table::Table::snapshot)
+    table::present().and_then(|table| thread::apart(|| table.snapshot()).flatten())
 }

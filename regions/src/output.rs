@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
 use crate::event_totals::EventTotal;
 use crate::report::{PathRow, Row, Times};
+use crate::run;
 use crate::snapshot::{EventCounts, Snapshot};
 
 /// Where CSV goes at exit: a file, or `-` for standard output.
@@ -120,12 +122,12 @@ fn significant(value: f64) -> String {
     }
 }
 
-/// Rows by path, thread and phase as JSON, with times in nanoseconds.
+/// Rows by path, thread and phase as JSON, with times in nanoseconds. `unended` has the paths of which no call has ended.
 pub fn json(snapshot: &Snapshot) -> String {
     let mut text = format!(
         "{{\"version\":1,\"pid\":{},\"lost_calls\":{},\"marker_ns\":{{\"inner\":{},\"outer\":{}}}",
         snapshot.pid,
-        snapshot.lost,
+        snapshot.lost.total(),
         number(snapshot.marker.inner_ns),
         number(snapshot.marker.outer_ns)
     );
@@ -137,13 +139,13 @@ pub fn json(snapshot: &Snapshot) -> String {
         text.push_str(if place == 0 { "\n" } else { ",\n" });
         json_row(&mut text, snapshot, row);
     }
-    text.push_str("]}\n");
+    let unended: Vec<String> = snapshot.unended().iter().map(|path| json_path(path)).collect();
+    let _ = writeln!(text, "],\"unended\":[{}]}}", unended.join(","));
     text
 }
 
 fn json_row(text: &mut String, snapshot: &Snapshot, row: &PathRow) {
-    let path: Vec<String> = row.path.iter().map(|name| string(name)).collect();
-    let _ = write!(text, "{{\"path\":[{}],\"thread\":{}", path.join(","), row.thread);
+    let _ = write!(text, "{{\"path\":{},\"thread\":{}", json_path(&row.path), row.thread);
     let phase = if row.phase.is_empty() { "null".into() } else { string(&row.phase) };
     let _ = write!(text, ",\"phase\":{phase}");
     json_times(text, &row.times);
@@ -158,6 +160,11 @@ fn json_row(text: &mut String, snapshot: &Snapshot, row: &PathRow) {
         let _ = write!(text, ",\"events\":{{{}}}", events.collect::<Vec<_>>().join(","));
     }
     text.push('}');
+}
+
+fn json_path(path: &[String]) -> String {
+    let names: Vec<String> = path.iter().map(|name| string(name)).collect();
+    format!("[{}]", names.join(","))
 }
 
 /// An event; its numbers are null where it was never counted.
@@ -211,8 +218,11 @@ fn string(text: &str) -> String {
 /// Writes what the environment asks for, and says which regions are in no row.
 pub(crate) fn at_exit(snapshot: &Snapshot, is_child: bool) {
     let is_asked = |variable: &str| std::env::var_os(variable).is_some_and(|target| !target.is_empty());
-    if let Some(warning) = unended(snapshot).filter(|_| is_asked(CSV) || is_asked(JSON)) {
-        warn(&warning);
+    if is_asked(CSV) || is_asked(JSON) {
+        unended(snapshot)
+            .into_iter()
+            .chain(snapshot.lost.sentences(|calls| calls.to_string()))
+            .for_each(|warning| warn(&warning));
     }
     for (variable, text) in [(CSV, csv as fn(&Snapshot) -> String), (JSON, json)] {
         if let Some(target) = std::env::var_os(variable).filter(|target| !target.is_empty())
@@ -249,16 +259,33 @@ fn complain(variable: &str, error: &io::Error) {
     eprintln!("perfprop: {variable}: {error}; the regions of this program are not written");
 }
 
-/// A process that was forked writes a file of its own, with its number behind the name.
+/// What stands for the process's number in the name of a file.
+const NUMBER: &str = "%p";
+
+/// A process that was forked writes a file of its own, with its number behind the name. So does one that finds a file which
+/// another process of this run has written.
 fn write(target: &Path, text: &str, is_child: bool) -> io::Result<()> {
     if target.as_os_str() == "-" {
         return io::stdout().write_all(text.as_bytes());
     }
-    let mut name = target.as_os_str().to_owned();
-    if is_child {
-        name.push(format!(".{}", std::process::id()));
+    let number = std::process::id();
+    if let Some(name) = target.to_str().filter(|name| name.contains(NUMBER)) {
+        return std::fs::write(name.replace(NUMBER, &number.to_string()), text);
     }
-    std::fs::write(name, text)
+    let mut own = target.as_os_str().to_owned();
+    own.push(format!(".{number}"));
+    if is_child {
+        return std::fs::write(own, text);
+    }
+    match File::options().write(true).create_new(true).open(target) {
+        Ok(mut new) => new.write_all(text.as_bytes()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && run::has_written(target) => {
+            let (of_another, own_name) = (target.display(), Path::new(&own).display());
+            warn(&format!("{of_another} is another process's of this run: this one's regions are in {own_name}"));
+            std::fs::write(&own, text)
+        }
+        Err(_) => std::fs::write(target, text),
+    }
 }
 
 #[cfg(test)]

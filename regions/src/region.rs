@@ -2,11 +2,12 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::layout::COUNTERS;
 use crate::table::{Table, generation, table};
-use crate::thread::{self, Call, Entered, Refusal};
+use crate::thread::{self, Call, Entered, Entry, Refusal};
+use crate::told::tell_once;
 
 /// A part of a program that is entered again and again, by a name that is known when the program is written.
 ///
@@ -103,7 +104,8 @@ impl Region {
         if known >> 32 == generation {
             return known as u32;
         }
-        let number = table.name(self.name);
+        // In a signal handler that can't have it, the call is lost in any case.
+        let Some(number) = thread::apart(|| table.name(self.name)) else { return 0 };
         self.number.store(generation << 32 | u64::from(number), Ordering::Relaxed);
         number
     }
@@ -182,7 +184,7 @@ impl Drop for Reverse<'_> {
 /// Opens a region by a name that is known only when the program runs; [`Region`] is faster. Where one of the name is open
 /// on this thread, that is said on standard error the first time, and the guard does nothing.
 pub fn region(name: &str) -> Guard {
-    Guard::new(enter_or_complain(name, Call::Plain))
+    Guard::new(enter_or_complain(name, Call::Plain, Entry::Named))
 }
 
 /// Opens a region.
@@ -190,12 +192,12 @@ pub fn region(name: &str) -> Guard {
 /// # Errors
 /// Returns [`AlreadyOpen`] where one of its name is open on this thread.
 pub fn try_region(name: &str) -> Result<Guard, AlreadyOpen> {
-    given(thread::enter_named(name, Call::Plain), name)
+    given(thread::enter_named(name, Call::Plain, Entry::Named), name)
 }
 
 /// Enters a region, or says that one of its name is open.
-pub(crate) fn enter_or_complain(name: &str, call: Call<'_>) -> Option<Entered> {
-    let entered = thread::enter_named(name, call);
+pub(crate) fn enter_or_complain(name: &str, call: Call<'_>, entry: Entry) -> Option<Entered> {
+    let entered = thread::enter_named(name, call, entry);
     if entered == Err(Refusal::AlreadyOpen) {
         complain(name);
     }
@@ -211,16 +213,16 @@ fn given(entered: Result<Entered, Refusal>, name: &str) -> Result<Guard, Already
 
 /// Says once in a process that a region was open.
 #[cold]
-#[expect(clippy::print_stderr, reason = "the caller has no other way to learn of it")]
 pub(crate) fn complain(name: &str) {
-    static ONCE: std::sync::Once = std::sync::Once::new();
-    let error = AlreadyOpen { name: name.to_owned() };
-    ONCE.call_once(|| eprintln!("perfprop: {error}; it goes on, and this call isn't counted (told once)"));
+    static ONCE: AtomicBool = AtomicBool::new(false);
+    let name = name.escape_debug();
+    let rest = "it goes on, and this call isn't counted (told once)";
+    tell_once(&ONCE, format_args!("region '{name}' is already open on this thread; {rest}"));
 }
 
 /// Enters a region, or counts one more call of it where it is open.
-pub(crate) fn enter_recursive(name: &str) -> Option<Entered> {
-    let entered = thread::enter_named(name, Call::Plain);
+pub(crate) fn enter_recursive(name: &str, entry: Entry) -> Option<Entered> {
+    let entered = thread::enter_named(name, Call::Plain, entry);
     if entered == Err(Refusal::AlreadyOpen) {
         thread::count_again_named(name);
     }
@@ -234,7 +236,7 @@ pub struct Counter(pub(crate) Option<usize>);
 /// The counter of this name. A program has room for four; what more there are count nothing.
 pub fn counter(name: &str) -> Counter {
     let Some(table) = table() else { return Counter(None) };
-    let number = table.name(name);
+    let Some(number) = thread::apart(|| table.name(name)) else { return Counter(None) };
     let taken = |place: &usize| {
         let of_place = &table.memory.header().counter_names[*place];
         let now = of_place.compare_exchange(0, number, Ordering::Relaxed, Ordering::Relaxed);
@@ -247,8 +249,10 @@ pub fn counter(name: &str) -> Counter {
 /// those before. An empty name ends it.
 pub fn phase(name: &str) {
     if let Some(table) = table() {
-        let number = if name.is_empty() { 0 } else { table.name(name) };
-        table.memory.header().phase.store(number, Ordering::Relaxed);
+        let number = if name.is_empty() { Some(0) } else { thread::apart(|| table.name(name)) };
+        if let Some(number) = number {
+            table.memory.header().phase.store(number, Ordering::Relaxed);
+        }
     }
 }
 

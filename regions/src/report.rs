@@ -1,6 +1,6 @@
 //! Turns what regions counted into rows, without what the markers cost.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event_totals::{EventSums, Within, add_events};
 use crate::histogram::quantile;
@@ -223,6 +223,19 @@ impl Snapshot {
     /// A row for each path in each phase, whatever threads it was entered on, parents first. Their `thread` is 0.
     pub fn paths_of_all_threads(&self) -> Vec<PathRow> {
         self.gathered(|_| 0)
+    }
+
+    /// The paths of which no call has ended on any thread, parents first: of those that are open for the first time, and of
+    /// those that were never closed.
+    pub fn unended(&self) -> Vec<Vec<String>> {
+        let (mut ended, mut entered) = (BTreeSet::new(), BTreeSet::new());
+        for (place, node) in self.nodes.iter().enumerate() {
+            // The shortest call is that of all, also of those that were counted before somebody watched.
+            let has_ended = has_counted(node) || node.min_ns != u64::MAX;
+            if has_ended { &mut ended } else { &mut entered }.insert(self.path(place));
+        }
+        let unended = entered.difference(&ended);
+        unended.map(|path| path.iter().map(|&name| name.to_owned()).collect()).collect()
     }
 
     fn gathered(&self, of_thread: impl Fn(u32) -> u32) -> Vec<PathRow> {

@@ -67,8 +67,8 @@ pub struct Snapshot {
     pub process_name: String,
     /// Whether it records, and for whom.
     pub recording: u32,
-    /// Calls that are in no node, as there was no room.
-    pub lost: u64,
+    /// Calls that are in no node.
+    pub lost: LostCalls,
     /// What an enter and a leave cost, in nanoseconds.
     pub marker: Marker,
     /// Names of the events that are counted.
@@ -81,6 +81,49 @@ pub struct Snapshot {
     pub threads: Vec<ThreadRegions>,
     /// Paths of regions.
     pub nodes: Vec<NodeCounts>,
+}
+
+/// Calls that aren't counted, by what they lacked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LostCalls {
+    /// There was no room for their path.
+    pub to_paths: u64,
+    /// There was no room for their thread.
+    pub to_threads: u64,
+    /// They began or ended in a signal handler that had interrupted what counts, or when their thread had all but ended.
+    pub in_handlers: u64,
+}
+
+impl LostCalls {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.to_paths.saturating_add(self.to_threads).saturating_add(self.in_handlers)
+    }
+
+    /// Those that were lost after an earlier time.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            to_paths: self.to_paths.saturating_sub(earlier.to_paths),
+            to_threads: self.to_threads.saturating_sub(earlier.to_threads),
+            in_handlers: self.in_handlers.saturating_sub(earlier.in_handlers),
+        }
+    }
+
+    /// The number and the reason of each kind of which there are any: `3 calls are not counted: there are too many paths`.
+    pub fn sentences(&self, number: impl Fn(u64) -> String) -> Vec<String> {
+        let all = [
+            (self.to_paths, "there are too many paths of regions"),
+            (self.to_threads, "there are too many threads at once"),
+            (self.in_handlers, "a signal handler had interrupted a begin or an end, or the thread had all but ended"),
+        ];
+        let lost = all.into_iter().filter(|(calls, _)| *calls > 0);
+        let sentence = |(calls, why)| match calls {
+            1 => format!("1 call is not counted: {why}"),
+            calls => format!("{} calls are not counted: {why}", number(calls)),
+        };
+        lost.map(sentence).collect()
+    }
 }
 
 /// What markers add to times, in nanoseconds.
@@ -276,7 +319,7 @@ impl Snapshot {
             pid: header.u32(offset_of!(Header, pid)),
             process_name: names.get(at(offset_of!(Header, process_name))).cloned().ok_or(SnapshotError::Corrupt)?,
             recording: header.u32(offset_of!(Header, recording)),
-            lost: header.u64(offset_of!(Header, lost)),
+            lost: lost_calls(header),
             marker: Marker {
                 inner_ns: header.f64(offset_of!(Header, inner_ns))?,
                 outer_ns: header.f64(offset_of!(Header, outer_ns))?,
@@ -341,6 +384,11 @@ fn header(source: &dyn Source) -> Result<Bytes, SnapshotError> {
         VERSION => Ok(header),
         other => Err(SnapshotError::Version(other)),
     }
+}
+
+fn lost_calls(header: &Bytes) -> LostCalls {
+    let lost = |place: usize| header.u64(offset_of!(Header, lost) + 8 * place);
+    LostCalls { to_paths: lost(0), to_threads: lost(1), in_handlers: lost(2) }
 }
 
 fn read_names(source: &dyn Source, count: usize, text: usize) -> Result<Vec<String>, SnapshotError> {
@@ -520,7 +568,7 @@ impl Snapshot {
         let totals = [
             u64::from(header.u32(offset_of!(Header, nodes))),
             header.u64(offset_of!(Header, folding)),
-            header.u64(offset_of!(Header, lost)),
+            lost_calls(&header).total(),
         ];
         Ok(Activity { totals, threads })
     }

@@ -2,8 +2,9 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use crate::events::{self, CountedEvent};
 use crate::layout::{
@@ -11,10 +12,12 @@ use crate::layout::{
 };
 use crate::memory::Memory;
 use crate::snapshot::Snapshot;
+use crate::told::tell_once;
 use crate::{callback, output};
 
-/// The name that stands for all that there is no room for.
+/// The name that stands for all that there is no room for, and its number.
 const OTHER: &str = "(other)";
+pub(crate) const OTHER_NUMBER: u32 = 1;
 /// Threads that have ended and keep a row of their own each.
 const ENDED: usize = 256;
 
@@ -22,6 +25,8 @@ const ENDED: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Table {
     pub(crate) memory: Memory,
+    /// Locked only where the thread's own state is taken, too ([`apart`](crate::thread::apart)): a signal handler that finds
+    /// that taken doesn't come here, where it might wait for the thread that it interrupted.
     registry: Mutex<Registry>,
     /// What is counted in regions, from the first thread on that records.
     events: OnceLock<Vec<CountedEvent>>,
@@ -41,7 +46,12 @@ struct Registry {
 
 /// The table of this process, from its first region on.
 static TABLE: AtomicPtr<Table> = AtomicPtr::new(std::ptr::null_mut());
-static MAKING: Mutex<()> = Mutex::new(());
+/// The thread that makes it; 0 for none.
+static MAKER: AtomicU32 = AtomicU32::new(0);
+/// How long others wait for it each time.
+const PAUSE: Duration = Duration::from_micros(50);
+/// Calls of signal handlers that interrupted the thread which made the table.
+static LOST_BEFORE: AtomicU64 = AtomicU64::new(0);
 /// Counts tables: a process that was forked has another than its parent.
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
@@ -50,7 +60,16 @@ pub(crate) fn generation() -> u32 {
     GENERATION.load(Relaxed)
 }
 
-/// The table of this process, which its first region makes; `None` where there is no memory for it.
+/// Why a call is in no node; a place in [`Header::lost`](crate::layout::Header::lost).
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Lost {
+    Paths,
+    Threads,
+    Interrupted,
+}
+
+/// The table of this process, which its first region makes; `None` where there is no memory for it, and in a signal handler
+/// that interrupts the thread while it makes it.
 #[inline]
 pub(crate) fn table() -> Option<&'static Table> {
     present().or_else(make)
@@ -65,16 +84,35 @@ pub(crate) fn present() -> Option<&'static Table> {
 
 #[cold]
 fn make() -> Option<&'static Table> {
-    let _guard = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(table) = present() {
-        return Some(table);
+    let this = tid();
+    while let Err(maker) = MAKER.compare_exchange(0, this, Acquire, Relaxed) {
+        if maker == this {
+            return None;
+        }
+        std::thread::sleep(PAUSE);
     }
+    let table = present().or_else(make_alone);
+    MAKER.store(0, Release);
+    table
+}
+
+fn make_alone() -> Option<&'static Table> {
     let table =
         Box::leak(Box::new(Table { memory: Memory::new()?, registry: Mutex::default(), events: OnceLock::new() }));
     table.begin();
     hook();
     TABLE.store(table, Release);
+    let lost = LOST_BEFORE.swap(0, Relaxed);
+    if table.records() {
+        table.lose(lost, Lost::Interrupted);
+    }
     Some(table)
+}
+
+/// Counts a call for which there is no table.
+#[cold]
+pub(crate) fn lose_before() {
+    LOST_BEFORE.fetch_add(1, Relaxed);
 }
 
 /// Has a child begin with a table of its own, and rows written at exit.
@@ -83,6 +121,9 @@ fn hook() {
     extern "C" fn child() {
         TABLE.store(std::ptr::null_mut(), Release);
         GENERATION.fetch_add(1, Relaxed);
+        // Another thread of the parent may have been at it.
+        MAKER.store(0, Relaxed);
+        LOST_BEFORE.store(0, Relaxed);
     }
     extern "C" fn exit() {
         end(generation() > 0);
@@ -172,7 +213,14 @@ impl Table {
         let header = self.memory.header();
         let (number, offset) = (header.names.load(Relaxed), header.text.load(Relaxed));
         if number as usize >= NAMES || offset as usize + name.len() > TEXT {
-            return registry.names.get(OTHER).copied().unwrap_or(0);
+            static ONCE: AtomicBool = AtomicBool::new(false);
+            let (names, text) = (NAMES - 1, TEXT >> 20);
+            let what = "those that are new from now on are counted together as '(other)'";
+            tell_once(
+                &ONCE,
+                format_args!("there is room for {names} names of regions with {text} MiB of text: {what}"),
+            );
+            return OTHER_NUMBER;
         }
         for (place, byte) in name.bytes().enumerate() {
             self.memory.text(offset as usize + place).store(byte, Relaxed);
@@ -275,7 +323,7 @@ impl Table {
                     add(self.memory.node(to), from);
                     places.insert(*number, to);
                 }
-                None => self.lose(from.calls.load(Relaxed)),
+                None => self.lose(from.calls.load(Relaxed), Lost::Paths),
             }
         }
         nodes.iter().for_each(|&number| clear(self.memory.node(number)));
@@ -319,8 +367,8 @@ impl Table {
     }
 
     /// Counts calls that are in no node.
-    pub(crate) fn lose(&self, calls: u64) {
-        self.memory.header().lost.fetch_add(calls, Relaxed);
+    pub(crate) fn lose(&self, calls: u64, why: Lost) {
+        self.memory.header().lost[why as usize].fetch_add(calls, Relaxed);
     }
 
     /// Shows which regions of a thread are open.

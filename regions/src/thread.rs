@@ -6,14 +6,15 @@ mod marker;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::num::NonZeroU64;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use crate::clock::now;
 use crate::events::Readings;
 use crate::histogram::bucket;
 use crate::layout::{DEEPEST, MARKS, NAMES, Node};
-use crate::table::{Table, generation, grow, grow_float, lower, raise, table};
+use crate::table::{Lost, OTHER_NUMBER, Table, generation, grow, grow_float, lose_before, lower, raise, table};
+use crate::told::tell_once;
 use events::ThreadEvents;
 
 thread_local! {
@@ -23,7 +24,7 @@ thread_local! {
 /// Why a region wasn't entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// Nothing is recorded.
+    /// Nothing is recorded, or the call is counted in another way.
     Off,
     /// One of this name is open on this thread.
     AlreadyOpen,
@@ -58,17 +59,49 @@ pub(crate) struct Suspended {
     spent: Spent,
 }
 
-/// A region that was entered and is to be left: the number of its name, and above it the table's generation.
+/// How a region is opened; each way takes its own time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Entry {
+    /// By a value that knows its name's number.
+    Static,
+    /// By a name.
+    Named,
+    /// From C, by a name.
+    C,
+}
+
+/// A region that was entered and is to be left: the table's generation, the thread's number, and which of its calls it is, so
+/// that it can be left on no other thread and only once.
+///
+/// ```text
+/// 63        52 51            32 31             0
+/// generation | thread, never 0 | call of the thread
+/// ```
+///
+/// Each begins anew after its last number; that two are the same takes four thousand million calls in one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entered(NonZeroU64);
 
+/// The bits of the call, and of the thread.
+const CALL_BITS: u32 = 32;
+const THREAD_BITS: u32 = 20;
+
 impl Entered {
-    fn name(self) -> u32 {
-        self.0.get() as u32
+    /// The part that all calls of a thread have.
+    fn of_thread(generation: u32, number: u64) -> u64 {
+        let number = number % ((1 << THREAD_BITS) - 1) + 1;
+        u64::from(generation) << (THREAD_BITS + CALL_BITS) | number << CALL_BITS
     }
 
-    fn generation(self) -> u32 {
-        (self.0.get() >> 32) as u32
+    fn thread(self) -> u64 {
+        self.0.get() >> CALL_BITS & ((1 << THREAD_BITS) - 1)
+    }
+
+    /// Whether it is of this process, or at least of one that was forked so often.
+    #[inline]
+    fn is_of(self, generation: u32) -> bool {
+        let above = u64::from(generation) << (THREAD_BITS + CALL_BITS);
+        (self.0.get() ^ above) >> (THREAD_BITS + CALL_BITS) == 0
     }
 
     /// A number that isn't 0, for other languages.
@@ -79,7 +112,7 @@ impl Entered {
     /// What a number stands for; `None` for 0 and what no region has.
     #[inline]
     pub(crate) fn of_handle(handle: u64) -> Option<Self> {
-        NonZeroU64::new(handle).filter(|handle| handle.get() as u32 != 0).map(Self)
+        NonZeroU64::new(handle).map(Self).filter(|entered| entered.thread() != 0)
     }
 }
 
@@ -90,11 +123,8 @@ struct Answer(u64);
 
 impl Answer {
     const OFF: Self = Self(0);
-    const ALREADY_OPEN: Self = Self(1 << 32);
-
-    fn entered(name: u32, generation: u32) -> Self {
-        Self(u64::from(generation) << 32 | u64::from(name))
-    }
+    /// It has no thread.
+    const ALREADY_OPEN: Self = Self(1);
 
     #[inline]
     fn result(self) -> Result<Entered, Refusal> {
@@ -105,6 +135,7 @@ impl Answer {
 
 #[derive(Clone, Copy, Debug)]
 struct Open {
+    handle: u64,
     name: u32,
     node: u32,
     /// How many regions its path has.
@@ -134,6 +165,9 @@ struct Thread {
     generation: u32,
     /// No other thread of the process has or had this number.
     number: u64,
+    /// What all of its handles have, and how many calls it entered.
+    handles: u64,
+    calls: u32,
     /// `None` where all slots are taken.
     slot: Option<u32>,
     open: Vec<Open>,
@@ -153,10 +187,13 @@ struct Thread {
 impl Thread {
     fn new(table: &'static Table) -> Self {
         static THREADS: AtomicU64 = AtomicU64::new(0);
+        let (generation, number) = (generation(), THREADS.fetch_add(1, Relaxed));
         Self {
             table,
-            generation: generation(),
-            number: THREADS.fetch_add(1, Relaxed),
+            generation,
+            number,
+            handles: Entered::of_thread(generation, number),
+            calls: 0,
             slot: table.begin_thread(),
             open: Vec::with_capacity(16),
             events: ThreadEvents::new(table.events()),
@@ -235,12 +272,22 @@ impl Thread {
     #[inline]
     fn enter(&mut self, name: u32, call: Call<'_>) -> Answer {
         if self.is_open(name) {
-            return Answer::ALREADY_OPEN;
+            return self.open_again(name);
         }
         let before = if let Call::Resumed(suspended) = call { Some(&suspended.spent) } else { None };
         let (node, depth) = (self.node(name), self.around().1 + 1);
         self.set_open(name, true);
-        self.open.push(Open { name, node, depth, is_recorded: matches!(call, Call::Recorded), start: 0, moved: 0 });
+        self.calls = self.calls.wrapping_add(1);
+        let handle = self.handles | u64::from(self.calls);
+        self.open.push(Open {
+            handle,
+            name,
+            node,
+            depth,
+            is_recorded: matches!(call, Call::Recorded),
+            start: 0,
+            moved: 0,
+        });
         self.show(node);
         // What the kernel takes to read events is in no time; what the clock takes is in the events, and measured.
         if let Some(events) = &mut self.events {
@@ -252,18 +299,62 @@ impl Thread {
             open.start = start.wrapping_sub(before.map_or(0, |spent| spent.ns));
             open.moved = before.map_or(0, |_| start);
         }
-        Answer::entered(name, self.generation)
+        Answer(handle)
+    }
+
+    /// Refuses a region whose name is open. Those without a name of their own are counted within one another.
+    #[cold]
+    fn open_again(&mut self, name: u32) -> Answer {
+        if name != OTHER_NUMBER {
+            return Answer::ALREADY_OPEN;
+        }
+        self.count_again(name);
+        Answer::OFF
+    }
+
+    /// Counts one more call of a region that is open.
+    fn count_again(&mut self, name: u32) {
+        match self.open.iter().rev().find(|open| open.name == name).map(|open| open.node) {
+            None => {}
+            Some(0) => self.lose_call(),
+            Some(node) => grow(&self.table.memory.node(node).calls, 1),
+        }
+    }
+
+    /// The place of a region among those that are open.
+    #[inline]
+    fn place(&self, entered: Entered) -> Option<usize> {
+        self.open.iter().rposition(|open| open.handle == entered.handle())
+    }
+
+    /// Says that a handle isn't one of an open region of this thread.
+    #[cold]
+    fn refuse(&self, entered: Entered) {
+        static ELSEWHERE: AtomicBool = AtomicBool::new(false);
+        static ALREADY: AtomicBool = AtomicBool::new(false);
+        if entered.thread() == self.handles >> CALL_BITS & ((1 << THREAD_BITS) - 1) {
+            tell_once(
+                &ALREADY,
+                format_args!("a region was ended that had ended already: that changes nothing (told once)"),
+            );
+        } else {
+            let what = "a region was ended on another thread than the one that began it: it goes on there";
+            tell_once(&ELSEWHERE, format_args!("{what} (told once)"));
+        }
     }
 
     /// Leaves a region; gives it, its place among those that were open, and the call's time.
     #[inline]
-    fn leave(&mut self, name: u32, end: u64) -> Option<(Open, usize, u64)> {
-        let place = self.open.iter().rposition(|open| open.name == name)?;
+    fn leave(&mut self, entered: Entered, end: u64) -> Option<(Open, usize, u64)> {
+        let Some(place) = self.place(entered) else {
+            self.refuse(entered);
+            return None;
+        };
         let open = self.open.remove(place);
         if place < self.open.len() {
             self.move_out(place, &open, end);
         }
-        self.set_open(name, false);
+        self.set_open(open.name, false);
         self.mark(end, open.node, 0);
         let top = self.open.last().map_or(0, |open| open.node);
         self.show(top);
@@ -273,19 +364,19 @@ impl Thread {
 
     /// Leaves a region and counts its call.
     #[inline]
-    fn close(&mut self, name: u32, end: u64) {
+    fn close(&mut self, entered: Entered, end: u64) {
         if self.events.is_some() {
-            return self.close_with_events(name, end);
+            return self.close_with_events(entered, end);
         }
-        if let Some((open, place, ns)) = self.leave(name, end) {
+        if let Some((open, place, ns)) = self.leave(entered, end) {
             self.count_closed(&open, place, ns, end);
         }
     }
 
     #[inline(never)]
-    fn close_with_events(&mut self, name: u32, end: u64) {
+    fn close_with_events(&mut self, entered: Entered, end: u64) {
         let now = self.events.as_ref().and_then(ThreadEvents::read);
-        let Some((open, place, ns)) = self.leave(name, end) else { return };
+        let Some((open, place, ns)) = self.leave(entered, end) else { return };
         if let Some(events) = &mut self.events {
             let waited_ns = now.as_ref().map(Readings::waited_ns);
             let counted = events.end(place, now);
@@ -334,7 +425,7 @@ impl Thread {
     #[inline]
     fn count_call(&mut self, open: &Open, ns: u64) {
         if open.node == 0 {
-            return self.table.lose(1);
+            return self.lose_call();
         }
         let node = self.table.memory.node(open.node);
         count(node, ns);
@@ -344,12 +435,18 @@ impl Thread {
         }
     }
 
+    /// Counts a call for which there is no node.
+    #[cold]
+    fn lose_call(&self) {
+        self.table.lose(1, if self.slot.is_none() { Lost::Threads } else { Lost::Paths });
+    }
+
     /// Leaves a region that is to go on.
-    fn suspend(&mut self, name: u32, end: u64) -> Option<Suspended> {
+    fn suspend(&mut self, entered: Entered, end: u64) -> Option<Suspended> {
         let now = self.events.as_ref().and_then(ThreadEvents::read);
-        let (open, place, ns) = self.leave(name, end)?;
+        let (open, place, ns) = self.leave(entered, end)?;
         self.add_stay(&open, place, end);
-        let node = open.node;
+        let (name, node) = (open.name, open.node);
         let counted = self.events.as_mut().and_then(|events| events.end(place, now));
         let (generation, thread) = (self.generation, self.number);
         Some(Suspended { name, generation, thread, node, spent: Spent { ns, counted } })
@@ -363,7 +460,8 @@ impl Thread {
             events.count(self.table.memory.node(node), spent.counted.as_ref(), None, spent.ns);
         }
         self.add_outside(self.parent(node), spent.ns);
-        self.count_call(&Open { name: *name, node, depth: 0, is_recorded: false, start: 0, moved: 0 }, spent.ns);
+        let open = Open { handle: 0, name: *name, node, depth: 0, is_recorded: false, start: 0, moved: 0 };
+        self.count_call(&open, spent.ns);
     }
 
     fn show(&self, node: u32) {
@@ -410,15 +508,17 @@ fn count(node: &Node, ns: u64) {
     node.calls.store(node.calls.load(Relaxed) + 1, Release);
 }
 
-/// Does something with the thread's state; `None` where there is none, as at the very end of a thread.
+/// Does something with the thread's state; `None` where there is none, as at the very end of a thread, and in a signal handler
+/// that interrupts something else with it.
 #[inline]
-fn with<T>(action: impl FnOnce(&mut Thread) -> T) -> Option<T> {
+fn with<T>(entry: Entry, action: impl FnOnce(&mut Thread) -> T) -> Option<T> {
     let table = table()?;
-    let done = THREAD.try_with(|thread| {
-        // A signal handler that enters a region while one is entered finds it taken.
-        let mut thread = thread.try_borrow_mut().ok()?;
+    let done = THREAD.try_with(|cell| {
+        let mut thread = cell.try_borrow_mut().ok()?;
         if thread.as_ref().is_none_or(|thread| thread.generation != generation()) {
-            begin(&mut thread, table);
+            drop(thread);
+            begin(cell, table, entry);
+            thread = cell.try_borrow_mut().ok()?;
         }
         thread.as_mut().map(action)
     });
@@ -426,41 +526,83 @@ fn with<T>(action: impl FnOnce(&mut Thread) -> T) -> Option<T> {
 }
 
 #[cold]
-fn begin(thread: &mut Option<Thread>, table: &'static Table) {
+fn begin(cell: &RefCell<Option<Thread>>, table: &'static Table, entry: Entry) {
+    let Ok(mut thread) = cell.try_borrow_mut() else { return };
     // What belongs to the parent of a fork stays as it is.
     if let Some(mut of_parent) = thread.take() {
         of_parent.events.take().into_iter().for_each(ThreadEvents::abandon);
         std::mem::forget(of_parent);
     }
-    marker::measure(thread.insert(Thread::new(table)));
+    *thread = Some(Thread::new(table));
+    drop(thread);
+    marker::measure(entry);
+}
+
+/// Does something with a state that is there.
+fn with_known<T>(action: impl FnOnce(&mut Thread) -> T) -> Option<T> {
+    THREAD.try_with(|cell| cell.try_borrow_mut().ok()?.as_mut().map(action)).ok().flatten()
+}
+
+/// Does something that asks other threads, with the thread's state taken: signal handlers don't do it meanwhile, as they would
+/// wait for the thread that they interrupted. `None` in such a handler.
+pub(crate) fn apart<T>(action: impl FnOnce() -> T) -> Option<T> {
+    let mut action = Some(action);
+    let done = THREAD.try_with(|cell| {
+        let _taken = cell.try_borrow_mut().ok()?;
+        action.take().map(|action| action())
+    });
+    // At the end of a thread nothing else needs it.
+    done.unwrap_or_else(|_| action.take().map(|action| action()))
+}
+
+/// The table, if regions are to be recorded.
+#[inline]
+fn recording() -> Option<&'static Table> {
+    match table() {
+        Some(table) => table.records().then_some(table),
+        None => {
+            lose_before();
+            None
+        }
+    }
+}
+
+/// Whether regions are to be recorded.
+#[inline]
+pub(crate) fn records() -> bool {
+    recording().is_some()
+}
+
+/// A call that began or ended when the thread's state couldn't be had.
+#[cold]
+fn interrupted() -> Answer {
+    if let Some(table) = table() {
+        table.lose(1, Lost::Interrupted);
+    }
+    Answer::OFF
 }
 
 /// Enters a region.
 #[inline]
 pub(crate) fn enter(name: impl FnOnce(&Table) -> u32, call: Call<'_>) -> Result<Entered, Refusal> {
-    match table() {
-        Some(table) if table.records() => enter_recorded(name(table), call).result(),
-        _ => Err(Refusal::Off),
-    }
+    let table = recording().ok_or(Refusal::Off)?;
+    enter_recorded(name(table), call).result()
 }
 
 /// Out of line, so that programs have only the question whether anything is recorded in theirs.
 #[inline(never)]
 fn enter_recorded(name: u32, call: Call<'_>) -> Answer {
-    with(|thread| thread.enter(name, call)).unwrap_or(Answer::OFF)
+    with(Entry::Static, |thread| thread.enter(name, call)).unwrap_or_else(interrupted)
 }
 
 /// Enters a region by a name that is known only now.
-pub(crate) fn enter_named(name: &str, call: Call<'_>) -> Result<Entered, Refusal> {
-    match table() {
-        Some(table) if table.records() => with(|thread| {
-            let number = thread.number_of(name);
-            thread.enter(number, call)
-        })
-        .unwrap_or(Answer::OFF)
-        .result(),
-        _ => Err(Refusal::Off),
-    }
+pub(crate) fn enter_named(name: &str, call: Call<'_>, entry: Entry) -> Result<Entered, Refusal> {
+    recording().ok_or(Refusal::Off)?;
+    let entered = with(entry, |thread| {
+        let number = thread.number_of(name);
+        thread.enter(number, call)
+    });
+    entered.unwrap_or_else(interrupted).result()
 }
 
 /// Leaves a region and counts the call.
@@ -468,54 +610,44 @@ pub(crate) fn enter_named(name: &str, call: Call<'_>) -> Result<Entered, Refusal
 pub(crate) fn leave(entered: Entered) {
     let end = now();
     // In a child of the process that entered it, nothing is open.
-    if entered.generation() == generation() {
-        with(|thread| thread.close(entered.name(), end));
+    if entered.is_of(generation()) && with(Entry::Static, |thread| thread.close(entered, end)).is_none() {
+        interrupted();
     }
 }
 
 /// Leaves a region that is to go on later.
 pub(crate) fn suspend(entered: Entered) -> Option<Suspended> {
     let end = now();
-    if entered.generation() != generation() {
+    if !entered.is_of(generation()) {
         return None;
     }
-    with(|thread| thread.suspend(entered.name(), end)).flatten()
+    with(Entry::Static, |thread| thread.suspend(entered, end)).flatten()
 }
 
 /// Counts a suspended call that won't go on: where it was, or where this thread is if that was another one.
 pub(crate) fn finish(suspended: &Suspended) {
     if suspended.generation == generation() {
-        with(|thread| thread.finish(suspended));
+        with(Entry::Static, |thread| thread.finish(suspended));
     }
 }
 
 /// Counts one more call of a region that is open.
 pub(crate) fn count_again(name: u32) {
-    with(|thread| {
-        if let Some(open) = thread.open.iter().rev().find(|open| open.name == name).filter(|open| open.node != 0) {
-            grow(&thread.table.memory.node(open.node).calls, 1);
-        }
-    });
+    with(Entry::Static, |thread| thread.count_again(name));
 }
 
 /// The same by a name that is known only now.
 pub(crate) fn count_again_named(name: &str) {
-    if let Some(number) = with(|thread| thread.number_of(name)) {
-        count_again(number);
-    }
-}
-
-/// Whether regions are to be recorded.
-#[cfg(feature = "tracing")]
-#[inline]
-pub(crate) fn records() -> bool {
-    table().is_some_and(Table::records)
+    with(Entry::Named, |thread| {
+        let number = thread.number_of(name);
+        thread.count_again(number);
+    });
 }
 
 /// The name of a region that was opened within another one and is still open.
 pub(crate) fn held_within(entered: Entered) -> Option<String> {
-    let held = with(|thread| {
-        let place = thread.open.iter().rposition(|open| open.name == entered.name())?;
+    let held = with(Entry::Static, |thread| {
+        let place = thread.place(entered)?;
         thread.open.get(place + 1).map(|held| thread.table.text_of(held.name))
     });
     held.flatten()
@@ -523,8 +655,8 @@ pub(crate) fn held_within(entered: Entered) -> Option<String> {
 
 /// Adds to what the program counts in an open region.
 pub(crate) fn add(entered: Entered, counter: usize, by: u64) {
-    with(|thread| {
-        let open = thread.open.iter().rev().find(|open| open.name == entered.name());
+    with(Entry::Static, |thread| {
+        let open = thread.place(entered).map(|place| thread.open[place]);
         if let Some(open) = open.filter(|open| open.node != 0) {
             grow(&thread.table.memory.node(open.node).counters[counter], by);
         }
@@ -533,21 +665,19 @@ pub(crate) fn add(entered: Entered, counter: usize, by: u64) {
 
 /// When a run backwards began, if anything is recorded.
 pub(crate) fn begin_reverse() -> Option<u64> {
-    table().filter(|table| table.records()).map(|_| now())
+    recording().map(|_| now())
 }
 
 /// Counts a run backwards that began then.
 pub(crate) fn end_reverse(name: impl FnOnce(&Table) -> u32, start: u64) {
     let end = now();
-    with(|thread| {
-        let name = name(thread.table);
-        match thread.node_of_reverse(name) {
-            0 => thread.table.lose(1),
-            node => {
-                let node = thread.table.memory.node(node);
-                grow(&node.reverse_ns, end.saturating_sub(start));
-                grow(&node.reverse_calls, 1);
-            }
+    let name = table().map(name);
+    with(Entry::Static, |thread| match name.map_or(0, |name| thread.node_of_reverse(name)) {
+        0 => thread.lose_call(),
+        node => {
+            let node = thread.table.memory.node(node);
+            grow(&node.reverse_ns, end.saturating_sub(start));
+            grow(&node.reverse_calls, 1);
         }
     });
 }
@@ -566,5 +696,16 @@ mod tests {
             let _ = thread.number_of(&name.to_string());
         }
         assert_eq!((thread.number_of("0"), thread.names.len()), (first, NAMES));
+    }
+
+    #[test]
+    fn handles_tell_processes_threads_and_calls_apart() {
+        let handle = |generation, number, call: u64| Entered::of_handle(Entered::of_thread(generation, number) | call);
+        let (a, b) = (handle(3, 0, 1).unwrap(), handle(3, 1, 1).unwrap());
+        assert!(a != b && a.thread() == 1 && b.thread() == 2 && a.is_of(3) && !a.is_of(4));
+        // No thread has number 0, however many there were, so that no handle is one of nothing.
+        assert_eq!(handle(0, (1 << 20) - 1, 0).unwrap().thread(), 1);
+        assert_eq!([0, 1, 12_345].map(Entered::of_handle), [None; 3]);
+        assert_eq!(Answer::ALREADY_OPEN.result(), Err(Refusal::AlreadyOpen));
     }
 }

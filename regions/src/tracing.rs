@@ -9,7 +9,7 @@ use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
 use crate::progress::{Progress, Refused};
-use crate::thread::{self, Entered};
+use crate::thread::{self, Entered, Entry};
 
 thread_local! {
     /// The spans that are entered on this thread, with the regions that they opened.
@@ -77,7 +77,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for RegionLayer {
 
 /// Opens the region of a span, or goes on with it.
 fn enter(progress: &mut Progress, name: &str) -> Option<Entered> {
-    match progress.enter(|call| thread::enter_named(name, call)) {
+    match progress.enter(|call| thread::enter_named(name, call, Entry::Named)) {
         Ok(entered) => return Some(entered),
         Err(Refused::Within) => thread::count_again_named(name),
         Err(Refused::Other) => {}

@@ -191,6 +191,11 @@ fn regions_that_are_open_at_the_end_are_named() {
     assert_eq!(calls(&output), named(&[("before", 1)]));
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(text.contains("perfprop: no call has ended of 'left', 'main\\u{1b}': no row has it"), "{text}");
+    let output = part("leaves regions open").env_remove(CSV).env("PERFPROP_REGION_JSON", "-").output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    // 'before' has a call elsewhere, but none below these.
+    let unended = r#""unended":[["main\u001b"],["main\u001b","left"],["main\u001b","left","before"]]}"#;
+    assert!(text.contains(unended), "{text}");
 }
 
 #[test]

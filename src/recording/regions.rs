@@ -45,6 +45,9 @@ struct CountsColumns {
     /// What events counted; empty where none were counted, as in recordings of before.
     #[serde(default, skip_serializing_if = "EventColumns::is_empty")]
     events: EventColumns,
+    /// What programs counted themselves; empty where nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    counters: Vec<Vec<u64>>,
 }
 
 type SpreadColumns = (f64, Option<f64>, f64, f64, f64, f64);
@@ -71,6 +74,7 @@ impl CountsColumns {
 
     fn of(counts: &[RegionCounts]) -> Self {
         let has_reverse = counts.iter().any(|counts| counts.reverse_calls > 0);
+        let has_counters = counts.iter().any(|counts| !counts.counters.is_empty());
         let reverse = counts.iter().filter(|_| has_reverse).map(|counts| (counts.reverse_calls, counts.reverse_ns));
         let spread = |spread: Spread| (spread.mean, spread.variance, spread.min, spread.max, spread.p50, spread.p99);
         Self {
@@ -81,13 +85,16 @@ impl CountsColumns {
             reverse: reverse.collect(),
             spread: counts.iter().map(|counts| counts.spread.map(spread)).collect(),
             events: EventColumns::of(counts.iter().map(|counts| counts.events.as_slice())),
+            counters: counts.iter().filter(|_| has_counters).map(|counts| counts.counters.clone()).collect(),
         }
     }
 
     fn counts(&self) -> Result<Vec<RegionCounts>, String> {
         let count = self.path.len();
         let fit = [self.calls.len(), self.time_ns.len(), self.self_ns.len(), self.spread.len()] == [count; 4];
-        let events = self.events.rows(count).filter(|_| fit && [0, count].contains(&self.reverse.len()));
+        let may_be_empty = [self.reverse.len(), self.counters.len()];
+        let fit = fit && may_be_empty.iter().all(|length| [0, count].contains(length));
+        let events = self.events.rows(count).filter(|_| fit);
         let events = events.ok_or_else(|| format!("the columns of {count} regions are not all of that length"))?;
         let of = |(i, events): (usize, Vec<EventSums>)| {
             let (reverse_calls, reverse_ns) = self.reverse.get(i).copied().unwrap_or_default();
@@ -108,6 +115,7 @@ impl CountsColumns {
                     p99,
                 }),
                 events,
+                counters: self.counters.get(i).cloned().unwrap_or_default(),
             }
         };
         Ok(events.into_iter().enumerate().map(of).collect())
@@ -196,6 +204,7 @@ mod tests {
             reverse_ns: 0,
             spread,
             events: Vec::new(),
+            counters: vec![7],
         };
         let path = |parent, name: &str| RegionPath {
             program: RegionProgramId(0),

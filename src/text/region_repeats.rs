@@ -6,10 +6,10 @@
 //! value, and empty where nothing is known of it. A name with the separator in it is quoted.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::csv::EventLine;
-use super::regions::clock_words;
+use super::regions::{clock_words, counted_words, lost_words};
 use super::repeats::SummarySpread;
 use crate::events::Unit;
 use crate::monitor::Monitor;
@@ -17,7 +17,8 @@ use crate::names::shown;
 use crate::number::{amount, plain, plus_minus_part, time};
 use crate::rates::Confidence;
 use crate::regions::{
-    EventTotal, REGION_BACKWARD, RegionCounts, RegionProgram, RegionProgramId, RegionTable, region_event, unit_of,
+    EventTotal, LostCalls, REGION_BACKWARD, RegionCounts, RegionPathId, RegionProgram, RegionProgramId, RegionTable,
+    region_event, unit_of,
 };
 
 /// The regions of all runs of a command, in the order of the runs.
@@ -57,6 +58,8 @@ struct RunOfRegion {
     reverse_calls: u64,
     reverse_ns: u64,
     events: BTreeMap<String, RunOfEvent>,
+    /// What the program counted itself.
+    counters: BTreeMap<String, u64>,
 }
 
 /// What an event counted in it; nothing of what was never counted is known.
@@ -68,7 +71,10 @@ struct RunOfEvent {
 }
 
 impl RunOfRegion {
-    fn add(&mut self, counts: &RegionCounts, events: &[String]) {
+    fn add(&mut self, counts: &RegionCounts, events: &[String], counters: &[String]) {
+        for (name, count) in counters.iter().zip(&counts.counters).filter(|(_, count)| **count > 0) {
+            *self.counters.entry(name.clone()).or_default() += count;
+        }
         self.calls += counts.calls;
         self.time_ns += counts.time_ns;
         self.self_ns += counts.self_ns;
@@ -106,7 +112,8 @@ fn both(one: EventTotal, other: &EventTotal) -> EventTotal {
 type Repeated = BTreeMap<RepeatedRegion, Vec<RunOfRegion>>;
 
 impl RegionRepeats<'_> {
-    /// All regions of all runs. One that a run didn't enter has no calls there, and took no time.
+    /// All regions of all runs. One that a run didn't enter has no calls there, and took no time; one of which no call has
+    /// ended has none in any run.
     fn all(&self) -> Repeated {
         let mut all = Repeated::new();
         for (run, table) in self.0.iter().enumerate() {
@@ -114,11 +121,48 @@ impl RegionRepeats<'_> {
                 for counts in table.rows(RegionProgramId(id)) {
                     let key = key(table, program, counts);
                     let runs = all.entry(key).or_insert_with(|| vec![RunOfRegion::default(); self.0.len()]);
-                    runs[run].add(counts, &state.events);
+                    runs[run].add(counts, &state.events, &state.counters);
                 }
             }
         }
+        for region in self.unended(&all) {
+            all.insert(region, vec![RunOfRegion::default(); self.0.len()]);
+        }
         all
+    }
+
+    /// Regions of which no call has ended: those that programs left open, and those around others that aren't among these.
+    fn unended(&self, counted: &Repeated) -> Vec<RepeatedRegion> {
+        let left_open = self.0.iter().flat_map(|table| {
+            let of_program = |(id, (program, _)): (u32, &_)| {
+                let unended = table.unended(RegionProgramId(id)).into_iter();
+                unended.map(|path| (name_of(program), names(table, path))).collect::<Vec<_>>()
+            };
+            (0..).zip(table.programs()).flat_map(of_program).collect::<Vec<_>>()
+        });
+        let left_open: Vec<(String, Vec<String>)> = left_open.collect();
+        let known: BTreeSet<_> = counted.keys().map(|region| (&region.program, &region.path[..])).collect();
+        let all = known.iter().copied().chain(left_open.iter().map(|(program, path)| (program, &path[..])));
+        let with_those_around =
+            all.flat_map(|(program, path)| (1..=path.len()).map(move |depth| (program, &path[..depth])));
+        let unended: BTreeSet<_> = with_those_around.filter(|region| !known.contains(region)).collect();
+        let region = |(program, path): (&String, &[String])| RepeatedRegion {
+            program: program.clone(),
+            path: path.to_vec(),
+            phase: String::new(),
+        };
+        unended.into_iter().map(region).collect()
+    }
+
+    /// The calls of all runs that programs of a name didn't count.
+    fn lost(&self, name: &str) -> LostCalls {
+        let states = self.0.iter().flat_map(RegionTable::programs);
+        let of_name = states.filter(|(program, _)| name_of(program) == name).map(|(_, state)| state.lost_calls());
+        of_name.fold(LostCalls::default(), |sum, lost| LostCalls {
+            to_paths: sum.to_paths + lost.to_paths,
+            to_threads: sum.to_threads + lost.to_threads,
+            in_handlers: sum.in_handlers + lost.in_handlers,
+        })
     }
 
     /// A table of the mean of a run for each program, and one of the events that its regions counted. Empty without regions.
@@ -133,6 +177,7 @@ impl RegionRepeats<'_> {
                 std::iter::from_fn(|| rows.next_if(|(region, _)| region.program == program)).collect();
             let title = format!("{}, mean of {runs} runs", shown(&program));
             out += &times(&title, &of_program, confidence);
+            out += &lost_words(&self.lost(&program));
             out += &clock_words(monitor.header());
             out += &events(&title, &of_program, confidence);
         }
@@ -141,13 +186,33 @@ impl RegionRepeats<'_> {
 
     /// Lines of fields; the monitor says which fields the lines of events have.
     pub fn csv(&self, monitor: &Monitor, separator: &str) -> String {
-        let lines = self.all().into_iter().flat_map(|(region, runs)| lines(&region.title(), &runs));
+        let all = self.all();
+        let programs: BTreeSet<&String> = all.keys().map(|region| &region.program).collect();
+        let lost = programs.into_iter().filter_map(|program| self.lost_line(program));
+        let lines = all.iter().flat_map(|(region, runs)| lines(&region.title(), runs)).chain(lost);
         let line = |line: EventLine| {
             let fields = line.fields(monitor, self.0.len());
             let fields: Vec<_> = fields.iter().map(|field| quoted(field, separator)).collect();
             fields.join(separator) + "\n"
         };
         lines.map(line).collect()
+    }
+}
+
+impl RegionRepeats<'_> {
+    /// The calls that a program didn't count, in the mean of a run; `None` where it counted all.
+    fn lost_line(&self, program: &str) -> Option<EventLine> {
+        let lost = self.lost(program).total();
+        let title = format!("region-lost-calls in {}", shown(program));
+        (lost > 0).then(|| EventLine {
+            value: Some(lost as f64 / self.0.len().max(1) as f64),
+            unit: "",
+            event: title,
+            relative_error: None,
+            running_ns: 0,
+            run_ratio: 1.0,
+            bounds: None,
+        })
     }
 }
 
@@ -158,10 +223,21 @@ fn quoted<'a>(field: &'a str, separator: &str) -> Cow<'a, str> {
 }
 
 fn key(table: &RegionTable, program: &RegionProgram, counts: &RegionCounts) -> RepeatedRegion {
-    let path = table.names(counts.path).into_iter().map(str::to_owned).collect();
     let phase = table.paths().get(counts.path.0 as usize).map_or_else(String::new, |path| path.phase.clone());
-    let name = program.name.clone().unwrap_or_else(|| "a program without a name".into());
-    RepeatedRegion { program: name, path, phase }
+    RepeatedRegion { program: name_of(program), path: names(table, counts.path), phase }
+}
+
+fn names(table: &RegionTable, path: RegionPathId) -> Vec<String> {
+    table.names(path).into_iter().map(str::to_owned).collect()
+}
+
+fn name_of(program: &RegionProgram) -> String {
+    program.name.clone().unwrap_or_else(|| "a program without a name".into())
+}
+
+/// Whether no call has ended in any run.
+fn never_ended(runs: &[RunOfRegion]) -> bool {
+    runs.iter().all(|run| run.calls == 0 && run.reverse_calls == 0)
 }
 
 fn mean(runs: &[RunOfRegion], of: impl Fn(&RunOfRegion) -> u64) -> SummarySpread {
@@ -185,6 +261,11 @@ fn times(title: &str, rows: &Rows<'_>, confidence: Confidence) -> String {
     let heads = ["CALLS", "TIME", error_head.as_str(), "SELF", "MEAN CALL"];
     out += &format!("{:>13} {:>8} {:>7} {:>8} {:>9}   REGION\n", heads[0], heads[1], heads[2], heads[3], heads[4]);
     for (region, runs) in rows {
+        if never_ended(runs) {
+            let name = region.indented();
+            out += &format!("{:>13} {:>8} {:>7} {:>8} {:>9}   {name}  no call has ended\n", "-", "-", "", "-", "-");
+            continue;
+        }
         let [calls, total, own] =
             [mean(runs, |run| run.calls), mean(runs, |run| run.time_ns), mean(runs, |run| run.self_ns)];
         let of_call = if calls.mean > 0.0 { time(total.mean / calls.mean) } else { "-".into() };
@@ -194,15 +275,24 @@ fn times(title: &str, rows: &Rows<'_>, confidence: Confidence) -> String {
             calls => format!("  backward: {} in {} runs", time(mean(runs, |run| run.reverse_ns).mean), plain(calls, 1)),
         };
         out += &format!(
-            "{:>13} {:>8} {:>7} {:>8} {of_call:>9}   {}{reverse}\n",
+            "{:>13} {:>8} {:>7} {:>8} {of_call:>9}   {}{reverse}{}\n",
             amount(calls.mean, &Unit::Count),
             time(total.mean),
             error(&total, runs.len(), confidence),
             time(own.mean),
             region.indented(),
+            counted_words(counter_names(runs).into_iter().map(|name| {
+                let counted = mean(runs, |run| run.counters.get(name).copied().unwrap_or(0));
+                (name, amount(counted.mean, &Unit::Count))
+            })),
         );
     }
     out
+}
+
+/// Names of what a program counted itself in a region.
+fn counter_names(runs: &[RunOfRegion]) -> BTreeSet<&String> {
+    runs.iter().flat_map(|run| run.counters.keys()).collect()
 }
 
 /// A table for each event, of what it counted on average; runs in which it wasn't counted are left out.
@@ -221,7 +311,7 @@ fn events(title: &str, rows: &Rows<'_>, confidence: Confidence) -> String {
             let counted = |run: &RunOfRegion| match run.events.get(name) {
                 Some(event) => event.total.map(|total| (total.count, total.self_count.unwrap_or(0.0))),
                 // It wasn't entered.
-                None => (run.calls == 0).then_some((0.0, 0.0)),
+                None => (run.calls == 0 && !never_ended(runs)).then_some((0.0, 0.0)),
             };
             let counts: Vec<_> = runs.iter().filter_map(counted).collect();
             let [all, own] = [|c: &(f64, f64)| c.0, |c: &(f64, f64)| c.1]
@@ -246,7 +336,7 @@ fn events(title: &str, rows: &Rows<'_>, confidence: Confidence) -> String {
 
 /// The lines of a region.
 fn lines(title: &str, runs: &[RunOfRegion]) -> Vec<EventLine> {
-    let line = |name: &str, unit: &'static str, of: fn(&RunOfRegion) -> u64| {
+    let line = |name: &str, unit: &'static str, of: &dyn Fn(&RunOfRegion) -> u64| {
         let spread = mean(runs, of);
         let running = mean(runs, |run| run.time_ns).mean;
         EventLine {
@@ -260,13 +350,21 @@ fn lines(title: &str, runs: &[RunOfRegion]) -> Vec<EventLine> {
         }
     };
     let mut lines = vec![
-        line("region-calls", "", |run| run.calls),
-        line("region-time", "ns", |run| run.time_ns),
-        line("region-self-time", "ns", |run| run.self_ns),
+        line("region-calls", "", &|run| run.calls),
+        line("region-time", "ns", &|run| run.time_ns),
+        line("region-self-time", "ns", &|run| run.self_ns),
     ];
+    if never_ended(runs) {
+        // What its calls take isn't known yet, which is not 0.
+        lines[1..].iter_mut().for_each(|line| (line.value, line.bounds) = (None, None));
+    }
     if runs.iter().any(|run| run.reverse_calls > 0) {
-        lines.push(line("region-backward-runs", "", |run| run.reverse_calls));
-        lines.push(line(REGION_BACKWARD, "ns", |run| run.reverse_ns));
+        lines.push(line("region-backward-runs", "", &|run| run.reverse_calls));
+        lines.push(line(REGION_BACKWARD, "ns", &|run| run.reverse_ns));
+    }
+    for name in counter_names(runs) {
+        let counted = |run: &RunOfRegion| run.counters.get(name).copied().unwrap_or(0);
+        lines.push(line(&shown(&region_event(name)), "", &counted));
     }
     let mut names: Vec<&String> = runs.iter().flat_map(|run| run.events.keys()).collect();
     names.sort_unstable();
@@ -300,7 +398,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::regions::{RegionBatch, RegionPath, RegionPathId};
+    use crate::regions::{RegionBatch, RegionPath, RegionState};
     use crate::units::WallNs;
 
     /// A run in which a region was called so often, and took so long; not at all where there are no calls.
@@ -315,6 +413,7 @@ mod tests {
             reverse_ns: 0,
             spread: None,
             events: Vec::new(),
+            counters: Vec::new(),
         };
         let batch = RegionBatch {
             counted_since: Some(WallNs(0)),
@@ -358,6 +457,50 @@ mod tests {
         assert!(text.lines().last().unwrap().trim().starts_with("1 "), "{text}");
         assert!(rows(&[run(2, 10), run(2, 10)]).contains(" ±<0.1% "));
         assert_eq!(RegionRepeats(&[]).all().len(), 0);
+    }
+
+    /// A run that left a region open, in which another one has calls, and lost some.
+    fn run_with_an_open_region() -> RegionTable {
+        let path = |parent, name: &str| RegionPath {
+            program: RegionProgramId(0),
+            parent,
+            name: name.into(),
+            phase: String::new(),
+        };
+        let mut table = RegionTable::default();
+        let first = RegionBatch {
+            programs: vec![RegionProgram { pid: 7, name: Some("fit".into()) }],
+            paths: vec![path(None, "open"), path(Some(RegionPathId(0)), "within"), path(None, "z")],
+            states: vec![(RegionProgramId(0), RegionState { lost_to_threads: 2, ..RegionState::default() })],
+            ..RegionBatch::default()
+        };
+        table.take(&first).unwrap();
+        let mut counts = run(3, 30).rows(RegionProgramId(0))[0].clone();
+        (counts.path, counts.counters) = (RegionPathId(1), vec![5]);
+        let state = RegionState { counters: vec!["bytes".into()], lost_to_threads: 2, ..RegionState::default() };
+        let later = RegionBatch { counts: vec![counts], states: vec![(RegionProgramId(0), state)], ..first };
+        table.take(&RegionBatch { programs: vec![], paths: vec![], counted_since: Some(WallNs(0)), ..later }).unwrap();
+        table
+    }
+
+    #[test]
+    fn regions_of_which_no_call_has_ended_stand_above_those_within() {
+        let tables = [run_with_an_open_region(), run_with_an_open_region()];
+        let repeats = RegionRepeats(&tables);
+        let all = repeats.all();
+        let text = times("fit", &all.iter().collect::<Vec<_>>(), Confidence::DEFAULT);
+        let names: Vec<&str> =
+            text.lines().skip(3).map(|line| line.trim_start().split("   ").last().unwrap()).collect();
+        assert_eq!(names, ["open  no call has ended", "  within  bytes: 5", "z  no call has ended"], "{text}");
+        assert_eq!(lost_words(&repeats.lost("fit")), " 4 calls are not counted: there are too many threads at once\n");
+        let values: Vec<_> = all.iter().map(|(region, runs)| lines(&region.title(), runs)).collect();
+        assert_eq!(values[0].iter().map(|line| line.value).collect::<Vec<_>>(), [Some(0.0), None, None]);
+        assert_eq!(
+            (values[1][3].event.as_str(), values[1][3].value),
+            ("region-bytes in open/within of fit", Some(5.0))
+        );
+        assert_eq!(repeats.lost_line("fit").and_then(|line| line.value), Some(2.0));
+        assert!(repeats.lost_line("other").is_none());
     }
 
     proptest! {

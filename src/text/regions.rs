@@ -4,8 +4,8 @@ use crate::events::Unit;
 use crate::names::shown;
 use crate::number::{amount, grouped, plus_minus_part, time};
 use crate::regions::{
-    EventTotal, ProcessRegions, RegionCounts, RegionPathId, RegionProgram, RegionProgramId, RegionState, RegionTable,
-    unit_of,
+    EventTotal, LostCalls, ProcessRegions, RegionCounts, RegionPathId, RegionProgram, RegionProgramId, RegionState,
+    RegionTable, Snapshot, unit_of,
 };
 use crate::run::Header;
 
@@ -88,7 +88,8 @@ fn event_cells(total: Option<&EventTotal>, unit: &Unit) -> String {
 /// A line of JSON for each process that has regions, of all runs; `run` is its number where there are several.
 pub fn json_regions(runs: &[Vec<ProcessRegions>], header: &Header) -> String {
     let line = |(run, process): (usize, &ProcessRegions)| {
-        let snapshot = process.regions.as_ref().ok().filter(|snapshot| !snapshot.rows().is_empty())?;
+        let has_any = |snapshot: &&Snapshot| !(snapshot.rows().is_empty() && snapshot.unended().is_empty());
+        let snapshot = process.regions.as_ref().ok().filter(has_any)?;
         let run = if runs.len() > 1 { format!("\"run\":{run},") } else { String::new() };
         let clock = if header.modelled.is_some() { "\"under_emulation\":true," } else { "" };
         let object = crate::regions::json(snapshot).replace('\n', "");
@@ -106,14 +107,21 @@ fn of_program(lines: &str, program: &RegionProgram, state: &RegionState) -> Stri
     );
     out += lines;
     out += &format!(
-        "\n elapsed times of all threads; what measuring a call takes is taken off:\n {} in its region, {} in the one around. 50% and 99% have the latter\n",
+        "\n elapsed times of all threads, without what measuring a call takes: {} in its own region, {} in the one around;\n the times that 50% and 99% of calls stay below still have that of calls within\n",
         time(state.inner_ns),
         time(state.outer_ns)
     );
-    if state.lost > 0 {
-        out += &format!(" {} calls are not counted: there are too many regions\n", grouped(state.lost));
-    }
-    out
+    out + &lost_words(&state.lost_calls())
+}
+
+/// A line for each reason for which calls are not counted.
+pub(super) fn lost_words(lost: &LostCalls) -> String {
+    lost.sentences(grouped).iter().map(|sentence| format!(" {sentence}\n")).collect()
+}
+
+/// What a program counted itself in a region, behind its row.
+pub(super) fn counted_words<'a>(counters: impl Iterator<Item = (&'a String, String)>) -> String {
+    counters.map(|(name, count)| format!("  {}: {count}", shown(name))).collect()
 }
 
 /// Lines for what was counted on paths, and for paths on which no call has ended, in the order of names.
@@ -153,8 +161,10 @@ fn line(table: &RegionTable, row: &RegionCounts) -> String {
         0 => String::new(),
         calls => format!("  backward: {} in {} runs", time(row.reverse_ns as f64), grouped(calls)),
     };
+    let counters = table.counters(row.path).iter().zip(&row.counters).filter(|(_, count)| **count > 0);
+    let counted = counted_words(counters.map(|(name, &count)| (name, grouped(count))));
     format!(
-        "{:>13} {:>8} {:>8} {:>9} {:>9} {:>9}   {indent}{name}{phase}{reverse}\n",
+        "{:>13} {:>8} {:>8} {:>9} {:>9} {:>9}   {indent}{name}{phase}{reverse}{counted}\n",
         grouped(row.calls),
         time(row.time_ns as f64),
         time(row.self_ns as f64),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use perfprop_regions::{Snapshot, folder_of, region};
+use perfprop_regions::{Snapshot, folder_of, record, region};
 
 use crate::folders::Folder;
 
@@ -35,6 +35,14 @@ fn plays_a_part() {
             call();
             std::thread::sleep(Duration::from_millis(1));
         },
+        "did much" => {
+            record(true);
+            (0..2000).for_each(|_| call());
+            loop {
+                call();
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
         "is foreign" => {
             let _file = nix::sys::memfd::memfd_create(c"perfprop-regions", nix::sys::memfd::MFdFlags::empty()).unwrap();
             std::thread::sleep(PATIENCE);
@@ -428,6 +436,21 @@ fn a_program_that_runs_records_while_it_is_watched_and_no_longer() {
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(ended.id().cast_signed()), nix::sys::signal::SIGTERM).unwrap();
     ended.wait().unwrap();
     is_recorded(false);
+}
+
+#[test]
+fn what_was_entered_before_a_recording_began_is_not_missing_in_it() {
+    if !can_count() {
+        return;
+    }
+    let (running, folder) = (Running::new("did much"), Folder::new());
+    let calls = || running.snapshot().nodes.iter().map(|node| node.calls).sum::<u64>();
+    until("calls", || (calls() >= 6000).then_some(()));
+    let (file, pid) = (folder.join("run.jsonl"), running.0.id().to_string());
+    let recorded =
+        perfprop("", &["record", "-e", "task-clock", "-o", file.to_str().unwrap(), "-p", &pid, "--", "sleep", "0.2"]);
+    assert!(recorded.status.success() && !text(&recorded).contains("too fast"), "{}", text(&recorded));
+    assert!(fs::read_to_string(&file).unwrap().contains("outer"));
 }
 
 #[test]

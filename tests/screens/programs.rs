@@ -128,6 +128,7 @@ pub(crate) fn regions() -> Vec<RegionBatch> {
             reverse_ns: 0,
             spread: Some(spread),
             events: region_events(calls, faults, (calls * time_ns / 100_000_000, calls * self_ns / 100_000_000)),
+            counters: Vec::new(),
         }
     };
     let mark = |at, path| RegionMark { at: WallNs(at), path: RegionPathId(path), is_enter: true };

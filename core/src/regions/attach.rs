@@ -14,7 +14,7 @@ use nix::fcntl::{FcntlArg, fcntl};
 use nix::libc;
 use nix::unistd::Pid;
 use perfprop_regions::layout::Header;
-use perfprop_regions::{FILE_SIZE, MEMFD, NodeCounts, Snapshot, SnapshotError};
+use perfprop_regions::{Activity, FILE_SIZE, MEMFD, NodeCounts, Snapshot, SnapshotError};
 use rustc_hash::FxHashMap;
 
 use super::RegionsError;
@@ -34,6 +34,8 @@ pub(super) struct AttachedProgram {
     byte: Option<u64>,
     /// What was counted when it was found.
     before: Snapshot,
+    /// What threads had done then.
+    done: Activity,
 }
 
 impl AttachedProgram {
@@ -59,8 +61,9 @@ impl AttachedProgram {
         if !numbers(pid).contains(&before.pid) {
             return Err(RegionsError::OfAnother);
         }
+        let done = Snapshot::activity(&file).map_err(RegionsError::Snapshot)?;
         let byte = record(&file).map_err(|error| RegionsError::Refused(Refused::System(error)))?;
-        Ok(Self { file, byte, before })
+        Ok(Self { file, byte, before, done })
     }
 
     /// Its memory.
@@ -71,6 +74,11 @@ impl AttachedProgram {
     /// What was counted when it was found.
     pub(super) fn before(&self) -> &Snapshot {
         &self.before
+    }
+
+    /// Enters and leaves of a thread until it was found.
+    pub(super) fn marked(&self, slot: usize, tid: u32) -> u64 {
+        self.done.threads.get(slot).filter(|thread| thread.tid == tid).map_or(0, |thread| thread.marked)
     }
 }
 
@@ -142,7 +150,7 @@ pub(super) fn since(mut later: Snapshot, earlier: &Snapshot) -> Snapshot {
     let matching: Vec<_> = matching.collect();
     drop(places);
     matching.into_iter().for_each(|(node, before)| subtract(&mut later.nodes[node], before));
-    later.lost = later.lost.saturating_sub(earlier.lost);
+    later.lost = later.lost.since(&earlier.lost);
     later
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use perfprop_regions::{EventSums, EventTotal, Spread};
+use perfprop_regions::{EventSums, EventTotal, LostCalls, Spread};
 
 use crate::names::shown;
 use crate::units::WallNs;
@@ -70,6 +70,8 @@ pub struct RegionCounts {
     pub spread: Option<Spread>,
     /// What events counted, in the order of [`RegionState::events`].
     pub events: Vec<EventSums>,
+    /// What the program counted itself, in the order of [`RegionState::counters`].
+    pub counters: Vec<u64>,
 }
 
 impl RegionCounts {
@@ -84,6 +86,7 @@ impl RegionCounts {
         let event = |(place, event): (usize, &EventSums)| {
             earlier.events.get(place).map_or(*event, |earlier| event.since(earlier))
         };
+        let before = earlier.counters.iter().copied().chain(std::iter::repeat(0));
         Self {
             path: self.path,
             calls: self.calls.saturating_sub(earlier.calls),
@@ -93,6 +96,7 @@ impl RegionCounts {
             reverse_ns: self.reverse_ns.saturating_sub(earlier.reverse_ns),
             spread: None,
             events: self.events.iter().enumerate().map(event).collect(),
+            counters: self.counters.iter().zip(before).map(|(now, before)| now.saturating_sub(before)).collect(),
         }
     }
 }
@@ -106,15 +110,32 @@ pub struct RegionState {
     /// What it adds to the region around.
     #[serde(default)]
     pub outer_ns: f64,
-    /// Calls that were not counted, as there were too many regions.
+    /// Calls that were not counted, as there were too many paths of regions.
     #[serde(default)]
     pub lost: u64,
+    /// Those that weren't, as there were too many threads.
+    #[serde(default)]
+    pub lost_to_threads: u64,
+    /// Those that weren't, as a signal handler had interrupted what counts.
+    #[serde(default)]
+    pub lost_in_handlers: u64,
     /// Names of the events that are counted in regions, each of which may hold any character.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<String>,
+    /// Names of what programs count themselves, each of which may hold any character.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counters: Vec<String>,
     /// Why nothing can be read, if that is so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+}
+
+impl RegionState {
+    /// All calls that were not counted.
+    pub fn lost_calls(&self) -> LostCalls {
+        let Self { lost: to_paths, lost_to_threads: to_threads, lost_in_handlers: in_handlers, .. } = *self;
+        LostCalls { to_paths, to_threads, in_handlers }
+    }
 }
 
 /// An enter or a leave of a region.

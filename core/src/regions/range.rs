@@ -54,6 +54,7 @@ mod tests {
             reverse_ns: 0,
             spread: None,
             events: Vec::new(),
+            counters: Vec::new(),
         }
     }
 

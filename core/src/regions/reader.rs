@@ -133,7 +133,7 @@ impl RegionReader {
         let is_new = program.activity.as_ref() != Some(&activity);
         let mut fresh = Vec::new();
         if part != Part::Counts {
-            fresh = program.marks(&file, &activity)?;
+            fresh = program.marks(&file, &activity, |slot, tid| source.marked_before(key, slot, tid))?;
         }
         let is_unknown = |mark: &MarkOf| mark.node != 0 && !program.nodes.contains_key(&mark.node);
         let needs_nodes = fresh.iter().any(|(_, _, marks)| marks.iter().any(is_unknown));
@@ -172,7 +172,7 @@ impl RegionReader {
         for row in snapshot.paths_of_all_threads() {
             let path = program.path(&row.path, &row.phase, &mut self.paths, batch);
             let before = program.counts.get(&path);
-            let counts = counts(path, &row, before);
+            let counts = counts(path, &row, before, snapshot.counters.len());
             if before != Some(&counts) {
                 batch.counts.push(counts.clone());
                 program.counts.insert(path, counts);
@@ -182,9 +182,17 @@ impl RegionReader {
             let names: Vec<String> = snapshot.path(place).into_iter().map(str::to_owned).collect();
             program.path(&names, "", &mut self.paths, batch);
         }
-        let Snapshot { marker, lost, events, .. } = snapshot;
-        let (inner_ns, outer_ns) = (marker.inner_ns, marker.outer_ns);
-        let state = RegionState { inner_ns, outer_ns, lost: *lost, events: events.clone(), error: None };
+        let Snapshot { marker, lost, .. } = snapshot;
+        let state = RegionState {
+            inner_ns: marker.inner_ns,
+            outer_ns: marker.outer_ns,
+            lost: lost.to_paths,
+            lost_to_threads: lost.to_threads,
+            lost_in_handlers: lost.in_handlers,
+            events: snapshot.events.clone(),
+            counters: snapshot.counters.clone(),
+            error: None,
+        };
         self.say(key, state, batch);
     }
 
@@ -215,7 +223,7 @@ fn name_of(source: &RegionSource, key: ProgramKey) -> Option<String> {
 }
 
 /// Rounded to nanoseconds, as a recording has them.
-fn counts(path: RegionPathId, row: &PathRow, before: Option<&RegionCounts>) -> RegionCounts {
+fn counts(path: RegionPathId, row: &PathRow, before: Option<&RegionCounts>, counters: usize) -> RegionCounts {
     let times = &row.times;
     // While a region is open, those within have counted more already than it has.
     let self_ns = (times.self_ns.round() as u64).max(before.map_or(0, |before| before.self_ns));
@@ -233,6 +241,7 @@ fn counts(path: RegionPathId, row: &PathRow, before: Option<&RegionCounts>) -> R
         reverse_ns: times.reverse_ns.round() as u64,
         spread: times.calls_ns,
         events: row.events.iter().enumerate().map(event).collect(),
+        counters: row.counters.into_iter().take(counters).collect(),
     }
 }
 
@@ -247,7 +256,12 @@ type FreshMarks = (u32, u64, Vec<MarkOf>);
 
 impl ReadProgram {
     /// What is new on the threads that did anything.
-    fn marks(&mut self, file: &File, activity: &Activity) -> Result<Vec<FreshMarks>, RegionsError> {
+    fn marks(
+        &mut self,
+        file: &File,
+        activity: &Activity,
+        marked_before: impl Fn(usize, u32) -> u64,
+    ) -> Result<Vec<FreshMarks>, RegionsError> {
         let told = |slot: usize, thread: &ThreadActivity| {
             let told = self.marked.get(&(slot, thread.tid)).copied().unwrap_or(0);
             // A slot counts from zero for its next thread, which may have the number of the one before.
@@ -271,7 +285,9 @@ impl ReadProgram {
             let whole = (after + 1).saturating_sub(MARKS as u64).max(first).max(told);
             let kept = whole.max(all.saturating_sub(most as u64)).min(all);
             self.marked.insert((slot, thread.tid), all);
-            fresh.push((thread.tid, kept - told, marks[(kept - first) as usize..].to_vec()));
+            // What was entered before anybody watched isn't missed; a slot that has another thread since has none of it.
+            let before = Some(marked_before(slot, thread.tid)).filter(|&before| before <= all).unwrap_or(0);
+            fresh.push((thread.tid, kept.saturating_sub(told.max(before)), marks[(kept - first) as usize..].to_vec()));
         }
         Ok(fresh)
     }

@@ -86,6 +86,11 @@ impl RegionSource {
         }
     }
 
+    /// Enters and leaves of a thread before it was watched.
+    pub(super) fn marked_before(&self, program: ProgramKey, slot: usize, tid: u32) -> u64 {
+        self.attached(program.0, |attached| Ok(attached.marked(slot, tid))).unwrap_or(0)
+    }
+
     fn attached<T>(
         &self,
         pid: u32,

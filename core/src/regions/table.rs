@@ -225,6 +225,12 @@ impl RegionTable {
         program.map_or(&[], |(_, state)| state.events.as_slice())
     }
 
+    /// Names of what a path's program counts itself, in the order of [`RegionCounts::counters`].
+    pub fn counters(&self, path: RegionPathId) -> &[String] {
+        let program = self.paths.get(path.0 as usize).and_then(|path| self.programs.get(path.program.0 as usize));
+        program.map_or(&[], |(_, state)| state.counters.as_slice())
+    }
+
     /// Names of the regions from the outermost to this one.
     pub fn names(&self, path: RegionPathId) -> Vec<&str> {
         let mut names: Vec<&str> = self.upwards(path).map(|path| path.name.as_str()).collect();
@@ -294,6 +300,7 @@ mod tests {
             reverse_ns: 0,
             spread: None,
             events: Vec::new(),
+            counters: Vec::new(),
         }
     }
 

@@ -382,6 +382,7 @@ mod tests {
             reverse_ns: 0,
             spread: None,
             events: vec![sums, never],
+            counters: Vec::new(),
         }
     }
 

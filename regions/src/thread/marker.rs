@@ -1,17 +1,25 @@
 //! Measures what an enter and a leave cost.
 
-use std::sync::Once;
+use std::ffi::{CStr, c_char};
+use std::hint::black_box;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::{Call, RECENT, Thread, ThreadEvents};
+use super::{Entry, RECENT, Thread, ThreadEvents, with_known};
+use crate::c::{perfprop_begin, perfprop_end};
 use crate::clock::now;
 use crate::events::Readings;
 use crate::layout::{EVENTS, Header, Node};
+use crate::region::{Region, region};
+use crate::table::generation;
 
 /// Rounds of the measurement, and markers in each.
 const ROUNDS: usize = 16;
 const MARKERS: u32 = 32;
+
+const NAME: &str = "(marker)";
+const C_NAME: &CStr = c"(marker)";
+static MARKER: Region = Region::new(NAME);
 
 /// What a marker adds to the region around it: the least of all rounds.
 struct Outer {
@@ -21,40 +29,50 @@ struct Outer {
     rounds: [Vec<f64>; EVENTS],
 }
 
-/// Measures it once in a process, on the thread that is the first.
-pub(super) fn measure(thread: &mut Thread) {
-    static ONCE: Once = Once::new();
-    static GENERATION: AtomicU32 = AtomicU32::new(0);
-    let mut is_first = GENERATION.swap(thread.generation, Relaxed) != thread.generation;
-    ONCE.call_once(|| is_first = true);
-    let Some(slot) = thread.slot.filter(|_| is_first) else { return };
-    thread.table.begin_measuring(slot);
-    let name = thread.table.name("(marker)");
+/// Measures it once in a process, on the thread that is the first, in the way in which that enters its first region. All that
+/// a marker does is in it, so that the thread's state isn't taken meanwhile.
+pub(super) fn measure(entry: Entry) {
+    /// One more than the generation that was measured.
+    static MEASURED: AtomicU32 = AtomicU32::new(0);
+    let generation = generation() + 1;
+    let known = with_known(|thread| (thread.table, thread.slot));
+    let Some((table, Some(slot))) = known.filter(|(table, _)| table.records()) else { return };
+    if MEASURED.swap(generation, Relaxed) == generation {
+        return;
+    }
+    table.begin_measuring(slot);
     let mut outer = Outer { ns: f64::INFINITY, counts: [f64::INFINITY; EVENTS], rounds: Default::default() };
     for _ in 0..ROUNDS {
-        outer.round(thread, name);
+        outer.round(entry);
     }
-    let node = thread.node(name);
-    if node != 0 {
-        outer.store(thread.table.memory.header(), thread.table.memory.node(node));
-        thread.table.drop_node(slot, node);
+    with_known(|thread| outer.end(thread, slot));
+    table.end_measuring(slot);
+}
+
+/// Enters and leaves a region as the program does.
+fn mark(entry: Entry) {
+    match entry {
+        Entry::Static => drop(MARKER.enter()),
+        Entry::Named => drop(region(NAME)),
+        Entry::C => {
+            // The compiler knows neither in a program that calls them.
+            let begin: extern "C" fn(*const c_char) -> u64 = black_box(perfprop_begin);
+            let end: extern "C" fn(u64) = black_box(perfprop_end);
+            end(begin(C_NAME.as_ptr()));
+        }
     }
-    thread.recent = [(0, 0, 0); RECENT];
-    thread.nodes.clear();
-    thread.table.end_measuring(slot);
 }
 
 impl Outer {
-    fn round(&mut self, thread: &mut Thread, name: u32) {
-        let read = |thread: &Thread| thread.events.as_ref().and_then(ThreadEvents::read);
-        let (counted, start) = (read(thread), now());
+    fn round(&mut self, entry: Entry) {
+        let read = || with_known(|thread| thread.events.as_ref().and_then(ThreadEvents::read)).flatten();
+        let (counted, start) = (read(), now());
         for _ in 0..MARKERS {
-            let _ = thread.enter(name, Call::Plain);
-            thread.close(name, now());
+            mark(entry);
         }
         let end = now();
         self.ns = self.ns.min((end - start) as f64 / f64::from(MARKERS));
-        if let (Some(before), Some(after)) = (counted, read(thread)) {
+        if let (Some(before), Some(after)) = (counted, read()) {
             let Readings { values, enabled_ns, running_ns } = after.since(&before);
             // What is counted for a part of the time says nothing exact.
             if enabled_ns == running_ns {
@@ -63,6 +81,18 @@ impl Outer {
                 self.rounds.iter_mut().zip(of_one).for_each(|(rounds, value)| rounds.push(value));
             }
         }
+    }
+
+    /// Keeps what was measured, and takes away what it was measured with.
+    fn end(&self, thread: &mut Thread, slot: u32) {
+        let name = thread.table.name(NAME);
+        let node = thread.node(name);
+        if node != 0 {
+            self.store(thread.table.memory.header(), thread.table.memory.node(node));
+            thread.table.drop_node(slot, node);
+        }
+        thread.recent = [(0, 0, 0); RECENT];
+        thread.nodes.clear();
     }
 
     fn store(&self, header: &Header, node: &Node) {
@@ -95,6 +125,23 @@ fn excess(rounds: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn markers_are_entered_in_each_way_that_programs_have() {
+        crate::record(true);
+        std::thread::spawn(|| {
+            let calls = || with_known(|thread| thread.calls).unwrap_or_default();
+            drop(region("first"));
+            for entry in [Entry::Static, Entry::Named, Entry::C] {
+                let before = calls();
+                mark(entry);
+                assert_eq!((calls(), with_known(|thread| thread.open.len())), (before + 1, Some(0)), "{entry:?}");
+            }
+        })
+        .join()
+        .ok()
+        .unwrap_or_else(|| panic!("a way counts otherwise"));
+    }
 
     #[test]
     fn what_most_rounds_add_more_than_the_least_of_them() {

@@ -25,7 +25,9 @@ pub(super) fn enabler(stacks: &Sampling) -> Result<impl FnOnce() + Send + use<>,
     let remote =
         stacks.as_ref().map(crate::stacks::live::LiveStacks::remote).transpose().map_err(StartError::System)?;
     Ok(move || {
-        remote.flatten().map(crate::stacks::live::StacksRemote::enable);
+        if let Some(remote) = remote.flatten() {
+            remote.enable();
+        }
     })
 }
 

@@ -254,7 +254,7 @@ impl HistoryProgressLine {
                 if !std::mem::replace(&mut self.is_running, true) {
                     self.line = ProgressLine::new();
                 }
-                self.line.number(&format!("{} of {}: run", shown(bench), commit.short()), done as u64, of as u64);
+                self.line.current(&format!("{} of {}: run", shown(bench), commit.short()), done as u64, of as u64);
             }
         }
     }

@@ -232,7 +232,7 @@ fn what_can_not_be_measured_is_told() {
         refused(verb, "there are no results in");
         refused(verb, "measure commits with perfprop history run, or name a folder with --results");
     }
-    refused(&["rm"], "<BENCHMARK|--commit <RANGE>>");
+    refused(&["rm"], "name what to remove: benchmarks, as in history rm sort, or commits with --commit");
     let elsewhere = Folder::new();
     fs::create_dir(elsewhere.join("project")).unwrap();
     let (_, said) = texts(&history(&elsewhere, &["run", "HEAD", "--bench", "x=true"]), 2);

@@ -22,7 +22,7 @@ use crate::names::{nearest, quoted, shown};
   perfprop history rm sort --commit v1.0..    what would be removed of sort since v1.0")]
 pub(super) struct RemoveArgs {
     /// A benchmark as history show names it, or a pattern of names; all benchmarks of the commits if none is named
-    #[arg(value_name = "BENCHMARK", required_unless_present = "commit")]
+    #[arg(value_name = "BENCHMARK")]
     benchmarks: Vec<String>,
     /// Only results of this commit, or of those of FROM..TO; the first digits of one that the repository lacks will do, too
     #[arg(long, value_name = "RANGE")]
@@ -35,6 +35,11 @@ pub(super) struct RemoveArgs {
 }
 
 pub(super) fn remove(args: &RemoveArgs) -> Result<u8, Error> {
+    if args.benchmarks.is_empty() && args.commit.is_empty() {
+        return Err(Error::Usage(
+            "name what to remove: benchmarks, as in history rm sort, or commits with --commit".into(),
+        ));
+    }
     let repository = args.project.repository()?;
     let store = args.project.existing_store(&repository)?;
     let stored = store.read().map_err(|error| Error::Usage(error.to_string()))?;

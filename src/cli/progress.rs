@@ -52,6 +52,11 @@ impl ProgressLine {
         self.show(|elapsed| format!("{what} {done} of {of}{}", left(elapsed, done, of)));
     }
 
+    /// Says which of so many is being done: `sort: run 3 of 20, 12 s left`. Those before it say how long the rest takes.
+    pub(super) fn current(&mut self, what: &str, done: u64, of: u64) {
+        self.show(|elapsed| format!("{what} {} of {of}{}", done + 1, left(elapsed, done, of)));
+    }
+
     /// Says what is being done, where nobody knows how long that takes.
     pub(super) fn say(&mut self, text: &str) {
         self.show(|_| text.to_owned());
@@ -242,6 +247,17 @@ mod tests {
         }
         drop(line);
         assert_eq!(written.take(), "\r\x1b[K");
+    }
+
+    #[test]
+    fn what_is_being_done_is_counted_from_one() {
+        let (mut line, now, written) = line();
+        for (at, done, shown) in [(600, 0, "\r\x1b[Ksort: run 1 of 3"), (1000, 1, "\r\x1b[Ksort: run 2 of 3, 2 s left")]
+        {
+            now.set(at);
+            line.current("sort: run", done, 3);
+            assert_eq!(written.take(), shown);
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::names::quoted;
 
@@ -28,6 +29,8 @@ pub struct HistoryPlan {
     pub benches: Vec<BenchCommand>,
     /// What is kept of a build, beside the programs of the benchmarks: paths in the checkout.
     pub keep: Vec<PathBuf>,
+    /// The longest that a run of a benchmark may take; as long as it wants if `None`.
+    pub timeout: Option<Duration>,
 }
 
 /// What a text of a benchmark lacks.

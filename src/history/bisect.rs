@@ -6,13 +6,11 @@ use crossbeam_channel::Receiver;
 
 use super::checkout::{Built, Checkout};
 use super::entries::{divisor, named_benchmark};
+use super::git::Commit;
 use super::results::ResultStore;
-use super::run::{
-    Begun, BrokenBenchmark, HistoryError, HistoryOptions, HistoryOutcome, HistoryProgress, HistoryRun, Measuring, argv,
-};
-use crate::bench::{Ran, Runner, order};
+use super::run::{Begun, HistoryError, HistoryOptions, HistoryOutcome, HistoryProgress, HistoryRun, Measuring};
+use crate::bench::{Runner, order};
 use crate::session::CaughtSignal;
-use crate::sources::command::Exit;
 use crate::steps::{LocateRules, LocatedStep, MeasuredTurn, NarrowedBy, locate, median};
 
 /// The share of searches that may name a wrong commit.
@@ -139,7 +137,6 @@ impl Bisection<'_, '_> {
             numbers[at] = self.run(places[at])?;
         }
         places.iter().zip(&numbers).for_each(|(&place, number)| self.commits[place].numbers.push(*number));
-        (self.progress)(HistoryProgress::Deciding { runs: self.history.outcome.runs });
         Ok(numbers)
     }
 
@@ -157,14 +154,17 @@ impl Bisection<'_, '_> {
         let folder = match self.checkout.build(commit, &options.plan, self.signals)? {
             Built::Kept(folder) => folder,
             Built::Interrupted(signal) => return Err(self.stopped(signal)),
-            Built::Failed(log) => {
-                (self.progress)(HistoryProgress::BuildFailed { commit, log: &log });
-                self.history.note_failure(commit, log, self.store)?;
+            Built::Failed(build) => {
+                (self.progress)(HistoryProgress::BuildFailed { commit, build: &build });
+                self.history.note_failure(commit, build.log, self.store)?;
                 return Err(NoNumber::Missing(place));
             }
         };
         let samples = self.history.before(commit).map(|before| self.history.samples_of(before)).unwrap_or_default();
-        self.commits[place].measuring = Some(Measuring { commit, folder, samples, broken: Vec::new() });
+        let measuring = self.commits[place].measuring.insert(self.history.measuring(commit, folder, samples));
+        if measuring.is_broken(0) {
+            return Err(NoNumber::Missing(place));
+        }
         (0..options.warmups).try_for_each(|_| self.counts(place).map(drop))
     }
 
@@ -180,19 +180,14 @@ impl Bisection<'_, '_> {
     }
 
     fn counts(&mut self, place: usize) -> Result<BTreeMap<String, f64>, NoNumber> {
-        let bench = &self.history.options.plan.benches[0];
         let Some(one) = &mut self.commits[place].measuring else { return Err(NoNumber::Missing(place)) };
-        let argv = argv(bench, &one.folder);
-        match self.runner.run(&argv, Some(&one.folder), self.signals).map_err(HistoryError::Run)? {
-            Ran::Interrupted(signal) => Err(self.stopped(signal)),
-            Ran::Whole { exit: Exit::Code(0), counts } => Ok(counts),
-            Ran::Whole { .. } => {
-                one.broken.push(0);
-                let (name, commit) = (bench.name.clone(), one.commit.hash.clone());
-                self.history.outcome.broken.push(BrokenBenchmark { name, commit });
-                Err(NoNumber::Missing(place))
-            }
-        }
+        let (runs, progress) = (self.history.outcome.runs, &mut self.progress);
+        let mut on_round = |bench: &str, commit: &Commit| progress(HistoryProgress::Deciding { runs, bench, commit });
+        let counts = self.history.counts(&mut self.runner, one, 0, self.signals, &mut on_round)?;
+        counts.ok_or(match self.history.outcome.signal {
+            Some(_) => NoNumber::Stopped,
+            None => NoNumber::Missing(place),
+        })
     }
 
     fn stopped(&mut self, signal: i32) -> NoNumber {

@@ -3,7 +3,8 @@
 //! ```text
 //! CACHE/checkout          a clone; one commit after the other is checked out and built there, so that each build
 //!                         begins with what the last one left
-//! CACHE/builds/HASH-KEY   what was kept of a build, with the paths that it had
+//! CACHE/builds/HASH-KEY   what was kept of a build, with the paths that it had; beside it HASH-KEY.log, what the build said,
+//!                         and HASH-KEY.missing, the programs that it left out
 //! CACHE/.lock             held by the perfprop that builds there
 //! ```
 
@@ -18,7 +19,7 @@ use crossbeam_channel::Receiver;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
-use super::benches::HistoryPlan;
+use super::benches::{BenchCommand, HistoryPlan};
 use super::git::{Commit, GitError, OF_A_REPOSITORY, Repository, git};
 use crate::files::{FileLock, hash_of_name, try_lock};
 use crate::measure::end_within;
@@ -41,10 +42,26 @@ pub struct Checkout {
 pub enum Built {
     /// What is run lies in this folder.
     Kept(PathBuf),
-    /// The build failed; what it said is in this file.
-    Failed(PathBuf),
+    /// The build failed.
+    Failed(FailedBuild),
     /// A signal to perfprop ended the build.
     Interrupted(i32),
+}
+
+/// A build of which nothing can be run.
+#[derive(Clone, Debug)]
+pub struct FailedBuild {
+    /// The file that says why.
+    pub log: PathBuf,
+    /// What was to be kept, and isn't there after the build; `None` if the build itself failed.
+    pub lacks: Option<PathBuf>,
+}
+
+impl From<PathBuf> for FailedBuild {
+    /// One that failed by itself, and left this log.
+    fn from(log: PathBuf) -> Self {
+        Self { log, lacks: None }
+    }
 }
 
 /// Why a commit can't be built at all.
@@ -92,6 +109,8 @@ impl Checkout {
         let cache = cache.canonicalize().map_err(system(cache))?;
         let lock = try_lock(&cache.join(LOCK)).map_err(system(&cache.join(LOCK)))?;
         let lock = lock.ok_or_else(|| CheckoutError::Busy(cache.clone()))?;
+        // A perfprop that was killed may have left some.
+        remove_parts(&cache.join("builds"));
         let checkout = Self { cache, source: repository.root().to_owned(), _lock: lock };
         let (folder, source) = (checkout.folder(), checkout.source.to_string_lossy().into_owned());
         if !folder.join(".git").exists() {
@@ -129,13 +148,13 @@ impl Checkout {
             Ok(checked_out) => checked_out,
         };
         if !checked_out {
-            return Ok(Built::Failed(log));
+            return Ok(Built::Failed(log.into()));
         }
         self.remove_stale(plan)?;
         if let Some(build) = &plan.build {
             match self.run(build, &log, signals).map_err(system(&log))? {
                 BuildEnd::Succeeded => {}
-                BuildEnd::Failed => return Ok(Built::Failed(log)),
+                BuildEnd::Failed => return Ok(Built::Failed(log.into())),
                 BuildEnd::Interrupted(signal) => return Ok(Built::Interrupted(signal)),
             }
         }
@@ -178,16 +197,26 @@ impl Checkout {
     /// Keeps what is run in a folder, which gets its name once it is whole.
     fn keep(&self, plan: &HistoryPlan, kept: PathBuf, log: PathBuf) -> Result<Built, CheckoutError> {
         let folder = self.folder();
-        let part = kept.with_extension("part");
+        let part = kept.with_extension(PART);
         drop(fs::remove_dir_all(&part));
+        fs::create_dir_all(&part).map_err(system(&part))?;
+        // A benchmark whose program isn't there is alone in it: commits before the one that added it have none.
+        let missing: Vec<&str> = programs(plan).filter(|program| !folder.join(program).exists()).collect();
         for path in kept_paths(plan, &folder) {
+            if missing.iter().any(|program| Path::new(program) == path) {
+                continue;
+            }
             if let Err(error) = copy(&folder.join(&path), &part.join(&path)) {
+                drop(fs::remove_dir_all(&part));
                 let why = format!("{} isn't there after the build: {error}\n", path.display());
                 fs::write(&log, why).map_err(system(&log))?;
-                return Ok(Built::Failed(log));
+                return Ok(Built::Failed(FailedBuild { log, lacks: Some(path) }));
             }
         }
-        fs::create_dir_all(&part).and_then(|()| fs::rename(&part, &kept)).map_err(system(&kept))?;
+        let list = kept.with_extension(MISSING);
+        let noted = if missing.is_empty() { remove(&list) } else { fs::write(&list, missing.join("\n")) };
+        noted.map_err(system(&list))?;
+        fs::rename(&part, &kept).map_err(system(&kept))?;
         Ok(Built::Kept(kept))
     }
 
@@ -230,15 +259,38 @@ fn system(path: &Path) -> impl Fn(io::Error) -> CheckoutError {
     move |error| CheckoutError::System(path.to_owned(), error)
 }
 
-/// Whether a commit's build is in a folder. One that lacks a program is removed.
+/// Whether a commit's build is in a folder. One that lacks a program which it had is removed.
 fn is_known(kept: &Path, plan: &HistoryPlan) -> Result<bool, CheckoutError> {
     let is_there = kept.is_dir();
-    let is_whole = is_there && programs(plan).all(|program| kept.join(program).exists());
+    let missing = fs::read_to_string(kept.with_extension(MISSING)).unwrap_or_default();
+    let is_kept = |program: &str| kept.join(program).exists() || missing.lines().any(|line| line == program);
+    let is_whole = is_there && programs(plan).all(is_kept);
     if is_there && !is_whole {
         fs::remove_dir_all(kept).map_err(system(kept))?;
     }
     Ok(is_whole)
 }
+
+/// Removes the folders of builds that weren't kept as a whole. One that can't be removed does no harm.
+fn remove_parts(builds: &Path) {
+    let entries = fs::read_dir(builds).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
+    for path in entries.filter(|path| path.extension().is_some_and(|ending| ending == PART)) {
+        drop(fs::remove_dir_all(path));
+    }
+}
+
+/// Removes a file, if it is there.
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// The ending of a folder that isn't whole yet.
+const PART: &str = "part";
+/// The ending of the list of programs that a build left out.
+const MISSING: &str = "missing";
 
 /// How often a build is looked at.
 const LOOK: Duration = Duration::from_millis(20);
@@ -274,9 +326,19 @@ fn kept_paths(plan: &HistoryPlan, folder: &Path) -> Vec<PathBuf> {
 }
 
 /// The programs of benchmarks that are built.
-fn programs(plan: &HistoryPlan) -> impl Iterator<Item = &Path> {
-    let programs = plan.benches.iter().filter_map(|bench| bench.argv.first()).map(Path::new);
-    programs.filter(|path| path.components().count() > 1 && is_inside(path))
+fn programs(plan: &HistoryPlan) -> impl Iterator<Item = &str> {
+    plan.benches.iter().filter_map(program)
+}
+
+/// The program of a benchmark, if it is one that is built.
+fn program(bench: &BenchCommand) -> Option<&str> {
+    let program = bench.argv.first().map(String::as_str);
+    program.filter(|program| program.contains('/') && is_inside(Path::new(program)))
+}
+
+/// The program of a benchmark that isn't among what was kept of a build.
+pub(super) fn missing_program<'a>(bench: &'a BenchCommand, folder: &Path) -> Option<&'a str> {
+    program(bench).filter(|program| !folder.join(program).exists())
 }
 
 /// Whether a path leads to something in the checkout.
@@ -299,7 +361,6 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::benches::BenchCommand;
     use super::*;
 
     #[test]

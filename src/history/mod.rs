@@ -16,6 +16,7 @@ mod differences;
 mod differing;
 mod digits;
 mod entries;
+mod failures;
 mod git;
 mod imports;
 mod laplace;
@@ -37,6 +38,7 @@ pub use differences::{BenchmarkDifference, ComparedResult, DifferenceVerdict, FA
 pub use differing::{DifferingParams, MeasuredPlace, differing_params, params_of_environments};
 pub use digits::round_to_5_digits;
 pub use entries::{ADDED, CountedOn, NANOSECONDS, SECONDS, counted_event, imported_results, machine_facts, quantity};
+pub use failures::{BenchFailure, BrokenBenchmark};
 pub use git::{Commit, GitError, Repository, Tag, short, spread};
 pub use imports::{ImportProblem, ImportedBenchmarks, MeasuredQuantity, in_name};
 pub use parallel::on_all_cpus;
@@ -46,8 +48,7 @@ pub use regressions::{
     unclear_rises,
 };
 pub use run::{
-    BrokenBenchmark, CommitChoice, FailedCommit, HistoryError, HistoryOptions, HistoryOutcome, HistoryProgress,
-    measure_commits,
+    CommitChoice, FailedCommit, HistoryError, HistoryOptions, HistoryOutcome, HistoryProgress, measure_commits,
 };
 pub use samples::{SampleStatistics, is_different};
 pub use series::{BenchmarkSeries, MissingNumber, SeriesPoint, series, series_params};

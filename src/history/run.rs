@@ -6,19 +6,22 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crossbeam_channel::Receiver;
 
 use super::benches::{BenchCommand, HistoryPlan};
-use super::checkout::{Built, Checkout, CheckoutError, key};
+use super::checkout::{Built, Checkout, CheckoutError, FailedBuild, key, missing_program};
 use super::entries::{benchmark, divisor, facts_of, quantity, result, results_of, this_machine, version};
+use super::failures::{BenchFailure, BrokenBenchmark};
 use super::git::Commit;
 use super::results::{
     Benchmark, BenchmarkList, CommitResults, MachineFacts, OrderedMap, ResultNumber, ResultStore, ResultsError,
     StoredResults,
 };
-use crate::bench::{Ran, Runner, SweepError, order};
+use crate::bench::{Ran, RunOnce, Runner, SweepError, order};
 use crate::cost::TIME;
+use crate::measure::end_within;
 use crate::session::CaughtSignal;
 use crate::sources::Counter;
 use crate::sources::command::Exit;
@@ -71,20 +74,28 @@ pub enum HistoryProgress<'a> {
     BuildFailed {
         /// The commit.
         commit: &'a Commit,
-        /// The file with what it said.
-        log: &'a Path,
+        /// What became of it.
+        build: &'a FailedBuild,
     },
     /// Commits are run until it is sure on which side of a step they are.
     Deciding {
         /// Runs that are done.
         runs: usize,
+        /// The benchmark that runs.
+        bench: &'a str,
+        /// The commit of which it is.
+        commit: &'a Commit,
     },
-    /// So many runs are done.
+    /// A benchmark runs.
     Running {
         /// Runs that are done.
         done: usize,
         /// All runs.
         of: usize,
+        /// The benchmark that runs.
+        bench: &'a str,
+        /// The commit of which it is.
+        commit: &'a Commit,
     },
 }
 
@@ -99,7 +110,7 @@ pub struct HistoryOutcome {
     pub skipped: usize,
     /// The commits whose build failed.
     pub failed: Vec<FailedCommit>,
-    /// The benchmarks that ended with an exit code other than 0.
+    /// The benchmarks that failed.
     pub broken: Vec<BrokenBenchmark>,
     /// The signal that ended it early.
     pub signal: Option<i32>,
@@ -112,15 +123,6 @@ pub struct FailedCommit {
     pub commit: Commit,
     /// The file that says why.
     pub log: PathBuf,
-}
-
-/// A benchmark that ended with an exit code other than 0.
-#[derive(Clone, Debug)]
-pub struct BrokenBenchmark {
-    /// Its name.
-    pub name: String,
-    /// The commit's hash.
-    pub commit: String,
 }
 
 /// Why commits can't be measured.
@@ -165,8 +167,20 @@ pub(super) struct Measuring<'a> {
     /// What was taken, by the benchmark's place and the quantity.
     pub(super) samples: BTreeMap<(usize, String), Vec<f64>>,
     /// The benchmarks that failed.
-    pub(super) broken: Vec<usize>,
+    broken: Vec<usize>,
+    /// How many runs of each benchmark went well now.
+    whole: BTreeMap<usize, usize>,
 }
+
+impl Measuring<'_> {
+    /// Whether a benchmark failed.
+    pub(super) fn is_broken(&self, bench: usize) -> bool {
+        self.broken.contains(&bench)
+    }
+}
+
+/// An interrupt of a terminal reaches the command, too, which may have failed by it before perfprop has the signal.
+const SIGNAL_PATIENCE: Duration = Duration::from_millis(50);
 
 /// Measures commits, and adds what they took to the store.
 ///
@@ -230,9 +244,11 @@ impl<'a> HistoryRun<'a> {
         let mut runner =
             Runner::new(&options.plan.events, options.counter.clone(), options.cpu).map_err(HistoryError::Run)?;
         // So is one that this machine can't.
-        if let Ran::Interrupted(signal) = runner.run(&["true".to_owned()], None, signals).map_err(HistoryError::Run)? {
+        let nothing = RunOnce { argv: &["true".to_owned()], folder: None, timeout: None };
+        if let Ran::Interrupted(signal) = runner.run(nothing, signals, &mut || {}).map_err(HistoryError::Run)? {
             return Ok(Begun::Interrupted(signal));
         }
+        runner.keep_errors().map_err(|error| HistoryError::Run(SweepError::System(error)))?;
         // The time of a run under a model is that of the model.
         let time = matches!(options.counter, Counter::Kernel).then(|| TIME.to_owned());
         let quantities = time.into_iter().chain(runner.events()).collect();
@@ -265,16 +281,38 @@ impl<'a> HistoryRun<'a> {
                     self.outcome.signal = Some(signal);
                     break;
                 }
-                Built::Kept(folder) => {
-                    all.push(Measuring { commit, folder, samples: samples.unwrap_or_default(), broken: Vec::new() });
-                }
-                Built::Failed(log) => {
-                    progress(HistoryProgress::BuildFailed { commit, log: &log });
-                    self.note_failure(commit, log, store)?;
+                Built::Kept(folder) => all.push(self.measuring(commit, folder, samples.unwrap_or_default())),
+                Built::Failed(build) => {
+                    progress(HistoryProgress::BuildFailed { commit, build: &build });
+                    self.note_failure(commit, build.log, store)?;
                 }
             }
         }
         Ok(all)
+    }
+
+    /// A commit that is built. Benchmarks whose program it lacks have failed.
+    pub(super) fn measuring(
+        &mut self,
+        commit: &'a Commit,
+        folder: PathBuf,
+        samples: BTreeMap<(usize, String), Vec<f64>>,
+    ) -> Measuring<'a> {
+        let mut one = Measuring { commit, folder, samples, broken: Vec::new(), whole: BTreeMap::new() };
+        for (place, bench) in self.options.plan.benches.iter().enumerate() {
+            if let Some(program) = missing_program(bench, &one.folder) {
+                self.note_broken(&mut one, place, BenchFailure::NoProgram(program.to_owned()), Vec::new());
+            }
+        }
+        one
+    }
+
+    /// Notes that a benchmark failed.
+    fn note_broken(&mut self, one: &mut Measuring<'_>, bench: usize, why: BenchFailure, said: Vec<String>) {
+        one.broken.push(bench);
+        let (name, commit) = (self.options.plan.benches[bench].name.clone(), one.commit.hash.clone());
+        let whole = one.whole.get(&bench).copied().unwrap_or(0);
+        self.outcome.broken.push(BrokenBenchmark { name, commit, why, whole, said });
     }
 
     /// Keeps that a commit can't be built.
@@ -285,7 +323,8 @@ impl<'a> HistoryRun<'a> {
         store: &ResultStore,
     ) -> Result<(), HistoryError> {
         let broken = (0..self.options.plan.benches.len()).collect();
-        self.write(&[Measuring { commit, folder: PathBuf::new(), samples: BTreeMap::new(), broken }], store)?;
+        let (folder, samples, whole) = (PathBuf::new(), BTreeMap::new(), BTreeMap::new());
+        self.write(&[Measuring { commit, folder, samples, broken, whole }], store)?;
         self.outcome.failed.push(FailedCommit { commit: commit.clone(), log });
         Ok(())
     }
@@ -345,11 +384,13 @@ impl<'a> HistoryRun<'a> {
         let mut ran = Ok(());
         for (done, cell) in order(cells, rounds, self.options.seed).into_iter().enumerate() {
             let is_warmup = done < self.options.warmups * cells;
-            ran = self.run_once(runner, &mut all[cell / benches], cell % benches, is_warmup, signals);
+            let mut on_round = |bench: &str, commit: &Commit| {
+                progress(HistoryProgress::Running { done, of: cells * rounds, bench, commit });
+            };
+            ran = self.run_once(runner, &mut all[cell / benches], cell % benches, is_warmup, signals, &mut on_round);
             if ran.is_err() || self.outcome.signal.is_some() {
                 break;
             }
-            progress(HistoryProgress::Running { done: done + 1, of: cells * rounds });
             if (done + 1) % cells == 0 && !is_warmup {
                 self.write(all, store)?;
             }
@@ -366,28 +407,52 @@ impl<'a> HistoryRun<'a> {
         bench: usize,
         is_warmup: bool,
         signals: &Receiver<CaughtSignal>,
+        on_round: &mut dyn FnMut(&str, &Commit),
     ) -> Result<(), HistoryError> {
-        let options = self.options;
         let taken_of = |quantity: &String| one.samples.get(&(bench, quantity.clone())).map_or(0, Vec::len);
         let taken = self.quantities.iter().map(taken_of).min().unwrap_or(0);
-        if taken >= options.repeats || one.broken.contains(&bench) {
+        if taken >= self.options.repeats || one.is_broken(bench) {
             return Ok(());
         }
-        let argv = argv(&options.plan.benches[bench], &one.folder);
-        match runner.run(&argv, Some(&one.folder), signals).map_err(HistoryError::Run)? {
-            Ran::Interrupted(signal) => self.outcome.signal = Some(signal),
-            Ran::Whole { exit: Exit::Code(0), .. } if is_warmup => {}
-            Ran::Whole { exit: Exit::Code(0), counts } => {
-                self.outcome.runs += 1;
-                counts.into_iter().for_each(|(name, count)| one.samples.entry((bench, name)).or_default().push(count));
-            }
-            Ran::Whole { .. } => {
-                one.broken.push(bench);
-                let name = options.plan.benches[bench].name.clone();
-                self.outcome.broken.push(BrokenBenchmark { name, commit: one.commit.hash.clone() });
-            }
+        let counts = self.counts(runner, one, bench, signals, on_round)?;
+        if let Some(counts) = counts.filter(|_| !is_warmup) {
+            self.outcome.runs += 1;
+            counts.into_iter().for_each(|(name, count)| one.samples.entry((bench, name)).or_default().push(count));
         }
         Ok(())
+    }
+
+    /// What one run of a benchmark takes; `None` if it fails, or a signal ends it. `on_round` is called now and then meanwhile.
+    pub(super) fn counts(
+        &mut self,
+        runner: &mut Runner,
+        one: &mut Measuring<'_>,
+        bench: usize,
+        signals: &Receiver<CaughtSignal>,
+        on_round: &mut dyn FnMut(&str, &Commit),
+    ) -> Result<Option<BTreeMap<String, f64>>, HistoryError> {
+        let options = self.options;
+        let (named, commit, timeout) = (&options.plan.benches[bench], one.commit, options.plan.timeout);
+        let argv = argv(named, &one.folder);
+        let once = RunOnce { argv: &argv, folder: Some(&one.folder), timeout };
+        let ran = runner.run(once, signals, &mut || on_round(&named.name, commit)).map_err(HistoryError::Run)?;
+        let why = match ran {
+            Ran::Whole { exit: Exit::Code(0), counts } => {
+                *one.whole.entry(bench).or_default() += 1;
+                return Ok(Some(counts));
+            }
+            Ran::Interrupted(signal) => {
+                self.outcome.signal = Some(signal);
+                return Ok(None);
+            }
+            Ran::Whole { exit, .. } => BenchFailure::Ended(exit),
+            Ran::TimedOut => BenchFailure::TimedOut(timeout.unwrap_or_default()),
+        };
+        match end_within(signals, SIGNAL_PATIENCE) {
+            Some(signal) => self.outcome.signal = Some(signal),
+            None => self.note_broken(one, bench, why, runner.last_lines()),
+        }
+        Ok(None)
     }
 
     /// Adds all samples to the store.
@@ -405,10 +470,10 @@ impl<'a> HistoryRun<'a> {
         let (mut list, mut results) = (BenchmarkList::default(), OrderedMap::default());
         for (place, bench) in self.options.plan.benches.iter().enumerate() {
             for quantity in &self.quantities {
-                let samples = one.samples.get(&(place, quantity.clone())).filter(|_| !one.broken.contains(&place));
+                let samples = one.samples.get(&(place, quantity.clone())).filter(|_| !one.is_broken(place));
                 let benchmark = benchmark(bench, quantity);
                 // A failure of now doesn't take the place of what was measured before.
-                let is_failure = one.broken.contains(&place) && !self.has_number(one.commit, &benchmark);
+                let is_failure = one.is_broken(place) && !self.has_number(one.commit, &benchmark);
                 if samples.is_none() && !is_failure {
                     continue;
                 }

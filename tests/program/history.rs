@@ -114,7 +114,7 @@ fn commits_are_built_and_measured_and_the_checkout_stays_as_it_was() {
         .for_each(|path| fs::remove_file(path).unwrap());
     let again: Vec<&str> = run.iter().map(|&word| if word == "2" { "9" } else { word }).chain(["--resume"]).collect();
     let (_, said) = texts(&history(&folder, &again), 1);
-    assert!(said.contains("ended with another exit code than 0"), "{said}");
+    assert!(said.contains("cat ended with code 1, so that it has no result of") && said.contains("data"), "{said}");
     let (out, _) = texts(&history(&folder, &["compare", "HEAD~2", "HEAD"]), 0);
     assert!(out.contains("cat ") && out.contains("cat.page-faults"), "{out}");
     let (_, said) = texts(&history(&folder, &["compare", "HEAD~1", "HEAD~3"]), 2);
@@ -227,7 +227,12 @@ fn what_can_not_be_measured_is_told() {
     refused(&["run", "HEAD~20..", "--bench", "x=true"], "there is no 'HEAD~20': the history has only 1 commit");
     refused(&["run", "HEAD..HEAD", "--bench", "x=true"], "there are no commits in HEAD..HEAD");
     refused(&["run", "--bench", "x=true", "--", "--output=x"], "--output=x");
-    refused(&["regressions"], "there are no results in");
+    for verb in [&["regressions"][..], &["show"], &["compare", "HEAD", "HEAD"], &["rm", "x"], &["export", "--asv", "x"]]
+    {
+        refused(verb, "there are no results in");
+        refused(verb, "measure commits with perfprop history run, or name a folder with --results");
+    }
+    refused(&["rm"], "name what to remove: benchmarks, as in history rm sort, or commits with --commit");
     let elsewhere = Folder::new();
     fs::create_dir(elsewhere.join("project")).unwrap();
     let (_, said) = texts(&history(&elsewhere, &["run", "HEAD", "--bench", "x=true"]), 2);
@@ -498,6 +503,108 @@ fn what_is_no_series_is_refused_with_its_line() {
     let output = perfprop(&folder, &["history", "steps", "nothing.txt"]);
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(error.contains("nothing.txt") && error.contains("No such file"), "{error}");
+}
+
+/// The names of what is in the folder of builds, without hashes.
+fn endings_of_builds(folder: &Folder) -> Vec<String> {
+    let cache = fs::read_dir(folder.join("cache/perfprop/history")).unwrap().next().unwrap().unwrap().path();
+    let names = fs::read_dir(cache.join("builds")).unwrap().map(|entry| entry.unwrap().path());
+    let ending = |path: std::path::PathBuf| path.extension().unwrap_or_default().to_string_lossy().into_owned();
+    let mut all: Vec<String> = names.map(ending).collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn a_benchmark_whose_program_is_not_there_fails_alone() {
+    let folder = repository(2);
+    // The second commit adds a program, and the builds are counted.
+    let build = "cp work.in work && chmod +x work; echo >> ../../../../../builds; test ! -e more.in || cp work more";
+    fs::write(folder.join("project/more.in"), "").unwrap();
+    git(&folder.join("project"), &["add", "."]);
+    git(&folder.join("project"), &["commit", "--quiet", "-m", "more"]);
+    let run = ["run", "HEAD~2..", "--build", build, "--keep", "data", "-r", "1", "--warmup", "0"];
+    let run = [&run[..], &["--bench", "cat=./work", "--bench", "more=./more"]].concat();
+    let (_, said) = texts(&history(&folder, &run), 0);
+    assert!(said.contains("2 of 2 commits measured in 3 runs"), "{said}");
+    let hash = Repository::of(&folder.join("project")).unwrap().commit("HEAD~1").unwrap().short().to_owned();
+    let missing = format!("more lacks its program './more' after the build, so that it has no result of {hash}\n");
+    assert!(said.contains(&missing) && !said.contains("failed"), "{said}");
+    let (out, _) = texts(&history(&folder, &["show", "*"]), 0);
+    assert!(out.matches("failed").count() == 1 && out.lines().any(|line| line.contains("failed")), "{out}");
+    // It isn't built again, as the build left it out before.
+    let (_, said) = texts(&history(&folder, &run), 0);
+    assert!(said.contains("2 of 2 commits measured in 3 runs") && said.contains(&missing), "{said}");
+    assert_eq!(fs::read_to_string(folder.join("builds")).unwrap().lines().count(), 2);
+    assert_eq!(endings_of_builds(&folder), ["", "", "log", "log", "missing"]);
+    // What is to be kept has no benchmark of its own.
+    let (_, said) = texts(&history(&folder, &[&run[..], &["--keep", "more"]].concat()), 0);
+    assert!(said.contains(&format!("more isn't there after the build of {hash}")), "{said}");
+    assert!(!endings_of_builds(&folder).iter().any(|ending| ending == "part"));
+}
+
+#[test]
+fn it_is_told_why_a_benchmark_failed() {
+    let folder = repository(1);
+    let build = ["run", "HEAD", "--build", "sh build.sh", "--keep", "data", "--warmup", "0"];
+    let run = |more: &[&str]| texts(&history(&folder, &[&build[..], more].concat()), 1).1;
+    let said = run(&["--bench", "f=sh -c 'echo why >&2; exit 7'", "--bench", "g=sh -c 'kill -SEGV $$'", "-r", "2"]);
+    assert!(
+        said.contains("f ended with code 7, so that it has no result of ") && said.contains("\n      why\n"),
+        "{said}"
+    );
+    assert!(said.contains("g was ended by SIGSEGV, so that it has no result of"), "{said}");
+    let said = run(&["--bench", "f=sh -c 'echo >> runs; test $(wc -l < runs) -lt 3'", "-r", "5"]);
+    assert!(said.contains("f ended with code 1") && said.contains(" (after 2 runs that went well)\n"), "{said}");
+    let said = run(&["--bench", "f=sleep 600", "-r", "2", "--timeout", "1"]);
+    assert!(said.contains("f took longer than 1 s (--timeout), so that it has no result of "), "{said}");
+    fs::write(folder.join("project/perfprop.toml"), "[history]\ntimeout = 1\n").unwrap();
+    let said = run(&["--bench", "g=sleep 600", "-r", "2"]);
+    assert!(said.contains("g took longer than 1 s"), "{said}");
+}
+
+#[test]
+fn a_benchmark_that_an_interrupt_ended_has_not_failed() {
+    let folder = repository(1);
+    let build = ["run", "HEAD", "--build", "sh build.sh", "--keep", "data", "--warmup", "0"];
+    // The command may have ended before perfprop has the signal.
+    for end in ["kill -INT $$", "exit 1", "exit 130"] {
+        let bench = format!("f=sh -c 'kill -INT $PPID; {end}'");
+        let (_, said) = texts(&history(&folder, &[&build[..], &["--bench", &bench, "-r", "9"]].concat()), 130);
+        assert!(said.contains("interrupted: builds and runs until then are kept"), "{end}: {said}");
+        assert!(!said.contains("no result"), "{end}: {said}");
+    }
+    texts(&history(&folder, &["show", "f"]), 2);
+}
+
+#[test]
+fn results_are_removed_once_that_is_asked_for() {
+    let folder = repository(4);
+    let store = ResultStore::new(&folder.join("results"));
+    let commits = Repository::of(&folder.join("project")).unwrap().history("HEAD").unwrap();
+    for (commit, name) in commits.iter().flat_map(|commit| ["sort", "sort.cycles", "grep"].map(|name| (commit, name))) {
+        add(&store, commit, name, 1.0);
+    }
+    // One that a rebase took out of the history.
+    let gone = Commit { hash: "0123456789abcdef".into(), ..commits[0].clone() };
+    add(&store, &gone, "grep", 1.0);
+    let rm = |more: &[&str], code| texts(&history(&folder, &[&["rm", "--results", "../results"], more].concat()), code);
+    let count = || store.read().unwrap().machines[0].commits.iter().map(|one| one.results.0.len()).sum::<usize>();
+    let (out, said) = rm(&["sort*", "--commit", "HEAD~2.."], 0);
+    let (a, b) = (commits[2].short().min(commits[3].short()), commits[2].short().max(commits[3].short()));
+    assert_eq!(out, format!("sort of {a} and {b}\nsort.cycles of {a} and {b}\n"));
+    assert!(said.contains("nothing is removed yet: the same with --yes removes 4 results"), "{said}");
+    assert_eq!(count(), 13);
+    let (again, said) = rm(&["sort*", "--commit", "HEAD~2..", "--yes"], 0);
+    assert!(again == out && said.contains("4 results removed"), "{said}");
+    assert_eq!(count(), 9);
+    let (_, said) = rm(&["--commit", "0123456", "--yes"], 0);
+    assert!(said.contains("1 result removed"), "{said}");
+    assert!(rm(&["srot"], 2).1.contains("there is no benchmark 'srot': sort?"));
+    assert!(rm(&["sort", "--commit", "HEAD"], 2).1.contains("there are no such results"));
+    rm(&["--commit", "89abcde"], 2);
+    rm(&["sort*", "--yes"], 0);
+    assert_eq!(store.read().unwrap().benchmarks.0.into_keys().collect::<Vec<_>>(), ["grep"]);
 }
 
 #[test]

@@ -1,8 +1,7 @@
 //! Runs the shell's commands around runs: what prepares them and what cleans up.
 
 use std::fmt;
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
@@ -10,10 +9,10 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, bounded, never, select};
 use nix::libc::SIGUSR1;
-use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
+use super::said;
 use crate::names::shown;
 use crate::session::CaughtSignal;
 use crate::sources::command::Exit;
@@ -81,11 +80,7 @@ pub struct HookFailure {
 
 impl fmt::Display for HookFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let exit = match self.exit {
-            Exit::Code(code) => format!("ended with code {code}"),
-            Exit::Signal(_) => format!("was ended by {}", self.exit),
-        };
-        write!(f, "the command of {} {exit}: {}", self.kind.option(), shown(&self.text))?;
+        write!(f, "the command of {} {}: {}", self.kind.option(), self.exit.told(), shown(&self.text))?;
         self.said.iter().try_for_each(|line| write!(f, "\n      {}", shown(line)))
     }
 }
@@ -103,14 +98,9 @@ pub(super) enum HookEnd {
 /// How long it may take to end after SIGTERM.
 const TERM_PATIENCE: Duration = Duration::from_secs(2);
 
-/// So many lines of standard error are kept, from the last so many bytes.
-const LINES: usize = 5;
-const BYTES: u64 = 4096;
-
 /// Runs a text with `sh -c` until it ends or a signal comes. What it leaves in the background runs on.
 pub(super) fn run(kind: HookKind, text: &str, signals: &Receiver<CaughtSignal>) -> io::Result<HookEnd> {
-    // A file in memory, as nothing has to read it meanwhile, and what runs on in the background never finds it closed.
-    let mut said = File::from(memfd_create("perfprop-said", MFdFlags::MFD_CLOEXEC)?);
+    let said = said::new()?;
     let mut command = Command::new("sh");
     command.arg("-c").arg(text).stdin(Stdio::null()).stdout(Stdio::null()).stderr(said.try_clone()?);
     // A group of its own: a signal reaches all of it, and the keys of the terminal reach it through perfprop alone.
@@ -122,7 +112,7 @@ pub(super) fn run(kind: HookKind, text: &str, signals: &Receiver<CaughtSignal>) 
     }
     match Exit::from(exit) {
         Exit::Code(0) => Ok(HookEnd::Done),
-        exit => Ok(HookEnd::Failed(HookFailure { kind, text: text.to_owned(), exit, said: last_lines(&mut said)? })),
+        exit => Ok(HookEnd::Failed(HookFailure { kind, text: text.to_owned(), exit, said: said::last_lines(&said)? })),
     }
 }
 
@@ -150,16 +140,6 @@ fn wait(mut child: Child, group: Pid, signals: &Receiver<CaughtSignal>) -> io::R
             }
         }
     }
-}
-
-fn last_lines(said: &mut File) -> io::Result<Vec<String>> {
-    let length = said.seek(SeekFrom::End(0))?;
-    said.seek(SeekFrom::Start(length.saturating_sub(BYTES)))?;
-    let mut bytes = Vec::new();
-    said.take(BYTES).read_to_end(&mut bytes)?;
-    let text = String::from_utf8_lossy(&bytes);
-    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-    Ok(lines[lines.len().saturating_sub(LINES)..].iter().map(|line| (*line).to_owned()).collect())
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ mod hooks;
 mod parameter;
 mod precision;
 mod runner;
+mod said;
 mod store;
 mod sweep;
 
@@ -29,7 +30,7 @@ pub use hooks::{HookFailure, HookKind, Hooks};
 pub use parameter::{Parameter, ParameterValues, SizeValue};
 pub use precision::{LEAST_RUNS, determined};
 pub use runner::CPU_TIMES;
-pub use runner::{Ran, Runner};
+pub use runner::{Ran, RunOnce, Runner};
 pub use store::{NotResumed, NotResumedReason, PreviousSweep, SweepStore};
 pub use sweep::{EXIT_CODE, SweepProgress, Swept, sweep};
 

@@ -2,16 +2,23 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fs::File;
+use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::Receiver;
 
-use super::SweepError;
+use super::{SweepError, said};
 use crate::cost::TIME;
-use crate::measure::{self, DefaultEvents, MeasureOptions, Measurement, watch};
-use crate::session::{CaughtSignal, ChildIo, CommandLine, Launch, Needs};
+use crate::measure::{
+    BatchChannels, DefaultEvents, Delivery, MeasureOptions, Measurement, RunEvent, RunOutcome, end_within, pending_end,
+    run,
+};
+use crate::monitor::Monitor;
+use crate::session::{CaughtSignal, ChildIo, CommandLine, Launch, Needs, Session};
 use crate::sources::Counter;
 use crate::sources::command::Exit;
 
@@ -22,6 +29,19 @@ pub const CPU_TIMES: [&str; 2] = ["user_time", "system_time"];
 #[derive(Debug)]
 pub struct Runner {
     measurement: Measurement,
+    /// What the command writes to standard error, if that is kept.
+    said: Option<Arc<File>>,
+}
+
+/// What is run once.
+#[derive(Clone, Copy, Debug)]
+pub struct RunOnce<'a> {
+    /// The command and its arguments; not empty.
+    pub argv: &'a [String],
+    /// The folder in which it runs; perfprop's own if there is none.
+    pub folder: Option<&'a Path>,
+    /// The longest that it may take; as long as it wants if `None`.
+    pub timeout: Option<Duration>,
 }
 
 /// How a run ended.
@@ -34,6 +54,8 @@ pub enum Ran {
         /// How it ended.
         exit: Exit,
     },
+    /// By perfprop, as it took too long.
+    TimedOut,
     /// By a signal to perfprop.
     Interrupted(i32),
 }
@@ -42,6 +64,9 @@ pub enum Ran {
 const INTERVAL: Duration = Duration::from_secs(3600);
 
 const PERIOD: Duration = Duration::from_millis(100);
+
+/// The terminal's keys send a signal to the command and to perfprop: the command may have ended by it before perfprop has it.
+const SIGNAL_PATIENCE: Duration = Duration::from_millis(100);
 
 impl Runner {
     /// Prepares to count these events.
@@ -58,7 +83,21 @@ impl Runner {
             ..MeasureOptions::default()
         };
         let measurement = Measurement::new(&measured, launch, &mut |_| {}).map_err(SweepError::Measure)?;
-        Ok(Self { measurement })
+        Ok(Self { measurement, said: None })
+    }
+
+    /// Keeps what commands write to standard error from the terminal, for [`Self::last_lines`].
+    ///
+    /// # Errors
+    /// Returns the operating system's error.
+    pub fn keep_errors(&mut self) -> io::Result<()> {
+        self.said = Some(Arc::new(said::new()?));
+        Ok(())
+    }
+
+    /// The last lines that the last command wrote to standard error, if these are kept.
+    pub fn last_lines(&self) -> Vec<String> {
+        self.said.as_ref().and_then(|said| said::last_lines(said).ok()).unwrap_or_default()
     }
 
     /// The names of the events that are counted.
@@ -66,37 +105,85 @@ impl Runner {
         self.measurement.plan.events.iter().map(|event| event.name.clone()).collect()
     }
 
-    /// Runs a command in a folder, perfprop's own if there is none, until it ends or a signal arrives.
+    /// Runs a command until it ends, its time is over, or a signal arrives. `on_round` is called now and then meanwhile.
     ///
     /// # Errors
     /// Returns why it can't be started, or an event wasn't counted.
     pub fn run(
         &mut self,
-        argv: &[String],
-        folder: Option<&Path>,
+        once: RunOnce<'_>,
         signals: &Receiver<CaughtSignal>,
+        on_round: &mut dyn FnMut(),
     ) -> Result<Ran, SweepError> {
-        let argv = argv.iter().map(OsString::from).collect();
+        if let Some(said) = &self.said {
+            said::clear(said).map_err(SweepError::System)?;
+        }
+        let argv = once.argv.iter().map(OsString::from).collect();
+        let folder = once.folder.map(Path::to_owned);
         self.measurement.launch.command =
-            Some(CommandLine { argv, folder: folder.map(Path::to_owned), io: ChildIo::Discard });
+            Some(CommandLine { argv, folder, io: ChildIo::Discard, errors: self.said.clone() });
         let period = self.measurement.period(PERIOD);
         let (session, header) = self.measurement.start(period, INTERVAL, &mut |_| {}).map_err(SweepError::Measure)?;
         let mut monitor = self.measurement.monitor(header);
-        let outcome = watch::<measure::Error>(&session, signals, &mut monitor, |_, _| Ok(ControlFlow::Continue(())))
-            .map_err(SweepError::Measure)?;
+        let (outcome, has_timed_out) = watch(&session, once.timeout, signals, &mut monitor, on_round)?;
         if let Some(signal) = outcome.signal {
             return Ok(Ran::Interrupted(signal));
         }
-        let mut counts = BTreeMap::from([(TIME.to_owned(), outcome.end.at_ns.0 as f64)]);
-        if let Some(used) = outcome.end.cpu_time {
-            let times = [used.user_ns, used.system_ns].map(|time| time.0 as f64);
-            counts.extend(CPU_TIMES.map(str::to_owned).into_iter().zip(times));
+        if has_timed_out {
+            return Ok(Ran::TimedOut);
         }
-        for row in monitor.rows() {
-            let name = row.event.event.name.clone();
-            let count = row.best().ok_or_else(|| SweepError::NotCounted(name.clone()))?;
-            counts.insert(name, count.value);
+        let exit = outcome.end.exit.unwrap_or(Exit::Code(0));
+        // A shell's code of a command that a signal ended is above 128.
+        let is_by_signal = exit.shell_code() > 128;
+        let came = if is_by_signal { end_within(signals, SIGNAL_PATIENCE) } else { pending_end(signals) };
+        if let Some(signal) = came {
+            return Ok(Ran::Interrupted(signal));
         }
-        Ok(Ran::Whole { counts, exit: outcome.end.exit.unwrap_or(Exit::Code(0)) })
+        Ok(Ran::Whole { counts: counts(&outcome, &monitor)?, exit })
     }
+}
+
+/// Feeds a monitor until the command ends; whether perfprop ended it as its time was over.
+fn watch(
+    session: &Session,
+    timeout: Option<Duration>,
+    signals: &Receiver<CaughtSignal>,
+    monitor: &mut Monitor,
+    on_round: &mut dyn FnMut(),
+) -> Result<(RunOutcome, bool), SweepError> {
+    // The clock of rounds is that of a model, if one counts.
+    let began = Instant::now();
+    let (mut has_timed_out, mut signal) = (false, None);
+    let batches = BatchChannels::default();
+    let outcome = run::<SweepError>(session, signals, batches, Delivery::Immediate, |event| {
+        let RunEvent::Round(round, lost) = event else { return Ok(ControlFlow::Continue(())) };
+        monitor.round(round, lost);
+        on_round();
+        let is_over = timeout.is_some_and(|timeout| began.elapsed() >= timeout);
+        if is_over && !has_timed_out && session.running_command().is_some() {
+            has_timed_out = true;
+            session.terminate(&mut || {
+                signal = signal.or_else(|| pending_end(signals));
+                signal.is_some()
+            });
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    monitor.end(outcome.end.clone());
+    Ok((RunOutcome { signal: outcome.signal.or(signal), ..outcome }, has_timed_out))
+}
+
+/// What a run took, by the names of times and events.
+fn counts(outcome: &RunOutcome, monitor: &Monitor) -> Result<BTreeMap<String, f64>, SweepError> {
+    let mut counts = BTreeMap::from([(TIME.to_owned(), outcome.end.at_ns.0 as f64)]);
+    if let Some(used) = outcome.end.cpu_time {
+        let times = [used.user_ns, used.system_ns].map(|time| time.0 as f64);
+        counts.extend(CPU_TIMES.map(str::to_owned).into_iter().zip(times));
+    }
+    for row in monitor.rows() {
+        let name = row.event.event.name.clone();
+        let count = row.best().ok_or_else(|| SweepError::NotCounted(name.clone()))?;
+        counts.insert(name, count.value);
+    }
+    Ok(counts)
 }

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant, SystemTime};
 
 use crossbeam_channel::Receiver;
+use nix::libc::SIGTERM;
 
 use super::conditions::ConditionWatch;
 use super::design::{Sizes, Variant, command_at, order, points, shell_text, variants};
 use super::hooks::{self, HookEnd, HookKind};
 use super::precision::is_narrow;
-use super::runner::{Ran, Runner};
+use super::runner::{Ran, RunOnce, Runner};
 use super::store::{PreviousSweep, SweepStore, take_over, without_empty};
 use super::{NotResumed, SweepError, SweepOptions};
 use crate::cost::{SweepRecord, SweepRuns, TIME, Workload, WorkloadFile, WorkloadHeader, sizes_in_words};
@@ -257,12 +258,8 @@ impl<'a> Sweep<'a> {
         if self.options.ignores_failure {
             counts.insert(EXIT_CODE.to_owned(), f64::from(exit.shell_code()));
         } else if exit != Exit::Code(0) {
-            let exit = match exit {
-                Exit::Code(code) => format!("ended with code {code}"),
-                Exit::Signal(_) => format!("was ended by {exit}"),
-            };
             let sizes = sizes_in_words(&numbers(&self.points[point]));
-            return Err(SweepError::Failed { command: command.join(" "), sizes, exit }.into());
+            return Err(SweepError::Failed { command: command.join(" "), sizes, exit: exit.told() }.into());
         }
         Ok(counts)
     }
@@ -300,15 +297,17 @@ impl<'a> Sweep<'a> {
         if let Some(signal) = pending_end(self.signals) {
             return Err(Stopped::Signal(signal));
         }
-        match self.runner.run(command, None, self.signals)? {
-            Ran::Interrupted(signal) => Err(Stopped::Signal(signal)),
-            Ran::Whole { counts, exit } => {
-                self.conditions.after_run();
-                self.progress.done += 1;
-                (self.on_run)(self.progress);
-                Ok((counts, exit))
-            }
-        }
+        let once = RunOnce { argv: command, folder: None, timeout: None };
+        let (counts, exit) = match self.runner.run(once, self.signals, &mut || {})? {
+            Ran::Interrupted(signal) => return Err(Stopped::Signal(signal)),
+            Ran::Whole { counts, exit } => (counts, exit),
+            // It has no time to keep to.
+            Ran::TimedOut => (BTreeMap::new(), Exit::Signal(SIGTERM)),
+        };
+        self.conditions.after_run();
+        self.progress.done += 1;
+        (self.on_run)(self.progress);
+        Ok((counts, exit))
     }
 
     /// Notes the conditions until now, and writes the files, if something was measured.

@@ -75,7 +75,7 @@ fn signal_all(pids: &[Pid], signal: Signal) {
 }
 
 /// What is started for a command line: `argv` is it, or what runs it.
-pub(super) fn command(argv: &[OsString], line: &CommandLine) -> Command {
+pub(super) fn command(argv: &[OsString], line: &CommandLine) -> io::Result<Command> {
     let mut command = Command::new(&argv[0]);
     command.args(&argv[1..]);
     if let Some(folder) = &line.folder {
@@ -95,7 +95,10 @@ pub(super) fn command(argv: &[OsString], line: &CommandLine) -> Command {
             command.stdout(io::stderr());
         }
     }
-    command
+    if let Some(errors) = &line.errors {
+        command.stderr(errors.try_clone()?);
+    }
+    Ok(command)
 }
 
 /// Keeps a child that is held before exec on a CPU, and so all that it starts.

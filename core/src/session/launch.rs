@@ -1,7 +1,9 @@
 //! Says what to start and what to measure.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use nix::unistd::Pid;
@@ -57,7 +59,7 @@ pub struct Launch {
 impl Launch {
     /// A command to start and measure, with all that it starts.
     pub fn command(argv: Vec<OsString>, io: ChildIo) -> Self {
-        Self { command: Some(CommandLine { argv, folder: None, io }), ..Self::attach(None) }
+        Self { command: Some(CommandLine { argv, folder: None, io, errors: None }), ..Self::attach(None) }
     }
 
     /// Something that runs already.
@@ -113,6 +115,8 @@ pub struct CommandLine {
     pub folder: Option<PathBuf>,
     /// Where its input comes from and its output goes.
     pub io: ChildIo,
+    /// A file that its errors go to instead.
+    pub errors: Option<Arc<File>>,
 }
 
 /// Where a started command's input comes from and its output goes.

@@ -121,7 +121,7 @@ impl Session {
         let mut emulator = emulator(launch)?;
         let ended = Ended::default();
         let argv = emulator.as_ref().map_or_else(|| line.argv.clone(), |emulator| emulator.command_line(&line.argv));
-        let held = PreparedCommand::spawn(command(&argv, line)).map_err(StartError::System)?;
+        let held = command(&argv, line).and_then(PreparedCommand::spawn).map_err(StartError::System)?;
         let pid = held.pid();
         if let Some(cpu) = launch.pinned_to {
             keep_on(pid, cpu).map_err(StartError::System)?;

@@ -267,6 +267,14 @@ impl Exit {
         };
         u8::try_from(code & 0xff).unwrap_or(u8::MAX)
     }
+
+    /// What it says of the command: `ended with code 7`, `was ended by SIGSEGV`.
+    pub fn told(self) -> String {
+        match self {
+            Self::Code(code) => format!("ended with code {code}"),
+            Self::Signal(_) => format!("was ended by {self}"),
+        }
+    }
 }
 
 impl From<ExitStatus> for Exit {

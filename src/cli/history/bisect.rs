@@ -4,7 +4,8 @@ use super::super::Error;
 use super::super::error::code_of;
 use super::super::signals::listen;
 use super::super::stream::{Stream, say};
-use super::run::{HistoryProgressLine, RunArgs, note, tell_failures};
+use super::failures::tell_failures;
+use super::run::{HistoryProgressLine, RunArgs, note};
 use super::{of_git, of_history};
 use crate::cost::TIME;
 use crate::history::{
@@ -42,7 +43,7 @@ pub(super) fn run(args: &RunArgs, repository: &Repository, name: &str) -> Result
     let checkout = Checkout::new(repository, &cache).map_err(|error| of_history(error.into()))?;
     let store = args.project.store(repository)?;
     let signals = listen(&Stop::default()).map_err(Error::System)?;
-    let mut progress = HistoryProgressLine::new(&options.plan);
+    let mut progress = HistoryProgressLine::new();
     let outcome = bisect(&options, &of, &checkout, &store, &signals, &mut |now| progress.show(&now));
     progress.clear();
     let outcome = outcome.map_err(|error| {
@@ -51,7 +52,7 @@ pub(super) fn run(args: &RunArgs, repository: &Repository, name: &str) -> Result
         }
         of_history(error)
     })?;
-    tell_failures(&outcome.history);
+    tell_failures(&options.plan, &outcome.history);
     Stream::stdout().print(&text::bisection(name, &options.commits, &outcome))?;
     match outcome.history.signal {
         Some(signal) => {

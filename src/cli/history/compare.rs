@@ -9,8 +9,9 @@ use super::super::args::whole_number;
 use super::super::error::code_of;
 use super::super::signals::listen;
 use super::super::stream::{Stream, say};
+use super::failures::tell_failures;
 use super::rules::part;
-use super::run::{HistoryProgressLine, MeasuredArgs, note, tell_failures};
+use super::run::{HistoryProgressLine, MeasuredArgs, note};
 use super::{ProjectArgs, of_git, of_history, tell_unreadable};
 use crate::history::results::{ResultStore, StoredResults};
 use crate::history::{
@@ -62,7 +63,7 @@ pub(super) fn compare(args: &CompareArgs) -> Result<u8, Error> {
     if args.run {
         return measured_now(args, &repository, a, b);
     }
-    let store = args.project.store(&repository)?;
+    let store = args.project.existing_store(&repository)?;
     let stored = store.read().map_err(|error| Error::Usage(error.to_string()))?;
     tell_unreadable(&stored);
     for (name, commit) in [(&args.a, &a), (&args.b, &b)] {
@@ -98,12 +99,13 @@ fn measured_now(args: &CompareArgs, repository: &Repository, a: Commit, b: Commi
     let cache = args.measured.cache(repository)?;
     let checkout = Checkout::new(repository, &cache).map_err(|error| of_history(error.into()))?;
     let store = ResultStore::new(&cache.join(format!("compare-{}", std::process::id())));
+    let plan = options.plan.clone();
     let outcome = until_sure(args, options, &checkout, &store);
     let stored = store.read();
     // It was made for this alone.
     drop(fs::remove_dir_all(store.root()));
     let outcome = outcome.map_err(of_history)?;
-    tell_failures(&outcome);
+    tell_failures(&plan, &outcome);
     if let Some(signal) = outcome.signal {
         say("interrupted");
         return Ok(code_of(signal));
@@ -138,7 +140,7 @@ fn until_sure(
 ) -> Result<HistoryOutcome, HistoryError> {
     let signals =
         listen(&Stop::default()).map_err(|error| HistoryError::Run(crate::bench::SweepError::System(error)))?;
-    let mut progress = HistoryProgressLine::new(&options.plan);
+    let mut progress = HistoryProgressLine::new();
     let mut options = options;
     let mut last = HistoryOutcome::default();
     for look in (0..LOOKS).rev() {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use std::{fs, io};
 
 use serde::Deserialize;
@@ -27,6 +28,7 @@ struct HistoryTable {
     events: Vec<String>,
     #[serde(default)]
     keep: Vec<PathBuf>,
+    timeout: Option<u32>,
     #[serde(default)]
     bench: BTreeMap<String, String>,
 }
@@ -41,10 +43,11 @@ pub(super) fn plan_of_folder(folder: &Path) -> Result<HistoryPlan, Error> {
         Err(error) => return Err(in_file(&error)),
     };
     let file: ConfigurationFile = toml::from_str(&text).map_err(|error| in_file(&shown(error.to_string().trim())))?;
-    let HistoryTable { build, events, keep, bench } = file.history;
+    let HistoryTable { build, events, keep, timeout, bench } = file.history;
     let bench = bench.iter().map(|(name, command)| BenchCommand::new(name, command));
     let benches = bench.collect::<Result<_, _>>().map_err(|error| in_file(&error))?;
-    Ok(HistoryPlan { build, events, benches, keep })
+    let timeout = timeout.map(|seconds| Duration::from_secs(seconds.into()));
+    Ok(HistoryPlan { build, events, benches, keep, timeout })
 }
 
 #[cfg(test)]
@@ -58,11 +61,11 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("perfprop-benches-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         assert_eq!(plan_of_folder(&folder).unwrap(), HistoryPlan::default());
-        let text =
-            "[history]\nbuild = \"make\"\nevents = [\"cycles\"]\nkeep = [\"data\"]\n[history.bench]\nb = \"./b 1\"\n";
+        let text = "[history]\nbuild = \"make\"\nevents = [\"cycles\"]\nkeep = [\"data\"]\ntimeout = 60\n[history.bench]\nb = \"./b 1\"\n";
         fs::write(folder.join(CONFIGURATION), text).unwrap();
         let plan = plan_of_folder(&folder).unwrap();
         assert_eq!((plan.build.as_deref(), plan.keep), (Some("make"), vec![PathBuf::from("data")]));
+        assert_eq!(plan.timeout, Some(Duration::from_secs(60)));
         assert_eq!(plan.benches[0].argv, ["./b", "1"]);
         fs::write(folder.join(CONFIGURATION), "[history]\nbuilt = 1\n").unwrap();
         assert!(matches!(plan_of_folder(&folder), Err(Error::Usage(text)) if text.contains("built")));

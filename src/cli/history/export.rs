@@ -25,7 +25,7 @@ pub(super) struct ExportHistoryArgs {
 
 pub(super) fn export(args: &ExportHistoryArgs) -> Result<u8, Error> {
     let repository = args.project.repository()?;
-    let store = args.project.store(&repository)?;
+    let store = args.project.existing_store(&repository)?;
     let Some(branch) = repository.branch().map_err(of_git)? else {
         return Err(Error::Usage(
             "asv publishes branches, and a single commit is checked out: check a branch out".into(),

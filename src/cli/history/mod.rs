@@ -5,8 +5,10 @@ mod bisect;
 mod compare;
 mod configuration;
 mod export;
+mod failures;
 mod publish;
 mod recordings;
+mod remove;
 mod rules;
 mod run;
 mod show;
@@ -22,12 +24,13 @@ use super::stream::say;
 use crate::files::hash_of_name;
 use crate::history::results::{BenchmarkResult, ResultStore, StoredResults};
 use crate::history::{Commit, GitError, HistoryError, PlanError, Repository, StepMethod};
-use crate::names::{quoted, shown};
+use crate::names::{quoted, shown_path};
 
 use add::AddArgs;
 use compare::CompareArgs;
 use export::ExportHistoryArgs;
 use publish::PublishArgs;
+use remove::RemoveArgs;
 use run::RunArgs;
 use show::{HistoryShowArgs, RegressionsArgs};
 use steps::StepsArgs;
@@ -61,6 +64,8 @@ enum HistoryVerb {
     Publish(PublishArgs),
     /// Write results so that asv can publish them
     Export(ExportHistoryArgs),
+    /// Remove results of benchmarks or commits; first it says which, and --yes removes them
+    Rm(RemoveArgs),
     /// Find where the level of a series of numbers changed, and say how sure that is
     Steps(StepsArgs),
 }
@@ -119,6 +124,7 @@ pub(super) fn run(args: &HistoryArgs) -> Result<u8, Error> {
         HistoryVerb::Regressions(args) => show::regressions(args),
         HistoryVerb::Publish(args) => publish::publish(args),
         HistoryVerb::Export(args) => export::export(args),
+        HistoryVerb::Rm(args) => remove::remove(args),
         HistoryVerb::Steps(args) => steps::steps(args),
     }
 }
@@ -137,20 +143,25 @@ impl ProjectArgs {
             None => Ok(ResultStore::new(&data_folder()?.join(project_name(repository)).join("results"))),
         }
     }
+
+    /// The folder of results, which is to be there.
+    fn existing_store(&self, repository: &Repository) -> Result<ResultStore, Error> {
+        let store = self.store(repository)?;
+        if store.root().exists() {
+            return Ok(store);
+        }
+        Err(Error::Usage(format!(
+            "there are no results in '{}': measure commits with perfprop history run, or name a folder with --results",
+            shown_path(store.root())
+        )))
+    }
 }
 
 impl SeriesArgs {
     /// What is stored, and the commits of the history, the oldest first.
     fn read(&self) -> Result<(StoredResults, Vec<Commit>), Error> {
         let repository = self.project.repository()?;
-        let store = self.project.store(&repository)?;
-        if !store.root().exists() {
-            let folder = store.root().to_string_lossy().into_owned();
-            return Err(Error::Usage(format!(
-                "there are no results in '{}': measure commits with perfprop history run, or name a folder with --results",
-                shown(&folder)
-            )));
-        }
+        let store = self.project.existing_store(&repository)?;
         let stored = store.read().map_err(|error| Error::Usage(error.to_string()))?;
         tell_unreadable(&stored);
         if stored.benchmarks.0.is_empty() && !stored.machines.is_empty() {

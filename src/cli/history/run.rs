@@ -1,6 +1,7 @@
 //! Implements `perfprop history run`: builds commits and measures them.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
 
@@ -12,12 +13,13 @@ use super::super::signals::listen;
 use super::super::stream::say;
 use super::bisect;
 use super::configuration::plan_of_folder;
+use super::failures::tell_failures;
 use super::{PROJECT, ProjectArgs, cache_folder, of_git, of_history, of_plan, project_name};
 use crate::history::{
-    BenchCommand, CONFIGURATION, Checkout, Commit, CommitChoice, FailedCommit, HistoryOptions, HistoryOutcome,
-    HistoryPlan, HistoryProgress, PlanError, Repository, measure_commits, short, spread,
+    BenchCommand, CONFIGURATION, Checkout, Commit, CommitChoice, HistoryOptions, HistoryOutcome, HistoryPlan,
+    HistoryProgress, PlanError, Repository, measure_commits, short, spread,
 };
-use crate::names::{quoted, shown};
+use crate::names::{quoted, shown, shown_path};
 use crate::sources::Counter;
 use crate::sources::perf::Stop;
 
@@ -75,6 +77,10 @@ pub(super) struct MeasuredArgs {
     /// What else to keep of a build: a file or folder in the checkout. Programs and files that benchmarks name are kept
     #[arg(long, value_name = "PATH", help_heading = MEASURED)]
     keep: Vec<PathBuf>,
+    /// The longest that a run of a benchmark may take: one that takes longer is ended, and the benchmark has no result of the commit;
+    /// 0 sets no limit [default: 600]
+    #[arg(long, value_name = "SECONDS", value_parser = whole_number::<u32>(0..=86_400), help_heading = RUNS)]
+    timeout: Option<u32>,
     #[command(flatten, next_help_heading = MEASURED)]
     counted: BesideTimeArgs,
     /// How often each is run before anything is kept
@@ -93,6 +99,9 @@ const RUNS: &str = "Which commits, and how often";
 
 /// How often each benchmark is run, unless an option says.
 const REPEATS: u32 = 10;
+/// Nobody repeats what takes longer than this for each of many commits, and a run under a model may take a hundred times as long
+/// as on the machine.
+const TIMEOUT: Duration = Duration::from_secs(600);
 
 pub(super) fn run(args: &RunArgs) -> Result<u8, Error> {
     let repository = args.project.repository()?;
@@ -117,7 +126,7 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Error> {
     let checkout = Checkout::new(&repository, &cache).map_err(|error| of_history(error.into()))?;
     let store = args.project.store(&repository)?;
     let signals = listen(&Stop::default()).map_err(Error::System)?;
-    let mut progress = HistoryProgressLine::new(&options.plan);
+    let mut progress = HistoryProgressLine::new();
     let outcome = measure_commits(&options, &checkout, &store, &signals, &mut |now| progress.show(&now));
     progress.clear();
     let outcome = outcome.map_err(of_history)?;
@@ -137,6 +146,7 @@ impl MeasuredArgs {
             events: if self.counted.events.is_empty() { file.events } else { self.counted.events.clone() },
             benches: if named.is_empty() { file.benches } else { named },
             keep: self.keep.iter().cloned().chain(file.keep).collect(),
+            timeout: self.timeout(file.timeout),
         };
         if plan.benches.is_empty() {
             return Err(of_plan(PlanError::Nothing));
@@ -165,6 +175,12 @@ impl MeasuredArgs {
         })
     }
 
+    /// The longest that a run may take, by the option or the file.
+    fn timeout(&self, of_file: Option<Duration>) -> Option<Duration> {
+        let named = self.timeout.map(|seconds| Duration::from_secs(seconds.into()));
+        Some(named.or(of_file).unwrap_or(TIMEOUT)).filter(|time| !time.is_zero())
+    }
+
     /// The folder of the clone and of builds.
     pub(super) fn cache(&self, repository: &Repository) -> Result<PathBuf, Error> {
         match &self.cache {
@@ -185,36 +201,8 @@ pub(super) fn note(repository: &Repository) -> Result<(), Error> {
     Ok(())
 }
 
-/// Says which commits couldn't be built or run.
-pub(super) fn tell_failures(outcome: &HistoryOutcome) {
-    for FailedCommit { commit, log } in outcome.failed.iter().take(NAMED) {
-        let (hash, log) = (commit.short(), log.to_string_lossy());
-        say(&format!("{hash} can't be built or run ({}): {}", shown(&commit.subject), shown(&log)));
-    }
-    if let Some(FailedCommit { log, .. }) = outcome.failed.get(NAMED) {
-        let (others, logs) = (outcome.failed.len() - NAMED, log.parent().unwrap_or(log).to_string_lossy());
-        say(&format!("nor can {others} others: {}", shown(&logs)));
-    }
-    let mut benches: Vec<&str> = outcome.broken.iter().map(|broken| broken.name.as_str()).collect();
-    benches.sort_unstable();
-    benches.dedup();
-    for bench in benches {
-        let of_bench = outcome.broken.iter().filter(|broken| broken.name == bench);
-        let hashes: Vec<&str> = of_bench.map(|broken| short(&broken.commit)).collect();
-        let named = hashes[..hashes.len().min(NAMED)].join(", ");
-        let others = if hashes.len() > NAMED { format!(" and {} others", hashes.len() - NAMED) } else { String::new() };
-        say(&format!(
-            "{} ended with another exit code than 0, so that it has no result of {named}{others}",
-            shown(bench)
-        ));
-    }
-}
-
-/// So many commits that failed are named.
-const NAMED: usize = 5;
-
 fn end(options: &HistoryOptions, outcome: &HistoryOutcome, is_default: bool) -> Result<u8, Error> {
-    tell_failures(outcome);
+    tell_failures(&options.plan, outcome);
     let skipped = match outcome.skipped {
         0 => String::new(),
         skipped => format!(", {skipped} left out that have results"),
@@ -237,15 +225,11 @@ pub(super) struct HistoryProgressLine {
     line: ProgressLine,
     /// Runs take as long as one another, and builds don't: their time is on its own.
     is_running: bool,
-    /// Whether a command builds commits.
-    has_build: bool,
-    /// Whether it was said that nothing does.
-    is_told: bool,
 }
 
 impl HistoryProgressLine {
-    pub(super) fn new(plan: &HistoryPlan) -> Self {
-        Self { line: ProgressLine::new(), is_running: false, has_build: plan.build.is_some(), is_told: false }
+    pub(super) fn new() -> Self {
+        Self { line: ProgressLine::new(), is_running: false }
     }
 
     pub(super) fn show(&mut self, now: &HistoryProgress<'_>) {
@@ -254,22 +238,23 @@ impl HistoryProgressLine {
                 self.is_running = false;
                 self.line.step(&format!("build {number} of {of}: {} {}", short(hash), shown(subject)));
             }
-            HistoryProgress::BuildFailed { commit, .. } => {
+            HistoryProgress::BuildFailed { commit, build } => {
                 self.line.clear();
-                if self.has_build {
-                    say(&format!("the build of {} failed", commit.short()));
-                } else if !std::mem::replace(&mut self.is_told, true) {
-                    say(
-                        "nothing is built, as there is no Cargo.toml here: say what builds a commit, as with --build 'make'",
-                    );
+                let hash = commit.short();
+                match &build.lacks {
+                    Some(path) => say(&format!("{} isn't there after the build of {hash}", shown_path(path))),
+                    None => say(&format!("the build of {hash} failed")),
                 }
             }
-            HistoryProgress::Deciding { runs } => self.line.say(&format!("run {runs}: until it is sure")),
-            HistoryProgress::Running { done, of } => {
+            HistoryProgress::Deciding { runs, bench, commit } => {
+                let (number, hash) = (runs + 1, commit.short());
+                self.line.say(&format!("run {number}: {} of {hash}, until it is sure", shown(bench)));
+            }
+            HistoryProgress::Running { done, of, bench, commit } => {
                 if !std::mem::replace(&mut self.is_running, true) {
                     self.line = ProgressLine::new();
                 }
-                self.line.number("run", done as u64, of as u64);
+                self.line.current(&format!("{} of {}: run", shown(bench), commit.short()), done as u64, of as u64);
             }
         }
     }

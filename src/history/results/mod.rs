@@ -13,6 +13,7 @@ mod commit;
 mod json;
 mod ordered;
 mod profiles;
+mod remove;
 mod store;
 mod suite;
 
@@ -21,5 +22,6 @@ pub use commit::{BenchmarkResult, CommitResults, combinations};
 pub use json::ResultNumber;
 pub use ordered::OrderedMap;
 pub use profiles::{ProfileOrigin, StoredProfile};
+pub use remove::{Removal, RemovedResults};
 pub use store::{MachineResults, ResultStore, ResultsError, ResultsProblem, StoredResults};
 pub use suite::{Benchmark, BenchmarkList, MachineFacts};

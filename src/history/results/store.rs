@@ -159,7 +159,7 @@ impl ResultStore {
     /// # Errors
     /// The folder or its `benchmarks.json` can't be read.
     pub fn read(&self) -> Result<StoredResults, ResultsError> {
-        let path = self.root.join(BENCHMARKS);
+        let path = benchmarks_of(&self.root);
         let mut stored = StoredResults::default();
         if let Some((benchmarks, left_out)) = parse(&path, BenchmarkList::parse_rows)? {
             stored.benchmarks = benchmarks;
@@ -176,7 +176,7 @@ impl ResultStore {
             });
             let profiles = stored_profiles(&folder, &mut stored.unreadable);
             let mut all = MachineResults { machine: machine.unwrap_or_default(), commits: Vec::new(), profiles };
-            let paths: Vec<PathBuf> = entries(&folder)?.into_iter().filter(|path| is_of_commit(path)).collect();
+            let paths = commit_files(&folder)?;
             let commits = on_all_cpus(&paths, |path| parse(path, CommitResults::parse_rows));
             for (path, commit) in paths.iter().zip(commits) {
                 match commit {
@@ -209,7 +209,7 @@ impl ResultStore {
         let folder = self.root.join(machine.name());
         fs::create_dir_all(&folder).map_err(system(&folder))?;
         let _lock = self.lock()?;
-        let path = self.root.join(BENCHMARKS);
+        let path = benchmarks_of(&self.root);
         let mut all = parse(&path, BenchmarkList::parse)?.unwrap_or_default();
         for (name, benchmark) in &benchmarks.0 {
             // What another program measured has no version, and leaves that of runs as it is.
@@ -246,8 +246,8 @@ impl ResultStore {
         for folder in entries(&self.root)?.into_iter().filter(|path| path.is_dir()) {
             let name = PathBuf::from(folder.file_name().unwrap_or_default());
             files.push(name.join(MACHINE));
-            let commits = entries(&folder)?.into_iter().filter(|path| is_of_commit(path));
-            files.extend(commits.map(|path| name.join(path.file_name().unwrap_or_default())));
+            let commits = commit_files(&folder)?;
+            files.extend(commits.iter().map(|path| name.join(path.file_name().unwrap_or_default())));
         }
         for file in files {
             let (from, to) = (self.root.join(&file), root.join(&file));
@@ -266,7 +266,10 @@ impl ResultStore {
 }
 
 /// What a file holds; `None` if there is none.
-fn parse<T>(path: &Path, parse: impl Fn(&str) -> Result<T, ResultsProblem>) -> Result<Option<T>, ResultsError> {
+pub(super) fn parse<T>(
+    path: &Path,
+    parse: impl Fn(&str) -> Result<T, ResultsProblem>,
+) -> Result<Option<T>, ResultsError> {
     let failed = |problem| ResultsError { path: path.to_owned(), problem };
     match fs::read_to_string(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -289,6 +292,25 @@ pub(super) fn entries(folder: &Path) -> Result<Vec<PathBuf>, ResultsError> {
     let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     paths.sort();
     Ok(paths)
+}
+
+/// The file of benchmarks in a folder of results.
+pub(super) fn benchmarks_of(root: &Path) -> PathBuf {
+    root.join(BENCHMARKS)
+}
+
+/// The folders of machines; one that is a folder of results itself is none.
+pub(super) fn machine_folders(root: &Path) -> Result<Vec<PathBuf>, ResultsError> {
+    let mut folders = entries(root)?;
+    folders.retain(|path| path.is_dir() && !benchmarks_of(path).exists());
+    Ok(folders)
+}
+
+/// The files of commits in the folder of a machine.
+pub(super) fn commit_files(machine: &Path) -> Result<Vec<PathBuf>, ResultsError> {
+    let mut files = entries(machine)?;
+    files.retain(|path| is_of_commit(path));
+    Ok(files)
 }
 
 fn is_of_commit(path: &Path) -> bool {

@@ -64,6 +64,7 @@ fn snapshot(second: u64) -> ThreadSnapshot {
             .iter()
             .map(|&(state, within, times)| ThreadLooks { state, within: within.into(), times: times * second as u32 })
             .collect(),
+        ..ThreadReading::default()
     };
     let lock = "futex_do_wait";
     let threads = vec![

@@ -217,8 +217,12 @@ fn shows_tenths(model: &ScreenModel) -> bool {
     is_stepped || model.playback.is_some() && model.monitor.header().interval_ns.0 < 1_000_000_000
 }
 
+/// `.3`; nothing of a whole second, so that other parts of the line have room.
 fn tenths(time: WallNs) -> String {
-    format!(".{}", time.0 / 100_000_000 % 10)
+    match time.0 / 100_000_000 % 10 {
+        0 => String::new(),
+        tenths => format!(".{tenths}"),
+    }
 }
 
 /// How many entries of the log are warnings.

@@ -92,7 +92,7 @@ pub struct ThreadUse<'a> {
     pub faults: f64,
     /// How often a second it was given a CPU; `None` where the kernel doesn't say.
     pub switches: Option<f64>,
-    /// Whether the kernel counted time in which it waited for a block device.
+    /// Whether its waits that signals don't end are those for disks: by the kernel's account, or by all whose function is known.
     pub has_blocked: bool,
     /// What it was seen doing, most first.
     pub looks: Vec<LooksSince<'a>>,
@@ -156,7 +156,14 @@ impl<'a> ThreadUse<'a> {
         (!self.thread.is_defunct()).then(|| (most.within, (all >= LEAST_LOOKS).then(part)))
     }
 
+    /// Whether it waited for disks wherever the kernel says in what it was: one that has gone on when that is read says nothing.
+    fn waits_for_disks(looks: &[LooksSince<'_>]) -> bool {
+        let mut named = looks.iter().filter(|looks| looks.state == 'D' && !looks.within.is_empty()).peekable();
+        named.peek().is_some() && named.all(|looks| WaitKind::of(looks, false) == WaitKind::Disk)
+    }
+
     fn between(earlier: &ThreadReading, later: &'a ThreadReading, seconds: f64) -> Self {
+        let looks = looks_since(&earlier.looks, &later.looks);
         let part = |later: CpuNs, earlier: CpuNs| CpuNs(later.0.saturating_sub(earlier.0)).as_secs() / seconds;
         Self {
             seconds,
@@ -168,8 +175,8 @@ impl<'a> ThreadUse<'a> {
             switches: later
                 .switches
                 .map(|switches| switches.saturating_sub(earlier.switches.unwrap_or_default()) as f64 / seconds),
-            has_blocked: later.blocked_ns > earlier.blocked_ns,
-            looks: looks_since(&earlier.looks, &later.looks),
+            has_blocked: later.blocked_ns > earlier.blocked_ns || Self::waits_for_disks(&looks),
+            looks,
             thread: later,
         }
     }

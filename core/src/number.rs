@@ -220,6 +220,21 @@ pub fn scientific(number: f64) -> String {
     }
 }
 
+/// A variance of counts of an event in so many significant digits: `2.7e14`, and of times in the square of seconds: `3.9e-2s²`.
+pub fn variance(variance: f64, unit: &Unit) -> String {
+    const SECOND: f64 = 1e-9;
+    let of_time = |scale: f64| match variance {
+        0.0 => "0".into(),
+        variance => format!("{}s²", scientific(variance * (scale * SECOND).powi(2))),
+    };
+    match unit {
+        Unit::Count => scientific(variance),
+        Unit::Nanoseconds => of_time(1.0),
+        Unit::Scaled { scale, name } if name == "ns" => of_time(*scale),
+        Unit::Scaled { scale, .. } => scientific(variance * scale * scale),
+    }
+}
+
 /// How far `number` may be off, in percent of it: `exact`, `±1.8%`, `±<0.1%`, `±>999%`; `±?` where that isn't known.
 /// There are no percents of 0: beside it stands `±4`, in `unit`.
 pub fn plus_minus(number: Uncertain, unit: &Unit) -> String {

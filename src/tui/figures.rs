@@ -88,6 +88,18 @@ pub(super) struct Figures {
     pub(super) is_partial: bool,
 }
 
+/// An estimate of an interval that is far below one count says that there was none: 0, with how far that may be off. Percents of
+/// it would say nothing.
+fn no_less_than_counts(now: Uncertain) -> Uncertain {
+    const NO_COUNT: f64 = 1e-3;
+    match now.error.half_width() {
+        Some(half_width) if now.value.abs() < NO_COUNT && half_width > now.value.abs() => {
+            Uncertain { value: 0.0, ..now }
+        }
+        _ => now,
+    }
+}
+
 /// What correcting did to a number.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) enum CorrectionEffect {
@@ -127,8 +139,8 @@ impl Figures {
         Self {
             raw: figure(row.scaled, raw_variance),
             corrected: figure(row.estimate.total, variance),
-            now: newest.and_then(|point| point.corrected),
-            raw_now: newest.and_then(|point| point.raw),
+            now: newest.and_then(|point| point.corrected).map(no_less_than_counts),
+            raw_now: newest.and_then(|point| point.raw).map(no_less_than_counts),
             correction: correction.map_or(CorrectionEffect::None, |correction| match correction.raw {
                 Some(_) => CorrectionEffect::By(correction.relative()),
                 None => CorrectionEffect::Derived,
@@ -198,5 +210,30 @@ impl Figures {
             ShownValues::Corrected | ShownValues::Both => self.corrected,
             ShownValues::Raw => self.raw,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_variance_of_times_is_in_the_square_of_seconds() {
+        use crate::number::variance;
+        // 198 ms, squared.
+        assert_eq!(variance(198e6 * 198e6, &Unit::Nanoseconds), "3.9e-2s²");
+        let scaled = Unit::Scaled { scale: 1e6, name: "ns".into() };
+        assert_eq!([variance(198.0 * 198.0, &scaled), variance(0.0, &scaled)], ["3.9e-2s²", "0"]);
+        assert_eq!(variance(270.0, &Unit::Count), "2.7e2");
+    }
+
+    #[test]
+    fn far_less_than_a_count_is_none() {
+        let shown = |value, error| no_less_than_counts(Uncertain { value, error });
+        let none = shown(7.1e-9, Error::of(0.2));
+        assert_eq!((none.value, plus_minus(none, &Unit::Count)), (0.0, "±0.200".to_owned()));
+        // What is known to be so little is a share, or a rate of long intervals.
+        assert_eq!([shown(1e-4, Error::of(1e-5)).value, shown(0.3, Error::of(2.0)).value], [1e-4, 0.3]);
+        assert_eq!(shown(1e-9, Error::Exact).value, 1e-9);
     }
 }

@@ -24,10 +24,14 @@ struct Made {
     looks: Vec<(char, &'static str, u32)>,
     /// Bytes after so many seconds.
     memory: fn(u64) -> u64,
+    is_of_kernel: bool,
+    /// How often a second it is given a CPU, where that is known.
+    switches: Option<u64>,
 }
 
 fn thread(tid: i32, name: &'static str, cpu: f64, looks: &[(char, &'static str, u32)]) -> Made {
-    Made { tid, name, parts: [cpu, 0.0, 0.0], looks: looks.to_vec(), memory: |_| 1 << 20 }
+    let (parts, looks) = ([cpu, 0.0, 0.0], looks.to_vec());
+    Made { tid, name, parts, looks, memory: |_| 1 << 20, is_of_kernel: false, switches: None }
 }
 
 impl Made {
@@ -49,6 +53,8 @@ impl Made {
             children_ns,
             resident: if self.tid == 7 { (self.memory)(second) } else { 0 },
             looks: self.looks.iter().map(looks).collect(),
+            is_of_kernel: self.is_of_kernel,
+            switches: self.switches.map(|switches| switches * second),
             ..ThreadReading::default()
         }
     }
@@ -154,9 +160,14 @@ fn threads_that_wait_for_a_lock_are_told() {
 fn a_thread_that_waits_for_a_disk_is_told_and_one_that_waits_for_its_child_is_not() {
     let waits = |within| Scenario::of(vec![thread(7, "db", 0.1, &[('R', "", 30), ('D', within, 70)])]);
     assert_eq!(waits("io_schedule").faults(), ["disk-wait"]);
-    let text = waits("").text(DiagnosisRule::DiskWait);
-    assert!(text.starts_with("waits for a disk or another device 70% of the time"), "{text}");
-    assert_eq!(waits("kernel_clone").faults(), [""; 0]);
+    let text = waits("submit_bio_wait").text(DiagnosisRule::DiskWait);
+    assert!(text.starts_with("waits for a disk 70% of the time"), "{text}");
+    // Others can't be interrupted either.
+    for within in ["kernel_clone", "__wait_rcu_gp", ""] {
+        assert_eq!(waits(within).faults(), [""; 0], "{within}");
+    }
+    let of_kernel = Made { is_of_kernel: true, ..thread(7, "jbd2", 0.1, &[('D', "jbd2_log_wait_commit", 100)]) };
+    assert_eq!(Scenario::of(vec![of_kernel]).faults(), [""; 0]);
     // On busy CPUs it waits for one of these when its data is there; what counts is the rest of the time.
     let of = |ran, waited| {
         let thread =
@@ -366,9 +377,15 @@ fn many_context_switches_are_told_with_what_is_waited_for() {
     // Who waits for a disk is switched at each wait.
     let disk = Scenario {
         events: counted(300_000),
-        ..Scenario::of(vec![thread(7, "prog", 0.4, &[('D', "", 60), ('R', "", 40)])])
+        ..Scenario::of(vec![thread(7, "prog", 0.4, &[('D', "io_schedule", 60), ('R', "", 40)])])
     };
     assert_eq!(disk.faults(), ["disk-wait"]);
+    // Each thread counts by its own switches, and the kernel's threads never.
+    let of = |tid, within, switches| Made { switches: Some(switches), ..Made { tid, ..hands_over(within) } };
+    let kernel = Made { is_of_kernel: true, ..of(9, "kdamond_fn", 900_000) };
+    let others = vec![of(7, "ep_poll", 10), of(8, "pipe_read", 300_000), of(10, "ep_poll", 0), kernel];
+    let text = Scenario { threads: others, ..many }.text(DiagnosisRule::ContextSwitches);
+    assert!(text.ends_with(": threads wait in pipe_read"), "{text}");
     assert_eq!(scenario("futex_wait_queue", 10_000).faults(), [""; 0]);
 }
 

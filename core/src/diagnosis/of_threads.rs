@@ -100,35 +100,50 @@ impl Evidence<'_> {
         Some(Said { text, why, sure: sure_of_looks(mean, looks) })
     }
 
-    /// Where threads that work wait most, in words: `on a futex`, `in pipe_read`.
+    /// Where threads are switched away most, in words: `on a futex`, `in pipe_read`. Each counts by its own switches: who sleeps all
+    /// the time isn't switched. Of a machine's processes these aren't known, and of the kernel's threads it is how they idle.
     pub(super) fn waits_most(&self) -> Option<String> {
-        let threads = self.threads.iter().flat_map(ThreadUses::all).filter(|thread| thread.cpu >= WORKS);
-        let mut times = std::collections::BTreeMap::<&str, u32>::new();
-        for looks in threads.flat_map(|thread| &thread.looks).filter(|looks| looks.state != 'R') {
-            *times.entry(looks.within).or_default() += looks.times;
+        let uses = self.threads.as_ref()?;
+        let threads: Vec<_> = uses.all().filter(|thread| thread.cpu >= WORKS && !thread.thread.is_of_kernel).collect();
+        let knows_switches = threads.iter().any(|thread| thread.switches.is_some());
+        if !knows_switches && matches!(self.monitor.header().target, MeasuredTarget::Everyone { .. }) {
+            return None;
         }
-        let all: u32 = times.values().sum();
-        let (within, most) = times.into_iter().max_by_key(|(_, times)| *times)?;
-        let is_known = all >= LEAST_LOOKS && 2 * most >= all && !within.is_empty();
+        let mut switches = std::collections::BTreeMap::<&str, f64>::new();
+        let mut looks = 0;
+        for thread in threads {
+            let waits = || thread.looks.iter().filter(|looks| looks.state != 'R');
+            let all: u32 = waits().map(|looks| looks.times).sum();
+            let each = if knows_switches { thread.switches.unwrap_or(0.0) / f64::from(all.max(1)) } else { 1.0 };
+            for seen in waits() {
+                *switches.entry(seen.within).or_default() += each * f64::from(seen.times);
+            }
+            looks += all;
+        }
+        let all: f64 = switches.values().sum();
+        let (within, most) = switches.into_iter().max_by(|(_, one), (_, other)| one.total_cmp(other))?;
+        let is_known = looks >= LEAST_LOOKS && 2.0 * most >= all && most > 0.0 && !within.is_empty();
         let is_futex = within.contains("futex");
         is_known.then(|| if is_futex { "on a futex".to_owned() } else { format!("in {}", shown(within)) })
     }
 
     pub(super) fn disk_wait(&self) -> RuleResult {
         let uses = self.threads.as_ref()?;
-        let threads: Vec<_> = uses.all().filter(|thread| has_looks(thread)).collect();
+        // The kernel's threads wait for disks in the name of others.
+        let is_program = |thread: &&ThreadUse<'_>| has_looks(thread) && !thread.thread.is_of_kernel;
+        let threads: Vec<_> = uses.all().filter(is_program).collect();
         let share = |thread: &ThreadUse<'_>| thread.lived * disk_shares(thread).0;
         let waiting: f64 = threads.iter().map(|thread| share(thread)).sum();
         let without_cpu_wait: f64 = threads.iter().map(|thread| thread.lived * disk_shares(thread).1).sum();
         let most = threads.iter().max_by(|a, b| share(a).total_cmp(&share(b)))?;
         let text = format!(
-            "waits for a disk or another device {:.0}% of the time: {:.2} threads on average, most in {}",
+            "waits for a disk {:.0}% of the time: {:.2} threads on average, most in {}",
             100.0 * share(most),
             waiting,
             shown(&most.thread.name)
         );
-        let within = most.looks.iter().find(|looks| looks.state == 'D' && !looks.within.is_empty());
-        let within = within.map_or_else(String::new, |looks| format!(", mostly in {}", shown(looks.within)));
+        let within = most.disk_wait().filter(|within| !within.is_empty());
+        let within = within.map_or_else(String::new, |within| format!(", mostly in {}", shown(within)));
         let why = format!(
             "seen in an uninterruptible wait {}{within}: {without_cpu_wait:.2} threads of the time in which they don't wait for a CPU; reported from {DISK}",
             over(uses)

@@ -229,28 +229,20 @@ impl Monitor {
     /// The part of one CPU that the target was on in the interval that ended last: 2 for two CPUs all the time. `None` before the
     /// first, of a model, and of single CPUs and control groups, whose time always passes.
     pub fn cpu_share(&self) -> Option<f64> {
-        let length = |track: &EventTrack| track.history.back().map(|point| point.length);
-        let length = self.tracks.iter().filter_map(length).max()?;
-        self.cpu_share_in(length, self.header.interval_ns, |event| {
-            self.tracks[event].history.back().map(|point| point.cpu_time)
-        })
+        let length = self.last_length()?;
+        self.cpu_share_in(length, |event| self.tracks[event].history.back().map(|point| point.cpu_time))
     }
 
     /// The same of all of the run, or of the part that is shown, up to the end of the last interval.
     pub fn mean_cpu_share(&self) -> Option<f64> {
         let length = self.shown_time_counted();
-        self.cpu_share_in(length, length, |event| Some(self.tally.run_time(event)))
+        self.cpu_share_in(length, |event| Some(self.tally.run_time(event)))
     }
 
     /// The part of one CPU in a time of this length, by the CPU times of events; of a machine, in whole snapshots of its processes.
-    fn cpu_share_in(
-        &self,
-        length: WallNs,
-        of_machine: WallNs,
-        cpu_time: impl Fn(RowIndex) -> Option<CpuNs>,
-    ) -> Option<f64> {
+    fn cpu_share_in(&self, length: WallNs, cpu_time: impl Fn(RowIndex) -> Option<CpuNs>) -> Option<f64> {
         if matches!(self.header.target, MeasuredTarget::Everyone { cpus: None }) {
-            return self.thread_uses(of_machine).map(|uses| uses.cpus);
+            return self.thread_uses(length).map(|uses| uses.cpus);
         }
         let is_of_tasks = matches!(
             self.header.target,
@@ -401,6 +393,11 @@ impl Monitor {
     /// The end of the last interval, up to which all numbers are.
     pub fn closed_at(&self) -> WallNs {
         self.closed_at
+    }
+
+    /// The length of the interval that ended last; `None` before the first.
+    pub fn last_length(&self) -> Option<WallNs> {
+        self.tracks.iter().filter_map(|track| track.history.back().map(|point| point.length)).max()
     }
 
     /// From when on a reading ends the interval that is under way.

@@ -32,8 +32,10 @@ impl ThreadTrack {
         self.snapshots.push_back(Arc::clone(snapshot));
     }
 
-    /// The snapshots since the last that is at least so much older than the newest, or all; `None` where there is only one.
-    fn since(&self, time: WallNs) -> Option<Vec<&ThreadSnapshot>> {
+    /// The snapshots since the last that is about so much older than the newest or more, or all; `None` where there is only one.
+    fn since(&self, time: WallNs, interval: WallNs) -> Option<Vec<&ThreadSnapshot>> {
+        // Each is as long before the end of its interval as reading takes then.
+        let time = WallNs(time.0 - time.min(interval).0 / 4);
         let (later, older) = (self.snapshots.back()?, self.snapshots.len().checked_sub(2)?);
         let is_old = |place: &usize| later.at_ns - self.snapshots[*place].at_ns >= time;
         let first = (0..=older).rev().find(is_old).unwrap_or(0);
@@ -72,6 +74,11 @@ impl Monitor {
         self.threads.snapshots.len() > 1
     }
 
+    /// The time of the newest snapshot of the target's threads.
+    pub fn threads_read_at(&self) -> Option<WallNs> {
+        self.threads.snapshots.back().map(|snapshot| snapshot.at_ns)
+    }
+
     /// How many threads the target had when they were read last.
     pub fn newest_threads(&self) -> usize {
         self.threads.snapshots.back().map_or(0, |snapshot| snapshot.threads.len())
@@ -89,7 +96,7 @@ impl Monitor {
     /// What the target's threads did in about the last `time`: over whole snapshots, and as long as they reach. `None` before
     /// there are two, and where threads aren't read.
     pub fn thread_uses(&self, time: WallNs) -> Option<ThreadUses<'_>> {
-        let snapshots = self.threads.since(time)?;
+        let snapshots = self.threads.since(time, self.header.interval_ns)?;
         let (earlier, later) = (*snapshots.first()?, *snapshots.last()?);
         let seconds = (later.at_ns - earlier.at_ns).as_secs();
         let started = later.started.zip(earlier.started);
@@ -163,13 +170,15 @@ mod tests {
     fn a_pair_is_as_far_apart_as_asked_or_as_can_be() {
         let mut track = ThreadTrack::default();
         let times = |track: &ThreadTrack, seconds: u64| {
-            let snapshots = track.since(WallNs(seconds * 1_000_000_000))?;
+            let second = 1_000_000_000;
+            let snapshots = track.since(WallNs(seconds * second), WallNs(second))?;
             let (earlier, later) = (*snapshots.first()?, *snapshots.last()?);
             Some((earlier.at_ns.as_secs() as u64, later.at_ns.as_secs() as u64))
         };
         assert_eq!(times(&track, 1), None);
         for second in 0..1000 {
-            let at_ns = WallNs(second * 1_000_000_000);
+            // Every other one is late by a tenth of a second.
+            let at_ns = WallNs(second * 1_000_000_000 + second % 2 * 100_000_000);
             let threads = vec![ThreadReading::default()];
             track.take(&Arc::new(ThreadSnapshot { at_ns, threads, ..ThreadSnapshot::default() }));
             if second == 0 {

@@ -187,7 +187,7 @@ impl<S: CounterSource> SamplerThread<S> {
 
     /// The last round carries the totals, so it alone may wait for room.
     fn finish(&mut self) {
-        if let Next::Round(round) = self.source.read() {
+        if let Next::Round(round) = self.source.read_last() {
             let _ = self.samples.send_timeout(SamplerMessage::Round { round, lost: self.lost }, LAST_ROUND_PATIENCE);
         }
         self.end();

@@ -79,6 +79,11 @@ pub trait CounterSource: Send {
     /// Reads the next round.
     fn read(&mut self) -> Next;
 
+    /// Reads the last round, with what is read at the end only.
+    fn read_last(&mut self) -> Next {
+        self.read()
+    }
+
     /// Begins to count, where that hasn't begun by itself.
     fn enable(&mut self) {}
 
@@ -104,6 +109,10 @@ pub trait CounterSource: Send {
 impl CounterSource for Box<dyn CounterSource> {
     fn read(&mut self) -> Next {
         self.as_mut().read()
+    }
+
+    fn read_last(&mut self) -> Next {
+        self.as_mut().read_last()
     }
 
     fn enable(&mut self) {

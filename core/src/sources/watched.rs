@@ -2,8 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use nix::unistd::Pid;
+
 use super::perf::TargetKind;
-use super::{CounterSource, Next};
+use super::{CounterSource, Next, Round, process};
 use crate::host::HostFiles;
 use crate::threads::{LiveThreads, ThreadReader, ThreadTarget};
 
@@ -14,12 +16,23 @@ pub struct Watched<S> {
     reader: Option<ThreadReader>,
     interval: Duration,
     live: Option<LiveThreads>,
+    /// Tasks after whose end nothing is read any more; none where another sees the end.
+    awaited: Vec<Pid>,
 }
 
 impl<S> Watched<S> {
     /// Reads the threads of `target` every `interval` from [`start_clock`](CounterSource::start_clock) on.
     pub fn new(inner: S, target: ThreadTarget, interval: Duration) -> Self {
-        Self { inner, reader: Some(ThreadReader::new(HostFiles::here(), target)), interval, live: None }
+        let awaited = match &target {
+            ThreadTarget::Processes(tasks) | ThreadTarget::Threads(tasks) => tasks.as_slice(),
+            ThreadTarget::Family(_) | ThreadTarget::Machine => &[],
+        };
+        let awaited = awaited.iter().copied().map(Pid::from_raw).collect();
+        Self { inner, reader: Some(ThreadReader::new(HostFiles::here(), target)), interval, live: None, awaited }
+    }
+
+    fn has_ended(&self) -> bool {
+        !self.awaited.is_empty() && !self.awaited.iter().any(|&task| process::is_alive(task))
     }
 }
 
@@ -39,9 +52,22 @@ impl<S: CounterSource> CounterSource for Watched<S> {
     fn read(&mut self) -> Next {
         match self.inner.read() {
             Next::Round(mut round) => {
-                round.threads = self.live.as_ref().and_then(LiveThreads::take);
+                // Asked after reading: the inner source sees the end now or with the next round, which has nothing more.
+                round.threads = match self.has_ended() {
+                    true => self.live.take().and_then(LiveThreads::finish),
+                    false => self.live.as_ref().and_then(LiveThreads::take),
+                };
                 Next::Round(round)
             }
+            Next::Ended => Next::Ended,
+        }
+    }
+
+    fn read_last(&mut self) -> Next {
+        let next = self.inner.read_last();
+        let last = self.live.take().and_then(LiveThreads::finish);
+        match next {
+            Next::Round(round) => Next::Round(Round { threads: last, ..round }),
             Next::Ended => Next::Ended,
         }
     }
@@ -79,9 +105,6 @@ impl<S: CounterSource> CounterSource for Watched<S> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
-    use nix::unistd::Pid;
-
-    use super::super::Round;
     use super::*;
 
     /// Rounds without end.
@@ -107,6 +130,29 @@ mod tests {
         assert!(snapshot.threads.iter().any(|thread| thread.tid == me));
         source.end();
         assert_eq!(source.read(), Next::Round(Round::default()));
+    }
+
+    #[test]
+    fn the_last_round_has_what_the_threads_did_until_then() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        let watch = |target| {
+            let mut source = Watched::new(Endless, target, Duration::from_secs(3600));
+            source.start_clock();
+            while !matches!(source.read(), Next::Round(Round { threads: Some(_), .. })) {}
+            source
+        };
+        let has_child = |next: &Next| match next {
+            Next::Round(Round { threads: Some(last), .. }) => last.threads.iter().any(|thread| thread.tid == pid),
+            _ => false,
+        };
+        let (mut stopped, mut ended) = (watch(ThreadTarget::Family(pid)), watch(ThreadTarget::Processes(vec![pid])));
+        assert!(has_child(&stopped.read_last()));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // It is told as it was seen last, once.
+        assert!(has_child(&ended.read()));
+        assert!(!has_child(&ended.read()) && !has_child(&ended.read_last()));
     }
 
     #[test]

@@ -1,4 +1,10 @@
 //! Reads the threads of a target while it runs, on a thread of its own.
+//!
+//! ```text
+//! rounds      |    |    |    |    |    |    |    |    |    |    |    |
+//! intervals   |--------------------|--------------------|-------- ...
+//! snapshots   *                  *                    *               a little before, to be there with the round
+//! ```
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,31 +12,40 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use nix::time::ClockId;
 
 use super::{ThreadReader, ThreadSnapshot};
 
 /// How often threads are looked at.
 const LOOK_PERIOD: Duration = Duration::from_millis(50);
-/// Reading takes one part in so many of the time at most, and looks alone, of which fewer say nearly as much, a smaller one.
+/// Reading takes one part in so many of a CPU at most, and looks alone, of which fewer say nearly as much, a smaller one.
 const MOST_TIME: u32 = 100;
 const MOST_LOOKS: u32 = 400;
+/// The longest pause, in intervals of a second or more: an older list tells nobody anything.
+const LONGEST_PAUSE: u32 = 3;
+/// How long before the end of an interval a snapshot is begun at least.
+const LEAST_LEAD: Duration = Duration::from_millis(10);
 
 /// Reading that goes on; dropping it ends it.
 #[derive(Debug)]
 pub struct LiveThreads {
     newest: Arc<Mutex<Option<Arc<ThreadSnapshot>>>>,
-    stop: Option<Sender<()>>,
+    stop: Option<Sender<LastSnapshot>>,
     thread: Option<JoinHandle<()>>,
 }
 
+/// Asks for a snapshot that is the last.
+#[derive(Clone, Copy, Debug)]
+struct LastSnapshot;
+
 impl LiveThreads {
-    /// Begins to read, with a snapshot every `interval`. Times count from `start`.
+    /// Begins to read, with a snapshot for the end of every `interval`. Times count from `start`.
     ///
     /// # Errors
     /// Returns the operating system's error if no thread can be started.
     pub fn start(reader: ThreadReader, start: Instant, interval: Duration) -> io::Result<Self> {
         let newest = Arc::default();
-        let (stop, stopped) = bounded(0);
+        let (stop, stopped) = bounded(1);
         let place = Arc::clone(&newest);
         let work = move || run(reader, (start, interval), &place, &stopped);
         let thread = thread::Builder::new().name("perfprop-threads".into()).spawn(work)?;
@@ -41,10 +56,17 @@ impl LiveThreads {
     pub fn take(&self) -> Option<Arc<ThreadSnapshot>> {
         self.newest.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
-}
 
-impl Drop for LiveThreads {
-    fn drop(&mut self) {
+    /// Reads a last time, ends, and gives the newest snapshot.
+    pub fn finish(mut self) -> Option<Arc<ThreadSnapshot>> {
+        if let Some(stop) = self.stop.take() {
+            let _ = stop.send(LastSnapshot);
+        }
+        self.join();
+        self.take()
+    }
+
+    fn join(&mut self) {
         self.stop = None;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -52,36 +74,66 @@ impl Drop for LiveThreads {
     }
 }
 
+impl Drop for LiveThreads {
+    fn drop(&mut self) {
+        self.join();
+    }
+}
+
 fn run(
     mut reader: ThreadReader,
     (start, interval): (Instant, Duration),
     newest: &Mutex<Option<Arc<ThreadSnapshot>>>,
-    stopped: &Receiver<()>,
+    stopped: &Receiver<LastSnapshot>,
 ) {
+    let put = |snapshot| *newest.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(snapshot));
     let mut due = Duration::ZERO;
+    // The first two are not held back by what they cost: with them there is something to show.
+    let mut unpaid = 2_u32;
     loop {
-        let began = Instant::now();
-        let at = began.saturating_duration_since(start);
-        if at >= due {
-            let snapshot = reader.snapshot(at.into());
-            // A late one doesn't make short ones after it.
-            due = at.max(due) + interval;
-            *newest.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(snapshot));
+        let (began, cpu_began) = (start.elapsed(), own_cpu_time());
+        let is_snapshot = began >= due;
+        if is_snapshot {
+            put(reader.snapshot(began.into()));
+            unpaid = unpaid.saturating_sub(1);
         } else {
             reader.look();
         }
-        let took = began.elapsed();
-        let pause = pause(took, due.saturating_sub(at + took));
-        if stopped.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
-            return;
+        let (now, cost) = (start.elapsed(), own_cpu_time().saturating_sub(cpu_began));
+        if is_snapshot {
+            let paid = if unpaid > 0 { now } else { now + longest(cost * MOST_TIME, interval) };
+            due = next_snapshot(began, interval, now - began, paid);
+        }
+        let pause = pause(cost, due.saturating_sub(now), interval);
+        match stopped.recv_timeout(pause) {
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+            Ok(LastSnapshot) => return put(reader.snapshot(start.elapsed().into())),
         }
     }
 }
 
-/// How long nothing is read after reading took so long, where the next snapshot is due after another time.
-fn pause(took: Duration, due: Duration) -> Duration {
-    let next_look = LOOK_PERIOD.max(took * MOST_LOOKS);
-    next_look.min(due).max(took * MOST_TIME)
+/// The CPU time of this thread: on a busy machine reading takes far longer than it costs.
+fn own_cpu_time() -> Duration {
+    ClockId::CLOCK_THREAD_CPUTIME_ID.now().map_or(Duration::ZERO, Duration::from)
+}
+
+fn longest(pause: Duration, interval: Duration) -> Duration {
+    pause.min(LONGEST_PAUSE * interval.max(Duration::from_secs(1)))
+}
+
+/// When to begin the snapshot after one that began `at` and took so long: before the end of an interval, so that it is there by
+/// then, and not before the last one is paid for. A late one doesn't make short ones after it.
+fn next_snapshot(at: Duration, interval: Duration, took: Duration, paid: Duration) -> Duration {
+    let lead = (LEAST_LEAD + 2 * took).min(interval / 4);
+    let ended = (at + interval / 2).max(paid + lead).as_nanos().checked_div(interval.as_nanos());
+    let Some(ended) = ended else { return paid };
+    interval.saturating_mul(u32::try_from(ended + 1).unwrap_or(u32::MAX)).saturating_sub(lead)
+}
+
+/// How long nothing is read after reading cost so much, where the next snapshot is due after another time.
+fn pause(cost: Duration, due: Duration, interval: Duration) -> Duration {
+    longest(LOOK_PERIOD.max(cost * MOST_LOOKS), interval).min(due)
 }
 
 #[cfg(test)]
@@ -93,12 +145,44 @@ mod tests {
     use crate::host::HostFiles;
 
     #[test]
-    fn reading_takes_a_small_part_of_the_time() {
-        let ms = Duration::from_millis;
-        // Few threads: looks every 50 ms. Many: every 400 ms, with snapshots in time.
-        assert_eq!([pause(ms(0), ms(900)), pause(ms(1), ms(900)), pause(ms(1), ms(250))], [ms(50), ms(400), ms(250)]);
-        // Very many: a snapshot comes late.
-        assert_eq!([pause(ms(20), ms(900)), pause(ms(20), ms(0))], [ms(2000), ms(2000)]);
+    fn reading_takes_a_small_part_of_a_cpu() {
+        let (ms, second) = (Duration::from_millis, Duration::from_secs(1));
+        let pauses = [(0, 900), (1, 900), (1, 250), (40, 9000)].map(|(cost, due)| pause(ms(cost), ms(due), second));
+        // Few threads: looks every 50 ms. Many: every 400 ms, with snapshots in time. Very many: none in three intervals.
+        assert_eq!(pauses, [ms(50), ms(400), ms(250), ms(3000)]);
+    }
+
+    #[test]
+    fn a_snapshot_is_there_at_the_end_of_an_interval() {
+        let (ms, second) = (Duration::from_millis, Duration::from_secs(1));
+        let next = |at: u64, took: u64, paid: u64| next_snapshot(ms(at), second, ms(took), ms(paid)).as_millis();
+        assert_eq!([next(0, 5, 5), next(980, 5, 985), next(1980, 45, 2025)], [980, 1980, 2900]);
+        // On a busy machine it comes late, and the next one in time; one that came very late is that of the next interval.
+        assert_eq!([next(1300, 0, 1300), next(1600, 0, 1600), next(1600, 600, 2200)], [1990, 2990, 2750]);
+        // Very many threads: what a snapshot costs is paid first.
+        assert_eq!(next(980, 20, 3000), 3950);
+        assert_eq!(next_snapshot(ms(7), Duration::ZERO, ms(1), ms(8)), ms(8));
+    }
+
+    #[test]
+    fn a_wait_for_a_cpu_costs_nothing() {
+        let before = own_cpu_time();
+        thread::sleep(Duration::from_millis(60));
+        assert!(own_cpu_time() - before < Duration::from_millis(50));
+    }
+
+    #[test]
+    fn the_last_snapshot_is_read_when_it_is_asked_for() {
+        let me = i32::try_from(std::process::id()).unwrap();
+        let reader = ThreadReader::new(HostFiles::here(), ThreadTarget::Processes(vec![me]));
+        let start = Instant::now();
+        let threads = LiveThreads::start(reader, start, Duration::from_secs(3600)).unwrap();
+        while threads.take().is_none() {
+            thread::yield_now();
+        }
+        let asked = start.elapsed();
+        let last = threads.finish().unwrap();
+        assert!(last.at_ns.0 >= u64::try_from(asked.as_nanos()).unwrap() && !last.threads.is_empty());
     }
 
     #[test]

@@ -86,6 +86,12 @@ pub struct ThreadReading {
     /// How often it was given a CPU; `None` where the kernel doesn't say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub switches: Option<u64>,
+    /// How long it waited for block devices; 0 where the kernel doesn't keep that.
+    #[serde(default, skip_serializing_if = "is_no_time")]
+    pub blocked_ns: CpuNs,
+    /// Whether it is a thread of the kernel.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_of_kernel: bool,
     /// The user and the command line of its process; `None` of all but the first thread, and where it isn't known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<Arc<ProcessDetails>>,
@@ -96,6 +102,17 @@ pub struct ThreadReading {
 
 fn is_no_time(time: &CpuNs) -> bool {
     time.0 == 0
+}
+
+fn is_false(is: &bool) -> bool {
+    !is
+}
+
+impl ThreadReading {
+    /// Whether it has ended, and nobody has waited for it.
+    pub fn is_defunct(&self) -> bool {
+        self.looks.iter().any(|looks| matches!(looks.state, 'Z' | 'X'))
+    }
 }
 
 fn is_none(number: &u64) -> bool {

@@ -32,6 +32,8 @@ pub struct ThreadReader {
     target: ThreadTarget,
     page: u64,
     seen: BTreeMap<(i32, u64), Vec<ThreadLooks>>,
+    /// The target when it was read last and something of it lived.
+    last: Vec<(Place, Stat)>,
     processes: ProcessReader,
     /// CPU time at the last snapshot of more threads than it holds.
     used: BTreeMap<(i32, u64), ClockTicks>,
@@ -68,6 +70,7 @@ impl ThreadReader {
             target,
             page: page.unwrap_or(4096),
             seen: BTreeMap::new(),
+            last: Vec::new(),
             processes: ProcessReader::default(),
             used: BTreeMap::new(),
         }
@@ -75,11 +78,21 @@ impl ThreadReader {
 
     /// Looks at what each thread does now.
     pub fn look(&mut self) {
-        for place in self.places() {
-            if let Some(stat) = self.stat(&place) {
-                self.see(&place, &stat);
-            }
+        self.read();
+    }
+
+    /// What `stat` says of each thread, each seen once more. Of a target that has ended it is what was said last: what used the
+    /// CPU until then is not to be missing at the end.
+    fn read(&mut self) -> Vec<(Place, Stat)> {
+        let read: Vec<_> = self.places().into_iter().filter_map(|place| Some((self.stat(&place)?, place))).collect();
+        let has_ended = read.iter().all(|(stat, _)| stat.has_ended());
+        if has_ended && self.target != ThreadTarget::Machine && !self.last.is_empty() {
+            return self.last.clone();
         }
+        let read: Vec<_> = read.into_iter().map(|(stat, place)| (place, stat)).collect();
+        read.iter().for_each(|(place, stat)| self.see(place, stat));
+        self.last.clone_from(&read);
+        read
     }
 
     fn see(&mut self, place: &Place, stat: &Stat) {
@@ -98,12 +111,7 @@ impl ThreadReader {
 
     /// What all have done until now, with one more look at each.
     pub fn snapshot(&mut self, at: WallNs) -> ThreadSnapshot {
-        let mut read = Vec::new();
-        for place in self.places() {
-            let Some(stat) = self.stat(&place) else { continue };
-            self.see(&place, &stat);
-            read.push((place, stat));
-        }
+        let mut read = self.read();
         // Those that have ended are no longer looked at.
         let living: BTreeSet<(i32, u64)> = read.iter().map(key).collect();
         self.seen.retain(|key, _| living.contains(key));
@@ -165,6 +173,8 @@ impl ThreadReader {
             switches: times.map(|times| times.switches),
             process,
             looks,
+            blocked_ns: stat.blocked.cpu_time(),
+            is_of_kernel: stat.is_of_kernel(),
             name: stat.name,
         }
     }
@@ -319,6 +329,7 @@ mod tests {
             switches: Some(9),
             process: Some(Arc::new(ProcessDetails { user: "4294967294".into(), command: "a -v".into() })),
             looks: looks('R', ""),
+            ..ThreadReading::default()
         };
         assert_eq!(*main, wanted);
         // Without schedstat it is by ticks; the children and the memory are those of the process.
@@ -371,6 +382,23 @@ mod tests {
         let snapshot = reader.snapshot(WallNs(1));
         assert_eq!((snapshot.threads[1].name.as_str(), snapshot.threads[1].looks[0].times), ("other", 1));
         assert_eq!(reader.seen.len(), 2);
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn of_a_target_that_has_ended_it_is_told_what_was_seen_last() {
+        let root = machine("last");
+        let mut reader = reader(&root, ThreadTarget::Processes(vec![7]));
+        reader.look();
+        fs::remove_dir_all(root.join("proc/7/task/8")).unwrap();
+        let ids = |snapshot: &ThreadSnapshot| snapshot.threads.iter().map(|thread| thread.tid).collect::<Vec<_>>();
+        // A thread that ends before the others is no longer there.
+        assert_eq!(ids(&reader.snapshot(WallNs(0))), [7]);
+        write(&root, &[("7/task/7/stat", stat("a (b) c", 'Z', [31, 10, 5, 5], 100, 0))]);
+        let last = reader.snapshot(WallNs(1));
+        assert_eq!((ids(&last), last.threads[0].resident, last.threads[0].is_defunct()), (vec![7], 3 * 4096, false));
+        fs::remove_dir_all(root.join("proc/7")).unwrap();
+        assert_eq!(ids(&reader.snapshot(WallNs(2))), [7]);
         fs::remove_dir_all(root).unwrap();
     }
 

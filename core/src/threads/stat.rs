@@ -26,6 +26,8 @@ pub(crate) struct Stat {
     pub(crate) began: u64,
     /// Memory that the process has in RAM.
     pub(crate) resident_pages: u64,
+    /// How long it waited for block devices; 0 where the kernel doesn't keep that.
+    pub(crate) blocked: ClockTicks,
 }
 
 /// `PF_EXITING` of the kernel's `linux/sched.h`.
@@ -58,6 +60,7 @@ impl Stat {
             threads: number(20)?,
             began: number(22)?,
             resident_pages: number(24)?,
+            blocked: ticks(42).unwrap_or_default(),
         })
     }
 
@@ -113,10 +116,17 @@ mod tests {
             threads: 3,
             began: 100,
             resident_pages: 4,
+            blocked: ClockTicks(0),
         };
         assert_eq!(stat, wanted);
         assert_eq!((stat.cpu(), stat.children()), (ClockTicks(101), ClockTicks(105)));
         assert!(!stat.is_of_kernel() && !stat.has_ended() && !stat.ends());
+    }
+
+    #[test]
+    fn waiting_for_a_disk_is_the_field_42() {
+        let more = "1 1 0 0 0 0 0 0 0 0 0 0 17 1 0 0 9 0 0";
+        assert_eq!(Stat::parse(&format!("7 (a) {REST} {more}")).unwrap().blocked, ClockTicks(9));
     }
 
     #[test]

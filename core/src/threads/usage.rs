@@ -12,19 +12,50 @@ pub enum WaitKind {
     Nothing,
     /// A lock or another thread: a futex.
     Lock,
-    /// A disk or another device: a wait that signals don't end.
+    /// A disk: a wait that signals don't end, in a function of block devices or file systems.
     Disk,
     /// Other reasons to sleep: a timer, a socket, a pipe, a child, or the kernel doesn't say.
     Sleep,
 }
 
+/// Parts of the names of the kernel's functions in which threads wait for block devices and file systems.
+const DISK_WAITS: [&str; 24] = [
+    "io_schedule",
+    "folio_wait",
+    "wait_on_page",
+    "wait_on_buffer",
+    "filemap_",
+    "blk_",
+    "blkdev_",
+    "bio_",
+    "rq_qos_wait",
+    "wbt_wait",
+    "iomap_",
+    "direct_io",
+    "balance_dirty_pages",
+    "wb_wait",
+    "writeback",
+    "swap",
+    "jbd2_",
+    "wait_transaction",
+    "ext4_",
+    "xfs_",
+    "btrfs_",
+    "f2fs_",
+    "nfs",
+    "rpc_wait",
+];
+
 impl WaitKind {
-    fn of(looks: &LooksSince<'_>) -> Self {
+    /// A wait that signals don't end may be one for the kernel itself, such as RCU: it is one for a disk where the function says
+    /// so, or where the kernel counted time of it.
+    fn of(looks: &LooksSince<'_>, has_blocked: bool) -> Self {
+        let is_in = |functions: &[&str]| functions.iter().any(|function| looks.within.contains(function));
         match looks.state {
             'R' => Self::Nothing,
             // Who starts a process with vfork waits like this until that has begun.
-            'D' if ["vfork", "kernel_clone"].iter().any(|function| looks.within.contains(function)) => Self::Sleep,
-            'D' => Self::Disk,
+            'D' if is_in(&["vfork", "kernel_clone"]) => Self::Sleep,
+            'D' if has_blocked || is_in(&DISK_WAITS) => Self::Disk,
             _ if looks.within.contains("futex") => Self::Lock,
             _ => Self::Sleep,
         }
@@ -61,6 +92,8 @@ pub struct ThreadUse<'a> {
     pub faults: f64,
     /// How often a second it was given a CPU; `None` where the kernel doesn't say.
     pub switches: Option<f64>,
+    /// Whether its waits that signals don't end are those for disks: by the kernel's account, or by all whose function is known.
+    pub has_blocked: bool,
     /// What it was seen doing, most first.
     pub looks: Vec<LooksSince<'a>>,
 }
@@ -81,22 +114,56 @@ impl<'a> ThreadUse<'a> {
     /// The share of looks at which it waited for something of this kind, and how many looks there were.
     pub fn waited(&self, kind: WaitKind) -> (f64, u32) {
         let all = self.times_looked_at();
-        let those: u32 = self.looks.iter().filter(|looks| WaitKind::of(looks) == kind).map(|looks| looks.times).sum();
+        let those: u32 = self
+            .looks
+            .iter()
+            .filter(|looks| WaitKind::of(looks, self.has_blocked) == kind)
+            .map(|looks| looks.times)
+            .sum();
         (f64::from(those) / f64::from(all.max(1)), all)
+    }
+
+    /// The function in which it waited for a disk most; empty where the kernel doesn't say.
+    pub fn disk_wait(&self) -> Option<&'a str> {
+        let of_disk = |looks: &&LooksSince<'_>| WaitKind::of(looks, self.has_blocked) == WaitKind::Disk;
+        self.looks.iter().find(of_disk).map(|looks| looks.within)
     }
 
     fn times_looked_at(&self) -> u32 {
         self.looks.iter().map(|looks| looks.times).sum()
     }
 
-    /// Where in the kernel it slept or waited most, and at what share of looks; `None` where it never did or that isn't known.
-    pub fn most_within(&self) -> Option<(&'a str, f64)> {
-        let all = self.times_looked_at();
+    /// The part of the time in which it waited for something of this kind; `None` where too few looks tell that, and of one that
+    /// has ended. The time on a CPU and ready for one is exact, so what was seen at looks is no more than the rest.
+    pub fn waits(&self, kind: WaitKind) -> Option<f64> {
+        let (running, looks) = self.waited(WaitKind::Nothing);
+        let is_known = looks >= LEAST_LOOKS && !self.thread.is_defunct();
+        is_known.then(|| self.waited(kind).0 * self.scale_of_waits(1.0 - running))
+    }
+
+    /// What makes of shares of looks, which add up to this one, parts of the time.
+    fn scale_of_waits(&self, seen: f64) -> f64 {
+        let most = (1.0 - self.cpu - self.ready().unwrap_or(0.0)).max(0.0);
+        if seen > most { most / seen } else { 1.0 }
+    }
+
+    /// Where in the kernel it slept or waited most, and for what part of the time, if looks tell that; `None` where it never did
+    /// or that isn't known.
+    pub fn most_within(&self) -> Option<(&'a str, Option<f64>)> {
         let most = self.looks.iter().find(|looks| looks.state != 'R' && !looks.within.is_empty())?;
-        Some((most.within, f64::from(most.times) / f64::from(all.max(1))))
+        let (running, all) = self.waited(WaitKind::Nothing);
+        let part = || f64::from(most.times) / f64::from(all) * self.scale_of_waits(1.0 - running);
+        (!self.thread.is_defunct()).then(|| (most.within, (all >= LEAST_LOOKS).then(part)))
+    }
+
+    /// Whether it waited for disks wherever the kernel says in what it was: one that has gone on when that is read says nothing.
+    fn waits_for_disks(looks: &[LooksSince<'_>]) -> bool {
+        let mut named = looks.iter().filter(|looks| looks.state == 'D' && !looks.within.is_empty()).peekable();
+        named.peek().is_some() && named.all(|looks| WaitKind::of(looks, false) == WaitKind::Disk)
     }
 
     fn between(earlier: &ThreadReading, later: &'a ThreadReading, seconds: f64) -> Self {
+        let looks = looks_since(&earlier.looks, &later.looks);
         let part = |later: CpuNs, earlier: CpuNs| CpuNs(later.0.saturating_sub(earlier.0)).as_secs() / seconds;
         Self {
             seconds,
@@ -108,7 +175,8 @@ impl<'a> ThreadUse<'a> {
             switches: later
                 .switches
                 .map(|switches| switches.saturating_sub(earlier.switches.unwrap_or_default()) as f64 / seconds),
-            looks: looks_since(&earlier.looks, &later.looks),
+            has_blocked: later.blocked_ns > earlier.blocked_ns || Self::waits_for_disks(&looks),
+            looks,
             thread: later,
         }
     }
@@ -223,12 +291,38 @@ mod tests {
         let waited =
             [WaitKind::Nothing, WaitKind::Lock, WaitKind::Disk, WaitKind::Sleep].map(|kind| uses[0].waited(kind));
         assert_eq!(waited, [(0.25, 40), (0.5, 40), (0.25, 40), (0.0, 40)]);
-        assert_eq!(uses[0].most_within(), Some(("futex_wait", 0.5)));
+        // It ran for half of the time, though at a quarter of the looks only: the waits have the other half.
+        assert_eq!(uses[0].most_within().unwrap().1.map(|part| (part * 300.0).round()), Some(100.0));
+        let waits = [WaitKind::Lock, WaitKind::Disk, WaitKind::Sleep].map(|kind| uses[0].waits(kind).unwrap());
+        assert_eq!(waits.map(|part| (part * 300.0).round()), [100.0, 50.0, 0.0]);
         // Ready: 0.05 by the kernel, but it ran at a quarter of the looks only, and for half of the time.
         assert_eq!((uses[0].ready(), uses[1].ready()), (Some(0.0), Some(0.01)));
         assert_eq!((uses[0].faults, uses[0].switches), (100.0, Some(50.0)));
         // The other one began between the two, and nobody looked at it.
         assert_eq!((uses[1].cpu, uses[1].waited(WaitKind::Lock), uses[1].most_within()), (0.1, (0.0, 0), None));
+    }
+
+    #[test]
+    fn a_wait_in_the_kernel_is_one_for_a_disk_where_that_is_known() {
+        let kind = |within, has_blocked| WaitKind::of(&LooksSince { state: 'D', within, times: 1 }, has_blocked);
+        assert_eq!(
+            ["submit_bio_wait", "folio_wait_bit_common", "jbd2_log_wait_commit"].map(|it| kind(it, false)),
+            [WaitKind::Disk; 3]
+        );
+        assert_eq!(["__wait_rcu_gp", "synchronize_rcu", "vfork", ""].map(|it| kind(it, false)), [WaitKind::Sleep; 4]);
+        // The kernel's own account, where it keeps one.
+        assert_eq!([kind("", true), kind("kernel_clone", true)], [WaitKind::Disk, WaitKind::Sleep]);
+    }
+
+    #[test]
+    fn few_looks_say_nothing_and_who_has_ended_waits_for_nothing() {
+        let first = snapshot(0, vec![thread(7, 0, vec![]), thread(8, 0, vec![])]);
+        let zombie = vec![looks('S', "futex_wait", 20), looks('Z', "", 5)];
+        let last = snapshot(1, vec![thread(7, 0, vec![looks('S', "futex_wait", 9)]), thread(8, 0, zombie)]);
+        let uses = uses(&[&first, &last]).living;
+        assert_eq!(uses.iter().map(|thread| thread.waits(WaitKind::Lock)).collect::<Vec<_>>(), [None, None]);
+        assert_eq!(uses.iter().map(ThreadUse::most_within).collect::<Vec<_>>(), [Some(("futex_wait", None)), None]);
+        assert_eq!(uses.iter().map(|thread| thread.thread.is_defunct()).collect::<Vec<_>>(), [false, true]);
     }
 
     #[test]

@@ -416,7 +416,7 @@ impl App<'_> {
                 *targets = view::draw(model, frame);
                 panic_if_told(model);
             })?;
-            self.model.remember_drawn_thread();
+            self.model.remember_drawn_threads(self.targets.thread_columns());
             self.drawn = (self.model.revision, Some(Instant::now()));
             self.awaited_by = AwaitedBy::Nobody;
         }

@@ -114,8 +114,17 @@ pub(in crate::tui) struct Filled {
 
 /// Rows of a log without messages: its frame, and that there are none.
 const EMPTY_LOG: u16 = 3;
+/// Rows of a log that has the width of the screen.
+const WIDE_LOG: u16 = 7;
 
-/// The panels of the overview; one without anything to show may be empty.
+/// Cells of a screen from which on the table of events has all its columns beside the chart of one.
+const WITH_CHART_BESIDE: u16 = 170;
+
+/// Rows below the events, and what stands there otherwise, from which on a chart of one is drawn in them.
+pub(in crate::tui) const LEAST_CHART: u16 = 9;
+
+/// The panels of the overview; one without anything to show may be empty. Without a place of its own the detail has the rows that
+/// the events leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::tui) struct Overview {
     pub(in crate::tui) events: Rect,
@@ -126,9 +135,9 @@ pub(in crate::tui) struct Overview {
 }
 
 /// ```text
-/// events     | detail          events          | detail
-/// relations  | log             relations | log | output
-///            | output
+/// events               events     | detail          events          | detail
+/// relations | log      relations  | log             relations | log | output
+///           | output              | output
 /// ```
 pub(in crate::tui) fn overview(area: Rect, room: Room, filled: Filled) -> Overview {
     let has_output = filled.output;
@@ -140,12 +149,35 @@ pub(in crate::tui) fn overview(area: Rect, room: Room, filled: Filled) -> Overvi
         let (log, output) = if has_output { split_right(rest, rest.width / 2) } else { (rest, Rect::default()) };
         return Overview { events, detail, relations, log, output: has_output.then_some(output) };
     }
+    if area.width < WITH_CHART_BESIDE {
+        return stacked(area, filled);
+    }
     let (left, right) = split_right(area, area.width * 37 / 100);
     let lower = area.height * 4 / 10;
     let (events, relations) = split_below(left, if filled.relations { lower } else { 0 });
     let (detail, below) = split_below(right, if filled.output || filled.log { lower } else { EMPTY_LOG });
     let (log, output) = if has_output { split_below(below, lower / 2) } else { (below, Rect::default()) };
     Overview { events, detail, relations, log, output: has_output.then_some(output) }
+}
+
+/// The events over all of the width, as columns only grow with that.
+fn stacked(area: Rect, filled: Filled) -> Overview {
+    let lower = match filled {
+        Filled { relations: false, output: false, log: false } => EMPTY_LOG,
+        Filled { relations: false, output: false, log: true } => WIDE_LOG,
+        _ => area.height * 4 / 10,
+    };
+    let (events, lower) = split_below(area, lower);
+    let (relations, right) = match filled.relations {
+        true => split_right(lower, lower.width * 37 / 100),
+        false => (Rect { width: 0, ..lower }, lower),
+    };
+    let (log, output) = match (filled.output, filled.relations) {
+        (false, _) => (right, Rect::default()),
+        (true, true) => split_below(right, right.height / 2),
+        (true, false) => split_right(right, right.width / 2),
+    };
+    Overview { events, detail: Rect::default(), relations, log, output: filled.output.then_some(output) }
 }
 
 /// Rows of a panel with a list of so many lines: its frame and its heads take three more.

@@ -3,6 +3,7 @@
 use super::{EventLine, LoopCommand, Notice, Pane, ScreenModel, Tail};
 use crate::compare::Runs;
 use crate::names::shown;
+use crate::number::amount;
 use crate::text::difference::p_value;
 use crate::tui::screen::Screen;
 use crate::tui::symbols::MISSING;
@@ -39,7 +40,11 @@ impl ScreenModel {
         let figure = figures.shown(self.basis);
         Some(figure.map_or_else(
             || name.clone(),
-            |figure| format!("{name} {}{} {}", figure.mean, self.line_suffix(line), figures.error_of(figure, unit)),
+            |figure| {
+                let (mean, suffix) = (amount(figure.mean, unit), self.line_suffix(line));
+                let blank = if suffix.is_empty() { "" } else { " " };
+                format!("{name} {mean}{blank}{suffix} {}", figures.error_of(figure, unit))
+            },
         ))
     }
 

@@ -89,6 +89,8 @@ pub(super) enum Over {
 pub(super) struct EventTable {
     /// What is shown, in this order.
     pub(super) order: Vec<EventLine>,
+    /// Whether some number was corrected so far.
+    pub(super) has_corrected: bool,
     /// Stays with its line when the order changes.
     pub(super) cursor: EventLine,
     /// The event of that line.

@@ -62,6 +62,7 @@ impl ScreenModel {
             self.events.select(order.first().copied().unwrap_or(EventLine::Event(RowIndex::MAX)));
         }
         self.events.order = order;
+        self.events.has_corrected |= self.monitor.rows().any(|row| row.correction().is_some());
         let filter = &self.relations.filter;
         let line = |index| format!("{} {}", self.relation_id(index), self.relation_formula(index));
         let order: Vec<_> = (0..self.monitor.relations().len()).filter(|&index| filter.matches(&line(index))).collect();

@@ -3,9 +3,7 @@
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::step::{ListStep, move_in, neighbour, scrolled};
-use super::{
-    CompareColumn, EventLine, LoopCommand, Motion, Notice, Over, Pane, ScreenModel, SortColumn, ThreadColumn, WINDOWS,
-};
+use super::{CompareColumn, EventLine, LoopCommand, Motion, Notice, Over, Pane, ScreenModel, SortColumn, WINDOWS};
 use crate::tui::help;
 use crate::tui::keys::{Action, KeyChord};
 use crate::tui::layout::page;
@@ -28,6 +26,16 @@ impl ScreenModel {
             Over::Jump { text } => self.jump_key(key, text),
             Over::Tour(step) => self.tour_key(key, step),
         }
+    }
+
+    /// Any key takes a message away; Esc does nothing more where that was an error.
+    pub(super) fn key_after_notice(&mut self, key: KeyEvent) -> Option<LoopCommand> {
+        let had_error = matches!(self.notice.take(), Some(Notice::Failed(_)));
+        let is_back = || self.options.keymap.find(self.screen, key) == Some(Action::Back);
+        if had_error && self.over == Over::Nothing && !self.is_in_range() && is_back() {
+            return None;
+        }
+        self.key(key)
     }
 
     pub(super) fn screen_key(&mut self, key: KeyEvent) -> Option<LoopCommand> {
@@ -195,7 +203,7 @@ impl ScreenModel {
             }
             (Screen::Compare, _) => self.sort_comparison(step(CompareColumn::ALL.len())),
             (Screen::Threads, Action::Invert) => self.thread_list.inverted = !self.thread_list.inverted,
-            (Screen::Threads, _) => self.sort_threads(step(ThreadColumn::ALL.len())),
+            (Screen::Threads, _) => self.sort_threads(action == Action::NextColumn),
             (_, Action::Invert) => {
                 self.events.sort.inverted = !self.events.sort.inverted;
                 self.arrange();
@@ -218,12 +226,21 @@ impl ScreenModel {
                 self.arrange();
             }
             Action::Axis => self.axis = self.axis.other(),
-            Action::Longer => self.window = (self.window + 1).min(WINDOWS.len() - 1),
-            Action::Shorter => self.window = self.window.saturating_sub(1),
+            Action::Longer => self.show_time((self.window + 1).min(WINDOWS.len() - 1)),
+            Action::Shorter => self.show_time(self.window.saturating_sub(1)),
             Action::Output => {
                 self.log.pane = if self.log.pane == Pane::Findings { Pane::Output } else { Pane::Findings };
             }
             _ => {}
+        }
+    }
+
+    /// Has charts of another time. Small screens have theirs in Detail: elsewhere nothing would be seen of it.
+    fn show_time(&mut self, window: usize) {
+        self.window = window;
+        if self.screen == Screen::Events {
+            let seconds = self.window().as_secs();
+            self.notice = Some(Notice::Done(format!("charts show {seconds:.0} s (Detail: 2)")));
         }
     }
 

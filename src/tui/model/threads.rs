@@ -52,13 +52,12 @@ impl ThreadColumn {
 
     /// The part of the time that the column shows, where it shows one.
     pub(in crate::tui) fn part(self, thread: &ThreadUse<'_>) -> Option<f64> {
-        let waited = |kind| Some(thread.waited(kind)).filter(|(_, looks)| *looks > 0).map(|(part, _)| part);
         match self {
             Self::Cpu => Some(thread.cpu),
             Self::Ready => thread.ready(),
-            Self::Lock => waited(WaitKind::Lock),
-            Self::Disk => waited(WaitKind::Disk),
-            Self::Sleep => waited(WaitKind::Sleep),
+            Self::Lock => thread.waits(WaitKind::Lock),
+            Self::Disk => thread.waits(WaitKind::Disk),
+            Self::Sleep => thread.waits(WaitKind::Sleep),
             Self::Name | Self::Tid | Self::User | Self::Memory | Self::Faults | Self::Switches => None,
         }
     }
@@ -98,6 +97,8 @@ pub(in crate::tui) struct ThreadList {
     selected: Option<i32>,
     /// The one with the cursor on the screen, which keys are about: the rows may have another order by now.
     drawn: Option<i32>,
+    /// The columns on the screen, from the left; none before it was drawn.
+    columns: Vec<ThreadColumn>,
     /// What is to be shown of the profile as soon as that tells threads apart.
     opened: Option<OpenedThread>,
     /// The one whose call stacks are shown since Enter opened it here: Esc comes back.
@@ -131,7 +132,8 @@ impl ScreenModel {
     /// What the threads that pass the filter did in the last interval, or in the range that is shown, in the order of the list.
     /// Those that are alike in it stand by their memory, so that the kernel's threads, which have none, come last.
     pub(in crate::tui) fn threads(&self) -> Option<ThreadUses<'_>> {
-        let time = self.shown_range().map_or(self.monitor.header().interval_ns, |range| range.length());
+        let of_interval = || self.monitor.last_length().unwrap_or(self.monitor.header().interval_ns);
+        let time = self.shown_range().map_or_else(of_interval, |range| range.length());
         let mut uses = self.monitor.thread_uses(time)?;
         uses.threads.retain(|thread| self.thread_list.lets_through(thread.thread));
         if self.level_of_threads() == FirstLevel::Process {
@@ -148,8 +150,9 @@ impl ScreenModel {
         threads.iter().position(is_selected).unwrap_or(0)
     }
 
-    /// Remembers which thread has the cursor on the screen that was just drawn.
-    pub(in crate::tui) fn remember_drawn_thread(&mut self) {
+    /// Remembers which thread has the cursor on the screen that was just drawn, and which columns that has.
+    pub(in crate::tui) fn remember_drawn_threads(&mut self, columns: Vec<ThreadColumn>) {
+        self.thread_list.columns = columns;
         let uses = if self.screen == Screen::Threads { self.threads() } else { None };
         let drawn = uses.and_then(|uses| Some(uses.threads.get(self.selected_thread(&uses.threads))?.thread.tid));
         self.thread_list.drawn = drawn;
@@ -177,9 +180,15 @@ impl ScreenModel {
         self.select_thread(tid);
     }
 
-    pub(super) fn sort_threads(&mut self, step: usize) {
-        self.thread_list.by = neighbour(&ThreadColumn::ALL, self.thread_list.by, step);
-        self.thread_list.inverted = false;
+    /// Sorts by the next column on the screen, or the one before: an order without its arrow would be a riddle.
+    pub(super) fn sort_threads(&mut self, goes_right: bool) {
+        let list = &mut self.thread_list;
+        let columns = if list.columns.is_empty() { &ThreadColumn::ALL[..] } else { &list.columns };
+        list.by = match columns.contains(&list.by) {
+            true => neighbour(columns, list.by, if goes_right { 1 } else { columns.len() - 1 }),
+            false => columns[0],
+        };
+        list.inverted = false;
     }
 
     /// `worker 4711: 98.2% of a CPU`.
@@ -195,10 +204,11 @@ impl ScreenModel {
         let uses = self.threads()?;
         let thread = uses.threads.get(self.thread_of_keys(&uses.threads))?.thread;
         let opened = OpenedThread { tid: thread.tid, name: thread.name.clone() };
+        let how_to_see_inside = self.how_to_see_inside(thread);
         let level = self.level_of_threads();
         let can_open = self.can_open_threads();
         match &mut self.profile {
-            None => self.notice = Some(Notice::Failed(self.how_to_get_stacks().into())),
+            None => self.notice = Some(Notice::Failed(how_to_see_inside)),
             Some(profile) if profile.compares() => {
                 profile.set_search(exactly(&opened.name));
                 self.screen = Screen::Profile;
@@ -224,11 +234,15 @@ impl ScreenModel {
         None
     }
 
-    fn how_to_get_stacks(&self) -> &'static str {
+    /// How call stacks are sampled, and of a machine's processes, which are read without their threads, how these are seen.
+    fn how_to_see_inside(&self, thread: &ThreadReading) -> String {
         match self.options.mode {
-            Mode::Live => "no call stacks are sampled: start perfprop with -g",
+            Mode::Live if self.level_of_threads() == FirstLevel::Process => {
+                format!("-g samples call stacks; perfprop top -p {} shows its threads", thread.pid)
+            }
+            Mode::Live => "no call stacks are sampled: start perfprop with -g".into(),
             Mode::Replay { .. } | Mode::Stacks { .. } => {
-                "this recording has no call stacks; perfprop record -g records them"
+                "this recording has no call stacks; perfprop record -g records them".into()
             }
         }
     }
@@ -311,13 +325,48 @@ mod tests {
         for message in [round(0, [0, 0]), round(1, [900, 100])] {
             update(&mut model, message);
         }
-        model.remember_drawn_thread();
+        model.remember_drawn_threads(vec![]);
         update(&mut model, round(2, [1000, 1000]));
         let copied = update(&mut model, Message::Key(KeyEvent::from(KeyCode::Char('y'))));
         assert_eq!(copied, Some(LoopCommand::Copy("t7 7: 10.0% of a CPU".into())));
         // Once the reader has moved, the cursor stays with the thread.
         update(&mut model, Message::Key(KeyEvent::from(KeyCode::Up)));
-        model.remember_drawn_thread();
+        model.remember_drawn_threads(vec![]);
         assert_eq!(model.thread_list.drawn, Some(8));
+    }
+
+    #[test]
+    fn esc_takes_an_error_away_before_it_leaves() {
+        let header = builders::header([builders::measured(builders::event("cycles"))]);
+        let options = ScreenOptions { screen: Screen::Threads, ..ScreenOptions::default() };
+        let mut model = ScreenModel::new(builders::monitor(header, vec![], EstimatorKind::Scale), &options);
+        for message in [round(0, [0, 0]), round(1, [900, 100])] {
+            update(&mut model, message);
+        }
+        let mut press = |code| {
+            update(&mut model, Message::Key(KeyEvent::from(code)));
+            (model.screen, model.notice.is_some())
+        };
+        assert_eq!(press(KeyCode::Enter), (Screen::Threads, true));
+        assert_eq!(press(KeyCode::Esc), (Screen::Threads, false));
+        assert_eq!(press(KeyCode::Esc), (Screen::Events, false));
+    }
+
+    #[test]
+    fn the_order_goes_through_the_columns_on_the_screen() {
+        let header = builders::header([builders::measured(builders::event("cycles"))]);
+        let monitor = builders::monitor(header, vec![], EstimatorKind::Scale);
+        let mut model = ScreenModel::new(monitor, &ScreenOptions::default());
+        use ThreadColumn::{Cpu, Memory, Name, Switches, Tid};
+        model.remember_drawn_threads(vec![Name, Tid, Memory, Cpu]);
+        let mut after = |goes_right| {
+            model.sort_threads(goes_right);
+            model.thread_list.by
+        };
+        assert_eq!([after(true), after(true), after(true), after(false), after(false)], [Name, Tid, Memory, Tid, Name]);
+        // One that has left the screen gives way to the first.
+        model.thread_list.by = Switches;
+        model.sort_threads(true);
+        assert_eq!(model.thread_list.by, Name);
     }
 }

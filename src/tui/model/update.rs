@@ -91,8 +91,7 @@ pub(in crate::tui) fn update(model: &mut ScreenModel, message: Message) -> Optio
         Message::Key(key) if key.kind == KeyEventKind::Release => return None,
         Message::Key(key) => {
             model.revision += 1;
-            model.notice = None;
-            return model.key(key);
+            return model.key_after_notice(key);
         }
     };
     model.revision += u64::from(changes);
@@ -122,16 +121,18 @@ impl ScreenModel {
         if self.motion == Motion::Frozen {
             return false;
         }
-        let before = self.monitor.intervals();
+        let (before, read_before) = (self.monitor.intervals(), self.monitor.threads_read_at());
         self.catch_up();
         let closed = self.monitor.intervals() != before;
+        // On a busy machine threads are read later than the interval ends: they aren't to wait for the end of the next.
+        let has_threads = self.monitor.threads_read_at() != read_before;
         self.profile_is_old |= closed || self.rounds.end.is_some();
         if closed {
             self.go_along();
             self.arrange();
         }
         // Until the first interval is complete, the time to it is counted down.
-        closed || before == 0
+        closed || has_threads || before == 0
     }
 
     fn take_output(&mut self, line: OutputLine) -> bool {

@@ -10,7 +10,7 @@ use super::timeline::range_words;
 use super::{histogram, strip};
 use crate::events::Unit;
 use crate::monitor::Point;
-use crate::number::{change, percent, scientific, time as time_text, whole_share};
+use crate::number::{change, percent, time as time_text, variance, whole_share};
 use crate::plan::RowIndex;
 use crate::rates::Uncertain;
 use crate::tui::figures::{Figure, Figures, ShownValues};
@@ -221,8 +221,8 @@ const STATISTICS_COLUMNS: [Statistic; 12] = [
     ("low", |numbers, figure| numbers.amount(figure.error.half_width().map(|_| figure.bounds().0))),
     ("high", |numbers, figure| numbers.amount(figure.error.half_width().map(|_| figure.bounds().1))),
     ("σ", |numbers, figure| numbers.amount(figure.sigma())),
-    ("var", |_, figure| {
-        figure.variance.map_or_else(|| format!("{MISSING} "), |number| format!("{} ", scientific(number)))
+    ("var", |numbers, figure| {
+        figure.variance.map_or_else(|| format!("{MISSING} "), |number| format!("{} ", variance(number, numbers.unit)))
     }),
     ("min", |numbers, _| numbers.quantile(0.0)),
     ("max", |numbers, _| numbers.quantile(1.0)),

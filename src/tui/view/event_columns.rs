@@ -2,6 +2,7 @@
 
 use super::page::ScreenPage;
 use super::sum;
+use crate::events::Unit;
 use crate::monitor::{Measure, MeasureChoice};
 use crate::rates::Error;
 use crate::tui::figures::{CorrectionEffect, Figures, ShownValues};
@@ -139,6 +140,8 @@ pub(super) struct EventsContents {
     has_corrections: bool,
     /// Whether any corrected number or error isn't the raw one.
     differ: bool,
+    /// Whether the variances of times are among them, which have a unit.
+    has_times: bool,
     /// Whether each number is exact, so that one column says it.
     is_exact: bool,
     /// Cells of the longest name, and of the longest name of what corrects.
@@ -150,7 +153,9 @@ impl EventsContents {
     /// Of the figures of all lines.
     pub(super) fn of(page: &ScreenPage<'_>, room: Room, figures: &[Figures]) -> Self {
         let model = page.model;
-        let (mut has_corrections, mut differ, mut by) = (false, false, 0);
+        let (mut differ, mut by) = (false, 0);
+        // A column that was there stays: what is corrected may change with each interval.
+        let mut has_corrections = model.events.has_corrected;
         let mut known = figures.iter().filter_map(|figures| figures.raw).peekable();
         let is_exact = known.peek().is_some() && known.all(|raw| raw.error == Error::Exact);
         for figures in figures {
@@ -163,6 +168,7 @@ impl EventsContents {
             basis: model.basis,
             totals: model.measures == MeasureChoice::Every(Measure::Total),
             has_truth: !model.monitor.header().truths.is_empty(),
+            has_times: model.monitor.header().events.iter().any(|event| event.event.unit == Unit::Nanoseconds),
             has_corrections,
             differ,
             is_exact,
@@ -201,8 +207,12 @@ pub(super) fn layout(room: usize, contents: EventsContents) -> (EventsLayout, us
 fn layout_with(room: usize, gap: usize, contents: EventsContents) -> EventsLayout {
     let columns = ALL.into_iter().filter(|column| contents.have(*column));
     let wide = |column| column == EventColumn::Trend && contents.large;
-    let mut columns: EventsLayout =
-        columns.map(|column| (column, if wide(column) { LARGE_TREND } else { column.width() })).collect();
+    let cells = |column: EventColumn| match column {
+        _ if wide(column) => LARGE_TREND,
+        EventColumn::Variance if contents.has_times => column.width() + width("s²"),
+        _ => column.width(),
+    };
+    let mut columns: EventsLayout = columns.map(|column| (column, cells(column))).collect();
     let name = contents.name.clamp(LEAST_HEAD, MOST_NAME);
     columns[0].1 = name.min(LEAST_NAME);
     let used = |columns: &EventsLayout| columns.iter().map(|(_, width)| width + gap).sum::<usize>().saturating_sub(gap);

@@ -10,7 +10,7 @@ use super::sparkline::sparkline;
 use super::{metrics, sum};
 use crate::events::Unit;
 use crate::monitor::{Extremes, Measure, MeasureChoice};
-use crate::number::{change, percent, scientific, whole_share};
+use crate::number::{change, percent, variance, whole_share};
 use crate::plan::RowIndex;
 use crate::tui::figures::{CorrectionEffect, Figure, Figures, ShownValues};
 use crate::tui::layout::{Room, rows_of_list};
@@ -30,7 +30,16 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
     let figures: Vec<_> = order.iter().map(|&line| model.line_figures(line)).collect();
     let inner = page.list(area, title(page, &figures), (shown, all(page)), None);
     let cells = usize::from(inner.width).saturating_sub(2);
-    let (columns, gap) = layout(cells, EventsContents::of(page, room, &figures));
+    // Where no event is shown the columns stay as they were.
+    let of_all = || {
+        let wholes = model.events.wholes(model.monitor.header().events.len());
+        wholes.into_iter().map(|line| model.line_figures(line)).collect::<Vec<_>>()
+    };
+    let contents = match figures.is_empty() {
+        true => EventsContents::of(page, room, &of_all()),
+        false => EventsContents::of(page, room, &figures),
+    };
+    let (columns, gap) = layout(cells, contents);
     let mut rows = inner.rows();
     if let Some(row) = rows.next() {
         let sorts = columns.iter().map(|(column, _)| column.sorted_by().map(ClickTarget::SortEvents));
@@ -57,7 +66,7 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
 
 /// Rows of an area that the events leave to what stands below them.
 pub(super) fn free_rows(page: &ScreenPage<'_>, area: Rect) -> u16 {
-    area.height.saturating_sub(rows_of_list(page.model.events.order.len()))
+    area.height.saturating_sub(rows_of_list(page.model.events.order.len().max(1)))
 }
 
 fn title(page: &ScreenPage<'_>, figures: &[Figures]) -> Line<'static> {
@@ -242,7 +251,9 @@ fn cell(
         EventColumn::Unit => {
             return vec![page.span(Role::Dim, left(model.line_suffix(EventLine::Event(index)), width))];
         }
-        EventColumn::Variance => (Role::Dim, figure.variance.map_or_else(|| MISSING.into(), scientific)),
+        EventColumn::Variance => {
+            (Role::Dim, figure.variance.map_or_else(|| MISSING.into(), |number| variance(number, unit)))
+        }
         EventColumn::Sigma => (Role::Dim, number(figure.sigma())),
         EventColumn::Cv => (Role::Dim, figure.cv().map_or_else(|| MISSING.into(), percent)),
         EventColumn::Min => (Role::Dim, number(extremes(page, index).map(|extremes| extremes.least))),

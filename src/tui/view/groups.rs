@@ -76,10 +76,32 @@ fn legend(page: &ScreenPage<'_>, area: Rect) -> Line<'static> {
 /// The time between two rounds: their median over the newest ones, as the last one comes when all has ended and others
 /// may be late.
 fn period(page: &ScreenPage<'_>) -> Option<WallNs> {
-    let newest: Vec<_> = page.model.rounds.seen().rev().take(MEDIAN_OF + 1).collect();
+    let newest = newest(page, MEDIAN_OF + 1);
     let mut between: Vec<_> = newest.windows(2).map(|pair| pair[0].at - pair[1].at).collect();
     between.sort_unstable();
     between.get(between.len() / 2).copied()
+}
+
+/// The newest rounds, the last one first.
+fn newest<'a>(page: &'a ScreenPage<'_>, count: usize) -> Vec<&'a Round> {
+    let is_modelled = page.model.monitor.header().modelled.is_some();
+    answers(page.model.rounds.seen().rev(), is_modelled, count)
+}
+
+/// The first of these rounds. A model answers less often than rounds are read: one that has the same answer as the one before it
+/// would be a cell in which nothing was counted.
+fn answers<'a>(rounds: impl Iterator<Item = &'a Round>, is_modelled: bool, count: usize) -> Vec<&'a Round> {
+    let enabled = |round: &Round| round.readings.iter().map(|it| it.map(|it| it.enabled)).collect::<Vec<_>>();
+    let mut newest: Vec<&Round> = Vec::new();
+    for round in rounds {
+        let is_full = newest.len() == count;
+        match newest.last_mut() {
+            Some(last) if is_modelled && enabled(last) == enabled(round) => *last = round,
+            _ if is_full => break,
+            _ => newest.push(round),
+        }
+    }
+    newest
 }
 
 /// Widths; 0 for a column that has left.
@@ -170,7 +192,7 @@ fn run_ratio(page: &ScreenPage<'_>, group: &MeasuredGroup) -> Option<f64> {
 /// A cell for each of the newest rounds: how much of the time between it and the one before the
 /// group was on counters.
 fn timeline(page: &ScreenPage<'_>, group: &MeasuredGroup, cells: usize) -> String {
-    let mut newest: Vec<&Round> = page.model.rounds.seen().rev().take(cells + 1).collect();
+    let mut newest = newest(page, cells + 1);
     newest.reverse();
     let parts: Vec<&str> = newest.windows(2).map(|pair| cell(pair[0], pair[1], group)).collect();
     format!("{}{}", " ".repeat(cells.saturating_sub(parts.len())), parts.concat())
@@ -214,5 +236,26 @@ fn draw_members(page: &mut ScreenPage<'_>, area: Rect, index: usize, group: &Mea
     for ((role, text), row) in lines.into_iter().zip(inner.rows()) {
         let text = cut(&text, usize::from(row.width)).into_owned();
         page.line(row, Line::from(page.span(role, text)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sources::Reading;
+    use crate::units::CpuNs;
+
+    #[test]
+    fn rounds_without_an_answer_of_the_model_are_no_cells() {
+        let round = |at, enabled| {
+            let reading = Reading { enabled: CpuNs(enabled), ..Reading::default() };
+            Round { at: WallNs(at), readings: vec![Some(reading)], ..Round::default() }
+        };
+        let rounds = [round(4, 0), round(8, 7), round(12, 7), round(16, 7), round(20, 9), round(24, 9)];
+        let times = |is_modelled, count| {
+            let answers = answers(rounds.iter().rev(), is_modelled, count);
+            answers.iter().map(|round| round.at.0).collect::<Vec<_>>()
+        };
+        assert_eq!([times(true, 9), times(true, 2), times(false, 2)], [vec![20, 8, 4], vec![20, 8], vec![24, 20]]);
     }
 }

@@ -107,7 +107,8 @@ fn parts(page: &ScreenPage<'_>, room: usize) -> Vec<HeaderPart> {
     }
     // Of a replay that is shorter than a second, the state says more.
     if !matches!(model.options.mode, Mode::Replay { length, .. } if length.0 < 1_000_000_000) {
-        parts.push(part(1, Role::Text, clock(monitor.now())));
+        let tenths = if shows_tenths(model) { tenths(monitor.now()) } else { String::new() };
+        parts.push(part(1, Role::Text, clock(monitor.now()) + &tenths));
     }
     // The last interval of what is over may be a moment only.
     let is_over = monitor.ended().is_some() || model.shown_range().is_some();
@@ -183,7 +184,10 @@ fn state(page: &ScreenPage<'_>) -> Span<'static> {
             None => (Role::Info, format!("{ENDED} ENDED")),
         },
         (_, Mode::Replay { length, .. }) => {
+            let is_short = length.0 < 1_000_000_000;
+            let tenths = if shows_tenths(model) && !is_short { tenths(model.monitor.now()) } else { String::new() };
             let [now, length] = [model.monitor.now(), length].map(|time| recorded_clock(time, length));
+            let now = now + &tenths;
             match model.shown_range() {
                 Some(range) => (Role::Key, format!("RANGE {} of {length}", range_words(range))),
                 None => (Role::Info, format!("{} {now}/{length}", replaying(model))),
@@ -197,14 +201,27 @@ fn state(page: &ScreenPage<'_>) -> Span<'static> {
     page.span(role, text)
 }
 
-/// `▶ REPLAY x4`, `❚❚ PAUSED`.
+/// `▶ REPLAY x4`, `❚❚ PAUSED x4`.
 fn replaying(model: &ScreenModel) -> String {
-    match &model.playback {
-        Some(playback) if !playback.playing => format!("{FROZEN} PAUSED"),
-        Some(playback) if playback.speed != 1.0 && playback.speed > 0.0 => {
-            format!("{REPLAY} REPLAY x{}", playback.speed)
-        }
-        _ => format!("{REPLAY} REPLAY"),
+    let Some(playback) = &model.playback else { return format!("{REPLAY} REPLAY") };
+    let speed = match playback.speed {
+        speed if speed != 1.0 && speed > 0.0 => format!(" x{speed}"),
+        _ => String::new(),
+    };
+    if playback.playing { format!("{REPLAY} REPLAY{speed}") } else { format!("{FROZEN} PAUSED{speed}") }
+}
+
+/// Whether the clock of a replay moves by less than seconds.
+fn shows_tenths(model: &ScreenModel) -> bool {
+    let is_stepped = model.playback.as_ref().is_some_and(|playback| !playback.playing);
+    is_stepped || model.playback.is_some() && model.monitor.header().interval_ns.0 < 1_000_000_000
+}
+
+/// `.3`; nothing of a whole second, so that other parts of the line have room.
+fn tenths(time: WallNs) -> String {
+    match time.0 / 100_000_000 % 10 {
+        0 => String::new(),
+        tenths => format!(".{tenths}"),
     }
 }
 

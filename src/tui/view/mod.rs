@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::layout::{self, Filled, Regions, Room};
-use super::model::{ClickTarget, Over, ScreenModel};
+use super::model::{ClickTarget, Over, ScreenModel, ThreadColumn};
 use super::screen::Screen;
 use super::theme::Role;
 
@@ -51,6 +51,15 @@ pub(super) struct ClickTargets(Vec<(Rect, ClickTarget)>);
 impl ClickTargets {
     pub(super) fn at(&self, place: (u16, u16)) -> Option<ClickTarget> {
         self.0.iter().rfind(|(area, _)| area.contains(place.into())).map(|(_, target)| *target)
+    }
+
+    /// The columns of the list of threads that can be sorted by, from the left.
+    pub(super) fn thread_columns(&self) -> Vec<ThreadColumn> {
+        let column = |(area, target): &(Rect, ClickTarget)| match target {
+            ClickTarget::SortThreads(column) if !area.is_empty() => Some(*column),
+            _ => None,
+        };
+        self.0.iter().filter_map(column).collect()
     }
 }
 
@@ -153,6 +162,10 @@ fn overview(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
     let (table, below) = metrics::below_events(page, panels.events);
     let (table, calls) = profile_below_events(page, table, room);
     let (table, busiest) = threads::below_events(page, table);
+    let (table, detail) = match (panels.detail.is_empty(), events::free_rows(page, table)) {
+        (true, free) if free >= layout::LEAST_CHART => layout::split_below(table, free),
+        _ => (table, panels.detail),
+    };
     events::draw(page, table, room);
     threads::draw_busiest(page, busiest);
     if !calls.is_empty() {
@@ -161,8 +174,9 @@ fn overview(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
     metrics::draw(page, below);
     // The large screen has all of the profile beside this.
     match !page.model.hot_functions.is_empty() && room != Room::Large && calls.is_empty() {
-        true => hot_functions::draw(page, panels.detail),
-        false => detail::draw(page, panels.detail, false),
+        _ if detail.is_empty() => {}
+        true => hot_functions::draw(page, detail),
+        false => detail::draw(page, detail, false),
     }
     if !panels.relations.is_empty() {
         relations::draw(page, panels.relations, false);

@@ -7,7 +7,7 @@ use super::events::{now_error, run_cell, why_missing};
 use super::page::ScreenPage;
 use super::sparkline::sparkline;
 use crate::names::shown;
-use crate::number::{change, percent, scientific};
+use crate::number::{change, percent, variance};
 use crate::plan::RowIndex;
 use crate::tui::figures::{CorrectionEffect, Figure, Figures, ShownValues};
 use crate::tui::model::{EventFold, EventLine};
@@ -109,7 +109,9 @@ fn cell(
             return sparkline(page, &measure.points_of_sum(&model.monitor, &parts.events, width), width);
         }
         EventColumn::By => return vec![page.span(Role::Dim, left(MISSING, width))],
-        EventColumn::Variance => (Role::Dim, figure.variance.map_or_else(|| MISSING.into(), scientific)),
+        EventColumn::Variance => {
+            (Role::Dim, figure.variance.map_or_else(|| MISSING.into(), |number| variance(number, unit)))
+        }
         EventColumn::Sigma => (Role::Dim, number(figure.sigma())),
         EventColumn::Cv => (Role::Dim, figure.cv().map_or_else(|| MISSING.into(), percent)),
         EventColumn::Min => (Role::Dim, number(extremes.map(|extremes| extremes.least))),

@@ -9,7 +9,7 @@ use crate::monitor::ThreadUses;
 use crate::names::shown;
 use crate::number::{memory, si};
 use crate::run::MeasuredTarget;
-use crate::threads::{ThreadReading, ThreadUse, WaitKind};
+use crate::threads::{LEAST_LOOKS, ThreadReading, ThreadUse, WaitKind};
 use crate::tui::layout::{rows_of_list, split_below};
 use crate::tui::model::{ClickTarget, ThreadColumn, user};
 use crate::tui::screen::Screen;
@@ -213,7 +213,12 @@ fn draw_nothing(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
             None => "the recording has no threads until here",
         }
     } else {
-        "threads are read once an interval; those of a control group and of single CPUs aren't"
+        match (&monitor.header().target, of_machine(page)) {
+            (MeasuredTarget::Everyone { cpus: Some(_) }, _) => "processes of single CPUs aren't read",
+            (MeasuredTarget::Cgroup { .. }, _) => "threads of a control group aren't read",
+            (_, true) => "reading processes…",
+            _ => "reading threads…",
+        }
     };
     page.line(inner, Line::from(page.span(Role::Dim, cut(words, usize::from(inner.width)).into_owned())));
 }
@@ -300,9 +305,11 @@ impl ThreadColumns {
         let waits = [(ThreadColumn::Lock, "FUTEX%"), (ThreadColumn::Disk, "DISK%"), (ThreadColumn::Sleep, "SLEEP%")];
         let waits: Vec<_> = waits.into_iter().filter(|(column, _)| has(*column)).map(|(_, head)| head).collect();
         let checks = || threads.iter().map(|thread| thread.waited(WaitKind::Lock).1);
-        if let (Some(checks), false) = (checks().max().filter(|checks| *checks > 0), waits.is_empty()) {
-            words.push(format!("{}: {}", waits.join(", "), of_checks(checks)));
-            if threads.iter().any(|thread| thread.waited(WaitKind::Lock).1 == 0) {
+        if let (Some(most), false) = (checks().max().filter(|checks| *checks >= LEAST_LOOKS), waits.is_empty()) {
+            words.push(format!("{}: {}", waits.join(", "), of_checks(most)));
+            if checks().any(|checks| (1..LEAST_LOOKS).contains(&checks)) {
+                words.push(format!("{MISSING}: under {LEAST_LOOKS} checks"));
+            } else if checks().any(|checks| checks == 0) {
                 words.push(format!("{MISSING}: several threads"));
             }
         }
@@ -312,10 +319,7 @@ impl ThreadColumns {
 
 /// Of what a column is a share, and the widest 95 % interval of that.
 fn of_checks(checks: u32) -> String {
-    match checks {
-        1 => "from 1 check".into(),
-        _ => format!("share of {checks} checks, ±{:.0} points", 98.0 / f64::from(checks).sqrt()),
-    }
+    format!("share of {checks} checks, ±{:.0} points", 98.0 / f64::from(checks).sqrt())
 }
 
 fn heads(page: &ScreenPage<'_>, columns: &ThreadColumns) -> Line<'static> {
@@ -371,7 +375,7 @@ fn thread_line(
         line.push_span(page.span(Role::Text, " ".repeat(BAR_CELLS - said)));
     }
     if let (Some((within, part)), true) = (thread.most_within(), columns.within > 0) {
-        let share = share(part);
+        let share = part.map_or_else(String::new, share);
         let name = shown(within);
         let name = cut(&name, columns.within.saturating_sub(width(&share)));
         line.push_span(page.span(Role::Dim, format!("  {name}{share}")));
@@ -393,6 +397,9 @@ struct CommandWords {
 impl CommandWords {
     /// The kernel cuts names to 15 bytes; the command line has the whole one, unless the program is called otherwise.
     fn of(thread: &ThreadReading) -> Self {
+        if thread.is_defunct() {
+            return Self { name: format!("{} <defunct>", shown(&thread.name)), rest: String::new() };
+        }
         let command = thread.process.as_ref().map_or("", |process| &process.command);
         let program = command.split(' ').next().unwrap_or_default();
         let file = program.rsplit('/').next().unwrap_or_default().trim_start_matches('-');
@@ -415,7 +422,7 @@ fn share(part: f64) -> String {
 }
 
 fn width_of_within(thread: &ThreadUse<'_>) -> usize {
-    thread.most_within().map_or(0, |(within, part)| width(&shown(within)) + share(part).len())
+    thread.most_within().map_or(0, |(within, part)| width(&shown(within)) + part.map_or(0, |part| share(part).len()))
 }
 
 /// The cells of a bar for the time on a CPU, ready for one, and blocked. Where the kernel doesn't tell who was ready, what is

@@ -151,7 +151,7 @@ pub fn main() -> ExitCode {
     let paging = if args.no_pager { Paging::Never } else { Paging::WherePeopleLook };
     match run(&args.verb, paging) {
         Ok(code) => {
-            signals::end_by_signal(code);
+            signals::end_interrupted(code);
             ExitCode::from(code)
         }
         Err(error) => error.report(|| with_model::modelled_instead(&words)),

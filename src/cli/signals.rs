@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 use std::process;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use crossbeam_channel::{Receiver, bounded};
@@ -54,7 +54,7 @@ fn forward(more: &[i32], stop: &Stop) -> io::Result<Receiver<CaughtSignal>> {
             let number = info.si_signo;
             if ![SIGUSR1, SIGTSTP, SIGCONT].contains(&number) {
                 stop.ask(number);
-                LAST_END.store(number, Ordering::Relaxed);
+                WAS_INTERRUPTED.fetch_or(number == SIGINT, Ordering::Relaxed);
                 // Who should take them is stuck, as in a write to a terminal that stands still.
                 if sender.len() >= PATIENCE {
                     process::exit(128 + number);
@@ -69,18 +69,15 @@ fn forward(more: &[i32], stop: &Stop) -> io::Result<Receiver<CaughtSignal>> {
     Ok(receiver)
 }
 
-/// The last signal that asked perfprop to end; 0 for none.
-static LAST_END: AtomicI32 = AtomicI32::new(0);
+/// Whether perfprop was interrupted.
+static WAS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// The signals by which perfprop ends as if it hadn't caught them. A shell leaves its loop for those.
-const PASSED_ON: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
-
-/// Ends perfprop by the signal that it was asked to end by, if that is what an exit code says; all else has been done.
-pub(super) fn end_by_signal(code: u8) {
-    let number = LAST_END.load(Ordering::Relaxed);
-    if PASSED_ON.contains(&number) && code == code_of(number) {
+/// Ends perfprop by INT, if it was interrupted and its exit code says so: a shell leaves its loop for a command that ended by that signal,
+/// and not for one that ended with 130. All else has been done.
+pub(super) fn end_interrupted(code: u8) {
+    if WAS_INTERRUPTED.load(Ordering::Relaxed) && code == code_of(SIGINT) {
         // If that can't be, the code says so.
-        let _ = emulate_default_handler(number);
+        let _ = emulate_default_handler(SIGINT);
     }
 }
 

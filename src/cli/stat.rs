@@ -123,7 +123,8 @@ const TIMES: &str = "duration_time,user_time,system_time";
 
 pub(super) fn run(args: &StatArgs) -> Result<u8, Error> {
     // Whoever reads lines of -x or -j from standard error reads no others; what they lack stands in them.
-    if args.quiet || (Form::of(args) != Form::People && args.output.is_none()) {
+    let is_read_there = Form::of(args) != Form::People && args.output.is_none() && !args.verbose;
+    if args.quiet || is_read_there {
         hush();
     }
     let launch = args.target.launch(ChildIo::Inherit)?;

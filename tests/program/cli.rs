@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -482,17 +483,17 @@ fn a_child_with_rights_of_its_own_is_missed_once_the_command_has_ended() {
     let line = text.lines().find(|line| line.contains("page-faults:u")).unwrap();
     assert!(line.contains("±?") && !line.contains("exact"), "{text}");
     let json = stderr(&count(&["-j"], &child).unwrap());
-    assert!(json.contains("W13") && json.contains("\"status\":\"counted without a child\""), "{json}");
+    // What is said in a line isn't said once more between the lines.
+    assert!(json.contains("\"status\":\"counted without a child\""), "{json}");
+    assert!(json.lines().all(|line| line.starts_with('{')), "{json}");
     // Blocks of text that were printed before aren't the last word.
     let command = ["--", "/bin/sh", "-c", &child];
     let batch = as_nobody(&[&["top", "--batch", "-e", "page-faults:u"][..], &command].concat()).unwrap();
     let last = stdout(&batch).lines().rfind(|line| line.contains("page-faults:u")).unwrap_or_default().to_owned();
     assert!(last.contains("±?"), "{}", stdout(&batch));
-    // Nothing is missed where children weren't to be counted, or where perfprop ended them.
-    for form in [&["-i"][..], &["-I", "300", "--interval-count", "1"]] {
-        let text = stderr(&count(form, &child).unwrap());
-        assert!(!text.contains("W13"), "{form:?}: {text}");
-    }
+    // Nothing is missed where children weren't to be counted.
+    let text = stderr(&count(&["-i"], &child).unwrap());
+    assert!(!text.contains("W13"), "{text}");
     let _ = fs::remove_file(&program);
 }
 
@@ -1170,7 +1171,7 @@ fn a_run_that_was_interrupted_is_left_out_of_the_means() {
     // The third run ends perfprop.
     let script = format!("echo >> {0}; test $(wc -l < {0}) = 3 && kill -INT $PPID && exec sleep 60; :", runs.display());
     let output = perfprop(&["stat", "-r", "5", "-e", "page-faults", "--", "sh", "-c", &script]);
-    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    assert_eq!(output.status.signal(), Some(2), "{}", stderr(&output));
     for words in ["interrupted in run 3 of 5, which is left out of the means", "(2 runs)"] {
         assert!(stderr(&output).contains(words), "{words}: {}", stderr(&output));
     }

@@ -9,6 +9,7 @@ use perfprop::history::results::{
     Benchmark, BenchmarkList, BenchmarkResult, CommitResults, MachineFacts, OrderedMap, ResultNumber, ResultStore,
 };
 use perfprop::history::{Commit, Repository};
+use perfprop::sources::command::Exit;
 use serde_json::Value;
 
 use crate::folders::Folder;
@@ -51,7 +52,8 @@ fn command(folder: &Folder, arguments: &[&str]) -> Command {
 #[track_caller]
 pub(crate) fn texts(output: &Output, code: i32) -> (String, String) {
     let [out, err] = [&output.stdout, &output.stderr].map(|text| String::from_utf8(text.clone()).unwrap());
-    assert_eq!(output.status.code(), Some(code), "{out}{err}");
+    // As a shell has it: perfprop ends by the signal that interrupted it.
+    assert_eq!(i32::from(Exit::from(output.status).shell_code()), code, "{out}{err}");
     (out, err)
 }
 

@@ -53,6 +53,10 @@ const FAR: f64 = 3.0;
 /// The probability of an order of residuals that is called systematic, and how many draws tell it.
 const SYSTEMATIC: f64 = 0.01;
 const DRAWS: usize = 999;
+/// From so many sizes on their signs must have such an order, too: a few large residuals have one that chance makes where errors grow with
+/// the value in another way than weights say, or have long tails.
+const MANY: usize = 12;
+const SYSTEMATIC_SIGNS: f64 = 0.05;
 
 /// A fit whose residuals are judged.
 pub(super) struct FitResiduals<'a> {
@@ -136,18 +140,21 @@ impl FitResiduals<'_> {
         let Some(first) = self.points.first() else { return false };
         let weighted = self.weighted();
         let basis = orthonormal(self.columns);
-        let level = SYSTEMATIC / first.sizes.len().max(1) as f64;
+        let names = first.sizes.len().max(1) as f64;
         first.sizes.keys().any(|name| {
             let size = |place: usize| self.points[place].sizes.get(name).copied().unwrap_or(0.0);
             let mut order: Vec<usize> = (0..self.points.len()).collect();
             order.sort_by(|&a, &b| size(a).total_cmp(&size(b)));
-            let found = successive(&weighted, &order);
+            let (found, of_signs) = (successive(&weighted, &order), successive(&signs(&weighted), &order));
             let mut random = SplitMix64::new(1);
-            let as_low = (0..DRAWS).filter(|_| {
-                let drawn = (0..weighted.len()).map(|_| random.normal()).collect();
-                successive(&without(&basis, drawn), &order) <= found
-            });
-            (as_low.count() + 1) as f64 <= level * (DRAWS + 1) as f64
+            let (mut as_low, mut signs_as_low) = (1, 1);
+            for _ in 0..DRAWS {
+                let drawn = without(&basis, (0..weighted.len()).map(|_| random.normal()).collect());
+                as_low += usize::from(successive(&drawn, &order) <= found);
+                signs_as_low += usize::from(successive(&signs(&drawn), &order) <= of_signs);
+            }
+            let is_rare = |count: usize, level: f64| count as f64 <= level / names * (DRAWS + 1) as f64;
+            is_rare(as_low, SYSTEMATIC) && (weighted.len() < MANY || is_rare(signs_as_low, SYSTEMATIC_SIGNS))
         })
     }
 }
@@ -158,6 +165,11 @@ fn successive(values: &[f64], order: &[usize]) -> f64 {
     let differences: f64 = order.windows(2).map(|pair| (values[pair[1]] - values[pair[0]]).powi(2)).sum();
     let squares = dot(values, values);
     if squares > 0.0 { differences / squares } else { 2.0 }
+}
+
+/// 1 and -1 for values above and below 0.
+fn signs(values: &[f64]) -> Vec<f64> {
+    values.iter().map(|value| value.signum()).collect()
 }
 
 /// Columns of length 1, square to one another, that say the same as these; those that follow from others are left out.

@@ -4,7 +4,7 @@
 /// the product of the lengths.
 const LONGEST: usize = 64;
 
-/// Shorter ones are near to too many others.
+/// Shorter ones are near to too many others, but for those with the same letters.
 const SHORTEST: usize = 3;
 
 /// How many suggestions are of use.
@@ -31,13 +31,23 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 /// The edits between a word and a candidate, or `None` when they are too many.
 fn distance(lower: &str, candidate: &str) -> Option<usize> {
     let most = lower.len().max(candidate.len()) / 3;
-    if lower.len() < SHORTEST || candidate.len() > LONGEST || lower.len().abs_diff(candidate.len()) > most.max(1) {
+    if candidate.len() > LONGEST || lower.len().abs_diff(candidate.len()) > most.max(1) {
         return None;
     }
     let candidate = candidate.to_lowercase();
     let edits = strsim::damerau_levenshtein(lower, &candidate);
-    let begin_alike = lower.chars().next() == candidate.chars().next();
-    (edits <= 1 || edits <= most && begin_alike).then_some(edits)
+    let is_near = match edits {
+        0 => true,
+        1 => lower.len() >= SHORTEST || letters(lower) == letters(&candidate),
+        _ => edits <= most && lower.chars().next() == candidate.chars().next(),
+    };
+    is_near.then_some(edits)
+}
+
+fn letters(word: &str) -> Vec<char> {
+    let mut letters: Vec<char> = word.chars().collect();
+    letters.sort_unstable();
+    letters
 }
 
 #[cfg(test)]
@@ -59,6 +69,7 @@ mod tests {
         assert!(nearest("", WORDS).is_empty());
         assert!(nearest("zzzzzzzz", WORDS).is_empty());
         assert!(nearest("nosuch", ["touch"]).is_empty() && nearest("gc", ["bc"]).is_empty());
+        assert_eq!(nearest("gf", ["fg", "bg"]), ["fg"]);
         assert!(nearest(&"cycles".repeat(1000), WORDS).is_empty());
         assert!(nearest("cycles", []).is_empty());
     }

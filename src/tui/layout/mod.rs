@@ -104,10 +104,11 @@ pub(in crate::tui) fn above_strip(area: Rect) -> (Rect, Rect) {
     split_below(area, strip)
 }
 
-/// Which panels of the overview have anything to show.
+/// What the panels of the overview have to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::tui) struct Filled {
-    pub(in crate::tui) relations: bool,
+    /// How many relations there are.
+    pub(in crate::tui) relations: usize,
     pub(in crate::tui) output: bool,
     pub(in crate::tui) log: bool,
 }
@@ -116,6 +117,8 @@ pub(in crate::tui) struct Filled {
 const EMPTY_LOG: u16 = 3;
 /// Rows of a log that has the width of the screen.
 const WIDE_LOG: u16 = 7;
+/// Rows of one beside relations, whose messages take several lines.
+const NARROW_LOG: u16 = 8;
 
 /// Cells of a screen from which on the table of events has all its columns beside the chart of one.
 const WITH_CHART_BESIDE: u16 = 170;
@@ -142,10 +145,11 @@ pub(in crate::tui) struct Overview {
 pub(in crate::tui) fn overview(area: Rect, room: Room, filled: Filled) -> Overview {
     let has_output = filled.output;
     if room == Room::Large {
-        let is_empty = !(filled.relations || filled.output || filled.log);
+        let is_empty = filled.relations == 0 && !filled.output && !filled.log;
         let (upper, lower) = split_below(area, if is_empty { EMPTY_LOG } else { area.height * 2 / 5 });
         let (events, detail) = split_right(upper, upper.width * 31 / 100);
-        let (relations, rest) = split_right(lower, if filled.relations { lower.width * 3 / 5 } else { lower.width });
+        let (relations, rest) =
+            split_right(lower, if filled.relations > 0 { lower.width * 3 / 5 } else { lower.width });
         let (log, output) = if has_output { split_right(rest, rest.width / 2) } else { (rest, Rect::default()) };
         return Overview { events, detail, relations, log, output: has_output.then_some(output) };
     }
@@ -154,7 +158,7 @@ pub(in crate::tui) fn overview(area: Rect, room: Room, filled: Filled) -> Overvi
     }
     let (left, right) = split_right(area, area.width * 37 / 100);
     let lower = area.height * 4 / 10;
-    let (events, relations) = split_below(left, if filled.relations { lower } else { 0 });
+    let (events, relations) = split_below(left, if filled.relations > 0 { lower } else { 0 });
     let (detail, below) = split_below(right, if filled.output || filled.log { lower } else { EMPTY_LOG });
     let (log, output) = if has_output { split_below(below, lower / 2) } else { (below, Rect::default()) };
     Overview { events, detail, relations, log, output: has_output.then_some(output) }
@@ -162,17 +166,19 @@ pub(in crate::tui) fn overview(area: Rect, room: Room, filled: Filled) -> Overvi
 
 /// The events over all of the width, as columns only grow with that.
 fn stacked(area: Rect, filled: Filled) -> Overview {
+    let most = area.height * 4 / 10;
     let lower = match filled {
-        Filled { relations: false, output: false, log: false } => EMPTY_LOG,
-        Filled { relations: false, output: false, log: true } => WIDE_LOG,
-        _ => area.height * 4 / 10,
+        Filled { relations: 0, output: false, log: false } => EMPTY_LOG,
+        Filled { relations: 0, output: false, log: true } => WIDE_LOG,
+        Filled { relations, output: false, .. } => rows_of_list(relations).max(NARROW_LOG).min(most),
+        _ => most,
     };
     let (events, lower) = split_below(area, lower);
-    let (relations, right) = match filled.relations {
+    let (relations, right) = match filled.relations > 0 {
         true => split_right(lower, lower.width * 37 / 100),
         false => (Rect { width: 0, ..lower }, lower),
     };
-    let (log, output) = match (filled.output, filled.relations) {
+    let (log, output) = match (filled.output, filled.relations > 0) {
         (false, _) => (right, Rect::default()),
         (true, true) => split_below(right, right.height / 2),
         (true, false) => split_right(right, right.width / 2),
@@ -220,8 +226,8 @@ mod tests {
                     [regions.header, regions.tabs, regions.body, regions.timeline, regions.message, regions.hints];
                 assert_eq!(all.iter().map(|region| region.height).sum::<u16>(), height);
                 assert!(regions.body.height > 0);
-                for filled in 0..8 {
-                    let [relations, output, log] = [0, 1, 2].map(|bit| filled >> bit & 1 == 1);
+                for filled in 0..12 {
+                    let (relations, [output, log]) = ([0, 1, 30][filled / 4], [0, 1].map(|bit| filled >> bit & 1 == 1));
                     let panels = overview(regions.body, room, Filled { relations, output, log });
                     let panels =
                         [panels.events, panels.detail, panels.relations, panels.log, panels.output.unwrap_or_default()];

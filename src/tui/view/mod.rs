@@ -154,7 +154,7 @@ fn screen(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
 fn overview(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
     let model = page.model;
     let filled = Filled {
-        relations: !model.monitor.relations().is_empty(),
+        relations: model.monitor.relations().len(),
         output: model.has_output(),
         log: model.all_entries().next().is_some(),
     };

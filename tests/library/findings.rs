@@ -3,10 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use perfprop::estimate::{Estimate, Estimator, EstimatorKind, Gaussian, ScaleEstimator, Standing, Weakness};
-use perfprop::events::{Event, EventKind};
-use perfprop::monitor::{Monitor, leans_on_scaling};
+use perfprop::events::{Event, EventKind, Unit};
+use perfprop::monitor::{Measure, Monitor, leans_on_scaling};
 use perfprop::rates::{Error, Tally, Uncertain};
-use perfprop::run::{CpuTime, End, Header, RotatedBy};
+use perfprop::run::{CpuTime, End, Header, MeasuredTarget, RotatedBy};
 use perfprop::sources::{Reading, Round};
 use perfprop::text::{self, Repeats};
 use perfprop::units::{CpuNs, WallNs};
@@ -197,4 +197,32 @@ fn an_event_that_is_known_well_is_not_said_to_have_been_counted_too_little() {
         told(&rotated_beside(|events| Box::new(ScaleEstimator::new(events, &[])), |_| 1, of_other), "W03").len()
     };
     assert_eq!((of(100), of(10_000)), (1, 0));
+}
+
+#[test]
+fn means_and_rates_leave_a_delay_out() {
+    // A machine whose two CPUs are counted from 0.35 s on, in intervals of 0.2 s.
+    let task_clock = Event { unit: Unit::Nanoseconds, ..software_event("cpu-clock") };
+    let mut header = builders::header([measured(task_clock)]);
+    header.target = MeasuredTarget::Everyone { cpus: None };
+    (header.delay_ns, header.interval_ns) = (WallNs(35 * SECOND / 100), WallNs(SECOND / 5));
+    let mut monitor = builders::monitor(header, vec![], EstimatorKind::Scale);
+    let mut told = Vec::new();
+    for hundredths in [20, 40, 60, 80] {
+        let counted = CpuNs(2 * (hundredths as u64).saturating_sub(35) * SECOND / 100);
+        let reading = Reading { count: counted.0, enabled: counted, running: counted };
+        monitor.round(
+            &Round { at: WallNs(hundredths * SECOND / 100), readings: vec![Some(reading)], ..Round::default() },
+            0,
+        );
+        let row = monitor.row(0);
+        told.push(
+            Measure::PerSecond.newest(&monitor, &row, 1).pop().and_then(|point| point.raw).map(|rate| rate.value / 1e9),
+        );
+        assert!(!text::csv_interval(&monitor, ",").contains("CPUs utilized,0"));
+    }
+    assert_eq!(told, [None, Some(2.0), Some(2.0), Some(2.0)]);
+    let row = monitor.row(0);
+    let mean = row.scaled.unwrap().value * Measure::PerSecond.factor(&monitor, &row).unwrap().value / 1e9;
+    assert!((mean - 2.0).abs() < 1e-9 && Measure::PerSecond.variance(&monitor, &row).unwrap() < 1e-3, "{mean}");
 }

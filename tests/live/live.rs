@@ -214,6 +214,24 @@ fn a_signal_ends_a_series_of_recordings() {
 }
 
 #[test]
+fn what_nohup_ignores_ends_nothing() {
+    if counts("task-clock", &["true"]).is_none() {
+        return;
+    }
+    let mark = own_seconds();
+    let script = "trap '' HUP; exec \"$0\" stat -e task-clock -- sh -c \"$1\"";
+    let command = format!("sleep {mark} & wait; exit 7");
+    let mut stat = Command::new("sh").args(["-c", script, PERFPROP, &command]).stderr(Stdio::null()).spawn().unwrap();
+    eventually("it sleeps", || sleeping(&mark) == 1);
+    signal(&stat, Signal::SIGHUP);
+    thread::sleep(Duration::from_millis(50));
+    assert_eq!((sleeping(&mark), stat.try_wait().unwrap()), (1, None));
+    signal(&stat, Signal::SIGTERM);
+    assert_eq!(stat.wait().unwrap().code(), Some(143));
+    eventually("nothing runs any more", || sleeping(&mark) == 0);
+}
+
+#[test]
 fn nothing_is_left_running_when_perfprop_is_ended() {
     if counts("task-clock", &["true"]).is_none() {
         return;

@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -58,11 +59,45 @@ fn stat_says_which_signal_ended_the_command_unless_it_was_asked_to() {
     }
     let output = perfprop(&["stat", "-e", "task-clock", "--", "sh", "-c", "kill -SEGV $$"]);
     assert!(stderr(&output).contains("ended by SIGSEGV (11)"), "{}", stderr(&output));
-    for end in [&["--timeout", "50"][..], &["-I", "20", "--interval-count", "2"]] {
-        let output = perfprop(&[&["stat", "-e", "task-clock"], end, &["--", "sleep", "60"]].concat());
-        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-        assert!(!stderr(&output).contains("ended by"), "{}", stderr(&output));
+    let output = perfprop(&["stat", "-e", "task-clock", "--timeout", "50", "--", "sleep", "60"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(!stderr(&output).contains("ended by"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_command_runs_on_after_the_intervals_that_are_printed() {
+    if !can_count() {
+        return;
     }
+    let command = ["--", "sh", "-c", "sleep 0.3; echo done; exit 3"];
+    let options = ["stat", "-e", "task-clock", "-I", "20", "-x", ",", "--interval-count", "2"];
+    let output = perfprop(&[&options[..], &command].concat());
+    assert_eq!((output.status.code(), stdout(&output)), (Some(3), "done\n".into()), "{}", stderr(&output));
+    assert_eq!(stderr(&output).lines().count(), 2, "{}", stderr(&output));
+    // The whole machine isn't counted any longer.
+    let began = Instant::now();
+    perfprop(&["stat", "-a", "-e", "page-faults", "-I", "20", "--interval-count", "2"]);
+    assert!(began.elapsed() < Duration::from_secs(30));
+}
+
+#[test]
+fn a_run_that_fails_is_named_and_its_code_is_that_of_all() {
+    if !can_count() {
+        return;
+    }
+    let folder = Folder::new();
+    let runs = folder.join("runs");
+    let script = format!("echo >> {0}; test $(wc -l < {0}) = 2 && exit 5; true", runs.display());
+    let output = perfprop(&["stat", "-r", "3", "-e", "page-faults", "--", "sh", "-c", &script]);
+    assert_eq!(output.status.code(), Some(5), "{}", stderr(&output));
+    assert!(stderr(&output).contains("run 2 of 3 ended with exit 5"), "{}", stderr(&output));
+}
+
+#[test]
+fn the_text_of_a_recording_with_stacks_lists_functions() {
+    let recording = concat!(env!("CARGO_MANIFEST_DIR"), "/screenshots/orders.jsonl");
+    let text = stdout(&perfprop(&["replay", "--print", recording]));
+    assert!(text.contains("samples with call stacks") && text.contains("%  sum_orders  orders\n"), "{text}");
 }
 
 #[test]

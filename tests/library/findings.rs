@@ -208,8 +208,8 @@ fn means_and_rates_leave_a_delay_out() {
     (header.delay_ns, header.interval_ns) = (WallNs(35 * SECOND / 100), WallNs(SECOND / 5));
     let mut monitor = builders::monitor(header, vec![], EstimatorKind::Scale);
     let mut told = Vec::new();
-    for hundredths in [20, 40, 60, 80] {
-        let counted = CpuNs(2 * (hundredths as u64).saturating_sub(35) * SECOND / 100);
+    for hundredths in [20_u64, 40, 60, 80] {
+        let counted = CpuNs(2 * hundredths.saturating_sub(35) * SECOND / 100);
         let reading = Reading { count: counted.0, enabled: counted, running: counted };
         monitor.round(
             &Round { at: WallNs(hundredths * SECOND / 100), readings: vec![Some(reading)], ..Round::default() },

@@ -53,6 +53,7 @@ impl ProgressLine {
     }
 
     /// Says which of so many is being done: `sort: run 3 of 20, 12 s left`. Those before it say how long the rest takes.
+    #[cfg(feature = "history")]
     pub(super) fn current(&mut self, what: &str, done: u64, of: u64) {
         self.show(|elapsed| format!("{what} {} of {of}{}", done + 1, left(elapsed, done, of)));
     }

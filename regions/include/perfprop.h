@@ -16,7 +16,8 @@
  * interrupted: where that was one of these functions on the same thread, the handler's call isn't counted, but is in the
  * number of lost calls (lost_calls in JSON; perfprop stat and a message at exit say it). The first call of a name on a thread,
  * and of each place where it nests, takes memory, as malloc does, and so must not be in a handler that may interrupt malloc:
- * begin and end the handler's regions on each thread before, both alone and in the regions that handlers interrupt. */
+ * begin and end the handler's regions on each thread before, both alone and in the regions that handlers interrupt, and again
+ * after each perfprop_phase. */
 
 #ifndef PERFPROP_H
 #define PERFPROP_H

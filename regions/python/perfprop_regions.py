@@ -71,11 +71,15 @@ class region:
         return self
 
     def __exit__(self, *_):
+        # Where another thread ends it, the library says so, and nothing changes.
         thread = threading.get_ident()
-        handles = self._handles[thread]
+        owner = thread if thread in self._handles else next(iter(self._handles), None)
+        if owner is None:
+            return False
+        handles = self._handles[owner]
         _library.perfprop_end(handles.pop())
         if not handles:
-            del self._handles[thread]
+            del self._handles[owner]
         return False
 
 

@@ -13,6 +13,8 @@ pub(crate) fn has_written(file: &Path) -> bool {
 
 /// When the group's first process started; where it has ended, when this one did.
 fn start() -> Option<SystemTime> {
+    // First, as what passes between both clocks makes the start too early then, which costs another file name and no rows.
+    let wall = SystemTime::now();
     #[expect(unsafe_code, reason = "calls of the kernel and the C library")]
     // SAFETY: they take numbers, and can't fail; the pointer is to a value of our own.
     let (group, ticks_a_second, now) = unsafe {
@@ -27,7 +29,7 @@ fn start() -> Option<SystemTime> {
     })?;
     let ticks = ticks_of(&String::from_utf8_lossy(&stat))?;
     let started = Duration::from_secs_f64(ticks as f64 / ticks_a_second.max(1) as f64);
-    SystemTime::now().checked_sub(since_boot.saturating_sub(started))
+    wall.checked_sub(since_boot.saturating_sub(started))
 }
 
 /// When a process started, in ticks of the clock since the machine did (proc_pid_stat(5), field 22).

@@ -71,7 +71,7 @@ pub(super) fn run(args: &RecordArgs) -> Result<u8, Error> {
         measurement.launch.first_turn = run;
         let outcome = once(args, &measurement, &signals, path)?;
         let run_code = exit_code(&outcome);
-        code = first_failure(code, run_code);
+        code = if outcome.signal.is_some() { run_code } else { first_failure(code, run_code) };
         if paths.len() > 1 && run_code != 0 {
             let how = outcome.end.exit.map_or_else(|| "a signal".into(), |exit| exit.to_string());
             say(&format!("the command of {} ended with {how}", shown_path(path)));

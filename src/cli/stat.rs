@@ -122,7 +122,7 @@ const DETAILED: [&str; 3] = [
 const TIMES: &str = "duration_time,user_time,system_time";
 
 pub(super) fn run(args: &StatArgs) -> Result<u8, Error> {
-    // Whoever reads lines of -x or -j from standard error reads no others; what they lack stands in them.
+    // Whoever reads lines of -x or -j from standard error reads no others; -v and -o bring them.
     let is_read_there = Form::of(args) != Form::People && args.output.is_none() && !args.verbose;
     if args.quiet || is_read_there {
         hush();
@@ -148,7 +148,7 @@ pub(super) fn run(args: &StatArgs) -> Result<u8, Error> {
         runs.push(monitor);
         regions.push(session.regions());
         let run_code = exit_code(&outcome);
-        code = first_failure(code, run_code);
+        code = if outcome.signal.is_some() { run_code } else { first_failure(code, run_code) };
         if args.repeat > 1 && run_code != 0 && outcome.signal.is_none() {
             let how = outcome.end.exit.map_or_else(|| "a signal".into(), |exit| exit.to_string());
             say(&format!(

@@ -180,7 +180,7 @@ impl Measuring<'_> {
 }
 
 /// An interrupt of a terminal reaches the command, too, which may have failed by it before perfprop has the signal.
-const SIGNAL_PATIENCE: Duration = Duration::from_millis(50);
+const SIGNAL_PATIENCE: Duration = Duration::from_millis(500);
 
 /// Measures commits, and adds what they took to the store.
 ///
@@ -475,6 +475,13 @@ impl<'a> HistoryRun<'a> {
                 // A failure of now doesn't take the place of what was measured before.
                 let is_failure = one.is_broken(place) && !self.has_number(one.commit, &benchmark);
                 if samples.is_none() && !is_failure {
+                    // Runs of now that went well before it aren't a result either.
+                    if let Some(before) = self.before(one.commit).filter(|_| one.is_broken(place))
+                        && let Some(result) = before.results.get(&benchmark.name)
+                    {
+                        results.set(&benchmark.name, result.clone());
+                        list.0.insert(benchmark.name.clone(), benchmark);
+                    }
                     continue;
                 }
                 results.set(&benchmark.name, result(bench, quantity, samples.map_or(&[], Vec::as_slice)));

@@ -108,8 +108,10 @@ impl SeriesTable {
         let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
         let separator = Separator::of(lines.clone().map(|(_, line)| line));
         let mut lines = lines.peekable();
-        let first = lines.peek().map_or(0, |(_, first)| separator.fields(first).count());
-        lines.next_if(|(_, first)| is_heading(first, separator));
+        let of_heading = lines.next_if(|(_, first)| is_heading(first, separator));
+        let first =
+            if separator == Separator::Space { lines.peek().copied() } else { of_heading.or(lines.peek().copied()) };
+        let first = first.map_or(0, |(_, first)| separator.fields(first).count());
         let mut table = Self::default();
         for (at, line) in lines {
             table.read_line(line, separator, first).map_err(|kind| SeriesFault { line: Some(at + 1), kind })?;
@@ -168,6 +170,10 @@ enum Separator {
 
 impl Separator {
     fn of<'a>(lines: impl Iterator<Item = &'a str>) -> Self {
+        // A heading may have more words than there are columns.
+        let has_number =
+            |line: &&str| line.split_whitespace().any(|word| word.parse::<f64>().is_ok() || is_missing(word));
+        let lines = lines.skip_while(|line| !line.contains(',') && !has_number(line));
         let words: Vec<usize> =
             lines.map(|line| if line.contains(',') { 0 } else { Self::Space.fields(line).count() }).collect();
         let are_fields = matches!(words[..], [first @ 2..=3, _, ..] if words.iter().all(|&count| count == first));
@@ -225,6 +231,7 @@ mod tests {
         assert_eq!(values("nothing\n1\n"), Ok(vec![Some(1.0)]), "a heading");
         // Two words in each line are an index and a value, three in one line are values.
         assert_eq!(values("commit time\na1\t4\nb2   nan\n"), Ok(vec![Some(4.0), None]));
+        assert_eq!(values("commit time in ms\na1 4\nb2 5\n"), Ok(vec![Some(4.0), Some(5.0)]));
         assert_eq!(values("a1 4 0.5\nb2 5 2\n"), Ok(vec![Some(4.0), Some(5.0)]));
         assert_eq!(values("1 2 3\n"), Ok(vec![Some(1.0), Some(2.0), Some(3.0)]));
         assert_eq!(values("1 2\n3 4\n5\n"), Ok((1..6).map(|at| Some(f64::from(at))).collect()));

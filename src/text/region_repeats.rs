@@ -177,7 +177,11 @@ impl RegionRepeats<'_> {
                 std::iter::from_fn(|| rows.next_if(|(region, _)| region.program == program)).collect();
             let title = format!("{}, mean of {runs} runs", shown(&program));
             out += &times(&title, &of_program, confidence);
-            out += &lost_words(&self.lost(&program));
+            let lost = lost_words(&self.lost(&program));
+            if runs > 1 && !lost.is_empty() {
+                out += "In all runs together:\n";
+            }
+            out += &lost;
             out += &clock_words(monitor.header());
             out += &events(&title, &of_program, confidence);
         }

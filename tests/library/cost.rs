@@ -478,7 +478,7 @@ fn log_sizes(count: usize) -> Vec<f64> {
 
 #[test]
 fn models_that_are_right_are_seldom_said_not_to_fit() {
-    // 1,000 series each make the table of docs/cost.md: PERFPROP_JUDGED=1000.
+    // 15 series each make the table of docs/cost.md: PERFPROP_JUDGED=15.
     let series = std::env::var("PERFPROP_JUDGED").ok().and_then(|series| series.parse().ok()).unwrap_or(4);
     let models: [(&str, Growth); 3] = [("affine", GROWTHS[0].2), ("nlogn", GROWTHS[1].2), ("quadratic", GROWTHS[2].2)];
     let chances = [
@@ -511,7 +511,7 @@ fn models_that_are_right_are_seldom_said_not_to_fit() {
 
 #[test]
 fn models_that_are_wrong_are_said_not_to_fit() {
-    // 200 series each make the table of docs/cost.md: PERFPROP_WRONG=200.
+    // PERFPROP_WRONG=200 prints the shares of more series.
     let series = std::env::var("PERFPROP_WRONG").ok().and_then(|series| series.parse().ok()).unwrap_or(2);
     let exponential: Vec<f64> = (10..=30).map(f64::from).collect();
     let falling: Vec<f64> = (1..=12).map(|n| f64::from(n) * 5e5).collect();

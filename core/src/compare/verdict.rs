@@ -64,6 +64,21 @@ impl RunSpread {
         })
     }
 
+    /// [`least_p`] of two sides. Where runs are left out, so many of a side may be in the other mode, too, and nothing is seen of it: for a
+    /// mode of the probability p, that has the probability P(Bin(a, p) ≤ k) P(Bin(b, 1 - p) ≤ l) for each of both directions.
+    fn least_p(&self, other: &Self) -> f64 {
+        let least = least_p([self.runs, other.runs]);
+        let left_out = |side: &Self| (side.runs - side.counted) / 2;
+        let apart = |p: f64| {
+            at_most(left_out(self), self.runs, p) * at_most(left_out(other), other.runs, 1.0 - p)
+                + at_most(left_out(self), self.runs, 1.0 - p) * at_most(left_out(other), other.runs, p)
+        };
+        match left_out(self) + left_out(other) {
+            0 => least,
+            _ => (1..50).map(|percents| apart(0.02 * f64::from(percents))).fold(least, f64::max),
+        }
+    }
+
     /// The variance of a run, had all been counted.
     fn of_a_run(&self) -> f64 {
         self.variance * self.runs as f64 / self.counted.max(1) as f64
@@ -120,6 +135,15 @@ pub(super) fn least_p(runs: [usize; 2]) -> f64 {
     if runs.contains(&0) { 1.0 } else { most(a, b).min(most(b, a)) }
 }
 
+/// The probability of at most k of n cases with the probability p each.
+fn at_most(k: usize, n: usize, p: f64) -> f64 {
+    let odds = p / (1.0 - p);
+    let terms = std::iter::successors(Some(((1.0 - p).powf(n as f64), 0.0)), |(term, of)| {
+        Some((term * odds * (n as f64 - of) / (of + 1.0), of + 1.0))
+    });
+    terms.take(k + 1).map(|(term, _)| term).sum()
+}
+
 /// Whether so many runs can give a verdict on one of so many events.
 pub(super) fn is_enough(runs: [usize; 2], events: usize, alpha: f64) -> bool {
     runs.iter().all(|&runs| runs > 1) && least_p(runs) * (events as f64) < alpha
@@ -164,7 +188,7 @@ struct Test {
 impl Test {
     /// Welch's or Student's, whichever is less sure.
     fn of(a: &RunSpread, b: &RunSpread) -> Self {
-        let least = least_p([a.runs, b.runs]);
+        let least = a.least_p(b);
         let (m, n) = (a.counted as f64, b.counted as f64);
         let difference = b.mean - a.mean;
         let test = |(a, b): (f64, f64), degrees: f64| {
@@ -247,6 +271,16 @@ mod tests {
         assert_eq!(spread, Some(RunSpread { runs: 7, counted: 5, mean: 4.0, variance: 18.0 / 4.0 }));
         let few = [4.0, 90.0, 2.0];
         assert_eq!([RunSpread::without_outliers(&few), RunSpread::without_outliers(&[])], [RunSpread::of(&few), None]);
+    }
+
+    #[test]
+    fn runs_that_are_left_out_may_be_in_the_other_mode() {
+        assert!((at_most(1, 7, 0.5) - 8.0 / 128.0).abs() < 1e-12 && (at_most(3, 3, 0.3) - 1.0).abs() < 1e-12);
+        let modes = |other: usize| (0..7).map(|at| if at < other { 120.0 } else { 100.0 }).collect::<Vec<_>>();
+        let (a, b) = (RunSpread::without_outliers(&modes(1)), RunSpread::without_outliers(&modes(6)));
+        // Half and half: 2 (8 / 128)².
+        let least = a.zip(b).map(|(a, b)| a.least_p(&b));
+        assert!(least.is_some_and(|least| (least - 2.0 * (8.0_f64 / 128.0).powi(2)).abs() < 1e-9), "{least:?}");
     }
 
     #[test]

@@ -272,7 +272,7 @@ fn interrupt(session: &Session, signal: CaughtSignal, signals: &Receiver<CaughtS
     if session.running_command().is_none() {
         session.request(SamplerRequest::Stop);
     } else if signal.number == SIGINT {
-        // From a terminal the command has it, too.
+        // From a terminal the command has it, too; from a process that sends it to the whole group it has it twice, which nothing tells.
         if signal.sender == SignalSender::Process {
             session.signal(Signal::SIGINT);
         }

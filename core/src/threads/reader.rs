@@ -37,6 +37,10 @@ pub struct ThreadReader {
     processes: ProcessReader,
     /// CPU time at the last snapshot of more threads than it holds.
     used: BTreeMap<(i32, u64), ClockTicks>,
+    /// What the scheduler said of each thread at the last snapshot.
+    scheduled: BTreeMap<(i32, u64), SchedStat>,
+    /// CPU time of the target's processes, with that of children that have ended, at the last snapshot.
+    of_processes: BTreeMap<i32, ClockTicks>,
 }
 
 /// Where a thread's files are.
@@ -73,6 +77,8 @@ impl ThreadReader {
             last: Vec::new(),
             processes: ProcessReader::default(),
             used: BTreeMap::new(),
+            scheduled: BTreeMap::new(),
+            of_processes: BTreeMap::new(),
         }
     }
 
@@ -115,6 +121,7 @@ impl ThreadReader {
         // Those that have ended are no longer looked at.
         let living: BTreeSet<(i32, u64)> = read.iter().map(key).collect();
         self.seen.retain(|key, _| living.contains(key));
+        self.scheduled.retain(|key, _| living.contains(key));
         self.processes.retain(&living);
         let left_out = read.len().saturating_sub(MOST_THREADS);
         if left_out > 0 {
@@ -136,12 +143,8 @@ impl ThreadReader {
         read.sort_by_key(|(place, _)| (place.pid, place.tid));
     }
 
-    /// CPU time of all of the target; of a machine, by how long each CPU was busy.
-    fn all(&self, threads: &[ThreadReading], busy_ns: &[(u32, CpuNs)]) -> Option<CpuNs> {
-        let of = |pid: i32| {
-            let folder = format!("proc/{pid}");
-            self.stat(&Place { pid, tid: pid, folder }).map_or(ClockTicks(0), |stat| stat.cpu() + stat.children())
-        };
+    /// CPU time of all of the target; of a machine, by how long each CPU was busy. Of a process that is gone it is what was said last.
+    fn all(&mut self, threads: &[ThreadReading], busy_ns: &[(u32, CpuNs)]) -> Option<CpuNs> {
         match &self.target {
             ThreadTarget::Machine => {
                 let busy: u64 = busy_ns.iter().map(|(_, busy)| busy.0).sum();
@@ -149,8 +152,16 @@ impl ThreadReader {
             }
             ThreadTarget::Threads(_) => None,
             ThreadTarget::Family(_) | ThreadTarget::Processes(_) => {
-                let processes = threads.iter().filter(|thread| thread.pid == thread.tid);
-                Some(processes.map(|process| of(process.pid)).fold(ClockTicks(0), ClockTicks::add).cpu_time())
+                let pids: Vec<i32> =
+                    threads.iter().filter(|thread| thread.pid == thread.tid).map(|thread| thread.pid).collect();
+                let now = |pid: i32| {
+                    let stat = self.stat(&Place { pid, tid: pid, folder: format!("proc/{pid}") })?;
+                    Some(stat.cpu() + stat.children())
+                };
+                let before = |pid: i32| self.of_processes.get(&pid).copied();
+                self.of_processes =
+                    pids.into_iter().filter_map(|pid| Some((pid, now(pid).or_else(|| before(pid))?))).collect();
+                Some(self.of_processes.values().copied().fold(ClockTicks(0), ClockTicks::add).cpu_time())
             }
         }
     }
@@ -160,7 +171,7 @@ impl ThreadReader {
         let looks = self.seen.get(&(place.tid, stat.began)).cloned().unwrap_or_default();
         // That of a process' folder is of its first thread alone.
         let process = is_first.then(|| self.processes.details(&self.host, place.pid, &stat));
-        let times = if self.target == ThreadTarget::Machine { None } else { self.schedstat(place) };
+        let times = if self.target == ThreadTarget::Machine { None } else { self.scheduled(place, &stat) };
         ThreadReading {
             pid: place.pid,
             tid: place.tid,
@@ -177,6 +188,18 @@ impl ThreadReader {
             is_of_kernel: stat.is_of_kernel(),
             name: stat.name,
         }
+    }
+
+    /// What the scheduler says of a thread; once it is gone, what it said last, with the CPU time that was seen since.
+    fn scheduled(&mut self, place: &Place, stat: &Stat) -> Option<SchedStat> {
+        let key = (place.tid, stat.began);
+        let kept = || {
+            let kept = self.scheduled.get(&key)?;
+            Some(SchedStat { cpu: kept.cpu.max(stat.cpu().cpu_time()), ..*kept })
+        };
+        let times = self.schedstat(place).or_else(kept)?;
+        self.scheduled.insert(key, times);
+        Some(times)
     }
 
     fn schedstat(&self, place: &Place) -> Option<SchedStat> {
@@ -398,7 +421,12 @@ mod tests {
         let last = reader.snapshot(WallNs(1));
         assert_eq!((ids(&last), last.threads[0].resident, last.threads[0].is_defunct()), (vec![7], 3 * 4096, false));
         fs::remove_dir_all(root.join("proc/7")).unwrap();
-        assert_eq!(ids(&reader.snapshot(WallNs(2))), [7]);
+        let gone = reader.snapshot(WallNs(2));
+        let one = &gone.threads[0];
+        assert_eq!((ids(&gone), one.switches, one.delay_ns), (vec![7], Some(9), Some(CpuNs(20_000_002))));
+        // No time goes backwards.
+        assert_eq!((one.cpu_ns, gone.all_ns), (CpuNs(400_000_001), last.all_ns));
+        assert!(gone.all_ns.is_some_and(|all| all.0 > 0));
         fs::remove_dir_all(root).unwrap();
     }
 

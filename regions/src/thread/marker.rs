@@ -96,6 +96,10 @@ impl Outer {
     }
 
     fn store(&self, header: &Header, node: &Node) {
+        // Recording ended meanwhile: of no call nothing is known.
+        if node.calls.load(Relaxed) == 0 {
+            return;
+        }
         let inner = node.min_ns.load(Relaxed) as f64;
         header.inner_ns.store(inner.to_bits(), Relaxed);
         header.outer_ns.store(self.ns.max(inner).to_bits(), Relaxed);

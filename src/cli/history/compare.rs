@@ -15,8 +15,8 @@ use super::run::{HistoryProgressLine, MeasuredArgs, note};
 use super::{ProjectArgs, of_git, of_history, tell_unreadable};
 use crate::history::results::{ResultStore, StoredResults};
 use crate::history::{
-    BenchmarkDifference, Checkout, Commit, CommitChoice, HistoryError, HistoryOptions, HistoryOutcome, Repository,
-    THRESHOLD, differences, measure_commits,
+    BenchmarkDifference, BrokenBenchmark, Checkout, Commit, CommitChoice, HistoryError, HistoryOptions, HistoryOutcome,
+    Repository, THRESHOLD, differences, measure_commits,
 };
 use crate::names::quoted;
 use crate::number::percent;
@@ -145,7 +145,14 @@ fn until_sure(
     let mut last = HistoryOutcome::default();
     for look in (0..LOOKS).rev() {
         options.repeats = (args.repeat as usize >> look).max(2);
+        let failed = std::mem::take(&mut last.broken);
         last = measure_commits(&options, checkout, store, &signals, &mut |now| progress.show(&now))?;
+        // What failed once has failed, also where it is run once more.
+        let is_new = |one: &BrokenBenchmark| {
+            last.broken.iter().all(|other| (&other.name, &other.commit) != (&one.name, &one.commit))
+        };
+        let failed: Vec<_> = failed.into_iter().filter(is_new).collect();
+        last.broken.extend(failed);
         progress.clear();
         // Warm-ups are made once.
         options.warmups = 0;

@@ -52,6 +52,7 @@ pub(super) fn remove(args: &RemoveArgs) -> Result<u8, Error> {
     };
     let removal = if args.yes { Removal::Done } else { Removal::Told };
     let removed = store.remove(removal, &is_removed).map_err(|error| Error::Usage(error.to_string()))?;
+    removed.unreadable.iter().for_each(|error| say(&format!("what it holds stays: {error}")));
     if removed.results.is_empty() && removed.profiles.is_empty() {
         return Err(Error::Usage("there are no such results: perfprop history show lists what there is".into()));
     }
@@ -81,7 +82,11 @@ fn check_name(pattern: &str, stored: &StoredResults) -> Result<(), Error> {
         return Ok(());
     }
     let near = nearest(pattern, known);
-    let help = if near.is_empty() { "perfprop history show lists them".to_owned() } else { near.join(" or ") + "?" };
+    let help = if near.is_empty() {
+        "perfprop history show lists them".to_owned()
+    } else {
+        near.iter().map(|name| shown(name)).collect::<Vec<_>>().join(" or ") + "?"
+    };
     Err(Error::Usage(format!("there is no benchmark {}: {help}", quoted(pattern))))
 }
 
@@ -94,8 +99,14 @@ fn commits(names: &[String], repository: &Repository, stored: &StoredResults) ->
             of_results.filter(|hash| is_hash(name) && hash.starts_with(name.as_str())).collect();
         match repository.commits(name) {
             Ok(commits) => all.extend(commits.into_iter().map(|commit| commit.hash)),
-            Err(error) if begin_so.is_empty() => return Err(of_git(error)),
-            Err(_) => all.extend(begin_so.into_iter().cloned()),
+            Err(error) => match begin_so.into_iter().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>()[..] {
+                [] => return Err(of_git(error)),
+                [hash] => all.extend([hash.clone()]),
+                ref several => {
+                    let what = format!("{} begins the hashes of {} commits with results", quoted(name), several.len());
+                    return Err(Error::Usage(format!("{what}: give more digits")));
+                }
+            },
         }
     }
     Ok(all)
@@ -112,9 +123,8 @@ fn lines(all: &[(String, String)], what: &str) -> String {
     let line = |benchmark: &str| {
         let of_benchmark = all.iter().filter(|(name, _)| name == benchmark);
         // A commit that was measured on two machines is named once.
-        let commits: BTreeSet<&str> = of_benchmark.map(|(_, commit)| short(commit)).collect();
-        let commits: Vec<String> = commits.into_iter().map(str::to_owned).collect();
-        format!("{what}{} of {}\n", shown(benchmark), listed(&commits))
+        let commits: BTreeSet<String> = of_benchmark.map(|(_, commit)| shown(short(commit)).into_owned()).collect();
+        format!("{what}{} of {}\n", shown(benchmark), listed(&commits.into_iter().collect::<Vec<_>>()))
     };
     benchmarks.into_iter().map(line).collect()
 }

@@ -102,8 +102,11 @@ pub(super) fn show(args: &HistoryShowArgs) -> Result<u8, Error> {
     all.series = all.series.iter().filter(|one| is_named(one)).cloned().collect();
     if all.series.is_empty() {
         let near = nearest(pattern, known.iter().map(String::as_str));
-        let help =
-            if near.is_empty() { "perfprop history show lists them".to_owned() } else { near.join(" or ") + "?" };
+        let help = if near.is_empty() {
+            "perfprop history show lists them".to_owned()
+        } else {
+            near.iter().map(|name| shown(name)).collect::<Vec<_>>().join(" or ") + "?"
+        };
         return Err(Error::Usage(format!("there is no benchmark {}: {help}", quoted(pattern))));
     }
     let told = all.told(&args.from);
@@ -166,7 +169,7 @@ fn unclear_text(unclear: &[UnclearRise]) -> String {
         unclear.iter().take(SHOWN).map(|one| format!("{} {:+.0}%", shown(&one.entry), 100.0 * one.by)).collect();
     let more = if unclear.len() > SHOWN { format!(" and {} more", unclear.len() - SHOWN) } else { String::new() };
     format!(
-        "higher in the last two commits than before, without a step that says since when: {}{more}; a slow drift, or too new to tell: perfprop history compare A B judges two commits",
+        "higher in the last two commits than in the first half, without a step that says since when: {}{more}; a slow drift, or too new to tell: perfprop history compare A B judges two commits",
         names.join(", ")
     )
 }

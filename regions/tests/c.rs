@@ -10,7 +10,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use perfprop_regions::layout::{TEXT, THREADS};
@@ -85,11 +85,17 @@ extern "C" fn count_signal(_: c_int) {
     SIGNALS.fetch_add(1, Ordering::Relaxed);
 }
 
-fn every(microseconds: libc::suseconds_t) {
-    let time = libc::timeval { tv_sec: 0, tv_usec: microseconds };
-    let timer = libc::itimerval { it_interval: time, it_value: time };
-    // SAFETY: the pointer is to a value of our own.
-    unsafe { libc::setitimer(libc::ITIMER_REAL, &raw const timer, std::ptr::null_mut()) };
+/// Sends signals to the thread that calls this, until it is told to end: once it has, no more come.
+fn send_signals(is_over: &'static AtomicBool) -> std::thread::JoinHandle<()> {
+    // SAFETY: it takes nothing, and can't fail.
+    let thread = unsafe { libc::pthread_self() };
+    std::thread::spawn(move || {
+        while !is_over.load(Ordering::Relaxed) {
+            // SAFETY: the thread waits for the end of this one.
+            unsafe { libc::pthread_kill(thread, libc::SIGALRM) };
+            std::thread::sleep(Duration::from_micros(50));
+        }
+    })
 }
 
 /// Regions, and phases in which they are new, that a handler with regions of its own interrupts anywhere.
@@ -98,7 +104,8 @@ fn have_signals() {
     let phases: Vec<CString> = (0..1000).map(|phase| CString::new(phase.to_string()).unwrap()).collect();
     // SAFETY: the handler has the type of one.
     unsafe { libc::signal(libc::SIGALRM, count_signal as extern "C" fn(c_int) as libc::sighandler_t) };
-    every(100);
+    static IS_OVER: AtomicBool = AtomicBool::new(false);
+    let sender = send_signals(&IS_OVER);
     for phase in phases.iter().cycle() {
         // SAFETY: the texts end with a zero.
         unsafe {
@@ -111,7 +118,8 @@ fn have_signals() {
             break;
         }
     }
-    every(0);
+    IS_OVER.store(true, Ordering::Relaxed);
+    sender.join().unwrap();
     tell_signals();
 }
 

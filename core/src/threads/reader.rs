@@ -158,10 +158,15 @@ impl ThreadReader {
                     let stat = self.stat(&Place { pid, tid: pid, folder: format!("proc/{pid}") })?;
                     Some(stat.cpu() + stat.children())
                 };
-                let before = |pid: i32| self.of_processes.get(&pid).copied();
+                let read: Vec<_> = pids.into_iter().map(|pid| (pid, now(pid))).collect();
+                let is_gone = read.iter().any(|(_, ticks)| ticks.is_none());
+                let before = |pid: &i32| self.of_processes.get(pid).copied();
                 self.of_processes =
-                    pids.into_iter().filter_map(|pid| Some((pid, now(pid).or_else(|| before(pid))?))).collect();
-                Some(self.of_processes.values().copied().fold(ClockTicks(0), ClockTicks::add).cpu_time())
+                    read.into_iter().filter_map(|(pid, ticks)| Some((pid, ticks.or_else(|| before(&pid))?))).collect();
+                let all = self.of_processes.values().copied().fold(ClockTicks(0), ClockTicks::add).cpu_time();
+                // What was said last of a process that is gone may be older than what its threads were seen to have used.
+                let of_threads = threads.iter().map(|thread| thread.cpu_ns.0).sum();
+                Some(if is_gone { all.max(CpuNs(of_threads)) } else { all })
             }
         }
     }

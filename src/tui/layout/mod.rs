@@ -170,6 +170,8 @@ fn stacked(area: Rect, filled: Filled) -> Overview {
     let lower = match filled {
         Filled { relations: 0, output: false, log: false } => EMPTY_LOG,
         Filled { relations: 0, output: false, log: true } => WIDE_LOG,
+        // The command's output has the screen Log, too; the rows are those of what is counted.
+        Filled { relations: 0, output: true, .. } => NARROW_LOG.min(most),
         Filled { relations, output: false, .. } => rows_of_list(relations).max(NARROW_LOG).min(most),
         _ => most,
     };

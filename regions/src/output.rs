@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Write};
+use std::os::fd::AsRawFd;
 use std::path::Path;
 
 use crate::event_totals::EventTotal;
@@ -279,13 +280,46 @@ fn write(target: &Path, text: &str, is_child: bool) -> io::Result<()> {
     }
     match File::options().write(true).create_new(true).open(target) {
         Ok(mut new) => new.write_all(text.as_bytes()),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && run::has_written(target) => {
-            let (of_another, own_name) = (target.display(), Path::new(&own).display());
-            warn(&format!("{of_another} is another process's of this run: this one's regions are in {own_name}"));
-            std::fs::write(&own, text)
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            if replace(target, text)? == Replaced::No {
+                let (of_another, own_name) = (target.display(), Path::new(&own).display());
+                warn(&format!("{of_another} is another process's of this run: this one's regions are in {own_name}"));
+                std::fs::write(&own, text)?;
+            }
+            Ok(())
         }
-        Err(_) => std::fs::write(target, text),
+        Err(error) => Err(error),
     }
+}
+
+#[derive(PartialEq)]
+enum Replaced {
+    Yes,
+    /// Another process of this run has written it.
+    No,
+}
+
+/// Writes over a file of an earlier run, or into what isn't a regular file.
+fn replace(target: &Path, text: &str) -> io::Result<Replaced> {
+    let mut file = File::options().write(true).open(target)?;
+    if file.metadata()?.is_file() {
+        // Of processes that end together, one looks when the other has written.
+        lock(&file);
+        if run::has_written(&file.metadata()?) {
+            return Ok(Replaced::No);
+        }
+        file.set_len(0)?;
+    }
+    file.write_all(text.as_bytes()).map(|()| Replaced::Yes)
+}
+
+/// Waits until no other process has the file's lock, which lasts while the file is open. Some file systems have none.
+fn lock(file: &File) {
+    #[expect(unsafe_code, reason = "a call of the kernel, which the standard library has from Rust 1.89 on")]
+    // SAFETY: it takes numbers.
+    unsafe {
+        libc::flock(file.as_raw_fd(), libc::LOCK_EX)
+    };
 }
 
 #[cfg(test)]

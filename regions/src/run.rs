@@ -1,14 +1,24 @@
 //! Tells what belongs to this run: what the processes of one process group do, which a shell makes for each line that its user
 //! enters, and a script keeps for all that it starts.
 
-use std::path::Path;
+use std::fs::Metadata;
 use std::time::{Duration, SystemTime};
 
 /// Whether a regular file was written since the run began.
-pub(crate) fn has_written(file: &Path) -> bool {
-    let written =
-        std::fs::metadata(file).ok().filter(std::fs::Metadata::is_file).and_then(|about| about.modified().ok());
-    written.zip(start()).is_some_and(|(written, start)| written >= start)
+pub(crate) fn has_written(file: &Metadata) -> bool {
+    let written = Some(file).filter(|file| file.is_file()).and_then(|file| file.modified().ok());
+    written.zip(start()).is_some_and(|(written, start)| written + step_of_file_times() >= start)
+}
+
+/// By how much the time of a file may be behind the clock: the kernel takes it from the clock that moves with its timer.
+fn step_of_file_times() -> Duration {
+    let mut step = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    #[expect(unsafe_code, reason = "a call of the C library")]
+    // SAFETY: the pointer is to a value of our own.
+    unsafe {
+        libc::clock_getres(libc::CLOCK_REALTIME_COARSE, &raw mut step)
+    };
+    Duration::new(u64::try_from(step.tv_sec).unwrap_or(0), u32::try_from(step.tv_nsec).unwrap_or(0))
 }
 
 /// When the group's first process started; where it has ended, when this one did.
@@ -53,6 +63,8 @@ mod tests {
     fn the_run_began_before_now_and_not_before_the_machine() {
         let age = start().and_then(|start| start.elapsed().ok());
         assert!(age.is_some_and(|age| age < Duration::from_secs(100 * 365 * 86_400)), "{age:?}");
-        assert!(!has_written(Path::new("/dev/null")) && !has_written(Path::new("/proc/no such file")));
+        assert!(!has_written(&std::fs::metadata("/dev/null").unwrap()));
+        let step = step_of_file_times();
+        assert!(!step.is_zero() && step <= Duration::from_millis(10), "{step:?}");
     }
 }

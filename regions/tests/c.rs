@@ -231,12 +231,12 @@ fn names_are_not_read_where_nobody_asks() {
     assert!(output.status.success(), "{output:?}");
 }
 
-/// Runs two programs from a shell with a process group of its own.
-fn script(file: &Path) -> Output {
+/// Runs two programs from a shell with a process group of its own, with what stands between their commands.
+fn script(file: &Path, between: &str) -> Output {
     let part = part("");
     let program = part.get_program().to_str().unwrap();
     let one = |what: &str| format!("{PART}={what} '{program}' --exact plays_a_part");
-    let text = format!("{}; {}", one("first"), one("second"));
+    let text = format!("{} {between} {}; wait", one("first"), one("second"));
     Command::new("sh").args(["-c", &text]).env(CSV, file).process_group(0).output().unwrap()
 }
 
@@ -257,12 +257,25 @@ fn programs_of_one_run_write_files_of_their_own_and_the_next_run_begins_anew() {
         files
     };
     for run in 1..3 {
-        let output = script(&file);
+        let output = script(&file, ";");
         assert!(told(&output).contains("out.csv is another process's of this run"), "{output:?}");
         let regions: Vec<_> = files().iter().map(|file| region_in(file)).collect();
         assert_eq!(regions, [&["first"][..], &["second"].repeat(run)].concat());
         // The kernel's clock of processes has steps of 10 ms.
         std::thread::sleep(Duration::from_millis(40));
+    }
+    for run in 0..10 {
+        let (old, new) = (folder.0.join("old"), folder.0.join("together.csv"));
+        std::fs::write(&new, "of an earlier run").unwrap();
+        std::thread::sleep(Duration::from_millis(40));
+        let output = script(&new, "&");
+        let text = told(&output);
+        assert_eq!(text.matches("together.csv is another process's").count(), 1, "{run}: {output:?}");
+        let of_another = files().into_iter().find(|file| file.to_str().unwrap().contains("together.csv.")).unwrap();
+        let mut regions = [region_in(&new), region_in(&of_another)];
+        regions.sort();
+        assert_eq!(regions, ["first", "second"]);
+        std::fs::rename(of_another, old).unwrap();
     }
     let numbered = folder.0.join("of %p.csv");
     assert!(part("numbered").env(CSV, numbered).output().unwrap().status.success());

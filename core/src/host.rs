@@ -8,9 +8,11 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 mod load;
+mod resources;
 mod ticks;
 
 pub use load::CpuTicks;
+pub use resources::{DiskBytes, MachineResources};
 pub use ticks::ClockTicks;
 
 /// The longest file that is read; `/proc/cpuinfo` of hundreds of CPUs is cut.

@@ -8,6 +8,7 @@ use std::thread;
 use crossbeam_channel::{Receiver, bounded, never};
 use perfprop::estimate::EstimatorKind;
 use perfprop::events::{Event, EventKind, Unit};
+use perfprop::host::{DiskBytes, MachineResources};
 use perfprop::monitor::Monitor;
 use perfprop::profile::{Tree, TreeOptions};
 use perfprop::recording;
@@ -212,6 +213,13 @@ fn machine_rounds() -> impl Iterator<Item = Round> {
             all_ns: all,
             left_out: 7,
             busy_ns: (0..4).zip([990, 500, 10, 0]).map(|(cpu, ms)| (cpu, CpuNs(second * ms * 1_000_000))).collect(),
+            resources: Some(MachineResources {
+                memory_used: 3 << 30,
+                memory: 8 << 30,
+                swap_used: 120 << 20,
+                load: 2.31,
+                disk: Some(DiskBytes { read: second * (12 << 20), written: second * 4096 }),
+            }),
             threads,
             ..ThreadSnapshot::default()
         };
@@ -239,7 +247,10 @@ fn a_machine_shows_its_busiest_processes_below_its_events() {
             golden(&format!("machine-{width}x{height}"), &screen);
             script.keys("7");
             let screen = script.screen();
-            assert!(screen.contains("CPUs █▄▁▁  busiest: 0 at 99%"), "{screen}");
+            let resources = "CPUs █▄▁▁  busiest: 0 at 99%  memory 3.0G of 8.0G  swap 120M";
+            assert!(screen.contains(resources), "{screen}");
+            let disks = "load 2.31  disk 12M/s read, 4.0K/s written";
+            assert_eq!(screen.contains(disks), width >= 120, "{screen}");
             assert!(screen.contains("others 60.0%: 7 not read, and ended processes"), "{screen}");
             golden(&format!("machine-processes-{width}x{height}"), &screen);
             script.keys("/NGINX.conf<Enter>");

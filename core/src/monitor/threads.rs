@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 use super::Monitor;
+use crate::host::MachineResources;
 use crate::threads::{ThreadReading, ThreadSnapshot, ThreadUse, Uses, of_ended_children, uses};
 use crate::units::{CpuNs, WallNs};
 
@@ -66,6 +67,28 @@ pub struct ThreadUses<'a> {
     pub starter: Option<&'a ThreadReading>,
     /// The part of the time in which each CPU of a machine was busy, by its number; empty where the kernel doesn't say.
     pub busy: Vec<(u32, f64)>,
+    /// Memory and load of a machine at the end of the time; `None` of other targets, and where the kernel doesn't say.
+    pub resources: Option<&'a MachineResources>,
+    /// Bytes a second that a machine's block devices read and wrote; `None` where the kernel doesn't say.
+    pub disk: Option<DiskRates>,
+}
+
+/// Bytes a second that block devices moved.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DiskRates {
+    /// Read.
+    pub read: f64,
+    /// Written.
+    pub written: f64,
+}
+
+impl DiskRates {
+    fn between(earlier: &ThreadSnapshot, later: &ThreadSnapshot, seconds: f64) -> Option<Self> {
+        let bytes = |snapshot: &ThreadSnapshot| snapshot.resources.as_ref()?.disk;
+        let (earlier, later) = (bytes(earlier)?, bytes(later)?);
+        let rate = |earlier: u64, later: u64| later.saturating_sub(earlier) as f64 / seconds;
+        Some(Self { read: rate(earlier.read, later.read), written: rate(earlier.written, later.written) })
+    }
 }
 
 impl Monitor {
@@ -130,6 +153,8 @@ impl Monitor {
             left_out,
             cpus,
             busy,
+            resources: later.resources.as_ref(),
+            disk: DiskRates::between(earlier, later, seconds),
             others,
             starter,
             ended_children,

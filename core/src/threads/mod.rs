@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::host::MachineResources;
 use crate::units::{CpuNs, WallNs};
 
 mod live;
@@ -49,6 +50,9 @@ pub struct ThreadSnapshot {
     /// How long each CPU of a machine was busy since the machine runs, by its number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub busy_ns: Vec<(u32, CpuNs)>,
+    /// Memory, load and disks of a machine; `None` of other targets, and where the kernel doesn't say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resources: Option<MachineResources>,
     /// The threads that live, processes in the order of their ids.
     pub threads: Vec<ThreadReading>,
 }

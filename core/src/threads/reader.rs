@@ -128,10 +128,12 @@ impl ThreadReader {
             self.keep_busiest(&mut read);
         }
         let threads: Vec<_> = read.into_iter().map(|(place, stat)| self.reading(&place, stat)).collect();
-        let busy_ns = if self.target == ThreadTarget::Machine { self.host.busy() } else { BTreeMap::new() };
-        let busy_ns: Vec<_> = busy_ns.into_iter().collect();
+        let (busy_ns, resources) = match self.target {
+            ThreadTarget::Machine => (self.host.busy().into_iter().collect(), self.host.resources()),
+            _ => (Vec::new(), None),
+        };
         let all_ns = self.all(&threads, &busy_ns);
-        ThreadSnapshot { at_ns: at, started: self.started(), left_out, all_ns, busy_ns, threads }
+        ThreadSnapshot { at_ns: at, started: self.started(), left_out, all_ns, busy_ns, resources, threads }
     }
 
     /// Keeps as many as a snapshot holds: those that used most CPU time since the last one, and those of the kernel last.

@@ -63,11 +63,9 @@ pub(super) fn draw_busiest(page: &mut ScreenPage<'_>, area: Rect) {
         return;
     }
     let Some(uses) = page.model.threads() else { return draw_nothing(page, area, false) };
-    let (cpus, others) = (
-        of_cpus(&uses).filter(|_| area.height >= LEAST_WITH_LEGEND),
-        others(&uses, page).filter(|_| area.height >= LEAST_WITH_OTHERS),
-    );
-    let above = 1 + usize::from(cpus.is_some()) + usize::from(others.is_some());
+    let machine = Some(&uses).filter(|uses| has_machine(uses) && area.height >= LEAST_WITH_LEGEND);
+    let others = others(&uses, page).filter(|_| area.height >= LEAST_WITH_OTHERS);
+    let above = 1 + usize::from(machine.is_some()) + usize::from(others.is_some());
     let rows = VisibleRows::in_panel(area, above, 0, uses.threads.len());
     let inner = page.list(area, title(page, &uses), (rows, uses.threads.len()), Some(Screen::Threads.name()));
     page.target(area, ClickTarget::Screen(Screen::Threads));
@@ -76,7 +74,7 @@ pub(super) fn draw_busiest(page: &mut ScreenPage<'_>, area: Rect) {
     if let Some(row) = lines.next() {
         page.line(row, heads(page, &columns));
     }
-    draw_above(page, &mut lines, cpus, others);
+    draw_above(page, &mut lines, machine, others);
     for (thread, row) in uses.threads.iter().zip(lines) {
         page.line(row, thread_line(page, thread, false, &columns));
     }
@@ -86,8 +84,9 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     let Some(uses) = page.model.threads() else { return draw_nothing(page, area, true) };
     let selected = page.model.selected_thread(&uses.threads);
     let has_legend = area.height >= LEAST_WITH_LEGEND;
-    let (cpus, others) = (of_cpus(&uses).filter(|_| has_legend), others(&uses, page).filter(|_| has_legend));
-    let fixed = 1 + usize::from(has_legend) + usize::from(cpus.is_some()) + usize::from(others.is_some());
+    let machine = Some(&uses).filter(|uses| has_machine(uses) && has_legend);
+    let others = others(&uses, page).filter(|_| has_legend);
+    let fixed = 1 + usize::from(has_legend) + usize::from(machine.is_some()) + usize::from(others.is_some());
     let rows = VisibleRows::in_panel(area, fixed, selected, uses.threads.len());
     let all = page.model.monitor.newest_threads();
     let inner = page.list(area, title(page, &uses), (rows, all), None);
@@ -99,7 +98,7 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
             std::iter::once(ThreadColumn::Name).chain(sorts).map(|column| Some(ClickTarget::SortThreads(column)));
         page.heads(row, heads(page, &columns), sorts);
     }
-    draw_above(page, &mut lines, cpus, others);
+    draw_above(page, &mut lines, machine, others);
     if uses.threads.is_empty()
         && let Some(row) = lines.next()
     {
@@ -119,17 +118,17 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     }
 }
 
-/// What stands above the threads: how busy each CPU is, and what is in no row.
+/// What stands above the threads: how busy the machine is, and what is in no row.
 fn draw_above(
     page: &mut ScreenPage<'_>,
     lines: &mut impl Iterator<Item = Rect>,
-    cpus: Option<&[(u32, f64)]>,
+    machine: Option<&ThreadUses<'_>>,
     others: Option<String>,
 ) {
-    if let Some(cpus) = cpus
+    if let Some(uses) = machine
         && let Some(row) = lines.next()
     {
-        page.line(row, cpus_line(page, cpus, usize::from(row.width)));
+        page.line(row, machine_line(page, uses, usize::from(row.width)));
     }
     if let Some(others) = others
         && let Some(row) = lines.next()
@@ -138,23 +137,50 @@ fn draw_above(
     }
 }
 
-/// How busy each of several CPUs is.
-fn of_cpus<'a>(uses: &'a ThreadUses<'_>) -> Option<&'a [(u32, f64)]> {
-    (uses.busy.len() > 1).then_some(&uses.busy[..])
+/// Whether something is known of the machine's CPUs or memory that no row of a process says.
+fn has_machine(uses: &ThreadUses<'_>) -> bool {
+    uses.busy.len() > 1 || uses.resources.is_some()
 }
 
-/// `  CPUs ▇▁▁▂  busiest: 0 at 97%`: a bar for each CPU, as far as there is room.
-fn cpus_line(page: &ScreenPage<'_>, cpus: &[(u32, f64)], room: usize) -> Line<'static> {
+/// The part of a row that the bars of CPUs have at least, if there are so many.
+const LEAST_BARS: f64 = 0.3;
+
+/// `  CPUs ▇▁▁▂  busiest: 0 at 97%  memory 3.1G of 7.8G  load 2.31`: a bar for each CPU, as far as there is room.
+fn machine_line(page: &ScreenPage<'_>, uses: &ThreadUses<'_>, room: usize) -> Line<'static> {
     let mut line = Line::from(page.span(Role::Dim, "  CPUs "));
-    let busiest = cpus.iter().max_by(|a, b| a.1.total_cmp(&b.1));
-    let busiest = busiest.map_or_else(String::new, |(cpu, part)| format!("  busiest: {cpu} at {:.0}%", 100.0 * part));
-    let bars = room.saturating_sub(line.width() + width(&busiest));
-    line.extend(cpus.iter().take(bars).map(|(_, part)| {
+    let busiest = uses.busy.iter().max_by(|a, b| a.1.total_cmp(&b.1));
+    let mut words = match busiest {
+        Some((cpu, part)) if uses.busy.len() > 1 => format!("  busiest: {cpu} at {:.0}%", 100.0 * part),
+        _ => String::new(),
+    };
+    let least_bars = uses.busy.len().min((LEAST_BARS * room as f64) as usize);
+    for part in resource_words(uses) {
+        if line.width() + least_bars + width(&words) + width(&part) + 2 <= room {
+            words += &format!("  {part}");
+        }
+    }
+    let bars = room.saturating_sub(line.width() + width(&words));
+    line.extend(uses.busy.iter().take(bars).map(|(_, part)| {
         let step = (part * LEVELS.len() as f64).ceil().clamp(1.0, LEVELS.len() as f64) as usize - 1;
         Span::styled(LEVELS[step], page.theme().height(*part))
     }));
-    line.push_span(page.span(Role::Dim, busiest));
+    line.push_span(page.span(Role::Dim, words));
     line
+}
+
+/// What is said of the machine's memory, load and disks; what matters most comes first.
+fn resource_words(uses: &ThreadUses<'_>) -> Vec<String> {
+    let Some(of) = uses.resources else { return Vec::new() };
+    let mut words = vec![format!("memory {} of {}", memory(of.memory_used), memory(of.memory))];
+    if of.swap_used > 0 {
+        words.push(format!("swap {}", memory(of.swap_used)));
+    }
+    words.push(format!("load {:.2}", of.load));
+    if let Some(disk) = uses.disk {
+        let [read, written] = [disk.read, disk.written].map(|rate| memory(rate as u64));
+        words.push(format!("disk {read}/s read, {written}/s written"));
+    }
+    words
 }
 
 /// Dim words, cut to the width of an area.

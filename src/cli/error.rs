@@ -13,6 +13,7 @@ use super::input::is_stdin;
 use super::pager::{Pager, Paging};
 use super::perf_compat;
 use super::stream::message;
+use crate::events::TracefsError;
 use crate::machine::Host;
 use crate::measure;
 use crate::names::{for_shell, is_hidden, shown, shown_path};
@@ -85,6 +86,8 @@ pub enum Error {
         patterns: Vec<String>,
         /// What there is that looks like it.
         similar: Vec<String>,
+        /// Why tracepoints were not among those that were compared.
+        unread: Option<TracefsError>,
     },
     /// The operating system can't do something as usual as starting a thread.
     System(io::Error),
@@ -321,9 +324,13 @@ impl Display for Error {
             Self::Config(path, error) => {
                 write!(f, "perfprop: configuration {}: {error}", shown_path(path))
             }
-            Self::NoMatch { patterns, similar } => {
+            Self::NoMatch { patterns, similar, unread } => {
                 write!(f, "perfprop: no event matches {}", shown(&patterns.join(" ")))?;
+                if let Some(unread) = unread {
+                    write!(f, "\n      tracepoints aren't listed: {unread}")?;
+                }
                 match similar.is_empty() {
+                    true if unread.is_some() => Ok(()),
                     true => write!(f, "\n      list those, too, that can't be counted here:  perfprop list --all"),
                     false => write!(f, "\n      similar: {}", shown(&similar.join(", "))),
                 }

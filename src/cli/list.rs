@@ -20,6 +20,7 @@ use crate::measure::{metrics, resolver};
 use crate::metrics::{Facts, MeasuredScope, Metric, MetricRequest};
 use crate::names::{glob, shown};
 use crate::sources::{Status, emulate, perf};
+use crate::text::wrapped;
 
 /// The arguments of `perfprop list`.
 #[derive(Debug, Args)]
@@ -96,7 +97,8 @@ pub(super) fn run(args: &ListArgs, paging: Paging) -> Result<u8, Error> {
     }
     let similar =
         args.patterns.iter().flat_map(|pattern| events::similar(&resolver, pattern.trim_matches('*'))).collect();
-    Err(Error::NoMatch { patterns: args.patterns.clone(), similar })
+    let unread = resolver.machine().tracepoints().err().filter(|_| !resolver.machine().is_emulated());
+    Err(Error::NoMatch { patterns: args.patterns.clone(), similar, unread })
 }
 
 /// The metrics that match: by name or group, or all for the word `metric`.
@@ -238,7 +240,7 @@ impl ListedText {
         if !std::mem::replace(&mut part.has_metrics, true) {
             part.text.push_str("\nMetrics (for -M):\n");
         }
-        let here = refusal.map_or_else(|| "● yes".to_owned(), |reason| format!("— {reason}"));
+        let here = refusal.map_or_else(|| "● yes".to_owned(), refusal_words);
         let groups = if metric.groups.is_empty() { String::new() } else { format!("  [{}]", metric.groups.join(";")) };
         let description =
             if metric.description.is_empty() { groups } else { format!("{}{groups}", metric.description) };
@@ -371,7 +373,7 @@ fn describe(text: &mut String, entry: &CatalogEntry, availability: &Availability
     let here = match availability {
         Availability::Yes => "● yes".into(),
         Availability::UserOnly => "i with :u".into(),
-        Availability::No(reason) => format!("— {}", shown(reason)),
+        Availability::No(reason) => refusal_words(&shown(reason)),
     };
     let _ = write!(text, "  {name:<NAME_WIDTH$}  {class}  {here}");
     if !entry.description.is_empty() {
@@ -381,6 +383,16 @@ fn describe(text: &mut String, entry: &CatalogEntry, availability: &Availability
         let _ = write!(text, "\n      :{:<24} {}", shown(&part.name), shown(&part.description));
     }
     text.push('\n');
+}
+
+/// The longest reason that stands behind a name; longer ones stand below it.
+const LONGEST_BESIDE: usize = 16;
+
+fn refusal_words(reason: &str) -> String {
+    match reason.chars().count() {
+        ..=LONGEST_BESIDE => format!("— {reason}"),
+        _ => format!("—\n        {}", wrapped(reason, 8)),
+    }
 }
 
 /// An event as a JSON line.

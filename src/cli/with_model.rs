@@ -41,7 +41,7 @@ pub(super) fn modelled_instead(words: &[OsString]) -> Option<String> {
         Again::Other => "perfprop stat --source emulate -- ./prog".into(),
         Again::Command(command) => command,
     };
-    Some(format!("cache and branch misses of a model instead:  {}", shown(&command)))
+    Some(format!("counted by a model instead, which needs no counters:  {}", shown(&command)))
 }
 
 /// What becomes of a command line.

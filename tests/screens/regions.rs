@@ -81,7 +81,7 @@ fn a_region_without_events_says_what_counts_them() {
         let help = session.script.screen();
         assert!(!help.contains("back from a region's events") && help.contains("filter by words"), "{help}");
         session.script.keys("<Esc>");
-        assert!(session.script.screen().contains("Events ─ as given"), "{}", session.script.screen());
+        assert!(session.script.screen().contains("Events ─ order as given"), "{}", session.script.screen());
         session.signals.send(15.into()).unwrap();
     });
 }

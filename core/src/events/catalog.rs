@@ -307,7 +307,7 @@ impl<'a> Prober<'a> {
     /// Whether this entry can be counted.
     pub fn check(&self, entry: &CatalogEntry) -> Availability {
         if entry.kind.is_software() {
-            return self.once("allowed", || (self.probe)(Question::Allowed));
+            return self.of_software(entry.kind, || self.resolver.built_in(&entry.name));
         }
         match (entry.source, &entry.pmu) {
             (Source::Sysfs | Source::Libpfm | Source::Tables, Some(pmu)) => {
@@ -321,9 +321,25 @@ impl<'a> Prober<'a> {
     /// Whether an event that a name stands for can be counted.
     pub fn check_event(&self, event: &Event) -> Availability {
         match event.unavailable() {
-            _ if event.kind.is_software() => self.once("allowed", || (self.probe)(Question::Allowed)),
+            _ if event.kind.is_software() => self.of_software(event.kind, || Some(event.clone())),
             Some(why) => Availability::No(why),
             None => self.once(&format!("event {}", event.name), || (self.probe)(Question::Open(event))),
+        }
+    }
+
+    /// Whether an event of the kernel itself can be counted. Who may not watch the kernel can count a part of some, and all of
+    /// clocks.
+    fn of_software(&self, kind: EventKind, event: impl FnOnce() -> Option<Event>) -> Availability {
+        if kind == EventKind::Tool {
+            return Availability::Yes;
+        }
+        match self.once("allowed", || (self.probe)(Question::Allowed)) {
+            Availability::UserOnly => match event().filter(Event::happens_in_user_space) {
+                Some(event) if event.is_clock() => Availability::Yes,
+                Some(_) => Availability::UserOnly,
+                None => Availability::No("not permitted".to_owned()),
+            },
+            allowed => allowed,
         }
     }
 

@@ -217,7 +217,7 @@ impl Problem {
             }
             EventErrorCause::Tracefs(error) => {
                 write!(f, "E03 perfprop: can't look up '{text}' {place}: the list of tracepoints can't be read")?;
-                tracefs(f, error)
+                write!(f, "\n      {error}")
             }
             other => {
                 write!(f, "E03 perfprop: bad event '{text}' {place}\n      ")?;
@@ -312,16 +312,18 @@ fn hints(f: &mut Formatter<'_>, similar: &[String], pattern: Option<&str>, list:
     write!(f, "\n      {}", parts.join("   "))
 }
 
-fn tracefs(f: &mut Formatter<'_>, error: &TracefsError) -> fmt::Result {
-    match error {
-        TracefsError::Forbidden(folder) => {
-            let folder = path(folder);
-            write!(f, "\n      {folder} may not be read by this user (EACCES)")?;
-            write!(f, "\n      as root, or:  sudo mount -o remount,mode=755,gid=$(id -g) /sys/kernel/tracing")
-        }
-        TracefsError::NotMounted(folder) => {
-            let folder = path(folder);
-            write!(f, "\n      no tracefs at {folder}; mount it: sudo mount -t tracefs tracefs {folder}")
+impl fmt::Display for TracefsError {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            TracefsError::Forbidden(folder) => {
+                let folder = path(folder);
+                write!(f, "{folder} may not be read by this user (EACCES)")?;
+                write!(f, "\n      as root, or:  sudo mount -o remount,mode=755,gid=$(id -g) /sys/kernel/tracing")
+            }
+            TracefsError::NotMounted(folder) => {
+                let folder = path(folder);
+                write!(f, "no tracefs at {folder}; mount it: sudo mount -t tracefs tracefs {folder}")
+            }
         }
     }
 }

@@ -126,6 +126,13 @@ impl Event {
         }
     }
 
+    /// Whether it is a clock of the kernel. The kernel counts all of the time, whatever part of it was asked for.
+    pub fn is_clock(&self) -> bool {
+        /// `PERF_COUNT_SW_` cpu-clock, task-clock.
+        const CLOCKS: [u64; 2] = [0, 1];
+        self.kind == EventKind::Software && CLOCKS.contains(&self.encoding.config)
+    }
+
     /// The event counted in user space only, where that is a part of what was asked for.
     pub fn in_user_space_only(&self) -> Option<Self> {
         let Modifiers { exclude_kernel, exclude_user, .. } = self.modifiers;

@@ -74,7 +74,10 @@ mod tests {
         let root = std::env::temp_dir().join(format!("perfprop-resources-{}", std::process::id()));
         fs::create_dir_all(root.join("proc")).unwrap();
         let write = |file: &str, text: &str| fs::write(root.join("proc").join(file), text).unwrap();
-        write("meminfo", "MemTotal:  1000 kB\nMemFree: 10 kB\nMemAvailable: 400 kB\nSwapTotal: 50 kB\nSwapFree: 20 kB\n");
+        write(
+            "meminfo",
+            "MemTotal:  1000 kB\nMemFree: 10 kB\nMemAvailable: 400 kB\nSwapTotal: 50 kB\nSwapFree: 20 kB\n",
+        );
         write("loadavg", "2.31 1.00 0.50 1/200 4711\n");
         let host = HostFiles::under(&root);
         let wanted = MachineResources {

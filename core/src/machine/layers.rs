@@ -128,6 +128,7 @@ pub fn verdict(host: &Host, kernel: &dyn Kernel, event: &Event, whose: ProbeTarg
     }
     if let Some(narrowed) = event.in_user_space_only() {
         match kernel.open(&narrowed, whose) {
+            Ok(()) if event.is_clock() => return EventVerdict::Counted,
             Ok(()) => return EventVerdict::UserOnly,
             Err(error) if is_absent(error) => return EventVerdict::Absent(error),
             Err(_) => {}

@@ -335,12 +335,17 @@ impl fmt::Display for FindingText<'_> {
                 };
                 write!(f, "{} contradicts what is counted (z {z:+.1}); {consequence}", self.relation(*relation))
             }
-            Finding::RotationBeats { least, most } => write!(
-                f,
-                "the counters rotate in step with the program, so multiplexed counts may be wrong: the truth may be \
-                 {least:.1} to {most:.1} times what is shown, and intervals are as wide. Try --schedule user, or fewer \
-                 hardware events"
-            ),
+            Finding::RotationBeats { least, most } => {
+                let remedy = match self.monitor.header().modelled {
+                    Some(_) => "Try more --counters, or fewer events",
+                    None => "Try --schedule user, or fewer hardware events",
+                };
+                write!(
+                    f,
+                    "the counters rotate in step with the program, so multiplexed counts may be wrong: the truth may be \
+                     {least:.1} to {most:.1} times what is shown, and intervals are as wide. {remedy}"
+                )
+            }
             Finding::FellBack => {
                 f.write_str("the estimator found no solution for an interval: its counts are scaled, as perf does")
             }

@@ -43,7 +43,7 @@ pub(in crate::tui) const STEPS: [TourStep; 5] = [
     TourStep {
         title: "A relation that helps",
         words: "L1_LOAD_MISSES = L2_HITS + L2_LOAD_MISSES. While two of them are on counters, the third is known as well: \
-                here that is nearly all the time. Compare the lines scaled and corrected: the error has all but gone.",
+                here that is nearly all the time. Compare the rows raw and corrected below the chart: the ± has all but gone.",
         screen: Screen::Detail,
         basis: ShownValues::Corrected,
         relation: None,

@@ -9,7 +9,7 @@ use super::phases;
 use super::timeline::range_words;
 use super::{histogram, strip};
 use crate::events::Unit;
-use crate::monitor::Point;
+use crate::monitor::{Measure, Point};
 use crate::number::{change, percent, time as time_text, variance, whole_share};
 use crate::plan::RowIndex;
 use crate::rates::Uncertain;
@@ -214,6 +214,26 @@ impl StatisticsRow<'_> {
     }
 }
 
+/// Cells that a variance needs, at least: `3.0e-4s²`.
+const VARIANCE: usize = 10;
+
+/// The columns that fit, and how many cells each has beside those that it needs. Of a total of the run there is no least or
+/// most of intervals: these are rates.
+fn statistics_columns(measure: Measure, width: usize) -> (Vec<Statistic>, usize) {
+    let is_of_total = |name: &str| ["mean", ERROR, "low", "high"].contains(&name);
+    let mut columns = STATISTICS_COLUMNS.to_vec();
+    columns.retain(|(name, _)| measure != Measure::Total || is_of_total(name));
+    let room = width.saturating_sub(LABEL);
+    let least = |columns: &[Statistic]| columns.iter().map(|(name, _)| least_cells(name)).sum::<usize>();
+    while least(&columns) > room && columns.pop().is_some() {}
+    let spare = room.saturating_sub(least(&columns)) / columns.len().max(1);
+    (columns, spare.min(4))
+}
+
+fn least_cells(name: &str) -> usize {
+    if name == "var" { VARIANCE } else { CELL }
+}
+
 /// What is first leaves last.
 const STATISTICS_COLUMNS: [Statistic; 12] = [
     ("mean", |numbers, figure| numbers.amount(Some(figure.mean))),
@@ -237,12 +257,17 @@ const ERROR: &str = "±";
 
 fn statistics(page: &ScreenPage<'_>, shown: EventLine, width: usize) -> Vec<Line<'static>> {
     let figures = page.model.line_figures(shown);
-    let columns = &STATISTICS_COLUMNS[..(width.saturating_sub(LABEL) / CELL).min(STATISTICS_COLUMNS.len())];
-    let cell = CELL.max(width.saturating_sub(LABEL) / columns.len().max(1)).min(CELL + 4);
+    let measure = page.model.line_measure(shown);
+    let (columns, spare) = statistics_columns(measure, width);
+    let columns = &columns[..];
     let mut head = Line::from(page.span(Role::Header, " ".repeat(LABEL)));
     for &(name, _) in columns {
-        let name = if name == ERROR { page.model.error_head() } else { name.into() };
-        head.push_span(page.span(Role::Header, right(&format!("{name} "), cell)));
+        let words = match name {
+            ERROR => page.model.error_head(),
+            "mean" if measure == Measure::Total => "total".into(),
+            _ => name.into(),
+        };
+        head.push_span(page.span(Role::Header, right(&format!("{words} "), least_cells(name) + spare)));
     }
     let (scaled, estimated) = page.model.line_totals(shown);
     let numbers = |series: Series, total: Option<Uncertain>| {
@@ -257,13 +282,13 @@ fn statistics(page: &ScreenPage<'_>, shown: EventLine, width: usize) -> Vec<Line
     };
     let row = |label: &str, role: Role, figure: Option<Figure>, numbers: StatisticsRow<'_>| {
         let mut line = Line::from(page.span(role, left(label, LABEL)));
-        for (_, text) in columns {
+        for (name, text) in columns {
             let text = figure.map_or_else(|| format!("{MISSING} "), |figure| text(&numbers, &figure));
-            line.push_span(page.span(Role::Text, right(&text, cell)));
+            line.push_span(page.span(Role::Text, right(&text, least_cells(name) + spare)));
         }
         line
     };
-    let without_total = columns.iter().all(|(name, _)| *name != "total");
+    let without_total = measure != Measure::Total && columns.iter().all(|(name, _)| *name != "total");
     let mut lines = vec![
         head,
         row("raw", Role::Raw, figures.raw, numbers(Series::RAW, scaled)),

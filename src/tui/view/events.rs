@@ -73,14 +73,14 @@ fn title(page: &ScreenPage<'_>, figures: &[Figures]) -> Line<'static> {
     let model = page.model;
     let sort = &model.events.sort;
     let order = match sort.by {
-        None if sort.inverted => "as given, inverted",
-        None => "as given",
-        Some(column) => column.word(),
+        None if sort.inverted => "order as given, inverted".to_owned(),
+        None => "order as given".to_owned(),
+        Some(column) => format!("by {}", column.word()),
     };
     let mut line = Line::from(vec![
         page.span(Role::Title, "Events"),
         page.span(Role::Border, " ─ "),
-        page.span(Role::Dim, format!("by {order}").replace("by as", "as")),
+        page.span(Role::Dim, order),
         page.span(Role::Border, " ─ "),
         page.span(Role::Dim, basis(page, figures)),
     ]);

@@ -120,7 +120,7 @@ fn parts(page: &ScreenPage<'_>, room: usize) -> Vec<HeaderPart> {
     parts.extend([
         part(4, Role::Dim, span(header.interval_ns)),
         part(3, Role::Dim, format!("n={}", monitor.intervals())),
-        part(5, Role::Dim, plural(header.events.len(), "event")),
+        part(5, Role::Dim, plural(model.events.wholes(header.events.len()).len(), "event")),
     ]);
     if let Some(rotated_by) = header.rotated_by.filter(|_| take_turns(model)) {
         parts.push(part(7, Role::Dim, rotation_words(rotated_by)));
@@ -235,34 +235,47 @@ const WIDE_TABS: usize = 100;
 
 pub(super) fn tabs(page: &mut ScreenPage<'_>, area: Rect) {
     let model = page.model;
+    let room = usize::from(area.width);
+    let gap = if room < WIDE_TABS { "" } else { " " };
+    let warned = match warnings(model) {
+        0 => String::new(),
+        warnings => format!(" {warnings}{WARN}"),
+    };
+    // Each has its number, and three blanks or brackets.
+    let all = 1 + width(&warned) + model.screens().map(|screen| width(screen.name()) + 4 + width(gap)).sum::<usize>();
+    let end = if all > room { "" } else { " " };
     let mut line = Line::raw(" ");
-    let help = if matches!(model.over, Over::Help(_)) { Role::Title } else { Role::Dim };
-    let gap = if usize::from(area.width) < WIDE_TABS { "" } else { " " };
     for screen in model.screens() {
-        // The comparison isn't always there, and the others keep their numbers.
-        let key = Screen::ALL.iter().position(|other| *other == screen).map_or(0, |place| place + 1);
-        let current = screen == model.screen;
-        let (number, name) = if current { (Role::Key, Role::Title) } else { (Role::Dim, Role::Dim) };
-        let mark = if current { "[" } else { " " };
         let start = line.width();
-        line.push_span(page.span(Role::Key, mark));
-        line.push_span(page.span(number, format!("{key} ")));
-        line.push_span(page.span(name, screen.name()));
-        if screen == Screen::Log && warnings(model) > 0 {
-            line.push_span(page.span(Role::Warn, format!(" {}{WARN}", warnings(model))));
+        line.extend(tab(page, screen, end));
+        if screen == Screen::Log {
+            let close = line.spans.pop();
+            line.push_span(page.span(Role::Warn, warned.clone()));
+            line.extend(close);
         }
-        line.push_span(page.span(Role::Key, if current { "]" } else { " " }));
         line.push_span(page.span(Role::Dim, gap));
         let [start, end] = [start, line.width()].map(|at| u16::try_from(at).unwrap_or(u16::MAX));
         let place = Rect { x: area.x.saturating_add(start), width: end - start, ..area };
         page.target(place.intersection(area), ClickTarget::Screen(screen));
     }
-    let right = Line::from(vec![page.span(Role::Key, "?"), page.span(help, " help ")]).right_aligned();
-    let fits = line.width() + right.width() <= usize::from(area.width);
+    let used = line.width();
     page.line(area, line);
-    if fits {
-        page.line(area, right);
+    let role = if matches!(model.over, Over::Help(_)) { Role::Title } else { Role::Dim };
+    if let Some(words) = [" help ", " ", ""].into_iter().find(|words| used + 2 + width(words) <= room) {
+        page.line(area, Line::from(vec![page.span(Role::Key, "?"), page.span(role, words)]).right_aligned());
     }
+}
+
+/// A tab with the key that leads to it; `end` closes those that aren't shown.
+fn tab(page: &ScreenPage<'_>, screen: Screen, end: &'static str) -> [Span<'static>; 4] {
+    // The comparison isn't always there, and the others keep their numbers.
+    let key = Screen::ALL.iter().position(|other| *other == screen).map_or(0, |place| place + 1);
+    let (begin, number, name, end) = match screen == page.model.screen {
+        true => ("[", Role::Key, Role::Title, "]"),
+        false => (" ", Role::Dim, Role::Dim, end),
+    };
+    let key = page.span(number, format!("{key} "));
+    [page.span(Role::Key, begin), key, page.span(name, screen.name()), page.span(Role::Key, end)]
 }
 
 #[cfg(test)]

@@ -142,7 +142,8 @@ impl Opening<'_> {
     fn member(&mut self, member: UnitMember, mut leader: Option<&mut Counter>) -> Result<OpenAttempt, OpenError> {
         let event = &*member.event(self.plan);
         let narrowed = event.in_user_space_only();
-        let attempts = [Some((event, Status::Counted)), narrowed.as_ref().map(|event| (event, Status::UserOnly))];
+        let left = if event.is_clock() { Status::Counted } else { Status::UserOnly };
+        let attempts = [Some((event, Status::Counted)), narrowed.as_ref().map(|event| (event, left))];
         let is_alone = leader.is_none();
         let mut refused = Status::NotSupported;
         for (event, status) in attempts.into_iter().flatten() {

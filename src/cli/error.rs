@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use signal_hook::consts::SIGPIPE;
 
 use super::input::is_stdin;
 use super::pager::{Pager, Paging};
@@ -89,6 +90,8 @@ pub enum Error {
         /// Why tracepoints were not among those that were compared.
         unread: Option<TracefsError>,
     },
+    /// Whoever read what was measured has left.
+    Unread,
     /// The operating system can't do something as usual as starting a thread.
     System(io::Error),
 }
@@ -99,6 +102,9 @@ impl Error {
         if self.is_closed_pipe() {
             // Whoever read the output has had enough of it, as `head` does.
             return ExitCode::SUCCESS;
+        }
+        if matches!(self, Self::Unread) {
+            return ExitCode::from(self.code());
         }
         let instead = if self.lacks_counters() { instead() } else { None };
         let instead = instead.map_or_else(String::new, |line| format!("\n      {line}"));
@@ -129,6 +135,8 @@ impl Error {
             Self::Measure(error) => code_of_measuring(error),
             Self::Recording { .. } | Self::Stacks { .. } | Self::Export(_) | Self::NoMatch { .. } => 1,
             Self::Write { .. } | Self::CutRecording { .. } | Self::Terminal(_) | Self::System(_) => MEASURING,
+            // As of a program that writes into a pipe that nobody reads.
+            Self::Unread => code_of(SIGPIPE),
         }
     }
 }
@@ -292,6 +300,7 @@ impl Display for Error {
                 }
             }
             Self::Export(error) => write!(f, "perfprop: {}", shown(&error.to_string())),
+            Self::Unread => f.write_str("perfprop: nobody reads what is measured any more"),
             Self::Write { path, source } => {
                 write!(f, "perfprop: cannot write {}: {source}", shown_path(path))?;
                 let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists());

@@ -1,7 +1,6 @@
 //! Implements `perfprop export`: converts stacks from one tool's format to another's.
 
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -9,7 +8,7 @@ use clap::{Args, ValueEnum};
 use super::Error;
 use super::args::{StackFormat, whole_number};
 use super::error::NOT_ALL;
-use super::input::{is_stdin, open, open_recording, title};
+use super::input::{is_stdin, open, open_recording, refuse_input, title};
 use super::stream::say;
 use crate::compare::{self, ProfileDifference};
 use crate::files::PartialFile;
@@ -298,11 +297,7 @@ fn write(args: &ExportArgs, tree: &Tree, target: OutputFormat, options: &WriteOp
 
 /// Writes the file that was asked for.
 fn write_out(args: &ExportArgs, write: impl FnOnce(&mut dyn Write) -> Result<(), WriteError>) -> Result<(), Error> {
-    let is_file = args.output.as_os_str() != "-";
-    let mut inputs = std::iter::once(&args.file).chain(&args.other).chain(&args.a).chain(&args.b);
-    if let Some(input) = inputs.find(|input| is_file && is_same_file(input, &args.output)) {
-        return Err(Error::Usage(format!("{} is what is read: name another file with -o", shown_path(input))));
-    }
+    refuse_input(std::iter::once(&args.file).chain(&args.other).chain(&args.a).chain(&args.b), &args.output)?;
     let written = match args.output.as_os_str() == "-" {
         true => write(&mut buffered(io::stdout().lock())),
         false => to_file(&args.output, |out| write(out)),
@@ -316,12 +311,6 @@ fn write_out(args: &ExportArgs, write: impl FnOnce(&mut dyn Write) -> Result<(),
         }
         Err(error) => Err(Error::Export(error)),
     }
-}
-
-fn is_same_file(one: &Path, other: &Path) -> bool {
-    let file = |path: &Path| std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file);
-    let number = |file: &std::fs::Metadata| (file.dev(), file.ino());
-    file(one).zip(file(other)).is_some_and(|(one, other)| number(&one) == number(&other))
 }
 
 fn buffered<W: Write>(out: W) -> BufWriter<W> {

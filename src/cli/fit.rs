@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 
 use super::Error;
-use super::input::is_stdin;
+use super::input::{is_stdin, refuse_input};
 use super::stream::{Stream, say};
 use crate::bench::nanoseconds;
 use crate::charts::fit_picture;
@@ -205,7 +205,11 @@ pub(super) fn run(args: &FitArgs) -> Result<u8, Error> {
     if args.plot.is_some() && is_folder {
         return Err(Error::Usage("--plot is for one file of measurements: name one of the folder's".into()));
     }
-    let text = if is_folder { fit_folder(args)? } else { fit_file(args)? };
+    let inputs = if is_folder { files_of(&args.from)? } else { vec![args.from.clone()] };
+    for output in args.output.iter().chain(&args.plot) {
+        refuse_input(inputs.iter(), output)?;
+    }
+    let text = if is_folder { fit_folder(args, inputs)? } else { fit_file(args)? };
     let mut stream = args.output.as_deref().map_or_else(|| Ok(Stream::stdout()), |path| Stream::file(path, false))?;
     stream.print(&text)?;
     Ok(0)
@@ -371,15 +375,20 @@ struct OfFolder {
     model: CostModel,
 }
 
-/// Fits all files of a folder, each with what those before it found.
-fn fit_folder(args: &FitArgs) -> Result<String, Error> {
-    let entries = fs::read_dir(&args.from).map_err(|error| in_file(&args.from, error))?;
+/// The files of measurements in a folder, sorted.
+fn files_of(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+    let entries = fs::read_dir(folder).map_err(|error| in_file(folder, error))?;
     let mut paths: Vec<PathBuf> =
         entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| is_workload(path)).collect();
     paths.sort();
     if paths.is_empty() {
-        return Err(in_file(&args.from, "there are no files of measurements (.jsonl, .csv) in this folder"));
+        return Err(in_file(folder, "there are no files of measurements (.jsonl, .csv) in this folder"));
     }
+    Ok(paths)
+}
+
+/// Fits these files of a folder, each with what those before it found.
+fn fit_folder(args: &FitArgs, paths: Vec<PathBuf>) -> Result<String, Error> {
     let one = |path: PathBuf| -> Result<OfFolder, Error> {
         let file = read(&path, &args.response)?;
         let mut all = models(args, &file, &path)?;

@@ -2,17 +2,32 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use super::Error;
 use super::progress::ProgressReader;
-use crate::names::shown;
+use crate::names::{shown, shown_path};
 use crate::recording::{self, ReadError, Recording};
 use crate::stack_formats::unpacked;
 
 /// Whether a path stands for standard input.
 pub(super) fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
+}
+
+/// Refuses to write over a file that is read, by whatever name.
+pub(super) fn refuse_input<'a>(mut inputs: impl Iterator<Item = &'a PathBuf>, output: &Path) -> Result<(), Error> {
+    match inputs.find(|input| !is_stdin(output) && is_same_file(input, output)) {
+        Some(input) => Err(Error::Usage(format!("{} is what is read: name another file", shown_path(input)))),
+        None => Ok(()),
+    }
+}
+
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let file = |path: &Path| std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file);
+    let number = |file: &std::fs::Metadata| (file.dev(), file.ino());
+    file(one).zip(file(other)).is_some_and(|(one, other)| number(&one) == number(&other))
 }
 
 /// A file as it is; if reading it takes long, it shows how much was read.

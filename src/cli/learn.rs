@@ -126,6 +126,9 @@ fn recorded(path: &Path) -> Result<Recording, Error> {
 
 /// What was measured can't be measured again: it isn't overwritten by mistake.
 fn refuse_recording(to: &Path) -> Result<(), Error> {
+    if !to.is_file() {
+        return Ok(());
+    }
     let read = File::open(to).and_then(unpacked).map(|input| recording::read(BufReader::new(input)));
     if matches!(read, Ok(Ok(_) | Err(ReadError::Line { .. }))) {
         let what = "is a recording, which the model would overwrite";

@@ -126,7 +126,7 @@ const TOP: [Replacement; 18] = [
 const VERBS: [Replacement; 8] = [
     (&["report"], "open a recording:  perfprop replay FILE; as text:  perfprop replay FILE --print"),
     (&["script"], "a recording is text already; for other tools:  perfprop export FILE --to FORMAT"),
-    (&["diff"], "what differs by more than chance:  perfprop replay --a FILE FILE ... --b FILE FILE ..."),
+    (&["diff", "compare"], "what differs by more than chance:  perfprop replay --a FILE FILE ... --b FILE FILE ..."),
     (&["annotate"], "functions and their callers:  perfprop replay FILE --screen profile"),
     (&["probe"], "events on functions need no preparation:  -e uprobe:/path/to/program:function"),
     (&["test", "version"], "the version:  perfprop -V; what can be counted here:  perfprop check"),

@@ -1,5 +1,6 @@
 //! Implements `perfprop record`: runs a command and writes a recording of its events.
 
+use std::cell::Cell;
 use std::fs;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -14,7 +15,7 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use super::args::{MeasurementArgs, milliseconds, whole_number};
 use super::outcome::{exit_code, first_failure, tell_delay, tell_no_regions};
 use super::progress::{SlowRun, instructions_of};
-use super::stream::{hush, say};
+use super::stream::{hush, is_closed_pipe, say};
 use super::{Error, signals};
 use crate::files::PartialFile;
 use crate::measure::{self, BatchChannels, Delivery, Measurement, RunEvent, RunOutcome, close, note_partial};
@@ -120,7 +121,19 @@ fn once(
     path: &Path,
 ) -> Result<RunOutcome, Error> {
     let name = if path.as_os_str() == "-" { Path::new("standard output") } else { path };
-    let failed = |source| Error::Write { path: name.into(), source };
+    let failed = |source: io::Error| match source.kind() {
+        io::ErrorKind::BrokenPipe => Error::Unread,
+        _ => Error::Write { path: name.into(), source },
+    };
+    // Whoever reads it from a pipe and leaves doesn't end the command.
+    let is_unread = Cell::new(false);
+    let seen = |written: io::Result<()>| match is_closed_pipe(&written) {
+        true => {
+            is_unread.set(true);
+            Ok(())
+        }
+        false => written,
+    };
     let command = measurement.launch.command.as_ref().and_then(|line| line.argv.first()).cloned();
     let cut = |source, readings| match path.as_os_str() == "-" {
         true => failed(source),
@@ -153,19 +166,24 @@ fn once(
         let before = written.rounds;
         written.note(event, &header);
         let done = match event {
+            _ if is_unread.get() => Ok(()),
             RunEvent::Round(round, lost) => recorder.round(round, lost),
             RunEvent::Stacks(batch) => recorder.stacks(batch),
             RunEvent::Regions(batch) => recorder.regions(batch),
             RunEvent::Save => recorder.flush().inspect(|()| tell(&written, " so far")),
             RunEvent::Idle => recorder.flush(),
         };
-        done.map_err(|source| cut(source, before))
+        seen(done).map_err(|source| cut(source, before))
     };
     let batches = BatchChannels {
         stacks: session.stacks().map_or_else(never, |stacks| stacks.batches().clone()),
         regions: regions.as_ref().map_or_else(never, |regions| regions.batches().clone()),
     };
-    let take = |event: RunEvent<'_>| write(event).map(ControlFlow::Continue);
+    let has_command = command.is_some();
+    let take = |event: RunEvent<'_>| {
+        write(event)?;
+        Ok::<_, Error>(if is_unread.get() && !has_command { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    };
     let outcome = measure::run(&session, signals, batches, Delivery::Batched, take)?;
     if let Some(stacks) = session.stacks() {
         stacks.stop();
@@ -175,7 +193,9 @@ fn once(
         regions.stop();
         regions.batches().iter().try_for_each(|batch| write(RunEvent::Regions(&batch)))?;
     }
-    recorder.end(&outcome.end).map_err(|source| cut(source, written.rounds))?;
+    if !is_unread.get() {
+        seen(recorder.end(&outcome.end)).map_err(|source| cut(source, written.rounds))?;
+    }
     written.lost_rounds = outcome.end.lost_rounds;
     tell(&written, "");
     tell_delay(measurement.launch.delay, &outcome);
@@ -185,7 +205,8 @@ fn once(
     written.findings(&header.target).iter().for_each(|finding| say(finding));
     let region_events = measurement.launch.region_events.as_deref();
     tell_no_regions(region_events, written.regions.programs().len());
-    Ok(RunOutcome { signal: close(session, signals, outcome.signal), ..outcome })
+    let signal = close(session, signals, outcome.signal);
+    if is_unread.get() { Err(Error::Unread) } else { Ok(RunOutcome { signal, ..outcome }) }
 }
 
 /// What was written to a recording, in numbers.

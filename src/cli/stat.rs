@@ -10,6 +10,7 @@ use nix::sys::signal::Signal;
 
 use super::args::{EventArgs, TargetArgs, milliseconds, whole_number};
 use super::error::{MEASURING, code_of};
+use super::input::refuse_input;
 use super::outcome::{exit_code, first_failure, tell_delay, tell_no_regions};
 use super::progress::{SlowRun, instructions_of};
 use super::stream::{Stream, after_blank, hush, say};
@@ -161,7 +162,7 @@ pub(super) fn run(args: &StatArgs) -> Result<u8, Error> {
         }
         tell_delay(beginning.measurement.launch.delay, &outcome);
         (open, ended_by) = (Some(session), outcome.signal);
-        if ended_by.is_some() {
+        if ended_by.is_some() || out.stream.is_unread() {
             break;
         }
     }
@@ -189,7 +190,10 @@ pub(super) fn run(args: &StatArgs) -> Result<u8, Error> {
     if let Some(session) = open {
         close(session, &signals, ended_by);
     }
-    Ok(if out.is_cut { MEASURING } else { code })
+    match out.stream.is_unread() {
+        true => Err(Error::Unread),
+        false => Ok(if out.is_cut { MEASURING } else { code }),
+    }
 }
 
 /// Where the numbers go: from the file, once it can't be written, to standard error, so that none are lost.
@@ -201,13 +205,17 @@ struct Output {
 
 impl Output {
     fn open(args: &StatArgs) -> Result<Self, Error> {
+        let given = &args.events.corrections;
+        if let Some(output) = &args.output {
+            refuse_input(given.relations.iter().chain(&given.learnt), output)?;
+        }
         let stream = match args.output.as_deref() {
             Some(path) => Stream::file(path, args.append)?,
             None if args.quiet => Stream::nowhere(),
             None => Stream::stderr(),
         };
         let is_file = args.output.as_deref().is_some_and(|path| path.as_os_str() != "-");
-        Ok(Self { stream, is_file, is_cut: false })
+        Ok(Self { stream: stream.of_measurement(), is_file, is_cut: false })
     }
 
     /// How summaries are laid out there.
@@ -399,7 +407,7 @@ fn once(
                 out.print(&form.totals(&Repeats(std::slice::from_ref(monitor)), out.layout(args)))?;
             }
         }
-        let is_enough = monitor.intervals() >= most && !has_command;
+        let is_enough = (monitor.intervals() >= most || out.stream.is_unread()) && !has_command;
         Ok::<_, Error>(if is_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     })?;
     if args.whole_run {

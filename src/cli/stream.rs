@@ -18,6 +18,18 @@ pub(super) struct Stream {
     name: PathBuf,
     out: Box<dyn Write>,
     is_terminal: bool,
+    reader: Reader,
+}
+
+/// Who reads a stream that is a pipe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reader {
+    /// Somebody; once nobody does, there is nothing left to do.
+    Needed,
+    /// Somebody; once nobody does, what is measured goes on.
+    Wanted,
+    /// Nobody any more, as behind `head`.
+    Gone,
 }
 
 impl Stream {
@@ -59,7 +71,17 @@ impl Stream {
     }
 
     fn to(name: impl Into<PathBuf>, out: impl Write + 'static) -> Self {
-        Self { name: name.into(), out: Box::new(out), is_terminal: false }
+        Self { name: name.into(), out: Box::new(out), is_terminal: false, reader: Reader::Needed }
+    }
+
+    /// The same for a verb that measures: that the reader of a pipe leaves is no reason to end the command.
+    pub(super) fn of_measurement(self) -> Self {
+        Self { reader: Reader::Wanted, ..self }
+    }
+
+    /// Whether its reader left while something was measured.
+    pub(super) fn is_unread(&self) -> bool {
+        self.reader == Reader::Gone
     }
 
     /// The columns that lines have room in; any where it is no terminal.
@@ -74,9 +96,21 @@ impl Stream {
 
     /// Writes all of the text at once.
     pub(super) fn print(&mut self, text: &str) -> Result<(), Error> {
+        if self.is_unread() {
+            return Ok(());
+        }
         let written = self.out.write_all(in_locale(text).as_bytes()).and_then(|()| self.out.flush());
+        if self.reader == Reader::Wanted && is_closed_pipe(&written) {
+            self.reader = Reader::Gone;
+            return Ok(());
+        }
         written.map_err(|source| Error::Write { path: self.name.clone(), source })
     }
+}
+
+/// Whether writing failed because nobody reads any more.
+pub(super) fn is_closed_pipe(written: &io::Result<()>) -> bool {
+    written.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
 /// A text without glyphs that the locale lacks.

@@ -14,6 +14,8 @@
 //! Then every line has their last fields. Under a model the status is `modelled`, and 10^9 instructions are
 //! its CPU second.
 
+use std::borrow::Cow;
+
 use super::json::{COUNTED, LineNumbers, status};
 use super::metric::{self, PrintedMetric};
 use super::perf_metric::{DerivedMetric, MetricCounts, interval_metric, run_metric};
@@ -131,7 +133,19 @@ fn with_truth(mut lines: Vec<Vec<String>>, runs: &Repeats<'_>, row: &Row<'_>) ->
 }
 
 fn joined(lines: impl Iterator<Item = Vec<String>>, separator: &str) -> String {
-    lines.map(|fields| fields.join(separator) + "\n").collect()
+    lines.map(|fields| line(&fields, separator)).collect()
+}
+
+/// A line of these fields, in quotes where they need them.
+pub(super) fn line(fields: &[String], separator: &str) -> String {
+    let fields: Vec<_> = fields.iter().map(|field| quoted(field, separator)).collect();
+    fields.join(separator) + "\n"
+}
+
+/// A field in quotes where it has the separator or a quote in it (RFC 4180).
+fn quoted<'a>(field: &'a str, separator: &str) -> Cow<'a, str> {
+    let needs = field.contains('"') || (!separator.trim().is_empty() && field.contains(separator));
+    if needs { Cow::Owned(format!("\"{}\"", field.replace('"', "\"\""))) } else { Cow::Borrowed(field) }
 }
 
 /// Part of the target; nothing where lines are about all of it.

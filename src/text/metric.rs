@@ -28,10 +28,15 @@ pub(super) struct PrintedMetric {
 }
 
 impl PrintedMetric {
-    fn new(row: &MetricRow<'_>, number: Result<Number, NoValue>) -> Self {
+    /// Beside an event whose line says of which part of the target it is.
+    fn beside_event(row: &MetricRow<'_>, number: Result<Number, NoValue>) -> Self {
+        Self::new(row, &row.definition.name, number)
+    }
+
+    fn new(row: &MetricRow<'_>, name: &str, number: Result<Number, NoValue>) -> Self {
         let unit = &row.definition.unit;
         let gap = if unit.is_empty() { "" } else { "  " };
-        let label = format!("{}{gap}{}", shown(unit), shown(&row.title()));
+        let label = format!("{}{gap}{}", shown(unit), shown(name));
         let why = number.err().map_or_else(String::new, |none| shown(&row.why(none)).into_owned());
         let verdict = number.map_or_else(|_| String::new(), |number| verdict(row, number.verdict));
         Self { label, number, verdict, why, spread: None }
@@ -100,23 +105,23 @@ pub(super) fn over_runs(runs: &Repeats<'_>, monitor: &Monitor, row: &Row<'_>) ->
 /// The metric over several runs: the value of their mean counts.
 fn of_runs(runs: &Repeats<'_>, row: &Row<'_>, place: usize, metric: &MetricRow<'_>) -> PrintedMetric {
     if runs.0.len() == 1 {
-        return PrintedMetric::new(metric, metric.over_run());
+        return PrintedMetric::beside_event(metric, metric.over_run());
     }
     let each = runs.0.iter().filter_map(|run| run.metrics_of(row.index).nth(place)?.over_run().ok());
     let values: Vec<_> = each.map(|number| number.value).collect();
     let seconds = runs.0.iter().map(|run| run.counted_for().as_secs()).sum::<f64>() / runs.0.len() as f64;
     let number = metric.value(|row| runs.best(row.index), seconds);
-    PrintedMetric { spread: SummarySpread::of(&values).relative(), ..PrintedMetric::new(metric, number) }
+    PrintedMetric { spread: SummarySpread::of(&values).relative(), ..PrintedMetric::beside_event(metric, number) }
 }
 
 /// The metrics that stand with the event of `row`, over the interval that ended last.
 pub(super) fn over_interval(monitor: &Monitor, row: &Row<'_>) -> Vec<PrintedMetric> {
-    monitor.metrics_of(row.index).map(|metric| PrintedMetric::new(&metric, metric.over_interval())).collect()
+    monitor.metrics_of(row.index).map(|metric| PrintedMetric::beside_event(&metric, metric.over_interval())).collect()
 }
 
 /// Formats all metrics over the run.
 pub(super) fn all(monitor: &Monitor) -> Vec<PrintedMetric> {
-    monitor.metrics().map(|metric| PrintedMetric::new(&metric, metric.over_run())).collect()
+    monitor.metrics().map(|metric| PrintedMetric::new(&metric, &metric.title(), metric.over_run())).collect()
 }
 
 #[cfg(test)]

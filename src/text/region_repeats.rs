@@ -5,10 +5,9 @@
 //! `region-backward-time` where it ran backwards, and `region-NAME` for each event that is counted in regions. The low and the high end are those of the
 //! value, and empty where nothing is known of it. A name with the separator in it is quoted.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::csv::EventLine;
+use super::csv::{self, EventLine};
 use super::regions::{clock_words, counted_words, lost_words};
 use super::repeats::SummarySpread;
 use crate::events::Unit;
@@ -196,8 +195,7 @@ impl RegionRepeats<'_> {
         let lines = all.iter().flat_map(|(region, runs)| lines(&region.title(), runs)).chain(lost);
         let line = |line: EventLine| {
             let fields = line.fields(monitor, self.0.len());
-            let fields: Vec<_> = fields.iter().map(|field| quoted(field, separator)).collect();
-            fields.join(separator) + "\n"
+            csv::line(&fields, separator)
         };
         lines.map(line).collect()
     }
@@ -218,12 +216,6 @@ impl RegionRepeats<'_> {
             bounds: None,
         })
     }
-}
-
-/// A field in quotes where it has the separator or a quote in it (RFC 4180).
-fn quoted<'a>(field: &'a str, separator: &str) -> Cow<'a, str> {
-    let needs = field.contains('"') || (!separator.trim().is_empty() && field.contains(separator));
-    if needs { Cow::Owned(format!("\"{}\"", field.replace('"', "\"\""))) } else { Cow::Borrowed(field) }
 }
 
 fn key(table: &RegionTable, program: &RegionProgram, counts: &RegionCounts) -> RepeatedRegion {
@@ -438,10 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn names_with_separators_are_quoted_and_slashes_escaped() {
-        let fields = ["a,b", "a;b", "say \"x\"", "a b"].map(|field| quoted(field, ",").into_owned());
-        assert_eq!(fields, ["\"a,b\"", "a;b", "\"say \"\"x\"\"\"", "a b"]);
-        assert_eq!(quoted("a b", " "), "a b", "all names of regions have blanks there");
+    fn slashes_of_names_are_escaped() {
         let path = ["a/b", "c"].map(str::to_owned).to_vec();
         let region = RepeatedRegion { program: "fit".into(), path, phase: String::new() };
         assert_eq!(region.title(), "a\\/b/c of fit");

@@ -589,6 +589,46 @@ fn list_into_a_closed_pipe_is_quiet() {
 }
 
 #[test]
+fn a_closed_pipe_does_not_end_what_is_measured() {
+    let program = env!("CARGO_BIN_EXE_perfprop");
+    // The reader leaves before or while something is written.
+    for (verb, readers) in [
+        ("stat -I 20 -o - -e duration_time", &["true", "head -n 1"][..]),
+        ("stat -j -o - -e duration_time", &["true"]),
+        ("record -q -o - -e duration_time", &["true", "head -n 1"]),
+    ] {
+        let ran = scratch("ran_on");
+        for reader in readers {
+            let command = format!("sh -c 'sleep 0.2; touch {}; exit 9'", ran.display());
+            let line = format!("{{ {program} {verb} -- {command}; echo left=$? >&2; }} | {{ sleep 0.05; {reader}; }}");
+            let output = Command::new("sh").args(["-c", &line]).output().unwrap();
+            let told = stderr(&output);
+            assert_eq!((ran.exists(), told.trim_end()), (true, "left=141"), "{verb} {reader}");
+            std::fs::remove_file(&ran).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_file_that_is_read_is_not_written_over() {
+    let folder = scratch("own_input");
+    std::fs::create_dir_all(&folder).unwrap();
+    let [relations, times] = ["r.json", "t.csv"].map(|name| folder.join(name).display().to_string());
+    std::fs::write(&relations, "[]").unwrap();
+    std::fs::write(&times, "n,time\n1,2\n2,4\n3,6\n").unwrap();
+    for args in [
+        &["stat", "--relations", &relations, "-o", &relations, "--", "true"][..],
+        &["fit", &times, "--model", "a*n", "-o", &times],
+    ] {
+        let output = perfprop(args);
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        assert!(stderr(&output).contains("is what is read: name another file"), "{}", stderr(&output));
+    }
+    assert!(std::fs::read_to_string(&times).unwrap().starts_with("n,time"));
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
 fn a_misspelt_verb_suggests_none_that_is_hidden() {
     let text = stderr(&perfprop(&["sta"]));
     assert!(text.contains("'stat'") && !text.contains("estimate"), "{text}");

@@ -288,9 +288,10 @@ fn the_legend_says_of_how_many_checks_and_which_processes_have_none() {
     // Few checks say nothing.
     for (checks, has_shares) in [(9, false), (20, true)] {
         let rounds = checked_machine_rounds(checks).map(|round| Round { readings: vec![None; 3], ..round }).collect();
-        with_loop_of(header.clone(), (80, 24), &options, rounds, move |script| {
+        with_loop_of(header.clone(), (120, 24), &options, rounds, move |script| {
             let screen = script.screen();
-            assert_eq!([screen.contains(shares), screen.contains("FUTEX%")], [has_shares; 2], "{screen}");
+            let few = "FUTEX%, DISK%, SLEEP%: —, under 10 checks";
+            assert_eq!([screen.contains(shares), screen.contains(few)], [has_shares, !has_shares], "{screen}");
         });
     }
 }

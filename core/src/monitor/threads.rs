@@ -102,6 +102,12 @@ impl Monitor {
         self.threads.snapshots.back().map(|snapshot| snapshot.at_ns)
     }
 
+    /// How many threads the target had in the whole run, as far as they were read.
+    pub fn threads_of_run(&self) -> usize {
+        let threads = self.threads.snapshots.iter().flat_map(|snapshot| &snapshot.threads);
+        threads.map(|thread| (thread.tid, thread.began)).collect::<FxHashSet<_>>().len()
+    }
+
     /// How many threads the target had when they were read last.
     pub fn newest_threads(&self) -> usize {
         self.threads.snapshots.back().map_or(0, |snapshot| snapshot.threads.len())
@@ -109,6 +115,14 @@ impl Monitor {
 }
 
 impl<'a> ThreadUses<'a> {
+    /// The same with threads that ended in the time among those that live.
+    #[must_use]
+    pub fn with_ended(mut self) -> Self {
+        self.others = (self.others - self.ended.iter().map(|thread| thread.cpu).sum::<f64>()).max(0.0);
+        self.threads.append(&mut self.ended);
+        self
+    }
+
     /// Each thread that lived in the time.
     pub fn all(&self) -> impl Iterator<Item = &ThreadUse<'a>> + Clone {
         self.threads.iter().chain(&self.ended)

@@ -173,7 +173,8 @@ impl<'a> ScriptReader<'a> {
             // The file was cut off behind the tab.
             Some(b'\t') if line.trim_ascii().is_empty() => return Ok(()),
             Some(b'\t') => return self.frame_line(line, number),
-            Some(b'#') => return Ok(()),
+            // perf's comments have a blank behind it; threads may be called `#1`.
+            Some(b'#') if line.get(1).is_none_or(|byte| b" \n\r#=".contains(byte)) => return Ok(()),
             _ => {}
         }
         let text = line.trim_ascii_end();

@@ -14,6 +14,7 @@ use crate::stacks::FirstLevel;
 use crate::threads::{ThreadReading, ThreadUse, WaitKind};
 use crate::tui::options::Mode;
 use crate::tui::screen::Screen;
+use crate::units::WallNs;
 
 /// A column of the list of threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -97,6 +98,8 @@ pub(in crate::tui) struct ThreadList {
     selected: Option<i32>,
     /// The one with the cursor on the screen, which keys are about: the rows may have another order by now.
     drawn: Option<i32>,
+    /// Its place in the list when it was drawn.
+    place: usize,
     /// The columns on the screen, from the left; none before it was drawn.
     columns: Vec<ThreadColumn>,
     /// What is to be shown of the profile as soon as that tells threads apart.
@@ -129,12 +132,25 @@ impl ThreadList {
 }
 
 impl ScreenModel {
-    /// What the threads that pass the filter did in the last interval, or in the range that is shown, in the order of the list.
-    /// Those that are alike in it stand by their memory, so that the kernel's threads, which have none, come last.
+    /// Whether threads are shown over the whole run: it is over, and its last moment says little of it.
+    pub(in crate::tui) fn shows_threads_of_run(&self) -> bool {
+        self.monitor.ended().is_some() && self.shown_range().is_none()
+    }
+
+    /// How many threads there are to show, whatever the filter is.
+    pub(in crate::tui) fn listed_threads(&self) -> usize {
+        if self.shows_threads_of_run() { self.monitor.threads_of_run() } else { self.monitor.newest_threads() }
+    }
+
+    /// What the threads that pass the filter did in the last interval, in the range that is shown or in a run that is over, in the
+    /// order of the list. Those that are alike in it stand by their memory, so that the kernel's threads, which have none, come last.
     pub(in crate::tui) fn threads(&self) -> Option<ThreadUses<'_>> {
         let of_interval = || self.monitor.last_length().unwrap_or(self.monitor.header().interval_ns);
-        let time = self.shown_range().map_or_else(of_interval, |range| range.length());
-        let mut uses = self.monitor.thread_uses(time)?;
+        let mut uses = match self.shown_range() {
+            Some(range) => self.monitor.thread_uses(range.length())?,
+            None if self.shows_threads_of_run() => self.monitor.thread_uses(WallNs(u64::MAX))?.with_ended(),
+            None => self.monitor.thread_uses(of_interval())?,
+        };
         uses.threads.retain(|thread| self.thread_list.lets_through(thread.thread));
         if self.level_of_threads() == FirstLevel::Process {
             uses.threads.sort_by_key(|thread| Reverse(thread.thread.resident));
@@ -144,18 +160,22 @@ impl ScreenModel {
         Some(uses)
     }
 
-    /// The place of the selected thread; the first where it has ended, or none was selected.
+    /// The place of the selected thread; where it has ended, that of the row in which it was; the first where none was selected.
     pub(in crate::tui) fn selected_thread(&self, threads: &[ThreadUse<'_>]) -> usize {
-        let is_selected = |thread: &ThreadUse<'_>| Some(thread.thread.tid) == self.thread_list.selected;
-        threads.iter().position(is_selected).unwrap_or(0)
+        let list = &self.thread_list;
+        let is_selected = |thread: &ThreadUse<'_>| Some(thread.thread.tid) == list.selected;
+        let left = || if list.selected.is_some() { list.place.min(threads.len().saturating_sub(1)) } else { 0 };
+        threads.iter().position(is_selected).unwrap_or_else(left)
     }
 
     /// Remembers which thread has the cursor on the screen that was just drawn, and which columns that has.
     pub(in crate::tui) fn remember_drawn_threads(&mut self, columns: Vec<ThreadColumn>) {
         self.thread_list.columns = columns;
         let uses = if self.screen == Screen::Threads { self.threads() } else { None };
-        let drawn = uses.and_then(|uses| Some(uses.threads.get(self.selected_thread(&uses.threads))?.thread.tid));
+        let place = uses.as_ref().map(|uses| self.selected_thread(&uses.threads));
+        let drawn = uses.zip(place).and_then(|(uses, place)| Some(uses.threads.get(place)?.thread.tid));
         self.thread_list.drawn = drawn;
+        self.thread_list.place = place.unwrap_or(self.thread_list.place);
     }
 
     /// The place of the thread that keys are about: the one with the cursor on the screen, while it lives.

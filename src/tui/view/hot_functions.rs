@@ -26,7 +26,7 @@ const LEAST_BELOW: u16 = 4;
 pub(super) fn below_events(page: &ScreenPage<'_>, area: Rect) -> (Rect, Rect) {
     let model = page.model;
     let free = events::free_rows(page, area);
-    let threads = match model.monitor.newest_threads() {
+    let threads = match model.listed_threads() {
         0 => 0,
         threads => rows_of_list(threads).min((free / 2).max(threads::LEAST_BELOW)),
     };

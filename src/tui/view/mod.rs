@@ -194,7 +194,7 @@ const LEAST_OF_PROFILE: u16 = 10;
 fn profile_below_events(page: &ScreenPage<'_>, area: Rect, room: Room) -> (Rect, Rect) {
     let model = page.model;
     let free = events::free_rows(page, area);
-    let threads = match model.monitor.newest_threads() {
+    let threads = match model.listed_threads() {
         0 => 0,
         threads => layout::rows_of_list(threads).min(free / 3),
     };

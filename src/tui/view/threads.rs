@@ -20,7 +20,7 @@ use crate::tui::theme::Role;
 /// Cells of the columns behind the name, at least.
 const COLUMNS: [(ThreadColumn, &str, usize); 10] = [
     (ThreadColumn::Tid, "TID", 7),
-    (ThreadColumn::User, "USER", 4),
+    (ThreadColumn::User, "USER", LONGEST_USER),
     (ThreadColumn::Cpu, "CPU%", 5),
     (ThreadColumn::Ready, "READY%", 6),
     (ThreadColumn::Lock, "FUTEX%", 6),
@@ -30,12 +30,19 @@ const COLUMNS: [(ThreadColumn, &str, usize); 10] = [
     (ThreadColumn::Faults, "FAULT/s", 7),
     (ThreadColumn::Switches, "SWITCH/s", 8),
 ];
-/// Cells of the name, those that command lines have before it is said where a thread waits, and from how many on that is said.
-const NAME: (usize, usize) = (8, 32);
+/// Cells that names of threads and command lines of processes have at least, those that they have before there are a bar and
+/// where threads wait, and those of that.
+const LEAST_NAME: usize = 12;
+const LEAST_COMMAND: usize = 32;
+const NAME_FIRST: usize = 20;
 const COMMAND_FIRST: usize = 40;
+/// Numbers that stand too far behind names can't be followed.
+const MOST_NAME: usize = 40;
+const MOST_COMMAND: usize = 72;
 const LEAST_WITHIN: usize = 16;
+const MOST_WITHIN: usize = 32;
 /// The longest name of a user.
-const LONGEST_USER: usize = 12;
+const LONGEST_USER: usize = 8;
 /// Head of the bar of a thread's time, which is as wide, and what of it has which role.
 const BAR: [(Role, &str); 3] = [(Role::Text, "ON CPU "), (Role::Warn, "READY "), (Role::Dim, "BLOCKED")];
 const BAR_CELLS: usize = 20;
@@ -50,7 +57,7 @@ pub(super) const LEAST_BELOW: u16 = 4;
 /// The table of events, and the busiest threads below it, where there is room for some.
 pub(super) fn below_events(page: &ScreenPage<'_>, area: Rect) -> (Rect, Rect) {
     let free = events::free_rows(page, area);
-    let threads = page.model.monitor.newest_threads();
+    let threads = page.model.listed_threads();
     if free < LEAST_BELOW || threads == 0 {
         return (area, Rect::default());
     }
@@ -88,7 +95,7 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     let others = others(&uses, page).filter(|_| has_legend);
     let fixed = 1 + usize::from(has_legend) + usize::from(machine.is_some()) + usize::from(others.is_some());
     let rows = VisibleRows::in_panel(area, fixed, selected, uses.threads.len());
-    let all = page.model.monitor.newest_threads();
+    let all = page.model.listed_threads();
     let inner = page.list(area, title(page, &uses), (rows, all), None);
     let columns = ThreadColumns::of(usize::from(inner.width), &uses.threads, page.model.thread_list.by);
     let mut lines = inner.rows();
@@ -196,8 +203,7 @@ fn of_machine(page: &ScreenPage<'_>) -> bool {
 fn title(page: &ScreenPage<'_>, uses: &ThreadUses<'_>) -> Line<'static> {
     let what = if of_machine(page) { "Processes" } else { "Threads" };
     let filter = &page.model.thread_list.filter;
-    let all = page.model.monitor.newest_threads();
-    let parts = [(Role::Title, what.to_owned()), (Role::Border, " ─ ".into()), (Role::Dim, summary(uses, all))];
+    let parts = [(Role::Title, what.to_owned()), (Role::Border, " ─ ".into()), (Role::Dim, summary(page, uses))];
     let mut line = Line::from_iter(parts.map(|(role, text)| page.span(role, text)));
     if !filter.is_empty() {
         line.push_span(page.span(Role::Border, " ─ "));
@@ -207,9 +213,11 @@ fn title(page: &ScreenPage<'_>, uses: &ThreadUses<'_>) -> Line<'static> {
 }
 
 /// `4 on 1.98 CPUs in 1.0 s`, and what is in no row.
-fn summary(uses: &ThreadUses<'_>, all: usize) -> String {
+fn summary(page: &ScreenPage<'_>, uses: &ThreadUses<'_>) -> String {
+    let all = page.model.listed_threads();
+    let whole = if page.model.shows_threads_of_run() { ", all of the run" } else { "" };
     let left_out = if uses.left_out > 0 { format!(", {} not read", uses.left_out) } else { String::new() };
-    format!("{all} on {:.2} CPUs in {:.1} s{left_out}", uses.cpus, uses.seconds)
+    format!("{all} on {:.2} CPUs in {:.1} s{whole}{left_out}", uses.cpus, uses.seconds)
 }
 
 /// CPUs from which on it is said that others used them: below, it is how times are rounded.
@@ -257,66 +265,64 @@ struct ThreadColumns {
     within: usize,
 }
 
-/// The columns of which something is known, with their heads and widths, and whether rows are processes of a machine.
+/// The columns that this kind of target and this kernel have, with their heads and widths, and whether rows are processes of a
+/// machine. A value that is missing now is no reason to leave: columns that come and go can't be read.
 fn known_columns(
     threads: &[ThreadUse<'_>],
     sorted_by: ThreadColumn,
 ) -> (Vec<(ThreadColumn, &'static str, usize)>, bool) {
-    let mut users = threads.iter().map(|thread| user(thread.thread)).filter(|user| !user.is_empty());
-    let first_user = users.next();
-    let has_users = users.any(|user| Some(user) != first_user);
-    let is_known = |column: ThreadColumn| {
-        let has = |thread: &ThreadUse<'_>| column.part(thread).is_some() || column.rate(thread).is_some();
-        match column {
-            ThreadColumn::Tid | ThreadColumn::Cpu | ThreadColumn::Memory => true,
-            ThreadColumn::User => has_users,
-            _ => threads.iter().any(has),
-        }
+    let any = |is: &dyn Fn(&ThreadUse<'_>) -> bool| threads.iter().any(is);
+    let are_processes = !any(&|thread| thread.delay.is_some());
+    let is_known = |column: ThreadColumn| match column {
+        ThreadColumn::User => are_processes && any(&|thread| !user(thread.thread).is_empty()),
+        ThreadColumn::Ready => !are_processes,
+        ThreadColumn::Lock | ThreadColumn::Disk | ThreadColumn::Sleep => any(&|thread| !thread.looks.is_empty()),
+        ThreadColumn::Switches => any(&|thread| thread.switches.is_some()),
+        _ => true,
     };
     let cells = |(column, head, least): (ThreadColumn, &'static str, usize)| {
         let longest = threads.iter().map(|thread| width(&cell(column, thread).1)).max().unwrap_or(0);
         let arrow = usize::from(column == sorted_by);
         (column, head, least.max(longest).max(width(head) + arrow))
     };
-    let known = COLUMNS.into_iter().filter(|(column, ..)| is_known(*column));
-    let mut all: Vec<_> = known.map(cells).collect();
+    let mut all: Vec<_> = COLUMNS.into_iter().filter(|(column, ..)| is_known(*column)).map(cells).collect();
     // Of the waits of a machine's processes too little is known to stand first.
-    let are_processes = !is_known(ThreadColumn::Ready);
     if are_processes {
         all.sort_by_key(|(column, ..)| match column {
             ThreadColumn::Tid | ThreadColumn::User | ThreadColumn::Cpu => 0,
             ThreadColumn::Memory => 1,
-            _ => 2,
+            ThreadColumn::Faults => 2,
+            _ => 3,
         });
     }
     (all, are_processes)
 }
 
 impl ThreadColumns {
-    /// What nothing is known of isn't there. Rates leave first, then memory, then sleep.
+    /// Rates leave first, then memory, then sleep; then the bar, and where threads wait. How wide each is goes by the room.
     fn of(room: usize, threads: &[ThreadUse<'_>], sorted_by: ThreadColumn) -> Self {
-        let longest = |cells: fn(&ThreadUse<'_>) -> usize| threads.iter().map(cells).max().unwrap_or(0);
-        let name = longest(|thread| width(&CommandWords::of(thread.thread).name)).clamp(NAME.0, NAME.1);
         let (mut all, are_processes) = known_columns(threads, sorted_by);
         let used = |all: &[(ThreadColumn, &str, usize)]| 2 + all.iter().map(|(_, _, width)| width + 1).sum::<usize>();
-        while used(&all) + name > room && all.len() > 2 {
+        let least = if are_processes { LEAST_COMMAND } else { LEAST_NAME };
+        while used(&all) + least > room && all.len() > 2 {
             // The share of a CPU stays longest.
             let user = all.iter().position(|(column, ..)| *column == ThreadColumn::User);
             all.remove(user.filter(|_| all.len() == 3).unwrap_or(all.len() - 1));
         }
-        let name = name.min(room.saturating_sub(used(&all)));
-        let rest = room.saturating_sub(used(&all) + name);
-        // Command lines of processes get a part of what is left first; those of threads' processes what nothing else needs.
-        let command = longest(|thread| CommandWords::of(thread.thread).width()).saturating_sub(name);
-        let first = if are_processes { command.min(COMMAND_FIRST.saturating_sub(name)).min(rest) } else { 0 };
-        let rest = (rest - first).saturating_sub(2);
-        let has_bar = !are_processes && rest >= LEAST_WITHIN + BAR_CELLS + 2;
-        let rest = if has_bar { rest - BAR_CELLS - 2 } else { rest };
-        let within = match longest(width_of_within) {
-            needed if needed > 0 && rest >= LEAST_WITHIN => needed.clamp(LEAST_WITHIN, rest),
+        let rest = room.saturating_sub(used(&all));
+        let name = if are_processes { COMMAND_FIRST } else { NAME_FIRST };
+        let is_known = threads.iter().any(|thread| thread.most_within().is_some());
+        let within = match rest.saturating_sub(name + 2) {
+            room if is_known && room >= LEAST_WITHIN => match are_processes {
+                true => (room / 2).clamp(LEAST_WITHIN, MOST_WITHIN),
+                false => room.min(MOST_WITHIN),
+            },
             _ => 0,
         };
-        let name = name + (first + rest - within).min(command);
+        let rest = rest - if within > 0 { within + 2 } else { 0 };
+        let has_bar = !are_processes && rest >= name + BAR_CELLS + 2;
+        let rest = if has_bar { rest - BAR_CELLS - 2 } else { rest };
+        let name = rest.min(if are_processes { MOST_COMMAND } else { MOST_NAME });
         Self { name, shown: all, has_bar, within }
     }
 
@@ -331,12 +337,19 @@ impl ThreadColumns {
         let waits = [(ThreadColumn::Lock, "FUTEX%"), (ThreadColumn::Disk, "DISK%"), (ThreadColumn::Sleep, "SLEEP%")];
         let waits: Vec<_> = waits.into_iter().filter(|(column, _)| has(*column)).map(|(_, head)| head).collect();
         let checks = || threads.iter().map(|thread| thread.waited(WaitKind::Lock).1);
-        if let (Some(most), false) = (checks().max().filter(|checks| *checks >= LEAST_LOOKS), waits.is_empty()) {
-            words.push(format!("{}: {}", waits.join(", "), of_checks(most)));
-            if checks().any(|checks| (1..LEAST_LOOKS).contains(&checks)) {
-                words.push(format!("{MISSING}: under {LEAST_LOOKS} checks"));
-            } else if checks().any(|checks| checks == 0) {
-                words.push(format!("{MISSING}: several threads"));
+        match checks().max() {
+            None | Some(0) => {}
+            Some(_) if waits.is_empty() => {}
+            Some(most) if most < LEAST_LOOKS => {
+                words.push(format!("{}: {MISSING}, under {LEAST_LOOKS} checks", waits.join(", ")));
+            }
+            Some(most) => {
+                words.push(format!("{}: {}", waits.join(", "), of_checks(most)));
+                if checks().any(|checks| (1..LEAST_LOOKS).contains(&checks)) {
+                    words.push(format!("{MISSING}: under {LEAST_LOOKS} checks"));
+                } else if checks().any(|checks| checks == 0) {
+                    words.push(format!("{MISSING}: several threads"));
+                }
             }
         }
         words.join("  ")
@@ -436,19 +449,11 @@ impl CommandWords {
         };
         Self { name: shown(name).into_owned(), rest: shown(&rest).into_owned() }
     }
-
-    fn width(&self) -> usize {
-        width(&self.name) + width(&self.rest)
-    }
 }
 
 /// ` 42%`.
 fn share(part: f64) -> String {
     format!(" {:.0}%", 100.0 * part)
-}
-
-fn width_of_within(thread: &ThreadUse<'_>) -> usize {
-    thread.most_within().map_or(0, |(within, part)| width(&shown(within)) + part.map_or(0, |part| share(part).len()))
 }
 
 /// The cells of a bar for the time on a CPU, ready for one, and blocked. Where the kernel doesn't tell who was ready, what is

@@ -128,6 +128,7 @@ const PAGED: &[Screen] = &[
     Screen::Source,
 ];
 const TABLES: &[Screen] = &[Screen::Events, Screen::Threads, Screen::Compare];
+const VALUES: &[Screen] = &[Screen::Events, Screen::Detail, Screen::Relations, Screen::Profile, Screen::Compare];
 const FOLDED: &[Screen] = &[Screen::Events, Screen::Profile];
 const CHANGING: &[Screen] = &[Screen::Events, Screen::Detail, Screen::Log];
 const PROFILE: &[Screen] = &[Screen::Profile];
@@ -181,7 +182,7 @@ pub(super) const BINDINGS: &[KeyBinding] = bindings! {
     Action::Listing, "listing", [key('t')], "list functions, the callers of one, calls, or modules", Some("flat/callers/tree"),
         PROFILE;
     Action::Chains, "chains", [key('e')], "show frames that only pass on as one line, or all frames", Some("all frames"), PROFILE;
-    Action::ShortNames, "short-names", [key('s')], "names without arguments of templates and functions, or whole", None, PROFILE;
+    Action::ShortNames, "short-names", [key('s')], "names without arguments of templates and functions, or whole", Some("short"), PROFILE;
     Action::Levels, "levels", [key('B')], "by thread name, thread, process, CPU, or by none of them", Some("by"), PROFILE;
     Action::Restart, "restart", [key('X')], "live: forget the samples so far, and show those from now on", Some("restart"), PROFILE;
     Action::GoLeft, "left", [code(KeyCode::Left), key('h')], "fold, or go to the caller; in the icicle, go left", None, PROFILE;
@@ -190,8 +191,8 @@ pub(super) const BINDINGS: &[KeyBinding] = bindings! {
     Action::Emphasis, "enlarge", [key('m')], "show the icicle, the table, or both", Some("enlarge"), PROFILE;
     Action::Widen, "region-back", [key('r')], "back from a region's events to the profile", Some("back"), &[Screen::Events];
     Action::Freeze, "freeze", [key('z'), key('Z')], "freeze the view; counting goes on", Some("freeze"), &[];
-    Action::Basis, "values", [key('c')], "show corrected numbers, raw numbers, or both", Some("raw"), &[];
-    Action::Measure, "units", [key('u')], "unit: usual, /cpu-s, /s, /kinst, total", Some("units"), &[];
+    Action::Basis, "values", [key('c')], "show corrected numbers, raw numbers, or both", Some("raw"), VALUES;
+    Action::Measure, "units", [key('u')], "unit: usual, /cpu-s, /s, /kinst, total", Some("units"), VALUES;
     Action::Axis, "axis", [key('a')], "the vertical axis begins at zero, or at the minimum", None, &[Screen::Events, Screen::Detail];
     Action::Longer, "longer", [key('}')], "show a longer time", None, &[Screen::Events, Screen::Detail];
     Action::Shorter, "shorter", [key('{')], "show a shorter time", None, &[Screen::Events, Screen::Detail];

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use ratatui::text::Span;
 
 use crate::events::Unit;
-use crate::names::shown;
+use crate::names::{short_name, shown};
 use crate::number;
 use crate::units::WallNs;
 
@@ -88,6 +88,41 @@ pub(super) fn cut_middle(text: &str, cells: usize) -> Cow<'_, str> {
     }
     let left = cells / 2;
     Cow::Owned(format!("{}{ELLIPSIS}{}", head(text, left), tail(text, cells - 1 - left)))
+}
+
+/// A function's name cut to `cells`: arguments of templates and functions go first, then the namespaces and types that it lies
+/// in. What the function itself is called stays longest.
+pub(super) fn cut_name(name: &str, cells: usize) -> Cow<'_, str> {
+    if width(name) <= cells {
+        return Cow::Borrowed(name);
+    }
+    let short = short_name(name);
+    let parts = scopes(&short);
+    let Some(last) = parts.last().filter(|_| parts.len() > 1 || short.len() < name.len()) else {
+        return cut_middle(name, cells);
+    };
+    // The first has no `…` before it.
+    let whole = Some(&*short).filter(|short| width(short) <= cells);
+    let inner = || parts[1..].iter().find(|inner| width(inner) < cells).map(|inner| format!("{ELLIPSIS}{inner}"));
+    match whole {
+        Some(short) => Cow::Owned(short.to_owned()),
+        None => Cow::Owned(inner().unwrap_or_else(|| cut(last.split('(').next().unwrap_or(last), cells).into_owned())),
+    }
+}
+
+/// A name from each of its parts on, the whole one first: `a::B<c::d>::e`, `B<c::d>::e`, `e`.
+fn scopes(name: &str) -> Vec<&str> {
+    let (mut deep, mut parts) = (0_usize, vec![name]);
+    for (at, letter) in name.char_indices() {
+        match letter {
+            '<' | '(' => deep += 1,
+            '>' | ')' => deep = deep.saturating_sub(1),
+            ':' if deep == 0 && name[at..].starts_with("::") => parts.push(&name[at + 2..]),
+            _ => {}
+        }
+    }
+    parts.retain(|part| !part.is_empty() && !part.starts_with(':'));
+    parts
 }
 
 /// Filled up with spaces on the right, or cut at the end, to exactly `cells`.
@@ -209,6 +244,20 @@ mod tests {
     fn names_are_cut_in_the_middle() {
         assert_eq!(cut_middle("L2_RQSTS.DEMAND_MISS", 11), "L2_RQ…_MISS");
         assert_eq!(cut_middle("short", 11), "short");
+        let name = "std::_Hashtable<int, std::pair<int const, long>>::_M_find_before_node(unsigned long) const";
+        for (cells, cut) in [
+            (100, name),
+            (50, "std::_Hashtable<…>::_M_find_before_node(…) const"),
+            (44, "…_Hashtable<…>::_M_find_before_node(…) const"),
+            (30, "…_M_find_before_node(…) const"),
+            (19, "_M_find_before_node"),
+            (10, "_M_find_b…"),
+            (0, ""),
+        ] {
+            assert_eq!(cut_name(name, cells), cut, "{cells}");
+        }
+        assert_eq!(cut_name("<alloc::Vec<T> as core::Extend<T>>::extend", 10), "…extend");
+        assert_eq!((cut_name("long_to_decimal", 9), cut_name("a::", 2)), ("long…imal".into(), "a…".into()));
         assert_eq!(cut_middle("漢字漢字漢字", 7), "漢…字");
         assert_eq!((cut_middle("abc", 0), cut("abc", 0)), ("".into(), "".into()));
     }
@@ -234,7 +283,7 @@ mod tests {
         fn fitted_text_has_its_width(text in "\\PC{0,40}", cells in 0usize..30) {
             let text = shown(&text);
             prop_assert!(width(&cut(&text, cells)) <= cells);
-            prop_assert!(width(&cut_middle(&text, cells)) <= cells);
+            prop_assert!(width(&cut_middle(&text, cells)) <= cells && width(&cut_name(&text, cells)) <= cells);
         }
 
         #[test]

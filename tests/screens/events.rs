@@ -418,7 +418,7 @@ fn parts_fold_into_a_sum() {
 }
 
 #[test]
-fn a_number_per_instruction_needs_instructions() {
+fn numbers_per_instruction_are_left_out_where_no_instructions_are_counted() {
     let mut header = header();
     header.events = vec![header.events[3].clone()];
     header.groups.clear();
@@ -428,9 +428,12 @@ fn a_number_per_instruction_needs_instructions() {
     }
     let size = Picture { size: (80, 24), ..Picture::default() };
     let mut scene = Scene::new(monitor, None, &options());
-    scene.keys("uuu");
-    let screen = scene.picture(Screen::Events, &size);
-    assert!(screen.contains("count instructions to see this unit"), "{screen}");
+    for (suffix, is_there) in [("/cpu-s", true), ("/s ", true), ("/", false)] {
+        scene.keys("u");
+        let screen = scene.picture(Screen::Events, &size);
+        let row = screen.lines().find(|line| line.contains('▶')).unwrap_or_default().to_owned();
+        assert_eq!(row.contains(suffix), is_there, "{screen}");
+    }
 }
 
 #[test]

@@ -250,6 +250,11 @@ impl Monitor {
         }
     }
 
+    /// Whether counts can be expressed per instruction.
+    pub fn knows_instructions(&self) -> bool {
+        self.header.modelled.is_some() || self.instructions.iter().any(Option::is_some)
+    }
+
     /// Instructions of the part of the target that a row is about.
     fn instructions_row(&self, row: &Row<'_>) -> Option<Row<'_>> {
         self.instructions[self.scopes[row.index]].map(|index| self.row(index))

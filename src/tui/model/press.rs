@@ -4,6 +4,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::step::{ListStep, move_in, neighbour, scrolled};
 use super::{CompareColumn, EventLine, LoopCommand, Motion, Notice, Over, Pane, ScreenModel, SortColumn, WINDOWS};
+use crate::monitor::{Measure, MeasureChoice};
 use crate::tui::help;
 use crate::tui::keys::{Action, KeyChord};
 use crate::tui::layout::page;
@@ -223,6 +224,11 @@ impl ScreenModel {
             }
             Action::Measure => {
                 self.measures = self.measures.next();
+                if self.measures == MeasureChoice::Every(Measure::PerKiloInstruction)
+                    && !self.monitor.knows_instructions()
+                {
+                    self.measures = self.measures.next();
+                }
                 self.arrange();
             }
             Action::Axis => self.axis = self.axis.other(),

@@ -12,7 +12,7 @@ use crate::number::share;
 use crate::tui::layout::{rows_of_list, split_below};
 use crate::tui::model::ClickTarget;
 use crate::tui::screen::Screen;
-use crate::tui::text::{cut_middle, left, right};
+use crate::tui::text::{cut_name, left, right};
 use crate::tui::theme::Role;
 
 /// Cells of a share and of its interval, each with a blank before it.
@@ -61,7 +61,7 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     for (hot, row) in model.hot_functions.iter().zip(lines) {
         let share_of_all = hot.function.share;
         let line = vec![
-            page.span(Role::Text, left(&cut_middle(&shown(&hot.shown), name), name)),
+            page.span(Role::Text, left(&cut_name(&shown(&hot.shown), name), name)),
             page.span(Role::Title, right(&share(share_of_all), SHARE)),
             page.span(Role::Dim, right(&interval(share_of_all, hot.error), INTERVAL)),
         ];

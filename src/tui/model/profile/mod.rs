@@ -200,7 +200,8 @@ impl ProfileState {
                     self.list_difference();
                 }
                 self.find_heaviest();
-                self.list_callers(order);
+                // Nobody has a cursor in the list beside.
+                self.list_callers(SiblingOrder::Anew);
             }
             Listing::Callers => self.list_callers(order),
             Listing::Modules => {

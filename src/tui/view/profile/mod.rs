@@ -13,7 +13,7 @@ use crate::tui::model::Motion;
 use crate::tui::model::profile::{CallMeasure, Listing, ProfileState, TreeNode};
 use crate::tui::options::Mode;
 use crate::tui::symbols::FROZEN;
-use crate::tui::text::{cut_middle, width, wrap};
+use crate::tui::text::{cut_middle, cut_name, width, wrap};
 use crate::tui::theme::Role;
 
 mod called;
@@ -186,7 +186,7 @@ fn title(page: &ScreenPage<'_>, profile: &ProfileState, room: usize) -> Line<'st
     }
     if profile.listing() == Listing::Callers {
         let name = &profile.calls.label(profile.functions.selected).name;
-        parts.push((Role::Key, format!("callers of {}", cut_middle(name, 24))));
+        parts.push((Role::Key, format!("callers of {}", cut_name(name, 24))));
     }
     let is_too_long =
         |parts: &[(Role, String)]| parts.iter().map(|(_, text)| width(text) + 3).sum::<usize>() > room + 3;
@@ -290,7 +290,7 @@ fn draw_path(page: &mut ScreenPage<'_>, area: Rect, profile: &ProfileState) {
         let label = profile.calls.label(frame);
         let module = cut_middle(&label.module, each / 4).into_owned();
         let file = cut_middle(&profile.source_of(frame), each / 4).into_owned();
-        let name = cut_middle(&label.name, each / 2 - 2).into_owned();
+        let name = cut_name(&label.name, each / 2 - 2).into_owned();
         let gap = " ".repeat((each / 2).saturating_sub(width(&name)));
         let after = " ".repeat((each / 4).saturating_sub(width(&module)));
         let role = if profile.is_hit(frame) { Role::Match } else { Role::Text };

@@ -9,11 +9,8 @@ use crate::names::shown;
 use crate::number::{share, si, time};
 use crate::profile::Amount;
 use crate::tui::model::profile::{CallMeasure, FrameIndex, Listing, ProfileState, RatioRow, RowCalls};
-use crate::tui::text::{cut, cut_middle, width};
+use crate::tui::text::{cut, cut_middle, cut_name, width};
 use crate::tui::theme::Role;
-
-/// Cells of the selected function's name, before words leave for its sake.
-const LEAST_NAME: usize = 12;
 
 /// Cells of the event's name.
 const MOST_EVENT: usize = 24;
@@ -106,12 +103,13 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, panel: Rect, profile: &ProfileStat
     let mut said = SelectedRow::of(profile).words(page, profile);
     let taken = if beside.width() > 0 { beside.width() + 3 } else { 0 };
     let room = usize::from(panel.width.saturating_sub(6)).saturating_sub(taken);
-    let least_name = width(&name(profile, 4 * LEAST_NAME)).min(LEAST_NAME);
+    // What is selected matters most; how many samples it has stands in the table as a share.
+    let least_name = width(&name(profile, room)).min(room * 2 / 3);
     while said.len() > 1 && width(&said.join(", ")) + least_name + 4 > room {
         said.pop();
     }
     let tail = said.join(", ");
-    let name = name(profile, room.saturating_sub(width(&tail) + 4).max(LEAST_NAME));
+    let name = name(profile, room.saturating_sub(width(&tail) + 4));
     let text = cut(&format!(" {name}: {tail} "), room).into_owned();
     let row = Rect { x: panel.x + 2, y: panel.bottom() - 1, width: panel.width.saturating_sub(4), height: 1 };
     page.line(row, Line::from(page.span(Role::Dim, text)));
@@ -123,7 +121,7 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, panel: Rect, profile: &ProfileStat
 /// The whole name of what is selected, in so many cells.
 fn name(profile: &ProfileState, room: usize) -> String {
     match profile.listing() {
-        Listing::Flat => cut_middle(&profile.calls.label(profile.functions.selected).name, room).into_owned(),
+        Listing::Flat => cut_name(&profile.calls.label(profile.functions.selected).name, room).into_owned(),
         Listing::Modules => cut_middle(&profile.module(profile.modules.selected).name, room).into_owned(),
         Listing::Tree | Listing::Callers => row_name(profile, profile.place().selected, room),
     }

@@ -15,7 +15,7 @@ use crate::tui::model::profile::{
     TreeNode, TreePlace,
 };
 use crate::tui::symbols::{CURSOR, DOWN, MISSING, UP};
-use crate::tui::text::{cut_middle, left, width};
+use crate::tui::text::{cut_middle, cut_name, left, width};
 use crate::tui::theme::Role;
 
 /// Cells of indentation for each level.
@@ -96,7 +96,7 @@ pub(super) fn draw_callers(page: &mut ScreenPage<'_>, heads: Rect, area: Rect, p
     let columns = ProfileColumns::of(usize::from(area.width), TableKind::Beside, shown_numbers(profile));
     let function = profile.name(profile.functions.selected);
     let room = columns.name.saturating_sub(width(CALLERS));
-    let text = sampled_heads(page, &columns, &format!("{CALLERS}{}", cut_middle(function, room)), None);
+    let text = sampled_heads(page, &columns, &format!("{CALLERS}{}", cut_name(function, room)), None);
     page.line(heads, Line::from(page.span(Role::Header, text)));
     let columns = TableColumns::Sampled(columns);
     if place.rows.len() < 2 {
@@ -187,7 +187,7 @@ fn node_name(place: &TreePlace, (node, level): (TreeNode, usize), profile: &Prof
     let of_caller = place.shape.frame(caller);
     let is_said = caller != 0 && !profile.calls.label(of_caller).is_entry;
     if node != place.root() && caller != place.end_of(caller) && is_said {
-        before += &format!("{}{arrow}", cut_middle(profile.name(of_caller), room / 4));
+        before += &format!("{}{arrow}", cut_name(profile.name(of_caller), room / 4));
     }
     let names: Vec<_> = frames.iter().map(|&frame| profile.name(frame)).collect();
     let text = chain_text(&names, place.direction, room.saturating_sub(width(&before)));
@@ -209,7 +209,7 @@ fn arrow(direction: TreeDirection) -> &'static str {
 pub(super) fn chain_text(names: &[&str], direction: TreeDirection, room: usize) -> String {
     let arrow = arrow(direction);
     let [first, middle @ .., last] = names else {
-        return cut_middle(names.first().copied().unwrap_or_default(), room).into_owned();
+        return cut_name(names.first().copied().unwrap_or_default(), room).into_owned();
     };
     // Each name takes a cell at least; there may be 100,000 of them.
     let most = room / (1 + width(arrow)) + 1;
@@ -234,7 +234,7 @@ pub(super) fn chain_text(names: &[&str], direction: TreeDirection, room: usize) 
     let fits = (0..=middle.len()).map(part).find(|text| width(text) <= room);
     fits.unwrap_or_else(|| match alone() {
         (text, _) if width(&text) <= room => text,
-        (_, name) => cut_middle(name, room).into_owned(),
+        (_, name) => cut_name(name, room).into_owned(),
     })
 }
 
@@ -247,7 +247,7 @@ fn draw_sum(page: &mut ScreenPage<'_>, row: Rect, sum: &FunctionRow, profile: &P
     };
     let name = FunctionName {
         before: String::new(),
-        text: cut_middle(text, columns.name()).into_owned(),
+        text: cut_name(text, columns.name()).into_owned(),
         place: if is_of_modules {
             profile.module(sum.frame).origin.word().into()
         } else {

@@ -220,9 +220,9 @@ impl RegionRepeats<'_> {
     }
 }
 
-/// A field in quotes where it has the separator or a quote in it (RFC 4180).
-fn quoted<'a>(field: &'a str, separator: &str) -> Cow<'a, str> {
-    let needs = field.contains('"') || (!separator.trim().is_empty() && field.contains(separator));
+/// A field in quotes where it has the separator, a quote or the end of a line in it (RFC 4180).
+pub(super) fn quoted<'a>(field: &'a str, separator: &str) -> Cow<'a, str> {
+    let needs = field.contains(['"', '\n', '\r']) || (!separator.trim().is_empty() && field.contains(separator));
     if needs { Cow::Owned(format!("\"{}\"", field.replace('"', "\"\""))) } else { Cow::Borrowed(field) }
 }
 

@@ -168,7 +168,7 @@ mod tests {
             [with(12, 38.9), with(12, 39.0), with(0, -27.0), with(0, -26.9)],
             [vec![], vec![12], vec![0], vec![]]
         );
-        assert_eq!([far_off(&[]), far_off(&[1.0, 1.1, 99.0])], [const { Vec::new() }; 2], "too few");
+        assert!(far_off(&[]).is_empty() && far_off(&[1.0, 1.1, 99.0]).is_empty(), "too few");
         let mut equal = vec![5.0; 20];
         equal[3] = 6.0;
         assert!(far_off(&equal).is_empty(), "no distance to measure by");

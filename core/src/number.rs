@@ -252,6 +252,11 @@ pub fn plus_minus(number: Uncertain, unit: &Unit) -> String {
     }
 }
 
+/// A number of counts of an event with how far it may be off: `20.6 ms ±1.8%`.
+pub fn uncertain(number: Uncertain, unit: &Unit) -> String {
+    format!("{} {}", amount(number.value, unit), plus_minus(number, unit))
+}
+
 /// Formats an error that is known as a part of its number.
 pub fn plus_minus_part(part: f64) -> String {
     // However little an error is, only what was counted all the time has none.

@@ -9,12 +9,12 @@ use clap::Args;
 use super::Error;
 use super::args::{BesideTimeArgs, percentage, whole_number};
 use super::error::{code_of, escaped};
+use super::perf_compat;
 use super::progress::ProgressLine;
 use super::signals::listen;
 use super::stream::{Stream, say};
 use crate::bench::{
-    Hooks, LEAST_RUNS, Parameter, SweepError, SweepOptions, SweepProgress, SweepStore, Swept, determined, sweep,
-    variants, warnings,
+    Hooks, LEAST_RUNS, Parameter, SweepOptions, SweepProgress, SweepStore, Swept, determined, sweep, variants, warnings,
 };
 use crate::cost::samples::Determinizer;
 use crate::cost::{TIME, Workload, WorkloadFile};
@@ -43,10 +43,10 @@ pub(super) struct BenchArgs {
     #[arg(short = 'P', long = "parameter", value_name = "NAME=VALUES", value_parser = Parameter::parse, help_heading = SWEEP)]
     parameters: Vec<Parameter>,
     /// How often each command is measured with each size, at the most
-    #[arg(short, long, value_name = "RUNS", default_value_t = 30, value_parser = whole_number::<u32>(1..=100_000), help_heading = SWEEP)]
+    #[arg(short, long, visible_alias = "runs", value_name = "RUNS", default_value_t = 30, value_parser = whole_number::<u32>(1..=100_000), help_heading = SWEEP)]
     repeat: u32,
     /// How often each is run before anything is measured
-    #[arg(long, value_name = "RUNS", default_value_t = 1, value_parser = whole_number::<u32>(0..=100_000), help_heading = SWEEP)]
+    #[arg(long, short_alias = 'w', value_name = "RUNS", default_value_t = 1, value_parser = whole_number::<u32>(0..=100_000), help_heading = SWEEP)]
     warmup: u32,
     /// Stop a command at a size once its time is known to this part, as in 2%, after 20 runs at least; --repeat is the most runs
     #[arg(long, value_name = "PERCENT", value_parser = part, help_heading = SWEEP)]
@@ -57,7 +57,7 @@ pub(super) struct BenchArgs {
     #[command(flatten, next_help_heading = MEASURING)]
     counted: BesideTimeArgs,
     /// Count runs that end with another exit code than 0, too
-    #[arg(long, help_heading = MEASURING)]
+    #[arg(long, short_alias = 'i', help_heading = MEASURING)]
     ignore_failure: bool,
     /// Run this in a shell before the first run with each set of sizes and words; once where several give the same text
     #[arg(long, value_name = "COMMAND", help_heading = AROUND)]
@@ -78,8 +78,11 @@ pub(super) struct BenchArgs {
     #[arg(long, value_name = "mean|median|pN", default_value = "median", help_heading = OUTPUT)]
     determinize: Determinizer,
     /// Write hyperfine's JSON
-    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    #[arg(long, visible_alias = "export-json", value_name = "FILE", help_heading = OUTPUT)]
     export_hyperfine: Option<PathBuf>,
+    /// Write hyperfine's CSV: a line for each command, without its runs
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    export_csv: Option<PathBuf>,
     /// Write a table in Markdown
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     export_markdown: Option<PathBuf>,
@@ -117,18 +120,16 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Error> {
     let mut show = |now: SweepProgress| progress.number("run", now.done as u64, now.of as u64);
     let swept = sweep(&options, store.as_ref(), args.resume, &signals, &mut show);
     progress.clear();
-    let swept = match swept {
-        Err(SweepError::Measure(error)) => return Err(Error::Measure(error)),
-        Err(SweepError::Write(path, source)) => return Err(Error::Write { path, source }),
-        Err(error) => return Err(Error::Usage(error.to_string())),
-        Ok(swept) => swept,
-    };
+    let swept = swept?;
     print(args, &swept, store.as_ref())?;
     end(swept, store.is_some())
 }
 
 fn options(args: &BenchArgs) -> Result<SweepOptions, Error> {
     let words = args.command.iter().map(text_of).collect::<Result<Vec<String>, _>>()?;
+    if let Some(instead) = commands_as_lines(&words) {
+        return Err(Error::Usage(instead));
+    }
     let commands: Vec<Vec<String>> = words.split(|word| word == VERSUS).map(<[String]>::to_vec).collect();
     let hooks = Hooks { setup: args.setup.clone(), prepare: args.prepare.clone(), cleanup: args.cleanup.clone() };
     let options = SweepOptions {
@@ -174,6 +175,13 @@ fn text_of(word: &OsString) -> Result<String, Error> {
     })
 }
 
+/// What to type where each word is a whole command line, as hyperfine takes them; `None` where a program has such a name.
+fn commands_as_lines(words: &[String]) -> Option<String> {
+    let is_line = |word: &String| word.contains(char::is_whitespace) && !Path::new(word).exists();
+    let lines: Vec<String> = words.iter().filter(|word| *word != VERSUS).cloned().collect();
+    (!lines.is_empty() && lines.iter().all(is_line)).then(|| perf_compat::bench_of_lines(&lines))
+}
+
 /// The files of the sweep; none where it is to be printed.
 fn store(args: &BenchArgs, options: &SweepOptions) -> Result<Option<SweepStore>, Error> {
     let Some(path) = &args.output else { return Ok(None) };
@@ -190,7 +198,8 @@ fn store(args: &BenchArgs, options: &SweepOptions) -> Result<Option<SweepStore>,
 
 /// Finds out whether the exports can be written, before anything is measured. What is there stays.
 fn check_exports(args: &BenchArgs) -> Result<(), Error> {
-    for path in args.export_hyperfine.iter().chain(&args.export_markdown).filter(|path| !is_stdout(path)) {
+    let exports = [&args.export_hyperfine, &args.export_csv, &args.export_markdown].into_iter().flatten();
+    for path in exports.filter(|path| !is_stdout(path)) {
         // Who reads a pipe would take it for closed.
         let is_special = fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir());
         if !is_special {
@@ -218,6 +227,9 @@ fn print(args: &BenchArgs, swept: &Swept, store: Option<&SweepStore>) -> Result<
     }
     if let Some(path) = &args.export_hyperfine {
         Stream::file(path, false)?.print(&text::hyperfine_json(swept))?;
+    }
+    if let Some(path) = &args.export_csv {
+        Stream::file(path, false)?.print(&text::hyperfine_csv(swept))?;
     }
     if let Some(path) = &args.export_markdown {
         Stream::file(path, false)?.print(&text::hyperfine_markdown(swept, args.determinize))?;
@@ -277,12 +289,7 @@ fn is_wide(args: &BenchArgs, workload: &Workload, part: f64) -> bool {
 /// Says why the sweep ended, if not by itself.
 fn end(swept: Swept, is_kept: bool) -> Result<u8, Error> {
     match (swept.error, swept.signal) {
-        (Some(SweepError::Measure(error)), _) => Err(Error::Measure(error)),
-        (Some(SweepError::Write(path, source)), _) => Err(Error::Write { path, source }),
-        (Some(error), _) => {
-            say(&error.to_string());
-            Ok(super::error::MEASURING)
-        }
+        (Some(error), _) => Err(error.into()),
         (None, Some(signal)) => {
             let has_any = swept.files.iter().any(|file| !file.workloads.is_empty());
             say(match (has_any, is_kept) {

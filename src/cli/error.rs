@@ -1,5 +1,6 @@
 //! Defines the program's errors: the text for people and the exit code of each.
 
+use std::borrow::Cow;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fmt::{self, Display};
@@ -14,6 +15,8 @@ use super::input::is_stdin;
 use super::pager::{Pager, Paging};
 use super::perf_compat;
 use super::stream::message;
+#[cfg(feature = "bench")]
+use crate::bench::SweepError;
 use crate::events::TracefsError;
 use crate::machine::Host;
 use crate::measure;
@@ -94,6 +97,8 @@ pub enum Error {
     Unread,
     /// The operating system can't do something as usual as starting a thread.
     System(io::Error),
+    /// It can't be done for a reason that isn't the command line's.
+    Impossible(String),
 }
 
 impl Error {
@@ -134,7 +139,11 @@ impl Error {
             Self::Usage(_) | Self::Theme(_) | Self::Config(..) => USAGE,
             Self::Measure(error) => code_of_measuring(error),
             Self::Recording { .. } | Self::Stacks { .. } | Self::Export(_) | Self::NoMatch { .. } => 1,
-            Self::Write { .. } | Self::CutRecording { .. } | Self::Terminal(_) | Self::System(_) => MEASURING,
+            Self::Write { .. }
+            | Self::CutRecording { .. }
+            | Self::Terminal(_)
+            | Self::System(_)
+            | Self::Impossible(_) => MEASURING,
             // As of a program that writes into a pipe that nobody reads.
             Self::Unread => code_of(SIGPIPE),
         }
@@ -262,8 +271,11 @@ fn perfs_way(error: &clap::Error, words: &[OsString]) -> Option<String> {
     };
     let (word, instead) = match error.kind() {
         ErrorKind::UnknownArgument => {
-            let option = context(ContextKind::InvalidArg)?;
-            (option, perf_compat::instead(words.get(1)?.to_str()?, option)?)
+            let (verb, option) = (words.get(1)?.to_str()?, context(ContextKind::InvalidArg)?);
+            if verb == "bench" {
+                return hyperfines_way(option, words);
+            }
+            (option, perf_compat::instead(verb, option)?)
         }
         ErrorKind::InvalidSubcommand => {
             let verb = context(ContextKind::InvalidSubcommand)?;
@@ -272,6 +284,21 @@ fn perfs_way(error: &clap::Error, words: &[OsString]) -> Option<String> {
         _ => return None,
     };
     Some(format!("perfprop: perf's {} isn't there\n      {instead}", shown(word)))
+}
+
+/// What to do instead, for an option of hyperfine's, or a command that stands as hyperfine takes it.
+fn hyperfines_way(option: &str, words: &[OsString]) -> Option<String> {
+    let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+    let is_scan = |pair: &[Cow<'_, str>]| pair[0] == "-P" && !pair[1].contains('=');
+    let of_hyperfine = if words.windows(2).any(is_scan) { "--parameter-scan" } else { option };
+    if let Some(instead) = perf_compat::instead("bench", of_hyperfine) {
+        return Some(format!("perfprop: hyperfine's {} isn't there\n      {instead}", shown(of_hyperfine)));
+    }
+    // Options and their values stand before the commands.
+    let lines = words.iter().skip_while(|word| *word != option).take_while(|word| !word.starts_with('-'));
+    let lines: Vec<String> = lines.map(|word| word.clone().into_owned()).collect();
+    let are_commands = !lines.is_empty() && lines.iter().all(|line| line.contains(char::is_whitespace));
+    are_commands.then(|| format!("perfprop: {}", perf_compat::bench_of_lines(&lines)))
 }
 
 impl Display for Error {
@@ -329,7 +356,7 @@ impl Display for Error {
             Self::Terminal(source) => {
                 write!(f, "perfprop: the terminal can't be used: {source}\n      as text: --batch")
             }
-            Self::Theme(text) => write!(f, "perfprop: {text}"),
+            Self::Theme(text) | Self::Impossible(text) => write!(f, "perfprop: {text}"),
             Self::Config(path, error) => {
                 write!(f, "perfprop: configuration {}: {error}", shown_path(path))
             }
@@ -354,6 +381,21 @@ impl std::error::Error for Error {}
 impl From<measure::Error> for Error {
     fn from(error: measure::Error) -> Self {
         Self::Measure(error)
+    }
+}
+
+#[cfg(feature = "bench")]
+impl From<SweepError> for Error {
+    fn from(error: SweepError) -> Self {
+        match error {
+            SweepError::Measure(error) => Self::Measure(error),
+            SweepError::Write(path, source) => Self::Write { path, source },
+            SweepError::System(source) => Self::System(source),
+            SweepError::NotResumed(error) => Self::Usage(error.to_string()),
+            error @ (SweepError::Failed { .. } | SweepError::NotCounted(_) | SweepError::Hook(_)) => {
+                Self::Impossible(error.to_string())
+            }
+        }
     }
 }
 

@@ -1,6 +1,8 @@
-//! Finds what to use instead of perf's options and verbs that perfprop lacks.
+//! Finds what to use instead of perf's options and verbs, and of hyperfine's, that perfprop lacks.
 
 use std::ffi::OsString;
+
+use crate::names::{for_shell, shown};
 
 /// Options or verbs of perf that mean the same, and what does it here.
 type Replacement = (&'static [&'static str], &'static str);
@@ -122,6 +124,24 @@ const TOP: [Replacement; 18] = [
     (&["--stdio", "--tui", "--force"], "text instead of screens:  --batch"),
 ];
 
+/// hyperfine's options.
+const BENCH: [Replacement; 11] = [
+    (&["-m", "--min-runs"], "as many runs as it takes:  --until 1% -r MOST"),
+    (&["-M", "--max-runs"], "the most runs:  -r RUNS, with --until 1% where fewer may do"),
+    (&["-L", "--parameter-list"], "the values of a parameter:  -P NAME=VALUE,VALUE"),
+    (
+        &["--parameter-scan", "-D", "--parameter-step-size"],
+        "equal steps from A to B, as many as COUNT:  -P NAME=lin:A..B:COUNT",
+    ),
+    (&["-p", "-s", "-c"], "commands around runs:  --prepare, --setup, --cleanup"),
+    (&["-n", "--command-name"], "names of commands:  -P tool=sort,msort -- {tool}"),
+    (&["-N", "-S", "--shell"], "no shell is started, unless the command names one:  -- sh -c 'COMMAND'"),
+    (&["--show-output", "--input"], "a shell directs them:  -- sh -c 'COMMAND < IN > OUT'"),
+    (&["--reference", "--conclude"], "all commands are compared with the first:  -- REFERENCE --vs COMMAND"),
+    (&["--export-asciidoc", "--export-orgmode"], "a table:  --export-markdown FILE, or  --export-csv FILE"),
+    (&["--style", "--sort", "-u", "--time-unit"], "tables have one form; for other programs:  --export-json FILE"),
+];
+
 /// perf's verbs that perfprop lacks.
 const VERBS: [Replacement; 8] = [
     (&["report"], "open a recording:  perfprop replay FILE; as text:  perfprop replay FILE --print"),
@@ -150,9 +170,24 @@ pub(super) fn instead(verb: &str, option: &str) -> Option<&'static str> {
         "stat" => &STAT,
         "record" => &RECORD,
         "top" => &TOP,
+        "bench" => return find(&BENCH, name),
         _ => return None,
     };
     find(own, name).or_else(|| find(&EVERYWHERE, name))
+}
+
+/// How `bench` is told commands that were written as hyperfine takes them, each as one word.
+pub(super) fn bench_of_lines(lines: &[String]) -> String {
+    let is_of_shell = |line: &str| line.contains(['|', '&', ';', '<', '>', '$', '`', '*', '?', '#', '~', '(', '\n']);
+    let command = |line: &String| match line.trim() {
+        line if is_of_shell(line) => format!("sh -c {}", for_shell(line)),
+        line => shown(line).into_owned(),
+    };
+    let commands: Vec<String> = lines.iter().map(command).collect();
+    format!(
+        "commands are words, behind -- and each --vs; no shell runs them:\n      perfprop bench -- {}",
+        commands.join(" --vs ")
+    )
 }
 
 /// What to use instead of a verb of perf, if it is one.

@@ -6,9 +6,10 @@ use crossbeam_channel::Receiver;
 
 use super::checkout::{Built, Checkout};
 use super::entries::{divisor, named_benchmark};
+use super::failures::HistoryError;
 use super::git::Commit;
 use super::results::ResultStore;
-use super::run::{Begun, HistoryError, HistoryOptions, HistoryOutcome, HistoryProgress, HistoryRun, Measuring};
+use super::run::{Begun, HistoryOptions, HistoryOutcome, HistoryProgress, HistoryRun, Measuring};
 use crate::bench::{Runner, order};
 use crate::session::CaughtSignal;
 use crate::steps::{LocateRules, LocatedStep, MeasuredTurn, NarrowedBy, locate, median};

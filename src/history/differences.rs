@@ -9,9 +9,9 @@ use super::regressions::entry_name;
 use super::results::{BenchmarkResult, CommitResults, ResultNumber, StoredResults, combinations};
 use super::samples::{SampleStatistics, is_different};
 use super::series::series_params;
-use crate::compare::{Average, ComparedEvent, NumbersOfRuns, Verdict, compare_numbers};
+use crate::compare::{Average, ComparedEvent, MeanRatio, NumbersOfRuns, Verdict, compare_numbers};
 use crate::events::Unit;
-use crate::rates::Confidence;
+use crate::rates::{Confidence, Uncertain};
 
 /// Where no error is known, numbers differ if one is more than so many times the other (asv's choice).
 pub const FACTOR: f64 = 1.1;
@@ -29,6 +29,8 @@ pub struct BenchmarkDifference {
     pub unit: String,
     /// What each commit gave.
     pub results: [ComparedResult; 2],
+    /// How many times the first commit's number the second one's is: by the means that were tested, else by the numbers.
+    pub ratio: MeanRatio,
     /// Which is larger by more than chance.
     pub verdict: DifferenceVerdict,
 }
@@ -36,8 +38,8 @@ pub struct BenchmarkDifference {
 /// What a commit gave of a benchmark.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ComparedResult {
-    /// The median of its samples.
-    Number(f64),
+    /// The median of its samples, and how far it may be off at 95 %.
+    Number(Uncertain),
     /// It failed.
     Failed,
     /// It was skipped.
@@ -71,7 +73,7 @@ impl ComparedResult {
     /// The number, if there is one.
     pub fn number(self) -> Option<f64> {
         match self {
-            Self::Number(number) => Some(number),
+            Self::Number(number) => Some(number.value),
             Self::Failed | Self::Skipped | Self::NotMeasured => None,
         }
     }
@@ -82,12 +84,6 @@ impl BenchmarkDifference {
     pub fn numbers(&self) -> Option<(f64, f64)> {
         let [a, b] = self.results;
         a.number().zip(b.number())
-    }
-
-    /// By what part the second commit's number differs from the first one's; `None` of 0, which has no parts.
-    pub fn change(&self) -> Option<f64> {
-        let (a, b) = self.numbers()?;
-        Some((b - a) / a.abs()).filter(|part| part.is_finite())
     }
 
     /// Whether more runs would tell nothing more.
@@ -132,15 +128,15 @@ pub fn differences(stored: &StoredResults, a: &str, b: &str, confidence: Confide
     };
     let is_tested = |pair: &&PairOfResults| pair.verdict.is_none();
     let tested = compare_numbers(pairs.iter().filter(is_tested).map(numbers).collect(), confidence);
-    let mut verdicts = tested.into_iter().map(|event: ComparedEvent| DifferenceVerdict::Tested(event.verdict));
+    let mut tested =
+        tested.into_iter().map(|event: ComparedEvent| (DifferenceVerdict::Tested(event.verdict), event.ratio()));
     let environments = params_of_environments(pairs.iter().map(PairOfResults::place));
-    let difference = |(pair, environment): (PairOfResults, DifferingParams)| BenchmarkDifference {
-        verdict: pair.verdict.or_else(|| verdicts.next()).unwrap_or(DifferenceVerdict::NoNumber),
-        name: pair.name,
-        machine: pair.machine,
-        environment,
-        unit: pair.unit,
-        results: pair.results,
+    let difference = |(pair, environment): (PairOfResults, DifferingParams)| {
+        let known = pair.verdict.map(|verdict| (verdict, pair.ratio_of_numbers(verdict)));
+        let (verdict, ratio) =
+            known.or_else(|| tested.next()).unwrap_or((DifferenceVerdict::NoNumber, MeanRatio::default()));
+        let PairOfResults { name, machine, unit, results, .. } = pair;
+        BenchmarkDifference { name, machine, environment, unit, results, ratio, verdict }
     };
     pairs.into_iter().zip(environments).map(difference).collect()
 }
@@ -160,6 +156,14 @@ struct PairOfResults {
 }
 
 impl PairOfResults {
+    /// The ratio of the numbers themselves, if these can be compared and have one.
+    fn ratio_of_numbers(&self, verdict: DifferenceVerdict) -> MeanRatio {
+        let [a, b] = self.results.map(ComparedResult::number);
+        let is_comparable = verdict != DifferenceVerdict::OtherVersion;
+        let numbers = a.zip(b).filter(|&(a, b)| is_comparable && a > 0.0 && b >= 0.0);
+        MeanRatio { value: numbers.map(|(a, b)| b / a), interval: None }
+    }
+
     fn place(&self) -> MeasuredPlace<'_> {
         MeasuredPlace { benchmark: &self.name, params: &self.params, environments: &self.environments }
     }
@@ -232,7 +236,9 @@ impl MeasuredSide {
         };
         let number = |numbers: &[ResultNumber]| numbers.get(place).and_then(|number| number.number());
         let result = match of.result.as_ref().and_then(|all| all.get(place)) {
-            Some(ResultNumber::Number(number)) => ComparedResult::Number(*number),
+            Some(&ResultNumber::Number(value)) => {
+                ComparedResult::Number(Uncertain { value, error: of.error_at(place) })
+            }
             Some(ResultNumber::Skipped) => ComparedResult::Skipped,
             Some(ResultNumber::Missing) | None => ComparedResult::Failed,
         };
@@ -306,6 +312,7 @@ fn is_different_of_asv(a: &MeasuredSide, b: &MeasuredSide) -> bool {
 mod tests {
     use super::super::results::{Benchmark, BenchmarkList, MachineFacts, MachineResults, OrderedMap};
     use super::*;
+    use crate::rates::Error;
 
     fn stored(a: &[f64], b: &[f64], python: &str) -> StoredResults {
         let commit = |hash: &str, samples: &[f64]| {
@@ -335,7 +342,8 @@ mod tests {
     fn commits_are_compared_by_hand() {
         let (a, b) = ([1.0, 2.0, 3.0, 4.0, 5.0], [7.0, 8.0, 9.0, 10.0, 11.0]);
         let found = differences(&stored(&a, &b, ""), "x", "y", Confidence::DEFAULT);
-        assert_eq!((found.len(), found[0].numbers(), found[0].change()), (1, Some((3.0, 9.0)), Some(2.0)));
+        assert_eq!((found.len(), found[0].numbers(), found[0].ratio.value), (1, Some((3.0, 9.0)), Some(3.0)));
+        assert!(found[0].ratio.interval.is_some_and(|(low, high)| 1.0 < low && low < 3.0 && 3.0 < high));
         assert_eq!((found[0].verdict, found[0].is_worse()), (DifferenceVerdict::Tested(Verdict::Higher), true));
         assert!(found[0].is_decided());
         let back = differences(&stored(&b, &a, ""), "x", "y", Confidence::DEFAULT);
@@ -343,6 +351,7 @@ mod tests {
         // 2 of 252 orders of 5 and 5 are as far apart: asv asks for less than 0.002.
         let of_asv = differences(&stored(&a, &b, "3.11"), "x", "y", Confidence::DEFAULT);
         assert!(matches!(of_asv[0].verdict, DifferenceVerdict::OfAsv { .. }));
+        assert_eq!(of_asv[0].ratio, MeanRatio { value: Some(3.0), interval: None });
     }
 
     #[test]
@@ -365,6 +374,11 @@ mod tests {
             commit.results.set("b", result.clone());
         }
         differences(&stored, "x", "y", Confidence::DEFAULT)
+    }
+
+    /// A number of one run.
+    fn single(value: f64) -> ComparedResult {
+        ComparedResult::Number(Uncertain { value, error: Error::Unknown })
     }
 
     fn numbers(numbers: &[f64]) -> Vec<ResultNumber> {
@@ -409,8 +423,8 @@ mod tests {
     #[test]
     fn what_one_commit_lacks_is_told() {
         let found = differences(&stored(&[1.0], &[], ""), "x", "y", Confidence::DEFAULT);
-        assert_eq!(found[0].results, [ComparedResult::Number(1.0), ComparedResult::Failed]);
-        assert_eq!((found[0].verdict, found[0].change()), (DifferenceVerdict::NoNumber, None));
+        assert_eq!(found[0].results, [single(1.0), ComparedResult::Failed]);
+        assert_eq!((found[0].verdict, found[0].ratio), (DifferenceVerdict::NoNumber, MeanRatio::default()));
         assert!(found[0].is_decided() && !found[0].is_worse());
         let of = |values: &[&str], result: Vec<ResultNumber>| BenchmarkResult {
             result: Some(result),
@@ -420,14 +434,15 @@ mod tests {
         // A value was put before the others.
         let a = of(&["2", "4"], numbers(&[2.0, 4.0]));
         let b = of(&["1", "2"], vec![ResultNumber::Skipped, ResultNumber::Number(3.0)]);
-        use ComparedResult::{NotMeasured, Number, Skipped};
+        use ComparedResult::{NotMeasured, Skipped};
         let rows: Vec<_> = verdict(&a, &b).into_iter().map(|one| (one.name, one.results)).collect();
-        let expected = [("b(1)", [NotMeasured, Skipped]), ("b(2)", [Number(2.0), Number(3.0)])];
+        let expected = [("b(1)", [NotMeasured, Skipped]), ("b(2)", [single(2.0), single(3.0)])];
         assert_eq!(rows[..2], expected.map(|(name, results)| (name.to_owned(), results)));
-        assert_eq!(rows[2], ("b(4)".to_owned(), [Number(4.0), NotMeasured]));
+        assert_eq!(rows[2], ("b(4)".to_owned(), [single(4.0), NotMeasured]));
         let other = BenchmarkResult { version: Some("2".into()), ..a.clone() };
         let old = BenchmarkResult { version: Some("1".into()), ..a };
-        assert_eq!(verdict(&old, &other)[0].verdict, DifferenceVerdict::OtherVersion);
+        let other = verdict(&old, &other).swap_remove(0);
+        assert_eq!((other.verdict, other.ratio), (DifferenceVerdict::OtherVersion, MeanRatio::default()));
     }
 
     #[test]

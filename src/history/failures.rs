@@ -1,8 +1,13 @@
-//! Why a benchmark has no result of a commit.
+//! Why benchmarks or commits have no results.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
+use super::checkout::CheckoutError;
+use super::git::Commit;
+use super::results::ResultsError;
+use crate::bench::SweepError;
 use crate::names::quoted;
 use crate::sources::command::Exit;
 
@@ -39,5 +44,49 @@ impl fmt::Display for BenchFailure {
             Self::Ended(exit) => f.write_str(&exit.told()),
             Self::TimedOut(time) => write!(f, "took longer than {} s (--timeout)", time.as_secs()),
         }
+    }
+}
+
+/// A commit whose build failed.
+#[derive(Clone, Debug)]
+pub struct FailedCommit {
+    /// The commit.
+    pub commit: Commit,
+    /// The file that says why.
+    pub log: PathBuf,
+}
+
+/// Why commits can't be measured.
+#[derive(Debug)]
+pub enum HistoryError {
+    /// They can't be checked out.
+    Checkout(CheckoutError),
+    /// The results can't be read or written.
+    Results(ResultsError),
+    /// A run can't be made.
+    Run(SweepError),
+}
+
+impl fmt::Display for HistoryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Checkout(error) => error.fmt(f),
+            Self::Results(error) => error.fmt(f),
+            Self::Run(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for HistoryError {}
+
+impl From<ResultsError> for HistoryError {
+    fn from(error: ResultsError) -> Self {
+        Self::Results(error)
+    }
+}
+
+impl From<CheckoutError> for HistoryError {
+    fn from(error: CheckoutError) -> Self {
+        Self::Checkout(error)
     }
 }

@@ -164,12 +164,15 @@ impl Repository {
         if commits.is_empty() { Err(GitError::NoCommits(range.to_owned())) } else { Ok(commits) }
     }
 
-    /// That a range such as `HEAD~20..` begins before the first commit; `None` if it doesn't.
+    /// That a range such as `HEAD~20..` or `FIRST^..` begins before the first commit; `None` if it doesn't.
     fn too_few(&self, range: &str) -> Option<GitError> {
         let name = range.split("..").next()?;
-        let (tip, back) = name.rsplit_once('~')?;
+        let (tip, back) = match name.strip_suffix('^') {
+            Some(tip) => (tip, 1),
+            None => name.rsplit_once('~').and_then(|(tip, back)| Some((tip, back.parse().ok()?)))?,
+        };
         let commits = self.history(tip).ok()?.len();
-        let is_before = back.parse::<usize>().ok()? >= commits;
+        let is_before = back >= commits;
         is_before.then(|| GitError::TooFew { name: name.to_owned(), commits })
     }
 

@@ -38,18 +38,16 @@ pub use differences::{BenchmarkDifference, ComparedResult, DifferenceVerdict, FA
 pub use differing::{DifferingParams, MeasuredPlace, differing_params, params_of_environments};
 pub use digits::round_to_5_digits;
 pub use entries::{ADDED, CountedOn, NANOSECONDS, SECONDS, counted_event, imported_results, machine_facts, quantity};
-pub use failures::{BenchFailure, BrokenBenchmark};
+pub use failures::{BenchFailure, BrokenBenchmark, FailedCommit, HistoryError};
 pub use git::{Commit, GitError, Repository, Tag, short, spread};
 pub use imports::{ImportProblem, ImportedBenchmarks, MeasuredQuantity, in_name};
 pub use parallel::on_all_cpus;
 pub use rank_test::{RankTest, rank_test};
 pub use regressions::{
-    BenchmarkRegression, LEAST_NUMBERS, RegressionRule, THRESHOLD, UnclearRise, all_regressions, entry_names, rises,
-    unclear_rises,
+    BenchmarkRegression, LEAST_NUMBERS, RegressionRule, SoughtSteps, THRESHOLD, UnclearRise, all_regressions,
+    entry_names, unclear_rises,
 };
-pub use run::{
-    CommitChoice, FailedCommit, HistoryError, HistoryOptions, HistoryOutcome, HistoryProgress, measure_commits,
-};
+pub use run::{CommitChoice, HistoryOptions, HistoryOutcome, HistoryProgress, measure_commits};
 pub use samples::{SampleStatistics, is_different};
 pub use series::{BenchmarkSeries, MissingNumber, SeriesPoint, series, series_params};
 pub use summary::{BenchmarkSummary, benchmark_summaries};

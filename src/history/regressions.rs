@@ -1,9 +1,9 @@
-//! Says which benchmarks lost at which commits: regressions of all series of a folder of results.
+//! Says which benchmarks lost or won at which commits: regressions and improvements of all series of a folder of results.
 
 use super::differing::{DifferingParams, differing_params};
 use super::results::{Benchmark, BenchmarkList, combinations};
 use super::series::BenchmarkSeries;
-use crate::steps::{Regressions, Step, StepMethod, median, regressions};
+use crate::steps::{Regressions, Step, StepMethod, improvements, median, regressions};
 
 /// A rise of less than this share of the level is no regression, unless another threshold is set.
 pub const THRESHOLD: f64 = 0.05;
@@ -17,7 +17,7 @@ pub const LEAST_NUMBERS: usize = 6;
 /// Of fewer numbers the last two are above the first half by chance in more than one of 15 series.
 const LEAST_RISE: usize = 8;
 
-/// What a benchmark lost with one combination of its parameters.
+/// What a benchmark lost, or won, with one combination of its parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BenchmarkRegression {
     /// The benchmark, with its parameters: `sort('quick', 10)`.
@@ -28,24 +28,34 @@ pub struct BenchmarkRegression {
     pub combination: Option<usize>,
     /// What of the machine and environment tells the series from others.
     pub params: DifferingParams,
-    /// The rises, in the order of commits: positions are revisions.
+    /// The steps, in the order of commits: positions are revisions.
     pub rises: Regressions,
+}
+
+/// Which steps are looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SoughtSteps {
+    /// Those that made a number larger for good.
+    Regressions,
+    /// Those that made it smaller for good.
+    Improvements,
 }
 
 /// Which steps of an entry are looked at.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RegressionRule {
-    /// The share of the level that a rise must have.
+    /// The share of the level before it that a step must have.
     pub threshold: f64,
     /// The first revision that may be on the higher level, and after which steps end.
     pub from: u64,
 }
 
-/// The regressions of all series. `rule` says what counts for an entry; `None` leaves it out.
+/// The regressions or improvements of all series. `rule` says what counts for an entry; `None` leaves it out.
 pub fn all_regressions(
     series: &[BenchmarkSeries],
     benchmarks: &BenchmarkList,
     method: StepMethod,
+    sought: SoughtSteps,
     rule: impl Fn(&str) -> Option<RegressionRule>,
 ) -> Vec<BenchmarkRegression> {
     let differing = differing_params(series);
@@ -55,7 +65,7 @@ pub fn all_regressions(
         for (combination, entry) in entry_names(benchmark).into_iter().enumerate().take(one.combinations()) {
             let has_params = !benchmark.params.is_empty();
             let Some(rule) = rule(&entry) else { continue };
-            let Some(rises) = rises(one.steps(combination, method), rule) else { continue };
+            let Some(rises) = sought.among(one.steps(combination, method), rule) else { continue };
             found.push(BenchmarkRegression {
                 entry,
                 series: place,
@@ -116,10 +126,16 @@ fn rise_at_end(numbers: &[f64]) -> Option<f64> {
     last.iter().all(|&number| number > highest).then(|| f64::midpoint(last[0], last[1]) / before - 1.0)
 }
 
-/// The rises among the steps of an entry, whose ends are revisions; `None` if there are none.
-pub fn rises(mut steps: Vec<Step>, rule: RegressionRule) -> Option<Regressions> {
-    steps.retain(|step| step.right as u64 >= rule.from);
-    regressions(&steps, rule.threshold, MIN_POINTS)
+impl SoughtSteps {
+    /// Those among the steps of an entry, whose ends are revisions; `None` if there are none.
+    pub fn among(self, mut steps: Vec<Step>, rule: RegressionRule) -> Option<Regressions> {
+        steps.retain(|step| step.right as u64 >= rule.from);
+        let find = match self {
+            Self::Regressions => regressions,
+            Self::Improvements => improvements,
+        };
+        find(&steps, rule.threshold, MIN_POINTS)
+    }
 }
 
 /// The names of a benchmark's entries: with each combination of its parameters, `sort('quick', 10)`.

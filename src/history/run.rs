@@ -4,22 +4,19 @@
 //! commits alike and is not taken for a step. Results are written after each round.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use crossbeam_channel::Receiver;
 
 use super::benches::{BenchCommand, HistoryPlan};
-use super::checkout::{Built, Checkout, CheckoutError, FailedBuild, key, missing_program};
+use super::checkout::{Built, Checkout, FailedBuild, key, missing_program};
 use super::entries::{benchmark, divisor, facts_of, quantity, result, results_of, this_machine, version};
-use super::failures::{BenchFailure, BrokenBenchmark};
+use super::failures::{BenchFailure, BrokenBenchmark, FailedCommit, HistoryError};
 use super::git::Commit;
 use super::results::{
-    Benchmark, BenchmarkList, CommitResults, MachineFacts, OrderedMap, ResultNumber, ResultStore, ResultsError,
-    StoredResults,
+    Benchmark, BenchmarkList, CommitResults, MachineFacts, OrderedMap, ResultNumber, ResultStore, StoredResults,
 };
-use crate::bench::{Ran, RunOnce, Runner, SweepError, order};
+use crate::bench::{Ran, RunOnce, Runner, SIGNAL_PATIENCE, SweepError, order};
 use crate::cost::TIME;
 use crate::measure::end_within;
 use crate::session::CaughtSignal;
@@ -46,6 +43,8 @@ pub struct HistoryOptions {
     pub commits: Vec<Commit>,
     /// Which of them.
     pub choice: CommitChoice,
+    /// The benchmarks that aren't run, as they failed before. What is built and kept of a commit depends on those of the plan.
+    pub left_out: Vec<String>,
     /// How often each benchmark is run.
     pub repeats: usize,
     /// How often each is run before anything is kept.
@@ -116,50 +115,6 @@ pub struct HistoryOutcome {
     pub signal: Option<i32>,
 }
 
-/// A commit whose build failed.
-#[derive(Clone, Debug)]
-pub struct FailedCommit {
-    /// The commit.
-    pub commit: Commit,
-    /// The file that says why.
-    pub log: PathBuf,
-}
-
-/// Why commits can't be measured.
-#[derive(Debug)]
-pub enum HistoryError {
-    /// They can't be checked out.
-    Checkout(CheckoutError),
-    /// The results can't be read or written.
-    Results(ResultsError),
-    /// A run can't be made.
-    Run(SweepError),
-}
-
-impl fmt::Display for HistoryError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Checkout(error) => error.fmt(f),
-            Self::Results(error) => error.fmt(f),
-            Self::Run(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for HistoryError {}
-
-impl From<ResultsError> for HistoryError {
-    fn from(error: ResultsError) -> Self {
-        Self::Results(error)
-    }
-}
-
-impl From<CheckoutError> for HistoryError {
-    fn from(error: CheckoutError) -> Self {
-        Self::Checkout(error)
-    }
-}
-
 /// A commit on its way: where it is run, and the samples of each benchmark and quantity.
 pub(super) struct Measuring<'a> {
     pub(super) commit: &'a Commit,
@@ -178,9 +133,6 @@ impl Measuring<'_> {
         self.broken.contains(&bench)
     }
 }
-
-/// An interrupt of a terminal reaches the command, too, which may have failed by it before perfprop has the signal.
-const SIGNAL_PATIENCE: Duration = Duration::from_millis(500);
 
 /// Measures commits, and adds what they took to the store.
 ///
@@ -300,11 +252,16 @@ impl<'a> HistoryRun<'a> {
     ) -> Measuring<'a> {
         let mut one = Measuring { commit, folder, samples, broken: Vec::new(), whole: BTreeMap::new() };
         for (place, bench) in self.options.plan.benches.iter().enumerate() {
-            if let Some(program) = missing_program(bench, &one.folder) {
+            if let Some(program) = missing_program(bench, &one.folder).filter(|_| !self.is_left_out(place)) {
                 self.note_broken(&mut one, place, BenchFailure::NoProgram(program.to_owned()), Vec::new());
             }
         }
         one
+    }
+
+    /// Whether a benchmark isn't run.
+    fn is_left_out(&self, bench: usize) -> bool {
+        self.options.left_out.contains(&self.options.plan.benches[bench].name)
     }
 
     /// Notes that a benchmark failed.
@@ -411,7 +368,7 @@ impl<'a> HistoryRun<'a> {
     ) -> Result<(), HistoryError> {
         let taken_of = |quantity: &String| one.samples.get(&(bench, quantity.clone())).map_or(0, Vec::len);
         let taken = self.quantities.iter().map(taken_of).min().unwrap_or(0);
-        if taken >= self.options.repeats || one.is_broken(bench) {
+        if taken >= self.options.repeats || one.is_broken(bench) || self.is_left_out(bench) {
             return Ok(());
         }
         let counts = self.counts(runner, one, bench, signals, on_round)?;
@@ -468,7 +425,8 @@ impl<'a> HistoryRun<'a> {
 
     fn results(&self, one: &Measuring<'_>) -> (BenchmarkList, CommitResults) {
         let (mut list, mut results) = (BenchmarkList::default(), OrderedMap::default());
-        for (place, bench) in self.options.plan.benches.iter().enumerate() {
+        let benches = self.options.plan.benches.iter().enumerate().filter(|&(place, _)| !self.is_left_out(place));
+        for (place, bench) in benches {
             for quantity in &self.quantities {
                 let samples = one.samples.get(&(place, quantity.clone())).filter(|_| !one.is_broken(place));
                 let benchmark = benchmark(bench, quantity);

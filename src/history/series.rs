@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::differing::MeasuredPlace;
-use super::results::{Benchmark, CommitResults, ResultNumber, StoredResults};
-use crate::rates::{self, Confidence};
+use super::results::{Benchmark, BenchmarkResult, CommitResults, ResultNumber, StoredResults};
+use crate::rates::{self, Confidence, Error, Uncertain};
 use crate::steps::{LevelChange, Step, StepMethod, changes, detect};
 
 /// The numbers of a benchmark over commits.
@@ -42,6 +42,8 @@ pub struct SeriesPoint {
     pub values: Vec<Option<f64>>,
     /// How much each number counts among those of the series; `None` where that isn't known.
     pub weights: Vec<Option<f64>>,
+    /// How far each number may be off, at 95 %.
+    pub errors: Vec<Error>,
 }
 
 /// A number for each point, and how much it counts.
@@ -52,6 +54,7 @@ type NumbersAndWeights = (Vec<Option<f64>>, Vec<Option<f64>>);
 struct GatheredNumbers {
     outcomes: Vec<Vec<Option<ResultNumber>>>,
     weights: Vec<Vec<Option<f64>>>,
+    errors: Vec<Vec<Error>>,
 }
 
 /// The series of all benchmarks: one for each machine and environment, in their order.
@@ -65,12 +68,13 @@ pub fn series(stored: &StoredResults, revisions: &BTreeMap<String, u64>) -> Vec<
     let commits = stored.machines.iter().flat_map(|machine| &machine.commits);
     for (commit, &revision) in commits.filter_map(|commit| Some((commit, revisions.get(&commit.commit)?))) {
         let params = series_params(commit);
-        for (benchmark, outcomes, weights) in comparable(commit, &stored.benchmarks.0) {
+        for (benchmark, result) in comparable(commit, &stored.benchmarks.0) {
             let (environments, series) = all.entry((benchmark.name.clone(), params.clone())).or_default();
             environments.insert(commit.environment.clone());
             let gathered = series.entry(revision).or_default();
-            gathered.outcomes.push(outcomes);
-            gathered.weights.push(weights);
+            gathered.outcomes.push(result.outcomes(&benchmark.params));
+            gathered.weights.push(result.weights(&benchmark.params));
+            gathered.errors.push(result.errors(&benchmark.params));
         }
     }
     let one = |((benchmark, params), (environments, points)): (Key, Gathered)| {
@@ -80,6 +84,7 @@ pub fn series(stored: &StoredResults, revisions: &BTreeMap<String, u64>) -> Vec<
             revision,
             values: means(&gathered.values()),
             weights: means(&gathered.weights),
+            errors: gathered.errors_of_means(),
         };
         let points = without_missing_ends(points.into_iter().map(point).collect(), SeriesPoint::has_number);
         BenchmarkSeries { benchmark, params, environments, points, missing }
@@ -94,15 +99,15 @@ pub fn series_params(commit: &CommitResults) -> BTreeMap<String, Option<String>>
     commit.params.0.iter().cloned().chain(variables).collect()
 }
 
-/// The numbers of a commit that can be compared with those of others, with their weights.
+/// The results of a commit that can be compared with those of others.
 fn comparable<'a>(
     commit: &'a CommitResults,
     benchmarks: &'a BTreeMap<String, Benchmark>,
-) -> impl Iterator<Item = (&'a Benchmark, Vec<Option<ResultNumber>>, Vec<Option<f64>>)> {
+) -> impl Iterator<Item = (&'a Benchmark, &'a BenchmarkResult)> {
     commit.results.0.iter().filter_map(|(name, result)| {
         let benchmark = benchmarks.get(name)?;
         let is_of_version = result.version.is_none() || result.version == benchmark.version;
-        is_of_version.then(|| (benchmark, result.outcomes(&benchmark.params), result.weights(&benchmark.params)))
+        is_of_version.then_some((benchmark, result))
     })
 }
 
@@ -110,6 +115,20 @@ impl GatheredNumbers {
     fn values(&self) -> Vec<Vec<Option<f64>>> {
         let number = |outcome: &Option<ResultNumber>| outcome.and_then(ResultNumber::number);
         self.outcomes.iter().map(|row| row.iter().map(number).collect()).collect()
+    }
+
+    /// How far the mean of each combination's numbers may be off.
+    fn errors_of_means(&self) -> Vec<Error> {
+        let values = self.values();
+        let of = |place: usize| {
+            let rows = values.iter().zip(&self.errors).filter(|(row, _)| row[place].is_some());
+            let present: Vec<Error> = rows.map(|(_, errors)| errors[place]).collect();
+            if present.is_empty() {
+                return Error::Unknown;
+            }
+            Error::of_sum(present.iter().copied()).scaled(1.0 / present.len() as f64)
+        };
+        (0..self.errors.first().map_or(0, Vec::len)).map(of).collect()
     }
 
     /// Why each combination has no number; `None` of one that has one, or wasn't run.
@@ -143,6 +162,12 @@ pub(super) fn without_missing_ends<T>(mut points: Vec<T>, has_number: impl Fn(&T
 }
 
 impl SeriesPoint {
+    /// The number of a combination, and how far it may be off.
+    pub fn number(&self, combination: usize) -> Option<Uncertain> {
+        let value = (*self.values.get(combination)?)?;
+        Some(Uncertain { value, error: self.errors.get(combination).copied().unwrap_or_default() })
+    }
+
     /// Whether any combination of parameters has a number.
     fn has_number(&self) -> bool {
         self.values.iter().any(Option::is_some)
@@ -172,10 +197,10 @@ impl BenchmarkSeries {
     }
 
     /// What each combination gave at a revision: a number, or why there is none.
-    pub fn at(&self, revision: u64, combination: usize) -> (Option<f64>, Option<MissingNumber>) {
+    pub fn at(&self, revision: u64, combination: usize) -> (Option<Uncertain>, Option<MissingNumber>) {
         let point = self.points.binary_search_by_key(&revision, |point| point.revision);
-        let value = point.ok().and_then(|place| *self.points[place].values.get(combination)?);
-        (value, self.missing.get(&revision).and_then(|reasons| *reasons.get(combination)?))
+        let number = point.ok().and_then(|place| self.points[place].number(combination));
+        (number, self.missing.get(&revision).and_then(|reasons| *reasons.get(combination)?))
     }
 
     /// How the level changes to the step that begins at a revision; `None` if none does.
@@ -207,7 +232,7 @@ impl BenchmarkSeries {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
-    use super::super::results::{BenchmarkResult, MachineResults, OrderedMap};
+    use super::super::results::{MachineResults, OrderedMap};
     use super::*;
 
     #[test]
@@ -240,11 +265,28 @@ mod tests {
         assert_eq!((of_points, found.combinations()), (vec![1, 2], 3), "the ends of the points have a number");
         let (failed, skipped) = (Some(MissingNumber::Failed), Some(MissingNumber::Skipped));
         let at = |revision| [0, 1, 2].map(|combination| found.at(revision, combination));
+        let single = |value| Some(Uncertain { value, error: Error::Unknown });
         assert_eq!(at(0), [(None, failed), (None, failed), (None, None)], "3 wasn't run");
-        assert_eq!(at(1), [(Some(1.0), None), (Some(2.0), None), (None, None)]);
-        assert_eq!(at(2), [(None, skipped), (Some(3.0), None), (None, None)]);
+        assert_eq!(at(1), [(single(1.0), None), (single(2.0), None), (None, None)]);
+        assert_eq!(at(2), [(None, skipped), (single(3.0), None), (None, None)]);
         assert_eq!(at(3), [(None, failed), (None, skipped), (None, None)]);
         assert_eq!(found.revisions().len(), 4);
+    }
+
+    #[test]
+    fn the_mean_of_two_results_is_surer_than_each() {
+        let row = |value| vec![Some(ResultNumber::Number(value)), None];
+        let errors = |half: f64| vec![Error::of(half), Error::Unknown];
+        let mut gathered = GatheredNumbers {
+            outcomes: vec![row(10.0), row(20.0)],
+            weights: Vec::new(),
+            errors: vec![errors(3.0), errors(4.0)],
+        };
+        assert_eq!(gathered.errors_of_means(), [Error::of(2.5), Error::Unknown]);
+        // What has no number says nothing of the other's error.
+        gathered.outcomes[1] = vec![Some(ResultNumber::Missing), None];
+        assert_eq!(gathered.errors_of_means(), [Error::of(3.0), Error::Unknown]);
+        assert!(GatheredNumbers::default().errors_of_means().is_empty());
     }
 
     #[test]

@@ -110,7 +110,8 @@ mod tests {
     use super::*;
 
     fn series(values: &[(u64, Option<f64>)]) -> BenchmarkSeries {
-        let point = |&(revision, value)| SeriesPoint { revision, values: vec![value], weights: vec![None] };
+        let point =
+            |&(revision, value)| SeriesPoint { revision, values: vec![value], weights: vec![None], errors: Vec::new() };
         BenchmarkSeries {
             benchmark: "b".into(),
             params: BTreeMap::new(),

@@ -7,8 +7,8 @@ use super::points::{NoNumber, PointDetail, PointDetails, SeriesParams, details};
 use crate::files::file_stem;
 use crate::history::results::{Benchmark, StoredResults, combinations};
 use crate::history::{
-    BenchmarkSeries, DifferingParams, LEAST_NUMBERS, SeriesPoint, differing_params, entry_names, on_all_cpus, rises,
-    series,
+    BenchmarkSeries, DifferingParams, LEAST_NUMBERS, SeriesPoint, SoughtSteps, differing_params, entry_names,
+    on_all_cpus, series,
 };
 use crate::rates::Confidence;
 use crate::steps::{LevelChange, Regression, Step, changes, detect};
@@ -151,7 +151,7 @@ impl SiteLine {
             Step { left, right, ..step.clone() }
         };
         let rule = options.rules.rule(&self.entry);
-        let all = rule.and_then(|rule| rises(steps.iter().map(of_revisions).collect(), rule));
+        let all = rule.and_then(|rule| SoughtSteps::Regressions.among(steps.iter().map(of_revisions).collect(), rule));
         (steps, changes, all.map(|all| all.found).unwrap_or_default())
     }
 

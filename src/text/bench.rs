@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::difference::p_value;
 use super::{column_width, wrapped};
 use crate::bench::{EXIT_CODE, Swept, Variant, VariantComparison, comparisons, determined, quantities, unit};
-use crate::compare::Verdict;
-use crate::cost::samples::Determinizer;
+use crate::compare::{MeanRatio, Verdict};
+use crate::cost::samples::{Determinizer, far_off};
 use crate::cost::{TIME, Workload, WorkloadFile, sizes_in_words};
 use crate::names::shown;
-use crate::number::{amount, plus_minus};
+use crate::number::{amount, uncertain};
 
 /// What was measured, a line for each command and set of sizes, then how the commands compare with the first.
 pub fn sweep(swept: &Swept, determinizer: Determinizer) -> String {
@@ -17,6 +17,7 @@ pub fn sweep(swept: &Swept, determinizer: Determinizer) -> String {
     let mut out = legend(variants);
     out += &measured(variants, files, determinizer);
     out += &failures(files);
+    out += &outliers(files);
     let compared = comparisons(files);
     if !compared.is_empty() {
         out += &comparison(variants, &compared);
@@ -52,27 +53,94 @@ fn all_sizes(files: &[WorkloadFile]) -> Vec<&BTreeMap<String, f64>> {
     all
 }
 
-/// What was measured, in as many tables one below the other as the width takes.
+/// What was measured, in as many tables one below the other as the width takes; then what their numbers are.
 fn measured(variants: &[Variant], files: &[WorkloadFile], determinizer: Determinizer) -> String {
     let names = files.first().map(quantities).unwrap_or_default();
     let sizes = column_width(all_sizes(files).into_iter().map(sizes_in_words));
     let fixed = RUNS + 3 + width_of(variants) + 2 + sizes.max("SIZES".len());
-    let tables = names.chunks(((WIDTH.saturating_sub(fixed)) / COLUMN).max(1));
-    let tables: Vec<String> = tables.map(|names| table(names, variants, files, determinizer)).collect();
-    tables.join("\n")
+    let mut tables: Vec<Vec<MeasuredColumn<'_>>> = Vec::new();
+    for group in names.into_iter().flat_map(|name| MeasuredColumn::groups(name, determinizer)) {
+        let has_room = |table: &&mut Vec<MeasuredColumn<'_>>| {
+            table.iter().chain(&group).map(|column| column.width()).sum::<usize>() + fixed <= WIDTH
+        };
+        match tables.last_mut().filter(has_room) {
+            Some(table) => table.extend(group),
+            None => tables.push(group),
+        }
+    }
+    let tables: Vec<String> = tables.iter().map(|columns| table(columns, variants, files, determinizer)).collect();
+    format!("{}± is the 95% interval of {determinizer}\n", tables.join("\n"))
 }
 
-/// The width of a quantity's column, and of that of the number of runs.
+/// A column of what was measured.
+#[derive(Clone, Copy)]
+enum MeasuredColumn<'a> {
+    /// The number that stands for all runs, with how far it may be off.
+    Number(&'a str),
+    /// The mean time of runs.
+    MeanTime,
+    /// The time of the fastest run.
+    LeastTime,
+    /// The time of the slowest run.
+    MostTime,
+}
+
+impl<'a> MeasuredColumn<'a> {
+    /// The columns of a quantity, of which those of a group stand in one table: of the time those of its range, too, and a mean that
+    /// isn't its number already.
+    fn groups(name: &'a str, determinizer: Determinizer) -> Vec<Vec<Self>> {
+        let number = vec![Self::Number(name)];
+        match (name, determinizer) {
+            (TIME, Determinizer::Mean) => vec![number, vec![Self::LeastTime, Self::MostTime]],
+            (TIME, _) => vec![number, vec![Self::MeanTime, Self::LeastTime, Self::MostTime]],
+            _ => vec![number],
+        }
+    }
+
+    fn width(self) -> usize {
+        match self {
+            Self::Number(_) => COLUMN,
+            Self::MeanTime | Self::LeastTime | Self::MostTime => TIME_COLUMN,
+        }
+    }
+
+    fn heading(self) -> String {
+        match self {
+            Self::Number(name) => heading(&shown(name).to_uppercase()),
+            Self::MeanTime => "MEAN".into(),
+            Self::LeastTime => "LEAST".into(),
+            Self::MostTime => "MOST".into(),
+        }
+    }
+
+    fn cell(self, workload: &Workload, determinizer: Determinizer) -> String {
+        let determinizer = match self {
+            Self::Number(name) => return cell(workload, name, determinizer),
+            Self::MeanTime => Determinizer::Mean,
+            Self::LeastTime => Determinizer::Percentile(0.0),
+            Self::MostTime => Determinizer::Percentile(100.0),
+        };
+        determinizer.value(times(workload)).map_or_else(|| "—".into(), |time| amount(time, &unit(TIME)))
+    }
+}
+
+/// The width of a quantity's column, of those of a time alone, and of that of the number of runs.
 const COLUMN: usize = 20;
+const TIME_COLUMN: usize = 9;
 const RUNS: usize = 6;
 /// The width of the smallest terminal in use.
 const WIDTH: usize = 80;
 
-fn table(names: &[&str], variants: &[Variant], files: &[WorkloadFile], determinizer: Determinizer) -> String {
+fn table(
+    columns: &[MeasuredColumn<'_>],
+    variants: &[Variant],
+    files: &[WorkloadFile],
+    determinizer: Determinizer,
+) -> String {
     let width = width_of(variants);
     let mut out = String::new();
-    for name in names {
-        out += &format!("{:>COLUMN$}", heading(&shown(name).to_uppercase()));
+    for column in columns {
+        out += &format!("{:>width$}", column.heading(), width = column.width());
     }
     out += &format!("{:>RUNS$}   ", "RUNS");
     if width > 0 {
@@ -82,9 +150,11 @@ fn table(names: &[&str], variants: &[Variant], files: &[WorkloadFile], determini
     for sizes in all_sizes(files) {
         for (variant, file) in variants.iter().zip(files) {
             let Some(workload) = file.workloads.iter().find(|workload| workload.sizes == *sizes) else { continue };
-            names.iter().for_each(|name| out += &format!("{:>COLUMN$}", cell(workload, name, determinizer)));
+            for column in columns {
+                out += &format!("{:>width$}", column.cell(workload, determinizer), width = column.width());
+            }
             let label = if width > 0 { format!("{:<width$}  ", shown(&variant.label)) } else { String::new() };
-            let line = format!("{:>RUNS$}   {label}{}", runs(workload), sizes_in_words(sizes));
+            let line = format!("{:>RUNS$}   {label}{}", times(workload).len(), sizes_in_words(sizes));
             out += line.trim_end();
             out.push('\n');
         }
@@ -109,15 +179,15 @@ fn width_of(variants: &[Variant]) -> usize {
     if longest == 0 { 0 } else { longest.max("COMMAND".len()) }
 }
 
-fn runs(workload: &Workload) -> usize {
-    workload.samples.get(TIME).map_or(0, Vec::len)
+fn times(workload: &Workload) -> &[f64] {
+    workload.samples.get(TIME).map_or(&[], Vec::as_slice)
 }
 
 fn cell(workload: &Workload, name: &str, determinizer: Determinizer) -> String {
     let samples = workload.samples.get(name).map_or(&[][..], Vec::as_slice);
     let unit = unit(name);
     let number = determined(determinizer, samples);
-    number.map_or_else(|| "—".into(), |number| format!("{} {}", amount(number.value, &unit), plus_minus(number, &unit)))
+    number.map_or_else(|| "—".into(), |number| uncertain(number, &unit))
 }
 
 /// How many runs failed, if some did.
@@ -129,6 +199,28 @@ fn failures(files: &[WorkloadFile]) -> String {
         failed => format!("{failed} of {} runs ended with another exit code than 0\n", codes.len()),
     }
 }
+
+/// How many runs took far longer or shorter than the others of their line, and what may help; nothing if none did.
+fn outliers(files: &[WorkloadFile]) -> String {
+    let all = files.iter().flat_map(|file| &file.workloads).map(times);
+    let (mut far, mut runs, mut is_first) = (0, 0, true);
+    for times in all {
+        let places = far_off(times);
+        (far, runs) = (far + places.len(), runs + times.len());
+        is_first &= places.iter().all(|&place| place == 0);
+    }
+    let (what, help) = match (far, is_first) {
+        (0, _) => return String::new(),
+        (1, true) => ("1 run, the first of its line,".to_owned(), FIRST_RUNS),
+        (_, true) => (format!("{far} of {runs} runs, the first of their lines,"), FIRST_RUNS),
+        (_, false) => (format!("{far} of {runs} runs"), OTHER_RUNS),
+    };
+    wrapped(&format!("{what} took far longer or shorter than the others of a line: {help}"), 0) + "\n"
+}
+
+/// What helps where first runs alone are far off, and where others are.
+const FIRST_RUNS: &str = "caches were cold; raise --warmup, or make all runs alike with --prepare";
+const OTHER_RUNS: &str = "the machine did something else meanwhile, or the command does not always do the same; end other programs, or keep it on a quiet CPU (--cpu N)";
 
 /// How commands compare with the first: in one table, or where that is wider than the width in one for each quantity.
 fn comparison(variants: &[Variant], compared: &[VariantComparison]) -> String {
@@ -160,7 +252,7 @@ fn comparison_table(variants: &[Variant], compared: &[&VariantComparison], has_n
         of("COMMAND", &label),
         of("SIZES", &|one| sizes_in_words(&one.sizes)),
     ];
-    let right = [of("RATIO", &|one| ratio(one.ratio()).0), of("INTERVAL", &|one| ratio(one.ratio()).1)];
+    let right = [of("RATIO", &|one| ratio(one.event.ratio()).0), of("INTERVAL", &|one| ratio(one.event.ratio()).1)];
     let p = of("P", &|one| one.event.p.map_or_else(|| "—".into(), p_value));
     let verdicts = of("IS", &|one| verdict(one.event.verdict));
     let mut out = String::new();
@@ -177,13 +269,13 @@ fn comparison_table(variants: &[Variant], compared: &[&VariantComparison], has_n
 }
 
 /// The ratio and the ends of its interval, with digits that the interval leaves.
-fn ratio((ratio, interval): (Option<f64>, Option<(f64, f64)>)) -> (String, String) {
+pub(super) fn ratio(MeanRatio { value, interval }: MeanRatio) -> (String, String) {
     let width = interval.map_or(0.01, |(low, high)| high - low);
     let decimals = (1.0 - width.max(1e-9).log10().floor()).clamp(2.0, 6.0) as usize;
     let text = |number: f64| format!("{number:.decimals$}");
     let missing = || "—".to_owned();
     let ends = interval.map_or_else(missing, |(low, high)| format!("{} to {}", text(low), text(high)));
-    (ratio.map_or_else(missing, text), ends)
+    (value.map_or_else(missing, text), ends)
 }
 
 fn verdict(verdict: Verdict) -> String {
@@ -215,8 +307,7 @@ pub fn process_start(file: &WorkloadFile, path: Option<&str>, determinizer: Dete
     let start = file.header.sweep.as_ref()?.process_start.as_ref()?;
     let number = determined(determinizer, start.samples.get(TIME)?)?;
     let unit = unit(TIME);
-    let time = amount(number.value, &unit);
-    let taken = format!("a process that does nothing takes {time} {}", plus_minus(number, &unit));
+    let taken = format!("a process that does nothing takes {}", uncertain(number, &unit));
     let times = file.workloads.iter().filter_map(|workload| determined(determinizer, workload.samples.get(TIME)?));
     let shortest = times.map(|found| found.value).fold(f64::INFINITY, f64::min);
     if number.error.relative_to(number.value).is_none_or(|error| error > WIDEST_START) {
@@ -331,18 +422,45 @@ pub(super) mod tests {
         swept.files[0].workloads[0].samples.insert(EXIT_CODE.into(), vec![0.0, 1.0, 0.0, 2.0, 0.0]);
         let text = sweep(&swept, Determinizer::Percentile(0.0));
         assert!(!text.contains("RATIO") && !text.contains("COMMAND"), "{text}");
+        assert!(!text.contains("far longer"), "{text}");
         assert!(text.contains("1.00 ms ±") && text.contains("2 of 5 runs ended"), "{text}");
+    }
+
+    #[test]
+    fn one_command_has_its_range_and_outliers_in_80_columns() {
+        let mut swept = two_commands();
+        swept.variants.truncate(1);
+        swept.variants[0].label.clear();
+        swept.files.truncate(1);
+        swept.files[0].header.sweep.as_mut().unwrap().events.clear();
+        let told = |determinizer, far: &[usize]| {
+            let time = |run: usize| if far.contains(&run) { 9e6 } else { (1.0 + 0.001 * run as f64) * 1e6 };
+            let mut swept = Swept { variants: swept.variants.clone(), files: swept.files.clone(), ..two_commands() };
+            swept.files[0].workloads[0].samples.insert(TIME.to_owned(), (0..21).map(time).collect());
+            let text = sweep(&swept, determinizer);
+            assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+            text
+        };
+        let text = told(Determinizer::Median, &[20]);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "                TIME     MEAN    LEAST     MOST  RUNS   SIZES");
+        assert_eq!(lines[1], "       1.01 ms ±0.4%  1.39 ms  1.00 ms  9.00 ms    21   n=10", "{text}");
+        assert_eq!(lines[3], "± is the 95% interval of the median", "{text}");
+        assert!(text.contains("\n1 of 26 runs took far longer") && text.contains("--cpu N"), "{text}");
+        let text = told(Determinizer::Mean, &[0]);
+        assert!(!text.contains("MEAN") && text.contains("\n1 run, the first of its line, took far"), "{text}");
+        assert!(text.contains("raise --warmup") && !told(Determinizer::Median, &[]).contains("far longer"), "{text}");
     }
 
     #[test]
     fn ratios_have_the_digits_that_their_interval_leaves() {
         let text = |value: f64, low: f64, high: f64| {
-            let (value, ends) = ratio((Some(value), Some((low, high))));
+            let (value, ends) = ratio(MeanRatio { value: Some(value), interval: Some((low, high)) });
             format!("{value}: {ends}")
         };
         assert_eq!(text(1.5234, 1.48, 1.57), "1.523: 1.480 to 1.570");
         assert_eq!(text(12.34, 9.0, 15.9), "12.34: 9.00 to 15.90");
         assert_eq!(text(1.0, 0.9999, 1.0001), "1.00000: 0.99990 to 1.00010");
-        assert_eq!(ratio((None, None)), ("—".to_owned(), "—".to_owned()));
+        assert_eq!(ratio(MeanRatio::default()), ("—".to_owned(), "—".to_owned()));
     }
 }

@@ -142,10 +142,11 @@ pub(super) fn line(fields: &[String], separator: &str) -> String {
     fields.join(separator) + "\n"
 }
 
-/// A field in quotes where it has the separator or a quote in it (RFC 4180).
-fn quoted<'a>(field: &'a str, separator: &str) -> Cow<'a, str> {
-    let needs = field.contains('"') || (!separator.trim().is_empty() && field.contains(separator));
+/// A field in quotes where it has the separator, a quote or the end of a line in it (RFC 4180).
+pub(super) fn quoted<'a>(field: &'a str, separator: &str) -> Cow<'a, str> {
+    let needs = field.contains(['"', '\n', '\r']) || (!separator.trim().is_empty() && field.contains(separator));
     if needs { Cow::Owned(format!("\"{}\"", field.replace('"', "\"\""))) } else { Cow::Borrowed(field) }
+}
 }
 
 /// Part of the target; nothing where lines are about all of it.
@@ -252,4 +253,18 @@ fn our_fields(monitor: &Monitor, row: &Row<'_>, numbers: &LineNumbers, runs: &Re
         corrected_high,
     ]
     .map(Option::unwrap_or_default)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_with_separators_are_quoted() {
+        let fields = ["a,b", "a;b", "say \"x\"", "a b", "a\nb"].map(|field| quoted(field, ",").into_owned());
+        assert_eq!(fields, ["\"a,b\"", "a;b", "\"say \"\"x\"\"\"", "a b", "\"a\nb\""]);
+        assert_eq!(quoted("a b", " "), "a b", "all names of regions have blanks there");
+        let line = line(&["1".to_owned(), "a,b".to_owned()], ",");
+        assert_eq!(line, "1,\"a,b\"\n");
+    }
 }

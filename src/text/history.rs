@@ -1,23 +1,38 @@
 //! Prints results over commits: what there is, commit by commit, and how two commits differ.
 
-use super::column_width;
+use super::bench::ratio;
 use super::regressions::told_params;
+use super::{column_width, wrapped};
 use crate::compare::Verdict;
+use crate::events::Unit;
 use crate::history::results::BenchmarkList;
 use crate::history::{
     BenchmarkDifference, BenchmarkSeries, Commit, ComparedResult, DifferenceVerdict, DifferingParams, FACTOR,
     MissingNumber, NANOSECONDS, SECONDS, SeriesPoint, StepMethod, entry_names, params_of_environments, short,
 };
 use crate::names::shown;
-use crate::number::{si, time};
+use crate::number::{amount, uncertain};
+use crate::rates::Uncertain;
 use crate::steps::Step;
 
 /// A number of a benchmark, with its unit.
 pub(super) fn benchmark_number(number: f64, unit: &str) -> String {
+    let (factor, unit) = told_unit(unit);
+    amount(number * factor, &unit)
+}
+
+/// The same with how far it may be off: `67.1 ms ±1.2%`.
+fn uncertain_number(number: Uncertain, unit: &str) -> String {
+    let (factor, unit) = told_unit(unit);
+    uncertain(number.scaled(factor), &unit)
+}
+
+/// In which unit numbers of a benchmark are told, and how many of these one of its own is.
+fn told_unit(unit: &str) -> (f64, Unit) {
     match unit {
-        SECONDS => time(number * 1e9),
-        NANOSECONDS => time(number),
-        _ => si(number),
+        SECONDS => (1e9, Unit::Nanoseconds),
+        NANOSECONDS => (1.0, Unit::Nanoseconds),
+        _ => (1.0, Unit::Count),
     }
 }
 
@@ -106,14 +121,29 @@ impl ToldSeries<'_> {
 
 /// How benchmarks of two commits differ, a line for each.
 pub fn benchmark_differences(found: &[BenchmarkDifference], machines: usize) -> String {
+    let tested = found.iter().filter(|one| matches!(one.verdict, DifferenceVerdict::Tested(_))).count();
     let row = |one: &BenchmarkDifference| {
         let [a, b] = one.results.map(|result| compared_result(result, &one.unit));
-        let compared = one.numbers().filter(|_| one.verdict != DifferenceVerdict::OtherVersion);
-        let change = compared.map_or_else(|| "—".to_owned(), |(a, b)| change(a, b));
-        vec![difference_name(one, machines), a, b, change, is(one)]
+        let (value, interval) = ratio(one.ratio);
+        let interval = (tested > 0).then_some(interval);
+        let cells = [difference_name(one, machines), a, b, value].into_iter().chain(interval);
+        cells.chain([is(one)]).collect()
     };
-    let heads = [("BENCHMARK", false), ("A", true), ("B", true), ("CHANGE", true), ("VERDICT", false)];
-    table(&heads, &found.iter().map(row).collect::<Vec<_>>())
+    let heads =
+        [("BENCHMARK", false), ("A", true), ("B", true), ("RATIO", true), ("INTERVAL", true), ("VERDICT", false)];
+    let heads: Vec<_> = heads.into_iter().filter(|(head, _)| tested > 0 || *head != "INTERVAL").collect();
+    let table = table(&heads, &found.iter().map(row).collect::<Vec<_>>());
+    match tested {
+        _ if found.iter().all(|one| one.ratio.value.is_none()) => table,
+        0 => format!("{table}\nRATIO: of B to A\n"),
+        _ => {
+            let note = format!(
+                "RATIO: of B to A, by the means of runs without outliers; with 95% confidence no verdict is wrong, of {tested} \
+                 tested (INTERVAL is corrected for that)"
+            );
+            format!("{table}\n{}\n", wrapped(&note, 0))
+        }
+    }
 }
 
 /// The benchmark, and where it was measured if there are several machines or environments.
@@ -130,7 +160,7 @@ pub(super) fn in_environment(name: String, environment: &DifferingParams) -> Str
 
 fn compared_result(result: ComparedResult, unit: &str) -> String {
     match result {
-        ComparedResult::Number(number) => benchmark_number(number, unit),
+        ComparedResult::Number(number) => uncertain_number(number, unit),
         ComparedResult::Failed => "failed".to_owned(),
         ComparedResult::Skipped => "skipped".to_owned(),
         ComparedResult::NotMeasured => "not measured".to_owned(),
@@ -196,18 +226,18 @@ pub fn benchmark_overview(of: &ToldSeries<'_>) -> String {
 
 fn overview_row(one: &BenchmarkSeries, combination: usize, name: String, of: &ToldSeries<'_>) -> Vec<String> {
     let none = || "—".to_owned();
-    let value = |point: &SeriesPoint| Some((point.revision, (*point.values.get(combination)?)?));
-    let numbers: Vec<(u64, f64)> = one.points.iter().filter_map(value).collect();
+    let value = |point: &SeriesPoint| Some((point.revision, point.number(combination)?));
+    let numbers: Vec<(u64, Uncertain)> = one.points.iter().filter_map(value).collect();
     let machine = one.params.get("machine").cloned().flatten();
     let mut row =
         vec![name, machine.map_or_else(String::new, |name| shown(&name).into_owned()), numbers.len().to_string()];
     row.extend(match numbers[..] {
         [(_, first), ..] => {
             let (revision, latest) = numbers[numbers.len() - 1];
-            let number = |number| benchmark_number(number, of.unit(&one.benchmark));
+            let number = |number| uncertain_number(number, of.unit(&one.benchmark));
             let steps = one.steps(combination, of.method).len().saturating_sub(1);
             let commit = of.commits.hash(revision as usize).to_owned();
-            [number(first), number(latest), change(first, latest), steps.to_string(), commit]
+            [number(first), number(latest), change(first.value, latest.value), steps.to_string(), commit]
         }
         [] => [none(), none(), none(), none(), without_number(one, combination)],
     });
@@ -236,7 +266,7 @@ pub fn benchmark_commits(one: &BenchmarkSeries, combinations: &[usize], of: &Tol
         let place = revision as usize;
         let begins = |steps: &Vec<Step>| steps.iter().skip(1).any(|step| step.left == place);
         let cell = |&combination: &usize| match one.at(revision, combination) {
-            (Some(value), _) => benchmark_number(value, unit),
+            (Some(number), _) => uncertain_number(number, unit),
             (None, Some(MissingNumber::Failed)) => "failed".to_owned(),
             (None, Some(MissingNumber::Skipped)) => "skipped".to_owned(),
             (None, None) => "—".to_owned(),
@@ -286,11 +316,17 @@ pub(super) mod examples {
     use std::collections::BTreeMap;
 
     use crate::history::{BenchmarkSeries, Commit, SeriesPoint};
+    use crate::rates::Error;
 
     /// A series whose level changes at the tenth commit.
     pub(crate) fn series(name: &str, levels: [f64; 2]) -> BenchmarkSeries {
         let value = |revision: u64| levels[usize::from(revision >= 10)] * (1.0 + 1e-4 * (revision % 3) as f64);
-        let point = |revision| SeriesPoint { revision, values: vec![Some(value(revision))], weights: vec![None] };
+        let point = |revision| SeriesPoint {
+            revision,
+            values: vec![Some(value(revision))],
+            weights: vec![None],
+            errors: vec![Error::of(1e-4)],
+        };
         BenchmarkSeries {
             benchmark: name.into(),
             params: BTreeMap::new(),
@@ -311,6 +347,8 @@ pub(super) mod examples {
 mod tests {
     use super::examples::{commits, series};
     use super::*;
+    use crate::compare::MeanRatio;
+    use crate::rates::Error;
 
     #[test]
     fn parameters_and_what_failed_are_told() {
@@ -343,7 +381,7 @@ mod tests {
         let text = benchmark_commits(&all[0], &[0, 1], &of);
         let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!((lines.len(), &lines[0][..]), (21, &["COMMIT", "('a')", "('b')"][..]), "{text}");
-        assert_eq!(lines[1][..4], ["00000000", "10.0", "ms", "—"], "{text}");
+        assert_eq!(lines[1][..5], ["00000000", "10.0", "ms", "±1.0%", "—"], "{text}");
         assert_eq!(lines[19][..3], ["00000018", "failed", "failed"], "{text}");
         assert_eq!(lines[20][..3], ["00000019", "failed", "skipped"], "{text}");
         assert_eq!(benchmark_title(&all[1], &[1], &of.environments()[1], &of), "sort('b') (python 3.11)");
@@ -353,13 +391,16 @@ mod tests {
     #[test]
     fn differences_say_what_is_known() {
         use ComparedResult::{Failed, NotMeasured, Number, Skipped};
-        let line = |results, verdict| {
+        let line = |results: [ComparedResult; 2], verdict| {
+            let [a, b] = results.map(ComparedResult::number);
+            let value = a.zip(b).filter(|_| verdict != DifferenceVerdict::OtherVersion).map(|(a, b)| b / a);
             let one = BenchmarkDifference {
                 name: "b\u{1b}[2J".into(),
                 machine: "m".into(),
                 environment: [("python".to_owned(), Some("3.11".to_owned()))].into(),
                 unit: SECONDS.into(),
                 results,
+                ratio: MeanRatio { value, interval: None },
                 verdict,
             };
             let text = benchmark_differences(&[one], 2);
@@ -373,19 +414,53 @@ mod tests {
                 .join("|")
         };
         let by_ratio = |is_different| DifferenceVerdict::ByRatio { is_different };
-        let (one, two) = (Number(1.0), Number(2.0));
+        let number = |value| Number(Uncertain { value, error: Error::Unknown });
+        let (one, two) = (number(1.0), number(2.0));
         let name = "b\\x1b[2J on m (python 3.11)";
-        assert_eq!(line([one, two], by_ratio(true)), format!("{name}|1.00 s|2.00 s|+100%|higher (no error is known)"));
-        assert!(line([one, Number(1.05)], by_ratio(false)).ends_with("less than 1.1 times apart (no error is known)"));
+        let expected = format!("{name}|1.00 s ±?|2.00 s ±?|2.000|higher (no error is known)");
+        assert_eq!(line([one, two], by_ratio(true)), expected);
+        assert!(line([one, number(1.05)], by_ratio(false)).ends_with("less than 1.1 times apart (no error is known)"));
         assert!(line([one, one], by_ratio(false)).ends_with("|equal (no error is known)"));
         assert!(
             line([one, two], DifferenceVerdict::Tested(Verdict::TooFewRuns { needs: 3 }))
-                .ends_with("|too few runs (needs 3 runs)")
+                .ends_with("|2.000|—|too few runs (needs 3 runs)")
         );
-        assert!(line([one, two], DifferenceVerdict::OtherVersion).ends_with("|2.00 s|—|two versions of the benchmark"));
-        assert!(line([one, Failed], DifferenceVerdict::NoNumber).ends_with("|1.00 s|failed|—|fails now"));
+        assert!(
+            line([one, two], DifferenceVerdict::OtherVersion).ends_with("|2.00 s ±?|—|two versions of the benchmark")
+        );
+        assert!(line([one, Failed], DifferenceVerdict::NoNumber).ends_with("|1.00 s ±?|failed|—|fails now"));
         assert!(line([one, Skipped], DifferenceVerdict::NoNumber).ends_with("|skipped|—|skipped now"));
-        assert!(line([NotMeasured, one], DifferenceVerdict::NoNumber).ends_with("|not measured|1.00 s|—|only in B"));
+        assert!(line([NotMeasured, one], DifferenceVerdict::NoNumber).ends_with("|not measured|1.00 s ±?|—|only in B"));
+    }
+
+    #[test]
+    fn differences_have_both_errors_and_the_interval_of_the_ratio() {
+        let number = |value: f64, half| ComparedResult::Number(Uncertain { value, error: Error::of(half) });
+        let one = |name: &str, verdict, ratio| BenchmarkDifference {
+            name: name.into(),
+            machine: "m".into(),
+            environment: DifferingParams::new(),
+            unit: SECONDS.into(),
+            results: [number(0.0671, 0.0008), number(0.0839, 0.0007)],
+            ratio,
+            verdict,
+        };
+        let sure = MeanRatio { value: Some(1.25), interval: Some((1.23, 1.27)) };
+        let all = [
+            one("sort", DifferenceVerdict::Tested(Verdict::Higher), sure),
+            one(
+                "asv",
+                DifferenceVerdict::OfAsv { is_different: true },
+                MeanRatio { value: Some(1.25), interval: None },
+            ),
+        ];
+        let text = benchmark_differences(&all, 1);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[1], "sort       67.1 ms ±1.2%  83.9 ms ±0.8%  1.250  1.230 to 1.270  higher", "{text}");
+        assert!(lines[2].ends_with("1.250               —  higher"), "{text}");
+        assert!(text.contains("of 1 tested") && lines.iter().all(|line| line.chars().count() <= 80), "{text}");
+        let of_asv = benchmark_differences(&all[1..], 1);
+        assert!(!of_asv.contains("INTERVAL") && of_asv.ends_with("\n\nRATIO: of B to A\n"), "{of_asv}");
     }
 
     #[test]
@@ -400,7 +475,7 @@ mod tests {
         };
         let text = benchmark_commits(&one, &[0], &of);
         let level: Vec<&str> = text.lines().filter(|line| line.contains("new level")).collect();
-        assert!(level.len() == 1 && level[0].starts_with("00000010"), "{text}");
+        assert!(level.len() == 1 && level[0].starts_with("00000010") && level[0].contains("±0.8%"), "{text}");
         let text = benchmark_overview(&of);
         assert!(text.lines().count() == 2 && text.contains("+20.0%") && text.contains("00000019"), "{text}");
     }

@@ -1,13 +1,16 @@
-//! Writes what commands took in the forms that hyperfine has: JSON, and tables in Markdown.
+//! Writes what commands took in the forms that hyperfine has: JSON, CSV, and tables in Markdown.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
+use super::csv::quoted;
 use crate::bench::{CPU_TIMES, EXIT_CODE, Swept, Variant, VariantComparison, command_line, comparisons, determined};
+use crate::compare::MeanRatio;
 use crate::cost::samples::{Determinizer, moments, percentile};
 use crate::cost::{TIME, Workload};
 use crate::names::{markdown, shown};
+use crate::number::shortest;
 
 /// Nanoseconds in a second.
 const SECOND: f64 = 1e9;
@@ -17,6 +20,27 @@ pub fn hyperfine_json(swept: &Swept) -> String {
     let results: Vec<Value> = each(swept).map(|(_, variant, workload)| result(variant, workload)).collect();
     let text = serde_json::to_string_pretty(&json!({ "results": results }));
     text.unwrap_or_default() + "\n"
+}
+
+/// A line for each command at each set of sizes, with times in seconds, as `hyperfine --export-csv` writes them.
+pub fn hyperfine_csv(swept: &Swept) -> String {
+    const TIMES: [&str; 7] = ["mean", "stddev", "median", "user", "system", "min", "max"];
+    let results: Vec<Value> = each(swept).map(|(_, variant, workload)| result(variant, workload)).collect();
+    let parameters = results.iter().filter_map(|one| one["parameters"].as_object());
+    let names: BTreeSet<&String> = parameters.flat_map(|parameters| parameters.keys()).collect();
+    let titles = TIMES.iter().map(|&name| name.to_owned()).chain(names.iter().map(|name| format!("parameter_{name}")));
+    let mut out =
+        format!("command,{}\n", titles.map(|title| quoted(&title, ",").into_owned()).collect::<Vec<_>>().join(","));
+    for one in &results {
+        let text = |value: &Value| quoted(value.as_str().unwrap_or_default(), ",").into_owned();
+        // What isn't known is empty.
+        let time = |name: &&str| one[*name].as_f64().map_or_else(String::new, shortest);
+        let mut fields = vec![text(&one["command"])];
+        fields.extend(TIMES.iter().map(time));
+        fields.extend(names.iter().map(|name| text(&one["parameters"][name.as_str()])));
+        out += &(fields.join(",") + "\n");
+    }
+    out
 }
 
 /// The places of commands, the commands, and what was measured of them.
@@ -104,10 +128,12 @@ fn with_interval(determinizer: Determinizer, all: &[f64]) -> String {
 fn relative(compared: &[VariantComparison], place: usize, workload: &Workload) -> String {
     let is_it =
         |one: &&VariantComparison| one.variant == place && one.sizes == workload.sizes && one.event.name == TIME;
-    let text = match compared.iter().find(is_it).map(VariantComparison::ratio) {
+    let text = match compared.iter().find(is_it).map(|one| one.event.ratio()) {
         None if place == 0 => "1.00".into(),
-        Some((Some(ratio), Some((low, high)))) => format!("{ratio:.2} ({low:.2} to {high:.2})"),
-        Some((Some(ratio), None)) => format!("{ratio:.2}"),
+        Some(MeanRatio { value: Some(ratio), interval: Some((low, high)) }) => {
+            format!("{ratio:.2} ({low:.2} to {high:.2})")
+        }
+        Some(MeanRatio { value: Some(ratio), interval: None }) => format!("{ratio:.2}"),
         _ => "—".into(),
     };
     format!(" {text} |")
@@ -139,6 +165,25 @@ mod tests {
             "hyperfine_json",
             serde_json::to_string_pretty(&json["results"][2]).unwrap()
         );
+    }
+
+    #[test]
+    fn a_line_of_csv_for_each() {
+        let text = hyperfine_csv(&two_commands());
+        let lines: Vec<&str> = text.lines().collect();
+        let heads = "command,mean,stddev,median,user,system,min,max,parameter_algo,parameter_n";
+        assert_eq!((lines.len(), lines[0]), (5, heads), "{text}");
+        let fields: Vec<&str> = lines[1].split(',').collect();
+        let is_near = |place: usize, value: f64| (fields[place].parse::<f64>().unwrap() / value - 1.0).abs() < 1e-9;
+        assert_eq!((fields[0], &fields[8..]), ("./sort --by=a|b quick 10", &["quick", "10"][..]));
+        // 1.0 to 1.4 ms; a deviation of 0.1 times the root of 2.5; no time in the kernel.
+        assert!(is_near(1, 0.0012) && is_near(2, 1e-4 * 2.5_f64.sqrt()) && is_near(4, 5e-4), "{text}");
+        assert_eq!(fields[5], "");
+        let mut swept = two_commands();
+        swept.variants[0].command[0] = "a,\"b\"".into();
+        swept.files[0].workloads[0].samples = [(TIME.to_owned(), vec![2e9])].into();
+        let text = hyperfine_csv(&swept);
+        assert!(text.contains("\n\"a,\"\"b\"\" --by=a|b quick 10\",2,,2,,,2,2,quick,10\n"), "{text}");
     }
 
     #[test]

@@ -59,7 +59,7 @@ pub use history::{
     CommitNames, ToldSeries, benchmark_commits, benchmark_differences, benchmark_overview, benchmark_title,
 };
 #[cfg(feature = "bench")]
-pub use hyperfine::{hyperfine_json, hyperfine_markdown};
+pub use hyperfine::{hyperfine_csv, hyperfine_json, hyperfine_markdown};
 pub use json::{interval as json_interval, totals as json_totals};
 pub use phases::phases;
 pub use profile_difference::profile_difference;

@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 
 use super::history::{CommitNames, ToldSeries, benchmark_number, change, in_environment, table};
 use super::steps::share;
-use crate::history::{ADDED, BenchmarkRegression, BenchmarkSeries, DifferingParams, LEAST_NUMBERS, counted_event};
+use crate::history::{
+    ADDED, BenchmarkRegression, BenchmarkSeries, DifferingParams, LEAST_NUMBERS, SoughtSteps, counted_event,
+};
 use crate::names::{markdown, markup, shown};
 use crate::steps::{Regression, Step};
 
@@ -185,8 +187,8 @@ pub fn markdown_regressions(found: &[BenchmarkRegression], of: &ToldSeries<'_>) 
     out
 }
 
-/// The same as JSON, with all digits.
-pub fn json_regressions(found: &[BenchmarkRegression], of: &ToldSeries<'_>) -> Value {
+/// The same as JSON, with all digits, under the name of what was looked for.
+pub fn json_regressions(found: &[BenchmarkRegression], sought: SoughtSteps, of: &ToldSeries<'_>) -> Value {
     let rise = |rise: ToldRise| {
         let moved: Vec<Value> =
             rise.moved.iter().map(|(name, change)| json!({"name": name, "change": change})).collect();
@@ -196,7 +198,11 @@ pub fn json_regressions(found: &[BenchmarkRegression], of: &ToldSeries<'_>) -> V
             "subject": rise.subject, "moved_with": moved,
         })
     };
-    json!({ "regressions": of.rises(found).into_iter().map(rise).collect::<Vec<_>>() })
+    let name = match sought {
+        SoughtSteps::Regressions => "regressions",
+        SoughtSteps::Improvements => "improvements",
+    };
+    json!({ name: of.rises(found).into_iter().map(rise).collect::<Vec<_>>() })
 }
 
 /// The values of the machine and the environment by which a series differs from others: `machine m, os 6.1`. What was
@@ -360,7 +366,7 @@ mod tests {
         };
         let list = BenchmarkList([("sort", "seconds"), ("sort.cycles", "cycles")].map(benchmark).into());
         let rule = |_: &str| Some(RegressionRule { threshold: 0.05, from: 0 });
-        let found = all_regressions(&all, &list, StepMethod::Potts, rule);
+        let found = all_regressions(&all, &list, StepMethod::Potts, SoughtSteps::Regressions, rule);
         let names = commits();
         let of =
             ToldSeries { series: &all, benchmarks: &list, method: StepMethod::Potts, commits: CommitNames(&names) };
@@ -381,7 +387,7 @@ mod tests {
         let of_hostile = ToldSeries { commits: CommitNames(&hostile), ..of };
         let text = markdown_regressions(&found, &of_hostile);
         assert!(text.contains(r"!\[x\](https://e.org) \<b\> \| @&#8203;all \* |"), "{text}");
-        let json = json_regressions(&found, &of);
+        let json = json_regressions(&found, SoughtSteps::Regressions, &of);
         assert_eq!((&json["regressions"][0]["benchmark"], &json["regressions"][1]), (&"sort".into(), &Value::Null));
         assert!(json["regressions"][0]["chance"].as_f64().is_some_and(|chance| chance < 1e-3), "{json}");
         assert_eq!(json["regressions"][0]["first_after"], "00000010ffff");
@@ -402,6 +408,28 @@ mod tests {
     }
 
     #[test]
+    fn an_improvement_names_its_commit() {
+        use crate::history::results::{Benchmark, BenchmarkList};
+        use crate::history::{RegressionRule, all_regressions};
+        let all = [series("sort", [0.012, 0.010]), series("sorted", [1.0, 2.0])];
+        let benchmark = |name: &str| {
+            (name.to_owned(), Benchmark { name: name.into(), unit: "seconds".into(), ..Benchmark::default() })
+        };
+        let list = BenchmarkList(["sort", "sorted"].map(benchmark).into());
+        let rule = |_: &str| Some(RegressionRule { threshold: 0.05, from: 0 });
+        let found = all_regressions(&all, &list, StepMethod::Potts, SoughtSteps::Improvements, rule);
+        let names = commits();
+        let of =
+            ToldSeries { series: &all, benchmarks: &list, method: StepMethod::Potts, commits: CommitNames(&names) };
+        let text = benchmark_regressions(&found, &of);
+        let line = text.lines().nth(1).unwrap();
+        assert!(line.starts_with("sort ") && line.contains("12.0 ms") && line.contains("−16.7%"), "{text}");
+        assert!(line.contains("00000010") && !text.contains("sorted"), "{text}");
+        let json = json_regressions(&found, SoughtSteps::Improvements, &of);
+        assert_eq!((json["improvements"].as_array().map(Vec::len), &json["regressions"]), (Some(1), &Value::Null));
+    }
+
+    #[test]
     fn environments_have_identities_of_their_own() {
         use crate::history::results::{Benchmark, BenchmarkList};
         use crate::history::{RegressionRule, all_regressions};
@@ -416,7 +444,7 @@ mod tests {
         let (list, names) = (BenchmarkList([("sort".to_owned(), benchmark)].into()), commits());
         let told = |all: &[BenchmarkSeries]| {
             let rule = |_: &str| Some(RegressionRule { threshold: 0.05, from: 0 });
-            let found = all_regressions(all, &list, StepMethod::Potts, rule);
+            let found = all_regressions(all, &list, StepMethod::Potts, SoughtSteps::Regressions, rule);
             let of =
                 ToldSeries { series: all, benchmarks: &list, method: StepMethod::Potts, commits: CommitNames(&names) };
             let sarif = sarif_regressions(&found, &of, |_| None);
@@ -451,7 +479,7 @@ mod tests {
         let list = BenchmarkList([(benchmark.name.clone(), benchmark)].into());
         let rule = |_: &str| Some(RegressionRule { threshold: 0.05, from: 0 });
         let (all, names) = ([of_params, alone], commits());
-        let found = all_regressions(&all, &list, StepMethod::Potts, rule);
+        let found = all_regressions(&all, &list, StepMethod::Potts, SoughtSteps::Regressions, rule);
         let of =
             ToldSeries { series: &all, benchmarks: &list, method: StepMethod::Potts, commits: CommitNames(&names) };
         let text = benchmark_regressions(&found, &of);

@@ -5,7 +5,7 @@
 //! steps    [------ 1.0 ------][------ 2.0 ------]
 //! ```
 //!
-//! [`detect`] gives the steps, [`evidence`] how sure each change is, [`regressions()`] which of them made the number larger for good.
+//! [`detect`] gives the steps, [`evidence`] how sure each change is, [`regressions()`] which of them made the number larger for good, and [`improvements()`] which smaller.
 //! [`potts`] is the method of the benchmark runner asv, number by number.
 
 mod best;
@@ -26,7 +26,7 @@ pub use best::ChangeEvidence;
 pub use golden_section::{SearchEnds, SearchTolerance, minimize};
 pub use locate::{LocateRules, LocatedStep, MeasuredTurn, NarrowedBy, locate};
 pub use normal::normal_tail;
-pub use regressions::{Regression, Regressions, regressions};
+pub use regressions::{Regression, Regressions, improvements, regressions};
 pub use series::{PresentPoints, median};
 pub use step::Step;
 pub use weighted::{Centre, WeightedValue, centre};

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use perfprop::history::results::{BenchmarkList, CommitResults, ResultStore, StoredResults};
 use perfprop::history::{
-    AsvRules, BenchmarkRegression, BenchmarkSeries, THRESHOLD, all_regressions, benchmark_summaries, series,
-    series_params,
+    AsvRules, BenchmarkRegression, BenchmarkSeries, SoughtSteps, THRESHOLD, all_regressions, benchmark_summaries,
+    series, series_params,
 };
 use perfprop::steps::StepMethod;
 use serde_json::{Value, json};
@@ -214,7 +214,9 @@ fn golden_asv_results_have_the_regressions_of_asv() {
         let all = series(&one.stored, &one.revisions);
         let rules = rules(&one);
         let found =
-            all_regressions(&all, &one.stored.benchmarks, StepMethod::Potts, |entry| rules.rule(entry, THRESHOLD));
+            all_regressions(&all, &one.stored.benchmarks, StepMethod::Potts, SoughtSteps::Regressions, |entry| {
+                rules.rule(entry, THRESHOLD)
+            });
         let mut found: Vec<Value> = found.iter().map(|found| written(&one, found, &all)).collect();
         let mut expected = read(&one.folder.join("html/regressions.json"))["regressions"].as_array().unwrap().clone();
         let key = |entry: &Value| format!("{}{}", entry[0], entry[1]);

@@ -161,6 +161,36 @@ fn times_are_exported_as_hyperfine_has_them() {
 }
 
 #[test]
+fn hyperfines_command_lines_work_or_say_what_to_type() {
+    let folder = Folder::new();
+    let args = ["--runs", "3", "-w", "0", "-i", "--export-json", "h.json", "--export-csv", "h.csv"];
+    let (table, _) = ended(&folder, &[&args[..], &["-P", "n=1,2", "--", "sh", "-c", "exit {n}"]].concat(), 0);
+    assert!(table.lines().next().is_some_and(|line| line.contains("MEAN") && line.contains("MOST")), "{table}");
+    let csv = fs::read_to_string(folder.join("h.csv")).unwrap();
+    assert!(csv.starts_with("command,mean,stddev,median,user,system,min,max,parameter_n\nsh -c exit 1,"), "{csv}");
+    assert!(csv.lines().count() == 3 && csv.ends_with(",2\n") && folder.join("h.json").exists(), "{csv}");
+    for (args, words) in [
+        (&["true a", "sort -u b"][..], "\n      perfprop bench -- true a --vs sort -u b"),
+        (&["-r", "2", "--", "true | cat"], "\n      perfprop bench -- sh -c 'true | cat'"),
+        (&["--", "true a", "--vs", "true b"], "\n      perfprop bench -- true a --vs true b"),
+        (&["--min-runs", "5", "--", "true"], "hyperfine's --min-runs isn't there\n      as many runs as it takes:"),
+        (&["-L", "n", "1,2", "--", "true"], "-P NAME=VALUE,VALUE"),
+        (&["-P", "n", "1", "10", "true {n}"], "-P NAME=lin:A..B:COUNT"),
+    ] {
+        let (_, said) = ended(&folder, args, 2);
+        assert!(said.contains(words), "{said}");
+    }
+}
+
+#[test]
+fn an_interrupt_after_a_run_that_failed_is_one() {
+    let folder = Folder::new();
+    // The command catches the signal and fails before perfprop has it.
+    let (_, said) = ended(&folder, &["--warmup", "0", "--", "sh", "-c", "kill -TERM $PPID; exit 1"], 143);
+    assert!(said.contains("interrupted: nothing was measured"), "{said}");
+}
+
+#[test]
 fn commands_run_on_the_cpu_that_was_named() {
     let folder = Folder::new();
     let status = fs::read_to_string("/proc/self/status").unwrap();

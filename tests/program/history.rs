@@ -133,7 +133,8 @@ fn two_commits_are_measured_now_and_nothing_is_kept() {
     assert!(out.lines().count() == 3 && out.matches("failed before").count() == 2, "{out}");
     let compare: Vec<&str> = compare.iter().map(|&word| if word == "HEAD~1" { "HEAD~3" } else { word }).collect();
     let (out, _) = texts(&history(&folder, &[&compare[..], &counts].concat()), 0);
-    assert!(out.lines().count() == 3 && out.contains("cat.page-faults"), "{out}");
+    let rows = out.lines().take_while(|line| !line.is_empty()).count();
+    assert!(rows == 3 && out.contains("cat.page-faults") && out.contains("\nRATIO: of B to A"), "{out}");
     assert!(!folder.join("share").exists(), "no results are kept");
     let cache = fs::read_dir(folder.join("cache/perfprop/history")).unwrap().next().unwrap().unwrap().path();
     let left: Vec<_> = fs::read_dir(cache).unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -195,13 +196,42 @@ fn one_perfprop_builds_in_a_cache_at_a_time() {
     fs::create_dir(&cache).unwrap();
     let held = perfprop::files::try_lock(&cache.join(".lock")).unwrap().unwrap();
     let run = [&run[..], &["--cache", cache.to_str().unwrap()]].concat();
-    let (_, said) = texts(&history(&folder, &run), 2);
+    let (_, said) = texts(&history(&folder, &run), 125);
     assert!(
         said.contains("another perfprop builds in '") && said.contains("name another folder with --cache"),
         "{said}"
     );
     drop(held);
     texts(&history(&folder, &run), 0);
+}
+
+#[test]
+fn the_first_commit_is_among_all() {
+    let folder = repository(2);
+    let run = ["--build", "sh build.sh", "--bench", "cat=./work", "--keep", "data", "-r", "3"];
+    let (_, said) = texts(&history(&folder, &[&["run", "--all"], &run[..]].concat()), 0);
+    assert!(said.contains("2 of 2 commits measured in 6 runs"), "{said}");
+    let (_, said) = texts(&history(&folder, &[&["run", "HEAD~1", "--all"], &run[..]].concat()), 0);
+    assert!(said.contains("1 of 1 commits measured in 3 runs"), "{said}");
+    let (out, _) = texts(&history(&folder, &["show", "cat"]), 0);
+    assert_eq!(out.lines().filter(|line| line.contains('±') && !line.contains("±?")).count(), 2, "{out}");
+    let (out, _) = texts(&history(&folder, &["compare", "HEAD~1", "HEAD"]), 0);
+    assert!(out.contains("RATIO") && out.contains("INTERVAL") && out.matches('±').count() == 2, "{out}");
+}
+
+#[test]
+fn a_benchmark_that_failed_is_left_out_of_later_looks() {
+    let folder = repository(2);
+    let counted = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default().lines().count();
+    // Two runs of each commit, which the first look has, decide nothing.
+    let whole = format!("whole=sh -c 'echo >> {}/whole'", folder.display());
+    let broken = format!("broken=sh -c 'echo >> {}/broken; exit 7'", folder.display());
+    let mut args = vec!["compare", "--run", "HEAD~1", "HEAD", "--build", "sh build.sh", "--keep", "data"];
+    args.extend(["--warmup", "0", "-r", "8", "--bench", &whole, "--bench", &broken]);
+    let (_, said) = texts(&history(&folder, &args), 1);
+    assert_eq!(said.matches("broken ended with code 7").count(), 1, "{said}");
+    assert!(counted("whole") > 4, "there were several looks");
+    assert_eq!(counted("broken"), 2, "once of each commit");
 }
 
 #[test]
@@ -226,7 +256,12 @@ fn what_can_not_be_measured_is_told() {
     refused(&["run", "HEAD"], "there is nothing to measure: name benchmarks with --bench");
     refused(&["run", "HEAD", "--bench", "x"], "'x' names no benchmark: expected NAME=COMMAND");
     refused(&["run", "none..HEAD", "--bench", "x=true"], "none..HEAD");
-    refused(&["run", "HEAD~20..", "--bench", "x=true"], "there is no 'HEAD~20': the history has only 1 commit");
+    let too_few = "the history has only 1 commit; --all measures them all, the first one, too";
+    refused(&["run", "HEAD~20..", "--bench", "x=true"], &format!("there is no 'HEAD~20': {too_few}"));
+    refused(&["run", "HEAD^..", "--bench", "x=true"], &format!("there is no 'HEAD^': {too_few}"));
+    refused(&["run", "--all", "HEAD..HEAD", "--bench", "x=true"], "name one instead of 'HEAD..HEAD'");
+    refused(&["run", "--bench", "x=true"], "<RANGE>");
+    refused(&["regressions", "--improvements", "--format", "junit"], "--improvements are no failures");
     refused(&["run", "HEAD..HEAD", "--bench", "x=true"], "there are no commits in HEAD..HEAD");
     refused(&["run", "--bench", "x=true", "--", "--output=x"], "--output=x");
     for verb in [&["regressions"][..], &["show"], &["compare", "HEAD", "HEAD"], &["rm", "x"], &["export", "--asv", "x"]]

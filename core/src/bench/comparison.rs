@@ -18,14 +18,6 @@ pub struct VariantComparison {
     pub event: ComparedEvent,
 }
 
-impl VariantComparison {
-    /// How many times the first command's mean this one's is, and the interval of that.
-    pub fn ratio(&self) -> (Option<f64>, Option<(f64, f64)>) {
-        let interval = self.event.interval.map(|(low, high)| (low + 1.0, high + 1.0));
-        (self.event.change().map(|change| change + 1.0), interval)
-    }
-}
-
 /// What is shown of a file: the time, and the events that were asked for.
 pub fn quantities(file: &WorkloadFile) -> Vec<&str> {
     let events = file.header.sweep.iter().flat_map(|sweep| &sweep.events);
@@ -87,7 +79,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
     use super::*;
-    use crate::compare::Verdict;
+    use crate::compare::{MeanRatio, Verdict};
     use crate::cost::Workload;
 
     fn file(points: &[(f64, &[f64])]) -> WorkloadFile {
@@ -107,9 +99,10 @@ mod tests {
         assert_eq!(found.len(), 2, "sizes that only one has aren't compared");
         assert_eq!(found.iter().map(|one| one.event.verdict).collect::<Vec<_>>(), [Verdict::Higher, Verdict::Equal]);
         // The means are 3 and 9. As in compare::verdict, but two are tested: 0.05 / 2 with 8 degrees, t is 2.75152.
-        let (ratio, interval) = found[0].ratio();
-        assert_eq!((found[0].variant, ratio, found[1].ratio()), (1, Some(3.0), (Some(1.0), None)));
-        let (low, high) = interval.unwrap();
+        let [first, second] = [0, 1].map(|place| found[place].event.ratio());
+        assert_eq!((found[0].variant, first.value), (1, Some(3.0)));
+        assert_eq!(second, MeanRatio { value: Some(1.0), interval: None });
+        let (low, high) = first.interval.unwrap();
         let (square, scale) = (2.751_524_f64.powi(2), 9.0 - 2.751_524_f64.powi(2) / 2.0);
         let root = (square * (40.5 + 0.5 * scale)).sqrt();
         assert!(

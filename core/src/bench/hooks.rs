@@ -1,13 +1,14 @@
 //! Runs the shell's commands around runs: what prepares them and what cleans up.
 
 use std::fmt;
+use std::fs::File;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, bounded, never, select};
+use crossbeam_channel::{Receiver, bounded, never, select, tick};
 use nix::libc::SIGUSR1;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
@@ -106,7 +107,7 @@ pub(super) fn run(kind: HookKind, text: &str, signals: &Receiver<CaughtSignal>) 
     // A group of its own: a signal reaches all of it, and the keys of the terminal reach it through perfprop alone.
     let child = command.process_group(0).spawn()?;
     let group = Pid::from_raw(child.id().cast_signed());
-    let (exit, signal) = wait(child, group, signals)?;
+    let (exit, signal) = wait(child, group, signals, &said)?;
     if let Some(signal) = signal {
         return Ok(HookEnd::Interrupted(signal));
     }
@@ -116,12 +117,20 @@ pub(super) fn run(kind: HookKind, text: &str, signals: &Receiver<CaughtSignal>) 
     }
 }
 
+/// So often is forgotten what it wrote to standard error, but for the end.
+const FORGETS: Duration = Duration::from_millis(100);
+
 /// Waits for a child; a signal to perfprop ends its group.
-fn wait(mut child: Child, group: Pid, signals: &Receiver<CaughtSignal>) -> io::Result<(ExitStatus, Option<i32>)> {
+fn wait(
+    mut child: Child,
+    group: Pid,
+    signals: &Receiver<CaughtSignal>,
+    said: &File,
+) -> io::Result<(ExitStatus, Option<i32>)> {
     let (sender, ended) = bounded(1);
     thread::Builder::new().name("hook".into()).spawn(move || sender.send(child.wait()))?;
     let gone = || io::Error::other("the thread that waits for a command is gone");
-    let (mut signals, mut signal, mut patience) = (signals.clone(), None, never());
+    let (mut signals, mut signal, mut patience, forget) = (signals.clone(), None, never(), tick(FORGETS));
     loop {
         select! {
             recv(ended) -> exit => return Ok((exit.map_err(|_| gone())??, signal)),
@@ -135,6 +144,7 @@ fn wait(mut child: Child, group: Pid, signals: &Receiver<CaughtSignal>) -> io::R
                 }
                 Err(_) => signals = never(),
             },
+            recv(forget) -> _ => said::forget_beginning(said),
             recv(patience) -> _ => {
                 let _ = killpg(group, Signal::SIGKILL);
             }

@@ -28,9 +28,8 @@ pub use conditions::warnings;
 pub use design::{Sizes, Variant, command_at, command_line, filled, order, points, shell_text, variants};
 pub use hooks::{HookFailure, HookKind, Hooks};
 pub use parameter::{Parameter, ParameterValues, SizeValue};
-pub use precision::{LEAST_RUNS, determined};
-pub use runner::CPU_TIMES;
-pub use runner::{Ran, RunOnce, Runner};
+pub use precision::{LEAST_RUNS, determined, error_of_median};
+pub use runner::{CPU_TIMES, Ran, RunOnce, Runner, SIGNAL_PATIENCE};
 pub use store::{NotResumed, NotResumedReason, PreviousSweep, SweepStore};
 pub use sweep::{EXIT_CODE, SweepProgress, Swept, sweep};
 

@@ -1,6 +1,6 @@
 //! Says how sure the number of some runs is, and when it is sure enough to stop.
 
-use crate::cost::samples::Determinizer;
+use crate::cost::samples::{Determinizer, variance_of_median};
 use crate::rates::{Confidence, Error, Uncertain};
 
 /// Fewer runs say too little about their own spread to stop by it. Of sweeps that stop by their own intervals these hold
@@ -11,10 +11,17 @@ pub const LEAST_RUNS: usize = 20;
 /// Fewer than three don't say how far off they are.
 pub fn determined(determinizer: Determinizer, samples: &[f64]) -> Option<Uncertain> {
     let value = determinizer.value(samples)?;
-    let degrees = samples.len().saturating_sub(1) as u64;
-    let half = |variance: f64| Error::of(Confidence::DEFAULT.student(degrees) * variance.sqrt());
-    let error = determinizer.variance(samples).map_or(Error::Unknown, half);
-    Some(Uncertain { value, error })
+    Some(Uncertain { value, error: error_of(determinizer.variance(samples), samples.len()) })
+}
+
+/// How far the median of so many measurements may be off, at 95 % as in [`determined`], where only their quartiles are known.
+pub fn error_of_median(quartiles: (f64, f64), count: usize) -> Error {
+    error_of(variance_of_median(quartiles, count), count)
+}
+
+fn error_of(variance: Option<f64>, count: usize) -> Error {
+    let degrees = count.saturating_sub(1) as u64;
+    variance.map_or(Error::Unknown, |variance| Error::of(Confidence::DEFAULT.student(degrees) * variance.sqrt()))
 }
 
 /// Whether measurements are known to this part of their number, so that no more of them are needed.
@@ -36,6 +43,17 @@ mod tests {
         assert!((half - 4.302_65 * (1.0_f64 / 3.0).sqrt()).abs() < 1e-4, "{half}");
         assert_eq!(determined(Determinizer::Mean, &[1.0, 2.0]), Some(Uncertain { value: 1.5, error: Error::Unknown }));
         assert_eq!(determined(Determinizer::Median, &[]), None);
+    }
+
+    #[test]
+    fn a_median_is_as_sure_as_its_quartiles_say() {
+        // sqrt(pi/2 / 9) * 1.34898 / 1.34898 * 2.30600 with 8 degrees.
+        let half = error_of_median((1.0, 2.348_98), 9).half_width().unwrap_or_default();
+        assert!((half - 0.417_771 * 2.306_004).abs() < 1e-5, "{half}");
+        assert_eq!([error_of_median((1.0, 1.0), 3), error_of_median((1.0, 2.0), 2)], [Error::of(0.0), Error::Unknown]);
+        let samples = [4.0, 1.0, 3.0, 2.0, 5.0];
+        let of_samples = determined(Determinizer::Median, &samples).map(|found| found.error);
+        assert_eq!(of_samples, Some(error_of_median((2.0, 4.0), 5)));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::Receiver;
+use nix::libc::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use super::{SweepError, said};
 use crate::cost::TIME;
@@ -65,8 +66,12 @@ const INTERVAL: Duration = Duration::from_secs(3600);
 
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// The terminal's keys send a signal to the command and to perfprop: the command may have ended by it before perfprop has it.
-const SIGNAL_PATIENCE: Duration = Duration::from_millis(100);
+/// The terminal's keys send a signal to the command and to perfprop: the command may have ended by it, or failed, before perfprop
+/// has it.
+pub const SIGNAL_PATIENCE: Duration = Duration::from_millis(500);
+
+/// The signals that reach a command together with perfprop: by the terminal's keys, or as all of a group or session are ended.
+const SHARED: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
 
 impl Runner {
     /// Prepares to count these events.
@@ -125,7 +130,12 @@ impl Runner {
         let period = self.measurement.period(PERIOD);
         let (session, header) = self.measurement.start(period, INTERVAL, &mut |_| {}).map_err(SweepError::Measure)?;
         let mut monitor = self.measurement.monitor(header);
-        let (outcome, has_timed_out) = watch(&session, once.timeout, signals, &mut monitor, on_round)?;
+        let said = self.said.as_deref();
+        let mut on_round = || {
+            said.into_iter().for_each(said::forget_beginning);
+            on_round();
+        };
+        let (outcome, has_timed_out) = watch(&session, once.timeout, signals, &mut monitor, &mut on_round)?;
         if let Some(signal) = outcome.signal {
             return Ok(Ran::Interrupted(signal));
         }
@@ -133,9 +143,8 @@ impl Runner {
             return Ok(Ran::TimedOut);
         }
         let exit = outcome.end.exit.unwrap_or(Exit::Code(0));
-        // A shell's code of a command that a signal ended is above 128.
-        let is_by_signal = exit.shell_code() > 128;
-        let came = if is_by_signal { end_within(signals, SIGNAL_PATIENCE) } else { pending_end(signals) };
+        let is_by_shared = SHARED.iter().any(|signal| 128 + signal == i32::from(exit.shell_code()));
+        let came = if is_by_shared { end_within(signals, SIGNAL_PATIENCE) } else { pending_end(signals) };
         if let Some(signal) = came {
             return Ok(Ran::Interrupted(signal));
         }

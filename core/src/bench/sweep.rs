@@ -10,12 +10,12 @@ use super::conditions::ConditionWatch;
 use super::design::{Sizes, Variant, command_at, order, points, shell_text, variants};
 use super::hooks::{self, HookEnd, HookKind};
 use super::precision::is_narrow;
-use super::runner::{Ran, RunOnce, Runner};
+use super::runner::{Ran, RunOnce, Runner, SIGNAL_PATIENCE};
 use super::store::{PreviousSweep, SweepStore, take_over, without_empty};
 use super::{NotResumed, SweepError, SweepOptions};
 use crate::cost::{SweepRecord, SweepRuns, TIME, Workload, WorkloadFile, WorkloadHeader, sizes_in_words};
 use crate::host::HostFiles;
-use crate::measure::pending_end;
+use crate::measure::{end_within, pending_end};
 use crate::number::rfc_3339;
 use crate::run::MeasuredMachine;
 use crate::session::{CaughtSignal, find_command};
@@ -258,6 +258,9 @@ impl<'a> Sweep<'a> {
         if self.options.ignores_failure {
             counts.insert(EXIT_CODE.to_owned(), f64::from(exit.shell_code()));
         } else if exit != Exit::Code(0) {
+            if let Some(signal) = end_within(self.signals, SIGNAL_PATIENCE) {
+                return Err(Stopped::Signal(signal));
+            }
             let sizes = sizes_in_words(&numbers(&self.points[point]));
             return Err(SweepError::Failed { command: command.join(" "), sizes, exit: exit.told() }.into());
         }

@@ -222,6 +222,12 @@ impl ComparedEvent {
         Some((b - a) / a.abs()).filter(|part| part.is_finite())
     }
 
+    /// How many times the first mean the second one is.
+    pub fn ratio(&self) -> MeanRatio {
+        let interval = self.interval.map(|(low, high)| (low + 1.0, high + 1.0));
+        MeanRatio { value: self.change().map(|change| change + 1.0), interval }
+    }
+
     /// The order of all lists: what differs by more than chance, by how many times it does at least; then what may be
     /// chance, the least likely to be first, and of those that are as likely the larger change; then what is equal; then
     /// what has no number.
@@ -234,6 +240,15 @@ impl ComparedEvent {
             .then(of_one.1.total_cmp(&of_other.1))
             .then(of_one.2.total_cmp(&of_other.2))
     }
+}
+
+/// How many times one mean another one is.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct MeanRatio {
+    /// The ratio; `None` to 0.
+    pub value: Option<f64>,
+    /// Its interval, as wide as the verdict asks for; `None` where it has no bounds.
+    pub interval: Option<(f64, f64)>,
 }
 
 /// The events of two sets of recordings.

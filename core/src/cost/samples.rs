@@ -59,21 +59,27 @@ impl Determinizer {
     /// The variance of that number between repetitions of the whole; `None` of fewer than three measurements.
     ///
     /// Of a mean it is the samples' variance over their number. Of a median of Gaussian errors it is pi/2 of that, where the
-    /// variance comes from the distance of the quartiles, which a few measurements far off don't move (Kendall and Stuart,
-    /// "The Advanced Theory of Statistics", 10.10). Other percentiles are taken to be as uncertain as the median.
+    /// variance comes from the distance of the quartiles. Other percentiles are taken to be as uncertain as the median.
     pub fn variance(self, samples: &[f64]) -> Option<f64> {
-        let count = samples.len() as f64;
-        if samples.len() < 3 {
-            return None;
-        }
         match self {
-            Self::Mean => moments(samples).map(|moments| moments.variance / (count - 1.0)),
+            _ if samples.len() < FEWEST => None,
+            Self::Mean => moments(samples).map(|moments| moments.variance / (samples.len() as f64 - 1.0)),
             Self::Median | Self::Percentile(_) => {
-                let quartiles = percentile(samples, 75.0)? - percentile(samples, 25.0)?;
-                Some(std::f64::consts::FRAC_PI_2 * (quartiles / QUARTILES).powi(2) / count)
+                let quartiles = (percentile(samples, 25.0)?, percentile(samples, 75.0)?);
+                variance_of_median(quartiles, samples.len())
             }
         }
     }
+}
+
+/// Fewer measurements don't say how far off they are.
+const FEWEST: usize = 3;
+
+/// The variance of the median of so many measurements with Gaussian errors, by their quartiles, which a few measurements far off
+/// don't move (Kendall and Stuart, "The Advanced Theory of Statistics", 10.10); `None` of fewer than three.
+pub fn variance_of_median((low, high): (f64, f64), count: usize) -> Option<f64> {
+    let variance = ((high - low) / QUARTILES).powi(2);
+    (count >= FEWEST).then(|| std::f64::consts::FRAC_PI_2 * variance / count as f64)
 }
 
 /// The distance of the quartiles of Gaussian errors, in standard deviations.
@@ -86,6 +92,22 @@ pub fn percentile(samples: &[f64], percent: f64) -> Option<f64> {
     sorted.sort_by(f64::total_cmp);
     let place = percent.clamp(0.0, 100.0) * (sorted.len().checked_sub(1)?) as f64 / 100.0;
     sorted.get(place.floor() as usize).copied()
+}
+
+/// Of fewer measurements the quartiles don't say what is far off.
+const FEWEST_OF_QUARTILES: usize = 12;
+
+/// Beyond so many distances of the quartiles a measurement is far off.
+const FAR: f64 = 5.0;
+
+/// The places of measurements that lie beyond the quartiles by five times their distance or more, which of Gaussian ones those of one
+/// set in 200 do at most. None of fewer than twelve, or where the quartiles are equal.
+pub fn far_off(samples: &[f64]) -> Vec<usize> {
+    let quartiles = percentile(samples, 25.0).zip(percentile(samples, 75.0)).filter(|(low, high)| low < high);
+    let Some((low, high)) = quartiles.filter(|_| samples.len() >= FEWEST_OF_QUARTILES) else { return Vec::new() };
+    let width = FAR * (high - low);
+    let is_far = |sample: f64| sample <= low - width || sample >= high + width;
+    (0..samples.len()).filter(|&place| is_far(samples[place])).collect()
 }
 
 /// The mean and the variance of samples.
@@ -132,6 +154,36 @@ pub fn cull(times: &[f64], sigmas: f64) -> Culled {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_far_off_by_hand() {
+        // Quartiles of 0 to 12 are 3 and 9: -27 and 39 are five distances off.
+        let all: Vec<f64> = (0..13).map(f64::from).collect();
+        let with = |place: usize, value: f64| {
+            let mut samples = all.clone();
+            samples[place] = value;
+            far_off(&samples)
+        };
+        assert_eq!(
+            [with(12, 38.9), with(12, 39.0), with(0, -27.0), with(0, -26.9)],
+            [vec![], vec![12], vec![0], vec![]]
+        );
+        assert!(far_off(&[]).is_empty() && far_off(&[1.0, 1.1, 99.0]).is_empty(), "too few");
+        let mut equal = vec![5.0; 20];
+        equal[3] = 6.0;
+        assert!(far_off(&equal).is_empty(), "no distance to measure by");
+    }
+
+    #[test]
+    fn gaussian_samples_are_seldom_far_off() {
+        let mut random = crate::random::SplitMix64::new(3);
+        const SETS: usize = 4000;
+        let mut has_any = |count: usize| !far_off(&(0..count).map(|_| random.normal()).collect::<Vec<_>>()).is_empty();
+        for count in [12, 15, 30] {
+            let found = (0..SETS).filter(|_| has_any(count)).count();
+            assert!(found < SETS / 200, "{found} sets of {count}");
+        }
+    }
 
     #[test]
     fn four_samples_by_hand() {

@@ -9,8 +9,8 @@
 
 pub use perfprop_steps::{
     Centre, ChangeEvidence, LocateRules, LocatedStep, MeasuredTurn, NarrowedBy, PresentPoints, Regression, Regressions,
-    SearchEnds, SearchTolerance, Step, StepMethod, WeightedValue, centre, detect, locate, median, minimize,
-    normal_tail, potts, regressions,
+    SearchEnds, SearchTolerance, Step, StepMethod, WeightedValue, centre, detect, improvements, locate, median,
+    minimize, normal_tail, potts, regressions,
 };
 
 use crate::rates::Confidence;

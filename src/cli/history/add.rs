@@ -7,7 +7,7 @@ use clap::Args;
 use super::super::Error;
 use super::super::stream::say;
 use super::recordings::{self, FoldedStacks, ReadRun, RecordedRun};
-use super::{ProjectArgs, of_git};
+use super::{ProjectArgs, of_git, of_results};
 use crate::history::results::{MachineFacts, ProfileOrigin, ResultStore};
 use crate::history::{
     ADDED, Commit, CountedOn, ImportProblem, ImportedBenchmarks, MeasuredQuantity, imported_results, machine_facts,
@@ -87,7 +87,7 @@ pub(super) fn add(args: &AddArgs) -> Result<u8, Error> {
             };
             // Stacks of several runs add up.
             let text: String = one.stacks.iter().map(|stacks| stacks.text.as_str()).collect();
-            store.add_profile(&one.machine, &origin, &text).map_err(|error| Error::Usage(error.to_string()))?;
+            store.add_profile(&one.machine, &origin, &text).map_err(of_results)?;
             say(&format!("the profile of {} of {}", quoted(name), commit.short()));
         }
     }
@@ -101,7 +101,7 @@ fn keep(store: &ResultStore, commit: &Commit, machine: &MachineFacts, all: &Impo
     }
     let names: Vec<_> = results.0.iter().map(|(name, _)| quoted(name)).collect();
     let results = imported_results(commit, machine, results);
-    let replaced = store.add(machine, &all.benchmarks(), results).map_err(|error| Error::Usage(error.to_string()))?;
+    let replaced = store.add(machine, &all.benchmarks(), results).map_err(of_results)?;
     say(&format!("{} of {}", names.join(", "), commit.short()));
     if !replaced.is_empty() {
         let replaced: Vec<_> = replaced.iter().map(|name| quoted(name)).collect();

@@ -65,15 +65,15 @@ pub(super) fn run(args: &RunArgs, repository: &Repository, name: &str) -> Result
 
 /// The commits from the first to the last of the range, both included.
 fn commits(args: &RunArgs, repository: &Repository) -> Result<Vec<Commit>, Error> {
-    let Some((from, _)) = args.range.split_once("..").filter(|(from, to)| !from.is_empty() && !to.starts_with('.'))
+    let Some((from, _)) = args.range().split_once("..").filter(|(from, to)| !from.is_empty() && !to.starts_with('.'))
     else {
         return Err(Error::Usage(format!(
             "--bisect wants a range FROM..TO of which both ends are known to differ, instead of {}",
-            quoted(&args.range)
+            quoted(args.range())
         )));
     };
     let first = repository.commits(from).map_err(of_git)?;
-    let rest = repository.commits(&args.range).map_err(of_git)?;
+    let rest = repository.commits(args.range()).map_err(of_git)?;
     Ok(first.into_iter().chain(rest).collect())
 }
 

@@ -12,11 +12,12 @@ use super::super::stream::{Stream, say};
 use super::failures::tell_failures;
 use super::rules::part;
 use super::run::{HistoryProgressLine, MeasuredArgs, note};
-use super::{ProjectArgs, of_git, of_history, tell_unreadable};
+use super::{ProjectArgs, of_git, of_history, of_results, tell_unreadable};
+use crate::bench::SweepError;
 use crate::history::results::{ResultStore, StoredResults};
 use crate::history::{
-    BenchmarkDifference, BrokenBenchmark, Checkout, Commit, CommitChoice, HistoryError, HistoryOptions, HistoryOutcome,
-    Repository, THRESHOLD, differences, measure_commits,
+    BenchCommand, BenchmarkDifference, Checkout, Commit, CommitChoice, HistoryError, HistoryOptions, HistoryOutcome,
+    Repository, THRESHOLD, differences, measure_commits, quantity,
 };
 use crate::names::quoted;
 use crate::number::percent;
@@ -64,7 +65,7 @@ pub(super) fn compare(args: &CompareArgs) -> Result<u8, Error> {
         return measured_now(args, &repository, a, b);
     }
     let store = args.project.existing_store(&repository)?;
-    let stored = store.read().map_err(|error| Error::Usage(error.to_string()))?;
+    let stored = store.read().map_err(of_results)?;
     tell_unreadable(&stored);
     for (name, commit) in [(&args.a, &a), (&args.b, &b)] {
         let mut results = stored.machines.iter().flat_map(|machine| &machine.commits);
@@ -110,11 +111,12 @@ fn measured_now(args: &CompareArgs, repository: &Repository, a: Commit, b: Commi
         say("interrupted");
         return Ok(code_of(signal));
     }
-    let stored = stored.map_err(|error| Error::Usage(error.to_string()))?;
+    let stored = stored.map_err(of_results)?;
     let found = differences(&stored, &a.hash, &b.hash, confidence());
     print(&stored, &found, &a, &b)?;
     let threshold = args.threshold.unwrap_or(THRESHOLD);
-    let is_worse = |one: &&BenchmarkDifference| one.is_worse() && one.change().is_none_or(|part| part > threshold);
+    let is_worse =
+        |one: &&BenchmarkDifference| one.is_worse() && one.ratio.value.is_none_or(|ratio| ratio > 1.0 + threshold);
     let worse = found.iter().filter(is_worse).count();
     if worse > 0 {
         let compared = found.iter().filter(|one| one.numbers().is_some()).count();
@@ -138,27 +140,27 @@ fn until_sure(
     checkout: &Checkout,
     store: &ResultStore,
 ) -> Result<HistoryOutcome, HistoryError> {
-    let signals =
-        listen(&Stop::default()).map_err(|error| HistoryError::Run(crate::bench::SweepError::System(error)))?;
+    let signals = listen(&Stop::default()).map_err(|error| HistoryError::Run(SweepError::System(error)))?;
     let mut progress = HistoryProgressLine::new();
     let mut options = options;
     let mut last = HistoryOutcome::default();
     for look in (0..LOOKS).rev() {
         options.repeats = (args.repeat as usize >> look).max(2);
         let failed = std::mem::take(&mut last.broken);
+        // What failed of one commit can't be compared.
+        options.left_out = failed.iter().map(|one| one.name.clone()).collect();
         last = measure_commits(&options, checkout, store, &signals, &mut |now| progress.show(&now))?;
-        // What failed once has failed, also where it is run once more.
-        let is_new = |one: &BrokenBenchmark| {
-            last.broken.iter().all(|other| (&other.name, &other.commit) != (&one.name, &one.commit))
-        };
-        let failed: Vec<_> = failed.into_iter().filter(is_new).collect();
         last.broken.extend(failed);
         progress.clear();
         // Warm-ups are made once.
         options.warmups = 0;
         let stored = store.read().map_err(HistoryError::Results)?;
         let [a, b] = [0, 1].map(|place| options.commits[place].hash.as_str());
-        let is_sure = differences(&stored, a, b, confidence()).iter().all(BenchmarkDifference::is_decided);
+        let is_broken = |bench: &&BenchCommand| last.broken.iter().any(|one| one.name == bench.name);
+        let broken: Vec<&BenchCommand> = options.plan.benches.iter().filter(is_broken).collect();
+        let has_failed = |one: &BenchmarkDifference| broken.iter().any(|bench| quantity(bench, &one.name).is_some());
+        let found = differences(&stored, a, b, confidence());
+        let is_sure = found.iter().all(|one| one.is_decided() || has_failed(one));
         if is_sure || last.signal.is_some() {
             break;
         }

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::super::Error;
 use super::super::stream::{Stream, say};
-use super::{ProjectArgs, of_git};
+use super::{ProjectArgs, of_git, of_results};
 use crate::names::{quoted, shown_path};
 
 /// The arguments of `perfprop history export`.
@@ -36,7 +36,7 @@ pub(super) fn export(args: &ExportHistoryArgs) -> Result<u8, Error> {
         let path = path.to_string_lossy();
         return Err(Error::Usage(format!("{} is there already: name a folder without it", quoted(&path))));
     }
-    store.copy_to(&args.asv.join("results")).map_err(|error| Error::Usage(error.to_string()))?;
+    store.copy_to(&args.asv.join("results")).map_err(of_results)?;
     let root = repository.root().to_string_lossy();
     let project = repository.root().file_name().unwrap_or_default().to_string_lossy();
     let configuration = json!({

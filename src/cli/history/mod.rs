@@ -22,7 +22,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use super::Error;
 use super::stream::say;
 use crate::files::hash_of_name;
-use crate::history::results::{BenchmarkResult, ResultStore, StoredResults};
+use crate::history::results::{BenchmarkResult, ResultStore, ResultsError, ResultsProblem, StoredResults};
 use crate::history::{Commit, GitError, HistoryError, PlanError, Repository, StepMethod};
 use crate::names::{quoted, shown_path};
 
@@ -58,7 +58,7 @@ enum HistoryVerb {
     Show(HistoryShowArgs),
     /// Compare two commits, benchmark by benchmark
     Compare(CompareArgs),
-    /// Print which benchmarks a commit made slower; exit code 1 if there are any
+    /// Print which benchmarks a commit made slower (exit code 1 if there are any), or with --improvements faster
     Regressions(RegressionsArgs),
     /// Write a site of plots, regressions and profiles, which opens without a server
     Publish(PublishArgs),
@@ -133,7 +133,12 @@ impl ProjectArgs {
     fn repository(&self) -> Result<Repository, Error> {
         Repository::of(&self.repo).map_err(|error| {
             let folder = self.repo.to_string_lossy();
-            Error::Usage(format!("{} is in no git repository ({error}): name one with --repo", quoted(&folder)))
+            match error {
+                GitError::Start(_) => of_git(error),
+                error => {
+                    Error::Usage(format!("{} is in no git repository ({error}): name one with --repo", quoted(&folder)))
+                }
+            }
         })
     }
 
@@ -162,7 +167,7 @@ impl SeriesArgs {
     fn read(&self) -> Result<(StoredResults, Vec<Commit>), Error> {
         let repository = self.project.repository()?;
         let store = self.project.existing_store(&repository)?;
-        let stored = store.read().map_err(|error| Error::Usage(error.to_string()))?;
+        let stored = store.read().map_err(of_results)?;
         tell_unreadable(&stored);
         if stored.benchmarks.0.is_empty() && !stored.machines.is_empty() {
             say(
@@ -208,8 +213,20 @@ fn tell_unreadable(stored: &StoredResults) {
     stored.unreadable.iter().for_each(|error| say(&format!("left out: {error}")));
 }
 
+/// What git doesn't know was named wrongly, unless there is no git.
 fn of_git(error: GitError) -> Error {
-    Error::Usage(error.to_string())
+    match error {
+        GitError::Start(_) => Error::Impossible(error.to_string()),
+        error => Error::Usage(error.to_string()),
+    }
+}
+
+/// A file that isn't as it should be is a bad argument; one that can't be read or written isn't.
+fn of_results(error: ResultsError) -> Error {
+    match error.problem {
+        ResultsProblem::System(_) => Error::Impossible(error.to_string()),
+        _ => Error::Usage(error.to_string()),
+    }
 }
 
 fn of_plan(error: PlanError) -> Error {
@@ -218,8 +235,10 @@ fn of_plan(error: PlanError) -> Error {
 
 fn of_history(error: HistoryError) -> Error {
     match error {
-        HistoryError::Run(crate::bench::SweepError::Measure(error)) => Error::Measure(error),
-        error => Error::Usage(error.to_string()),
+        HistoryError::Run(error) => error.into(),
+        HistoryError::Results(error) => of_results(error),
+        // The names of commits were known before.
+        HistoryError::Checkout(error) => Error::Impossible(error.to_string()),
     }
 }
 

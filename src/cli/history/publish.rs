@@ -10,7 +10,7 @@ use super::rules::RuleArgs;
 use super::{SeriesArgs, of_git};
 use crate::names::shown_path;
 use crate::number::grouped;
-use crate::site::{Site, SiteOptions};
+use crate::site::{Site, SiteError, SiteOptions};
 
 /// The arguments of `perfprop history publish`.
 #[derive(Debug, Args)]
@@ -52,8 +52,8 @@ pub(super) fn publish(args: &PublishArgs) -> Result<u8, Error> {
         rules: args.rules.read(&args.from.project, &commits)?,
         tags: repository.tags().map_err(of_git)?,
     };
-    let site = Site::new(&stored, &commits, &options).map_err(|error| Error::Usage(error.to_string()))?;
-    let report = site.write(&args.folder).map_err(|error| Error::Usage(error.to_string()))?;
+    let site = Site::new(&stored, &commits, &options).map_err(of_site)?;
+    let report = site.write(&args.folder).map_err(of_site)?;
     report.faults.iter().for_each(|fault| say(fault));
     let removed = match report.removed {
         0 => String::new(),
@@ -72,6 +72,13 @@ pub(super) fn publish(args: &PublishArgs) -> Result<u8, Error> {
         many(report.regressions, "regression"),
     ));
     Ok(0)
+}
+
+fn of_site(error: SiteError) -> Error {
+    match error {
+        SiteError::System(..) => Error::Impossible(error.to_string()),
+        error => Error::Usage(error.to_string()),
+    }
 }
 
 /// So many of something.

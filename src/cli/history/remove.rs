@@ -7,7 +7,7 @@ use clap::Args;
 use super::super::Error;
 use super::super::stream::{Stream, say};
 use super::failures::listed;
-use super::{ProjectArgs, of_git, tell_unreadable};
+use super::{ProjectArgs, of_git, of_results, tell_unreadable};
 use crate::history::results::{Removal, StoredResults};
 use crate::history::{Repository, short};
 use crate::names::glob::matches;
@@ -42,7 +42,7 @@ pub(super) fn remove(args: &RemoveArgs) -> Result<u8, Error> {
     }
     let repository = args.project.repository()?;
     let store = args.project.existing_store(&repository)?;
-    let stored = store.read().map_err(|error| Error::Usage(error.to_string()))?;
+    let stored = store.read().map_err(of_results)?;
     tell_unreadable(&stored);
     args.benchmarks.iter().try_for_each(|pattern| check_name(pattern, &stored))?;
     let commits = commits(&args.commit, &repository, &stored)?;
@@ -51,7 +51,7 @@ pub(super) fn remove(args: &RemoveArgs) -> Result<u8, Error> {
         is_named && (args.commit.is_empty() || commits.contains(commit))
     };
     let removal = if args.yes { Removal::Done } else { Removal::Told };
-    let removed = store.remove(removal, &is_removed).map_err(|error| Error::Usage(error.to_string()))?;
+    let removed = store.remove(removal, &is_removed).map_err(of_results)?;
     removed.unreadable.iter().for_each(|error| say(&format!("what it holds stays: {error}")));
     if removed.results.is_empty() && removed.profiles.is_empty() {
         return Err(Error::Usage("there are no such results: perfprop history show lists what there is".into()));

@@ -16,7 +16,7 @@ use super::configuration::plan_of_folder;
 use super::failures::tell_failures;
 use super::{PROJECT, ProjectArgs, cache_folder, of_git, of_history, of_plan, project_name};
 use crate::history::{
-    BenchCommand, CONFIGURATION, Checkout, Commit, CommitChoice, HistoryOptions, HistoryOutcome, HistoryPlan,
+    BenchCommand, CONFIGURATION, Checkout, Commit, CommitChoice, GitError, HistoryOptions, HistoryOutcome, HistoryPlan,
     HistoryProgress, PlanError, Repository, measure_commits, short, spread,
 };
 use crate::names::{quoted, shown, shown_path};
@@ -28,6 +28,7 @@ use crate::sources::perf::Stop;
 #[command(after_help = "Examples:
   perfprop history run HEAD~20.. --bench sort='./target/release/sort 1000000'
   perfprop history run v1.0..v2.0 --commits 10 --build make --bench grep='./grep x words.txt'
+  perfprop history run --all --commits 20                      twenty of all commits, the first one among them
   perfprop history run HEAD~20.. --resume                      go on after an interrupt
   perfprop history run v1.0..v2.0 --bisect sort                which commit made sort slower, with few builds
   perfprop history run HEAD -e instructions --source emulate   counts of a model, on any machine
@@ -40,9 +41,12 @@ Benchmarks may stand in perfprop.toml of the repository:
   [history.bench]
   sort = \"./target/release/sort 1000000\"")]
 pub(super) struct RunArgs {
-    /// The commits: FROM..TO as git has it, along first parents; or a single one
-    #[arg(value_name = "RANGE")]
-    pub(super) range: String,
+    /// The commits: FROM..TO as git has it, along first parents, without FROM; or a single one
+    #[arg(value_name = "RANGE", required_unless_present = "all")]
+    range: Option<String>,
+    /// Measure all commits that lead to the one named, or to HEAD, from the first of the repository on
+    #[arg(long, conflicts_with = "bisect", help_heading = RUNS)]
+    all: bool,
     #[command(flatten)]
     pub(super) measured: MeasuredArgs,
     /// How often each benchmark of each commit is run [default: 10; with --bisect at most 100 to decide on one commit]
@@ -109,7 +113,7 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Error> {
         return bisect::run(args, &repository, name);
     }
     let count = args.commits.map_or(usize::MAX, |count| count as usize);
-    let commits = spread(repository.commits(&args.range).map_err(of_git)?, count);
+    let commits = spread(args.commits_of(&repository)?, count);
     let choice = match (args.new, args.resume) {
         (true, _) => CommitChoice::New,
         (false, true) => CommitChoice::Resumed,
@@ -132,6 +136,31 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Error> {
     let outcome = outcome.map_err(of_history)?;
     let is_default = args.project.results.is_none() && args.project.repo == Path::new(".");
     end(&options, &outcome, is_default)
+}
+
+impl RunArgs {
+    /// The range as it is written; all that leads to HEAD needs none.
+    pub(super) fn range(&self) -> &str {
+        self.range.as_deref().unwrap_or("HEAD")
+    }
+
+    /// The commits that are named, the oldest first.
+    fn commits_of(&self, repository: &Repository) -> Result<Vec<Commit>, Error> {
+        let range = self.range();
+        if !self.all {
+            return repository.commits(range).map_err(|error| match error {
+                GitError::TooFew { .. } => {
+                    Error::Usage(format!("{error}; --all measures them all, the first one, too"))
+                }
+                error => of_git(error),
+            });
+        }
+        if range.contains("..") {
+            let range = quoted(range);
+            return Err(Error::Usage(format!("--all takes all commits that lead to one: name one instead of {range}")));
+        }
+        repository.history(range).map_err(of_git)
+    }
 }
 
 impl MeasuredArgs {
@@ -167,6 +196,7 @@ impl MeasuredArgs {
             plan,
             commits: Vec::new(),
             choice: CommitChoice::All,
+            left_out: Vec::new(),
             repeats: 1,
             warmups: self.warmup as usize,
             seed: self.seed,

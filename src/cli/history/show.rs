@@ -10,7 +10,8 @@ use super::SeriesArgs;
 use super::rules::RuleArgs;
 use crate::history::results::StoredResults;
 use crate::history::{
-    BenchmarkSeries, CONFIGURATION, Commit, LEAST_NUMBERS, UnclearRise, all_regressions, series, unclear_rises,
+    BenchmarkSeries, CONFIGURATION, Commit, LEAST_NUMBERS, SoughtSteps, UnclearRise, all_regressions, series,
+    unclear_rises,
 };
 use crate::names::glob::matches;
 use crate::names::{nearest, quoted, shown};
@@ -35,8 +36,12 @@ pub(super) struct HistoryShowArgs {
 #[command(after_help = "Examples:
   perfprop history regressions                       what commits made slower, and which
   perfprop history regressions --threshold 2%        smaller rises, too
+  perfprop history regressions --improvements        what commits made faster, and which
   perfprop history regressions --results asv/results those of asv's results")]
 pub(super) struct RegressionsArgs {
+    /// Print what commits made better instead: levels that fell and stayed lower. The exit code is 0
+    #[arg(long)]
+    improvements: bool,
     #[command(flatten)]
     rules: RuleArgs,
     /// What is printed
@@ -133,24 +138,27 @@ fn chosen(pattern: &str, one: &BenchmarkSeries, told: &ToldSeries<'_>) -> Vec<us
 }
 
 pub(super) fn regressions(args: &RegressionsArgs) -> Result<u8, Error> {
+    let sought = args.sought()?;
     let all = read(&args.from)?;
     let method = args.from.method.into();
     let rules = args.rules.read(&args.from.project, &all.commits)?;
-    let found = all_regressions(&all.series, &all.stored.benchmarks, method, |entry| rules.rule(entry));
+    let found = all_regressions(&all.series, &all.stored.benchmarks, method, sought, |entry| rules.rule(entry));
     if args.format == RegressionsFormat::Text {
-        let unclear = unclear_rises(&all.series, &all.stored.benchmarks, &found, |entry| rules.rule(entry));
-        if !unclear.is_empty() {
-            say(&unclear_text(&unclear));
+        if sought == SoughtSteps::Regressions {
+            let unclear = unclear_rises(&all.series, &all.stored.benchmarks, &found, |entry| rules.rule(entry));
+            if !unclear.is_empty() {
+                say(&unclear_text(&unclear));
+            }
         }
         if found.is_empty() {
-            say(&no_regression(&all.series));
+            say(&none_found(&all.series, sought));
             return Ok(0);
         }
     }
     let told = all.told(&args.from);
     let text = match args.format {
         RegressionsFormat::Text => text::benchmark_regressions(&found, &told),
-        RegressionsFormat::Json => format!("{}\n", text::json_regressions(&found, &told)),
+        RegressionsFormat::Json => format!("{}\n", text::json_regressions(&found, sought, &told)),
         RegressionsFormat::Markdown => text::markdown_regressions(&found, &told),
         RegressionsFormat::Junit => text::junit_regressions(&found, &told),
         RegressionsFormat::Sarif => {
@@ -160,7 +168,20 @@ pub(super) fn regressions(args: &RegressionsArgs) -> Result<u8, Error> {
         }
     };
     Stream::stdout().print(&text)?;
-    Ok(u8::from(!found.is_empty()))
+    Ok(u8::from(!found.is_empty() && sought == SoughtSteps::Regressions))
+}
+
+impl RegressionsArgs {
+    /// What is looked for. Tests that fail and alerts are of regressions.
+    fn sought(&self) -> Result<SoughtSteps, Error> {
+        match (self.improvements, self.format) {
+            (true, RegressionsFormat::Junit | RegressionsFormat::Sarif) => Err(Error::Usage(
+                "--improvements are no failures: print them with --format text, json or markdown".into(),
+            )),
+            (true, _) => Ok(SoughtSteps::Improvements),
+            (false, _) => Ok(SoughtSteps::Regressions),
+        }
+    }
 }
 
 /// Names series that are higher at their end, though nobody can tell yet where they rose.
@@ -174,13 +195,17 @@ fn unclear_text(unclear: &[UnclearRise]) -> String {
     )
 }
 
-/// Says that there is no regression, and in which series none could be found.
-fn no_regression(series: &[BenchmarkSeries]) -> String {
+/// Says that there is no regression or improvement, and in which series none could be found.
+fn none_found(series: &[BenchmarkSeries], sought: SoughtSteps) -> String {
+    let what = match sought {
+        SoughtSteps::Regressions => "regression",
+        SoughtSteps::Improvements => "improvement",
+    };
     let (all, points) = (series.len(), series.iter().map(BenchmarkSeries::measured).sum::<usize>());
     match series.iter().filter(|one| one.measured() < LEAST_NUMBERS).count() {
-        0 => format!("no regression in {all} series of {points} results"),
+        0 => format!("no {what} in {all} series of {points} results"),
         short => format!(
-            "no regression found; {short} of {all} series have fewer than {LEAST_NUMBERS} numbers, too few to find a step: perfprop history compare A B judges two commits"
+            "no {what} found; {short} of {all} series have fewer than {LEAST_NUMBERS} numbers, too few to find a step: perfprop history compare A B judges two commits"
         ),
     }
 }

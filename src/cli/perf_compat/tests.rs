@@ -6,7 +6,7 @@ use crate::cli::command;
 
 #[test]
 fn only_options_that_there_are_not_are_explained() {
-    for verb in ["stat", "record", "top"] {
+    for verb in ["bench", "stat", "record", "top"] {
         let program = command();
         let arguments = program.find_subcommand(verb).into_iter().flat_map(|verb| verb.get_arguments());
         for argument in arguments {
@@ -23,6 +23,14 @@ fn a_verb_has_its_own_hints() {
     assert_ne!(instead("stat", "-T"), instead("record", "-T"));
     assert_eq!(instead("replay", "-T"), None);
     assert!(instead("stat", "--td-level=1").is_some() && instead("stat", "--nosuch").is_none());
+}
+
+#[test]
+fn commands_that_are_one_word_each_are_written_apart() {
+    let told = |lines: &[&str]| bench_of_lines(&lines.iter().map(|&line| line.to_owned()).collect::<Vec<_>>());
+    assert!(told(&["sort a", " sort -u 'b c' "]).ends_with("perfprop bench -- sort a --vs sort -u 'b c'"));
+    assert!(told(&["sort a | wc"]).ends_with("-- sh -c 'sort a | wc'"));
+    assert!(told(&["a\u{1b}[2J b"]).ends_with(r"-- a\x1b[2J b"));
 }
 
 #[test]

@@ -305,7 +305,7 @@ impl BenchmarkResult {
     }
 
     /// The place of each combination of these values of parameters among those of this result.
-    fn places(&self, params: &[Vec<String>]) -> Vec<Option<usize>> {
+    pub(super) fn places(&self, params: &[Vec<String>]) -> Vec<Option<usize>> {
         if self.params == params {
             return (0..params.iter().map(Vec::len).product()).map(Some).collect();
         }

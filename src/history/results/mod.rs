@@ -10,6 +10,7 @@
 //! These are the files of the benchmark runner asv: perfprop reads asv's, and asv reads perfprop's. asv doesn't look at profiles.
 
 mod commit;
+mod errors;
 mod json;
 mod ordered;
 mod profiles;

@@ -1,0 +1,59 @@
+//! Says how far the numbers of a file may be off, by what it keeps of their samples.
+
+use super::commit::BenchmarkResult;
+use super::json::ResultNumber;
+use crate::bench::error_of_median;
+use crate::rates::Error;
+
+/// The half width of a normal variable's 95 % interval, as a part of that of its 99 % interval: 1.95996 / 2.57583.
+const OF_99_PERCENT: f64 = 0.760_90;
+
+impl BenchmarkResult {
+    /// How far the number of each combination of these values of parameters may be off, at 95 %.
+    pub fn errors(&self, params: &[Vec<String>]) -> Vec<Error> {
+        let error = |place: Option<usize>| place.map_or(Error::Unknown, |place| self.error_at(place));
+        self.places(params).into_iter().map(error).collect()
+    }
+
+    /// How far the number at a place may be off, at 95 %: of several samples by their quartiles, of a single one by the interval that
+    /// an estimator gave, whose ends differ. That a single run was counted exactly says nothing of the next one.
+    pub(in crate::history) fn error_at(&self, place: usize) -> Error {
+        let at = |numbers: &[ResultNumber]| numbers.get(place)?.number().filter(|number| number.is_finite());
+        let both = |low: &[ResultNumber], high: &[ResultNumber]| at(low).zip(at(high));
+        let error = match at(&self.repeat) {
+            Some(1.0) => both(&self.ci_99_low, &self.ci_99_high)
+                .filter(|(low, high)| low < high)
+                .map(|(low, high)| Error::of((high - low) / 2.0 * OF_99_PERCENT)),
+            Some(repeat) => both(&self.quartile_low, &self.quartile_high)
+                .map(|quartiles| error_of_median(quartiles, repeat as usize)),
+            None => None,
+        };
+        error.unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_by_hand() {
+        let numbers = |all: &[f64]| all.iter().copied().map(ResultNumber::Number).collect::<Vec<_>>();
+        let params = |values: &[&str]| vec![values.iter().map(|&value| value.to_owned()).collect::<Vec<_>>()];
+        let of = BenchmarkResult {
+            params: params(&["1", "2", "3", "4"]),
+            ci_99_low: numbers(&[0.0, 0.0, -2.575_83, 5.0]),
+            ci_99_high: numbers(&[9.0, f64::INFINITY, 2.575_83, 5.0]),
+            quartile_low: numbers(&[1.0, 1.0, 0.0, 5.0]),
+            quartile_high: numbers(&[2.348_98, 2.0, 0.0, 5.0]),
+            repeat: numbers(&[9.0, 2.0, 1.0, 1.0]),
+            ..BenchmarkResult::default()
+        };
+        // In another order, and 5 wasn't measured. Of nine: sqrt(pi/2 / 9) * 2.30600 with 8 degrees.
+        let found = of.errors(&params(&["3", "1", "5"]));
+        let is_near = |place: usize, half: f64| found[place].half_width().is_some_and(|it| (it - half).abs() < 1e-4);
+        assert!(is_near(0, 1.959_96) && is_near(1, 0.417_771 * 2.306_004), "{found:?}");
+        assert_eq!(found[2], Error::Unknown);
+        assert_eq!([of.error_at(1), of.error_at(3), BenchmarkResult::default().error_at(0)], [Error::Unknown; 3]);
+    }
+}

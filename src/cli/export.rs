@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 
 use super::Error;
-use super::args::{StackFormat, whole_number};
+use super::args::{StackFormat, range, whole_number};
 use super::error::NOT_ALL;
 use super::input::{is_stdin, open, open_recording, refuse_input, title};
 use super::stream::say;
@@ -16,9 +16,10 @@ use crate::monitor::MeasureChoice;
 use crate::names::{shown, shown_path};
 use crate::profile::{Amount, Detail, EventId, RepeatFolding, Tree, TreeOptions};
 use crate::rates::Confidence;
+use crate::recording::TimeRange;
 use crate::stack_formats::{
-    self, EventSelection, Fault, FaultKind, Imported, Names, OutputFormat, Periods, ProcessNaming, ReadOptions,
-    TraceLength, WriteError, WriteOptions, WrittenNumber,
+    self, EventSelection, Fault, FaultKind, Imported, InputFormat, Names, OutputFormat, Periods, ProcessNaming,
+    ReadOptions, SampleKeeping, TraceLength, WriteError, WriteOptions, WrittenNumber,
 };
 use crate::stacks::Losses;
 
@@ -28,6 +29,7 @@ use crate::stacks::Losses;
   perf script | perfprop export --to svg -o flame.svg       a flame graph
   perfprop export perfprop.jsonl --to pprof -o prof.pb.gz   for go tool pprof
   perfprop export perfprop.jsonl --to folded                a stack a line
+  perfprop export perfprop.jsonl --to firefox -o run.json   each thread with its times, for profiler.firefox.com
   perfprop export before.jsonl after.jsonl --to svg         what two recordings differ in")]
 pub(super) struct ExportArgs {
     /// The file of stacks; `-` is standard input
@@ -66,6 +68,9 @@ pub(super) struct ExportArgs {
     /// sum of weights stays where the file has both; of folded stacks and other sums, which have no samples, it is divided by N
     #[arg(long, value_name = "N", value_parser = whole_number::<u64>(1..), help_heading = "Reading")]
     pub(super) sample_period: Option<u64>,
+    /// Keep only what was sampled and counted between these seconds of a recording, as in `12.5-30` or `1:00-1:30`
+    #[arg(long, value_name = "FROM-TO", value_parser = range, conflicts_with_all = ["a", "other"], help_heading = "Reading")]
+    pub(super) range: Option<TimeRange>,
     /// Keep source lines apart, where the file has them; pprof has them in any case, unless --canonical folds recursion
     #[arg(long, help_heading = "Output")]
     pub(super) lines: bool,
@@ -95,11 +100,12 @@ pub(super) struct ExportArgs {
 pub(super) enum ExportFormat {
     /// A stack a line, the process first, short names and weights as inferno-collapse-perf has them
     Folded,
-    /// For `go tool pprof` and tools that build on it, gzipped
+    /// For `go tool pprof` and tools that build on it, gzipped; samples of recordings are labelled with process, thread and
+    /// region
     Pprof,
-    /// JSON for the Firefox Profiler
+    /// JSON for the Firefox Profiler: each thread of a recording is a track, with samples at their times
     Firefox,
-    /// JSON for speedscope
+    /// JSON for speedscope: each thread of a recording is a profile, with samples in the order of time
     Speedscope,
     /// A flame graph as a picture; zoom and search work in a browser
     Svg,
@@ -132,7 +138,11 @@ pub(super) fn run(args: &ExportArgs) -> Result<u8, Error> {
         return export_difference(args);
     }
     let Some(target) = args.to.of_tree() else { return trace(args) };
-    let Imported { mut tree, fault, skipped_periods, losses, .. } = read(args)?;
+    let Imported { mut tree, fault, skipped_periods, losses, format, mut timed, .. } = read(args)?;
+    if args.range.is_some() && format.is_some_and(|format| format != InputFormat::Recording) {
+        let file = shown_path(&args.file);
+        return Err(Error::Usage(format!("--range is for recordings; {file} holds stacks without times")));
+    }
     let is_empty = tree.event_ids().all(|event| tree.total(event) == Amount::ZERO);
     let is_whole = fault.is_none();
     match fault {
@@ -142,6 +152,9 @@ pub(super) fn run(args: &ExportArgs) -> Result<u8, Error> {
         }
         None => {}
     }
+    if args.range.is_some() && is_empty {
+        return Err(Error::Usage("nothing was sampled in this range".into()));
+    }
     if skipped_periods && !args.counts {
         say("perf aligned the periods of several events, and such samples weigh 1, as inferno has it");
         say("to weigh them by their periods: --padded-periods");
@@ -150,12 +163,13 @@ pub(super) fn run(args: &ExportArgs) -> Result<u8, Error> {
     let event = event(args, &tree)?;
     if let Some(period) = args.sample_period {
         tree.down_sample(period);
+        timed.iter_mut().for_each(|run| run.timeline.down_sample(period));
         if tree.event_ids().all(|event| tree.total(event) == Amount::ZERO) {
             return Err(Error::Usage(format!("--sample-period {period} leaves no sample: take a smaller number")));
         }
     }
     let unit = if args.counts { WrittenNumber::Samples } else { WrittenNumber::Weights };
-    let options = WriteOptions { unit, event, title: title(&args.file), difference: None };
+    let options = WriteOptions { unit, event, title: title(&args.file), difference: None, run: timed };
     write(args, &tree, target, &options)?;
     Ok(if is_whole { 0 } else { NOT_ALL })
 }
@@ -222,6 +236,9 @@ fn read(args: &ExportArgs) -> Result<Imported, Error> {
 
 /// The calls of regions one by one, of which only recordings know.
 fn trace(args: &ExportArgs) -> Result<u8, Error> {
+    if args.range.is_some() {
+        return Err(Error::Usage("--range doesn't apply to --to chrome-trace, whose viewers zoom into times".into()));
+    }
     refuse_terminal(&args.file)?;
     let recording = open_recording(&args.file)?;
     let mut length = TraceLength::default();
@@ -273,7 +290,12 @@ fn options(args: &ExportArgs) -> ReadOptions {
         (true, false) => EventSelection::All,
     };
     let periods = if is_folded && !args.padded_periods { Periods::Unpadded } else { Periods::All };
-    ReadOptions { format, tree, names, process, periods, events }
+    let samples = match args.to {
+        ExportFormat::Pprof | ExportFormat::Firefox => SampleKeeping::EachWithOffsets,
+        ExportFormat::Speedscope => SampleKeeping::Each,
+        _ => SampleKeeping::Sums,
+    };
+    ReadOptions { format, tree, names, process, periods, events, range: args.range, samples }
 }
 
 /// The event for a file that has room for one.

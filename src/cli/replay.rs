@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use super::args::{AppearanceArgs, CorrectionArgs, StackFormat, milliseconds};
+use super::args::{AppearanceArgs, CorrectionArgs, StackFormat, milliseconds, range};
 use super::compare::{self, Compared};
 use super::error::code_of;
 use super::played::Played;
@@ -18,7 +18,7 @@ use crate::measure::{self, Estimation, LoadedRelations};
 use crate::monitor::{MeasureChoice, Monitor, ReadAhead};
 use crate::names::{shown, shown_path};
 use crate::rates::Confidence;
-use crate::recording::{self, Recording, Speed};
+use crate::recording::{self, Recording, Speed, TimeRange, rounds_until};
 use crate::relations::Relation;
 use crate::run::{End, Header};
 use crate::sources::perf::Stop;
@@ -28,7 +28,6 @@ use crate::stacks::Replayed;
 use crate::text::{self, PrintedNews};
 use crate::tui::{
     self, GlyphSet, Mode, Outcome, Outline, Picture, PictureFormat, ReplayedEnding, Scene, Screen, ScreenOptions,
-    TimeRange,
 };
 use crate::units::WallNs;
 
@@ -146,16 +145,15 @@ fn begun<'a>(
 ) -> Result<(&'a [RecordedRound], Monitor), Error> {
     let rounds = &recording.rounds[..];
     let Some(range) = args.range else { return Ok((rounds, setup.monitor())) };
-    let [first, last] = [range.from, range.to].map(|time| tui::rounds_until(rounds, time));
-    if first >= last {
-        let length = end(recording).at_ns.as_secs();
-        return Err(Error::Usage(format!("nothing was read in this range; the recording is {length:.1} s long")));
-    }
-    let monitor = match first.checked_sub(1).and_then(|base| rounds.get(base)) {
+    let places = recording.rounds_in(range).ok_or_else(|| {
+        let length = recording.length().as_secs();
+        Error::Usage(format!("nothing was read in this range; the recording is {length:.1} s long"))
+    })?;
+    let monitor = match places.start.checked_sub(1).and_then(|base| rounds.get(base)) {
         Some(base) => setup.as_live().monitor().beginning_after(&base.round, base.lost),
         None => setup.monitor(),
     };
-    Ok((&rounds[first..last], monitor))
+    Ok((&rounds[places], monitor))
 }
 
 /// Ends what a monitor has seen of a recording, as the recording does if all of it is there.
@@ -171,7 +169,7 @@ pub(super) fn at(args: &ReplayArgs) -> WallNs {
 
 /// The reading that is shown for the time asked for: intervals end a little later than their lengths say.
 fn nearest_reading(recording: &Recording, at: WallNs, interval: WallNs) -> WallNs {
-    let rounds = &recording.rounds[..tui::rounds_until(&recording.rounds, at)];
+    let rounds = &recording.rounds[..rounds_until(&recording.rounds, at)];
     let reading = rounds.last().map(|recorded| recorded.round.at);
     reading.filter(|&reading| reading > at && reading - at <= WallNs(interval.0 / 2)).unwrap_or(at)
 }
@@ -458,15 +456,6 @@ pub(super) fn setup(args: &ReplayArgs, recording: &Recording) -> Result<Setup, E
     Ok(Setup { header, relations, estimator })
 }
 
-/// `12.5-30` or `1:00-1:30`.
-fn range(text: &str) -> Result<TimeRange, String> {
-    let ends = text.split_once('-').and_then(|(from, to)| Some((tui::parse_time(from)?, tui::parse_time(to)?)));
-    match ends {
-        Some((from, to)) if from < to => Ok(TimeRange { from, to }),
-        _ => Err("give two times, the earlier first, as in 12.5-30 or 1:00-1:30".into()),
-    }
-}
-
 fn size(text: &str) -> Result<(u16, u16), String> {
     let parsed =
         text.split_once(['x', 'X']).and_then(|(columns, rows)| Some((columns.parse().ok()?, rows.parse().ok()?)));
@@ -479,14 +468,6 @@ fn size(text: &str) -> Result<(u16, u16), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn ranges() {
-        let seconds = |tenths: u64| WallNs(tenths * 100_000_000);
-        assert_eq!(range("12.5-30"), Ok(TimeRange { from: seconds(125), to: seconds(300) }));
-        assert_eq!(range("0-1:01"), Ok(TimeRange { from: seconds(0), to: seconds(610) }));
-        assert!(["", "3", "3-", "-3", "5-5", "6-5", "a-b", "1-2-3"].iter().all(|text| range(text).is_err()));
-    }
 
     #[test]
     fn sizes() {

@@ -29,6 +29,7 @@ use crate::units::{CpuNs, WallNs};
 mod check;
 mod player;
 mod processes;
+mod range;
 mod reader;
 mod region_events;
 mod regions;
@@ -36,6 +37,7 @@ mod stacks;
 mod writer;
 
 pub use player::{Player, Speed};
+pub use range::{TimeRange, rounds_until};
 pub use reader::{BEGINNING, Cut, ReadError, RecordedStacks, Recording, read};
 use regions::RegionsLine;
 use stacks::StacksLine;

@@ -5,6 +5,7 @@ use std::io;
 
 use super::lines::{Broken, LONGEST};
 use crate::names::{quoted, shown};
+use crate::units::WallNs;
 
 /// Why a file isn't read, or not to its end.
 #[derive(Debug)]
@@ -46,6 +47,8 @@ pub enum FaultKind {
     CutOff,
     /// A recording has no stacks in it.
     NoStacks,
+    /// Nothing was read in the range of a recording that was requested; how long the recording is.
+    NotInRange(WallNs),
     /// No event has this name; those there are.
     NoEvent(String, Vec<String>),
     /// The numbers of this event add up to more than 64 bits hold.
@@ -99,6 +102,9 @@ impl fmt::Display for Fault {
                 "the numbers of {} add up to more than 2^64, so that nobody knows their shares: write them in a larger unit",
                 quoted(event)
             ),
+            FaultKind::NotInRange(length) => {
+                write!(f, "nothing was read in this range; the recording is {:.1} s long", length.as_secs())
+            }
             FaultKind::NoStacks => write!(f, "no call stacks were recorded; perfprop record -g records them"),
             FaultKind::NoEvent(name, events) => {
                 let events: Vec<_> = events.iter().map(|event| quoted(event)).collect();

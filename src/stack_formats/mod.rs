@@ -20,6 +20,7 @@ mod pprof;
 mod recording;
 mod selection;
 mod speedscope;
+mod timed;
 
 use std::io::{self, Read, Write};
 
@@ -34,10 +35,11 @@ use json_controls::JsonControls;
 use lines::InputLines;
 pub use names::Names;
 pub use options::{
-    EventSelection, FlameDifference, InputFormat, OutputFormat, Periods, ProcessNaming, ReadOptions, WriteOptions,
-    WrittenNumber,
+    EventSelection, FlameDifference, InputFormat, OutputFormat, Periods, ProcessNaming, ReadOptions, SampleKeeping,
+    WriteOptions, WrittenNumber,
 };
 pub use packed::unpacked;
+pub use timed::TimedRun;
 
 /// The stacks of a file, and what is wrong with it.
 #[derive(Debug)]
@@ -54,6 +56,8 @@ pub struct Imported {
     pub run: Option<ImportedRun>,
     /// What a recording lacks of what was sampled.
     pub losses: Losses,
+    /// The samples of a recording one by one, if they were kept.
+    pub timed: Option<TimedRun>,
 }
 
 /// What a recording says beside its stacks.
@@ -93,7 +97,8 @@ fn begin(input: &mut impl Read) -> io::Result<Vec<u8>> {
 pub fn read(input: impl Read, options: &ReadOptions) -> Imported {
     let tree = Tree::new(options.tree);
     let losses = Losses::default();
-    let mut imported = Imported { tree, fault: None, skipped_periods: false, format: None, run: None, losses };
+    let mut imported =
+        Imported { tree, fault: None, skipped_periods: false, format: None, run: None, losses, timed: None };
     let begun = unpacked(input).and_then(|mut input| begin(&mut input).map(|begun| (begun, input)));
     let result = begun.map_err(|error| Fault::of_file(FaultKind::Io(error))).and_then(|(begun, input)| {
         imported.format = options.format.or_else(|| guess(&begun));
@@ -101,7 +106,7 @@ pub fn read(input: impl Read, options: &ReadOptions) -> Imported {
     });
     let too_much = too_much(&imported.tree);
     if too_much.is_some() {
-        imported.tree = Tree::new(options.tree);
+        (imported.tree, imported.timed) = (Tree::new(options.tree), None);
     }
     let result = too_much.map_or(result, Err);
     let is_empty = imported.tree.event_ids().next().is_none();
@@ -130,8 +135,7 @@ impl Imported {
             Some(InputFormat::Callgrind) => callgrind::read(&mut InputLines::new(begun, input), tree, options),
             Some(InputFormat::Recording) => {
                 let input = io::BufReader::new(io::Cursor::new(begun).chain(input));
-                self.run = Some(recording::read(input, tree, &mut self.losses, options)?);
-                Ok(())
+                recording::read(input, self, options)
             }
             Some(InputFormat::Pprof) => pprof::read(io::Cursor::new(begun).chain(input), tree, options),
             None if begun.is_empty() => Err(Fault::of_file(FaultKind::NoBytes)),
@@ -200,7 +204,7 @@ pub fn write(tree: &Tree, target: OutputFormat, options: &WriteOptions, out: &mu
         return Err(WriteError::NoSamples(event.name.clone()));
     }
     match target {
-        OutputFormat::Pprof => pprof::write(tree, event, out)?,
+        OutputFormat::Pprof => pprof::write(tree, options, out)?,
         OutputFormat::Folded => folded::write(tree, options, out)?,
         OutputFormat::Firefox => firefox::write(tree, options, &mut JsonControls::new(out))?,
         OutputFormat::Speedscope => speedscope::write(tree, options, &mut JsonControls::new(out))?,

@@ -1,7 +1,9 @@
 //! Defines how files of stacks are read and written.
 
 use super::names::Names;
+use super::timed::TimedRun;
 use crate::profile::{Amount, EventId, NodeRef, Tree, TreeOptions};
+use crate::recording::TimeRange;
 
 /// What a file is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +47,22 @@ pub struct ReadOptions {
     pub periods: Periods,
     /// Events to read.
     pub events: EventSelection,
+    /// The part of a recording's time that is read; all of it where this is `None`.
+    pub range: Option<TimeRange>,
+    /// Whether samples of a recording are kept one by one, and what places of frames.
+    pub samples: SampleKeeping,
+}
+
+/// What is kept of the samples of a recording.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SampleKeeping {
+    /// Their sums in the tree.
+    #[default]
+    Sums,
+    /// Each with its time and its thread, too.
+    Each,
+    /// The same, and frames are divided by offsets in their files, where these are known.
+    EachWithOffsets,
 }
 
 /// How the frame above all functions of a sample is named.
@@ -79,9 +97,9 @@ pub enum OutputFormat {
     Pprof,
     /// A stack a line, `a;b;c 12`; one event.
     Folded,
-    /// JSON for the Firefox Profiler, an event a track.
+    /// JSON for the Firefox Profiler: a track for each thread, or for each event where threads aren't known.
     Firefox,
-    /// JSON for speedscope, an event a profile.
+    /// JSON for speedscope: a profile for each thread, or for each event where threads aren't known.
     Speedscope,
     /// A flame graph as a picture; one event.
     Svg,
@@ -133,6 +151,8 @@ pub struct WriteOptions {
     pub title: String,
     /// Two events of which a flame graph shows the difference.
     pub difference: Option<FlameDifference>,
+    /// What a recording says of times and threads, for formats that have room for it.
+    pub run: Option<TimedRun>,
 }
 
 /// What a flame graph shows of a difference: the events of the two sides, and the functions that differ for sure.

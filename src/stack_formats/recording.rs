@@ -1,49 +1,117 @@
 //! Reads the stacks that were sampled in a recording.
 
+use std::borrow::Cow;
 use std::io::BufRead;
 
-use super::ImportedRun;
 use super::error::{Fault, FaultKind};
 use super::names::Names;
-use super::options::{ProcessNaming, ReadOptions};
+use super::options::{ProcessNaming, ReadOptions, SampleKeeping};
 use super::selection::EventSelector;
-use crate::profile::{FrameId, Tree};
-use crate::recording;
-use crate::regions::{REGION_BACKWARD, REGION_TIME, RegionBatch, region_event};
-use crate::stacks::{Losses, Naming, StackFrame, StackTree, Task, as_is};
+use super::timed::TimedRun;
+use super::{Imported, ImportedRun};
+use crate::profile::{Detail, FrameId, RepeatFolding, Tree, TreeOptions};
+use crate::recording::{self, Recording, TimeRange};
+use crate::regions::{REGION_BACKWARD, REGION_TIME, RegionBatch, RegionRange, region_event};
+use crate::stacks::{Losses, Naming, RecordedProfile, StackBatch, StackFrame, StackTree, Task, as_is};
+use crate::units::WallNs;
 
 /// The tree is made anew: a recording says by itself what its events are.
-pub(super) fn read(
-    input: impl BufRead,
-    tree: &mut Tree,
-    losses: &mut Losses,
-    options: &ReadOptions,
-) -> Result<ImportedRun, Fault> {
-    let damaged = |reason: String| Fault::of_file(FaultKind::Recording(reason));
-    let recording = recording::read(input).map_err(|error| damaged(error.to_string()))?;
+pub(super) fn read(input: impl BufRead, imported: &mut Imported, options: &ReadOptions) -> Result<(), Fault> {
+    let recording = recording::read(input).map_err(damaged)?;
     let Some(recorded) = recording.profile() else { return Err(Fault::of_file(FaultKind::NoStacks)) };
+    if options.range.is_some_and(|range| range.from >= recording.length()) {
+        return Err(Fault::of_file(FaultKind::NotInRange(recording.length())));
+    }
+    let part = options.range.map(|range| recording.whole_intervals(range).unwrap_or(range));
     let mut chosen = EventSelector::new(&options.events);
-    let sampled = recorded.setup();
-    let all = StackTree::new(&sampled, options.tree, naming(options), |event| chosen.takes(event));
+    let mut all = empty(recorded, options, &mut chosen);
+    take_regions(&mut all, recorded.regions, part)?;
+    imported.losses = take_samples(&mut all, recorded.batches, part)?;
+    let setup = recorded.setup();
+    let (tree, timeline) = all.into_timeline();
+    imported.tree = tree;
+    let range = part.unwrap_or(TimeRange { from: WallNs(0), to: WallNs(u64::MAX) });
+    let range = TimeRange { to: range.to.min(recording.length()).max(range.from), ..range };
+    let Recording { header, end, cut, .. } = recording;
+    if options.samples != SampleKeeping::Sums {
+        imported.timed = Some(TimedRun { header: header.clone(), range, setup, timeline });
+    }
+    chosen.missing()?;
+    if let Some(cut) = cut {
+        return Err(Fault::at(cut.line as u64, FaultKind::Recording("the file is cut off there".into())));
+    }
+    imported.run = Some(ImportedRun { header, end });
+    Ok(())
+}
+
+fn damaged(reason: impl ToString) -> Fault {
+    Fault::of_file(FaultKind::Recording(reason.to_string()))
+}
+
+/// What the stacks of a recording are added to.
+fn empty(recorded: RecordedProfile<'_>, options: &ReadOptions, chosen: &mut EventSelector) -> StackTree {
+    // Recursion folds where frames are functions.
+    let has_offsets = options.samples == SampleKeeping::EachWithOffsets && options.tree.repeats == RepeatFolding::Keep;
+    let detail = if has_offsets { Detail::Places } else { options.tree.detail };
+    let tree = TreeOptions { detail, ..options.tree };
+    let all = StackTree::new(&recorded.setup(), tree, naming(options), |event| chosen.takes(event));
     let of_regions = region_events(recorded.regions);
     let mut all = all.with_region_events(of_regions.into_iter().filter(|event| chosen.takes(event)));
-    if options.process == ProcessNaming::Tid && recorded.regions.iter().any(|batch| !batch.threads.is_empty()) {
+    let has_threads = || recorded.regions.iter().any(|batch| !batch.threads.is_empty());
+    // What single threads counted in regions isn't known of a part.
+    if options.process == ProcessNaming::Tid && options.range.is_none() && has_threads() {
         let tasks = recorded.batches.iter().flat_map(|batch| batch.tasks.iter().cloned());
         all = all.with_regions_of_threads(&tasks.collect::<Vec<_>>());
     }
-    for batch in recorded.regions {
-        all.take_regions(batch).map_err(|undefined| damaged(undefined.to_string()))?;
+    if options.samples == SampleKeeping::Sums { all } else { all.with_timeline() }
+}
+
+/// The time after which a part begins; `None` where that is the beginning of the recording.
+fn after(part: Option<TimeRange>) -> Option<WallNs> {
+    part.map(|part| part.from).filter(|from| from.0 > 0)
+}
+
+fn take_regions(all: &mut StackTree, batches: &[RegionBatch], part: Option<TimeRange>) -> Result<(), Fault> {
+    let mut range = RegionRange::after(after(part));
+    for batch in batches {
+        if part.is_none_or(|part| batch.at <= part.to) {
+            all.take_regions(&range.take(batch)).map_err(damaged)?;
+            continue;
+        }
+        // It still says which regions were open at the end of the part.
+        let marks =
+            RegionBatch { counted_since: None, counts: Vec::new(), threads: Vec::new(), ..RegionBatch::clone(batch) };
+        return all.take_regions(&marks).map_err(damaged);
     }
-    for batch in recorded.batches {
-        all.take(batch).map_err(|undefined| damaged(undefined.to_string()))?;
-        *losses = batch.losses;
+    Ok(())
+}
+
+/// Adds the samples of a part, and returns what went missing in it.
+fn take_samples(all: &mut StackTree, batches: &[StackBatch], part: Option<TimeRange>) -> Result<Losses, Fault> {
+    let (mut before, mut losses) = (Losses::default(), Losses::default());
+    for batch in batches {
+        let within = match part {
+            Some(part) => Cow::Owned(within(batch, part)),
+            None => Cow::Borrowed(batch),
+        };
+        all.take(&within).map_err(damaged)?;
+        if after(part).is_some_and(|after| batch.samples.last().is_some_and(|last| last.at <= after)) {
+            before = batch.losses;
+        }
+        if part.is_none_or(|part| batch.samples.first().is_none_or(|first| first.at <= part.to)) {
+            losses = batch.losses.since(&before);
+        }
     }
-    *tree = all.into_tree();
-    chosen.missing()?;
-    match recording.cut {
-        None => Ok(ImportedRun { header: recording.header, end: recording.end }),
-        Some(cut) => Err(Fault::at(cut.line as u64, FaultKind::Recording("the file is cut off there".into()))),
-    }
+    Ok(losses)
+}
+
+/// What of a batch lies in a part; what it defines stays.
+fn within(batch: &StackBatch, part: TimeRange) -> StackBatch {
+    let is_in = |at: WallNs| after(Some(part)).is_none_or(|after| at > after) && at <= part.to;
+    let mut within = batch.clone();
+    within.samples.retain(|sample| is_in(sample.at));
+    within.costs.retain(|costs| is_in(costs.at));
+    within
 }
 
 /// Names of the events that a tree may have of regions.
@@ -65,9 +133,10 @@ fn region_events(batches: &[RegionBatch]) -> Vec<String> {
 }
 
 fn naming(options: &ReadOptions) -> Naming {
-    let (names, process) = (options.names, options.process);
-    let frame = move |frame: &StackFrame, tree: &mut Tree| match names {
-        Names::Full => as_is(frame, tree),
+    let (names, process, detail) = (options.names, options.process, options.tree.detail);
+    let frame = move |frame: &StackFrame, tree: &mut Tree| match (names, detail) {
+        (Names::Full, Detail::Functions) => as_is(&StackFrame { line: None, ..frame.clone() }, tree),
+        (Names::Full, Detail::Lines | Detail::Places) => as_is(frame, tree),
         _ => named(names, frame, tree),
     };
     Naming { task: Box::new(move |task| process_name(process, task)), frame: Box::new(frame) }

@@ -1,14 +1,19 @@
-//! Writes JSON for speedscope: the frames once, and a profile for each event.
+//! Writes JSON for speedscope: the frames once, and a profile for each event, and for each thread where these are known.
 //!
-//! Profiles are of the kind `evented`: frames open and close at running totals, so that the file grows
-//! with the number of nodes, not with the length of their paths.
+//! Profiles of threads are of the kind `sampled`: stacks in the order of time, each as wide as its weight. Where that is time,
+//! they stand where they were sampled, with empty stacks between them. Profiles of sums are of the kind `evented`: frames open
+//! and close at running totals, so that the file grows with the number of nodes, not with the length of their paths.
 
+use std::collections::HashMap;
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
-use super::options::WriteOptions;
+use super::options::{WriteOptions, WrittenNumber};
+use super::timed::{ThreadTrack, TimedRun, path_in_thread, summed};
 use crate::profile::{EventId, FrameId, NodeId, NodeRef, Tree};
+use crate::stacks::OFF_CPU;
+use crate::units::WallNs;
 
 const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
 
@@ -26,20 +31,126 @@ pub(super) fn write(tree: &Tree, options: &WriteOptions, out: &mut dyn Write) ->
         write!(out, "{}{value}", if index > 0 { ",\n" } else { "\n" })?;
     }
     write!(out, "]}},\"profiles\":[")?;
-    let events: Vec<EventId> = tree.event_ids().collect();
-    for (index, &event) in events.iter().enumerate() {
+    let run = options.run.as_ref();
+    let tracks = run.map(TimedRun::tracks).unwrap_or_default();
+    let profiles = profiles(tree, &tracks);
+    for (index, profile) in profiles.iter().enumerate() {
         write!(out, "{}", if index > 0 { ",\n" } else { "\n" })?;
-        profile(tree, event, options, out)?;
+        match (profile, run) {
+            (WrittenProfile::Thread(track), Some(run)) => thread(tree, track, run, options, out)?,
+            (profile, _) => sums(tree, profile.event(), options, out)?,
+        }
     }
-    let shown = options.event(tree).map_or(0, EventId::index);
-    writeln!(out, "],\"activeProfileIndex\":{shown}}}")
+    writeln!(out, "],\"activeProfileIndex\":{}}}", shown(&profiles, options.event(tree)))
 }
 
-fn profile(tree: &Tree, event: EventId, options: &WriteOptions, out: &mut dyn Write) -> io::Result<()> {
-    let unit = match options.unit.name(tree, event) {
+/// What becomes a profile of its own.
+enum WrittenProfile<'a> {
+    /// All threads together.
+    Sum(EventId),
+    Thread(&'a ThreadTrack<'a>),
+}
+
+impl WrittenProfile<'_> {
+    fn event(&self) -> EventId {
+        match self {
+            Self::Sum(event) => *event,
+            Self::Thread(track) => track.event,
+        }
+    }
+}
+
+/// The profiles of all events: of several threads their sum before each of them, as speedscope doesn't add profiles up.
+fn profiles<'a>(tree: &Tree, tracks: &'a [ThreadTrack<'a>]) -> Vec<WrittenProfile<'a>> {
+    let summed = summed(tree, tracks);
+    let of_event = |event: EventId| {
+        let threads: Vec<_> = tracks.iter().filter(|track| track.event == event).collect();
+        let has_sum = threads.len() > 1 || summed.contains(&event);
+        let sum = has_sum.then_some(WrittenProfile::Sum(event));
+        sum.into_iter().chain(threads.into_iter().map(WrittenProfile::Thread))
+    };
+    tree.event_ids().flat_map(of_event).collect()
+}
+
+/// The place of the profile that is shown first: of this event, the thread with the most of it.
+fn shown(profiles: &[WrittenProfile<'_>], event: Option<EventId>) -> usize {
+    let weight = |profile: &WrittenProfile<'_>| match profile {
+        WrittenProfile::Sum(_) => 0,
+        WrittenProfile::Thread(track) => track.weight(),
+    };
+    let of_event = profiles.iter().enumerate().filter(|(_, profile)| Some(profile.event()) == event);
+    of_event.max_by_key(|(place, profile)| (weight(profile), std::cmp::Reverse(*place))).map_or(0, |(place, _)| place)
+}
+
+/// The unit of an event's numbers, as speedscope has it.
+fn unit<'a>(tree: &'a Tree, event: EventId, options: &WriteOptions) -> &'a str {
+    match options.unit.name(tree, event) {
         unit @ ("nanoseconds" | "microseconds" | "milliseconds" | "seconds" | "bytes") => unit,
         _ => "none",
-    };
+    }
+}
+
+/// What stands side by side in a thread's profile: a node's stack, or none, and how wide it is.
+type Bar = (Option<NodeId>, u64);
+
+/// Samples in the order of time. Weights that are times stand where they were counted, if what lies between them is longer than one
+/// of them: the kernel's clock isn't even.
+fn bars(track: &ThreadTrack<'_>, is_time: bool, is_off_cpu: bool, run: &TimedRun, unit: WrittenNumber) -> Vec<Bar> {
+    let (mut bars, mut at) = (Vec::with_capacity(track.samples.len()), run.range.from);
+    for sample in &track.samples {
+        let weight = if unit == WrittenNumber::Samples { 1 } else { sample.weight };
+        let gap = sample.at - WallNs(weight) - at;
+        if is_time && gap.0 > if is_off_cpu { 0 } else { weight } {
+            bars.push((None, gap.0));
+            at += gap;
+        }
+        bars.push((Some(sample.node), weight));
+        at += WallNs(weight);
+    }
+    let rest = run.range.to - at;
+    if is_time && rest.0 > 0 {
+        bars.push((None, rest.0));
+    }
+    bars
+}
+
+/// Writes what was sampled of a thread.
+fn thread(
+    tree: &Tree,
+    track: &ThreadTrack<'_>,
+    run: &TimedRun,
+    options: &WriteOptions,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let ThreadTrack { event, pid, tid, name, process, .. } = track;
+    let unit = unit(tree, *event, options);
+    let event_name = &tree.event_of(*event).name;
+    let title = if pid == tid { format!("{name} [{pid}]") } else { format!("{name} [{tid}] of {process} [{pid}]") };
+    let is_time = unit == "nanoseconds";
+    let bars = bars(track, is_time, event_name == OFF_CPU, run, options.unit);
+    let start = if is_time { run.range.from.0 } else { 0 };
+    let end = bars.iter().fold(start, |sum, (_, weight)| sum.saturating_add(*weight));
+    let title = json!(format!("{title}: {event_name}"));
+    write!(out, "{{\"type\":\"sampled\",\"name\":{title},\"unit\":\"{unit}\",")?;
+    write!(out, "\"startValue\":{start},\"endValue\":{end},\"samples\":[")?;
+    let mut stacks: HashMap<NodeId, String> = HashMap::new();
+    for (index, (node, _)) in bars.iter().enumerate() {
+        let stack = node.map(|node| &*stacks.entry(node).or_insert_with(|| stack(tree, node)));
+        write!(out, "{}{}", if index > 0 { ",\n" } else { "\n" }, stack.map_or("[]", |stack| stack))?;
+    }
+    let weights: Vec<u64> = bars.iter().map(|(_, weight)| *weight).collect();
+    write!(out, "],\"weights\":{}}}", json!(weights))
+}
+
+/// The numbers of the frames of a stack, outermost first.
+fn stack(tree: &Tree, node: NodeId) -> String {
+    let frames: Vec<usize> = path_in_thread(tree, node).into_iter().map(FrameId::index).collect();
+    json!(frames).to_string()
+}
+
+/// Writes an event without times and threads.
+fn sums(tree: &Tree, event: EventId, options: &WriteOptions, out: &mut dyn Write) -> io::Result<()> {
+    let unit = unit(tree, event, options);
     let name = &tree.event_of(event).name;
     write!(out, "{{\"type\":\"evented\",\"name\":{},\"unit\":\"{unit}\",\"startValue\":0,\"events\":[", json!(name))?;
     let inclusive = tree.inclusive(event);

@@ -49,7 +49,7 @@ pub use options::{Mode, QuitAction, ReplayedEnding, ScreenOptions};
 pub use others::{OtherRun, Others};
 pub use outline::Outline;
 pub use picture::{Picture, PictureFormat, Scene, picture};
-pub use playback::{TimeRange, parse_time, rounds_until};
+pub use playback::parse_time;
 pub use screen::Screen;
 pub use symbols::GlyphSet;
 pub use terminal::{Input, Terminal, TerminalScript, terminal_columns};

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use super::figures::ShownValues;
 use super::keys::Keymap;
-use super::playback::TimeRange;
 use super::screen::Screen;
 use super::symbols::GlyphSet;
 use super::theme::{Depth, Theme};
 use crate::monitor::MeasureChoice;
+use crate::recording::TimeRange;
 use crate::stacks::FirstLevel;
 use crate::units::WallNs;
 

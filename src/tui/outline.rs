@@ -1,8 +1,8 @@
 //! Outlines a whole recording, for the time line below the screens.
 
-use super::playback::TimeRange;
 use crate::monitor::{Measure, RecordingNotes, Severity};
 use crate::plan::RowIndex;
+use crate::recording::TimeRange;
 use crate::run::{Header, MeasuredEvent};
 use crate::sources::{Reading, RecordedRound};
 use crate::units::WallNs;

@@ -1,7 +1,6 @@
 //! Tracks where in the recording a replay stands, and how fast it goes on.
 
-use crate::recording::Speed;
-use crate::sources::RecordedRound;
+use crate::recording::{Speed, TimeRange};
 use crate::units::WallNs;
 
 /// The speeds that keys go through.
@@ -14,21 +13,7 @@ pub(super) enum TimeDirection {
     On,
 }
 
-/// A part of a recording: what comes after `from`, up to and with `to`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TimeRange {
-    /// The time before it.
-    pub from: WallNs,
-    /// Its end.
-    pub to: WallNs,
-}
-
 impl TimeRange {
-    /// The time between two others, whichever is the earlier.
-    pub(super) fn between(one: WallNs, other: WallNs) -> Self {
-        Self { from: one.min(other), to: one.max(other) }
-    }
-
     /// Both ranges and what lies between them.
     pub(super) fn with(self, other: Self) -> Self {
         Self { from: self.from.min(other.from), to: self.to.max(other.to) }
@@ -47,16 +32,6 @@ impl TimeRange {
         };
         Self { from, to: WallNs(from.0 + self.length().0) }
     }
-}
-
-/// How many rounds of a recording are before a time. One that is nearer to it than that before it counts as well: intervals
-/// end a little later than their lengths say.
-pub fn rounds_until(rounds: &[RecordedRound], time: WallNs) -> usize {
-    let next = rounds.partition_point(|recorded| recorded.round.at <= time);
-    let at = |place: usize| rounds.get(place).map(|recorded| recorded.round.at);
-    let before = next.checked_sub(1).and_then(at).unwrap_or_default();
-    let is_nearer = at(next).is_some_and(|later| later - time < time - before);
-    next + usize::from(is_nearer)
 }
 
 /// What of a recording is shown.
@@ -155,7 +130,6 @@ pub fn parse_time(text: &str) -> Option<WallNs> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sources::Round;
 
     const SECOND: u64 = 1_000_000_000;
 
@@ -183,21 +157,8 @@ mod tests {
     }
 
     #[test]
-    fn rounds_that_end_a_little_late_are_of_the_time_before() {
-        let at = |ms: u64| {
-            let round = Round { at: WallNs(ms * 1_000_000), ..Round::default() };
-            RecordedRound { round, lost: 0 }
-        };
-        let rounds = [at(1001), at(2002), at(3003)];
-        let until = |ms: u64| rounds_until(&rounds, WallNs(ms * 1_000_000));
-        assert_eq!([0, 400, 1000, 1001, 1400, 1600, 3000, 9000].map(until), [0, 0, 1, 1, 1, 2, 3, 3]);
-        assert_eq!(rounds_until(&[], WallNs(5)), 0);
-    }
-
-    #[test]
     fn ranges_move_within_the_recording() {
         let range = |from: u64, to: u64| TimeRange { from: WallNs(from), to: WallNs(to) };
-        assert_eq!(TimeRange::between(WallNs(9), WallNs(4)), range(4, 9));
         assert_eq!(range(4, 9).with(range(1, 2)), range(1, 9));
         assert_eq!(range(4, 9).moved(WallNs(3), TimeDirection::On, WallNs(20)), range(7, 12));
         assert_eq!(range(4, 9).moved(WallNs(30), TimeDirection::On, WallNs(20)), range(15, 20));

@@ -142,6 +142,23 @@ proptest! {
     }
 
     #[test]
+    fn a_path_ends_where_it_was_counted(stacks in stacks(4), folds in any::<bool>(), cap in 16..400_usize) {
+        let repeats = if folds { RepeatFolding::Fold } else { RepeatFolding::Keep };
+        let (mut tree, event) = built(&stacks, TreeOptions { repeats, cap, ..TreeOptions::default() });
+        let mut counted: BTreeMap<NodeId, Amount> = BTreeMap::new();
+        for (path, samples, weight) in &stacks {
+            let path: Vec<_> = path.iter().map(|number| tree.frame(&Frame::function(&number.to_string()))).collect();
+            let amount = counted.entry(tree.end_of(path)).or_insert(Amount::ZERO);
+            *amount = amount.plus(Amount { samples: *samples, weight: *weight });
+        }
+        // Once subtrees were folded, a path may be there again of which an earlier part is in `(other)`.
+        for (node, amount) in counted.iter().filter(|_| tree.folds() == 0) {
+            prop_assert_eq!(tree.node(*node).amount(event), *amount);
+        }
+        prop_assert!(counted.keys().all(|node| node.index() < tree.len()));
+    }
+
+    #[test]
     fn threads_go_their_own_ways(
         blocks in 1..5_u32,
         ops in vec((0..3_usize, 0..4_u8, 0..5_u32), 0..200),

@@ -22,6 +22,7 @@ mod cli;
 mod cost;
 mod emulate;
 mod export;
+mod export_timed;
 mod history;
 mod learn;
 mod perf_stat;

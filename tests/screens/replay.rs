@@ -8,14 +8,14 @@ use std::{io, thread};
 
 use crossbeam_channel::{Receiver, bounded, never};
 use perfprop::monitor::{Monitor, ReadAhead, RecordingNotes};
-use perfprop::recording::Speed;
+use perfprop::recording::{Speed, TimeRange};
 use perfprop::run::End;
 use perfprop::sampling::SamplerMessage;
 use perfprop::session::OutputLine;
 use perfprop::sources::{RecordedRound, Round};
 use perfprop::tui::{
     self, Feed, GlyphSet, Mode, Outline, Picture, ReplayedEnding, Scene, Screen, ScreenOptions, Terminal,
-    TerminalScript, TimeRange, Timeline,
+    TerminalScript, Timeline,
 };
 use perfprop::units::WallNs;
 use ratatui::crossterm::event::{MouseButton, MouseEventKind};

@@ -237,7 +237,7 @@ impl JoinedTree {
 
 /// A frame as it is on both sides: another build has another folder, and lines that moved.
 fn anywhere<'a>(frame: &Frame<'a>) -> Frame<'a> {
-    Frame { kind: frame.kind, name: frame.name, module: file(frame.module), file: "", line: None }
+    Frame { kind: frame.kind, name: frame.name, module: file(frame.module), file: "", line: None, offset: None }
 }
 
 fn file(module: &str) -> &str {

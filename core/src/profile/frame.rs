@@ -34,6 +34,8 @@ pub struct Frame<'a> {
     pub file: &'a str,
     /// The line in the source file.
     pub line: Option<NonZeroU32>,
+    /// Where the code is in the module's file, in bytes.
+    pub offset: Option<u64>,
 }
 
 impl<'a> Frame<'a> {
@@ -81,6 +83,7 @@ struct FrameKey {
     module: Text,
     file: Text,
     line: Option<NonZeroU32>,
+    offset: Option<u64>,
 }
 
 /// All frames of a tree.
@@ -103,7 +106,7 @@ impl Frames {
 
     pub(super) fn id(&mut self, frame: &Frame<'_>) -> FrameId {
         let [name, module, file] = [frame.name, frame.module, frame.file].map(|text| self.text(text));
-        let key = FrameKey { kind: frame.kind, name, module, file, line: frame.line };
+        let key = FrameKey { kind: frame.kind, name, module, file, line: frame.line, offset: frame.offset };
         let next = FrameId(self.keys.len() as u32);
         let id = *self.ids.entry(key).or_insert(next);
         if id == next {
@@ -113,9 +116,9 @@ impl Frames {
     }
 
     pub(super) fn get(&self, id: FrameId) -> Frame<'_> {
-        let FrameKey { kind, name, module, file, line } = self.keys[id.index()];
+        let FrameKey { kind, name, module, file, line, offset } = self.keys[id.index()];
         let text = |text: Text| &*self.texts[text as usize];
-        Frame { kind, name: text(name), module: text(module), file: text(file), line }
+        Frame { kind, name: text(name), module: text(module), file: text(file), line, offset }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -148,13 +151,14 @@ mod tests {
         assert_eq!(frames.get(id), place);
         for other in [
             Frame { line: None, ..place },
+            Frame { offset: Some(7), ..place },
             Frame { module: "", ..place },
             Frame { file: "libc.so", ..place },
             Frame { kind: FrameKind::Process, ..place },
         ] {
             assert_ne!(frames.id(&other), id, "{other:?}");
         }
-        assert_eq!(frames.len(), 6);
+        assert_eq!(frames.len(), 7);
     }
 
     #[test]

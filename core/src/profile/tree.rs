@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use super::counts::CallCounts;
-use super::frame::{Frame, FrameId, Frames};
+use super::frame::{Frame, FrameId, FrameKind, Frames};
 use super::node::{NodeId, NodeRef, TreeNode};
 use super::times::CallTimes;
 use super::weight::{Amount, EventColumn, EventId, ProfileEvent, SampleMeasure};
@@ -27,11 +27,13 @@ pub enum RepeatFolding {
 /// How closely frames are distinguished.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detail {
-    /// Functions: lines are dropped.
+    /// Functions: lines and offsets are dropped.
     #[default]
     Functions,
     /// Lines: functions are divided by lines.
     Lines,
+    /// Places: functions are divided by lines and by offsets in their files.
+    Places,
 }
 
 /// How a tree is built.
@@ -123,8 +125,9 @@ impl Tree {
     /// is the root's frame.
     pub fn frame(&mut self, frame: &Frame<'_>) -> FrameId {
         match self.options.detail {
-            Detail::Functions => self.frames.id(&Frame { line: None, ..*frame }),
-            Detail::Lines => self.frames.id(frame),
+            Detail::Functions => self.frames.id(&Frame { line: None, offset: None, ..*frame }),
+            Detail::Lines => self.frames.id(&Frame { offset: None, ..*frame }),
+            Detail::Places => self.frames.id(frame),
         }
     }
 
@@ -284,6 +287,20 @@ impl Tree {
         }
     }
 
+    /// Where a path ends that a stack had, outermost frame first; at the `(other)` that it became part of, if it was folded.
+    pub fn end_of(&self, frames: impl IntoIterator<Item = FrameId>) -> NodeId {
+        let mut at = NodeId::ROOT;
+        for frame in frames {
+            let edge = self.edges.get(&(at, frame)).copied();
+            let Some(to) = edge.or_else(|| self.back_edge(at, frame)) else {
+                let is_other = |child: &NodeId| self.node(*child).frame().kind == FrameKind::Other;
+                return self.children(at).into_iter().find(is_other).unwrap_or(at);
+            };
+            at = to;
+        }
+        at
+    }
+
     /// What another profiler counted on a path, outermost frame first, and not on those above it: calls and amounts of
     /// events.
     pub fn tally(
@@ -380,13 +397,17 @@ impl Tree {
 
     /// An edge that was never taken: back to where a repeat began, else to a new child.
     fn discover(&mut self, at: NodeId, frame: FrameId) -> NodeId {
-        let back = match self.options.repeats {
-            RepeatFolding::Fold => self.repeated(at, frame),
-            RepeatFolding::Keep => None,
-        };
-        let to = back.unwrap_or_else(|| self.push_child(at, frame));
+        let to = self.back_edge(at, frame).unwrap_or_else(|| self.push_child(at, frame));
         self.edges.insert((at, frame), to);
         to
+    }
+
+    /// Where a frame leads back to from a node, if it ends a repeat.
+    fn back_edge(&self, at: NodeId, frame: FrameId) -> Option<NodeId> {
+        match self.options.repeats {
+            RepeatFolding::Fold => self.repeated(at, frame),
+            RepeatFolding::Keep => None,
+        }
     }
 
     pub(super) fn push_child(&mut self, parent: NodeId, frame: FrameId) -> NodeId {

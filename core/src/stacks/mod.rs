@@ -31,6 +31,7 @@ mod regions;
 mod replayed;
 mod share;
 mod table;
+mod timeline;
 mod tree;
 mod waits;
 
@@ -48,6 +49,7 @@ pub use quality::{Reach, StackOrigin, StackQuality, UnknownRegions};
 pub use replayed::{RecordedProfile, Replayed};
 pub use share::RunShare;
 pub use table::{StackTable, Undefined};
+pub use timeline::{SampleTimeline, TimedSample};
 pub use tree::{FrameNaming, Naming, StackTree, TaskNaming, as_is};
 pub use waits::{OFF_CPU, WaitReason};
 

@@ -10,6 +10,7 @@ use super::folding::{FrameRole, InterpreterFrames, fold};
 use super::level::{FirstLevel, LevelFrames};
 use super::regions::{RegionEvents, RegionPaths};
 use super::share::RunShares;
+use super::timeline::{SampleTimeline, TimedSample};
 use super::{
     FunctionLines, NamelessSamples, SamplingSetup, StackBatch, StackFrame, StackId, StackTable, Task, TaskCosts,
     TaskId, Undefined, UnknownRegions, UnwindMethod,
@@ -49,6 +50,8 @@ pub struct StackTree {
     /// are made anew of it.
     sampled: Vec<(StackPlace, Amount)>,
     places: FxHashMap<StackPlace, usize>,
+    /// Every sample, where they are kept one by one: its time, its place in `sampled`, and its weight.
+    log: Option<Vec<(WallNs, usize, u64)>>,
     regions: RegionPaths,
     shares: RunShares,
     in_unknown_regions: u64,
@@ -102,6 +105,7 @@ pub fn as_is(frame: &StackFrame, tree: &mut Tree) -> FrameId {
         module: &frame.module,
         file: frame.file.as_deref().unwrap_or_default(),
         line: frame.line.and_then(NonZeroU32::new),
+        offset: frame.offset,
     })
 }
 
@@ -147,6 +151,7 @@ impl StackTree {
             stays: Vec::new(),
             sampled,
             places,
+            log: None,
             regions,
             shares: RunShares::default(),
             in_unknown_regions,
@@ -195,6 +200,9 @@ impl StackTree {
             let (_, all) = &mut self.sampled[known];
             all.samples = all.samples.saturating_add(1);
             all.weight = all.weight.saturating_add(weight);
+            if let Some(log) = &mut self.log {
+                log.push((sample.at, known, weight));
+            }
         }
         batch.costs.iter().for_each(|costs| self.take_costs(costs));
         Ok(())
@@ -237,6 +245,12 @@ impl StackTree {
 
     /// Puts an amount onto its path.
     fn add(&mut self, place: StackPlace, amount: Amount) {
+        self.find_path(place);
+        self.tree.stack(self.place, self.path.iter().rev().copied(), place.event, amount);
+    }
+
+    /// Finds the frames of a path, the innermost first.
+    fn find_path(&mut self, place: StackPlace) {
         self.path.clear();
         self.path.extend(self.table.innermost_first(place.stack).map(|frame| self.frames[frame.0 as usize]));
         self.fold_path(place.stack);
@@ -255,7 +269,6 @@ impl StackTree {
                 self.path.extend(above);
             }
         }
-        self.tree.stack(self.place, self.path.iter().rev().copied(), place.event, amount);
     }
 
     /// Leaves out of the path of a stack what only runs functions of a language.
@@ -313,6 +326,7 @@ impl StackTree {
     pub fn forget_samples(&mut self) {
         self.sampled.clear();
         self.places.clear();
+        self.log.iter_mut().for_each(Vec::clear);
         self.graphs.clear();
         self.nameless = NamelessSamples::default();
         self.in_unknown_regions = 0;
@@ -369,6 +383,12 @@ impl StackTree {
     pub fn with_regions_of_threads(mut self, tasks: &[Task]) -> Self {
         self.regions.threads = Some(tasks.iter().map(|task| (task.tid.cast_unsigned(), task.clone())).collect());
         self
+    }
+
+    /// Keeps samples one by one, too, for [`Self::into_timeline`]. Chosen before the first batch.
+    #[must_use]
+    pub fn with_timeline(self) -> Self {
+        Self { log: Some(Vec::new()), ..self }
     }
 
     /// Adds what was counted of regions, and places what is sampled from now on below those that were open.
@@ -436,6 +456,25 @@ impl StackTree {
     pub fn into_tree(mut self) -> Tree {
         self.settle();
         self.tree
+    }
+
+    /// Returns the tree, and the samples one by one if they were kept.
+    pub fn into_timeline(mut self) -> (Tree, SampleTimeline) {
+        self.settle();
+        let ends: Vec<_> = (0..self.sampled.len())
+            .map(|number| {
+                self.find_path(self.sampled[number].0);
+                self.tree.end_of(self.path.iter().rev().copied())
+            })
+            .collect();
+        let sample = |(at, number, weight): (WallNs, usize, u64)| {
+            let StackPlace { task, event, .. } = self.sampled[number].0;
+            TimedSample { at, task, event, node: ends[number], weight }
+        };
+        let mut samples: Vec<_> = self.log.take().into_iter().flatten().map(sample).collect();
+        samples.sort_by_key(|sample| sample.at);
+        let tasks = self.table.tasks().to_vec();
+        (self.tree, SampleTimeline { tasks, samples })
     }
 }
 
@@ -518,6 +557,25 @@ mod tests {
         let tree = tree.into_tree();
         let [clock, faults] = ["cpu-clock", "page-faults"].map(|name| tree.total(tree.find_event(name).unwrap()));
         assert_eq!((clock, faults), (Amount { samples: 2, weight: 150 }, Amount { samples: 1, weight: 12 }));
+    }
+
+    #[test]
+    fn samples_are_kept_in_the_order_of_time_with_their_paths_and_weights() {
+        let new = || StackTree::new(&sampled(), TreeOptions::default(), Naming::default(), |name| name == "cpu-clock");
+        let mut first = batch();
+        first.samples[0].at = WallNs(7);
+        let share = super::super::RunShare { until: WallNs(9), event: 0, enabled_ns: 2, running_ns: 1 };
+        let mut tree = new().with_timeline();
+        tree.take(&StackBatch { shares: vec![share], ..first }).unwrap();
+        let (tree, timeline) = tree.into_timeline();
+        let path = |sample: &TimedSample| tree.names(sample.node)[1..].join(";");
+        let rows: Vec<_> = timeline.samples.iter().map(|sample| (sample.at.0, path(sample), sample.weight)).collect();
+        // Recursion is folded, and the event that isn't chosen is left out.
+        assert_eq!(rows, [(0, "p;main;f".into(), 100), (7, "p;main;f".into(), 200)]);
+        assert_eq!(timeline.tasks, batch().tasks);
+        let mut without = new();
+        without.take(&batch()).unwrap();
+        assert_eq!(without.into_timeline().1.samples, []);
     }
 
     #[test]

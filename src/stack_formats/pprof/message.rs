@@ -22,8 +22,15 @@ pub(super) struct Profile {
     pub(super) drop_frames: i64,
     #[prost(int64, tag = "8")]
     pub(super) keep_frames: i64,
+    /// In ns since 1970.
+    #[prost(int64, tag = "9")]
+    pub(super) time_nanos: i64,
+    #[prost(int64, tag = "10")]
+    pub(super) duration_nanos: i64,
     #[prost(message, optional, tag = "11")]
     pub(super) period_type: Option<ValueType>,
+    #[prost(int64, tag = "12")]
+    pub(super) period: i64,
     #[prost(int64, repeated, tag = "13")]
     pub(super) comment: Vec<i64>,
     #[prost(int64, tag = "14")]

@@ -8,17 +8,22 @@ use flate2::write::GzEncoder;
 use prost::Message;
 
 use super::super::error::WriteError;
-use super::message::{Function, Line, Location, Mapping, Profile, Sample, ValueType};
-use crate::profile::{EventId, Frame, FrameId, NodeRef, SampleMeasure, Tree};
+use super::super::options::WriteOptions;
+use super::super::timed::TimedRun;
+use super::labels::{TaskAmounts, region_label};
+use super::message::{Function, Label, Line, Location, Mapping, Profile, Sample, ValueType};
+use super::texts::Texts;
+use crate::profile::{Amount, EventId, Frame, FrameId, SampleMeasure, Tree};
+use crate::run::MeasuredTarget;
 
 /// Writes all events of a tree: types are `calls/count` where calls were counted, then for each event
-/// `samples/count` and its weight.
+/// `samples/count` and its weight. Samples of a recording are labelled with their process, thread and regions.
 pub(in crate::stack_formats) fn write(
     tree: &Tree,
-    default: Option<EventId>,
+    options: &WriteOptions,
     out: &mut dyn Write,
 ) -> Result<(), WriteError> {
-    let profile = profile(tree, default).map_err(WriteError::TooLarge)?;
+    let profile = profile(tree, options).map_err(WriteError::TooLarge)?;
     let mut packed = GzEncoder::new(out, Compression::default());
     packed.write_all(&profile.encode_to_vec())?;
     Ok(packed.finish()?.flush()?)
@@ -33,17 +38,18 @@ enum SampleValue {
 }
 
 impl SampleValue {
-    fn of(self, node: &NodeRef<'_>) -> u64 {
+    /// Of a path with so many calls, by what was counted of each event.
+    fn of(self, calls: u64, amount: impl Fn(EventId) -> Amount) -> u64 {
         match self {
-            Self::Calls => node.calls(),
-            Self::Samples(event) => node.samples(event),
-            Self::Weight(event) => node.weight(event),
+            Self::Calls => calls,
+            Self::Samples(event) => amount(event).samples,
+            Self::Weight(event) => amount(event).weight,
         }
     }
 }
 
 /// The profile, or what it has no room for: numbers have 63 bits there.
-fn profile(tree: &Tree, default: Option<EventId>) -> Result<Profile, String> {
+fn profile(tree: &Tree, options: &WriteOptions) -> Result<Profile, String> {
     let mut texts = Texts::new();
     let values = values(tree);
     let kind = |(_, name, unit): &(SampleValue, String, String), texts: &mut Texts| ValueType {
@@ -52,21 +58,58 @@ fn profile(tree: &Tree, default: Option<EventId>) -> Result<Profile, String> {
     };
     let sample_type = values.iter().map(|value| kind(value, &mut texts)).collect();
     let mut modules = ModuleIds::default();
+    // Its readers take the first file for the program.
+    if let Some(program) = options.run.as_ref().and_then(|run| program(run, tree)) {
+        modules.id(program, None);
+    }
     let mut functions = Functions::default();
     let places = tree.frames().zip(1..);
     let location = places.map(|(frame, id)| place(&frame, id, &mut modules, &mut functions, &mut texts)).collect();
     let function = functions.all;
-    let mapping = modules.all.iter().enumerate().map(|(index, module)| Mapping {
-        id: index as u64 + 1,
-        filename: texts.id(module),
-        has_functions: true,
-        ..Mapping::default()
-    });
-    let mapping = mapping.collect();
-    let mut sample = Vec::new();
-    let mut too_large = None;
-    tree.sequences(|path, node| {
-        let numbers: Vec<u64> = values.iter().map(|(value, ..)| value.of(&node)).collect();
+    let mapping = modules.mappings(&mut texts);
+    let sample = samples(tree, options, &values, &mut texts)?;
+    let event = options.event(tree);
+    let default_sample_type = event.map_or(0, |event| texts.id(&tree.event_of(event).name));
+    let mut profile =
+        Profile { sample_type, sample, mapping, location, function, default_sample_type, ..Profile::default() };
+    if let Some(run) = &options.run {
+        tell_run(&mut profile, run, tree, event, &mut texts);
+    }
+    profile.string_table = texts.table;
+    Ok(profile)
+}
+
+/// The file of the command that was measured, by its name.
+fn program<'a>(run: &TimedRun, tree: &'a Tree) -> Option<&'a str> {
+    let MeasuredTarget::Command { argv, .. } = &run.header.target else { return None };
+    let name = argv.first()?.rsplit('/').next()?;
+    tree.frames().map(|frame| frame.module).find(|module| module.rsplit('/').next() == Some(name))
+}
+
+/// What is known of the times of a run. Numbers that aren't known are 0 in this format.
+fn tell_run(profile: &mut Profile, run: &TimedRun, tree: &Tree, event: Option<EventId>, texts: &mut Texts) {
+    let started = Some(run.header.started).filter(|started| *started > 0.0);
+    let nanos = |time: u64| i64::try_from(time).unwrap_or(i64::MAX);
+    profile.time_nanos = started.map_or(0, |started| ((started * 1e9) as i64).saturating_add(nanos(run.range.from.0)));
+    profile.duration_nanos = nanos((run.range.to - run.range.from).0);
+    if let Some((event, period)) = event.and_then(|event| Some((event, run.period(tree, event)?))) {
+        let event = tree.event_of(event);
+        profile.period_type = Some(ValueType { r#type: texts.id(&event.name), unit: texts.id(event.unit()) });
+        profile.period = nanos(period);
+    }
+}
+
+/// The samples of all paths, or what is too large in them.
+fn samples(
+    tree: &Tree,
+    options: &WriteOptions,
+    values: &[(SampleValue, String, String)],
+    texts: &mut Texts,
+) -> Result<Vec<Sample>, String> {
+    let by_task = options.run.as_ref().map(|run| TaskAmounts::of(run, tree));
+    let (mut samples, mut too_large) = (Vec::new(), None);
+    let mut add = |path: &[FrameId], calls: u64, amount: &dyn Fn(EventId) -> Amount, label: Vec<Label>| {
+        let numbers: Vec<u64> = values.iter().map(|(value, ..)| value.of(calls, amount)).collect();
         if numbers.iter().all(|&number| number == 0) {
             return;
         }
@@ -76,22 +119,22 @@ fn profile(tree: &Tree, default: Option<EventId>) -> Result<Profile, String> {
         // The root stands above everything, and alone only for what was counted on itself.
         let below = if path.len() > 1 { &path[1..] } else { path };
         let location_id = below.iter().rev().map(|&frame| number(frame)).collect();
-        sample.push(Sample { location_id, value, label: Vec::new() });
+        samples.push(Sample { location_id, value, label });
+    };
+    tree.sequences(|path, node| {
+        let Some(by_task) = &by_task else {
+            return add(path, node.calls(), &|event| node.amount(event), Vec::new());
+        };
+        let region = region_label(tree, path, texts);
+        // What wasn't sampled: calls, and what regions or a model counted.
+        let rest = |event| if by_task.events.contains(&event) { Amount::ZERO } else { node.amount(event) };
+        add(path, node.calls(), &rest, region.iter().copied().collect());
+        for (task, amounts) in by_task.at(node.id()) {
+            let labels = by_task.labels(task, texts).into_iter().chain(region).collect();
+            add(path, 0, &|event| amounts[event.index()], labels);
+        }
     });
-    if let Some(name) = too_large {
-        return Err(name);
-    }
-    let default_sample_type = default.map_or(0, |event| texts.id(&tree.event_of(event).name));
-    Ok(Profile {
-        sample_type,
-        sample,
-        mapping,
-        location,
-        function,
-        string_table: texts.table,
-        default_sample_type,
-        ..Profile::default()
-    })
+    too_large.map_or(Ok(samples), Err)
 }
 
 fn values(tree: &Tree) -> Vec<(SampleValue, String, String)> {
@@ -138,7 +181,7 @@ fn place<'a>(
     functions: &mut Functions,
     texts: &mut Texts,
 ) -> Location {
-    let mapping_id = modules.id(frame.module);
+    let mapping_id = modules.id(frame.module, frame.offset);
     let name = texts.id(frame.name);
     let filename = texts.id(frame.file);
     let line = i64::from(frame.line.map_or(0, std::num::NonZeroU32::get));
@@ -147,46 +190,45 @@ fn place<'a>(
     if function_id == next {
         functions.all.push(Function { id: next, name, system_name: name, filename, start_line: 0 });
     }
-    Location { id, mapping_id, address: 0, line: vec![Line { function_id, line }] }
+    let address = frame.offset.filter(|_| mapping_id > 0).unwrap_or(0);
+    Location { id, mapping_id, address, line: vec![Line { function_id, line }] }
 }
 
-/// The modules of a file, numbered from 1; 0 is none.
+/// The modules of a file, numbered from 1; 0 is none. Addresses are offsets in the module's file, as if each were mapped from its
+/// beginning on at address 0: a recording has no others.
 #[derive(Default)]
 struct ModuleIds<'a> {
-    all: Vec<&'a str>,
+    /// With the end of what is known of each.
+    all: Vec<(&'a str, u64)>,
     ids: HashMap<&'a str, u64>,
 }
 
 impl<'a> ModuleIds<'a> {
-    fn id(&mut self, module: &'a str) -> u64 {
+    fn id(&mut self, module: &'a str, offset: Option<u64>) -> u64 {
         if module.is_empty() {
             return 0;
         }
-        *self.ids.entry(module).or_insert_with(|| {
-            self.all.push(module);
+        let id = *self.ids.entry(module).or_insert_with(|| {
+            self.all.push((module, 0));
             self.all.len() as u64
-        })
-    }
-}
-
-/// The table of strings; its first is empty.
-struct Texts {
-    table: Vec<Vec<u8>>,
-    ids: HashMap<Vec<u8>, i64>,
-}
-
-impl Texts {
-    fn new() -> Self {
-        Self { table: vec![Vec::new()], ids: HashMap::from([(Vec::new(), 0)]) }
-    }
-
-    fn id(&mut self, text: &str) -> i64 {
-        if let Some(&id) = self.ids.get(text.as_bytes()) {
-            return id;
+        });
+        if let (Some(offset), Some((_, end))) = (offset, self.all.get_mut(id as usize - 1)) {
+            *end = (*end).max(offset.saturating_add(1));
         }
-        let id = self.table.len() as i64;
-        self.table.push(text.into());
-        self.ids.insert(text.into(), id);
         id
     }
+
+    fn mappings(&self, texts: &mut Texts) -> Vec<Mapping> {
+        let mapping = |((module, end), id): (&(&str, u64), u64)| Mapping {
+            id,
+            memory_limit: end.checked_next_multiple_of(PAGE).unwrap_or(*end),
+            filename: texts.id(module),
+            has_functions: true,
+            ..Mapping::default()
+        };
+        self.all.iter().zip(1..).map(mapping).collect()
+    }
 }
+
+/// Mappings end with a page.
+const PAGE: u64 = 4096;

@@ -4,10 +4,11 @@ use crossbeam_channel::never;
 
 use super::super::model::{Message, RoundBuffer, update};
 use super::super::options::Mode;
-use super::super::playback::{Sight, TimeDirection, TimeRange, rounds_until};
+use super::super::playback::{Sight, TimeDirection};
 use super::App;
 use crate::monitor::Monitor;
 use crate::plan::RowIndex;
+use crate::recording::{TimeRange, rounds_until};
 use crate::sources::RecordedRound;
 use crate::units::WallNs;
 

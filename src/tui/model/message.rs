@@ -8,12 +8,13 @@ use super::profile::FrameIndex;
 use super::{ClickTarget, RoundBuffer, SourceState};
 use crate::monitor::{Monitor, PhaseChange, RecordingNotes};
 use crate::plan::RowIndex;
+use crate::recording::TimeRange;
 use crate::run::End;
 use crate::session::OutputLine;
 use crate::sources::RecordedRound;
 use crate::stacks::{FirstLevel, InterpreterFrames};
 use crate::tui::picture::PictureFormat;
-use crate::tui::playback::{Sight, TimeDirection, TimeRange};
+use crate::tui::playback::{Sight, TimeDirection};
 use crate::tui::theme::Theme;
 use crate::units::WallNs;
 

@@ -7,8 +7,8 @@ use super::step::ListStep;
 use super::{CompareColumn, EventLine, LoopCommand, Over, ProfileState, ScreenModel, SortColumn, ThreadColumn};
 use crate::estimate::RelationIndex;
 use crate::plan::RowIndex;
+use crate::recording::TimeRange;
 use crate::tui::keys::Action;
-use crate::tui::playback::TimeRange;
 use crate::tui::screen::Screen;
 
 /// What a click can be on.

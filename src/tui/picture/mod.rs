@@ -14,7 +14,7 @@ use super::model::{EventLine, LoopCommand, Message, ScreenModel, SourceState, up
 use super::options::ScreenOptions;
 use super::others::Others;
 use super::outline::Outline;
-use super::playback::{Sight, TimeRange};
+use super::playback::Sight;
 use super::screen::Screen;
 use super::typed::parse_keys;
 use super::view;
@@ -22,6 +22,7 @@ use crate::files::PartialFile;
 use crate::monitor::Monitor;
 use crate::plan::RowIndex;
 use crate::profile::Tree;
+use crate::recording::TimeRange;
 use crate::session::OutputLine;
 use crate::sources::{RecordedRound, Round};
 use crate::stacks::{FunctionLines, StackQuality};

@@ -147,7 +147,6 @@ pub(super) fn quoted<'a>(field: &'a str, separator: &str) -> Cow<'a, str> {
     let needs = field.contains(['"', '\n', '\r']) || (!separator.trim().is_empty() && field.contains(separator));
     if needs { Cow::Owned(format!("\"{}\"", field.replace('"', "\"\""))) } else { Cow::Borrowed(field) }
 }
-}
 
 /// Part of the target; nothing where lines are about all of it.
 fn part_field(row: &Row<'_>) -> Vec<String> {

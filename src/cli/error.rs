@@ -406,7 +406,7 @@ fn measuring(f: &mut fmt::Formatter<'_>, error: &measure::Error) -> fmt::Result 
             let Some(instead) = perf_compat::instead_below_stat(command) else { return error.fmt(f) };
             let command = command.to_string_lossy();
             writeln!(f, "E06 perfprop: {}: command not found (nothing was measured)", shown(&command))?;
-            write!(f, "      perf's stat {command} isn't there: {instead}")
+            write!(f, "      perfprop has no stat {command}: {instead}")
         }
         error => error.fmt(f),
     }

@@ -29,8 +29,8 @@ pub fn truth(runs: &Repeats<'_>, columns: Option<usize>) -> String {
     }
     let table = columns.map_or(table.clone(), |columns| narrowed(&table, columns));
     let mut legend = String::from(
-        "SCALED, CORRECTED and ± are in percent of the truth; ± is of the number before it: the side of its interval that the \
-         truth lies on; IN ± says whether the truth is in it",
+        "SCALED and CORRECTED say how far each number is from the truth, in percent of it. ± is how far the interval of the \
+         number before it reaches towards the truth; IN ± says whether it reaches it",
     );
     if runs.0.len() > 1 {
         legend.push_str(

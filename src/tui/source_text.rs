@@ -74,7 +74,7 @@ impl FileText {
         let path = Path::new(file).to_owned();
         if path.is_relative() {
             return Self::Missing(format!(
-                "{} is named without the folder that it was compiled in, so it can't be found",
+                "{} has no folder in the debug information, so it can't be found: compile it by its whole path",
                 shown(file)
             ));
         }
@@ -164,7 +164,8 @@ mod tests {
         };
         let missing = |words: &str| FileText::Missing(words.into());
         assert_eq!(read(Some("/nonexistent/a.c"), "/p"), missing("/nonexistent/a.c isn't on this machine"));
-        let relative = "./a.c is named without the folder that it was compiled in, so it can't be found";
+        let relative =
+            "./a.c has no folder in the debug information, so it can't be found: compile it by its whole path";
         assert_eq!(read(Some("./a.c"), "/p"), missing(relative));
         assert_eq!(read(Some("/dev/null"), "/p"), missing("/dev/null can't be read: it is no regular file"));
         let without = "/p has no debug information for this function: build it with -g, or install its debug symbols";

@@ -55,9 +55,10 @@ const ACCOUNTED: &str = "exact: from the kernel's scheduler statistics";
 
 /// The part of the time in which a thread waited for a device; and of the time in which it didn't want for a CPU.
 fn disk_shares(thread: &ThreadUse<'_>) -> (f64, f64) {
-    let waits = thread.waited(WaitKind::Disk).0;
+    // Checks come when a CPU is free, and so more often while a thread waits: the kernel's account of its other time is exact.
+    let waits = thread.waits(WaitKind::Disk).unwrap_or(0.0);
     let (seen, _) = thread.waited(WaitKind::Nothing);
-    let short_of_cpu = (seen - thread.cpu / thread.lived).clamp(0.0, 0.95);
+    let short_of_cpu = thread.ready().unwrap_or(seen - thread.cpu / thread.lived).clamp(0.0, 0.95);
     (waits, (waits / (1.0 - short_of_cpu)).min(1.0))
 }
 
@@ -137,15 +138,14 @@ impl Evidence<'_> {
         let without_cpu_wait: f64 = threads.iter().map(|thread| thread.lived * disk_shares(thread).1).sum();
         let most = threads.iter().max_by(|a, b| share(a).total_cmp(&share(b)))?;
         let text = format!(
-            "waits for a disk {:.0}% of the time: {:.2} threads on average, most in {}",
+            "waits for a disk {:.0}% of the time: {}; on average {waiting:.2} threads do",
             100.0 * share(most),
-            waiting,
             shown(&most.thread.name)
         );
         let within = most.disk_wait().filter(|within| !within.is_empty());
         let within = within.map_or_else(String::new, |within| format!(", mostly in {}", shown(within)));
         let why = format!(
-            "seen in an uninterruptible wait {}{within}: {without_cpu_wait:.2} threads of the time in which they don't wait for a CPU; reported from {DISK}",
+            "seen in an uninterruptible wait {}{within}: {without_cpu_wait:.2} threads, their time without a CPU left out; reported from {DISK}",
             over(uses)
         );
         let sure = sure_of_looks(share(most), most.waited(WaitKind::Disk).1);
@@ -250,7 +250,7 @@ impl Evidence<'_> {
         } else {
             ("not enough CPUs", "other programs may have some of the CPUs")
         };
-        let text = format!("{what}: {waiting:.1} threads on average are ready and have none, {running:.1} run");
+        let text = format!("{what}: on average {waiting:.1} threads wait for one, and {running:.1} run");
         let why = format!("time ready without a CPU {}; reported from {CPU_WAIT} threads; {who}", over(uses));
         let sure = ACCOUNTED.to_owned();
         (waiting >= CPU_WAIT && waiting >= CPU_WAIT * running).then_some(Said { text, why, sure })

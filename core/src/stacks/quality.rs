@@ -449,7 +449,7 @@ impl Runtime {
     fn names(self, target: &str) -> String {
         let target = shown(target);
         let told = |what: &str, setting: &str| {
-            format!("which {what} tells if it is asked to{}", with_setting(setting, &target))
+            format!("whose names {what} tells if it is asked to{}", with_setting(setting, &target))
         };
         match self {
             Self::Java => told(
@@ -458,11 +458,11 @@ impl Runtime {
             ),
             Self::Node => told("Node", "NODE_OPTIONS='--perf-basic-prof --interpreted-frames-native-stack'"),
             Self::Python(Some(minor)) if minor < PYTHON_THAT_TELLS => {
-                format!("which Python 3.{PYTHON_THAT_TELLS} or later tells if it is asked to, and this 3.{minor} can't")
+                format!("whose names need Python 3.{PYTHON_THAT_TELLS} or later (this is 3.{minor})")
             }
             Self::Python(_) if is_of_command(&target) => told("Python 3.12 or later", "PYTHONPERFSUPPORT=1"),
             Self::Python(_) => {
-                "which Python 3.12 or later tells if it is started as  python3 -X perf, or with  PYTHONPERFSUPPORT=1"
+                "whose names Python 3.12 or later tells if it is started as  python3 -X perf, or with  PYTHONPERFSUPPORT=1"
                     .into()
             }
             Self::Other => "which was made at run time and is in no /tmp/perf-PID.map".into(),
@@ -607,8 +607,8 @@ mod tests {
             told(&[(python, 60), (&format!("{python};list_sort;_PyEval_EvalFrameDefault"), 20), ("_start;main", 20)]);
         assert_eq!(
             text,
-            "80.0% of the samples are in Python's interpreter, not in functions of Python, which Python 3.12 or later tells if \
-             it is asked to:  PYTHONPERFSUPPORT=1 perfprop record -g -- python3 x.py"
+            "80.0% of the samples are in Python's interpreter, not in functions of Python, whose names Python 3.12 or later \
+             tells if it is asked to:  PYTHONPERFSUPPORT=1 perfprop record -g -- python3 x.py"
         );
         assert_eq!(told(&[(python, 60), (&format!("{python};fib|perf-7.map"), 20)]), "");
         assert_eq!(told(&[(python, 1), ("_start;main", 99)]), "");
@@ -624,7 +624,7 @@ mod tests {
         assert!(text.ends_with("if it is started as  python3 -X perf, or with  PYTHONPERFSUPPORT=1"), "{text}");
         assert!(told("/usr/bin/python3", "-a").contains("-X perf"));
         let text = told("/usr/bin/python3.11", "-- python3 x.py");
-        assert!(text.ends_with("which Python 3.12 or later tells if it is asked to, and this 3.11 can't"), "{text}");
+        assert!(text.ends_with("whose names need Python 3.12 or later (this is 3.11)"), "{text}");
         assert_eq!(python_minor("libpython3.so"), None);
     }
 

@@ -169,7 +169,7 @@ impl ScreenModel {
     /// Shows a screen, or says why it isn't there.
     fn go_to(&mut self, screen: Screen) {
         if screen == Screen::Compare && self.others.is_none() {
-            self.notice = Some(Notice::Failed("only replay of several recordings compares".into()));
+            self.notice = Some(Notice::Failed("Compare needs two recordings:  perfprop replay A B".into()));
         } else if !self.screens().any(|other| other == screen) {
             self.notice = Some(Notice::Failed("a file of stacks has the screens Profile and Log".into()));
         } else {

@@ -115,8 +115,7 @@ fn nothing(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
     }
     let words = match (&model.profile, model.options.mode, model.monitor.ended()) {
         (None, Mode::Live, _) => {
-            "no call stacks are sampled: give top -g as well, as in perfprop top -g; regions, where a program has any, are \
-             shown without"
+            "no call stacks are sampled: start with  perfprop top -g; regions of a program are shown without it"
         }
         (None, Mode::Stacks { .. }, _) => "the file has no stacks",
         (None, Mode::Replay { .. }, _) => {

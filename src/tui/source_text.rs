@@ -44,9 +44,12 @@ impl FileText {
     /// is no longer there, it is as old as the measurement, which began at this time.
     pub(in crate::tui) fn read(function: &FunctionLines, began: SystemTime) -> Self {
         match &function.file {
-            Some(file) => Self::of_file(file, &function.module, began),
-            None if function.offsets.is_empty() => Self::Missing(no_lines(&function.module)),
-            None => Self::instructions(function),
+            // Symbols tell the name of a file, too, and no line of it.
+            Some(file) if !function.lines.is_empty() || function.offsets.is_empty() => {
+                Self::of_file(file, &function.module, began)
+            }
+            _ if function.offsets.is_empty() => Self::Missing(no_lines(&function.module)),
+            _ => Self::instructions(function),
         }
     }
 

@@ -13,8 +13,8 @@ use object::elf::PF_X;
 use object::read::{Object, ObjectSection, ObjectSegment, ReadCache, ReadRef};
 use rustc_hash::FxHashMap;
 
-use super::base_register;
 use super::jit::{JitDump, JitProcess};
+use super::{base_register, signal_frames};
 use crate::files::{self, ExpectedFile, Identity, Refused};
 
 /// A program with all its debug information may be so long, in bytes; those of browsers have some 4 GiB.
@@ -228,6 +228,8 @@ pub(super) struct UnwindInfo {
     pub(super) debug_frame: Option<ModuleSection>,
     /// Code whose callers are found by a register that isn't the frame pointer.
     pub(super) found_by_base_register: Vec<Range<u64>>,
+    /// Where handlers of signals return to.
+    pub(super) trampolines: Vec<Range<u64>>,
 }
 
 #[derive(Clone, Debug)]
@@ -284,8 +286,10 @@ impl UnwindInfo {
             eh_frame_hdr: section(".eh_frame_hdr"),
             debug_frame,
             found_by_base_register: Vec::new(),
+            trampolines: Vec::new(),
         };
         info.found_by_base_register = base_register::search(&info);
+        info.trampolines = signal_frames::search(&info);
         Some(info)
     }
 

@@ -12,7 +12,7 @@ use crate::names::{short_name, shown};
 use crate::profile::{
     Amount, CallCounts, CallTimes, EventId, Frame, FrameKind, NodeRef, SampleMeasure, Tree, is_runtime_entry,
 };
-use crate::stacks::PYTHON;
+use crate::stacks::{PYTHON, is_of_runtime};
 
 /// The number of a frame in its tree.
 pub(in crate::tui) type FrameIndex = u32;
@@ -83,6 +83,16 @@ impl FrameLabel {
             name_hash: hash(frame.name),
         }
     }
+
+    /// Puts the source file behind the name, once: `helper (a.c)`.
+    fn tell_file(&mut self) {
+        let file = self.file.rsplit('/').next().unwrap_or_default();
+        let told = format!(" ({file})");
+        if !file.is_empty() && !self.name.ends_with(&told) {
+            self.name += &told;
+            self.short += &told;
+        }
+    }
 }
 
 fn origin(frame: &Frame<'_>) -> FrameOrigin {
@@ -91,7 +101,7 @@ fn origin(frame: &Frame<'_>) -> FrameOrigin {
         FrameKind::Process | FrameKind::Other => FrameOrigin::Unknown,
         FrameKind::Region => FrameOrigin::Program,
         FrameKind::Function if frame.is_kernel() => FrameOrigin::Kernel,
-        FrameKind::Function if file.starts_with("perf-") && file.ends_with(".map") => FrameOrigin::Jit,
+        FrameKind::Function if is_of_runtime(file) => FrameOrigin::Jit,
         FrameKind::Function if frame.module == PYTHON => FrameOrigin::Jit,
         FrameKind::Function if matches!(frame.module, "" | "[unknown]" | "//anon") => FrameOrigin::Unknown,
         FrameKind::Function if is_library(file) => FrameOrigin::Library,
@@ -177,6 +187,8 @@ pub(in crate::tui) struct SampledTree {
     modules_of_frames: Vec<u32>,
     modules: Vec<ModuleLabel>,
     module_numbers: FxHashMap<String, u32>,
+    /// The first frame with a name in a module, by their hashes.
+    namesakes: FxHashMap<(u32, u32), usize>,
     pub(super) paths: Arc<PathTree>,
     pub(in crate::tui) events: Vec<EventAmounts>,
     /// What is known of the calls of each node, where they were measured.
@@ -190,6 +202,7 @@ impl SampledTree {
         if tree.frames().len() < self.labels.len() {
             self.labels.clear();
             self.modules_of_frames.clear();
+            self.namesakes.clear();
         }
         let known = self.labels.len();
         for (index, frame) in tree.frames().enumerate().skip(known) {
@@ -197,6 +210,7 @@ impl SampledTree {
             let module = self.module_number(&frame, &label, index == 0);
             self.modules_of_frames.push(module);
             self.labels.push(label);
+            self.tell_apart(index);
         }
         let frame = |node: NodeRef<'_>| node.frame_id().index() as FrameIndex;
         let parent = |node: NodeRef<'_>| node.parent().map_or(0, |parent| parent.index() as u32);
@@ -209,6 +223,16 @@ impl SampledTree {
         let times = tree.nodes().filter_map(|node| Some((node.id().index() as u32, *node.call_times()?)));
         self.times = times.collect();
         self.events = tree.event_ids().map(|id| sampled(tree, id)).collect();
+    }
+
+    /// Lets names tell the source file where another function of the module has the same name.
+    fn tell_apart(&mut self, frame: usize) {
+        let label = &self.labels[frame];
+        let first = *self.namesakes.entry((label.name_hash, label.module_hash)).or_insert(frame);
+        if label.is_region || label.file.is_empty() || self.labels[first].file == label.file {
+            return;
+        }
+        [first, frame].iter().for_each(|&namesake| self.labels[namesake].tell_file());
     }
 
     /// The number of a frame's module, which a new one gets. Processes, regions and the root stand in none.

@@ -141,6 +141,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
     use super::*;
+    use crate::stacks::LineSamples;
 
     #[test]
     fn lines_have_no_tabs_and_no_escapes() {
@@ -172,6 +173,14 @@ mod tests {
         assert_eq!(read(Some("/dev/null"), "/p"), missing("/dev/null can't be read: it is no regular file"));
         let without = "/p has no debug information for this function: build it with -g, or install its debug symbols";
         assert_eq!(read(None, "/p"), missing(without));
+        // A file that symbols tell is no reason to look for its lines.
+        let offsets = [(16, LineSamples::default())].into_iter().collect();
+        let by_symbol =
+            FunctionLines { file: Some("a.c".into()), module: "/p".into(), offsets, ..FunctionLines::default() };
+        let FileText::Missing(why) = FileText::read(&by_symbol, SystemTime::UNIX_EPOCH) else {
+            panic!("nothing is there")
+        };
+        assert!(why.starts_with(without), "{why}");
         let path = std::env::temp_dir().join(format!("perfprop-source-{}.c", std::process::id()));
         fs::write(&path, "a\n\tb\n").unwrap();
         let text = read(path.to_str(), "/nonexistent");

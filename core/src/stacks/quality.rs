@@ -157,7 +157,8 @@ impl StackQuality {
     /// Takes what a batch tells.
     pub fn take(&mut self, batch: &StackBatch) {
         self.losses = batch.losses;
-        if largest(&batch.copies) > largest(&self.copies) {
+        let first = self.copies.iter().chain(&batch.copies).map(|switch| switch.bytes).find(|&bytes| bytes > 0);
+        if largest(&batch.copies) > largest(&self.copies).or(first) {
             self.ended_before = batch.losses.copy_ended;
         }
         self.unnamed.extend_from_slice(&batch.unnamed);
@@ -641,7 +642,10 @@ mod tests {
             "{text}"
         );
         // Most were cut since, or copies never grew.
-        for batches in [[batch(2, &[(1, 512), (2, 8192)]), batch(6, &[])], [batch(0, &[(1, 8192)]), batch(6, &[])]] {
+        let never = [batch(6, &[(1, 8192)]), batch(6, &[(3, 512)])];
+        for batches in
+            [[batch(2, &[(1, 512), (2, 8192)]), batch(6, &[])], [batch(0, &[(1, 8192)]), batch(6, &[])], never]
+        {
             assert!(told(&batches).contains("dwarf,65528"));
         }
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use object::SegmentFlags;
 use object::elf::PF_X;
-use object::read::{Object, ObjectSection, ObjectSegment, ReadCache, ReadRef};
+use object::read::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache, ReadRef};
 use rustc_hash::FxHashMap;
 
 use super::jit::{JitDump, JitProcess};
@@ -248,7 +248,13 @@ struct ModuleSegment {
 impl UnwindInfo {
     fn load(opened: &OpenModule) -> Option<Self> {
         match opened.module {
-            Module::Vdso => Self::parse(&vdso()?[..]),
+            Module::Vdso => {
+                let code = vdso()?;
+                let mut info = Self::parse(&code[..])?;
+                // On AArch64 it has a name, and no unwind information.
+                info.trampolines.extend(trampoline_named(&code, "__kernel_rt_sigreturn"));
+                Some(info)
+            }
             _ => {
                 let ModuleContents::File(file) = &opened.contents else { return None };
                 Self::parse(AtOnce(&ReadCache::new(File::open(files::path_of(file)).ok()?)))
@@ -331,6 +337,13 @@ pub(super) fn vdso_addresses() -> Option<Range<u64>> {
     Some(line.start..line.end)
 }
 
+/// A trampoline of two instructions by its symbol, and the byte before it, where a caller is looked up.
+fn trampoline_named(code: &[u8], name: &str) -> Option<Range<u64>> {
+    let file = object::File::parse(code).ok()?;
+    let start = file.dynamic_symbols().find(|symbol| symbol.name() == Ok(name))?.address();
+    Some(start.checked_sub(1)?..start.checked_add(8)?)
+}
+
 fn vdso() -> Option<Vec<u8>> {
     let addresses = vdso_addresses()?;
     let mut memory = File::open("/proc/self/mem").ok()?;
@@ -384,6 +397,13 @@ mod tests {
         assert!(modules.unwind_info(gone).is_none());
         assert!(matches!(modules.since(0).next().unwrap().contents, ModuleContents::Gone));
         assert!(modules.since(modules.len()).next().is_none());
+    }
+
+    #[test]
+    fn trampolines_are_found_by_their_names() {
+        let program = std::fs::read("../tests/elf/parts.so").unwrap();
+        assert_eq!(trampoline_named(&program, "outer"), Some(0x26f..0x278));
+        assert_eq!((trampoline_named(&program, "inner"), trampoline_named(&[], "outer")), (None, None));
     }
 
     #[test]

@@ -399,7 +399,7 @@ mod tests {
         };
         let [outer, twice] = [("outer", 15), ("twice", 4)].map(|(name, line)| (name.to_owned(), line));
         // As objdump -dl has it: the hot part, what is inlined there, and the cold part.
-        assert_eq!(at(0x29b), [outer.clone()]);
+        assert_eq!(at(0x29b), std::slice::from_ref(&outer));
         assert_eq!(at(0x293), [outer, twice]);
         assert_eq!(at(0x259), [("outer".to_owned(), 9)]);
         let starts = [0x259, 0x29b].map(|address| program.start(address));

@@ -470,7 +470,7 @@ mod tests {
     fn what_a_signal_interrupted_is_found_by_the_registers_that_the_kernel_saved() {
         const TRAMPOLINE: u64 = 0x5000;
         let mut unwinder = Unwinder::new(&Mappings::default(), &mut Modules::default());
-        unwinder.trampolines = Arc::new([TRAMPOLINE - 1..TRAMPOLINE + 9]);
+        unwinder.trampolines = std::iter::once(TRAMPOLINE - 1..TRAMPOLINE + 9).collect();
         // The handler returns to the trampoline, by its frame pointer; behind that lie the registers, and the frame of what was
         // interrupted, which begins a thread.
         let (mut stack, saved, interrupted) = (vec![0; 40], 2, 30);

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::events::Unit;
 use crate::names::shown;
 use crate::number::{amount, share};
-use crate::profile::{EventId, FrameId, FrameKind, SampleMeasure, Tree};
+use crate::profile::{EventId, Frame, FrameId, FrameKind, SampleMeasure, Tree};
 use crate::stacks::StackQuality;
 
 /// The number of lines for each event, at most.
@@ -33,12 +33,17 @@ pub fn stacks(tree: &Tree, quality: &StackQuality, target: &str) -> String {
         let reach = quality.reach(tree, event).map_or_else(String::new, |reach| format!(", {reach}"));
         out += &format!("{name}: {counted}{reach}{missing}\n");
         let part_of = |weight: u64| weight as f64 / total.weight.max(1) as f64;
-        for (frame, weight) in hottest(tree, event).into_iter().filter(|&(_, weight)| part_of(weight) >= LEAST) {
-            let frame = tree.frame_of(frame);
-            let part = share(part_of(weight));
+        let hottest = hottest(tree, event);
+        for (frame, weight) in hottest.iter().filter(|(_, weight)| part_of(*weight) >= LEAST) {
+            let frame = tree.frame_of(*frame);
+            let part = share(part_of(*weight));
             let module = frame.module.rsplit('/').next().unwrap_or_default();
             let module = if module.is_empty() { String::new() } else { format!("  {}", shown(module)) };
-            out += &format!("{part:>8}  {}{module}\n", shown(frame.name));
+            let is_namesake = |other: Frame<'_>| (other.name, other.module) == (frame.name, frame.module);
+            let namesakes = hottest.iter().filter(|(other, _)| is_namesake(tree.frame_of(*other))).count();
+            let file = frame.file.rsplit('/').next().filter(|file| namesakes > 1 && !file.is_empty());
+            let file = file.map_or_else(String::new, |file| format!(" ({})", shown(file)));
+            out += &format!("{part:>8}  {}{file}{module}\n", shown(frame.name));
         }
     }
     quality.findings(tree, target).iter().for_each(|finding| out += &format!("{finding}\n"));

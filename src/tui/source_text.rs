@@ -44,9 +44,12 @@ impl FileText {
     /// is no longer there, it is as old as the measurement, which began at this time.
     pub(in crate::tui) fn read(function: &FunctionLines, began: SystemTime) -> Self {
         match &function.file {
-            Some(file) => Self::of_file(file, &function.module, began),
-            None if function.offsets.is_empty() => Self::Missing(no_lines(&function.module)),
-            None => Self::instructions(function),
+            // Symbols tell the name of a file, too, and no line of it.
+            Some(file) if !function.lines.is_empty() || function.offsets.is_empty() => {
+                Self::of_file(file, &function.module, began)
+            }
+            _ if function.offsets.is_empty() => Self::Missing(no_lines(&function.module)),
+            _ => Self::instructions(function),
         }
     }
 
@@ -138,6 +141,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
     use super::*;
+    use crate::stacks::LineSamples;
 
     #[test]
     fn lines_have_no_tabs_and_no_escapes() {
@@ -170,6 +174,14 @@ mod tests {
         assert_eq!(read(Some("/dev/null"), "/p"), missing("/dev/null can't be read: it is no regular file"));
         let without = "/p has no debug information for this function: build it with -g, or install its debug symbols";
         assert_eq!(read(None, "/p"), missing(without));
+        // A file that symbols tell is no reason to look for its lines.
+        let offsets = [(16, LineSamples::default())].into_iter().collect();
+        let by_symbol =
+            FunctionLines { file: Some("a.c".into()), module: "/p".into(), offsets, ..FunctionLines::default() };
+        let FileText::Missing(why) = FileText::read(&by_symbol, SystemTime::UNIX_EPOCH) else {
+            panic!("nothing is there")
+        };
+        assert!(why.starts_with(without), "{why}");
         let path = std::env::temp_dir().join(format!("perfprop-source-{}.c", std::process::id()));
         fs::write(&path, "a\n\tb\n").unwrap();
         let text = read(path.to_str(), "/nonexistent");

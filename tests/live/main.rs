@@ -13,6 +13,7 @@ mod folders;
 #[path = "../support/sleeps.rs"]
 mod sleeps;
 
+mod frames;
 mod live;
 mod measure;
 mod stacks;

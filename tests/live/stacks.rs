@@ -104,12 +104,12 @@ int main(void) {
 }
 "#;
 
-fn perfprop() -> Command {
+pub(super) fn perfprop() -> Command {
     Command::new(env!("CARGO_BIN_EXE_perfprop"))
 }
 
 /// Whether call stacks can be sampled here at all.
-fn can_sample() -> bool {
+pub(super) fn can_sample() -> bool {
     static CAN: OnceLock<bool> = OnceLock::new();
     *CAN.get_or_init(|| {
         let output = perfprop().args(["record", "-g", "-e", "cpu-clock", "-o", "-", "--", "true"]).output().unwrap();
@@ -123,7 +123,7 @@ fn can_sample() -> bool {
 }
 
 /// A program made of a source text; `None` where the compiler isn't there.
-fn compiled(folder: &Path, name: &str, source: &str, compiler: &str, options: &[&str]) -> Option<PathBuf> {
+pub(super) fn compiled(folder: &Path, name: &str, source: &str, compiler: &str, options: &[&str]) -> Option<PathBuf> {
     if !can_sample() {
         return None;
     }
@@ -142,9 +142,10 @@ fn compiled(folder: &Path, name: &str, source: &str, compiler: &str, options: &[
 }
 
 /// Without help from `-fno-optimize-sibling-calls` a call in the last place leaves no frame.
-const WITH_FRAME_POINTERS: [&str; 4] = ["-g", "-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"];
+pub(super) const WITH_FRAME_POINTERS: [&str; 4] =
+    ["-g", "-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"];
 
-fn record(folder: &Path, options: &[&str], command: &[&str]) -> (Recording, Output) {
+pub(super) fn record(folder: &Path, options: &[&str], command: &[&str]) -> (Recording, Output) {
     let file = folder.join("recording.jsonl");
     let output = perfprop().args(["record", "-o"]).arg(&file).args(options).arg("--").args(command).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -153,7 +154,7 @@ fn record(folder: &Path, options: &[&str], command: &[&str]) -> (Recording, Outp
 }
 
 /// Each sample with its frames, the outermost first.
-fn samples(recording: &Recording) -> Vec<(StackSample, Vec<&StackFrame>)> {
+pub(super) fn samples(recording: &Recording) -> Vec<(StackSample, Vec<&StackFrame>)> {
     let stacks = recording.stacks.as_ref().unwrap();
     let frames = |sample: &StackSample| {
         let mut frames: Vec<_> =
@@ -164,12 +165,12 @@ fn samples(recording: &Recording) -> Vec<(StackSample, Vec<&StackFrame>)> {
     stacks.batches.iter().flat_map(|batch| &batch.samples).map(|sample| (*sample, frames(sample))).collect()
 }
 
-fn names<'a>(frames: &[&'a StackFrame]) -> Vec<&'a str> {
+pub(super) fn names<'a>(frames: &[&'a StackFrame]) -> Vec<&'a str> {
     frames.iter().map(|frame| frame.name.as_str()).collect()
 }
 
 /// The part of the samples in whose stacks these names follow one another.
-fn share(samples: &[(StackSample, Vec<&StackFrame>)], path: &[&str]) -> f64 {
+pub(super) fn share(samples: &[(StackSample, Vec<&StackFrame>)], path: &[&str]) -> f64 {
     let holds =
         |frames: &&(StackSample, Vec<&StackFrame>)| names(&frames.1).windows(path.len()).any(|part| part == path);
     samples.iter().filter(holds).count() as f64 / samples.len() as f64
@@ -597,7 +598,7 @@ fn without_frame_pointers(folder: &Path, name: &str) -> Option<PathBuf> {
     compiled(folder, name, LOST, "gcc", &["-O1", "-g", "-fomit-frame-pointer", "-w"])
 }
 
-fn replayed(folder: &Path, screen: &str) -> String {
+pub(super) fn replayed(folder: &Path, screen: &str) -> String {
     let options = ["--screen", screen, "--dump", "txt", "--size", "150x30"];
     let output = perfprop().arg("replay").arg(folder.join("recording.jsonl")).args(options).output().unwrap();
     String::from_utf8_lossy(&output.stdout).into_owned()

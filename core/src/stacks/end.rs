@@ -1,7 +1,7 @@
 //! Tells by the name of a stack's outermost frame whether the stack begins there.
 
 /// The functions that call all others of a thread, as libraries, languages and the kernel name them.
-const BEGINNINGS: [&str; 28] = [
+const BEGINNINGS: [&str; 29] = [
     "_start",
     "_start_c",
     "_rt0_amd64",
@@ -18,6 +18,7 @@ const BEGINNINGS: [&str; 28] = [
     "libc_start_main_stage2",
     "start_thread",
     "thread_start",
+    "__start_context",
     "clone",
     "__clone",
     "__clone_internal",
@@ -76,7 +77,9 @@ mod tests {
     #[test]
     fn names_tell_where_stacks_begin() {
         let of = |name| StackEnd::of(name, "/bin/p", false);
-        assert!(["_start", "main@plt", "clone3"].map(of).iter().all(|end| *end == StackEnd::Beginning));
+        assert!(
+            ["_start", "main@plt", "clone3", "__start_context"].map(of).iter().all(|end| *end == StackEnd::Beginning)
+        );
         assert_eq!((of("f"), of("[unknown]"), of("p+0x10")), (StackEnd::Cut, StackEnd::Unknown, StackEnd::Unknown));
         assert_eq!(StackEnd::of("[unknown]", "", false), StackEnd::Cut);
         assert_eq!(StackEnd::of("[cut]", "", false).with_main(true), StackEnd::Cut);

@@ -139,6 +139,11 @@ pub(super) enum FrameRole {
     Other,
 }
 
+/// Whether a module is a file in which runtimes tell what they compiled, by its name: `perf-7.map`, `jit-7.dump`.
+pub fn is_of_runtime(module: &str) -> bool {
+    [("perf-", ".map"), ("jit-", ".dump")].iter().any(|(begin, end)| module.starts_with(begin) && module.ends_with(end))
+}
+
 impl FrameRole {
     pub(super) fn of(frame: &StackFrame) -> Self {
         let module = frame.module.rsplit('/').next().unwrap_or_default();
@@ -146,7 +151,7 @@ impl FrameRole {
         let plain = frame.name.split(['.', '@', '(']).next().unwrap_or_default();
         let is_handler = frame.name.starts_with("Builtins_") && frame.name.ends_with("Handler");
         let is_known = NAMES.contains(&frame.name.as_str()) || NAMES.contains(&plain);
-        let is_made = module == PYTHON || (module.starts_with("perf-") && module.ends_with(".map"));
+        let is_made = module == PYTHON || is_of_runtime(module);
         let is_own = is_known || is_handler || PREFIXES.iter().any(|prefix| frame.name.starts_with(prefix));
         let is_runtime = RUNTIMES.iter().any(|name| module.starts_with(name)) || module == "node" || module == "nodejs";
         // A program may hold a runtime, and may have a function of a common name, as extensions may.
@@ -193,6 +198,7 @@ mod tests {
     fn roles_by_names_and_modules() {
         let role = |name, module| FrameRole::of(&frame(name, module));
         assert_eq!(role("fib", "perf-7.map"), Language);
+        assert_eq!((role("fib", "jit-7.dump"), role("fib", "jit-7.map")), (Language, Other));
         assert_eq!(role("fib", PYTHON), Language);
         assert_eq!(role("do_call", "perf-7.map"), Interpreter);
         assert_eq!(

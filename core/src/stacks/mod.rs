@@ -22,6 +22,7 @@ mod end;
 mod folding;
 mod function_lines;
 mod gather;
+mod handlers;
 mod level;
 #[cfg(feature = "stacks")]
 pub mod live;
@@ -38,7 +39,7 @@ mod waits;
 #[cfg(not(feature = "disassembly"))]
 pub use disassembly::disassemble;
 pub use disassembly::{DisassemblyError, Instruction, by_instruction};
-pub use folding::{InterpreterFrames, PYTHON};
+pub use folding::{InterpreterFrames, PYTHON, is_of_runtime};
 pub use function_lines::{FunctionLines, LineSamples, hottest};
 pub use gather::{Gathered, Gathering, RegionsToCome};
 pub use level::FirstLevel;
@@ -77,7 +78,8 @@ pub struct StackFrame {
     /// The file that the code is in, `[kernel]`, `[vdso]`; empty where that isn't known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub module: String,
-    /// The source file, where debug information has it.
+    /// The source file, where debug information has it. Of several functions with one name and without debug information it is the
+    /// file's name, or the address of the function: `0x1170`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// The line in the source file.

@@ -4,6 +4,8 @@
 use std::fmt;
 
 use super::end::StackEnd;
+use super::folding::is_of_runtime;
+use super::handlers::{all_samples_below, cut_behind_handlers, in_handlers};
 use super::nameless::{NamelessReason, NamelessSamples, in_words};
 use super::{CopySwitch, Losses, StackBatch, StackTree, UnnamedFile, UnwindMethod};
 use crate::names::shown;
@@ -142,6 +144,8 @@ pub struct StackQuality {
     pub origin: StackOrigin,
     /// When stacks began to be copied, and when that changed.
     pub copies: Vec<CopySwitch>,
+    /// How many stacks were longer than their copies before those became as large as they ever were.
+    pub ended_before: u64,
 }
 
 impl StackQuality {
@@ -153,6 +157,10 @@ impl StackQuality {
     /// Takes what a batch tells.
     pub fn take(&mut self, batch: &StackBatch) {
         self.losses = batch.losses;
+        let first = self.copies.iter().chain(&batch.copies).map(|switch| switch.bytes).find(|&bytes| bytes > 0);
+        if largest(&batch.copies) > largest(&self.copies).or(first) {
+            self.ended_before = batch.losses.copy_ended;
+        }
         self.unnamed.extend_from_slice(&batch.unnamed);
         self.notes.extend_from_slice(&batch.notes);
         self.copies.extend_from_slice(&batch.copies);
@@ -173,10 +181,16 @@ impl StackQuality {
                 let all = tree.event_ids().map(|event| tree.total(event).samples).fold(0, u64::saturating_add);
                 Some(reach(tree, event).unwound(&self.losses, all))
             }
-            StackOrigin::PerfScript if !has_callers(tree) => None,
-            StackOrigin::Sampled(UnwindMethod::Fp | UnwindMethod::Lbr) | StackOrigin::PerfScript => {
-                Some(reach(tree, event))
+            // They miss what a signal interrupted, and maybe its caller.
+            StackOrigin::Sampled(UnwindMethod::Fp) => {
+                let mut reach = reach(tree, event);
+                let lacking = in_handlers(tree, event).min(reach.complete);
+                reach.complete -= lacking;
+                reach.unknown += lacking;
+                Some(reach)
             }
+            StackOrigin::PerfScript if !has_callers(tree) => None,
+            StackOrigin::Sampled(UnwindMethod::Lbr) | StackOrigin::PerfScript => Some(reach(tree, event)),
         }
         .filter(|reach| reach.samples() > 0)
     }
@@ -201,11 +215,20 @@ impl StackQuality {
         let mut findings: Vec<_> = copied(&self.copies).into_iter().collect();
         if is_worth(all.cut) {
             let part = share(all.cut, all.samples());
-            findings.push(format!("{part} of the stacks are cut: {}", self.why_cut(&all, runtime, target)));
+            findings.push(format!("{part} of the stacks are cut: {}", self.why_cut(tree, &all, runtime, target)));
         }
         if is_worth(all.unknown) {
             let part = share(all.unknown, all.samples());
-            findings.push(format!("{part} of the stacks may lack callers: {}", why_unknown(tree, all.unknown)));
+            let why = match tree.event_ids().map(|event| in_handlers(tree, event)).fold(0, u64::saturating_add) {
+                lacking
+                    if self.origin == StackOrigin::Sampled(UnwindMethod::Fp)
+                        && lacking.saturating_mul(2) > all.unknown =>
+                {
+                    format!("frame pointers miss what signals interrupted:  perfprop record -g {}", shown(target))
+                }
+                _ => why_unknown(tree, all.unknown).into(),
+            };
+            findings.push(format!("{part} of the stacks may lack callers: {why}"));
         }
         if self.lacks_stacks(tree) {
             findings.push("no call stacks were recorded:  perf record -g".into());
@@ -243,7 +266,7 @@ impl StackQuality {
     }
 
     /// Why stacks are cut, and the command that shows more of them.
-    fn why_cut(&self, reach: &Reach, runtime: Runtime, target: &str) -> String {
+    fn why_cut(&self, tree: &Tree, reach: &Reach, runtime: Runtime, target: &str) -> String {
         let losses = &self.losses;
         let (is_mostly, target) = (|part: u64| part * 2 > reach.cut, shown(target));
         match self.origin {
@@ -270,10 +293,21 @@ impl StackQuality {
                      (-fno-omit-frame-pointer), -g follows those of any length up to {FRAMES_FOLLOWED} frames deep"
                 )
             }
-            StackOrigin::Sampled(UnwindMethod::Auto) if is_mostly(losses.copy_ended) => longer_than_copies(&target),
+            StackOrigin::Sampled(UnwindMethod::Auto) if is_mostly(losses.copy_ended) => match largest(&self.copies) {
+                Some(bytes) if self.ended_before * 2 > losses.copy_ended => format!(
+                    "they were longer than the first copies, which have grown to {} since; all of this size from the beginning:  \
+                     perfprop record --call-graph dwarf,{bytes} {target}",
+                    size(bytes)
+                ),
+                _ => longer_than_copies(&target),
+            },
             StackOrigin::Sampled(_) if is_mostly(losses.stack_gone) => {
                 "their processes were about to end or to become other programs, and had no stack any more".into()
             }
+            StackOrigin::Sampled(_) if is_mostly(cut_behind_handlers(tree)) => format!(
+                "handlers of signals ran on a stack of their own (sigaltstack), and that of what they interrupted isn't copied; \
+                 where code keeps frame pointers (-fno-omit-frame-pointer):  perfprop record --call-graph fp {target}"
+            ),
             StackOrigin::Sampled(_) if runtime == Runtime::Java => {
                 let option = "JAVA_TOOL_OPTIONS=-XX:+PreserveFramePointer";
                 format!("Java keeps no frame pointers unless it is told to{}", with_setting(option, &target))
@@ -329,25 +363,14 @@ fn has_callers(tree: &Tree) -> bool {
 
 /// Why nobody can tell whether so many stacks are whole.
 fn why_unknown(tree: &Tree, unknown: u64) -> &'static str {
-    let is_made = |frame: &Frame<'_>| {
-        frame.module.starts_with("//anon") || frame.module.starts_with("perf-") && frame.module.ends_with(".map")
+    let is_made = |frame: &Frame<'_>| frame.module.starts_with("//anon") || is_of_runtime(frame.module);
+    let is_outermost = |node: &NodeRef<'_>| {
+        node.parent().is_some_and(|parent| {
+            let parent = tree.node(parent);
+            parent.depth() == 0 || matches!(parent.frame().kind, FrameKind::Process | FrameKind::Region)
+        })
     };
-    let (mut below, mut made) = (None, 0_u64);
-    for node in tree.walk() {
-        below = below.filter(|depth| node.depth() > *depth);
-        let is_outermost = || {
-            node.parent().is_some_and(|parent| {
-                let parent = tree.node(parent);
-                parent.depth() == 0 || matches!(parent.frame().kind, FrameKind::Process | FrameKind::Region)
-            })
-        };
-        if below.is_none() && is_made(&node.frame()) && is_outermost() {
-            below = Some(node.depth());
-        }
-        if below.is_some() {
-            made = tree.event_ids().map(|event| node.samples(event)).fold(made, u64::saturating_add);
-        }
-    }
+    let made = all_samples_below(tree, |node| is_made(&node.frame()) && is_outermost(node));
     if made.saturating_mul(2) > unknown {
         "they begin in code that was made at run time, which has no unwind information, and no frame pointers lead on"
     } else {
@@ -357,21 +380,10 @@ fn why_unknown(tree: &Tree, unknown: u64) -> &'static str {
 
 /// The samples below Python's interpreter in stacks without functions of Python.
 fn without_python(tree: &Tree) -> u64 {
-    let is_made = |frame: Frame<'_>| frame.module.starts_with("perf-") && frame.module.ends_with(".map");
-    if tree.frames().any(is_made) {
+    if tree.frames().any(|frame| is_of_runtime(frame.module)) {
         return 0;
     }
-    let (mut below, mut samples) = (None, 0u64);
-    for node in tree.walk() {
-        below = below.filter(|depth| node.depth() > *depth);
-        if below.is_none() && node.frame().name == "_PyEval_EvalFrameDefault" {
-            below = Some(node.depth());
-        }
-        if below.is_some() {
-            samples = tree.event_ids().map(|event| node.samples(event)).fold(samples, u64::saturating_add);
-        }
-    }
-    samples
+    all_samples_below(tree, |node| node.frame().name == "_PyEval_EvalFrameDefault")
 }
 
 /// What is true of stacks that only the largest copies may hold.
@@ -380,6 +392,11 @@ fn longer_than_copies(target: &str) -> String {
         "they are longer than the copies; where code keeps frame pointers (-fno-omit-frame-pointer), those of up to {FRAMES_FOLLOWED} \
          frames are whole; larger copies hold those of up to 64 KiB:  perfprop record --call-graph dwarf,{LARGEST_COPY} {target}"
     )
+}
+
+/// The most bytes that were copied; `None` where nothing was.
+fn largest(switches: &[CopySwitch]) -> Option<u32> {
+    switches.iter().map(|switch| switch.bytes).max().filter(|&bytes| bytes > 0)
 }
 
 /// `512 bytes`, `8 KiB`.
@@ -597,6 +614,61 @@ mod tests {
         assert!(finding(FP, none, &java, "-p 7").contains("told to when it starts, with  JAVA_TOOL_OPTIONS="));
         // A few are no reason to tell anything.
         assert_eq!(finding(FP, none, &tree(&[("_start;main", 99), ("f", 1)]), "-a"), "");
+    }
+
+    #[test]
+    fn copies_that_have_grown_are_not_told_to_be_too_short() {
+        let program = tree(&[("_start;main", 4), ("[cut];f", 6)]);
+        let batch = |ended, copies: &[(u64, u32)]| StackBatch {
+            losses: Losses { cut: ended, copy_ended: ended, ..Losses::default() },
+            copies: copies
+                .iter()
+                .map(|&(at, bytes)| CopySwitch { at: WallNs(at), bytes, modules: Vec::new() })
+                .collect(),
+            ..StackBatch::default()
+        };
+        let told = |batches: &[StackBatch]| {
+            let mut quality = quality(AUTO);
+            batches.iter().for_each(|batch| quality.take(batch));
+            quality.findings(&program, "-- ./p").join("\n")
+        };
+        // All were cut before copies grew.
+        let text = told(&[batch(0, &[(1, 512)]), batch(6, &[(2, 8192)]), batch(6, &[(3, 512)])]);
+        assert!(
+            text.ends_with(
+                "have grown to 8 KiB since; all of this size from the beginning:  \
+                                perfprop record --call-graph dwarf,8192 -- ./p"
+            ),
+            "{text}"
+        );
+        // Most were cut since, or copies never grew.
+        let never = [batch(6, &[(1, 8192)]), batch(6, &[(3, 512)])];
+        for batches in
+            [[batch(2, &[(1, 512), (2, 8192)]), batch(6, &[])], [batch(0, &[(1, 8192)]), batch(6, &[])], never]
+        {
+            assert!(told(&batches).contains("dwarf,65528"));
+        }
+    }
+
+    #[test]
+    fn what_signals_interrupted_is_not_told_to_lack_frame_pointers() {
+        let stack = "_start;main;__restore_rt;handler";
+        let interrupted = tree(&[("_start;main", 6), (stack, 4)]);
+        let event = interrupted.default_event().unwrap();
+        let reach = |origin| quality(origin).reach(&interrupted, event).unwrap();
+        assert_eq!(reach(FP), Reach { complete: 6, unknown: 4, ..Reach::default() });
+        assert_eq!(reach(AUTO), Reach { complete: 10, ..Reach::default() });
+        let text = quality(FP).findings(&interrupted, "-- ./p").join("\n");
+        assert!(text.ends_with("frame pointers miss what signals interrupted:  perfprop record -g -- ./p"), "{text}");
+        let other_stack = tree(&[("_start;main", 6), ("[cut];spin;__restore_rt;handler", 4)]);
+        let losses = Losses { cut: 4, ..Losses::default() };
+        let text = StackQuality { losses, ..quality(AUTO) }.findings(&other_stack, "-- ./p").join("\n");
+        assert!(
+            text.contains("on a stack of their own (sigaltstack)") && text.ends_with("--call-graph fp -- ./p"),
+            "{text}"
+        );
+        // Cut stacks are cut, and no more than that.
+        assert_eq!(quality(FP).reach(&other_stack, other_stack.default_event().unwrap()).unwrap().unknown, 0);
     }
 
     #[test]

@@ -64,7 +64,9 @@ impl ChainJudge {
                 CallerRule::Nobody if is_last => {}
                 CallerRule::Assumed if !is_last => {}
                 CallerRule::Other | CallerRule::Assumed if is_last && index > 0 => return self.verdict_of_last(chain),
-                CallerRule::Other | CallerRule::Nobody | CallerRule::Assumed => return ChainVerdict::Broken(index),
+                CallerRule::Other | CallerRule::Signal | CallerRule::Nobody | CallerRule::Assumed => {
+                    return ChainVerdict::Broken(index);
+                }
             }
         }
         ChainVerdict::Whole

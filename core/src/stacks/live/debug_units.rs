@@ -370,6 +370,28 @@ impl UnitFunctions {
     }
 }
 
+/// Whether one of the first units is a skeleton (DWARF 5, chapter 3.1.2): with `-gsplit-dwarf` functions stand in other files, and what is
+/// inlined into them, too.
+pub(super) fn is_split(elf: &ParsedSymbols<'_>, file: &File) -> bool {
+    /// Those of the C library come before those of the program.
+    const LOOKED_AT: usize = 64;
+    const SKELETON: u8 = 4;
+    let mut rest = section(elf, gimli::SectionId::DebugInfo).unwrap_or_default();
+    for _ in 0..LOOKED_AT {
+        let mut head = [0; 7];
+        if rest.start >= rest.end || file.read_exact_at(&mut head, rest.start).is_err() {
+            break;
+        }
+        let [a, b, c, d, version @ .., kind] = head;
+        if (u16::from_ne_bytes(version), kind) == (5, SKELETON) {
+            return true;
+        }
+        // The longest units have another form, and no skeleton is so long.
+        rest.start = rest.start.saturating_add(4 + u64::from(u32::from_ne_bytes([a, b, c, d])));
+    }
+    false
+}
+
 /// Where a section lies in the file; `None` where there is none, or it is packed.
 fn section(elf: &ParsedSymbols<'_>, id: gimli::SectionId) -> Option<Range<u64>> {
     let range = elf.section_by_name(id.name())?.compressed_file_range().ok()?;

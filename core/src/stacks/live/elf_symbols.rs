@@ -4,13 +4,15 @@
 //! address, global ones, names with fewer underscores in front, shorter names, and then the order of the alphabet.
 
 use std::fs::File;
+use std::hash::Hasher;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-use object::elf::{SHF_EXECINSTR, SHN_LORESERVE, SHN_UNDEF, STB_LOCAL, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE};
+use object::elf::{SHF_EXECINSTR, SHN_LORESERVE, SHN_UNDEF, STB_LOCAL, STT_FILE, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE};
 use object::read::elf::{FileHeader, SectionHeader, Sym};
 use object::read::{ReadRef, SectionIndex};
+use rustc_hash::{FxHashMap, FxHasher};
 
 /// The longest name of a symbol that is read, in bytes; those of C++ templates have some thousands.
 const LONGEST_NAME: usize = 64 << 10;
@@ -27,6 +29,9 @@ pub(super) struct ElfSymbols {
     endless: Vec<FunctionSymbol>,
     /// Where the names of each table are.
     names: Vec<SymbolNames>,
+    /// The source files of functions that share their name with others, by first address: table, and offset of the file's name
+    /// where one tells them apart.
+    files: FxHashMap<u64, (u8, Option<u32>)>,
     has_cpp: bool,
 }
 
@@ -113,7 +118,12 @@ impl ElfSymbols {
                 found.is_ok_and(|found| found.sh_flags(endian).into() & u64::from(SHF_EXECINSTR) != 0)
             };
             let before = self.sized.len() + self.endless.len();
+            let mut local = LocalFunctions::default();
             for symbol in table.iter() {
+                if symbol.st_type() == STT_FILE {
+                    local.file = Some(symbol.st_name(endian)).filter(|&name| is_name(text.get(name as usize..)));
+                    continue;
+                }
                 let section = symbol.st_shndx(endian);
                 let is_function = matches!(symbol.st_type(), STT_FUNC | STT_GNU_IFUNC)
                     || symbol.st_type() == STT_NOTYPE && section < SHN_LORESERVE && is_code(section);
@@ -126,6 +136,9 @@ impl ElfSymbols {
                 let (start, size) = (symbol.st_value(endian).into(), symbol.st_size(endian).into());
                 // The lowest bit tells which instructions a 32-bit ARM has there.
                 let is_local = symbol.st_bind() == STB_LOCAL;
+                if is_local {
+                    local.add(spelled, start);
+                }
                 let end = start.saturating_add(size);
                 let symbol = FunctionSymbol { start, end, name, table: number, is_local };
                 match (size, kind) {
@@ -136,6 +149,7 @@ impl ElfSymbols {
             }
             if self.sized.len() + self.endless.len() > before {
                 self.names.push(names(offset, length, text));
+                self.files.extend(local.of_shared_names().into_iter().map(|(start, file)| (start, (number, file))));
             }
         }
     }
@@ -168,6 +182,14 @@ impl ElfSymbols {
         }
         let same = self.endless[..=last].iter().rev().take_while(|symbol| symbol.start == start);
         Some(FoundSymbol { start, end: None, name: self.best(same)? })
+    }
+
+    /// What tells the function that begins at an address apart from others of the same name: its source file, as the compiler was
+    /// told it, or else the address.
+    pub(super) fn file_of(&self, start: u64) -> Option<String> {
+        let &(table, file) = self.files.get(&start)?;
+        let file = file.and_then(|file| self.names.get(usize::from(table))?.read(file));
+        Some(file.map_or_else(|| format!("{start:#x}"), |file| String::from_utf8_lossy(&file).into_owned()))
     }
 
     /// Whether some function is mangled as C++ does it.
@@ -203,6 +225,36 @@ impl ElfSymbols {
         let name = String::from_utf8_lossy(&bytes);
         let plain = name.split('@').next().filter(|plain| !plain.is_empty()).unwrap_or(&name);
         Some(plain.to_owned())
+    }
+}
+
+/// The functions of a table that other files don't see: several may have one name.
+#[derive(Default)]
+struct LocalFunctions {
+    /// The source file of those that come next: the offset of its name.
+    file: Option<u32>,
+    /// Hash of the name, first address, and the file.
+    all: Vec<(u64, u64, Option<u32>)>,
+}
+
+impl LocalFunctions {
+    fn add(&mut self, name: Option<&[u8]>, start: u64) {
+        let name = name.and_then(|name| name.split(|&byte| byte == 0).next()).unwrap_or_default();
+        let mut hasher = FxHasher::default();
+        hasher.write(&name[..name.len().min(LONGEST_NAME)]);
+        self.all.push((hasher.finish(), start, self.file));
+    }
+
+    /// The first addresses of those whose name another one has, too, with their files where those differ.
+    fn of_shared_names(mut self) -> Vec<(u64, Option<u32>)> {
+        self.all.sort_unstable();
+        self.all.dedup_by_key(|(name, start, _)| (*name, *start));
+        let namesakes = self.all.chunk_by(|one, other| one.0 == other.0).filter(|namesakes| namesakes.len() > 1);
+        let told = namesakes.flat_map(|namesakes| {
+            let is_alone = |file: &u32| namesakes.iter().filter(|other| other.2 == Some(*file)).count() == 1;
+            namesakes.iter().map(move |&(_, start, file)| (start, file.filter(is_alone)))
+        });
+        told.collect()
     }
 }
 
@@ -302,6 +354,30 @@ mod tests {
         // But not past another one.
         assert_eq!(symbols(&[(10, 0, "label", false), (20, 5, "f", false)]).find(26), None);
         assert_eq!(ElfSymbols::default().find(0), None);
+    }
+
+    #[test]
+    fn functions_that_share_a_name_have_their_files() {
+        let mut local = LocalFunctions::default();
+        local.add(Some(b"helper\0"), 8);
+        local.file = Some(1);
+        for (name, start) in
+            [("helper\0", 16), ("alone\0", 32), ("twice\0", 40), ("twice\0", 40), ("same\0", 56), ("same\0", 60)]
+        {
+            local.add(Some(name.as_bytes()), start);
+        }
+        local.file = Some(5);
+        local.add(Some(b"helper\0rest"), 48);
+        let mut shared = local.of_shared_names();
+        shared.sort_unstable();
+        // One function of two entries is one; of what stands in no file, or in the same, the address tells it.
+        assert_eq!(shared, [(8, None), (16, Some(1)), (48, Some(5)), (56, None), (60, None)]);
+        assert!(LocalFunctions::default().of_shared_names().is_empty());
+        let names = SymbolNames::Memory(b"\0a.c\0b.c\0".to_vec());
+        let files = [(48, (0, Some(5))), (56, (0, None))].into_iter().collect();
+        let symbols = ElfSymbols { names: vec![names], files, ..ElfSymbols::default() };
+        assert_eq!([48, 56].map(|start| symbols.file_of(start).unwrap()), ["b.c", "0x38"]);
+        assert_eq!(symbols.file_of(16), None);
     }
 
     #[test]

@@ -6,10 +6,15 @@ use gimli::{BaseAddresses, CieOrFde, DebugFrame, EhFrame, NativeEndian, UnwindOf
 use object::read::{Object, ObjectSection};
 
 use super::program::ParsedSymbols;
+use super::signal_frames;
 
 /// The functions that unwind information knows, by their first addresses.
 #[derive(Debug, Default)]
-pub(super) struct FunctionRanges(Vec<Range<u64>>);
+pub(super) struct FunctionRanges {
+    functions: Vec<Range<u64>>,
+    /// Where handlers of signals return to.
+    trampolines: Vec<Range<u64>>,
+}
 
 impl FunctionRanges {
     /// Those of `.eh_frame` and of `.debug_frame`: parts of a program may have the one, and parts the other.
@@ -18,10 +23,11 @@ impl FunctionRanges {
         let address = |name| section(name).map_or(0, |section| section.address());
         let bases = BaseAddresses::default().set_eh_frame(address(".eh_frame"));
         let bases = bases.set_text(address(".text")).set_got(address(".got"));
-        let mut functions = Vec::new();
+        let (mut functions, mut trampolines) = (Vec::new(), Vec::new());
         if let Some(section) = section(".eh_frame") {
             let frames = EhFrame::new(section.data().unwrap_or_default(), NativeEndian);
             functions = ranges(&frames, &bases);
+            trampolines = signal_frames::trampolines(&frames, &bases);
         }
         if let Some(data) = section(".debug_frame").and_then(|section| section.uncompressed_data().ok()) {
             let mut frames = DebugFrame::new(&data, NativeEndian);
@@ -29,13 +35,18 @@ impl FunctionRanges {
             functions.extend(ranges(&frames, &bases));
         }
         functions.sort_unstable_by_key(|function| (function.start, function.end));
-        Self(functions)
+        Self { functions, trampolines }
     }
 
     /// The function at an address.
     pub(super) fn find(&self, address: u64) -> Option<&Range<u64>> {
-        let behind = self.0.partition_point(|function| function.start <= address);
-        self.0.get(behind.checked_sub(1)?).filter(|function| function.contains(&address))
+        let behind = self.functions.partition_point(|function| function.start <= address);
+        self.functions.get(behind.checked_sub(1)?).filter(|function| function.contains(&address))
+    }
+
+    /// Whether a handler of a signal returns to this address.
+    pub(super) fn is_trampoline(&self, address: u64) -> bool {
+        self.trampolines.iter().any(|code| code.contains(&address))
     }
 }
 

@@ -131,12 +131,25 @@ pub(super) enum MapReading {
 /// Names from perf maps, and the maps that couldn't be read.
 #[derive(Debug, Default)]
 pub(super) struct PerfMapNames {
-    /// The names of addresses of processes.
-    pub(super) names: Vec<(i32, u64, MadeCode)>,
+    pub(super) names: Vec<LateName>,
     /// The maps that aren't read, and why: each once.
     pub(super) refused: Vec<(String, Refused)>,
     /// The processes that wrote a map because they were asked to: each once.
     pub(super) asked: Vec<i32>,
+}
+
+/// The name of an address of a process.
+#[derive(Debug)]
+pub(super) struct LateName {
+    pub(super) pid: i32,
+    pub(super) address: u64,
+    pub(super) code: MadeCode,
+    /// The name of the file that has it, which stands for the code's module.
+    pub(super) module: String,
+}
+
+fn late(pid: i32, module: &str, names: FxHashMap<u64, MadeCode>) -> impl Iterator<Item = LateName> {
+    names.into_iter().map(move |(address, code)| LateName { pid, address, code, module: module.to_owned() })
 }
 
 #[derive(Debug)]
@@ -212,7 +225,7 @@ impl JitMaps {
             }
             let (pid, has_new) = (map.maker.pid, std::mem::take(&mut map.has_new));
             match map.look(has_new) {
-                Ok(names) => found.names.extend(names.into_iter().map(|(address, name)| (pid, address, name))),
+                Ok(names) => found.names.extend(late(pid, &format!("perf-{pid}.map"), names)),
                 Err(why) if why.is_absence() || map.is_refused => {}
                 Err(why) => {
                     map.is_refused = true;
@@ -276,7 +289,8 @@ impl JitMap {
                 Ok((version, names)) => {
                     *state = DumpState::ReadAs(version);
                     self.wanted.retain(|address| !names.contains_key(address));
-                    found.names.extend(names.into_iter().map(|(address, made)| (self.maker.pid, address, made)));
+                    let module = dump.path.rsplit('/').next().unwrap_or_default();
+                    found.names.extend(late(self.maker.pid, module, names));
                 }
                 Err(why) => {
                     *state = DumpState::Refused;
@@ -347,7 +361,7 @@ mod tests {
     /// What is found about these addresses, read in any case.
     fn found(maps: &mut JitMaps) -> Vec<(u64, String)> {
         let look = maps.look(MapReading::Last);
-        let mut names: Vec<_> = look.names.into_iter().map(|(_, at, made)| (at, made.name)).collect();
+        let mut names: Vec<_> = look.names.into_iter().map(|late| (late.address, late.code.name)).collect();
         names.sort();
         names
     }
@@ -413,7 +427,10 @@ mod tests {
             let look = maps.look(MapReading::Last);
             let refused: Vec<_> = look.refused.iter().map(|(path, why)| format!("{path}: {why}")).collect();
             match is_own {
-                true => assert_eq!((look.names.len(), look.names[0].2.name.as_str(), refused.len()), (1, "f", 0)),
+                true => {
+                    let [late] = &look.names[..] else { panic!("{look:?}") };
+                    assert_eq!((&*late.code.name, &*late.module, refused.len()), ("f", "jit-1.dump", 0));
+                }
                 false => assert_eq!(refused, [format!("jit-1.dump: it belongs to user {owner}")]),
             }
         }

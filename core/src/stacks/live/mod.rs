@@ -50,6 +50,7 @@ mod record;
 mod ring;
 mod sampler;
 mod scopes;
+mod signal_frames;
 mod stubs;
 mod symbols;
 mod turns;

@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use object::SegmentFlags;
 use object::elf::PF_X;
-use object::read::{Object, ObjectSection, ObjectSegment, ReadCache, ReadRef};
+use object::read::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache, ReadRef};
 use rustc_hash::FxHashMap;
 
-use super::base_register;
 use super::jit::{JitDump, JitProcess};
+use super::{base_register, signal_frames};
 use crate::files::{self, ExpectedFile, Identity, Refused};
 
 /// A program with all its debug information may be so long, in bytes; those of browsers have some 4 GiB.
@@ -228,6 +228,8 @@ pub(super) struct UnwindInfo {
     pub(super) debug_frame: Option<ModuleSection>,
     /// Code whose callers are found by a register that isn't the frame pointer.
     pub(super) found_by_base_register: Vec<Range<u64>>,
+    /// Where handlers of signals return to.
+    pub(super) trampolines: Vec<Range<u64>>,
 }
 
 #[derive(Clone, Debug)]
@@ -246,7 +248,13 @@ struct ModuleSegment {
 impl UnwindInfo {
     fn load(opened: &OpenModule) -> Option<Self> {
         match opened.module {
-            Module::Vdso => Self::parse(&vdso()?[..]),
+            Module::Vdso => {
+                let code = vdso()?;
+                let mut info = Self::parse(&code[..])?;
+                // On AArch64 it has a name, and no unwind information.
+                info.trampolines.extend(trampoline_named(&code, "__kernel_rt_sigreturn"));
+                Some(info)
+            }
             _ => {
                 let ModuleContents::File(file) = &opened.contents else { return None };
                 Self::parse(AtOnce(&ReadCache::new(File::open(files::path_of(file)).ok()?)))
@@ -284,8 +292,10 @@ impl UnwindInfo {
             eh_frame_hdr: section(".eh_frame_hdr"),
             debug_frame,
             found_by_base_register: Vec::new(),
+            trampolines: Vec::new(),
         };
         info.found_by_base_register = base_register::search(&info);
+        info.trampolines = signal_frames::search(&info);
         Some(info)
     }
 
@@ -325,6 +335,13 @@ pub(super) fn vdso_addresses() -> Option<Range<u64>> {
     let maps = fs::read_to_string("/proc/self/maps").ok()?;
     let line = maps.lines().filter_map(super::maps::MapsLine::parse).find(|line| line.path == "[vdso]")?;
     Some(line.start..line.end)
+}
+
+/// A trampoline of two instructions by its symbol, and the byte before it, where a caller is looked up.
+fn trampoline_named(code: &[u8], name: &str) -> Option<Range<u64>> {
+    let file = object::File::parse(code).ok()?;
+    let start = file.dynamic_symbols().find(|symbol| symbol.name() == Ok(name))?.address();
+    Some(start.checked_sub(1)?..start.checked_add(8)?)
 }
 
 fn vdso() -> Option<Vec<u8>> {
@@ -380,6 +397,13 @@ mod tests {
         assert!(modules.unwind_info(gone).is_none());
         assert!(matches!(modules.since(0).next().unwrap().contents, ModuleContents::Gone));
         assert!(modules.since(modules.len()).next().is_none());
+    }
+
+    #[test]
+    fn trampolines_are_found_by_their_names() {
+        let program = std::fs::read("../tests/elf/parts.so").unwrap();
+        assert_eq!(trampoline_named(&program, "outer"), Some(0x26f..0x278));
+        assert_eq!((trampoline_named(&program, "inner"), trampoline_named(&[], "outer")), (None, None));
     }
 
     #[test]

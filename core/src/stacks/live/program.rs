@@ -12,12 +12,14 @@ use rustc_hash::FxHashMap;
 
 use super::super::{NamelessReason, StackFrame};
 use super::debug_files::{DebugFiles, MappedProgram, unpacks_to_little};
+use super::debug_units::is_split;
 use super::demangle::{demangle, is_mangled};
 use super::elf_symbols::{ElfSymbols, FoundSymbol};
 use super::function_ranges::FunctionRanges;
 use super::mini_debug::mini_debug_info;
 use super::modules::AtOnce;
 use super::scopes::Scopes;
+use super::signal_frames::TRAMPOLINE;
 use super::stubs::{Callee, Stubs};
 use crate::files;
 
@@ -72,6 +74,13 @@ impl ElfProgram {
         let sections = elf.sections().filter(|section| section.address() > 0);
         let sections = sections.map(|s| s.address()..s.address().saturating_add(s.size())).collect();
         let debug = debug_information(&elf, &program, debug_files).map(Arc::new);
+        if is_split(&elf, &program.file) {
+            let name = program.path.rsplit('/').next().unwrap_or_default();
+            debug_files.notes.push(format!(
+                "{name} was built with -gsplit-dwarf: inlined functions stand in its .dwo files, which aren't read; build it without that \
+                 option to see them"
+            ));
+        }
         let symbols = symbols(&elf, &program.file, debug.as_ref());
         let length = debug.as_ref().and_then(|debug| debug.metadata().ok()).map_or(0, |about| about.len());
         let lookups = (length >= LARGE).then_some(MOST_LOOKUPS);
@@ -110,9 +119,10 @@ impl ElfProgram {
         let Some(symbol) = self.described(address) else {
             return self.by_symbol(address).or_else(|| self.by_range(address)).map(|frame| vec![frame]);
         };
-        let start = symbol.addr;
+        let start = symbol.size.map(|_| symbol.addr);
         let mut frames = frames_of(&symbol, &self.path, false);
         drop(symbol);
+        let start = start.unwrap_or_else(|| self.start(address));
         if let Some(best) = frames.first().and_then(|frame| self.symbols.best_alias(start, &frame.name)) {
             frames[0].name = best;
         }
@@ -188,13 +198,23 @@ impl ElfProgram {
         let elf = Elf { debug_syms: true, ..Elf::new(files::path_of(self.debug.as_ref()?)) };
         let answer = self.symbolizer.symbolize_single(&Source::Elf(elf), Input::VirtOffset(address));
         let symbol = answer.ok()?.into_sym()?;
+        // A function of several parts has neither address nor size; a symbol without a size has its address.
+        let is_function = symbol.size.map_or(symbol.addr == 0, |size| size > 0);
         // Without a place in the source the symbol table has said it.
-        (symbol.code_info.is_some() && symbol.size.is_some_and(|size| size > 0)).then_some(symbol)
+        (symbol.code_info.is_some() && is_function).then_some(symbol)
+    }
+
+    /// Where the part of a function begins that an address is in; 0 where nothing tells it.
+    fn start(&self, address: u64) -> u64 {
+        let by_range = || self.functions().find(address).map(|function| function.start);
+        self.symbols.find(address).map(|symbol| symbol.start).or_else(by_range).unwrap_or(0)
     }
 
     /// The function by the symbol at an address.
     fn by_symbol(&self, address: u64) -> Option<StackFrame> {
-        self.symbol(address).map(|symbol| self.frame(demangle(&symbol.name).into_owned()))
+        let symbol = self.symbol(address)?;
+        let frame = self.frame(demangle(&symbol.name).into_owned());
+        Some(StackFrame { file: self.symbols.file_of(symbol.start), ..frame })
     }
 
     /// The function by its beginning, which unwind information tells.
@@ -202,6 +222,9 @@ impl ElfProgram {
         let function = self.functions().find(address)?;
         if self.entry.is_some_and(|entry| function.contains(&entry)) {
             return Some(self.frame("_start".into()));
+        }
+        if self.functions().is_trampoline(address) {
+            return Some(self.frame(TRAMPOLINE.into()));
         }
         let file = self.path.strip_suffix(" (deleted)").unwrap_or(&self.path);
         let short = file.rsplit('/').next().unwrap_or(file);
@@ -365,6 +388,43 @@ mod tests {
         assert_eq!(at(0x20d).unwrap(), [frame("outer", 9)]);
         assert_eq!(at(0x205).unwrap(), [frame("outer", 9), frame("twice", 3)]);
         assert_eq!(at(0x1000), None);
+    }
+
+    #[test]
+    fn functions_of_a_hot_and_a_cold_part_have_lines_and_what_is_inlined() {
+        let mut program = program(&std::fs::read("../tests/elf/parts.so").unwrap()).unwrap();
+        let mut at = |address| {
+            let frames = program.frames_at(address).unwrap();
+            frames.into_iter().map(|frame| (frame.name, frame.line.unwrap_or(0))).collect::<Vec<_>>()
+        };
+        let [outer, twice] = [("outer", 15), ("twice", 4)].map(|(name, line)| (name.to_owned(), line));
+        // As objdump -dl has it: the hot part, what is inlined there, and the cold part.
+        assert_eq!(at(0x29b), std::slice::from_ref(&outer));
+        assert_eq!(at(0x293), [outer, twice]);
+        assert_eq!(at(0x259), [("outer".to_owned(), 9)]);
+        let starts = [0x259, 0x29b].map(|address| program.start(address));
+        assert_eq!((starts, program.start(0x1000)), ([0x250, 0x270], 0));
+    }
+
+    #[test]
+    fn programs_whose_functions_stand_in_other_files_are_told_so() {
+        let mut bytes = std::fs::read("../tests/elf/parts.so").unwrap();
+        let sections = object::File::parse(&*bytes).unwrap();
+        let (begin, _) = sections.section_by_name(".debug_info").unwrap().file_range().unwrap();
+        let told = |bytes: &[u8]| {
+            let mut debug_files = DebugFiles::default();
+            let file = nix::sys::memfd::memfd_create("program", nix::sys::memfd::MFdFlags::MFD_CLOEXEC).unwrap();
+            let mut file = File::from(file);
+            std::io::Write::write_all(&mut file, bytes).unwrap();
+            let program = MappedProgram { file: Arc::new(file), path: "/bin/p".into(), root: None };
+            ElfProgram::open(program, &mut debug_files).unwrap();
+            debug_files.notes
+        };
+        assert!(told(&bytes).is_empty());
+        // Behind length and version stands the kind of a unit.
+        bytes[begin as usize + 6] = 4;
+        let [note] = &told(&bytes)[..] else { panic!("one note") };
+        assert!(note.starts_with("p was built with -gsplit-dwarf"), "{note}");
     }
 
     proptest! {

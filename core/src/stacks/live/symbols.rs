@@ -18,7 +18,7 @@ use super::super::{
 };
 use super::PATIENCE;
 use super::debug_files::MappedProgram;
-use super::jit::{JitMaps, JitProcess, MapReading};
+use super::jit::{JitMaps, JitProcess, LateName, MapReading};
 use super::made_names::MadeCode;
 use super::modules::{Module, ModuleContents, ModuleId, OpenModule, vdso_addresses};
 use super::off_cpu::{LeftCpu, Waker};
@@ -277,9 +277,8 @@ impl Namer {
     /// Gives frames the names that have become known since.
     fn find_late_names(&mut self, when: MapReading, out: &mut StackBatch) {
         let found = self.symbols.jit.look(when);
-        for (pid, address, MadeCode { name, file, line }) in found.names {
+        for LateName { pid, address, code: MadeCode { name, file, line }, module } in found.names {
             let Some(number) = self.pending.remove(&(pid, address)) else { continue };
-            let module = format!("perf-{pid}.map");
             out.renamed.push((number, StackFrame { name, module, file, line, ..StackFrame::default() }));
         }
         let asked = found.asked.iter();

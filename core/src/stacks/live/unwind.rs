@@ -10,6 +10,7 @@ use super::epilogue::Epilogue;
 use super::maps::Mappings;
 use super::modules::{ModuleSection, Modules};
 use super::record::UserState;
+use super::signal_frames::Interrupted;
 
 /// So long is the code by which a process is entered, in bytes: `_start` of glibc's dynamic linker has 61.
 const ENTRY_LENGTH: u64 = 64;
@@ -24,6 +25,7 @@ mod arch {
     };
 
     use super::super::record::RecordWords;
+    use super::super::signal_frames::Interrupted;
 
     /// `PERF_REG_X86_BX`, `_BP`, `_SP`, `_IP`.
     pub(super) const REGISTERS: u64 = 1 << 1 | 1 << 6 | 1 << 7 | 1 << 8;
@@ -47,6 +49,11 @@ mod arch {
     pub(super) fn frame_pointer(registers: &Registers) -> u64 {
         registers.bp()
     }
+
+    /// The registers of interrupted code.
+    pub(super) fn interrupted(_handler: &Registers, code: &Interrupted) -> Registers {
+        Registers::new(code.pc, code.stack, code.frame)
+    }
 }
 
 #[cfg(target_arch = "aarch64")]
@@ -57,6 +64,7 @@ mod arch {
     };
 
     use super::super::record::RecordWords;
+    use super::super::signal_frames::Interrupted;
 
     /// `PERF_REG_ARM64_X29`, `_LR`, `_SP`, `_PC`.
     pub(super) const REGISTERS: u64 = 1 << 29 | 1 << 30 | 1 << 31 | 1 << 32;
@@ -85,6 +93,12 @@ mod arch {
     pub(super) fn frame_pointer(registers: &Registers) -> u64 {
         registers.fp()
     }
+
+    /// The registers of interrupted code.
+    pub(super) fn interrupted(handler: &Registers, code: &Interrupted) -> Registers {
+        let link = code.link.unwrap_or(0);
+        Registers::new_with_ptr_auth_mask(handler.lr_mask(), link, code.stack, code.frame)
+    }
 }
 
 /// Stacks of other processors can't be unwound: no sample carries registers.
@@ -95,6 +109,7 @@ mod arch {
     };
 
     use super::super::record::RecordWords;
+    use super::super::signal_frames::Interrupted;
 
     pub(super) const REGISTERS: u64 = 0;
 
@@ -113,6 +128,10 @@ mod arch {
 
     pub(super) fn frame_pointer(registers: &Registers) -> u64 {
         registers.bp()
+    }
+
+    pub(super) fn interrupted(_: &Registers, code: &Interrupted) -> Registers {
+        Registers::new(code.pc, code.stack, code.frame)
     }
 }
 
@@ -135,6 +154,8 @@ pub(super) struct Unwinder {
     base_register: Arc<BaseRegisterCode>,
     /// Where programs and the dynamic linker are entered without unwind information.
     entries: Arc<[Range<u64>]>,
+    /// Where handlers of signals return to.
+    trampolines: Arc<[Range<u64>]>,
 }
 
 /// Whether a stack is all there.
@@ -156,7 +177,7 @@ impl Unwinder {
     /// An unwinder for a process with these mappings.
     pub(super) fn new(mappings: &Mappings, modules: &mut Modules) -> Self {
         let (mut known, mut base_register) = (arch::Unwinder::new(), BaseRegisterCode::default());
-        let mut entries = Vec::new();
+        let (mut entries, mut trampolines) = (Vec::new(), Vec::new());
         for mapping in mappings.iter() {
             let Some(info) = modules.unwind_info(mapping.module) else { continue };
             let Some(base) = info.base_in_memory(mapping.start, mapping.offset) else { continue };
@@ -175,10 +196,13 @@ impl Unwinder {
             };
             known.add_module(framehop::Module::new(String::new(), mapping.start..mapping.end, base, sections));
             base_register.add(mapping.start..mapping.end, base, &info);
-            let entry = info.entry.map(|entry| entry.wrapping_sub(info.base).wrapping_add(base));
+            let in_memory = |address: u64| address.wrapping_sub(info.base).wrapping_add(base);
+            trampolines.extend(info.trampolines.iter().map(|code| in_memory(code.start)..in_memory(code.end)));
+            let entry = info.entry.map(in_memory);
             entries.extend(entry.map(|entry| entry..entry.saturating_add(ENTRY_LENGTH)));
         }
-        Self { known, base_register: Arc::new(base_register), entries: entries.into() }
+        let (entries, trampolines) = (entries.into(), trampolines.into());
+        Self { known, base_register: Arc::new(base_register), entries, trampolines }
     }
 
     /// Appends the addresses to look up, the innermost first. `made` tells what follows a call in code that has no unwind
@@ -207,8 +231,18 @@ impl Unwinder {
         let mut end = Completeness::Cut;
         let UnwindCache { rules, ends } = cache;
         ends.clear();
-        let first = out.len();
+        // What nothing was called from, and a register of it.
+        let (mut first, mut base) = (out.len(), arch::base_register(user.registers));
         for _ in 0..MAX_DEPTH {
+            if self.is_trampoline(address.address()) {
+                out.push(address.address());
+                let Some(code) = Interrupted::read(registers.sp(), |at| read(at).ok()) else { break };
+                registers = arch::interrupted(&registers, &code);
+                address = FrameAddress::from_instruction_pointer(code.pc);
+                (first, base) = (out.len(), code.base);
+                ends.clear();
+                continue;
+            }
             let place = address.address_for_lookup();
             if frame == 0 && !address.is_return_address() && self.is_entry(place) {
                 out.push(place);
@@ -219,10 +253,9 @@ impl Unwinder {
             let caller = match epilogue {
                 Some(epilogue) => released(epilogue, &mut registers, &mut read),
                 None if self.base_register.contains(place) => {
-                    let sampled = arch::base_register(user.registers);
                     let called = out[first..].iter().zip(&*ends);
                     let called = called.map(|(&address, &end)| UnwoundFrame { address, end });
-                    self.by_base_register(place, &mut registers, (sampled, called), &mut read)
+                    self.by_base_register(place, &mut registers, (base, called), &mut read)
                 }
                 None => self.known.unwind_frame(address, &mut registers, rules, &mut read),
             };
@@ -237,6 +270,13 @@ impl Unwinder {
                     break;
                 }
                 Err(error) if begins_without_frame(address, error, &registers) => {
+                    end = Completeness::Whole;
+                    break;
+                }
+                Err(_) if address.is_return_address() && self.is_laid_by_hand(address.address()) => {
+                    if let Some(last) = out.last_mut() {
+                        *last = address.address();
+                    }
                     end = Completeness::Whole;
                     break;
                 }
@@ -256,6 +296,17 @@ impl Unwinder {
     /// Whether the kernel may have entered a process here: what lies on the stack is then its arguments, and no caller.
     fn is_entry(&self, place: u64) -> bool {
         self.entries.iter().any(|entry| entry.contains(&place)) && !self.base_register.has_row(place)
+    }
+
+    /// Whether no call returns to this address, as a function begins there and none ends: `makecontext` lays such an address where
+    /// the stack of a coroutine begins.
+    fn is_laid_by_hand(&self, address: u64) -> bool {
+        self.base_register.has_row(address) && !self.base_register.has_row(address.wrapping_sub(1))
+    }
+
+    /// Whether a handler of a signal returns to this address: nothing called it.
+    fn is_trampoline(&self, address: u64) -> bool {
+        self.trampolines.iter().any(|code| code.contains(&address))
     }
 
     /// Returns from code that finds its caller by a register of its own.
@@ -289,6 +340,12 @@ impl Unwinder {
         let Some(at) = at else { return CallerRule::Other };
         if self.base_register.contains(address) {
             return CallerRule::Other;
+        }
+        if self.is_trampoline(address) {
+            return CallerRule::Signal;
+        }
+        if place == FramePlace::Caller && self.is_laid_by_hand(address.wrapping_add(1)) {
+            return CallerRule::Nobody;
         }
         let mut is_by_frame = false;
         let mut read = |address: u64| {
@@ -356,6 +413,8 @@ pub(super) enum CallerRule {
     Assumed,
     /// By something else: a chain of frame pointers misses the caller.
     Other,
+    /// Nothing called it: a signal came, and a chain of frame pointers misses what that interrupted.
+    Signal,
     /// Nobody called: stacks begin there.
     Nobody,
 }
@@ -405,6 +464,28 @@ mod tests {
         let mut found = Vec::new();
         let end = unwinder.unwind(&user, &mut UnwindCache::default(), |_| None, &mut found).end;
         (found, end)
+    }
+
+    #[test]
+    fn what_a_signal_interrupted_is_found_by_the_registers_that_the_kernel_saved() {
+        const TRAMPOLINE: u64 = 0x5000;
+        let mut unwinder = Unwinder::new(&Mappings::default(), &mut Modules::default());
+        unwinder.trampolines = std::iter::once(TRAMPOLINE - 1..TRAMPOLINE + 9).collect();
+        // The handler returns to the trampoline, by its frame pointer; behind that lie the registers, and the frame of what was
+        // interrupted, which begins a thread.
+        let (mut stack, saved, interrupted) = (vec![0; 40], 2, 30);
+        stack[1] = TRAMPOLINE;
+        (stack[saved + 168 / 8], stack[saved + 160 / 8]) = (0x2000, STACK + 8 * interrupted as u64);
+        stack[saved + 120 / 8] = STACK + 8 * interrupted as u64;
+        stack[interrupted + 1] = 0x3001;
+        let expected = vec![0x1001, TRAMPOLINE, 0x2000, 0x3000];
+        assert_eq!(found(&unwinder, 0x1001, STACK, &stack), (expected.clone(), Completeness::Whole));
+        // The trampoline may be sampled itself.
+        assert_eq!(found(&unwinder, TRAMPOLINE + 7, 0, &stack[saved..]).0[..2], [TRAMPOLINE + 7, 0x2000]);
+        // A copy that ends before the registers tells nothing of it.
+        assert_eq!(found(&unwinder, 0x1001, STACK, &stack[..20]), (expected[..2].to_vec(), Completeness::Cut));
+        let rule = unwinder.caller_rule(TRAMPOLINE - 1, FramePlace::Caller, &mut UnwindCache::default());
+        assert_eq!(rule, CallerRule::Signal);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::names::{short_name, shown};
 use crate::profile::{
     Amount, CallCounts, CallTimes, EventId, Frame, FrameKind, NodeRef, SampleMeasure, Tree, is_runtime_entry,
 };
-use crate::stacks::PYTHON;
+use crate::stacks::{PYTHON, is_of_runtime};
 
 /// The number of a frame in its tree.
 pub(in crate::tui) type FrameIndex = u32;
@@ -54,6 +54,8 @@ pub(in crate::tui) struct FrameLabel {
     pub(in crate::tui) module: String,
     /// The source file, if it is known.
     pub(in crate::tui) file: String,
+    /// Whether the name has the file behind it, as another function of the module has the same name.
+    is_file_told: bool,
     pub(in crate::tui) origin: FrameOrigin,
     /// Whether it only starts a program, a thread or a system call.
     pub(in crate::tui) is_entry: bool,
@@ -75,6 +77,7 @@ impl FrameLabel {
             name,
             module: shown(module).into_owned(),
             file: shown(frame.file).into_owned(),
+            is_file_told: false,
             origin: origin(frame),
             is_entry: frame.kind == FrameKind::Function && is_runtime_entry(frame.name),
             may_join: matches!(frame.kind, FrameKind::Function | FrameKind::Process),
@@ -83,6 +86,32 @@ impl FrameLabel {
             name_hash: hash(frame.name),
         }
     }
+
+    /// Puts the source file behind the name, once: `helper (a.c)`.
+    fn tell_file(&mut self, is_told_by_path: bool) {
+        let file = if is_told_by_path { &self.file } else { self.file.rsplit('/').next().unwrap_or_default() };
+        if !file.is_empty() && !self.is_file_told {
+            let told = format!(" ({file})");
+            self.name += &told;
+            self.short += &told;
+            self.is_file_told = true;
+        }
+    }
+}
+
+/// The parts of a path as it was written, without the detours by which compilers name one header: `a/../b.h`, `./b.h`.
+fn components(path: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    for part in path.split('/') {
+        match part {
+            ".." if parts.last().is_some_and(|last| *last != "..") => {
+                parts.pop();
+            }
+            "." | "" => {}
+            part => parts.push(part),
+        }
+    }
+    parts
 }
 
 fn origin(frame: &Frame<'_>) -> FrameOrigin {
@@ -91,7 +120,7 @@ fn origin(frame: &Frame<'_>) -> FrameOrigin {
         FrameKind::Process | FrameKind::Other => FrameOrigin::Unknown,
         FrameKind::Region => FrameOrigin::Program,
         FrameKind::Function if frame.is_kernel() => FrameOrigin::Kernel,
-        FrameKind::Function if file.starts_with("perf-") && file.ends_with(".map") => FrameOrigin::Jit,
+        FrameKind::Function if is_of_runtime(file) => FrameOrigin::Jit,
         FrameKind::Function if frame.module == PYTHON => FrameOrigin::Jit,
         FrameKind::Function if matches!(frame.module, "" | "[unknown]" | "//anon") => FrameOrigin::Unknown,
         FrameKind::Function if is_library(file) => FrameOrigin::Library,
@@ -177,6 +206,8 @@ pub(in crate::tui) struct SampledTree {
     modules_of_frames: Vec<u32>,
     modules: Vec<ModuleLabel>,
     module_numbers: FxHashMap<String, u32>,
+    /// The first frame with a file of each name in a module, by their hashes.
+    namesakes: FxHashMap<(u32, u32), usize>,
     pub(super) paths: Arc<PathTree>,
     pub(in crate::tui) events: Vec<EventAmounts>,
     /// What is known of the calls of each node, where they were measured.
@@ -190,6 +221,7 @@ impl SampledTree {
         if tree.frames().len() < self.labels.len() {
             self.labels.clear();
             self.modules_of_frames.clear();
+            self.namesakes.clear();
         }
         let known = self.labels.len();
         for (index, frame) in tree.frames().enumerate().skip(known) {
@@ -197,6 +229,7 @@ impl SampledTree {
             let module = self.module_number(&frame, &label, index == 0);
             self.modules_of_frames.push(module);
             self.labels.push(label);
+            self.tell_apart(index);
         }
         let frame = |node: NodeRef<'_>| node.frame_id().index() as FrameIndex;
         let parent = |node: NodeRef<'_>| node.parent().map_or(0, |parent| parent.index() as u32);
@@ -209,6 +242,21 @@ impl SampledTree {
         let times = tree.nodes().filter_map(|node| Some((node.id().index() as u32, *node.call_times()?)));
         self.times = times.collect();
         self.events = tree.event_ids().map(|id| sampled(tree, id)).collect();
+    }
+
+    /// Lets names tell the source file where another function of the module has the same name.
+    fn tell_apart(&mut self, frame: usize) {
+        let label = &self.labels[frame];
+        if label.is_region || label.file.is_empty() {
+            return;
+        }
+        let first = *self.namesakes.entry((label.name_hash, label.module_hash)).or_insert(frame);
+        let [one, other] = [&self.labels[first].file, &label.file].map(|file| components(file));
+        if one == other {
+            return;
+        }
+        let is_told_by_path = one.last() == other.last();
+        [first, frame].iter().for_each(|&namesake| self.labels[namesake].tell_file(is_told_by_path));
     }
 
     /// The number of a frame's module, which a new one gets. Processes, regions and the root stand in none.
@@ -317,5 +365,44 @@ fn sampled(tree: &Tree, id: EventId) -> EventAmounts {
         counts: counts.collect(),
         of_calls,
         own: Arc::new(own),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::TreeOptions;
+
+    #[test]
+    fn functions_of_one_name_tell_their_files() {
+        let mut tree = Tree::new(TreeOptions::default());
+        let helper = Frame { module: "/bin/p", file: "/src/a.c", ..Frame::function("helper") };
+        let add = |tree: &mut Tree, frames: &[Frame<'_>]| {
+            for frame in frames {
+                tree.frame(frame);
+            }
+        };
+        add(&mut tree, &[helper, Frame { name: "other", ..helper }]);
+        let mut calls = SampledTree::default();
+        let names = |calls: &SampledTree| calls.labels().iter().map(|label| label.name.clone()).collect::<Vec<_>>();
+        calls.take(&tree);
+        assert_eq!(names(&calls), ["all", "helper", "other"]);
+        // Those of other modules, and those whose file nobody knows, are no reason to tell it.
+        let detour = Frame { file: "/src/x/.././a.c", ..helper };
+        add(&mut tree, &[Frame { module: "/bin/q", file: "b.c", ..helper }, Frame { file: "", ..helper }, detour]);
+        calls.take(&tree);
+        assert_eq!(names(&calls)[1..], ["helper", "other", "helper", "helper", "helper"]);
+        add(&mut tree, &[Frame { file: "b.c", ..helper }, Frame { file: "0x1170", ..helper }]);
+        calls.take(&tree);
+        let expected = ["helper (a.c)", "other", "helper", "helper", "helper", "helper (b.c)", "helper (0x1170)"];
+        assert_eq!(names(&calls)[1..], expected);
+        assert_eq!(calls.label(1).short, "helper (a.c)");
+        // Files of one name are told by their paths.
+        add(
+            &mut tree,
+            &[Frame { file: "c/b.c", ..Frame::function("g") }, Frame { file: "d/b.c", ..Frame::function("g") }],
+        );
+        calls.take(&tree);
+        assert_eq!(names(&calls)[8..], ["g (c/b.c)", "g (d/b.c)"]);
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::end::StackEnd;
 use super::nameless::{NamelessReason, NamelessSamples, in_words};
-use super::{CopySwitch, Losses, StackBatch, StackTree, UnnamedFile, UnwindMethod};
+use super::{CUT, CopySwitch, Losses, StackBatch, StackTree, UnnamedFile, UnwindMethod};
 use crate::names::shown;
 use crate::number::{self, clock, grouped};
 use crate::profile::{EventId, Frame, FrameKind, NodeRef, Tree};
@@ -61,14 +61,27 @@ impl Reach {
         said.join(", ")
     }
 
-    /// What was found out when so many samples of all events were taken: who unwinds knows where a stack ends, whatever
-    /// that is called.
-    fn unwound(self, losses: &Losses, of: u64) -> Self {
-        let samples = self.samples();
-        let part = |part: u64| (part.min(of) as f64 / of.max(1) as f64 * samples as f64).round() as u64;
-        let cut = part(losses.cut);
-        let unknown = part(losses.unknown).min(samples - cut);
-        Self { complete: samples - cut - unknown, cut, unknown, ..self }
+    /// The same of one event, where an unwinder said how many stacks of all events are cut and unknown. `all` are those of all
+    /// events, by the same frames. Cut stacks stand below a frame that says so; of those that were cut and have no frames, and
+    /// of unknown ones, each event gets its share.
+    fn unwound(self, losses: &Losses, all: &Self) -> Self {
+        let (rest, rest_of_all) = (self.complete + self.unknown, all.complete + all.unknown);
+        let part = |of_all: u64| {
+            let part = of_all.min(rest_of_all) as f64 / rest_of_all.max(1) as f64;
+            (part * rest as f64).round() as u64
+        };
+        let cut = part(losses.cut.saturating_sub(all.cut));
+        let unknown = part(losses.unknown).min(rest - cut);
+        Self { complete: rest - cut - unknown, cut: self.cut + cut, unknown, ..self }
+    }
+
+    fn plus(self, other: &Self) -> Self {
+        Self {
+            complete: self.complete + other.complete,
+            cut: self.cut + other.cut,
+            unknown: self.unknown + other.unknown,
+            nameless: self.nameless + other.nameless,
+        }
     }
 }
 
@@ -170,12 +183,13 @@ impl StackQuality {
         match self.origin {
             StackOrigin::Other | StackOrigin::Sampled(UnwindMethod::Modelled) => None,
             StackOrigin::Sampled(UnwindMethod::Auto | UnwindMethod::Dwarf(_)) => {
-                let all = tree.event_ids().map(|event| tree.total(event).samples).fold(0, u64::saturating_add);
-                Some(reach(tree, event).unwound(&self.losses, all))
+                let all = tree.event_ids().map(|event| reach(tree, event, end_as_unwound));
+                let all = all.fold(Reach::default(), |sum, reach| sum.plus(&reach));
+                Some(reach(tree, event, end_as_unwound).unwound(&self.losses, &all))
             }
             StackOrigin::PerfScript if !has_callers(tree) => None,
             StackOrigin::Sampled(UnwindMethod::Fp | UnwindMethod::Lbr) | StackOrigin::PerfScript => {
-                Some(reach(tree, event))
+                Some(reach(tree, event, end_by_name))
             }
         }
         .filter(|reach| reach.samples() > 0)
@@ -189,13 +203,8 @@ impl StackQuality {
     /// What a reader should know of the stacks, each with what mends it. `target` is that part of a command line
     /// which says what is measured: `-- python3 x.py`.
     pub fn findings(&self, tree: &Tree, target: &str) -> Vec<String> {
-        let mut all = Reach::default();
-        for reach in tree.event_ids().filter_map(|event| self.reach(tree, event)) {
-            all.complete += reach.complete;
-            all.cut += reach.cut;
-            all.unknown += reach.unknown;
-            all.nameless += reach.nameless;
-        }
+        let all = tree.event_ids().filter_map(|event| self.reach(tree, event));
+        let all = all.fold(Reach::default(), |sum, reach| sum.plus(&reach));
         let is_worth = |samples: u64| samples > 0 && samples.saturating_mul(WORTH_A_WORD) >= all.samples();
         let runtime = Runtime::of(tree);
         let mut findings: Vec<_> = copied(&self.copies).into_iter().collect();
@@ -295,8 +304,8 @@ impl StackQuality {
     }
 }
 
-/// How far the stacks of an event go, by the names of their outermost frames.
-fn reach(tree: &Tree, event: EventId) -> Reach {
+/// How far the stacks of an event go, by what their outermost frames tell.
+fn reach(tree: &Tree, event: EventId, end_of: fn(&Frame<'_>) -> StackEnd) -> Reach {
     let mut reach = Reach::default();
     // The end of the stacks that the walk is in, and whether their outermost frame is the last node.
     let (mut end, mut outermost) = (StackEnd::Unknown, None);
@@ -417,8 +426,17 @@ fn copied(switches: &[CopySwitch]) -> Option<String> {
     ))
 }
 
-fn end_of(frame: &Frame<'_>) -> StackEnd {
+fn end_by_name(frame: &Frame<'_>) -> StackEnd {
     StackEnd::of(frame.name, frame.module, frame.is_kernel())
+}
+
+/// The same of stacks that an unwinder found whole, whatever their outermost function is called, unless it said that they are cut.
+fn end_as_unwound(frame: &Frame<'_>) -> StackEnd {
+    match end_by_name(frame) {
+        StackEnd::Unknown => StackEnd::Unknown,
+        _ if frame.name == CUT => StackEnd::Cut,
+        StackEnd::Beginning | StackEnd::Cut => StackEnd::Beginning,
+    }
 }
 
 /// What made code while it ran.
@@ -554,6 +572,28 @@ mod tests {
         let reach = StackQuality { losses, ..quality(AUTO) }.reach(&tree, event).unwrap();
         assert_eq!(reach, Reach { complete: 97, cut: 2, unknown: 1, nameless: 2 });
         assert_eq!(reach.to_string(), "97.0% complete, 2.0% cut, 1.0% unknown");
+    }
+
+    #[test]
+    fn each_event_has_its_own_cut_stacks() {
+        let mut tree = Tree::new(TreeOptions::default());
+        let place = tree.sampled();
+        let [clock, off_cpu] =
+            ["cpu-clock", "off-cpu"].map(|name| tree.event(&ProfileEvent::new(name, SampleMeasure::Samples)));
+        let [cut, main] = [CUT, "main"].map(|name| tree.frame(&Frame::function(name)));
+        for (event, frame, samples) in [(clock, cut, 4), (clock, main, 40), (off_cpu, cut, 64), (off_cpu, main, 16)] {
+            let process = tree.frame(&Frame { kind: FrameKind::Process, ..Frame::function("p") });
+            tree.stack(place, vec![process, frame], event, Amount { samples, weight: samples });
+        }
+        let of = |losses| {
+            let quality = StackQuality { losses, ..quality(AUTO) };
+            [clock, off_cpu].map(|event| quality.reach(&tree, event).map(|reach| (reach.complete, reach.cut)))
+        };
+        assert_eq!(of(Losses { cut: 68, ..Losses::default() }), [Some((40, 4)), Some((16, 64))]);
+        // Seven more have no frames: five of 40, and two of 16.
+        assert_eq!(of(Losses { cut: 75, ..Losses::default() }), [Some((35, 9)), Some((14, 66))]);
+        // Of samples that nobody took stacks were cut, too.
+        assert_eq!(of(Losses { cut: 900, ..Losses::default() }), [Some((0, 44)), Some((0, 80))]);
     }
 
     #[test]

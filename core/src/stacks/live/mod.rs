@@ -58,7 +58,7 @@ mod wakers;
 
 #[cfg(feature = "disassembly")]
 pub use disassembly::disassemble;
-pub use open::{DEFAULT_FREQUENCY, StackError, StackRequest, Unsampled, WAKEUPS, WakeupEvent, max_frequency};
+pub use open::{DEFAULT_FREQUENCY, MACHINE_FREQUENCY, StackError, StackRequest, Unsampled, WAKEUPS, WakeupEvent, max_frequency};
 
 /// The names of places in a program, as samples get them.
 pub struct ProgramNames(program::ElfProgram);

@@ -20,7 +20,7 @@ use super::off_cpu::{LeftCpu, OffCpu};
 use super::open::{OpenEvents, SampledAs, SampledCounter};
 use super::paths::{CodeLocation, KeptPath, LocationId, PathId, PathNode};
 use super::record::{ChainEntry, DecodedRecord, Malformed, RecordKind, SampleLayout, SampleRecord};
-use super::ring::{Ring, Sorter};
+use super::ring::{Ring, Sorter, go_first};
 use super::turns::CounterTurns;
 use super::unwind::Completeness;
 use super::wakers::Wakers;
@@ -124,6 +124,7 @@ impl StackSampler {
 
     /// Runs until it is asked to end, or nobody takes its samples.
     pub(super) fn run(mut self) {
+        go_first();
         let mut ended = vec![false; self.rings.len()];
         loop {
             let go_on = match self.wait(&mut ended) {
@@ -369,7 +370,12 @@ impl RecordReader {
                 }
                 self.code.processes.exit(tasks);
             }
-            Ok(DecodedRecord::Lost(count)) => self.losses.lost += count,
+            Ok(DecodedRecord::Lost(count)) => {
+                self.losses.lost += count;
+                if let Some(auto) = &mut self.auto {
+                    auto.has_lost = true;
+                }
+            }
             Ok(DecodedRecord::Throttle) => self.losses.throttled += 1,
             Ok(DecodedRecord::Other) => {}
             Err(Malformed) => self.losses.malformed += 1,

@@ -102,13 +102,18 @@ mod tests {
         let mut off_cpu = |name| tree.frame(&Frame { module: OFF_CPU, ..Frame::function(name) });
         let [pipe, sleep, worker, other] =
             ["[waits for a pipe or socket]", "[sleeps]", "[woken by worker]", "[woken by other]"].map(&mut off_cpu);
-        let stacks =
-            [(vec![read, pipe, worker], 500), (vec![read, pipe, other], 250), (vec![read, pipe], 50), (vec![sleep], 200)];
+        let stacks = [
+            (vec![read, pipe, worker], 500),
+            (vec![read, pipe, other], 250),
+            (vec![read, pipe], 50),
+            (vec![sleep], 200),
+        ];
         for (stack, ms) in stacks {
             tree.stack(place, stack, event, Amount { samples: 1, weight: ms * 1_000_000 });
         }
         let text = stacks_of(&tree);
-        let lines: Vec<_> = text.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        let lines: Vec<_> =
+            text.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
         assert_eq!(lines, ["80.0% 800 ms [waits for a pipe or socket]", "20.0% 200 ms [sleeps]"]);
     }
 

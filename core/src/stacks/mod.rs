@@ -32,6 +32,7 @@ mod replayed;
 mod share;
 mod table;
 mod tree;
+mod waiting;
 mod waits;
 
 #[cfg(not(feature = "disassembly"))]
@@ -49,6 +50,7 @@ pub use replayed::{RecordedProfile, Replayed};
 pub use share::RunShare;
 pub use table::{StackTable, Undefined};
 pub use tree::{FrameNaming, Naming, StackTree, TaskNaming, as_is};
+pub use waiting::WaitingSamples;
 pub use waits::{OFF_CPU, WaitReason};
 
 /// The number of a [`StackFrame`], from 0 in the order of definition.

@@ -14,6 +14,9 @@ use crate::regions::UnreadRegions;
 /// The part of the samples from which on a finding tells of cut stacks or missing names: one in so many.
 const WORTH_A_WORD: u64 = 20;
 
+/// The part of lost samples from which on a finding tells of them: one in so many.
+const WORTH_TELLING_LOST: u64 = 100;
+
 /// So many files are named that keep no frame pointers.
 const MOST_NAMED: usize = 4;
 
@@ -141,6 +144,8 @@ pub enum StackOrigin {
 pub struct StackQuality {
     /// What has gone missing.
     pub losses: Losses,
+    /// Samples that were read and wait for their names.
+    pub waiting: u64,
     /// Files that give no names.
     pub unnamed: Vec<UnnamedFile>,
     /// What is to be told of how names were found.
@@ -208,6 +213,8 @@ impl StackQuality {
         let is_worth = |samples: u64| samples > 0 && samples.saturating_mul(WORTH_A_WORD) >= all.samples();
         let runtime = Runtime::of(tree);
         let mut findings: Vec<_> = copied(&self.copies).into_iter().collect();
+        let samples = tree.event_ids().map(|event| tree.total(event).samples).fold(0, u64::saturating_add);
+        findings.extend(self.lost(samples, target));
         if is_worth(all.cut) {
             let part = share(all.cut, all.samples());
             findings.push(format!("{part} of the stacks are cut: {}", self.why_cut(&all, runtime, target)));
@@ -231,11 +238,26 @@ impl StackQuality {
                 .push(format!("{part} of the samples are in Python's interpreter, not in functions of Python, {how}"));
         }
         findings.extend(self.without_names(all.samples()));
-        let samples = tree.event_ids().map(|event| tree.total(event).samples).fold(0, u64::saturating_add);
         findings.extend(self.unknown_regions.finding(samples));
         findings.extend(self.unnamed.iter().map(ToString::to_string));
         findings.extend(self.notes.iter().map(|note| shown(note).into_owned()));
         findings
+    }
+
+    /// How many samples are missing beside so many that were taken, and what mends it; `None` where that is not worth a word.
+    fn lost(&self, taken: u64, target: &str) -> Option<String> {
+        let lost = self.losses.samples();
+        let all = taken.saturating_add(lost);
+        let is_worth = lost > 0 && lost.saturating_mul(WORTH_TELLING_LOST) >= all;
+        let copies = self.origin == StackOrigin::Sampled(UnwindMethod::Fp);
+        let how = if copies { "-F 499" } else { "--call-graph fp" };
+        let or = if copies { "" } else { " copies no stacks, a lower -F takes fewer samples" };
+        is_worth.then(|| {
+            let (part, target) = (share(lost, all), shown(target));
+            format!(
+                "{part} of the samples were lost, as nobody read them in time:  perfprop record -g {how} {target}{or}"
+            )
+        })
     }
 
     /// In how many samples nothing names the function, and why; `None` where that is not worth a word.
@@ -637,6 +659,22 @@ mod tests {
         assert!(finding(FP, none, &java, "-p 7").contains("told to when it starts, with  JAVA_TOOL_OPTIONS="));
         // A few are no reason to tell anything.
         assert_eq!(finding(FP, none, &tree(&[("_start;main", 99), ("f", 1)]), "-a"), "");
+    }
+
+    #[test]
+    fn lost_samples_are_told_from_one_in_a_hundred_on_with_what_mends_it() {
+        let taken = tree(&[("_start;main", 99)]);
+        let told = |origin, lost| {
+            let losses = Losses { lost, ..Losses::default() };
+            StackQuality { losses, ..quality(origin) }.findings(&taken, "-a").join("\n")
+        };
+        let text = told(AUTO, 1);
+        assert!(
+            text.starts_with("1.0% of the samples were lost") && text.contains("--call-graph fp -a copies"),
+            "{text}"
+        );
+        assert!(told(FP, 99).ends_with("perfprop record -g -F 499 -a"));
+        assert_eq!(told(AUTO, 0), "");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::end::StackEnd;
-use super::super::{CopySwitch, Losses, RunShare, Task, TaskId, UnwindMethod};
+use super::super::{CopySwitch, Losses, RunShare, Task, TaskId, UnwindMethod, WaitingSamples};
 use super::auto::{AutoStacks, FoundStack};
 use super::code::SampledCode;
 use super::copies::CopySize;
@@ -89,6 +89,7 @@ pub(super) struct StackSampler {
     sorter: Sorter,
     reader: RecordReader,
     batches: Sender<RawBatch>,
+    waiting: WaitingSamples,
     /// How much of each table has been sent.
     sent: Sent,
 }
@@ -105,7 +106,12 @@ struct Sent {
 
 impl StackSampler {
     /// `origin` is the time of the kernel's clock that samples are counted from.
-    pub(super) fn new(opened: OpenEvents, origin: u64, commands: OwnedFd, batches: Sender<RawBatch>) -> Self {
+    pub(super) fn new(
+        opened: OpenEvents,
+        origin: u64,
+        commands: OwnedFd,
+        to: (Sender<RawBatch>, WaitingSamples),
+    ) -> Self {
         let OpenEvents { rings, counters, tellers, events, sampled, running, off_cpu, wakeups, .. } = opened;
         let mut reader = RecordReader::new(events, sampled.call_graph, origin);
         reader.off_cpu = off_cpu.map(OffCpu::new);
@@ -119,7 +125,8 @@ impl StackSampler {
         let (sorter, sent) = (Sorter::default(), Sent::default());
         let turns = CounterTurns::default();
         let shares = Vec::new();
-        Self { rings, counters, turns, shares, _tellers: tellers, commands, sorter, reader, batches, sent }
+        let (batches, waiting) = to;
+        Self { rings, counters, turns, shares, _tellers: tellers, commands, sorter, reader, batches, waiting, sent }
     }
 
     /// Runs until it is asked to end, or nobody takes its samples.
@@ -219,6 +226,7 @@ impl StackSampler {
             return true;
         }
         let taken = batch.samples.len() as u64;
+        self.waiting.came(taken);
         match self.batches.try_send(std::mem::take(&mut batch)) {
             Ok(()) => {
                 self.note_sent();
@@ -226,6 +234,7 @@ impl StackSampler {
             }
             Err(TrySendError::Full(_)) => {
                 self.reader.losses.dropped += taken;
+                self.waiting.went(taken);
                 true
             }
             Err(TrySendError::Disconnected(_)) => false,
@@ -235,6 +244,7 @@ impl StackSampler {
     /// The last batch alone may wait for room.
     fn finish(&mut self) -> bool {
         let batch = self.batch();
+        self.waiting.came(batch.samples.len() as u64);
         self.batches.send_timeout(batch, PATIENCE).is_ok()
     }
 

@@ -65,6 +65,9 @@ impl AsFd for Ring {
     }
 }
 
+/// The room that is kept from one pass to the next, in bytes: a pass of the largest copies at 4,000 Hz on two CPUs.
+const KEPT_ROOM: usize = 32 << 20;
+
 /// Records of several rings.
 #[derive(Debug, Default)]
 pub(super) struct Sorter {
@@ -113,6 +116,9 @@ impl Sorter {
             entry.start = start;
         }
         std::mem::swap(&mut self.bytes, &mut self.later);
+        // After a pass that came late.
+        self.bytes.shrink_to(KEPT_ROOM);
+        self.later.shrink_to(KEPT_ROOM);
     }
 }
 

@@ -1,13 +1,16 @@
 //! Gathers the call stacks and the named regions of a measurement, and prints the functions in which most was sampled.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::Error;
+use super::stream::say;
 use crate::monitor::Monitor;
 use crate::profile::{Tree, TreeOptions};
 use crate::regions::{LiveRegions, RegionBatch, RegionTable, Wanted};
 use crate::session::Session;
-use crate::stacks::{FirstLevel, FunctionLines, Gathering, InterpreterFrames, StackQuality, UnwindMethod};
+use crate::stacks::{
+    FirstLevel, FunctionLines, Gathering, InterpreterFrames, StackQuality, UnwindMethod, WaitingSamples,
+};
 use crate::text;
 
 /// A profile that is gathered while it is measured.
@@ -15,6 +18,7 @@ pub(super) struct LiveProfile {
     regions: Option<LiveRegions>,
     gathering: Option<Gathering>,
     has_stacks: bool,
+    waiting: WaitingSamples,
 }
 
 /// Reads regions every `interval`; enters and leaves too where something is sampled that they can be held against.
@@ -31,7 +35,8 @@ impl LiveProfile {
         let (has_stacks, batches) = (stacks.is_some(), regions.as_ref().map(|regions| regions.batches().clone()));
         let is_wanted = has_stacks || batches.is_some();
         let gathering = is_wanted.then(|| Gathering::start(stacks, batches, TreeOptions::default()));
-        Ok(Self { regions, gathering: gathering.transpose().map_err(Error::System)?, has_stacks })
+        let waiting = session.stacks().map(|stacks| stacks.waiting().clone()).unwrap_or_default();
+        Ok(Self { regions, gathering: gathering.transpose().map_err(Error::System)?, has_stacks, waiting })
     }
 
     /// Ends sampling and reading; what was on its way still comes.
@@ -52,10 +57,30 @@ impl LiveProfile {
         }
     }
 
+    /// The same; says what it waits for where that takes long, and waits no longer once it is asked to end.
+    pub(super) fn finish_unless(&mut self, session: &Session, mut is_asked_to_end: impl FnMut() -> bool) {
+        const PAUSE: Duration = Duration::from_millis(20);
+        const PATIENCE: Duration = Duration::from_millis(300);
+        self.stop(session);
+        let (begun, mut is_told) = (Instant::now(), false);
+        while self.is_coming() {
+            if is_asked_to_end() {
+                return;
+            }
+            if !is_told && begun.elapsed() > PATIENCE {
+                say(&format!("reading symbols: {} samples wait; Ctrl-C ends without them", self.waiting.count()));
+                is_told = true;
+            }
+            std::thread::sleep(PAUSE);
+        }
+        self.finish(session);
+    }
+
     /// Hands over what was gathered so far, if anything is sampled or a program has regions.
     pub(super) fn look(&self, see: &mut dyn FnMut(&Tree, &StackQuality)) {
         let Some(gathering) = &self.gathering else { return };
-        let gathered = gathering.look();
+        let mut gathered = gathering.look();
+        gathered.set_waiting(self.waiting.count());
         if self.has_stacks || gathered.has_any() {
             see(gathered.tree(), gathered.quality());
         }

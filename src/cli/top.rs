@@ -206,7 +206,7 @@ fn screens(args: &TopArgs) -> Result<u8, Error> {
     if ended_by.is_some() {
         live.session.terminate(&mut || pending_end(&signals).is_some());
     }
-    live.profile.finish(&live.session);
+    live.profile.finish_unless(&live.session, || pending_end(&signals).is_some());
     let mut out = Stream::stderr();
     let layout = SummaryLayout { columns: out.columns(), ..SummaryLayout::default() };
     let summary = text::summary_in(&Repeats(std::slice::from_ref(&monitor)), layout);

@@ -174,7 +174,7 @@ impl Measurement {
             counters: options.counters,
             schedule,
             #[cfg(feature = "stacks")]
-            stacks: sampling::request(options, &plan, note)?,
+            stacks: sampling::request(options, launch.target.as_ref(), &plan, note)?,
             ..launch
         };
         Ok(Self { metrics: request.recorded(&plan), plan, launch, relations, estimation, notes })

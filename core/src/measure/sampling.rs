@@ -10,7 +10,8 @@ use crate::machine::{Denial, Host};
 use crate::names::shown;
 use crate::plan::Plan;
 use crate::sources::Counter;
-use crate::stacks::live::{self, StackError, StackRequest, WAKEUPS, WakeupEvent};
+use crate::sources::perf::TargetKind;
+use crate::stacks::live::{self, MACHINE_FREQUENCY, StackError, StackRequest, WAKEUPS, WakeupEvent};
 use crate::stacks::{OFF_CPU, Rate, UnwindMethod};
 
 /// Sampled where nobody says what: where there is a PMU, and where there is none.
@@ -58,6 +59,7 @@ pub enum SampleRate {
 /// What the options request to be sampled of the events of a plan, if anything.
 pub(super) fn request(
     options: &MeasureOptions,
+    target: Option<&TargetKind>,
     plan: &Plan,
     note: &mut dyn FnMut(&str),
 ) -> Result<Option<StackRequest>, Error> {
@@ -66,6 +68,9 @@ pub(super) fn request(
         return modelled(stacks, plan).map(Some);
     }
     let rate = stacks.rate.map(|rate| allowed(rate, note)).transpose()?;
+    if rate.is_none() && matches!(target, Some(TargetKind::Everyone)) {
+        note(&format!("every CPU is sampled at {MACHINE_FREQUENCY} Hz; -F HZ samples more or less often"));
+    }
     // Nothing happens when time passes.
     let sampled = plan.events.iter().filter(|event| event.kind != EventKind::Tool).cloned().collect::<Vec<_>>();
     let events = if options.events.is_empty() || sampled.is_empty() { default_events()? } else { sampled };

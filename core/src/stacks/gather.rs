@@ -107,6 +107,11 @@ impl Gathered {
         &self.quality
     }
 
+    /// So many samples were read, and wait for their names.
+    pub fn set_waiting(&mut self, samples: u64) {
+        self.quality.waiting = samples;
+    }
+
     /// The regions so far.
     pub fn regions(&self) -> &RegionTable {
         self.stacks.regions()

@@ -34,6 +34,7 @@ mod share;
 mod table;
 mod timeline;
 mod tree;
+mod waiting;
 mod waits;
 
 #[cfg(not(feature = "disassembly"))]
@@ -52,6 +53,7 @@ pub use share::RunShare;
 pub use table::{StackTable, Undefined};
 pub use timeline::{SampleTimeline, TimedSample};
 pub use tree::{FrameNaming, Naming, StackTree, TaskNaming, as_is};
+pub use waiting::WaitingSamples;
 pub use waits::{OFF_CPU, WaitReason};
 
 /// The number of a [`StackFrame`], from 0 in the order of definition.

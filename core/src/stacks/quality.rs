@@ -7,7 +7,7 @@ use super::end::StackEnd;
 use super::folding::is_of_runtime;
 use super::handlers::{all_samples_below, cut_behind_handlers, in_handlers};
 use super::nameless::{NamelessReason, NamelessSamples, in_words};
-use super::{CopySwitch, Losses, StackBatch, StackTree, UnnamedFile, UnwindMethod};
+use super::{CUT, CopySwitch, Losses, StackBatch, StackTree, UnnamedFile, UnwindMethod};
 use crate::names::shown;
 use crate::number::{self, clock, grouped};
 use crate::profile::{EventId, Frame, FrameKind, NodeRef, Tree};
@@ -15,6 +15,9 @@ use crate::regions::UnreadRegions;
 
 /// The part of the samples from which on a finding tells of cut stacks or missing names: one in so many.
 const WORTH_A_WORD: u64 = 20;
+
+/// The part of lost samples from which on a finding tells of them: one in so many.
+const WORTH_TELLING_LOST: u64 = 100;
 
 /// So many files are named that keep no frame pointers.
 const MOST_NAMED: usize = 4;
@@ -63,14 +66,27 @@ impl Reach {
         said.join(", ")
     }
 
-    /// What was found out when so many samples of all events were taken: who unwinds knows where a stack ends, whatever
-    /// that is called.
-    fn unwound(self, losses: &Losses, of: u64) -> Self {
-        let samples = self.samples();
-        let part = |part: u64| (part.min(of) as f64 / of.max(1) as f64 * samples as f64).round() as u64;
-        let cut = part(losses.cut);
-        let unknown = part(losses.unknown).min(samples - cut);
-        Self { complete: samples - cut - unknown, cut, unknown, ..self }
+    /// The same of one event, where an unwinder said how many stacks of all events are cut and unknown. `all` are those of all
+    /// events, by the same frames. Cut stacks stand below a frame that says so; of those that were cut and have no frames, and
+    /// of unknown ones, each event gets its share.
+    fn unwound(self, losses: &Losses, all: &Self) -> Self {
+        let (rest, rest_of_all) = (self.complete + self.unknown, all.complete + all.unknown);
+        let part = |of_all: u64| {
+            let part = of_all.min(rest_of_all) as f64 / rest_of_all.max(1) as f64;
+            (part * rest as f64).round() as u64
+        };
+        let cut = part(losses.cut.saturating_sub(all.cut));
+        let unknown = part(losses.unknown).min(rest - cut);
+        Self { complete: rest - cut - unknown, cut: self.cut + cut, unknown, ..self }
+    }
+
+    fn plus(self, other: &Self) -> Self {
+        Self {
+            complete: self.complete + other.complete,
+            cut: self.cut + other.cut,
+            unknown: self.unknown + other.unknown,
+            nameless: self.nameless + other.nameless,
+        }
     }
 }
 
@@ -130,6 +146,8 @@ pub enum StackOrigin {
 pub struct StackQuality {
     /// What has gone missing.
     pub losses: Losses,
+    /// Samples that were read and wait for their names.
+    pub waiting: u64,
     /// Files that give no names.
     pub unnamed: Vec<UnnamedFile>,
     /// What is to be told of how names were found.
@@ -178,19 +196,20 @@ impl StackQuality {
         match self.origin {
             StackOrigin::Other | StackOrigin::Sampled(UnwindMethod::Modelled) => None,
             StackOrigin::Sampled(UnwindMethod::Auto | UnwindMethod::Dwarf(_)) => {
-                let all = tree.event_ids().map(|event| tree.total(event).samples).fold(0, u64::saturating_add);
-                Some(reach(tree, event).unwound(&self.losses, all))
+                let all = tree.event_ids().map(|event| reach(tree, event, end_as_unwound));
+                let all = all.fold(Reach::default(), |sum, reach| sum.plus(&reach));
+                Some(reach(tree, event, end_as_unwound).unwound(&self.losses, &all))
             }
             // They miss what a signal interrupted, and maybe its caller.
             StackOrigin::Sampled(UnwindMethod::Fp) => {
-                let mut reach = reach(tree, event);
+                let mut reach = reach(tree, event, end_by_name);
                 let lacking = in_handlers(tree, event).min(reach.complete);
                 reach.complete -= lacking;
                 reach.unknown += lacking;
                 Some(reach)
             }
             StackOrigin::PerfScript if !has_callers(tree) => None,
-            StackOrigin::Sampled(UnwindMethod::Lbr) | StackOrigin::PerfScript => Some(reach(tree, event)),
+            StackOrigin::Sampled(UnwindMethod::Lbr) | StackOrigin::PerfScript => Some(reach(tree, event, end_by_name)),
         }
         .filter(|reach| reach.samples() > 0)
     }
@@ -203,16 +222,13 @@ impl StackQuality {
     /// What a reader should know of the stacks, each with what mends it. `target` is that part of a command line
     /// which says what is measured: `-- python3 x.py`.
     pub fn findings(&self, tree: &Tree, target: &str) -> Vec<String> {
-        let mut all = Reach::default();
-        for reach in tree.event_ids().filter_map(|event| self.reach(tree, event)) {
-            all.complete += reach.complete;
-            all.cut += reach.cut;
-            all.unknown += reach.unknown;
-            all.nameless += reach.nameless;
-        }
+        let all = tree.event_ids().filter_map(|event| self.reach(tree, event));
+        let all = all.fold(Reach::default(), |sum, reach| sum.plus(&reach));
         let is_worth = |samples: u64| samples > 0 && samples.saturating_mul(WORTH_A_WORD) >= all.samples();
         let runtime = Runtime::of(tree);
         let mut findings: Vec<_> = copied(&self.copies).into_iter().collect();
+        let samples = tree.event_ids().map(|event| tree.total(event).samples).fold(0, u64::saturating_add);
+        findings.extend(self.lost(samples, target));
         if is_worth(all.cut) {
             let part = share(all.cut, all.samples());
             findings.push(format!("{part} of the stacks are cut: {}", self.why_cut(tree, &all, runtime, target)));
@@ -245,11 +261,26 @@ impl StackQuality {
                 .push(format!("{part} of the samples are in Python's interpreter, not in functions of Python, {how}"));
         }
         findings.extend(self.without_names(all.samples()));
-        let samples = tree.event_ids().map(|event| tree.total(event).samples).fold(0, u64::saturating_add);
         findings.extend(self.unknown_regions.finding(samples));
         findings.extend(self.unnamed.iter().map(ToString::to_string));
         findings.extend(self.notes.iter().map(|note| shown(note).into_owned()));
         findings
+    }
+
+    /// How many samples are missing beside so many that were taken, and what mends it; `None` where that is not worth a word.
+    fn lost(&self, taken: u64, target: &str) -> Option<String> {
+        let lost = self.losses.samples();
+        let all = taken.saturating_add(lost);
+        let is_worth = lost > 0 && lost.saturating_mul(WORTH_TELLING_LOST) >= all;
+        let copies = self.origin == StackOrigin::Sampled(UnwindMethod::Fp);
+        let how = if copies { "-F 499" } else { "--call-graph fp" };
+        let or = if copies { "" } else { " copies no stacks, a lower -F takes fewer samples" };
+        is_worth.then(|| {
+            let (part, target) = (share(lost, all), shown(target));
+            format!(
+                "{part} of the samples were lost, as nobody read them in time:  perfprop record -g {how} {target}{or}"
+            )
+        })
     }
 
     /// In how many samples nothing names the function, and why; `None` where that is not worth a word.
@@ -329,8 +360,8 @@ impl StackQuality {
     }
 }
 
-/// How far the stacks of an event go, by the names of their outermost frames.
-fn reach(tree: &Tree, event: EventId) -> Reach {
+/// How far the stacks of an event go, by what their outermost frames tell.
+fn reach(tree: &Tree, event: EventId, end_of: fn(&Frame<'_>) -> StackEnd) -> Reach {
     let mut reach = Reach::default();
     // The end of the stacks that the walk is in, and whether their outermost frame is the last node.
     let (mut end, mut outermost) = (StackEnd::Unknown, None);
@@ -434,8 +465,17 @@ fn copied(switches: &[CopySwitch]) -> Option<String> {
     ))
 }
 
-fn end_of(frame: &Frame<'_>) -> StackEnd {
+fn end_by_name(frame: &Frame<'_>) -> StackEnd {
     StackEnd::of(frame.name, frame.module, frame.is_kernel())
+}
+
+/// The same of stacks that an unwinder found whole, whatever their outermost function is called, unless it said that they are cut.
+fn end_as_unwound(frame: &Frame<'_>) -> StackEnd {
+    match end_by_name(frame) {
+        StackEnd::Unknown => StackEnd::Unknown,
+        _ if frame.name == CUT => StackEnd::Cut,
+        StackEnd::Beginning | StackEnd::Cut => StackEnd::Beginning,
+    }
 }
 
 /// What made code while it ran.
@@ -574,6 +614,28 @@ mod tests {
     }
 
     #[test]
+    fn each_event_has_its_own_cut_stacks() {
+        let mut tree = Tree::new(TreeOptions::default());
+        let place = tree.sampled();
+        let [clock, off_cpu] =
+            ["cpu-clock", "off-cpu"].map(|name| tree.event(&ProfileEvent::new(name, SampleMeasure::Samples)));
+        let [cut, main] = [CUT, "main"].map(|name| tree.frame(&Frame::function(name)));
+        for (event, frame, samples) in [(clock, cut, 4), (clock, main, 40), (off_cpu, cut, 64), (off_cpu, main, 16)] {
+            let process = tree.frame(&Frame { kind: FrameKind::Process, ..Frame::function("p") });
+            tree.stack(place, vec![process, frame], event, Amount { samples, weight: samples });
+        }
+        let of = |losses| {
+            let quality = StackQuality { losses, ..quality(AUTO) };
+            [clock, off_cpu].map(|event| quality.reach(&tree, event).map(|reach| (reach.complete, reach.cut)))
+        };
+        assert_eq!(of(Losses { cut: 68, ..Losses::default() }), [Some((40, 4)), Some((16, 64))]);
+        // Seven more have no frames: five of 40, and two of 16.
+        assert_eq!(of(Losses { cut: 75, ..Losses::default() }), [Some((35, 9)), Some((14, 66))]);
+        // Of samples that nobody took stacks were cut, too.
+        assert_eq!(of(Losses { cut: 900, ..Losses::default() }), [Some((0, 44)), Some((0, 80))]);
+    }
+
+    #[test]
     fn parts_are_never_rounded_to_nothing_or_to_all() {
         let reach = |complete, cut| Reach { complete, cut, ..Reach::default() }.to_string();
         assert_eq!(reach(9_999, 1), "99.9% complete, <0.1% cut");
@@ -669,6 +731,22 @@ mod tests {
         );
         // Cut stacks are cut, and no more than that.
         assert_eq!(quality(FP).reach(&other_stack, other_stack.default_event().unwrap()).unwrap().unknown, 0);
+    }
+
+    #[test]
+    fn lost_samples_are_told_from_one_in_a_hundred_on_with_what_mends_it() {
+        let taken = tree(&[("_start;main", 99)]);
+        let told = |origin, lost| {
+            let losses = Losses { lost, ..Losses::default() };
+            StackQuality { losses, ..quality(origin) }.findings(&taken, "-a").join("\n")
+        };
+        let text = told(AUTO, 1);
+        assert!(
+            text.starts_with("1.0% of the samples were lost") && text.contains("--call-graph fp -a copies"),
+            "{text}"
+        );
+        assert!(told(FP, 99).ends_with("perfprop record -g -F 499 -a"));
+        assert_eq!(told(AUTO, 0), "");
     }
 
     #[test]

@@ -497,6 +497,10 @@ fn panic_if_told(model: &ScreenModel) {
 /// How long a signal may come after the terminal can't be written to.
 const HANG_UP_PATIENCE: Duration = Duration::from_millis(200);
 
+/// The shortest time that says what part of it perfprop took. Readings that were late come at once, and the kernel counts the
+/// time of threads that run on other CPUs some milliseconds late.
+const LEAST_OWN: Duration = Duration::from_millis(250);
+
 /// The CPU time that perfprop itself takes.
 #[derive(Debug, Default)]
 struct OwnTime {
@@ -504,13 +508,40 @@ struct OwnTime {
 }
 
 impl OwnTime {
-    /// CPU time as a part of the time since it was last asked.
+    /// CPU time as a part of the time since it was last told; `None` where that is too short to say it.
     fn since_last(&mut self) -> Option<f64> {
         let usage = getrusage(UsageWho::RUSAGE_SELF).ok()?;
-        let used = usage.user_time().num_microseconds() + usage.system_time().num_microseconds();
-        let now = Instant::now();
-        let (before, used_before) = self.last.replace((now, used))?;
-        let passed = now.duration_since(before).as_secs_f64();
-        (passed > 0.0).then(|| (used - used_before) as f64 / 1e6 / passed)
+        self.told(Instant::now(), usage.user_time().num_microseconds() + usage.system_time().num_microseconds())
+    }
+
+    /// The same at a time by which so many microseconds were used.
+    fn told(&mut self, now: Instant, used: i64) -> Option<f64> {
+        let Some((before, used_before)) = self.last else {
+            self.last = Some((now, used));
+            return None;
+        };
+        let passed = now.duration_since(before);
+        if passed < LEAST_OWN {
+            return None;
+        }
+        self.last = Some((now, used));
+        Some((used - used_before) as f64 / 1e6 / passed.as_secs_f64())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_time_is_told_over_the_window_in_which_it_was_used() {
+        let (mut own, start) = (OwnTime::default(), Instant::now());
+        let mut told = |ms, used| own.told(start + Duration::from_millis(ms), used);
+        assert_eq!(told(0, 500_000), None);
+        assert_eq!(told(1000, 600_000), Some(0.1));
+        // Two readings were late and came at once: their CPU time is part of the next window.
+        assert_eq!(told(3000, 1_400_000), Some(0.4));
+        assert_eq!((told(3001, 1_404_000), told(3001, 1_404_000)), (None, None));
+        assert_eq!(told(4000, 1_500_000), Some(0.1));
     }
 }

@@ -24,6 +24,8 @@ pub(super) struct AutoStacks {
     times: SampledTimes,
     /// How often a caller was lost in a module, since the last change.
     lost_in: FxHashMap<ModuleId, u32>,
+    /// Whether the kernel found no room for a record since the last decision.
+    pub(super) has_lost: bool,
     /// What a reader is told.
     pub(super) switches: Vec<CopySwitch>,
     /// User frames of the sample that is being read, by frame pointers and by unwinding.
@@ -63,6 +65,7 @@ impl AutoStacks {
             control,
             times,
             lost_in: FxHashMap::default(),
+            has_lost: false,
             switches: Vec::new(),
             chain: Vec::new(),
             unwound: Vec::new(),
@@ -93,7 +96,8 @@ impl AutoStacks {
     pub(super) fn decide(&mut self, now: u64, origin: u64, code: &SampledCode) -> Option<CopySize> {
         self.control.age(now);
         let before = self.control.size();
-        let change = self.control.decide(now)?;
+        let relieved = if std::mem::take(&mut self.has_lost) { self.control.relieve(now) } else { None };
+        let change = relieved.or_else(|| self.control.decide(now))?;
         let size = self.control.size();
         let (at, modules) = match change {
             CopyChange::Quietly => (None, Vec::new()),

@@ -8,7 +8,8 @@
 //!     └──────────── copies find the callers of more than 5 % ───▶ Tiny ◀─▶ Small ◀─▶ Large
 //! ```
 //!
-//! Copies grow where more than 0.5 % of the stacks end with them, and shrink where smaller ones would do for 99.75 %.
+//! Copies grow where more than 0.5 % of the stacks end with them, and shrink where smaller ones would do for 99.75 %. Where the
+//! kernel finds no room for records, copies shrink by a step at once, down to none, and stay so for a while.
 //!
 //! Every state names one of the sets of events that are open: one of them samples at a time.
 
@@ -46,6 +47,14 @@ const ENOUGH_TO_END: u32 = 100;
 
 /// After this time, in nanoseconds, what was seen counts half.
 const HALVING: u64 = 1_000_000_000;
+
+/// After a change records may still be lost for this long, in nanoseconds, by what was copied before.
+const SETTLING: u64 = 50_000_000;
+
+/// How long copies stay small that were too large for the buffers, in nanoseconds: at first, and at most. Each time it is twice as
+/// long.
+const FIRST_RELIEF: u64 = 5_000_000_000;
+const LONGEST_RELIEF: u64 = 320_000_000_000;
 
 /// How much of a stack is copied with a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -153,6 +162,15 @@ enum CopyState {
     Copying(CopySize),
 }
 
+impl CopyState {
+    fn size(self) -> CopySize {
+        match self {
+            Self::Chains => CopySize::None,
+            Self::Checking(size) | Self::Copying(size) => size,
+        }
+    }
+}
+
 /// A change of what is copied, with what it means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CopyChange {
@@ -182,6 +200,9 @@ pub(super) struct CopyControl {
     /// The largest copies didn't help the few that were too long for small ones.
     are_few_too_long: bool,
     halved: u64,
+    /// What may be copied at most until a time, as more found no room; and for how long it will be the next time.
+    relief: Option<(CopySize, u64)>,
+    next_relief: u64,
 }
 
 impl CopyControl {
@@ -198,15 +219,14 @@ impl CopyControl {
             are_all_too_long: !has_large,
             are_few_too_long: false,
             halved: now,
+            relief: None,
+            next_relief: FIRST_RELIEF,
         }
     }
 
     /// What the kernel is to copy now.
     pub(super) fn size(&self) -> CopySize {
-        match self.state {
-            CopyState::Chains => CopySize::None,
-            CopyState::Checking(size) | CopyState::Copying(size) => size,
-        }
+        self.state.size()
     }
 
     /// Whether it is to be decided soon.
@@ -243,16 +263,42 @@ impl CopyControl {
             // Time in which nothing was sampled says nothing.
             self.since = now;
         }
+        self.relief = self.relief.filter(|(_, until)| now < *until);
         let (next, change) = self.next(now.saturating_sub(self.since))?;
+        let most = self.relief.map_or(CopySize::Large, |(most, _)| most);
+        if next.size().bytes() > most.bytes() {
+            return None;
+        }
         match (self.state, next) {
             (CopyState::Checking(_), CopyState::Chains) => self.give_up(),
             (_, CopyState::Copying(CopySize::Small)) if self.size() == CopySize::Large => self.give_up_length(),
             _ => {}
         }
+        self.begin(next, now);
+        Some(change)
+    }
+
+    fn begin(&mut self, next: CopyState, now: u64) {
         (self.state, self.since, self.halved) = (next, now, now);
         self.processes.clear();
         self.together = EvidenceCounts::default();
-        Some(change)
+    }
+
+    /// The kernel found no room for records: copies a step less, if it copies anything.
+    pub(super) fn relieve(&mut self, now: u64) -> Option<CopyChange> {
+        if now.saturating_sub(self.since) < SETTLING {
+            return None;
+        }
+        let next = match self.size() {
+            CopySize::None => return None,
+            CopySize::Tiny => CopyState::Chains,
+            CopySize::Small => CopyState::Copying(CopySize::Tiny),
+            CopySize::Large => CopyState::Copying(CopySize::Small),
+        };
+        self.relief = Some((next.size(), now.saturating_add(self.next_relief)));
+        self.next_relief = (self.next_relief * 2).min(LONGEST_RELIEF);
+        self.begin(next, now);
+        Some(CopyChange::Resized)
     }
 
     /// What is done next, after what was done so long.
@@ -587,6 +633,30 @@ mod tests {
         assert_eq!((control.decide(7 * SECOND), control.size()), (Some(CopyChange::Resized), CopySize::Tiny));
         note(&mut control, 1, StackEvidence::Holds, 100);
         assert_eq!((control.decide(11 * SECOND), control.size()), (Some(CopyChange::Resized), CopySize::None));
+    }
+
+    #[test]
+    fn copies_that_find_no_room_shrink_at_once_and_stay_so_for_a_while() {
+        let mut control = CopyControl::new(0, true);
+        note(&mut control, 1, StackEvidence::CopyEnded, 20);
+        assert_eq!((control.decide(1), control.size()), (Some(CopyChange::Quietly), CopySize::Large));
+        // What was lost before the change says nothing of it.
+        assert_eq!(control.relieve(1 + SETTLING - 1), None);
+        let mut sizes = Vec::new();
+        for turn in 1..=4 {
+            control.relieve(1 + turn * SETTLING);
+            sizes.push(control.size());
+        }
+        assert_eq!(sizes, [CopySize::Small, CopySize::Tiny, CopySize::None, CopySize::None]);
+        // The third relief lasts 20 s; then doubts lead to a check again.
+        note(&mut control, 1, StackEvidence::Doubtful, 100);
+        assert_eq!((control.decide(10 * SECOND), control.size()), (None, CopySize::None));
+        assert_eq!((control.decide(21 * SECOND), control.size()), (Some(CopyChange::Quietly), CopySize::Small));
+        assert_eq!((control.relieve(22 * SECOND), control.size()), (Some(CopyChange::Resized), CopySize::Tiny));
+        // Copies that end don't grow meanwhile: 40 s.
+        note(&mut control, 1, StackEvidence::CopyEnded, 100);
+        assert_eq!((control.decide(61 * SECOND), control.size()), (None, CopySize::Tiny));
+        assert_eq!((control.decide(62 * SECOND), control.size()), (Some(CopyChange::Resized), CopySize::Small));
     }
 
     #[test]

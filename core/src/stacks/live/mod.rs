@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, bounded};
 
-use super::{SamplingSetup, StackBatch, StackFrame};
+use super::{SamplingSetup, StackBatch, StackFrame, WaitingSamples};
 use crate::regions::clock;
 use crate::sources::perf::CountedTarget;
 
@@ -59,7 +59,9 @@ mod wakers;
 
 #[cfg(feature = "disassembly")]
 pub use disassembly::disassemble;
-pub use open::{DEFAULT_FREQUENCY, StackError, StackRequest, Unsampled, WAKEUPS, WakeupEvent, max_frequency};
+pub use open::{
+    DEFAULT_FREQUENCY, MACHINE_FREQUENCY, StackError, StackRequest, Unsampled, WAKEUPS, WakeupEvent, max_frequency,
+};
 
 /// The names of places in a program, as samples get them.
 pub struct ProgramNames(program::ElfProgram);
@@ -109,6 +111,7 @@ pub struct LiveStacks {
     /// The time of the kernel's clock that samples count from.
     origin: u64,
     unsampled: Vec<Unsampled>,
+    waiting: WaitingSamples,
     /// `None` where nothing is sampled and a model counts.
     commands: Option<io::PipeWriter>,
 }
@@ -154,13 +157,16 @@ impl StackSource {
         let (named, batches) = bounded(CAPACITY);
         let sampled = self.opened.sampled.clone();
         let unsampled = std::mem::take(&mut self.opened.unsampled);
-        let worker = sampler::StackSampler::new(self.opened, origin, commands_out.into(), raw);
+        let waiting = WaitingSamples::default();
+        let worker = sampler::StackSampler::new(self.opened, origin, commands_out.into(), (raw, waiting.clone()));
         thread::Builder::new().name("perfprop-stacks".into()).spawn(move || worker.run())?;
-        thread::Builder::new().name("perfprop-symbols".into()).spawn(move || symbols::run(&raw_batches, &named))?;
+        let to_name = waiting.clone();
+        let name = move || symbols::run(&raw_batches, &named, &to_name);
+        thread::Builder::new().name("perfprop-symbols".into()).spawn(name)?;
         if enable {
             StacksRemote { commands: commands.try_clone()? }.enable();
         }
-        Ok(LiveStacks { batches, sampled, origin, unsampled, commands: Some(commands) })
+        Ok(LiveStacks { batches, sampled, origin, unsampled, waiting, commands: Some(commands) })
     }
 }
 
@@ -183,6 +189,11 @@ impl LiveStacks {
     /// Requested events that can't be sampled.
     pub fn unsampled(&self) -> &[Unsampled] {
         &self.unsampled
+    }
+
+    /// The samples that were read and have no names yet.
+    pub fn waiting(&self) -> &WaitingSamples {
+        &self.waiting
     }
 
     /// A handle that begins to sample from another thread; `None` where a model samples nothing that could begin.

@@ -9,6 +9,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 
 use super::super::{
     Rate, SampledEvent, SamplingSetup, StackBatch, StackFrame, StackFrameId, Task, TaskCosts, TaskId, UnwindMethod,
+    WaitingSamples,
 };
 use super::{CAPACITY, LiveStacks, PATIENCE, Unsampled};
 use crate::callgrind::{self, CallgrindFile, CallgrindFunction, FunctionId};
@@ -44,7 +45,7 @@ impl LiveStacks {
         let origin = clock();
         let mut graphs = GraphSender::new(formulas, origin);
         thread::Builder::new().name("perfprop-calls".into()).spawn(move || graphs.run(&parts, &sender))?;
-        Ok(Self { batches, sampled, origin, unsampled, commands: None })
+        Ok(Self { batches, sampled, origin, unsampled, waiting: WaitingSamples::default(), commands: None })
     }
 }
 

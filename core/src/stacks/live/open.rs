@@ -37,7 +37,8 @@ const CALL_STACK: u64 = 1 << 0 | 1 << 11;
 pub struct StackRequest {
     /// The events; those that can't be sampled are left out.
     pub events: Vec<Event>,
-    /// How often; the default is [`DEFAULT_FREQUENCY`], and every one of a tracepoint or probe.
+    /// How often; the default is [`DEFAULT_FREQUENCY`], of the whole machine [`MACHINE_FREQUENCY`], and every one of a tracepoint
+    /// or probe.
     pub rate: Option<Rate>,
     /// How stacks are unwound.
     pub call_graph: UnwindMethod,
@@ -61,6 +62,9 @@ pub const WAKEUPS: &str = "sched:sched_waking";
 
 /// How often an event is sampled where nobody says it: as perf does.
 pub const DEFAULT_FREQUENCY: u64 = 4000;
+
+/// The same of the whole machine, of which every CPU is sampled: a quarter, and not in step with the kernel's timers.
+pub const MACHINE_FREQUENCY: u64 = 997;
 
 /// Why nothing can be sampled.
 #[derive(Debug)]
@@ -287,7 +291,7 @@ impl Opener<'_> {
         let (mut chosen, mut unsampled) = (Vec::new(), Vec::new());
         let (Some(subject), Some(cpu)) = (subject, cpu) else { return Err(StackError::NoEvent(unsampled)) };
         for event in &wanted.events {
-            let rate = rate(wanted.rate, event);
+            let rate = self.rate(wanted.rate, event);
             match self.try_event(event, rate, subject, cpu) {
                 Ok(event) => chosen.push(OpenedEvent { event, rate, weighs: Weighs::Occurrences }),
                 Err(source) => unsampled.push(Unsampled { name: event.name.clone(), source }),
@@ -299,13 +303,18 @@ impl Opener<'_> {
         let call_graph = UnwindMethod::Fp;
         let sets = EventSet::of(call_graph);
         let without = Opener { call_graph, sets, target: self.target, reports_switches: false };
-        let opens = |event| without.try_event(event, rate(wanted.rate, event), subject, cpu).is_ok();
+        let opens = |event| without.try_event(event, self.rate(wanted.rate, event), subject, cpu).is_ok();
         let is_lbr = wanted.call_graph == UnwindMethod::Lbr;
         Err(if is_lbr && (wanted.events.iter().any(opens) || !HostFiles::here().has_lbr()) {
             StackError::NoLbr
         } else {
             StackError::NoEvent(unsampled)
         })
+    }
+
+    fn rate(&self, asked: Option<Rate>, event: &Event) -> Rate {
+        let is_machine = matches!(self.target.kind, TargetKind::Everyone);
+        rate(asked, event, if is_machine { MACHINE_FREQUENCY } else { DEFAULT_FREQUENCY })
     }
 
     /// The event of switches, each of which is sampled. In user space alone there are none.
@@ -537,7 +546,7 @@ fn takes_turns(event: &Event) -> bool {
 }
 
 /// How often an event is sampled: no more often than the kernel allows.
-fn rate(asked: Option<Rate>, event: &Event) -> Rate {
+fn rate(asked: Option<Rate>, event: &Event, frequency: u64) -> Rate {
     let default = match event.kind {
         EventKind::Tracepoint | EventKind::Probe | EventKind::Breakpoint => Rate::Period(1),
         EventKind::Software
@@ -546,7 +555,7 @@ fn rate(asked: Option<Rate>, event: &Event) -> Rate {
         | EventKind::Raw
         | EventKind::Pmu
         | EventKind::Modelled
-        | EventKind::Tool => Rate::Frequency(DEFAULT_FREQUENCY),
+        | EventKind::Tool => Rate::Frequency(frequency),
     };
     match asked.unwrap_or(default) {
         Rate::Frequency(hz) => Rate::Frequency(max_frequency().map_or(hz, |max| hz.min(max))),
@@ -566,8 +575,7 @@ fn setting(name: &str) -> Option<u64> {
 /// A copy of the stack takes thirty times the room of a call chain.
 fn ring_size(cpus: usize, call_graph: UnwindMethod) -> usize {
     let most = match call_graph {
-        UnwindMethod::Dwarf(_) => 16 << 20,
-        UnwindMethod::Auto => 8 << 20,
+        UnwindMethod::Dwarf(_) | UnwindMethod::Auto => 16 << 20,
         UnwindMethod::Fp | UnwindMethod::Lbr | UnwindMethod::Modelled => 2 << 20,
     };
     let share = (ALL_RINGS / cpus.max(1)).clamp(SMALL_RING, most);
@@ -593,6 +601,6 @@ mod tests {
         assert_eq!(ring_size(128, UnwindMethod::Dwarf(8192)), 512 << 10);
         assert_eq!(ring_size(6, UnwindMethod::Dwarf(8192)), 8 << 20);
         assert_eq!(ring_size(0, UnwindMethod::Fp), 2 << 20);
-        assert_eq!(ring_size(2, UnwindMethod::Auto), 8 << 20);
+        assert_eq!(ring_size(2, UnwindMethod::Auto), 16 << 20);
     }
 }

@@ -19,7 +19,7 @@ use crate::sources::process;
 const MAX_REMEMBERED: usize = 1 << 18;
 
 /// The mappings of a process, and what was found out by them.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(super) struct AddressSpace {
     mappings: Mappings,
     /// Locations of addresses that were looked up before; valid until the next change of the mappings.
@@ -39,6 +39,11 @@ impl AddressSpace {
         self.known.clear();
         self.epilogues.clear();
         self.unwinder = None;
+    }
+
+    /// That of a child. Most children execute at once, so that what was found out of single addresses would be copied for nothing.
+    fn fork(&self) -> Self {
+        Self { mappings: self.mappings.clone(), unwinder: self.unwinder.clone(), ..Self::default() }
     }
 
     /// The module and the place in it that lie at an address.
@@ -154,7 +159,7 @@ impl Processes {
         if pid != parent_pid
             && let Some(parent) = self.spaces.get(&parent_pid)
         {
-            let copy = parent.clone();
+            let copy = parent.fork();
             self.spaces.insert(pid, copy);
         }
         let parent = self.task(parent_pid, parent_tid);

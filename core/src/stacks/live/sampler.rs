@@ -11,7 +11,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::end::StackEnd;
-use super::super::{CopySwitch, Losses, RunShare, Task, TaskId, UnwindMethod};
+use super::super::{CopySwitch, Losses, RunShare, Task, TaskId, UnwindMethod, WaitingSamples};
 use super::auto::{AutoStacks, FoundStack};
 use super::code::SampledCode;
 use super::copies::CopySize;
@@ -20,7 +20,7 @@ use super::off_cpu::{LeftCpu, OffCpu};
 use super::open::{OpenEvents, SampledAs, SampledCounter};
 use super::paths::{CodeLocation, KeptPath, LocationId, PathId, PathNode};
 use super::record::{ChainEntry, DecodedRecord, Malformed, RecordKind, SampleLayout, SampleRecord};
-use super::ring::{Ring, Sorter};
+use super::ring::{Ring, Sorter, go_first};
 use super::turns::CounterTurns;
 use super::unwind::Completeness;
 use super::wakers::Wakers;
@@ -89,6 +89,7 @@ pub(super) struct StackSampler {
     sorter: Sorter,
     reader: RecordReader,
     batches: Sender<RawBatch>,
+    waiting: WaitingSamples,
     /// How much of each table has been sent.
     sent: Sent,
 }
@@ -105,7 +106,12 @@ struct Sent {
 
 impl StackSampler {
     /// `origin` is the time of the kernel's clock that samples are counted from.
-    pub(super) fn new(opened: OpenEvents, origin: u64, commands: OwnedFd, batches: Sender<RawBatch>) -> Self {
+    pub(super) fn new(
+        opened: OpenEvents,
+        origin: u64,
+        commands: OwnedFd,
+        to: (Sender<RawBatch>, WaitingSamples),
+    ) -> Self {
         let OpenEvents { rings, counters, tellers, events, sampled, running, off_cpu, wakeups, .. } = opened;
         let mut reader = RecordReader::new(events, sampled.call_graph, origin);
         reader.off_cpu = off_cpu.map(OffCpu::new);
@@ -119,11 +125,13 @@ impl StackSampler {
         let (sorter, sent) = (Sorter::default(), Sent::default());
         let turns = CounterTurns::default();
         let shares = Vec::new();
-        Self { rings, counters, turns, shares, _tellers: tellers, commands, sorter, reader, batches, sent }
+        let (batches, waiting) = to;
+        Self { rings, counters, turns, shares, _tellers: tellers, commands, sorter, reader, batches, waiting, sent }
     }
 
     /// Runs until it is asked to end, or nobody takes its samples.
     pub(super) fn run(mut self) {
+        go_first();
         let mut ended = vec![false; self.rings.len()];
         loop {
             let go_on = match self.wait(&mut ended) {
@@ -218,6 +226,7 @@ impl StackSampler {
             return true;
         }
         let taken = batch.samples.len() as u64;
+        self.waiting.came(taken);
         match self.batches.try_send(std::mem::take(&mut batch)) {
             Ok(()) => {
                 self.note_sent();
@@ -225,6 +234,7 @@ impl StackSampler {
             }
             Err(TrySendError::Full(_)) => {
                 self.reader.losses.dropped += taken;
+                self.waiting.went(taken);
                 true
             }
             Err(TrySendError::Disconnected(_)) => false,
@@ -234,6 +244,7 @@ impl StackSampler {
     /// The last batch alone may wait for room.
     fn finish(&mut self) -> bool {
         let batch = self.batch();
+        self.waiting.came(batch.samples.len() as u64);
         self.batches.send_timeout(batch, PATIENCE).is_ok()
     }
 
@@ -369,7 +380,12 @@ impl RecordReader {
                 }
                 self.code.processes.exit(tasks);
             }
-            Ok(DecodedRecord::Lost(count)) => self.losses.lost += count,
+            Ok(DecodedRecord::Lost(count)) => {
+                self.losses.lost += count;
+                if let Some(auto) = &mut self.auto {
+                    auto.has_lost = true;
+                }
+            }
             Ok(DecodedRecord::Throttle) => self.losses.throttled += 1,
             Ok(DecodedRecord::Other) => {}
             Err(Malformed) => self.losses.malformed += 1,

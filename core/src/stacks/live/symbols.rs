@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use blazesym::symbolize::source::{Kernel, Process, Source};
 use blazesym::symbolize::{Input, Symbolizer};
@@ -14,7 +15,8 @@ use crate::host::HostFiles;
 
 use super::super::end::StackEnd;
 use super::super::{
-    CUT, NamelessReason, StackBatch, StackFrame, StackFrameId, StackId, StackNode, StackSample, UnnamedFile, WaitReason,
+    CUT, NamelessReason, StackBatch, StackFrame, StackFrameId, StackId, StackNode, StackSample, UnnamedFile,
+    WaitReason, WaitingSamples,
 };
 use super::PATIENCE;
 use super::debug_files::MappedProgram;
@@ -33,15 +35,24 @@ const UNKNOWN: &str = "[unknown]";
 /// The most addresses of compiled code that may wait for a name; others stay without one.
 const MOST_PENDING: usize = 1 << 16;
 
+/// How long what has its names may wait for more that came at once.
+const GIVEN_ON: Duration = Duration::from_millis(250);
+
 /// Takes raw batches until there are no more, and gives them on with names.
-pub(super) fn run(batches: &Receiver<RawBatch>, to: &Sender<StackBatch>) {
+pub(super) fn run(batches: &Receiver<RawBatch>, to: &Sender<StackBatch>, waiting: &WaitingSamples) {
     let mut namer = Namer::new();
     let mut ready = StackBatch::default();
+    let mut given = Instant::now();
     for raw in batches {
-        let is_last_so_far = batches.is_empty();
+        let (is_last_so_far, samples) = (batches.is_empty(), raw.samples.len() as u64);
         namer.name(raw, &mut ready);
-        // Several that came at once go on as one.
-        if is_last_so_far && !offer(&mut ready, &mut namer.dropped, to) {
+        waiting.went(samples);
+        // Several that came at once go on as one, unless the names of many have to be read.
+        if !is_last_so_far && given.elapsed() < GIVEN_ON {
+            continue;
+        }
+        given = Instant::now();
+        if !offer(&mut ready, &mut namer.dropped, to) {
             return;
         }
     }
@@ -584,8 +595,11 @@ mod tests {
     fn what_a_full_channel_drops_are_samples_and_no_definitions() {
         let (to_namer, from_sampler) = crossbeam_channel::unbounded();
         let (to_user, batches) = crossbeam_channel::bounded(1);
+        let waiting = WaitingSamples::default();
+        waiting.came(2);
+        let counted = waiting.clone();
         to_user.send(StackBatch::default()).unwrap();
-        let namer = std::thread::spawn(move || run(&from_sampler, &to_user));
+        let namer = std::thread::spawn(move || run(&from_sampler, &to_user, &counted));
         to_namer.send(nowhere()).unwrap();
         while !to_namer.is_empty() {
             std::thread::yield_now();
@@ -601,6 +615,7 @@ mod tests {
         let kept = all.iter().flat_map(|batch| &batch.samples).count() as u64;
         let dropped = all.last().unwrap().losses.dropped;
         assert_eq!(kept + dropped, 2);
+        assert_eq!(waiting.count(), 0);
         assert_eq!(table.frames()[0].name, UNKNOWN);
     }
 }

@@ -101,6 +101,8 @@ pub(in crate::tui) struct SearchCount {
 pub(in crate::tui) struct ProfileState {
     pub(in crate::tui) calls: SampledTree,
     pub(in crate::tui) losses: Losses,
+    /// Samples that were read and wait for their names.
+    pub(in crate::tui) waiting: u64,
     /// How far the stacks of each event go, where that is known.
     reach: Vec<Option<Reach>>,
     /// How many samples of each event are in functions without a name.
@@ -155,6 +157,7 @@ impl ProfileState {
         let is_first = self.calls.events.is_empty();
         self.calls.take(tree);
         self.losses = quality.losses;
+        self.waiting = quality.waiting;
         self.reach = tree.event_ids().map(|event| quality.reach(tree, event)).collect();
         let nameless =
             |event| quality.nameless.of(event).iter().fold(0u64, |sum, (_, samples)| sum.saturating_add(*samples));

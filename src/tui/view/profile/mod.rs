@@ -124,6 +124,10 @@ fn nothing(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
         (Some(profile), ..) if profile.calls.events.is_empty() => {
             "nothing is sampled, and no region can be read; Log says why"
         }
+        (Some(profile), Mode::Live, _) if profile.waiting > 0 => {
+            let words = format!("reading symbols: {} samples wait", si(profile.waiting as f64));
+            return words_alone(page, area, room, &words);
+        }
         (Some(_), Mode::Live, None) => "no sample yet: a program that sleeps isn't sampled",
         (Some(_), ..) => "no sample so far",
     };
@@ -208,12 +212,20 @@ fn title(page: &ScreenPage<'_>, profile: &ProfileState, room: usize) -> Line<'st
     line
 }
 
-/// `17.9k samples, 3 lost, 2 times throttled`.
+/// The part of the samples that waits for names from which on the title says so: one in so many.
+const WAITING: u64 = 20;
+
+/// `17.9k samples, 3 lost, 2 times throttled, reading symbols: 1.2k wait`.
 fn samples(profile: &ProfileState) -> String {
     let whole = profile.whole();
     let losses = [(profile.losses.samples(), "lost"), (profile.losses.throttled, "times throttled")];
     let losses = losses.into_iter().filter(|&(count, _)| count > 0);
     let lost: String = losses.map(|(count, what)| format!(", {} {what}", si(count as f64))).collect();
+    // Some are on their way all the time.
+    let lost = match profile.waiting {
+        waiting if waiting.saturating_mul(WAITING) <= whole.samples => lost,
+        waiting => format!("{lost}, reading symbols: {} wait", si(waiting as f64)),
+    };
     match profile.call_measure() {
         Some(measure) => format!("{} in all", amount(whole.weight as f64, measure.unit())),
         None if profile.is_off_cpu() => format!("{} on no CPU{lost}", time(whole.weight as f64)),

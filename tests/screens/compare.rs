@@ -495,7 +495,7 @@ fn metrics_are_compared_where_both_sides_have_them() {
 fn one_recording_has_nothing_to_compare() {
     with_loop(None, |script, _| {
         script.keys("10");
-        assert!(script.screen().contains("only replay of several recordings compares"));
+        assert!(script.screen().contains("Compare needs two recordings"));
         assert!(!script.screen().contains("0 Compare"));
     });
 }

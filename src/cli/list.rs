@@ -391,7 +391,7 @@ const LONGEST_BESIDE: usize = 16;
 fn refusal_words(reason: &str) -> String {
     match reason.chars().count() {
         ..=LONGEST_BESIDE => format!("— {reason}"),
-        _ => format!("—\n        {}", wrapped(reason, 8)),
+        _ => format!("— no\n        {}", wrapped(reason, 8)),
     }
 }
 

@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use crate::event_totals::EventTotal;
 use crate::report::{PathRow, Row, Times};
@@ -295,7 +296,7 @@ fn write(target: &Path, text: &str, is_child: bool) -> io::Result<()> {
 #[derive(PartialEq)]
 enum Replaced {
     Yes,
-    /// Another process of this run has written it.
+    /// Another process of this run has written it, or holds its lock.
     No,
 }
 
@@ -304,7 +305,9 @@ fn replace(target: &Path, text: &str) -> io::Result<Replaced> {
     let mut file = File::options().write(true).open(target)?;
     if file.metadata()?.is_file() {
         // Of processes that end together, one looks when the other has written.
-        lock(&file);
+        if lock(&file) == Lock::Held {
+            return Ok(Replaced::No);
+        }
         if run::has_written(&file.metadata()?) {
             return Ok(Replaced::No);
         }
@@ -313,13 +316,32 @@ fn replace(target: &Path, text: &str) -> io::Result<Replaced> {
     file.write_all(text.as_bytes()).map(|()| Replaced::Yes)
 }
 
-/// Waits until no other process has the file's lock, which lasts while the file is open. Some file systems have none.
-fn lock(file: &File) {
-    #[expect(unsafe_code, reason = "a call of the kernel, which the standard library has from Rust 1.89 on")]
-    // SAFETY: it takes numbers.
-    unsafe {
-        libc::flock(file.as_raw_fd(), libc::LOCK_EX)
-    };
+#[derive(PartialEq)]
+enum Lock {
+    /// This process has it, or the file system has none.
+    Taken,
+    /// Another one has had it for longer than writing takes.
+    Held,
+}
+
+/// Takes the file's lock, which lasts while the file is open. Who holds it for long may wait for this program to end.
+fn lock(file: &File) -> Lock {
+    const LONGEST: Duration = Duration::from_secs(1);
+    const PAUSE: Duration = Duration::from_millis(2);
+    let begun = Instant::now();
+    loop {
+        #[expect(unsafe_code, reason = "a call of the kernel, which the standard library has from Rust 1.89 on")]
+        // SAFETY: it takes numbers.
+        let done = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) };
+        let error = io::Error::last_os_error();
+        match error.kind() {
+            _ if done == 0 => return Lock::Taken,
+            io::ErrorKind::Interrupted => {}
+            io::ErrorKind::WouldBlock if begun.elapsed() < LONGEST => std::thread::sleep(PAUSE),
+            io::ErrorKind::WouldBlock => return Lock::Held,
+            _ => return Lock::Taken,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,9 @@ use std::time::{Duration, SystemTime};
 /// Whether a regular file was written since the run began.
 pub(crate) fn has_written(file: &Metadata) -> bool {
     let written = Some(file).filter(|file| file.is_file()).and_then(|file| file.modified().ok());
-    written.zip(start()).is_some_and(|(written, start)| written + step_of_file_times() >= start)
+    written.zip(start()).is_some_and(|(written, start)| {
+        written.checked_add(step_of_file_times()).is_none_or(|written| written >= start)
+    })
 }
 
 /// By how much the time of a file may be behind the clock: the kernel takes it from the clock that moves with its timer.

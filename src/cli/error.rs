@@ -289,8 +289,9 @@ fn perfs_way(error: &clap::Error, words: &[OsString]) -> Option<String> {
 /// What to do instead, for an option of hyperfine's, or a command that stands as hyperfine takes it.
 fn hyperfines_way(option: &str, words: &[OsString]) -> Option<String> {
     let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+    let own = words.iter().position(|word| *word == "--").map_or(&words[..], |end| &words[..end]);
     let is_scan = |pair: &[Cow<'_, str>]| pair[0] == "-P" && !pair[1].contains('=');
-    let of_hyperfine = if words.windows(2).any(is_scan) { "--parameter-scan" } else { option };
+    let of_hyperfine = if own.windows(2).any(is_scan) { "--parameter-scan" } else { option };
     if let Some(instead) = perf_compat::instead("bench", of_hyperfine) {
         return Some(format!("perfprop: hyperfine's {} isn't there\n      {instead}", shown(of_hyperfine)));
     }

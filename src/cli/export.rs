@@ -134,6 +134,9 @@ pub(super) fn run(args: &ExportArgs) -> Result<u8, Error> {
     if args.kernel && args.to != ExportFormat::Folded {
         return Err(Error::Usage("--kernel is for --to folded; other formats tell the kernel by its module".into()));
     }
+    if args.lines && args.to == ExportFormat::Folded {
+        say("--lines is left out: folded stacks have names alone");
+    }
     if args.other.is_some() || !args.a.is_empty() {
         return export_difference(args);
     }
@@ -203,9 +206,18 @@ fn export_difference(args: &ExportArgs) -> Result<u8, Error> {
         let event = event.map_or_else(|| "no event".into(), |event| shown(&event).into_owned());
         Error::Usage(format!("nothing to compare: {event} isn't sampled in all files; --event-filter chooses another"))
     })?;
-    let options = stack_formats::difference_options(&found, format!("{} to {}", title(&a[0]), title(&b[0])));
+    let options = stack_formats::difference_options(&found, format!("{} to {}", side_title(a), side_title(b)));
     write(args, &found.tree, target, &options)?;
     Ok(0)
+}
+
+/// What one side of a comparison is called.
+fn side_title(files: &[PathBuf]) -> String {
+    let first = files.first().map_or_else(String::new, |file| title(file));
+    match files.len() {
+        ..=1 => first,
+        runs => format!("{first} and {} more", runs - 1),
+    }
 }
 
 /// All stacks of a file; a part of them would be compared with a whole.

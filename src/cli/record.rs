@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Duration;
 
 use clap::Args;
@@ -15,7 +16,7 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use super::args::{MeasurementArgs, milliseconds, whole_number};
 use super::outcome::{exit_code, first_failure, tell_delay, tell_no_regions};
 use super::progress::{SlowRun, instructions_of};
-use super::stream::{hush, is_closed_pipe, say};
+use super::stream::{hush, say};
 use super::{Error, signals};
 use crate::files::PartialFile;
 use crate::measure::{self, BatchChannels, Delivery, Measurement, RunEvent, RunOutcome, close, note_partial};
@@ -121,19 +122,7 @@ fn once(
     path: &Path,
 ) -> Result<RunOutcome, Error> {
     let name = if path.as_os_str() == "-" { Path::new("standard output") } else { path };
-    let failed = |source: io::Error| match source.kind() {
-        io::ErrorKind::BrokenPipe => Error::Unread,
-        _ => Error::Write { path: name.into(), source },
-    };
-    // Whoever reads it from a pipe and leaves doesn't end the command.
-    let is_unread = Cell::new(false);
-    let seen = |written: io::Result<()>| match is_closed_pipe(&written) {
-        true => {
-            is_unread.set(true);
-            Ok(())
-        }
-        false => written,
-    };
+    let failed = |source| Error::Write { path: name.into(), source };
     let command = measurement.launch.command.as_ref().and_then(|line| line.argv.first()).cloned();
     let cut = |source, readings| match path.as_os_str() == "-" {
         true => failed(source),
@@ -144,7 +133,8 @@ fn once(
     let period = Duration::from_millis(args.interval);
     let (session, header) = measurement.start(period, period, &mut say)?;
     note_partial(&header, &mut say);
-    let mut recorder = out.recorder(&header).map_err(|source| cut(source, 0))?;
+    let is_unread = Rc::new(Cell::new(false));
+    let mut recorder = out.recorder(&header, &is_unread).map_err(|source| cut(source, 0))?;
     if let Some(stacks) = session.stacks() {
         recorder.sampled(stacks.sampled()).map_err(|source| cut(source, 0))?;
     }
@@ -166,14 +156,13 @@ fn once(
         let before = written.rounds;
         written.note(event, &header);
         let done = match event {
-            _ if is_unread.get() => Ok(()),
             RunEvent::Round(round, lost) => recorder.round(round, lost),
             RunEvent::Stacks(batch) => recorder.stacks(batch),
             RunEvent::Regions(batch) => recorder.regions(batch),
             RunEvent::Save => recorder.flush().inspect(|()| tell(&written, " so far")),
             RunEvent::Idle => recorder.flush(),
         };
-        seen(done).map_err(|source| cut(source, before))
+        done.map_err(|source| cut(source, before))
     };
     let batches = BatchChannels {
         stacks: session.stacks().map_or_else(never, |stacks| stacks.batches().clone()),
@@ -193,9 +182,7 @@ fn once(
         regions.stop();
         regions.batches().iter().try_for_each(|batch| write(RunEvent::Regions(&batch)))?;
     }
-    if !is_unread.get() {
-        seen(recorder.end(&outcome.end)).map_err(|source| cut(source, written.rounds))?;
-    }
+    recorder.end(&outcome.end).map_err(|source| cut(source, written.rounds))?;
     written.lost_rounds = outcome.end.lost_rounds;
     tell(&written, "");
     tell_delay(measurement.launch.delay, &outcome);
@@ -312,15 +299,46 @@ impl Out {
     }
 
     /// The file gets its name with its header: from there on it is good up to its last line.
-    fn recorder(self, header: &Header) -> io::Result<Recorder<Box<dyn Write>>> {
+    fn recorder(self, header: &Header, is_unread: &Rc<Cell<bool>>) -> io::Result<Recorder<Box<dyn Write>>> {
         match self {
-            Self::Stdout => Recorder::new(Box::new(io::stdout()), header),
+            Self::Stdout => Recorder::new(Box::new(Pipe { is_unread: Rc::clone(is_unread) }), header),
             Self::File(part) => {
                 let recorder = Recorder::new(Box::new(part.file()?) as Box<dyn Write>, header)?;
                 part.put_keeping_old()?;
                 Ok(recorder)
             }
         }
+    }
+}
+
+/// Standard output, which may be a pipe whose reader leaves. That doesn't end the command: what is written then goes nowhere.
+struct Pipe {
+    /// Whether the reader has left.
+    is_unread: Rc<Cell<bool>>,
+}
+
+impl Pipe {
+    fn unless_unread<T>(&self, done: impl FnOnce() -> io::Result<T>, nowhere: T) -> io::Result<T> {
+        if self.is_unread.get() {
+            return Ok(nowhere);
+        }
+        match done() {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                self.is_unread.set(true);
+                Ok(nowhere)
+            }
+            done => done,
+        }
+    }
+}
+
+impl Write for Pipe {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.unless_unread(|| io::stdout().write(bytes), bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.unless_unread(|| io::stdout().flush(), ())
     }
 }
 

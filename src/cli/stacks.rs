@@ -68,7 +68,12 @@ impl LiveProfile {
                 return;
             }
             if !is_told && begun.elapsed() > PATIENCE {
-                say(&format!("reading symbols: {} samples wait; Ctrl-C ends without them", self.waiting.count()));
+                let waits = match self.waiting.count() {
+                    0 => "reading the last samples and regions".to_owned(),
+                    1 => "reading symbols: 1 sample waits".to_owned(),
+                    count => format!("reading symbols: {count} samples wait"),
+                };
+                say(&format!("{waits}; Ctrl-C ends without them"));
                 is_told = true;
             }
             std::thread::sleep(PAUSE);

@@ -109,7 +109,7 @@ impl Stream {
 }
 
 /// Whether writing failed because nobody reads any more.
-pub(super) fn is_closed_pipe(written: &io::Result<()>) -> bool {
+fn is_closed_pipe(written: &io::Result<()>) -> bool {
     written.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 

@@ -69,7 +69,13 @@ fn measured(variants: &[Variant], files: &[WorkloadFile], determinizer: Determin
         }
     }
     let tables: Vec<String> = tables.iter().map(|columns| table(columns, variants, files, determinizer)).collect();
-    format!("{}± is the 95% interval of {determinizer}\n", tables.join("\n"))
+    let of = match determinizer {
+        // Of a percentile it isn't known: it is taken to be as uncertain as the median.
+        Determinizer::Percentile(_) => "that of the median",
+        Determinizer::Median => "the 95% interval of the median",
+        Determinizer::Mean => "the 95% interval of the mean",
+    };
+    format!("{}± is {of}\n", tables.join("\n"))
 }
 
 /// A column of what was measured.

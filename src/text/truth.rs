@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::narrow::narrowed;
 use super::repeats::Repeats;
-use super::wrap::{folded, wrapped};
+use super::wrap::{WIDTH, wrapped_message};
 use crate::monitor::{Judged, Row, Truth};
 use crate::names::shown;
 use crate::number::{amount, change, percent, plus_minus_part};
@@ -37,7 +37,7 @@ pub fn truth(runs: &Repeats<'_>, columns: Option<usize>) -> String {
             ". They are means of runs, of errors without their signs; runs that saw none of an event are left out",
         );
     }
-    let legend = folded(&wrapped(&legend, 1), columns);
+    let legend = wrapped_message(&legend, 1, columns.map_or(WIDTH, |columns| columns.min(WIDTH)));
     format!("\n Errors against the truth, which was counted beside:\n\n{table}\n {legend}\n\n")
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 /// Columns of a line.
-const WIDTH: usize = 80;
+pub(super) const WIDTH: usize = 80;
 
 /// Words in lines that end before the width, all but the first one indented. A word that is longer
 /// than a line is broken, behind a comma where it has one.

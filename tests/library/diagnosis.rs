@@ -333,8 +333,16 @@ fn what_is_no_fault_is_told_after_faults() {
     let waiting = |threads: i32| Scenario::of((7..7 + threads).map(|tid| Made { tid, ..short.clone() }).collect());
     let (two, four) = (waiting(2), waiting(4));
     // Of two CPUs these use one, and the others both.
-    assert!(two.text(DiagnosisRule::CpuWait).starts_with("others have the CPUs: 1.0 threads"), "{:?}", two.found());
-    assert!(four.text(DiagnosisRule::CpuWait).starts_with("not enough CPUs: 2.0 threads"), "{:?}", four.found());
+    assert!(
+        two.text(DiagnosisRule::CpuWait).starts_with("others have the CPUs: on average 1.0 threads"),
+        "{:?}",
+        two.found()
+    );
+    assert!(
+        four.text(DiagnosisRule::CpuWait).starts_with("not enough CPUs: on average 2.0 threads"),
+        "{:?}",
+        four.found()
+    );
 }
 
 #[test]

@@ -591,20 +591,24 @@ fn list_into_a_closed_pipe_is_quiet() {
 #[test]
 fn a_closed_pipe_does_not_end_what_is_measured() {
     let program = env!("CARGO_BIN_EXE_perfprop");
-    // The reader leaves before or while something is written.
+    // The reader leaves before or after something was written.
     for (verb, readers) in [
         ("stat -I 20 -o - -e duration_time", &["true", "head -n 1"][..]),
         ("stat -j -o - -e duration_time", &["true"]),
         ("record -q -o - -e duration_time", &["true", "head -n 1"]),
     ] {
-        let ran = scratch("ran_on");
+        let [ran, left] = ["ran_on", "reader_left"].map(scratch);
         for reader in readers {
-            let command = format!("sh -c 'sleep 0.2; touch {}; exit 9'", ran.display());
-            let line = format!("{{ {program} {verb} -- {command}; echo left=$? >&2; }} | {{ sleep 0.05; {reader}; }}");
+            // The command ends after the reader has left and something was written since.
+            let (ran_on, gone) = (ran.display(), left.display());
+            let wait = format!("while ! test -e {gone}; do sleep 0.01; done; sleep 0.2; touch {ran_on}; exit 9");
+            let line = format!(
+                "{{ {program} {verb} -- sh -c '{wait}'; echo left=$? >&2; }} | {{ {reader}; exec <&-; touch {gone}; }}"
+            );
             let output = Command::new("sh").args(["-c", &line]).output().unwrap();
             let told = stderr(&output);
             assert_eq!((ran.exists(), told.trim_end()), (true, "left=141"), "{verb} {reader}");
-            std::fs::remove_file(&ran).unwrap();
+            [&ran, &left].iter().for_each(|file| std::fs::remove_file(file).unwrap());
         }
     }
 }

@@ -65,7 +65,7 @@ mod tests {
         forget_beginning(&said);
         let in_memory = said.metadata().unwrap().blocks() * 512;
         // A page that the beginning has a part of stays.
-        assert!((KEPT..KEPT + 65_536).contains(&in_memory), "{in_memory}");
+        assert!((KEPT..=KEPT + 65_536).contains(&in_memory), "{in_memory}");
         write(100_000..100_001);
         let expected: Vec<String> = (99_996..100_001).map(|number| line(number).trim_end().to_owned()).collect();
         assert_eq!(last_lines(&said).unwrap(), expected);

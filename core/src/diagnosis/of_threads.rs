@@ -56,9 +56,10 @@ const ACCOUNTED: &str = "exact: from the kernel's scheduler statistics";
 /// The part of the time in which a thread waited for a device; and of the time in which it didn't want for a CPU.
 fn disk_shares(thread: &ThreadUse<'_>) -> (f64, f64) {
     // Checks come when a CPU is free, and so more often while a thread waits: the kernel's account of its other time is exact.
-    let waits = thread.waits(WaitKind::Disk).unwrap_or(0.0);
+    let waits = thread.waits(WaitKind::Disk).unwrap_or(thread.waited(WaitKind::Disk).0);
     let (seen, _) = thread.waited(WaitKind::Nothing);
-    let short_of_cpu = thread.ready().unwrap_or(seen - thread.cpu / thread.lived).clamp(0.0, 0.95);
+    let ready = thread.ready().unwrap_or(0.0) / thread.lived;
+    let short_of_cpu = (seen - thread.cpu / thread.lived).max(ready).clamp(0.0, 0.95);
     (waits, (waits / (1.0 - short_of_cpu)).min(1.0))
 }
 
@@ -145,7 +146,7 @@ impl Evidence<'_> {
         let within = most.disk_wait().filter(|within| !within.is_empty());
         let within = within.map_or_else(String::new, |within| format!(", mostly in {}", shown(within)));
         let why = format!(
-            "seen in an uninterruptible wait {}{within}: {without_cpu_wait:.2} threads, their time without a CPU left out; reported from {DISK}",
+            "seen in an uninterruptible wait {}{within}: {without_cpu_wait:.2} threads, if they had had a CPU whenever they wanted one; reported from {DISK}",
             over(uses)
         );
         let sure = sure_of_looks(share(most), most.waited(WaitKind::Disk).1);

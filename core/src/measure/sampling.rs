@@ -68,8 +68,8 @@ pub(super) fn request(
         return modelled(stacks, plan).map(Some);
     }
     let rate = stacks.rate.map(|rate| allowed(rate, note)).transpose()?;
-    if rate.is_none() && matches!(target, Some(TargetKind::Everyone)) {
-        note(&format!("every CPU is sampled at {MACHINE_FREQUENCY} Hz; -F HZ samples more or less often"));
+    if rate.is_none() && options.events.is_empty() && matches!(target, Some(TargetKind::Everyone)) {
+        note(&format!("CPUs are sampled at {MACHINE_FREQUENCY} Hz at most; -F HZ samples more or less often"));
     }
     // Nothing happens when time passes.
     let sampled = plan.events.iter().filter(|event| event.kind != EventKind::Tool).cloned().collect::<Vec<_>>();

@@ -89,6 +89,7 @@ impl Gathered {
         self.stacks.forget_samples();
         self.lost_before = self.lost;
         self.quality.losses = Losses::default();
+        self.quality.ended_before = 0;
         self.quality.take_known(&self.stacks);
     }
 
@@ -157,7 +158,11 @@ impl Gathered {
     }
 
     fn add(&mut self, batch: &StackBatch) {
+        let ended_before = self.quality.ended_before;
         self.quality.take(batch);
+        if self.quality.ended_before != ended_before {
+            self.quality.ended_before = self.quality.ended_before.saturating_sub(self.lost_before.copy_ended);
+        }
         self.lost = batch.losses;
         self.quality.losses = batch.losses.since(&self.lost_before);
         if self.stacks.take(batch).is_err() {

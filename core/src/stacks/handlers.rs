@@ -1,7 +1,7 @@
 //! Finds the samples in handlers of signals, and others below a frame.
 
 use super::CUT;
-use crate::profile::{EventId, NodeRef, Tree};
+use crate::profile::{EventId, Frame, FrameKind, NodeRef, Tree};
 
 /// What handlers of signals return to, as C libraries and the kernel name it.
 const TRAMPOLINES: [&str; 2] = ["__restore_rt", "__kernel_rt_sigreturn"];
@@ -30,10 +30,14 @@ pub(super) fn all_samples_below(tree: &Tree, mut is_wanted: impl FnMut(&NodeRef<
     tree.event_ids().map(|event| samples_below(tree, event, &mut is_wanted)).fold(0, u64::saturating_add)
 }
 
-/// The samples in handlers of signals, in stacks that aren't cut.
-pub(super) fn in_handlers(tree: &Tree, event: EventId) -> u64 {
-    let is_cut = |node: &NodeRef<'_>| node.ancestors().any(|above| above.frame().name == CUT);
-    samples_below(tree, event, |node| is_trampoline(node) && !is_cut(node))
+/// The samples in handlers of signals, in stacks whose outermost frame is a beginning.
+pub(super) fn in_handlers(tree: &Tree, event: EventId, is_beginning: impl Fn(&Frame<'_>) -> bool) -> u64 {
+    let is_function = |frame: &Frame<'_>| !matches!(frame.kind, FrameKind::Process | FrameKind::Region);
+    let begins = |node: &NodeRef<'_>| {
+        let functions = node.ancestors().filter(|above| above.depth() > 0 && is_function(&above.frame()));
+        functions.last().is_some_and(|outermost| is_beginning(&outermost.frame()))
+    };
+    samples_below(tree, event, |node| is_trampoline(node) && begins(node))
 }
 
 /// The samples of cut stacks of which no more is known than handlers of signals and what those interrupted.

@@ -203,7 +203,7 @@ impl StackQuality {
             // They miss what a signal interrupted, and maybe its caller.
             StackOrigin::Sampled(UnwindMethod::Fp) => {
                 let mut reach = reach(tree, event, end_by_name);
-                let lacking = in_handlers(tree, event).min(reach.complete);
+                let lacking = without_interrupted(tree, event).min(reach.complete);
                 reach.complete -= lacking;
                 reach.unknown += lacking;
                 Some(reach)
@@ -235,7 +235,8 @@ impl StackQuality {
         }
         if is_worth(all.unknown) {
             let part = share(all.unknown, all.samples());
-            let why = match tree.event_ids().map(|event| in_handlers(tree, event)).fold(0, u64::saturating_add) {
+            let lacking = tree.event_ids().map(|event| without_interrupted(tree, event)).fold(0, u64::saturating_add);
+            let why = match lacking {
                 lacking
                     if self.origin == StackOrigin::Sampled(UnwindMethod::Fp)
                         && lacking.saturating_mul(2) > all.unknown =>
@@ -272,15 +273,21 @@ impl StackQuality {
         let lost = self.losses.samples();
         let all = taken.saturating_add(lost);
         let is_worth = lost > 0 && lost.saturating_mul(WORTH_TELLING_LOST) >= all;
-        let copies = self.origin == StackOrigin::Sampled(UnwindMethod::Fp);
-        let how = if copies { "-F 499" } else { "--call-graph fp" };
-        let or = if copies { "" } else { " copies no stacks, a lower -F takes fewer samples" };
+        let has_copies = matches!(self.origin, StackOrigin::Sampled(UnwindMethod::Auto | UnwindMethod::Dwarf(_)));
+        let fewer = "a lower -F takes fewer samples";
         is_worth.then(|| {
             let (part, target) = (share(lost, all), shown(target));
-            format!(
-                "{part} of the samples were lost, as nobody read them in time:  perfprop record -g {how} {target}{or}"
-            )
+            let how = match has_copies && self.losses.lost > 0 {
+                true => format!("{fewer}, and no stacks are copied with  perfprop record --call-graph fp {target}"),
+                false => fewer.to_owned(),
+            };
+            format!("{part} of the samples were lost, as nobody read them in time: {how}")
         })
+    }
+
+    /// Whether copies of stacks became shorter, and records had been lost.
+    fn were_copies_relieved(&self) -> bool {
+        self.losses.lost > 0 && self.copies.windows(2).any(|pair| pair[1].bytes < pair[0].bytes)
     }
 
     /// In how many samples nothing names the function, and why; `None` where that is not worth a word.
@@ -323,6 +330,9 @@ impl StackQuality {
                     "they are longer than the {bytes} bytes that the kernel copies at most; where code keeps frame pointers \
                      (-fno-omit-frame-pointer), -g follows those of any length up to {FRAMES_FOLLOWED} frames deep"
                 )
+            }
+            StackOrigin::Sampled(UnwindMethod::Auto) if self.were_copies_relieved() && losses.stack_gone < losses.cut / 2 => {
+                "samples were lost, and copies of stacks were made shorter for that; a lower -F leaves room for whole ones".into()
             }
             StackOrigin::Sampled(UnwindMethod::Auto) if is_mostly(losses.copy_ended) => match largest(&self.copies) {
                 Some(bytes) if self.ended_before * 2 > losses.copy_ended => format!(
@@ -463,6 +473,11 @@ fn copied(switches: &[CopySwitch]) -> Option<String> {
     Some(format!(
         "frame pointers are missing{where_}: stacks are copied ({size} a sample) {when}; --call-graph fp copies none"
     ))
+}
+
+/// The samples in handlers of signals, whose stacks begin, but miss what the signal interrupted.
+fn without_interrupted(tree: &Tree, event: EventId) -> u64 {
+    in_handlers(tree, event, |outermost| end_by_name(outermost) == StackEnd::Beginning)
 }
 
 fn end_by_name(frame: &Frame<'_>) -> StackEnd {
@@ -742,10 +757,10 @@ mod tests {
         };
         let text = told(AUTO, 1);
         assert!(
-            text.starts_with("1.0% of the samples were lost") && text.contains("--call-graph fp -a copies"),
+            text.starts_with("1.0% of the samples were lost") && text.ends_with("perfprop record --call-graph fp -a"),
             "{text}"
         );
-        assert!(told(FP, 99).ends_with("perfprop record -g -F 499 -a"));
+        assert!(told(FP, 99).ends_with("in time: a lower -F takes fewer samples"));
         assert_eq!(told(AUTO, 0), "");
     }
 

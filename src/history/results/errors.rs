@@ -23,7 +23,11 @@ impl BenchmarkResult {
         let error = match at(&self.repeat) {
             Some(1.0) => both(&self.ci_99_low, &self.ci_99_high)
                 .filter(|(low, high)| low < high)
-                .map(|(low, high)| Error::of((high - low) / 2.0 * OF_99_PERCENT)),
+                .zip(self.result.as_deref().and_then(at))
+                .map(|((low, high), number)| Error::Within {
+                    below: (number - low).max(0.0) * OF_99_PERCENT,
+                    above: (high - number).max(0.0) * OF_99_PERCENT,
+                }),
             Some(repeat) => both(&self.quartile_low, &self.quartile_high)
                 .map(|quartiles| error_of_median(quartiles, repeat as usize)),
             None => None,
@@ -47,6 +51,7 @@ mod tests {
             quartile_low: numbers(&[1.0, 1.0, 0.0, 5.0]),
             quartile_high: numbers(&[2.348_98, 2.0, 0.0, 5.0]),
             repeat: numbers(&[9.0, 2.0, 1.0, 1.0]),
+            result: Some(numbers(&[1.5, 1.5, 0.0, 5.0])),
             ..BenchmarkResult::default()
         };
         // In another order, and 5 wasn't measured. Of nine: sqrt(pi/2 / 9) * 2.30600 with 8 degrees.
@@ -54,6 +59,16 @@ mod tests {
         let is_near = |place: usize, half: f64| found[place].half_width().is_some_and(|it| (it - half).abs() < 1e-4);
         assert!(is_near(0, 1.959_96) && is_near(1, 0.417_771 * 2.306_004), "{found:?}");
         assert_eq!(found[2], Error::Unknown);
+        // Of 0 to 9 around 1, the larger side is 8.
+        let skewed = BenchmarkResult {
+            ci_99_low: numbers(&[0.0]),
+            ci_99_high: numbers(&[9.0]),
+            repeat: numbers(&[1.0]),
+            result: Some(numbers(&[1.0])),
+            ..BenchmarkResult::default()
+        };
+        let half = skewed.error_at(0).half_width();
+        assert!(half.is_some_and(|half| (half - 8.0 * OF_99_PERCENT).abs() < 1e-9), "{half:?}");
         assert_eq!([of.error_at(1), of.error_at(3), BenchmarkResult::default().error_at(0)], [Error::Unknown; 3]);
     }
 }

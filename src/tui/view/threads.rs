@@ -76,7 +76,8 @@ pub(super) fn draw_busiest(page: &mut ScreenPage<'_>, area: Rect) {
     let rows = VisibleRows::in_panel(area, above, 0, uses.threads.len());
     let inner = page.list(area, title(page, &uses), (rows, uses.threads.len()), Some(Screen::Threads.name()));
     page.target(area, ClickTarget::Screen(Screen::Threads));
-    let columns = ThreadColumns::of(usize::from(inner.width), &uses.threads, page.model.thread_list.by);
+    let columns =
+        ThreadColumns::of(usize::from(inner.width), &uses.threads, page.model.thread_list.by, of_machine(page));
     let mut lines = inner.rows();
     if let Some(row) = lines.next() {
         page.line(row, heads(page, &columns));
@@ -97,7 +98,8 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     let rows = VisibleRows::in_panel(area, fixed, selected, uses.threads.len());
     let all = page.model.listed_threads();
     let inner = page.list(area, title(page, &uses), (rows, all), None);
-    let columns = ThreadColumns::of(usize::from(inner.width), &uses.threads, page.model.thread_list.by);
+    let columns =
+        ThreadColumns::of(usize::from(inner.width), &uses.threads, page.model.thread_list.by, of_machine(page));
     let mut lines = inner.rows();
     if let Some(row) = lines.next() {
         let sorts = columns.shown.iter().map(|(column, ..)| *column);
@@ -265,17 +267,17 @@ struct ThreadColumns {
     within: usize,
 }
 
-/// The columns that this kind of target and this kernel have, with their heads and widths, and whether rows are processes of a
-/// machine. A value that is missing now is no reason to leave: columns that come and go can't be read.
+/// The columns that this kind of target and this kernel have, with their heads and widths. A value that is missing now is no
+/// reason to leave: columns that come and go can't be read.
 fn known_columns(
     threads: &[ThreadUse<'_>],
     sorted_by: ThreadColumn,
-) -> (Vec<(ThreadColumn, &'static str, usize)>, bool) {
+    are_processes: bool,
+) -> Vec<(ThreadColumn, &'static str, usize)> {
     let any = |is: &dyn Fn(&ThreadUse<'_>) -> bool| threads.iter().any(is);
-    let are_processes = !any(&|thread| thread.delay.is_some());
     let is_known = |column: ThreadColumn| match column {
         ThreadColumn::User => are_processes && any(&|thread| !user(thread.thread).is_empty()),
-        ThreadColumn::Ready => !are_processes,
+        ThreadColumn::Ready => !are_processes && (threads.is_empty() || any(&|thread| thread.delay.is_some())),
         ThreadColumn::Lock | ThreadColumn::Disk | ThreadColumn::Sleep => any(&|thread| !thread.looks.is_empty()),
         ThreadColumn::Switches => any(&|thread| thread.switches.is_some()),
         _ => true,
@@ -295,13 +297,13 @@ fn known_columns(
             _ => 3,
         });
     }
-    (all, are_processes)
+    all
 }
 
 impl ThreadColumns {
     /// Rates leave first, then memory, then sleep; then the bar, and where threads wait. How wide each is goes by the room.
-    fn of(room: usize, threads: &[ThreadUse<'_>], sorted_by: ThreadColumn) -> Self {
-        let (mut all, are_processes) = known_columns(threads, sorted_by);
+    fn of(room: usize, threads: &[ThreadUse<'_>], sorted_by: ThreadColumn, are_processes: bool) -> Self {
+        let mut all = known_columns(threads, sorted_by, are_processes);
         let used = |all: &[(ThreadColumn, &str, usize)]| 2 + all.iter().map(|(_, _, width)| width + 1).sum::<usize>();
         let least = if are_processes { LEAST_COMMAND } else { LEAST_NAME };
         while used(&all) + least > room && all.len() > 2 {

@@ -289,16 +289,18 @@ impl CopyControl {
         if now.saturating_sub(self.since) < SETTLING {
             return None;
         }
-        let next = match self.size() {
-            CopySize::None => return None,
-            CopySize::Tiny => CopyState::Chains,
-            CopySize::Small => CopyState::Copying(CopySize::Tiny),
-            CopySize::Large => CopyState::Copying(CopySize::Small),
+        let (next, change) = match (self.state, self.size()) {
+            (_, CopySize::None) => return None,
+            // Nothing is known to need copies.
+            (CopyState::Checking(_), _) => (CopyState::Chains, CopyChange::Quietly),
+            (_, CopySize::Tiny) => (CopyState::Chains, CopyChange::Resized),
+            (_, CopySize::Small) => (CopyState::Copying(CopySize::Tiny), CopyChange::Resized),
+            (_, CopySize::Large) => (CopyState::Copying(CopySize::Small), CopyChange::Resized),
         };
         self.relief = Some((next.size(), now.saturating_add(self.next_relief)));
         self.next_relief = (self.next_relief * 2).min(LONGEST_RELIEF);
         self.begin(next, now);
-        Some(CopyChange::Resized)
+        Some(change)
     }
 
     /// What is done next, after what was done so long.

@@ -237,6 +237,9 @@ struct LocalFunctions {
     all: Vec<(u64, u64, Option<u32>)>,
 }
 
+/// More functions of one name than so many are one that each file has from a header: they stay together.
+const MOST_NAMESAKES: usize = 8;
+
 impl LocalFunctions {
     fn add(&mut self, name: Option<&[u8]>, start: u64) {
         let name = name.and_then(|name| name.split(|&byte| byte == 0).next()).unwrap_or_default();
@@ -249,7 +252,8 @@ impl LocalFunctions {
     fn of_shared_names(mut self) -> Vec<(u64, Option<u32>)> {
         self.all.sort_unstable();
         self.all.dedup_by_key(|(name, start, _)| (*name, *start));
-        let namesakes = self.all.chunk_by(|one, other| one.0 == other.0).filter(|namesakes| namesakes.len() > 1);
+        let namesakes = self.all.chunk_by(|one, other| one.0 == other.0);
+        let namesakes = namesakes.filter(|namesakes| (2..=MOST_NAMESAKES).contains(&namesakes.len()));
         let told = namesakes.flat_map(|namesakes| {
             let is_alone = |file: &u32| namesakes.iter().filter(|other| other.2 == Some(*file)).count() == 1;
             namesakes.iter().map(move |&(_, start, file)| (start, file.filter(is_alone)))

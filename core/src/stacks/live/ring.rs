@@ -24,8 +24,12 @@ use super::record::{Malformed, RecordKind};
 pub(super) fn go_first() {
     /// Of `nice`.
     const BEFORE_OTHERS: libc::c_int = -10;
-    // SAFETY: the call takes numbers only; 0 is the calling thread. Who may not is left where he is.
-    let _ = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, BEFORE_OTHERS) };
+    // SAFETY: the calls take numbers only; 0 is the calling thread. Who may not, or was started with a priority, is left as it is.
+    unsafe {
+        if libc::getpriority(libc::PRIO_PROCESS, 0) == 0 {
+            let _ = libc::setpriority(libc::PRIO_PROCESS, 0, BEFORE_OTHERS);
+        }
+    }
 }
 
 /// A ring buffer that the kernel writes records into.

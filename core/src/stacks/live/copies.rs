@@ -292,6 +292,7 @@ impl CopyControl {
         let (next, change) = match (self.state, self.size()) {
             (_, CopySize::None) => return None,
             // Nothing is known to need copies.
+            (CopyState::Checking(_), CopySize::Large) => (CopyState::Checking(CopySize::Small), CopyChange::Quietly),
             (CopyState::Checking(_), _) => (CopyState::Chains, CopyChange::Quietly),
             (_, CopySize::Tiny) => (CopyState::Chains, CopyChange::Resized),
             (_, CopySize::Small) => (CopyState::Copying(CopySize::Tiny), CopyChange::Resized),
@@ -649,16 +650,19 @@ mod tests {
             control.relieve(1 + turn * SETTLING);
             sizes.push(control.size());
         }
-        assert_eq!(sizes, [CopySize::Small, CopySize::Tiny, CopySize::None, CopySize::None]);
-        // The third relief lasts 20 s; then doubts lead to a check again.
+        assert_eq!(sizes, [CopySize::Small, CopySize::None, CopySize::None, CopySize::None]);
+        // The second relief lasts 10 s; then doubts lead to a check again.
         note(&mut control, 1, StackEvidence::Doubtful, 100);
-        assert_eq!((control.decide(10 * SECOND), control.size()), (None, CopySize::None));
-        assert_eq!((control.decide(21 * SECOND), control.size()), (Some(CopyChange::Quietly), CopySize::Small));
-        assert_eq!((control.relieve(22 * SECOND), control.size()), (Some(CopyChange::Resized), CopySize::Tiny));
-        // Copies that end don't grow meanwhile: 40 s.
+        assert_eq!((control.decide(9 * SECOND), control.size()), (None, CopySize::None));
+        assert_eq!((control.decide(11 * SECOND), control.size()), (Some(CopyChange::Quietly), CopySize::Small));
+        // What is known to need copies is copied in smaller ones, which don't grow for 5 s even where they end.
+        let mut control = CopyControl::new(0, true);
+        note(&mut control, 1, StackEvidence::Healed(1000), 20);
+        assert_eq!((control.decide(SECOND), control.size()), (Some(CopyChange::Missing), CopySize::Small));
+        assert_eq!((control.relieve(2 * SECOND), control.size()), (Some(CopyChange::Resized), CopySize::Tiny));
         note(&mut control, 1, StackEvidence::CopyEnded, 100);
-        assert_eq!((control.decide(61 * SECOND), control.size()), (None, CopySize::Tiny));
-        assert_eq!((control.decide(62 * SECOND), control.size()), (Some(CopyChange::Resized), CopySize::Small));
+        assert_eq!((control.decide(6 * SECOND), control.size()), (None, CopySize::Tiny));
+        assert_eq!((control.decide(7 * SECOND), control.size()), (Some(CopyChange::Resized), CopySize::Small));
     }
 
     #[test]

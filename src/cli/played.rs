@@ -1,6 +1,6 @@
 //! Feeds the screens from a recording.
 
-use std::io;
+use std::io::{self, Write};
 use std::sync::Arc;
 
 use crossbeam_channel::Receiver;
@@ -10,8 +10,7 @@ use super::compare::Compared;
 use super::replay::{Setup, end};
 use crate::monitor::{Monitor, ReadAhead, RecordingNotes};
 use crate::profile::Tree;
-use crate::recording::{Player, Recording, Speed};
-use crate::regions::RegionBatch;
+use crate::recording::{Player, Recorder, Recording, Speed};
 use crate::run::End;
 use crate::sampling::SamplerMessage;
 use crate::session::OutputLine;
@@ -100,10 +99,7 @@ impl Feed for Played {
 
     fn profile(&mut self, until: WallNs, see: &mut dyn FnMut(&Tree, &StackQuality)) {
         let Some((profile, recorded)) = self.profile.as_mut().zip(self.recording.profile()) else { return };
-        // What was read last comes a little later than the end.
-        let is_over = until >= end(&self.recording).at_ns;
-        let until = if is_over { WallNs(u64::MAX) } else { until };
-        let (tree, quality) = profile.between(recorded, self.profile_start, until);
+        let (tree, quality) = profile.between(recorded, self.profile_start, profile_end(&self.recording, until));
         // As live: before its first region, a program without stacks has no profile.
         if recorded.sampled.is_some() || tree.event_ids().next().is_some() || !quality.unread.is_empty() {
             see(tree, quality);
@@ -127,13 +123,8 @@ impl Feed for Played {
         }
     }
 
-    fn samples_stacks(&self) -> bool {
-        self.recording.profile().is_some_and(|profile| profile.sampled.is_some())
-    }
-
-    fn regions(&self, until: WallNs) -> Option<RegionBatch> {
-        let table = self.recording.regions_between(self.profile_start, until);
-        (table.programs().len() > 0).then(|| table.as_batch())
+    fn write_profile(&self, until: WallNs, recorder: &mut Recorder<&mut dyn Write>) -> io::Result<Option<WallNs>> {
+        self.recording.write_profile(self.profile_start, profile_end(&self.recording, until), recorder).map(|()| None)
     }
 
     fn timeline(&mut self) -> Option<&mut dyn Timeline> {
@@ -151,4 +142,9 @@ impl Feed for Played {
     fn end(&mut self, _last: &Round, _lost: u64) -> End {
         end(&self.recording)
     }
+}
+
+/// The time up to which a profile is shown: what was sampled last is read a little later than the end.
+fn profile_end(recording: &Recording, until: WallNs) -> WallNs {
+    if until >= end(recording).at_ns { WallNs(u64::MAX) } else { until }
 }

@@ -1,22 +1,29 @@
 //! Gathers the call stacks and the named regions of a measurement, and prints the functions in which most was sampled.
 
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::Error;
 use super::stream::say;
 use crate::monitor::Monitor;
 use crate::profile::{Tree, TreeOptions};
-use crate::regions::{LiveRegions, RegionBatch, RegionTable, Wanted};
+use crate::recording::{KeptSamples, Recorder};
+use crate::regions::{LiveRegions, RegionBatch, Wanted};
 use crate::session::Session;
 use crate::stacks::{
-    FirstLevel, FunctionLines, Gathering, InterpreterFrames, StackQuality, UnwindMethod, WaitingSamples,
+    BatchWatch, FirstLevel, FunctionLines, Gathering, InterpreterFrames, SamplingSetup, StackBatch, StackQuality,
+    UnwindMethod, WaitingSamples,
 };
 use crate::text;
+use crate::units::WallNs;
 
 /// A profile that is gathered while it is measured.
 pub(super) struct LiveProfile {
     regions: Option<LiveRegions>,
     gathering: Option<Gathering>,
+    /// What a recording that is saved has of samples and regions; nothing where none is.
+    kept: Arc<Mutex<KeptSamples>>,
     has_stacks: bool,
     waiting: WaitingSamples,
 }
@@ -28,15 +35,48 @@ pub(super) fn watch_regions(session: &Session, interval: Duration) -> Result<Opt
     session.watch_regions(interval, wanted).map_err(Error::System)
 }
 
+/// Keeps what is gathered for a recording.
+struct Keep(Arc<Mutex<KeptSamples>>);
+
+impl BatchWatch for Keep {
+    fn samples(&mut self, batch: &StackBatch) {
+        lock(&self.0).take(batch);
+    }
+
+    fn regions(&mut self, batch: &RegionBatch) {
+        lock(&self.0).take_regions(batch);
+    }
+}
+
+/// A thread that panicked left whole lines behind.
+fn lock(kept: &Mutex<KeptSamples>) -> MutexGuard<'_, KeptSamples> {
+    kept.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl LiveProfile {
     /// Puts what is sampled, and regions if there are any, into a tree.
     pub(super) fn start(session: &Session, regions: Option<LiveRegions>) -> Result<Self, Error> {
+        Self::gather(session, regions, Arc::default(), ())
+    }
+
+    /// The same, and keeps it for a recording that may be saved.
+    pub(super) fn start_to_save(session: &Session, regions: Option<LiveRegions>) -> Result<Self, Error> {
+        let kept = Arc::default();
+        Self::gather(session, regions, Arc::clone(&kept), Keep(kept))
+    }
+
+    fn gather(
+        session: &Session,
+        regions: Option<LiveRegions>,
+        kept: Arc<Mutex<KeptSamples>>,
+        watch: impl BatchWatch,
+    ) -> Result<Self, Error> {
         let stacks = session.stacks().map(|stacks| (stacks.batches().clone(), stacks.sampled().clone()));
         let (has_stacks, batches) = (stacks.is_some(), regions.as_ref().map(|regions| regions.batches().clone()));
         let is_wanted = has_stacks || batches.is_some();
-        let gathering = is_wanted.then(|| Gathering::start(stacks, batches, TreeOptions::default()));
+        let gathering = is_wanted.then(|| Gathering::start(stacks, batches, TreeOptions::default(), watch));
         let waiting = session.stacks().map(|stacks| stacks.waiting().clone()).unwrap_or_default();
-        Ok(Self { regions, gathering: gathering.transpose().map_err(Error::System)?, has_stacks, waiting })
+        Ok(Self { regions, gathering: gathering.transpose().map_err(Error::System)?, kept, has_stacks, waiting })
     }
 
     /// Ends sampling and reading; what was on its way still comes.
@@ -117,15 +157,17 @@ impl LiveProfile {
         }
     }
 
-    /// Whether call stacks are sampled.
-    pub(super) fn has_stacks(&self) -> bool {
-        self.has_stacks
-    }
-
-    /// What regions counted so far, if a program has any.
-    pub(super) fn regions(&self) -> Option<RegionBatch> {
-        let gathered = self.gathering.as_ref()?.look();
-        Some(gathered.regions()).filter(|table| table.programs().len() > 0).map(RegionTable::as_batch)
+    /// Writes to a recording what was sampled so far, and what regions counted. Gives the last time whose samples are left out, if
+    /// any are.
+    pub(super) fn write<W: Write>(
+        &self,
+        sampled: Option<&SamplingSetup>,
+        recorder: &mut Recorder<W>,
+    ) -> io::Result<Option<WallNs>> {
+        sampled.map_or(Ok(()), |sampled| recorder.sampled(sampled))?;
+        // A copy, which costs little: more may come while it is written.
+        let kept = lock(&self.kept).clone();
+        kept.write(recorder).map(|()| kept.left_out())
     }
 
     /// Whether samples may still come.

@@ -1,6 +1,6 @@
 //! Implements `perfprop top`: shows live screens, or prints text where there is no terminal.
 
-use std::io;
+use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -17,7 +17,8 @@ use crate::diagnosis::{LATELY, LookBack, diagnose};
 use crate::measure::{DefaultEvents, DenialWords, Measurement, WatchEvent, close, note_partial, pending_end, watch};
 use crate::monitor::{MeasureChoice, Monitor};
 use crate::profile::Tree;
-use crate::regions::{RegionBatch, RegionTable};
+use crate::recording::Recorder;
+use crate::regions::RegionTable;
 use crate::run::{End, Header};
 use crate::sampling::SamplerMessage;
 use crate::session::{ChildIo, Launch, OutputLine, Session};
@@ -193,7 +194,7 @@ fn screens(args: &TopArgs) -> Result<u8, Error> {
         options.screen = Screen::Threads;
     }
     options.notes.extend(notes);
-    let profile = LiveProfile::start(&session, stacks::watch_regions(&session, interval)?)?;
+    let profile = LiveProfile::start_to_save(&session, stacks::watch_regions(&session, interval)?)?;
     let wants_region_events = launch.region_events.is_some();
     let mut live = Live { profile, session, wants_region_events };
     let (mut monitor, outcome) = tui::run(monitor, &mut live, &signals, &options).map_err(Error::Terminal)?;
@@ -267,12 +268,9 @@ impl Feed for Live {
         self.profile.set_interpreter_frames(frames);
     }
 
-    fn regions(&self, _until: WallNs) -> Option<RegionBatch> {
-        self.profile.regions()
-    }
-
-    fn samples_stacks(&self) -> bool {
-        self.profile.has_stacks()
+    fn write_profile(&self, _until: WallNs, recorder: &mut Recorder<&mut dyn Write>) -> io::Result<Option<WallNs>> {
+        let sampled = self.session.stacks().map(|stacks| stacks.sampled());
+        self.profile.write(sampled, recorder)
     }
 
     fn is_profile_coming(&self) -> bool {

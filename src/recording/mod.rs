@@ -27,6 +27,9 @@ use crate::threads::ThreadSnapshot;
 use crate::units::{CpuNs, WallNs};
 
 mod check;
+#[cfg(feature = "export")]
+mod kept;
+mod new_lines;
 mod player;
 mod processes;
 mod range;
@@ -36,6 +39,8 @@ mod regions;
 mod stacks;
 mod writer;
 
+#[cfg(feature = "export")]
+pub use kept::KeptSamples;
 pub use player::{Player, Speed};
 pub use range::{TimeRange, rounds_until};
 pub use reader::{BEGINNING, Cut, ReadError, RecordedStacks, Recording, read};

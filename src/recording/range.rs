@@ -1,7 +1,11 @@
 //! Finds what of a recording a range of times has.
 
-use super::Recording;
+use std::io::{self, Write};
+
+use super::{Recorder, Recording};
+use crate::regions::RegionRange;
 use crate::sources::RecordedRound;
+use crate::stacks::StackBatch;
 use crate::units::WallNs;
 
 /// A part of a recording: what comes after `from`, up to and with `to`.
@@ -41,6 +45,29 @@ impl Recording {
     pub fn whole_intervals(&self, range: TimeRange) -> Option<TimeRange> {
         let before = self.rounds_in(range)?.start.checked_sub(1).and_then(|base| self.rounds.get(base));
         Some(TimeRange { from: before.map_or(WallNs(0), |base| base.round.at), ..range })
+    }
+
+    /// Writes the samples and regions after a time, if it isn't `None`, up to and with another.
+    ///
+    /// # Errors
+    /// Returns the writer's error.
+    pub fn write_profile<W: Write>(
+        &self,
+        after: Option<WallNs>,
+        until: WallNs,
+        recorder: &mut Recorder<W>,
+    ) -> io::Result<()> {
+        if let Some(stacks) = &self.stacks {
+            recorder.sampled(&stacks.sampled)?;
+            let is_in = |at: WallNs| after.is_none_or(|after| at > after) && at <= until;
+            for batch in &stacks.batches {
+                let samples = batch.samples.iter().copied().filter(|sample| is_in(sample.at)).collect();
+                recorder.stacks(&StackBatch { samples, ..batch.clone() })?;
+            }
+        }
+        let mut range = RegionRange::after(after);
+        let regions = self.regions.iter().take_while(|batch| batch.at <= until);
+        regions.map(|batch| range.take(batch)).try_for_each(|batch| recorder.regions(&batch))
     }
 
     /// When it ended; one that was cut off ends with its last round.

@@ -3,12 +3,13 @@
 use std::io::{self, BufWriter, Write};
 use std::time::Duration;
 
+use super::new_lines::NewLines;
 use super::processes::KnownProcesses;
-use super::{Line, RegionsLine, RoundLine, StacksLine};
+use super::{Line, RoundLine};
 use crate::regions::RegionBatch;
 use crate::run::{End, Header};
 use crate::sources::Round;
-use crate::stacks::{Losses, SamplingSetup, StackBatch};
+use crate::stacks::{SamplingSetup, StackBatch};
 use crate::threads::ThreadSnapshot;
 
 /// What was read is in the file within this time, if whoever writes it [flushes](Recorder::flush) as often: a
@@ -18,10 +19,7 @@ pub const ON_DISK: Duration = Duration::from_millis(100);
 /// Writes a recording.
 pub struct Recorder<W: Write> {
     out: BufWriter<W>,
-    /// Losses that the last line of samples reports.
-    losses: Losses,
-    /// Whether the last line of regions says that none was called: that needs no second one.
-    is_idle: bool,
+    new: NewLines,
     processes: KnownProcesses,
 }
 
@@ -31,8 +29,8 @@ impl<W: Write> Recorder<W> {
     /// # Errors
     /// Returns the writer's error.
     pub fn new(out: W, header: &Header) -> io::Result<Self> {
-        let (losses, processes) = (Losses::default(), KnownProcesses::default());
-        let mut recorder = Self { out: BufWriter::new(out), losses, is_idle: true, processes };
+        let (new, processes) = (NewLines::default(), KnownProcesses::default());
+        let mut recorder = Self { out: BufWriter::new(out), new, processes };
         recorder.line(&Line::Header(Box::new(header.clone())))?;
         recorder.out.flush()?;
         Ok(recorder)
@@ -71,11 +69,7 @@ impl<W: Write> Recorder<W> {
     /// # Errors
     /// Returns the writer's error.
     pub fn stacks(&mut self, batch: &StackBatch) -> io::Result<()> {
-        if *batch == (StackBatch { losses: self.losses, ..StackBatch::default() }) {
-            return Ok(());
-        }
-        self.losses = batch.losses;
-        self.line(&Line::Stacks(Box::new(StacksLine::from(batch))))
+        self.new.stacks(batch).map_or(Ok(()), |line| self.line(&line))
     }
 
     /// Writes what is new of named regions. A batch that says nothing is left out.
@@ -83,9 +77,7 @@ impl<W: Write> Recorder<W> {
     /// # Errors
     /// Returns the writer's error.
     pub fn regions(&mut self, batch: &RegionBatch) -> io::Result<()> {
-        let is_idle = batch.is_empty() && (batch.counted_since.is_none() || self.is_idle);
-        self.is_idle = if batch.counted_since.is_some() { batch.counts.is_empty() } else { self.is_idle };
-        if is_idle { Ok(()) } else { self.line(&Line::Regions(Box::new(RegionsLine::from(batch)))) }
+        self.new.regions(batch).map_or(Ok(()), |line| self.line(&line))
     }
 
     /// Writes the last line.
@@ -95,6 +87,12 @@ impl<W: Write> Recorder<W> {
     pub fn end(mut self, end: &End) -> io::Result<()> {
         self.line(&Line::End(end.clone()))?;
         self.out.flush()
+    }
+
+    /// Writes whole lines that were made before.
+    #[cfg(feature = "export")]
+    pub(super) fn lines(&mut self, lines: &[u8]) -> io::Result<()> {
+        self.out.write_all(lines)
     }
 
     fn line(&mut self, line: &Line) -> io::Result<()> {

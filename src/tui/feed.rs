@@ -1,14 +1,13 @@
 //! Feeds the screens: what a measurement or a replay gives them, and what they can do to it.
 
-use std::io;
+use std::io::{self, Write};
 
 use crossbeam_channel::Receiver;
 
 use super::others::Others;
 use crate::monitor::{Monitor, RecordingNotes};
 use crate::profile::Tree;
-use crate::recording::Speed;
-use crate::regions::RegionBatch;
+use crate::recording::{Recorder, Speed};
 use crate::run::End;
 use crate::sampling::SamplerMessage;
 use crate::session::OutputLine;
@@ -48,14 +47,13 @@ pub trait Feed {
     /// Shows interpreters' own frames in the profile's tree from now on, or leaves them out; stacks of files have what is in them.
     fn set_interpreter_frames(&mut self, _frames: InterpreterFrames) {}
 
-    /// What named regions counted until then, for a recording that is saved; `None` where no program has any.
-    fn regions(&self, _until: WallNs) -> Option<RegionBatch> {
-        None
-    }
-
-    /// Whether call stacks are sampled.
-    fn samples_stacks(&self) -> bool {
-        false
+    /// Writes to a recording what was sampled and what named regions counted until then. Gives the last time whose samples are
+    /// left out, if any are.
+    ///
+    /// # Errors
+    /// Returns the writer's error.
+    fn write_profile(&self, _until: WallNs, _recorder: &mut Recorder<&mut dyn Write>) -> io::Result<Option<WallNs>> {
+        Ok(None)
     }
 
     /// Whether samples may still come after the end: those on their way have to be named first.

@@ -104,7 +104,7 @@ fn a_region_in_which_an_event_counted_nothing_stands_with_0() {
 }
 
 #[test]
-fn what_is_saved_has_regions_and_says_that_it_has_no_stacks() {
+fn what_is_saved_has_regions_and_says_which_samples_it_lacks() {
     let folder = Folder::new();
     let options = ScreenOptions { save_in: folder.to_path_buf(), ..options() };
     let event = SampledEvent { name: "cpu-clock".into(), unit: Unit::Nanoseconds, rate: Rate::Frequency(99) };
@@ -114,7 +114,7 @@ fn what_is_saved_has_regions_and_says_that_it_has_no_stacks() {
         session.rounds(&rounds(40));
         session.script.keys("S");
         let screen = session.script.screen();
-        assert!(screen.contains("without its call stacks; with them:  perfprop record -g"), "{screen}");
+        assert!(screen.contains("perfprop.jsonl; samples until 00:12 were too many to keep"), "{screen}");
         session.signals.send(15.into()).unwrap();
     });
     let saved = recording::read(std::fs::read(folder.join("perfprop.jsonl")).unwrap().as_slice()).unwrap();

@@ -3,6 +3,7 @@
 #![cfg(feature = "tui")]
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+use std::io::{self, Write};
 use std::thread;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
@@ -10,7 +11,7 @@ use perfprop::estimate::EstimatorKind;
 use perfprop::events::{Event, EventKind, Unit};
 use perfprop::monitor::Monitor;
 use perfprop::profile::{Amount, Tree};
-use perfprop::regions::{RegionBatch, RegionTable};
+use perfprop::recording::Recorder;
 use perfprop::relations::Relation;
 use perfprop::run::{self, End, Header, MeasuredEvent, MeasuredTarget};
 use perfprop::sampling::SamplerMessage;
@@ -179,14 +180,12 @@ impl Feed for TestFeed {
         Some(lines)
     }
 
-    fn regions(&self, _until: WallNs) -> Option<RegionBatch> {
-        let mut table = RegionTable::default();
-        regions().iter().for_each(|regions| table.take(regions).unwrap());
-        self.profile.as_ref().map(|_| table.as_batch())
-    }
-
-    fn samples_stacks(&self) -> bool {
-        self.profile.is_some()
+    fn write_profile(&self, _until: WallNs, recorder: &mut Recorder<&mut dyn Write>) -> io::Result<Option<WallNs>> {
+        if self.profile.is_none() {
+            return Ok(None);
+        }
+        regions().iter().try_for_each(|regions| recorder.regions(regions))?;
+        Ok(Some(WallNs(12_900_000_000)))
     }
 
     fn end(&mut self, last: &Round, lost: u64) -> End {

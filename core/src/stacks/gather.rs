@@ -14,6 +14,22 @@ use crate::profile::{Tree, TreeOptions};
 use crate::regions::{RegionBatch, RegionTable};
 use crate::units::WallNs;
 
+/// What else takes the batches that are gathered, as they come.
+pub trait BatchWatch: Send + 'static {
+    /// Takes samples.
+    fn samples(&mut self, batch: &StackBatch);
+
+    /// Takes what is new of regions.
+    fn regions(&mut self, batch: &RegionBatch);
+}
+
+/// Nothing else does.
+impl BatchWatch for () {
+    fn samples(&mut self, _batch: &StackBatch) {}
+
+    fn regions(&mut self, _batch: &RegionBatch) {}
+}
+
 /// A thread that puts samples and regions into a tree, so that no screen has to.
 #[derive(Debug)]
 pub struct Gathering {
@@ -173,7 +189,7 @@ impl Gathered {
 
 impl Gathering {
     /// Starts to gather what was sampled so, and regions; ends when both channels have. Samples wait until it is known
-    /// which regions were open, as long as there is a channel of those.
+    /// which regions were open, as long as there is a channel of those. `watch` takes each batch first.
     ///
     /// # Errors
     /// Returns the operating system's error if no thread can be started.
@@ -181,12 +197,13 @@ impl Gathering {
         stacks: Option<(Receiver<StackBatch>, SamplingSetup)>,
         regions: Option<Receiver<RegionBatch>>,
         options: TreeOptions,
+        watch: impl BatchWatch,
     ) -> io::Result<Self> {
         let (batches, sampled) = stacks.map_or_else(|| (None, SamplingSetup::of_nothing()), |(b, s)| (Some(b), s));
         let to_come = if regions.is_some() { RegionsToCome::Expected } else { RegionsToCome::Over };
         let shared = Arc::new(Mutex::new(Gathered::new(&sampled, to_come, options)));
         let into = Arc::clone(&shared);
-        let gather = move || gather(batches, regions, &into);
+        let gather = move || gather(batches, regions, &into, watch);
         let thread = thread::Builder::new().name("perfprop-profile".into()).spawn(gather)?;
         Ok(Self { shared, thread: Some(thread) })
     }
@@ -214,12 +231,14 @@ fn gather(
     mut batches: Option<Receiver<StackBatch>>,
     mut regions: Option<Receiver<RegionBatch>>,
     into: &Mutex<Gathered>,
+    mut watch: impl BatchWatch,
 ) {
     while batches.is_some() || regions.is_some() {
         let (of_stacks, of_regions) = (batches.clone().unwrap_or_else(never), regions.clone().unwrap_or_else(never));
         select! {
             recv(of_stacks) -> batch => match batch {
                 Ok(batch) => {
+                    watch.samples(&batch);
                     let mut gathered = lock(into);
                     gathered.take(batch);
                     gathered.stacks.settle();
@@ -228,6 +247,7 @@ fn gather(
             },
             recv(of_regions) -> batch => match batch {
                 Ok(batch) => {
+                    watch.regions(&batch);
                     let mut gathered = lock(into);
                     gathered.take_regions(&batch);
                     gathered.stacks.settle();

@@ -42,7 +42,7 @@ pub use disassembly::disassemble;
 pub use disassembly::{DisassemblyError, Instruction, by_instruction};
 pub use folding::{InterpreterFrames, PYTHON, is_of_runtime};
 pub use function_lines::{FunctionLines, LineSamples, hottest};
-pub use gather::{Gathered, Gathering, RegionsToCome};
+pub use gather::{BatchWatch, Gathered, Gathering, RegionsToCome};
 pub use level::FirstLevel;
 #[cfg(feature = "disassembly")]
 pub use live::disassemble;

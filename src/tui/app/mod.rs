@@ -2,7 +2,7 @@
 
 mod winding;
 
-use std::io;
+use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, at, never, select};
@@ -21,6 +21,7 @@ use super::terminal::{AwaitedBy, Input, Terminal};
 use super::theme::ThemeWatch;
 use super::view::{self, ClickTargets};
 use crate::monitor::Monitor;
+use crate::recording::Recorder;
 use crate::sampling::SamplerMessage;
 use crate::session::{CaughtSignal, OutputLine};
 use crate::sources::RecordedRound;
@@ -359,12 +360,11 @@ impl App<'_> {
     }
 
     fn save(&mut self) {
-        let regions = self.feed.regions(self.model.rounds.now());
-        let header = self.model.monitor.header();
-        let saved = self.model.rounds.save(&self.model.options.save_in, header, regions.as_ref());
+        let (rounds, header) = (&self.model.rounds, self.model.monitor.header());
+        let write_profile = |recorder: &mut Recorder<&mut dyn Write>| self.feed.write_profile(rounds.now(), recorder);
+        let saved = rounds.save(&self.model.options.save_in, header, write_profile);
         self.tell(match saved {
-            Ok(path) if self.feed.samples_stacks() => Message::SavedWithoutStacks(path),
-            Ok(path) => Message::Saved(Ok(path)),
+            Ok(saved) => Message::SavedRecording(saved),
             Err(error) => Message::Saved(Err(error.to_string())),
         });
     }

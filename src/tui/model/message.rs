@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use ratatui::crossterm::event::{KeyEvent, MouseEventKind};
 
 use super::profile::FrameIndex;
-use super::{ClickTarget, RoundBuffer, SourceState};
+use super::{ClickTarget, RoundBuffer, SavedRecording, SourceState};
 use crate::monitor::{Monitor, PhaseChange, RecordingNotes};
 use crate::plan::RowIndex;
 use crate::recording::TimeRange;
@@ -32,10 +32,10 @@ pub(in crate::tui) enum Message {
     Resized(u16, u16),
     /// The mouse did something; a click, on this.
     Mouse(MouseEventKind, Option<ClickTarget>),
-    /// The recording or an export was saved, or not.
+    /// The recording so far was saved.
+    SavedRecording(SavedRecording),
+    /// An export was saved, or nothing was.
     Saved(Result<PathBuf, String>),
-    /// The recording so far was written to a file, but for the call stacks that were sampled.
-    SavedWithoutStacks(PathBuf),
     /// The replay went back, or to a range of the recording: a monitor with its rounds, and what it has of the recording.
     Wound(Box<Monitor>, RoundBuffer, Sight),
     /// This is what is told of the whole recording.

@@ -51,7 +51,7 @@ pub(super) use order::{Sort, SortColumn};
 pub(super) use pointer::ClickTarget;
 pub(super) use profile::{ChosenRegion, HotRow, ProfileState};
 use relation_graph::RelationGraph;
-pub(super) use round_buffer::RoundBuffer;
+pub(super) use round_buffer::{RoundBuffer, SavedRecording};
 pub(super) use source::SourceState;
 pub(super) use step::Tail;
 pub(super) use threads::{ThreadColumn, ThreadList, user};

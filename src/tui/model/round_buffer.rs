@@ -2,12 +2,11 @@
 //! from.
 
 use std::collections::VecDeque;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::files::PartialFile;
 use crate::recording::Recorder;
-use crate::regions::RegionBatch;
 use crate::run::{End, Header};
 use crate::sources::{RecordedRound, Round};
 use crate::units::WallNs;
@@ -18,6 +17,14 @@ const MAX_ROUNDS: usize = 36_000;
 
 /// Readings that are kept, so that thousands of events don't take all memory: 64 MiB of them.
 const MAX_READINGS: usize = 2 << 20;
+
+/// A recording that was saved.
+#[derive(Debug)]
+pub(crate) struct SavedRecording {
+    pub(crate) path: PathBuf,
+    /// The last time whose samples aren't in it, if any aren't.
+    pub(crate) left_out: Option<WallNs>,
+}
 
 /// The rounds that were read.
 #[derive(Debug, Default)]
@@ -91,23 +98,26 @@ impl RoundBuffer {
         self.rounds.iter().skip(first)
     }
 
-    /// Writes them to a new file in `folder`: `perfprop.jsonl`, or `perfprop-1.jsonl` and so on. With them goes what regions
-    /// counted.
+    /// Writes them to a new file in `folder`: `perfprop.jsonl`, or `perfprop-1.jsonl` and so on. With them goes what
+    /// `write_profile` writes, which may leave out samples until a time.
     ///
     /// # Errors
     /// Returns the operating system's error; also fails if there is no round yet.
-    pub(crate) fn save(&self, folder: &Path, header: &Header, regions: Option<&RegionBatch>) -> io::Result<PathBuf> {
+    pub(crate) fn save(
+        &self,
+        folder: &Path,
+        header: &Header,
+        write_profile: impl FnOnce(&mut Recorder<&mut dyn Write>) -> io::Result<Option<WallNs>>,
+    ) -> io::Result<SavedRecording> {
         if self.rounds.is_empty() {
             return Err(io::Error::other("nothing has been counted yet"));
         }
         let mut part = PartialFile::create_new(folder, "perfprop", "jsonl")?;
-        let mut recorder = Recorder::new(&mut part, header)?;
+        let mut recorder = Recorder::new(&mut part as &mut dyn Write, header)?;
         for RecordedRound { round, lost } in &self.rounds {
             recorder.round(round, *lost)?;
         }
-        if let Some(regions) = regions {
-            recorder.regions(regions)?;
-        }
+        let left_out = write_profile(&mut recorder)?;
         let end = match (&self.end, self.last()) {
             (Some(end), _) => end.clone(),
             (None, Some(RecordedRound { round: last, lost })) => {
@@ -116,7 +126,7 @@ impl RoundBuffer {
             (None, None) => End::default(),
         };
         recorder.end(&end)?;
-        part.put()
+        Ok(SavedRecording { path: part.put()?, left_out })
     }
 }
 

@@ -2,7 +2,6 @@
 
 use super::profile::Listing;
 use super::{ChosenRegion, EventLine, LoopCommand, Motion, Notice, ProfileState, ScreenModel};
-use crate::names::shown;
 use crate::profile::Tree;
 use crate::stacks::StackQuality;
 use crate::tui::keys::Action;
@@ -57,12 +56,6 @@ impl ScreenModel {
         if let Some(line) = place.map(EventLine::Event).filter(|line| self.events.order.contains(line)) {
             self.events.select(line);
         }
-    }
-
-    /// What isn't in a recording that is saved from the screens, and the command that records it.
-    pub(super) fn without_stacks(&self) -> String {
-        let target = self.monitor.header().target.selection();
-        format!(" without its call stacks; with them:  perfprop record -g {}", shown(&target))
     }
 
     /// Whether something on the screen is said by the profile: beside the events, their hottest functions.

@@ -4,8 +4,9 @@ use std::path::Path;
 
 use ratatui::crossterm::event::KeyEventKind;
 
-use super::{LoopCommand, Message, Motion, Notice, Over, ScreenModel, Tail};
+use super::{LoopCommand, Message, Motion, Notice, Over, SavedRecording, ScreenModel, Tail};
 use crate::names::{shown, shown_path};
+use crate::number::clock;
 use crate::session::OutputLine;
 use crate::sources::RecordedRound;
 
@@ -33,8 +34,9 @@ pub(in crate::tui) fn update(model: &mut ScreenModel, message: Message) -> Optio
             true
         }
         Message::Saved(Ok(path)) => saved(model, &path, ""),
-        Message::SavedWithoutStacks(path) => {
-            let lacking = model.without_stacks();
+        Message::SavedRecording(SavedRecording { path, left_out: None }) => saved(model, &path, ""),
+        Message::SavedRecording(SavedRecording { path, left_out: Some(until) }) => {
+            let lacking = format!("; samples until {} were too many to keep", clock(until));
             saved(model, &path, &lacking)
         }
         Message::Saved(Err(error)) => {

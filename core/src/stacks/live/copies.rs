@@ -259,7 +259,7 @@ impl CopyControl {
 
     /// Decides by what was told so far; `None` where all stays as it is.
     pub(super) fn decide(&mut self, now: u64) -> Option<CopyChange> {
-        if self.together.all == 0 {
+        if self.together.all == 0 && self.halved <= self.since {
             // Time in which nothing was sampled says nothing.
             self.since = now;
         }
@@ -367,13 +367,26 @@ impl CopyControl {
 
     /// What was seen long ago counts less: call it now and then.
     pub(super) fn age(&mut self, now: u64) {
-        if now.saturating_sub(self.halved) < HALVING || matches!(self.state, CopyState::Checking(_)) {
+        if matches!(self.state, CopyState::Checking(_)) {
+            return self.forget_beginning(now);
+        }
+        if now.saturating_sub(self.halved) < HALVING {
             return;
         }
         self.halved = now;
         self.together.halve();
         self.processes.values_mut().for_each(EvidenceCounts::halve);
         self.processes.retain(|_, counts| counts.all > 0);
+    }
+
+    /// Forgets the first half of a check, once: there a program loads its libraries, which says nothing of its own code.
+    fn forget_beginning(&mut self, now: u64) {
+        let is_middle = (CHECK / 2..CHECK).contains(&now.saturating_sub(self.since));
+        if is_middle && self.halved <= self.since && self.together.all >= ENOUGH {
+            self.halved = now;
+            self.processes.clear();
+            self.together = EvidenceCounts::default();
+        }
     }
 
     /// Whether in a group more than 5 % are of this kind.
@@ -507,6 +520,27 @@ mod tests {
         note(&mut control, 1, StackEvidence::Holds, 100);
         (2..12).for_each(|pid| note(&mut control, pid, StackEvidence::Healed(1000), 2));
         assert_eq!(control.decide(SECOND), Some(CopyChange::Missing));
+    }
+
+    #[test]
+    fn what_a_program_does_at_its_beginning_is_no_reason_to_copy() {
+        let mut control = CopyControl::new(0, true);
+        // The dynamic linker has no frame pointers.
+        note(&mut control, 1, StackEvidence::Healed(300), 30);
+        control.age(CHECK / 2 - 1);
+        control.age(CHECK / 2);
+        assert_eq!(control.decide(CHECK / 2), None);
+        note(&mut control, 1, StackEvidence::Holds, 50);
+        control.age(CHECK - 1);
+        assert_eq!((control.decide(CHECK), control.size()), (Some(CopyChange::Quietly), CopySize::None));
+        // What the second half shows counts, and too few samples are not forgotten.
+        for (early, late, change) in [(50, 50, CopyChange::Missing), (ENOUGH - 1, 1, CopyChange::Missing)] {
+            let mut control = CopyControl::new(0, true);
+            note(&mut control, 1, StackEvidence::Healed(300), early);
+            control.age(CHECK / 2);
+            note(&mut control, 1, StackEvidence::Healed(300), late);
+            assert_eq!((control.decide(CHECK), control.size()), (Some(change), CopySize::Tiny));
+        }
     }
 
     #[test]

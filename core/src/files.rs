@@ -27,7 +27,7 @@ mod create;
 mod lock;
 mod stem;
 
-pub use create::{PartialFile, append};
+pub use create::{PartialFile, append, remove_partial};
 pub use lock::{FileLock, lock, try_lock};
 pub use stem::{file_stem, hash_of_name};
 

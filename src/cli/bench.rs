@@ -198,8 +198,17 @@ fn store(args: &BenchArgs, options: &SweepOptions) -> Result<Option<SweepStore>,
 
 /// Finds out whether the exports can be written, before anything is measured. What is there stays.
 fn check_exports(args: &BenchArgs) -> Result<(), Error> {
-    let exports = [&args.export_hyperfine, &args.export_csv, &args.export_markdown].into_iter().flatten();
-    for path in exports.filter(|path| !is_stdout(path)) {
+    let exports = exports(args);
+    if exports.iter().chain(&args.output.as_ref()).filter(|path| is_stdout(path)).count() > 1 {
+        return Err(Error::Usage("standard output has room for one file: give the others names".into()));
+    }
+    let files: Vec<_> = exports.into_iter().filter(|path| !is_stdout(path)).collect();
+    let is_taken =
+        |(place, path): (usize, &&PathBuf)| files[..place].contains(path) || args.output.as_ref() == Some(path);
+    if let Some((_, path)) = files.iter().enumerate().find(|&file| is_taken(file)) {
+        return Err(Error::Usage(format!("{} is named twice: each file needs a name of its own", shown_path(path))));
+    }
+    for path in files {
         // Who reads a pipe would take it for closed.
         let is_special = fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir());
         if !is_special {
@@ -209,11 +218,17 @@ fn check_exports(args: &BenchArgs) -> Result<(), Error> {
     Ok(())
 }
 
+/// The files for hyperfine's readers.
+fn exports(args: &BenchArgs) -> Vec<&PathBuf> {
+    [&args.export_hyperfine, &args.export_csv, &args.export_markdown].into_iter().flatten().collect()
+}
+
 fn is_stdout(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// The tables, or the file itself where that goes to standard output; then the exports.
+/// The tables, or the file itself where that goes to standard output; then the exports. Beside a file on standard output, the
+/// tables are for people.
 fn print(args: &BenchArgs, swept: &Swept, store: Option<&SweepStore>) -> Result<(), Error> {
     let has_any = swept.files.iter().any(|file| !file.workloads.is_empty());
     if !has_any {
@@ -221,18 +236,20 @@ fn print(args: &BenchArgs, swept: &Swept, store: Option<&SweepStore>) -> Result<
     }
     if args.output.as_deref().is_some_and(is_stdout) {
         let text: String = swept.files.iter().map(WorkloadFile::to_json_lines).collect();
-        Stream::stdout().print(&text)?;
+        Stream::stdout().print_data(&text)?;
     } else {
-        Stream::stdout().print(&text::sweep(swept, args.determinize))?;
+        let mut out =
+            if exports(args).iter().any(|path| is_stdout(path)) { Stream::stderr() } else { Stream::stdout() };
+        out.print(&text::sweep(swept, args.determinize))?;
     }
     if let Some(path) = &args.export_hyperfine {
-        Stream::file(path, false)?.print(&text::hyperfine_json(swept))?;
+        Stream::write_whole(Some(path), &text::hyperfine_json(swept))?;
     }
     if let Some(path) = &args.export_csv {
-        Stream::file(path, false)?.print(&text::hyperfine_csv(swept))?;
+        Stream::write_whole(Some(path), &text::hyperfine_csv(swept))?;
     }
     if let Some(path) = &args.export_markdown {
-        Stream::file(path, false)?.print(&text::hyperfine_markdown(swept, args.determinize))?;
+        Stream::write_whole(Some(path), &text::hyperfine_markdown(swept, args.determinize))?;
     }
     notes(args, swept, store);
     Ok(())

@@ -190,6 +190,8 @@ fn export_difference(args: &ExportArgs) -> Result<u8, Error> {
     let (ExportFormat::Svg | ExportFormat::Html, Some(target)) = (args.to, args.to.of_tree()) else {
         return Err(Error::Usage("a difference is drawn as a flame graph: --to svg or --to html".into()));
     };
+    let of_one = [(args.counts, "--counts"), (args.sample_period.is_some(), "--sample-period")];
+    refuse(&of_one, "is for one file; profiles are compared by their weights, of all samples")?;
     let one = std::slice::from_ref(&args.file);
     let [a, b] = match &args.other {
         Some(other) => [one, std::slice::from_ref(other)],
@@ -209,6 +211,14 @@ fn export_difference(args: &ExportArgs) -> Result<u8, Error> {
     let options = stack_formats::difference_options(&found, format!("{} to {}", side_title(a), side_title(b)));
     write(args, &found.tree, target, &options)?;
     Ok(0)
+}
+
+/// Refuses the first of these options that is given, with what it is for.
+fn refuse(options: &[(bool, &str)], why: &str) -> Result<(), Error> {
+    match options.iter().find(|(is_given, _)| *is_given) {
+        Some((_, option)) => Err(Error::Usage(format!("{option} {why}"))),
+        None => Ok(()),
+    }
 }
 
 /// What one side of a comparison is called.
@@ -248,9 +258,20 @@ fn read(args: &ExportArgs) -> Result<Imported, Error> {
 
 /// The calls of regions one by one, of which only recordings know.
 fn trace(args: &ExportArgs) -> Result<u8, Error> {
-    if args.range.is_some() {
-        return Err(Error::Usage("--range doesn't apply to --to chrome-trace, whose viewers zoom into times".into()));
-    }
+    let of_stacks = [
+        (args.range.is_some(), "--range"),
+        (args.from.is_some(), "--from"),
+        (!args.event_filter.is_empty(), "--event-filter"),
+        (args.counts, "--counts"),
+        (args.padded_periods, "--padded-periods"),
+        (args.canonical, "--canonical"),
+        (args.sample_period.is_some(), "--sample-period"),
+        (args.lines, "--lines"),
+        (args.pid, "--pid"),
+        (args.tid, "--tid"),
+        (args.no_process, "--no-process"),
+    ];
+    refuse(&of_stacks, "is for samples, and --to chrome-trace writes the calls of regions, all of them")?;
     refuse_terminal(&args.file)?;
     let recording = open_recording(&args.file)?;
     let mut length = TraceLength::default();

@@ -210,8 +210,10 @@ pub(super) fn run(args: &FitArgs) -> Result<u8, Error> {
         refuse_input(inputs.iter(), output)?;
     }
     let text = if is_folder { fit_folder(args, inputs)? } else { fit_file(args)? };
-    let mut stream = args.output.as_deref().map_or_else(|| Ok(Stream::stdout()), |path| Stream::file(path, false))?;
-    stream.print(&text)?;
+    match &args.output {
+        Some(path) => Stream::write_whole(Some(path), &text)?,
+        None => Stream::stdout().print(&text)?,
+    }
     Ok(0)
 }
 
@@ -341,7 +343,7 @@ fn fit_file(args: &FitArgs) -> Result<String, Error> {
     let choices = choose(models, &file, &options(args)).map_err(|error| in_file(&args.from, error))?;
     let Some(best) = choices.first() else { return Ok(String::new()) };
     if let Some(path) = &args.plot {
-        Stream::file(path, false)?.print(&fit_picture(&best.fit, &best.model))?;
+        Stream::write_whole(Some(path), &fit_picture(&best.fit, &best.model))?;
     }
     if let Some(form) = args.emit {
         say_lack_of_fit(&best.fit, "");

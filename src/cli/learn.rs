@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::{ArgGroup, Args};
 
 use super::Error;
-use super::input::{open, open_recording};
+use super::input::{open, open_recording, refuse_input};
 use super::progress::ProgressLine;
 use super::stream::{Stream, say};
 use crate::estimate::OnCpu;
@@ -162,6 +162,14 @@ fn nothing(why: &str) -> Error {
 /// What holds of these programs at large.
 fn prior(traces: &[PathBuf], to: &Path) -> Result<u8, Error> {
     let wrong = |path: &PathBuf, error: io::Error| Error::Usage(format!("trace {}: {error}", shown_path(path)));
+    // A shell puts the first trace where the name of the prior is missing.
+    if to.is_file() && read(to).is_ok() {
+        return Err(Error::Usage(format!(
+            "{} is a table of counts, which the prior would overwrite: name another file behind --prior",
+            shown_path(to)
+        )));
+    }
+    refuse_input(traces.iter(), to)?;
     let tables: Result<Vec<Table>, Error> =
         traces.iter().map(|path| read(path).map_err(|error| wrong(path, error))).collect();
     let tables = tables?;
@@ -179,7 +187,7 @@ fn prior(traces: &[PathBuf], to: &Path) -> Result<u8, Error> {
     progress.clear();
     let text = learnt.to_json().map_err(io::Error::from);
     let text = text.map_err(|source| Error::Write { path: to.into(), source })?;
-    Stream::file(to, false)?.print(&(text + "\n"))?;
+    Stream::write_whole(Some(to), &(text + "\n"))?;
     Ok(0)
 }
 

@@ -188,8 +188,7 @@ fn import(args: &ImportArgs) -> Result<u8, Error> {
             metrics.len()
         )));
     }
-    let mut out = args.output.as_deref().map_or_else(|| Ok(Stream::stdout()), |path| Stream::file(path, false))?;
-    out.print(&text)?;
+    Stream::write_whole(args.output.as_deref(), &text)?;
     if let Some(path) = args.output.as_deref().filter(|path| path.as_os_str() != "-") {
         let path = shown_path(path);
         say(&format!("{} metrics in {path}; to show one: -M NAME --relations {path}", metrics.len()));

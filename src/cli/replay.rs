@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use super::args::{AppearanceArgs, CorrectionArgs, StackFormat, milliseconds, range};
 use super::compare::{self, Compared};
-use super::error::code_of;
+use super::error::{NOT_ALL, code_of};
 use super::played::Played;
 use super::progress::ProgressLine;
 use super::stream::{self, Stream, after_blank, has_keys, say};
@@ -275,6 +275,9 @@ fn play(
 
 /// The text that `top` prints without a terminal.
 fn blocks(args: &ReplayArgs, recording: &Recording, setup: &Setup) -> Result<u8, Error> {
+    if args.at.is_some() {
+        return Err(Error::Usage("--at is for screens; text of a part of the recording: --range FROM-TO".into()));
+    }
     let (mut out, mut news) = (Stream::stdout(), PrintedNews::default());
     let (rounds, mut monitor) = begun(args, recording, setup)?;
     for words in &setup.header.restriction {
@@ -306,7 +309,7 @@ fn blocks(args: &ReplayArgs, recording: &Recording, setup: &Setup) -> Result<u8,
     }
     let regions = recording.regions_between(start(&monitor), until);
     out.print_folded(&after_blank(&text::regions(&regions, monitor.header())))?;
-    Ok(0)
+    Ok(if recording.cut.is_none() { 0 } else { NOT_ALL })
 }
 
 /// The time after which a monitor counts; `None` from the beginning.

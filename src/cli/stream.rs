@@ -70,6 +70,16 @@ impl Stream {
         Ok(Self::to(path, file.map_err(failed)?))
     }
 
+    /// Writes a text that programs read to a file, which has its name once all is written; `-` and `None` are standard output.
+    pub(super) fn write_whole(path: Option<&Path>, text: &str) -> Result<(), Error> {
+        let Some(path) = path.filter(|path| path.as_os_str() != "-") else { return Self::stdout().print_data(text) };
+        let written = PartialFile::create(path).and_then(|mut part| {
+            part.write_all(text.as_bytes())?;
+            part.put()
+        });
+        written.map(drop).map_err(|source| Error::Write { path: path.into(), source })
+    }
+
     fn to(name: impl Into<PathBuf>, out: impl Write + 'static) -> Self {
         Self { name: name.into(), out: Box::new(out), is_terminal: false, reader: Reader::Needed }
     }
@@ -94,12 +104,17 @@ impl Stream {
         self.print(&text::folded(text, self.columns()))
     }
 
-    /// Writes all of the text at once.
+    /// Writes all of the text at once, with the glyphs of the locale.
     pub(super) fn print(&mut self, text: &str) -> Result<(), Error> {
+        self.print_data(&in_locale(text))
+    }
+
+    /// Writes all of the text at once, as it is: programs read it.
+    pub(super) fn print_data(&mut self, text: &str) -> Result<(), Error> {
         if self.is_unread() {
             return Ok(());
         }
-        let written = self.out.write_all(in_locale(text).as_bytes()).and_then(|()| self.out.flush());
+        let written = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
         if self.reader == Reader::Wanted && is_closed_pipe(&written) {
             self.reader = Reader::Gone;
             return Ok(());

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::results::{RESERVED, VERSION_KEY};
 use crate::names::quoted;
 
 /// The file in which a project names its benchmarks.
@@ -38,6 +39,8 @@ pub struct HistoryPlan {
 pub enum PlanError {
     /// It isn't `NAME=COMMAND`.
     NoName(String),
+    /// It has the name of what isn't a benchmark in asv's file of them.
+    Reserved,
     /// A quote of a command isn't closed.
     OpenQuote(String),
     /// A word of a command means something to a shell alone.
@@ -56,6 +59,7 @@ impl fmt::Display for PlanError {
                     quoted(text)
                 )
             }
+            Self::Reserved => f.write_str(RESERVED),
             Self::OpenQuote(text) => write!(f, "a quote isn't closed in {}", quoted(text)),
             Self::Shell(text, word) => write!(
                 f,
@@ -96,6 +100,9 @@ impl BenchCommand {
         let is_name = |c: char| c.is_alphanumeric() || "_-".contains(c);
         if argv.is_empty() || name.is_empty() || !name.chars().all(is_name) {
             return Err(PlanError::NoName(format!("{name}={command}")));
+        }
+        if name == VERSION_KEY {
+            return Err(PlanError::Reserved);
         }
         Ok(Self { name: name.to_owned(), argv })
     }

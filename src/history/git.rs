@@ -78,9 +78,10 @@ impl fmt::Display for GitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Start(error) => write!(f, "git can't be started ({error}): install it, or give another PATH"),
-            // What went wrong is the fatal line, which advice may follow; else the last one.
+            // What went wrong is the fatal line, or that of an error, which advice may follow; else the last one.
             Self::Failed { said, .. } => {
-                let fatal = said.lines().find(|line| line.starts_with("fatal:")).or(said.lines().next_back());
+                let line_of = |what: &str| said.lines().find(|line| line.starts_with(what));
+                let fatal = line_of("fatal:").or_else(|| line_of("error:")).or(said.lines().next_back());
                 write!(f, "git says: {}", shown(fatal.unwrap_or("it failed without a word")))
             }
             Self::Shallow(error) => {

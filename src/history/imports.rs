@@ -1,13 +1,13 @@
 //! Reads what other programs measured, so that it can be kept under a commit.
 
 use std::path::Path;
-use std::{fmt, fs};
+use std::{fmt, fs, io};
 
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::entries::{NANOSECONDS, divisor, named_benchmark};
-use super::results::{Benchmark, BenchmarkList, BenchmarkResult, OrderedMap, ResultNumber};
+use super::entries::{CountedOn, NANOSECONDS, divisor, named_benchmark};
+use super::results::{Benchmark, BenchmarkList, BenchmarkResult, OrderedMap, RESERVED, ResultNumber, VERSION_KEY};
 use super::samples::SampleStatistics;
 use crate::cost::TIME;
 use crate::names::{quoted, shown};
@@ -20,6 +20,8 @@ pub struct ImportedBenchmarks(Vec<ImportedBenchmark>);
 #[derive(Clone, Debug, PartialEq)]
 struct ImportedBenchmark {
     benchmark: Benchmark,
+    /// What counted.
+    on: CountedOn,
     samples: Vec<f64>,
     /// The 99 % interval of a single sample, where an estimator has one.
     interval: Option<(f64, f64)>,
@@ -42,6 +44,10 @@ pub enum ImportProblem {
     Twice(String),
     /// This command failed, so that what it took says nothing.
     Failed(String),
+    /// The benchmark has the name of what isn't one in asv's file.
+    Reserved,
+    /// Its lines are of parts of a run, by this option of `perfprop stat`.
+    Parts(&'static str),
     /// Nothing says what the benchmark is called.
     NoName,
 }
@@ -61,6 +67,10 @@ impl fmt::Display for ImportProblem {
             }
             Self::Failed(command) => {
                 write!(f, "{} failed in a run, so that what it took says nothing", quoted(command))
+            }
+            Self::Reserved => f.write_str(RESERVED),
+            Self::Parts(option) => {
+                write!(f, "its lines are of parts of a run: measure without {option}, which prints one line an event")
             }
             Self::NoName => f.write_str("nothing says what the benchmark is called: name it with --name"),
         }
@@ -94,11 +104,26 @@ struct CriterionSamples {
 /// A line of `perfprop stat -j`.
 #[derive(Deserialize)]
 struct StatLine {
-    event: String,
+    /// Lines of metrics, regions and findings have none.
+    event: Option<String>,
     #[serde(rename = "counter-value")]
     value: Option<f64>,
     #[serde(default)]
     unit: String,
+    #[serde(default)]
+    modelled: bool,
+    /// Of which part of a run or of what is measured it is, where it isn't all.
+    interval: Option<Value>,
+    cpu: Option<Value>,
+    thread: Option<Value>,
+}
+
+impl StatLine {
+    /// The option that a line comes from that isn't of all of a run.
+    fn part(&self) -> Option<&'static str> {
+        let parts = [(&self.interval, "-I"), (&self.cpu, "-A"), (&self.thread, "--per-thread")];
+        parts.into_iter().find_map(|(field, option)| field.as_ref().map(|_| option))
+    }
 }
 
 /// What one run took of one quantity.
@@ -137,7 +162,11 @@ impl ImportedBenchmarks {
     /// # Errors
     /// Returns why there are no benchmarks in it.
     pub fn read(path: &Path, name: Option<&str>) -> Result<Self, ImportProblem> {
-        let text = fs::read_to_string(path).map_err(|error| ImportProblem::System(error.to_string()))?;
+        let text = fs::read_to_string(path).map_err(|error| match error.kind() {
+            // Packed files, and pprof's.
+            io::ErrorKind::InvalidData => ImportProblem::Format,
+            _ => ImportProblem::System(error.to_string()),
+        })?;
         let beside = || fs::read_to_string(path.with_file_name("benchmark.json")).ok();
         Self::parse(&text, name, beside)
     }
@@ -183,19 +212,33 @@ impl ImportedBenchmarks {
         let lines = text.lines().filter(|line| !line.trim().is_empty());
         let lines: Vec<StatLine> =
             lines.map(serde_json::from_str).collect::<Result<_, _>>().map_err(|_| ImportProblem::Format)?;
+        if lines.iter().all(|line| line.event.is_none()) {
+            return Err(ImportProblem::Format);
+        }
+        if let Some(option) = lines.iter().find_map(StatLine::part) {
+            return Err(ImportProblem::Parts(option));
+        }
         let name = name.ok_or(ImportProblem::NoName)?;
-        for line in lines {
+        for line in &lines {
             // What wasn't counted has no number, and so no result.
-            let Some(value) = line.value else { continue };
-            let benchmark = named_benchmark(name, &line.event);
-            let (unit, factor) = if line.unit == "msec" { (NANOSECONDS, 1e6) } else { (line.event.as_str(), 1.0) };
-            self.put(Benchmark { unit: unit.to_owned(), ..benchmark }, vec![value * factor])?;
+            let (Some(event), Some(value)) = (&line.event, line.value) else { continue };
+            let benchmark = named_benchmark(name, event);
+            let (unit, factor) = if line.unit == "msec" { (NANOSECONDS, 1e6) } else { (event.as_str(), 1.0) };
+            let on = if line.modelled { CountedOn::Model } else { CountedOn::Machine };
+            self.put_counted(on, Benchmark { unit: unit.to_owned(), ..benchmark }, vec![value * factor])?;
         }
         Ok(())
     }
 
     fn put(&mut self, benchmark: Benchmark, samples: Vec<f64>) -> Result<(), ImportProblem> {
+        self.put_counted(CountedOn::Machine, benchmark, samples)
+    }
+
+    fn put_counted(&mut self, on: CountedOn, benchmark: Benchmark, samples: Vec<f64>) -> Result<(), ImportProblem> {
         let name = || benchmark.name.clone();
+        if benchmark.name == VERSION_KEY {
+            return Err(ImportProblem::Reserved);
+        }
         if samples.is_empty() || !samples.iter().all(|sample| sample.is_finite()) {
             return Err(ImportProblem::Number(name()));
         }
@@ -205,14 +248,16 @@ impl ImportedBenchmarks {
         if self.0.iter().any(|one| one.benchmark.name == benchmark.name) {
             return Err(ImportProblem::Twice(name()));
         }
-        self.0.push(ImportedBenchmark { benchmark, samples, interval: None });
+        self.0.push(ImportedBenchmark { benchmark, on, samples, interval: None });
         Ok(())
     }
 
     /// Takes what another file holds: of a benchmark that is in both, they are samples of one.
     pub fn join(&mut self, other: Self) {
         for one in other.0 {
-            match self.0.iter_mut().find(|known| known.benchmark.name == one.benchmark.name) {
+            let is_same =
+                |known: &&mut ImportedBenchmark| known.benchmark.name == one.benchmark.name && known.on == one.on;
+            match self.0.iter_mut().find(is_same) {
                 // The spread of runs says more than what an estimator says of one.
                 Some(known) => {
                     known.samples.extend(one.samples);
@@ -221,6 +266,11 @@ impl ImportedBenchmarks {
                 None => self.0.push(one),
             }
         }
+    }
+
+    /// Those that this counted.
+    pub fn counted_on(&self, on: CountedOn) -> Self {
+        Self(self.0.iter().filter(|one| one.on == on).cloned().collect())
     }
 
     /// The benchmarks.
@@ -283,6 +333,16 @@ mod tests {
     }
 
     #[test]
+    fn counts_of_a_model_are_kept_apart_and_lines_without_an_event_are_passed_over() {
+        let text = "{\"event\":\"instructions\",\"counter-value\":7,\"modelled\":true}\n{\"metric-value\":1.5}\n\
+                    {\"event\":\"page-faults\",\"counter-value\":3}\n";
+        let all = ImportedBenchmarks::parse(text, Some("sort"), || None).unwrap();
+        let names = |on| all.counted_on(on).benchmarks().0.into_keys().collect::<Vec<_>>();
+        assert_eq!(names(CountedOn::Model), ["sort.instructions"]);
+        assert_eq!(names(CountedOn::Machine), ["sort.page-faults"]);
+    }
+
+    #[test]
     fn runs_are_samples_of_each_quantity() {
         let quantity = |name: &str, number, interval| MeasuredQuantity { name: name.into(), number, interval };
         let one = vec![quantity(TIME, 2e9, None), quantity("cycles", 7.0, Some((5.0, 10.0)))];
@@ -313,6 +373,11 @@ mod tests {
         assert_eq!(numbers(negative, None, ""), Err(ImportProblem::Negative("x".into())));
         let twice = r#"{"results": [{"command": "./x", "times": [1]}, {"command": "x", "times": [2]}]}"#;
         assert_eq!(numbers(twice, None, ""), Err(ImportProblem::Twice("x".into())));
+        let parts = "{\"event\":\"cycles\",\"counter-value\":1,\"cpu\":\"0\"}\n";
+        assert_eq!(numbers(parts, Some("x"), ""), Err(ImportProblem::Parts("-A")));
+        assert_eq!(numbers("{\"metric-value\":1.5}\n", Some("x"), ""), Err(ImportProblem::Format));
+        let reserved = r#"{"results": [{"command": "version", "times": [1]}]}"#;
+        assert_eq!(numbers(reserved, None, ""), Err(ImportProblem::Reserved));
         let infinite = r#"{"iters": [0.0], "times": [1.0]}"#;
         assert_eq!(numbers(infinite, Some("x"), ""), Err(ImportProblem::Number("x".into())));
     }

@@ -157,6 +157,8 @@ fn unpacked(part: &[u8]) -> io::Result<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
     use proptest::prelude::*;
 
     use super::super::read;

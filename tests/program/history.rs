@@ -131,6 +131,13 @@ fn two_commits_are_measured_now_and_nothing_is_kept() {
     let counts = ["--repeat", "4", "--warmup", "0", "-e", "page-faults", "--threshold", "10000%"];
     let (out, _) = texts(&history(&folder, &[&compare[..], &counts].concat()), 1);
     assert!(out.lines().count() == 3 && out.matches("failed before").count() == 2, "{out}");
+    let (_, said) = texts(&history(&folder, &["compare", "HEAD~1", "HEAD", "-e", "page-faults"]), 2);
+    assert!(said.contains("--run"), "{said}");
+    // A branch may become a folder of branches.
+    git(&folder.join("project"), &["branch", "fix"]);
+    texts(&history(&folder, &[&compare[..], &counts].concat()), 1);
+    git(&folder.join("project"), &["branch", "-D", "fix"]);
+    git(&folder.join("project"), &["branch", "fix/a"]);
     let compare: Vec<&str> = compare.iter().map(|&word| if word == "HEAD~1" { "HEAD~3" } else { word }).collect();
     let (out, _) = texts(&history(&folder, &[&compare[..], &counts].concat()), 0);
     let rows = out.lines().take_while(|line| !line.is_empty()).count();
@@ -336,6 +343,17 @@ fn recordings_are_runs_of_a_benchmark_and_stacks_its_profile() {
     assert!(said.contains("d.jsonl': its command failed"), "{said}");
     let (_, said) = texts(&history(&folder, &["add", "../s.folded"]), 2);
     assert!(said.contains("name it with --name"), "{said}");
+    // Stacks that aren't text.
+    let output = perfprop(&folder, &["export", "s.folded", "--to", "pprof", "-o", "s.pb.gz"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let (_, said) = texts(&history(&folder, &["add", "--name", "packed", "../s.pb.gz"]), 0);
+    assert!(said.contains("the profile of 'packed'"), "{said}");
+    let whole = fs::read_to_string(folder.join("a.jsonl")).unwrap();
+    let cut: String =
+        whole.lines().take_while(|line| !line.contains("\"type\":\"end\"")).map(|line| format!("{line}\n")).collect();
+    folder.write("cut.jsonl", &cut);
+    let (_, said) = texts(&history(&folder, &["add", "../cut.jsonl"]), 2);
+    assert!(said.contains("cut.jsonl': it is cut off, so that its counts are of a part of the run"), "{said}");
 }
 
 #[test]

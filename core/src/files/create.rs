@@ -27,8 +27,21 @@ const READABLE: u32 = 0o666;
 /// Whoever else may write to a folder: its group, and all.
 const OTHERS_WRITE: u32 = 0o022;
 
+/// How names of files begin and end that aren't whole.
+const PARTIAL: &str = ".perfprop-";
+const PARTIAL_ENDING: &str = ".part";
+
 /// How many names are tried for a file.
 const MAX_NAMES: u32 = 10_000;
+
+/// Removes files of a folder that never got their names, where nobody writes any more.
+pub fn remove_partial(folder: &Path) {
+    let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+    let is_partial = |name: &str| name.starts_with(PARTIAL) && name.ends_with(PARTIAL_ENDING);
+    for entry in entries.filter(|entry| is_partial(&entry.file_name().to_string_lossy())) {
+        drop(fs::remove_file(entry.path()));
+    }
+}
 
 /// A file on its way to its name; dropped before it has that, it goes.
 #[derive(Debug)]
@@ -104,7 +117,7 @@ impl PartialFile {
         {
             return Err(error);
         }
-        let now = folder_of(&to).join(format!(".perfprop-{:016x}.part", unpredictable()));
+        let now = folder_of(&to).join(format!("{PARTIAL}{:016x}{PARTIAL_ENDING}", unpredictable()));
         let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&now)?;
         let part = Self { file, now: Some(now), to, has_taken_name: false };
         part.take_permissions();

@@ -37,6 +37,11 @@ impl CpuTicks {
             stolen: ticks(2),
         })
     }
+
+    /// How long it has been busy, also for other virtual machines.
+    pub fn busy(&self) -> CpuNs {
+        (self.user + self.system + self.stolen).cpu_time()
+    }
 }
 
 impl HostFiles {
@@ -49,7 +54,7 @@ impl HostFiles {
     /// How long each CPU has been busy since the machine started, also for other virtual machines; empty where the
     /// kernel doesn't say.
     pub fn busy(&self) -> BTreeMap<u32, CpuNs> {
-        let busy = |of: CpuTicks| Some((of.cpu?, (of.user + of.system + of.stolen).cpu_time()));
+        let busy = |of: CpuTicks| Some((of.cpu?, of.busy()));
         self.cpu_ticks().into_iter().filter_map(busy).collect()
     }
 

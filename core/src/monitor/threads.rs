@@ -143,10 +143,11 @@ impl Monitor {
         let cpu = |threads: &[ThreadUse<'_>]| threads.iter().map(|thread| thread.cpu).sum::<f64>();
         // What ended may be among the children that ended.
         let known = cpu(&threads) + ended_children.max(cpu(&ended));
-        // A process that has ended without a parent in the target takes its time with it.
         let all = later.all_ns.zip(earlier.all_ns);
         let all = all.map_or(0.0, |(later, earlier)| CpuNs(later.0.saturating_sub(earlier.0)).as_secs() / seconds);
-        let cpus = known.max(all).min(self.header().machine.cpus.max(1) as f64);
+        // Of a machine it is exact. Elsewhere a process that has ended without a parent in the target takes its time with it.
+        let is_machine = !later.busy_ns.is_empty() && all > 0.0;
+        let cpus = if is_machine { all } else { known.max(all) }.min(self.header().machine.cpus.max(1) as f64);
         let left_out = later.left_out;
         let busy_before = |cpu: u32| earlier.busy_ns.iter().find(|(of, _)| *of == cpu).map(|(_, busy)| *busy);
         let busy = later.busy_ns.iter().filter_map(|&(cpu, busy)| {

@@ -3,6 +3,7 @@
 //!
 //! They are enabled for as long as there is counting, so that they are never scaled.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::ops::Add;
 use std::time::Instant;
@@ -116,15 +117,15 @@ impl TimeOwner {
 
     /// The CPU time of a part of the target since it began. What has ended is in it where it was `seen`, and a child of a
     /// command where that waited for it.
-    fn times(&self, scope: &Scope, seen: &mut BTreeMap<Pid, Times>) -> Times {
+    fn times(&self, scope: &Scope, seen: &mut BTreeMap<Pid, Times>, read: &ReadOnce) -> Times {
         match (self, scope) {
             (_, Scope::Thread { tid, .. }) => of_thread(Pid::from_raw(*tid)).unwrap_or_default(),
-            (_, Scope::Cpu(cpu)) => of_cpus(Some(&[*cpu])),
-            (Self::Cpus(cpus), Scope::All) => of_cpus(cpus.as_deref()),
-            (Self::Command(pid), Scope::All) => {
+            (_, Scope::Cpu(cpu)) => of_cpus(Some(&[*cpu]), read),
+            (Self::Cpus(cpus), Scope::All) => of_cpus(cpus.as_deref(), read),
+            (Self::Command(pid), Scope::All) => *read.family.get_or_init(|| {
                 let family = std::iter::once(*pid).chain(process::descendants(*pid));
                 sum(family.filter_map(process::stat).map(|stat| own(&stat) + of_children(&stat)))
-            }
+            }),
             (Self::Processes(pids), Scope::All) => see(seen, pids, |pid| Some(own(&process::stat(pid)?))),
             (Self::Threads(tids), Scope::All) => see(seen, tids, of_thread),
             (Self::Nobody, Scope::All) => Times::default(),
@@ -162,12 +163,19 @@ fn of_children(stat: &Stat) -> Times {
     times(stat.children_user, stat.children_system)
 }
 
-fn of_cpus(cpus: Option<&[u32]>) -> Times {
+/// What several columns of a round need, and is read once.
+#[derive(Default)]
+struct ReadOnce {
+    cpus: OnceCell<Vec<CpuTicks>>,
+    family: OnceCell<Times>,
+}
+
+fn of_cpus(cpus: Option<&[u32]>, read: &ReadOnce) -> Times {
     let is_wanted = |of: &CpuTicks| match cpus {
         None => of.cpu.is_none(),
         Some(cpus) => of.cpu.is_some_and(|cpu| cpus.contains(&cpu)),
     };
-    let all = HostFiles::here().cpu_ticks();
+    let all = read.cpus.get_or_init(|| HostFiles::here().cpu_ticks());
     sum(all.iter().filter(|of| is_wanted(of)).map(|of| times(of.user, of.system)))
 }
 
@@ -203,14 +211,15 @@ impl<S: CounterSource> Tools<S> {
 
     fn begin(&mut self) {
         self.since = Some(WallNs::from(self.started.elapsed()));
-        self.before = self.columns.iter_mut().map(|column| column.now(&self.whose)).collect();
+        let read = ReadOnce::default();
+        self.before = self.columns.iter_mut().map(|column| column.now(&self.whose, &read)).collect();
     }
 }
 
 impl ToolColumn {
     /// The CPU time of its part of the target; not asked for where only time passes.
-    fn now(&mut self, whose: &TimeOwner) -> Times {
-        if self.tool == Tool::Duration { Times::default() } else { whose.times(&self.scope, &mut self.seen) }
+    fn now(&mut self, whose: &TimeOwner, read: &ReadOnce) -> Times {
+        if self.tool == Tool::Duration { Times::default() } else { whose.times(&self.scope, &mut self.seen, read) }
     }
 }
 
@@ -222,10 +231,10 @@ impl<S: CounterSource> CounterSource for Tools<S> {
         };
         let since = self.since.unwrap_or_default();
         let elapsed = CpuNs(round.at.0.saturating_sub(since.0));
-        let at_end = (self.at_end)();
+        let (at_end, read) = ((self.at_end)(), ReadOnce::default());
         for (column, before) in self.columns.iter_mut().zip(&self.before) {
             let exact = at_end.filter(|_| matches!(self.whose, TimeOwner::Command(_)) && column.scope == Scope::All);
-            let now = exact.unwrap_or_else(|| column.now(&self.whose));
+            let now = exact.unwrap_or_else(|| column.now(&self.whose, &read));
             let count = match column.tool {
                 Tool::Duration => elapsed.0,
                 Tool::User => now.user.0.saturating_sub(before.user.0),
@@ -326,7 +335,9 @@ mod tests {
     fn this_process_and_the_machine_have_used_time() {
         let stat = process::stat(nix::unistd::getpid()).unwrap();
         assert!((own(&stat) + of_children(&stat)).user >= own(&stat).user);
-        assert!(of_cpus(None).user >= of_cpus(Some(&[0])).user && of_cpus(None).user.0 > 0);
+        let read = ReadOnce::default();
+        let (all, first) = (of_cpus(None, &read), of_cpus(Some(&[0]), &read));
+        assert!(all.user >= first.user && all.user.0 > 0);
         assert_eq!(of_thread(Pid::from_raw(i32::MAX)), None);
     }
 

@@ -9,7 +9,7 @@ use nix::unistd::{SysconfVar, sysconf};
 
 use super::process::ProcessReader;
 use super::{MOST_THREADS, Stat, ThreadLooks, ThreadReading, ThreadSnapshot};
-use crate::host::{ClockTicks, HostFiles};
+use crate::host::{ClockTicks, CpuTicks, HostFiles};
 use crate::units::{CpuNs, WallNs};
 
 /// Whose threads are read.
@@ -123,16 +123,19 @@ impl ThreadReader {
         self.seen.retain(|key, _| living.contains(key));
         self.scheduled.retain(|key, _| living.contains(key));
         self.processes.retain(&living);
+        let pids: Vec<i32> =
+            read.iter().map(|(place, _)| place).filter(|place| place.pid == place.tid).map(|place| place.pid).collect();
         let left_out = read.len().saturating_sub(MOST_THREADS);
         if left_out > 0 {
             self.keep_busiest(&mut read);
         }
         let threads: Vec<_> = read.into_iter().map(|(place, stat)| self.reading(&place, stat)).collect();
-        let (busy_ns, resources) = match self.target {
-            ThreadTarget::Machine => (self.host.busy().into_iter().collect(), self.host.resources()),
+        let (ticks, resources) = match self.target {
+            ThreadTarget::Machine => (self.host.cpu_ticks(), self.host.resources()),
             _ => (Vec::new(), None),
         };
-        let all_ns = self.all(&threads, &busy_ns);
+        let all_ns = self.all(&threads, &pids, &ticks);
+        let busy_ns = ticks.iter().filter_map(|of| Some((of.cpu?, of.busy()))).collect();
         ThreadSnapshot { at_ns: at, started: self.started(), left_out, all_ns, busy_ns, resources, threads }
     }
 
@@ -145,22 +148,21 @@ impl ThreadReader {
         read.sort_by_key(|(place, _)| (place.pid, place.tid));
     }
 
-    /// CPU time of all of the target; of a machine, by how long each CPU was busy. Of a process that is gone it is what was said last.
-    fn all(&mut self, threads: &[ThreadReading], busy_ns: &[(u32, CpuNs)]) -> Option<CpuNs> {
+    /// CPU time of all of the target, with that of threads that a snapshot has no room for: of all its processes; of a machine, by
+    /// how long its CPUs were busy, also those that are offline now. Of a process that is gone it is what was said last.
+    fn all(&mut self, threads: &[ThreadReading], pids: &[i32], ticks: &[CpuTicks]) -> Option<CpuNs> {
         match &self.target {
             ThreadTarget::Machine => {
-                let busy: u64 = busy_ns.iter().map(|(_, busy)| busy.0).sum();
-                Some(CpuNs(busy)).filter(|busy| busy.0 > 0)
+                let together = ticks.iter().find(|of| of.cpu.is_none());
+                together.map(CpuTicks::busy).filter(|busy| busy.0 > 0)
             }
             ThreadTarget::Threads(_) => None,
             ThreadTarget::Family(_) | ThreadTarget::Processes(_) => {
-                let pids: Vec<i32> =
-                    threads.iter().filter(|thread| thread.pid == thread.tid).map(|thread| thread.pid).collect();
                 let now = |pid: i32| {
                     let stat = self.stat(&Place { pid, tid: pid, folder: format!("proc/{pid}") })?;
                     Some(stat.cpu() + stat.children())
                 };
-                let read: Vec<_> = pids.into_iter().map(|pid| (pid, now(pid))).collect();
+                let read: Vec<_> = pids.iter().map(|&pid| (pid, now(pid))).collect();
                 let is_gone = read.iter().any(|(_, ticks)| ticks.is_none());
                 let before = |pid: &i32| self.of_processes.get(pid).copied();
                 self.of_processes =

@@ -246,17 +246,24 @@ pub fn uses<'a>(snapshots: &[&'a ThreadSnapshot]) -> Uses<'a> {
 }
 
 /// CPU time between two snapshots of children that ended, in seconds. What a child had used before the earlier one is not part of
-/// it, although its parent is told all of it at once.
+/// it, although its parent is told all of it at once. Where a snapshot had no room for all, it is that of processes in both: what
+/// others were told, they may have been told before.
 pub fn of_ended_children(earlier: &ThreadSnapshot, later: &ThreadSnapshot) -> f64 {
-    let living: FxHashSet<_> = later.threads.iter().map(key).collect();
+    let keys = |snapshot: &ThreadSnapshot| snapshot.threads.iter().map(key).collect::<FxHashSet<_>>();
+    let (living, before) = (keys(later), keys(earlier));
     let lives = |thread: &ThreadReading| living.contains(&key(thread));
-    let children =
-        |snapshot: &ThreadSnapshot| snapshot.threads.iter().map(|thread| thread.children_ns.as_secs()).sum::<f64>();
+    let children = |snapshot: &ThreadSnapshot, is_of: &dyn Fn(&ThreadReading) -> bool| {
+        snapshot.threads.iter().filter(|one| is_of(one)).map(|one| one.children_ns.as_secs()).sum::<f64>()
+    };
+    if earlier.left_out + later.left_out > 0 {
+        let was_there = |thread: &ThreadReading| before.contains(&key(thread));
+        return (children(later, &was_there) - children(earlier, &lives)).max(0.0);
+    }
     let processes = earlier.threads.iter().filter(|thread| thread.pid == thread.tid && !lives(thread));
     let ended: FxHashSet<i32> = processes.map(|thread| thread.pid).collect();
     let known = earlier.threads.iter().filter(|thread| ended.contains(&thread.pid));
     let known: f64 = known.map(|thread| thread.cpu_ns.as_secs()).sum();
-    (children(later) - children(earlier) - known).max(0.0)
+    (children(later, &|_| true) - children(earlier, &|_| true) - known).max(0.0)
 }
 
 #[cfg(test)]
@@ -348,6 +355,19 @@ mod tests {
         // While it runs, its parent is told nothing; nor of one that nobody waits for.
         assert_eq!(of_ended_children(&earlier, &earlier), 0.0);
         assert_eq!(of_ended_children(&earlier, &snapshot(2, vec![process(7, 100, 4_000)])), 0.0);
+    }
+
+    #[test]
+    fn where_processes_are_left_out_one_that_comes_back_brings_no_children() {
+        let one = |pid, children_s: u64| ThreadReading {
+            tid: pid,
+            pid,
+            children_ns: CpuNs(children_s * 1_000_000_000),
+            ..ThreadReading::default()
+        };
+        let earlier = ThreadSnapshot { left_out: 1, ..snapshot(1, vec![one(7, 10), one(8, 500)]) };
+        let later = ThreadSnapshot { left_out: 1, ..snapshot(2, vec![one(7, 12), one(9, 3600)]) };
+        assert_eq!(of_ended_children(&earlier, &later), 2.0);
     }
 
     #[test]

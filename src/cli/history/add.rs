@@ -70,8 +70,10 @@ pub(super) fn add(args: &AddArgs) -> Result<u8, Error> {
     let mut all = Additions::default();
     args.files.iter().try_for_each(|path| all.read(path, args.name.as_deref()))?;
     let store = args.project.store(&repository)?;
-    let here = machine_facts(MeasuredMachine::this(), CountedOn::Machine);
-    keep(&store, commit, &here, &all.imported)?;
+    for on in [CountedOn::Machine, CountedOn::Model] {
+        let here = machine_facts(MeasuredMachine::this(), on);
+        keep(&store, commit, &here, &all.imported.counted_on(on))?;
+    }
     for one in all.runs {
         let name = &one.name;
         if !one.runs.is_empty() {
@@ -126,9 +128,14 @@ impl Additions {
         }
         match recordings::read(path)?.ok_or_else(|| in_file(ImportProblem::Format))? {
             ReadRun::Recorded(run) => {
-                let RecordedRun { program, argv, has_failed, machine, quantities, stacks } = *run;
+                let RecordedRun { program, argv, is_whole, has_failed, machine, quantities, stacks } = *run;
                 let name = name.map(str::to_owned).or(program).ok_or_else(|| in_file(ImportProblem::NoName))?;
                 let file = quoted(&path.to_string_lossy());
+                if !is_whole {
+                    return Err(Error::Usage(format!(
+                        "{file}: it is cut off, so that its counts are of a part of the run: record it again"
+                    )));
+                }
                 if has_failed {
                     return Err(Error::Usage(format!("{file}: its command failed, so that what it took says nothing")));
                 }

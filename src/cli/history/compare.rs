@@ -64,6 +64,11 @@ pub(super) fn compare(args: &CompareArgs) -> Result<u8, Error> {
     if args.run {
         return measured_now(args, &repository, a, b);
     }
+    if let Some(option) = args.measured.given() {
+        return Err(Error::Usage(format!(
+            "{option} is for what is measured now, with --run; else stored results are compared"
+        )));
+    }
     let store = args.project.existing_store(&repository)?;
     let stored = store.read().map_err(of_results)?;
     tell_unreadable(&stored);
@@ -99,7 +104,7 @@ fn measured_now(args: &CompareArgs, repository: &Repository, a: Commit, b: Commi
     note(repository)?;
     let cache = args.measured.cache(repository)?;
     let checkout = Checkout::new(repository, &cache).map_err(|error| of_history(error.into()))?;
-    let store = ResultStore::new(&cache.join(format!("compare-{}", std::process::id())));
+    let store = ResultStore::new(&checkout.comparison());
     let plan = options.plan.clone();
     let outcome = until_sure(args, options, &checkout, &store);
     let stored = store.read();

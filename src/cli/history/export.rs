@@ -44,7 +44,7 @@ pub(super) fn export(args: &ExportHistoryArgs) -> Result<u8, Error> {
         "benchmark_dir": "benchmarks", "env_dir": "env", "results_dir": "results", "html_dir": "html",
     });
     let text = serde_json::to_string_pretty(&configuration).unwrap_or_default() + "\n";
-    Stream::file(&path, false)?.print(&text)?;
+    Stream::write_whole(Some(&path), &text)?;
     say(&format!("asv publish in {} makes its pages", shown_path(&args.asv)));
     Ok(0)
 }

@@ -36,6 +36,8 @@ pub(super) struct RecordedRun {
     pub(super) program: Option<String>,
     /// The command; empty if perfprop started none.
     pub(super) argv: Vec<String>,
+    /// Whether the recording has the end of the run.
+    pub(super) is_whole: bool,
     /// Whether it ended with another code than 0, or by a signal.
     pub(super) has_failed: bool,
     pub(super) machine: MachineFacts,
@@ -115,6 +117,7 @@ fn recorded(recording: &Recording, stacks: Option<FoldedStacks>) -> Result<Recor
     Ok(RecordedRun {
         program,
         argv,
+        is_whole: recording.end.is_some(),
         has_failed,
         machine: machine_facts(header.machine.clone(), on),
         quantities,

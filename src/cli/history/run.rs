@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::super::Error;
-use super::super::args::{BesideTimeArgs, whole_number};
+use super::super::args::{BesideTimeArgs, SourceName, whole_number};
 use super::super::error::code_of;
 use super::super::progress::ProgressLine;
 use super::super::signals::listen;
@@ -164,6 +164,23 @@ impl RunArgs {
 }
 
 impl MeasuredArgs {
+    /// An option that is given and says what is measured, or how.
+    pub(super) fn given(&self) -> Option<&'static str> {
+        let BesideTimeArgs { events, by, cpu } = &self.counted;
+        let options = [
+            (!self.bench.is_empty(), "--bench"),
+            (self.build.is_some(), "--build"),
+            (!self.keep.is_empty(), "--keep"),
+            (self.timeout.is_some(), "--timeout"),
+            (!events.is_empty(), "-e"),
+            (by.source != SourceName::Perf, "--source"),
+            (by.model.is_some(), "--model"),
+            (cpu.is_some(), "--cpu"),
+            (self.cache.is_some(), "--cache"),
+        ];
+        options.into_iter().find_map(|(is_given, option)| is_given.then_some(option))
+    }
+
     /// What is measured, of no commits yet: what options say, else `perfprop.toml`.
     pub(super) fn options(&self, repository: &Repository) -> Result<HistoryOptions, Error> {
         let file = plan_of_folder(repository.root())?;

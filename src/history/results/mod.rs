@@ -25,4 +25,4 @@ pub use ordered::OrderedMap;
 pub use profiles::{ProfileOrigin, StoredProfile};
 pub use remove::{Removal, RemovedResults};
 pub use store::{MachineResults, ResultStore, ResultsError, ResultsProblem, StoredResults};
-pub use suite::{Benchmark, BenchmarkList, MachineFacts};
+pub use suite::{Benchmark, BenchmarkList, MachineFacts, RESERVED, VERSION_KEY};

@@ -39,6 +39,12 @@ pub struct Benchmark {
     pub other: BTreeMap<String, Value>,
 }
 
+/// What has the version of the format beside the benchmarks, so that none can be called so.
+pub const VERSION_KEY: &str = "version";
+/// What is said of a benchmark that is called so.
+pub const RESERVED: &str =
+    "no benchmark can be called 'version', as asv's files have their own version under that name";
+
 /// The benchmarks of a project, by name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BenchmarkList(pub BTreeMap<String, Benchmark>);
@@ -59,7 +65,7 @@ impl BenchmarkList {
     /// Returns why the text isn't such a file.
     pub fn parse_rows(text: &str) -> Result<(Self, Vec<ResultsProblem>), ResultsProblem> {
         let mut all: Map<String, Value> = read_versioned(text, BENCHMARKS_VERSION)?;
-        all.remove("version");
+        all.remove(VERSION_KEY);
         let (mut read, mut left_out) = (BTreeMap::new(), Vec::new());
         for (name, value) in all {
             let one = Benchmark::deserialize(value)
@@ -78,7 +84,7 @@ impl BenchmarkList {
         for (name, benchmark) in &self.0 {
             all.insert(name, serde_json::to_value(benchmark).unwrap_or(Value::Null));
         }
-        all.insert("version", BENCHMARKS_VERSION.into());
+        all.insert(VERSION_KEY, BENCHMARKS_VERSION.into());
         serde_json::to_string_pretty(&all).unwrap_or_default() + "\n"
     }
 }

@@ -103,24 +103,25 @@ fn is_inline_frame(text: &str) -> bool {
     text.split_once(' ').is_some_and(|(address, _)| address.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
-/// The name, the numbers and the rest of a line, at its first word of digits, or of two numbers with a
-/// slash between them. Names of commands may hold spaces.
+/// The name, the numbers and the rest of a line, at a word of digits, or of two numbers with a slash between them: the last one
+/// before the CPU or the time, as names of commands may hold spaces and digits; the first one where neither is there.
 fn process_field(line: &str) -> Option<(&str, &str, &str)> {
-    let mut start = 0;
+    let (mut start, mut first, mut last) = (0, None, None);
     for word in line.split(' ') {
         let end = start + word.len();
         // Behind the time stands a period.
-        if is_exact_time(word) {
-            return None;
+        if is_exact_time(word) || is_cpu(word) && last.is_some() {
+            return last;
         }
         let is_id = |text: &str| text.strip_prefix('-').unwrap_or(text).bytes().all(|byte| byte.is_ascii_digit());
         let is_ids = word.split('/').count() <= 2 && word.split('/').all(|id| !id.is_empty() && is_id(id));
         if is_ids && start > 0 && end < line.len() && !line[..start].trim().is_empty() {
-            return Some((line[..start].trim(), word, &line[end..]));
+            last = Some((line[..start].trim(), word, &line[end..]));
+            first = first.or(last);
         }
         start = end + 1;
     }
-    None
+    first
 }
 
 /// A first line around what differs from sample to sample: its time, and its period.
@@ -186,6 +187,12 @@ mod tests {
             ("rec 7 [001] 23.5:  12 cpu-clock: ", full.clone()),
             ("rec 3/7  23.5:  12 cpu-clock:", SampleHead { pid: Some("3"), ..full.clone() }),
             ("V8 Worker 7  23.5:  12 cycles:u:", SampleHead { comm: "V8 Worker", event: "cycles:u", ..full.clone() }),
+            // Digits in a name are no numbers of a process, and no period.
+            (
+                "Job.Worker 0 7 [001] 23.5: cpu-clock: ",
+                SampleHead { comm: "Job.Worker 0", period: None, ..full.clone() },
+            ),
+            ("worker 3 3/7  23.5:  12 cpu-clock: ", SampleHead { comm: "worker 3", pid: Some("3"), ..full.clone() }),
             (
                 "  rec 7  23.5:  12 cpu-clock:   5b f+0x1 (/x)",
                 SampleHead { frame: Some("5b f+0x1 (/x)"), ..full.clone() },

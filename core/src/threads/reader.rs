@@ -316,7 +316,7 @@ mod tests {
     fn machine(name: &str) -> PathBuf {
         let root = std::env::temp_dir().join(format!("perfprop-threads-{name}-{}", std::process::id()));
         let files = [
-            ("stat", "cpu 1 2\ncpu0 100 0 100 7 7\nprocesses 4711\nprocs_running 1\n".to_owned()),
+            ("stat", "cpu  150 0 100 9 9\ncpu0 100 0 100 7 7\nprocesses 4711\nprocs_running 1\n".to_owned()),
             ("7/stat", stat("a (b) c", 'R', [50, 50, 0, 0], 100, 3)),
             ("7/task/7/stat", stat("a (b) c", 'R', [30, 10, 5, 5], 100, 3)),
             ("7/task/7/schedstat", "400000001 20000002 9\n".into()),
@@ -395,9 +395,10 @@ mod tests {
         // Of a machine's process it is the time of all its threads.
         let snapshot = reader(&root, ThreadTarget::Machine).snapshot(WallNs(0));
         assert_eq!((snapshot.threads[0].cpu_ns, snapshot.threads[0].delay_ns), (CpuNs(1_000_000_000), None));
+        // Another CPU is offline, which was busy for half a second.
         assert_eq!(
             (snapshot.all_ns, &snapshot.busy_ns[..]),
-            (Some(CpuNs(2_000_000_000)), &[(0, CpuNs(2_000_000_000))][..])
+            (Some(CpuNs(2_500_000_000)), &[(0, CpuNs(2_000_000_000))][..])
         );
         // It has two: what the first does says nothing of the other.
         assert_eq!(snapshot.threads[0].looks, []);

@@ -35,6 +35,8 @@ const SMALL_RING: usize = 512 << 10;
 /// `PERF_SAMPLE_BRANCH_USER`, `_CALL_STACK`.
 const CALL_STACK: u64 = 1 << 0 | 1 << 11;
 
+const TIMES: ReadFormat = ReadFormat::TOTAL_TIME_ENABLED.union(ReadFormat::TOTAL_TIME_RUNNING);
+
 /// Events to sample, and how.
 #[derive(Clone, Debug)]
 pub struct StackRequest {
@@ -109,6 +111,8 @@ pub(super) struct OpenEvents {
     pub(super) rings: Vec<Ring>,
     /// All sampled events, in every place, with the set that each is of.
     pub(super) counters: Vec<SampledCounter>,
+    /// The clocks of places where the events' own times don't tell whether they take turns.
+    pub(super) clocks: Vec<Counter>,
     /// The events that own no ring buffer and report mappings.
     pub(super) tellers: Vec<Counter>,
     /// The event of each identifier.
@@ -128,9 +132,19 @@ pub(super) struct SampledCounter {
     pub(super) size: CopySize,
     /// Its place in [`SamplingSetup::events`].
     pub(super) event: u32,
-    /// Whether it needs one of the processor's counters, which others may have.
-    pub(super) takes_turns: bool,
+    pub(super) turns: Turns,
     pub(super) counter: Counter,
+}
+
+/// What tells for how long an event was off the processor's counters, which others may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turns {
+    /// It needs none of them.
+    Never,
+    /// Its own times.
+    OwnTimes,
+    /// The clock of this number, which runs while the task is on the CPU: the event is enabled while the task is on others, too.
+    Clock(usize),
 }
 
 /// What a sample is of, and which fields it has.
@@ -471,10 +485,17 @@ impl Opener<'_> {
             }
         }
         builder.attrs_mut().sample_type = set.layout.sample_type();
-        builder.read_format(ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING);
+        builder.read_format(TIMES);
         let is_first = self.sets.first() == Some(&set);
         builder.enabled(false).enable_on_exec(is_first && self.target.start == Start::OnExec);
         self.build(&mut builder, (subject, cpu), SMALLEST_RING, placed.can_be_inherited())
+    }
+
+    /// The event that runs while the task is on the CPU, from when the sampled events are enabled.
+    fn clock(&self, subject: &SampledTask, cpu: u32) -> io::Result<Counter> {
+        let mut builder = Builder::new(Software::DUMMY);
+        builder.read_format(TIMES).enabled(false).enable_on_exec(self.target.start == Start::OnExec);
+        self.build(&mut builder, (subject, cpu), SMALLEST_RING, true)
     }
 
     /// The event of wake-ups on a CPU.
@@ -512,6 +533,7 @@ struct Places<'a> {
     /// The ring buffer of a CPU is there once something is open on it.
     rings: Vec<(u32, Option<Ring>)>,
     counters: Vec<SampledCounter>,
+    clocks: Vec<Counter>,
     tellers: Vec<Counter>,
     events: FxHashMap<u64, SampledAs>,
 }
@@ -519,8 +541,8 @@ struct Places<'a> {
 impl<'a> Places<'a> {
     fn new(opener: Opener<'a>, chosen: Vec<OpenedEvent>, cpus: &[u32]) -> Self {
         let rings = cpus.iter().map(|&cpu| (cpu, None)).collect();
-        let (counters, tellers) = (Vec::new(), Vec::new());
-        Self { opener, chosen, rings, counters, tellers, events: FxHashMap::default() }
+        let (counters, clocks, tellers) = (Vec::new(), Vec::new(), Vec::new());
+        Self { opener, chosen, rings, counters, clocks, tellers, events: FxHashMap::default() }
     }
 
     /// Opens the events of all tasks.
@@ -539,6 +561,7 @@ impl<'a> Places<'a> {
 
     fn close(&mut self) {
         self.counters.clear();
+        self.clocks.clear();
         self.tellers.clear();
         self.events.clear();
         self.rings.iter_mut().for_each(|(_, ring)| *ring = None);
@@ -570,6 +593,10 @@ impl<'a> Places<'a> {
             }
             none => none.insert(opener.ring(teller, subject, *cpu, size)?),
         };
+        let needs_clock = matches!(subject, SampledTask::Task(_)) && self.chosen.iter().any(OpenedEvent::takes_turns);
+        let clock = if needs_clock { here(opener.clock(subject, *cpu))? } else { None };
+        let turns = if clock.is_some() { Turns::Clock(self.clocks.len()) } else { Turns::OwnTimes };
+        self.clocks.extend(clock);
         for (index, chosen) in (0..).zip(&self.chosen) {
             for &set in &opener.sets {
                 let Some(counter) = here(opener.event(&chosen.event, chosen.rate, set, (subject, *cpu)))? else {
@@ -577,8 +604,8 @@ impl<'a> Places<'a> {
                 };
                 ring.join(&counter)?;
                 self.events.insert(counter.id(), SampledAs { event: index, set });
-                let takes_turns = chosen.takes_turns();
-                self.counters.push(SampledCounter { size: set.size, event: index, takes_turns, counter });
+                let turns = if chosen.takes_turns() { turns } else { Turns::Never };
+                self.counters.push(SampledCounter { size: set.size, event: index, turns, counter });
             }
         }
         Ok(true)
@@ -609,8 +636,8 @@ impl<'a> Places<'a> {
             },
             Some(Errno::EMFILE) => {
                 let limit = getrlimit(Resource::RLIMIT_NOFILE).map_or(0, |(soft, _)| soft);
-                let events = self.chosen.len() * self.opener.sets.len() + 1;
-                let open = self.counters.len() + self.tellers.len();
+                let events = self.chosen.len() * self.opener.sets.len() + 1 + usize::from(!self.clocks.is_empty());
+                let open = self.counters.len() + self.clocks.len() + self.tellers.len();
                 StackError::Open(OpenError::TooManyFiles { events, places: open / events + cpus, limit })
             }
             _ => StackError::Open(OpenError::System(error)),
@@ -618,13 +645,14 @@ impl<'a> Places<'a> {
     }
 
     fn opened(self, unsampled: Vec<Unsampled>, running: Vec<Pid>) -> OpenEvents {
-        let Self { opener, chosen, rings, counters, tellers, events } = self;
+        let Self { opener, chosen, rings, counters, clocks, tellers, events } = self;
         let call_graph = opener.call_graph;
         let sampled = SamplingSetup { events: chosen.iter().map(OpenedEvent::described).collect(), call_graph };
         let rings = rings.into_iter().filter_map(|(_, ring)| ring).collect();
         OpenEvents {
             rings,
             counters,
+            clocks,
             tellers,
             events,
             sampled,

@@ -80,6 +80,8 @@ pub(super) struct RawBatch {
 pub(super) struct StackSampler {
     rings: Vec<Ring>,
     counters: Vec<SampledCounter>,
+    /// Those that tell for how long events took turns.
+    clocks: Vec<perf_event::Counter>,
     turns: CounterTurns,
     /// Shares that no batch has taken yet.
     shares: Vec<RunShare>,
@@ -112,7 +114,7 @@ impl StackSampler {
         commands: OwnedFd,
         to: (Sender<RawBatch>, WaitingSamples),
     ) -> Self {
-        let OpenEvents { rings, counters, tellers, events, sampled, running, off_cpu, wakeups, .. } = opened;
+        let OpenEvents { rings, counters, clocks, tellers, events, sampled, running, off_cpu, wakeups, .. } = opened;
         let mut reader = RecordReader::new(events, sampled.call_graph, origin);
         reader.off_cpu = off_cpu.map(OffCpu::new);
         reader.wakeups = wakeups;
@@ -126,7 +128,8 @@ impl StackSampler {
         let turns = CounterTurns::default();
         let shares = Vec::new();
         let (batches, waiting) = to;
-        Self { rings, counters, turns, shares, _tellers: tellers, commands, sorter, reader, batches, waiting, sent }
+        let _tellers = tellers;
+        Self { rings, counters, clocks, turns, shares, _tellers, commands, sorter, reader, batches, waiting, sent }
     }
 
     /// Runs until it is asked to end, or nobody takes its samples.
@@ -143,7 +146,7 @@ impl StackSampler {
                 SamplerCommand::End => false,
             };
             let at = WallNs(clock().saturating_sub(self.reader.origin));
-            self.turns.read(&mut self.counters, at, &mut self.shares);
+            self.turns.read(&mut self.counters, &mut self.clocks, at, &mut self.shares);
             let horizon = if go_on { clock().saturating_sub(WRITING) } else { u64::MAX };
             for ring in &mut self.rings {
                 ring.drain(&mut self.sorter);
@@ -164,6 +167,10 @@ impl StackSampler {
 
     fn enable(&mut self) {
         self.set_sampling(self.reader.size(), true);
+        // After the events: what they ran before isn't taken for time in which they were off.
+        for clock in &mut self.clocks {
+            let _ = clock.enable();
+        }
     }
 
     /// Enables or disables a set of events.

@@ -240,7 +240,9 @@ fn read(pid: i32, modules: &mut Modules) -> AddressSpace {
     let mut space = AddressSpace::default();
     let maps = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
     let text = String::from_utf8_lossy(&maps);
-    for line in text.lines().filter_map(MapsLine::parse).filter(|line| line.executable) {
+    // The kernel itself answers calls in that mapping, which is the same in all processes.
+    let is_code = |line: &MapsLine<'_>| line.executable && line.path != "[vsyscall]";
+    for line in text.lines().filter_map(MapsLine::parse).filter(is_code) {
         space.map(mapping(pid, line.start..line.end, line.offset, (line.path, line.identity), modules));
     }
     space

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
 use std::fs;
+use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
@@ -13,8 +14,11 @@ use super::modules::{Module, ModuleId, Modules, SeenAddresses};
 use super::paths::LocationId;
 use super::record::{Mmap, Tasks, UserState};
 use super::unwind::{CallerRule, FramePlace, UnwindCache, Unwinder, Unwound};
-use crate::files::Identity;
+use crate::files::{self, Identity};
 use crate::sources::process;
+
+/// How long reading the mappings of a process may take: the rings fill meanwhile.
+const READING: Duration = Duration::from_secs(1);
 
 /// Addresses that a process remembers the locations of, before it forgets them all.
 const MAX_REMEMBERED: usize = 1 << 18;
@@ -283,7 +287,8 @@ fn mapping(
 /// The code that a process has mapped now; none where it is gone or not to be looked at.
 fn read(pid: i32, modules: &mut Modules) -> AddressSpace {
     let mut space = AddressSpace::default();
-    let maps = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
+    // The kernel waits for the lock of the process' memory, which another may hold for ever.
+    let maps = files::within(READING, move || maps_of(pid)).unwrap_or_default();
     let text = String::from_utf8_lossy(&maps);
     // The kernel itself answers calls in that mapping, which is the same in all processes.
     let is_code = |line: &MapsLine<'_>| line.executable && line.path != "[vsyscall]";
@@ -291,6 +296,16 @@ fn read(pid: i32, modules: &mut Modules) -> AddressSpace {
         space.map(mapping(pid, line.start..line.end, line.offset, (line.path, line.identity), modules));
     }
     space
+}
+
+/// What /proc says of the memory of a process. Of a first thread that has ended it says nothing; others may still run.
+fn maps_of(pid: i32) -> Vec<u8> {
+    let read = |path: String| fs::read(path).ok().filter(|maps| !maps.is_empty());
+    let of_others = || {
+        let threads = process::threads(nix::unistd::Pid::from_raw(pid)).ok()?;
+        threads.into_iter().find_map(|thread| read(format!("/proc/{pid}/task/{thread}/maps")))
+    };
+    read(format!("/proc/{pid}/maps")).or_else(of_others).unwrap_or_default()
 }
 
 #[cfg(test)]

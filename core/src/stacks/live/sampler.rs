@@ -364,10 +364,15 @@ impl RecordReader {
                 let taken = self.sample(time, event, &sample);
                 // The kernel's own threads wait for work: that is no wait of a program.
                 let is_of_kernel = self.addresses.is_empty() && sample.user.is_none();
-                match self.off_cpu.as_mut().filter(|off_cpu| off_cpu.event == event) {
-                    Some(_) if is_of_kernel => {}
-                    Some(off_cpu) => off_cpu.leaves(sample.tid, time, taken),
-                    None => self.samples.push(taken),
+                match &mut self.off_cpu {
+                    Some(off_cpu) if off_cpu.event == event => {
+                        if !is_of_kernel {
+                            off_cpu.leaves(sample.tid, time, taken);
+                        }
+                        return;
+                    }
+                    Some(off_cpu) => off_cpu.runs(sample.tid, time),
+                    None => {}
                 }
             }
             Ok(DecodedRecord::Switch { tid, direction }) => {
@@ -391,6 +396,9 @@ impl RecordReader {
                 self.losses.lost += count;
                 if let Some(auto) = &mut self.auto {
                     auto.has_lost = true;
+                }
+                if let Some(off_cpu) = &mut self.off_cpu {
+                    off_cpu.lost();
                 }
             }
             Ok(DecodedRecord::Throttle) => self.losses.throttled += 1,

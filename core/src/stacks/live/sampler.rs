@@ -398,7 +398,12 @@ impl RecordReader {
                 self.samples.extend(back);
             }
             Ok(DecodedRecord::Mmap(mmap)) => self.code.processes.map(&mmap),
-            Ok(DecodedRecord::Comm { pid, tid, comm, exec }) => self.code.processes.rename(pid, tid, comm, exec),
+            Ok(DecodedRecord::Comm { pid, tid, comm, exec }) => {
+                if let Some(auto) = self.auto.as_mut().filter(|_| exec) {
+                    auto.forget(pid);
+                }
+                self.code.processes.rename(pid, tid, comm, exec);
+            }
             Ok(DecodedRecord::Fork(tasks)) => self.code.processes.fork(tasks),
             Ok(DecodedRecord::Exit(tasks)) => {
                 if let Some(off_cpu) = &mut self.off_cpu {

@@ -4,8 +4,9 @@
 //! to a CPU. It belongs to an event that counts nothing and reports mappings, names and tasks from the
 //! moment it is opened; the sampled events of that CPU write into it, too.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
+use std::path::Path;
 use std::time::Instant;
 
 use nix::errno::Errno;
@@ -34,6 +35,9 @@ const SMALL_RING: usize = 512 << 10;
 
 /// `PERF_SAMPLE_BRANCH_USER`, `_CALL_STACK`.
 const CALL_STACK: u64 = 1 << 0 | 1 << 11;
+
+/// The namespace whose numbers of threads tracepoints give (`PROC_PID_INIT_INO`); samples give those of the own one.
+const FIRST_NAMESPACE: &str = "pid:[4026531836]";
 
 const TIMES: ReadFormat = ReadFormat::TOTAL_TIME_ENABLED.union(ReadFormat::TOTAL_TIME_RUNNING);
 
@@ -614,6 +618,9 @@ impl<'a> Places<'a> {
     /// Opens the event of wake-ups on every CPU, of all that runs there: gives the identifiers.
     fn open_wakeups(&mut self, wakeups: Option<&WakeupEvent>) -> io::Result<FxHashSet<u64>> {
         let event = &wakeups.ok_or(Errno::ENOENT)?.event;
+        if !fs::read_link("/proc/self/ns/pid").is_ok_and(|namespace| namespace == Path::new(FIRST_NAMESPACE)) {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "threads have other numbers in this namespace"));
+        }
         let mut opened = Vec::new();
         for (cpu, ring) in &self.rings {
             let Some(ring) = ring else { continue };

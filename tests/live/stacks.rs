@@ -104,6 +104,21 @@ int main(void) {
 }
 "#;
 
+/// Its first thread ends, and the other one works on.
+const FIRST_ENDS: &str = r#"
+#include <pthread.h>
+#include <stdio.h>
+static volatile unsigned long sum;
+static void *work(void *unused) { for (;;) sum++; return unused; }
+int main(void) {
+    pthread_t other;
+    pthread_create(&other, 0, work, 0);
+    puts("runs");
+    fflush(stdout);
+    pthread_exit(0);
+}
+"#;
+
 pub(super) fn perfprop() -> Command {
     Command::new(env!("CARGO_BIN_EXE_perfprop"))
 }
@@ -511,6 +526,21 @@ fn a_program_that_runs_already_is_known_by_what_it_has_mapped() {
     let samples = samples(&recording);
     assert!(share(&samples, &TEN_DEEP) > 0.8, "{} samples", samples.len());
     assert_eq!(recording.stacks.as_ref().unwrap().table.task(samples[0].0.task).unwrap().comm, "attached");
+}
+
+#[test]
+fn a_program_whose_first_thread_has_ended_is_sampled() {
+    let folder = Folder::new();
+    let options = ["-pthread", "-g", "-O1", "-fno-omit-frame-pointer"];
+    let Some(program) = compiled(&folder, "first_ends", FIRST_ENDS, "cc", &options) else { return };
+    let running = Running::start(&program);
+    let pid = running.0.id().to_string();
+    while !fs::read_to_string(format!("/proc/{pid}/task/{pid}/stat")).unwrap().contains(") Z ") {
+        std::thread::yield_now();
+    }
+    let (recording, _) = record(&folder, &["-g", "-p", &pid], &["sleep", "0.3"]);
+    let samples = samples(&recording);
+    assert!(share(&samples, &["work"]) > 0.8, "{} samples", samples.len());
 }
 
 #[test]

@@ -135,6 +135,9 @@ pub(super) fn note_unsampled(stacks: &live::LiveStacks, note: &mut dyn FnMut(&st
                 "tracefs isn't mounted, or may not be read".into(),
                 "sudo mount -t tracefs tracefs /sys/kernel/tracing",
             ),
+            io::ErrorKind::Unsupported => {
+                (unsampled.source.to_string(), "perfprop has to run outside of the container")
+            }
             _ => (why(&unsampled.source), "it needs root"),
         };
         note(&format!(

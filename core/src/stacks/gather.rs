@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Instant;
 
-use crossbeam_channel::{Receiver, never, select};
+use crossbeam_channel::{Receiver, at, never, select};
 
 use super::{
     FirstLevel, FunctionLines, InterpreterFrames, Losses, Naming, SamplingSetup, StackBatch, StackQuality, StackTree,
@@ -151,10 +152,11 @@ impl Gathered {
         self.place(self.stacks.knows_regions_until());
     }
 
-    /// There will be no more of regions: no sample waits any longer.
+    /// There will be no more of regions: no sample waits any longer. The tree is settled.
     pub fn end_regions(&mut self) {
         self.regions = RegionsToCome::Over;
         self.place(WallNs(u64::MAX));
+        self.stacks.settle();
     }
 
     /// Places the samples of batches that end before a time.
@@ -233,31 +235,55 @@ fn gather(
     into: &Mutex<Gathered>,
     mut watch: impl BatchWatch,
 ) {
+    let mut settling = Settling { due: Instant::now() };
     while batches.is_some() || regions.is_some() {
         let (of_stacks, of_regions) = (batches.clone().unwrap_or_else(never), regions.clone().unwrap_or_else(never));
+        let is_due = settling.settle(&mut lock(into).stacks);
         select! {
             recv(of_stacks) -> batch => match batch {
                 Ok(batch) => {
                     watch.samples(&batch);
-                    let mut gathered = lock(into);
-                    gathered.take(batch);
-                    gathered.stacks.settle();
+                    lock(into).take(batch);
                 }
                 Err(_) => batches = None,
             },
             recv(of_regions) -> batch => match batch {
                 Ok(batch) => {
                     watch.regions(&batch);
-                    let mut gathered = lock(into);
-                    gathered.take_regions(&batch);
-                    gathered.stacks.settle();
+                    lock(into).take_regions(&batch);
                 }
                 Err(_) => {
                     regions = None;
                     lock(into).end_regions();
                 }
             },
+            recv(is_due) -> _ => {}
         }
+    }
+    lock(into).stacks.settle();
+}
+
+/// Settling a tree may take this part of the time: one in so many.
+const SHARE: u32 = 10;
+
+/// When a tree may be settled again.
+struct Settling {
+    due: Instant,
+}
+
+impl Settling {
+    /// Settles the tree unless that took too much of the time; gives the time when it may be.
+    fn settle(&mut self, stacks: &mut StackTree) -> Receiver<Instant> {
+        if stacks.is_settled() {
+            return never();
+        }
+        let begun = Instant::now();
+        if begun < self.due {
+            return at(self.due);
+        }
+        stacks.settle();
+        self.due = Instant::now() + begun.elapsed() * SHARE;
+        never()
     }
 }
 
@@ -268,11 +294,29 @@ fn lock(shared: &Mutex<Gathered>) -> MutexGuard<'_, Gathered> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Rate, SampledEvent, StackSample, Task, TaskId, UnwindMethod};
+    use std::time::Duration;
+
+    use super::super::{Rate, SampledEvent, StackFrame, StackFrameId, StackSample, Task, TaskId, UnwindMethod};
     use super::*;
     use crate::regions::{RegionMark, RegionPath, RegionPathId, RegionProgram, RegionProgramId, ThreadMarks};
 
     const MS: u64 = 1_000_000;
+
+    #[test]
+    fn settling_waits_for_its_turn() {
+        let mut settling = Settling { due: Instant::now() + Duration::from_secs(600) };
+        let mut stacks = gathered().stacks;
+        let named = |name: &str| StackFrame { name: name.into(), ..StackFrame::default() };
+        let batch = StackBatch { frames: vec![named("0x7f00")], ..samples(true, &[1]) };
+        assert!(stacks.take(&batch).is_ok() && stacks.is_settled());
+        let renamed = vec![(StackFrameId(0), named("f"))];
+        assert!(stacks.take(&StackBatch { renamed, ..StackBatch::default() }).is_ok());
+        settling.settle(&mut stacks);
+        assert!(!stacks.is_settled(), "not yet");
+        settling.due = Instant::now();
+        settling.settle(&mut stacks);
+        assert!(stacks.is_settled());
+    }
 
     /// One region, which is open from 10 ms on.
     fn regions(at: u64, missed: u64, marks: Vec<RegionMark>) -> RegionBatch {

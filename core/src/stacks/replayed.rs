@@ -120,7 +120,7 @@ impl Replayed {
 
     /// Takes the samples, and what a model counted, up to and with a time.
     fn take_samples(&mut self, batches: &[StackBatch], until: WallNs) {
-        let mut has_new_costs = false;
+        let mut has_late = false;
         while let Some(batch) = batches.get(self.next) {
             let left = &batch.samples[self.taken.unwrap_or(0)..];
             // Within a batch samples are in the order of time.
@@ -147,7 +147,7 @@ impl Replayed {
                 part.copies.clone_from(&batch.copies);
                 part.shares.clone_from(&batch.shares);
                 part.costs = batch.costs.iter().filter(|costs| is_shown(costs.at)).cloned().collect();
-                has_new_costs |= !batch.costs.is_empty();
+                has_late |= !batch.costs.is_empty() || !batch.renamed.is_empty();
             }
             let _ = self.stacks.take(&part);
             self.quality.take(&part);
@@ -157,7 +157,7 @@ impl Replayed {
             }
             (self.next, self.taken) = (self.next + 1, None);
         }
-        if has_new_costs {
+        if has_late {
             self.stacks.settle();
         }
     }

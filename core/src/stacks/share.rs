@@ -11,7 +11,7 @@ pub struct RunShare {
     pub until: WallNs,
     /// Place of the event in [`SamplingSetup::events`](super::SamplingSetup::events).
     pub event: u32,
-    /// The time in which it was enabled, on all CPUs.
+    /// The time in which it was enabled where it can run, on all CPUs.
     pub enabled_ns: u64,
     /// The part of it in which it was on a counter.
     pub running_ns: u64,

@@ -50,6 +50,8 @@ pub struct StackTree {
     /// are made anew of it.
     sampled: Vec<(StackPlace, Amount)>,
     places: FxHashMap<StackPlace, usize>,
+    /// Whether the paths aren't those of all that was taken.
+    is_stale: bool,
     /// Every sample, where they are kept one by one: its time, its place in `sampled`, and its weight.
     log: Option<Vec<(WallNs, usize, u64)>>,
     regions: RegionPaths,
@@ -151,6 +153,7 @@ impl StackTree {
             stays: Vec::new(),
             sampled,
             places,
+            is_stale: false,
             log: None,
             regions,
             shares: RunShares::default(),
@@ -294,7 +297,7 @@ impl StackTree {
         }
     }
 
-    /// Frames that turned out to be other ones: all paths are made anew.
+    /// Frames that turned out to be other ones: all paths are to be made anew.
     fn rename(&mut self, renamed: &[(super::StackFrameId, StackFrame)]) {
         let mut has_changed = false;
         for (number, frame) in renamed {
@@ -303,13 +306,16 @@ impl StackTree {
             let frame = (self.naming.frame)(frame, &mut self.tree);
             has_changed |= std::mem::replace(&mut self.frames[number.0 as usize], frame) != frame;
         }
-        if has_changed && !self.sampled.is_empty() {
-            self.add_all();
-            self.nameless = NamelessSamples::default();
-            for number in 0..self.sampled.len() {
-                let (place, amount) = self.sampled[number];
-                self.count_nameless(place, amount.samples);
-            }
+        self.is_stale |= has_changed && !self.sampled.is_empty();
+    }
+
+    /// Makes the paths anew of which frames turned out to be other ones.
+    fn refresh(&mut self) {
+        self.add_all();
+        self.nameless = NamelessSamples::default();
+        for number in 0..self.sampled.len() {
+            let (place, amount) = self.sampled[number];
+            self.count_nameless(place, amount.samples);
         }
     }
 
@@ -425,6 +431,7 @@ impl StackTree {
     }
 
     fn take_costs(&mut self, costs: &TaskCosts) {
+        self.is_stale = true;
         let (above, events) = (self.tasks[costs.task.0 as usize], self.events.len());
         let graph = self.graphs.entry(above).or_insert_with(|| callgrind::CallGraph::new(events));
         for (function, counts) in &costs.own {
@@ -435,8 +442,17 @@ impl StackTree {
         }
     }
 
-    /// Makes the paths of what a model counted anew: which path has how much depends on all of it.
+    /// Whether [`Self::settle`] would change the tree.
+    pub fn is_settled(&self) -> bool {
+        !self.is_stale
+    }
+
+    /// Makes paths anew: those of frames that turned out to be other ones, and those of what a model counted, as which path has
+    /// how much depends on all of it. It takes the longer the more was sampled.
     pub fn settle(&mut self) {
+        if std::mem::take(&mut self.is_stale) {
+            self.refresh();
+        }
         if self.graphs.is_empty() {
             return;
         }
@@ -447,7 +463,7 @@ impl StackTree {
         self.regions.add_all(&mut self.tree, self.place);
     }
 
-    /// The tree so far; of a model as it was [settled](Self::settle) last.
+    /// The tree so far; of a model, and of frames that turned out to be other ones, as it was [settled](Self::settle) last.
     pub fn tree(&self) -> &Tree {
         &self.tree
     }
@@ -536,7 +552,9 @@ mod tests {
         tree.take(&batch()).unwrap();
         let compiled = StackFrame { name: "compiled".into(), ..StackFrame::default() };
         let late = StackBatch { renamed: vec![(super::super::StackFrameId(1), compiled)], ..StackBatch::default() };
+        assert!(tree.is_settled());
         tree.take(&late).unwrap();
+        assert!(!tree.is_settled());
         let tree = tree.into_tree();
         let clock = tree.find_event("cpu-clock").unwrap();
         let rows: Vec<_> = tree

@@ -1,21 +1,17 @@
 //! Opens the counters of a plan at every place of a target.
 
-use std::collections::{HashMap, HashSet};
-use std::io;
-use std::time::{Duration, Instant};
+use std::collections::HashMap;
+use std::time::Instant;
 
 use nix::unistd::Pid;
 
+use super::each_thread::{anew_while_others_start, each_thread};
 use super::open::Opening;
 use super::rotation::PmuRotations;
 use super::target::{CountedTarget, CounterPlace, Start, TargetKind};
 use super::{CounterRow, OpenError, OpenGroup, PlaceClock};
-use crate::host::HostFiles;
 use crate::plan::{GroupIndex, Member, Plan};
-use crate::sources::{Reading, Scope, Status, command, process};
-
-/// For how long processes are attached to anew because threads or processes started meanwhile.
-const PATIENCE: Duration = Duration::from_millis(200);
+use crate::sources::{Reading, Scope, Status, command};
 
 /// The open counters of a plan.
 pub(super) struct Attached {
@@ -86,50 +82,19 @@ impl<'a> Attaching<'a> {
     }
 
     /// Attaches to all threads of a process.
-    ///
-    /// A thread that starts meanwhile inherits those counters alone that its starter has by then. So if one has started,
-    /// this begins anew: nothing counts yet, and closing a counter closes what inherited it.
     fn process(&mut self, pid: Pid) -> Result<(), OpenError> {
-        let (groups, clocks) = (self.groups.len(), self.clocks.len());
-        loop {
-            let before = last_id();
-            self.threads_of(pid)?;
-            let is_whole = !self.target.inherit || before == last_id();
-            if is_whole || self.began.elapsed() >= PATIENCE {
-                return Ok(());
-            }
+        let (groups, clocks, inherit) = (self.groups.len(), self.clocks.len(), self.target.inherit);
+        anew_while_others_start(inherit, self.began, || {
             self.groups.truncate(groups);
             self.members.truncate(groups);
             self.clocks.truncate(clocks);
-        }
-    }
-
-    /// Attaches to all threads of a process, and looks again until no more have come up.
-    fn threads_of(&mut self, pid: Pid) -> Result<(), OpenError> {
-        let mut threads = Threads::default();
-        let mut attached = 0;
-        loop {
-            let new = match process::threads(pid) {
-                Ok(listed) => threads.unattached(listed),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-                Err(error) => return Err(OpenError::System(error)),
-            };
-            if new.is_empty() {
-                break;
-            }
-            for thread in new {
-                match self.task(thread) {
-                    Ok(()) => attached += 1,
-                    // It has ended meanwhile.
-                    Err(OpenError::NoProcess(_)) => continue,
-                    Err(error) => return Err(error),
-                }
-                if self.target.inherit && threads.inherited_after.is_none() {
-                    threads.inherited_after = last_id();
-                }
-            }
-        }
-        if attached == 0 { Err(OpenError::NoProcess(pid)) } else { Ok(()) }
+            let attached = each_thread(pid, inherit, |thread| match self.task(thread) {
+                Ok(()) => Ok(true),
+                Err(OpenError::NoProcess(_)) => Ok(false),
+                Err(error) => Err(error),
+            });
+            if attached? == 0 { Err(OpenError::NoProcess(pid)) } else { Ok(()) }
+        })
     }
 
     /// Attaches to a thread. The rows of one that is gone say so.
@@ -220,33 +185,6 @@ impl<'a> Attaching<'a> {
     }
 }
 
-/// The threads of a process as they are found.
-///
-/// While thousands are attached to, others start. One whose starter was attached to already has
-/// inherited its counters; attaching to it as well would count it twice. Who started a thread can't
-/// be known, but when: ids are given out in ascending order. The first thread of a process, which is
-/// attached to first, starts most others, so a thread that came after that is taken to be counted.
-#[derive(Default)]
-struct Threads {
-    known: HashSet<Pid>,
-    /// The last id that had been given out when counters began to be inherited.
-    inherited_after: Option<Pid>,
-}
-
-impl Threads {
-    /// The threads of a list that are still to be attached to: each once.
-    fn unattached(&mut self, listed: Vec<Pid>) -> Vec<Pid> {
-        let mut new = listed;
-        new.retain(|&thread| self.known.insert(thread) && self.inherited_after.is_none_or(|last| thread <= last));
-        new
-    }
-}
-
-/// The last id that the kernel gave to a thread.
-fn last_id() -> Option<Pid> {
-    HostFiles::here().last_pid().map(Pid::from_raw)
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(
@@ -261,28 +199,6 @@ mod tests {
     use crate::events::{Encoding, Event, Machine, PmuUnit, Resolver};
     use crate::plan::Cohesion;
     use crate::sources::{CounterSource, Next};
-
-    fn pids(ids: &[i32]) -> Vec<Pid> {
-        ids.iter().copied().map(Pid::from_raw).collect()
-    }
-
-    #[test]
-    fn threads_are_attached_to_once_and_not_if_they_inherit() {
-        let mut threads = Threads::default();
-        assert_eq!(threads.unattached(pids(&[10, 11])), pids(&[10, 11]));
-        threads.inherited_after = Some(Pid::from_raw(20));
-        // 15 was there, or was being started, before anything was inherited; 21 came later.
-        assert_eq!(threads.unattached(pids(&[10, 11, 15, 21])), pids(&[15]));
-        assert_eq!(threads.unattached(pids(&[10, 11, 15, 21])), []);
-    }
-
-    #[test]
-    fn a_thread_that_starts_has_a_later_id_than_the_last() {
-        let Some(before) = last_id() else { return };
-        let id = std::thread::spawn(nix::unistd::gettid).join().unwrap();
-        // Unless the ids began anew in between.
-        assert!(id > before || id < Pid::from_raw(1000), "{before} {id}");
-    }
 
     #[test]
     fn nothing_more_is_opened_once_a_signal_has_come() {
@@ -324,7 +240,7 @@ mod tests {
         assert_eq!(source.rows().iter().map(CounterRow::is_whole).collect::<Vec<_>>(), [true, true, false]);
         source.enable();
         for _ in 0..SWITCHES {
-            std::thread::sleep(Duration::from_micros(50));
+            std::thread::sleep(std::time::Duration::from_micros(50));
         }
         let Next::Round(round) = source.read() else { panic!() };
         let [Some(one), Some(sum), Some(part)] = round.readings[..] else { panic!("{round:?}") };

@@ -20,6 +20,7 @@ use crate::plan::{Cohesion, GroupIndex, Member, Plan, Rotation, RowIndex};
 use crate::units::{CpuNs, WallNs};
 
 mod attach;
+mod each_thread;
 pub mod mux;
 mod open;
 mod probes;
@@ -30,6 +31,8 @@ mod trial;
 mod units;
 
 use attach::{Attached, Attaching};
+#[cfg(feature = "stacks")]
+pub(crate) use each_thread::{anew_while_others_start, each_thread};
 pub use open::permission;
 #[cfg(feature = "stacks")]
 pub(crate) use open::{Placed, encode};

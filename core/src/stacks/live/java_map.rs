@@ -27,6 +27,7 @@ use nix::sys::stat::{Mode, SFlag, fstat};
 use nix::unistd::{Pid, UnlinkatFlags, geteuid, unlinkat};
 
 use crate::files;
+use crate::sources::process;
 
 /// What Java compiles first is compiled by then.
 const FIRST: Duration = Duration::from_secs(1);
@@ -36,6 +37,9 @@ const INTERVALS: (Duration, Duration) = (Duration::from_secs(2), Duration::from_
 
 /// How long Java may take until it listens, and as long again until it answers.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long reading a file of /proc may take.
+const READING: Duration = Duration::from_secs(1);
 
 /// How often it is looked whether it listens.
 const LOOKING: Duration = Duration::from_millis(50);
@@ -67,12 +71,19 @@ struct JavaProcess {
 }
 
 impl JavaMap {
-    /// Of a process that makes code, which may run Java by then. `inside` is the number that it has in its own namespace, `root` where its
-    /// paths begin.
+    /// Of a process that makes code: by then it has Java's library, if it is Java. `inside` is the number that it has in its own
+    /// namespace, `root` where its paths begin.
     pub(super) fn of(pid: i32, inside: i32, root: Option<&OwnedFd>) -> Option<Self> {
+        if !has_java(&text_of(pid, "maps")) {
+            return None;
+        }
         let folder = files::folder_below(root?, Path::new("/tmp")).ok()?;
         let process = JavaProcess { pid, inside, folder };
-        Self::asking(move || owner_to_ask(pid).map(|owner| process.ask(owner).is_ok()))
+        Self::asking(move || match owner_to_ask(pid) {
+            Some(owner) => Some(process.ask(owner).is_ok()),
+            // One that is gone is asked no more.
+            None => (!process::is_alive(Pid::from_raw(pid))).then_some(false),
+        })
     }
 
     /// Asks again and again: `ask` gives nothing where it can't be asked yet. `None` where no thread can be made for it.
@@ -192,8 +203,10 @@ fn has_java(maps: &str) -> bool {
     maps.lines().any(|line| line.ends_with("/libjvm.so"))
 }
 
-fn text_of(pid: i32, file: &str) -> String {
-    let text = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+/// What a file of /proc says of a process. The kernel waits for the lock of its memory, which another may hold for ever.
+fn text_of(pid: i32, file: &'static str) -> String {
+    let read = move || fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+    let text = files::within(READING, read).unwrap_or_default();
     String::from_utf8_lossy(&text).into_owned()
 }
 

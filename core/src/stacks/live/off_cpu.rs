@@ -10,10 +10,12 @@
 //! Wake-ups are those of the whole machine, as anybody may wake a thread. Where they can't be had, how long a thread had to wait for
 //! a CPU after one is part of its wait.
 
+use nix::unistd::Pid;
 use rustc_hash::FxHashMap;
 
 use super::record::SwitchDirection;
 use super::sampler::RawSample;
+use crate::sources::process;
 
 /// How a thread left its CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,14 +52,19 @@ pub(super) struct OffCpu {
     pub(super) event: u32,
     away: FxHashMap<i32, AwayThread>,
     told_at: u64,
+    /// Whether records were lost since then.
+    has_lost: bool,
 }
 
 /// How often the time of threads that stay away is told, in ns.
 const TOLD_EVERY: u64 = 500_000_000;
 
+/// A thread is still sampled on its way off its CPU, so long after the record of that, in ns.
+const LEAVING: u64 = 1_000_000;
+
 impl OffCpu {
     pub(super) fn new(event: u32) -> Self {
-        Self { event, away: FxHashMap::default(), told_at: 0 }
+        Self { event, away: FxHashMap::default(), told_at: 0, has_lost: false }
     }
 
     /// A thread leaves its CPU with this stack. The idle task of a CPU has the number 0 and waits for nothing.
@@ -104,6 +111,18 @@ impl OffCpu {
         Some(waited)
     }
 
+    /// A thread was sampled on a CPU: if it is away, the record of its return was lost, and nobody knows how long it was.
+    pub(super) fn runs(&mut self, tid: i32, time: u64) {
+        if self.away.get(&tid).is_some_and(|away| time > away.since.saturating_add(LEAVING)) {
+            self.away.remove(&tid);
+        }
+    }
+
+    /// Records were lost, maybe those of the ends of threads.
+    pub(super) fn lost(&mut self) {
+        self.has_lost = true;
+    }
+
     /// A thread has ended.
     pub(super) fn ended(&mut self, tid: i32) {
         self.away.remove(&tid);
@@ -120,6 +139,9 @@ impl OffCpu {
     /// The same at once.
     pub(super) fn all_so_far(&mut self, now: u64, origin: u64) -> Vec<RawSample> {
         self.told_at = now;
+        if std::mem::take(&mut self.has_lost) {
+            self.away.retain(|&tid, _| process::runs(Pid::from_raw(tid)));
+        }
         let away = self.away.values_mut().filter(|away| away.since < now);
         let mut samples: Vec<_> = away
             .map(|away| {
@@ -221,6 +243,29 @@ mod tests {
         waits.leaves(7, 10, sample(1));
         waits.ended(7);
         assert!(waits.all_so_far(1_000, 0).is_empty());
+    }
+
+    #[test]
+    fn a_thread_whose_return_was_lost_waits_no_longer_once_it_is_seen_to_run() {
+        let mut waits = OffCpu::new(0);
+        waits.leaves(7, 10, sample(1));
+        waits.runs(7, 10 + LEAVING);
+        assert!(waits.is_blocked(7), "it was on its way");
+        waits.runs(7, 11 + LEAVING);
+        waits.runs(8, 11 + LEAVING);
+        assert!(waits.all_so_far(TOLD_EVERY, 0).is_empty());
+    }
+
+    #[test]
+    fn a_thread_whose_end_was_lost_waits_no_longer() {
+        let mut waits = OffCpu::new(0);
+        let me = i32::try_from(std::process::id()).unwrap();
+        // No thread has so large a number.
+        waits.leaves(me, 10, sample(1));
+        waits.leaves(i32::MAX, 10, sample(1));
+        assert_eq!(waits.all_so_far(20, 0).len(), 2);
+        waits.lost();
+        assert_eq!(waits.all_so_far(30, 0).len(), 1);
     }
 
     #[test]

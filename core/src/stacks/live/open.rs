@@ -4,8 +4,10 @@
 //! to a CPU. It belongs to an event that counts nothing and reports mappings, names and tasks from the
 //! moment it is opened; the sampled events of that CPU write into it, too.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
+use std::path::Path;
+use std::time::Instant;
 
 use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit};
@@ -21,8 +23,10 @@ use super::ring::Ring;
 use super::unwind::REGISTERS;
 use crate::events::{Event, EventKind, Space, Unit, with_space};
 use crate::host::HostFiles;
-use crate::sources::perf::{CountedTarget, OpenError, Placed, Start, TargetKind, encode};
-use crate::sources::process;
+use crate::sources::perf::{
+    CountedTarget, OpenError, Placed, Start, TargetKind, anew_while_others_start, each_thread, encode,
+};
+use crate::sources::{command, process};
 
 /// Bytes of all ring buffers together, where the kernel allows it; and of one.
 const ALL_RINGS: usize = 64 << 20;
@@ -31,6 +35,11 @@ const SMALL_RING: usize = 512 << 10;
 
 /// `PERF_SAMPLE_BRANCH_USER`, `_CALL_STACK`.
 const CALL_STACK: u64 = 1 << 0 | 1 << 11;
+
+/// The namespace whose numbers of threads tracepoints give (`PROC_PID_INIT_INO`); samples give those of the own one.
+const FIRST_NAMESPACE: &str = "pid:[4026531836]";
+
+const TIMES: ReadFormat = ReadFormat::TOTAL_TIME_ENABLED.union(ReadFormat::TOTAL_TIME_RUNNING);
 
 /// Events to sample, and how.
 #[derive(Clone, Debug)]
@@ -106,6 +115,8 @@ pub(super) struct OpenEvents {
     pub(super) rings: Vec<Ring>,
     /// All sampled events, in every place, with the set that each is of.
     pub(super) counters: Vec<SampledCounter>,
+    /// The clocks of places where the events' own times don't tell whether they take turns.
+    pub(super) clocks: Vec<Counter>,
     /// The events that own no ring buffer and report mappings.
     pub(super) tellers: Vec<Counter>,
     /// The event of each identifier.
@@ -125,9 +136,19 @@ pub(super) struct SampledCounter {
     pub(super) size: CopySize,
     /// Its place in [`SamplingSetup::events`].
     pub(super) event: u32,
-    /// Whether it needs one of the processor's counters, which others may have.
-    pub(super) takes_turns: bool,
+    pub(super) turns: Turns,
     pub(super) counter: Counter,
+}
+
+/// What tells for how long an event was off the processor's counters, which others may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turns {
+    /// It needs none of them.
+    Never,
+    /// Its own times.
+    OwnTimes,
+    /// The clock of this number, which runs while the task is on the CPU: the event is enabled while the task is on others, too.
+    Clock(usize),
 }
 
 /// What a sample is of, and which fields it has.
@@ -168,13 +189,13 @@ pub(super) fn open(wanted: &StackRequest, target: &CountedTarget) -> Result<Open
         Some(cpus) => cpus.clone(),
         None => HostFiles::here().online_cpus().map_err(OpenError::System)?,
     };
-    let mut subjects = SampledTask::new(target, &[])?;
+    let subjects = SampledTask::all(target)?;
     let reports_switches = wanted.off_cpu.is_some();
     let opener =
         Opener { call_graph: wanted.call_graph, sets: EventSet::of(wanted.call_graph), target, reports_switches };
-    let (mut chosen, mut unsampled) = opener.choose(wanted, subjects.first(), cpus.first().copied())?;
-    let switches = wanted.off_cpu.as_ref().zip(subjects.first().zip(cpus.first().copied()));
-    let off_cpu = switches.and_then(|(event, place)| match opener.switches(event, place) {
+    let tried = TriedPlaces { subjects: &subjects, cpus: &cpus };
+    let (mut chosen, mut unsampled) = opener.choose(wanted, tried)?;
+    let off_cpu = wanted.off_cpu.as_ref().and_then(|event| match opener.switches(event, tried) {
         Ok(opened) => {
             chosen.push(opened);
             u32::try_from(chosen.len() - 1).ok()
@@ -185,18 +206,12 @@ pub(super) fn open(wanted: &StackRequest, target: &CountedTarget) -> Result<Open
         }
     });
     let mut places = Places::new(opener, chosen, &cpus);
-    let mut known = Vec::new();
-    // A thread may start another one between the look at /proc and the opening of its events.
-    while !subjects.is_empty() {
-        for subject in &subjects {
-            places.open(subject).map_err(|error| places.explained(error))?;
+    if let Err(error) = places.attach(&subjects) {
+        if matches!(error, StackError::Open(OpenError::Stopped(_))) {
+            // Closing takes as long as opening did; where nobody else can do it, leaving takes that long.
+            let _ = command::leave_closing_to_a_child();
         }
-        known.extend(subjects.iter().filter_map(SampledTask::task));
-        subjects = if matches!(target.kind, TargetKind::Processes(_)) {
-            SampledTask::new(target, &known)?
-        } else {
-            Vec::new()
-        };
+        return Err(error);
     }
     let running = match &target.kind {
         TargetKind::Processes(pids) => pids.clone(),
@@ -221,8 +236,8 @@ enum SampledTask {
 }
 
 impl SampledTask {
-    /// All tasks of the target that aren't among the known ones.
-    fn new(target: &CountedTarget, known: &[Pid]) -> Result<Vec<Self>, OpenError> {
+    /// All tasks of the target, without processes that are gone, unless all are.
+    fn all(target: &CountedTarget) -> Result<Vec<Self>, OpenError> {
         let tasks = match &target.kind {
             TargetKind::Everyone => return Ok(vec![Self::Anyone]),
             TargetKind::Cgroup(cgroup) => {
@@ -231,19 +246,76 @@ impl SampledTask {
             TargetKind::Command(pid) => vec![*pid],
             TargetKind::Threads(threads) => threads.clone(),
             TargetKind::Processes(pids) => {
-                let threads = |&pid| process::threads(pid).map_err(|_| OpenError::NoProcess(pid));
-                pids.iter().map(threads).collect::<Result<Vec<_>, _>>()?.concat()
+                pids.iter().flat_map(|&pid| process::threads(pid).unwrap_or_default()).collect()
             }
         };
-        let known: std::collections::HashSet<_> = known.iter().collect();
-        Ok(tasks.into_iter().filter(|task| !known.contains(task)).map(Self::Task).collect())
+        if tasks.is_empty() { Err(gone(target)) } else { Ok(tasks.into_iter().map(Self::Task).collect()) }
     }
+}
 
-    fn task(&self) -> Option<Pid> {
-        match self {
-            Self::Task(task) => Some(*task),
-            Self::Anyone | Self::Cgroup(_) => None,
+/// All of a target is gone.
+fn gone(target: &CountedTarget) -> OpenError {
+    match &target.kind {
+        TargetKind::Threads(threads) => threads.first().map(|&thread| OpenError::NoThread(thread)),
+        TargetKind::Processes(pids) => pids.first().map(|&pid| OpenError::NoProcess(pid)),
+        TargetKind::Command(pid) => Some(OpenError::NoProcess(*pid)),
+        TargetKind::Everyone | TargetKind::Cgroup(_) => None,
+    }
+    .unwrap_or(OpenError::System(Errno::ESRCH.into()))
+}
+
+/// The places where events are tried, one after the other.
+#[derive(Clone, Copy)]
+struct TriedPlaces<'a> {
+    subjects: &'a [SampledTask],
+    cpus: &'a [u32],
+}
+
+impl TriedPlaces<'_> {
+    /// What the first place answers of which the task is still there and the CPU has the event's PMU.
+    fn first(self, open: impl Fn(&SampledTask, u32) -> io::Result<()>) -> io::Result<()> {
+        let mut answer = Err(Errno::ESRCH.into());
+        for subject in self.subjects {
+            for &cpu in self.cpus {
+                answer = open(subject, cpu);
+                match answer.as_ref().map_err(NotHere::of) {
+                    Err(Some(NotHere::Pmu)) => {}
+                    Err(Some(NotHere::Task)) => break,
+                    Ok(()) | Err(None) => return answer,
+                }
+            }
+            if !matches!(answer.as_ref().map_err(NotHere::of), Err(Some(NotHere::Task))) {
+                break;
+            }
         }
+        answer
+    }
+}
+
+/// Why an event can't be opened in one place, but maybe in others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum NotHere {
+    /// The task has ended.
+    Task,
+    /// The CPU isn't of the kind that has the event's PMU.
+    Pmu,
+}
+
+impl NotHere {
+    fn of(error: &io::Error) -> Option<Self> {
+        match error.raw_os_error().map(Errno::from_raw) {
+            Some(Errno::ESRCH) => Some(Self::Task),
+            Some(Errno::ENOENT | Errno::ENODEV) => Some(Self::Pmu),
+            _ => None,
+        }
+    }
+}
+
+/// The event, unless it can't be opened in this place alone.
+fn here(built: io::Result<Counter>) -> io::Result<Option<Counter>> {
+    match built {
+        Err(error) if NotHere::of(&error).is_none() => Err(error),
+        built => Ok(built.ok()),
     }
 }
 
@@ -271,6 +343,19 @@ impl OpenedEvent {
         };
         SampledEvent { name, unit, rate: self.rate }
     }
+
+    /// Whether it needs one of the processor's counters.
+    fn takes_turns(&self) -> bool {
+        match self.event.kind {
+            EventKind::Hardware | EventKind::Cache | EventKind::Raw | EventKind::Pmu => true,
+            EventKind::Software
+            | EventKind::Tracepoint
+            | EventKind::Probe
+            | EventKind::Breakpoint
+            | EventKind::Modelled
+            | EventKind::Tool => false,
+        }
+    }
 }
 
 struct Opener<'a> {
@@ -285,14 +370,12 @@ impl Opener<'_> {
     fn choose(
         &self,
         wanted: &StackRequest,
-        subject: Option<&SampledTask>,
-        cpu: Option<u32>,
+        tried: TriedPlaces<'_>,
     ) -> Result<(Vec<OpenedEvent>, Vec<Unsampled>), StackError> {
         let (mut chosen, mut unsampled) = (Vec::new(), Vec::new());
-        let (Some(subject), Some(cpu)) = (subject, cpu) else { return Err(StackError::NoEvent(unsampled)) };
         for event in &wanted.events {
             let rate = self.rate(wanted.rate, event);
-            match self.try_event(event, rate, subject, cpu) {
+            match self.try_event(event, rate, tried) {
                 Ok(event) => chosen.push(OpenedEvent { event, rate, weighs: Weighs::Occurrences }),
                 Err(source) => unsampled.push(Unsampled { name: event.name.clone(), source }),
             }
@@ -300,10 +383,13 @@ impl Opener<'_> {
         if !chosen.is_empty() {
             return Ok((chosen, unsampled));
         }
+        if unsampled.iter().any(|one: &Unsampled| NotHere::of(&one.source) == Some(NotHere::Task)) {
+            return Err(gone(self.target).into());
+        }
         let call_graph = UnwindMethod::Fp;
         let sets = EventSet::of(call_graph);
         let without = Opener { call_graph, sets, target: self.target, reports_switches: false };
-        let opens = |event| without.try_event(event, self.rate(wanted.rate, event), subject, cpu).is_ok();
+        let opens = |event| without.try_event(event, self.rate(wanted.rate, event), tried).is_ok();
         let is_lbr = wanted.call_graph == UnwindMethod::Lbr;
         Err(if is_lbr && (wanted.events.iter().any(opens) || !HostFiles::here().has_lbr()) {
             StackError::NoLbr
@@ -318,8 +404,8 @@ impl Opener<'_> {
     }
 
     /// The event of switches, each of which is sampled. In user space alone there are none.
-    fn switches(&self, event: &Event, (subject, cpu): (&SampledTask, u32)) -> io::Result<OpenedEvent> {
-        let opened = self.try_event(event, Rate::Period(1), subject, cpu)?;
+    fn switches(&self, event: &Event, tried: TriedPlaces<'_>) -> io::Result<OpenedEvent> {
+        let opened = self.try_event(event, Rate::Period(1), tried)?;
         if opened.modifiers.exclude_kernel {
             return Err(Errno::EACCES.into());
         }
@@ -327,13 +413,15 @@ impl Opener<'_> {
     }
 
     /// The event as the kernel lets it be sampled: in user space only where it allows no more.
-    fn try_event(&self, event: &Event, rate: Rate, subject: &SampledTask, cpu: u32) -> io::Result<Event> {
+    fn try_event(&self, event: &Event, rate: Rate, tried: TriedPlaces<'_>) -> io::Result<Event> {
         if let Some(reason) = event.unavailable() {
             return Err(io::Error::other(reason));
         }
         let opened = |event: &Event| {
-            let mut sets = self.sets.iter();
-            sets.try_for_each(|set| self.event(event, rate, *set, (subject, cpu)).map(drop))
+            tried.first(|subject, cpu| {
+                let mut sets = self.sets.iter();
+                sets.try_for_each(|set| self.event(event, rate, *set, (subject, cpu)).map(drop))
+            })
         };
         match opened(event) {
             Ok(()) => Ok(event.clone()),
@@ -401,10 +489,17 @@ impl Opener<'_> {
             }
         }
         builder.attrs_mut().sample_type = set.layout.sample_type();
-        builder.read_format(ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING);
+        builder.read_format(TIMES);
         let is_first = self.sets.first() == Some(&set);
         builder.enabled(false).enable_on_exec(is_first && self.target.start == Start::OnExec);
         self.build(&mut builder, (subject, cpu), SMALLEST_RING, placed.can_be_inherited())
+    }
+
+    /// The event that runs while the task is on the CPU, from when the sampled events are enabled.
+    fn clock(&self, subject: &SampledTask, cpu: u32) -> io::Result<Counter> {
+        let mut builder = Builder::new(Software::DUMMY);
+        builder.read_format(TIMES).enabled(false).enable_on_exec(self.target.start == Start::OnExec);
+        self.build(&mut builder, (subject, cpu), SMALLEST_RING, true)
     }
 
     /// The event of wake-ups on a CPU.
@@ -442,6 +537,7 @@ struct Places<'a> {
     /// The ring buffer of a CPU is there once something is open on it.
     rings: Vec<(u32, Option<Ring>)>,
     counters: Vec<SampledCounter>,
+    clocks: Vec<Counter>,
     tellers: Vec<Counter>,
     events: FxHashMap<u64, SampledAs>,
 }
@@ -449,40 +545,82 @@ struct Places<'a> {
 impl<'a> Places<'a> {
     fn new(opener: Opener<'a>, chosen: Vec<OpenedEvent>, cpus: &[u32]) -> Self {
         let rings = cpus.iter().map(|&cpu| (cpu, None)).collect();
-        Self { opener, chosen, rings, counters: Vec::new(), tellers: Vec::new(), events: FxHashMap::default() }
+        let (counters, clocks, tellers) = (Vec::new(), Vec::new(), Vec::new());
+        Self { opener, chosen, rings, counters, clocks, tellers, events: FxHashMap::default() }
     }
 
-    /// Opens the events of a subject on every CPU.
-    fn open(&mut self, subject: &SampledTask) -> io::Result<()> {
-        let size = ring_size(self.rings.len(), self.opener.call_graph);
-        for (cpu, ring) in &mut self.rings {
-            // A thread that has ended meanwhile.
-            let Some(teller) = still_there(self.opener.teller(subject, *cpu, size))? else { return Ok(()) };
-            let ring = match ring {
-                Some(ring) => {
-                    ring.join(&teller)?;
-                    self.tellers.push(teller);
-                    ring
-                }
-                none => none.insert(self.opener.ring(teller, subject, *cpu, size)?),
-            };
-            for (index, OpenedEvent { event, rate, .. }) in (0..).zip(&self.chosen) {
-                for &set in &self.opener.sets {
-                    let opened = self.opener.event(event, *rate, set, (subject, *cpu));
-                    let Some(counter) = still_there(opened)? else { continue };
-                    ring.join(&counter)?;
-                    self.events.insert(counter.id(), SampledAs { event: index, set });
-                    let takes_turns = takes_turns(event);
-                    self.counters.push(SampledCounter { size: set.size, event: index, takes_turns, counter });
-                }
+    /// Opens the events of all tasks.
+    fn attach(&mut self, subjects: &[SampledTask]) -> Result<(), StackError> {
+        let CountedTarget { kind, inherit, .. } = self.opener.target;
+        let TargetKind::Processes(pids) = kind else {
+            return subjects.iter().try_for_each(|subject| self.open(subject).map(drop));
+        };
+        anew_while_others_start(*inherit, Instant::now(), || {
+            self.close();
+            pids.iter().try_for_each(|&pid| {
+                each_thread(pid, *inherit, |thread| self.open(&SampledTask::Task(thread))).map(drop)
+            })
+        })
+    }
+
+    fn close(&mut self) {
+        self.counters.clear();
+        self.clocks.clear();
+        self.tellers.clear();
+        self.events.clear();
+        self.rings.iter_mut().for_each(|(_, ring)| *ring = None);
+    }
+
+    /// Opens the events of a subject on every CPU; says whether it is still there.
+    fn open(&mut self, subject: &SampledTask) -> Result<bool, StackError> {
+        for place in 0..self.rings.len() {
+            self.opener.target.stop.asked().map_or(Ok(()), |signal| Err(OpenError::Stopped(signal)))?;
+            if !self.open_in(place, subject).map_err(|error| self.explained(error))? {
+                return Ok(false);
             }
         }
-        Ok(())
+        Ok(true)
+    }
+
+    fn open_in(&mut self, place: usize, subject: &SampledTask) -> io::Result<bool> {
+        let (opener, size) = (&self.opener, ring_size(self.rings.len(), self.opener.call_graph));
+        let (cpu, ring) = &mut self.rings[place];
+        let teller = match opener.teller(subject, *cpu, size) {
+            Err(error) if NotHere::of(&error) == Some(NotHere::Task) => return Ok(false),
+            teller => teller?,
+        };
+        let ring = match ring {
+            Some(ring) => {
+                ring.join(&teller)?;
+                self.tellers.push(teller);
+                ring
+            }
+            none => none.insert(opener.ring(teller, subject, *cpu, size)?),
+        };
+        let needs_clock = matches!(subject, SampledTask::Task(_)) && self.chosen.iter().any(OpenedEvent::takes_turns);
+        let clock = if needs_clock { here(opener.clock(subject, *cpu))? } else { None };
+        let turns = if clock.is_some() { Turns::Clock(self.clocks.len()) } else { Turns::OwnTimes };
+        self.clocks.extend(clock);
+        for (index, chosen) in (0..).zip(&self.chosen) {
+            for &set in &opener.sets {
+                let Some(counter) = here(opener.event(&chosen.event, chosen.rate, set, (subject, *cpu)))? else {
+                    continue;
+                };
+                ring.join(&counter)?;
+                self.events.insert(counter.id(), SampledAs { event: index, set });
+                let turns = if chosen.takes_turns() { turns } else { Turns::Never };
+                self.counters.push(SampledCounter { size: set.size, event: index, turns, counter });
+            }
+        }
+        Ok(true)
     }
 
     /// Opens the event of wake-ups on every CPU, of all that runs there: gives the identifiers.
     fn open_wakeups(&mut self, wakeups: Option<&WakeupEvent>) -> io::Result<FxHashSet<u64>> {
         let event = &wakeups.ok_or(Errno::ENOENT)?.event;
+        if !fs::read_link("/proc/self/ns/pid").is_ok_and(|namespace| namespace == Path::new(FIRST_NAMESPACE)) {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "threads have other numbers in this namespace"));
+        }
         let mut opened = Vec::new();
         for (cpu, ring) in &self.rings {
             let Some(ring) = ring else { continue };
@@ -505,8 +643,8 @@ impl<'a> Places<'a> {
             },
             Some(Errno::EMFILE) => {
                 let limit = getrlimit(Resource::RLIMIT_NOFILE).map_or(0, |(soft, _)| soft);
-                let events = self.chosen.len() * self.opener.sets.len() + 1;
-                let open = self.counters.len() + self.tellers.len();
+                let events = self.chosen.len() * self.opener.sets.len() + 1 + usize::from(!self.clocks.is_empty());
+                let open = self.counters.len() + self.clocks.len() + self.tellers.len();
                 StackError::Open(OpenError::TooManyFiles { events, places: open / events + cpus, limit })
             }
             _ => StackError::Open(OpenError::System(error)),
@@ -514,13 +652,14 @@ impl<'a> Places<'a> {
     }
 
     fn opened(self, unsampled: Vec<Unsampled>, running: Vec<Pid>) -> OpenEvents {
-        let Self { opener, chosen, rings, counters, tellers, events } = self;
+        let Self { opener, chosen, rings, counters, clocks, tellers, events } = self;
         let call_graph = opener.call_graph;
         let sampled = SamplingSetup { events: chosen.iter().map(OpenedEvent::described).collect(), call_graph };
         let rings = rings.into_iter().filter_map(|(_, ring)| ring).collect();
         OpenEvents {
             rings,
             counters,
+            clocks,
             tellers,
             events,
             sampled,
@@ -529,19 +668,6 @@ impl<'a> Places<'a> {
             off_cpu: None,
             wakeups: Default::default(),
         }
-    }
-}
-
-/// Whether an event needs one of the processor's counters.
-fn takes_turns(event: &Event) -> bool {
-    match event.kind {
-        EventKind::Hardware | EventKind::Cache | EventKind::Raw | EventKind::Pmu => true,
-        EventKind::Software
-        | EventKind::Tracepoint
-        | EventKind::Probe
-        | EventKind::Breakpoint
-        | EventKind::Modelled
-        | EventKind::Tool => false,
     }
 }
 
@@ -582,17 +708,31 @@ fn ring_size(cpus: usize, call_graph: UnwindMethod) -> usize {
     1 << share.ilog2()
 }
 
-fn still_there(built: io::Result<Counter>) -> io::Result<Option<Counter>> {
-    match built {
-        Ok(counter) => Ok(Some(counter)),
-        Err(error) if error.raw_os_error() == Some(Errno::ESRCH as i32) => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+
     use super::*;
+
+    #[test]
+    fn events_are_tried_where_their_task_is_still_there_and_their_pmu_is() {
+        let subjects = [1, 2].map(|task| SampledTask::Task(Pid::from_raw(task)));
+        let tried = TriedPlaces { subjects: &subjects, cpus: &[0, 1, 2] };
+        let first = |answers: &[Errno]| {
+            let (answers, places) = (RefCell::new(answers.iter()), RefCell::new(Vec::new()));
+            let answer = tried.first(|subject, cpu| {
+                let SampledTask::Task(task) = subject else { return Ok(()) };
+                places.borrow_mut().push((task.as_raw(), cpu));
+                answers.borrow_mut().next().map_or(Ok(()), |&error| Err(error.into()))
+            });
+            (answer.err().and_then(|error| error.raw_os_error()).map(Errno::from_raw), places.into_inner())
+        };
+        let (gone, absent) = (Errno::ESRCH, Errno::ENOENT);
+        assert_eq!(first(&[gone, absent]), (None, vec![(1, 0), (2, 0), (2, 1)]));
+        assert_eq!(first(&[gone, gone]), (Some(gone), vec![(1, 0), (2, 0)]));
+        assert_eq!(first(&[absent; 9]), (Some(absent), vec![(1, 0), (1, 1), (1, 2)]));
+        assert_eq!(first(&[Errno::EACCES]), (Some(Errno::EACCES), vec![(1, 0)]));
+    }
 
     #[test]
     fn rings_share_memory_and_are_powers_of_two() {

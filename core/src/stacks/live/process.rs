@@ -1,7 +1,9 @@
 //! Tracks processes by their records, and finds the code at an address of a process.
 
 use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
 use std::fs;
+use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
@@ -12,8 +14,11 @@ use super::modules::{Module, ModuleId, Modules, SeenAddresses};
 use super::paths::LocationId;
 use super::record::{Mmap, Tasks, UserState};
 use super::unwind::{CallerRule, FramePlace, UnwindCache, Unwinder, Unwound};
-use crate::files::Identity;
+use crate::files::{self, Identity};
 use crate::sources::process;
+
+/// How long reading the mappings of a process may take: the rings fill meanwhile.
+const READING: Duration = Duration::from_secs(1);
 
 /// Addresses that a process remembers the locations of, before it forgets them all.
 const MAX_REMEMBERED: usize = 1 << 18;
@@ -117,12 +122,24 @@ const MOST_ENDED: usize = 64;
 #[derive(Default)]
 pub(super) struct Processes {
     spaces: FxHashMap<i32, AddressSpace>,
-    /// The task of each thread, under its present name.
-    threads: FxHashMap<i32, TaskId>,
+    threads: FxHashMap<i32, SeenThread>,
+    /// How many of them each process has.
+    thread_counts: FxHashMap<i32, usize>,
     /// The threads that ended last: the kernel samples them on their way out, after it has said that they end.
-    ended: VecDeque<(i32, TaskId)>,
+    ended: VecDeque<(i32, SeenThread)>,
+    /// The threads that were sampled, each under each of its names.
     tasks: Vec<Task>,
     pub(super) modules: Modules,
+}
+
+/// A thread that lives as far as is known.
+#[derive(Clone, Debug)]
+struct SeenThread {
+    pid: i32,
+    /// Its present name.
+    comm: String,
+    /// Its task under this name, once it was sampled.
+    task: Option<TaskId>,
 }
 
 impl Processes {
@@ -148,43 +165,86 @@ impl Processes {
     pub(super) fn rename(&mut self, pid: i32, tid: i32, comm: &[u8], exec: bool) {
         if exec {
             self.spaces.insert(pid, AddressSpace::default());
+            self.keep_alone(pid, tid);
         }
         let comm = String::from_utf8_lossy(comm).into_owned();
-        self.define(Task { pid, tid, comm });
+        if self.threads.get(&tid).is_none_or(|known| known.pid != pid || known.comm != comm) {
+            self.insert(tid, SeenThread { pid, comm, task: None });
+        }
+    }
+
+    /// Exec ends all other threads of its process, and gives its own thread the number of the first: of one of them it isn't told.
+    fn keep_alone(&mut self, pid: i32, tid: i32) {
+        let own = usize::from(self.threads.get(&tid).is_some_and(|thread| thread.pid == pid));
+        if self.thread_counts.get(&pid).is_none_or(|&count| count == own) {
+            return;
+        }
+        self.threads.retain(|&known, thread| thread.pid != pid || known == tid);
+        self.thread_counts.insert(pid, own);
     }
 
     /// A new process has what its parent has, a new thread its parent's name.
     pub(super) fn fork(&mut self, tasks: Tasks) {
         let Tasks { pid, parent_pid, tid, parent_tid } = tasks;
-        if pid != parent_pid
-            && let Some(parent) = self.spaces.get(&parent_pid)
-        {
-            let copy = parent.fork();
-            self.spaces.insert(pid, copy);
+        if pid != parent_pid {
+            // Nothing is left of a process that had the number before.
+            match self.spaces.get(&parent_pid).map(AddressSpace::fork) {
+                Some(copy) => self.spaces.insert(pid, copy),
+                None => self.spaces.remove(&pid),
+            };
         }
-        let parent = self.task(parent_pid, parent_tid);
-        let comm = self.tasks[parent.0 as usize].comm.clone();
-        self.define(Task { pid, tid, comm });
+        let comm = self.thread(parent_pid, parent_tid).comm.clone();
+        self.insert(tid, SeenThread { pid, comm, task: None });
     }
 
     /// The kernel may use the numbers again.
     pub(super) fn exit(&mut self, tasks: Tasks) {
-        if let Some(task) = self.threads.remove(&tasks.tid) {
+        if let Some(thread) = self.threads.remove(&tasks.tid) {
+            self.has_one_less(thread.pid);
             self.ended.truncate(MOST_ENDED - 1);
-            self.ended.push_front((tasks.tid, task));
-        }
-        if tasks.pid == tasks.tid && !self.threads.values().any(|task| self.tasks[task.0 as usize].pid == tasks.pid) {
+            self.ended.push_front((tasks.tid, thread));
+        } else if tasks.pid == tasks.tid && !self.thread_counts.contains_key(&tasks.pid) {
             self.spaces.remove(&tasks.pid);
+        }
+    }
+
+    fn insert(&mut self, tid: i32, thread: SeenThread) {
+        *self.thread_counts.entry(thread.pid).or_default() += 1;
+        if let Some(before) = self.threads.insert(tid, thread) {
+            self.has_one_less(before.pid);
+        }
+    }
+
+    /// A process without threads is gone. Where one still has threads that weren't seen, its mappings are read again.
+    fn has_one_less(&mut self, pid: i32) {
+        let Some(count) = self.thread_counts.get_mut(&pid) else { return };
+        *count -= 1;
+        if *count == 0 {
+            self.thread_counts.remove(&pid);
+            self.spaces.remove(&pid);
         }
     }
 
     /// The task of a thread.
     pub(super) fn task(&mut self, pid: i32, tid: i32) -> TaskId {
-        if let Some(&task) = self.threads.get(&tid) {
+        let next = TaskId(u32::try_from(self.tasks.len()).unwrap_or(u32::MAX));
+        let thread = self.thread(pid, tid);
+        if let Some(task) = thread.task {
             return task;
         }
-        if let Some(&(_, task)) = self.ended.iter().find(|(ended, _)| *ended == tid) {
-            return task;
+        thread.task = Some(next);
+        let task = Task { pid: thread.pid, tid, comm: thread.comm.clone() };
+        self.tasks.push(task);
+        next
+    }
+
+    fn thread(&mut self, pid: i32, tid: i32) -> &mut SeenThread {
+        let new = match self.threads.entry(tid) {
+            Entry::Occupied(known) => return known.into_mut(),
+            Entry::Vacant(new) => new,
+        };
+        if let Some((_, thread)) = self.ended.iter_mut().find(|(ended, _)| *ended == tid) {
+            return thread;
         }
         let comm = match tid {
             // The idle thread of each CPU.
@@ -192,24 +252,13 @@ impl Processes {
             // Of one that is gone perf shows the number, too.
             _ => process::name(nix::unistd::Pid::from_raw(tid)).unwrap_or_else(|| format!(":{tid}")),
         };
-        self.define(Task { pid, tid, comm })
+        *self.thread_counts.entry(pid).or_default() += 1;
+        new.insert(SeenThread { pid, comm, task: None })
     }
 
     /// The name of a thread that was seen.
     pub(super) fn name(&self, tid: i32) -> Option<&str> {
-        self.threads.get(&tid).map(|task| self.tasks[task.0 as usize].comm.as_str())
-    }
-
-    fn define(&mut self, task: Task) -> TaskId {
-        if let Some(&known) = self.threads.get(&task.tid)
-            && self.tasks[known.0 as usize] == task
-        {
-            return known;
-        }
-        let number = TaskId(u32::try_from(self.tasks.len()).unwrap_or(u32::MAX));
-        self.threads.insert(task.tid, number);
-        self.tasks.push(task);
-        number
+        self.threads.get(&tid).map(|thread| thread.comm.as_str())
     }
 
     /// The tasks from a number on.
@@ -238,18 +287,32 @@ fn mapping(
 /// The code that a process has mapped now; none where it is gone or not to be looked at.
 fn read(pid: i32, modules: &mut Modules) -> AddressSpace {
     let mut space = AddressSpace::default();
-    let maps = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
+    // The kernel waits for the lock of the process' memory, which another may hold for ever.
+    let maps = files::within(READING, move || maps_of(pid)).unwrap_or_default();
     let text = String::from_utf8_lossy(&maps);
-    for line in text.lines().filter_map(MapsLine::parse).filter(|line| line.executable) {
+    // The kernel itself answers calls in that mapping, which is the same in all processes.
+    let is_code = |line: &MapsLine<'_>| line.executable && line.path != "[vsyscall]";
+    for line in text.lines().filter_map(MapsLine::parse).filter(is_code) {
         space.map(mapping(pid, line.start..line.end, line.offset, (line.path, line.identity), modules));
     }
     space
+}
+
+/// What /proc says of the memory of a process. Of a first thread that has ended it says nothing; others may still run.
+fn maps_of(pid: i32) -> Vec<u8> {
+    let read = |path: String| fs::read(path).ok().filter(|maps| !maps.is_empty());
+    let of_others = || {
+        let threads = process::threads(nix::unistd::Pid::from_raw(pid)).ok()?;
+        threads.into_iter().find_map(|thread| read(format!("/proc/{pid}/task/{thread}/maps")))
+    };
+    read(format!("/proc/{pid}/maps")).or_else(of_others).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+    use super::super::modules::ModuleContents;
     use super::*;
 
     /// No process has a number like these.
@@ -330,6 +393,68 @@ mod tests {
         map(&mut processes, PARENT, 0x1000, "/a");
         processes.exit(Tasks { pid: PARENT, parent_pid: 1, tid: PARENT, parent_tid: 1 });
         assert_eq!(place(&mut processes, PARENT, 0x1004), None);
+    }
+
+    /// A thread of the process that begins or ends.
+    fn thread(tid: i32) -> Tasks {
+        Tasks { pid: PARENT, parent_pid: PARENT, tid, parent_tid: PARENT }
+    }
+
+    #[test]
+    fn a_process_is_gone_with_its_last_thread_whichever_that_is() {
+        let mut processes = Processes::default();
+        processes.rename(PARENT, PARENT, b"sh", true);
+        map(&mut processes, PARENT, 0x1000, "/a");
+        processes.fork(thread(7));
+        processes.exit(thread(PARENT));
+        assert_eq!(place(&mut processes, PARENT, 0x1004), Some((file("/a"), 0x304)));
+        processes.exit(thread(7));
+        assert!(processes.spaces.is_empty() && processes.thread_counts.is_empty() && processes.threads.is_empty());
+    }
+
+    #[test]
+    fn exec_leaves_one_thread() {
+        let mut processes = Processes::default();
+        processes.rename(PARENT, PARENT, b"sh", true);
+        processes.fork(thread(7));
+        processes.fork(thread(8));
+        // 8 executes, and has the first thread's number from now on.
+        processes.exit(thread(PARENT));
+        processes.exit(thread(7));
+        processes.rename(PARENT, PARENT, b"new", true);
+        assert_eq!((processes.name(PARENT), processes.name(8)), (Some("new"), None));
+        processes.exit(thread(PARENT));
+        assert!(processes.spaces.is_empty() && processes.thread_counts.is_empty());
+    }
+
+    #[test]
+    fn a_new_process_has_nothing_of_one_that_had_its_number() {
+        let mut processes = Processes::default();
+        map(&mut processes, CHILD, 0x1000, "/a");
+        // Its end wasn't told, and the parent isn't known.
+        processes.fork(FORK);
+        assert_eq!(place(&mut processes, CHILD, 0x1004), None);
+    }
+
+    #[test]
+    fn what_is_never_sampled_is_no_task() {
+        let mut processes = Processes::default();
+        processes.rename(PARENT, PARENT, b"sh", true);
+        processes.fork(FORK);
+        processes.rename(CHILD, CHILD, b"new", true);
+        assert!(processes.tasks_since(0).is_empty());
+        let task = processes.task(CHILD, CHILD);
+        assert_eq!(processes.task(CHILD, CHILD), task);
+        assert_eq!(processes.tasks_since(0), [Task { pid: CHILD, tid: CHILD, comm: "new".into() }]);
+    }
+
+    #[test]
+    fn no_process_that_makes_no_code_is_looked_at_for_names_of_it() {
+        let mut processes = Processes::default();
+        processes.space(std::process::id() as i32);
+        let contents = processes.modules.since(0).map(|module| &module.contents);
+        let made: Vec<_> = contents.filter(|contents| matches!(contents, ModuleContents::Made(_))).collect();
+        assert!(made.is_empty(), "{made:?}");
     }
 
     #[test]

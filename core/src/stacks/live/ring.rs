@@ -54,11 +54,14 @@ impl Ring {
         nix::errno::Errno::result(answer).map(drop).map_err(io::Error::from)
     }
 
-    /// Copies all records that are there behind those of other rings.
-    pub(super) fn drain(&mut self, into: &mut Sorter) {
+    /// Copies all records that are there behind those of other rings; says whether there were any.
+    pub(super) fn drain(&mut self, into: &mut Sorter) -> bool {
+        let mut has_some = false;
         while let Some(record) = self.sampler.next_record() {
             into.take(RecordKind { kind: record.ty(), misc: record.misc() }, record.data());
+            has_some = true;
         }
+        has_some
     }
 }
 

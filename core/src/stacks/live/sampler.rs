@@ -31,7 +31,7 @@ use crate::units::WallNs;
 /// How long rings may fill without being looked at: also the delay of what is seen live.
 const PASS: Duration = Duration::from_millis(100);
 
-/// The same while it is checked whether frame pointers hold.
+/// The same while it is checked whether frame pointers hold, and while a ring fills that wakes nobody.
 const CHECKING_PASS: Duration = Duration::from_millis(20);
 
 /// A ring buffer has room for the largest copies from this size on, in bytes.
@@ -80,6 +80,8 @@ pub(super) struct RawBatch {
 pub(super) struct StackSampler {
     rings: Vec<Ring>,
     counters: Vec<SampledCounter>,
+    /// Those that tell for how long events took turns.
+    clocks: Vec<perf_event::Counter>,
     turns: CounterTurns,
     /// Shares that no batch has taken yet.
     shares: Vec<RunShare>,
@@ -112,7 +114,7 @@ impl StackSampler {
         commands: OwnedFd,
         to: (Sender<RawBatch>, WaitingSamples),
     ) -> Self {
-        let OpenEvents { rings, counters, tellers, events, sampled, running, off_cpu, wakeups, .. } = opened;
+        let OpenEvents { rings, counters, clocks, tellers, events, sampled, running, off_cpu, wakeups, .. } = opened;
         let mut reader = RecordReader::new(events, sampled.call_graph, origin);
         reader.off_cpu = off_cpu.map(OffCpu::new);
         reader.wakeups = wakeups;
@@ -126,15 +128,16 @@ impl StackSampler {
         let turns = CounterTurns::default();
         let shares = Vec::new();
         let (batches, waiting) = to;
-        Self { rings, counters, turns, shares, _tellers: tellers, commands, sorter, reader, batches, waiting, sent }
+        let _tellers = tellers;
+        Self { rings, counters, clocks, turns, shares, _tellers, commands, sorter, reader, batches, waiting, sent }
     }
 
     /// Runs until it is asked to end, or nobody takes its samples.
     pub(super) fn run(mut self) {
         go_first();
-        let mut ended = vec![false; self.rings.len()];
+        let mut watched = vec![RingWatch::Wakes; self.rings.len()];
         loop {
-            let go_on = match self.wait(&mut ended) {
+            let go_on = match self.wait(&mut watched) {
                 SamplerCommand::None => true,
                 SamplerCommand::Enable => {
                     self.enable();
@@ -143,10 +146,13 @@ impl StackSampler {
                 SamplerCommand::End => false,
             };
             let at = WallNs(clock().saturating_sub(self.reader.origin));
-            self.turns.read(&mut self.counters, at, &mut self.shares);
+            self.turns.read(&mut self.counters, &mut self.clocks, at, &mut self.shares);
             let horizon = if go_on { clock().saturating_sub(WRITING) } else { u64::MAX };
-            for ring in &mut self.rings {
-                ring.drain(&mut self.sorter);
+            for (ring, watch) in self.rings.iter_mut().zip(&mut watched) {
+                let has_some = ring.drain(&mut self.sorter);
+                if *watch != RingWatch::Wakes {
+                    *watch = if has_some { RingWatch::Fills } else { RingWatch::Ended };
+                }
             }
             let reader = &mut self.reader;
             self.sorter.give(horizon, |time, kind, body| reader.take(time, kind, body));
@@ -164,6 +170,10 @@ impl StackSampler {
 
     fn enable(&mut self) {
         self.set_sampling(self.reader.size(), true);
+        // After the events: what they ran before isn't taken for time in which they were off.
+        for clock in &mut self.clocks {
+            let _ = clock.enable();
+        }
     }
 
     /// Enables or disables a set of events.
@@ -189,21 +199,24 @@ impl StackSampler {
     }
 
     /// Waits until a ring is a quarter full, or for a command, or for the time of a pass.
-    fn wait(&self, ended: &mut [bool]) -> SamplerCommand {
-        // A ring whose tasks have all ended would wake for ever.
-        let watched: Vec<_> = (0..self.rings.len()).filter(|&ring| !ended[ring]).collect();
+    fn wait(&self, watched: &mut [RingWatch]) -> SamplerCommand {
+        let waking = |ring: &usize| watched[*ring] == RingWatch::Wakes;
+        let waking: Vec<_> = (0..self.rings.len()).filter(waking).collect();
         let descriptor = |&ring: &usize| PollFd::new(self.rings[ring].as_fd(), PollFlags::POLLIN);
-        let mut polled: Vec<_> = watched.iter().map(descriptor).collect();
+        let mut polled: Vec<_> = waking.iter().map(descriptor).collect();
         polled.push(PollFd::new(self.commands.as_fd(), PollFlags::POLLIN));
         let is_checking = self.reader.auto.as_ref().is_some_and(AutoStacks::is_checking);
-        let pass = if is_checking { CHECKING_PASS } else { PASS };
+        let is_often = is_checking || watched.contains(&RingWatch::Fills);
+        let pass = if is_often { CHECKING_PASS } else { PASS };
         let timeout = PollTimeout::try_from(pass).unwrap_or(PollTimeout::MAX);
         if poll(&mut polled, timeout).unwrap_or(0) == 0 {
             return SamplerCommand::None;
         }
-        for (&ring, polled) in watched.iter().zip(&polled) {
+        for (&ring, polled) in waking.iter().zip(&polled) {
             let events = polled.revents().unwrap_or(PollFlags::empty());
-            ended[ring] = events.intersects(PollFlags::POLLHUP | PollFlags::POLLERR);
+            if events.intersects(PollFlags::POLLHUP | PollFlags::POLLERR) {
+                watched[ring] = RingWatch::Ended;
+            }
         }
         match polled.last().and_then(PollFd::revents) {
             Some(events) if !events.is_empty() => self.command(),
@@ -275,6 +288,16 @@ impl StackSampler {
         self.sent.paths += paths.nodes_since(self.sent.paths).len();
         self.sent.tasks += processes.tasks_since(self.sent.tasks).len();
     }
+}
+
+/// Whether a ring wakes who reads it when there is much in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RingWatch {
+    Wakes,
+    /// The task of the event that it belongs to has ended: asked for it, it would wake for ever.
+    Ended,
+    /// The same, and other tasks still write into it.
+    Fills,
 }
 
 enum SamplerCommand {
@@ -357,11 +380,17 @@ impl RecordReader {
                 let taken = self.sample(time, event, &sample);
                 // The kernel's own threads wait for work: that is no wait of a program.
                 let is_of_kernel = self.addresses.is_empty() && sample.user.is_none();
-                match self.off_cpu.as_mut().filter(|off_cpu| off_cpu.event == event) {
-                    Some(_) if is_of_kernel => {}
-                    Some(off_cpu) => off_cpu.leaves(sample.tid, time, taken),
-                    None => self.samples.push(taken),
+                match &mut self.off_cpu {
+                    Some(off_cpu) if off_cpu.event == event => {
+                        if !is_of_kernel {
+                            off_cpu.leaves(sample.tid, time, taken);
+                        }
+                        return;
+                    }
+                    Some(off_cpu) => off_cpu.runs(sample.tid, time),
+                    None => {}
                 }
+                self.samples.push(taken);
             }
             Ok(DecodedRecord::Switch { tid, direction }) => {
                 let origin = self.origin;
@@ -369,7 +398,12 @@ impl RecordReader {
                 self.samples.extend(back);
             }
             Ok(DecodedRecord::Mmap(mmap)) => self.code.processes.map(&mmap),
-            Ok(DecodedRecord::Comm { pid, tid, comm, exec }) => self.code.processes.rename(pid, tid, comm, exec),
+            Ok(DecodedRecord::Comm { pid, tid, comm, exec }) => {
+                if let Some(auto) = self.auto.as_mut().filter(|_| exec) {
+                    auto.forget(pid);
+                }
+                self.code.processes.rename(pid, tid, comm, exec);
+            }
             Ok(DecodedRecord::Fork(tasks)) => self.code.processes.fork(tasks),
             Ok(DecodedRecord::Exit(tasks)) => {
                 if let Some(off_cpu) = &mut self.off_cpu {
@@ -384,6 +418,9 @@ impl RecordReader {
                 self.losses.lost += count;
                 if let Some(auto) = &mut self.auto {
                     auto.has_lost = true;
+                }
+                if let Some(off_cpu) = &mut self.off_cpu {
+                    off_cpu.lost();
                 }
             }
             Ok(DecodedRecord::Throttle) => self.losses.throttled += 1,

@@ -25,6 +25,7 @@ use crate::units::WallNs;
 mod compare;
 mod copied;
 mod filter;
+mod level;
 mod log;
 mod message;
 mod order;

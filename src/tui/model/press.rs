@@ -104,8 +104,7 @@ impl ScreenModel {
             Quit | Save | Copy | Export | Mouse | Theme | Redraw | Suspend | Help => return self.use_program(action),
             Pause | StepBack | StepForward | Slower | Faster | Jump | Range | Mark | NextMark | NextChange
             | PreviousChange => return self.control_playback(action),
-            Back if self.is_in_range() => return self.leave_range(),
-            Back => self.back(),
+            Back => return self.back(),
             Go(screen) => self.go_to(screen),
             NextScreen => self.screen = neighbour(&self.screens().collect::<Vec<_>>(), self.screen, 1),
             PreviousScreen => self.screen = neighbour(&self.screens().rev().collect::<Vec<_>>(), self.screen, 1),
@@ -259,27 +258,6 @@ impl ScreenModel {
             _ => self.screen = Screen::Detail,
         }
         None
-    }
-
-    /// Goes back by one level.
-    fn back(&mut self) {
-        if self.screen == Screen::Events && self.region.is_some() {
-            return self.widen();
-        }
-        if self.screen == Screen::Source {
-            self.screen = Screen::Profile;
-            return;
-        }
-        if self.screen == Screen::Profile && self.back_in_profile() {
-            return;
-        }
-        if self.filter().is_some_and(|filter| !filter.is_empty()) {
-            self.set_filter(String::new());
-        } else if self.screen == Screen::Log && self.log.pane == Pane::Output {
-            self.log.pane = Pane::Findings;
-        } else {
-            self.screen = self.screens().next().unwrap_or_default();
-        }
     }
 
     fn freeze(&mut self) {

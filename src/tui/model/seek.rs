@@ -122,12 +122,6 @@ impl ScreenModel {
         }
     }
 
-    /// Whether Esc leaves a range, and not what lies over it.
-    pub(super) fn is_in_range(&self) -> bool {
-        let has_range = self.playback.as_ref().is_some_and(|playback| playback.sight != Sight::UpToNow);
-        has_range && self.filter().is_none_or(str::is_empty) && self.screen != Screen::Source
-    }
-
     /// Shows all that came before the end of a range, or gives up one that has begun.
     pub(super) fn leave_range(&mut self) -> Option<LoopCommand> {
         let playback = self.playback.as_mut()?;

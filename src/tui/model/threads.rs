@@ -281,18 +281,16 @@ impl ScreenModel {
         }
     }
 
-    /// Goes one level back in the profile; out of a thread that Enter opened, to the list of threads. `false` where there is
-    /// no level to go back from.
-    pub(super) fn back_in_profile(&mut self) -> bool {
+    /// Goes one level back in the profile; out of a thread that Enter opened, to the list of threads.
+    pub(super) fn back_in_profile(&mut self) {
         let height = self.profile_rows();
-        let Some(profile) = &mut self.profile else { return false };
+        let Some(profile) = &mut self.profile else { return };
         let is_in_thread = self.thread_list.shown.is_some_and(|tid| profile.is_zoomed_into_task(tid));
-        let was_back = profile.back(height);
+        profile.back(height);
         if is_in_thread && !profile.tree.is_zoomed() {
             self.thread_list.shown = None;
             self.screen = Screen::Threads;
         }
-        was_back
     }
 
     /// Zooms into what was sampled of the thread that was opened, now that the profile tells threads apart.

@@ -225,12 +225,17 @@ impl ProfileState {
         self.callees = callees;
     }
 
-    /// What the table lists: what the reader chose, or what says most. Regions are few, and stand where they were opened.
+    /// What the table lists: what the reader chose, or what says most.
     pub(in crate::tui) fn listing(&self) -> Listing {
         match self.chosen {
-            Some(Listing::Modules) | None if self.call_measure().is_some() => Listing::Tree,
-            chosen => chosen.unwrap_or(Listing::Flat),
+            Some(Listing::Modules) if self.call_measure().is_some() => Listing::Tree,
+            chosen => chosen.unwrap_or(self.first_listing()),
         }
+    }
+
+    /// What says most, until the reader chose another. Regions are few, and stand where they were opened.
+    fn first_listing(&self) -> Listing {
+        if self.call_measure().is_some() { Listing::Tree } else { Listing::Flat }
     }
 
     /// What stands beside the table where there is room.

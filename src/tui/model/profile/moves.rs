@@ -197,19 +197,24 @@ impl ProfileState {
         self.tree.is_zoomed() && self.is_of_task(self.tree.root(), id)
     }
 
-    /// Goes one level back; `false` where there is none.
-    pub(in crate::tui) fn back(&mut self, height: usize) -> bool {
+    /// Whether there is a level to go back from.
+    pub(in crate::tui) fn has_level(&self) -> bool {
+        let is_as_at_first = self.listing() == self.first_listing() && self.emphasis == Emphasis::Both;
+        !self.search.is_empty() || self.place().is_zoomed() || !is_as_at_first
+    }
+
+    /// Goes one level back, if there is one.
+    pub(in crate::tui) fn back(&mut self, height: usize) {
         if !self.search.is_empty() {
             self.set_search(String::new());
-        } else if self.place_mut().zoom_out(height) || self.chosen.take().is_some_and(|chosen| chosen != self.listing())
-        {
+        } else if self.place_mut().zoom_out(height) {
             self.list(SiblingOrder::Anew);
-        } else if self.emphasis != Emphasis::Both {
-            self.emphasis = Emphasis::Both;
+        } else if self.listing() != self.first_listing() {
+            self.chosen = None;
+            self.list(SiblingOrder::Anew);
         } else {
-            return false;
+            self.emphasis = Emphasis::Both;
         }
-        true
     }
 
     fn next_event(&mut self, step: usize) -> Result<(), &'static str> {

@@ -92,7 +92,7 @@ impl ScreenModel {
     /// of a profile is a region.
     pub(in crate::tui) fn has_use_for(&self, action: Action) -> bool {
         let events = || self.profile.as_ref().map_or(0, |profile| profile.calls.events.len());
-        let lists_functions = || self.profile.as_ref().is_some_and(|profile| profile.listing() == Listing::Flat);
+        let lists_functions = || self.profile.as_ref().is_some_and(ProfileState::is_in_functions);
         match (self.screen, action) {
             (_, Action::Pause | Action::StepForward) => self.timeline_rows() > 0,
             (_, Action::Range) => self.timeline_rows() > 0 && self.shown_range().is_none(),

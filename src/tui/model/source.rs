@@ -10,7 +10,7 @@ use crate::profile::Amount;
 use crate::run::Header;
 use crate::stacks::{FunctionLines, Instruction, LineSamples, by_instruction, hottest};
 use crate::tui::keys::Action;
-use crate::tui::model::profile::{FrameIndex, Listing};
+use crate::tui::model::profile::FrameIndex;
 use crate::tui::screen::Screen;
 use crate::tui::source_text::FileText;
 
@@ -140,7 +140,7 @@ impl ScreenModel {
     pub(super) fn zoom_or_source(&mut self) -> Option<LoopCommand> {
         let has_whole_width = self.profile.as_ref().is_some_and(|profile| {
             let place = profile.place();
-            profile.listing() == Listing::Flat || place.is_zoomed() && place.selected == place.root()
+            profile.is_in_functions() || place.is_zoomed() && place.selected == place.root()
         });
         if has_whole_width {
             return self.ask_for_source();

@@ -18,6 +18,7 @@ mod goldens;
 mod compare;
 mod events;
 mod keys;
+mod lists;
 mod looks;
 mod phases;
 mod profile;

@@ -90,13 +90,6 @@ impl Regions {
     }
 }
 
-/// How many rows a page of a list has, for the keys that move by one.
-pub(in crate::tui) fn page(size: (u16, u16), timeline: u16) -> usize {
-    let area = Rect::new(0, 0, size.0, size.1);
-    let body = Regions::of(area, Room::of(area), timeline).body.height;
-    usize::from(body.saturating_sub(3)).max(1)
-}
-
 /// The table, and the strip below it unless the screen has under 20 rows.
 pub(in crate::tui) fn above_strip(area: Rect) -> (Rect, Rect) {
     // 20 rows on the screen are 16 here.

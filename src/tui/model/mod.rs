@@ -34,6 +34,7 @@ mod press;
 pub(super) mod profile;
 pub(super) mod relation_graph;
 mod round_buffer;
+mod rows;
 mod sampled;
 mod seek;
 pub(super) mod source;
@@ -53,6 +54,7 @@ pub(super) use pointer::ClickTarget;
 pub(super) use profile::{ChosenRegion, HotRow, ProfileState};
 use relation_graph::RelationGraph;
 pub(super) use round_buffer::{RoundBuffer, SavedRecording};
+pub(super) use rows::{DrawnLists, ScrolledList, VisibleRows};
 pub(super) use source::SourceState;
 pub(super) use step::Tail;
 pub(super) use threads::{ThreadColumn, ThreadList, user};
@@ -192,6 +194,8 @@ pub(super) struct ScreenModel {
     /// perfprop's own use of a CPU; `None` in pictures, which must not depend on it.
     pub(super) own: Option<f64>,
     pub(super) size: (u16, u16),
+    /// What is on the screen of lists.
+    pub(super) lists: DrawnLists,
     /// Goes up when what is shown changes.
     pub(super) revision: u64,
 }
@@ -248,6 +252,7 @@ impl ScreenModel {
             options: options.clone(),
             own: None,
             size: (80, 24),
+            lists: DrawnLists::default(),
             revision: 1,
             monitor,
         };

@@ -11,6 +11,9 @@ use crate::recording::TimeRange;
 use crate::tui::keys::Action;
 use crate::tui::screen::Screen;
 
+/// Rows that a wheel scrolls by.
+const SCROLLED: isize = 3;
+
 /// What a click can be on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::tui) enum ClickTarget {
@@ -36,9 +39,14 @@ pub(in crate::tui) enum ClickTarget {
 
 impl ScreenModel {
     pub(super) fn mouse(&mut self, kind: MouseEventKind, target: Option<ClickTarget>) -> bool {
+        let scrolled = match kind {
+            MouseEventKind::ScrollUp => Some(ListStep::By(-SCROLLED)),
+            MouseEventKind::ScrollDown => Some(ListStep::By(SCROLLED)),
+            _ => None,
+        };
         match (&self.over, kind) {
-            (Over::Nothing, MouseEventKind::ScrollUp) => self.go(ListStep::By(-3)),
-            (Over::Nothing, MouseEventKind::ScrollDown) => self.go(ListStep::By(3)),
+            (Over::Help(top), _) if let Some(step) = scrolled => self.scroll_help(*top, step),
+            (Over::Nothing, _) if let Some(step) = scrolled => self.go(step),
             (Over::Nothing, MouseEventKind::Down(MouseButton::Left)) => match target {
                 Some(target) => self.click(target),
                 None => return false,

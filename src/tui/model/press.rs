@@ -3,11 +3,11 @@
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::step::{ListStep, move_in, neighbour, scrolled};
-use super::{CompareColumn, EventLine, LoopCommand, Motion, Notice, Over, Pane, ScreenModel, SortColumn, WINDOWS};
+use super::{
+    CompareColumn, EventLine, LoopCommand, Motion, Notice, Over, Pane, ScreenModel, ScrolledList, SortColumn, WINDOWS,
+};
 use crate::monitor::{Measure, MeasureChoice};
-use crate::tui::help;
 use crate::tui::keys::{Action, KeyChord};
-use crate::tui::layout::page;
 use crate::tui::options::Mode;
 use crate::tui::picture::PictureFormat;
 use crate::tui::screen::Screen;
@@ -50,22 +50,24 @@ impl ScreenModel {
     }
 
     fn help_key(&mut self, key: KeyEvent, top: usize) -> Option<LoopCommand> {
-        let page = self.page();
-        let last = help::lines(self).saturating_sub(page);
-        self.over = match self.options.keymap.find(Screen::Log, key) {
-            Some(Action::Up) => Over::Help(top.saturating_sub(1)),
-            Some(Action::Down) => Over::Help((top + 1).min(last)),
-            Some(Action::PageUp | Action::HalfUp) => Over::Help(top.saturating_sub(page)),
-            Some(Action::PageDown | Action::HalfDown) => Over::Help((top + page).min(last)),
-            Some(Action::First) => Over::Help(0),
-            Some(Action::Last) => Over::Help(last),
-            Some(action @ (Action::Go(_) | Action::Redraw | Action::Suspend | Action::Theme)) => {
+        use Action::*;
+        match self.options.keymap.find(Screen::Log, key) {
+            Some(action @ (Up | Down | PageUp | PageDown | HalfUp | HalfDown | First | Last)) => {
+                self.scroll_help(top, ListStep::of(action, self.page(ScrolledList::Help)));
+            }
+            Some(action @ (Go(_) | Redraw | Suspend | Theme)) => {
                 self.over = Over::Nothing;
                 return self.act(action);
             }
-            _ => Over::Nothing,
-        };
+            _ => self.over = Over::Nothing,
+        }
         None
+    }
+
+    /// Scrolls the help, as far as its last line.
+    pub(super) fn scroll_help(&mut self, top: usize, step: ListStep) {
+        let last = self.lists.of(ScrolledList::Help).map_or(0, |help| help.all.saturating_sub(help.rows));
+        self.over = Over::Help(step.from(top, last + 1));
     }
 
     fn quit_key(&mut self, key: KeyEvent) -> Option<LoopCommand> {
@@ -124,9 +126,7 @@ impl ScreenModel {
             NextEvent => self.go(ListStep::By(1)),
             PreviousEvent => self.go(ListStep::By(-1)),
             Up | Down | PageUp | PageDown | HalfUp | HalfDown | First | Last => {
-                // An event takes two lines of a comparison.
-                let lines = if self.screen == Screen::Compare { 2 } else { 1 };
-                self.go(ListStep::of(action, (self.page() / lines).max(1)));
+                self.go(ListStep::of(action, self.page(ScrolledList::Of(self.screen))));
             }
         }
         None
@@ -276,10 +276,6 @@ impl ScreenModel {
             self.theme = theme;
             self.notice = Some(Notice::Done(format!("theme {next}")));
         }
-    }
-
-    fn page(&self) -> usize {
-        page(self.size, self.timeline_rows())
     }
 
     /// Moves in the list of the screen.

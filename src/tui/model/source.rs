@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use super::step::ListStep;
-use super::{LoopCommand, Notice, ScreenModel};
+use super::{LoopCommand, Notice, ScreenModel, ScrolledList};
 use crate::names::shown;
 use crate::profile::Amount;
 use crate::run::Header;
@@ -158,6 +158,7 @@ impl ScreenModel {
             return;
         }
         self.source = Some(state);
+        self.lists.forget(ScrolledList::Of(Screen::Source));
         self.screen = Screen::Source;
     }
 

@@ -138,7 +138,9 @@ impl ScreenModel {
     }
 
     fn take_output(&mut self, line: OutputLine) -> bool {
-        if self.output.push(line)
+        // Places are those of the lines that pass the filter.
+        if let Some(dropped) = self.output.push(line)
+            && self.log.filter.matches(&dropped.text)
             && let Tail::At(last) = &mut self.log.output
         {
             *last = last.saturating_sub(1);

@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::chart::{self, Chart, Series, TimeOrigin};
-use super::page::{ScreenPage, VisibleRows, fit_beside, framed, make_room, top};
+use super::page::{ScreenPage, fit_beside, framed, make_room, rows_in_panel};
 use super::run_plot::{self, RunScale, line};
 use crate::compare::{ComparedEvent, RunComparison, Runs, Side, Verdict};
 use crate::events::Unit;
@@ -16,7 +16,8 @@ use crate::run::Header;
 use crate::text::difference;
 use crate::tui::figures::ShownValues;
 use crate::tui::layout::split_below;
-use crate::tui::model::{ClickTarget, CompareColumn};
+use crate::tui::model::{ClickTarget, CompareColumn, ScrolledList, VisibleRows};
+use crate::tui::screen::Screen;
 use crate::tui::symbols::{CURSOR, DOWN, MISSING, SAME, UP};
 use crate::tui::text::{amount, cut, cut_middle, left, right, width};
 use crate::tui::theme::Role;
@@ -142,7 +143,8 @@ fn draw_table(page: &mut ScreenPage<'_>, area: Rect) {
     let notes: Vec<_> = notes(&list.found).take(usize::from(height.saturating_sub(4))).collect();
     let selected = list.order.iter().position(|&place| place == list.selected).unwrap_or(0);
     let above = usize::from(has_heads) + notes.len();
-    let on_screen = visible(area, above, lines, selected, list.order.len());
+    let rows = rows_in_panel(area, above) / lines.rows();
+    let on_screen = page.scrolled(ScrolledList::Of(Screen::Compare), rows, (selected, list.order.len()));
     let count = count(page, on_screen, area);
     let mut title = title(page, usize::from(area.width), count.width());
     if !on_screen.is_whole() {
@@ -185,11 +187,6 @@ fn draw_table(page: &mut ScreenPage<'_>, area: Rect) {
 /// What has to be known before any number is: why nothing has a verdict, and that there are two programs.
 fn notes(found: &RunComparison) -> impl Iterator<Item = String> {
     found.what_it_takes().into_iter().chain(found.different_programs())
-}
-
-fn visible(area: Rect, heads: usize, lines: EventLines, selected: usize, all: usize) -> VisibleRows {
-    let rows = usize::from(area.height.saturating_sub(2)).saturating_sub(heads) / lines.rows();
-    VisibleRows { first: top(selected, all, rows), rows, all }
 }
 
 /// `beside`: cells of what stands at the right of it.

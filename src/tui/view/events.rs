@@ -5,7 +5,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::event_columns::{EventColumn, EventsContents, EventsLayout, layout};
-use super::page::{ScreenPage, VisibleRows, top};
+use super::page::ScreenPage;
 use super::sparkline::sparkline;
 use super::{metrics, sum};
 use crate::events::Unit;
@@ -14,7 +14,8 @@ use crate::number::{change, percent, variance, whole_share};
 use crate::plan::RowIndex;
 use crate::tui::figures::{CorrectionEffect, Figure, Figures, ShownValues};
 use crate::tui::layout::{Room, rows_of_list};
-use crate::tui::model::{ClickTarget, EventLine, Motion};
+use crate::tui::model::{ClickTarget, EventLine, Motion, ScrolledList, VisibleRows};
+use crate::tui::screen::Screen;
 use crate::tui::symbols::{CURSOR, DOWN, FROZEN, MISSING, UP, WARN};
 use crate::tui::text::{amount, cut, cut_middle, left, right, width};
 use crate::tui::theme::Role;
@@ -26,7 +27,7 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
     let model = page.model;
     let order = &model.events.order;
     let selected = order.iter().position(|line| *line == model.events.cursor).unwrap_or(0);
-    let shown = VisibleRows::in_panel(area, 1, selected, order.len());
+    let shown = page.scrolled_in_panel(Screen::Events, (area, 1), (selected, order.len()));
     let figures: Vec<_> = order.iter().map(|&line| model.line_figures(line)).collect();
     let inner = page.list(area, title(page, &figures), (shown, all(page)), None);
     let cells = usize::from(inner.width).saturating_sub(2);
@@ -322,7 +323,14 @@ pub(super) fn lines(page: &mut ScreenPage<'_>, area: Rect) {
     let metrics: Vec<_> = model.monitor.metrics().collect();
     let selected = order.iter().position(|line| *line == model.events.cursor).unwrap_or(0);
     let all = order.len() + metrics.len();
-    let (shown, last) = VisibleRows::in_lines(area, all, |rows| top(selected, all, rows));
+    // Nobody can go to the metrics: they come with the last event.
+    let end = if selected + 1 >= order.len() { all.saturating_sub(1) } else { selected };
+    let list = ScrolledList::Of(Screen::Events);
+    let (shown, last) = VisibleRows::in_lines(area, all, |rows| {
+        let first = page.scrolled(list, rows, (end, all)).first;
+        VisibleRows { first, rows, all }.scrolled(selected, all, rows).first
+    });
+    page.lists.set(list, shown);
     page.hidden_line(last, shown);
     let area = Rect { height: area.height - last.height, ..area };
     let metric_rows = area.rows().skip(order.len().saturating_sub(shown.first));

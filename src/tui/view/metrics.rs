@@ -4,13 +4,14 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::events;
-use super::page::{ScreenPage, VisibleRows};
+use super::page::ScreenPage;
 use crate::events::Unit;
 use crate::metrics::{NoValue, Number, ThresholdVerdict};
 use crate::monitor::MetricRow;
 use crate::names::shown;
 use crate::number::{plus_minus, si};
 use crate::tui::layout::{rows_of_list, split_below};
+use crate::tui::model::VisibleRows;
 use crate::tui::symbols::{LEVELS, MISSING, OK, WARN};
 use crate::tui::text::{cut, cut_middle, left, right, width};
 use crate::tui::theme::Role;
@@ -45,7 +46,7 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     let monitor = &page.model.monitor;
     let metrics: Vec<_> = monitor.metrics().collect();
     let title = Line::from(page.span(Role::Title, "Metrics"));
-    let shown = VisibleRows::in_panel(area, 1, 0, metrics.len());
+    let shown = VisibleRows::in_panel(area, 1, metrics.len());
     let inner = page.list(area, title, (shown, metrics.len()), Some("a larger window"));
     let layout = MetricsLayout::of(usize::from(inner.width), &metrics);
     let mut rows = inner.rows();

@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::layout::{self, Filled, Regions, Room};
-use super::model::{ClickTarget, Over, ScreenModel, ThreadColumn};
+use super::model::{ClickTarget, DrawnLists, Over, ScreenModel, ThreadColumn, VisibleRows};
 use super::screen::Screen;
 use super::theme::Role;
 
@@ -64,16 +64,16 @@ impl ClickTargets {
 }
 
 /// Draws the whole screen.
-pub(super) fn draw(model: &ScreenModel, frame: &mut Frame<'_>) -> ClickTargets {
+pub(super) fn draw(model: &ScreenModel, frame: &mut Frame<'_>) -> (ClickTargets, DrawnLists) {
     let area = frame.area();
     draw_on(model, area, frame.buffer_mut())
 }
 
 /// Draws the whole screen into a buffer.
-pub(super) fn draw_on(model: &ScreenModel, area: Rect, buffer: &mut Buffer) -> ClickTargets {
+pub(super) fn draw_on(model: &ScreenModel, area: Rect, buffer: &mut Buffer) -> (ClickTargets, DrawnLists) {
     let theme = &model.theme;
     buffer.set_style(area, theme.style(Role::Background).patch(theme.style(Role::Text)));
-    let mut page = ScreenPage { model, buffer, targets: Vec::new() };
+    let mut page = ScreenPage { model, buffer, targets: Vec::new(), lists: DrawnLists::default() };
     let area = match model.over {
         Over::Tour(step) => {
             let (screen, below) = tour::split(area);
@@ -100,7 +100,7 @@ pub(super) fn draw_on(model: &ScreenModel, area: Rect, buffer: &mut Buffer) -> C
         }
     }
     model.options.symbols.apply(page.buffer);
-    ClickTargets(page.targets)
+    (ClickTargets(page.targets), page.lists)
 }
 
 fn screen(page: &mut ScreenPage<'_>, area: Rect, room: Room) {

@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::page::{ScreenPage, VisibleRows};
+use super::page::ScreenPage;
 use super::profile::interval;
 use crate::names::shown;
 use crate::number::share;
@@ -11,6 +11,7 @@ use crate::profile::{Amount, share_error};
 use crate::rates::Error;
 use crate::tui::layout::split_below;
 use crate::tui::model::source::SourceState;
+use crate::tui::screen::Screen;
 use crate::tui::source_text::FileText;
 use crate::tui::symbols::CURSOR;
 use crate::tui::text::{cut, left, right, width, wrap};
@@ -63,7 +64,7 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     let room = usize::from(area.width.saturating_sub(4));
     let missing: Vec<String> = missing.iter().flat_map(|words| wrap(words, room)).collect();
     let above = missing.len().min(usize::from(area.height.saturating_sub(4)));
-    let rows = VisibleRows::in_panel(area, 1 + above, source.row, source.rows.len());
+    let rows = page.scrolled_in_panel(Screen::Source, (area, 1 + above), (source.row, source.rows.len()));
     let title = title(page, source, room);
     let inner = page.list(area, title, (rows, rows.all), None);
     let (said, inner) = split_below(inner, inner.height.saturating_sub(above as u16));

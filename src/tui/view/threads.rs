@@ -4,14 +4,14 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::events;
-use super::page::{ScreenPage, VisibleRows};
+use super::page::ScreenPage;
 use crate::monitor::ThreadUses;
 use crate::names::shown;
 use crate::number::{memory, si};
 use crate::run::MeasuredTarget;
 use crate::threads::{LEAST_LOOKS, ThreadReading, ThreadUse, WaitKind};
 use crate::tui::layout::{rows_of_list, split_below};
-use crate::tui::model::{ClickTarget, ThreadColumn, user};
+use crate::tui::model::{ClickTarget, ThreadColumn, VisibleRows, user};
 use crate::tui::screen::Screen;
 use crate::tui::symbols::{BLOCKED, CURSOR, DOWN, LEVELS, MISSING, ON_CPU, READY, UP};
 use crate::tui::text::{cut, left, right, width};
@@ -73,7 +73,7 @@ pub(super) fn draw_busiest(page: &mut ScreenPage<'_>, area: Rect) {
     let machine = Some(&uses).filter(|uses| has_machine(uses) && area.height >= LEAST_WITH_LEGEND);
     let others = others(&uses, page).filter(|_| area.height >= LEAST_WITH_OTHERS);
     let above = 1 + usize::from(machine.is_some()) + usize::from(others.is_some());
-    let rows = VisibleRows::in_panel(area, above, 0, uses.threads.len());
+    let rows = VisibleRows::in_panel(area, above, uses.threads.len());
     let inner = page.list(area, title(page, &uses), (rows, uses.threads.len()), Some(Screen::Threads.name()));
     page.target(area, ClickTarget::Screen(Screen::Threads));
     let columns =
@@ -95,7 +95,7 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     let machine = Some(&uses).filter(|uses| has_machine(uses) && has_legend);
     let others = others(&uses, page).filter(|_| has_legend);
     let fixed = 1 + usize::from(has_legend) + usize::from(machine.is_some()) + usize::from(others.is_some());
-    let rows = VisibleRows::in_panel(area, fixed, selected, uses.threads.len());
+    let rows = page.scrolled_in_panel(Screen::Threads, (area, fixed), (selected, uses.threads.len()));
     let all = page.model.listed_threads();
     let inner = page.list(area, title(page, &uses), (rows, all), None);
     let columns =

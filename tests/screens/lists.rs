@@ -11,8 +11,8 @@ use crate::scripted::{Session, options, output, rounds, with_loop};
 fn events(session: &Session) -> (Vec<String>, String) {
     let screen = session.script.screen();
     let rows = screen.lines().skip(5).filter(|line| line.starts_with("│ "));
-    let name = |line: &str| line.split_whitespace().find(|word| word.len() > 1 && *word != "│").unwrap().to_owned();
-    let cursor = screen.lines().find(|line| line.starts_with("│▶")).map(name);
+    let name = |line: &str| line.split_whitespace().find(|word| !["│", "▶"].contains(word)).unwrap().to_owned();
+    let cursor = screen.lines().find(|line| line.starts_with("│ ▶")).map(name);
     (rows.map(name).collect(), cursor.unwrap_or_default())
 }
 

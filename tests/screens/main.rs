@@ -28,3 +28,4 @@ mod regions;
 mod replay;
 mod scripted;
 mod threads;
+mod tour;

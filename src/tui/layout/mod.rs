@@ -13,6 +13,9 @@ const STRIP: u16 = 5;
 /// Rows of the time line of a replay.
 pub(in crate::tui) const TIMELINE: u16 = 2;
 
+/// Rows of a step of the tour: its title, and its words.
+pub(in crate::tui) const TOUR: u16 = 5;
+
 /// Whether a screen has room for a time line: that leaves with the strip, below 20 rows, and where it would be short.
 pub(in crate::tui) fn has_room_for_timeline((width, height): (u16, u16)) -> bool {
     width >= 60 && height >= 20

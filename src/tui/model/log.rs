@@ -130,7 +130,7 @@ impl ScreenModel {
     pub(in crate::tui) fn shows_output(&self) -> bool {
         match self.screen {
             Screen::Log => self.log.pane == Pane::Output,
-            Screen::Events => matches!(Room::on(self.size), Room::Medium | Room::Large),
+            Screen::Events => matches!(Room::on(self.screen_size()), Room::Medium | Room::Large),
             Screen::Detail
             | Screen::Relations
             | Screen::Profile

@@ -83,8 +83,6 @@ pub(super) enum Over {
     AskExport,
     /// A time to jump to is being typed.
     Jump { text: String },
-    /// A step of the tour stands below the screen.
-    Tour(usize),
 }
 
 /// The table of events.
@@ -145,6 +143,8 @@ pub(super) struct ScreenModel {
     pub(super) motion: Motion,
     pub(super) screen: Screen,
     pub(super) over: Over,
+    /// The step of the tour that stands below the screen.
+    pub(super) tour: Option<usize>,
     pub(super) events: EventTable,
     pub(super) relations: RelationList,
     /// Whether relations are drawn as a graph too.
@@ -217,6 +217,7 @@ impl ScreenModel {
             motion: Motion::Moving,
             screen: options.screen,
             over: if options.help { Over::Help(0) } else { Over::Nothing },
+            tour: None,
             events: EventTable::default(),
             relations: RelationList::default(),
             graph: true,
@@ -298,8 +299,15 @@ impl ScreenModel {
 
     /// Rows of the time line below the screen; 0 where there is none, as in comparisons and in small windows.
     pub(super) fn timeline_rows(&self) -> u16 {
-        let has_one = self.outline.is_some() && self.others.is_none() && !matches!(self.over, Over::Tour(_));
+        let has_one = self.outline.is_some() && self.others.is_none() && self.tour.is_none();
         if has_one && layout::has_room_for_timeline(self.size) { layout::TIMELINE } else { 0 }
+    }
+
+    /// The size of the screens, without the step of the tour below them.
+    pub(super) fn screen_size(&self) -> (u16, u16) {
+        let (width, height) = self.size;
+        let below = if self.tour.is_some() { layout::TOUR } else { 0 };
+        (width, height.saturating_sub(below))
     }
 
     /// How far the view is behind what is counted.

@@ -15,17 +15,17 @@ use crate::tui::theme::Theme;
 
 impl ScreenModel {
     pub(super) fn key(&mut self, key: KeyEvent) -> Option<LoopCommand> {
-        match self.over.clone() {
-            Over::Nothing => self.screen_key(key),
-            Over::Help(top) => self.help_key(key, top),
-            Over::Filter { before } => {
+        match (self.over.clone(), self.tour) {
+            (Over::Nothing, Some(step)) => self.tour_key(key, step),
+            (Over::Nothing, None) => self.screen_key(key),
+            (Over::Help(top), _) => self.help_key(key, top),
+            (Over::Filter { before }, _) => {
                 self.filter_key(key, before);
                 None
             }
-            Over::AskQuit { .. } => self.quit_key(key),
-            Over::AskExport => self.export_key(key),
-            Over::Jump { text } => self.jump_key(key, text),
-            Over::Tour(step) => self.tour_key(key, step),
+            (Over::AskQuit { .. }, _) => self.quit_key(key),
+            (Over::AskExport, _) => self.export_key(key),
+            (Over::Jump { text }, _) => self.jump_key(key, text),
         }
     }
 

@@ -67,7 +67,7 @@ impl ScreenModel {
     pub(in crate::tui) fn shows_profile(&self) -> bool {
         match self.screen {
             Screen::Profile => true,
-            Screen::Events => self.region.is_some() || Room::on(self.size) == Room::Large,
+            Screen::Events => self.region.is_some() || Room::on(self.screen_size()) == Room::Large,
             Screen::Detail
             | Screen::Relations
             | Screen::Groups
@@ -168,7 +168,8 @@ impl ScreenModel {
     pub(super) fn profile_rows(&self) -> usize {
         let profile = self.profile.as_ref();
         let beside = profile.map_or(BesideTable::Nothing, ProfileState::beside_table);
-        table_rows(self.size, self.timeline_rows(), profile.map(|profile| profile.emphasis).unwrap_or_default(), beside)
+        let emphasis = profile.map(|profile| profile.emphasis).unwrap_or_default();
+        table_rows(self.screen_size(), self.timeline_rows(), emphasis, beside)
     }
 }
 

@@ -74,14 +74,10 @@ pub(super) fn draw_on(model: &ScreenModel, area: Rect, buffer: &mut Buffer) -> (
     let theme = &model.theme;
     buffer.set_style(area, theme.style(Role::Background).patch(theme.style(Role::Text)));
     let mut page = ScreenPage { model, buffer, targets: Vec::new(), lists: DrawnLists::default() };
-    let area = match model.over {
-        Over::Tour(step) => {
-            let (screen, below) = tour::split(area);
-            tour::draw(&mut page, below, step);
-            screen
-        }
-        _ => area,
-    };
+    let (area, below) = layout::split_below(area, if model.tour.is_some() { layout::TOUR } else { 0 });
+    if let Some(step) = model.tour {
+        tour::draw(&mut page, below, step);
+    }
     match Room::of(area) {
         Room::TooSmall => too_small(&mut page, area),
         room => {
@@ -95,7 +91,7 @@ pub(super) fn draw_on(model: &ScreenModel, area: Rect, buffer: &mut Buffer) -> (
                 Over::Help(top) => help::draw(&mut page, area, top),
                 Over::AskQuit { pid } => quit::draw(&mut page, area, pid),
                 Over::AskExport => export::draw(&mut page, area),
-                Over::Nothing | Over::Filter { .. } | Over::Jump { .. } | Over::Tour(_) => {}
+                Over::Nothing | Over::Filter { .. } | Over::Jump { .. } => {}
             }
         }
     }

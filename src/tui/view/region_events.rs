@@ -85,7 +85,7 @@ fn columns(room: usize) -> (Vec<Column>, usize) {
 
 pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, profile: &ProfileState, region: &ChosenRegion) {
     let (times, events) = profile.region_events(region);
-    let inner = match Room::on(page.model.size) {
+    let inner = match Room::on(page.model.screen_size()) {
         Room::Lines => area,
         _ => {
             let title = title(page, &profile.calls.label(region.frame).name, times.as_ref());

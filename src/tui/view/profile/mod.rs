@@ -35,7 +35,7 @@ pub(super) const EMULATED: &str = "under emulation, many times slower";
 /// `focus` is whether the screen is the profile's alone.
 pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
     let model = page.model;
-    let room = Room::of(Rect::new(0, 0, model.size.0, model.size.1));
+    let room = Room::on(model.screen_size());
     let Some(profile) = model.profile.as_ref().filter(|profile| !profile.is_empty()) else {
         return nothing(page, area, room);
     };

@@ -1,6 +1,5 @@
 //! Keeps the profile and the selected event of the other screens together.
 
-use super::profile::Listing;
 use super::{ChosenRegion, EventLine, LoopCommand, Motion, Notice, ProfileState, ScreenModel};
 use crate::profile::Tree;
 use crate::stacks::StackQuality;

@@ -102,6 +102,15 @@ impl SourceState {
         }
     }
 
+    /// Cells of the longest of these.
+    pub(in crate::tui) fn number_cells(&self) -> usize {
+        let longest = match &self.text {
+            FileText::Instructions(all, _) => all.iter().map(|one| one.address).max().map(|last| format!("{last:x}")),
+            FileText::Lines(..) | FileText::Missing(_) => self.rows.iter().max().map(u64::to_string),
+        };
+        longest.map_or(0, |number| number.len())
+    }
+
     /// All samples of the function.
     pub(in crate::tui) fn whole(&self) -> Amount {
         self.lines.whole.total
@@ -224,6 +233,8 @@ mod tests {
         assert_eq!((source.rows.as_slice(), source.row), (&[30, 40][..], 0));
         assert!(!source.next_sampled(false) && source.next_sampled(true));
         assert_eq!((source.row, source.text(40)), (1, None));
+        source.take(lines(&[(30, 9), (123_456, 1)]));
+        assert_eq!(source.number_cells(), source.number(123_456).len());
         assert!(SourceState::new(1, 0, lines(&[]), FileText::default()).rows.is_empty());
     }
 }

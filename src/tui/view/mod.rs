@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::layout::{self, Filled, Regions, Room};
-use super::model::{ClickTarget, DrawnLists, Over, ScreenModel, ThreadColumn, VisibleRows};
+use super::model::{ClickTarget, DrawnLists, Over, ScreenModel, ThreadColumn};
 use super::screen::Screen;
 use super::theme::Role;
 

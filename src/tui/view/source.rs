@@ -17,12 +17,10 @@ use crate::tui::symbols::CURSOR;
 use crate::tui::text::{cut, left, right, width, wrap};
 use crate::tui::theme::Role;
 
-/// Cells of a share, of its interval, and at least of the number of a line.
+/// Cells of a share, of its interval, and at least of the number of a line and of an address.
 const SHARE: usize = 6;
 const INTERVAL: usize = 9;
 const NUMBER: usize = 5;
-
-/// Cells of an address.
 const ADDRESS: usize = 8;
 
 /// Cells of the text, before columns leave for its sake.
@@ -72,11 +70,16 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
         page.line(row, Line::from(page.span(Role::Warn, words)));
     }
     let (heads, table) = split_below(inner, inner.height.saturating_sub(1));
-    let columns = SourceColumns::of(usize::from(inner.width), if source.has_instructions() { ADDRESS } else { NUMBER });
+    let columns = SourceColumns::of(usize::from(inner.width), number_cells(source));
     draw_heads(page, heads, source, columns);
     for (index, row) in (rows.first..source.rows.len()).zip(table.rows()) {
         draw_row(page, row, source, index, columns);
     }
+}
+
+/// Cells of the column of lines or addresses, none of which is cut.
+fn number_cells(source: &SourceState) -> usize {
+    source.number_cells().max(if source.has_instructions() { ADDRESS } else { NUMBER })
 }
 
 /// What the reader should know of the text: why it isn't there, or may be another one; and samples without lines.

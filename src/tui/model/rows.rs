@@ -1,7 +1,7 @@
 //! Remembers which rows of each list are on the screen: keys go by pages of them, and only what has to scrolls.
 
 use super::step::Tail;
-use super::{Over, Pane, ScreenModel};
+use super::{DrawnThreads, Over, Pane, ScreenModel};
 use crate::tui::screen::Screen;
 
 /// A list that scrolls.
@@ -59,6 +59,13 @@ impl DrawnLists {
     }
 }
 
+/// What was drawn that keys and the next frame depend on.
+#[derive(Debug, Default)]
+pub(in crate::tui) struct DrawnScreen {
+    pub(in crate::tui) lists: DrawnLists,
+    pub(in crate::tui) threads: Option<DrawnThreads>,
+}
+
 /// Rows of a page of a list that wasn't drawn yet.
 const UNSEEN_PAGE: usize = 10;
 
@@ -69,7 +76,9 @@ impl ScreenModel {
     }
 
     /// Remembers what was drawn. Where a list can't be scrolled as far as was asked, keys go on from where it is.
-    pub(in crate::tui) fn remember_drawn_lists(&mut self, drawn: DrawnLists) {
+    pub(in crate::tui) fn remember_drawn(&mut self, drawn: DrawnScreen) {
+        self.remember_drawn_threads(drawn.threads);
+        let drawn = drawn.lists;
         if let (Over::Help(top), Some(rows)) = (&mut self.over, drawn.of(ScrolledList::Help)) {
             *top = rows.first;
         }

@@ -330,7 +330,7 @@ pub(super) fn lines(page: &mut ScreenPage<'_>, area: Rect) {
         let first = page.scrolled(list, rows, (end, all)).first;
         VisibleRows { first, rows, all }.scrolled(selected, all, rows).first
     });
-    page.lists.set(list, shown);
+    page.drawn.lists.set(list, shown);
     page.hidden_line(last, shown);
     let area = Rect { height: area.height - last.height, ..area };
     let metric_rows = area.rows().skip(order.len().saturating_sub(shown.first));

@@ -55,7 +55,7 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, top: usize) {
     }
     let (rows, all) = (usize::from(keys.height), lines.len());
     let first = top.min(all.saturating_sub(rows));
-    page.lists.set(ScrolledList::Help, VisibleRows { first, rows, all });
+    page.drawn.lists.set(ScrolledList::Help, VisibleRows { first, rows, all });
     show(page, keys, lines.into_iter().skip(first));
 }
 

@@ -56,7 +56,7 @@ pub(super) fn findings(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
         (shown.first, shown.rows) = (shown.first - 1, shown.rows + 1);
     }
     if focus {
-        page.lists.set(ScrolledList::Of(Screen::Log), shown);
+        page.drawn.lists.set(ScrolledList::Of(Screen::Log), shown);
     }
     let inner = page.list(area, title, (shown, model.all_entries().count()), whole_in);
     for (line, row) in lines.into_iter().rev().zip(inner.rows()) {
@@ -100,7 +100,7 @@ pub(super) fn output(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
     let first = (last + 1).saturating_sub(height);
     let shown = VisibleRows { first, rows: (last + 1 - first).min(filtered.len()), all: filtered.len() };
     if focus {
-        page.lists.set(ScrolledList::Of(Screen::Log), shown);
+        page.drawn.lists.set(ScrolledList::Of(Screen::Log), shown);
     }
     let inner = page.list(area, title, (shown, all.len()), (!focus).then_some("Log"));
     if filtered.is_empty() {

@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::layout::{self, Filled, Regions, Room};
-use super::model::{ClickTarget, DrawnLists, Over, ScreenModel, ThreadColumn};
+use super::model::{ClickTarget, DrawnScreen, Over, ScreenModel};
 use super::screen::Screen;
 use super::theme::Role;
 
@@ -52,28 +52,19 @@ impl ClickTargets {
     pub(super) fn at(&self, place: (u16, u16)) -> Option<ClickTarget> {
         self.0.iter().rfind(|(area, _)| area.contains(place.into())).map(|(_, target)| *target)
     }
-
-    /// The columns of the list of threads that can be sorted by, from the left.
-    pub(super) fn thread_columns(&self) -> Vec<ThreadColumn> {
-        let column = |(area, target): &(Rect, ClickTarget)| match target {
-            ClickTarget::SortThreads(column) if !area.is_empty() => Some(*column),
-            _ => None,
-        };
-        self.0.iter().filter_map(column).collect()
-    }
 }
 
 /// Draws the whole screen.
-pub(super) fn draw(model: &ScreenModel, frame: &mut Frame<'_>) -> (ClickTargets, DrawnLists) {
+pub(super) fn draw(model: &ScreenModel, frame: &mut Frame<'_>) -> (ClickTargets, DrawnScreen) {
     let area = frame.area();
     draw_on(model, area, frame.buffer_mut())
 }
 
 /// Draws the whole screen into a buffer.
-pub(super) fn draw_on(model: &ScreenModel, area: Rect, buffer: &mut Buffer) -> (ClickTargets, DrawnLists) {
+pub(super) fn draw_on(model: &ScreenModel, area: Rect, buffer: &mut Buffer) -> (ClickTargets, DrawnScreen) {
     let theme = &model.theme;
     buffer.set_style(area, theme.style(Role::Background).patch(theme.style(Role::Text)));
-    let mut page = ScreenPage { model, buffer, targets: Vec::new(), lists: DrawnLists::default() };
+    let mut page = ScreenPage { model, buffer, targets: Vec::new(), drawn: DrawnScreen::default() };
     let (area, below) = layout::split_below(area, if model.tour.is_some() { layout::TOUR } else { 0 });
     if let Some(step) = model.tour {
         tour::draw(&mut page, below, step);
@@ -96,7 +87,7 @@ pub(super) fn draw_on(model: &ScreenModel, area: Rect, buffer: &mut Buffer) -> (
         }
     }
     model.options.symbols.apply(page.buffer);
-    (ClickTargets(page.targets), page.lists)
+    (ClickTargets(page.targets), page.drawn)
 }
 
 fn screen(page: &mut ScreenPage<'_>, area: Rect, room: Room) {

@@ -9,7 +9,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Padding, Widget};
 
 use crate::tui::layout::split_below;
-use crate::tui::model::{ClickTarget, DrawnLists, ScreenModel, ScrolledList, VisibleRows};
+use crate::tui::model::{ClickTarget, DrawnScreen, ScreenModel, ScrolledList, VisibleRows};
 use crate::tui::screen::Screen;
 use crate::tui::text::{ELLIPSIS, width};
 use crate::tui::theme::{Role, Theme};
@@ -20,8 +20,8 @@ pub(super) struct ScreenPage<'a> {
     pub(super) buffer: &'a mut Buffer,
     /// Where a click means something; what is drawn later lies above.
     pub(super) targets: Vec<(Rect, ClickTarget)>,
-    /// What is on the screen of lists.
-    pub(super) lists: DrawnLists,
+    /// What the model is to know of what is drawn.
+    pub(super) drawn: DrawnScreen,
 }
 
 impl<'a> ScreenPage<'a> {
@@ -91,7 +91,7 @@ impl<'a> ScreenPage<'a> {
             Some(before) => before.scrolled(selected, all, rows),
             None => VisibleRows::around(selected, all, rows),
         };
-        self.lists.set(list, shown);
+        self.drawn.lists.set(list, shown);
         shown
     }
 

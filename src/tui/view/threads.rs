@@ -11,7 +11,7 @@ use crate::number::{memory, si};
 use crate::run::MeasuredTarget;
 use crate::threads::{LEAST_LOOKS, ThreadReading, ThreadUse, WaitKind};
 use crate::tui::layout::{rows_of_list, split_below};
-use crate::tui::model::{ClickTarget, ThreadColumn, VisibleRows, user};
+use crate::tui::model::{ClickTarget, DrawnThreads, ThreadCells, ThreadColumn, VisibleRows, user};
 use crate::tui::screen::Screen;
 use crate::tui::symbols::{BLOCKED, CURSOR, DOWN, LEVELS, MISSING, ON_CPU, READY, UP};
 use crate::tui::text::{cut, left, right, width};
@@ -70,14 +70,15 @@ pub(super) fn draw_busiest(page: &mut ScreenPage<'_>, area: Rect) {
         return;
     }
     let Some(uses) = page.model.threads() else { return draw_nothing(page, area, false) };
+    let cells = cells(page, &uses);
     let machine = Some(&uses).filter(|uses| has_machine(uses) && area.height >= LEAST_WITH_LEGEND);
-    let others = others(&uses, page).filter(|_| area.height >= LEAST_WITH_OTHERS);
+    let others = others(&uses, page, &cells).filter(|_| area.height >= LEAST_WITH_OTHERS);
     let above = 1 + usize::from(machine.is_some()) + usize::from(others.is_some());
     let rows = VisibleRows::in_panel(area, above, uses.threads.len());
     let inner = page.list(area, title(page, &uses), (rows, uses.threads.len()), Some(Screen::Threads.name()));
     page.target(area, ClickTarget::Screen(Screen::Threads));
-    let columns =
-        ThreadColumns::of(usize::from(inner.width), &uses.threads, page.model.thread_list.by, of_machine(page));
+    let columns = ThreadColumns::of(usize::from(inner.width), &cells, of_machine(page));
+    page.drawn.threads = Some(DrawnThreads { columns: Vec::new(), cursor: None, cells });
     let mut lines = inner.rows();
     if let Some(row) = lines.next() {
         page.line(row, heads(page, &columns));
@@ -93,20 +94,21 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     let selected = page.model.selected_thread(&uses.threads);
     let has_legend = area.height >= LEAST_WITH_LEGEND;
     let machine = Some(&uses).filter(|uses| has_machine(uses) && has_legend);
-    let others = others(&uses, page).filter(|_| has_legend);
+    let cells = cells(page, &uses);
+    let others = others(&uses, page, &cells).filter(|_| has_legend);
     let fixed = 1 + usize::from(has_legend) + usize::from(machine.is_some()) + usize::from(others.is_some());
     let rows = page.scrolled_in_panel(Screen::Threads, (area, fixed), (selected, uses.threads.len()));
     let all = page.model.listed_threads();
     let inner = page.list(area, title(page, &uses), (rows, all), None);
-    let columns =
-        ThreadColumns::of(usize::from(inner.width), &uses.threads, page.model.thread_list.by, of_machine(page));
+    let columns = ThreadColumns::of(usize::from(inner.width), &cells, of_machine(page));
+    let sorts: Vec<_> =
+        std::iter::once(ThreadColumn::Name).chain(columns.shown.iter().map(|(column, ..)| *column)).collect();
     let mut lines = inner.rows();
     if let Some(row) = lines.next() {
-        let sorts = columns.shown.iter().map(|(column, ..)| *column);
-        let sorts =
-            std::iter::once(ThreadColumn::Name).chain(sorts).map(|column| Some(ClickTarget::SortThreads(column)));
-        page.heads(row, heads(page, &columns), sorts);
+        page.heads(row, heads(page, &columns), sorts.iter().map(|column| Some(ClickTarget::SortThreads(*column))));
     }
+    let cursor = uses.threads.get(selected).map(|thread| (selected, thread.thread.tid));
+    page.drawn.threads = Some(DrawnThreads { columns: sorts, cursor, cells });
     draw_above(page, &mut lines, machine, others);
     if uses.threads.is_empty()
         && let Some(row) = lines.next()
@@ -225,14 +227,17 @@ fn summary(page: &ScreenPage<'_>, uses: &ThreadUses<'_>) -> String {
 /// CPUs from which on it is said that others used them: below, it is how times are rounded.
 const LEAST_OTHERS: f64 = 0.05;
 
-/// What is in no row: what has ended, with who started it, and what there was no room for.
-fn others(uses: &ThreadUses<'_>, page: &ScreenPage<'_>) -> Option<String> {
+/// What is in no row: what has ended, with who started it, and what there was no room for. The line stays once it was there.
+fn others(uses: &ThreadUses<'_>, page: &ScreenPage<'_>, cells: &ThreadCells) -> Option<String> {
+    if uses.others < LEAST_OTHERS {
+        return cells.has_others.then(|| format!("  others: under {:.0}%", 100.0 * LEAST_OTHERS));
+    }
     let left_out = if uses.left_out > 0 { format!("{} not read, and ", uses.left_out) } else { String::new() };
     let ended = if of_machine(page) { "ended processes" } else { "ended threads and children" };
     let of = uses
         .starter
         .map_or_else(String::new, |starter| format!(", mostly of {} {}", CommandWords::of(starter).name, starter.tid));
-    (uses.others >= LEAST_OTHERS).then(|| format!("  others {:.1}%: {left_out}{ended}{of}", 100.0 * uses.others))
+    Some(format!("  others {:.1}%: {left_out}{ended}{of}", 100.0 * uses.others))
 }
 
 fn draw_nothing(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
@@ -267,27 +272,39 @@ struct ThreadColumns {
     within: usize,
 }
 
-/// The columns that this kind of target and this kernel have, with their heads and widths. A value that is missing now is no
-/// reason to leave: columns that come and go can't be read.
-fn known_columns(
-    threads: &[ThreadUse<'_>],
-    sorted_by: ThreadColumn,
-    are_processes: bool,
-) -> Vec<(ThreadColumn, &'static str, usize)> {
+/// What there is in the list now, and what there was.
+fn cells(page: &ScreenPage<'_>, uses: &ThreadUses<'_>) -> ThreadCells {
+    let mut cells = page.model.thread_list.cells.clone();
+    let are_processes = of_machine(page);
+    let threads = &uses.threads;
     let any = |is: &dyn Fn(&ThreadUse<'_>) -> bool| threads.iter().any(is);
     let is_known = |column: ThreadColumn| match column {
         ThreadColumn::User => are_processes && any(&|thread| !user(thread.thread).is_empty()),
-        ThreadColumn::Ready => !are_processes && (threads.is_empty() || any(&|thread| thread.delay.is_some())),
+        ThreadColumn::Ready => !are_processes && any(&|thread| thread.delay.is_some()),
         ThreadColumn::Lock | ThreadColumn::Disk | ThreadColumn::Sleep => any(&|thread| !thread.looks.is_empty()),
         ThreadColumn::Switches => any(&|thread| thread.switches.is_some()),
         _ => true,
     };
-    let cells = |(column, head, least): (ThreadColumn, &'static str, usize)| {
-        let longest = threads.iter().map(|thread| width(&cell(column, thread).1)).max().unwrap_or(0);
-        let arrow = usize::from(column == sorted_by);
-        (column, head, least.max(longest).max(width(head) + arrow))
+    for (column, ..) in COLUMNS {
+        if is_known(column) {
+            let longest = threads.iter().map(|thread| width(&cell(column, thread).1)).max();
+            cells.widen(column, longest.unwrap_or(0));
+        }
+    }
+    let names = threads.iter().map(|thread| CommandWords::of(thread.thread)).map(|words| words.width());
+    cells.name = names.max().unwrap_or(0).max(cells.name);
+    cells.has_places |= any(&|thread| thread.most_within().is_some());
+    cells.has_others |= uses.others >= LEAST_OTHERS;
+    cells
+}
+
+/// The columns that there are, with their heads and widths: each has room for the arrow of the order.
+fn known_columns(cells: &ThreadCells, are_processes: bool) -> Vec<(ThreadColumn, &'static str, usize)> {
+    let known = |(column, head, least): (ThreadColumn, &'static str, usize)| {
+        let longest = cells.of(column)?;
+        Some((column, head, least.max(longest).max(width(head) + 1)))
     };
-    let mut all: Vec<_> = COLUMNS.into_iter().filter(|(column, ..)| is_known(*column)).map(cells).collect();
+    let mut all: Vec<_> = COLUMNS.into_iter().filter_map(known).collect();
     // Of the waits of a machine's processes too little is known to stand first.
     if are_processes {
         all.sort_by_key(|(column, ..)| match column {
@@ -302,8 +319,8 @@ fn known_columns(
 
 impl ThreadColumns {
     /// Rates leave first, then memory, then sleep; then the bar, and where threads wait. How wide each is goes by the room.
-    fn of(room: usize, threads: &[ThreadUse<'_>], sorted_by: ThreadColumn, are_processes: bool) -> Self {
-        let mut all = known_columns(threads, sorted_by, are_processes);
+    fn of(room: usize, cells: &ThreadCells, are_processes: bool) -> Self {
+        let mut all = known_columns(cells, are_processes);
         let used = |all: &[(ThreadColumn, &str, usize)]| 2 + all.iter().map(|(_, _, width)| width + 1).sum::<usize>();
         let least = if are_processes { LEAST_COMMAND } else { LEAST_NAME };
         while used(&all) + least > room && all.len() > 2 {
@@ -313,12 +330,12 @@ impl ThreadColumns {
         }
         let rest = room.saturating_sub(used(&all));
         let name = if are_processes { COMMAND_FIRST } else { NAME_FIRST };
-        let is_known = threads.iter().any(|thread| thread.most_within().is_some());
         let within = match rest.saturating_sub(name + 2) {
-            room if is_known && room >= LEAST_WITHIN => match are_processes {
-                true => (room / 2).clamp(LEAST_WITHIN, MOST_WITHIN),
-                false => room.min(MOST_WITHIN),
-            },
+            room if cells.has_places && room >= LEAST_WITHIN => {
+                // Command lines have no end; names are whole first.
+                let for_names = if are_processes { room.div_ceil(2) } else { cells.name.min(MOST_NAME).saturating_sub(name) };
+                room.saturating_sub(for_names).clamp(LEAST_WITHIN, MOST_WITHIN)
+            }
             _ => 0,
         };
         let rest = rest - if within > 0 { within + 2 } else { 0 };
@@ -450,6 +467,10 @@ impl CommandWords {
             false => (thread.name.as_str(), format!(" {command}")),
         };
         Self { name: shown(name).into_owned(), rest: shown(&rest).into_owned() }
+    }
+
+    fn width(&self) -> usize {
+        width(&self.name) + width(&self.rest)
     }
 }
 

@@ -52,7 +52,7 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
     if focus {
         // Where the icicle is alone, a page is one of its frames.
         let page_rows = if rows.rows > 0 { rows.rows } else { usize::from(parts.icicle.height) };
-        page.lists.set(ScrolledList::Of(Screen::Profile), VisibleRows { rows: page_rows, ..rows });
+        page.drawn.lists.set(ScrolledList::Of(Screen::Profile), VisibleRows { rows: page_rows, ..rows });
     }
     if parts.panel.area() > 0 {
         let title = title(page, profile, usize::from(parts.panel.width.saturating_sub(6)));

@@ -115,10 +115,8 @@ pub(in crate::tui) struct ThreadList {
 pub(in crate::tui) struct ThreadCells {
     /// Of each column that was there, the cells of its longest value.
     columns: Vec<(ThreadColumn, usize)>,
-    /// The cells of the longest name.
-    pub(in crate::tui) name: usize,
-    /// Whether it was known where some thread waited.
-    pub(in crate::tui) has_places: bool,
+    /// The cells of the longest place where one waited; 0 before any was known.
+    pub(in crate::tui) within: usize,
     /// Whether others than the threads of the list used the CPUs.
     pub(in crate::tui) has_others: bool,
 }

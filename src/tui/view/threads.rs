@@ -291,9 +291,8 @@ fn cells(page: &ScreenPage<'_>, uses: &ThreadUses<'_>) -> ThreadCells {
             cells.widen(column, longest.unwrap_or(0));
         }
     }
-    let names = threads.iter().map(|thread| CommandWords::of(thread.thread)).map(|words| words.width());
-    cells.name = names.max().unwrap_or(0).max(cells.name);
-    cells.has_places |= any(&|thread| thread.most_within().is_some());
+    let within = threads.iter().filter_map(|thread| within(thread, usize::MAX)).map(|text| width(&text));
+    cells.within = within.max().unwrap_or(0).max(cells.within);
     cells.has_others |= uses.others >= LEAST_OTHERS;
     cells
 }
@@ -331,10 +330,10 @@ impl ThreadColumns {
         let rest = room.saturating_sub(used(&all));
         let name = if are_processes { COMMAND_FIRST } else { NAME_FIRST };
         let within = match rest.saturating_sub(name + 2) {
-            room if cells.has_places && room >= LEAST_WITHIN => {
-                // Command lines have no end; names are whole first.
-                let for_names = if are_processes { room.div_ceil(2) } else { cells.name.min(MOST_NAME).saturating_sub(name) };
-                room.saturating_sub(for_names).clamp(LEAST_WITHIN, MOST_WITHIN)
+            room if cells.within > 0 && room >= LEAST_WITHIN => {
+                // Command lines have no end.
+                let most = if are_processes { room / 2 } else { room };
+                cells.within.min(most).clamp(LEAST_WITHIN, MOST_WITHIN)
             }
             _ => 0,
         };
@@ -432,13 +431,18 @@ fn thread_line(
         let said: usize = cells.iter().sum();
         line.push_span(page.span(Role::Text, " ".repeat(BAR_CELLS - said)));
     }
-    if let (Some((within, part)), true) = (thread.most_within(), columns.within > 0) {
-        let share = part.map_or_else(String::new, share);
-        let name = shown(within);
-        let name = cut(&name, columns.within.saturating_sub(width(&share)));
-        line.push_span(page.span(Role::Dim, format!("  {name}{share}")));
+    if let Some(within) = within(thread, columns.within).filter(|_| columns.within > 0) {
+        line.push_span(page.span(Role::Dim, format!("  {within}")));
     }
     line
+}
+
+/// Where a thread waited most, and for which part of the time, in so many cells: `futex_do_wait 42%`.
+fn within(thread: &ThreadUse<'_>, cells: usize) -> Option<String> {
+    let (within, part) = thread.most_within()?;
+    let share = part.map_or_else(String::new, share);
+    let name = shown(within);
+    Some(format!("{}{share}", cut(&name, cells.saturating_sub(width(&share)))))
 }
 
 /// Words stand at the left, numbers at the right.
@@ -467,10 +471,6 @@ impl CommandWords {
             false => (thread.name.as_str(), format!(" {command}")),
         };
         Self { name: shown(name).into_owned(), rest: shown(&rest).into_owned() }
-    }
-
-    fn width(&self) -> usize {
-        width(&self.name) + width(&self.rest)
     }
 }
 

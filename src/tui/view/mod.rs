@@ -14,6 +14,7 @@ mod chart;
 mod compare;
 mod detail;
 mod diagnosis;
+mod event_cells;
 mod event_columns;
 mod events;
 mod export;

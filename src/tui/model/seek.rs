@@ -14,25 +14,14 @@ use crate::units::WallNs;
 
 impl ScreenModel {
     pub(super) fn control_playback(&mut self, action: Action) -> Option<LoopCommand> {
-        let (now, interval) = (self.rounds.now(), self.monitor.header().interval_ns);
-        let length = self.options.mode.length();
+        let (now, length) = (self.rounds.now(), self.options.mode.length());
         let Some(playback) = &mut self.playback else {
             self.notice = Some(Notice::Failed("only a replay can be wound".into()));
             return None;
         };
-        let sight = playback.sight;
-        match (action, sight) {
-            (Action::StepBack, Sight::Range(range)) => {
-                return Some(LoopCommand::ShowRange(range.moved(interval, TimeDirection::Back, length)));
-            }
-            (Action::StepForward, Sight::Range(range)) => {
-                return Some(LoopCommand::ShowRange(range.moved(interval, TimeDirection::On, length)));
-            }
-            (Action::Pause, Sight::Range(range)) => {
-                playback.playing = true;
-                return Some(LoopCommand::Seek(range.to));
-            }
-            _ => {}
+        if let (Action::Pause, Sight::Range(range)) = (action, playback.sight) {
+            playback.playing = true;
+            return Some(LoopCommand::Seek(range.to));
         }
         match action {
             Action::Range => return self.choose_range(now),

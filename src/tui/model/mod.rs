@@ -100,6 +100,8 @@ pub(super) struct EventTable {
     pub(super) is_chosen: bool,
     /// Events that are counted for each part of the target.
     pub(super) folds: Vec<EventFold>,
+    /// By event, the place of the one that it is a part of.
+    fold_of_event: Vec<Option<usize>>,
     pub(super) sort: Sort,
     pub(super) filter: Filter,
 }
@@ -258,8 +260,7 @@ impl ScreenModel {
             monitor,
         };
         let first = model.monitor.header().events.iter().position(|event| event.status.is_open()).unwrap_or(0);
-        model.events.folds =
-            model.monitor.parts().iter().map(|parts| EventFold { parts: parts.clone(), is_open: false }).collect();
+        model.events.fold(model.monitor.parts().to_vec());
         model.events.select(model.events.fold_of(first).map_or(EventLine::Event(first), EventLine::Sum));
         model.arrange();
         if let Some(step) = options.tour {

@@ -1,6 +1,6 @@
 //! Keeps the profile and the selected event of the other screens together.
 
-use super::{ChosenRegion, EventLine, LoopCommand, Motion, Notice, ProfileState, ScreenModel};
+use super::{ChosenRegion, LoopCommand, Motion, Notice, ProfileState, ScreenModel};
 use crate::profile::Tree;
 use crate::stacks::StackQuality;
 use crate::tui::keys::Action;
@@ -52,8 +52,8 @@ impl ScreenModel {
         let Some(sampled) = self.profile.as_ref().and_then(ProfileState::event_name) else { return };
         let events = &self.monitor.header().events;
         let place = events.iter().position(|event| is_of(sampled, &event.event.name));
-        if let Some(line) = place.map(EventLine::Event).filter(|line| self.events.order.contains(line)) {
-            self.events.select(line);
+        if let Some(event) = place {
+            self.select_line_of(event);
         }
     }
 

@@ -150,13 +150,13 @@ impl ScreenModel {
         }
     }
 
-    /// Says to which change the replay goes, and selects its event.
+    /// Says to which change the replay goes, and selects its event, or the sum in whose line it is; a filter may hide both.
     pub(super) fn at_change(&mut self, change: &PhaseChange) -> bool {
         let words = self.monitor.phase_change_words(change);
         let name = self.event_name(change.event);
         self.notice = Some(Notice::Done(format!("{name} changed at {}: {words}", clock(change.at))));
         if self.screen != Screen::Log {
-            self.events.select(EventLine::Event(change.event));
+            self.select_line_of(change.event);
         }
         true
     }

@@ -46,6 +46,8 @@ impl ScreenModel {
         };
         match (&self.over, kind) {
             (Over::Help(top), _) if let Some(step) = scrolled => self.scroll_help(*top, step),
+            // The list of all events isn't there while a region's are.
+            (Over::Nothing, _) if scrolled.is_some() && !self.has_place_for(Action::Down) => return false,
             (Over::Nothing, _) if let Some(step) = scrolled => self.go(step),
             (Over::Nothing, MouseEventKind::Down(MouseButton::Left)) => match target {
                 Some(target) => self.click(target),
@@ -70,7 +72,7 @@ impl ScreenModel {
     /// A click on what is selected already opens it.
     fn click(&mut self, target: ClickTarget) {
         match target {
-            ClickTarget::Screen(screen) => self.screen = screen,
+            ClickTarget::Screen(screen) => self.go_to(screen),
             ClickTarget::Compared(place) if self.comparison.selected == place => self.open_functions(),
             ClickTarget::Compared(place) => self.comparison.selected = place,
             ClickTarget::Event(event) if self.events.cursor == EventLine::Event(event) => self.screen = Screen::Detail,

@@ -166,7 +166,7 @@ impl ScreenModel {
     }
 
     /// Shows a screen, or says why it isn't there.
-    fn go_to(&mut self, screen: Screen) {
+    pub(super) fn go_to(&mut self, screen: Screen) {
         if screen == Screen::Compare && self.others.is_none() {
             self.notice = Some(Notice::Failed("Compare needs two recordings:  perfprop replay A B".into()));
         } else if !self.screens().any(|other| other == screen) {

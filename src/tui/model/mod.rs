@@ -186,6 +186,8 @@ pub(super) struct ScreenModel {
     pub(super) basis: ShownValues,
     window: usize,
     pub(super) theme: Theme,
+    /// Whether that is the one of the user's file.
+    shows_own_theme: bool,
     /// Whether the mouse is ours.
     pub(super) mouse: bool,
     /// How a replay goes on; `None` live.
@@ -246,6 +248,7 @@ impl ScreenModel {
             basis: options.basis,
             window: DEFAULT_WINDOW,
             theme: options.theme.clone(),
+            shows_own_theme: options.theme_file.is_some(),
             mouse: options.mouse,
             playback: match options.mode {
                 Mode::Live | Mode::Stacks { .. } => None,

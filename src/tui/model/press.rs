@@ -7,6 +7,7 @@ use super::{
     CompareColumn, EventLine, LoopCommand, Motion, Notice, Over, Pane, ScreenModel, ScrolledList, SortColumn, WINDOWS,
 };
 use crate::monitor::{Measure, MeasureChoice};
+use crate::names::shown;
 use crate::tui::keys::{Action, KeyChord};
 use crate::tui::options::Mode;
 use crate::tui::picture::PictureFormat;
@@ -268,14 +269,19 @@ impl ScreenModel {
         self.follow();
     }
 
+    /// Goes round the themes of the program, and behind them that of the user's file.
     fn next_theme(&mut self) {
         let names: Vec<_> = Theme::names().collect();
-        let place = names.iter().position(|name| *name == self.theme.name());
-        let next = names[place.map_or(0, |place| (place + 1) % names.len())];
-        if let Some(theme) = Theme::built_in(next, self.options.depth) {
-            self.theme = theme;
-            self.notice = Some(Notice::Done(format!("theme {next}")));
-        }
+        let count = names.len() + usize::from(self.options.theme_file.is_some());
+        let place = match self.shows_own_theme {
+            true => Some(names.len()),
+            false => names.iter().position(|name| *name == self.theme.name()),
+        };
+        let next = place.map_or(0, |place| (place + 1) % count);
+        let built_in = names.get(next).and_then(|name| Theme::built_in(name, self.options.depth));
+        self.shows_own_theme = built_in.is_none();
+        self.theme = built_in.unwrap_or_else(|| self.options.theme.clone());
+        self.notice = Some(Notice::Done(format!("theme {}", shown(self.theme.name()))));
     }
 
     /// Moves in the list of the screen.
@@ -317,5 +323,42 @@ impl ScreenModel {
         if is_for_all {
             self.follow_profile();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builders;
+    use crate::estimate::EstimatorKind;
+    use crate::tui::model::{Message, update};
+    use crate::tui::options::ScreenOptions;
+    use crate::tui::theme::Depth;
+
+    #[test]
+    fn the_users_own_theme_is_one_of_the_ring() {
+        let own = |text: &str| Theme::parse("mine.toml", text, Depth::TrueColor).0;
+        let options = ScreenOptions {
+            theme: own(""),
+            theme_file: Some("mine.toml".into()),
+            depth: Depth::TrueColor,
+            ..ScreenOptions::default()
+        };
+        let monitor = builders::monitor(builders::header([]), vec![], EstimatorKind::Scale);
+        let mut model = ScreenModel::new(monitor, &options);
+        let next = |model: &mut ScreenModel| {
+            update(model, Message::Key(KeyEvent::from(KeyCode::Char('T'))));
+            model.theme.name().to_owned()
+        };
+        for name in Theme::names() {
+            assert_eq!(next(&mut model), name);
+        }
+        // One that was read again while another was shown is the new one.
+        let changed = own("[state]\nwarn = \"blue\"\n");
+        let last = model.theme.name().to_owned();
+        update(&mut model, Message::Theme(Box::new(changed.clone()), Vec::new()));
+        assert_eq!(model.theme.name(), last);
+        assert_eq!((next(&mut model), model.theme.clone()), (changed.name().to_owned(), changed));
+        assert_eq!(Some(next(&mut model).as_str()), Theme::names().next());
     }
 }

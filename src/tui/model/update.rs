@@ -67,11 +67,14 @@ pub(in crate::tui) fn update(model: &mut ScreenModel, message: Message) -> Optio
             true
         }
         Message::Theme(theme, complaints) => {
-            model.theme = *theme;
             model.notice = Some(match complaints.first() {
-                None => Notice::Done(format!("theme {} read again", shown(model.theme.name()))),
+                None => Notice::Done(format!("theme {} read again", shown(theme.name()))),
                 Some(complaint) => Notice::Failed(shown(complaint).into_owned()),
             });
+            model.options.theme = *theme;
+            if model.shows_own_theme {
+                model.theme = model.options.theme.clone();
+            }
             true
         }
         Message::AtChange(change) => model.at_change(&change),

@@ -72,12 +72,12 @@ impl ScreenModel {
     }
 
     fn quit_key(&mut self, key: KeyEvent) -> Option<LoopCommand> {
-        match key.code {
-            KeyCode::Char('k') => Some(LoopCommand::Kill),
+        match (key.code, key.modifiers) {
+            (KeyCode::Char('k'), KeyModifiers::NONE) => Some(LoopCommand::Kill),
             // Who presses Ctrl-C twice wants it to end.
-            KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => Some(LoopCommand::Kill),
-            KeyCode::Char('d') => Some(LoopCommand::Detach),
-            KeyCode::Esc | KeyCode::Char('c') if key.modifiers.is_empty() => {
+            (KeyCode::Char('c'), KeyModifiers::CONTROL) => Some(LoopCommand::Kill),
+            (KeyCode::Char('d'), KeyModifiers::NONE) => Some(LoopCommand::Detach),
+            (KeyCode::Esc | KeyCode::Char('c'), KeyModifiers::NONE) => {
                 self.over = Over::Nothing;
                 None
             }

@@ -17,6 +17,10 @@ pub(in crate::tui) fn update(model: &mut ScreenModel, message: Message) -> Optio
         Message::Ended(end, notes) => {
             model.rounds.end = Some(end);
             model.notes.extend(notes);
+            if let Over::AskQuit { .. } = model.over {
+                model.over = Over::Nothing;
+                model.notice = Some(Notice::Done("the command has ended; q quits".into()));
+            }
             model.follow();
             model.go_along();
             model.compare();

@@ -71,7 +71,12 @@ pub(super) fn draw_on(model: &ScreenModel, area: Rect, buffer: &mut Buffer) -> (
         tour::draw(&mut page, below, step);
     }
     match Room::of(area) {
-        Room::TooSmall => too_small(&mut page, area),
+        Room::TooSmall => {
+            too_small(&mut page, area);
+            if let Over::AskQuit { pid } = model.over {
+                quit::draw(&mut page, area, pid);
+            }
+        }
         room => {
             let regions = Regions::of(area, room, model.timeline_rows());
             header::draw(&mut page, regions.header);

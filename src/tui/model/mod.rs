@@ -26,6 +26,7 @@ mod compare;
 mod copied;
 mod filter;
 mod level;
+mod line;
 mod log;
 mod message;
 mod order;

@@ -14,6 +14,9 @@ use crate::tui::picture::PictureFormat;
 use crate::tui::screen::Screen;
 use crate::tui::theme::Theme;
 
+/// Why nothing can be done on the Profile screen.
+pub(super) const WITHOUT_STACKS: &str = "no call stacks are sampled: -g samples them";
+
 impl ScreenModel {
     pub(super) fn key(&mut self, key: KeyEvent) -> Option<LoopCommand> {
         match (self.over.clone(), self.tour) {
@@ -314,7 +317,7 @@ impl ScreenModel {
         let height = self.profile_rows();
         let is_for_all = matches!(action, Action::NextSampled | Action::PreviousSampled);
         let Some(profile) = self.profile.as_mut().filter(|profile| is_for_all || !profile.is_empty()) else {
-            self.notice = Some(Notice::Failed("no call stacks are sampled: -g samples them".into()));
+            self.notice = Some(Notice::Failed(WITHOUT_STACKS.into()));
             return;
         };
         if let Err(reason) = profile.act(action, height) {

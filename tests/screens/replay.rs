@@ -120,6 +120,10 @@ fn a_replay_can_be_wound() {
         assert!(head(&script).contains("REPLAY x4 0:05/0:06"), "{}", head(&script));
         script.keys(":nonsense<Enter>");
         assert!(script.screen().contains("'nonsense' is no time"));
+        script.keys(":1:23^U");
+        assert!(script.screen().contains(" to ▏"), "{}", script.screen());
+        script.keys("0:02^C");
+        assert!(head(&script).contains("0:05/0:06"), "{}", head(&script));
         script.keys(":99<Enter>");
         assert!(script.screen().contains("0:06/0:06"), "{}", script.screen());
         script.keys(":1<Enter>");
@@ -186,11 +190,44 @@ fn steps_go_from_interval_to_interval_where_readings_come_late() {
             script.keys(",");
             assert_eq!(intervals(), wanted);
         }
+        let head = script.screen().lines().next().unwrap().to_owned();
+        assert!(head.contains("0:00/0:06"), "a length without tenths has none: {head}");
         // From within an interval to its ends.
         script.keys(":2.5<Enter>,");
         assert_eq!(intervals(), "2");
         script.keys(":2.5<Enter>.");
         assert_eq!(intervals(), "3");
+    });
+}
+
+#[test]
+fn each_press_is_a_step_though_the_way_is_long() {
+    with_recording((80, 24), 14_000, |script| {
+        let head = || loop {
+            let head = script.screen().lines().next().unwrap().to_owned();
+            if !head.contains("WINDING") {
+                break head;
+            }
+        };
+        script.keys("p:20:00<Enter>");
+        assert!(head().contains("PAUSED 20:00/23:20"), "{}", head());
+        script.keys(",,,");
+        assert!(head().contains("PAUSED 19:57/23:20"), "{}", head());
+        script.keys(",,.");
+        assert!(head().contains("PAUSED 19:56/23:20"), "{}", head());
+        script.keys("R:19:00<Enter>R");
+        assert!(head().contains("RANGE 19:00"), "{}", head());
+        script.keys(",,");
+        assert!(head().contains("RANGE 18:58"), "{}", head());
+    });
+}
+
+#[test]
+fn both_ends_of_a_replay_have_tenths() {
+    with_recording((80, 24), 62, |script| {
+        script.keys("p:end<Enter>");
+        let head = script.screen().lines().next().unwrap().to_owned();
+        assert!(head.contains("0:06.2/0:06.2"), "{head}");
     });
 }
 

@@ -11,6 +11,7 @@ use super::screen::Screen;
 use super::theme::Role;
 
 mod chart;
+mod columns;
 mod compare;
 mod detail;
 mod diagnosis;

@@ -6,7 +6,7 @@ use crate::tui::screen::Screen;
 
 /// What Esc goes back from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Level {
+pub(super) enum BackLevel {
     /// The events of a region, to the region.
     Region,
     /// The source of a function, to the function.
@@ -24,34 +24,34 @@ pub(super) enum Level {
 
 impl ScreenModel {
     /// The innermost level.
-    pub(super) fn level(&self) -> Level {
+    pub(super) fn level(&self) -> BackLevel {
         match self.screen {
-            Screen::Events if self.region.is_some() => Level::Region,
-            Screen::Source => Level::Source,
-            Screen::Profile if self.profile.as_ref().is_some_and(ProfileState::has_level) => Level::Profile,
-            _ if self.filter().is_some_and(|filter| !filter.is_empty()) => Level::Filter,
-            Screen::Log if self.log.pane == Pane::Output => Level::Output,
-            _ if self.playback.as_ref().is_some_and(|playback| playback.sight != Sight::UpToNow) => Level::Range,
-            _ => Level::Screen,
+            Screen::Events if self.region.is_some() => BackLevel::Region,
+            Screen::Source => BackLevel::Source,
+            Screen::Profile if self.profile.as_ref().is_some_and(ProfileState::has_level) => BackLevel::Profile,
+            _ if self.filter().is_some_and(|filter| !filter.is_empty()) => BackLevel::Filter,
+            Screen::Log if self.log.pane == Pane::Output => BackLevel::Output,
+            _ if self.playback.as_ref().is_some_and(|playback| playback.sight != Sight::UpToNow) => BackLevel::Range,
+            _ => BackLevel::Screen,
         }
     }
 
     /// Goes back by one level.
     pub(super) fn back(&mut self) -> Option<LoopCommand> {
         match self.level() {
-            Level::Region => self.widen(),
-            Level::Source => self.screen = Screen::Profile,
-            Level::Profile => self.back_in_profile(),
-            Level::Filter => self.set_filter(String::new()),
-            Level::Output => self.log.pane = Pane::Findings,
-            Level::Range => return self.leave_range(),
-            Level::Screen => self.screen = self.screens().next().unwrap_or_default(),
+            BackLevel::Region => self.widen(),
+            BackLevel::Source => self.screen = Screen::Profile,
+            BackLevel::Profile => self.back_in_profile(),
+            BackLevel::Filter => self.set_filter(String::new()),
+            BackLevel::Output => self.log.pane = Pane::Findings,
+            BackLevel::Range => return self.leave_range(),
+            BackLevel::Screen => self.screen = self.screens().next().unwrap_or_default(),
         }
         None
     }
 
     /// Whether Esc leaves a range.
     pub(super) fn is_in_range(&self) -> bool {
-        self.level() == Level::Range
+        self.level() == BackLevel::Range
     }
 }

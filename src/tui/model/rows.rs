@@ -1,6 +1,6 @@
 //! Remembers which rows of each list are on the screen: keys go by pages of them, and only what has to scrolls.
 
-use super::step::Tail;
+use super::step::{Tail, first_row};
 use super::{DrawnThreads, Over, Pane, ScreenModel};
 use crate::tui::screen::Screen;
 
@@ -31,13 +31,6 @@ impl VisibleRows {
     pub(in crate::tui) fn around(selected: usize, all: usize, rows: usize) -> Self {
         Self { first: selected.saturating_sub(rows / 2).min(all.saturating_sub(rows)), rows, all }
     }
-}
-
-/// The first row after a move: it stays the same where it can.
-pub(in crate::tui) fn first_row(selected: usize, first: usize, count: usize, height: usize) -> usize {
-    let height = height.max(1);
-    let lowest = (selected + 1).saturating_sub(height);
-    first.clamp(lowest, selected).min(count.saturating_sub(height).max(lowest))
 }
 
 /// The lists that were drawn last, each with the rows that were on the screen then.
@@ -104,12 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_scroll_no_further_than_needed() {
-        assert_eq!(first_row(5, 0, 20, 10), 0);
-        assert_eq!(first_row(12, 0, 20, 10), 3, "at the bottom");
-        assert_eq!(first_row(3, 8, 20, 10), 3, "at the top");
-        assert_eq!(first_row(19, 15, 20, 10), 10, "no blank rows below the last");
-        assert_eq!((first_row(0, 0, 0, 0), first_row(3, 0, 4, 0)), (0, 3));
+    fn a_list_begins_around_what_is_selected_and_then_stays() {
         let before = VisibleRows::around(10, 20, 8);
         assert_eq!((before.first, before.scrolled(13, 20, 8).first, before.scrolled(14, 20, 8).first), (6, 6, 7));
     }

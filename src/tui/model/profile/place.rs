@@ -8,8 +8,7 @@ use super::chains::{ChainView, Chains, TreeDirection};
 use super::functions::CountedPaths;
 use super::shape::{Shape, TreeNode};
 use crate::profile::Amount;
-use crate::tui::model::rows::first_row;
-use crate::tui::model::step::ListStep;
+use crate::tui::model::step::{ListStep, first_row};
 
 /// Until the reader moves, what has at least this part of all is unfolded.
 const UNFOLDED_AT_FIRST: f64 = 0.05;

@@ -115,6 +115,8 @@ pub(in crate::tui) struct ThreadList {
 pub(in crate::tui) struct ThreadCells {
     /// Of each column that was there, the cells of its longest value.
     columns: Vec<(ThreadColumn, usize)>,
+    /// The cells of the longest name.
+    pub(in crate::tui) name: usize,
     /// The cells of the longest place where one waited; 0 before any was known.
     pub(in crate::tui) within: usize,
     /// Whether others than the threads of the list used the CPUs.
@@ -351,9 +353,7 @@ impl ScreenModel {
 mod tests {
     use std::sync::Arc;
 
-    use ratatui::buffer::Buffer;
     use ratatui::crossterm::event::{KeyCode, KeyEvent};
-    use ratatui::layout::Rect;
 
     use super::*;
     use crate::builders;
@@ -362,7 +362,6 @@ mod tests {
     use crate::threads::ThreadSnapshot;
     use crate::tui::model::{Message, update};
     use crate::tui::options::ScreenOptions;
-    use crate::tui::view;
     use crate::units::{CpuNs, WallNs};
 
     /// A second of two threads that had these milliseconds of CPU time by its end.
@@ -378,11 +377,13 @@ mod tests {
         Message::Round(RecordedRound { round, lost: 0 })
     }
 
-    /// Draws the screen as the loop does.
+    /// Remembers where the cursor is as when the screen is drawn.
     fn draw(model: &mut ScreenModel) {
-        let area = Rect::new(0, 0, model.size.0, model.size.1);
-        let (_, drawn) = view::draw_on(model, area, &mut Buffer::empty(area));
-        model.remember_drawn(drawn);
+        let uses = model.threads();
+        let place = uses.as_ref().map_or(0, |uses| model.selected_thread(&uses.threads));
+        let cursor = uses.and_then(|uses| Some((place, uses.threads.get(place)?.thread.tid)));
+        let drawn = DrawnThreads { columns: Vec::new(), cursor, cells: ThreadCells::default() };
+        model.remember_drawn_threads(Some(drawn));
     }
 
     #[test]

@@ -292,8 +292,8 @@ mod tests {
     use super::*;
     use crate::builders;
     use crate::estimate::EstimatorKind;
+    use crate::tui::model::DrawnScreen;
     use crate::tui::options::ScreenOptions;
-    use crate::tui::view::draw_on;
 
     fn of(argv: &[&str], cells: usize) -> String {
         let argv = argv.iter().map(|&word| word.to_owned()).collect();
@@ -307,11 +307,12 @@ mod tests {
         options.keymap.free("log");
         let monitor = builders::monitor(builders::header([]), vec![], EstimatorKind::Scale);
         let model = ScreenModel::new(monitor, &options);
-        let area = Rect::new(0, 0, 80, 24);
+        let area = Rect::new(0, 0, 80, 1);
         let mut buffer = Buffer::empty(area);
-        draw_on(&model, area, &mut buffer);
-        let tabs: String = (0..80).map(|x| buffer[(x, 1)].symbol()).collect();
-        assert!(tabs.contains("5 Groups  Log  W Threads"), "{tabs}");
+        let drawn = DrawnScreen::default();
+        tabs(&mut ScreenPage { model: &model, buffer: &mut buffer, targets: Vec::new(), drawn }, area);
+        let shown: String = (0..80).map(|x| buffer[(x, 0)].symbol()).collect();
+        assert!(shown.contains("5 Groups  Log  W Threads"), "{shown}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use ratatui::text::Line;
 
 use super::super::page::ScreenPage;
-use super::rows::{BAR, BAR_CELLS, LONGEST_USER, aligned, cell, within};
+use super::rows::{BAR, BAR_CELLS, CommandWords, LONGEST_USER, aligned, cell, within};
 use crate::monitor::ThreadUses;
 use crate::run::MeasuredTarget;
 use crate::threads::{LEAST_LOOKS, ThreadUse, WaitKind};
@@ -72,6 +72,8 @@ pub(super) fn cells(page: &ScreenPage<'_>, uses: &ThreadUses<'_>) -> ThreadCells
             cells.widen(column, longest.unwrap_or(0));
         }
     }
+    let names = threads.iter().map(|thread| width(&CommandWords::of(thread.thread).name));
+    cells.name = names.max().unwrap_or(0).max(cells.name);
     let within = threads.iter().filter_map(|thread| within(thread, usize::MAX)).map(|text| width(&text));
     cells.within = within.max().unwrap_or(0).max(cells.within);
     cells.has_others |= uses.others >= LEAST_OTHERS;
@@ -110,13 +112,14 @@ impl ThreadColumns {
         }
         let rest = room.saturating_sub(used(&all));
         let name = if are_processes { COMMAND_FIRST } else { NAME_FIRST };
+        // Names of threads are whole where there is little room, and command lines have no end.
+        let whole = if are_processes { name } else { cells.name.clamp(LEAST_NAME, name) };
         let within = match rest.saturating_sub(name + 2) {
-            room if cells.within > 0 && room >= LEAST_WITHIN => {
-                // Command lines have no end.
+            _ if cells.within == 0 || rest < whole + 2 + LEAST_WITHIN => 0,
+            room => {
                 let most = if are_processes { room / 2 } else { room };
                 cells.within.min(most).clamp(LEAST_WITHIN, MOST_WITHIN)
             }
-            _ => 0,
         };
         let rest = rest - if within > 0 { within + 2 } else { 0 };
         let has_bar = !are_processes && rest >= name + BAR_CELLS + 2;

@@ -55,9 +55,3 @@ pub(super) fn frames(model: &ScreenModel) -> &'static [(&'static str, Role, &'st
 pub(super) fn keys(model: &ScreenModel) -> impl Iterator<Item = Bound<'_>> {
     model.options.keymap.on(model.screen).filter(|bound| model.has_place_for(bound.binding.action))
 }
-
-/// How many lines the help of a screen has.
-pub(super) fn lines(model: &ScreenModel) -> usize {
-    // Three heads, two blank lines.
-    keys(model).count() + LEGEND.len() + 5 + frames(model).len()
-}

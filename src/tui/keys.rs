@@ -318,6 +318,12 @@ impl Keymap {
         let _ = self.bind(action, &own);
     }
 
+    /// The first key of an action that works everywhere; empty where it has none.
+    pub(super) fn key_of(&self, action: Action) -> String {
+        let found = BINDINGS.iter().zip(&self.keys).find(|(binding, _)| binding.action == action);
+        found.and_then(|(_, keys)| keys.first()).map_or_else(String::new, |key| key.name())
+    }
+
     /// What the key asks for on this screen.
     pub(super) fn find(&self, screen: Screen, event: KeyEvent) -> Option<Action> {
         let key = KeyChord::from(event);

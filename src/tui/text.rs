@@ -78,6 +78,17 @@ pub fn cut(text: &str, cells: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}{ELLIPSIS}", head(text, cells - 1)))
 }
 
+/// Cut at the beginning to `cells`.
+pub(super) fn cut_front(text: &str, cells: usize) -> Cow<'_, str> {
+    if width(text) <= cells {
+        return Cow::Borrowed(text);
+    }
+    if cells == 0 {
+        return Cow::Borrowed("");
+    }
+    Cow::Owned(format!("{ELLIPSIS}{}", tail(text, cells - 1)))
+}
+
 /// Cut in the middle to `cells`: the ends of names differ, not their middles.
 pub(super) fn cut_middle(text: &str, cells: usize) -> Cow<'_, str> {
     if width(text) <= cells {

@@ -152,6 +152,52 @@ fn quitting_asks_while_the_command_runs() {
 }
 
 #[test]
+fn quitting_asks_in_the_smallest_windows_too_and_not_after_the_end() {
+    with_loop((80, 24), options(), |session| {
+        session.rounds(&rounds(20));
+        session.script.keys("q^D^K");
+        assert!(session.script.screen().contains("[k]ill"), "a key with Control is another one");
+        for (size, choices) in
+            [((18, 2), "[k]ill [d]etach"), ((9, 3), "[d]etach"), ((12, 1), "k d c"), ((80, 2), "[c]ancel")]
+        {
+            session.script.resize(size.0, size.1);
+            assert!(session.script.screen().contains(choices), "{}", session.script.screen());
+        }
+        session.script.resize(80, 24);
+        session.samples.send(SamplerMessage::End).unwrap();
+        let ended = session.script.screen();
+        assert!(ended.contains("the command has ended; q quits") && !ended.contains("still runs"), "{ended}");
+        session.signals.send(15.into()).unwrap();
+    });
+}
+
+#[test]
+fn what_cannot_be_done_is_said() {
+    with_loop((80, 24), options(), |session| {
+        session.rounds(&rounds(20));
+        session.script.keys("4/");
+        assert!(session.script.screen().contains("-g samples them"), "{}", session.script.screen());
+        session.script.keys("/<Esc>1/nothing<Enter>y");
+        assert!(session.script.screen().contains("nothing is selected here"), "{}", session.script.screen());
+        session.script.keys("3/nothing<Enter>y");
+        assert!(session.script.screen().contains("nothing is selected here"), "{}", session.script.screen());
+        session.signals.send(15.into()).unwrap();
+    });
+}
+
+#[test]
+fn the_end_of_a_long_line_is_seen_while_it_is_typed() {
+    with_loop((40, 24), options(), |session| {
+        session.rounds(&rounds(20));
+        session.script.keys(&format!("/{}end", "x".repeat(50)));
+        assert!(session.script.screen().contains("xxend▏"), "{}", session.script.screen());
+        session.script.keys("^Ul2");
+        assert!(session.script.screen().contains(" /l2▏"), "{}", session.script.screen());
+        session.signals.send(15.into()).unwrap();
+    });
+}
+
+#[test]
 fn the_screen_stays_after_the_end() {
     let (monitor, outcome) = with_loop((80, 24), options(), |session| {
         session.rounds(&rounds(35));

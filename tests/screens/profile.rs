@@ -72,6 +72,47 @@ fn profiles_at_all_sizes() {
     }
 }
 
+#[test]
+fn arrows_go_in_an_icicle_that_is_alone_whatever_is_listed() {
+    with_profile((80, 24), options(), shared(solver()), |session| {
+        let copied = |session: &Session| {
+            session.script.keys("y");
+            let screen = session.script.screen();
+            screen
+                .split("copied: ")
+                .nth(1)
+                .unwrap_or_else(|| panic!("{screen}"))
+                .lines()
+                .next()
+                .unwrap()
+                .trim()
+                .to_owned()
+        };
+        session.rounds(&rounds(20));
+        // Functions, and modules.
+        for keys in ["4m", "mttm"] {
+            session.script.keys(keys);
+            session.script.keys("gj");
+            let first = copied(session);
+            session.script.keys("l");
+            let beside = copied(session);
+            assert_ne!(first, beside);
+            // What is sampled since then moves nothing.
+            session.rounds(&rounds(40)[20..]);
+            assert_eq!(copied(session), beside);
+            session.script.keys("h");
+            assert_eq!(copied(session), first);
+            session.script.keys("+");
+            assert!(session.script.screen().contains("an icicle has nothing to fold"), "{}", session.script.screen());
+            // What is selected is what Enter zooms into.
+            session.script.keys("l<Enter>");
+            assert_eq!(copied(session), beside);
+            session.script.keys("<Esc>m");
+        }
+        session.signals.send(15.into()).unwrap();
+    });
+}
+
 /// Whether functions without lines have instructions.
 const HAS_DISASSEMBLER: bool = cfg!(feature = "disassembly");
 

@@ -13,6 +13,7 @@ use perfprop::stacks::{
 };
 use perfprop::tui::{self, Picture, Screen, ScreenOptions};
 use perfprop::units::WallNs;
+use ratatui::crossterm::event::{MouseButton, MouseEventKind};
 
 use crate::folders::Folder;
 use crate::programs::{region_events, regions, shared};
@@ -77,7 +78,14 @@ fn a_region_without_events_says_what_counts_them() {
         assert!(help.contains("back from a region's events") && !help.contains("sort by the next column"), "{help}");
         session.script.keys("<Esc><Esc>");
         assert!(session.script.screen().contains("[4 Profile]"));
-        session.script.keys("r1?");
+        // The wheel finds no list either, and a click on the tab is as good as its key.
+        session.script.keys("r");
+        let narrowed = session.script.screen();
+        session.script.mouse(MouseEventKind::ScrollDown, 10, 10);
+        assert_eq!(session.script.screen(), narrowed);
+        session.script.mouse(MouseEventKind::Down(MouseButton::Left), 4, 1);
+        assert!(session.script.screen().contains("Events ─ order as given"), "{}", session.script.screen());
+        session.script.keys("4r1?");
         let help = session.script.screen();
         assert!(!help.contains("back from a region's events") && help.contains("filter by words"), "{help}");
         session.script.keys("<Esc>");

@@ -8,11 +8,13 @@ use std::{io, thread};
 
 use crossbeam_channel::{Receiver, bounded, never};
 use perfprop::monitor::{Monitor, ReadAhead, RecordingNotes};
+use perfprop::profile::Tree;
 use perfprop::recording::{Speed, TimeRange};
 use perfprop::run::End;
 use perfprop::sampling::SamplerMessage;
 use perfprop::session::OutputLine;
 use perfprop::sources::{RecordedRound, Round};
+use perfprop::stacks::StackQuality;
 use perfprop::tui::{
     self, Feed, GlyphSet, Mode, Outline, Picture, ReplayedEnding, Scene, Screen, ScreenOptions, Terminal,
     TerminalScript, Timeline,
@@ -21,6 +23,7 @@ use perfprop::units::WallNs;
 use ratatui::crossterm::event::{MouseButton, MouseEventKind};
 
 use crate::builders::SECOND;
+use crate::programs::{SharedTree, shared, solver};
 use crate::scripted::{fresh, golden, monitor, options, replayed, rounds, with_loop};
 
 fn end_of(rounds: &[RecordedRound]) -> End {
@@ -35,13 +38,14 @@ struct Recorded {
     plays: Arc<Mutex<Vec<(WallNs, Speed)>>>,
     rounds: Vec<RecordedRound>,
     ahead: ReadAhead,
+    profile: Option<SharedTree>,
 }
 
 impl Recorded {
     fn new(tenths: u64, plays: &Arc<Mutex<Vec<(WallNs, Speed)>>>) -> Self {
         let rounds = rounds(tenths).into_iter().map(|round| RecordedRound { round, lost: 0 }).collect();
         let (samples, output, plays) = (never(), never(), Arc::clone(plays));
-        Self { samples, output, plays, rounds, ahead: ReadAhead::new(fresh()) }
+        Self { samples, output, plays, rounds, ahead: ReadAhead::new(fresh()), profile: None }
     }
 }
 
@@ -73,6 +77,12 @@ impl Feed for Recorded {
 
     fn output(&self) -> &Receiver<OutputLine> {
         &self.output
+    }
+
+    fn profile(&mut self, _until: WallNs, see: &mut dyn FnMut(&Tree, &StackQuality)) {
+        if let Some(tree) = &self.profile {
+            see(&tree.lock().unwrap(), &StackQuality::default());
+        }
     }
 
     fn end(&mut self, last: &Round, _lost: u64) -> End {
@@ -110,6 +120,10 @@ fn a_replay_can_be_wound() {
         assert!(head(&script).contains("REPLAY x4 0:05/0:06"), "{}", head(&script));
         script.keys(":nonsense<Enter>");
         assert!(script.screen().contains("'nonsense' is no time"));
+        script.keys(":1:23^U");
+        assert!(script.screen().contains(" to ▏"), "{}", script.screen());
+        script.keys("0:02^C");
+        assert!(head(&script).contains("0:05/0:06"), "{}", head(&script));
         script.keys(":99<Enter>");
         assert!(script.screen().contains("0:06/0:06"), "{}", script.screen());
         script.keys(":1<Enter>");
@@ -137,10 +151,14 @@ fn with_late_readings(
     late: WallNs,
     test: impl FnOnce(&TerminalScript) + Send + 'static,
 ) {
-    let length = WallNs(tenths * SECOND / 10) + late;
-    let mode = Mode::Replay { length, speed: 1.0, ending: ReplayedEnding::Finished };
     let mut feed = Recorded::new(tenths, &Arc::default());
     feed.rounds.iter_mut().for_each(|recorded| recorded.round.at += late);
+    with_feed(size, feed, test);
+}
+
+fn with_feed(size: (u16, u16), mut feed: Recorded, test: impl FnOnce(&TerminalScript) + Send + 'static) {
+    let length = feed.rounds.last().unwrap().round.at;
+    let mode = Mode::Replay { length, speed: 1.0, ending: ReplayedEnding::Finished };
     let (terminal, script) = Terminal::scripted(size.0, size.1).unwrap();
     let (signals, signals_out) = bounded(0);
     let user = thread::spawn(move || {
@@ -172,11 +190,44 @@ fn steps_go_from_interval_to_interval_where_readings_come_late() {
             script.keys(",");
             assert_eq!(intervals(), wanted);
         }
+        let head = script.screen().lines().next().unwrap().to_owned();
+        assert!(head.contains("0:00/0:06"), "a length without tenths has none: {head}");
         // From within an interval to its ends.
         script.keys(":2.5<Enter>,");
         assert_eq!(intervals(), "2");
         script.keys(":2.5<Enter>.");
         assert_eq!(intervals(), "3");
+    });
+}
+
+#[test]
+fn each_press_is_a_step_though_the_way_is_long() {
+    with_recording((80, 24), 14_000, |script| {
+        let head = || loop {
+            let head = script.screen().lines().next().unwrap().to_owned();
+            if !head.contains("WINDING") {
+                break head;
+            }
+        };
+        script.keys("p:20:00<Enter>");
+        assert!(head().contains("PAUSED 20:00/23:20"), "{}", head());
+        script.keys(",,,");
+        assert!(head().contains("PAUSED 19:57/23:20"), "{}", head());
+        script.keys(",,.");
+        assert!(head().contains("PAUSED 19:56/23:20"), "{}", head());
+        script.keys("R:19:00<Enter>R");
+        assert!(head().contains("RANGE 19:00"), "{}", head());
+        script.keys(",,");
+        assert!(head().contains("RANGE 18:58"), "{}", head());
+    });
+}
+
+#[test]
+fn both_ends_of_a_replay_have_tenths() {
+    with_recording((80, 24), 62, |script| {
+        script.keys("p:end<Enter>");
+        let head = script.screen().lines().next().unwrap().to_owned();
+        assert!(head.contains("0:06.2/0:06.2"), "{head}");
     });
 }
 
@@ -211,6 +262,32 @@ fn a_range_is_chosen_by_keys_moved_and_left() {
         // It may be chosen backwards.
         script.keys("<Esc>:5<Enter>R:2<Enter>R");
         assert!(head().contains("RANGE 0:02.0–0:05.0"), "{}", head());
+    });
+}
+
+#[test]
+fn esc_leaves_a_range_only_where_nothing_lies_over_it() {
+    let feed = Recorded { profile: shared(solver()), ..Recorded::new(60, &Arc::default()) };
+    with_feed((80, 24), feed, |script| {
+        let head = || script.screen().lines().next().unwrap().to_owned();
+        let is_in_range = || head().contains("RANGE 0:02.0–0:05.0");
+        script.keys("p:2<Enter>R:5<Enter>R");
+        // The command's output, a listing and an emphasis, a zoom: each takes an Esc.
+        script.keys("6o<Esc>");
+        assert!(is_in_range() && script.screen().contains("o Output"), "{}", script.screen());
+        script.keys("4ttm<Esc>");
+        assert!(is_in_range() && !script.screen().contains("TREE"), "{}", script.screen());
+        script.keys("<Esc>");
+        assert!(is_in_range() && script.screen().contains("FLAT"), "{}", script.screen());
+        script.keys("ttj<Enter>");
+        let zoomed = script.screen();
+        script.keys("<Esc>");
+        assert!(is_in_range() && script.screen() != zoomed, "{}", script.screen());
+        script.keys("<Esc><Esc>");
+        assert!(head().contains("PAUSED 0:05/0:06"), "{}", head());
+        // One that has only begun is given up after what lies over it, too.
+        script.keys("R6o<Esc>R");
+        assert!(script.screen().contains("the range is empty"), "{}", script.screen());
     });
 }
 

@@ -383,6 +383,28 @@ fn threads_are_sorted_and_one_without_stacks_says_how_to_get_them() {
 }
 
 #[test]
+fn columns_stay_whatever_is_filtered_and_however_threads_are_sorted() {
+    for width in [80, 120, 200] {
+        let options = ScreenOptions { mode: Mode::Live, screen: Screen::Threads, ..ScreenOptions::default() };
+        with_loop((width, 24), &options, rounds().collect(), |script| {
+            let heads = |screen: &str| {
+                let heads = screen.lines().nth(3).unwrap_or_default().replace(['↓', '↑'], "");
+                heads.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+            };
+            let row =
+                |screen: &str| screen.lines().find(|line| line.contains("log\\x1b")).map(|row| row.replace('▶', " "));
+            let before = script.screen();
+            for keys in ["s", "s", "/log<Enter>", "/<Backspace><Backspace><Backspace>none<Enter>", "<Esc>"] {
+                script.keys(keys);
+                let screen = script.screen();
+                assert_eq!(heads(&screen), heads(&before), "{keys}");
+                assert!(row(&screen).is_none_or(|now| Some(now) == row(&before)), "{keys} {screen}");
+            }
+        });
+    }
+}
+
+#[test]
 fn heads_have_a_blank_between_them_however_threads_are_sorted() {
     const WORDS: [&str; 17] = [
         "THREAD", "TID", "CPU%", "READY%", "FUTEX%", "DISK%", "SLEEP%", "MEMORY", "FAULT/s", "SWITCH/s", "ON", "CPU",

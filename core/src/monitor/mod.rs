@@ -405,11 +405,11 @@ impl Monitor {
         self.due - self.slack()
     }
 
-    /// From when on a reading ended the interval before the one that ended last; `None` where that was the first.
-    pub fn end_before(&self) -> Option<WallNs> {
+    /// From when on a reading ended the last interval that ended by this time; `None` where none did.
+    pub fn end_by(&self, time: WallNs) -> Option<WallNs> {
         let interval = self.header.interval_ns.0.max(1);
-        let ended = (self.closed_at + self.slack()).0 / interval;
-        Some(WallNs(ended.checked_sub(1)?.saturating_mul(interval)) - self.slack()).filter(|end| end.0 > 0)
+        let ended = (time + self.slack()).0 / interval;
+        Some(WallNs(ended.saturating_mul(interval)) - self.slack()).filter(|end| end.0 > 0)
     }
 
     /// Confidence level of the intervals.

@@ -12,7 +12,7 @@ use nix::sys::time::TimeValLike;
 use ratatui::crossterm::event::{KeyEvent, MouseButton, MouseEventKind};
 
 use super::feed::Feed;
-use super::model::{ClickTarget, LoopCommand, Message, Motion, ScreenModel, SourceState, update};
+use super::model::{ClickTarget, DrawnScreen, LoopCommand, Message, Motion, ScreenModel, SourceState, update};
 use super::options::{Mode, QuitAction, ScreenOptions};
 use super::outline::Outline;
 use super::picture::{self, PictureFormat};
@@ -411,12 +411,12 @@ impl App<'_> {
         let due = self.next_frame().is_some_and(|due| due <= Instant::now());
         if due {
             self.refresh_profile();
-            let (model, targets) = (&self.model, &mut self.targets);
+            let (model, targets, mut drawn) = (&self.model, &mut self.targets, DrawnScreen::default());
             self.terminal.draw(|frame| {
-                *targets = view::draw(model, frame);
+                (*targets, drawn) = view::draw(model, frame);
                 panic_if_told(model);
             })?;
-            self.model.remember_drawn_threads(self.targets.thread_columns());
+            self.model.remember_drawn(drawn);
             self.drawn = (self.model.revision, Some(Instant::now()));
             self.awaited_by = AwaitedBy::Nobody;
         }

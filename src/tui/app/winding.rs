@@ -55,24 +55,45 @@ impl App<'_> {
         }
     }
 
-    /// Goes to the reading that ended the interval before, or to the one that ends the next.
+    /// Goes to the reading that ended the interval before, or to the one that ends the next; moves a range by one.
     pub(super) fn step(&mut self, direction: TimeDirection) {
         let (monitor, length) = (&self.model.monitor, self.model.options.mode.length());
+        let interval = monitor.header().interval_ns;
+        if let Some(range) = self.range_ahead() {
+            return self.show_range(range.moved(interval, direction, length));
+        }
         let Some(timeline) = self.feed.timeline() else { return };
         let rounds = timeline.rounds();
         let from = |time: WallNs| rounds.partition_point(|recorded| recorded.round.at < time);
         let at = |place: usize| rounds.get(place).map(|recorded| recorded.round.at);
+        // Keys may be faster than a long way: they count from where it leads.
+        let (now, closed, next) = match &self.winding {
+            Some(Winding { until, .. }) => {
+                let closed = monitor.end_by(*until).and_then(|end| at(from(end)));
+                (*until, closed.unwrap_or_default(), monitor.end_by(*until + interval))
+            }
+            None => (monitor.now(), monitor.closed_at(), Some(monitor.next_end())),
+        };
         let time = match direction {
-            TimeDirection::On => at(from(monitor.next_end())).unwrap_or(length),
+            TimeDirection::On => next.and_then(|next| at(from(next))).unwrap_or(length),
             // The interval that ended last is the one to leave, or what came after it.
-            TimeDirection::Back if monitor.now() > monitor.closed_at() => monitor.closed_at(),
+            TimeDirection::Back if now > closed => closed,
             TimeDirection::Back => {
-                let before = from(monitor.closed_at()).checked_sub(1);
-                let ended = monitor.end_before().zip(before).map(|(end, before)| from(end).min(before));
+                let before = from(closed).checked_sub(1);
+                let ended = monitor.end_by(closed - interval).zip(before).map(|(end, before)| from(end).min(before));
                 ended.and_then(at).unwrap_or_default()
             }
         };
         self.seek(time);
+    }
+
+    /// The range that is shown, or will be where the way leads.
+    fn range_ahead(&self) -> Option<TimeRange> {
+        match &self.winding {
+            Some(Winding { way: Way::Anew { range, .. }, .. }) => *range,
+            Some(Winding { way: Way::On, .. }) => None,
+            None => self.model.shown_range(),
+        }
     }
 
     /// Forwards by what lies between; backwards, and from a range, from the beginning: estimates depend on all that came

@@ -13,6 +13,9 @@ const STRIP: u16 = 5;
 /// Rows of the time line of a replay.
 pub(in crate::tui) const TIMELINE: u16 = 2;
 
+/// Rows of a step of the tour: its title, and its words.
+pub(in crate::tui) const TOUR: u16 = 5;
+
 /// Whether a screen has room for a time line: that leaves with the strip, below 20 rows, and where it would be short.
 pub(in crate::tui) fn has_room_for_timeline((width, height): (u16, u16)) -> bool {
     width >= 60 && height >= 20
@@ -88,13 +91,6 @@ impl Regions {
             hints: rows(hints),
         }
     }
-}
-
-/// How many rows a page of a list has, for the keys that move by one.
-pub(in crate::tui) fn page(size: (u16, u16), timeline: u16) -> usize {
-    let area = Rect::new(0, 0, size.0, size.1);
-    let body = Regions::of(area, Room::of(area), timeline).body.height;
-    usize::from(body.saturating_sub(3)).max(1)
 }
 
 /// The table, and the strip below it unless the screen has under 20 rows.

@@ -11,30 +11,35 @@ use crate::tui::symbols::MISSING;
 impl ScreenModel {
     /// What is selected, in words: its name and its number.
     pub(super) fn copied(&mut self) -> Option<LoopCommand> {
-        let text = match self.screen {
-            Screen::Events => self.event_in_words(self.events.cursor)?,
-            Screen::Detail => self.event_in_words(EventLine::Event(self.events.selected))?,
+        let text = self.selected_in_words();
+        self.notice = Some(match &text {
+            Some(text) => Notice::Done(format!("copied: {text}")),
+            None => Notice::Failed("nothing is selected here that could be copied".into()),
+        });
+        text.map(LoopCommand::Copy)
+    }
+
+    fn selected_in_words(&self) -> Option<String> {
+        match self.screen {
+            Screen::Events | Screen::Detail => self.event_in_words(self.selected_line()?),
             Screen::Relations => {
-                let index = self.relations.selected;
-                format!("{}: {}", self.relation_id(index), self.relation_formula(index))
+                let index = Some(self.relations.selected).filter(|index| self.relations.order.contains(index))?;
+                Some(format!("{}: {}", self.relation_id(index), self.relation_formula(index)))
             }
-            Screen::Profile => self.profile_path()?,
+            Screen::Profile => self.profile_path(),
             Screen::Groups => {
                 let group = self.monitor.header().groups.get(self.group)?;
                 let names: Vec<_> = group.members.iter().map(|&event| self.event_name(event)).collect();
-                format!("{{{}}}", names.join(","))
+                Some(format!("{{{}}}", names.join(",")))
             }
-            Screen::Log => self.log_line()?,
-            Screen::Threads => self.thread_in_words()?,
-            Screen::Source => self.source_line()?,
-            Screen::Compare => self.difference_in_words()?,
-        };
-        self.notice = Some(Notice::Done(format!("copied: {text}")));
-        Some(LoopCommand::Copy(text))
+            Screen::Log => self.log_line(),
+            Screen::Threads => self.thread_in_words(),
+            Screen::Source => self.source_line(),
+            Screen::Compare => self.difference_in_words(),
+        }
     }
 
     fn event_in_words(&self, line: EventLine) -> Option<String> {
-        self.monitor.header().events.get(self.events.selected)?;
         let name = self.line_name(line);
         let (figures, unit) = (self.line_figures(line), self.line_unit(line));
         let figure = figures.shown(self.basis);
@@ -78,6 +83,6 @@ impl ScreenModel {
     fn profile_path(&self) -> Option<String> {
         let profile = self.profile.as_ref().filter(|profile| !profile.is_empty())?;
         let names: Vec<_> = profile.path().into_iter().map(|frame| profile.calls.label(frame).name.as_str()).collect();
-        Some(names.join(";"))
+        (!names.is_empty()).then(|| names.join(";"))
     }
 }

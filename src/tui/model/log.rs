@@ -61,15 +61,12 @@ impl LogEntry<'_> {
 }
 
 impl Output {
-    /// Takes a line; says whether the oldest was dropped for it.
-    pub(super) fn push(&mut self, line: OutputLine) -> bool {
-        let is_full = self.lines.len() == MAX_OUTPUT;
-        if is_full {
-            self.lines.pop_front();
-            self.dropped += 1;
-        }
+    /// Takes a line; gives the oldest, if that was dropped for it.
+    pub(super) fn push(&mut self, line: OutputLine) -> Option<OutputLine> {
+        let oldest = if self.lines.len() == MAX_OUTPUT { self.lines.pop_front() } else { None };
+        self.dropped += usize::from(oldest.is_some());
         self.lines.push_back(line);
-        is_full
+        oldest
     }
 }
 
@@ -133,7 +130,7 @@ impl ScreenModel {
     pub(in crate::tui) fn shows_output(&self) -> bool {
         match self.screen {
             Screen::Log => self.log.pane == Pane::Output,
-            Screen::Events => matches!(Room::on(self.size), Room::Medium | Room::Large),
+            Screen::Events => matches!(Room::on(self.screen_size()), Room::Medium | Room::Large),
             Screen::Detail
             | Screen::Relations
             | Screen::Profile
@@ -142,5 +139,33 @@ impl ScreenModel {
             | Screen::Source
             | Screen::Compare => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builders;
+    use crate::estimate::EstimatorKind;
+    use crate::session::Stream;
+    use crate::tui::model::{Message, update};
+    use crate::tui::options::ScreenOptions;
+
+    #[test]
+    fn lines_that_a_filter_hides_move_nothing_when_they_are_dropped() {
+        let monitor = builders::monitor(builders::header([]), vec![], EstimatorKind::Scale);
+        let mut model = ScreenModel::new(monitor, &ScreenOptions::default());
+        let write = |model: &mut ScreenModel, text: &str| {
+            update(model, Message::Output(OutputLine { stream: Stream::Stdout, text: text.into() }));
+        };
+        for _ in 0..MAX_OUTPUT / 2 {
+            write(&mut model, "noise");
+            write(&mut model, "news");
+        }
+        (model.log.filter, model.log.output) = (Filter::new("news".into()), Tail::At(5));
+        write(&mut model, "news");
+        assert_eq!(model.log.output, Tail::At(5), "the oldest line was noise");
+        write(&mut model, "news");
+        assert_eq!(model.log.output, Tail::At(4));
     }
 }

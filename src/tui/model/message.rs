@@ -83,7 +83,7 @@ pub(in crate::tui) enum LoopCommand {
     Play,
     /// Go to this time of the recording, and show what came before it.
     Seek(WallNs),
-    /// Go to the end of the interval before, or of the next one.
+    /// Go to the end of the interval before, or of the next one; move a range by one.
     Step(TimeDirection),
     /// Show this range of the recording alone.
     ShowRange(TimeRange),

@@ -25,6 +25,8 @@ use crate::units::WallNs;
 mod compare;
 mod copied;
 mod filter;
+mod level;
+mod line;
 mod log;
 mod message;
 mod order;
@@ -33,6 +35,7 @@ mod press;
 pub(super) mod profile;
 pub(super) mod relation_graph;
 mod round_buffer;
+mod rows;
 mod sampled;
 mod seek;
 pub(super) mod source;
@@ -52,9 +55,10 @@ pub(super) use pointer::ClickTarget;
 pub(super) use profile::{ChosenRegion, HotRow, ProfileState};
 use relation_graph::RelationGraph;
 pub(super) use round_buffer::{RoundBuffer, SavedRecording};
+pub(super) use rows::{DrawnLists, DrawnScreen, ScrolledList, VisibleRows};
 pub(super) use source::SourceState;
 pub(super) use step::Tail;
-pub(super) use threads::{ThreadColumn, ThreadList, user};
+pub(super) use threads::{DrawnThreads, ThreadCells, ThreadColumn, ThreadList, user};
 pub(super) use tour::STEPS;
 pub(super) use unfold::{EventFold, EventLine};
 pub(super) use update::update;
@@ -80,8 +84,6 @@ pub(super) enum Over {
     AskExport,
     /// A time to jump to is being typed.
     Jump { text: String },
-    /// A step of the tour stands below the screen.
-    Tour(usize),
 }
 
 /// The table of events.
@@ -99,6 +101,8 @@ pub(super) struct EventTable {
     pub(super) is_chosen: bool,
     /// Events that are counted for each part of the target.
     pub(super) folds: Vec<EventFold>,
+    /// By event, the place of the one that it is a part of.
+    fold_of_event: Vec<Option<usize>>,
     pub(super) sort: Sort,
     pub(super) filter: Filter,
 }
@@ -142,6 +146,8 @@ pub(super) struct ScreenModel {
     pub(super) motion: Motion,
     pub(super) screen: Screen,
     pub(super) over: Over,
+    /// The step of the tour that stands below the screen.
+    pub(super) tour: Option<usize>,
     pub(super) events: EventTable,
     pub(super) relations: RelationList,
     /// Whether relations are drawn as a graph too.
@@ -181,6 +187,8 @@ pub(super) struct ScreenModel {
     pub(super) basis: ShownValues,
     window: usize,
     pub(super) theme: Theme,
+    /// Whether that is the one of the user's file.
+    shows_own_theme: bool,
     /// Whether the mouse is ours.
     pub(super) mouse: bool,
     /// How a replay goes on; `None` live.
@@ -191,6 +199,8 @@ pub(super) struct ScreenModel {
     /// perfprop's own use of a CPU; `None` in pictures, which must not depend on it.
     pub(super) own: Option<f64>,
     pub(super) size: (u16, u16),
+    /// What is on the screen of lists.
+    pub(super) lists: DrawnLists,
     /// Goes up when what is shown changes.
     pub(super) revision: u64,
 }
@@ -212,6 +222,7 @@ impl ScreenModel {
             motion: Motion::Moving,
             screen: options.screen,
             over: if options.help { Over::Help(0) } else { Over::Nothing },
+            tour: None,
             events: EventTable::default(),
             relations: RelationList::default(),
             graph: true,
@@ -238,6 +249,7 @@ impl ScreenModel {
             basis: options.basis,
             window: DEFAULT_WINDOW,
             theme: options.theme.clone(),
+            shows_own_theme: options.theme_file.is_some(),
             mouse: options.mouse,
             playback: match options.mode {
                 Mode::Live | Mode::Stacks { .. } => None,
@@ -247,12 +259,12 @@ impl ScreenModel {
             options: options.clone(),
             own: None,
             size: (80, 24),
+            lists: DrawnLists::default(),
             revision: 1,
             monitor,
         };
         let first = model.monitor.header().events.iter().position(|event| event.status.is_open()).unwrap_or(0);
-        model.events.folds =
-            model.monitor.parts().iter().map(|parts| EventFold { parts: parts.clone(), is_open: false }).collect();
+        model.events.fold(model.monitor.parts().to_vec());
         model.events.select(model.events.fold_of(first).map_or(EventLine::Event(first), EventLine::Sum));
         model.arrange();
         if let Some(step) = options.tour {
@@ -292,8 +304,15 @@ impl ScreenModel {
 
     /// Rows of the time line below the screen; 0 where there is none, as in comparisons and in small windows.
     pub(super) fn timeline_rows(&self) -> u16 {
-        let has_one = self.outline.is_some() && self.others.is_none() && !matches!(self.over, Over::Tour(_));
+        let has_one = self.outline.is_some() && self.others.is_none() && self.tour.is_none();
         if has_one && layout::has_room_for_timeline(self.size) { layout::TIMELINE } else { 0 }
+    }
+
+    /// The size of the screens, without the step of the tour below them.
+    pub(super) fn screen_size(&self) -> (u16, u16) {
+        let (width, height) = self.size;
+        let below = if self.tour.is_some() { layout::TOUR } else { 0 };
+        (width, height.saturating_sub(below))
     }
 
     /// How far the view is behind what is counted.

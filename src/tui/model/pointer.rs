@@ -11,6 +11,9 @@ use crate::recording::TimeRange;
 use crate::tui::keys::Action;
 use crate::tui::screen::Screen;
 
+/// Rows that a wheel scrolls by.
+const SCROLLED: isize = 3;
+
 /// What a click can be on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::tui) enum ClickTarget {
@@ -36,9 +39,16 @@ pub(in crate::tui) enum ClickTarget {
 
 impl ScreenModel {
     pub(super) fn mouse(&mut self, kind: MouseEventKind, target: Option<ClickTarget>) -> bool {
+        let scrolled = match kind {
+            MouseEventKind::ScrollUp => Some(ListStep::By(-SCROLLED)),
+            MouseEventKind::ScrollDown => Some(ListStep::By(SCROLLED)),
+            _ => None,
+        };
         match (&self.over, kind) {
-            (Over::Nothing, MouseEventKind::ScrollUp) => self.go(ListStep::By(-3)),
-            (Over::Nothing, MouseEventKind::ScrollDown) => self.go(ListStep::By(3)),
+            (Over::Help(top), _) if let Some(step) = scrolled => self.scroll_help(*top, step),
+            // The list of all events isn't there while a region's are.
+            (Over::Nothing, _) if scrolled.is_some() && !self.has_place_for(Action::Down) => return false,
+            (Over::Nothing, _) if let Some(step) = scrolled => self.go(step),
             (Over::Nothing, MouseEventKind::Down(MouseButton::Left)) => match target {
                 Some(target) => self.click(target),
                 None => return false,
@@ -62,7 +72,7 @@ impl ScreenModel {
     /// A click on what is selected already opens it.
     fn click(&mut self, target: ClickTarget) {
         match target {
-            ClickTarget::Screen(screen) => self.screen = screen,
+            ClickTarget::Screen(screen) => self.go_to(screen),
             ClickTarget::Compared(place) if self.comparison.selected == place => self.open_functions(),
             ClickTarget::Compared(place) => self.comparison.selected = place,
             ClickTarget::Event(event) if self.events.cursor == EventLine::Event(event) => self.screen = Screen::Detail,

@@ -3,29 +3,33 @@
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::step::{ListStep, move_in, neighbour, scrolled};
-use super::{CompareColumn, EventLine, LoopCommand, Motion, Notice, Over, Pane, ScreenModel, SortColumn, WINDOWS};
+use super::{
+    CompareColumn, EventLine, LoopCommand, Motion, Notice, Over, Pane, ScreenModel, ScrolledList, SortColumn, WINDOWS,
+};
 use crate::monitor::{Measure, MeasureChoice};
-use crate::tui::help;
+use crate::names::shown;
 use crate::tui::keys::{Action, KeyChord};
-use crate::tui::layout::page;
 use crate::tui::options::Mode;
 use crate::tui::picture::PictureFormat;
 use crate::tui::screen::Screen;
 use crate::tui::theme::Theme;
 
+/// Why nothing can be done on the Profile screen.
+pub(super) const WITHOUT_STACKS: &str = "no call stacks are sampled: -g samples them";
+
 impl ScreenModel {
     pub(super) fn key(&mut self, key: KeyEvent) -> Option<LoopCommand> {
-        match self.over.clone() {
-            Over::Nothing => self.screen_key(key),
-            Over::Help(top) => self.help_key(key, top),
-            Over::Filter { before } => {
+        match (self.over.clone(), self.tour) {
+            (Over::Nothing, Some(step)) => self.tour_key(key, step),
+            (Over::Nothing, None) => self.screen_key(key),
+            (Over::Help(top), _) => self.help_key(key, top),
+            (Over::Filter { before }, _) => {
                 self.filter_key(key, before);
                 None
             }
-            Over::AskQuit { .. } => self.quit_key(key),
-            Over::AskExport => self.export_key(key),
-            Over::Jump { text } => self.jump_key(key, text),
-            Over::Tour(step) => self.tour_key(key, step),
+            (Over::AskQuit { .. }, _) => self.quit_key(key),
+            (Over::AskExport, _) => self.export_key(key),
+            (Over::Jump { text }, _) => self.jump_key(key, text),
         }
     }
 
@@ -50,31 +54,33 @@ impl ScreenModel {
     }
 
     fn help_key(&mut self, key: KeyEvent, top: usize) -> Option<LoopCommand> {
-        let page = self.page();
-        let last = help::lines(self).saturating_sub(page);
-        self.over = match self.options.keymap.find(Screen::Log, key) {
-            Some(Action::Up) => Over::Help(top.saturating_sub(1)),
-            Some(Action::Down) => Over::Help((top + 1).min(last)),
-            Some(Action::PageUp | Action::HalfUp) => Over::Help(top.saturating_sub(page)),
-            Some(Action::PageDown | Action::HalfDown) => Over::Help((top + page).min(last)),
-            Some(Action::First) => Over::Help(0),
-            Some(Action::Last) => Over::Help(last),
-            Some(action @ (Action::Go(_) | Action::Redraw | Action::Suspend | Action::Theme)) => {
+        use Action::*;
+        match self.options.keymap.find(Screen::Log, key) {
+            Some(action @ (Up | Down | PageUp | PageDown | HalfUp | HalfDown | First | Last)) => {
+                self.scroll_help(top, ListStep::of(action, self.page(ScrolledList::Help)));
+            }
+            Some(action @ (Go(_) | Redraw | Suspend | Theme)) => {
                 self.over = Over::Nothing;
                 return self.act(action);
             }
-            _ => Over::Nothing,
-        };
+            _ => self.over = Over::Nothing,
+        }
         None
     }
 
+    /// Scrolls the help, as far as its last line.
+    pub(super) fn scroll_help(&mut self, top: usize, step: ListStep) {
+        let last = self.lists.of(ScrolledList::Help).map_or(0, |help| help.all.saturating_sub(help.rows));
+        self.over = Over::Help(step.from(top, last + 1));
+    }
+
     fn quit_key(&mut self, key: KeyEvent) -> Option<LoopCommand> {
-        match key.code {
-            KeyCode::Char('k') => Some(LoopCommand::Kill),
+        match (key.code, key.modifiers) {
+            (KeyCode::Char('k'), KeyModifiers::NONE) => Some(LoopCommand::Kill),
             // Who presses Ctrl-C twice wants it to end.
-            KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => Some(LoopCommand::Kill),
-            KeyCode::Char('d') => Some(LoopCommand::Detach),
-            KeyCode::Esc | KeyCode::Char('c') if key.modifiers.is_empty() => {
+            (KeyCode::Char('c'), KeyModifiers::CONTROL) => Some(LoopCommand::Kill),
+            (KeyCode::Char('d'), KeyModifiers::NONE) => Some(LoopCommand::Detach),
+            (KeyCode::Esc | KeyCode::Char('c'), KeyModifiers::NONE) => {
                 self.over = Over::Nothing;
                 None
             }
@@ -104,8 +110,7 @@ impl ScreenModel {
             Quit | Save | Copy | Export | Mouse | Theme | Redraw | Suspend | Help => return self.use_program(action),
             Pause | StepBack | StepForward | Slower | Faster | Jump | Range | Mark | NextMark | NextChange
             | PreviousChange => return self.control_playback(action),
-            Back if self.is_in_range() => return self.leave_range(),
-            Back => self.back(),
+            Back => return self.back(),
             Go(screen) => self.go_to(screen),
             NextScreen => self.screen = neighbour(&self.screens().collect::<Vec<_>>(), self.screen, 1),
             PreviousScreen => self.screen = neighbour(&self.screens().rev().collect::<Vec<_>>(), self.screen, 1),
@@ -125,9 +130,7 @@ impl ScreenModel {
             NextEvent => self.go(ListStep::By(1)),
             PreviousEvent => self.go(ListStep::By(-1)),
             Up | Down | PageUp | PageDown | HalfUp | HalfDown | First | Last => {
-                // An event takes two lines of a comparison.
-                let lines = if self.screen == Screen::Compare { 2 } else { 1 };
-                self.go(ListStep::of(action, (self.page() / lines).max(1)));
+                self.go(ListStep::of(action, self.page(ScrolledList::Of(self.screen))));
             }
         }
         None
@@ -167,7 +170,7 @@ impl ScreenModel {
     }
 
     /// Shows a screen, or says why it isn't there.
-    fn go_to(&mut self, screen: Screen) {
+    pub(super) fn go_to(&mut self, screen: Screen) {
         if screen == Screen::Compare && self.others.is_none() {
             self.notice = Some(Notice::Failed("Compare needs two recordings:  perfprop replay A B".into()));
         } else if !self.screens().any(|other| other == screen) {
@@ -261,27 +264,6 @@ impl ScreenModel {
         None
     }
 
-    /// Goes back by one level.
-    fn back(&mut self) {
-        if self.screen == Screen::Events && self.region.is_some() {
-            return self.widen();
-        }
-        if self.screen == Screen::Source {
-            self.screen = Screen::Profile;
-            return;
-        }
-        if self.screen == Screen::Profile && self.back_in_profile() {
-            return;
-        }
-        if self.filter().is_some_and(|filter| !filter.is_empty()) {
-            self.set_filter(String::new());
-        } else if self.screen == Screen::Log && self.log.pane == Pane::Output {
-            self.log.pane = Pane::Findings;
-        } else {
-            self.screen = self.screens().next().unwrap_or_default();
-        }
-    }
-
     fn freeze(&mut self) {
         self.motion = match self.motion {
             Motion::Moving => Motion::Frozen,
@@ -290,18 +272,19 @@ impl ScreenModel {
         self.follow();
     }
 
+    /// Goes round the themes of the program, and behind them that of the user's file.
     fn next_theme(&mut self) {
         let names: Vec<_> = Theme::names().collect();
-        let place = names.iter().position(|name| *name == self.theme.name());
-        let next = names[place.map_or(0, |place| (place + 1) % names.len())];
-        if let Some(theme) = Theme::built_in(next, self.options.depth) {
-            self.theme = theme;
-            self.notice = Some(Notice::Done(format!("theme {next}")));
-        }
-    }
-
-    fn page(&self) -> usize {
-        page(self.size, self.timeline_rows())
+        let count = names.len() + usize::from(self.options.theme_file.is_some());
+        let place = match self.shows_own_theme {
+            true => Some(names.len()),
+            false => names.iter().position(|name| *name == self.theme.name()),
+        };
+        let next = place.map_or(0, |place| (place + 1) % count);
+        let built_in = names.get(next).and_then(|name| Theme::built_in(name, self.options.depth));
+        self.shows_own_theme = built_in.is_none();
+        self.theme = built_in.unwrap_or_else(|| self.options.theme.clone());
+        self.notice = Some(Notice::Done(format!("theme {}", shown(self.theme.name()))));
     }
 
     /// Moves in the list of the screen.
@@ -334,7 +317,7 @@ impl ScreenModel {
         let height = self.profile_rows();
         let is_for_all = matches!(action, Action::NextSampled | Action::PreviousSampled);
         let Some(profile) = self.profile.as_mut().filter(|profile| is_for_all || !profile.is_empty()) else {
-            self.notice = Some(Notice::Failed("no call stacks are sampled: -g samples them".into()));
+            self.notice = Some(Notice::Failed(WITHOUT_STACKS.into()));
             return;
         };
         if let Err(reason) = profile.act(action, height) {
@@ -343,5 +326,42 @@ impl ScreenModel {
         if is_for_all {
             self.follow_profile();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builders;
+    use crate::estimate::EstimatorKind;
+    use crate::tui::model::{Message, update};
+    use crate::tui::options::ScreenOptions;
+    use crate::tui::theme::Depth;
+
+    #[test]
+    fn the_users_own_theme_is_one_of_the_ring() {
+        let own = |text: &str| Theme::parse("mine.toml", text, Depth::TrueColor).0;
+        let options = ScreenOptions {
+            theme: own(""),
+            theme_file: Some("mine.toml".into()),
+            depth: Depth::TrueColor,
+            ..ScreenOptions::default()
+        };
+        let monitor = builders::monitor(builders::header([]), vec![], EstimatorKind::Scale);
+        let mut model = ScreenModel::new(monitor, &options);
+        let next = |model: &mut ScreenModel| {
+            update(model, Message::Key(KeyEvent::from(KeyCode::Char('T'))));
+            model.theme.name().to_owned()
+        };
+        for name in Theme::names() {
+            assert_eq!(next(&mut model), name);
+        }
+        // One that was read again while another was shown is the new one.
+        let changed = own("[state]\nwarn = \"blue\"\n");
+        let last = model.theme.name().to_owned();
+        update(&mut model, Message::Theme(Box::new(changed.clone()), Vec::new()));
+        assert_eq!(model.theme.name(), last);
+        assert_eq!((next(&mut model), model.theme.clone()), (changed.name().to_owned(), changed));
+        assert_eq!(Some(next(&mut model).as_str()), Theme::names().next());
     }
 }

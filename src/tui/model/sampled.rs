@@ -1,7 +1,6 @@
 //! Keeps the profile and the selected event of the other screens together.
 
-use super::profile::Listing;
-use super::{ChosenRegion, EventLine, LoopCommand, Motion, Notice, ProfileState, ScreenModel};
+use super::{ChosenRegion, LoopCommand, Motion, Notice, ProfileState, ScreenModel};
 use crate::profile::Tree;
 use crate::stacks::StackQuality;
 use crate::tui::keys::Action;
@@ -53,8 +52,8 @@ impl ScreenModel {
         let Some(sampled) = self.profile.as_ref().and_then(ProfileState::event_name) else { return };
         let events = &self.monitor.header().events;
         let place = events.iter().position(|event| is_of(sampled, &event.event.name));
-        if let Some(line) = place.map(EventLine::Event).filter(|line| self.events.order.contains(line)) {
-            self.events.select(line);
+        if let Some(event) = place {
+            self.select_line_of(event);
         }
     }
 
@@ -67,7 +66,7 @@ impl ScreenModel {
     pub(in crate::tui) fn shows_profile(&self) -> bool {
         match self.screen {
             Screen::Profile => true,
-            Screen::Events => self.region.is_some() || Room::on(self.size) == Room::Large,
+            Screen::Events => self.region.is_some() || Room::on(self.screen_size()) == Room::Large,
             Screen::Detail
             | Screen::Relations
             | Screen::Groups
@@ -92,7 +91,7 @@ impl ScreenModel {
     /// of a profile is a region.
     pub(in crate::tui) fn has_use_for(&self, action: Action) -> bool {
         let events = || self.profile.as_ref().map_or(0, |profile| profile.calls.events.len());
-        let lists_functions = || self.profile.as_ref().is_some_and(|profile| profile.listing() == Listing::Flat);
+        let lists_functions = || self.profile.as_ref().is_some_and(ProfileState::is_in_functions);
         match (self.screen, action) {
             (_, Action::Pause | Action::StepForward) => self.timeline_rows() > 0,
             (_, Action::Range) => self.timeline_rows() > 0 && self.shown_range().is_none(),
@@ -168,7 +167,8 @@ impl ScreenModel {
     pub(super) fn profile_rows(&self) -> usize {
         let profile = self.profile.as_ref();
         let beside = profile.map_or(BesideTable::Nothing, ProfileState::beside_table);
-        table_rows(self.size, self.timeline_rows(), profile.map(|profile| profile.emphasis).unwrap_or_default(), beside)
+        let emphasis = profile.map(|profile| profile.emphasis).unwrap_or_default();
+        table_rows(self.screen_size(), self.timeline_rows(), emphasis, beside)
     }
 }
 

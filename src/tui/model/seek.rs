@@ -14,25 +14,14 @@ use crate::units::WallNs;
 
 impl ScreenModel {
     pub(super) fn control_playback(&mut self, action: Action) -> Option<LoopCommand> {
-        let (now, interval) = (self.rounds.now(), self.monitor.header().interval_ns);
-        let length = self.options.mode.length();
+        let (now, length) = (self.rounds.now(), self.options.mode.length());
         let Some(playback) = &mut self.playback else {
             self.notice = Some(Notice::Failed("only a replay can be wound".into()));
             return None;
         };
-        let sight = playback.sight;
-        match (action, sight) {
-            (Action::StepBack, Sight::Range(range)) => {
-                return Some(LoopCommand::ShowRange(range.moved(interval, TimeDirection::Back, length)));
-            }
-            (Action::StepForward, Sight::Range(range)) => {
-                return Some(LoopCommand::ShowRange(range.moved(interval, TimeDirection::On, length)));
-            }
-            (Action::Pause, Sight::Range(range)) => {
-                playback.playing = true;
-                return Some(LoopCommand::Seek(range.to));
-            }
-            _ => {}
+        if let (Action::Pause, Sight::Range(range)) = (action, playback.sight) {
+            playback.playing = true;
+            return Some(LoopCommand::Seek(range.to));
         }
         match action {
             Action::Range => return self.choose_range(now),
@@ -122,12 +111,6 @@ impl ScreenModel {
         }
     }
 
-    /// Whether Esc leaves a range, and not what lies over it.
-    pub(super) fn is_in_range(&self) -> bool {
-        let has_range = self.playback.as_ref().is_some_and(|playback| playback.sight != Sight::UpToNow);
-        has_range && self.filter().is_none_or(str::is_empty) && self.screen != Screen::Source
-    }
-
     /// Shows all that came before the end of a range, or gives up one that has begun.
     pub(super) fn leave_range(&mut self) -> Option<LoopCommand> {
         let playback = self.playback.as_mut()?;
@@ -167,13 +150,13 @@ impl ScreenModel {
         }
     }
 
-    /// Says to which change the replay goes, and selects its event.
+    /// Says to which change the replay goes, and selects its event, or the sum in whose line it is; a filter may hide both.
     pub(super) fn at_change(&mut self, change: &PhaseChange) -> bool {
         let words = self.monitor.phase_change_words(change);
         let name = self.event_name(change.event);
         self.notice = Some(Notice::Done(format!("{name} changed at {}: {words}", clock(change.at))));
         if self.screen != Screen::Log {
-            self.events.select(EventLine::Event(change.event));
+            self.select_line_of(change.event);
         }
         true
     }

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use super::step::ListStep;
-use super::{LoopCommand, Notice, ScreenModel};
+use super::{LoopCommand, Notice, ScreenModel, ScrolledList};
 use crate::names::shown;
 use crate::profile::Amount;
 use crate::run::Header;
 use crate::stacks::{FunctionLines, Instruction, LineSamples, by_instruction, hottest};
 use crate::tui::keys::Action;
-use crate::tui::model::profile::{FrameIndex, Listing};
+use crate::tui::model::profile::FrameIndex;
 use crate::tui::screen::Screen;
 use crate::tui::source_text::FileText;
 
@@ -102,6 +102,15 @@ impl SourceState {
         }
     }
 
+    /// Cells of the longest of these.
+    pub(in crate::tui) fn number_cells(&self) -> usize {
+        let longest = match &self.text {
+            FileText::Instructions(all, _) => all.iter().map(|one| one.address).max().map(|last| format!("{last:x}")),
+            FileText::Lines(..) | FileText::Missing(_) => self.rows.iter().max().map(u64::to_string),
+        };
+        longest.map_or(0, |number| number.len())
+    }
+
     /// All samples of the function.
     pub(in crate::tui) fn whole(&self) -> Amount {
         self.lines.whole.total
@@ -140,7 +149,7 @@ impl ScreenModel {
     pub(super) fn zoom_or_source(&mut self) -> Option<LoopCommand> {
         let has_whole_width = self.profile.as_ref().is_some_and(|profile| {
             let place = profile.place();
-            profile.listing() == Listing::Flat || place.is_zoomed() && place.selected == place.root()
+            profile.is_in_functions() || place.is_zoomed() && place.selected == place.root()
         });
         if has_whole_width {
             return self.ask_for_source();
@@ -158,6 +167,7 @@ impl ScreenModel {
             return;
         }
         self.source = Some(state);
+        self.lists.forget(ScrolledList::Of(Screen::Source));
         self.screen = Screen::Source;
     }
 
@@ -223,6 +233,8 @@ mod tests {
         assert_eq!((source.rows.as_slice(), source.row), (&[30, 40][..], 0));
         assert!(!source.next_sampled(false) && source.next_sampled(true));
         assert_eq!((source.row, source.text(40)), (1, None));
+        source.take(lines(&[(30, 9), (123_456, 1)]));
+        assert_eq!(source.number_cells(), source.number(123_456).len());
         assert!(SourceState::new(1, 0, lines(&[]), FileText::default()).rows.is_empty());
     }
 }

@@ -70,3 +70,24 @@ pub(super) fn neighbour<T: Copy + PartialEq>(all: &[T], current: T, step: usize)
     let place = all.iter().position(|one| *one == current).unwrap_or(0);
     all[(place + step) % all.len()]
 }
+
+/// The first row on the screen after a move: it stays the same where it can.
+pub(super) fn first_row(selected: usize, first: usize, count: usize, height: usize) -> usize {
+    let height = height.max(1);
+    let lowest = (selected + 1).saturating_sub(height);
+    first.clamp(lowest, selected).min(count.saturating_sub(height).max(lowest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_scroll_no_further_than_needed() {
+        assert_eq!(first_row(5, 0, 20, 10), 0);
+        assert_eq!(first_row(12, 0, 20, 10), 3, "at the bottom");
+        assert_eq!(first_row(3, 8, 20, 10), 3, "at the top");
+        assert_eq!(first_row(19, 15, 20, 10), 10, "no blank rows below the last");
+        assert_eq!((first_row(0, 0, 0, 0), first_row(3, 0, 4, 0)), (0, 3));
+    }
+}

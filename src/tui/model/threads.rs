@@ -102,10 +102,50 @@ pub(in crate::tui) struct ThreadList {
     place: usize,
     /// The columns on the screen, from the left; none before it was drawn.
     columns: Vec<ThreadColumn>,
+    /// What there was in the list so far.
+    pub(in crate::tui) cells: ThreadCells,
     /// What is to be shown of the profile as soon as that tells threads apart.
     opened: Option<OpenedThread>,
     /// The one whose call stacks are shown since Enter opened it here: Esc comes back.
     shown: Option<i32>,
+}
+
+/// What there was in a list of threads: columns and lines that come and go can't be read, so they stay.
+#[derive(Clone, Debug, Default)]
+pub(in crate::tui) struct ThreadCells {
+    /// Of each column that was there, the cells of its longest value.
+    columns: Vec<(ThreadColumn, usize)>,
+    /// The cells of the longest name.
+    pub(in crate::tui) name: usize,
+    /// The cells of the longest place where one waited; 0 before any was known.
+    pub(in crate::tui) within: usize,
+    /// Whether others than the threads of the list used the CPUs.
+    pub(in crate::tui) has_others: bool,
+}
+
+impl ThreadCells {
+    /// The cells of the longest value of a column; `None` of one that wasn't there.
+    pub(in crate::tui) fn of(&self, column: ThreadColumn) -> Option<usize> {
+        self.columns.iter().find(|(known, _)| *known == column).map(|(_, cells)| *cells)
+    }
+
+    /// Makes a column as wide as that, if it isn't wider.
+    pub(in crate::tui) fn widen(&mut self, column: ThreadColumn, cells: usize) {
+        match self.columns.iter_mut().find(|(known, _)| *known == column) {
+            Some((_, widest)) => *widest = cells.max(*widest),
+            None => self.columns.push((column, cells)),
+        }
+    }
+}
+
+/// The list of threads as it was drawn.
+#[derive(Debug)]
+pub(in crate::tui) struct DrawnThreads {
+    /// The columns on the screen, from the left; none where the list is a part of another screen.
+    pub(in crate::tui) columns: Vec<ThreadColumn>,
+    /// The place and the number of the thread with the cursor.
+    pub(in crate::tui) cursor: Option<(usize, i32)>,
+    pub(in crate::tui) cells: ThreadCells,
 }
 
 /// A thread, or a process of a machine, whose call stacks are shown.
@@ -156,7 +196,9 @@ impl ScreenModel {
             uses.threads.sort_by_key(|thread| Reverse(thread.thread.resident));
         }
         let (by, ascending) = (self.thread_list.by, self.thread_list.is_ascending());
-        uses.threads.sort_by(|a, b| compare(&by.key(a), &by.key(b), ascending));
+        let mut keyed: Vec<_> = uses.threads.into_iter().map(|thread| (by.key(&thread), thread)).collect();
+        keyed.sort_by(|(a, _), (b, _)| compare(a, b, ascending));
+        uses.threads = keyed.into_iter().map(|(_, thread)| thread).collect();
         Some(uses)
     }
 
@@ -169,13 +211,14 @@ impl ScreenModel {
     }
 
     /// Remembers which thread has the cursor on the screen that was just drawn, and which columns that has.
-    pub(in crate::tui) fn remember_drawn_threads(&mut self, columns: Vec<ThreadColumn>) {
-        self.thread_list.columns = columns;
-        let uses = if self.screen == Screen::Threads { self.threads() } else { None };
-        let place = uses.as_ref().map(|uses| self.selected_thread(&uses.threads));
-        let drawn = uses.zip(place).and_then(|(uses, place)| Some(uses.threads.get(place)?.thread.tid));
-        self.thread_list.drawn = drawn;
-        self.thread_list.place = place.unwrap_or(self.thread_list.place);
+    pub(super) fn remember_drawn_threads(&mut self, drawn: Option<DrawnThreads>) {
+        let list = &mut self.thread_list;
+        list.drawn = None;
+        let Some(drawn) = drawn else { return };
+        if let Some((place, tid)) = drawn.cursor {
+            (list.place, list.drawn) = (place, Some(tid));
+        }
+        (list.columns, list.cells) = (drawn.columns, drawn.cells);
     }
 
     /// The place of the thread that keys are about: the one with the cursor on the screen, while it lives.
@@ -281,18 +324,16 @@ impl ScreenModel {
         }
     }
 
-    /// Goes one level back in the profile; out of a thread that Enter opened, to the list of threads. `false` where there is
-    /// no level to go back from.
-    pub(super) fn back_in_profile(&mut self) -> bool {
+    /// Goes one level back in the profile; out of a thread that Enter opened, to the list of threads.
+    pub(super) fn back_in_profile(&mut self) {
         let height = self.profile_rows();
-        let Some(profile) = &mut self.profile else { return false };
+        let Some(profile) = &mut self.profile else { return };
         let is_in_thread = self.thread_list.shown.is_some_and(|tid| profile.is_zoomed_into_task(tid));
-        let was_back = profile.back(height);
+        profile.back(height);
         if is_in_thread && !profile.tree.is_zoomed() {
             self.thread_list.shown = None;
             self.screen = Screen::Threads;
         }
-        was_back
     }
 
     /// Zooms into what was sampled of the thread that was opened, now that the profile tells threads apart.
@@ -336,6 +377,15 @@ mod tests {
         Message::Round(RecordedRound { round, lost: 0 })
     }
 
+    /// Remembers where the cursor is as when the screen is drawn.
+    fn draw(model: &mut ScreenModel) {
+        let uses = model.threads();
+        let place = uses.as_ref().map_or(0, |uses| model.selected_thread(&uses.threads));
+        let cursor = uses.and_then(|uses| Some((place, uses.threads.get(place)?.thread.tid)));
+        let drawn = DrawnThreads { columns: Vec::new(), cursor, cells: ThreadCells::default() };
+        model.remember_drawn_threads(Some(drawn));
+    }
+
     #[test]
     fn keys_are_about_the_row_that_was_drawn_though_the_order_is_another_now() {
         let header = builders::header([builders::measured(builders::event("cycles"))]);
@@ -345,13 +395,13 @@ mod tests {
         for message in [round(0, [0, 0]), round(1, [900, 100])] {
             update(&mut model, message);
         }
-        model.remember_drawn_threads(vec![]);
+        draw(&mut model);
         update(&mut model, round(2, [1000, 1000]));
         let copied = update(&mut model, Message::Key(KeyEvent::from(KeyCode::Char('y'))));
         assert_eq!(copied, Some(LoopCommand::Copy("t7 7: 10.0% of a CPU".into())));
         // Once the reader has moved, the cursor stays with the thread.
         update(&mut model, Message::Key(KeyEvent::from(KeyCode::Up)));
-        model.remember_drawn_threads(vec![]);
+        draw(&mut model);
         assert_eq!(model.thread_list.drawn, Some(8));
     }
 
@@ -378,7 +428,7 @@ mod tests {
         let monitor = builders::monitor(header, vec![], EstimatorKind::Scale);
         let mut model = ScreenModel::new(monitor, &ScreenOptions::default());
         use ThreadColumn::{Cpu, Memory, Name, Switches, Tid};
-        model.remember_drawn_threads(vec![Name, Tid, Memory, Cpu]);
+        model.thread_list.columns = vec![Name, Tid, Memory, Cpu];
         let mut after = |goes_right| {
             model.sort_threads(goes_right);
             model.thread_list.by

@@ -2,7 +2,7 @@
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 
-use super::{EventLine, LoopCommand, Over, ScreenModel};
+use super::{EventLine, LoopCommand, ScreenModel};
 use crate::tui::figures::ShownValues;
 use crate::tui::screen::Screen;
 
@@ -70,7 +70,7 @@ impl ScreenModel {
     /// Shows what a step is about.
     pub(super) fn show_step(&mut self, step: usize) {
         let Some(shown) = STEPS.get(step) else { return };
-        self.over = Over::Tour(step);
+        self.tour = Some(step);
         (self.screen, self.basis) = (shown.screen, shown.basis);
         let events = &self.monitor.header().events;
         if let Some(event) = events.iter().position(|event| event.event.is_called(EVENT)) {
@@ -87,7 +87,7 @@ impl ScreenModel {
         match key.code {
             KeyCode::Enter | KeyCode::Right if step + 1 < STEPS.len() => self.show_step(step + 1),
             KeyCode::Backspace | KeyCode::Left => self.show_step(step.saturating_sub(1)),
-            KeyCode::Enter | KeyCode::Esc => self.over = Over::Nothing,
+            KeyCode::Enter | KeyCode::Esc => self.tour = None,
             _ => return self.screen_key(key),
         }
         None

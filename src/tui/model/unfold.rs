@@ -40,9 +40,21 @@ impl EventTable {
         };
     }
 
+    /// Folds the parts of events.
+    pub(super) fn fold(&mut self, parts: Vec<SummedEvent>) {
+        let events = parts.iter().flat_map(|parts| &parts.events).max().map_or(0, |last| last + 1);
+        self.fold_of_event = vec![None; events];
+        for (place, event) in
+            parts.iter().enumerate().flat_map(|(place, parts)| parts.events.iter().map(move |e| (place, e)))
+        {
+            self.fold_of_event[*event] = Some(place);
+        }
+        self.folds = parts.into_iter().map(|parts| EventFold { parts, is_open: false }).collect();
+    }
+
     /// The sum that an event is a part of.
     pub(in crate::tui) fn fold_of(&self, event: RowIndex) -> Option<usize> {
-        self.folds.iter().position(|fold| fold.parts.events.contains(&event))
+        self.fold_of_event.get(event).copied().flatten()
     }
 
     /// Lines of their own: sums, and events that are counted whole.
@@ -111,6 +123,15 @@ impl ScreenModel {
         match line {
             EventLine::Event(event) => Figures::of(&self.monitor, event, measure),
             EventLine::Sum(place) => Figures::of_sum(&self.monitor, &self.events.folds[place].parts.events, measure),
+        }
+    }
+
+    /// Selects the line of an event in the table, or of the sum that hides it; where a filter hides both, nothing changes.
+    pub(super) fn select_line_of(&mut self, event: RowIndex) {
+        let sum = self.events.fold_of(event).map(EventLine::Sum);
+        let lines = std::iter::once(EventLine::Event(event)).chain(sum);
+        if let Some(line) = lines.into_iter().find(|line| self.events.order.contains(line)) {
+            self.events.select(line);
         }
     }
 
@@ -219,5 +240,51 @@ impl ScreenModel {
             self.events.select(EventLine::Sum(place));
         }
         self.arrange();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builders::{self, event, measured};
+    use crate::estimate::EstimatorKind;
+    use crate::run::MeasuredEvent;
+    use crate::tui::model::{Filter, LoopCommand, Message, update};
+    use crate::tui::options::ScreenOptions;
+    use crate::tui::typed::parse_keys;
+
+    /// `cycles` on two CPUs, and `faults`.
+    fn model() -> ScreenModel {
+        let part = |cpu| MeasuredEvent { scope: Scope::Cpu(cpu), ..measured(event("cycles")) };
+        let header = builders::header([part(0), part(1), measured(event("faults"))]);
+        ScreenModel::new(builders::monitor(header, vec![], EstimatorKind::Scale), &ScreenOptions::default())
+    }
+
+    #[test]
+    fn an_event_is_selected_in_the_line_that_it_has() {
+        let mut model = model();
+        assert_eq!([0, 1, 2, 9].map(|event| model.events.fold_of(event)), [Some(0), Some(0), None, None]);
+        model.select_line_of(2);
+        assert_eq!(model.events.cursor, EventLine::Event(2));
+        model.select_line_of(1);
+        assert_eq!(model.events.cursor, EventLine::Sum(0));
+        model.unfold(Action::UnfoldAll);
+        model.select_line_of(1);
+        assert_eq!(model.events.cursor, EventLine::Event(1));
+        model.events.filter = Filter::new("faults".into());
+        model.arrange();
+        model.select_line_of(1);
+        assert_eq!(model.events.cursor, EventLine::Event(2), "the filter hides the others");
+    }
+
+    #[test]
+    fn what_is_copied_of_a_sum_is_the_sum() {
+        let mut model = model();
+        let mut copied = |keys: &str| {
+            let pressed = parse_keys(keys).into_iter().map(|key| update(&mut model, Message::Key(key)));
+            pressed.last().flatten()
+        };
+        assert_eq!(copied("2y"), Some(LoopCommand::Copy("cycles".into())));
+        assert_eq!(copied("3y"), None, "there are no relations");
     }
 }

@@ -17,6 +17,10 @@ pub(in crate::tui) fn update(model: &mut ScreenModel, message: Message) -> Optio
         Message::Ended(end, notes) => {
             model.rounds.end = Some(end);
             model.notes.extend(notes);
+            if let Over::AskQuit { .. } = model.over {
+                model.over = Over::Nothing;
+                model.notice = Some(Notice::Done("the command has ended; q quits".into()));
+            }
             model.follow();
             model.go_along();
             model.compare();
@@ -67,11 +71,14 @@ pub(in crate::tui) fn update(model: &mut ScreenModel, message: Message) -> Optio
             true
         }
         Message::Theme(theme, complaints) => {
-            model.theme = *theme;
             model.notice = Some(match complaints.first() {
-                None => Notice::Done(format!("theme {} read again", shown(model.theme.name()))),
+                None => Notice::Done(format!("theme {} read again", shown(theme.name()))),
                 Some(complaint) => Notice::Failed(shown(complaint).into_owned()),
             });
+            model.options.theme = *theme;
+            if model.shows_own_theme {
+                model.theme = model.options.theme.clone();
+            }
             true
         }
         Message::AtChange(change) => model.at_change(&change),
@@ -138,7 +145,9 @@ impl ScreenModel {
     }
 
     fn take_output(&mut self, line: OutputLine) -> bool {
-        if self.output.push(line)
+        // Places are those of the lines that pass the filter.
+        if let Some(dropped) = self.output.push(line)
+            && self.log.filter.matches(&dropped.text)
             && let Tail::At(last) = &mut self.log.output
         {
             *last = last.saturating_sub(1);

@@ -5,6 +5,7 @@ use ratatui::text::Line;
 
 use super::page::ScreenPage;
 use crate::diagnosis::{Diagnosis, DiagnosisRule, MOST_SHOWN, nothing};
+use crate::tui::keys::Action;
 use crate::tui::layout::split_above;
 use crate::tui::model::ClickTarget;
 use crate::tui::screen::Screen;
@@ -69,7 +70,7 @@ fn sentence(
     (room, is_low): (usize, bool),
 ) -> Vec<Line<'static>> {
     let (role, glyph) = if diagnosis.rule.is_fault() { (Role::Warn, WARN) } else { (Role::Info, INFO) };
-    let key = Screen::ALL.iter().position(|other| *other == screen).map_or(0, |place| place + 1);
+    let key = page.model.options.keymap.key_of(Action::Go(screen));
     let words = wrap(&diagnosis.text, room);
     let shown = if is_low { 1 } else { words.len() };
     let line = |(place, words): (usize, String)| {

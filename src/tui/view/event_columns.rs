@@ -1,5 +1,6 @@
 //! Chooses the columns of the table of events that there is room for, and their widths.
 
+use super::columns::fit;
 use super::page::ScreenPage;
 use super::sum;
 use crate::events::Unit;
@@ -206,22 +207,21 @@ pub(super) fn layout(room: usize, contents: EventsContents) -> (EventsLayout, us
 /// The same with a gap; what is left goes to the names and the trend.
 fn layout_with(room: usize, gap: usize, contents: EventsContents) -> EventsLayout {
     let columns = ALL.into_iter().filter(|column| contents.have(*column));
+    let name = contents.name.clamp(LEAST_HEAD, MOST_NAME);
     let wide = |column| column == EventColumn::Trend && contents.large;
     let cells = |column: EventColumn| match column {
         _ if wide(column) => LARGE_TREND,
+        EventColumn::Event => name.min(LEAST_NAME),
         EventColumn::Variance if contents.has_times => column.width() + width("s²"),
         _ => column.width(),
     };
-    let mut columns: EventsLayout = columns.map(|column| (column, cells(column))).collect();
-    let name = contents.name.clamp(LEAST_HEAD, MOST_NAME);
-    columns[0].1 = name.min(LEAST_NAME);
-    let used = |columns: &EventsLayout| columns.iter().map(|(_, width)| width + gap).sum::<usize>().saturating_sub(gap);
-    for leaving in LEAVING {
-        if used(&columns) <= room {
-            break;
-        }
-        columns.retain(|(column, _)| *column != leaving);
-    }
+    let used = |columns: &[(EventColumn, usize)]| {
+        columns.iter().map(|(_, width)| width + gap).sum::<usize>().saturating_sub(gap)
+    };
+    let with_cells =
+        |columns: &[EventColumn]| columns.iter().map(|column| (*column, cells(*column))).collect::<Vec<_>>();
+    let shown = fit(columns, LEAVING.map(|column| [column]), |columns| used(&with_cells(columns)) <= room);
+    let mut columns = with_cells(&shown);
     let mut spare = room.saturating_sub(used(&columns));
     let mut widen = |column: EventColumn, most: usize| {
         if let Some((_, width)) = columns.iter_mut().find(|(found, _)| *found == column) {

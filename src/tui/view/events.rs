@@ -4,29 +4,24 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
+use super::event_cells::cell;
 use super::event_columns::{EventColumn, EventsContents, EventsLayout, layout};
-use super::page::{ScreenPage, VisibleRows, top};
-use super::sparkline::sparkline;
+use super::page::ScreenPage;
 use super::{metrics, sum};
-use crate::events::Unit;
-use crate::monitor::{Extremes, Measure, MeasureChoice};
-use crate::number::{change, percent, variance, whole_share};
-use crate::plan::RowIndex;
-use crate::tui::figures::{CorrectionEffect, Figure, Figures, ShownValues};
+use crate::monitor::{Measure, MeasureChoice};
+use crate::tui::figures::{Figures, ShownValues};
 use crate::tui::layout::{Room, rows_of_list};
-use crate::tui::model::{ClickTarget, EventLine, Motion};
-use crate::tui::symbols::{CURSOR, DOWN, FROZEN, MISSING, UP, WARN};
+use crate::tui::model::{ClickTarget, EventLine, Motion, ScrolledList, VisibleRows};
+use crate::tui::screen::Screen;
+use crate::tui::symbols::{CURSOR, DOWN, FROZEN, MISSING, UP};
 use crate::tui::text::{amount, cut, cut_middle, left, right, width};
 use crate::tui::theme::Role;
-
-/// Run ratio above which an event counts as running all the time.
-const FULL_RUN_RATIO: f64 = 0.95;
 
 pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
     let model = page.model;
     let order = &model.events.order;
     let selected = order.iter().position(|line| *line == model.events.cursor).unwrap_or(0);
-    let shown = VisibleRows::in_panel(area, 1, selected, order.len());
+    let shown = page.scrolled_in_panel(Screen::Events, (area, 1), (selected, order.len()));
     let figures: Vec<_> = order.iter().map(|&line| model.line_figures(line)).collect();
     let inner = page.list(area, title(page, &figures), (shown, all(page)), None);
     let cells = usize::from(inner.width).saturating_sub(2);
@@ -52,11 +47,11 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
         return;
     }
     for ((&line, figures), row) in order.iter().zip(&figures).skip(shown.first).zip(rows) {
-        let (text, target) = match line {
-            EventLine::Event(event) => (event_line(page, (event, figures), &columns, gap), ClickTarget::Event(event)),
-            EventLine::Sum(place) => (sum::line(page, (place, figures), &columns, gap), ClickTarget::Sum(place)),
+        let target = match line {
+            EventLine::Event(event) => ClickTarget::Event(event),
+            EventLine::Sum(place) => ClickTarget::Sum(place),
         };
-        page.line(row, text);
+        page.line(row, event_line(page, (line, figures), &columns, gap));
         page.target(row, target);
         if line == model.events.cursor {
             page.select(Rect { x: inner.x.saturating_sub(1), width: inner.width + 2, ..row });
@@ -158,16 +153,6 @@ fn heads(page: &ScreenPage<'_>, columns: &EventsLayout, gap: usize) -> Line<'sta
     line
 }
 
-/// How far the number is from the truth, where that is counted beside.
-fn off(page: &ScreenPage<'_>, index: RowIndex) -> (Role, String) {
-    let truth = page.model.monitor.truth(index);
-    let error = truth.and_then(|truth| match page.model.basis {
-        ShownValues::Corrected | ShownValues::Both => truth.corrected.or(truth.scaled),
-        ShownValues::Raw => truth.scaled,
-    });
-    error.map_or_else(|| (Role::Dim, MISSING.into()), |error| (Role::Text, change(error)))
-}
-
 /// What the numbers are; beside raw ones, that they aren't.
 fn mean_head(page: &ScreenPage<'_>, beside_raw: bool) -> String {
     match page.model.measures {
@@ -191,26 +176,23 @@ fn trend_head(page: &ScreenPage<'_>, width: usize) -> String {
 
 fn event_line(
     page: &ScreenPage<'_>,
-    (index, figures): (RowIndex, &Figures),
+    (event, figures): (EventLine, &Figures),
     columns: &EventsLayout,
     gap: usize,
 ) -> Line<'static> {
     let model = page.model;
-    let selected = model.events.cursor == EventLine::Event(index);
-    let cursor = if selected { CURSOR } else { " " };
+    let cursor = if model.events.cursor == event { CURSOR } else { " " };
     let mut line = Line::from(vec![page.span(Role::Key, format!("{cursor} "))]);
-    let name = cut_middle(&sum::part_name(page, index), columns[0].1).into_owned();
-    let figure = figures.shown(model.basis);
-    let absence = model.monitor.row(index).absence;
-    let Some(figure) = figure else {
+    let name = cut_middle(&sum::short_name(page, event), columns[0].1).into_owned();
+    let Some(figure) = figures.shown(model.basis) else {
         line.push_span(page.span(Role::Dim, left(&name, columns[0].1 + gap)));
-        line.push_span(page.span(Role::Missing, why_missing(page, absence)));
+        line.push_span(page.span(Role::Missing, why_missing(page, model.line_absence(event))));
         return line;
     };
     line.push_span(page.span(Role::Text, left(&name, columns[0].1)));
-    for &(column, width) in &columns[1..] {
+    for &column in &columns[1..] {
         line.push_span(Span::raw(" ".repeat(gap)));
-        line.spans.extend(cell(page, column, width, index, figures, figure));
+        line.spans.extend(cell(page, column, event, figures, figure));
     }
     line
 }
@@ -232,89 +214,6 @@ fn first_reading(page: &ScreenPage<'_>) -> String {
     format!("n=0, first reading in {:.1} s", left.as_secs())
 }
 
-fn cell(
-    page: &ScreenPage<'_>,
-    column: EventColumn,
-    width: usize,
-    index: RowIndex,
-    figures: &Figures,
-    figure: Figure,
-) -> Vec<Span<'static>> {
-    let model = page.model;
-    let unit = &model.monitor.header().events[index].event.unit;
-    let number = |number: Option<f64>| number.map_or_else(|| format!("{MISSING} "), |number| amount(number, unit));
-    let (role, text) = match column {
-        EventColumn::Now => (Role::Text, number(figures.shown_now(model.basis).map(|now| now.value))),
-        EventColumn::NowError => (Role::Dim, now_error(figures, model.basis, unit)),
-        EventColumn::Mean => (Role::Title, amount(figure.mean, unit)),
-        EventColumn::Error => (Role::Text, figures.error_of(figure, unit)),
-        EventColumn::Unit => {
-            return vec![page.span(Role::Dim, left(model.line_suffix(EventLine::Event(index)), width))];
-        }
-        EventColumn::Variance => {
-            (Role::Dim, figure.variance.map_or_else(|| MISSING.into(), |number| variance(number, unit)))
-        }
-        EventColumn::Sigma => (Role::Dim, number(figure.sigma())),
-        EventColumn::Cv => (Role::Dim, figure.cv().map_or_else(|| MISSING.into(), percent)),
-        EventColumn::Min => (Role::Dim, number(extremes(page, index).map(|extremes| extremes.least))),
-        EventColumn::Max => (Role::Dim, number(extremes(page, index).map(|extremes| extremes.most))),
-        EventColumn::Samples => (Role::Dim, model.monitor.row(index).raw.rate.samples().to_string()),
-        EventColumn::Raw => (Role::Raw, number(figures.raw.map(|raw| raw.mean))),
-        EventColumn::RawError => {
-            let error = figures.raw.map_or_else(|| MISSING.into(), |raw| figures.error_of(raw, unit));
-            (Role::Dim, error)
-        }
-        EventColumn::Run => return run_cell(page, width, figures),
-        EventColumn::Off => off(page, index),
-        EventColumn::Correction => match figures.correction {
-            CorrectionEffect::Derived => (Role::Corrected, "derived".into()),
-            CorrectionEffect::By(Some(part)) => (Role::Corrected, change(part)),
-            CorrectionEffect::By(None) => (Role::Corrected, "yes".into()),
-            CorrectionEffect::None => (Role::Dim, MISSING.into()),
-        },
-        EventColumn::By => {
-            let by = figures.by.map_or_else(|| MISSING.into(), |cause| model.cause(cause));
-            return vec![page.span(if figures.by.is_some() { Role::Text } else { Role::Dim }, left(&by, width))];
-        }
-        EventColumn::Trend => return trend(page, index, width),
-        EventColumn::Event => (Role::Text, String::new()),
-    };
-    vec![page.span(role, right(&text, width))]
-}
-
-/// How far the number of the newest interval may be off.
-pub(super) fn now_error(figures: &Figures, basis: ShownValues, unit: &Unit) -> String {
-    let now = figures.shown_now(basis);
-    now.map_or_else(
-        || MISSING.into(),
-        |now| figures.error_of(Figure { mean: now.value, error: now.error, variance: None }, unit),
-    )
-}
-
-/// The warning's place is kept free, so that digits stand below one another.
-pub(super) fn run_cell(page: &ScreenPage<'_>, width: usize, figures: &Figures) -> Vec<Span<'static>> {
-    let Some(run) = figures.run else { return vec![page.span(Role::Dim, right(&format!("{MISSING} "), width))] };
-    let (role, mark) = match run {
-        // The time on one kind of core.
-        _ if figures.is_partial => (Role::RunPart, " "),
-        run if figures.leans_on_scaling(run, page.model.basis) => (Role::RunLow, WARN),
-        run if run < FULL_RUN_RATIO => (Role::RunPart, " "),
-        _ => (Role::RunFull, " "),
-    };
-    vec![page.span(role, right(&format!("{}{mark}", whole_share(run)), width))]
-}
-
-fn extremes(page: &ScreenPage<'_>, index: RowIndex) -> Option<Extremes> {
-    let (raw, corrected) = page.model.line_measure(EventLine::Event(index)).extremes(&page.model.monitor, index);
-    if page.model.basis == ShownValues::Raw { raw } else { corrected }
-}
-
-/// The newest intervals of an event.
-fn trend(page: &ScreenPage<'_>, index: RowIndex, width: usize) -> Vec<Span<'static>> {
-    let history = page.model.line_points(EventLine::Event(index), width);
-    sparkline(page, &history, width)
-}
-
 /// One line for each event, and for each metric behind them, for the smallest screens.
 pub(super) fn lines(page: &mut ScreenPage<'_>, area: Rect) {
     let model = page.model;
@@ -322,7 +221,14 @@ pub(super) fn lines(page: &mut ScreenPage<'_>, area: Rect) {
     let metrics: Vec<_> = model.monitor.metrics().collect();
     let selected = order.iter().position(|line| *line == model.events.cursor).unwrap_or(0);
     let all = order.len() + metrics.len();
-    let (shown, last) = VisibleRows::in_lines(area, all, |rows| top(selected, all, rows));
+    // Nobody can go to the metrics: they come with the last event.
+    let end = if selected + 1 >= order.len() { all.saturating_sub(1) } else { selected };
+    let list = ScrolledList::Of(Screen::Events);
+    let (shown, last) = VisibleRows::in_lines(area, all, |rows| {
+        let first = page.scrolled(list, rows, (end, all)).first;
+        VisibleRows { first, rows, all }.scrolled(selected, all, rows).first
+    });
+    page.drawn.lists.set(list, shown);
     page.hidden_line(last, shown);
     let area = Rect { height: area.height - last.height, ..area };
     let metric_rows = area.rows().skip(order.len().saturating_sub(shown.first));
@@ -350,17 +256,12 @@ pub(super) fn lines(page: &mut ScreenPage<'_>, area: Rect) {
 
 fn short_value(page: &ScreenPage<'_>, line: EventLine) -> String {
     let model = page.model;
-    let index = match line {
-        EventLine::Event(event) => event,
-        EventLine::Sum(place) => model.events.folds[place].parts.events[0],
-    };
-    let unit = &model.monitor.header().events[index].event.unit;
-    let figures = model.line_figures(line);
+    let (figures, unit) = (model.line_figures(line), model.line_unit(line));
     match figures.shown(model.basis) {
         Some(figure) => {
             let suffix = model.line_suffix(line);
             format!("{}{suffix} {}", amount(figure.mean, unit).trim_end(), figures.error_of(figure, unit))
         }
-        None => why_missing(page, model.monitor.row(index).absence),
+        None => why_missing(page, model.line_absence(line)),
     }
 }

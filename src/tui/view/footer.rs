@@ -9,8 +9,11 @@ use crate::tui::keys::{Action, Bound};
 use crate::tui::model::{Notice, Over, ScreenModel};
 use crate::tui::screen::Screen;
 use crate::tui::symbols::{ERROR, OK, WARN};
-use crate::tui::text::{cut, width};
+use crate::tui::text::{cut, cut_front, width};
 use crate::tui::theme::Role;
+
+/// Where the next letter goes.
+const CARET: &str = "▏";
 
 /// The message has a line of its own where there is room; elsewhere it takes that of the hints.
 pub(super) fn draw(page: &mut ScreenPage<'_>, message: Rect, hints: Rect) {
@@ -32,27 +35,28 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, message: Rect, hints: Rect) {
 fn urgent(page: &ScreenPage<'_>) -> Option<Line<'static>> {
     let model = page.model;
     if let (Over::Filter { .. }, Some(filter)) = (&model.over, model.filter()) {
-        let text = crate::names::shown(filter).into_owned();
-        return Some(Line::from(vec![
-            page.span(Role::Key, " /"),
-            page.span(Role::Text, text),
-            page.span(Role::Key, "▏"),
-            page.span(Role::Dim, "  Enter keeps it, Esc takes it back"),
-        ]));
+        return Some(prompt(page, " /", filter, "  Enter keeps it, Esc takes it back"));
     }
     if let Over::Jump { text } = &model.over {
-        return Some(Line::from(vec![
-            page.span(Role::Key, " to "),
-            page.span(Role::Text, crate::names::shown(text).into_owned()),
-            page.span(Role::Key, "▏"),
-            page.span(Role::Dim, "  seconds or minutes:seconds; Enter goes there"),
-        ]));
+        return Some(prompt(page, " to ", text, "  seconds or minutes:seconds; Enter goes there"));
     }
     let (glyph, role, text) = match model.notice.as_ref()? {
         Notice::Done(text) => (OK, Role::Ok, text),
         Notice::Failed(text) => (ERROR, Role::Error, text),
     };
     Some(Line::from(vec![page.span(role, format!(" {glyph} ")), page.span(Role::Text, text.clone())]))
+}
+
+/// A line that is being typed: its end is always seen.
+fn prompt(page: &ScreenPage<'_>, before: &'static str, text: &str, hint: &'static str) -> Line<'static> {
+    let room = usize::from(page.model.size.0).saturating_sub(width(before) + width(CARET));
+    let text = crate::names::shown(text);
+    Line::from(vec![
+        page.span(Role::Key, before),
+        page.span(Role::Text, cut_front(&text, room).into_owned()),
+        page.span(Role::Key, CARET),
+        page.span(Role::Dim, hint),
+    ])
 }
 
 /// What should be known about the selected event.

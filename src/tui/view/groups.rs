@@ -3,13 +3,14 @@
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::page::{ScreenPage, VisibleRows};
+use super::page::ScreenPage;
 use crate::number::whole_share;
 use crate::plan::{Cohesion, RowIndex};
 use crate::run::{MeasuredGroup, RotatedBy};
 use crate::sources::Round;
 use crate::tui::layout::split_below;
 use crate::tui::model::ClickTarget;
+use crate::tui::screen::Screen;
 use crate::tui::symbols::{CURSOR, LEVELS, MISSING};
 use crate::tui::text::{cut, left, right, span, width, wrap};
 use crate::tui::theme::Role;
@@ -43,7 +44,7 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
         title.push_span(page.span(Role::Dim, super::header::rotation_words(rotated_by)));
     }
     let selected = page.model.group.min(groups.len().saturating_sub(1));
-    let shown = VisibleRows::in_panel(list, 1, selected, groups.len());
+    let shown = page.scrolled_in_panel(Screen::Groups, (list, 1), (selected, groups.len()));
     let inner = match shown.is_whole() {
         true => page.panel(list, title, legend(page, list), true),
         false => page.list(list, title, (shown, groups.len()), None),

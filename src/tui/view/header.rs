@@ -8,6 +8,7 @@ use super::timeline::range_words;
 use crate::names::shown;
 use crate::number::{percent, whole_share};
 use crate::run::{Header, MeasuredTarget, RotatedBy};
+use crate::tui::keys::Action;
 use crate::tui::model::{ClickTarget, Motion, Over, ScreenModel};
 use crate::tui::options::Mode;
 use crate::tui::screen::Screen;
@@ -184,10 +185,9 @@ fn state(page: &ScreenPage<'_>) -> Span<'static> {
             None => (Role::Info, format!("{ENDED} ENDED")),
         },
         (_, Mode::Replay { length, .. }) => {
-            let is_short = length.0 < 1_000_000_000;
-            let tenths = if shows_tenths(model) && !is_short { tenths(model.monitor.now()) } else { String::new() };
-            let [now, length] = [model.monitor.now(), length].map(|time| recorded_clock(time, length));
-            let now = now + &tenths;
+            let has_tenths = shows_tenths(model) && length.0 >= 1_000_000_000;
+            let tenths = |time| if has_tenths { tenths(time) } else { String::new() };
+            let [now, length] = [model.monitor.now(), length].map(|time| recorded_clock(time, length) + &tenths(time));
             match model.shown_range() {
                 Some(range) => (Role::Key, format!("RANGE {} of {length}", range_words(range))),
                 None => (Role::Info, format!("{} {now}/{length}", replaying(model))),
@@ -241,8 +241,9 @@ pub(super) fn tabs(page: &mut ScreenPage<'_>, area: Rect) {
         0 => String::new(),
         warnings => format!(" {warnings}{WARN}"),
     };
-    // Each has its number, and three blanks or brackets.
-    let all = 1 + width(&warned) + model.screens().map(|screen| width(screen.name()) + 4 + width(gap)).sum::<usize>();
+    // Each has its key, and two blanks or brackets.
+    let cells = |screen: Screen| width(&tab_key(page, screen)) + width(screen.name()) + 2 + width(gap);
+    let all = 1 + width(&warned) + model.screens().map(cells).sum::<usize>();
     let end = if all > room { "" } else { " " };
     let mut line = Line::raw(" ");
     for screen in model.screens() {
@@ -266,25 +267,52 @@ pub(super) fn tabs(page: &mut ScreenPage<'_>, area: Rect) {
     }
 }
 
+/// The key that leads to a screen, and a blank.
+fn tab_key(page: &ScreenPage<'_>, screen: Screen) -> String {
+    let key = page.model.options.keymap.key_of(Action::Go(screen));
+    if key.is_empty() { key } else { key + " " }
+}
+
 /// A tab with the key that leads to it; `end` closes those that aren't shown.
 fn tab(page: &ScreenPage<'_>, screen: Screen, end: &'static str) -> [Span<'static>; 4] {
-    // The comparison isn't always there, and the others keep their numbers.
-    let key = Screen::ALL.iter().position(|other| *other == screen).map_or(0, |place| place + 1);
     let (begin, number, name, end) = match screen == page.model.screen {
         true => ("[", Role::Key, Role::Title, "]"),
         false => (" ", Role::Dim, Role::Dim, end),
     };
-    let key = page.span(number, format!("{key} "));
+    let key = page.span(number, tab_key(page, screen));
     [page.span(Role::Key, begin), key, page.span(name, screen.name()), page.span(Role::Key, end)]
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use ratatui::buffer::Buffer;
+
     use super::*;
+    use crate::builders;
+    use crate::estimate::EstimatorKind;
+    use crate::tui::model::DrawnScreen;
+    use crate::tui::options::ScreenOptions;
 
     fn of(argv: &[&str], cells: usize) -> String {
         let argv = argv.iter().map(|&word| word.to_owned()).collect();
         target(&Header::new(MeasuredTarget::Command { argv, pid: 22190 }, "scale"), cells)
+    }
+
+    #[test]
+    fn tabs_have_the_keys_of_the_screens() {
+        let mut options = ScreenOptions::default();
+        options.keymap.bind("threads", &["W"]).unwrap();
+        options.keymap.free("log");
+        let monitor = builders::monitor(builders::header([]), vec![], EstimatorKind::Scale);
+        let model = ScreenModel::new(monitor, &options);
+        let area = Rect::new(0, 0, 80, 1);
+        let mut buffer = Buffer::empty(area);
+        let drawn = DrawnScreen::default();
+        tabs(&mut ScreenPage { model: &model, buffer: &mut buffer, targets: Vec::new(), drawn }, area);
+        let shown: String = (0..80).map(|x| buffer[(x, 0)].symbol()).collect();
+        assert!(shown.contains("5 Groups  Log  W Threads"), "{shown}");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use super::page::ScreenPage;
 use crate::tui::help::{self, LEGEND};
 use crate::tui::keys::Bound;
 use crate::tui::layout::split_right;
+use crate::tui::model::{ScrolledList, VisibleRows};
 use crate::tui::text::{cut, left, wrap};
 use crate::tui::theme::Role;
 
@@ -46,18 +47,20 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, top: usize) {
     };
     let mut lines = key_lines(page, usize::from(keys.width));
     match legend {
-        Some(legend) => show(page, legend, legend_lines(page, usize::from(legend.width)), 0),
+        Some(legend) => show(page, legend, legend_lines(page, usize::from(legend.width)).into_iter()),
         None => {
             lines.push(Line::default());
             lines.extend(legend_lines(page, usize::MAX));
         }
     }
-    show(page, keys, lines, top);
+    let (rows, all) = (usize::from(keys.height), lines.len());
+    let first = top.min(all.saturating_sub(rows));
+    page.drawn.lists.set(ScrolledList::Help, VisibleRows { first, rows, all });
+    show(page, keys, lines.into_iter().skip(first));
 }
 
-fn show(page: &mut ScreenPage<'_>, area: Rect, lines: Vec<Line<'static>>, top: usize) {
-    let top = top.min(lines.len().saturating_sub(usize::from(area.height)));
-    for (line, row) in lines.into_iter().skip(top).zip(area.rows()) {
+fn show(page: &mut ScreenPage<'_>, area: Rect, lines: impl Iterator<Item = Line<'static>>) {
+    for (line, row) in lines.zip(area.rows()) {
         page.line(row, line);
     }
 }

@@ -3,10 +3,11 @@
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::page::{ScreenPage, VisibleRows};
+use super::page::ScreenPage;
 use crate::names::shown;
 use crate::session::Stream;
-use crate::tui::model::{LogEntry, Pane, Tail};
+use crate::tui::model::{LogEntry, Pane, ScrolledList, Tail, VisibleRows};
+use crate::tui::screen::Screen;
 use crate::tui::symbols::{ENDED, INFO, WARN};
 use crate::tui::text::{clock, cut, output as output_text, wrap};
 use crate::tui::theme::Role;
@@ -34,7 +35,9 @@ pub(super) fn findings(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
         return;
     }
     let (width, height) = (usize::from(area.width.saturating_sub(4)), usize::from(area.height.saturating_sub(2)));
-    let last = last_shown(if focus { model.log.findings } else { Tail::Follow }, entries.len());
+    let tail = if focus { model.log.findings } else { Tail::Follow };
+    let heights = entries.iter().map(|entry| entry_lines(page, *entry, width).len());
+    let last = last_shown(tail, entries.len(), end_of_first_page(heights, height));
     // From the last one upwards, until the panel is full.
     let mut lines: Vec<Line<'static>> = Vec::new();
     let mut shown = VisibleRows { first: last + 1, rows: 0, all: entries.len() };
@@ -51,6 +54,9 @@ pub(super) fn findings(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
         }
         lines.extend(of_entry.into_iter().rev());
         (shown.first, shown.rows) = (shown.first - 1, shown.rows + 1);
+    }
+    if focus {
+        page.drawn.lists.set(ScrolledList::Of(Screen::Log), shown);
     }
     let inner = page.list(area, title, (shown, model.all_entries().count()), whole_in);
     for (line, row) in lines.into_iter().rev().zip(inner.rows()) {
@@ -89,9 +95,13 @@ pub(super) fn output(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
     let filtered = if focus { model.output_lines() } else { all.iter().collect() };
     let title = title(page, Pane::Output, focus);
     let height = usize::from(area.height.saturating_sub(2));
-    let last = last_shown(if focus { model.log.output } else { Tail::Follow }, filtered.len());
+    let tail = if focus { model.log.output } else { Tail::Follow };
+    let last = last_shown(tail, filtered.len(), height.saturating_sub(1));
     let first = (last + 1).saturating_sub(height);
     let shown = VisibleRows { first, rows: (last + 1 - first).min(filtered.len()), all: filtered.len() };
+    if focus {
+        page.drawn.lists.set(ScrolledList::Of(Screen::Log), shown);
+    }
     let inner = page.list(area, title, (shown, all.len()), (!focus).then_some("Log"));
     if filtered.is_empty() {
         let words = if all.is_empty() { "no output from the command" } else { "no line matches the filter" };
@@ -125,10 +135,37 @@ fn title(page: &ScreenPage<'_>, pane: Pane, focus: bool) -> Line<'static> {
     line
 }
 
-fn last_shown(tail: Tail, count: usize) -> usize {
+/// The entry at the bottom of the panel: nothing of that stays empty where there are more. `least` is the last one of a panel that
+/// begins with the first.
+fn last_shown(tail: Tail, count: usize, least: usize) -> usize {
     let newest = count.saturating_sub(1);
     match tail {
         Tail::Follow => newest,
-        Tail::At(place) => place.min(newest),
+        Tail::At(place) => place.max(least).min(newest),
+    }
+}
+
+/// The last of the entries with these heights that fits below all before it; the first in any case.
+fn end_of_first_page(heights: impl Iterator<Item = usize>, height: usize) -> usize {
+    let mut used = 0;
+    let fitting = heights.take_while(|rows| {
+        used += rows;
+        used <= height
+    });
+    fitting.count().saturating_sub(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_leaves_no_row_empty_that_it_could_fill() {
+        assert_eq!(end_of_first_page([2, 1, 3, 1].into_iter(), 6), 2);
+        assert_eq!(end_of_first_page([9, 1].into_iter(), 6), 0);
+        assert_eq!(end_of_first_page([].into_iter(), 6), 0);
+        let ends = [Tail::Follow, Tail::At(0), Tail::At(7), Tail::At(99)].map(|tail| last_shown(tail, 20, 4));
+        assert_eq!(ends, [19, 4, 7, 19]);
+        assert_eq!(last_shown(Tail::At(0), 3, 9), 2);
     }
 }

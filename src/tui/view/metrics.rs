@@ -4,14 +4,16 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::events;
-use super::page::{ScreenPage, VisibleRows};
+use super::page::ScreenPage;
+use super::sparkline::bars;
 use crate::events::Unit;
 use crate::metrics::{NoValue, Number, ThresholdVerdict};
 use crate::monitor::MetricRow;
 use crate::names::shown;
 use crate::number::{plus_minus, si};
 use crate::tui::layout::{rows_of_list, split_below};
-use crate::tui::symbols::{LEVELS, MISSING, OK, WARN};
+use crate::tui::model::VisibleRows;
+use crate::tui::symbols::{MISSING, OK, WARN};
 use crate::tui::text::{cut, cut_middle, left, right, width};
 use crate::tui::theme::Role;
 
@@ -45,7 +47,7 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     let monitor = &page.model.monitor;
     let metrics: Vec<_> = monitor.metrics().collect();
     let title = Line::from(page.span(Role::Title, "Metrics"));
-    let shown = VisibleRows::in_panel(area, 1, 0, metrics.len());
+    let shown = VisibleRows::in_panel(area, 1, metrics.len());
     let inner = page.list(area, title, (shown, metrics.len()), Some("a larger window"));
     let layout = MetricsLayout::of(usize::from(inner.width), &metrics);
     let mut rows = inner.rows();
@@ -173,16 +175,5 @@ fn trend(page: &ScreenPage<'_>, metric: &MetricRow<'_>, cells: usize) -> Vec<Spa
     let intervals = page.model.monitor.row(metric.leader()).history.len().min(cells);
     let values: Vec<_> =
         (0..intervals).rev().map(|back| metric.interval(back).ok().map(|number| number.value)).collect();
-    let known = || values.iter().flatten().copied();
-    let (low, high) = known().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
-    // Noise of a few percent must not look like a mountain range.
-    let range = (high - low).max(0.2 * high.abs());
-    let level = |value: f64| {
-        let part = if range > 0.0 { (value - low) / range } else { 0.0 };
-        let step = (part * (LEVELS.len() - 1) as f64).round().clamp(0.0, (LEVELS.len() - 1) as f64);
-        Span::styled(LEVELS[step as usize], page.theme().height(part))
-    };
-    let gap = || page.span(Role::Missing, "·");
-    let cells = values.iter().map(|value| value.map_or_else(gap, level));
-    std::iter::once(Span::raw(" ")).chain(cells).collect()
+    std::iter::once(Span::raw(" ")).chain(bars(page, &values)).collect()
 }

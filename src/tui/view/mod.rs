@@ -6,14 +6,16 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::layout::{self, Filled, Regions, Room};
-use super::model::{ClickTarget, Over, ScreenModel, ThreadColumn};
+use super::model::{ClickTarget, DrawnScreen, Over, ScreenModel};
 use super::screen::Screen;
 use super::theme::Role;
 
 mod chart;
+mod columns;
 mod compare;
 mod detail;
 mod diagnosis;
+mod event_cells;
 mod event_columns;
 mod events;
 mod export;
@@ -52,38 +54,30 @@ impl ClickTargets {
     pub(super) fn at(&self, place: (u16, u16)) -> Option<ClickTarget> {
         self.0.iter().rfind(|(area, _)| area.contains(place.into())).map(|(_, target)| *target)
     }
-
-    /// The columns of the list of threads that can be sorted by, from the left.
-    pub(super) fn thread_columns(&self) -> Vec<ThreadColumn> {
-        let column = |(area, target): &(Rect, ClickTarget)| match target {
-            ClickTarget::SortThreads(column) if !area.is_empty() => Some(*column),
-            _ => None,
-        };
-        self.0.iter().filter_map(column).collect()
-    }
 }
 
 /// Draws the whole screen.
-pub(super) fn draw(model: &ScreenModel, frame: &mut Frame<'_>) -> ClickTargets {
+pub(super) fn draw(model: &ScreenModel, frame: &mut Frame<'_>) -> (ClickTargets, DrawnScreen) {
     let area = frame.area();
     draw_on(model, area, frame.buffer_mut())
 }
 
 /// Draws the whole screen into a buffer.
-pub(super) fn draw_on(model: &ScreenModel, area: Rect, buffer: &mut Buffer) -> ClickTargets {
+pub(super) fn draw_on(model: &ScreenModel, area: Rect, buffer: &mut Buffer) -> (ClickTargets, DrawnScreen) {
     let theme = &model.theme;
     buffer.set_style(area, theme.style(Role::Background).patch(theme.style(Role::Text)));
-    let mut page = ScreenPage { model, buffer, targets: Vec::new() };
-    let area = match model.over {
-        Over::Tour(step) => {
-            let (screen, below) = tour::split(area);
-            tour::draw(&mut page, below, step);
-            screen
-        }
-        _ => area,
-    };
+    let mut page = ScreenPage { model, buffer, targets: Vec::new(), drawn: DrawnScreen::default() };
+    let (area, below) = layout::split_below(area, if model.tour.is_some() { layout::TOUR } else { 0 });
+    if let Some(step) = model.tour {
+        tour::draw(&mut page, below, step);
+    }
     match Room::of(area) {
-        Room::TooSmall => too_small(&mut page, area),
+        Room::TooSmall => {
+            too_small(&mut page, area);
+            if let Over::AskQuit { pid } = model.over {
+                quit::draw(&mut page, area, pid);
+            }
+        }
         room => {
             let regions = Regions::of(area, room, model.timeline_rows());
             header::draw(&mut page, regions.header);
@@ -95,12 +89,12 @@ pub(super) fn draw_on(model: &ScreenModel, area: Rect, buffer: &mut Buffer) -> C
                 Over::Help(top) => help::draw(&mut page, area, top),
                 Over::AskQuit { pid } => quit::draw(&mut page, area, pid),
                 Over::AskExport => export::draw(&mut page, area),
-                Over::Nothing | Over::Filter { .. } | Over::Jump { .. } | Over::Tour(_) => {}
+                Over::Nothing | Over::Filter { .. } | Over::Jump { .. } => {}
             }
         }
     }
     model.options.symbols.apply(page.buffer);
-    ClickTargets(page.targets)
+    (ClickTargets(page.targets), page.drawn)
 }
 
 fn screen(page: &mut ScreenPage<'_>, area: Rect, room: Room) {

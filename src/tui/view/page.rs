@@ -9,7 +9,8 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Padding, Widget};
 
 use crate::tui::layout::split_below;
-use crate::tui::model::{ClickTarget, ScreenModel};
+use crate::tui::model::{ClickTarget, DrawnScreen, ScreenModel, ScrolledList, VisibleRows};
+use crate::tui::screen::Screen;
 use crate::tui::text::{ELLIPSIS, width};
 use crate::tui::theme::{Role, Theme};
 
@@ -19,6 +20,8 @@ pub(super) struct ScreenPage<'a> {
     pub(super) buffer: &'a mut Buffer,
     /// Where a click means something; what is drawn later lies above.
     pub(super) targets: Vec<(Rect, ClickTarget)>,
+    /// What the model is to know of what is drawn.
+    pub(super) drawn: DrawnScreen,
 }
 
 impl<'a> ScreenPage<'a> {
@@ -80,6 +83,26 @@ impl<'a> ScreenPage<'a> {
             make_room(&mut title, &right, area);
         }
         self.panel(area, title, right, whole_in.is_none())
+    }
+
+    /// The rows of a list that are on the screen where it has so many: those that were, as far as the selected one is among them.
+    pub(super) fn scrolled(&mut self, list: ScrolledList, rows: usize, (selected, all): (usize, usize)) -> VisibleRows {
+        let shown = match self.model.lists.of(list) {
+            Some(before) => before.scrolled(selected, all, rows),
+            None => VisibleRows::around(selected, all, rows),
+        };
+        self.drawn.lists.set(list, shown);
+        shown
+    }
+
+    /// The same of a screen's list in a panel, below so many lines of heads.
+    pub(super) fn scrolled_in_panel(
+        &mut self,
+        screen: Screen,
+        (area, heads): (Rect, usize),
+        place: (usize, usize),
+    ) -> VisibleRows {
+        self.scrolled(ScrolledList::Of(screen), rows_in_panel(area, heads), place)
     }
 
     /// Says in the last line of a list without a frame that not all of it is shown.
@@ -163,20 +186,15 @@ pub(super) fn framed(mut title: Line<'static>) -> Line<'static> {
     title
 }
 
-/// Rows of a list on the screen: how many there is room for, and how many there are.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct VisibleRows {
-    /// The first one on the screen.
-    pub(super) first: usize,
-    pub(super) rows: usize,
-    pub(super) all: usize,
+/// How many rows a list has in a panel of this area, below so many lines of heads.
+pub(super) fn rows_in_panel(area: Rect, heads: usize) -> usize {
+    usize::from(area.height.saturating_sub(2)).saturating_sub(heads)
 }
 
 impl VisibleRows {
-    /// The rows that a list has in a panel of this area, below so many lines of heads, `selected` in the middle.
-    pub(super) fn in_panel(area: Rect, heads: usize, selected: usize, all: usize) -> Self {
-        let rows = usize::from(area.height.saturating_sub(2)).saturating_sub(heads);
-        Self { first: top(selected, all, rows), rows, all }
+    /// The first rows of a list without a selection.
+    pub(super) fn in_panel(area: Rect, heads: usize, all: usize) -> Self {
+        Self { first: 0, rows: rows_in_panel(area, heads), all }
     }
 
     pub(super) fn is_whole(self) -> bool {
@@ -202,15 +220,10 @@ impl VisibleRows {
     }
 
     /// The rows of a list without a frame: where not all fit, the last line of the area is kept for what says so.
-    pub(super) fn in_lines(area: Rect, all: usize, first: impl Fn(usize) -> usize) -> (Self, Rect) {
+    pub(super) fn in_lines(area: Rect, all: usize, first: impl FnOnce(usize) -> usize) -> (Self, Rect) {
         let whole = usize::from(area.height) >= all;
         let (list, last) = split_below(area, u16::from(!whole));
         let rows = usize::from(list.height);
         (Self { first: first(rows), rows, all }, last)
     }
-}
-
-/// The first of `count` rows to show so that `selected` stands in the middle of `height`.
-pub(super) fn top(selected: usize, count: usize, height: usize) -> usize {
-    selected.saturating_sub(height / 2).min(count.saturating_sub(height))
 }

@@ -5,7 +5,8 @@ use ratatui::text::Line;
 
 use super::page::ScreenPage;
 use crate::names::shown;
-use crate::tui::text::{cut_middle, width};
+use crate::tui::layout::split_below;
+use crate::tui::text::{cut_middle, width, wrap};
 use crate::tui::theme::Role;
 
 const CHOICES: [(&str, &str, &str); 3] = [
@@ -14,19 +15,25 @@ const CHOICES: [(&str, &str, &str); 3] = [
     ("c", "cancel", "stay here"),
 ];
 
-/// A box in the middle, or one line where there is no room for it.
+/// Each choice in a word, as far as there is room for words, at the bottom.
+fn choices(page: &mut ScreenPage<'_>, area: Rect) {
+    let words: Vec<_> = CHOICES.map(|(key, word, _)| format!("[{key}]{}", &word[1..])).into();
+    let lines = match wrap(&words.join(" "), usize::from(area.width)) {
+        lines if lines.len() <= usize::from(area.height) => lines,
+        _ => vec![CHOICES.map(|(key, ..)| key).join(" ")],
+    };
+    let (_, below) = split_below(area, u16::try_from(lines.len()).unwrap_or(u16::MAX));
+    page.fill(below);
+    for (line, row) in lines.into_iter().zip(below.rows()) {
+        page.line(row, Line::from(page.span(Role::Key, line)));
+    }
+}
+
+/// A box in the middle, or the choices alone where there is no room for it.
 pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, pid: i32) {
     let box_width = area.width.min(60);
     if box_width < 36 || area.height < 9 {
-        let row = Rect { y: area.bottom().saturating_sub(1), height: 1, ..area };
-        page.fill(row);
-        let mut line = Line::raw(" ");
-        for (key, word, _) in CHOICES {
-            line.push_span(page.span(Role::Key, format!("[{key}]")));
-            line.push_span(page.span(Role::Text, format!("{} ", &word[1..])));
-        }
-        page.line(row, line);
-        return;
+        return choices(page, area);
     }
     let x = area.x + (area.width - box_width) / 2;
     let y = area.y + (area.height - 8) / 2;

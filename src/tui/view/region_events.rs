@@ -3,6 +3,7 @@
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
+use super::columns::fit;
 use super::page::{ScreenPage, make_room};
 use super::profile::EMULATED;
 use crate::names::shown;
@@ -73,19 +74,14 @@ impl Column {
 /// The columns that there is room for, and the cells of a name.
 fn columns(room: usize) -> (Vec<Column>, usize) {
     let rest = |columns: &[Column]| columns.len() * (NUMBER + 1);
-    let mut shown = ALL.to_vec();
-    for column in LEAVING {
-        if rest(&shown) + LEAST_NAME > room {
-            shown.retain(|other| *other != column);
-        }
-    }
+    let shown = fit(ALL, LEAVING.map(|column| [column]), |columns| rest(columns) + LEAST_NAME <= room);
     let name = room.saturating_sub(rest(&shown)).max(1);
     (shown, name)
 }
 
 pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, profile: &ProfileState, region: &ChosenRegion) {
     let (times, events) = profile.region_events(region);
-    let inner = match Room::on(page.model.size) {
+    let inner = match Room::on(page.model.screen_size()) {
         Room::Lines => area,
         _ => {
             let title = title(page, &profile.calls.label(region.frame).name, times.as_ref());

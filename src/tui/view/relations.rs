@@ -4,12 +4,13 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::graph;
-use super::page::{ScreenPage, VisibleRows};
+use super::page::ScreenPage;
 use crate::estimate::{Moved, RelationIndex, RelationState, Standing};
 use crate::names::shown;
 use crate::number::{change, signed, whole_share};
 use crate::tui::layout::split_below;
 use crate::tui::model::ClickTarget;
+use crate::tui::screen::Screen;
 use crate::tui::symbols::{CURSOR, ERROR, MISSING, OK, WAITING};
 use crate::tui::text::{cut, left, right, width, wrap};
 use crate::tui::theme::Role;
@@ -36,7 +37,7 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
     let (list, whole) = split_below(area, if focus && area.height >= 14 { WHOLE } else { 0 });
     let order = &model.relations.order;
     let selected = order.iter().position(|&index| index == model.relations.selected).unwrap_or(0);
-    let shown = VisibleRows::in_panel(list, 1, selected, order.len());
+    let shown = page.scrolled_in_panel(Screen::Relations, (list, 1), (selected, order.len()));
     let inner = page.list(list, title(page), (shown, model.monitor.relations().len()), (!focus).then_some("Relations"));
     let mut rows = inner.rows();
     if model.monitor.relations().is_empty() {

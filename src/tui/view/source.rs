@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::page::{ScreenPage, VisibleRows};
+use super::page::ScreenPage;
 use super::profile::interval;
 use crate::names::shown;
 use crate::number::share;
@@ -11,17 +11,16 @@ use crate::profile::{Amount, share_error};
 use crate::rates::Error;
 use crate::tui::layout::split_below;
 use crate::tui::model::source::SourceState;
+use crate::tui::screen::Screen;
 use crate::tui::source_text::FileText;
 use crate::tui::symbols::CURSOR;
 use crate::tui::text::{cut, left, right, width, wrap};
 use crate::tui::theme::Role;
 
-/// Cells of a share, of its interval, and at least of the number of a line.
+/// Cells of a share, of its interval, and at least of the number of a line and of an address.
 const SHARE: usize = 6;
 const INTERVAL: usize = 9;
 const NUMBER: usize = 5;
-
-/// Cells of an address.
 const ADDRESS: usize = 8;
 
 /// Cells of the text, before columns leave for its sake.
@@ -63,7 +62,7 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     let room = usize::from(area.width.saturating_sub(4));
     let missing: Vec<String> = missing.iter().flat_map(|words| wrap(words, room)).collect();
     let above = missing.len().min(usize::from(area.height.saturating_sub(4)));
-    let rows = VisibleRows::in_panel(area, 1 + above, source.row, source.rows.len());
+    let rows = page.scrolled_in_panel(Screen::Source, (area, 1 + above), (source.row, source.rows.len()));
     let title = title(page, source, room);
     let inner = page.list(area, title, (rows, rows.all), None);
     let (said, inner) = split_below(inner, inner.height.saturating_sub(above as u16));
@@ -71,11 +70,16 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
         page.line(row, Line::from(page.span(Role::Warn, words)));
     }
     let (heads, table) = split_below(inner, inner.height.saturating_sub(1));
-    let columns = SourceColumns::of(usize::from(inner.width), if source.has_instructions() { ADDRESS } else { NUMBER });
+    let columns = SourceColumns::of(usize::from(inner.width), number_cells(source));
     draw_heads(page, heads, source, columns);
     for (index, row) in (rows.first..source.rows.len()).zip(table.rows()) {
         draw_row(page, row, source, index, columns);
     }
+}
+
+/// Cells of the column of lines or addresses, none of which is cut.
+fn number_cells(source: &SourceState) -> usize {
+    source.number_cells().max(if source.has_instructions() { ADDRESS } else { NUMBER })
 }
 
 /// What the reader should know of the text: why it isn't there, or may be another one; and samples without lines.

@@ -8,16 +8,6 @@ use crate::tui::model::STEPS;
 use crate::tui::text::wrap;
 use crate::tui::theme::Role;
 
-/// Lines of a step: its title, and its words.
-const LINES: u16 = 5;
-
-/// The place of the screen, and that of the step below it.
-pub(super) fn split(area: Rect) -> (Rect, Rect) {
-    let height = LINES.min(area.height);
-    let screen = Rect { height: area.height - height, ..area };
-    (screen, Rect { y: screen.bottom(), height, ..area })
-}
-
 pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, step: usize) {
     let Some(shown) = STEPS.get(step) else { return };
     let is_last = step + 1 == STEPS.len();

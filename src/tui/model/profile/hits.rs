@@ -58,7 +58,7 @@ impl ProfileState {
             return Err("nothing is searched for: / searches");
         }
         let none = Err("no name here matches");
-        if let Some(list) = self.sums() {
+        if let Some(list) = self.sums().filter(|_| self.is_in_sums()) {
             let is_hit = |row: &usize| self.listing() == Listing::Flat && self.is_hit(list.rows[*row].frame);
             let hits: Vec<_> = (0..list.rows.len()).filter(is_hit).collect();
             let at = list.row();
@@ -73,7 +73,7 @@ impl ProfileState {
         let next = if step > 0 { self.matches.get(behind) } else { self.matches[..before].last() };
         let round = if step > 0 { self.matches.first() } else { self.matches.last() };
         let Some(&found) = next.or(round) else { return none };
-        self.place_mut().select(found, height);
+        self.select_node(found, height);
         Ok(())
     }
 }

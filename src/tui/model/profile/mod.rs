@@ -202,7 +202,10 @@ impl ProfileState {
                 if self.has_difference() {
                     self.list_difference();
                 }
-                self.find_heaviest();
+                // What is selected in an icicle alone is the reader's to move.
+                if self.is_in_sums() {
+                    self.find_heaviest();
+                }
                 // Nobody has a cursor in the list beside.
                 self.list_callers(SiblingOrder::Anew);
             }
@@ -225,12 +228,17 @@ impl ProfileState {
         self.callees = callees;
     }
 
-    /// What the table lists: what the reader chose, or what says most. Regions are few, and stand where they were opened.
+    /// What the table lists: what the reader chose, or what says most.
     pub(in crate::tui) fn listing(&self) -> Listing {
         match self.chosen {
-            Some(Listing::Modules) | None if self.call_measure().is_some() => Listing::Tree,
-            chosen => chosen.unwrap_or(Listing::Flat),
+            Some(Listing::Modules) if self.call_measure().is_some() => Listing::Tree,
+            chosen => chosen.unwrap_or(self.first_listing()),
         }
+    }
+
+    /// What says most, until the reader chose another. Regions are few, and stand where they were opened.
+    fn first_listing(&self) -> Listing {
+        if self.call_measure().is_some() { Listing::Tree } else { Listing::Flat }
     }
 
     /// What stands beside the table where there is room.
@@ -365,10 +373,12 @@ impl ProfileState {
 
     /// The function that is selected; of modules none is.
     pub(in crate::tui) fn selected_function(&self) -> Option<FrameIndex> {
+        let place = self.place();
         match self.listing() {
-            Listing::Flat => Some(self.functions.selected),
-            Listing::Modules => None,
-            Listing::Tree | Listing::Callers => Some(self.place().shape.frame(self.place().selected)),
+            Listing::Flat if self.is_in_functions() => Some(self.functions.selected),
+            Listing::Modules if self.is_in_sums() => None,
+            Listing::Flat | Listing::Modules => Some(place.shape.frame(place.end_of(place.selected))),
+            Listing::Tree | Listing::Callers => Some(place.shape.frame(place.selected)),
         }
     }
 
@@ -388,6 +398,16 @@ impl ProfileState {
             Listing::Modules => Some(&self.modules),
             Listing::Tree | Listing::Callers => None,
         }
+    }
+
+    /// Whether keys are about a list of sums: where the icicle is alone, they are about its frames.
+    pub(in crate::tui) fn is_in_sums(&self) -> bool {
+        self.sums().is_some() && self.emphasis != Emphasis::Icicle
+    }
+
+    /// The same of the flat list.
+    pub(in crate::tui) fn is_in_functions(&self) -> bool {
+        self.is_in_sums() && self.listing() == Listing::Flat
     }
 
     /// Whose code a module is, and its name.

@@ -27,34 +27,46 @@ impl ProfileState {
                 let name = exactly(&self.selected_label().name);
                 self.set_search(name);
             }
-            _ if self.emphasis == Emphasis::Icicle => self.go(action, height),
-            Action::GoLeft | Action::Fold if self.sums().is_none() => self.place_mut().fold(height),
-            Action::GoRight | Action::Unfold if self.sums().is_none() => self.place_mut().unfold(height),
-            Action::Toggle if self.sums().is_none() => self.place_mut().toggle(),
-            Action::UnfoldAll if self.sums().is_none() => self.place_mut().unfold_all(height),
-            Action::FoldAll if self.sums().is_none() => self.place_mut().fold_all(height),
-            _ => return Err("this list has nothing to fold; t lists calls"),
+            Action::GoLeft if self.emphasis == Emphasis::Icicle => self.go_aside(-1, height),
+            Action::GoRight if self.emphasis == Emphasis::Icicle => self.go_aside(1, height),
+            _ if self.emphasis == Emphasis::Icicle => return Err("an icicle has nothing to fold; m shows the table"),
+            _ if self.sums().is_some() => return Err("this list has nothing to fold; t lists calls"),
+            Action::GoLeft | Action::Fold => self.place_mut().fold(height),
+            Action::GoRight | Action::Unfold => self.place_mut().unfold(height),
+            Action::Toggle => self.place_mut().toggle(),
+            Action::UnfoldAll => self.place_mut().unfold_all(height),
+            Action::FoldAll => self.place_mut().fold_all(height),
+            _ => {}
         }
         Ok(())
     }
 
     /// Where only the icicle is on the screen, arrows go where they point.
-    fn go(&mut self, action: Action, height: usize) {
-        let place = self.place_mut();
-        let to = match action {
-            Action::GoLeft => place.sibling(-1),
-            Action::GoRight => place.sibling(1),
-            _ => None,
-        };
-        if let Some(node) = to {
-            place.select(node, height);
+    fn go_aside(&mut self, step: isize, height: usize) {
+        if let Some(node) = self.place().sibling(step) {
+            self.select_node(node, height);
+        }
+    }
+
+    /// Selects a frame of the tree, and in a list of sums what it stands for.
+    pub(super) fn select_node(&mut self, node: TreeNode, height: usize) {
+        self.place_mut().select(node, height);
+        let frame = self.place().shape.frame(self.place().end_of(node));
+        match self.listing() {
+            Listing::Flat => {
+                self.functions.choose(frame);
+                self.callers = TreePlace::of_callers();
+                self.list_callers(SiblingOrder::Anew);
+            }
+            Listing::Modules => self.modules.choose(self.calls.module_of(frame)),
+            Listing::Tree | Listing::Callers => {}
         }
     }
 
     /// Moves in the table or, where only the icicle is on the screen, up and down in that.
     pub(in crate::tui) fn step(&mut self, step: ListStep, height: usize) {
         match (self.emphasis, self.listing()) {
-            (Emphasis::Icicle, Listing::Tree | Listing::Callers) => self.climb(step, height),
+            (Emphasis::Icicle, _) => self.climb(step, height),
             (_, Listing::Flat) => {
                 self.functions.step(step, height);
                 self.follow_function();
@@ -75,7 +87,7 @@ impl ProfileState {
     }
 
     fn climb(&mut self, step: ListStep, height: usize) {
-        let place = self.place_mut();
+        let place = self.place();
         let (root, mut node) = (place.root(), place.selected);
         let below = |row| place.below(row).first().copied();
         match step {
@@ -96,7 +108,7 @@ impl ProfileState {
                 }
             }
         }
-        place.select(node, height);
+        self.select_node(node, height);
     }
 
     /// Selects the place in the tree where the selected function has most, so that the icicle shows it.
@@ -197,19 +209,24 @@ impl ProfileState {
         self.tree.is_zoomed() && self.is_of_task(self.tree.root(), id)
     }
 
-    /// Goes one level back; `false` where there is none.
-    pub(in crate::tui) fn back(&mut self, height: usize) -> bool {
+    /// Whether there is a level to go back from.
+    pub(in crate::tui) fn has_level(&self) -> bool {
+        let is_as_at_first = self.listing() == self.first_listing() && self.emphasis == Emphasis::Both;
+        !self.search.is_empty() || self.place().is_zoomed() || !is_as_at_first
+    }
+
+    /// Goes one level back, if there is one.
+    pub(in crate::tui) fn back(&mut self, height: usize) {
         if !self.search.is_empty() {
             self.set_search(String::new());
-        } else if self.place_mut().zoom_out(height) || self.chosen.take().is_some_and(|chosen| chosen != self.listing())
-        {
+        } else if self.place_mut().zoom_out(height) {
             self.list(SiblingOrder::Anew);
-        } else if self.emphasis != Emphasis::Both {
-            self.emphasis = Emphasis::Both;
+        } else if self.listing() != self.first_listing() {
+            self.chosen = None;
+            self.list(SiblingOrder::Anew);
         } else {
-            return false;
+            self.emphasis = Emphasis::Both;
         }
-        true
     }
 
     fn next_event(&mut self, step: usize) -> Result<(), &'static str> {
@@ -231,17 +248,11 @@ impl ProfileState {
 
     /// Selects a frame of the icicle or the table; what is selected already is zoomed into.
     pub(in crate::tui) fn click(&mut self, node: TreeNode, height: usize) {
-        let place = self.place_mut();
+        let place = self.place();
         if place.selected == node {
             let _ = self.zoom_in();
         } else if (node as usize) < place.shape.len() {
-            place.select(node, height);
-            if self.listing() == Listing::Flat {
-                let tree = &self.tree;
-                self.functions.choose(tree.shape.frame(tree.end_of(tree.selected)));
-                self.callers = TreePlace::of_callers();
-                self.list_callers(SiblingOrder::Anew);
-            }
+            self.select_node(node, height);
         }
     }
 
@@ -263,9 +274,9 @@ impl ProfileState {
     }
 
     fn selected_label(&self) -> &FrameLabel {
-        match self.listing() {
-            Listing::Flat => self.calls.label(self.functions.selected),
-            _ => self.label(self.place().selected),
+        match self.is_in_functions() {
+            true => self.calls.label(self.functions.selected),
+            false => self.label(self.place().selected),
         }
     }
 }

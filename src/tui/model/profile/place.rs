@@ -8,7 +8,7 @@ use super::chains::{ChainView, Chains, TreeDirection};
 use super::functions::CountedPaths;
 use super::shape::{Shape, TreeNode};
 use crate::profile::Amount;
-use crate::tui::model::step::ListStep;
+use crate::tui::model::step::{ListStep, first_row};
 
 /// Until the reader moves, what has at least this part of all is unfolded.
 const UNFOLDED_AT_FIRST: f64 = 0.05;
@@ -405,10 +405,7 @@ impl TreePlace {
 
 /// The line of a row after a move: the first row stays the same where it can.
 pub(super) fn line(row: usize, first: usize, count: usize, height: usize) -> usize {
-    let height = height.max(1);
-    let lowest = (row + 1).saturating_sub(height);
-    let first = first.clamp(lowest, row).min(count.saturating_sub(height).max(lowest));
-    row - first
+    row - first_row(row, first, count, height)
 }
 
 #[cfg(test)]
@@ -494,14 +491,5 @@ mod tests {
         assert_eq!((place.selected, place.root(), place.rows.clone()), (1, 0, vec![0, 1]));
         take(&mut place, PathTree { frames: vec![0], parents: vec![0] }, &[0]);
         assert_eq!((place.selected, place.rows.clone()), (0, vec![0]));
-    }
-
-    #[test]
-    fn lines_scroll_no_further_than_needed() {
-        assert_eq!(line(5, 0, 20, 10), 5);
-        assert_eq!(line(12, 0, 20, 10), 9, "at the bottom");
-        assert_eq!(line(3, 8, 20, 10), 0, "at the top");
-        assert_eq!(line(19, 15, 20, 10), 9, "no blank rows below the last");
-        assert_eq!((line(0, 0, 0, 0), line(3, 0, 4, 0)), (0, 0));
     }
 }

@@ -2,6 +2,7 @@
 
 use ratatui::text::Span;
 
+use super::super::columns::fit;
 use super::super::page::ScreenPage;
 use super::table::RowNumbers;
 use crate::events::Unit;
@@ -113,34 +114,26 @@ fn counted(calls: &RowCalls, counts: f64, unit: &Unit) -> String {
     if calls.counts.is_counted() { amount(counts, unit) } else { MISSING.into() }
 }
 
+/// The cells of all but the name.
+fn rest(shown: &[CallColumn]) -> usize {
+    2 + shown.iter().map(|column| column.width() + 1).sum::<usize>()
+}
+
 /// Which columns there is room for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct CallColumns {
     name: usize,
-    /// How many of those that leave have left.
-    left: usize,
+    shown: Vec<CallColumn>,
 }
 
 impl CallColumns {
     pub(super) fn of(room: usize) -> Self {
-        let mut columns = Self { name: 0, left: 0 };
-        while columns.rest() + LEAST_NAME > room && columns.left < LEAVING.len() {
-            columns.left += 1;
-        }
-        columns.name = room.saturating_sub(columns.rest()).max(1);
-        columns
+        let shown = fit(ALL, LEAVING.map(|column| [column]), |shown| rest(shown) + LEAST_NAME <= room);
+        Self { name: room.saturating_sub(rest(&shown)).max(1), shown }
     }
 
     pub(super) fn name(&self) -> usize {
         self.name
-    }
-
-    fn shown(&self) -> impl Iterator<Item = CallColumn> + '_ {
-        ALL.into_iter().filter(|column| !LEAVING[..self.left].contains(column))
-    }
-
-    fn rest(&self) -> usize {
-        2 + self.shown().map(|column| column.width() + 1).sum::<usize>()
     }
 
     /// The line of heads; `error` is that of errors of counts. Times are exact, and their mean has an error of another kind:
@@ -157,7 +150,7 @@ impl CallColumns {
             CallColumn::Error if *measure == CallMeasure::Time => "±MEAN",
             CallColumn::Error => error,
         };
-        let heads = self.shown().map(|column| format!(" {}", right(head(column), column.width())));
+        let heads = self.shown.iter().map(|column| format!(" {}", right(head(*column), column.width())));
         format!("  {}{}", left(name, self.name), heads.collect::<String>())
     }
 
@@ -177,7 +170,7 @@ impl CallColumns {
             let gap = if column == CallColumn::Share { "" } else { " " };
             page.span(role, format!("{gap}{}", right(&column.text(page, numbers, profile), column.width())))
         };
-        self.shown().map(span).collect()
+        self.shown.iter().copied().map(span).collect()
     }
 }
 
@@ -221,9 +214,9 @@ mod tests {
     fn columns_leave_in_order_and_take_no_more_than_there_is() {
         for room in 26..200 {
             let columns = CallColumns::of(room);
-            assert!(columns.rest() + columns.name <= room, "{room}: {columns:?}");
+            assert!(rest(&columns.shown) + columns.name <= room, "{room}: {columns:?}");
         }
-        let shown = |room| CallColumns::of(room).shown().count();
+        let shown = |room| CallColumns::of(room).shown.len();
         assert_eq!([shown(10), shown(56), shown(76)], [1, 5, 7]);
     }
 }

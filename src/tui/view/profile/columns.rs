@@ -1,5 +1,6 @@
 //! Finds which columns of a profile's table there is room for.
 
+use super::super::columns::fit;
 use super::called::CallColumns;
 use crate::tui::model::profile::{Listing, ProfileState, TreeDirection};
 use crate::tui::text::{left, right};
@@ -126,13 +127,9 @@ impl ProfileColumns {
             ShownNumbers::Difference => (DIFFERENCE, LEAVING),
             ShownNumbers::Shares | ShownNumbers::Sums | ShownNumbers::WithRatio => (kind.columns(), kind.leaving()),
         };
-        let shown = all.iter().copied().filter(is_shown).collect();
-        let mut columns = Self { name: 0, kind, shown, module: LEAST_MODULE };
-        for leaving in leaving {
-            if columns.rest() + kind.least_name() > room {
-                columns.shown.retain(|column| !leaving.contains(column));
-            }
-        }
+        let of = |shown: &[ShareColumn]| Self { name: 0, kind, shown: shown.to_vec(), module: LEAST_MODULE };
+        let fits = |shown: &[ShareColumn]| of(shown).rest() + kind.least_name() <= room;
+        let mut columns = of(&fit(all.iter().copied().filter(is_shown), leaving, fits));
         if columns.has(ShareColumn::Module) {
             let spare = room - columns.rest() - kind.least_name();
             columns.module += (spare / 3).min(MOST_MODULE - LEAST_MODULE);

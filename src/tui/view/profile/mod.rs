@@ -3,15 +3,16 @@
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::page::{ScreenPage, VisibleRows, make_room};
+use super::page::{ScreenPage, make_room};
 use crate::names::shown;
 use crate::number::{amount, clock, share, si, time};
 use crate::stacks::FirstLevel;
 use crate::tui::layout::Room;
 use crate::tui::layout::profile::ProfileLayout;
-use crate::tui::model::Motion;
 use crate::tui::model::profile::{CallMeasure, Listing, ProfileState, TreeNode};
+use crate::tui::model::{Motion, ScrolledList, VisibleRows};
 use crate::tui::options::Mode;
+use crate::tui::screen::Screen;
 use crate::tui::symbols::FROZEN;
 use crate::tui::text::{cut_middle, cut_name, width, wrap};
 use crate::tui::theme::Role;
@@ -34,7 +35,7 @@ pub(super) const EMULATED: &str = "under emulation, many times slower";
 /// `focus` is whether the screen is the profile's alone.
 pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
     let model = page.model;
-    let room = Room::of(Rect::new(0, 0, model.size.0, model.size.1));
+    let room = Room::on(model.screen_size());
     let Some(profile) = model.profile.as_ref().filter(|profile| !profile.is_empty()) else {
         return nothing(page, area, room);
     };
@@ -48,6 +49,11 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
         }
         _ => table::rows(parts.table, profile),
     };
+    if focus {
+        // Where the icicle is alone, a page is one of its frames.
+        let page_rows = if rows.rows > 0 { rows.rows } else { usize::from(parts.icicle.height) };
+        page.drawn.lists.set(ScrolledList::Of(Screen::Profile), VisibleRows { rows: page_rows, ..rows });
+    }
     if parts.panel.area() > 0 {
         let title = title(page, profile, usize::from(parts.panel.width.saturating_sub(6)));
         page.panel(parts.panel, title, Line::default(), focus);

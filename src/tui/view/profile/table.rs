@@ -3,17 +3,17 @@
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::super::page::{ScreenPage, VisibleRows};
+use super::super::page::ScreenPage;
 use super::columns::{ProfileColumns, ShareColumn, TableColumns, TableKind, shown_numbers};
 use crate::compare::Verdict;
 use crate::number;
 use crate::profile::{Amount, share_error};
 use crate::rates::{Error, Uncertain};
-use crate::tui::model::ClickTarget;
 use crate::tui::model::profile::{
     CallMeasure, FunctionRow, Listing, ProfileState, RatioKind, RatioRow, RowCalls, RowDifference, TreeDirection,
     TreeNode, TreePlace,
 };
+use crate::tui::model::{ClickTarget, VisibleRows};
 use crate::tui::symbols::{CURSOR, DOWN, MISSING, UP};
 use crate::tui::text::{cut_middle, cut_name, left, width};
 use crate::tui::theme::Role;

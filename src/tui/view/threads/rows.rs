@@ -1,0 +1,146 @@
+//! Draws the rows of the list of threads.
+
+use ratatui::text::Line;
+
+use super::super::page::ScreenPage;
+use super::columns::ThreadColumns;
+use crate::names::shown;
+use crate::number::{memory, si};
+use crate::threads::{ThreadReading, ThreadUse};
+use crate::tui::model::{ThreadColumn, user};
+use crate::tui::symbols::{BLOCKED, CURSOR, MISSING, ON_CPU, READY};
+use crate::tui::text::{cut, left, right, width};
+use crate::tui::theme::Role;
+
+/// The longest name of a user.
+pub(super) const LONGEST_USER: usize = 8;
+/// Head of the bar of a thread's time, which is as wide, and what of it has which role.
+pub(super) const BAR: [(Role, &str); 3] = [(Role::Text, "ON CPU "), (Role::Warn, "READY "), (Role::Dim, "BLOCKED")];
+pub(super) const BAR_CELLS: usize = 20;
+
+pub(super) fn thread_line(
+    page: &ScreenPage<'_>,
+    thread: &ThreadUse<'_>,
+    is_selected: bool,
+    columns: &ThreadColumns,
+) -> Line<'static> {
+    let cursor = if is_selected { CURSOR } else { " " };
+    let CommandWords { name, rest } = CommandWords::of(thread.thread);
+    let name = cut(&name, columns.name).into_owned();
+    let free = columns.name.saturating_sub(width(&name));
+    let mut line = Line::from(vec![
+        page.span(Role::Key, format!("{cursor} ")),
+        page.span(Role::Text, name),
+        page.span(Role::Dim, left(&cut(&rest, free), free)),
+    ]);
+    for (column, _, width) in &columns.shown {
+        let (role, text) = cell(*column, thread);
+        line.push_span(page.span(role, format!(" {}", aligned(*column, &text, *width))));
+    }
+    if columns.has_bar {
+        line.push_span(page.span(Role::Text, "  "));
+        let cells = bar(thread.cpu, thread.ready(), BAR_CELLS);
+        let parts = BAR.iter().zip([ON_CPU, READY, BLOCKED]).zip(cells);
+        line.extend(parts.map(|(((role, _), glyph), cells)| page.span(*role, glyph.repeat(cells))));
+        let said: usize = cells.iter().sum();
+        line.push_span(page.span(Role::Text, " ".repeat(BAR_CELLS - said)));
+    }
+    if let Some(within) = within(thread, columns.within).filter(|_| columns.within > 0) {
+        line.push_span(page.span(Role::Dim, format!("  {within}")));
+    }
+    line
+}
+
+/// Where a thread waited most, and for which part of the time, in so many cells: `futex_do_wait 42%`.
+pub(super) fn within(thread: &ThreadUse<'_>, cells: usize) -> Option<String> {
+    let (within, part) = thread.most_within()?;
+    let share = part.map_or_else(String::new, share);
+    let name = shown(within);
+    Some(format!("{}{share}", cut(&name, cells.saturating_sub(width(&share)))))
+}
+
+/// Words stand at the left, numbers at the right.
+pub(super) fn aligned(column: ThreadColumn, text: &str, cells: usize) -> String {
+    if column == ThreadColumn::User { left(text, cells) } else { right(text, cells) }
+}
+
+/// A thread's name and the rest of its command line, ready for a screen.
+pub(super) struct CommandWords {
+    pub(super) name: String,
+    pub(super) rest: String,
+}
+
+impl CommandWords {
+    /// The kernel cuts names to 15 bytes; the command line has the whole one, unless the program is called otherwise.
+    pub(super) fn of(thread: &ThreadReading) -> Self {
+        if thread.is_defunct() {
+            return Self { name: format!("{} <defunct>", shown(&thread.name)), rest: String::new() };
+        }
+        let command = thread.process.as_ref().map_or("", |process| &process.command);
+        let program = command.split(' ').next().unwrap_or_default();
+        let file = program.rsplit('/').next().unwrap_or_default().trim_start_matches('-');
+        let (name, rest) = match file.starts_with(&thread.name) {
+            true => (file, command[program.len()..].to_owned()),
+            false if command.is_empty() => (thread.name.as_str(), String::new()),
+            false => (thread.name.as_str(), format!(" {command}")),
+        };
+        Self { name: shown(name).into_owned(), rest: shown(&rest).into_owned() }
+    }
+}
+
+/// ` 42%`.
+fn share(part: f64) -> String {
+    format!(" {:.0}%", 100.0 * part)
+}
+
+/// The cells of a bar for the time on a CPU, ready for one, and blocked. Where the kernel doesn't tell who was ready, what is
+/// left of the time stays empty. Several threads that are read as one may have more than a CPU: they fill the bar.
+fn bar(cpu: f64, ready: Option<f64>, cells: usize) -> [usize; 3] {
+    let end = |part: f64| (part.clamp(0.0, 1.0) * cells as f64).round() as usize;
+    let on_cpu = end(cpu);
+    match ready {
+        Some(ready) => [on_cpu, end(cpu + ready) - on_cpu, cells - end(cpu + ready)],
+        None => [on_cpu, 0, 0],
+    }
+}
+
+pub(super) fn cell(column: ThreadColumn, thread: &ThreadUse<'_>) -> (Role, String) {
+    match (column, column.part(thread)) {
+        (ThreadColumn::Tid, _) => (Role::Dim, thread.thread.tid.to_string()),
+        (ThreadColumn::User, _) => (Role::Dim, cut(&shown(user(thread.thread)), LONGEST_USER).into_owned()),
+        (ThreadColumn::Memory, _) if thread.thread.resident > 0 => (Role::Dim, memory(thread.thread.resident)),
+        (ThreadColumn::Memory, _) => (Role::Dim, String::new()),
+        (ThreadColumn::Faults | ThreadColumn::Switches, _) => match column.rate(thread) {
+            Some(rate) if rate < 0.5 => (Role::Dim, "0".into()),
+            Some(rate) => (Role::Text, si(rate)),
+            None => (Role::Missing, MISSING.into()),
+        },
+        (_, None) => (Role::Missing, MISSING.into()),
+        (_, Some(part)) if part < 0.0005 => (Role::Dim, "0".into()),
+        (ThreadColumn::Cpu, Some(part)) => (Role::Text, format!("{:.1}", 100.0 * part)),
+        (_, Some(part)) => (if part >= 0.1 { Role::Text } else { Role::Dim }, format!("{:.0}", 100.0 * part)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_bar_has_what_a_thread_did_with_its_time() {
+        assert_eq!(bar(0.5, Some(0.25), 20), [10, 5, 5]);
+        assert_eq!(bar(0.5, None, 20), [10, 0, 0]);
+        assert_eq!(bar(1.8, Some(0.4), 20), [20, 0, 0]);
+        assert_eq!(bar(0.0, Some(0.0), 20), [0, 0, 20]);
+        assert_eq!(width(&BAR.map(|(_, words)| words).concat()), BAR_CELLS);
+    }
+
+    proptest! {
+        #[test]
+        fn a_bar_is_full_where_all_is_known(cpu in 0.0..2.0_f64, ready in 0.0..2.0_f64, cells in 0_usize..50) {
+            prop_assert_eq!(bar(cpu, Some(ready), cells).iter().sum::<usize>(), cells);
+        }
+    }
+}

@@ -111,7 +111,6 @@ impl Checkout {
         let lock = lock.ok_or_else(|| CheckoutError::Busy(cache.clone()))?;
         // A perfprop that was killed may have left some.
         remove_parts(&cache.join("builds"));
-        remove_comparisons(&cache);
         let checkout = Self { cache, source: repository.root().to_owned(), _lock: lock };
         let (folder, source) = (checkout.folder(), checkout.source.to_string_lossy().into_owned());
         if !folder.join(".git").exists() {
@@ -124,9 +123,9 @@ impl Checkout {
         Ok(checkout)
     }
 
-    /// Where a comparison may keep its results while it runs.
+    /// Where a comparison may keep its results while it runs: what is left of one that was killed goes with parts of builds.
     pub fn comparison(&self) -> PathBuf {
-        self.cache.join(format!("{COMPARISON}{}", std::process::id()))
+        self.cache.join("builds").join(format!("compare.{PART}"))
     }
 
     /// Where commits are checked out.
@@ -286,14 +285,6 @@ fn remove_parts(builds: &Path) {
     }
 }
 
-/// Removes the results of comparisons that were not ended.
-fn remove_comparisons(cache: &Path) {
-    let entries = fs::read_dir(cache).into_iter().flatten().filter_map(Result::ok);
-    for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(COMPARISON)) {
-        drop(fs::remove_dir_all(entry.path()));
-    }
-}
-
 /// Removes a file, if it is there.
 fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
@@ -302,8 +293,6 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// How folders begin that have the results of a comparison while it runs.
-const COMPARISON: &str = "compare-";
 /// The ending of a folder that isn't whole yet.
 const PART: &str = "part";
 /// The ending of the list of programs that a build left out.

@@ -1,6 +1,6 @@
 //! Keeps the samples and regions of a measurement packed in memory, for a recording that may be saved later.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Read, Write};
 use std::mem;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use flate2::write::DeflateEncoder;
 use super::new_lines::NewLines;
 use super::{Line, Recorder, RegionsLine, StacksLine};
 use crate::number::clock;
-use crate::regions::RegionBatch;
+use crate::regions::{RegionBatch, RegionProgramId, RegionTable, ThreadMarks};
 use crate::stacks::StackBatch;
 use crate::units::WallNs;
 
-/// How much is kept.
+/// How much is kept of lines with samples; what they define, and regions, comes on top.
 #[derive(Clone, Copy, Debug)]
-struct Room {
+struct KeptBytes {
     /// Bytes of packed lines with samples.
     most: usize,
     /// So many bytes of lines are packed together.
@@ -26,17 +26,21 @@ struct Room {
 }
 
 /// Some millions of samples.
-const ROOM: Room = Room { most: 32 << 20, part: 256 << 10 };
+const ROOM: KeptBytes = KeptBytes { most: 32 << 20, part: 256 << 10 };
 
-/// Lines of samples and regions. Where they take too much memory, the oldest samples are left out, but not what they define.
+/// Lines of samples and regions. Where they take too much memory, the oldest samples are left out, but neither what they define nor
+/// what regions counted.
 #[derive(Clone, Debug)]
 pub struct KeptSamples {
-    /// What is left of parts whose samples are left out.
+    /// What is left of lines of samples, and of regions.
     defined: Vec<Arc<[u8]>>,
+    regions: RegionTable,
+    /// How many enters and leaves of a thread are left out.
+    missed: BTreeMap<(RegionProgramId, u32), u64>,
     /// Parts with all that was in them, the oldest first, and their size.
     whole: VecDeque<Arc<[u8]>>,
     size: usize,
-    room: Room,
+    room: KeptBytes,
     /// Lines that aren't packed yet.
     open: Vec<u8>,
     new: NewLines,
@@ -51,9 +55,9 @@ impl Default for KeptSamples {
 }
 
 impl KeptSamples {
-    fn with_room(room: Room) -> Self {
-        let (defined, whole, open) = Default::default();
-        Self { defined, whole, size: 0, room, open, new: NewLines::default(), left_out: None }
+    fn with_room(room: KeptBytes) -> Self {
+        let (defined, regions, missed, whole, open) = Default::default();
+        Self { defined, regions, missed, whole, size: 0, room, open, new: NewLines::default(), left_out: None }
     }
 
     /// Takes samples.
@@ -82,6 +86,16 @@ impl KeptSamples {
             let note = format!("samples until {} are left out: so many are not kept for saving", clock(until));
             recorder.stacks(&StackBatch { notes: vec![note], ..StackBatch::default() })?;
         }
+        if self.regions.programs().len() > 0 {
+            let mark = |(&(program, tid), &missed): (&(RegionProgramId, u32), &u64)| ThreadMarks {
+                program,
+                tid,
+                missed,
+                marks: Vec::new(),
+            };
+            recorder
+                .regions(&RegionBatch { marks: self.missed.iter().map(mark).collect(), ..self.regions.as_batch() })?;
+        }
         self.defined.iter().chain(&self.whole).try_for_each(|part| recorder.lines(&unpacked(part)?))?;
         recorder.lines(&self.open)
     }
@@ -106,14 +120,25 @@ impl KeptSamples {
     fn leave_out(&mut self, part: &[u8]) {
         let mut left = Vec::new();
         for line in unpacked(part).unwrap_or_default().split(|byte| *byte == b'\n') {
-            let last = match serde_json::from_slice(line) {
-                Ok(Line::Stacks(line)) => without_samples(*line, &mut left),
-                Ok(Line::Regions(line)) => without_marks(*line, &mut left),
-                _ => None,
-            };
-            self.left_out = self.left_out.max(last);
+            match serde_json::from_slice(line) {
+                Ok(Line::Stacks(line)) => self.left_out = self.left_out.max(without_samples(*line, &mut left)),
+                Ok(Line::Regions(line)) => self.leave_out_marks(*line),
+                _ => {}
+            }
         }
-        self.defined.push(packed(&left));
+        if !left.is_empty() {
+            self.defined.push(packed(&left));
+        }
+    }
+
+    /// Keeps of a line of regions all but what threads entered and left: as of threads that were too fast.
+    fn leave_out_marks(&mut self, line: RegionsLine) {
+        let Ok(batch) = RegionBatch::try_from(line) else { return };
+        // All that it names is defined.
+        let _ = self.regions.take(&batch);
+        for thread in &batch.marks {
+            *self.missed.entry((thread.program, thread.tid)).or_default() += thread.missed + thread.marks.len() as u64;
+        }
     }
 }
 
@@ -124,16 +149,6 @@ fn without_samples(line: StacksLine, left: &mut Vec<u8>) -> Option<WallNs> {
     (batch.samples, batch.shares) = Default::default();
     append(left, &Line::Stacks(Box::new(StacksLine::from(&batch))));
     last
-}
-
-/// Appends a line of regions without what threads entered and left: as that of threads that were too fast.
-fn without_marks(line: RegionsLine, left: &mut Vec<u8>) -> Option<WallNs> {
-    let mut batch = RegionBatch::try_from(line).ok()?;
-    for thread in &mut batch.marks {
-        thread.missed += mem::take(&mut thread.marks).len() as u64;
-    }
-    append(left, &Line::Regions(Box::new(RegionsLine::from(&batch))));
-    None
 }
 
 /// Nothing that is written here can fail to be JSON, and memory takes all.
@@ -164,7 +179,7 @@ mod tests {
     use super::super::read;
     use super::*;
     use crate::recording::Recording;
-    use crate::regions::{RegionMark, RegionPath, RegionPathId, RegionProgram, RegionProgramId, ThreadMarks};
+    use crate::regions::{RegionMark, RegionPath, RegionPathId, RegionProgram};
     use crate::run::{End, Header, MeasuredTarget};
     use crate::stacks::{Rate, SampledEvent, SamplingSetup, StackSample, Task, TaskId, UnwindMethod};
 
@@ -215,7 +230,7 @@ mod tests {
 
     #[test]
     fn marks_that_are_left_out_were_missed() {
-        let mut kept = KeptSamples::with_room(Room { most: 0, part: 1 });
+        let mut kept = KeptSamples::with_room(KeptBytes { most: 0, part: 1 });
         let path = RegionPath { program: RegionProgramId(0), parent: None, name: "r".into(), phase: String::new() };
         let marks = vec![RegionMark { at: WallNs(5), path: RegionPathId(0), is_enter: true }];
         let marks = vec![ThreadMarks { program: RegionProgramId(0), tid: 1, missed: 2, marks }];
@@ -237,7 +252,7 @@ mod tests {
             most in 0usize..3000,
             part in 1usize..2000,
         ) {
-            let mut kept = KeptSamples::with_room(Room { most, part });
+            let mut kept = KeptSamples::with_room(KeptBytes { most, part });
             let mut count = 0;
             for size in sizes {
                 kept.take(&batch(count, size));

@@ -60,9 +60,14 @@ impl Recording {
         if let Some(stacks) = &self.stacks {
             recorder.sampled(&stacks.sampled)?;
             let is_in = |at: WallNs| after.is_none_or(|after| at > after) && at <= until;
-            for batch in &stacks.batches {
+            let is_later = |batch: &&StackBatch| {
+                batch.samples.first().is_some_and(|first| first.at > until)
+                    || batch.costs.iter().any(|costs| costs.at > until)
+            };
+            for batch in stacks.batches.iter().take_while(|batch| !is_later(batch)) {
                 let samples = batch.samples.iter().copied().filter(|sample| is_in(sample.at)).collect();
-                recorder.stacks(&StackBatch { samples, ..batch.clone() })?;
+                let costs = batch.costs.iter().filter(|costs| is_in(costs.at)).cloned().collect();
+                recorder.stacks(&StackBatch { samples, costs, ..batch.clone() })?;
             }
         }
         let mut range = RegionRange::after(after);

@@ -59,7 +59,7 @@ impl SiteFolder {
             }
             Err(error) => return Err(system(&root.join(MANIFEST))(error)),
         };
-        // Nobody else writes here now: a perfprop that was killed may have left some.
+        // No other perfprop makes the site now: one that was killed may have left some.
         ["", FOLDERS[0], FOLDERS[1]].into_iter().for_each(|folder| files::remove_partial(&root.join(folder)));
         Ok(Self { root: root.to_owned(), before, _lock: lock })
     }

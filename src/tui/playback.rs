@@ -57,13 +57,20 @@ pub(super) struct Playback {
     pub(super) sight: Sight,
     /// The cell of the time line at which the mouse went down.
     pub(super) dragged_from: Option<TimeRange>,
-    /// The part of a way through the recording that is done, while there is one.
-    pub(super) wound: Option<f64>,
+    /// A way through the recording, while there is one.
+    pub(super) way: Option<WayDone>,
+}
+
+/// How far a way through the recording is done, and where it leads.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct WayDone {
+    pub(super) part: f64,
+    pub(super) to: WallNs,
 }
 
 impl Playback {
     pub(super) fn new(speed: f64) -> Self {
-        Self { playing: true, speed, marks: Vec::new(), sight: Sight::default(), dragged_from: None, wound: None }
+        Self { playing: true, speed, marks: Vec::new(), sight: Sight::default(), dragged_from: None, way: None }
     }
 
     /// The range that is chosen, or would be if it ended now.

@@ -24,18 +24,19 @@ __attribute__((noinline)) void host(long n) {
 int main(void) { for (int i = 0; i < 600; i++) host(1000000); return 0; }
 "#;
 
-/// A part of the time is spent in the handler of a signal that comes while `work` runs, with `STACK` on a stack of its own.
+/// A part of the time is spent in the handler of a signal that comes while `work` runs, with `STACK` on a stack of its own. The next
+/// signal comes once `work` has had 5 ms of CPU time, so that it gets on however slow the handler is.
 const SIGNALS: &str = r#"
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/time.h>
 volatile unsigned long sink, work_done;
-__attribute__((noinline)) void handle(void) { for (long i = 0; i < 5000000; i++) sink += i; }
-void handler(int number) { handle(); sink = (unsigned long)number; }
+static const struct itimerval once = {{0, 0}, {0, 5000}};
+__attribute__((noinline)) void handle(void) { for (long i = 0; i < 2500000; i++) sink += i; }
+void handler(int number) { handle(); setitimer(ITIMER_VIRTUAL, &once, 0); sink = (unsigned long)number; }
 __attribute__((noinline)) void work(long n) { for (long i = 0; i < n; i++) work_done += i; }
 __attribute__((noinline)) void middle(long n) { work(n); sink = 1; }
 int main(void) {
-    struct itimerval often = {{0, 10000}, {0, 10000}};
     struct sigaction action = {0};
     action.sa_handler = handler;
 #ifdef STACK
@@ -43,9 +44,9 @@ int main(void) {
     sigaltstack(&own, 0);
     action.sa_flags = SA_ONSTACK;
 #endif
-    sigaction(SIGALRM, &action, 0);
-    setitimer(ITIMER_REAL, &often, 0);
-    for (int i = 0; i < 1500; i++) middle(1000000);
+    sigaction(SIGVTALRM, &action, 0);
+    setitimer(ITIMER_VIRTUAL, &once, 0);
+    for (int i = 0; i < 400; i++) middle(1000000);
     return 0;
 }
 "#;

@@ -567,12 +567,12 @@ fn every_page_fault_is_a_sample_when_every_one_is_asked_for() {
     if !can_sample() {
         return;
     }
-    let (recording, _) = record(&folder, &["-g", "-c", "1", "-e", "page-faults,cpu-clock:u"], &["ls", "/"]);
+    let (recording, _) = record(&folder, &["-g", "-c", "1", "-e", "page-faults,minor-faults:u"], &["ls", "/"]);
     let stacks = recording.stacks.as_ref().unwrap();
     let losses = stacks.batches.last().unwrap().losses;
     assert_eq!((losses.dropped, losses.malformed), (0, 0));
     let names: Vec<_> = stacks.sampled.events.iter().map(|event| event.name.as_str()).collect();
-    assert_eq!(names, ["page-faults", "cpu-clock:u"]);
+    assert_eq!(names, ["page-faults", "minor-faults:u"]);
     let faults = samples(&recording).iter().filter(|(sample, _)| sample.event == 0 && sample.weight == 1).count();
     let counted = recording.end.as_ref().unwrap().totals[0].unwrap().count;
     // A busy machine may lose some; the kernel says how many.
@@ -618,7 +618,7 @@ const LOST: &str = "
         register long kept __asm__(\"rbp\") = n; __asm__ volatile(\"\" : \"+r\"(kept)); spin(n); sink += kept;
         __asm__ volatile(\"\" : \"+r\"(kept));
     }
-    int main(void) { for (int i = 0; i < 10; i++) lost(20000000); return 0; }";
+    int main(void) { for (int i = 0; i < 30; i++) lost(20000000); return 0; }";
 
 fn without_frame_pointers(folder: &Path, name: &str) -> Option<PathBuf> {
     if !cfg!(target_arch = "x86_64") {
@@ -957,7 +957,8 @@ fn options_that_can_not_be_met_say_what_to_use() {
     if !can_sample() {
         return;
     }
-    let (code, text) = run(&["-g", "-F", "100000000"]);
+    // Not of a clock: a program that is interrupted at the highest rate may not get on.
+    let (code, text) = run(&["-g", "-F", "100000000", "-e", "page-faults"]);
     assert!(code == Some(0) && text.contains("perf_event_max_sample_rate"), "{text}");
     let has_lbr = ["cpu", "cpu_core"]
         .iter()

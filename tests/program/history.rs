@@ -353,7 +353,10 @@ fn recordings_are_runs_of_a_benchmark_and_stacks_its_profile() {
         whole.lines().take_while(|line| !line.contains("\"type\":\"end\"")).map(|line| format!("{line}\n")).collect();
     folder.write("cut.jsonl", &cut);
     let (_, said) = texts(&history(&folder, &["add", "../cut.jsonl"]), 2);
-    assert!(said.contains("cut.jsonl': it is cut off, so that its counts are of a part of the run"), "{said}");
+    assert!(
+        said.contains("cut.jsonl': it ends before its command did, so that its counts are of a part of the run"),
+        "{said}"
+    );
 }
 
 #[test]

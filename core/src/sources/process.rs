@@ -64,6 +64,11 @@ pub fn runs(task: Pid) -> bool {
     stat(task).is_some_and(|stat| !stat.ends())
 }
 
+/// Whether a thread is there and not about to end: the kernel sums up nothing of the others of its process, as for [`runs`].
+pub(crate) fn thread_runs(thread: Pid) -> bool {
+    stat_of_thread(thread, thread).is_some_and(|stat| !stat.ends())
+}
+
 /// Whether the kernel hides a process from its user, as it does where a program has more rights than who
 /// started it: then its files in /proc are root's.
 pub fn is_hidden(pid: Pid) -> bool {

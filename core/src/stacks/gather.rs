@@ -156,7 +156,7 @@ impl Gathered {
     pub fn end_regions(&mut self) {
         self.regions = RegionsToCome::Over;
         self.place(WallNs(u64::MAX));
-        self.stacks.settle();
+        self.settle();
     }
 
     /// Places the samples of batches that end before a time.
@@ -173,6 +173,12 @@ impl Gathered {
         let earliest = self.placed.0.saturating_sub(OUT_OF_ORDER.0);
         let latest = self.stacks.knows_regions_until().0.saturating_sub(self.most_on_the_way.0);
         self.stacks.forget_open_before(WallNs(earliest.max(latest)));
+    }
+
+    /// Makes the tree anew where names have changed, and what is known of them.
+    fn settle(&mut self) {
+        self.stacks.settle();
+        self.quality.take_known(&self.stacks);
     }
 
     fn add(&mut self, batch: &StackBatch) {
@@ -238,7 +244,7 @@ fn gather(
     let mut settling = Settling { due: Instant::now() };
     while batches.is_some() || regions.is_some() {
         let (of_stacks, of_regions) = (batches.clone().unwrap_or_else(never), regions.clone().unwrap_or_else(never));
-        let is_due = settling.settle(&mut lock(into).stacks);
+        let is_due = settling.settle(&mut lock(into));
         select! {
             recv(of_stacks) -> batch => match batch {
                 Ok(batch) => {
@@ -260,7 +266,7 @@ fn gather(
             recv(is_due) -> _ => {}
         }
     }
-    lock(into).stacks.settle();
+    lock(into).settle();
 }
 
 /// Settling a tree may take this part of the time: one in so many.
@@ -273,15 +279,15 @@ struct Settling {
 
 impl Settling {
     /// Settles the tree unless that took too much of the time; gives the time when it may be.
-    fn settle(&mut self, stacks: &mut StackTree) -> Receiver<Instant> {
-        if stacks.is_settled() {
+    fn settle(&mut self, gathered: &mut Gathered) -> Receiver<Instant> {
+        if gathered.stacks.is_settled() {
             return never();
         }
         let begun = Instant::now();
         if begun < self.due {
             return at(self.due);
         }
-        stacks.settle();
+        gathered.settle();
         self.due = Instant::now() + begun.elapsed() * SHARE;
         never()
     }
@@ -305,17 +311,17 @@ mod tests {
     #[test]
     fn settling_waits_for_its_turn() {
         let mut settling = Settling { due: Instant::now() + Duration::from_secs(600) };
-        let mut stacks = gathered().stacks;
+        let mut gathered = gathered();
         let named = |name: &str| StackFrame { name: name.into(), ..StackFrame::default() };
         let batch = StackBatch { frames: vec![named("0x7f00")], ..samples(true, &[1]) };
-        assert!(stacks.take(&batch).is_ok() && stacks.is_settled());
+        assert!(gathered.stacks.take(&batch).is_ok() && gathered.stacks.is_settled());
         let renamed = vec![(StackFrameId(0), named("f"))];
-        assert!(stacks.take(&StackBatch { renamed, ..StackBatch::default() }).is_ok());
-        settling.settle(&mut stacks);
-        assert!(!stacks.is_settled(), "not yet");
+        assert!(gathered.stacks.take(&StackBatch { renamed, ..StackBatch::default() }).is_ok());
+        settling.settle(&mut gathered);
+        assert!(!gathered.stacks.is_settled(), "not yet");
         settling.due = Instant::now();
-        settling.settle(&mut stacks);
-        assert!(stacks.is_settled());
+        settling.settle(&mut gathered);
+        assert!(gathered.stacks.is_settled());
     }
 
     /// One region, which is open from 10 ms on.

@@ -246,7 +246,7 @@ pub fn uses<'a>(snapshots: &[&'a ThreadSnapshot]) -> Uses<'a> {
 }
 
 /// CPU time between two snapshots of children that ended, in seconds. What a child had used before the earlier one is not part of
-/// it, although its parent is told all of it at once. Where a snapshot had no room for all, it is that of processes in both: what
+/// it, although its parent is told all of it at once. Where a snapshot had no room for all, it is that of parents in both: what
 /// others were told, they may have been told before.
 pub fn of_ended_children(earlier: &ThreadSnapshot, later: &ThreadSnapshot) -> f64 {
     let keys = |snapshot: &ThreadSnapshot| snapshot.threads.iter().map(key).collect::<FxHashSet<_>>();
@@ -255,14 +255,14 @@ pub fn of_ended_children(earlier: &ThreadSnapshot, later: &ThreadSnapshot) -> f6
     let children = |snapshot: &ThreadSnapshot, is_of: &dyn Fn(&ThreadReading) -> bool| {
         snapshot.threads.iter().filter(|one| is_of(one)).map(|one| one.children_ns.as_secs()).sum::<f64>()
     };
-    if earlier.left_out + later.left_out > 0 {
-        let was_there = |thread: &ThreadReading| before.contains(&key(thread));
-        return (children(later, &was_there) - children(earlier, &lives)).max(0.0);
-    }
     let processes = earlier.threads.iter().filter(|thread| thread.pid == thread.tid && !lives(thread));
     let ended: FxHashSet<i32> = processes.map(|thread| thread.pid).collect();
     let known = earlier.threads.iter().filter(|thread| ended.contains(&thread.pid));
     let known: f64 = known.map(|thread| thread.cpu_ns.as_secs()).sum();
+    if earlier.left_out + later.left_out > 0 {
+        let was_there = |thread: &ThreadReading| before.contains(&key(thread));
+        return (children(later, &was_there) - children(earlier, &lives) - known).max(0.0);
+    }
     (children(later, &|_| true) - children(earlier, &|_| true) - known).max(0.0)
 }
 

@@ -133,7 +133,7 @@ impl Additions {
                 let file = quoted(&path.to_string_lossy());
                 if !is_whole {
                     return Err(Error::Usage(format!(
-                        "{file}: it is cut off, so that its counts are of a part of the run: record it again"
+                        "{file}: it ends before its command did, so that its counts are of a part of the run: record it again"
                     )));
                 }
                 if has_failed {

@@ -117,12 +117,18 @@ fn recorded(recording: &Recording, stacks: Option<FoldedStacks>) -> Result<Recor
     Ok(RecordedRun {
         program,
         argv,
-        is_whole: recording.end.is_some(),
+        is_whole: is_whole(recording),
         has_failed,
         machine: machine_facts(header.machine.clone(), on),
         quantities,
         stacks,
     })
+}
+
+/// Whether a recording has the end of a run: one that was saved while the command ran says nothing of how that ended.
+fn is_whole(recording: &Recording) -> bool {
+    let is_command = matches!(recording.header.target, MeasuredTarget::Command { .. });
+    recording.end.as_ref().is_some_and(|end| !is_command || end.exit.is_some())
 }
 
 /// The count of each event over the run; those of threads and CPUs are summed.

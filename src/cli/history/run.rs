@@ -87,12 +87,12 @@ pub(super) struct MeasuredArgs {
     timeout: Option<u32>,
     #[command(flatten, next_help_heading = MEASURED)]
     counted: BesideTimeArgs,
-    /// How often each is run before anything is kept
-    #[arg(long, value_name = "RUNS", default_value_t = 1, value_parser = whole_number::<u32>(0..=10_000), help_heading = RUNS)]
-    warmup: u32,
-    /// What the order of runs is drawn by
-    #[arg(long, default_value_t = 1, help_heading = RUNS)]
-    seed: u64,
+    /// How often each is run before anything is kept [default: 1]
+    #[arg(long, value_name = "RUNS", value_parser = whole_number::<u32>(0..=10_000), help_heading = RUNS)]
+    warmup: Option<u32>,
+    /// What the order of runs is drawn by [default: 1]
+    #[arg(long, help_heading = RUNS)]
+    seed: Option<u64>,
     /// The folder of the clone and of builds [default: one for the repository below ~/.cache/perfprop]
     #[arg(long, value_name = "DIR", help_heading = PROJECT)]
     cache: Option<PathBuf>,
@@ -176,6 +176,8 @@ impl MeasuredArgs {
             (by.source != SourceName::Perf, "--source"),
             (by.model.is_some(), "--model"),
             (cpu.is_some(), "--cpu"),
+            (self.warmup.is_some(), "--warmup"),
+            (self.seed.is_some(), "--seed"),
             (self.cache.is_some(), "--cache"),
         ];
         options.into_iter().find_map(|(is_given, option)| is_given.then_some(option))
@@ -215,8 +217,8 @@ impl MeasuredArgs {
             choice: CommitChoice::All,
             left_out: Vec::new(),
             repeats: 1,
-            warmups: self.warmup as usize,
-            seed: self.seed,
+            warmups: self.warmup.unwrap_or(1) as usize,
+            seed: self.seed.unwrap_or(1),
             counter,
             cpu: self.counted.cpu,
         })

@@ -285,7 +285,7 @@ impl<'a> App<'a> {
                 self.terminal.retake()?;
                 self.redraw()?;
             }
-            Ok(Signal::SIGUSR1) => self.save(),
+            Ok(Signal::SIGUSR1) => self.model.save().map_or((), |_| self.save()),
             // Real-time signals have no names.
             Ok(_) | Err(_) => return Ok(Some(Outcome::Signal(signal))),
         }

@@ -4,7 +4,7 @@ use crossbeam_channel::never;
 
 use super::super::model::{Message, RoundBuffer, update};
 use super::super::options::Mode;
-use super::super::playback::{Sight, TimeDirection};
+use super::super::playback::{Sight, TimeDirection, WayDone};
 use super::App;
 use crate::monitor::Monitor;
 use crate::plan::RowIndex;
@@ -169,8 +169,10 @@ impl App<'_> {
         }
         winding.next = stop;
         let is_there = winding.next >= winding.to;
+        let to = rounds.get(winding.to.saturating_sub(1)).map_or(WallNs(0), |last| last.round.at);
         if let Some(playback) = &mut self.model.playback {
-            playback.wound = (!is_there).then_some(winding.next as f64 / winding.to.max(1) as f64);
+            let part = winding.next as f64 / winding.to.max(1) as f64;
+            playback.way = (!is_there).then_some(WayDone { part, to });
         }
         self.model.revision += 1;
         if is_there {

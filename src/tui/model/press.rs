@@ -159,8 +159,11 @@ impl ScreenModel {
     }
 
     /// Saves the recording so far, where there is one.
-    fn save(&mut self) -> Option<LoopCommand> {
+    /// Has the recording saved, or says why it can't be.
+    pub(in crate::tui) fn save(&mut self) -> Option<LoopCommand> {
+        let is_on_the_way = self.playback.as_ref().is_some_and(|playback| playback.way.is_some());
         let refused = match self.options.mode {
+            _ if is_on_the_way => "it is still going to another time: save it when it is there",
             Mode::Stacks { .. } => "nothing was measured here: perfprop export writes stacks",
             _ if self.shown_range().is_some() => "a range is shown: Esc shows the recording, which S saves",
             Mode::Live | Mode::Replay { .. } => return Some(LoopCommand::Save),

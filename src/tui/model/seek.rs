@@ -14,7 +14,9 @@ use crate::units::WallNs;
 
 impl ScreenModel {
     pub(super) fn control_playback(&mut self, action: Action) -> Option<LoopCommand> {
-        let (now, length) = (self.rounds.now(), self.options.mode.length());
+        let length = self.options.mode.length();
+        // Keys may be faster than a long way: they mean where it leads.
+        let now = self.playback.as_ref().and_then(|playback| playback.way).map_or(self.rounds.now(), |way| way.to);
         let Some(playback) = &mut self.playback else {
             self.notice = Some(Notice::Failed("only a replay can be wound".into()));
             return None;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ratatui::crossterm::event::KeyEventKind;
 
-use super::{LoopCommand, Message, Motion, Notice, Over, SavedRecording, ScreenModel, Tail};
+use super::{LoopCommand, Message, Motion, Notice, Over, SavedRecording, ScreenModel, Tail, ThreadCells};
 use crate::names::{shown, shown_path};
 use crate::number::clock;
 use crate::session::OutputLine;
@@ -59,6 +59,7 @@ pub(in crate::tui) fn update(model: &mut ScreenModel, message: Message) -> Optio
             (model.monitor, model.rounds) = (*monitor, rounds);
             model.diagnosed_at = None;
             model.profile_is_old = true;
+            model.thread_list.cells = ThreadCells::default();
             if let Some(playback) = &mut model.playback {
                 playback.sight = sight;
             }

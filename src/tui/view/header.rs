@@ -126,8 +126,8 @@ fn parts(page: &ScreenPage<'_>, room: usize) -> Vec<HeaderPart> {
     if let Some(rotated_by) = header.rotated_by.filter(|_| take_turns(model)) {
         parts.push(part(7, Role::Dim, rotation_words(rotated_by)));
     }
-    if let Some(done) = model.playback.as_ref().and_then(|playback| playback.wound) {
-        parts.push(part(0, Role::Frozen, format!(" WINDING {} ", whole_share(done))));
+    if let Some(way) = model.playback.as_ref().and_then(|playback| playback.way) {
+        parts.push(part(0, Role::Frozen, format!(" WINDING {} ", whole_share(way.part))));
     }
     if monitor.knows_whole_run() {
         parts.push(part(0, Role::Info, "whole run known".into()));

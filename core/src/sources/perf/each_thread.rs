@@ -39,14 +39,17 @@ pub(crate) fn each_thread<E: From<OpenError>>(
     inherit: bool,
     mut attach: impl FnMut(Pid) -> Result<bool, E>,
 ) -> Result<usize, E> {
-    let mut threads = Threads { known: HashSet::new(), last: if inherit { None } else { last_id() } };
-    let mut attached = 0;
+    // Where nothing is inherited, what starts from now on isn't counted.
+    let begun = if inherit { None } else { last_id() };
+    let (mut threads, mut attached) = (Threads::default(), 0);
     loop {
         let new = match process::threads(pid) {
             Ok(listed) => threads.unattached(listed),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(OpenError::System(error).into()),
         };
+        // Those of the first list are there, though ids may have begun anew since they were given out.
+        threads.last = threads.last.or(begun);
         if new.is_empty() {
             return Ok(attached);
         }
@@ -69,8 +72,8 @@ pub(crate) fn each_thread<E: From<OpenError>>(
 #[derive(Default)]
 struct Threads {
     known: HashSet<Pid>,
-    /// The last id that had been given out when counters began to be inherited; where they aren't, when the first was to be
-    /// attached to: what starts later isn't counted.
+    /// The last id that had been given out when counters began to be inherited; where they aren't, before threads were listed:
+    /// what starts later isn't counted.
     last: Option<Pid>,
 }
 

@@ -94,7 +94,9 @@ impl AutoStacks {
 
     /// Decides what is to be copied; gives the set of events that is to sample where that is another one now.
     pub(super) fn decide(&mut self, now: u64, origin: u64, code: &SampledCode) -> Option<CopySize> {
-        self.control.age(now);
+        if self.control.age(now) {
+            self.lost_in.clear();
+        }
         let before = self.control.size();
         let relieved = if std::mem::take(&mut self.has_lost) { self.control.relieve(now) } else { None };
         let change = relieved.or_else(|| self.control.decide(now))?;

@@ -259,7 +259,7 @@ impl CopyControl {
 
     /// Decides by what was told so far; `None` where all stays as it is.
     pub(super) fn decide(&mut self, now: u64) -> Option<CopyChange> {
-        if self.together.all == 0 && self.halved <= self.since {
+        if self.together.all == 0 && !self.has_forgotten() {
             // Time in which nothing was sampled says nothing.
             self.since = now;
         }
@@ -366,27 +366,36 @@ impl CopyControl {
     }
 
     /// What was seen long ago counts less: call it now and then.
-    pub(super) fn age(&mut self, now: u64) {
-        if matches!(self.state, CopyState::Checking(_)) {
+    /// Says whether all of it is forgotten.
+    pub(super) fn age(&mut self, now: u64) -> bool {
+        if self.is_checking() {
             return self.forget_beginning(now);
         }
         if now.saturating_sub(self.halved) < HALVING {
-            return;
+            return false;
         }
         self.halved = now;
         self.together.halve();
         self.processes.values_mut().for_each(EvidenceCounts::halve);
         self.processes.retain(|_, counts| counts.all > 0);
+        false
+    }
+
+    /// Whether the first half of a check is forgotten.
+    fn has_forgotten(&self) -> bool {
+        self.is_checking() && self.halved > self.since
     }
 
     /// Forgets the first half of a check, once: there a program loads its libraries, which says nothing of its own code.
-    fn forget_beginning(&mut self, now: u64) {
+    fn forget_beginning(&mut self, now: u64) -> bool {
         let is_middle = (CHECK / 2..CHECK).contains(&now.saturating_sub(self.since));
-        if is_middle && self.halved <= self.since && self.together.all >= ENOUGH {
+        let is_due = is_middle && !self.has_forgotten() && self.together.all >= ENOUGH;
+        if is_due {
             self.halved = now;
             self.processes.clear();
             self.together = EvidenceCounts::default();
         }
+        is_due
     }
 
     /// Whether in a group more than 5 % are of this kind.
@@ -541,6 +550,19 @@ mod tests {
             note(&mut control, 1, StackEvidence::Healed(300), late);
             assert_eq!((control.decide(CHECK), control.size()), (Some(change), CopySize::Tiny));
         }
+    }
+
+    #[test]
+    fn time_without_samples_says_nothing_of_whether_copies_are_needed() {
+        let mut control = CopyControl::new(0, true);
+        note(&mut control, 1, StackEvidence::Healed(300), 100);
+        assert_eq!((control.decide(SECOND), control.size()), (Some(CopyChange::Missing), CopySize::Tiny));
+        for second in 2..20 {
+            control.age(second * SECOND);
+            assert_eq!(control.decide(second * SECOND), None);
+        }
+        note(&mut control, 1, StackEvidence::Holds, 200);
+        assert_eq!(control.decide(20 * SECOND), None);
     }
 
     #[test]

@@ -121,6 +121,11 @@ impl Modules {
         number
     }
 
+    /// A process is another one now: what it makes has names of its own.
+    pub(super) fn forget_made(&mut self, pid: i32) {
+        self.numbers.remove(&Module::Memory { pid });
+    }
+
     /// The modules from a number on.
     pub(super) fn since(&self, first: usize) -> impl Iterator<Item = &OpenModule> {
         self.all.iter().skip(first).map(|known| &known.opened)

@@ -54,6 +54,8 @@ pub(super) struct OffCpu {
     told_at: u64,
     /// Whether records were lost since then.
     has_lost: bool,
+    /// Whether records were ever lost.
+    has_ever_lost: bool,
 }
 
 /// How often the time of threads that stay away is told, in ns.
@@ -64,7 +66,7 @@ const LEAVING: u64 = 1_000_000;
 
 impl OffCpu {
     pub(super) fn new(event: u32) -> Self {
-        Self { event, away: FxHashMap::default(), told_at: 0, has_lost: false }
+        Self { event, away: FxHashMap::default(), told_at: 0, has_lost: false, has_ever_lost: false }
     }
 
     /// A thread leaves its CPU with this stack. The idle task of a CPU has the number 0 and waits for nothing.
@@ -111,16 +113,17 @@ impl OffCpu {
         Some(waited)
     }
 
-    /// A thread was sampled on a CPU: if it is away, the record of its return was lost, and nobody knows how long it was.
+    /// A thread was sampled on a CPU: if it is away, and records were lost, that of its return was, and nobody knows how long it was.
+    /// Where none was lost, that is still to come.
     pub(super) fn runs(&mut self, tid: i32, time: u64) {
-        if self.away.get(&tid).is_some_and(|away| time > away.since.saturating_add(LEAVING)) {
+        if self.has_ever_lost && self.away.get(&tid).is_some_and(|away| time > away.since.saturating_add(LEAVING)) {
             self.away.remove(&tid);
         }
     }
 
     /// Records were lost, maybe those of the ends of threads.
     pub(super) fn lost(&mut self) {
-        self.has_lost = true;
+        (self.has_lost, self.has_ever_lost) = (true, true);
     }
 
     /// A thread has ended.
@@ -140,7 +143,7 @@ impl OffCpu {
     pub(super) fn all_so_far(&mut self, now: u64, origin: u64) -> Vec<RawSample> {
         self.told_at = now;
         if std::mem::take(&mut self.has_lost) {
-            self.away.retain(|&tid, _| process::runs(Pid::from_raw(tid)));
+            self.away.retain(|&tid, _| process::thread_runs(Pid::from_raw(tid)));
         }
         let away = self.away.values_mut().filter(|away| away.since < now);
         let mut samples: Vec<_> = away

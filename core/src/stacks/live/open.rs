@@ -136,13 +136,13 @@ pub(super) struct SampledCounter {
     pub(super) size: CopySize,
     /// Its place in [`SamplingSetup::events`].
     pub(super) event: u32,
-    pub(super) turns: Turns,
+    pub(super) turns: TurnTimes,
     pub(super) counter: Counter,
 }
 
 /// What tells for how long an event was off the processor's counters, which others may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Turns {
+pub(super) enum TurnTimes {
     /// It needs none of them.
     Never,
     /// Its own times.
@@ -599,7 +599,7 @@ impl<'a> Places<'a> {
         };
         let needs_clock = matches!(subject, SampledTask::Task(_)) && self.chosen.iter().any(OpenedEvent::takes_turns);
         let clock = if needs_clock { here(opener.clock(subject, *cpu))? } else { None };
-        let turns = if clock.is_some() { Turns::Clock(self.clocks.len()) } else { Turns::OwnTimes };
+        let turns = if clock.is_some() { TurnTimes::Clock(self.clocks.len()) } else { TurnTimes::OwnTimes };
         self.clocks.extend(clock);
         for (index, chosen) in (0..).zip(&self.chosen) {
             for &set in &opener.sets {
@@ -608,7 +608,7 @@ impl<'a> Places<'a> {
                 };
                 ring.join(&counter)?;
                 self.events.insert(counter.id(), SampledAs { event: index, set });
-                let turns = if chosen.takes_turns() { turns } else { Turns::Never };
+                let turns = if chosen.takes_turns() { turns } else { TurnTimes::Never };
                 self.counters.push(SampledCounter { size: set.size, event: index, turns, counter });
             }
         }

@@ -165,6 +165,7 @@ impl Processes {
     pub(super) fn rename(&mut self, pid: i32, tid: i32, comm: &[u8], exec: bool) {
         if exec {
             self.spaces.insert(pid, AddressSpace::default());
+            self.modules.forget_made(pid);
             self.keep_alone(pid, tid);
         }
         let comm = String::from_utf8_lossy(comm).into_owned();
@@ -188,6 +189,7 @@ impl Processes {
         let Tasks { pid, parent_pid, tid, parent_tid } = tasks;
         if pid != parent_pid {
             // Nothing is left of a process that had the number before.
+            self.modules.forget_made(pid);
             match self.spaces.get(&parent_pid).map(AddressSpace::fork) {
                 Some(copy) => self.spaces.insert(pid, copy),
                 None => self.spaces.remove(&pid),

@@ -251,10 +251,15 @@ mod tests {
     #[test]
     fn a_thread_whose_return_was_lost_waits_no_longer_once_it_is_seen_to_run() {
         let mut waits = OffCpu::new(0);
-        waits.leaves(7, 10, sample(1));
-        waits.runs(7, 10 + LEAVING);
-        assert!(waits.is_blocked(7), "it was on its way");
-        waits.runs(7, 11 + LEAVING);
+        // The thread that asks is there, whatever was lost.
+        let me = i32::try_from(std::process::id()).unwrap();
+        waits.leaves(me, 10, sample(1));
+        waits.runs(me, 11 + LEAVING);
+        assert!(waits.is_blocked(me), "the record of its return is on its way");
+        waits.lost();
+        waits.runs(me, 10 + LEAVING);
+        assert!(waits.is_blocked(me), "it was on its way off its CPU");
+        waits.runs(me, 11 + LEAVING);
         waits.runs(8, 11 + LEAVING);
         assert!(waits.all_so_far(TOLD_EVERY, 0).is_empty());
     }

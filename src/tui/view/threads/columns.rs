@@ -35,6 +35,8 @@ const COMMAND_FIRST: usize = 40;
 const MOST_NAME: usize = 40;
 const MOST_COMMAND: usize = 72;
 const LEAST_WITHIN: usize = 16;
+/// `futex_do_wait 100%` is whole before names have more room than they need.
+const USUAL_WITHIN: usize = 18;
 const MOST_WITHIN: usize = 32;
 
 /// CPUs from which on it is said that others used them: below, it is how times are rounded.
@@ -117,7 +119,7 @@ impl ThreadColumns {
         let within = match rest.saturating_sub(name + 2) {
             _ if cells.within == 0 || rest < whole + 2 + LEAST_WITHIN => 0,
             room => {
-                let most = if are_processes { room / 2 } else { room };
+                let most = if are_processes { room / 2 } else { room.max(USUAL_WITHIN.min(rest - whole - 2)) };
                 cells.within.min(most).clamp(LEAST_WITHIN, MOST_WITHIN)
             }
         };

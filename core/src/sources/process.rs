@@ -65,7 +65,7 @@ pub fn runs(task: Pid) -> bool {
 }
 
 /// Whether a thread is there and not about to end: the kernel sums up nothing of the others of its process, as for [`runs`].
-pub(crate) fn thread_runs(thread: Pid) -> bool {
+pub fn thread_runs(thread: Pid) -> bool {
     stat_of_thread(thread, thread).is_some_and(|stat| !stat.ends())
 }
 

@@ -32,8 +32,9 @@ const ROOM: KeptBytes = KeptBytes { most: 32 << 20, part: 256 << 10 };
 /// what regions counted.
 #[derive(Clone, Debug)]
 pub struct KeptSamples {
-    /// What is left of lines of samples, and of regions.
+    /// What is left of lines of samples: what they define.
     defined: Vec<Arc<[u8]>>,
+    /// What regions of such lines define and count.
     regions: RegionTable,
     /// How many enters and leaves of a thread are left out.
     missed: BTreeMap<(RegionProgramId, u32), u64>,

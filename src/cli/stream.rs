@@ -3,9 +3,12 @@
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use nix::sys::stat::{SFlag, fstat};
 
 use super::Error;
 use super::pager::{Pager, Paging};
@@ -204,4 +207,15 @@ pub(super) fn has_keys(file: &Path) -> bool {
 /// Whether people look at standard output and can press keys.
 pub(super) fn has_terminal() -> bool {
     io::stdout().is_terminal() && io::stdin().is_terminal()
+}
+
+/// The same beside a command that reads standard input: where that is a file or a pipe, keys come from the terminal.
+pub(super) fn has_terminal_beside_input() -> bool {
+    has_terminal() || (io::stdout().is_terminal() && is_data(io::stdin()) && File::open("/dev/tty").is_ok())
+}
+
+/// Whether something to read comes from there: a file or a pipe, not `/dev/null`.
+fn is_data(input: impl AsFd) -> bool {
+    let kind = fstat(input).map_or(SFlag::empty(), |stat| SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT);
+    [SFlag::S_IFREG, SFlag::S_IFIFO, SFlag::S_IFSOCK].contains(&kind)
 }

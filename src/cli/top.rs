@@ -11,7 +11,7 @@ use super::args::{AppearanceArgs, MeasurementArgs, milliseconds, whole_number};
 use super::error::code_of;
 use super::outcome::{NO_REGIONS, exit_code, tell_delay, tell_no_regions};
 use super::stacks::LiveProfile;
-use super::stream::{Stream, has_terminal, say};
+use super::stream::{Stream, has_terminal_beside_input, say};
 use super::{Error, appearance, signals, stacks};
 use crate::diagnosis::{LATELY, LookBack, diagnose};
 use crate::measure::{DefaultEvents, DenialWords, Measurement, WatchEvent, close, note_partial, pending_end, watch};
@@ -35,6 +35,7 @@ use crate::units::WallNs;
   perfprop top -- ./prog                        what this machine can count of a command
   perfprop top -e L1_MISSES,L2_MISSES -p 4711   two events of a process that runs
   perfprop top -g -M IPC -- ./prog              call stacks, and metrics with the events that they need
+  perfprop top -- sort < words.txt              a command that reads a file; keys still come from the terminal
   perfprop top --source emulate -- ./prog       caches and branches without counters")]
 pub(super) struct TopArgs {
     #[command(flatten)]
@@ -74,7 +75,7 @@ pub(super) fn run(args: &TopArgs) -> Result<u8, Error> {
     if args.batch || args.iterations.is_some() {
         return batch(args);
     }
-    if !has_terminal() {
+    if !has_terminal_beside_input() {
         say(NO_TERMINAL);
         return batch(args);
     }

@@ -190,6 +190,31 @@ fn without_a_terminal_there_is_text() {
     assert!(error.contains("E09") && out.contains("task-clock") && !out.contains('\x1b'), "{out}{error}");
 }
 
+#[test]
+fn a_command_under_screens_reads_what_is_piped_in() {
+    let Some(tmux) = Tmux::start("input") else { return };
+    let program = env!("CARGO_BIN_EXE_perfprop");
+    let script = r#"read word; echo "read $word"; sleep 600"#;
+    for input in ["echo piped-in |", "", "</dev/null"] {
+        let line = format!("{input} {program} top -I 50 --screen log -e page-faults -- sh -c '{script}'; echo left=$?");
+        let sign = if input.starts_with("echo") { "read piped-in" } else { "read" };
+        tmux.run(&["send-keys", &line, "Enter"]);
+        match input {
+            "</dev/null" => {
+                // Nobody is at the keys there; the text goes on until Ctrl-C.
+                tmux.eventually("text", |screen| screen.contains("E09") && screen.contains("page-faults"));
+                tmux.keys("C-c");
+                tmux.eventually("it ends", |screen| screen.contains("left="));
+                tmux.run(&["send-keys", "clear", "Enter"]);
+            }
+            _ => {
+                tmux.eventually(sign, |screen| screen.contains("● RUN") && screen.contains(sign));
+                leave(&tmux, input);
+            }
+        }
+    }
+}
+
 /// Starts `top` on a `sleep` as a shell would with `before` and `options`, and waits until it draws `sign`.
 fn begin(tmux: &Tmux, before: &str, options: &str, seconds: &str, sign: &str) -> String {
     let program = env!("CARGO_BIN_EXE_perfprop");

@@ -3,20 +3,24 @@
 //!
 //! What is measured names commands with their arguments, functions and paths: it is nobody else's. In a folder
 //! that others write to, such as `/tmp`, somebody may have put a link where a file is about to be made. So a
-//! file is made under a name that nobody can know, and then gets its own, which replaces whatever has that:
+//! file has no name while it is written, and leaves nothing when its process is killed. Then it gets one that nobody
+//! can know, and at once its own, which replaces whatever has that:
 //!
 //! ```text
-//! .perfprop-8a1c03e5b7d94f26.part  ── write ──  rename ──>  run.jsonl
+//! write  ── link ──>  .perfprop-8a1c03e5b7d94f26.part  ── rename ──>  run.jsonl
 //! ```
+//!
+//! Where a file system has no files without names, it has the name that nobody can know from its beginning.
 
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use nix::fcntl::OFlag;
-use nix::unistd::geteuid;
+use nix::fcntl::{AT_FDCWD, AtFlags, OFlag};
+use nix::unistd::{geteuid, linkat};
 
 /// Reading and writing for the owner alone.
 const PRIVATE: u32 = 0o600;
@@ -43,12 +47,22 @@ pub fn remove_partial(folder: &Path) {
     }
 }
 
+/// Where a file is on its way to its name.
+#[derive(Debug)]
+enum Place {
+    /// Nowhere: its name will be linked to it.
+    Nameless,
+    /// Under a name that nobody can know.
+    Beside(PathBuf),
+    /// Under its name.
+    There,
+}
+
 /// A file on its way to its name; dropped before it has that, it goes.
 #[derive(Debug)]
 pub struct PartialFile {
     file: File,
-    /// Where it is now; `None` where it has its name from the beginning.
-    now: Option<PathBuf>,
+    now: Place,
     to: PathBuf,
     /// Whether its name was taken for it: it is free again if nothing comes of the file.
     has_taken_name: bool,
@@ -68,7 +82,7 @@ impl PartialFile {
         let meant = fs::metadata(to);
         if is_of_system(to) || meant.as_ref().is_ok_and(is_special) {
             let file = OpenOptions::new().write(true).open(to)?;
-            return Ok(Self { file, now: None, to: to.to_owned(), has_taken_name: false });
+            return Ok(Self { file, now: Place::There, to: to.to_owned(), has_taken_name: false });
         }
         Self::beside(if found.is_symlink() { fs::canonicalize(to)? } else { to.to_owned() })
     }
@@ -117,9 +131,17 @@ impl PartialFile {
         {
             return Err(error);
         }
-        let now = folder_of(&to).join(format!("{PARTIAL}{:016x}{PARTIAL_ENDING}", unpredictable()));
-        let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&now)?;
-        let part = Self { file, now: Some(now), to, has_taken_name: false };
+        let mut options = OpenOptions::new();
+        options.write(true).mode(mode);
+        let nameless = options.clone().custom_flags(OFlag::O_TMPFILE.bits()).open(folder_of(&to));
+        let (file, now) = match nameless {
+            Ok(file) => (file, Place::Nameless),
+            Err(_) => {
+                let now = name_beside(&to);
+                (options.create_new(true).open(&now)?, Place::Beside(now))
+            }
+        };
+        let part = Self { file, now, to, has_taken_name: false };
         part.take_permissions();
         Ok(part)
     }
@@ -145,10 +167,16 @@ impl PartialFile {
     /// # Errors
     /// The operating system's.
     pub fn put(mut self) -> io::Result<PathBuf> {
-        if let Some(now) = &self.now {
+        if let Place::Nameless = self.now {
+            let now = name_beside(&self.to);
+            let open = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+            linkat(AT_FDCWD, open.as_str(), AT_FDCWD, &now, AtFlags::AT_SYMLINK_FOLLOW)?;
+            self.now = Place::Beside(now);
+        }
+        if let Place::Beside(now) = &self.now {
             fs::rename(now, &self.to)?;
         }
-        self.now = None;
+        self.now = Place::There;
         Ok(std::mem::take(&mut self.to))
     }
 
@@ -158,7 +186,7 @@ impl PartialFile {
     /// The operating system's.
     pub fn put_keeping_old(self) -> io::Result<PathBuf> {
         let has_old = fs::symlink_metadata(&self.to).is_ok_and(|found| found.is_file() && found.len() > 0);
-        if has_old && self.now.is_some() {
+        if has_old && !matches!(self.now, Place::There) {
             let mut old = self.to.clone().into_os_string();
             old.push(".old");
             fs::rename(&self.to, old)?;
@@ -179,8 +207,11 @@ impl Write for PartialFile {
 
 impl Drop for PartialFile {
     fn drop(&mut self) {
-        let Some(now) = &self.now else { return };
-        let _ = fs::remove_file(now);
+        match &self.now {
+            Place::There => return,
+            Place::Nameless => {}
+            Place::Beside(now) => drop(fs::remove_file(now)),
+        }
         if self.has_taken_name {
             let _ = fs::remove_file(&self.to);
         }
@@ -225,6 +256,11 @@ fn is_shared(folder: &Path) -> bool {
 
 fn folder_of(path: &Path) -> PathBuf {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned()
+}
+
+/// A name in the folder of `to` that nobody can know.
+fn name_beside(to: &Path) -> PathBuf {
+    folder_of(to).join(format!("{PARTIAL}{:016x}{PARTIAL_ENDING}", unpredictable()))
 }
 
 fn is_special(found: &Metadata) -> bool {
@@ -277,7 +313,10 @@ mod tests {
         let to = folder.join("a");
         fs::write(&to, "before").unwrap();
         let part = PartialFile::create(&to).unwrap();
-        assert_eq!((fs::read_to_string(&to).unwrap().as_str(), names(&folder).len()), ("before", 2));
+        assert_eq!(fs::read_to_string(&to).unwrap(), "before");
+        if matches!(part.now, Place::Nameless) {
+            assert_eq!(names(&folder), ["a"]);
+        }
         let path = write(part, "after");
         assert_eq!((path == to, fs::read_to_string(&to).unwrap().as_str()), (true, "after"));
         // What was there keeps its permissions.

@@ -1,7 +1,7 @@
 //! Starts the command of a measurement, waits for it, and ends it with all that it started.
 
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, IsTerminal};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -84,8 +84,10 @@ pub(super) fn command(argv: &[OsString], line: &CommandLine) -> io::Result<Comma
     match line.io {
         ChildIo::Inherit => {}
         ChildIo::Capture => {
-            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-            // The keys of the terminal are perfprop's: none of them may become the command's signal.
+            // The keys of a terminal are perfprop's.
+            let input = if io::stdin().is_terminal() { Stdio::null() } else { Stdio::inherit() };
+            command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
+            // None of them may become the command's signal.
             command.process_group(0);
         }
         ChildIo::Discard => {

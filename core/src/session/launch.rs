@@ -124,7 +124,8 @@ pub struct CommandLine {
 pub enum ChildIo {
     /// The terminal, or whatever perfprop has.
     Inherit,
-    /// Gives the command no input; lines of its output come out of [`Session::output`](super::Session::output).
+    /// Its input is what perfprop has, and none where that is a terminal; lines of its output come out of
+    /// [`Session::output`](super::Session::output).
     Capture,
     /// Its input is what perfprop has; both streams of its output go to standard error, as perfprop writes to the other.
     ToStderr,

@@ -63,8 +63,10 @@ pub(in crate::tui) struct ProfileLayout {
 impl ProfileLayout {
     /// `focus` is whether the screen is the profile's alone.
     pub(in crate::tui) fn of(area: Rect, room: Room, emphasis: Emphasis, focus: bool, beside: BesideTable) -> Self {
-        if room == Room::Lines {
-            return Self { table: area, ..Self::default() };
+        match (room, emphasis) {
+            (Room::Lines, Emphasis::Icicle) => return Self { icicle: area, ..Self::default() },
+            (Room::Lines, _) => return Self { table: area, ..Self::default() },
+            _ => {}
         }
         if room == Room::Large && focus {
             return Self::large(area, emphasis, beside);
@@ -157,6 +159,7 @@ mod tests {
         assert_eq!(rows(80, 24, Emphasis::Table), (0, 17, 0));
         assert_eq!(rows(80, 10, Emphasis::Both), (0, 5, 0));
         assert_eq!(rows(30, 10, Emphasis::Both), (0, 8, 0));
+        assert_eq!(rows(30, 10, Emphasis::Icicle), (8, 0, 0));
     }
 
     #[test]

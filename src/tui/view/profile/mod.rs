@@ -41,7 +41,7 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
     };
     let mut parts = ProfileLayout::of(area, room, profile.emphasis, focus, profile.beside_table());
     let rows = match room {
-        Room::Lines => {
+        Room::Lines if parts.table.height > 0 => {
             let (rows, last) = table::lines(parts.table, profile);
             page.hidden_line(last, rows);
             parts.table.height -= last.height;
@@ -57,8 +57,8 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
     if parts.panel.area() > 0 {
         let title = title(page, profile, usize::from(parts.panel.width.saturating_sub(6)));
         page.panel(parts.panel, title, Line::default(), focus);
-        icicle::draw(page, parts.icicle, profile);
     }
+    icicle::draw(page, parts.icicle, profile);
     if parts.right.area() > 0 {
         let mut title = if parts.panel.area() > 0 {
             Line::from(page.span(Role::Title, profile.listing().word()))

@@ -30,7 +30,6 @@ impl Counters {
 /// As many copies of the first event as fit are counted together, then as many of the next beside
 /// them. What the NMI watchdog or others hold isn't there to be counted.
 pub fn measure(host: &Host, kernel: &dyn Kernel, pmu: &Pmu) -> Option<Counters> {
-    let cpus = if host.cores().count() > 1 { cpus_of(pmu) } else { Vec::new() };
     let mut group: Vec<Event> = Vec::new();
     let mut each = Vec::new();
     for name in TRIED {
@@ -38,7 +37,7 @@ pub fn measure(host: &Host, kernel: &dyn Kernel, pmu: &Pmu) -> Option<Counters> 
         let before = group.len();
         while group.len() < MOST {
             group.push(event.clone());
-            if kernel.fit(&group.iter().collect::<Vec<_>>(), &cpus) != Fit::Fits {
+            if kernel.fit(&group.iter().collect::<Vec<_>>()) != Fit::Fits {
                 group.pop();
                 break;
             }
@@ -48,9 +47,4 @@ pub fn measure(host: &Host, kernel: &dyn Kernel, pmu: &Pmu) -> Option<Counters> 
         }
     }
     (!group.is_empty()).then_some(Counters { each })
-}
-
-/// The CPUs that a core PMU of a hybrid machine belongs to.
-pub fn cpus_of(pmu: &Pmu) -> Vec<u32> {
-    pmu.says("cpus").and_then(|list| crate::host::parse_cpus(&list)).unwrap_or_default()
 }

@@ -224,7 +224,9 @@ fn software(host: &Host, kernel: &dyn Kernel) -> MachineFact {
 fn whole_machine(host: &Host, kernel: &dyn Kernel) -> MachineFact {
     let fact = MachineFact::new(ReportSection::Counting, "whole machine", "-a, -C and -G count whatever runs on CPUs");
     match host.event("cpu-clock") {
-        Some(event) => tried(host, fact, verdict(host, kernel, &event, ProbeTarget::Cpu(0)), FactStanding::Warn),
+        Some(event) => {
+            tried(host, fact, verdict(host, kernel, &event, ProbeTarget::Cpu(host.some_cpu())), FactStanding::Warn)
+        }
         None => fact,
     }
 }

@@ -125,6 +125,11 @@ impl Host {
         self.files.online_cpus().ok().map(|cpus| cpus.len())
     }
 
+    /// A CPU that is online: the first, where that is known.
+    pub(super) fn some_cpu(&self) -> u32 {
+        self.files.online_cpus().ok().and_then(|cpus| cpus.first().copied()).unwrap_or(0)
+    }
+
     /// The PMUs of the cores; several on a hybrid machine.
     pub fn cores(&self) -> impl Iterator<Item = &Pmu> {
         self.resolver.pmus().iter().filter(|pmu| pmu.is_core())

@@ -10,11 +10,9 @@
 //!       of the target         fails: the target is
 //! ```
 
-use std::thread;
 use std::time::Duration;
 
 use nix::errno::Errno;
-use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
 
 use super::{Capability, Host};
@@ -30,9 +28,8 @@ pub trait Kernel {
     /// Returns the kernel's errno.
     fn open(&self, event: &Event, whose: ProbeTarget) -> Result<(), Errno>;
 
-    /// Whether a thread on one of these CPUs, on any where there are none, can count these events of
-    /// one PMU at the same time.
-    fn fit(&self, events: &[&Event], cpus: &[u32]) -> Fit;
+    /// Whether these events of one PMU can be counted at the same time.
+    fn fit(&self, events: &[&Event]) -> Fit;
 
     /// The time that one switch between slices takes; `None` where that isn't known.
     fn switch_cost(&self, _plan: &Plan, _rotations: &[Rotation]) -> Option<Duration> {
@@ -49,26 +46,13 @@ impl Kernel for ThisKernel {
         perf::ask(event, whose).map_err(|error| error.raw_os_error().map_or(Errno::EINVAL, Errno::from_raw))
     }
 
-    fn fit(&self, events: &[&Event], cpus: &[u32]) -> Fit {
-        if cpus.is_empty() {
-            return perf::fit(events);
-        }
-        // A thread of its own, so that this one stays where it may be.
-        let on_cpus = || if stay_on(cpus).is_ok() { perf::fit(events) } else { Fit::Unknown };
-        thread::scope(|scope| scope.spawn(on_cpus).join()).unwrap_or(Fit::Unknown)
+    fn fit(&self, events: &[&Event]) -> Fit {
+        perf::fit(events)
     }
 
     fn switch_cost(&self, plan: &Plan, rotations: &[Rotation]) -> Option<Duration> {
         perf::switch_cost(plan, rotations)
     }
-}
-
-fn stay_on(cpus: &[u32]) -> nix::Result<()> {
-    let mut set = CpuSet::new();
-    for &cpu in cpus {
-        set.set(usize::try_from(cpu).unwrap_or(usize::MAX))?;
-    }
-    sched_setaffinity(Pid::from_raw(0), &set)
 }
 
 /// What becomes of an event.
@@ -207,7 +191,7 @@ mod tests {
             self.0(event, whose)
         }
 
-        fn fit(&self, _: &[&Event], _: &[u32]) -> Fit {
+        fn fit(&self, _: &[&Event]) -> Fit {
             Fit::Unknown
         }
 

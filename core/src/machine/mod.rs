@@ -22,7 +22,7 @@ mod host;
 mod layers;
 mod run_ratio;
 
-pub use counters::{Counters, cpus_of, measure};
+pub use counters::{Counters, measure};
 pub use facts::facts;
 pub use host::{Capability, Host, Limit, Process};
 pub use layers::{Denial, EventVerdict, Kernel, ThisKernel, target_denial, verdict};

@@ -44,7 +44,7 @@ fn similar_command(command: &OsString) -> Option<String> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let folders = match parent {
         Some(parent) => vec![parent.to_owned()],
-        None => std::env::split_paths(&std::env::var_os("PATH")?).chain([PathBuf::from(".")]).collect(),
+        None => process::command_folders().into_iter().chain([PathBuf::from(".")]).collect(),
     };
     let entries = folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
     let programs = entries.filter(|entry| process::is_executable(&entry.path()));

@@ -262,8 +262,7 @@ fn not_opened(f: &mut fmt::Formatter<'_>, error: &OpenError) -> fmt::Result {
         }
         OpenError::System(source) => system(f, source),
         OpenError::Stopped(signal) => stopped(f, *signal),
-        OpenError::TooManyFiles { events, places, limit } => {
-            let needed = events * places;
+        OpenError::TooManyFiles { events, places, needed, limit } => {
             let narrow = if *places > 1 { "Narrow with -C or -t" } else { "Count fewer events" };
             let s = if *places == 1 { "" } else { "s" };
             writeln!(

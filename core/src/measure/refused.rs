@@ -6,6 +6,7 @@ use std::io;
 
 use super::Error;
 use crate::events::Event;
+use crate::host::HostFiles;
 use crate::machine::{Denial, EventVerdict, Host, ThisKernel, target_denial, verdict};
 use crate::plan::{EventIndex, Member, Plan};
 use crate::session::{Launch, StartError};
@@ -135,7 +136,8 @@ fn whose(launch: &Launch) -> ProbeTarget {
             tasks.first().map_or(ProbeTarget::Mine, |&task| ProbeTarget::Task(task))
         }
         Some(TargetKind::Everyone | TargetKind::Cgroup(_)) => {
-            ProbeTarget::Cpu(launch.cpus.as_ref().and_then(|cpus| cpus.first().copied()).unwrap_or(0))
+            let online = || HostFiles::here().online_cpus().unwrap_or_default();
+            ProbeTarget::Cpu(launch.cpus.clone().unwrap_or_else(online).first().copied().unwrap_or(0))
         }
     }
 }

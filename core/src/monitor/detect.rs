@@ -1,4 +1,4 @@
-//! Finds what the reader of a measurement should know, and notes each finding once.
+//! Finds what the reader of a measurement should know, and notes it: once, or in each interval that has it anew.
 
 use std::collections::HashSet;
 

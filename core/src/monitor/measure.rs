@@ -235,11 +235,6 @@ impl Monitor {
         }
     }
 
-    /// Whether instructions are counted, so that there are numbers per instruction.
-    pub fn counts_instructions(&self) -> bool {
-        self.header.modelled.is_some() || self.instructions.iter().any(Option::is_some)
-    }
-
     /// Takes the interval that has ended into the spreads of all events.
     pub(super) fn spread_events(&mut self) {
         for event in 0..self.tracks.len() {

@@ -73,8 +73,7 @@ pub struct Monitor {
     parts: Vec<SummedEvent>,
     spreads: Vec<spread::IntervalSpread>,
     tally: Tally,
-    /// What each event counted in truth, where that was recorded.
-    /// The true counts up to the last round, and up to the end of the last interval, as all numbers are.
+    /// What each event counted in truth, where that was recorded: up to the last round, and up to the end of the last interval, as all numbers are.
     truths_now: Vec<Option<u64>>,
     truths: Vec<Option<u64>>,
     truths_before: Vec<u64>,
@@ -207,7 +206,7 @@ impl Monitor {
         self.note_lost();
         self.note_uncounted_time(&end);
         self.note_lacking_units();
-        if matches!(self.header.target, MeasuredTarget::Processes(_) | MeasuredTarget::Threads(_)) {
+        if end.has_target_ended {
             self.note(Finding::TargetEnded);
         }
         self.end = Some(end);

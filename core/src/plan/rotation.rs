@@ -54,7 +54,7 @@ impl Plan {
     /// its groups at once. `fit` is asked as in [`Plan::new`].
     ///
     /// Pinned groups are always on and so in no place; one with an exclusive event has its
-    /// slice alone.
+    /// slice alone. What one kind of core counts isn't scaled by its time, so it has no slices.
     pub fn rotations(&self, fit: &mut dyn FnMut(&[&Event]) -> Fit) -> Vec<Rotation> {
         let mut pmus: Vec<_> = self.group_indices().filter_map(|group| self.pmu(group)).collect();
         pmus.sort_unstable();
@@ -86,9 +86,10 @@ impl Plan {
         Rotation { sets }
     }
 
-    /// The PMU of a group that can be counted; `None` for software events, and for what is absent here.
+    /// The PMU of a group that may have slices; `None` for software events, for what is absent here, and for one kind of core.
     fn pmu(&self, group: GroupIndex) -> Option<(u32, u64)> {
-        self.hardware(&[group]).first().filter(|event| event.unavailable().is_none()).map(|event| pmu_of(event))
+        let may = |event: &&&Event| event.unavailable().is_none() && event.core().is_none();
+        self.hardware(&[group]).first().filter(may).map(|event| pmu_of(event))
     }
 
     fn has(&self, group: GroupIndex, what: impl Fn(&crate::events::Modifiers) -> bool) -> bool {
@@ -113,12 +114,13 @@ mod tests {
     use crate::events::{Encoding, GroupBinding, Modifiers};
 
     /// Groups in braces, written as the names of their events: `p` is pinned, `x` exclusive, `s` software,
-    /// `o` of another PMU.
+    /// `o` of another PMU, `e` of one kind of core.
     fn plan(groups: &[&str]) -> Plan {
         let event = |letter: char| {
             let modifiers = Modifiers { pinned: letter == 'p', exclusive: letter == 'x', ..Modifiers::default() };
             let event = if letter == 's' { software_event("s") } else { raw_event(&letter.to_string(), 0) };
-            let encoding = Encoding { pmu_type: if letter == 'o' { 9 } else { 4 }, ..event.encoding };
+            let core = (letter == 'e').then(|| "cpu_atom".to_owned());
+            let encoding = Encoding { pmu_type: if letter == 'o' { 9 } else { 4 }, core, ..event.encoding };
             Event { encoding, modifiers, ..event }
         };
         let group = |names: &&str| group(GroupBinding::Braces, names.chars().map(event));
@@ -168,6 +170,11 @@ mod tests {
     #[test]
     fn each_pmu_has_turns_of_its_own() {
         assert_eq!(sets(&["aa", "oo", "bb", "oo"], 2), [vec![vec![0], vec![2]], vec![vec![1], vec![3]]]);
+    }
+
+    #[test]
+    fn one_kind_of_core_has_no_slices() {
+        assert_eq!(sets(&["ee", "aa", "ee", "bb"], 2), [vec![vec![1], vec![3]]]);
     }
 
     proptest! {

@@ -19,6 +19,9 @@ pub struct End {
     /// it ended by itself.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_all_watched: bool,
+    /// Whether it is the end of processes or threads that ran before: all have ended.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub has_target_ended: bool,
     /// Rounds that were read but not kept.
     pub lost_rounds: u64,
     /// The last readings: the totals.

@@ -1,6 +1,6 @@
 //! Reads a source on a thread of its own, and sends its rounds into a bounded channel.
 //!
-//! The thread never waits for whoever takes the rounds. When the channel is full the round is
+//! The thread never waits for whoever takes the rounds, but with the last one. When the channel is full the round is
 //! dropped and counted, as is a round whose time passed before the thread came to run: readings are
 //! cumulative, so only time resolution is lost, never a count.
 
@@ -17,9 +17,6 @@ use crate::sources::{CounterSource, Next, Round};
 
 /// Rounds that may wait for their taker: a minute at the default period.
 const CAPACITY: usize = 600;
-
-/// How long the last round may wait for room in the channel.
-const LAST_ROUND_PATIENCE: Duration = Duration::from_secs(5);
 
 /// What the sampler sends.
 #[derive(Clone, Debug, PartialEq)]
@@ -86,7 +83,8 @@ impl Sampler {
         let (sample_sender, samples) = bounded(CAPACITY);
         let (runs, ended) = bounded(0);
         let requests = Arc::new(Requests::default());
-        let mut worker = SamplerThread { source, samples: sample_sender, requests: Arc::clone(&requests), lost: 0 };
+        let (samples_in, requested) = (sample_sender, Arc::clone(&requests));
+        let mut worker = SamplerThread { source, samples: samples_in, requests: requested, lost: 0, dropped: None };
         let work = move || {
             worker.run(period);
             drop(runs);
@@ -135,7 +133,7 @@ impl Drop for Sampler {
     fn drop(&mut self) {
         self.request(SamplerRequest::Stop);
         // The thread may wait for room for its last round: make some.
-        while self.samples.recv_timeout(LAST_ROUND_PATIENCE).is_ok_and(|sample| sample != SamplerMessage::End) {}
+        while self.samples.recv().is_ok_and(|sample| sample != SamplerMessage::End) {}
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -147,6 +145,8 @@ struct SamplerThread<S> {
     samples: Sender<SamplerMessage>,
     requests: Arc<Requests>,
     lost: u64,
+    /// The newest round, where it found no room.
+    dropped: Option<Round>,
 }
 
 impl<S: CounterSource> SamplerThread<S> {
@@ -164,7 +164,7 @@ impl<S: CounterSource> SamplerThread<S> {
                 None => {
                     match self.source.read() {
                         Next::Round(round) => self.offer(round),
-                        Next::Ended => return self.end(),
+                        Next::Ended => return self.end_with_newest(),
                     }
                     let (next, missed) = next_due(due, period, Instant::now());
                     due = next;
@@ -180,22 +180,35 @@ impl<S: CounterSource> SamplerThread<S> {
     }
 
     fn offer(&mut self, round: Round) {
-        if let Err(TrySendError::Full(_)) = self.samples.try_send(SamplerMessage::Round { round, lost: self.lost }) {
-            self.lost += 1;
-        }
+        let message = SamplerMessage::Round { round, lost: self.lost };
+        self.dropped = match self.samples.try_send(message) {
+            Err(TrySendError::Full(SamplerMessage::Round { round, .. })) => Some(round),
+            _ => None,
+        };
+        self.lost += u64::from(self.dropped.is_some());
     }
 
-    /// The last round carries the totals, so it alone may wait for room.
     fn finish(&mut self) {
-        if let Next::Round(round) = self.source.read_last() {
-            let _ = self.samples.send_timeout(SamplerMessage::Round { round, lost: self.lost }, LAST_ROUND_PATIENCE);
+        match self.source.read_last() {
+            Next::Round(round) => self.end(Some(round)),
+            Next::Ended => self.end_with_newest(),
         }
-        self.end();
     }
 
-    fn end(&mut self) {
+    /// Ends where the newest round is the last: it isn't lost after all.
+    fn end_with_newest(&mut self) {
+        let newest = self.dropped.take();
+        self.lost -= u64::from(newest.is_some());
+        self.end(newest);
+    }
+
+    /// The last round carries the totals, so it alone waits for room: until somebody takes others, or drops the sampler.
+    fn end(&mut self, last: Option<Round>) {
         self.source.end();
-        let _ = self.samples.send_timeout(SamplerMessage::End, LAST_ROUND_PATIENCE);
+        if let Some(round) = last {
+            let _ = self.samples.send(SamplerMessage::Round { round, lost: self.lost });
+        }
+        let _ = self.samples.send(SamplerMessage::End);
     }
 }
 
@@ -244,10 +257,21 @@ mod tests {
             thread::yield_now();
         }
         // The thread goes on without a taker, so it reaches the end of the source; what it could
-        // not place is gone from the channel, and the taker sees the first rounds only.
-        let (times, _) = drain(&sampler);
+        // not place is gone from the channel, but for the last round, which has the totals.
+        let (times, lost) = drain(&sampler);
         assert_eq!(times[..CAPACITY], (0..CAPACITY as u64).collect::<Vec<_>>()[..]);
-        assert!(times.len() <= CAPACITY + 100);
+        assert_eq!(times.last(), Some(&(CAPACITY as u64 + 99)));
+        assert_eq!(times.len() as u64 + lost, CAPACITY as u64 + 100);
+    }
+
+    #[test]
+    fn the_last_round_waits_for_room_however_long() {
+        let sampler = Sampler::start(rounds(CAPACITY as u64 + 1), Duration::ZERO).unwrap();
+        while !sampler.samples().is_full() {
+            thread::yield_now();
+        }
+        thread::sleep(Duration::from_millis(20));
+        assert_eq!(drain(&sampler), ((0..=CAPACITY as u64).collect(), 0));
     }
 
     #[test]

@@ -134,6 +134,5 @@ pub fn find_command(name: &OsString) -> Option<PathBuf> {
     if name.as_bytes().contains(&b'/') {
         return Some(PathBuf::from(name));
     }
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| process::is_executable(file))
+    process::command_folders().into_iter().map(|folder| folder.join(name)).find(|file| process::is_executable(file))
 }

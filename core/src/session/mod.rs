@@ -5,19 +5,19 @@
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use crossbeam_channel::Receiver;
+use crossbeam_channel::{Receiver, RecvTimeoutError};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::plan::Plan;
 use crate::regions::{LiveRegions, ProcessRegions, RegionSource, Wanted};
 use crate::run::{End, MeasuredTarget, RotatedBy};
-use crate::sampling::{Sampler, SamplerMessage, SamplerRequest};
+use crate::sampling::{Sampler, SamplerMessage, SamplerRemote, SamplerRequest};
 use crate::sources::Round;
 use crate::sources::command::PreparedCommand;
 use crate::sources::emulate::{CacheModel, ModelLog};
@@ -26,6 +26,7 @@ use crate::sources::perf::{CounterRow, OpenError, TargetKind, TracefsProbes};
 #[cfg(feature = "stacks")]
 use crate::stacks::live;
 
+mod awaited;
 mod caught;
 mod child;
 mod counters;
@@ -34,6 +35,7 @@ mod output;
 pub mod schedule;
 mod stacks;
 
+use awaited::AwaitedTasks;
 pub use caught::{CaughtSignal, SignalSender};
 pub use child::find_command;
 use child::{Ended, Running, children_cpu_time, command, keep_on, terminate, wait};
@@ -90,6 +92,8 @@ pub struct Session {
     intervals: Vec<Interval>,
     /// Time after which the session ends.
     timeout: Option<Duration>,
+    /// Whether all processes or threads have ended that it measures and didn't start.
+    has_target_ended: Arc<AtomicBool>,
     /// Whether all that a command does is to be counted, until it ends by itself.
     watches_all: bool,
     /// The probes in tracefs, which can be removed once their counters, above, are closed.
@@ -110,13 +114,16 @@ impl Session {
     fn begin(plan: &Plan, launch: &Launch, period: Duration) -> Result<Self, StartError> {
         let Some(line) = &launch.command else {
             let target = launch.target.clone().ok_or(StartError::NoTarget)?;
+            let awaited = AwaitedTasks::of(&target);
             let probes = probes(plan, launch, &target);
             let stacks = stacks::start(launch, &target, &probes)?;
             let mut opened = open(plan, launch, &target, &probes, &Arc::default())?;
             let began = opened.start_clock();
             let (described, regions) = (described(launch, None), attached(launch).map(Arc::new));
             let session = Self::sample(opened, stacks, launch, described, None, crossbeam_channel::never(), period)?;
-            return Ok(Self { regions, began, _probes: probes, ..session });
+            let (sampler, ended) = (session.sampler.remote(), session.sampler.ended().clone());
+            let has_target_ended = awaited.stop_at_end(sampler, ended).map_err(StartError::System)?;
+            return Ok(Self { regions, began, has_target_ended, _probes: probes, ..session });
         };
         let mut emulator = emulator(launch)?;
         let ended = Ended::default();
@@ -143,7 +150,9 @@ impl Session {
         let began = opened.start_clock();
         let mut child = held.release().map_err(failed)?;
         opened.source.has_executed();
-        // From here on whatever goes wrong ends the command: dropping the running one does.
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        // Waited for whatever goes wrong from here on: that ends the command, as dropping the running one does.
+        let (begun, sampler) = mpsc::channel::<SamplerRemote>();
         let mut running = Running {
             pid,
             ended: Arc::clone(&ended),
@@ -151,13 +160,18 @@ impl Session {
             detached: false,
             was_ended: false.into(),
         };
-        let (drains, output) = output::drain(&mut child).map_err(StartError::System)?;
+        let stop = move || {
+            if let Ok(sampler) = sampler.recv() {
+                sampler.request(SamplerRequest::Stop);
+            }
+        };
+        let wait = move || wait(child, before, &ended, stop);
+        thread::Builder::new().name("perfprop-wait".into()).spawn(wait).map_err(StartError::System)?;
+        let (drains, output) = output::drain(stdout, stderr).map_err(StartError::System)?;
         running.drains = drains;
         let described = described(launch, Some(pid));
         let session = Self::sample(opened, stacks, launch, described, Some(running), output, period)?;
-        let remote = session.sampler.remote();
-        let wait = move || wait(child, before, &ended, || remote.request(SamplerRequest::Stop));
-        thread::Builder::new().name("perfprop-wait".into()).spawn(wait).map_err(StartError::System)?;
+        let _ = begun.send(session.sampler.remote());
         Ok(Self { regions, began, _probes: probes, ..session })
     }
 
@@ -174,20 +188,23 @@ impl Session {
         let sampler = Sampler::start(source, period).map_err(StartError::System)?;
         if let Some(delay) = launch.delay {
             let (remote, enable_stacks) = (sampler.remote(), stacks::enabler(&stacks)?);
+            let ended = sampler.ended().clone();
             let later = move || {
-                thread::sleep(delay);
-                enable_stacks();
-                remote.request(SamplerRequest::Enable);
+                if has_passed(delay, &ended) {
+                    enable_stacks();
+                    remote.request(SamplerRequest::Enable);
+                }
             };
             thread::Builder::new().name("perfprop-delay".into()).spawn(later).map_err(StartError::System)?;
         }
         if let Some(timeout) = launch.timeout {
-            let remote = sampler.remote();
+            let (remote, ended) = (sampler.remote(), sampler.ended().clone());
             let family = command.as_ref().map(|command| (command.pid, Arc::clone(&command.ended)));
             let end = move || {
-                thread::sleep(timeout);
-                family.inspect(|(pid, ended)| terminate(*pid, ended, &mut || false));
-                remote.request(SamplerRequest::Stop);
+                if has_passed(timeout, &ended) {
+                    family.inspect(|(pid, ended)| terminate(*pid, ended, &mut || false));
+                    remote.request(SamplerRequest::Stop);
+                }
             };
             thread::Builder::new().name("perfprop-timeout".into()).spawn(end).map_err(StartError::System)?;
         }
@@ -207,6 +224,7 @@ impl Session {
             began: 0,
             intervals,
             timeout,
+            has_target_ended: Arc::default(),
             watches_all,
             _probes: TracefsProbes::default(),
         })
@@ -248,7 +266,7 @@ impl Session {
         LiveRegions::start(Arc::clone(source), origin, interval, wanted).map(Some)
     }
 
-    /// Who rotates the groups; `None` where nothing is multiplexed.
+    /// Who rotates the groups if they have to; `None` where nothing is counted on hardware.
     pub fn rotated_by(&self) -> Option<RotatedBy> {
         self.rotated_by
     }
@@ -298,6 +316,7 @@ impl Session {
             cpu_time: ended.map(|(_, cpu_time)| *cpu_time),
             is_all_watched: self.watches_all
                 && self.command.as_ref().is_some_and(|command| !command.was_ended.load(Ordering::Relaxed)),
+            has_target_ended: self.has_target_ended.load(Ordering::Relaxed),
             lost_rounds,
             totals: last.readings.clone(),
         }
@@ -338,6 +357,11 @@ impl Session {
         command.detached = true;
         command.drains.hand_over()
     }
+}
+
+/// Waits for so long; `false` if the sampler has ended before.
+fn has_passed(time: Duration, ended: &Receiver<Infallible>) -> bool {
+    ended.recv_timeout(time) == Err(RecvTimeoutError::Timeout)
 }
 
 /// Where a command shares its regions. Without a folder, programs keep them to themselves; that is an error where events

@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{ChildStderr, ChildStdout, Command, Stdio};
 use std::thread;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
@@ -52,13 +52,16 @@ impl Drains {
 }
 
 /// Starts reading the piped streams of a child; without any, the channel never gives a line.
-pub(super) fn drain(child: &mut Child) -> io::Result<(Drains, Receiver<OutputLine>)> {
+pub(super) fn drain(
+    stdout: Option<ChildStdout>,
+    stderr: Option<ChildStderr>,
+) -> io::Result<(Drains, Receiver<OutputLine>)> {
     let (lines, output) = bounded(CAPACITY);
     let mut drains = Drains::default();
-    if let Some(stdout) = child.stdout.take() {
+    if let Some(stdout) = stdout {
         drains.start(Stream::Stdout, OwnedFd::from(stdout), lines.clone())?;
     }
-    if let Some(stderr) = child.stderr.take() {
+    if let Some(stderr) = stderr {
         drains.start(Stream::Stderr, OwnedFd::from(stderr), lines)?;
     }
     Ok((drains, output))

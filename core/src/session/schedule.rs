@@ -43,7 +43,7 @@ pub(super) struct OwnRotations {
 }
 
 impl OwnRotations {
-    /// The schedule as a recording has it; `None` where nothing is multiplexed on hardware.
+    /// The schedule as a recording has it; `None` where nothing is counted on hardware.
     pub(super) fn rotated_by(&self, plan: &Plan, launch: &Launch) -> Option<run::RotatedBy> {
         let mut hardware = plan.events.iter().filter(|event| !event.kind.is_software());
         let every_ns = match &launch.schedule {
@@ -82,7 +82,7 @@ pub(super) fn own_rotations(plan: &Plan, launch: &Launch, target: &CountedTarget
 }
 
 /// Whether perfprop's rotation is worth its cost: that of a switch, in every place where the target is
-/// counted. On hybrid machines each PMU would have a rotation, of which only one counts at any time.
+/// counted. With several rotations that would be one for each PMU.
 ///
 /// The cost is asked for only where something is multiplexed: to measure it the counters are opened.
 pub fn choose(rotations: usize, switch: impl FnOnce() -> Option<Duration>, places: impl FnOnce() -> usize) -> bool {

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -59,6 +59,40 @@ pub fn is_alive(pid: Pid) -> bool {
     lives(pid) || threads(pid).is_ok_and(|threads| threads.len() > 1 && threads.into_iter().any(lives))
 }
 
+/// A process or thread that is told from a later one with its number.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KnownTask {
+    task: Pid,
+    is_thread: bool,
+    began: Option<u64>,
+}
+
+impl KnownTask {
+    /// A process, all its threads.
+    pub(crate) fn process(pid: Pid) -> Self {
+        Self { task: pid, is_thread: false, began: began(pid) }
+    }
+
+    /// A thread alone, be it the main thread of its process.
+    pub(crate) fn thread(thread: Pid) -> Self {
+        Self { task: thread, is_thread: true, began: began(thread) }
+    }
+
+    /// Whether it has not yet ended.
+    pub(crate) fn is_alive(&self) -> bool {
+        let lives = match self.is_thread {
+            true => stat_of_thread(self.task, self.task).is_some_and(|stat| !stat.has_ended()),
+            false => is_alive(self.task),
+        };
+        lives && began(self.task) == self.began
+    }
+}
+
+/// When a task began, in ticks since the machine runs.
+fn began(task: Pid) -> Option<u64> {
+    stat_of_thread(task, task).map(|stat| stat.began)
+}
+
 /// Whether a task exists and has not begun to exit.
 pub fn runs(task: Pid) -> bool {
     stat(task).is_some_and(|stat| !stat.ends())
@@ -105,6 +139,12 @@ fn children(pid: Pid) -> Vec<Pid> {
             list.split_whitespace().filter_map(|word| word.parse().ok()).map(Pid::from_raw).collect::<Vec<_>>()
         })
         .collect()
+}
+
+/// The folders that commands are looked for in: where nobody says, those of execvp(3).
+pub(crate) fn command_folders() -> Vec<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
+    std::env::split_paths(&path).collect()
 }
 
 /// Whether a file looks like a program that could be executed by its path.
@@ -166,6 +206,21 @@ mod tests {
         assert_eq!(threads(nobody).unwrap_err().kind(), io::ErrorKind::NotFound);
         assert!(!is_alive(nobody));
         assert_eq!(name(nobody), None);
+    }
+
+    #[test]
+    fn a_number_that_is_used_again_is_another_task() {
+        let me = nix::unistd::getpid();
+        let (process, thread) = (KnownTask::process(me), KnownTask::thread(nix::unistd::gettid()));
+        assert!(process.is_alive() && thread.is_alive());
+        let later = KnownTask { began: process.began.map(|began| began + 1), ..process };
+        assert!(!later.is_alive() && !KnownTask::process(Pid::from_raw(i32::MAX)).is_alive());
+        let ended = std::thread::spawn(|| KnownTask::thread(nix::unistd::gettid())).join().unwrap();
+        // The kernel may take a moment to forget a thread that was joined.
+        while ended.is_alive() {
+            std::thread::yield_now();
+        }
+        assert!(process.is_alive());
     }
 
     #[test]

@@ -2,10 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use nix::unistd::Pid;
-
 use super::perf::TargetKind;
-use super::{CounterSource, Next, Round, process};
+use super::{CounterSource, Next, Round};
 use crate::host::HostFiles;
 use crate::threads::{LiveThreads, ThreadReader, ThreadTarget};
 
@@ -16,23 +14,12 @@ pub struct Watched<S> {
     reader: Option<ThreadReader>,
     interval: Duration,
     live: Option<LiveThreads>,
-    /// Tasks after whose end nothing is read any more; none where another sees the end.
-    awaited: Vec<Pid>,
 }
 
 impl<S> Watched<S> {
     /// Reads the threads of `target` every `interval` from [`start_clock`](CounterSource::start_clock) on.
     pub fn new(inner: S, target: ThreadTarget, interval: Duration) -> Self {
-        let awaited = match &target {
-            ThreadTarget::Processes(tasks) | ThreadTarget::Threads(tasks) => tasks.as_slice(),
-            ThreadTarget::Family(_) | ThreadTarget::Machine => &[],
-        };
-        let awaited = awaited.iter().copied().map(Pid::from_raw).collect();
-        Self { inner, reader: Some(ThreadReader::new(HostFiles::here(), target)), interval, live: None, awaited }
-    }
-
-    fn has_ended(&self) -> bool {
-        !self.awaited.is_empty() && !self.awaited.iter().any(|&task| process::is_alive(task))
+        Self { inner, reader: Some(ThreadReader::new(HostFiles::here(), target)), interval, live: None }
     }
 }
 
@@ -52,11 +39,7 @@ impl<S: CounterSource> CounterSource for Watched<S> {
     fn read(&mut self) -> Next {
         match self.inner.read() {
             Next::Round(mut round) => {
-                // Asked after reading: the inner source sees the end now or with the next round, which has nothing more.
-                round.threads = match self.has_ended() {
-                    true => self.live.take().and_then(LiveThreads::finish),
-                    false => self.live.as_ref().and_then(LiveThreads::take),
-                };
+                round.threads = self.live.as_ref().and_then(LiveThreads::take);
                 Next::Round(round)
             }
             Next::Ended => Next::Ended,
@@ -105,6 +88,8 @@ impl<S: CounterSource> CounterSource for Watched<S> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+    use nix::unistd::Pid;
+
     use super::*;
 
     /// Rounds without end.
@@ -151,8 +136,7 @@ mod tests {
         child.kill().unwrap();
         child.wait().unwrap();
         // It is told as it was seen last, once.
-        assert!(has_child(&ended.read()));
-        assert!(!has_child(&ended.read()) && !has_child(&ended.read_last()));
+        assert!(has_child(&ended.read_last()) && !has_child(&ended.read_last()));
     }
 
     #[test]

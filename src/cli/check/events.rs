@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::expected::{Expected, KernelRotation};
 use crate::events::{Event, EventError, EventKind, Group, GroupBinding, Source};
-use crate::machine::{self, Denial, EventVerdict, Host, Kernel, Waiting, cpus_of, verdict};
+use crate::machine::{self, Denial, EventVerdict, Host, Kernel, Waiting, verdict};
 use crate::plan::{self, EventIndex, Fit, Member, Plan, PlannedGroup, SumGain, Unschedulable};
 use crate::relations::{self, Relation};
 use crate::sources::perf::ProbeTarget;
@@ -141,7 +141,7 @@ fn grouped(
     if let Some(counters) = counters.or(host.resolver.machine().is_emulated().then_some(usize::MAX)) {
         return on_emulated(groups, relations, counters);
     }
-    let mut fit = |events: &[&Event]| kernel.fit(events, &cpus(events, host));
+    let mut fit = |events: &[&Event]| kernel.fit(events);
     let plan = Plan::new(groups, &mut fit)?
         .linked(|events| relations::related(relations, events), &mut fit)
         .with_always_on(|| plan::always_on_candidates(&host.resolver), &mut fit);
@@ -259,12 +259,6 @@ fn pmu_of<'a>(event: &Event, host: &'a Host) -> Option<&'a crate::events::Pmu> {
 
 fn pmu_name(event: &Event, host: &Host) -> String {
     pmu_of(event, host).map_or_else(|| "cpu".to_owned(), |pmu| pmu.name.clone())
-}
-
-/// Where a thread has to be to count these; anywhere but on hybrid machines.
-fn cpus(events: &[&Event], host: &Host) -> Vec<u32> {
-    let hybrid = host.cores().count() > 1;
-    events.first().filter(|_| hybrid).and_then(|event| pmu_of(event, host)).map(cpus_of).unwrap_or_default()
 }
 
 impl Tried {

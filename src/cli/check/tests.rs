@@ -49,7 +49,7 @@ impl Kernel for Fake {
         }
     }
 
-    fn fit(&self, events: &[&Event], _: &[u32]) -> Fit {
+    fn fit(&self, events: &[&Event]) -> Fit {
         if events.iter().any(|event| self.open(&user_side(event), ProbeTarget::Mine).is_err()) {
             return Fit::Unknown;
         }
@@ -157,7 +157,7 @@ impl Kernel for IceLake {
         Ok(())
     }
 
-    fn fit(&self, events: &[&Event], _: &[u32]) -> Fit {
+    fn fit(&self, events: &[&Event]) -> Fit {
         let has_its_own = |event: &&&Event| {
             ["cycles", "instructions", "slots"].contains(&event.name.as_str()) || event.name.starts_with("topdown-")
         };

@@ -39,9 +39,9 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     let groups = &page.model.monitor.header().groups;
     let columns = GroupColumns::of(usize::from(list.width.saturating_sub(4)), page);
     let mut title = Line::from(page.span(Role::Title, "Groups"));
-    if let Some(rotated_by) = page.model.monitor.header().rotated_by {
+    if let Some(words) = super::header::rotation(page.model) {
         title.push_span(page.span(Role::Border, " ─ "));
-        title.push_span(page.span(Role::Dim, super::header::rotation_words(rotated_by)));
+        title.push_span(page.span(Role::Dim, words));
     }
     let selected = page.model.group.min(groups.len().saturating_sub(1));
     let shown = page.scrolled_in_panel(Screen::Groups, (list, 1), (selected, groups.len()));

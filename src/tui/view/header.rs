@@ -123,8 +123,8 @@ fn parts(page: &ScreenPage<'_>, room: usize) -> Vec<HeaderPart> {
         part(3, Role::Dim, format!("n={}", monitor.intervals())),
         part(5, Role::Dim, plural(model.events.wholes(header.events.len()).len(), "event")),
     ]);
-    if let Some(rotated_by) = header.rotated_by.filter(|_| take_turns(model)) {
-        parts.push(part(7, Role::Dim, rotation_words(rotated_by)));
+    if let Some(words) = rotation(model) {
+        parts.push(part(7, Role::Dim, words));
     }
     if let Some(way) = model.playback.as_ref().and_then(|playback| playback.way) {
         parts.push(part(0, Role::Frozen, format!(" WINDING {} ", whole_share(way.part))));
@@ -153,13 +153,14 @@ fn missing_end(page: &ScreenPage<'_>, room: usize) -> Option<&'static str> {
     if room < WIDE_WORDS { ending.short_words() } else { ending.words() }
 }
 
-/// Whether anything was left uncounted for a while.
-fn take_turns(model: &ScreenModel) -> bool {
-    model.monitor.rows().any(|row| row.raw.run.run_ratio().is_some_and(|ratio| ratio < 1.0))
+/// Who rotates the groups, and how long a slice is: what the error of scaling depends on. `None` where nothing was left
+/// uncounted for a while.
+pub(super) fn rotation(model: &ScreenModel) -> Option<String> {
+    let take_turns = model.monitor.rows().any(|row| row.raw.run.run_ratio().is_some_and(|ratio| ratio < 1.0));
+    model.monitor.header().rotated_by.filter(|_| take_turns).map(rotation_words)
 }
 
-/// Who rotates the groups, and how long a slice is: what the error of scaling depends on.
-pub(super) fn rotation_words(rotated_by: RotatedBy) -> String {
+fn rotation_words(rotated_by: RotatedBy) -> String {
     let every = |time: Option<WallNs>| time.map_or_else(String::new, |time| format!(" of {}", span(time)));
     match rotated_by {
         RotatedBy::Kernel { every_ns } => format!("kernel's slices{}", every(every_ns)),

@@ -388,11 +388,10 @@ fn head(path: &Path, most: u64) -> Option<String> {
 
 /// Where valgrind is; `None` where it isn't installed.
 pub fn find() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
     let found =
         |folder: PathBuf| Some(folder.join(OsStr::new("valgrind"))).filter(|file| super::process::is_executable(file));
     // A relative folder is that of whoever wrote into the current one.
-    std::env::split_paths(&path).filter(|folder| folder.is_absolute()).find_map(found)
+    super::process::command_folders().into_iter().filter(|folder| folder.is_absolute()).find_map(found)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Opens the counters of a plan at every place of a target.
 
 use std::collections::HashMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use nix::unistd::Pid;
 
@@ -12,6 +12,9 @@ use super::target::{CountedTarget, CounterPlace, Start, TargetKind};
 use super::{CounterRow, OpenError, OpenGroup, PlaceClock};
 use crate::plan::{GroupIndex, Member, Plan};
 use crate::sources::{Reading, Scope, Status, command};
+
+/// For how long processes are attached to anew because a thread has a part of a group.
+const TORN_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The open counters of a plan.
 pub(super) struct Attached {
@@ -56,7 +59,13 @@ impl<'a> Attaching<'a> {
                 }
                 Err(stopped)
             }
-            Err(error) => Err(error.with_count(plan.width(), target.count_of_places())),
+            Err(error) => {
+                // A clock in each place, where there are any, and one counter for each unit of an event.
+                let clocks = usize::from(!rotations.is_empty() || target.is_single_cpus_of_tasks());
+                let in_each =
+                    plan.members().map(|member| plan.event(member).units().len().max(1)).sum::<usize>() + clocks;
+                Err(error.with_count(plan.width(), target.count_of_places(), in_each))
+            }
         }
     }
 
@@ -82,19 +91,31 @@ impl<'a> Attaching<'a> {
     }
 
     /// Attaches to all threads of a process.
+    ///
+    /// A thread that starts between the opening of a leader and of its siblings inherits a smaller group. The kernel then
+    /// refuses to read the whole group (ECHILD) for as long as that thread lives, so attaching begins anew.
     fn process(&mut self, pid: Pid) -> Result<(), OpenError> {
-        let (groups, clocks, inherit) = (self.groups.len(), self.clocks.len(), self.target.inherit);
-        anew_while_others_start(inherit, self.began, || {
-            self.groups.truncate(groups);
-            self.members.truncate(groups);
-            self.clocks.truncate(clocks);
-            let attached = each_thread(pid, inherit, |thread| match self.task(thread) {
-                Ok(()) => Ok(true),
-                Err(OpenError::NoProcess(_)) => Ok(false),
-                Err(error) => Err(error),
-            });
-            if attached? == 0 { Err(OpenError::NoProcess(pid)) } else { Ok(()) }
-        })
+        let before = [self.groups.len(), self.clocks.len(), self.rows.len()];
+        anew_while_others_start(self.target.inherit, self.began, || self.threads_of(pid, before))?;
+        while self.began.elapsed() < TORN_PATIENCE && self.groups[before[0]..].iter_mut().any(OpenGroup::is_torn) {
+            self.threads_of(pid, before)?;
+        }
+        Ok(())
+    }
+
+    /// Attaches to the threads that a process has now. Of groups, clocks and scopes only so many are left as were there before it.
+    fn threads_of(&mut self, pid: Pid, [groups, clocks, scopes]: [usize; 3]) -> Result<(), OpenError> {
+        self.groups.truncate(groups);
+        self.members.truncate(groups);
+        self.clocks.truncate(clocks);
+        self.rows.truncate(scopes);
+        self.scopes.retain(|_, scope| *scope < scopes);
+        let attached = each_thread(pid, self.target.inherit, |thread| match self.task(thread) {
+            Ok(()) => Ok(true),
+            Err(OpenError::NoProcess(_)) => Ok(false),
+            Err(error) => Err(error),
+        });
+        if attached? == 0 { Err(OpenError::NoProcess(pid)) } else { Ok(()) }
     }
 
     /// Attaches to a thread. The rows of one that is gone say so.
@@ -133,7 +154,7 @@ impl<'a> Attaching<'a> {
             for open in opening.group(planned)? {
                 let last = vec![Reading::default(); open.members.len()];
                 let clock = (is_timed || self.rotations.has(group)).then_some(clock);
-                let (leader, _siblings) = (open.leader, open.siblings);
+                let (leader, siblings) = (open.leader, open.siblings);
                 let task = place.task();
                 let is_of_unit = open.members.iter().any(|&member| !self.plan.event(member).units().is_empty());
                 let is_read = false;
@@ -141,7 +162,7 @@ impl<'a> Attaching<'a> {
                     group,
                     clock,
                     leader,
-                    _siblings,
+                    siblings,
                     members: Vec::new(),
                     is_of_unit,
                     task,

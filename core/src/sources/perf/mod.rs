@@ -48,7 +48,7 @@ use units::RowSums;
 pub use open::{ProbeTarget, ask};
 
 /// Group reads answer ECHILD while inherited children come and go (since Linux 6.6). Three
-/// immediate retries and then short sleeps have always succeeded within 13 tries.
+/// immediate retries and then short sleeps have always succeeded within 13 tries, unless a child has a part of the group.
 const QUICK_RETRIES: u32 = 3;
 const MAX_RETRIES: u32 = 50;
 const RETRY_SLEEP: Duration = Duration::from_micros(100);
@@ -107,6 +107,8 @@ pub enum OpenError {
         events: usize,
         /// in how many places,
         places: usize,
+        /// how many descriptors that takes: for some events or places several,
+        needed: usize,
         /// and how many descriptors are allowed.
         limit: u64,
     },
@@ -151,12 +153,8 @@ pub struct PerfSource {
     rotations: PmuRotations,
     /// A clock for each place, where groups are multiplexed or a place is one CPU of a task.
     clocks: Vec<PlaceClock>,
-    /// The processes whose end is the end of the source; empty for a command.
-    awaited: Vec<Pid>,
     /// The tasks that lost their counters.
     taken: Taken,
-    /// Whether the round after their end was given.
-    has_ended: bool,
     started: Instant,
 }
 
@@ -169,7 +167,7 @@ struct OpenGroup {
     clock: Option<usize>,
     leader: Counter,
     /// The siblings' descriptors keep their counters alive.
-    _siblings: Vec<Counter>,
+    siblings: Vec<Counter>,
     /// The row of each value in a group read.
     members: Vec<RowIndex>,
     /// Whether further units of these rows are counted in other groups.
@@ -223,8 +221,8 @@ impl PerfSource {
         process::raise_file_limit();
         let rotations = PmuRotations::new(rotations, budget);
         let Attached { rows, groups, clocks } = Attaching::all(plan, target, &rotations)?;
-        let (awaited, taken, sums) = (target.awaited(), Taken::new(target.tasks()), RowSums::new(&rows));
-        Ok(Self { rows, sums, groups, rotations, clocks, awaited, taken, has_ended: false, started: Instant::now() })
+        let (taken, sums) = (Taken::new(target.tasks()), RowSums::new(&rows));
+        Ok(Self { rows, sums, groups, rotations, clocks, taken, started: Instant::now() })
     }
 
     /// What became of each event in each scope, and behind them what became of the anchors: in the
@@ -239,20 +237,16 @@ impl PerfSource {
         let mut readings = of_units.flat_map(|group| group.members.iter().copied().zip(group.last.clone())).peekable();
         if readings.peek().is_none() { Vec::new() } else { units::lacking(readings, self.rows.len()) }
     }
-
-    fn targets_ended(&self) -> bool {
-        !self.awaited.is_empty() && !self.awaited.iter().any(|&pid| process::is_alive(pid))
-    }
 }
 
 impl OpenError {
     /// A kernel that refuses another descriptor doesn't know how many would be needed.
-    fn with_count(self, events: usize, places: usize) -> Self {
+    fn with_count(self, events: usize, places: usize, in_each: usize) -> Self {
         let is_limit = |error: &io::Error| error.raw_os_error().map(Errno::from_raw) == Some(Errno::EMFILE);
         match self {
             Self::Event { source, .. } | Self::Group { source, .. } | Self::System(source) if is_limit(&source) => {
                 let limit = getrlimit(Resource::RLIMIT_NOFILE).map_or(0, |(soft, _)| soft);
-                Self::TooManyFiles { events, places, limit }
+                Self::TooManyFiles { events, places, needed: in_each * places, limit }
             }
             other => other,
         }
@@ -261,11 +255,6 @@ impl OpenError {
 
 impl CounterSource for PerfSource {
     fn read(&mut self) -> Next {
-        if self.has_ended {
-            return Next::Ended;
-        }
-        // Asked before reading, so that the round that follows has all counts of the ended.
-        self.has_ended = self.targets_ended();
         let at = WallNs::from(self.started.elapsed());
         let mut readings = vec![None; self.rows.len()];
         self.clocks.iter_mut().for_each(PlaceClock::begin_reading);
@@ -369,7 +358,7 @@ impl PlaceClock {
 impl OpenGroup {
     /// Reads what it has counted.
     fn refresh(&mut self) {
-        let data = self.read();
+        let data = self.read().ok();
         self.is_read = data.is_some();
         if let Some(data) = data {
             let enabled = CpuNs(data.time_enabled().map_or(0, nanoseconds));
@@ -392,21 +381,30 @@ impl OpenGroup {
         }
     }
 
-    fn read(&mut self) -> Option<GroupData> {
+    /// Whether a child has only a part of the group.
+    fn is_torn(&mut self) -> bool {
+        !self.siblings.is_empty() && self.read().is_err_and(|error| is_torn(&error))
+    }
+
+    /// # Errors
+    /// ECHILD where a child has a part of the group; others of a pinned group that is in error state, or a task that is gone.
+    fn read(&mut self) -> io::Result<GroupData> {
         for attempt in 0..MAX_RETRIES {
             match self.leader.read_group() {
-                Ok(data) => return Some(data),
-                Err(error) if error.raw_os_error() == Some(Errno::ECHILD as i32) => {
+                Err(error) if is_torn(&error) => {
                     if attempt >= QUICK_RETRIES {
                         thread::sleep(RETRY_SLEEP);
                     }
                 }
-                // A pinned group that is in error state, or a task that is gone.
-                Err(_) => return None,
+                read => return read,
             }
         }
-        None
+        Err(Errno::ECHILD.into())
     }
+}
+
+fn is_torn(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(Errno::ECHILD as i32)
 }
 
 fn nanoseconds(time: Duration) -> u64 {

@@ -141,22 +141,19 @@ impl CountedTarget {
         Self { kind, cpus: None, inherit: false, split: Split::Sum, start: Start::Later, stop, probes }
     }
 
-    /// The processes or threads whose end is the end of the measurement; none for the rest.
-    pub(super) fn awaited(&self) -> Vec<Pid> {
-        match &self.kind {
-            TargetKind::Processes(pids) | TargetKind::Threads(pids) => pids.clone(),
-            TargetKind::Command(_) | TargetKind::Everyone | TargetKind::Cgroup(_) => Vec::new(),
-        }
-    }
-
     /// The tasks by which it is known; none where it isn't known by tasks.
     pub(super) fn tasks(&self) -> Vec<Pid> {
         match &self.kind {
             TargetKind::Command(pid) => vec![*pid],
-            TargetKind::Processes(_) | TargetKind::Threads(_) | TargetKind::Everyone | TargetKind::Cgroup(_) => {
-                self.awaited()
-            }
+            TargetKind::Processes(tasks) | TargetKind::Threads(tasks) => tasks.clone(),
+            TargetKind::Everyone | TargetKind::Cgroup(_) => Vec::new(),
         }
+    }
+
+    /// Whether what tasks do on each CPU is counted apart, or on some alone.
+    pub(super) fn is_single_cpus_of_tasks(&self) -> bool {
+        (self.cpus.is_some() || self.split == Split::Cpus)
+            && !matches!(self.kind, TargetKind::Everyone | TargetKind::Cgroup(_))
     }
 
     /// In how many places there would be counters, had all of them room; as far as is known, of processes that end.

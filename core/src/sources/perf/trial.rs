@@ -4,13 +4,16 @@
 //! knows nothing of the NMI watchdog or of other users; other PMUs accept groups that can never
 //! run. So the group is opened for this thread, let run, and must have run.
 
+use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
-use nix::unistd::gettid;
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::unistd::{Pid, gettid};
 
 use super::{BUDGET, CountedTarget, OpenError, PerfSource, TargetKind};
 use crate::events::{Event, Modifiers};
+use crate::host::{HostFiles, parse_cpus};
 use crate::plan::{Cohesion, Fit, GroupIndex, Plan, Rotation};
 use crate::sources::{CounterSource, Next};
 
@@ -49,9 +52,26 @@ fn only_in_turns(plan: &Plan, rotations: &[Rotation]) -> Plan {
     turning
 }
 
-/// Whether these events, of one PMU, can be counted at the same time. Whether they are pinned or exclusive, which the
-/// kernel takes of leaders only, is no part of the question.
+/// Whether these events, of one PMU, can be counted at the same time: tried on a CPU that has the PMU. Whether they are
+/// pinned or exclusive, which the kernel takes of leaders only, is no part of the question.
 pub fn fit(events: &[&Event]) -> Fit {
+    let Some(core) = events.first().and_then(|event| event.core()) else { return fit_here(events) };
+    // A thread of its own, so that this one stays where it may be.
+    let there = || if stay_on_cpus_of(core).is_some() { fit_here(events) } else { Fit::Unknown };
+    thread::scope(|scope| scope.spawn(there).join()).unwrap_or(Fit::Unknown)
+}
+
+/// Keeps this thread on the CPUs of one kind of core of a hybrid machine.
+fn stay_on_cpus_of(core: &str) -> Option<()> {
+    let cpus = HostFiles::here().text(&format!("sys/bus/event_source/devices/{core}/cpus"))?;
+    let mut set = CpuSet::new();
+    for cpu in parse_cpus(&cpus)? {
+        set.set(usize::try_from(cpu).ok()?).ok()?;
+    }
+    sched_setaffinity(Pid::from_raw(0), &set).ok()
+}
+
+fn fit_here(events: &[&Event]) -> Fit {
     let mut events: Vec<_> = events.iter().map(|&event| plain(event)).collect();
     // The kernel counts what became of slots only in a group that slots lead.
     events.sort_by_key(|event| !event.is_called_on_any_pmu("slots"));

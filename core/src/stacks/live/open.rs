@@ -645,7 +645,8 @@ impl<'a> Places<'a> {
                 let limit = getrlimit(Resource::RLIMIT_NOFILE).map_or(0, |(soft, _)| soft);
                 let events = self.chosen.len() * self.opener.sets.len() + 1 + usize::from(!self.clocks.is_empty());
                 let open = self.counters.len() + self.clocks.len() + self.tellers.len();
-                StackError::Open(OpenError::TooManyFiles { events, places: open / events + cpus, limit })
+                let places = open / events + cpus;
+                StackError::Open(OpenError::TooManyFiles { events, places, needed: events * places, limit })
             }
             _ => StackError::Open(OpenError::System(error)),
         }

@@ -56,7 +56,7 @@ pub(super) struct ReplayArgs {
     /// Fold recursion in another tool's stacks, as recordings do: recursion of any depth is a few frames
     #[arg(long, help_heading = "Reading")]
     pub(super) canonical: bool,
-    /// Playing speed; 0 shows the end at once. Default 1, and 0 for several recordings
+    /// Plays the recording so many times as fast as it was made; 0 shows all of it at once [default: 0; with --at: 1]
     #[arg(long, value_name = "X", help_heading = "Playing")]
     pub(super) speed: Option<f64>,
     /// Print text instead of drawing screens
@@ -149,7 +149,7 @@ fn begun<'a>(
         let length = recording.length().as_secs();
         Error::Usage(format!("nothing was read in this range; the recording is {length:.1} s long"))
     })?;
-    let monitor = match places.start.checked_sub(1).and_then(|base| rounds.get(base)) {
+    let monitor = match rounds.get(..places.start).and_then(RecordedRound::last_of) {
         Some(base) => setup.as_live().monitor().beginning_after(&base.round, base.lost),
         None => setup.monitor(),
     };
@@ -232,7 +232,7 @@ fn dump(
 }
 
 fn screens(args: &ReplayArgs, recording: Recording, setup: Setup, compared: Option<Compared>) -> Result<u8, Error> {
-    let speed = args.speed.unwrap_or(if compared.is_some() { 0.0 } else { 1.0 });
+    let speed = args.speed.unwrap_or(if args.at.is_some() && compared.is_none() { 1.0 } else { 0.0 });
     let (mode, range) = (mode(&recording, speed), args.range);
     let options = ScreenOptions { mode, range, ..appearance::on_terminal(&args.appearance)? };
     let options = ScreenOptions { screen: compare::first_screen(args, options.screen, compared.as_ref()), ..options };

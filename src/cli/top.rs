@@ -121,10 +121,15 @@ fn start(args: &TopArgs, launch: &Launch, interval: Duration) -> Result<Begun, E
 }
 
 fn begin(measurement: &Measurement, interval: Duration, restriction: Vec<String>) -> Result<Begun, Error> {
-    let (session, header) = measurement.start(measurement.period(interval), interval, &mut say)?;
+    let mut notes = measurement.notes.clone();
+    let mut note = |words: &str| {
+        say(words);
+        notes.push(words.to_owned());
+    };
+    let (session, header) = measurement.start(measurement.period(interval), interval, &mut note)?;
     note_partial(&header, &mut say);
     let monitor = measurement.monitor(Header { restriction, ..header });
-    Ok(Begun { session, monitor, notes: measurement.notes.clone() })
+    Ok(Begun { session, monitor, notes })
 }
 
 /// Why the machine's events aren't counted, what is shown in their place, and what can be done instead, in lines.

@@ -208,7 +208,7 @@ pub(super) const BINDINGS: &[KeyBinding] = bindings! {
     Action::NextScreen, "next-screen", [code(KeyCode::Tab)], "the next screen", None, &[];
     Action::PreviousScreen, "previous-screen", [code(KeyCode::BackTab)], "the previous screen", None, &[];
     Action::Back, "back", [code(KeyCode::Esc)], "go one level back, or clear a filter", Some("leave range"), &[];
-    Action::Pause, "pause", [key('p')], "replay: pause or resume", Some("pause"), &[];
+    Action::Pause, "pause", [key('p')], "replay: pause or resume; at its end, begin again", Some("pause"), &[];
     Action::StepBack, "step-back", [key(',')], "replay: one interval back; moves a range", None, &[];
     Action::StepForward, "step-forward", [key('.')], "replay: one interval forward; moves a range", Some("step"), &[];
     Action::Slower, "slower", [key('(')], "replay: slower", None, &[];

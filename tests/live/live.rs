@@ -128,6 +128,26 @@ const STARTERS: &str = "#define _GNU_SOURCE\n#include <pthread.h>\n#include <std
       _exit(0); }\n";
 
 #[test]
+fn a_measurement_of_a_process_ends_with_it_however_long_intervals_are() {
+    let mut sleep = Command::new("sleep").arg("0.5").spawn().unwrap();
+    let pid = sleep.id().to_string();
+    let folder = Folder::new();
+    let has_ended = |options: &[&str], pid: &str| {
+        let file = folder.join("recording.jsonl");
+        let args = ["record", "-e", "page-faults", "-p", pid, "-o", file.to_str().unwrap()];
+        let output = Command::new(PERFPROP).args(args).args(options).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let recording = perfprop::recording::read(&fs::read(&file).unwrap()[..]).unwrap();
+        recording.end.unwrap().has_target_ended
+    };
+    let waited = thread::spawn(move || sleep.wait().unwrap());
+    // An hour; only what has ended is said to have.
+    assert!(has_ended(&["-I", "3600000"], &pid));
+    waited.join().unwrap();
+    assert!(!has_ended(&["--timeout", "100"], &std::process::id().to_string()));
+}
+
+#[test]
 fn threads_that_start_while_they_are_attached_to_are_counted_once() {
     let folder = Folder::new();
     let Some(program) = compiled_of(&folder, STARTERS, "starters", &["-pthread", "-w"]) else { return };

@@ -208,6 +208,8 @@ fn a_command_under_screens_reads_what_is_piped_in() {
                 tmux.run(&["send-keys", "clear", "Enter"]);
             }
             _ => {
+                tmux.eventually("it runs", |screen| screen.contains("● RUN"));
+                tmux.keys("o");
                 tmux.eventually(sign, |screen| screen.contains("● RUN") && screen.contains(sign));
                 leave(&tmux, input);
             }

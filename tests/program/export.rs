@@ -600,6 +600,13 @@ fn no_sample_that_is_left_is_an_error() {
 }
 
 #[test]
+fn the_title_of_a_flame_graph_is_markup() {
+    let output = perfprop(&["--to", "svg"], b"a;b 9999\n[cut];c 1\n");
+    let (svg, error) = (stdout(&output), stderr(&output));
+    assert!(svg.contains(", &lt;0.1% in cut stacks") && !svg.contains("<0.1%"), "{error}{svg}");
+}
+
+#[test]
 fn lost_samples_are_told() {
     let whole = demo();
     let lossy = whole.replace("\"lost\":0,\"dropped\":0,", "\"lost\":2545,\"dropped\":2,");

@@ -194,6 +194,7 @@ impl Feed for TestFeed {
             at_ns: last.at,
             exit: Some(Exit::Code(0)),
             cpu_time: None,
+            has_target_ended: false,
             lost_rounds: lost,
             is_all_watched: true,
             totals: last.readings.clone(),

@@ -71,12 +71,16 @@ impl Monitor {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+    use std::sync::Arc;
+
     use proptest::prelude::*;
 
     use super::*;
     use crate::builders::{self, SECOND, event, measured};
     use crate::estimate::EstimatorKind;
     use crate::run::{End, Header};
+    use crate::sources::RecordedRound;
+    use crate::threads::{ThreadReading, ThreadSnapshot};
     use crate::units::CpuNs;
 
     const KINDS: [EstimatorKind; 3] = [EstimatorKind::Scale, EstimatorKind::Linear, EstimatorKind::Gp];
@@ -177,6 +181,23 @@ mod tests {
         assert_eq!(monitor.rounds(), (0, 0));
         monitor.round(&rounds[2], 7);
         assert_eq!(monitor.rounds(), (1, 2));
+    }
+
+    #[test]
+    fn threads_are_known_from_the_newest_reading_before() {
+        let mut recorded: Vec<_> =
+            rounds(&[(1, 1, 10); 4]).into_iter().map(|round| RecordedRound { round, lost: 0 }).collect();
+        let threads = |second: u64| {
+            let (at_ns, threads) = (WallNs(second * SECOND), vec![ThreadReading::default()]);
+            Some(Arc::new(ThreadSnapshot { at_ns, threads, ..ThreadSnapshot::default() }))
+        };
+        (recorded[0].round.threads, recorded[3].round.threads) = (threads(1), threads(2));
+        // None came with the last round before the part.
+        let base = RecordedRound::last_of(&recorded[..3]).unwrap();
+        let mut monitor = monitor(EstimatorKind::Scale).beginning_after(&base.round, 0);
+        monitor.round(&recorded[3].round, 0);
+        assert_eq!(monitor.thread_uses(WallNs(SECOND)).map(|uses| uses.seconds), Some(1.0));
+        assert_eq!(RecordedRound::last_of(&[]), None);
     }
 
     #[test]

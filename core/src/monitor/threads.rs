@@ -7,11 +7,14 @@ use rustc_hash::FxHashSet;
 
 use super::Monitor;
 use crate::host::MachineResources;
-use crate::threads::{ThreadReading, ThreadSnapshot, ThreadUse, Uses, of_ended_children, uses};
+use crate::threads::{ThreadReading, ThreadSnapshot, ThreadUse, Uses, of_ended_children, take_older_looks, uses};
 use crate::units::{CpuNs, WallNs};
 
 /// Snapshots that are kept at most.
 const KEPT: usize = 128;
+
+/// How long before the end of a time looks may be, where those in it are too few.
+const LONGEST_LOOKS: WallNs = WallNs(5_000_000_000);
 
 /// Snapshots, the oldest first: that of the beginning, the newest, and the less of those between the older they are.
 #[derive(Clone, Debug, Default)]
@@ -41,6 +44,14 @@ impl ThreadTrack {
         let is_old = |place: &usize| later.at_ns - self.snapshots[*place].at_ns >= time;
         let first = (0..=older).rev().find(is_old).unwrap_or(0);
         Some(self.snapshots.range(first..).map(AsRef::as_ref).collect())
+    }
+
+    /// The snapshots before a time, the newest first, back to another.
+    fn before(&self, time: WallNs, back_to: WallNs) -> impl Iterator<Item = &ThreadSnapshot> {
+        let newest_first = self.snapshots.iter().rev().map(AsRef::as_ref);
+        newest_first
+            .skip_while(move |snapshot| snapshot.at_ns >= time)
+            .take_while(move |snapshot| snapshot.at_ns >= back_to)
     }
 }
 
@@ -138,7 +149,11 @@ impl Monitor {
         let seconds = (later.at_ns - earlier.at_ns).as_secs();
         let started = later.started.zip(earlier.started);
         let started = started.map(|(later, earlier)| later.saturating_sub(earlier) as f64 / seconds);
-        let Uses { living: threads, ended } = uses(&snapshots);
+        let Uses { living: mut threads, ended } = uses(&snapshots);
+        take_older_looks(
+            &mut threads,
+            self.threads.before(earlier.at_ns, later.at_ns - later.at_ns.min(LONGEST_LOOKS)),
+        );
         let ended_children = of_ended_children(earlier, later) / seconds;
         let cpu = |threads: &[ThreadUse<'_>]| threads.iter().map(|thread| thread.cpu).sum::<f64>();
         // What ended may be among the children that ended.

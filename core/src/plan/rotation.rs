@@ -114,12 +114,12 @@ mod tests {
     use crate::events::{Encoding, GroupBinding, Modifiers};
 
     /// Groups in braces, written as the names of their events: `p` is pinned, `x` exclusive, `s` software,
-    /// `o` of another PMU, `e` of one kind of core.
+    /// `o` of another PMU, `k` of one kind of core.
     fn plan(groups: &[&str]) -> Plan {
         let event = |letter: char| {
             let modifiers = Modifiers { pinned: letter == 'p', exclusive: letter == 'x', ..Modifiers::default() };
             let event = if letter == 's' { software_event("s") } else { raw_event(&letter.to_string(), 0) };
-            let core = (letter == 'e').then(|| "cpu_atom".to_owned());
+            let core = (letter == 'k').then(|| "cpu_atom".to_owned());
             let encoding = Encoding { pmu_type: if letter == 'o' { 9 } else { 4 }, core, ..event.encoding };
             Event { encoding, modifiers, ..event }
         };
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn one_kind_of_core_has_no_slices() {
-        assert_eq!(sets(&["ee", "aa", "ee", "bb"], 2), [vec![vec![1], vec![3]]]);
+        assert_eq!(sets(&["kk", "aa", "kk", "bb"], 2), [vec![vec![1], vec![3]]]);
     }
 
     proptest! {

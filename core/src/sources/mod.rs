@@ -65,6 +65,15 @@ pub struct RecordedRound {
     pub lost: u64,
 }
 
+impl RecordedRound {
+    /// The last of these rounds, with the newest snapshot of threads that they have: what is known before the next one.
+    pub fn last_of(rounds: &[Self]) -> Option<Self> {
+        let mut last = rounds.last()?.clone();
+        last.round.threads = rounds.iter().rev().find_map(|recorded| recorded.round.threads.clone());
+        Some(last)
+    }
+}
+
 /// What a source answers when it is asked for a round.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {

@@ -1,4 +1,5 @@
-//! Says what a thread waited for while it was on no CPU, by the kernel's functions in its stack.
+//! Says what a thread waited for while it was on no CPU, by the functions in its stack: the kernel's, and those of the C library
+//! that wait for a futex.
 
 use super::StackFrame;
 
@@ -9,6 +10,16 @@ pub enum WaitReason {
     Cpu,
     /// A lock, of the program or of the kernel.
     Lock,
+    /// A condition variable.
+    Condition,
+    /// The end of another thread.
+    Thread,
+    /// A semaphore.
+    Semaphore,
+    /// A barrier.
+    Barrier,
+    /// A futex: whatever of the above it stands for, the stack doesn't tell.
+    Futex,
     /// A disk.
     Disk,
     /// A pipe, a socket or a terminal.
@@ -24,9 +35,9 @@ pub enum WaitReason {
 }
 
 /// Beginnings of the names of kernel functions in which threads wait, and for what. Of a stack the innermost of them counts.
-const FUNCTIONS: [(&str, WaitReason); 44] = [
-    ("futex_", WaitReason::Lock),
-    ("do_futex", WaitReason::Lock),
+const KERNEL_FUNCTIONS: [(&str, WaitReason); 44] = [
+    ("futex_", WaitReason::Futex),
+    ("do_futex", WaitReason::Futex),
     ("__mutex_lock", WaitReason::Lock),
     ("mutex_lock", WaitReason::Lock),
     ("rwsem_", WaitReason::Lock),
@@ -71,10 +82,44 @@ const FUNCTIONS: [(&str, WaitReason); 44] = [
     ("hrtimer_nanosleep", WaitReason::Sleep),
 ];
 
+/// The same of functions of the C library, without underscores before them: what a futex stands for.
+const LIBRARY_FUNCTIONS: [(&str, WaitReason); 12] = [
+    ("pthread_mutex_", WaitReason::Lock),
+    ("pthread_rwlock_", WaitReason::Lock),
+    ("lll_lock_wait", WaitReason::Lock),
+    ("pthread_cond_", WaitReason::Condition),
+    ("pthread_join", WaitReason::Thread),
+    ("pthread_timedjoin", WaitReason::Thread),
+    ("pthread_clockjoin", WaitReason::Thread),
+    ("sem_wait", WaitReason::Semaphore),
+    ("sem_timedwait", WaitReason::Semaphore),
+    ("sem_clockwait", WaitReason::Semaphore),
+    ("new_sem_", WaitReason::Semaphore),
+    ("pthread_barrier_wait", WaitReason::Barrier),
+];
+
 impl WaitReason {
-    /// What is waited for in a function of the kernel; `None` of one that says nothing of it.
-    pub fn within(function: &str) -> Option<Self> {
-        FUNCTIONS.iter().find(|(name, _)| function.starts_with(name)).map(|&(_, reason)| reason)
+    /// What is waited for in a function of the kernel or of a program; `None` of one that says nothing of it.
+    pub fn within(function: &str, is_kernel: bool) -> Option<Self> {
+        let find = |functions: &[(&str, Self)], function: &str| {
+            functions.iter().find(|(name, _)| function.starts_with(name)).map(|&(_, reason)| reason)
+        };
+        match is_kernel {
+            true => find(&KERNEL_FUNCTIONS, function),
+            false => find(&LIBRARY_FUNCTIONS, function.trim_start_matches('_')),
+        }
+    }
+
+    /// What is waited for in a stack, by its innermost function and by those that called it. Who calls the kernel for a futex
+    /// knows what it stands for.
+    pub fn called_by(innermost: Option<Self>, caller: Option<Self>) -> Option<Self> {
+        match (innermost, caller) {
+            (
+                Some(Self::Futex),
+                Some(Self::Lock | Self::Condition | Self::Thread | Self::Semaphore | Self::Barrier),
+            ) => caller,
+            (innermost, caller) => innermost.or(caller),
+        }
     }
 
     /// The name of the frame that stands behind the stack in which a thread waited.
@@ -82,6 +127,11 @@ impl WaitReason {
         match self {
             Self::Cpu => "[waits for a CPU]",
             Self::Lock => "[waits for a lock]",
+            Self::Condition => "[waits for a condition]",
+            Self::Thread => "[waits for a thread]",
+            Self::Semaphore => "[waits for a semaphore]",
+            Self::Barrier => "[waits for a barrier]",
+            Self::Futex => "[waits for a futex]",
             Self::Disk => "[waits for a disk]",
             Self::Pipe => "[waits for a pipe or socket]",
             Self::Events => "[waits for events]",
@@ -106,8 +156,8 @@ mod tests {
 
     #[test]
     fn functions_of_the_kernel_tell_what_is_waited_for() {
-        let within = |name| WaitReason::within(name).map(WaitReason::name);
-        assert_eq!(within("futex_wait_queue"), Some("[waits for a lock]"));
+        let within = |name| WaitReason::within(name, true).map(WaitReason::name);
+        assert_eq!(within("futex_wait_queue"), Some("[waits for a futex]"));
         assert_eq!(within("rwsem_down_read_slowpath"), Some("[waits for a lock]"));
         assert_eq!(within("io_schedule_timeout"), Some("[waits for a disk]"));
         assert_eq!(within("anon_pipe_read"), Some("[waits for a pipe or socket]"));
@@ -119,11 +169,37 @@ mod tests {
     }
 
     #[test]
+    fn functions_of_the_c_library_tell_what_a_futex_stands_for() {
+        // Callers first; the kernel's functions begin with a `k:`.
+        let reason = |stack: &str| {
+            let one = |name: &str| match name.strip_prefix("k:") {
+                Some(name) => WaitReason::within(name, true),
+                None => WaitReason::within(name, false),
+            };
+            stack.split(' ').fold(None, |caller, name| WaitReason::called_by(one(name), caller)).map(WaitReason::name)
+        };
+        let futex = "k:do_syscall_64 k:do_futex k:futex_wait k:schedule";
+        assert_eq!(reason(&format!("main ___pthread_mutex_lock {futex}")), Some("[waits for a lock]"));
+        assert_eq!(
+            reason(&format!("worker pthread_cond_wait __futex_abstimed_wait_common {futex}")),
+            Some("[waits for a condition]")
+        );
+        assert_eq!(reason(&format!("main __pthread_clockjoin_ex {futex}")), Some("[waits for a thread]"));
+        assert_eq!(reason(&format!("main __new_sem_wait {futex}")), Some("[waits for a semaphore]"));
+        assert_eq!(reason(&format!("main std::sys::futex {futex}")), Some("[waits for a futex]"));
+        // A page that comes from a disk is no lock.
+        assert_eq!(reason("main pthread_mutex_lock k:exc_page_fault k:folio_wait_bit"), Some("[waits for a disk]"));
+        // A lock of the kernel on the way to a futex is itself.
+        assert_eq!(reason("main pthread_join k:do_futex k:__mutex_lock"), Some("[waits for a lock]"));
+    }
+
+    #[test]
     fn each_reason_has_a_name_of_its_own() {
-        use WaitReason::{Child, Cpu, Disk, Events, Lock, Pipe, Sleep, Unknown};
-        let mut names = [Cpu, Lock, Disk, Pipe, Events, Child, Sleep, Unknown].map(WaitReason::name).to_vec();
+        use WaitReason::*;
+        let all = [Cpu, Lock, Condition, Thread, Semaphore, Barrier, Futex, Disk, Pipe, Events, Child, Sleep, Unknown];
+        let mut names = all.map(WaitReason::name).to_vec();
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), 8);
+        assert_eq!(names.len(), 13);
     }
 }

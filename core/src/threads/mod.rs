@@ -27,7 +27,7 @@ pub use live::LiveThreads;
 pub use process::ProcessDetails;
 pub use reader::{ThreadReader, ThreadTarget};
 pub(crate) use stat::Stat;
-pub use usage::{LEAST_LOOKS, LooksSince, ThreadUse, Uses, WaitKind, of_ended_children, uses};
+pub use usage::{LEAST_LOOKS, LooksSince, ThreadUse, Uses, WaitKind, of_ended_children, take_older_looks, uses};
 
 /// The most threads of a snapshot; the others are counted.
 pub const MOST_THREADS: usize = 512;

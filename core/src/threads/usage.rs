@@ -104,11 +104,18 @@ pub const LEAST_LOOKS: u32 = 10;
 impl<'a> ThreadUse<'a> {
     /// The part of the time in which it was ready and had no CPU, by the kernel's account. The kernel counts a wait when it
     /// ends, with what of it was before the earlier snapshot: so it is no more than the time in which it was on no CPU, nor
-    /// than it was seen ready or running. `None` where the kernel doesn't say.
+    /// than looks at it can have missed. `None` where the kernel doesn't say.
     pub fn ready(&self) -> Option<f64> {
-        let (seen, looks) = self.waited(WaitKind::Nothing);
-        let most = if looks < LEAST_LOOKS { 1.0 } else { seen * self.lived };
+        let most = (self.most_runnable() * self.lived).min(1.0);
         self.delay.map(|delay| delay.min((most - self.cpu).max(0.0)))
+    }
+
+    /// The largest part of the time in which it can have been ready or running, by how often it was seen so: three standard
+    /// errors more, and three looks.
+    fn most_runnable(&self) -> f64 {
+        let (seen, looks) = self.waited(WaitKind::Nothing);
+        let looks = f64::from(looks.max(1));
+        seen + 3.0 * (seen * (1.0 - seen) / looks).sqrt() + 3.0 / looks
     }
 
     /// The share of looks at which it waited for something of this kind, and how many looks there were.
@@ -245,6 +252,24 @@ pub fn uses<'a>(snapshots: &[&'a ThreadSnapshot]) -> Uses<'a> {
     uses
 }
 
+/// Where looks in the time are too few to tell what a thread waits for, takes those before it as well: as far back as they have to
+/// reach, of these snapshots, the newest first.
+pub fn take_older_looks<'a>(threads: &mut [ThreadUse<'a>], older: impl Iterator<Item = &'a ThreadSnapshot>) {
+    for snapshot in older {
+        let mut few = threads.iter_mut().filter(|thread| thread.times_looked_at() < LEAST_LOOKS).peekable();
+        if few.peek().is_none() {
+            return;
+        }
+        let before: FxHashMap<_, _> = snapshot.threads.iter().map(|thread| (key(thread), thread)).collect();
+        for thread in few {
+            if let Some(earlier) = before.get(&key(thread.thread)) {
+                thread.looks = looks_since(&earlier.looks, &thread.thread.looks);
+                thread.has_blocked |= ThreadUse::waits_for_disks(&thread.looks);
+            }
+        }
+    }
+}
+
 /// CPU time between two snapshots of children that ended, in seconds. What a child had used before the earlier one is not part of
 /// it, although its parent is told all of it at once. Where a snapshot had no room for all, it is that of parents in both: what
 /// others were told, they may have been told before.
@@ -298,15 +323,33 @@ mod tests {
         let waited =
             [WaitKind::Nothing, WaitKind::Lock, WaitKind::Disk, WaitKind::Sleep].map(|kind| uses[0].waited(kind));
         assert_eq!(waited, [(0.25, 40), (0.5, 40), (0.25, 40), (0.0, 40)]);
-        // It ran for half of the time, though at a quarter of the looks only: the waits have the other half.
-        assert_eq!(uses[0].most_within().unwrap().1.map(|part| (part * 300.0).round()), Some(100.0));
+        // It ran for half of the time, though at a quarter of the looks only, and was ready for 0.03 of it: the waits have the rest.
+        assert_eq!(uses[0].most_within().unwrap().1.map(|part| (part * 300.0).round()), Some(94.0));
         let waits = [WaitKind::Lock, WaitKind::Disk, WaitKind::Sleep].map(|kind| uses[0].waits(kind).unwrap());
-        assert_eq!(waits.map(|part| (part * 300.0).round()), [100.0, 50.0, 0.0]);
-        // Ready: 0.05 by the kernel, but it ran at a quarter of the looks only, and for half of the time.
-        assert_eq!((uses[0].ready(), uses[1].ready()), (Some(0.0), Some(0.01)));
+        assert_eq!(waits.map(|part| (part * 300.0).round()), [94.0, 47.0, 0.0]);
+        // Ready: 0.05 by the kernel, but it ran at a quarter of the looks only, and for half of the time. Of 40 looks a quarter may be
+        // 0.25 + 3 * 0.068 + 0.075 = 0.53.
+        assert!((uses[0].ready().unwrap() - 0.0304).abs() < 1e-4);
+        assert_eq!(uses[1].ready(), Some(0.01));
         assert_eq!((uses[0].faults, uses[0].switches), (100.0, Some(50.0)));
         // The other one began between the two, and nobody looked at it.
         assert_eq!((uses[1].cpu, uses[1].waited(WaitKind::Lock), uses[1].most_within()), (0.1, (0.0, 0), None));
+    }
+
+    #[test]
+    fn older_looks_count_where_those_of_the_time_are_too_few() {
+        let at = |second: u64, times: u32| snapshot(second, vec![thread(7, 0, vec![looks('S', "futex_wait", times)])]);
+        let [first, second, third, last] = [at(0, 3), at(1, 5), at(2, 9), at(3, 14)];
+        let (without, unseen) = (snapshot(2, vec![]), snapshot(0, vec![thread(7, 0, vec![])]));
+        let mut uses = uses(&[&third, &last]).living;
+        assert_eq!(uses[0].waited(WaitKind::Lock), (1.0, 5));
+        take_older_looks(&mut uses, [].into_iter());
+        assert_eq!(uses[0].waited(WaitKind::Lock), (1.0, 5));
+        // 9 are too few, 11 aren't; a thread that is in no older snapshot has those that it has.
+        take_older_looks(&mut uses, [&without, &second, &first].into_iter());
+        assert_eq!(uses[0].waited(WaitKind::Lock), (1.0, 11));
+        take_older_looks(&mut uses, [&unseen].into_iter());
+        assert_eq!(uses[0].waited(WaitKind::Lock), (1.0, 11));
     }
 
     #[test]

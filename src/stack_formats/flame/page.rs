@@ -171,7 +171,7 @@ impl<'a> FlamePicture<'a> {
         }
         match cut {
             0 => String::new(),
-            cut => format!(", {} in cut stacks", share(cut as f64 / self.total().max(1) as f64)),
+            cut => format!(", {} in cut stacks", markup(&share(cut as f64 / self.total().max(1) as f64))),
         }
     }
 

@@ -126,17 +126,17 @@ impl App<'_> {
         let rounds = timeline.rounds();
         let [next, to] = [range.from, range.to].map(|time| rounds_until(rounds, time));
         // Its ends are rounds.
-        let base = next.checked_sub(1).and_then(|place| rounds.get(place));
-        let from = base.map_or(WallNs(0), |recorded| recorded.round.at);
+        let base = rounds.get(..next).and_then(RecordedRound::last_of);
+        let from = base.as_ref().map_or(WallNs(0), |recorded| recorded.round.at);
         let Some(last) = to.checked_sub(1).filter(|_| to > next).and_then(|place| rounds.get(place)) else {
             return self.tell(Message::Failed("nothing was read in this range".into()));
         };
         let range = TimeRange { from, to: last.round.at };
-        let monitor = match base {
+        let monitor = match &base {
             Some(base) => timeline.monitor_of_range().beginning_after(&base.round, base.lost),
             None => timeline.monitor(),
         };
-        timeline.set_profile_start(base.map(|recorded| recorded.round.at));
+        timeline.set_profile_start(base.as_ref().map(|recorded| recorded.round.at));
         let way = Way::Anew { monitor: Box::new(monitor), rounds: RoundBuffer::default(), range: Some(range) };
         self.begin_winding(Winding { next, to, until: range.to, way });
     }

@@ -25,6 +25,10 @@ impl ScreenModel {
             playback.playing = true;
             return Some(LoopCommand::Seek(range.to));
         }
+        if action == Action::Pause && self.rounds.end.is_some() {
+            (playback.playing, playback.speed) = (true, if playback.speed > 0.0 { playback.speed } else { 1.0 });
+            return Some(LoopCommand::Seek(WallNs(0)));
+        }
         match action {
             Action::Range => return self.choose_range(now),
             Action::Pause => playback.playing = !playback.playing,

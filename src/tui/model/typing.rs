@@ -33,7 +33,7 @@ impl ScreenModel {
             LineEdit::Typed => {}
             LineEdit::Entered => {
                 self.over = Over::Nothing;
-                return;
+                return self.go_to_match();
             }
             LineEdit::GivenUp => {
                 self.over = Over::Nothing;
@@ -41,6 +41,15 @@ impl ScreenModel {
             }
         }
         self.set_filter(text);
+    }
+
+    /// What was searched for in the profile is selected, as pagers do.
+    fn go_to_match(&mut self) {
+        let rows = self.profile_rows();
+        let Some(profile) = self.profile.as_mut().filter(|_| self.screen == Screen::Profile) else { return };
+        if let Err(words) = profile.go_to_match(rows) {
+            self.notice = Some(Notice::Failed(words.into()));
+        }
     }
 
     pub(super) fn set_filter(&mut self, text: String) {

@@ -244,7 +244,8 @@ impl Namer {
         let KnownFrame { end, is_main, reason } = self.frames[node.frame.0 as usize];
         let of_caller = |caller: StackId| self.ends[caller.0 as usize];
         self.ends.push(node.caller.map_or(end, |caller| of_caller(caller).with_main(is_main)));
-        self.reasons.push(reason.or_else(|| self.reasons[node.caller?.0 as usize]));
+        let of_caller = node.caller.and_then(|caller| self.reasons[caller.0 as usize]);
+        self.reasons.push(WaitReason::called_by(reason, of_caller));
         let number = StackId(u32::try_from(self.stack_numbers.len()).unwrap_or(u32::MAX));
         self.stack_numbers.insert(node, number);
         self.stacks.push(node);
@@ -267,7 +268,7 @@ impl Namer {
         self.frames.push(KnownFrame {
             end: StackEnd::of(&frame.name, &frame.module, frame.kernel),
             is_main: frame.name == "main",
-            reason: WaitReason::within(&frame.name).filter(|_| frame.kernel),
+            reason: WaitReason::within(&frame.name, frame.kernel),
         });
         new.push(frame);
         number

@@ -52,6 +52,15 @@ impl ProfileState {
         (self.found, self.matches, self.walked) = (found, matches, walked);
     }
 
+    /// Goes to the next match unless one is selected, or nothing is searched for.
+    pub(in crate::tui) fn go_to_match(&mut self, height: usize) -> Result<(), &'static str> {
+        let is_there = match self.is_in_sums() {
+            true => self.listing() == Listing::Flat && self.is_hit(self.functions.selected),
+            false => self.matches.contains(&self.place().chain_of(self.place().selected)),
+        };
+        if is_there || self.search.is_empty() { Ok(()) } else { self.next_hit(1, height) }
+    }
+
     /// Goes to the next match in the order of the screen, from the last to the first again.
     pub(super) fn next_hit(&mut self, step: isize, height: usize) -> Result<(), &'static str> {
         if self.search.is_empty() {

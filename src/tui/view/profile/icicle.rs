@@ -39,12 +39,12 @@ enum BlockKind {
     Merged,
 }
 
-pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, profile: &ProfileState) {
+/// Draws the levels from `first` on.
+pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, profile: &ProfileState, first: usize) {
     if area.height == 0 || area.width == 0 {
         return;
     }
     let place = profile.place();
-    let first = first_level(place, usize::from(area.height));
     let mut levels = IcicleLevels::new(place, area.width);
     for _ in 0..first {
         levels.descend();
@@ -56,8 +56,9 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, profile: &ProfileState
 }
 
 /// The level at the top, so that the selected frame and those below it are seen.
-fn first_level(place: &TreePlace, height: usize) -> usize {
-    (place.level(place.selected) + 2).saturating_sub(height.max(2))
+pub(super) fn first_level(place: &TreePlace, height: usize) -> usize {
+    let below = usize::from(!place.below(place.selected).is_empty());
+    (place.level(place.selected) + 1 + below).saturating_sub(height.max(2))
 }
 
 /// Levels of the tree, from the root on. A chain of frames takes one.

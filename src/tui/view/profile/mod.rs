@@ -54,16 +54,21 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
         let page_rows = if rows.rows > 0 { rows.rows } else { usize::from(parts.icicle.height) };
         page.drawn.lists.set(ScrolledList::Of(Screen::Profile), VisibleRows { rows: page_rows, ..rows });
     }
+    // Where nobody moves in it, it begins with the root.
+    let first_level = match focus && parts.icicle.height > 0 {
+        true => icicle::first_level(profile.place(), usize::from(parts.icicle.height)),
+        false => 0,
+    };
     if parts.panel.area() > 0 {
-        let title = title(page, profile, usize::from(parts.panel.width.saturating_sub(6)));
+        let title = title(page, profile, usize::from(parts.panel.width.saturating_sub(6)), first_level);
         page.panel(parts.panel, title, Line::default(), focus);
     }
-    icicle::draw(page, parts.icicle, profile);
+    icicle::draw(page, parts.icicle, profile, first_level);
     if parts.right.area() > 0 {
         let mut title = if parts.panel.area() > 0 {
             Line::from(page.span(Role::Title, profile.listing().word()))
         } else {
-            title(page, profile, usize::from(parts.right.width.saturating_sub(6)))
+            title(page, profile, usize::from(parts.right.width.saturating_sub(6)), 0)
         };
         let hidden = hidden(page, rows);
         make_room(&mut title, &hidden, parts.right);
@@ -154,14 +159,19 @@ fn words_alone(page: &mut ScreenPage<'_>, area: Rect, room: Room, words: &str) {
     }
 }
 
-/// What is shown: the event, how much was sampled, into what the reader zoomed, what was found. From the end on,
+/// What is shown: the event, how many levels of the icicle are above it, how much was sampled, into what the reader zoomed, what
+/// was found. From the end on,
 /// parts leave a title that is too long.
-fn title(page: &ScreenPage<'_>, profile: &ProfileState, room: usize) -> Line<'static> {
+fn title(page: &ScreenPage<'_>, profile: &ProfileState, room: usize, levels_above: usize) -> Line<'static> {
     let mut parts = vec![(Role::Title, "Profile".to_owned())];
     let event = cut_middle(&shown(profile.event_name().unwrap_or_default()), 24).into_owned();
     let count = profile.calls.events.len();
     let place = if count > 1 { format!(" ({} of {count})", profile.event + 1) } else { String::new() };
     parts.push((Role::Text, format!("{event}{place}")));
+    if levels_above > 0 {
+        parts
+            .push((Role::Warn, format!("{levels_above} {} above", if levels_above == 1 { "level" } else { "levels" })));
+    }
     if !profile.search.is_empty() {
         parts.push((Role::Match, found(profile)));
     }

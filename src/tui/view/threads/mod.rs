@@ -197,15 +197,15 @@ fn summary(page: &ScreenPage<'_>, uses: &ThreadUses<'_>) -> String {
 
 /// What is in no row: what has ended, with who started it, and what there was no room for. The line stays once it was there.
 fn others(uses: &ThreadUses<'_>, page: &ScreenPage<'_>, cells: &ThreadCells) -> Option<String> {
-    if uses.others < LEAST_OTHERS {
-        return cells.has_others.then(|| format!("  others: under {:.0}%", 100.0 * LEAST_OTHERS));
-    }
     let left_out = if uses.left_out > 0 { format!("{} not read, and ", uses.left_out) } else { String::new() };
-    let ended = if of_machine(page) { "ended processes" } else { "ended threads and children" };
+    let ended = if of_machine(page) { "processes that ended" } else { "threads and children that ended" };
+    if uses.others < LEAST_OTHERS {
+        return cells.has_others.then(|| format!("  {left_out}{ended}: under {:.0}%", 100.0 * LEAST_OTHERS));
+    }
     let of = uses
         .starter
         .map_or_else(String::new, |starter| format!(", mostly of {} {}", CommandWords::of(starter).name, starter.tid));
-    Some(format!("  others {:.1}%: {left_out}{ended}{of}", 100.0 * uses.others))
+    Some(format!("  {left_out}{ended}: {:.1}%{of}", 100.0 * uses.others))
 }
 
 fn draw_nothing(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {

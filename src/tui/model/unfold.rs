@@ -169,7 +169,7 @@ impl ScreenModel {
     /// Why what was counted has no number in the unit that was chosen.
     pub(in crate::tui) fn no_unit_words(&self) -> &'static str {
         let is_by_instructions = self.measures == MeasureChoice::Every(Measure::PerKiloInstruction);
-        if is_by_instructions && !self.monitor.counts_instructions() {
+        if is_by_instructions && !self.monitor.knows_instructions() {
             return "count instructions to see this unit";
         }
         "no number in this unit"

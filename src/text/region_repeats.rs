@@ -494,7 +494,7 @@ mod tests {
         assert_eq!((line.event.as_str(), line.value, line.bounds), ("region-branches in r of fit", Some(30.0), None));
         let all = RegionRepeats(&tables).all(Confidence::DEFAULT);
         let text = events("fit", &all.iter().collect::<Vec<_>>(), Confidence::DEFAULT);
-        assert!(text.lines().last().unwrap().trim_start().starts_with("30 "), "{text}");
+        assert!(text.lines().any(|line| line.trim_start().starts_with("30 ")), "{text}");
     }
 
     #[test]

@@ -279,7 +279,7 @@ fn one_run_of_several_has_an_empty_standard_error_in_its_place() {
     assert_eq!(lines[1].get("variance"), Some(&Value::Null));
 }
 
-/// A second in which events count so much each, by name and canonical name.
+/// A second in which events count so much each.
 fn second_of(events: Vec<(Event, u64)>) -> Monitor {
     let (events, counts): (Vec<_>, Vec<_>) = events.into_iter().unzip();
     let mut monitor =

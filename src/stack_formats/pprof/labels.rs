@@ -51,7 +51,7 @@ impl<'a> TaskAmounts<'a> {
 /// `region`: the regions that were open on a path, the outermost first, with slashes between them; `None` without any.
 pub(super) fn region_label(tree: &Tree, path: &[FrameId], texts: &mut Texts) -> Option<Label> {
     let regions = path.iter().map(|&frame| tree.frame_of(frame)).filter(|frame| frame.kind == FrameKind::Region);
-    let names: Vec<_> = regions.map(|frame| in_path(&frame.name).into_owned()).collect();
+    let names: Vec<_> = regions.map(|frame| in_path(frame.name).into_owned()).collect();
     (!names.is_empty()).then(|| text("region", &names.join("/"), texts))
 }
 

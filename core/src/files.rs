@@ -24,6 +24,7 @@ use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat, openat2};
 use nix::sys::stat::{Mode, SFlag, major};
 
 mod create;
+mod inherited;
 mod lock;
 mod stem;
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::Error;
 use super::args::FirstScreen;
+use super::error::NOT_ALL;
 use super::replay::ReplayArgs;
 use super::replay::{Opened, Setup, at, end, no_recording, open, seen, setup};
 use super::stream::{Stream, say};
@@ -80,8 +81,10 @@ impl Compared {
             let Opened::Recording(recording) = open(path, args)? else { return Err(no_recording(path)) };
             let setup = setup(args, &recording)?;
             check_source((first, own.0), (path, &recording))?;
+            tell_break(path, &recording);
             Ok(One { name: path.to_string_lossy().into_owned(), recording: *recording, setup })
         };
+        tell_break(first, own.0);
         let a = files.a.iter().map(one).collect::<Result<Vec<_>, _>>()?;
         let b = files.b.iter().map(one).collect::<Result<Vec<_>, _>>()?;
         let others = || a.iter().chain(&b);
@@ -123,7 +126,8 @@ impl Compared {
         if let Some(profile) = &self.profile {
             Stream::stdout().print(&format!("\n{}", text::profile_difference(profile)))?;
         }
-        Ok(0)
+        let all = [&self.a, &self.b].into_iter().flatten().map(|one| &one.recording);
+        Ok(if all.chain([first]).all(Recording::is_whole) { 0 } else { NOT_ALL })
     }
 }
 
@@ -142,6 +146,13 @@ fn difference(a: &[Option<Tree>], b: &[Option<Tree>], measures: MeasureChoice) -
     }
     let [a, b] = [a, b].map(|side| side.iter().flatten().collect::<Vec<_>>());
     ProfileDifference::of(&a, &b, measures, Confidence::DEFAULT)
+}
+
+/// Where a recording is cut off within a line, who read it said so.
+fn tell_break(path: &Path, recording: &Recording) {
+    if let (None, Some(words)) = (recording.cut, recording.breaks_off()) {
+        say(&format!("{} {words}", shown_path(path)));
+    }
 }
 
 fn check_source(first: (&Path, &Recording), other: (&Path, &Recording)) -> Result<(), Error> {

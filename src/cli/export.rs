@@ -247,7 +247,7 @@ fn whole(args: &ExportArgs, file: &Path) -> Result<Imported, Error> {
 /// Weights are compared of recordings of commands that did all their work, and shares of others.
 fn measures<'a>(files: impl Iterator<Item = &'a Imported>) -> MeasureChoice {
     match files.map(|file| file.run.as_ref()).collect::<Option<Vec<_>>>() {
-        Some(runs) => compare::measures(runs.into_iter().map(|run| (&run.header, run.end.as_ref()))),
+        Some(runs) => compare::measures(runs.into_iter().map(|run| (&run.header, Some(&run.end)))),
         None => MeasureChoice::Usual,
     }
 }
@@ -277,7 +277,9 @@ fn trace(args: &ExportArgs) -> Result<u8, Error> {
     let mut length = TraceLength::default();
     write_out(args, |out| stack_formats::write_trace(&recording, out).map(|written| length = written))?;
     say(&length.to_string());
-    Ok(if recording.cut.is_none() { 0 } else { NOT_ALL })
+    let Some(words) = recording.breaks_off() else { return Ok(0) };
+    say(&format!("{} {words}\n      what stands before it is written", shown_path(&args.file)));
+    Ok(NOT_ALL)
 }
 
 fn input(file: &Path) -> Result<Box<dyn Read>, Error> {

@@ -118,8 +118,8 @@ fn recorded(path: &Path) -> Result<Recording, Error> {
         let what = "has rows for single CPUs or threads, and a model is of a whole program";
         return Err(Error::Usage(format!("{} {what}: record it without -A and --per-thread", shown_path(path))));
     }
-    if let Some(cut) = recording.cut {
-        say(&format!("{} is cut off in line {}; learning from what was written before", shown_path(path), cut.line));
+    if let Some(words) = recording.breaks_off() {
+        say(&format!("{} {words}; learning from what was written before", shown_path(path)));
     }
     Ok(recording)
 }

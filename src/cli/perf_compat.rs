@@ -76,7 +76,7 @@ const RECORD: [Replacement; 24] = [
         &["--all-cgroups", "--namespaces", "--no-bpf-event", "--switch-events", "--synth", "--tail-synthesize"],
         "records beside counts and samples need  perf record",
     ),
-    (&["--overwrite"], "what is in FILE is kept as FILE.old"),
+    (&["--overwrite"], "the newest samples of a run that lasts:  perfprop top -g, whose key S saves them"),
     (&["--kernel-callchains"], "stacks of the kernel alone:  --all-kernel -g"),
     (&["--user-callchains"], "stacks of programs alone:  --all-user -g"),
     (
@@ -125,7 +125,7 @@ const TOP: [Replacement; 18] = [
 ];
 
 /// hyperfine's options.
-const BENCH: [Replacement; 11] = [
+const BENCH: [Replacement; 12] = [
     (&["-m", "--min-runs"], "as many runs as it takes:  --until 1% -r MOST"),
     (&["-M", "--max-runs"], "the most runs:  -r RUNS, with --until 1% where fewer may do"),
     (&["-L", "--parameter-list"], "the values of a parameter:  -P NAME=VALUE,VALUE"),
@@ -134,10 +134,11 @@ const BENCH: [Replacement; 11] = [
         "equal steps from A to B, as many as COUNT:  -P NAME=lin:A..B:COUNT",
     ),
     (&["-p", "-s", "-c"], "commands around runs:  --prepare, --setup, --cleanup"),
+    (&["-C", "--conclude"], "what is to follow each run:  --prepare before the next one, --cleanup after the last"),
     (&["-n", "--command-name"], "names of commands:  -P tool=sort,msort -- {tool}"),
     (&["-N", "-S", "--shell"], "no shell is started, unless the command names one:  -- sh -c 'COMMAND'"),
     (&["--show-output", "--input"], "a shell directs them:  -- sh -c 'COMMAND < IN > OUT'"),
-    (&["--reference", "--conclude"], "all commands are compared with the first:  -- REFERENCE --vs COMMAND"),
+    (&["--reference"], "all commands are compared with the first:  -- REFERENCE --vs COMMAND"),
     (&["--export-asciidoc", "--export-orgmode"], "a table:  --export-markdown FILE, or  --export-csv FILE"),
     (&["--style", "--sort", "-u", "--time-unit"], "tables have one form; for other programs:  --export-json FILE"),
 ];

@@ -308,8 +308,8 @@ fn blocks(args: &ReplayArgs, recording: &Recording, setup: &Setup) -> Result<u8,
         out.print_folded(&after_blank(&text::stacks(tree, quality, &setup.header.target.selection())))?;
     }
     let regions = recording.regions_between(start(&monitor), until);
-    out.print_folded(&after_blank(&text::regions(&regions, monitor.header())))?;
-    Ok(if recording.cut.is_none() { 0 } else { NOT_ALL })
+    out.print_folded(&after_blank(&text::regions(&regions, monitor.header(), monitor.confidence())))?;
+    Ok(if recording.is_whole() { 0 } else { NOT_ALL })
 }
 
 /// The time after which a monitor counts; `None` from the beginning.

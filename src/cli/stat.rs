@@ -29,7 +29,7 @@ use crate::run::{End, Header};
 use crate::session::{CaughtSignal, ChildIo, Launch, Needs, Session};
 use crate::sources::command::Exit;
 use crate::sources::{Reading, RecordedRound, Round, Status};
-use crate::text::{self, Digits, RegionRepeats, Repeats, SummaryLayout};
+use crate::text::{self, Digits, RegionRepeats, Repeats, Repetition, SummaryLayout};
 
 /// The arguments of `perfprop stat`.
 #[derive(Debug, Args)]
@@ -246,12 +246,14 @@ fn print_regions(
     let tables: Vec<_> = regions.iter().map(|processes| RegionTable::of(processes)).collect();
     let form = Form::of(args);
     let text = match (form, &tables[..]) {
-        (Form::Json, _) => text::json_regions(regions, monitor.header()),
-        (Form::Fields { separator, .. }, tables) => {
-            form.beside_intervals(RegionRepeats(tables).csv(monitor, separator))
+        (Form::Json(_), _) => text::json_regions(regions, monitor.header()),
+        (Form::Fields { separator, repetition, .. }, tables) => {
+            form.beside_intervals(RegionRepeats(tables).csv(monitor, separator, repetition))
         }
-        (Form::People, [table]) if args.interval.is_some() => after_blank(&text::regions(table, monitor.header())),
-        (Form::People, [table]) => text::regions(table, monitor.header()),
+        (Form::People, [table]) if args.interval.is_some() => {
+            after_blank(&text::regions(table, monitor.header(), monitor.confidence()))
+        }
+        (Form::People, [table]) => text::regions(table, monitor.header(), monitor.confidence()),
         (Form::People, tables) => RegionRepeats(tables).text(monitor),
     };
     tell_no_regions(args.target.region_events.as_deref(), tables.iter().map(|table| table.programs().len()).sum());
@@ -262,23 +264,21 @@ fn print_regions(
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form<'a> {
     People,
-    Json,
+    Json(Repetition),
     Fields {
         separator: &'a str,
         /// Whether there are lines of intervals.
         has_intervals: bool,
-        /// Whether there are lines of means of runs.
-        has_repeats: bool,
+        repetition: Repetition,
     },
 }
 
 impl<'a> Form<'a> {
     fn of(args: &'a StatArgs) -> Self {
+        let repetition = if args.repeat > 1 { Repetition::Several } else { Repetition::Once };
         match &args.field_separator {
-            Some(separator) => {
-                Self::Fields { separator, has_intervals: args.interval.is_some(), has_repeats: args.repeat > 1 }
-            }
-            None if args.json => Self::Json,
+            Some(separator) => Self::Fields { separator, has_intervals: args.interval.is_some(), repetition },
+            None if args.json => Self::Json(repetition),
             None => Self::People,
         }
     }
@@ -286,8 +286,10 @@ impl<'a> Form<'a> {
     fn totals(self, runs: &Repeats<'_>, layout: SummaryLayout) -> String {
         match self {
             Self::People => text::summary_in(runs, layout),
-            Self::Json => text::json_totals(runs),
-            Self::Fields { separator, .. } => self.beside_intervals(text::csv_totals(runs, separator)),
+            Self::Json(repetition) => text::json_totals(runs, repetition),
+            Self::Fields { separator, repetition, .. } => {
+                self.beside_intervals(text::csv_totals(runs, separator, repetition))
+            }
         }
     }
 
@@ -295,16 +297,15 @@ impl<'a> Form<'a> {
     fn beside_intervals(self, lines: String) -> String {
         match self {
             Self::Fields { separator, has_intervals: true, .. } => text::csv_beside_intervals(&lines, separator),
-            Self::Fields { .. } | Self::People | Self::Json => lines,
+            Self::Fields { .. } | Self::People | Self::Json(_) => lines,
         }
     }
 
     fn interval(self, monitor: &Monitor, layout: SummaryLayout) -> String {
         match self {
             Self::People => text::interval_in(monitor, layout),
-            Self::Json => text::json_interval(monitor),
-            Self::Fields { separator, has_repeats: true, .. } => text::csv_interval_of_repeats(monitor, separator),
-            Self::Fields { separator, .. } => text::csv_interval(monitor, separator),
+            Self::Json(_) => text::json_interval(monitor),
+            Self::Fields { separator, repetition, .. } => text::csv_interval(monitor, separator, repetition),
         }
     }
 }

@@ -179,7 +179,7 @@ fn batch(args: &TopArgs) -> Result<u8, Error> {
     // What was on its way when the last block was printed.
     out.print_folded(&profile.text(&monitor))?;
     let regions = RegionTable::of(&session.regions());
-    out.print_folded(&text::regions(&regions, monitor.header()))?;
+    out.print_folded(&text::regions(&regions, monitor.header(), monitor.confidence()))?;
     tell_no_regions(launch.region_events.as_deref(), regions.programs().len());
     close(session, &signals, outcome.signal);
     tell_delay(launch.delay, &outcome);
@@ -218,7 +218,7 @@ fn screens(args: &TopArgs) -> Result<u8, Error> {
     let layout = SummaryLayout { columns: out.columns(), ..SummaryLayout::default() };
     let summary = text::summary_in(&Repeats(std::slice::from_ref(&monitor)), layout);
     let table = RegionTable::of(&live.session.regions());
-    let regions = text::regions(&table, monitor.header());
+    let regions = text::regions(&table, monitor.header(), monitor.confidence());
     let stacks = live.profile.text(&monitor);
     out.print_folded(&format!("{summary}{stacks}{regions}"))?;
     tell_no_regions(launch.region_events.as_deref(), table.programs().len());

@@ -179,6 +179,21 @@ impl RecordingParts {
 }
 
 impl Recording {
+    /// Whether all of the run is in it. Whoever writes a recording ends it with a last line, also one that is saved while the
+    /// run goes on: where that is missing, the writer was killed.
+    pub fn is_whole(&self) -> bool {
+        self.cut.is_none() && self.end.is_some()
+    }
+
+    /// What is said of a recording that isn't [whole](Self::is_whole).
+    pub fn breaks_off(&self) -> Option<String> {
+        match self.cut {
+            Some(cut) => Some(format!("is cut off in line {}", cut.line)),
+            None if self.end.is_none() => Some("has no end: what wrote it was killed, or still writes".into()),
+            None => None,
+        }
+    }
+
     /// What it has for a profile; `None` where nothing was sampled and no program had regions.
     pub fn profile(&self) -> Option<RecordedProfile<'_>> {
         let stacks = self.stacks.as_ref();

@@ -47,17 +47,21 @@ impl fmt::Display for TraceLength {
 /// Fails if it has none, or the output can't be written.
 pub fn write_trace(recording: &Recording, out: &mut dyn Write) -> Result<TraceLength, WriteError> {
     let mut out = JsonControls::new(out);
-    let mut trace =
-        Trace { out: &mut out, table: RegionTable::default(), open: BTreeMap::new(), length: TraceLength::default() };
+    let mut trace = Trace {
+        out: &mut out,
+        is_empty: true,
+        table: RegionTable::default(),
+        open: BTreeMap::new(),
+        length: TraceLength::default(),
+    };
     let (mut first, mut last) = (None, WallNs(0));
-    write!(trace.out, "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n{}", trace.process(0, "perfprop"))?;
+    write!(trace.out, "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
     for batch in &recording.regions {
         // All that it names is defined.
         let _ = trace.table.take(batch);
         for program in &batch.programs {
             let name = program.name.clone().unwrap_or_else(|| format!("process {}", program.pid));
-            let event = trace.process(program.pid, &name);
-            trace.event(&event)?;
+            trace.event(&json!({ "ph": "M", "name": "process_name", "pid": program.pid, "args": { "name": name } }))?;
         }
         for thread in &batch.marks {
             let times = || thread.marks.iter().map(|mark| mark.at);
@@ -75,28 +79,33 @@ pub fn write_trace(recording: &Recording, out: &mut dyn Write) -> Result<TraceLe
 
 struct Trace<'a> {
     out: &'a mut dyn Write,
+    /// Whether it has no event yet.
+    is_empty: bool,
     table: RegionTable,
-    /// What is open on each thread of each process, and since when.
-    open: BTreeMap<(u32, u32), Vec<RegionMark>>,
+    /// What is open on each thread of each process.
+    open: BTreeMap<(u32, u32), Vec<OpenCall>>,
     length: TraceLength,
+}
+
+/// A call that has not ended.
+#[derive(Clone, Copy)]
+struct OpenCall {
+    enter: RegionMark,
+    /// Whether enters and leaves are missing since then.
+    is_unsure: bool,
 }
 
 impl Trace<'_> {
     fn event(&mut self, event: &Value) -> Result<(), WriteError> {
-        Ok(write!(self.out, ",\n{event}")?)
-    }
-
-    /// The name of a process.
-    fn process(&self, pid: u32, name: &str) -> Value {
-        json!({ "ph": "M", "name": "process_name", "pid": pid, "args": { "name": name } })
+        let separator = if std::mem::take(&mut self.is_empty) { "" } else { "," };
+        Ok(write!(self.out, "{separator}\n{event}")?)
     }
 
     fn thread(&mut self, thread: &ThreadMarks, since: WallNs) -> Result<(), WriteError> {
         let pid = self.table.program(thread.program).map_or(0, |RegionProgram { pid, .. }| *pid);
         let key = (pid, thread.tid);
         if thread.missed > 0 {
-            // Whether what was open was left since, nobody knows.
-            self.open.remove(&key);
+            self.keep_around(key, thread.marks.first());
             self.length.missed += thread.missed;
             let name = format!("{} enters and leaves are missing", grouped(thread.missed));
             self.event(
@@ -106,26 +115,38 @@ impl Trace<'_> {
         for mark in &thread.marks {
             let open = self.open.entry(key).or_default();
             if mark.is_enter {
-                open.push(*mark);
-            } else if let Some(place) = open.iter().rposition(|open| open.path == mark.path) {
-                let enter = open.remove(place);
-                self.call(key, enter, Some(mark.at))?;
+                open.push(OpenCall { enter: *mark, is_unsure: false });
+            } else if let Some(place) = open.iter().rposition(|open| open.enter.path == mark.path) {
+                let call = open.remove(place);
+                self.call(key, call, Some(mark.at))?;
             }
         }
         Ok(())
     }
 
-    fn call(&mut self, (pid, tid): (u32, u32), enter: RegionMark, end: Option<WallNs>) -> Result<(), WriteError> {
+    /// Where enters and leaves of a thread are missing before a mark: keeps open what is around that. Whether the rest was left
+    /// since, nobody knows; nor whether what is kept was left and entered again.
+    fn keep_around(&mut self, key: (u32, u32), next: Option<&RegionMark>) {
+        let Some(open) = self.open.get_mut(&key) else { return };
+        let parent = |path: &RegionPathId| self.table.paths().get(path.0 as usize)?.parent;
+        let innermost = next.and_then(|next| if next.is_enter { parent(&next.path) } else { Some(next.path) });
+        let around: Vec<RegionPathId> = std::iter::successors(innermost, parent).collect();
+        open.retain(|open| around.contains(&open.enter.path));
+        open.iter_mut().for_each(|open| open.is_unsure = true);
+    }
+
+    fn call(&mut self, (pid, tid): (u32, u32), call: OpenCall, end: Option<WallNs>) -> Result<(), WriteError> {
         self.length.calls += 1;
-        let name = self.name(enter.path);
+        let OpenCall { enter, is_unsure } = call;
         let ts = microseconds(enter.at);
-        match end {
-            Some(end) => {
-                let dur = microseconds(end - enter.at);
-                self.event(&json!({ "ph": "X", "name": name, "pid": pid, "tid": tid, "ts": ts, "dur": dur }))
-            }
-            None => self.event(&json!({ "ph": "B", "name": name, "pid": pid, "tid": tid, "ts": ts })),
+        let mut event = json!({ "ph": "B", "name": self.name(enter.path), "pid": pid, "tid": tid, "ts": ts });
+        if let Some(end) = end {
+            (event["ph"], event["dur"]) = ("X".into(), microseconds(end - enter.at).into());
         }
+        if is_unsure {
+            event["args"] = json!({ "note": "enters and leaves are missing in it: it may be several calls" });
+        }
+        self.event(&event)
     }
 
     fn name(&self, path: RegionPathId) -> String {
@@ -136,9 +157,9 @@ impl Trace<'_> {
     fn finish(&mut self) -> Result<(), WriteError> {
         let open = std::mem::take(&mut self.open);
         self.length.threads = open.len() as u64;
-        for (key, marks) in open {
-            for mark in marks {
-                self.call(key, mark, None)?;
+        for (key, calls) in open {
+            for call in calls {
+                self.call(key, call, None)?;
             }
         }
         Ok(())
@@ -204,11 +225,37 @@ mod tests {
             [
                 event("X", "c", 1.5, json!(1.0)),
                 event("i", "4 enters and leaves are missing", 3.0, Value::Null),
+                event("X", "a\"b", 1.0, json!(4.0)),
                 event("B", "a\"b", 6.0, Value::Null),
             ]
         );
-        assert_eq!(length, TraceLength { calls: 2, threads: 1, time: WallNs(5000), missed: 4 });
+        assert_eq!(length, TraceLength { calls: 3, threads: 1, time: WallNs(5000), missed: 4 });
         assert!(length.to_string().contains("4 enters and leaves are missing"), "{length}");
+    }
+
+    #[test]
+    fn what_is_around_a_gap_stays_open_and_says_that_something_is_missing_in_it() {
+        let of_gap = |next: (u64, u32, bool)| {
+            let first = RegionBatch {
+                programs: vec![RegionProgram { pid: 7, name: None }],
+                paths: vec![path(None, "main"), path(Some(0), "a"), path(Some(1), "b"), path(Some(0), "c")],
+                marks: marks(0, &[(1000, 0, true), (2000, 1, true), (3000, 2, true)]),
+                ..RegionBatch::default()
+            };
+            let gap = RegionBatch { marks: marks(9, &[next]), ..RegionBatch::default() };
+            let mut out = Vec::new();
+            write_trace(&recording(vec![first, gap]), &mut out).unwrap();
+            let trace: Value = serde_json::from_slice(&out).unwrap();
+            let all = trace["traceEvents"].as_array().unwrap().clone();
+            // The one process has a name; nothing else does.
+            assert_eq!(all.iter().filter(|event| event["ph"] == "M").count(), 1);
+            let calls = all.iter().filter(|event| event["ph"] == "B" || event["ph"] == "X");
+            let call = |event: &Value| format!("{} {}", event["name"].as_str().unwrap(), event.get("args").is_some());
+            calls.map(call).collect::<Vec<_>>()
+        };
+        assert_eq!(of_gap((9000, 3, true)), ["main true", "c false"]);
+        assert_eq!(of_gap((9000, 1, false)), ["a true", "main true"]);
+        assert_eq!(of_gap((9000, 0, false)), ["main true"]);
     }
 
     #[test]

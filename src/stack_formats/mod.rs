@@ -65,8 +65,8 @@ pub struct Imported {
 pub struct ImportedRun {
     /// Header of the recording.
     pub header: Header,
-    /// How the run ended; `None` if that wasn't recorded.
-    pub end: Option<End>,
+    /// How the run ended.
+    pub end: End,
 }
 
 /// How much of a file its format is guessed from.

@@ -32,15 +32,16 @@ pub(super) fn read(input: impl BufRead, imported: &mut Imported, options: &ReadO
     imported.tree = tree;
     let range = part.unwrap_or(TimeRange { from: WallNs(0), to: WallNs(u64::MAX) });
     let range = TimeRange { to: range.to.min(recording.length()).max(range.from), ..range };
-    let Recording { header, end, cut, .. } = recording;
+    let breaks_off = recording.breaks_off();
+    let Recording { header, end, .. } = recording;
     if options.samples != SampleKeeping::Sums {
         imported.timed = Some(TimedRun { header: header.clone(), range, setup, timeline });
     }
     chosen.missing()?;
-    if let Some(cut) = cut {
-        return Err(Fault::at(cut.line as u64, FaultKind::Recording("the file is cut off there".into())));
+    if let Some(words) = breaks_off {
+        return Err(damaged(format!("the recording {words}")));
     }
-    imported.run = Some(ImportedRun { header, end });
+    imported.run = end.map(|end| ImportedRun { header, end });
     Ok(())
 }
 
@@ -95,7 +96,7 @@ fn take_samples(all: &mut StackTree, batches: &[StackBatch], part: Option<TimeRa
             None => Cow::Borrowed(batch),
         };
         all.take(&within).map_err(damaged)?;
-        if after(part).is_some_and(|after| batch.samples.last().is_some_and(|last| last.at <= after)) {
+        if after(part).is_some_and(|after| batch.was_sampled_by(after)) {
             before = batch.losses;
         }
         if part.is_none_or(|part| batch.samples.first().is_none_or(|first| first.at <= part.to)) {

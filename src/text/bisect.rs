@@ -59,7 +59,7 @@ impl ToldBisection<'_> {
     fn found(&self, last: usize, first: usize) -> String {
         let mut out = format!("{}\n", self.commit(first));
         if let Some((before, after)) = self.step(last, first) {
-            let number = |number| benchmark_number(number, &self.outcome.unit);
+            let number = |number| benchmark_number(number, self.name, &self.outcome.unit);
             out +=
                 &format!("{}: {} -> {} ({})", shown(self.name), number(before), number(after), change(before, after));
         }

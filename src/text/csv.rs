@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The truth is that of the run, in lines of intervals as well. Where a file has lines of intervals and of runs, all have the
-//! fields of both ([`interval_of_repeats`], [`beside_intervals`]). A table of all fields is in docs/output.md.
+//! fields of both ([`Repetition`], [`beside_intervals`]). A table of all fields is in docs/output.md.
 //! The first low and high are those of the value. Metrics that were asked for take the place of what perf
 //! derives, and where an event has several the second is on a line of its own, without the event's fields.
 //! Then every line has their last fields. Under a model the status is `modelled`, and 10^9 instructions are
@@ -19,7 +19,7 @@ use std::borrow::Cow;
 use super::json::{COUNTED, LineNumbers, status};
 use super::metric::{self, PrintedMetric};
 use super::perf_metric::{DerivedMetric, MetricCounts, interval_metric, run_metric};
-use super::repeats::Repeats;
+use super::repeats::{Repeats, Repetition};
 use super::summary::{CountedNumber, absence_cell, by_event, counted, mean_number};
 use crate::monitor::{Monitor, Row};
 use crate::names::shown;
@@ -28,15 +28,12 @@ use crate::rates::Uncertain;
 use crate::sources::Scope;
 
 /// A line an event for whole runs.
-pub fn totals(runs: &Repeats<'_>, separator: &str) -> String {
+pub fn totals(runs: &Repeats<'_>, separator: &str, repetition: Repetition) -> String {
     let Some(last) = runs.0.last() else { return String::new() };
     let line = |row: Row<'_>| {
         let numbers = LineNumbers::of_runs(runs, &row);
         let mut fields = counted_fields(last, &row, numbers.count);
-        if runs.0.len() > 1 {
-            fields
-                .push(runs.standard_error(row.index).map_or_else(String::new, |part| format!("{:.2}%", part * 100.0)));
-        }
+        fields.extend(standard_error_field(runs.standard_error(row.index), repetition));
         let metrics = metric::over_runs(runs, last, &row);
         let derived = || run_metric(runs, last, &row, MetricCounts::Scaled);
         let first = metrics.first().map_or_else(derived, PrintedMetric::field);
@@ -52,23 +49,14 @@ pub fn beside_intervals(lines: &str, separator: &str) -> String {
     lines.lines().map(|line| format!("{:>16}{separator}{line}\n", "summary")).collect()
 }
 
-/// A line an event for the interval that ended last.
-pub fn interval(monitor: &Monitor, separator: &str) -> String {
-    interval_lines(monitor, separator, None)
-}
-
-/// The same for a command that runs several times: with an empty field where means of runs have their standard error.
-pub fn interval_of_repeats(monitor: &Monitor, separator: &str) -> String {
-    interval_lines(monitor, separator, Some(String::new()))
-}
-
-fn interval_lines(monitor: &Monitor, separator: &str, standard_error: Option<String>) -> String {
+/// A line an event for the interval that ended last, which has no standard error.
+pub fn interval(monitor: &Monitor, separator: &str, repetition: Repetition) -> String {
     let line = |row: Row<'_>| {
         let point = row.newest();
         let numbers = LineNumbers::of_interval(&row);
         let mut fields = vec![format!("{:>16.9}", monitor.now().as_secs())];
         fields.extend(counted_fields(monitor, &row, numbers.count));
-        fields.extend(standard_error.clone());
+        fields.extend(standard_error_field(None, repetition));
         let metrics = metric::over_interval(monitor, &row);
         let derived = || point.and_then(|_| interval_metric(monitor, &row));
         fields.extend(time_fields(
@@ -165,6 +153,12 @@ fn counted_fields(monitor: &Monitor, row: &Row<'_>, count: Option<Uncertain>) ->
         .collect()
 }
 
+/// The standard error of a mean of several runs, as a part of it.
+fn standard_error_field(part: Option<f64>, repetition: Repetition) -> Option<String> {
+    let field = || part.map_or_else(String::new, |part| format!("{:.2}%", part * 100.0));
+    (repetition == Repetition::Several).then(field)
+}
+
 /// Whole counts; what has a unit with two decimals.
 fn written(counted: &CountedNumber) -> String {
     plain(counted.value, counted.decimals)
@@ -194,8 +188,8 @@ pub(super) struct EventLine {
 }
 
 impl EventLine {
-    /// The fields of totals of so many runs.
-    pub(super) fn fields(&self, monitor: &Monitor, runs: usize) -> Vec<String> {
+    /// The fields of totals.
+    pub(super) fn fields(&self, monitor: &Monitor, repetition: Repetition) -> Vec<String> {
         let header = monitor.header();
         let has_parts = header.events.iter().any(|event| event.scope != Scope::All);
         let whole = |value: f64| plain(value, 0);
@@ -203,9 +197,7 @@ impl EventLine {
         let mut fields = vec![String::new(); usize::from(has_parts)];
         fields.extend([value, self.unit.into(), self.event.clone()]);
         fields.extend(header.target.cgroup().map(|cgroup| shown(cgroup).into_owned()));
-        if runs > 1 {
-            fields.push(self.relative_error.map_or_else(String::new, |part| format!("{:.2}%", part * 100.0)));
-        }
+        fields.extend(standard_error_field(self.relative_error, repetition));
         fields.extend(time_fields(self.running_ns, Some(self.run_ratio), None));
         let [low, high] = [|bounds: (f64, f64)| bounds.0, |bounds: (f64, f64)| bounds.1]
             .map(|end| self.bounds.map_or_else(String::new, |bounds| whole(end(bounds))));

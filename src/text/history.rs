@@ -8,31 +8,35 @@ use crate::events::Unit;
 use crate::history::results::BenchmarkList;
 use crate::history::{
     BenchmarkDifference, BenchmarkSeries, Commit, ComparedResult, DifferenceVerdict, DifferingParams, FACTOR,
-    MissingNumber, NANOSECONDS, SECONDS, SeriesPoint, StepMethod, entry_names, params_of_environments, short,
+    MissingNumber, NANOSECONDS, SECONDS, SeriesPoint, StepMethod, counted_event, entry_names, params_of_environments,
+    short,
 };
 use crate::names::shown;
 use crate::number::{amount, uncertain};
 use crate::rates::Uncertain;
 use crate::steps::Step;
 
-/// A number of a benchmark, with its unit.
-pub(super) fn benchmark_number(number: f64, unit: &str) -> String {
-    let (factor, unit) = told_unit(unit);
+/// A number of the benchmark of this name, with its unit.
+pub(super) fn benchmark_number(number: f64, name: &str, unit: &str) -> String {
+    let (factor, unit) = told_unit(name, unit);
     amount(number * factor, &unit)
 }
 
 /// The same with how far it may be off: `67.1 ms ±1.2%`.
-fn uncertain_number(number: Uncertain, unit: &str) -> String {
-    let (factor, unit) = told_unit(unit);
+fn uncertain_number(number: Uncertain, name: &str, unit: &str) -> String {
+    let (factor, unit) = told_unit(name, unit);
     uncertain(number.scaled(factor), &unit)
 }
 
-/// In which unit numbers of a benchmark are told, and how many of these one of its own is.
-fn told_unit(unit: &str) -> (f64, Unit) {
+/// In which unit numbers of a benchmark are told, and how many of these one of its own is. Of an event its name says it already:
+/// `sort.page-faults`.
+fn told_unit(name: &str, unit: &str) -> (f64, Unit) {
+    let name = name.split(['(', ' ']).next().unwrap_or_default();
     match unit {
         SECONDS => (1e9, Unit::Nanoseconds),
         NANOSECONDS => (1.0, Unit::Nanoseconds),
-        _ => (1.0, Unit::Count),
+        unit if unit.is_empty() || counted_event(name, unit).is_some() => (1.0, Unit::Count),
+        unit => (1.0, Unit::Scaled { scale: 1.0, name: unit.to_owned() }),
     }
 }
 
@@ -123,7 +127,7 @@ impl ToldSeries<'_> {
 pub fn benchmark_differences(found: &[BenchmarkDifference], machines: usize) -> String {
     let tested = found.iter().filter(|one| matches!(one.verdict, DifferenceVerdict::Tested(_))).count();
     let row = |one: &BenchmarkDifference| {
-        let [a, b] = one.results.map(|result| compared_result(result, &one.unit));
+        let [a, b] = one.results.map(|result| compared_result(result, one));
         let (value, interval) = ratio(one.ratio);
         let interval = (tested > 0).then_some(interval);
         let cells = [difference_name(one, machines), a, b, value].into_iter().chain(interval);
@@ -158,9 +162,9 @@ pub(super) fn in_environment(name: String, environment: &DifferingParams) -> Str
     if environment.is_empty() { name } else { format!("{name} ({})", shown(&told_params(environment))) }
 }
 
-fn compared_result(result: ComparedResult, unit: &str) -> String {
+fn compared_result(result: ComparedResult, of: &BenchmarkDifference) -> String {
     match result {
-        ComparedResult::Number(number) => uncertain_number(number, unit),
+        ComparedResult::Number(number) => uncertain_number(number, &of.name, &of.unit),
         ComparedResult::Failed => "failed".to_owned(),
         ComparedResult::Skipped => "skipped".to_owned(),
         ComparedResult::NotMeasured => "not measured".to_owned(),
@@ -234,7 +238,7 @@ fn overview_row(one: &BenchmarkSeries, combination: usize, name: String, of: &To
     row.extend(match numbers[..] {
         [(_, first), ..] => {
             let (revision, latest) = numbers[numbers.len() - 1];
-            let number = |number| uncertain_number(number, of.unit(&one.benchmark));
+            let number = |number| uncertain_number(number, &one.benchmark, of.unit(&one.benchmark));
             let steps = one.steps(combination, of.method).len().saturating_sub(1);
             let commit = of.commits.hash(revision as usize).to_owned();
             [number(first), number(latest), change(first.value, latest.value), steps.to_string(), commit]
@@ -266,7 +270,7 @@ pub fn benchmark_commits(one: &BenchmarkSeries, combinations: &[usize], of: &Tol
         let place = revision as usize;
         let begins = |steps: &Vec<Step>| steps.iter().skip(1).any(|step| step.left == place);
         let cell = |&combination: &usize| match one.at(revision, combination) {
-            (Some(number), _) => uncertain_number(number, unit),
+            (Some(number), _) => uncertain_number(number, &one.benchmark, unit),
             (None, Some(MissingNumber::Failed)) => "failed".to_owned(),
             (None, Some(MissingNumber::Skipped)) => "skipped".to_owned(),
             (None, None) => "—".to_owned(),
@@ -386,6 +390,17 @@ mod tests {
         assert_eq!(lines[20][..3], ["00000019", "failed", "skipped"], "{text}");
         assert_eq!(benchmark_title(&all[1], &[1], &of.environments()[1], &of), "sort('b') (python 3.11)");
         assert!(benchmark_commits(&all[0], &[1], &of).lines().next().is_some_and(|line| line.contains("RESULT")));
+    }
+
+    #[test]
+    fn numbers_have_their_units() {
+        let told = |name, unit| benchmark_number(1_200_000.0, name, unit);
+        assert_eq!(told("mem_list", "bytes"), "1.20M bytes");
+        assert_eq!(told("track_\u{1b}", "M\u{1b}B"), "1.20M M\\x1bB");
+        assert_eq!((told("sort.cycles(10)", "cycles"), told("sort", "")), ("1.20M".into(), "1.20M".into()));
+        let number = Uncertain { value: 0.0671, error: Error::of(0.0008) };
+        assert_eq!(uncertain_number(number, "sort", SECONDS), "67.1 ms ±1.2%");
+        assert_eq!(uncertain_number(number.scaled(1e3), "mem_list", "MB"), "67.1 MB ±1.2%");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::block::PARTIAL;
 use super::metric::{self, PrintedMetric};
 use super::perf_metric::{DerivedMetric, MetricCounts, interval_metric, run_metric};
 use super::phases;
-use super::repeats::Repeats;
+use super::repeats::{Repeats, Repetition};
 use super::summary::{by_event, counted, interval_count};
 use crate::events::EventKind;
 use crate::monitor::{Correction, Monitor, Row, UncountedPart};
@@ -21,9 +21,9 @@ const SCHEMA: u32 = 1;
 
 /// A line an event for whole runs; several runs give means and, as `variance`, what perf calls so:
 /// the standard error of the mean in percent of it.
-pub fn totals(runs: &Repeats<'_>) -> String {
+pub fn totals(runs: &Repeats<'_>, repetition: Repetition) -> String {
     let Some(last) = runs.0.last() else { return String::new() };
-    by_event(last).map(|row| total_line(last, &row, runs)).collect()
+    by_event(last).map(|row| total_line(last, &row, runs, repetition)).collect()
 }
 
 /// A line an event for the interval that ended last.
@@ -91,11 +91,11 @@ impl Rates {
     }
 }
 
-fn total_line(monitor: &Monitor, row: &Row<'_>, runs: &Repeats<'_>) -> String {
+fn total_line(monitor: &Monitor, row: &Row<'_>, runs: &Repeats<'_>, repetition: Repetition) -> String {
     let numbers = LineNumbers::of_runs(runs, row);
     let mut line = Map::new();
     count_keys(&mut line, monitor, row, numbers.count);
-    if runs.0.len() > 1 {
+    if repetition == Repetition::Several {
         line.insert("variance".into(), runs.standard_error(row.index).map(|part| part * 100.0).into());
     }
     let metric = run_metric(runs, monitor, row, MetricCounts::Scaled).filter(|_| numbers.count.is_some());

@@ -45,7 +45,7 @@ impl PrintedMetric {
     /// What perf's fields for metrics hold.
     pub(super) fn field(&self) -> Option<DerivedMetric> {
         let number = self.number.as_ref().ok()?;
-        Some(DerivedMetric { value: number.value, unit: self.label.clone() })
+        Some(DerivedMetric::new(number.value, self.label.clone()))
     }
 
     /// `# value unit  name ±error`, and what its threshold says.

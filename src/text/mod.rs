@@ -47,10 +47,7 @@ pub use bench::{process_start, sweep};
 pub use bisect::bisection;
 pub use block::{block, is_another_reading};
 pub use compare::{Named, compare};
-pub use csv::{
-    beside_intervals as csv_beside_intervals, interval as csv_interval, interval_of_repeats as csv_interval_of_repeats,
-    totals as csv_totals,
-};
+pub use csv::{beside_intervals as csv_beside_intervals, interval as csv_interval, totals as csv_totals};
 pub use diagnosis::{PrintedNews, diagnoses, json_diagnoses};
 #[cfg(feature = "bench")]
 pub use fit::{choices, doubtful_prediction, fit, fit_graph, fit_graph_dot, lack_of_fit, prediction};
@@ -69,7 +66,7 @@ pub use regions::{json_regions, regions};
 pub use regressions::{
     SourceLine, benchmark_regressions, json_regressions, junit_regressions, markdown_regressions, sarif_regressions,
 };
-pub use repeats::Repeats;
+pub use repeats::{Repeats, Repetition};
 pub use stacks::stacks;
 #[cfg(feature = "history")]
 pub use steps::{json_steps, steps};

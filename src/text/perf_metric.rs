@@ -1,13 +1,21 @@
 //! Derives from counts what perf prints behind `#`: GHz, instructions per cycle, shares of misses, rates.
 
 use super::repeats::Repeats;
-use crate::events::Unit;
+use crate::events::{Event, Unit};
 use crate::monitor::{Monitor, Row};
 
 /// A number derived from the count, as perf prints it behind `#`.
 pub(super) struct DerivedMetric {
     pub(super) value: f64,
     pub(super) unit: String,
+    /// Whether the value is in percent. The sign stands in texts only, as perf has it: it is no part of the unit.
+    pub(super) is_percent: bool,
+}
+
+impl DerivedMetric {
+    pub(super) fn new(value: f64, unit: impl Into<String>) -> Self {
+        Self { value, unit: unit.into(), is_percent: false }
+    }
 }
 
 /// The time that a count is about, and the counts of the other events in that time.
@@ -24,19 +32,21 @@ struct SummarySpan<'a> {
 fn perfs_metric(monitor: &Monitor, row: &Row<'_>, span: &SummarySpan<'_>) -> Option<DerivedMetric> {
     let count = (span.count)(row)?;
     let event = &row.event.event;
-    let metric = |value: f64, unit: &str| value.is_finite().then(|| DerivedMetric { value, unit: unit.into() });
+    let metric = |value: f64, unit: &str| value.is_finite().then(|| DerivedMetric::new(value, unit));
     let of = |name: &str| {
-        let other = neighbours(monitor, row).find(|other| other.event.event.is_called(name))?;
+        let is_called = |other: &Event| other.name_on_core() == name || other.is_called(name);
+        let is_whole = |other: &Row<'_>| is_called(&other.event.event) && other.event.event.counts_beside(event);
+        let other = neighbours(monitor, row).find(is_whole)?;
         (span.count)(&other).filter(|&whole| whole > 0.0).map(|whole| count / whole)
     };
-    match event.canonical.as_str() {
+    match event.name_on_core() {
         _ if event.unit == Unit::Nanoseconds => metric(count / span.wall_ns, "CPUs utilized"),
         "cycles" => metric(count / span.cpu_ns, "GHz"),
         "instructions" if of("cycles").is_some() => metric(of("cycles")?, "insn per cycle"),
         name if let Some((whole, words)) = whole_of(name)
             && let Some(part) = of(whole) =>
         {
-            metric(part * 100.0, words)
+            metric(part * 100.0, words).map(|share| DerivedMetric { is_percent: true, ..share })
         }
         _ if event.unit != Unit::Count => None,
         "instructions" | "Ir" if monitor.header().modelled.is_some() => None,
@@ -54,13 +64,13 @@ fn perfs_metric(monitor: &Monitor, row: &Row<'_>, span: &SummarySpan<'_>) -> Opt
 /// What some misses are a part of, in perf's words.
 fn whole_of(misses: &str) -> Option<(&'static str, &'static str)> {
     match misses {
-        "branch-misses" => Some(("branches", "% of all branches")),
-        "cache-misses" => Some(("cache-references", "% of all cache refs")),
-        "L1-dcache-load-misses" => Some(("L1-dcache-loads", "% of all L1-dcache accesses")),
-        "L1-icache-load-misses" => Some(("L1-icache-loads", "% of all L1-icache accesses")),
-        "LLC-load-misses" => Some(("LLC-loads", "% of all LL-cache accesses")),
-        "dTLB-load-misses" => Some(("dTLB-loads", "% of all dTLB cache accesses")),
-        "iTLB-load-misses" => Some(("iTLB-loads", "% of all iTLB cache accesses")),
+        "branch-misses" => Some(("branches", "of all branches")),
+        "cache-misses" => Some(("cache-references", "of all cache refs")),
+        "L1-dcache-load-misses" => Some(("L1-dcache-loads", "of all L1-dcache accesses")),
+        "L1-icache-load-misses" => Some(("L1-icache-loads", "of all L1-icache accesses")),
+        "LLC-load-misses" => Some(("LLC-loads", "of all LL-cache accesses")),
+        "dTLB-load-misses" => Some(("dTLB-loads", "of all dTLB cache accesses")),
+        "iTLB-load-misses" => Some(("iTLB-loads", "of all iTLB cache accesses")),
         _ => None,
     }
 }

@@ -9,15 +9,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::csv::{self, EventLine};
 use super::regions::{clock_words, counted_words, lost_words};
-use super::repeats::SummarySpread;
+use super::repeats::{Repetition, SummarySpread};
 use crate::events::Unit;
 use crate::monitor::Monitor;
-use crate::names::shown;
+use crate::names::{in_path, shown};
 use crate::number::{amount, plain, plus_minus_part, time};
 use crate::rates::Confidence;
 use crate::regions::{
-    EventTotal, LostCalls, REGION_BACKWARD, RegionCounts, RegionPathId, RegionProgram, RegionProgramId, RegionTable,
-    region_event, unit_of,
+    EventTotal, LostCalls, REGION_BACKWARD, RegionCounts, RegionPathId, RegionProgram, RegionProgramId, RegionState,
+    RegionTable, region_event, unit_of,
 };
 
 /// The regions of all runs of a command, in the order of the runs.
@@ -43,7 +43,7 @@ impl RepeatedRegion {
 
     /// `outer/inner of fit`; a slash in a name has a backslash before it.
     fn title(&self) -> String {
-        let path: Vec<_> = self.path.iter().map(|name| shown(name).replace('/', "\\/")).collect();
+        let path: Vec<_> = self.path.iter().map(|name| in_path(&shown(name)).into_owned()).collect();
         format!("{}{} of {}", path.join("/"), self.of_phase(), shown(&self.program))
     }
 }
@@ -70,7 +70,8 @@ struct RunOfEvent {
 }
 
 impl RunOfRegion {
-    fn add(&mut self, counts: &RegionCounts, events: &[String], counters: &[String]) {
+    fn add(&mut self, counts: &RegionCounts, state: &RegionState, confidence: Confidence) {
+        let RegionState { events, counters, .. } = state;
         for (name, count) in counters.iter().zip(&counts.counters).filter(|(_, count)| **count > 0) {
             *self.counters.entry(name.clone()).or_default() += count;
         }
@@ -84,7 +85,7 @@ impl RunOfRegion {
             let event = self.events.entry(name.clone()).or_default();
             event.running_ns += sums.all.running_ns;
             event.enabled_ns += sums.all.enabled_ns;
-            event.total = match (event.total, counts.event(place)) {
+            event.total = match (event.total, counts.event_at(place, confidence)) {
                 (Some(before), Some(total)) => Some(both(before, &total)),
                 (before, total) => before.or(total),
             };
@@ -112,15 +113,15 @@ type Repeated = BTreeMap<RepeatedRegion, Vec<RunOfRegion>>;
 
 impl RegionRepeats<'_> {
     /// All regions of all runs. One that a run didn't enter has no calls there, and took no time; one of which no call has
-    /// ended has none in any run.
-    fn all(&self) -> Repeated {
+    /// ended has none in any run. Errors are at this level.
+    fn all(&self, confidence: Confidence) -> Repeated {
         let mut all = Repeated::new();
         for (run, table) in self.0.iter().enumerate() {
             for ((program, state), id) in table.programs().zip(0..) {
                 for counts in table.rows(RegionProgramId(id)) {
                     let key = key(table, program, counts);
                     let runs = all.entry(key).or_insert_with(|| vec![RunOfRegion::default(); self.0.len()]);
-                    runs[run].add(counts, &state.events, &state.counters);
+                    runs[run].add(counts, state, confidence);
                 }
             }
         }
@@ -167,7 +168,7 @@ impl RegionRepeats<'_> {
     /// A table of the mean of a run for each program, and one of the events that its regions counted. Empty without regions.
     pub fn text(&self, monitor: &Monitor) -> String {
         let confidence = monitor.confidence();
-        let (all, runs) = (self.all(), self.0.len());
+        let (all, runs) = (self.all(confidence), self.0.len());
         let mut out = String::new();
         let mut rows = all.iter().peekable();
         while let Some((first, _)) = rows.peek() {
@@ -187,14 +188,14 @@ impl RegionRepeats<'_> {
         out
     }
 
-    /// Lines of fields; the monitor says which fields the lines of events have.
-    pub fn csv(&self, monitor: &Monitor, separator: &str) -> String {
-        let all = self.all();
+    /// Lines of fields; the monitor and the repetition say which fields the lines of events have.
+    pub fn csv(&self, monitor: &Monitor, separator: &str, repetition: Repetition) -> String {
+        let all = self.all(monitor.confidence());
         let programs: BTreeSet<&String> = all.keys().map(|region| &region.program).collect();
         let lost = programs.into_iter().filter_map(|program| self.lost_line(program));
         let lines = all.iter().flat_map(|(region, runs)| lines(&region.title(), runs)).chain(lost);
         let line = |line: EventLine| {
-            let fields = line.fields(monitor, self.0.len());
+            let fields = line.fields(monitor, repetition);
             csv::line(&fields, separator)
         };
         lines.map(line).collect()
@@ -291,6 +292,16 @@ fn counter_names(runs: &[RunOfRegion]) -> BTreeSet<&String> {
     runs.iter().flat_map(|run| run.counters.keys()).collect()
 }
 
+/// What an event counted in each run, in a region and in it alone: 0 in a run that didn't enter it. A run in which it wasn't counted
+/// is left out.
+fn event_counts(name: &str, runs: &[RunOfRegion]) -> Vec<(f64, f64)> {
+    let counted = |run: &RunOfRegion| match run.events.get(name) {
+        Some(event) => event.total.map(|total| (total.count, total.self_count.unwrap_or(0.0))),
+        None => (run.calls == 0 && !never_ended(runs)).then_some((0.0, 0.0)),
+    };
+    runs.iter().filter_map(counted).collect()
+}
+
 /// A table for each event, of what it counted on average; runs in which it wasn't counted are left out.
 fn events(title: &str, rows: &Rows<'_>, confidence: Confidence) -> String {
     let mut names: Vec<&String> =
@@ -304,12 +315,7 @@ fn events(title: &str, rows: &Rows<'_>, confidence: Confidence) -> String {
         out += &format!(" {} in regions of {title}:\n\n", shown(name));
         out += &format!("{:>13} {error_head:>7} {:>9} {:>9}   REGION\n", "COUNT", "SELF", "MEAN CALL");
         for (region, runs) in rows {
-            let counted = |run: &RunOfRegion| match run.events.get(name) {
-                Some(event) => event.total.map(|total| (total.count, total.self_count.unwrap_or(0.0))),
-                // It wasn't entered.
-                None => (run.calls == 0 && !never_ended(runs)).then_some((0.0, 0.0)),
-            };
-            let counts: Vec<_> = runs.iter().filter_map(counted).collect();
+            let counts = event_counts(name, runs);
             let [all, own] = [|c: &(f64, f64)| c.0, |c: &(f64, f64)| c.1]
                 .map(|of| SummarySpread::of(&counts.iter().map(of).collect::<Vec<_>>()));
             let calls = mean(runs, |run| run.calls).mean;
@@ -371,19 +377,21 @@ fn lines(title: &str, runs: &[RunOfRegion]) -> Vec<EventLine> {
 
 fn event_line(name: &str, title: &str, runs: &[RunOfRegion]) -> EventLine {
     let of_event: Vec<_> = runs.iter().filter_map(|run| run.events.get(name)).collect();
-    let totals: Vec<_> = of_event.iter().filter_map(|event| event.total).collect();
-    let spread = SummarySpread::of(&totals.iter().map(|total| total.count).collect::<Vec<_>>());
+    let counts: Vec<_> = event_counts(name, runs).into_iter().map(|(count, _)| count).collect();
+    let spread = SummarySpread::of(&counts);
     let sum = |of: fn(&RunOfEvent) -> u64| of_event.iter().map(|event| of(event)).sum::<u64>();
     let (running, enabled) = (sum(|event| event.running_ns), sum(|event| event.enabled_ns));
-    let count = totals.len().max(1);
+    let count = counts.len().max(1);
+    // Of several runs nothing but how they differ is known.
+    let only = of_event.iter().find_map(|event| event.total).filter(|_| counts.len() == 1);
     EventLine {
-        value: (!totals.is_empty()).then_some(spread.mean),
+        value: (!counts.is_empty()).then_some(spread.mean),
         unit: if unit_of(name) == Unit::Nanoseconds { "ns" } else { "" },
         event: format!("{} in {title}", shown(&region_event(name))),
         relative_error: spread.relative().map(|part| part / (count as f64).sqrt()),
         running_ns: running / count as u64,
         run_ratio: if enabled == 0 { 1.0 } else { running as f64 / enabled as f64 },
-        bounds: if let [total] = totals[..] { total.interval() } else { None },
+        bounds: only.and_then(|total| total.interval()),
     }
 }
 
@@ -394,7 +402,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::regions::{RegionBatch, RegionPath, RegionState};
+    use crate::regions::{EventCounts, EventSums, RegionBatch, RegionPath};
     use crate::units::WallNs;
 
     /// A run in which a region was called so often, and took so long; not at all where there are no calls.
@@ -424,7 +432,7 @@ mod tests {
     }
 
     fn rows(runs: &[RegionTable]) -> String {
-        let all = RegionRepeats(runs).all();
+        let all = RegionRepeats(runs).all(Confidence::DEFAULT);
         let rows: Vec<_> = all.iter().collect();
         times("fit, mean of runs", &rows, Confidence::DEFAULT)
     }
@@ -449,7 +457,55 @@ mod tests {
         let text = rows(&[run(2, 10_000_000), run(0, 0)]);
         assert!(text.lines().last().unwrap().trim().starts_with("1 "), "{text}");
         assert!(rows(&[run(2, 10), run(2, 10)]).contains(" ±<0.1% "));
-        assert_eq!(RegionRepeats(&[]).all().len(), 0);
+        assert_eq!(RegionRepeats(&[]).all(Confidence::DEFAULT).len(), 0);
+    }
+
+    /// A run in which an event is counted in half of the time of a region, in stays of 10 and 20 counts.
+    fn run_with_an_event() -> RegionTable {
+        let all = EventCounts {
+            calls: 2,
+            sum: 30,
+            stays: 2,
+            // 10²/10 and 20²/10 in 20 ns.
+            squares_per_ns: 50.0,
+            enabled_ns: 40,
+            running_ns: 20,
+            ..EventCounts::default()
+        };
+        let mut counts = run(2, 40).rows(RegionProgramId(0))[0].clone();
+        counts.events = vec![EventSums { all, ..EventSums::default() }];
+        let state = RegionState { events: vec!["branches".into()], ..RegionState::default() };
+        let mut table = run(0, 0);
+        let batch =
+            RegionBatch { counts: vec![counts], states: vec![(RegionProgramId(0), state)], ..RegionBatch::default() };
+        table.take(&RegionBatch { counted_since: Some(WallNs(0)), ..batch }).unwrap();
+        table
+    }
+
+    fn of_branches(tables: &[RegionTable], confidence: Confidence) -> EventLine {
+        let all = RegionRepeats(tables).all(confidence);
+        lines("r of fit", &all.into_values().next().unwrap()).pop().unwrap()
+    }
+
+    #[test]
+    fn events_of_a_run_that_did_not_enter_the_region_are_0_in_fields_as_in_the_table() {
+        let tables = [run_with_an_event(), run(0, 0)];
+        let line = of_branches(&tables, Confidence::DEFAULT);
+        assert_eq!((line.event.as_str(), line.value, line.bounds), ("region-branches in r of fit", Some(30.0), None));
+        let all = RegionRepeats(&tables).all(Confidence::DEFAULT);
+        let text = events("fit", &all.iter().collect::<Vec<_>>(), Confidence::DEFAULT);
+        assert!(text.lines().any(|line| line.trim_start().starts_with("30 ")), "{text}");
+    }
+
+    #[test]
+    fn intervals_of_events_have_the_level_that_was_asked_for() {
+        let half_width = |level| {
+            let line = of_branches(&[run_with_an_event()], Confidence::new(level).unwrap());
+            line.bounds.unwrap().1 - line.value.unwrap()
+        };
+        // s² = 50 - 30²/20 = 5, times 40 (40 - 20) / 20: the error is √200, and t(1) 12.706 and 1.
+        assert!((half_width(0.95) - 12.706_204_736 * 200_f64.sqrt()).abs() < 1e-6);
+        assert!((half_width(0.5) - 200_f64.sqrt()).abs() < 1e-6);
     }
 
     /// A run that left a region open, in which another one has calls, and lost some.
@@ -480,7 +536,7 @@ mod tests {
     fn regions_of_which_no_call_has_ended_stand_above_those_within() {
         let tables = [run_with_an_open_region(), run_with_an_open_region()];
         let repeats = RegionRepeats(&tables);
-        let all = repeats.all();
+        let all = repeats.all(Confidence::DEFAULT);
         let text = times("fit", &all.iter().collect::<Vec<_>>(), Confidence::DEFAULT);
         let names: Vec<&str> =
             text.lines().skip(3).map(|line| line.trim_start().split("   ").last().unwrap()).collect();
@@ -500,7 +556,7 @@ mod tests {
         #[test]
         fn the_mean_lies_between_the_runs(runs in prop::collection::vec((1u64..1000, 1u64..1_000_000), 1..6)) {
             let tables: Vec<_> = runs.iter().map(|&(calls, ns)| run(calls, ns)).collect();
-            let all = RegionRepeats(&tables).all();
+            let all = RegionRepeats(&tables).all(Confidence::DEFAULT);
             let lines = lines("r of fit", all.values().next().unwrap());
             let ns = || runs.iter().map(|(_, ns)| *ns as f64);
             let value = lines[1].value.unwrap();

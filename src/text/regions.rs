@@ -3,6 +3,7 @@
 use crate::events::Unit;
 use crate::names::shown;
 use crate::number::{amount, grouped, plus_minus_part, time};
+use crate::rates::Confidence;
 use crate::regions::{
     EventTotal, LostCalls, ProcessRegions, RegionCounts, RegionPathId, RegionProgram, RegionProgramId, RegionState,
     RegionTable, Snapshot, unit_of,
@@ -10,8 +11,8 @@ use crate::regions::{
 use crate::run::Header;
 
 /// A table for each process that has regions: calls, time in all, in the region alone and of a call, indented as they nest;
-/// and others of the events that its regions counted. Empty where none has any.
-pub fn regions(table: &RegionTable, header: &Header) -> String {
+/// and others of the events that its regions counted, with errors at this level. Empty where none has any.
+pub fn regions(table: &RegionTable, header: &Header, confidence: Confidence) -> String {
     let mut out = String::new();
     let read = table.programs().zip(0..).filter(|((_, state), _)| state.error.is_none());
     for ((program, state), number) in read {
@@ -23,7 +24,7 @@ pub fn regions(table: &RegionTable, header: &Header) -> String {
             out += &clock_words(header);
         }
         if !rows.is_empty() {
-            out += &events_of_program(table, &rows, program, state);
+            out += &events_of_program(table, &rows, (program, state), confidence);
         }
     }
     table.unread().iter().for_each(|unread| out += &format!(" {unread}\n\n"));
@@ -42,19 +43,20 @@ pub(super) fn clock_words(header: &Header) -> String {
 fn events_of_program(
     table: &RegionTable,
     rows: &[&RegionCounts],
-    program: &RegionProgram,
-    state: &RegionState,
+    (program, state): (&RegionProgram, &RegionState),
+    confidence: Confidence,
 ) -> String {
+    let error_head = format!("±{confidence}");
     let mut out = String::new();
     for (place, event) in state.events.iter().enumerate() {
         out += &format!(" {} in regions of {}:\n\n", shown(event), program.title());
         out += &format!(
-            "{:>13} {:>7} {:>9} {:>9} {:>8} {:>8}   REGION\n",
-            "COUNT", "±95%", "SELF", "MEAN CALL", "LEAST", "MOST"
+            "{:>13} {error_head:>7} {:>9} {:>9} {:>8} {:>8}   REGION\n",
+            "COUNT", "SELF", "MEAN CALL", "LEAST", "MOST"
         );
         for row in rows {
             let (indent, name, phase) = name_of(table, row);
-            let cells = event_cells(row.event(place).as_ref(), &unit_of(event));
+            let cells = event_cells(row.event_at(place, confidence).as_ref(), &unit_of(event));
             out += &format!("{cells}   {indent}{name}{phase}\n");
         }
         out += "\n";

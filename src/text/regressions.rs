@@ -144,8 +144,8 @@ pub fn benchmark_regressions(found: &[BenchmarkRegression], of: &ToldSeries<'_>)
         let moved = if moved.is_empty() { String::new() } else { format!("  (with {})", moved.join(", ")) };
         vec![
             shown(&rise.name()).into_owned(),
-            benchmark_number(rise.before, &rise.unit),
-            benchmark_number(rise.after, &rise.unit),
+            rise.number(rise.before),
+            rise.number(rise.after),
             change(rise.before, rise.after),
             rise.chance.map_or_else(|| "—".to_owned(), share),
             rise.range,
@@ -171,7 +171,7 @@ pub fn markdown_regressions(found: &[BenchmarkRegression], of: &ToldSeries<'_>) 
     out += "|:---|---:|---:|---:|---:|:---|:---|\n";
     for rise in of.rises(found) {
         let moved: Vec<_> = rise.moved.iter().map(|(name, change)| format!("{} {change}", markdown(name))).collect();
-        let number = |number: f64| benchmark_number(number, &rise.unit);
+        let number = |number: f64| markdown(&rise.number(number));
         let chance = rise.chance.map_or_else(|| "—".to_owned(), share);
         out += &format!(
             "| {} | {} | {} | {} | {chance} | {} {} | {} |\n",
@@ -229,9 +229,14 @@ impl ToldRise {
         if self.on.is_empty() { self.entry.clone() } else { format!("{} ({})", self.entry, self.on) }
     }
 
+    /// A number of the benchmark, with its unit.
+    fn number(&self, number: f64) -> String {
+        benchmark_number(number, &self.entry, &self.unit)
+    }
+
     /// What happened, in a sentence: `sort: 10.0 ms -> 12.0 ms (+20.0%) in 00000010, chance 1e-09: Compare names`.
     fn sentence(&self) -> String {
-        let number = |number: f64| benchmark_number(number, &self.unit);
+        let number = |number: f64| self.number(number);
         let mut out = format!(
             "{}: {} -> {} ({})",
             self.name(),

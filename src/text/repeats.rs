@@ -4,6 +4,16 @@ use crate::monitor::{Absence, Correction, Monitor, Row, Truth};
 use crate::plan::RowIndex;
 use crate::rates::{Confidence, Error, Moments, Uncertain, mean};
 
+/// Whether a command was to run several times. Then lines have a place for the standard error, however many runs became whole: a
+/// script finds all other fields in the same places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repetition {
+    /// It runs once.
+    Once,
+    /// It runs several times.
+    Several,
+}
+
 /// The same command measured several times.
 pub struct Repeats<'a>(pub &'a [Monitor]);
 

@@ -190,7 +190,8 @@ fn with_metrics(
 ) {
     // perf's `/sec` is per second of CPU time, which has a unit of its own here, as on screens.
     let unit = |metric: &DerivedMetric| metric.unit.replace("/sec", "/cpu-s");
-    let derived = || derived().map(|metric| format!("# {:>9} {}", fixed(metric.value, 3), unit(&metric)));
+    let value = |metric: &DerivedMetric| fixed(metric.value, 3) + if metric.is_percent { "%" } else { "" };
+    let derived = || derived().map(|metric| format!("# {:>9} {}", value(&metric), unit(&metric)));
     let texts: Vec<_> = match metrics {
         [] => derived().into_iter().collect(),
         metrics => metrics.iter().map(PrintedMetric::text).collect(),
@@ -256,11 +257,11 @@ pub(super) fn counted(count: f64, unit: &Unit) -> CountedNumber {
     match unit {
         Unit::Count => CountedNumber { value: count, unit: String::new(), decimals: 0 },
         Unit::Nanoseconds => CountedNumber { value: count / 1e6, unit: "msec".into(), decimals: 2 },
-        // As perf: what stands for one whole unit is whole.
+        // As perf: what stands for whole units is whole.
         Unit::Scaled { scale, name } => CountedNumber {
             value: count * scale,
             unit: shown(name).into_owned(),
-            decimals: if *scale == 1.0 { 0 } else { 2 },
+            decimals: if scale.fract() == 0.0 { 0 } else { 2 },
         },
     }
 }
@@ -277,12 +278,13 @@ pub(super) fn mean_number(counted: CountedNumber, runs: &Repeats<'_>) -> Counted
     CountedNumber { decimals: decimals.max(counted.decimals), ..counted }
 }
 
-/// Counts whole; what has a unit with two decimals.
+/// Counts whole; what has a unit with two decimals, in groups as well: `12,345.67`.
 fn value_text(counted: &CountedNumber, digits: Digits) -> String {
-    if counted.decimals == 0 && digits == Digits::Grouped && counted.value < 1e18 {
-        grouped(counted.value.round() as u64)
-    } else {
-        plain(counted.value, counted.decimals)
+    let text = plain(counted.value, counted.decimals);
+    let (whole, decimals) = text.split_at(text.find('.').unwrap_or(text.len()));
+    match whole.parse() {
+        Ok(whole) if digits == Digits::Grouped => grouped(whole) + decimals,
+        _ => text,
     }
 }
 
@@ -445,6 +447,18 @@ mod tests {
     fn clocks_are_in_milliseconds() {
         let counted = counted(9.06e6, &Unit::Nanoseconds);
         assert_eq!((value_text(&counted, Digits::Grouped).as_str(), counted.unit.as_str()), ("9.06", "msec"));
+    }
+
+    #[test]
+    fn digits_are_grouped_before_a_point_as_well() {
+        let grouped = |count: f64, unit: &Unit| value_text(&counted(count, unit), Digits::Grouped);
+        assert_eq!(grouped(12_345_678_900.0, &Unit::Nanoseconds), "12,345.68");
+        assert_eq!(value_text(&counted(12_345_678_900.0, &Unit::Nanoseconds), Digits::Plain), "12345.68");
+        let scaled = |scale| Unit::Scaled { scale, name: "Bytes".into() };
+        assert_eq!(
+            [64.0, 1.0, 0.5, 6.25].map(|scale| grouped(1001.0, &scaled(scale))),
+            ["64,064", "1,001", "500.50", "6,256.25"]
+        );
     }
 
     #[test]

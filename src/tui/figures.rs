@@ -154,7 +154,7 @@ impl Figures {
     /// Figures of all parts of an event together. An estimator knows no spread of a sum.
     pub(super) fn of_sum(monitor: &Monitor, events: &[RowIndex], measure: Measure) -> Self {
         let sum = &monitor.sum(events);
-        let factor = measure.factor_of_sum(monitor, sum).filter(|factor| factor.value.is_finite());
+        let factor = measure.factor_of_sum(monitor, events, sum).filter(|factor| factor.value.is_finite());
         let newest = measure.points_of_sum(monitor, events, 1).pop();
         let raw_variance = measure.variance_of_sum(monitor, events);
         let figure = |count: Option<Uncertain>, variance| {

@@ -10,7 +10,7 @@ use perfprop::rates::{Error, Uncertain};
 use perfprop::recording::{self, Recorder};
 use perfprop::run::{AddedEvent, Anchor, End, Header, MeasuredEvent, RepeatedEvent};
 use perfprop::sources::{Reading, Round, Scope, Status};
-use perfprop::text::{self, Repeats};
+use perfprop::text::{self, Repeats, Repetition};
 use perfprop::units::{CpuNs, WallNs};
 use serde_json::Value;
 
@@ -115,14 +115,14 @@ fn intervals_tell_them_apart() {
 #[test]
 fn fields_tell_them_apart() {
     let ended = [monitor(2, true)];
-    let text = text::csv_totals(&Repeats(&ended), ",");
+    let text = text::csv_totals(&Repeats(&ended), ",", Repetition::Once);
     has(
         &lines(&text),
         ["2000,,counts", "<not supported>,,", "<not permitted>,,", "<not counted>,,", "2000,,", "500,,"],
     );
     has(&lines(&text), ["counted", "not supported", "not permitted", "not counted", "counted", "partial"]);
     assert!(lines(&text)[5].contains(",25.00,"), "{text}");
-    let text = text::csv_interval(&monitor(2, false), ",");
+    let text = text::csv_interval(&monitor(2, false), ",", Repetition::Once);
     has(&lines(&text), ["counted", "not supported", "not permitted", "not counted", "not counted", "partial"]);
 }
 
@@ -132,9 +132,9 @@ fn json_tells_them_apart() {
         text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()[key].clone()).collect::<Vec<_>>()
     };
     let ended = [monitor(2, true)];
-    let status = of(text::json_totals(&Repeats(&ended)), "status");
+    let status = of(text::json_totals(&Repeats(&ended), Repetition::Once), "status");
     assert_eq!(status, ["counted", "not supported", "not permitted", "not counted", "counted", "partial"]);
-    let values = of(text::json_totals(&Repeats(&ended)), "counter-value");
+    let values = of(text::json_totals(&Repeats(&ended), Repetition::Once), "counter-value");
     assert_eq!(values, [Some(2000.0), None, None, None, Some(2000.0), Some(500.0)].map(Value::from));
     let status = of(text::json_interval(&monitor(2, false)), "status");
     assert_eq!(status, ["counted", "not supported", "not permitted", "not counted", "not counted", "partial"]);
@@ -183,10 +183,10 @@ fn what_was_never_seen_and_missed_the_beginning_is_not_0() {
     let ended = [none_seen()];
     let line = |text: &str| lines(text)[3].clone();
     assert!(line(&text::summary(&Repeats(&ended))).contains("<none seen>"));
-    let fields = line(&text::csv_totals(&Repeats(&ended), ","));
+    let fields = line(&text::csv_totals(&Repeats(&ended), ",", Repetition::Once));
     assert!(fields.starts_with("<none seen>,,") && fields.contains(",none seen,"), "{fields}");
     assert!(line(&text::block(&ended[0], perfprop::monitor::MeasureChoice::default())).ends_with("none seen"));
-    let json: Value = serde_json::from_str(&line(&text::json_totals(&Repeats(&ended)))).unwrap();
+    let json: Value = serde_json::from_str(&line(&text::json_totals(&Repeats(&ended), Repetition::Once))).unwrap();
     assert_eq!((&json["counter-value"], &json["status"]), (&Value::Null, &Value::from("none seen")));
     // Of an interval in which it was on a counter all the time, 0 is known.
     let json: Value = serde_json::from_str(&line(&text::json_interval(&ended[0]))).unwrap();
@@ -275,9 +275,9 @@ fn what_lost_its_counters_keeps_its_count_and_is_not_exact() {
     let of = |text: String| {
         text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["status"].clone()).collect::<Vec<_>>()
     };
-    let statuses = of(text::json_totals(&Repeats(&ended)));
+    let statuses = of(text::json_totals(&Repeats(&ended), Repetition::Once));
     assert_eq!((&statuses[0], &statuses[4]), (&"counted until exec".into(), &"not counted from exec on".into()));
-    let fields = lines(&text::csv_totals(&Repeats(&ended), ","));
+    let fields = lines(&text::csv_totals(&Repeats(&ended), ",", Repetition::Once));
     assert!(fields[0].starts_with("1000,,") && fields[0].contains("counted until exec"), "{fields:?}");
     assert!(fields[4].starts_with("<not counted>,,") && fields[4].contains("not counted from exec on"), "{fields:?}");
     let codes: Vec<_> = ended[0].findings().iter().filter(|noted| noted.finding.code() == "W11").collect();
@@ -383,13 +383,15 @@ fn a_sum_without_all_of_its_units_is_partial_everywhere() {
     assert_eq!(told.len(), 1);
     let words = "absent is the sum of 2 of 3 units; not supported: uncore_imc_2";
     assert_eq!(told[0].finding.words(&monitor).to_string(), words);
-    let csv = text::csv_totals(&Repeats(std::slice::from_ref(&monitor)), ",");
+    let csv = text::csv_totals(&Repeats(std::slice::from_ref(&monitor)), ",", Repetition::Once);
     // perf's time running is that of all units together.
     assert!(csv.contains("2000,,counts,1500000000,50.00,") && csv.contains("2000,,absent,1000000000,50.00,"), "{csv}");
     let states: Vec<_> = csv.lines().map(|line| line.split(',').nth(13).unwrap()).collect();
     assert_eq!(states, ["counted", "partial"], "{csv}");
-    let json: Vec<Value> =
-        text::json_totals(&Repeats(&[monitor])).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let json: Vec<Value> = text::json_totals(&Repeats(&[monitor]), Repetition::Once)
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     assert_eq!((&json[1]["status"], &json[1]["ci-hi"]), (&"partial".into(), &Value::Null));
 }
 
@@ -430,7 +432,7 @@ fn a_cpu_that_a_pmu_does_not_listen_to_has_no_line() {
     let whole = CpuNs(SECOND);
     let reading = Some(Reading { count: 5, enabled: whole, running: whole });
     monitor.round(&Round { at: WallNs(SECOND), readings: vec![reading, None], ..Round::default() }, 0);
-    let csv = text::csv_totals(&Repeats(std::slice::from_ref(&monitor)), ",");
+    let csv = text::csv_totals(&Repeats(std::slice::from_ref(&monitor)), ",", Repetition::Once);
     assert!(csv.lines().count() == 1 && csv.starts_with("CPU0,5,"), "{csv}");
     assert_eq!(monitor.sum(&[0, 1]).scaled, Some(Uncertain::exact(5.0)), "nothing is missing in the sum");
     assert!(monitor.findings().is_empty());

@@ -8,7 +8,7 @@ use perfprop::monitor::{Measure, Monitor, leans_on_scaling};
 use perfprop::rates::{Error, Tally, Uncertain};
 use perfprop::run::{CpuTime, End, Header, MeasuredTarget, RotatedBy};
 use perfprop::sources::{Reading, Round};
-use perfprop::text::{self, Repeats};
+use perfprop::text::{self, Repeats, Repetition};
 use perfprop::units::{CpuNs, WallNs};
 
 use crate::builders::{self, SECOND, event, measured, software_event};
@@ -72,9 +72,9 @@ fn counts_without_a_child_are_not_exact() {
     let line = |name: &str| text.lines().find(|line| line.contains(name)).unwrap().to_owned();
     assert!(line("faults").contains("300") && line("faults").contains("±?"), "{text}");
     assert!(!line("duration_time").contains("±?"), "{text}");
-    let json = text::json_totals(&Repeats(&monitors));
+    let json = text::json_totals(&Repeats(&monitors), Repetition::Once);
     assert_eq!(json.matches("\"status\":\"counted without a child\"").count(), 1, "{json}");
-    let csv = text::csv_totals(&Repeats(&monitors), ",");
+    let csv = text::csv_totals(&Repeats(&monitors), ",", Repetition::Once);
     assert_eq!(csv.matches("counted without a child").count(), 1, "{csv}");
 }
 
@@ -219,7 +219,7 @@ fn means_and_rates_leave_a_delay_out() {
         told.push(
             Measure::PerSecond.newest(&monitor, &row, 1).pop().and_then(|point| point.raw).map(|rate| rate.value / 1e9),
         );
-        assert!(!text::csv_interval(&monitor, ",").contains("CPUs utilized,0"));
+        assert!(!text::csv_interval(&monitor, ",", Repetition::Once).contains("CPUs utilized,0"));
     }
     assert_eq!(told, [None, Some(2.0), Some(2.0), Some(2.0)]);
     let row = monitor.row(0);

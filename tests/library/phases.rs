@@ -7,7 +7,7 @@ use perfprop::events::{Event, Unit};
 use perfprop::monitor::{Monitor, PhaseChange, phase_changes};
 use perfprop::run::{End, Header};
 use perfprop::sources::{Reading, RecordedRound, Round};
-use perfprop::text::{self, Repeats};
+use perfprop::text::{self, Repeats, Repetition};
 use perfprop::units::{CpuNs, WallNs};
 
 use crate::builders::{self, SECOND, event, measured, software_event};
@@ -152,7 +152,7 @@ fn texts_list_changes_and_json_has_them() {
         text.starts_with("changes of level that lasted:\n  00:41  loads  −12.0%, 1.20M/cpu-s → 1.06M/cpu-s, chance "),
         "{text}"
     );
-    let json = text::json_totals(&Repeats(&monitors));
+    let json = text::json_totals(&Repeats(&monitors), Repetition::Once);
     let lines: Vec<serde_json::Value> = json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let change = &lines[0]["changes"][0];
     assert_eq!(change["at"], 41.0);

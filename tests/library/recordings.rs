@@ -12,7 +12,7 @@ use perfprop::recording::{self, Recording};
 use perfprop::relations;
 use perfprop::sources::RecordedRound;
 use perfprop::stacks::Replayed;
-use perfprop::text::{self, Repeats};
+use perfprop::text::{self, Repeats, Repetition};
 use perfprop::tui::{self, Picture, Screen, ScreenOptions};
 use perfprop::units::WallNs;
 use proptest::prelude::*;
@@ -237,7 +237,7 @@ fn show(recording: &Recording) {
     for RecordedRound { round, lost } in &*recording.rounds {
         if monitor.round(round, *lost) {
             text::interval(&monitor);
-            text::csv_interval(&monitor, ",");
+            text::csv_interval(&monitor, ",", Repetition::Once);
             text::json_interval(&monitor);
             let _ = Measure::ALL.map(|measure| text::block(&monitor, MeasureChoice::Every(measure)));
         }
@@ -246,7 +246,12 @@ fn show(recording: &Recording) {
     monitor.findings().iter().for_each(|noted| drop(noted.finding.words(&monitor).to_string()));
     let runs = [monitor];
     let runs = Repeats(&runs);
-    let _ = [text::summary(&runs), text::csv_totals(&runs, ","), text::json_totals(&runs), text::truth(&runs, None)];
+    let _ = [
+        text::summary(&runs),
+        text::csv_totals(&runs, ",", Repetition::Once),
+        text::json_totals(&runs, Repetition::Once),
+        text::truth(&runs, None),
+    ];
 }
 
 #[test]

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use perfprop::estimate::EstimatorKind;
-use perfprop::events::{Event, EventKind, Unit};
+use perfprop::events::{Encoding, Event, EventKind, Modifiers, Space, Unit};
 use perfprop::monitor::{Measure, Monitor};
 use perfprop::plan::EventIndex;
 use perfprop::run::{CpuTime, End, Header, MeasuredEvent, MeasuredTarget, MetricFormula, TruthColumn};
 use perfprop::sources::{Reading, Round, Scope};
-use perfprop::text::{self, Repeats, SummaryLayout};
+use perfprop::text::{self, Repeats, Repetition, SummaryLayout};
 use perfprop::units::{CpuNs, WallNs};
 use serde_json::Value;
 
@@ -87,7 +87,7 @@ fn fields(text: &str) -> Vec<Vec<String>> {
 #[test]
 fn all_of_a_line_of_several_runs_is_the_mean_of_them() {
     let runs = three(Extra::Nothing);
-    let b = &json(&text::json_totals(&Repeats(&runs)))[1];
+    let b = &json(&text::json_totals(&Repeats(&runs), Repetition::Several))[1];
     // 200, 1200 and 300 counts in 1, 2 and 1 seconds, half of which the event was on a counter.
     assert!((b["counter-value"].as_f64().unwrap() - 1700.0 / 3.0).abs() < 1e-9, "{b}");
     assert_eq!(b["event-runtime"], SECOND * 2 / 3);
@@ -114,7 +114,7 @@ fn a_variance_that_a_relation_corrects_stands_beside_that_of_the_counts() {
     }
     monitor.end(End { at_ns: WallNs(3 * SECOND), ..End::default() });
     let runs = [monitor];
-    let lines = json(&text::json_totals(&Repeats(&runs)));
+    let lines = json(&text::json_totals(&Repeats(&runs), Repetition::Once));
     let of = |line: usize, key: &str| lines[line][key].as_f64();
     // Rates of 100, 200, 300 and of 200, 300, 400 a second: both have a standard deviation of 100. Four times the variance is twice that.
     assert_eq!(of(1, "sigma-per-cpu-sec").map(f64::round), Some(100.0), "{}", lines[1]);
@@ -134,7 +134,7 @@ fn a_small_mean_of_runs_has_its_fraction_and_its_rate() {
     let line = summary.lines().find(|line| line.contains(" a ")).unwrap();
     // One in 3 runs, of 4 seconds in all.
     assert!(line.trim_start().starts_with("0.333 ") && line.contains("0.250 /cpu-s"), "{line}");
-    let csv = &fields(&text::csv_totals(&Repeats(&runs), ","))[0];
+    let csv = &fields(&text::csv_totals(&Repeats(&runs), ",", Repetition::Several))[0];
     assert_eq!((csv[0].as_str(), csv[6].as_str(), csv[8].as_str(), csv[9].as_str()), ("0", "0.250", "0.25", "0.333"));
 }
 
@@ -206,14 +206,14 @@ fn an_interval_has_its_own_rate() {
     let lines = json(&text::json_interval(&monitor));
     assert_eq!([&lines[0], &lines[1]].map(|line| line["mean-per-cpu-sec"].as_f64()), [Some(50.0), Some(400.0)]);
     assert!(lines[0].get("sigma-per-cpu-sec").is_none());
-    let csv = fields(&text::csv_interval(&monitor, ","));
+    let csv = fields(&text::csv_interval(&monitor, ",", Repetition::Once));
     assert_eq!((csv[1][8].as_str(), csv[1][11].as_str()), ("400", ""));
 }
 
 #[test]
 fn the_truth_stands_at_the_end_of_the_fields() {
     let runs = three(Extra::Truths);
-    let csv = fields(&text::csv_totals(&Repeats(&runs), ","));
+    let csv = fields(&text::csv_totals(&Repeats(&runs), ",", Repetition::Several));
     // The scaled counts are right; the truth of the other event isn't known, and only the longest run has an interval.
     let ends: Vec<_> = csv.iter().map(|line| line[line.len() - 3..].join(",")).collect();
     assert_eq!(ends[0], ",,");
@@ -234,17 +234,17 @@ fn what_nobody_saw_has_no_sigma() {
     }
     monitor.end(End { at_ns: WallNs(5 * SECOND), ..End::default() });
     let runs = [monitor];
-    let lines = json(&text::json_totals(&Repeats(&runs)));
+    let lines = json(&text::json_totals(&Repeats(&runs), Repetition::Once));
     assert_eq!((&lines[1]["status"], &lines[1]["counter-value"]), (&"none seen".into(), &Value::Null));
     assert_eq!((&lines[0]["sigma-per-cpu-sec"], &lines[1]["sigma-per-cpu-sec"]), (&0.0.into(), &Value::Null));
-    let csv = fields(&text::csv_totals(&Repeats(&runs), ","));
+    let csv = fields(&text::csv_totals(&Repeats(&runs), ",", Repetition::Once));
     assert_eq!([&csv[0][10], &csv[1][10]], ["0", ""], "{csv:?}");
 }
 
 #[test]
 fn every_line_has_the_keys_of_metrics_where_there_are_some() {
     let runs = three(Extra::Metrics);
-    for lines in [text::json_totals(&Repeats(&runs)), text::json_interval(&runs[0])] {
+    for lines in [text::json_totals(&Repeats(&runs), Repetition::Several), text::json_interval(&runs[0])] {
         for line in json(&lines) {
             let lacks = |key: &&str| line.get(key).is_none();
             let lacking: Vec<_> = ["metric-value", "metric-unit", "metric-ci-lo", "metric-ci-hi", "metric-status"]
@@ -260,12 +260,96 @@ fn every_line_has_the_keys_of_metrics_where_there_are_some() {
 fn lines_of_intervals_and_of_runs_have_the_same_fields() {
     for extra in EXTRAS {
         let runs = three(extra);
-        let of_runs = text::csv_beside_intervals(&text::csv_totals(&Repeats(&runs), ","), ",");
-        let of_interval = text::csv_interval_of_repeats(&runs[0], ",");
+        let of_runs = text::csv_beside_intervals(&text::csv_totals(&Repeats(&runs), ",", Repetition::Several), ",");
+        let of_interval = text::csv_interval(&runs[0], ",", Repetition::Several);
         let all = fields(&format!("{of_interval}{of_runs}"));
         assert!(all.iter().all(|line| line.len() == all[0].len()), "{extra:?} {all:?}");
         assert_eq!([all[0][0].as_str(), all.last().unwrap()[0].as_str()], ["1.000000000", "summary"]);
     }
+}
+
+#[test]
+fn one_run_of_several_has_an_empty_standard_error_in_its_place() {
+    let runs = three(Extra::Nothing);
+    let [one, all] =
+        [&runs[..1], &runs[..]].map(|runs| fields(&text::csv_totals(&Repeats(runs), ",", Repetition::Several)));
+    assert_eq!(one[1].len(), all[1].len());
+    assert_eq!((one[1][3].as_str(), one[1][5].as_str()), ("", "50.00"), "{one:?}");
+    let lines = json(&text::json_totals(&Repeats(&runs[..1]), Repetition::Several));
+    assert_eq!(lines[1].get("variance"), Some(&Value::Null));
+}
+
+/// A second in which events count so much each.
+fn second_of(events: Vec<(Event, u64)>) -> Monitor {
+    let (events, counts): (Vec<_>, Vec<_>) = events.into_iter().unzip();
+    let mut monitor =
+        builders::monitor(builders::header(events.into_iter().map(measured)), vec![], EstimatorKind::Scale);
+    let reading = |count| Some(Reading { count, enabled: CpuNs(SECOND), running: CpuNs(SECOND) });
+    let readings = counts.into_iter().map(reading).collect();
+    monitor.round(&Round { at: WallNs(SECOND), readings, ..Round::default() }, 0);
+    monitor.end(End { at_ns: WallNs(SECOND), ..End::default() });
+    monitor
+}
+
+/// An event of the CPU in user space or in the kernel only, where one of them is named.
+fn of_space(canonical: &str, space: Option<Space>) -> Event {
+    let mut modifiers = Modifiers::default();
+    space.iter().for_each(|space| space.apply(&mut modifiers));
+    let letter = space.map_or_else(String::new, |space| format!(":{}", space.letter()));
+    let name = format!("{canonical}{letter}");
+    Event { canonical: canonical.into(), modifiers, kind: EventKind::Hardware, ..event(&name) }
+}
+
+/// What the texts of a run derive from an event: its number and unit in JSON.
+fn derived(monitor: &Monitor, row: usize) -> (Option<f64>, String) {
+    let line = &json(&text::json_totals(&Repeats(std::slice::from_ref(monitor)), Repetition::Once))[row];
+    (line["metric-value"].as_f64(), line["metric-unit"].as_str().unwrap_or_default().to_owned())
+}
+
+#[test]
+fn what_is_derived_is_of_events_in_the_same_space() {
+    let [user, kernel] = [Some(Space::User), Some(Space::Kernel)];
+    let monitor = second_of(vec![
+        (of_space("cycles", user), 1000),
+        (of_space("cycles", kernel), 100),
+        (of_space("instructions", user), 3000),
+        (of_space("instructions", kernel), 50),
+        (of_space("instructions", None), 3050),
+        (of_space("branch-misses", kernel), 5),
+    ]);
+    assert_eq!(derived(&monitor, 2), (Some(3.0), "insn per cycle".into()));
+    assert_eq!(derived(&monitor, 3), (Some(0.5), "insn per cycle".into()));
+    assert_eq!(derived(&monitor, 4), (Some(3.05), "K/sec".into()), "nothing counts all cycles");
+    // 5 misses in the kernel's 50 instructions.
+    let factor = Measure::PerKiloInstruction.factor(&monitor, &monitor.row(5));
+    assert_eq!(factor.map(|factor| factor.value), Some(20.0));
+}
+
+#[test]
+fn what_is_derived_is_of_events_on_the_same_kind_of_core() {
+    let on = |core: &str, name: &str| {
+        let encoding = Encoding { core: Some(core.into()), ..Encoding::default() };
+        Event { encoding, ..of_space(&format!("{core}/{name}/"), None) }
+    };
+    let monitor = second_of(vec![
+        (on("cpu_core", "cycles"), 1000),
+        (on("cpu_atom", "cycles"), 100),
+        (on("cpu_atom", "instructions"), 150),
+        (on("cpu_core", "branches"), 200),
+        (on("cpu_core", "branch-misses"), 20),
+    ]);
+    assert_eq!(derived(&monitor, 1).1, "GHz");
+    assert_eq!(derived(&monitor, 2), (Some(1.5), "insn per cycle".into()));
+    assert_eq!(derived(&monitor, 4), (Some(10.0), "of all branches".into()));
+}
+
+#[test]
+fn shares_of_misses_have_perfs_unit_and_a_percent_sign_in_texts() {
+    let monitor = second_of(vec![(of_space("branches", None), 200), (of_space("branch-misses", None), 5)]);
+    let runs = Repeats(std::slice::from_ref(&monitor));
+    let csv = text::csv_totals(&runs, ",", Repetition::Once);
+    assert!(csv.contains(",2.5,of all branches,") || csv.contains(",2.500,of all branches,"), "{csv}");
+    assert!(text::summary(&runs).contains("#    2.500% of all branches"), "{}", text::summary(&runs));
 }
 
 /// The rows of the table of docs/output.md that begins with this column.
@@ -305,9 +389,11 @@ fn the_page_lists_every_field_in_its_place() {
         let runs = three(extra);
         for (runs, is_interval) in [(&runs[..1], false), (&runs[..], false), (&runs[..1], true)] {
             let (csv, keys) = if is_interval {
-                (text::csv_interval(&runs[0], ","), text::json_interval(&runs[0]))
+                (text::csv_interval(&runs[0], ",", Repetition::Once), text::json_interval(&runs[0]))
             } else {
-                (text::csv_totals(&Repeats(runs), ","), text::json_totals(&Repeats(runs)))
+                let repetition = if runs.len() > 1 { Repetition::Several } else { Repetition::Once };
+                let runs = Repeats(runs);
+                (text::csv_totals(&runs, ",", repetition), text::json_totals(&runs, repetition))
             };
             let listed: Vec<_> =
                 table("field").into_iter().filter(|row| has(&row[1], extra, runs.len(), is_interval)).collect();
@@ -331,8 +417,8 @@ fn the_page_lists_every_key() {
     for extra in EXTRAS {
         let runs = three(extra);
         for (lines, count, is_interval) in [
-            (text::json_totals(&Repeats(&runs[..1])), 1, false),
-            (text::json_totals(&Repeats(&runs)), 3, false),
+            (text::json_totals(&Repeats(&runs[..1]), Repetition::Once), 1, false),
+            (text::json_totals(&Repeats(&runs), Repetition::Several), 3, false),
             (text::json_interval(&runs[0]), 1, true),
         ] {
             let printed: BTreeSet<String> =
@@ -378,6 +464,7 @@ fn texts_have_the_errors_of_the_screens() {
     let unmoved = row.correction().is_none();
     assert_eq!(row.count(), if unmoved { row.estimate.total } else { row.scaled });
     let expected = row.count().and_then(perfprop::rates::Uncertain::bounds).map(|(_, high)| high);
-    let printed = json(&text::json_totals(&Repeats(std::slice::from_ref(&monitor))))[1]["ci-hi"].as_f64();
+    let printed =
+        json(&text::json_totals(&Repeats(std::slice::from_ref(&monitor)), Repetition::Once))[1]["ci-hi"].as_f64();
     assert_eq!(printed, expected);
 }

@@ -433,10 +433,18 @@ fn a_recording_that_is_cut_off_has_the_samples_before() {
     let whole = recording(&batches());
     let text = String::from_utf8(whole).unwrap();
     let cut = text.rfind("{\"type\":\"end\"").unwrap();
-    let output = run(&["export", "--to", "speedscope"], format!("{}{{\"type\":\"en", &text[..cut]).as_bytes());
-    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-    let file: Value = serde_json::from_str(&stdout(&output)).unwrap();
-    assert_eq!((file["profiles"].as_array().unwrap().len(), &file["profiles"][1]["endValue"]), (5, &json!(3000 * MS)));
+    // Within a line, and between two, as where the writer was killed.
+    for (end, words) in [("{\"type\":\"en", "is cut off in line"), ("", "has no end")] {
+        let part = format!("{}{end}", &text[..cut]);
+        let output = run(&["export", "--to", "speedscope"], part.as_bytes());
+        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+        assert!(stderr(&output).contains(words), "{}", stderr(&output));
+        let file: Value = serde_json::from_str(&stdout(&output)).unwrap();
+        let profiles = file["profiles"].as_array().unwrap();
+        assert_eq!((profiles.len(), &profiles[1]["endValue"]), (5, &json!(3000 * MS)));
+        assert_eq!(run(&["replay", "--print", "-"], part.as_bytes()).status.code(), Some(1));
+    }
+    assert_eq!(run(&["replay", "--print", "-"], text.as_bytes()).status.code(), Some(0));
 }
 
 #[test]

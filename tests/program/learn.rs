@@ -12,7 +12,7 @@ use std::process::{Command, Output, Stdio};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use perfprop::recording::Recorder;
-use perfprop::run::{Header, MeasuredEvent};
+use perfprop::run::{End, Header, MeasuredEvent};
 use perfprop::sources::{Reading, Round, Scope};
 use perfprop::units::{CpuNs, WallNs};
 use serde_json::{Value, json};
@@ -57,8 +57,9 @@ fn recording(names: &[&str], rounds: u64, turns: bool, scope: &Scope) -> String 
     let mut lines = Vec::new();
     let mut recorder = Recorder::new(&mut lines, &header).unwrap();
     let mut readings = vec![Reading::default(); names.len()];
+    let mut now = 0;
     for at in 0..rounds {
-        let now = (at + 1) * period_ns.0;
+        now = (at + 1) * period_ns.0;
         for (event, reading) in readings.iter_mut().enumerate() {
             reading.enabled = CpuNs(now);
             if event + 1 == names.len() || !turns || at % names.len() as u64 == event as u64 {
@@ -70,7 +71,8 @@ fn recording(names: &[&str], rounds: u64, turns: bool, scope: &Scope) -> String 
         let readings = readings.iter().copied().map(Some).collect();
         recorder.round(&Round { at: WallNs(now), readings, ..Round::default() }, 0).unwrap();
     }
-    drop(recorder);
+    let totals = readings.into_iter().map(Some).collect();
+    recorder.end(&End { at_ns: WallNs(now), totals, ..End::default() }).unwrap();
     String::from_utf8(lines).unwrap()
 }
 

@@ -256,8 +256,13 @@ fn a_recording_keeps_regions_for_replays_and_other_formats() {
     let trace: serde_json::Value = serde_json::from_slice(&trace.stdout).unwrap();
     let calls = trace["traceEvents"].as_array().unwrap().iter().filter(|event| event["ph"] == "X");
     assert_eq!(calls.filter(|call| call["name"] == "outer").count(), 20);
-    // Recordings of before have no regions, and say so.
+    // One that was killed has no end.
     let lines = fs::read_to_string(&file).unwrap();
+    folder.write("killed.jsonl", &lines[..lines.rfind(r#"{"type":"end""#).unwrap()]);
+    let killed = folder.join("killed.jsonl").display().to_string();
+    let trace = perfprop("", &["export", "--to", "chrome-trace", &killed]);
+    assert!(trace.status.code() == Some(1) && text(&trace).contains("has no end"), "{}", text(&trace));
+    // Recordings of before have no regions, and say so.
     let without = lines.lines().filter(|line| !line.starts_with(r#"{"type":"regions""#));
     folder.write("old.jsonl", &(without.collect::<Vec<_>>().join("\n") + "\n"));
     let old = folder.join("old.jsonl").display().to_string();

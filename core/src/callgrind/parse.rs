@@ -175,6 +175,10 @@ impl CallgrindFile {
     }
 
     fn head(&mut self, key: &str, value: &str) -> Faulty {
+        // What a file holds of several parts ends with the totals of the last.
+        if matches!(key, "part" | "events" | "summary") {
+            self.is_whole = false;
+        }
         match key {
             "events" => {
                 let events: Vec<String> = value.split_whitespace().map(str::to_owned).collect();
@@ -308,6 +312,17 @@ mod tests {
         let mut exact = parsed(FILE).unwrap();
         exact.finish();
         assert_eq!((exact.graph.totals(), exact.functions.len()), (vec![14, 3], 3));
+    }
+
+    #[test]
+    fn a_file_that_is_cut_off_in_a_later_part_has_no_costs_that_nobody_read() {
+        let of_two = |second: &str| {
+            let mut parts = parsed(&format!("{FILE}\npart: 2\nevents: Ir Dr\nsummary: 10 2\n{second}")).unwrap();
+            parts.finish();
+            (parts.is_whole, parts.graph.totals().to_vec())
+        };
+        assert_eq!(of_two("\nfn=(2)\n0x20 9 8 2\n"), (false, vec![22, 5]));
+        assert_eq!(of_two("\nfn=(2)\n0x20 9 8 2\n\ntotals: 10 2\n"), (true, vec![24, 5]));
     }
 
     #[test]

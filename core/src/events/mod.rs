@@ -149,10 +149,36 @@ impl Event {
         (self.kind == EventKind::Tool && self.canonical != "duration_time").then_some(CpuNs(10_000_000))
     }
 
+    /// Whether both count the same part of what runs, so that a ratio of them has a meaning: on the same kind of core, and in
+    /// the same of user space, kernel and hypervisor. Guests make no difference, as in perf: modifiers choose them by the way.
+    /// What the kernel does is in one place alone, whatever was asked for.
+    pub fn counts_beside(&self, other: &Self) -> bool {
+        let excluded = |event: &Self| {
+            let Modifiers { exclude_user, exclude_kernel, exclude_hv, exclude_host, exclude_idle, .. } =
+                event.modifiers;
+            [exclude_user, exclude_kernel, exclude_hv, exclude_host, exclude_idle]
+        };
+        let both_have_spaces = self.has_spaces() && other.has_spaces();
+        self.core() == other.core() && (!both_have_spaces || excluded(self) == excluded(other))
+    }
+
+    /// Whether it is another count in user space than in the kernel.
+    pub(crate) fn has_spaces(&self) -> bool {
+        self.happens_in_user_space() && !self.is_clock()
+    }
+
+    /// The canonical name without the kind of core that counts it: `cycles`, also of `cpu_core/cycles/`.
+    pub fn name_on_core(&self) -> &str {
+        if self.core().is_some() { self.name_on_pmu() } else { &self.canonical }
+    }
+
+    fn name_on_pmu(&self) -> &str {
+        self.canonical.trim_end_matches('/').rsplit('/').next().unwrap_or_default()
+    }
+
     /// Whether it is the event of this name, on whichever PMU it was asked for.
     pub(crate) fn is_called_on_any_pmu(&self, name: &str) -> bool {
-        let canonical = self.canonical.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-        canonical.eq_ignore_ascii_case(name) || self.is_called(name)
+        self.name_on_pmu().eq_ignore_ascii_case(name) || self.is_called(name)
     }
 
     /// Whether relation files mean this event by `name`: the user's name or the canonical one, in

@@ -22,6 +22,8 @@ use std::path::{Path, PathBuf};
 use nix::fcntl::{AT_FDCWD, AtFlags, OFlag};
 use nix::unistd::{geteuid, linkat};
 
+use super::inherited::inherited;
+
 /// Reading and writing for the owner alone.
 const PRIVATE: u32 = 0o600;
 
@@ -70,19 +72,22 @@ pub struct PartialFile {
 
 impl PartialFile {
     /// Begins what will be the file at `to`; what is there stays until then. A link is followed where only its
-    /// owner could have made it. A device or a pipe is written to as it is.
+    /// owner could have made it. A device, a pipe or what is open already is written to as it is.
     ///
     /// # Errors
     /// The operating system's; a link in a folder that others write to.
     pub fn create(to: &Path) -> io::Result<Self> {
+        let there = |file| Self { file, now: Place::There, to: to.to_owned(), has_taken_name: false };
+        if let Some(file) = inherited(to) {
+            return file.map(there);
+        }
         let Ok(found) = fs::symlink_metadata(to) else { return Self::beside(to.to_owned()) };
         if found.is_symlink() {
             refuse_link(to)?;
         }
         let meant = fs::metadata(to);
-        if is_of_system(to) || meant.as_ref().is_ok_and(is_special) {
-            let file = OpenOptions::new().write(true).open(to)?;
-            return Ok(Self { file, now: Place::There, to: to.to_owned(), has_taken_name: false });
+        if to.starts_with("/proc") || meant.as_ref().is_ok_and(is_special) {
+            return OpenOptions::new().write(true).open(to).map(there);
         }
         Self::beside(if found.is_symlink() { fs::canonicalize(to)? } else { to.to_owned() })
     }
@@ -223,6 +228,9 @@ impl Drop for PartialFile {
 /// # Errors
 /// The operating system's; a link in a folder that others write to.
 pub fn append(path: &Path) -> io::Result<File> {
+    if let Some(file) = inherited(path) {
+        return file;
+    }
     let mut options = OpenOptions::new();
     options.append(true).create(true).mode(PRIVATE);
     if is_shared(&folder_of(path)) {
@@ -266,11 +274,6 @@ fn name_beside(to: &Path) -> PathBuf {
 fn is_special(found: &Metadata) -> bool {
     let kind = found.file_type();
     kind.is_char_device() || kind.is_block_device() || kind.is_fifo() || kind.is_socket()
-}
-
-/// Whether it is one of the names for what is open already: `/dev/stdout`, `/dev/fd/63`.
-fn is_of_system(path: &Path) -> bool {
-    ["/dev/fd", "/dev/stdout", "/dev/stderr", "/proc"].iter().any(|known| path.starts_with(known))
 }
 
 /// A number that nobody else can know: the keys of the hasher are random.
@@ -399,6 +402,21 @@ mod tests {
         assert_eq!(fs::metadata(folder.join("a-2.txt")).unwrap().mode() & 0o777, PRIVATE);
         drop(PartialFile::create_new(&folder, "a", "txt").unwrap());
         assert_eq!(names(&folder), ["a-1.txt", "a-2.txt", "a.txt"]);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn what_is_open_is_written_to_where_its_descriptor_is() {
+        let folder = folder("open", 0o755);
+        let mut log = File::create(folder.join("log")).unwrap();
+        for name in ["/dev/fd", "/proc/self/fd"].map(|folder| format!("{folder}/{}", log.as_raw_fd())) {
+            log.write_all(b"before ").unwrap();
+            write(PartialFile::create(Path::new(&name)).unwrap(), "whole ");
+            append(Path::new(&name)).unwrap().write_all(b"appended ").unwrap();
+        }
+        log.write_all(b"after").unwrap();
+        let text = fs::read_to_string(folder.join("log")).unwrap();
+        assert_eq!(text, "before whole appended before whole appended after");
         fs::remove_dir_all(folder).unwrap();
     }
 

@@ -5,7 +5,7 @@ use super::{Monitor, Point, Row};
 use crate::events::{Event, EventKind, Unit};
 use crate::plan::RowIndex;
 use crate::rates::{Error, ScopeIndex, Uncertain};
-use crate::run::{Header, MeasuredTarget};
+use crate::run::{Header, MeasuredEvent, MeasuredTarget};
 use crate::units::{CpuNs, WallNs};
 
 /// The measure of each event.
@@ -198,23 +198,24 @@ fn is_pace(event: &Event) -> bool {
         || ["cycle", "clk", "inst_retired", "slots"].iter().any(|word| name.contains(word))
 }
 
-/// The event that counts instructions of each part of the target, if one does.
+/// For each event the one that counts the instructions of the same part of the target, and of user space and kernel the same,
+/// if one does.
 pub(super) fn instructions(header: &Header, scopes: &[ScopeIndex]) -> Vec<Option<RowIndex>> {
     let counts = |event: &Event| event.is_called("instructions") || event.canonical == "Ir";
-    let first = header.events.iter().find(|event| counts(&event.event)).map(|event| &event.event.name);
-    let mut found = vec![None; scopes.iter().max().map_or(0, |last| last + 1)];
-    let named = header.events.iter().enumerate().filter(|(_, event)| Some(&event.event.name) == first);
-    for (index, _) in named {
-        let place: &mut Option<RowIndex> = &mut found[scopes[index]];
-        *place = place.or(Some(index));
+    let mut of_scopes: Vec<Vec<RowIndex>> = vec![Vec::new(); scopes.iter().max().map_or(0, |last| last + 1)];
+    for (index, _) in header.events.iter().enumerate().filter(|(_, event)| counts(&event.event)) {
+        of_scopes[scopes[index]].push(index);
     }
-    found
+    let of = |(event, &scope): (&MeasuredEvent, &ScopeIndex)| {
+        of_scopes[scope].iter().copied().find(|&index| header.events[index].event.counts_beside(&event.event))
+    };
+    header.events.iter().zip(scopes).map(of).collect()
 }
 
 impl Monitor {
-    /// The events that count instructions, one for each part of the target.
-    pub(super) fn instructions(&self) -> Vec<RowIndex> {
-        self.instructions.iter().flatten().copied().collect()
+    /// The events that count the instructions of each of these events; none where one of them has none.
+    pub(super) fn instructions(&self, events: &[RowIndex]) -> Vec<RowIndex> {
+        events.iter().map(|&event| self.instructions[event]).collect::<Option<_>>().unwrap_or_default()
     }
 
     /// The measure in which an event is looked at: what the kernel counts, and all that a whole machine does, per second; cycles and
@@ -224,7 +225,7 @@ impl Monitor {
         let counted = &self.header.events[event].event;
         let is_of_machine =
             matches!(self.header.target, MeasuredTarget::Everyone { .. } | MeasuredTarget::Cgroup { .. });
-        let knows_instructions = self.header.modelled.is_some() || self.instructions[self.scopes[event]].is_some();
+        let knows_instructions = self.header.modelled.is_some() || self.instructions[event].is_some();
         let is_models_pace = self.header.modelled.is_some() && is_pace(counted);
         if is_of_machine || counted.kind.is_software() || counted.unit != Unit::Count || is_models_pace {
             Measure::PerSecond
@@ -252,7 +253,7 @@ impl Monitor {
 
     /// Instructions of the part of the target that a row is about.
     fn instructions_row(&self, row: &Row<'_>) -> Option<Row<'_>> {
-        self.instructions[self.scopes[row.index]].map(|index| self.row(index))
+        self.instructions[row.index].map(|index| self.row(index))
     }
 }
 

@@ -66,7 +66,7 @@ pub struct Monitor {
     tracks: Vec<EventTrack>,
     /// How many intervals each keeps.
     kept: usize,
-    /// The part of the target that each event is about, and of each part the event that counts instructions.
+    /// The part of the target that each event is about, and the event that counts the instructions there.
     scopes: Vec<ScopeIndex>,
     instructions: Vec<Option<RowIndex>>,
     /// Events that are counted for each part of the target, and how their sums vary between intervals.

@@ -140,10 +140,11 @@ impl Monitor {
             return;
         }
         let newest = |events: &[RowIndex]| self.sum_points(events, 1).pop();
-        let instructions = newest(&self.instructions()).and_then(|point| point.raw);
+        let instructions = |events: &[RowIndex]| newest(&self.instructions(events)).and_then(|point| point.raw);
         let is_modelled = self.header.modelled.is_some();
-        let sums: Vec<_> = self.parts.iter().map(|parts| newest(&parts.events)).collect();
-        for (spread, sum) in self.spreads.iter_mut().zip(&sums) {
+        let sums: Vec<_> =
+            self.parts.iter().map(|parts| (newest(&parts.events), instructions(&parts.events))).collect();
+        for (spread, (sum, instructions)) in self.spreads.iter_mut().zip(sums) {
             let modelled = |sum: &Point| is_modelled.then(|| modelled_instructions(sum.cpu_time));
             spread.add(|measure| sum.map(|sum| measure.of_sum(&sum, modelled(&sum).or(instructions))));
         }
@@ -212,11 +213,11 @@ fn sum_of<'a>(parts: impl Iterator<Item = &'a Point>) -> Point {
 }
 
 impl Measure {
-    /// What a sum over the run is to be multiplied with; `None` where that isn't known.
-    pub fn factor_of_sum(self, monitor: &Monitor, sum: &Sum) -> Option<Uncertain> {
+    /// What the sum of these events over the run is to be multiplied with; `None` where that isn't known.
+    pub fn factor_of_sum(self, monitor: &Monitor, events: &[RowIndex], sum: &Sum) -> Option<Uncertain> {
         self.of_span(sum.enabled, monitor.shown_time_counted(), || match monitor.header.modelled {
             Some(_) => Some(modelled_instructions(sum.enabled)),
-            None => monitor.sum(&monitor.instructions()).scaled,
+            None => monitor.sum(&monitor.instructions(events)).scaled,
         })
     }
 
@@ -235,7 +236,7 @@ impl Measure {
     pub fn points_of_sum(self, monitor: &Monitor, events: &[RowIndex], most: usize) -> Vec<Point> {
         let wanted = self.of_intervals();
         let instructions = match wanted {
-            Self::PerKiloInstruction => monitor.sum_points(&monitor.instructions(), most),
+            Self::PerKiloInstruction => monitor.sum_points(&monitor.instructions(events), most),
             _ => Vec::new(),
         };
         let points = monitor.sum_points(events, most);

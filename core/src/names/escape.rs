@@ -76,6 +76,11 @@ pub fn markdown(text: &str) -> String {
     out
 }
 
+/// A name between the slashes of a path of names: a slash in it has a backslash before it.
+pub fn in_path(name: &str) -> Cow<'_, str> {
+    if name.contains('/') { Cow::Owned(name.replace('/', "\\/")) } else { Cow::Borrowed(name) }
+}
+
 /// `text` in single quotes, escaped and cut to a length that fits into a message.
 pub fn quoted(text: &str) -> String {
     match text.char_indices().nth(MAX_QUOTED) {

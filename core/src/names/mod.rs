@@ -8,6 +8,6 @@ pub mod glob;
 mod short;
 mod suggest;
 
-pub use escape::{for_shell, is_hidden, markdown, markup, push_shown, quoted, shown, shown_path};
+pub use escape::{for_shell, in_path, is_hidden, markdown, markup, push_shown, quoted, shown, shown_path};
 pub use short::short_name;
 pub use suggest::{MAX_SUGGESTIONS, nearest};

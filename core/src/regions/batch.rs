@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use perfprop_regions::{EventSums, EventTotal, LostCalls, Spread};
 
 use crate::names::shown;
+use crate::rates::Confidence;
 use crate::units::WallNs;
 
 /// The number of a [`RegionProgram`], from 0 in the order of definition.
@@ -78,6 +79,14 @@ impl RegionCounts {
     /// Numbers of an event with their interval; `None` where it was never counted, which is not 0.
     pub fn event(&self, place: usize) -> Option<EventTotal> {
         self.events.get(place)?.total(self.calls)
+    }
+
+    /// The same with the interval at this level.
+    pub fn event_at(&self, place: usize, confidence: Confidence) -> Option<EventTotal> {
+        let total = self.event(place)?;
+        // What has no error has no degrees of freedom either.
+        let half_width = |error: f64| if error == 0.0 { 0.0 } else { error * confidence.student(total.degrees) };
+        Some(EventTotal { error: total.standard_error.map(half_width), ..total })
     }
 
     /// What was counted on the path later than these earlier counts of it. How calls differ is known of all of them only.

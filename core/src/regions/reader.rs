@@ -55,8 +55,24 @@ struct ReadProgram {
     state: RegionState,
     /// What it had done when counts were read last.
     activity: Option<Activity>,
-    /// Enters and leaves of each thread that were told, by slot and thread.
-    marked: FxHashMap<(usize, u32), u64>,
+    marked: ToldMarks,
+}
+
+/// How many enters and leaves were told of the thread that each slot had last. Threads come and go, slots stay.
+#[derive(Debug, Default)]
+struct ToldMarks(FxHashMap<usize, (u32, u64)>);
+
+impl ToldMarks {
+    /// Those of a thread that has so many by now. A slot counts from zero for its next thread, which may have the number of the one
+    /// before.
+    fn of(&self, slot: usize, tid: u32, now: u64) -> u64 {
+        let told = self.0.get(&slot).filter(|(of, _)| *of == tid).map_or(0, |(_, told)| *told);
+        if told > now { 0 } else { told }
+    }
+
+    fn tell(&mut self, slot: usize, tid: u32, told: u64) {
+        self.0.insert(slot, (tid, told));
+    }
 }
 
 impl RegionReader {
@@ -112,7 +128,7 @@ impl RegionReader {
                 counts: FxHashMap::default(),
                 state: RegionState::default(),
                 activity: None,
-                marked: FxHashMap::default(),
+                marked: ToldMarks::default(),
             }
         });
     }
@@ -262,11 +278,7 @@ impl ReadProgram {
         activity: &Activity,
         marked_before: impl Fn(usize, u32) -> u64,
     ) -> Result<Vec<FreshMarks>, RegionsError> {
-        let told = |slot: usize, thread: &ThreadActivity| {
-            let told = self.marked.get(&(slot, thread.tid)).copied().unwrap_or(0);
-            // A slot counts from zero for its next thread, which may have the number of the one before.
-            if told > thread.marked { 0 } else { told }
-        };
+        let told = |slot: usize, thread: &ThreadActivity| self.marked.of(slot, thread.tid, thread.marked);
         let threads = activity.threads.iter().enumerate().skip(1);
         let busy: Vec<_> = threads
             .map(|(slot, thread)| (slot, *thread, told(slot, thread)))
@@ -284,7 +296,7 @@ impl ReadProgram {
             let first = all - marks.len() as u64;
             let whole = (after + 1).saturating_sub(MARKS as u64).max(first).max(told);
             let kept = whole.max(all.saturating_sub(most as u64)).min(all);
-            self.marked.insert((slot, thread.tid), all);
+            self.marked.tell(slot, thread.tid, all);
             // What was entered before anybody watched isn't missed; a slot that has another thread since has none of it.
             let before = Some(marked_before(slot, thread.tid)).filter(|&before| before <= all).unwrap_or(0);
             fresh.push((thread.tid, kept.saturating_sub(told.max(before)), marks[(kept - first) as usize..].to_vec()));
@@ -408,6 +420,16 @@ impl RegionTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_threads_that_come_and_go_in_a_slot_the_last_is_remembered() {
+        let mut told = ToldMarks::default();
+        for tid in 1..=1000 {
+            assert_eq!(told.of(3, tid, 5), 0);
+            told.tell(3, tid, 5);
+        }
+        assert_eq!((told.0.len(), told.of(3, 1000, 8), told.of(3, 1000, 4), told.of(3, 7, 8)), (1, 5, 0, 0));
+    }
 
     #[test]
     fn own_counts_never_get_less_while_regions_within_are_ahead() {

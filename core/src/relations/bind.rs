@@ -15,7 +15,7 @@
 use std::collections::HashSet;
 
 use super::{Relation, RelationForm, Tolerance, Weight};
-use crate::events::Event;
+use crate::events::{Event, Letters};
 use crate::expr::{Expr, Moment, Program, Subject, Variable, VariableSlot};
 use crate::plan::EventIndex;
 
@@ -178,9 +178,23 @@ pub fn sums<'a>(relations: &'a [Relation], events: &[Event]) -> Vec<(&'a Relatio
 }
 
 impl Relation {
-    /// Ties the relation to `events`, whose names are compared in any case of letters.
+    /// Ties the relation to `events`, whose names are compared in any case of letters. What it says holds in user space and in
+    /// the kernel, each for itself: where events are counted in several ways, it is about the first in which all are.
     pub fn bind(&self, events: &[Event]) -> RelationBinding {
-        let mut names = MeasuredNames { events, missing: Vec::new(), sought: HashSet::new() };
+        let ways = ways(events);
+        let first = self.bind_beside(events, ways.first().copied());
+        match first {
+            RelationBinding::Inactive { .. } => {
+                let mut others = ways.iter().skip(1).map(|way| self.bind_beside(events, Some(way)));
+                let is_bound = |binding: &RelationBinding| !matches!(binding, RelationBinding::Inactive { .. });
+                others.find(is_bound).unwrap_or(first)
+            }
+            bound => bound,
+        }
+    }
+
+    fn bind_beside(&self, events: &[Event], beside: Option<&Event>) -> RelationBinding {
+        let mut names = MeasuredNames { events, beside, missing: Vec::new(), sought: HashSet::new() };
         match self.bound_form(&mut names) {
             Some(BoundForm::Pair(BoundPair { from, to, .. })) if from == to => {
                 RelationBinding::SelfRelation { event: from }
@@ -215,6 +229,23 @@ impl Relation {
     }
 }
 
+/// An event for each way in which events are counted: in user space, in the kernel, on one kind of core.
+fn ways(events: &[Event]) -> Vec<&Event> {
+    let mut ways: Vec<&Event> = Vec::new();
+    for event in events.iter().filter(|event| event.has_spaces()) {
+        if !ways.iter().any(|way| way.counts_beside(event)) {
+            ways.push(event);
+        }
+    }
+    ways
+}
+
+/// Whether a name says by itself how the event is counted: `cycles:u`, `cpu_core/cycles/`.
+fn says_how(name: &str) -> bool {
+    let letters = name.rsplit_once(':').and_then(|(_, letters)| Letters::parse(letters).ok());
+    name.contains('/') || letters.is_some_and(|letters| !letters.is_empty())
+}
+
 /// The factors of the events in a residual, if it is a weighted sum and none of them is zero.
 fn weights(residual: &Program, events: &[usize]) -> Option<Box<[f64]>> {
     // Of a sum the gradient is the same everywhere, and the residual what it gives.
@@ -244,6 +275,8 @@ fn all_or_none(program: Option<Option<Program>>) -> Option<Option<Program>> {
 /// The events that are measured, and the names looked up in vain.
 struct MeasuredNames<'a> {
     events: &'a [Event],
+    /// An event beside which those are counted that are meant by a name that doesn't say how.
+    beside: Option<&'a Event>,
     missing: Vec<String>,
     /// The missing names in small letters.
     sought: HashSet<String>,
@@ -251,7 +284,9 @@ struct MeasuredNames<'a> {
 
 impl MeasuredNames<'_> {
     fn find(&mut self, name: &str) -> Option<usize> {
-        let found = self.events.iter().position(|event| event.is_called(name));
+        let is_beside = |event: &Event| self.beside.is_none_or(|beside| event.counts_beside(beside));
+        let is_meant = |event: &Event| event.is_called(name) && (says_how(name) || is_beside(event));
+        let found = self.events.iter().position(is_meant);
         if found.is_none() && self.sought.insert(name.to_ascii_lowercase()) {
             self.missing.push(name.to_owned());
         }
@@ -280,6 +315,7 @@ mod tests {
 
     use super::*;
     use crate::builders;
+    use crate::events::{EventKind, Modifiers, Space};
     use crate::relations::parse;
 
     fn event(name: &str, canonical: &str) -> Event {
@@ -371,6 +407,31 @@ mod tests {
         let pair = r#"{ "eventFrom": "F", "eventTo": "G",
             "expectedMean": {mean} + {H.mean}, "expectedVariance": {I.variance} }"#;
         assert_eq!(missing(pair), ["F", "G", "H", "I"]);
+    }
+
+    #[test]
+    fn names_mean_events_that_are_counted_in_the_same_way() {
+        let counted = |name: &str, space: Space| {
+            let mut modifiers = Modifiers::default();
+            space.apply(&mut modifiers);
+            let name = format!("{name}:{}", space.letter());
+            Event { modifiers, kind: EventKind::Hardware, ..event(&name, &name[..name.len() - 2]) }
+        };
+        let (user, kernel) = (Space::User, Space::Kernel);
+        let of = |text: &str, events: &[Event]| {
+            let file = format!(r#"[{{ "relation": "{text}" }}]"#);
+            match parse("f", file.as_bytes()).strict().unwrap().remove(0).bind(events) {
+                RelationBinding::Active(bound) => Some(bound.events()),
+                _ => None,
+            }
+        };
+        let both = [counted("loads", user), counted("cycles", kernel), counted("loads", kernel)];
+        assert_eq!(of("loads = cycles", &both), Some(vec![1, 2]));
+        assert_eq!(of("loads = cycles", &both[..2]), None);
+        assert_eq!(of("loads:u = cycles:k", &both), Some(vec![0, 1]), "it says so");
+        // What only the kernel does has no other place.
+        let switches = Event { kind: EventKind::Tracepoint, ..event("switches", "switches") };
+        assert_eq!(of("loads = switches", &[counted("loads", user), switches]), Some(vec![0, 1]));
     }
 
     #[test]

@@ -313,6 +313,13 @@ pub struct StackBatch {
     pub losses: Losses,
 }
 
+impl StackBatch {
+    /// Whether its last sample was taken by this time: what had gone missing with it did so before.
+    pub fn was_sampled_by(&self, time: WallNs) -> bool {
+        self.samples.last().is_some_and(|last| last.at <= time)
+    }
+}
+
 /// How stacks are unwound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -43,6 +43,10 @@ pub struct ThreadReader {
     of_processes: BTreeMap<i32, ClockTicks>,
 }
 
+/// So many threads are looked for in what the processes of a family start. Of each process no more count than a snapshot holds:
+/// one with very many doesn't hide what it starts.
+const MOST_OF_CHILDREN: usize = 4 * MOST_THREADS;
+
 /// Where a thread's files are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Place {
@@ -249,18 +253,25 @@ impl ThreadReader {
             ThreadTarget::Processes(pids) => pids.iter().flat_map(|pid| self.threads(*pid)).collect(),
             ThreadTarget::Family(pid) => {
                 let mut all: Vec<Place> = self.threads(*pid);
-                let mut next = 0;
-                while next < all.len() && all.len() <= 2 * MOST_THREADS {
-                    let children = self.host.text(&format!("{}/children", all[next].folder)).unwrap_or_default();
-                    let children = children.split_whitespace().filter_map(|pid| pid.parse().ok());
-                    let threads: Vec<_> = children.flat_map(|pid: i32| self.threads(pid)).collect();
-                    all.extend(threads);
+                let (mut next, mut of_children) = (0, 0);
+                while next < all.len() && of_children <= MOST_OF_CHILDREN {
+                    for pid in self.children(&all[next]) {
+                        let threads = self.threads(pid);
+                        of_children += threads.len().min(MOST_THREADS);
+                        all.extend(threads);
+                    }
                     next += 1;
                 }
                 all.sort_by_key(|place| (place.pid, place.tid));
                 all
             }
         }
+    }
+
+    /// The processes that a thread started and that run still.
+    fn children(&self, place: &Place) -> Vec<i32> {
+        let children = self.host.text(&format!("{}/children", place.folder)).unwrap_or_default();
+        children.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
     }
 
     fn threads(&self, pid: i32) -> Vec<Place> {
@@ -379,6 +390,16 @@ mod tests {
         assert_eq!((child.pid, child.tid, &child.looks), (9, 9, &looks('D', "")));
         // 100 ticks of the first process and 1 of the child, by their own files.
         assert_eq!(snapshot.all_ns, Some(CpuNs(1_010_000_000)));
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn children_are_found_of_processes_with_very_many_threads() {
+        let root = machine("many-threads");
+        (0..3 * MOST_THREADS)
+            .for_each(|one| fs::create_dir_all(root.join(format!("proc/7/task/{}", 100 + one))).unwrap());
+        let snapshot = reader(&root, ThreadTarget::Family(7)).snapshot(WallNs(0));
+        assert_eq!(snapshot.threads.iter().map(|thread| thread.pid).collect::<Vec<_>>(), [7, 7, 9]);
         fs::remove_dir_all(root).unwrap();
     }
 

@@ -26,6 +26,15 @@ fn a_verb_has_its_own_hints() {
 }
 
 #[test]
+fn hints_are_about_what_the_option_does() {
+    // perf's ring buffer that keeps the newest samples, and hyperfine's command after each run.
+    assert!(instead("record", "--overwrite").is_some_and(|hint| hint.contains("newest samples")));
+    for option in ["-C", "--conclude"] {
+        assert!(instead("bench", option).is_some_and(|hint| hint.contains("--prepare") && hint.contains("--cleanup")));
+    }
+}
+
+#[test]
 fn commands_that_are_one_word_each_are_written_apart() {
     let told = |lines: &[&str]| bench_of_lines(&lines.iter().map(|&line| line.to_owned()).collect::<Vec<_>>());
     assert!(told(&["sort a", " sort -u 'b c' "]).ends_with("perfprop bench -- sort a --vs sort -u 'b c'"));

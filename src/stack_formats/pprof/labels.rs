@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::timed::TimedRun;
 use super::message::Label;
 use super::texts::Texts;
+use crate::names::in_path;
 use crate::profile::{Amount, EventId, FrameId, FrameKind, NodeId, Tree};
 use crate::stacks::TaskId;
 
@@ -47,10 +48,10 @@ impl<'a> TaskAmounts<'a> {
     }
 }
 
-/// `region`: the regions that were open on a path, the outermost first; `None` without any.
+/// `region`: the regions that were open on a path, the outermost first, with slashes between them; `None` without any.
 pub(super) fn region_label(tree: &Tree, path: &[FrameId], texts: &mut Texts) -> Option<Label> {
     let regions = path.iter().map(|&frame| tree.frame_of(frame)).filter(|frame| frame.kind == FrameKind::Region);
-    let names: Vec<_> = regions.map(|frame| frame.name).collect();
+    let names: Vec<_> = regions.map(|frame| in_path(frame.name).into_owned()).collect();
     (!names.is_empty()).then(|| text("region", &names.join("/"), texts))
 }
 
@@ -77,5 +78,9 @@ mod tests {
         let label = region_label(&tree, &path, &mut texts).map(|label| (label.key, label.str, label.num));
         let [key, value] = ["region", "load/parse"].map(|text| texts.id(text));
         assert_eq!(label, Some((key, value, 0)));
+        // A slash in a name is none between two of them.
+        let path = [region("a/b"), region("c")].map(|frame| tree.frame(&frame));
+        let label = region_label(&tree, &path, &mut texts).map(|label| label.str);
+        assert_eq!(label, Some(texts.id("a\\/b/c")));
     }
 }

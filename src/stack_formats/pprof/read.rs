@@ -80,8 +80,8 @@ const DEEPEST: u8 = 2;
 
 /// Whether these are the fields of a profile, as far as they go.
 pub(in crate::stack_formats) fn is_profile(mut begun: &[u8]) -> bool {
-    /// The last field of a profile.
-    const LAST: u32 = 14;
+    /// The last field of a profile, `doc_url`.
+    const LAST: u32 = 15;
     while !begun.is_empty() {
         match decode_key(&mut begun) {
             Ok((1..=LAST, WireType::Varint)) if decode_varint(&mut begun).is_ok() => {}
@@ -410,6 +410,13 @@ mod tests {
         let much = refusal(&b"\x12\x00".repeat(13 << 20), limits(LIMITS.unpacked, 1 << 30));
         assert_eq!(much, "no valid pprof profile: it would take more than 1 GiB of memory");
         assert!(refusal(b"\x12\x05\x00", LIMITS).contains("don't fit"));
+    }
+
+    #[test]
+    fn a_page_about_the_profile_is_among_its_fields() {
+        // `sample_type`, and `doc_url` of one character; no field has a number above that.
+        assert!(is_profile(b"\x0a\x00\x78\x01") && is_profile(b"\x0a\x00\x7a\x01u"));
+        assert!(!is_profile(b"\x0a\x00\x80\x01\x01"));
     }
 
     /// A profile of one sample, of types of a unit `count`.

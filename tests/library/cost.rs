@@ -336,7 +336,8 @@ fn generated_functions_have_the_models_value_where_it_is_0_or_not_computed() {
         };
         assert!(built.is_none_or(|built| built.status.success()), "{code}");
         let program = format!("./of-{ending}");
-        let Some(ran) = run(if ending == "py" { &["python3", "model.py"] } else { &[&program] }) else {
+        let words = if ending == "py" { vec!["python3", "model.py"] } else { vec![program.as_str()] };
+        let Some(ran) = run(&words) else {
             eprintln!("skipped: no {ending}");
             continue;
         };

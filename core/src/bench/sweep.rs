@@ -400,3 +400,39 @@ fn record(options: &SweepOptions, events: Vec<String>) -> SweepRecord {
         conditions: Vec::new(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use super::super::LEAST_RUNS;
+    use super::*;
+    use crate::cost::samples::Determinizer;
+    use crate::sources::Counter;
+
+    #[test]
+    fn progress_comes_to_its_end_where_runs_are_not_needed() {
+        let options = SweepOptions {
+            commands: vec![vec![NOTHING.to_owned()]],
+            parameters: Vec::new(),
+            events: Vec::new(),
+            repeats: LEAST_RUNS + 10,
+            warmups: 2,
+            until: Some(10.0),
+            determinizer: Determinizer::Median,
+            seed: 1,
+            ignores_failure: false,
+            counter: Counter::Kernel,
+            cpu: None,
+            hooks: Hooks::default(),
+        };
+        let mut seen = Vec::new();
+        let swept = sweep(&options, None, false, &crossbeam_channel::never(), &mut |now| seen.push((now.done, now.of)))
+            .unwrap();
+        // Of each round that has a run, it and a start.
+        let (all, needed) = (2 + 2 * (LEAST_RUNS + 10), 2 + 2 * LEAST_RUNS);
+        assert_eq!((seen[0], seen.len()), ((1, all), needed));
+        let SweepProgress { done, of, saved, resumed } = swept.progress;
+        assert_eq!((done, of, saved, resumed), (needed, needed, 10, 0));
+    }
+}

@@ -187,8 +187,8 @@ pub(super) fn without_empty(file: &WorkloadFile) -> WorkloadFile {
     WorkloadFile { header: file.header.clone(), workloads }
 }
 
-/// Puts the runs of an earlier sweep into the files of this one, with exit codes where either counts runs that fail. `order` says which place has its turn in each run:
-/// places of a file begin at `first`.
+/// Puts the runs of an earlier sweep into the files of this one, with exit codes where either counts runs that fail. `order` says
+/// which place has its turn in each run: places of a file begin at `first`.
 pub(super) fn take_over(
     file: &mut WorkloadFile,
     before: WorkloadFile,

@@ -307,7 +307,7 @@ fn generated_functions_compute_what_the_model_does() {
 #[test]
 fn generated_functions_have_the_models_value_where_it_is_0_or_not_computed() {
     let text = "let part = 1 / n; a + b * (n & 12 | 1) + c * d_ratio(n + 1, n * 2 - 8) \
-                + d * (part * sqrt(part) + d_ratio(n, part) if n > 0 else n ^ 5)";
+                + d * (part * sqrt(part) + d_ratio(n, part) if n > 0 else n | 5)";
     let model = CostModel::parse(text, &["n".into()]).unwrap();
     let file = exact(&[1.0, 5.0, 20.0, 60.0, 90.0, 200.0], |n| 5.0 + n * n);
     let fit = Fit::new(&model, &file, &FitOptions { solver: Solver::LeastSquares, ..FitOptions::default() }).unwrap();

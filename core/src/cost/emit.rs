@@ -426,7 +426,7 @@ impl<'a> Code<'a> {
                 Emitted::Python => format!("({a} / {b} if {b} else 0.0)"),
                 _ => format!("(if {b} == 0.0 {{ 0.0 }} else {{ {a} / {b} }})"),
             },
-            ("&" | "|" | "^", [a, b]) => match self.form {
+            ("&" | "|", [a, b]) => match self.form {
                 Emitted::C => format!("((double)((long long){a} {name} (long long){b}))"),
                 Emitted::Python => format!("float(int({}) {name} int({}))", bare(a), bare(b)),
                 _ => format!("((({a} as i64) {name} ({b} as i64)) as f64)"),

@@ -132,7 +132,7 @@ impl BreakpointSearch<'_> {
     }
 
     /// The best of some choices, each with what is left in the middle of its gaps; and the degrees of freedom.
-    fn best_tried(&self, choices: Vec<Vec<Gap>>) -> Result<(Vec<Tried>, Option<f64>), FitError> {
+    fn best_tried(&self, choices: Vec<Vec<Gap>>) -> Result<(Vec<BreakpointTrial>, Option<f64>), FitError> {
         let mut tried = Vec::new();
         let mut degrees = None;
         for chosen in choices {
@@ -280,7 +280,7 @@ impl BreakpointSearch<'_> {
 }
 
 /// What is left, the values that leave it, and the gaps that these lie in.
-type Tried = (f64, Vec<f64>, Vec<Gap>);
+type BreakpointTrial = (f64, Vec<f64>, Vec<Gap>);
 
 /// Two sizes: one next to the other, or with others between them.
 #[derive(Clone, Copy, Debug, PartialEq)]

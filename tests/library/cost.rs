@@ -305,6 +305,55 @@ fn generated_functions_compute_what_the_model_does() {
 }
 
 #[test]
+fn generated_functions_have_the_models_value_where_it_is_0_or_not_computed() {
+    let text = "let part = 1 / n; a + b * (n & 12 | 1) + c * d_ratio(n + 1, n * 2 - 8) \
+                + d * (part * sqrt(part) + d_ratio(n, part) if n > 0 else n | 5)";
+    let model = CostModel::parse(text, &["n".into()]).unwrap();
+    let file = exact(&[1.0, 5.0, 20.0, 60.0, 90.0, 200.0], |n| 5.0 + n * n);
+    let fit = Fit::new(&model, &file, &FitOptions { solver: Solver::LeastSquares, ..FitOptions::default() }).unwrap();
+    let values = fit.fitted.values();
+    const SIZES: [f64; 4] = [0.0, 4.0, 7.5, 1e6];
+    let expected = SIZES.map(|n| model.value(|name| if name == "n" { Some(n) } else { values.get(name).copied() }));
+    let folder = Folder::new();
+    let calls = |call: &dyn Fn(&str) -> String| SIZES.map(|n| call(&format!("cost({n:?})"))).concat();
+    let all = [
+        (
+            Emitted::C,
+            "c",
+            format!("#include <stdio.h>\nint main(void) {{{}}}", calls(&|n| format!("printf(\"%.17g\\n\", {n});"))),
+        ),
+        (Emitted::Python, "py", calls(&|n| format!("print({n})\n"))),
+        (Emitted::Rust, "rs", format!("fn main() {{{}}}", calls(&|n| format!("println!(\"{{}}\", {n});")))),
+    ];
+    for (form, ending, main) in all {
+        let code = emit(&fit.fitted, &model, form, "cost") + "\n" + &main;
+        fs::write(folder.join(format!("model.{ending}")), &code).unwrap();
+        let run = |words: &[&str]| Command::new(words[0]).args(&words[1..]).current_dir(&*folder).output().ok();
+        let built = match form {
+            Emitted::C => run(&["cc", "-Wall", "-Werror", "-o", "of-c", "model.c", "-lm"]),
+            Emitted::Rust => run(&["rustc", "--edition=2021", "-Dwarnings", "-o", "of-rs", "model.rs"]),
+            _ => None,
+        };
+        assert!(built.is_none_or(|built| built.status.success()), "{code}");
+        let program = format!("./of-{ending}");
+        let words = if ending == "py" { vec!["python3", "model.py"] } else { vec![program.as_str()] };
+        let Some(ran) = run(&words) else {
+            eprintln!("skipped: no {ending}");
+            continue;
+        };
+        let out = String::from_utf8(ran.stdout).unwrap();
+        let found: Vec<f64> = out.lines().map(|line| line.parse().unwrap()).collect();
+        let is_near = |(found, expected): (&f64, &Option<f64>)| {
+            expected.is_some_and(|expected| (found - expected).abs() <= 1e-9 * expected.abs())
+        };
+        assert!(
+            found.len() == SIZES.len() && found.iter().zip(&expected).all(is_near),
+            "{found:?} {expected:?} {code}"
+        );
+    }
+}
+
+#[test]
 fn names_that_a_language_has_taken_get_an_underscore() {
     // Sizes and functions by names that mean something else in one language or another.
     for (size, function) in

@@ -296,6 +296,10 @@ fn counts_over_their_thresholds_are_told() {
         assert_eq!(Scenario::counting(&[(name, rate)]).faults(), [rule]);
         assert_eq!(Scenario::counting(&[(name, rate / 8)]).faults(), [""; 0], "{name}");
     }
+    // Of caches only the last one counts, also where nothing misses it.
+    let caches = |last| Scenario::counting(&[("L2_MISSES", 90_000_000), (last, 0)]).faults();
+    assert_eq!(["LLC_MISSES", "cache-misses", "L3_LOAD_MISSES"].map(caches), [[""; 0]; 3]);
+    assert_eq!(Scenario::counting(&[("L2_MISSES", 90_000_000)]).faults(), ["cache-misses"]);
     let branches = |missed| Scenario::counting(&[("branches", 200_000_000), ("branch-misses", missed)]);
     assert_eq!((branches(30_000_000).faults(), branches(12_000_000).faults()), (vec!["branch-misses"], vec![]));
     // A few branches that are all wrong cost nothing.

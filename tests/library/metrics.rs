@@ -342,7 +342,7 @@ fn unknown_metrics_and_events_are_told() {
     let resolver = Resolver::new(Machine::here());
     let facts = Facts::new(&resolver, MeasuredScope::Part);
     let catalog = catalog(
-        r##"[{"metric": "good", "formula": "page-faults", "groups": "g"},
+        r##"[{"metric": "good", "formula": "page-faults", "groups": "g"}, {"metric": "good,better; best", "formula": "cpu-migrations"},
         {"metric": "bad", "formula": "no-such-event + other-event", "groups": "g"}, {"metric": "fact", "formula": "#nothing"}]"##,
     );
     let request = |wish: &str| MetricRequest::new(&[wish.to_owned()], &catalog, &facts);
@@ -354,6 +354,9 @@ fn unknown_metrics_and_events_are_told() {
     let bad = "E13 perfprop: the metric bad can't be measured here: there is no event no-such-event, other-event";
     assert_eq!(message("bad"), bad);
     assert!(message("fact").ends_with("this machine doesn't tell #nothing"));
+    // A name may have what parts a list.
+    let groups = |wish: &str| grouped(&request(wish).unwrap().add_to(Vec::new(), &mut counters(4)));
+    assert_eq!([groups(" Good,Better; best"), groups("good; good")], ["cpu-migrations", "page-faults"]);
     let skipped = request("g").unwrap().skipped;
     assert_eq!((skipped.len(), skipped[0].name.as_str()), (1, "bad"));
 }

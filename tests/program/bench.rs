@@ -134,6 +134,46 @@ fn an_interrupted_sweep_goes_on_with_the_runs_that_are_missing() {
 }
 
 #[test]
+fn a_sweep_that_a_failure_ended_goes_on_with_failures_ignored_and_without() {
+    let folder = Folder::new().with("bad", "");
+    // The sixth run fails, and later ones while there is a file `bad`.
+    let script = "echo {n} >> runs; test ! -e bad || test $(wc -l < runs) -lt 6";
+    let all = |repeat: &'static str, more: &[&'static str]| {
+        let sweep = ["-P", "n=1,2", "-r", repeat, "--warmup", "0", "-o", "s.jsonl"];
+        [&sweep[..], more, &["--", "sh", "-c"]].concat()
+    };
+    let run = |words: Vec<&str>, code| ended(&folder, &[&words[..], &[script]].concat(), code);
+    run(all("4", &[]), 125);
+    run(all("4", &["--resume", "--ignore-failure"]), 0);
+    fs::remove_file(folder.join("bad")).unwrap();
+    run(all("5", &["--resume"]), 0);
+    let (_, said) = run(all("6", &["--resume", "--ignore-failure"]), 0);
+    assert!(said.contains("10 runs were there already, 2 were made now"), "{said}");
+    assert_eq!(places(&folder, &["s.jsonl"]), (0..12).collect::<Vec<_>>());
+    let codes = lines(&folder, "s.jsonl")
+        .into_iter()
+        .skip(1)
+        .flat_map(|line| line["samples"]["exit_code"].as_array().unwrap().clone());
+    let failed = codes.map(|code| code.as_f64().unwrap()).collect::<Vec<_>>();
+    assert_eq!((failed.len(), failed.iter().sum::<f64>()), (12, 3.0), "{failed:?}");
+}
+
+#[test]
+fn a_sweep_of_which_a_file_is_missing_measures_what_starting_takes_for_it() {
+    let folder = Folder::new();
+    let args = ["-P", "n=1", "-P", "k=x,y", "-r", "3", "--warmup", "0", "-o", "s.jsonl"];
+    let command = ["--", "true", "{n}", "{k}"];
+    ended(&folder, &[&args[..], &command].concat(), 0);
+    fs::remove_file(folder.join("s-k=y.jsonl")).unwrap();
+    ended(&folder, &[&args[..], &["--resume"], &command].concat(), 0);
+    for file in ["s-k=x.jsonl", "s-k=y.jsonl"] {
+        let start = &lines(&folder, file)[0]["sweep"]["process_start"];
+        assert_eq!(start["order"], serde_json::json!([0, 1, 2]), "{file}");
+        assert_eq!(start["samples"]["time"].as_array().unwrap().len(), 3, "{file}");
+    }
+}
+
+#[test]
 fn runs_end_once_intervals_are_narrow() {
     let folder = Folder::new();
     let (_, said) = ended(&folder, &["--until", "100%", "-r", "40", "-o", "a.jsonl", "--", "true"], 0);

@@ -15,9 +15,21 @@ use crate::units::CpuNs;
 struct LoadReading {
     /// How long all the CPUs have been busy; `None` where the kernel doesn't say.
     busy: Option<CpuNs>,
-    /// CPU time of perfprop and of what it has waited for.
+    /// CPU time of perfprop.
     own: CpuNs,
+    /// CPU time of what it has waited for: measured commands, and those around runs.
+    waited_for: CpuNs,
     throttles: Option<u64>,
+}
+
+/// Which CPU time on the CPUs that are watched isn't that of others.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum WatchKind {
+    /// On all CPUs: that of perfprop and of all that it has waited for.
+    AllCpus,
+    /// On the one that measured commands are kept on: theirs, as it isn't known where perfprop and commands around runs were. `None`
+    /// where it isn't known how long a command used it, or there are commands around runs.
+    OneCpu(Option<CpuNs>),
 }
 
 /// Watches the machine from when it is made.
@@ -25,6 +37,7 @@ struct LoadReading {
 pub(super) struct ConditionWatch {
     host: HostFiles,
     cpus: Vec<u32>,
+    kind: WatchKind,
     since: Instant,
     first: LoadReading,
     frequency: Option<(f64, f64)>,
@@ -38,15 +51,22 @@ const SELDOM: Duration = Duration::from_secs(1);
 const LEAST: Duration = Duration::from_millis(500);
 
 impl ConditionWatch {
-    /// Watches one CPU, or all that are online.
-    pub(super) fn new(host: HostFiles, cpu: Option<u32>) -> Self {
+    /// Watches one CPU that commands are kept on, or all that are online.
+    pub(super) fn new(host: HostFiles, cpu: Option<u32>, has_hooks: bool) -> Self {
+        let kind = match cpu {
+            Some(_) => WatchKind::OneCpu((!has_hooks).then_some(CpuNs(0))),
+            None => WatchKind::AllCpus,
+        };
         let cpus = cpu.map_or_else(|| host.online_cpus().unwrap_or_default(), |cpu| vec![cpu]);
         let first = LoadReading::now(&host, &cpus);
-        Self { host, cpus, since: Instant::now(), first, frequency: None, looked_at: None }
+        Self { host, cpus, kind, since: Instant::now(), first, frequency: None, looked_at: None }
     }
 
-    /// Looks at frequencies after a run, while the CPU that it ran on is still awake.
-    pub(super) fn after_run(&mut self) {
+    /// Adds the CPU time of a measured command, and looks at frequencies while the CPU that it ran on is still awake.
+    pub(super) fn after_run(&mut self, used: Option<CpuNs>) {
+        if let WatchKind::OneCpu(measured) = &mut self.kind {
+            *measured = measured.zip(used).map(|(before, used)| CpuNs(before.0 + used.0));
+        }
         if self.looked_at.is_some_and(|before| before.elapsed() < SELDOM) {
             return;
         }
@@ -63,7 +83,7 @@ impl ConditionWatch {
         let last = LoadReading::now(&self.host, &self.cpus);
         MachineConditions {
             cpus: self.cpus.len(),
-            others_busy: others_busy(self.first, last, self.since.elapsed()),
+            others_busy: others_busy(self.first, last, self.kind, self.since.elapsed()),
             frequency: self.frequency,
             throttled: self.first.throttles.zip(last.throttles).map(|(first, last)| last.saturating_sub(first)),
         }
@@ -77,21 +97,28 @@ impl LoadReading {
         let throttles: Vec<u64> = cpus.iter().filter_map(|&cpu| host.throttles(cpu)).collect();
         Self {
             busy: (!busy.is_empty()).then(|| CpuNs(busy.iter().sum())),
-            own: CpuNs(own(UsageWho::RUSAGE_SELF) + own(UsageWho::RUSAGE_CHILDREN)),
+            own: used(UsageWho::RUSAGE_SELF),
+            waited_for: used(UsageWho::RUSAGE_CHILDREN),
             throttles: (!throttles.is_empty()).then(|| throttles.iter().sum()),
         }
     }
 }
 
-fn own(who: UsageWho) -> u64 {
-    let Ok(usage) = getrusage(who) else { return 0 };
-    u64::try_from(usage.user_time().num_nanoseconds() + usage.system_time().num_nanoseconds()).unwrap_or(0)
+fn used(who: UsageWho) -> CpuNs {
+    let Ok(usage) = getrusage(who) else { return CpuNs(0) };
+    CpuNs(u64::try_from(usage.user_time().num_nanoseconds() + usage.system_time().num_nanoseconds()).unwrap_or(0))
 }
 
-/// How many CPUs were busy with something else.
-fn others_busy(first: LoadReading, last: LoadReading, time: Duration) -> Option<f64> {
-    let busy = last.busy?.0.saturating_sub(first.busy?.0);
-    let own = last.own.0.saturating_sub(first.own.0);
+/// How many CPUs were busy with something else. Of one CPU that isn't known where perfprop, which may have been on it, used as much as
+/// would be warned of.
+fn others_busy(first: LoadReading, last: LoadReading, kind: WatchKind, time: Duration) -> Option<f64> {
+    let between = |first: CpuNs, last: CpuNs| last.0.saturating_sub(first.0);
+    let (busy, perfprop) = (between(first.busy?, last.busy?), between(first.own, last.own));
+    let own = match kind {
+        WatchKind::AllCpus => perfprop + between(first.waited_for, last.waited_for),
+        WatchKind::OneCpu(measured) if perfprop as f64 <= MUCH * time.as_nanos() as f64 => measured?.0,
+        WatchKind::OneCpu(_) => return None,
+    };
     (time >= LEAST).then(|| busy.saturating_sub(own) as f64 / time.as_nanos() as f64)
 }
 
@@ -138,12 +165,48 @@ mod tests {
 
     #[test]
     fn others_are_what_is_busy_and_not_ours() {
-        let reading = |busy: u64, own: u64| LoadReading { busy: Some(CpuNs(busy)), own: CpuNs(own), throttles: None };
+        let (all, second) = (WatchKind::AllCpus, Duration::from_secs(1));
+        assert_eq!(others_busy(reading(100, 5), reading(2_000_000_100, 500_000_005), all, second), Some(1.5));
+        assert_eq!(others_busy(reading(100, 5), reading(200, 500), all, second), Some(0.0), "ticks are coarse");
+        assert_eq!(others_busy(reading(0, 0), reading(900, 0), all, LEAST / 2), None, "too short to say");
+        assert_eq!(others_busy(LoadReading { busy: None, ..reading(0, 0) }, reading(9, 0), all, second), None);
+    }
+
+    /// Of what all CPUs did for perfprop, a fiftieth is its own, and the rest that of what it waited for.
+    fn reading(busy: u64, all: u64) -> LoadReading {
+        let own = all / 50;
+        LoadReading { busy: Some(CpuNs(busy)), own: CpuNs(own), waited_for: CpuNs(all - own), throttles: None }
+    }
+
+    #[test]
+    fn on_one_cpu_only_measured_commands_are_ours() {
         let second = Duration::from_secs(1);
-        assert_eq!(others_busy(reading(100, 5), reading(2_000_000_100, 500_000_005), second), Some(1.5));
-        assert_eq!(others_busy(reading(100, 5), reading(200, 500), second), Some(0.0), "ticks are coarse");
-        assert_eq!(others_busy(reading(0, 0), reading(900, 0), LEAST / 2), None, "too short to say");
-        assert_eq!(others_busy(LoadReading { busy: None, ..reading(0, 0) }, reading(9, 0), second), None);
+        let of = |measured: Option<u64>, all: u64| {
+            let kind = WatchKind::OneCpu(measured.map(CpuNs));
+            others_busy(reading(0, 0), reading(900_000_000, all), kind, second)
+        };
+        // Commands around runs used another CPU for two seconds.
+        assert_eq!(of(Some(600_000_000), 2_500_000_000), Some(0.3));
+        assert_eq!(of(None, 600_000_000), None, "commands around runs may have been there");
+        assert_eq!(of(Some(600_000_000), 2_600_000_000), None, "perfprop may have been there for 0.052 s");
+        let mut watch = ConditionWatch::new(HostFiles::under(std::path::Path::new("/none")), Some(0), false);
+        watch.after_run(Some(CpuNs(5)));
+        watch.after_run(Some(CpuNs(6)));
+        assert_eq!(watch.kind, WatchKind::OneCpu(Some(CpuNs(11))));
+        watch.after_run(None);
+        assert_eq!(watch.kind, WatchKind::OneCpu(None));
+    }
+
+    proptest::proptest! {
+        /// More work of perfprop's own never makes others busier.
+        #[test]
+        fn own_work_is_never_that_of_others(busy in 0_u64..4_000_000_000, measured in 0_u64..2_000_000_000, more in 0_u64..1_000_000_000) {
+            let others = |measured: u64| {
+                let kind = WatchKind::OneCpu(Some(CpuNs(measured)));
+                others_busy(reading(0, 0), reading(busy, 0), kind, Duration::from_secs(1)).unwrap()
+            };
+            proptest::prop_assert!(0.0 <= others(measured + more) && others(measured + more) <= others(measured));
+        }
     }
 
     #[test]
@@ -160,13 +223,13 @@ mod tests {
         write("sys/devices/system/cpu/cpu1/thermal_throttle/core_throttle_count", "3");
         frequency(0, 800_000);
         frequency(1, 3_000_000);
-        let mut watch = ConditionWatch::new(HostFiles::under(&root), None);
-        watch.after_run();
+        let mut watch = ConditionWatch::new(HostFiles::under(&root), None, false);
+        watch.after_run(None);
         frequency(1, 2_000_000);
-        watch.after_run();
+        watch.after_run(None);
         assert_eq!(watch.frequency, Some((3e9, 3e9)), "not asked again so soon");
         watch.looked_at = None;
-        watch.after_run();
+        watch.after_run(None);
         write("sys/devices/system/cpu/cpu1/thermal_throttle/core_throttle_count", "5");
         let seen = watch.conditions();
         fs::remove_dir_all(&root).unwrap();

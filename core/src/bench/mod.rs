@@ -30,8 +30,8 @@ pub use hooks::{HookFailure, HookKind, Hooks};
 pub use parameter::{Parameter, ParameterValues, SizeValue};
 pub use precision::{LEAST_RUNS, determined, error_of_median};
 pub use runner::{CPU_TIMES, Ran, RunOnce, Runner, SIGNAL_PATIENCE};
-pub use store::{NotResumed, NotResumedReason, PreviousSweep, SweepStore};
-pub use sweep::{EXIT_CODE, SweepProgress, Swept, sweep};
+pub use store::{EXIT_CODE, NotResumed, NotResumedReason, PreviousSweep, SweepStore};
+pub use sweep::{SweepProgress, Swept, sweep};
 
 use crate::cost::samples::Determinizer;
 use crate::measure;

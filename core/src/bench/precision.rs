@@ -1,10 +1,10 @@
 //! Says how sure the number of some runs is, and when it is sure enough to stop.
 
 use crate::cost::samples::{Determinizer, variance_of_median};
-use crate::rates::{Confidence, Error, Uncertain};
+use crate::rates::{Confidence, Error, Uncertain, normal};
 
 /// Fewer runs say too little about their own spread to stop by it. Of sweeps that stop by their own intervals these hold
-/// 0.87 of the time where 10 runs are enough to stop, and 0.92 to 0.94 from 20 on.
+/// 0.91 to 0.96 of the time where 10 runs are enough to stop, and 0.93 to 0.96 from 20 on.
 pub const LEAST_RUNS: usize = 20;
 
 /// The number that stands for repeated measurements, with its 95 % interval by Student's t; `None` without measurements.
@@ -14,9 +14,18 @@ pub fn determined(determinizer: Determinizer, samples: &[f64]) -> Option<Uncerta
     Some(Uncertain { value, error: error_of(determinizer.variance(samples), samples.len()) })
 }
 
-/// How far the median of so many measurements may be off, at 95 % as in [`determined`], where only their quartiles are known.
-pub fn error_of_median(quartiles: (f64, f64), count: usize) -> Error {
-    error_of(variance_of_median(quartiles, count), count)
+/// How far the median of so many measurements may be off, at 95 % as in [`determined`], where only their quartiles are known, as
+/// asv interpolates them.
+pub fn error_of_median((low, high): (f64, f64), count: usize) -> Error {
+    error_of(variance_of_median((high - low) / distance_of_quartiles(count), count), count)
+}
+
+/// How far apart the quartiles at (n + 3) / 4 and (3 n + 1) / 4 of n sorted Gaussian measurements are on average, in standard
+/// deviations: those of few are nearer. The i-th stands where (i - 3/8) / (n + 1/4) of all are below (Blom, "Statistical Estimates and
+/// Transformed Beta-Variables", 1958).
+fn distance_of_quartiles(count: usize) -> f64 {
+    let count = count as f64;
+    2.0 * normal(2.0 * (count - 1.0) / (4.0 * count + 1.0))
 }
 
 fn error_of(variance: Option<f64>, count: usize) -> Error {
@@ -47,13 +56,47 @@ mod tests {
 
     #[test]
     fn a_median_is_as_sure_as_its_quartiles_say() {
-        // sqrt(pi/2 / 9) * 1.34898 / 1.34898 * 2.30600 with 8 degrees.
-        let half = error_of_median((1.0, 2.348_98), 9).half_width().unwrap_or_default();
-        assert!((half - 0.417_771 * 2.306_004).abs() < 1e-5, "{half}");
+        // Of 9 the quartiles stand at 3 and 7: 53/74 of all are below the upper one, so that they are 1.14328 apart. sqrt(pi/2 / 9) times
+        // 2.30600 with 8 degrees.
+        let half = error_of_median((1.0, 2.143_28), 9).half_width().unwrap_or_default();
+        assert!((half - 0.417_771 * 2.306_004).abs() < 1e-4, "{half}");
         assert_eq!([error_of_median((1.0, 1.0), 3), error_of_median((1.0, 2.0), 2)], [Error::of(0.0), Error::Unknown]);
-        let samples = [4.0, 1.0, 3.0, 2.0, 5.0];
-        let of_samples = determined(Determinizer::Median, &samples).map(|found| found.error);
-        assert_eq!(of_samples, Some(error_of_median((2.0, 4.0), 5)));
+        // Those of one are the same, and those of many 1.34898 apart.
+        assert!(distance_of_quartiles(1) == 0.0 && (distance_of_quartiles(1_000_000) - 1.348_98).abs() < 1e-5);
+        // Of 1 to 5 they are 1 2/3 and 4 1/3: sqrt(pi/2 / 5) * 2.66667 / 1.34898 * 2.77645 with 4 degrees.
+        let of_samples =
+            determined(Determinizer::Median, &[4.0, 1.0, 3.0, 2.0, 5.0]).and_then(|found| found.error.half_width());
+        assert!(of_samples.is_some_and(|half| (half - 3.076_29).abs() < 1e-4), "{of_samples:?}");
+    }
+
+    /// In what part of sets of so many runs the interval holds, where one in ten is eight times as far off if `has_outliers`.
+    fn coverage(count: usize, has_outliers: bool) -> f64 {
+        const SETS: usize = 4000;
+        let mut random = SplitMix64::new(count as u64);
+        let mut error = || if has_outliers && random.uniform() < 0.1 { 8.0 } else { 1.0 } * random.normal();
+        let mut holds = || {
+            let samples: Vec<f64> = (0..count).map(|_| 100.0 + error()).collect();
+            let bounds = determined(Determinizer::Median, &samples).and_then(Uncertain::bounds);
+            bounds.is_some_and(|(low, high)| low <= 100.0 && 100.0 <= high)
+        };
+        (0..SETS).filter(|_| holds()).count() as f64 / SETS as f64
+    }
+
+    #[test]
+    fn intervals_of_few_runs_hold() {
+        for count in [3, 5, 6, 7, 9, 10, 15, 30] {
+            let held = [coverage(count, false), coverage(count, true)];
+            assert!(held.iter().all(|held| *held > 0.94), "{held:?} of {count}");
+        }
+    }
+
+    proptest::proptest! {
+        /// The quartiles of more measurements are never nearer, nor farther apart than those of all.
+        #[test]
+        fn quartiles_of_more_are_farther_apart(count in 2_usize..10_000) {
+            let [fewer, more] = [count, count + 1].map(distance_of_quartiles);
+            proptest::prop_assert!(0.0 < fewer && fewer < more && more < 1.348_98);
+        }
     }
 
     #[test]

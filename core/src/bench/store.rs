@@ -7,9 +7,12 @@ use std::path::{Path, PathBuf};
 
 use super::design::Variant;
 use super::hooks::HookKind;
-use crate::cost::{SweepRecord, WorkloadError, WorkloadFile};
+use crate::cost::{SweepRecord, WorkloadError, WorkloadFile, sizes_in_words};
 use crate::files::PartialFile;
 use crate::names::quoted;
+
+/// The exit code of a run, where runs count that fail: what is measured under this name.
+pub const EXIT_CODE: &str = "exit_code";
 
 /// The files of a sweep.
 #[derive(Clone, Debug)]
@@ -40,6 +43,8 @@ pub enum NotResumedReason {
     Different(&'static str, String, String),
     /// Its runs aren't those of the sweep that it says it is of.
     OtherRuns,
+    /// It lacks numbers of runs: of which quantity, at which sizes.
+    Uneven(String, String),
 }
 
 impl fmt::Display for NotResumed {
@@ -52,6 +57,11 @@ impl fmt::Display for NotResumed {
             NotResumedReason::Different(what, then, now) => {
                 let (then, now) = difference(then, now);
                 write!(f, "{what} was {then} and is {now} now; repeat what was given then, or leave out --resume")
+            }
+            NotResumedReason::Uneven(quantity, sizes) => {
+                let at = if sizes.is_empty() { String::new() } else { format!(" at {sizes}") };
+                let quantity = quoted(quantity);
+                write!(f, "it doesn't have {quantity} of each run{at}; leave out --resume to measure anew")
             }
             NotResumedReason::OtherRuns => {
                 f.write_str("its runs are in another order than this sweep's; leave out --resume to measure anew")
@@ -177,8 +187,8 @@ pub(super) fn without_empty(file: &WorkloadFile) -> WorkloadFile {
     WorkloadFile { header: file.header.clone(), workloads }
 }
 
-/// Puts the runs of an earlier sweep into the files of this one. `order` says which place has its turn in each run:
-/// places of a file begin at `first`.
+/// Puts the runs of an earlier sweep into the files of this one, with exit codes where either counts runs that fail. `order` says
+/// which place has its turn in each run: places of a file begin at `first`.
 pub(super) fn take_over(
     file: &mut WorkloadFile,
     before: WorkloadFile,
@@ -196,13 +206,24 @@ pub(super) fn take_over(
     }
     (now.started, now.date) = (then.started, then.date);
     (now.process_start, now.conditions) = (then.process_start, then.conditions);
-    for workload in before.workloads {
+    let ignored = then.runs.is_some_and(|runs| runs.ignores_failure);
+    if let Some(runs) = &mut now.runs {
+        runs.ignores_failure |= ignored;
+    }
+    let ignores = now.runs.as_ref().is_some_and(|runs| runs.ignores_failure);
+    for mut workload in before.workloads {
         let place = file.workloads.iter().position(|own| own.sizes == workload.sizes);
         let place = place.ok_or(NotResumedReason::OtherRuns)?;
         let is_turn = |run: &u32| order.get(*run as usize).is_none_or(|&turn| turn == first + place);
-        let is_whole = workload.samples.values().all(|samples| samples.len() == workload.order.len());
-        if !is_whole || !workload.order.iter().all(is_turn) {
+        if !workload.order.iter().all(is_turn) {
             return Err(NotResumedReason::OtherRuns);
+        }
+        if ignores {
+            // Where failures ended the sweep all that was kept ended with 0.
+            workload.samples.entry(EXIT_CODE.to_owned()).or_insert_with(|| vec![0.0; workload.order.len()]);
+        }
+        if let Some((quantity, _)) = workload.samples.iter().find(|(_, all)| all.len() != workload.order.len()) {
+            return Err(NotResumedReason::Uneven(quantity.clone(), sizes_in_words(&workload.sizes)));
         }
         file.workloads[place] = workload;
     }
@@ -251,7 +272,7 @@ mod tests {
     use super::super::design::variants;
     use super::super::parameter::Parameter;
     use super::*;
-    use crate::cost::{TIME, Workload, WorkloadHeader};
+    use crate::cost::{SweepRuns, TIME, Workload, WorkloadHeader};
 
     fn paths(commands: &[&str], parameters: &[&str], output: &str) -> Vec<String> {
         let commands: Vec<_> = commands.iter().map(|word| vec![(*word).to_owned()]).collect();
@@ -346,9 +367,30 @@ mod tests {
         cut.workloads[0].samples.get_mut(TIME).unwrap().pop();
         let mut odd = file([&[0], &[1]], |_| {});
         odd.workloads[0].sizes = BTreeMap::new();
-        for before in [file([&[1], &[]], |_| {}), cut, odd] {
+        for before in [file([&[1], &[]], |_| {}), odd] {
             assert!(refused(before).contains("its runs are in another order"));
         }
+        assert!(refused(cut).contains("it doesn't have 'time' of each run at n=1"));
+    }
+
+    #[test]
+    fn earlier_runs_have_exit_codes_where_either_sweep_counts_failures() {
+        let with = |ignores_failure: bool| {
+            move |sweep: &mut SweepRecord| sweep.runs = Some(SweepRuns { ignores_failure, ..SweepRuns::default() })
+        };
+        let codes = |file: &WorkloadFile| file.workloads[0].samples.get(EXIT_CODE).cloned();
+        let taken = |then: bool, now: bool| {
+            let mut before = file([&[0, 4], &[1]], with(then));
+            if then {
+                before.workloads[0].samples.insert(EXIT_CODE.to_owned(), vec![0.0, 3.0]);
+            }
+            let mut now = file([&[], &[]], with(now));
+            take_over(&mut now, before, 2, &ORDER).unwrap();
+            (codes(&now), now.header.sweep.unwrap().runs.unwrap().ignores_failure)
+        };
+        assert_eq!(taken(false, true), (Some(vec![0.0, 0.0]), true));
+        assert_eq!([taken(true, false), taken(true, true)], [(); 2].map(|()| (Some(vec![0.0, 3.0]), true)));
+        assert_eq!(taken(false, false), (None, false));
     }
 
     #[test]

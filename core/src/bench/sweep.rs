@@ -8,10 +8,10 @@ use nix::libc::SIGTERM;
 
 use super::conditions::ConditionWatch;
 use super::design::{Sizes, Variant, command_at, order, points, shell_text, variants};
-use super::hooks::{self, HookEnd, HookKind};
+use super::hooks::{self, HookEnd, HookKind, Hooks};
 use super::precision::is_narrow;
-use super::runner::{Ran, RunOnce, Runner, SIGNAL_PATIENCE};
-use super::store::{PreviousSweep, SweepStore, take_over, without_empty};
+use super::runner::{CPU_TIMES, Ran, RunOnce, Runner, SIGNAL_PATIENCE};
+use super::store::{EXIT_CODE, PreviousSweep, SweepStore, take_over, without_empty};
 use super::{NotResumed, SweepError, SweepOptions};
 use crate::cost::{SweepRecord, SweepRuns, TIME, Workload, WorkloadFile, WorkloadHeader, sizes_in_words};
 use crate::host::HostFiles;
@@ -20,9 +20,7 @@ use crate::number::rfc_3339;
 use crate::run::MeasuredMachine;
 use crate::session::{CaughtSignal, find_command};
 use crate::sources::command::Exit;
-
-/// The exit code of a run, where runs count that fail: what is measured under this name.
-pub const EXIT_CODE: &str = "exit_code";
+use crate::units::CpuNs;
 
 /// A command that does nothing: what it takes is what starting a process takes.
 const NOTHING: &str = "true";
@@ -137,7 +135,7 @@ impl<'a> Sweep<'a> {
         let record = record(options, runner.events());
         let files = variants.iter().map(|variant| file(variant, options, &points, &record)).collect();
         let order = order(variants.len() * points.len(), options.repeats, options.seed.wrapping_add(1));
-        let conditions = ConditionWatch::new(HostFiles::here(), options.cpu);
+        let conditions = ConditionWatch::new(HostFiles::here(), options.cpu, options.hooks != Hooks::default());
         Ok(Self {
             options,
             store,
@@ -190,15 +188,20 @@ impl<'a> Sweep<'a> {
 
     /// Makes the runs that are kept, each with its place in the order, and one of a command that does nothing in each round.
     fn keep_runs(&mut self, turns: Vec<(u32, usize)>, mut starts: BTreeSet<u32>) -> Result<(), Stopped> {
-        for (run, cell) in turns {
+        for (place, &(run, cell)) in turns.iter().enumerate() {
+            let round = self.round(run);
             let (variant, point) = self.place(cell);
             if self.is_narrow(&self.files[variant].workloads[point]) {
                 self.progress.saved += 1;
                 self.progress.of -= 1;
+                let is_last = turns.get(place + 1).is_none_or(|&(next, _)| self.round(next) != round);
+                if is_last && starts.remove(&round) {
+                    self.progress.of -= 1;
+                }
                 continue;
             }
-            if starts.remove(&self.round(run)) {
-                self.measure_start(self.round(run))?;
+            if starts.remove(&round) {
+                self.measure_start(round)?;
             }
             let counts = self.run(cell)?;
             keep(&mut self.files[variant].workloads[point], run, counts);
@@ -228,21 +231,20 @@ impl<'a> Sweep<'a> {
         run / (self.variants.len() * self.points.len()).max(1) as u32
     }
 
-    /// The rounds in which a command that does nothing is to be run; none where there is no such command.
+    /// The rounds in which a command that does nothing is to be run, as a file lacks it; none where there is no such command.
     fn missing_starts(&self, turns: &[(u32, usize)]) -> BTreeSet<u32> {
         if find_command(&NOTHING.into()).is_none_or(|path| !path.exists()) {
             return BTreeSet::new();
         }
-        let records = self.files.iter().filter_map(|file| file.header.sweep.as_ref());
-        let done = records.filter_map(|sweep| sweep.process_start.as_ref()).flat_map(|start| &start.order);
-        let done: BTreeSet<u32> = done.copied().collect();
-        turns.iter().map(|&(run, _)| self.round(run)).filter(|round| !done.contains(round)).collect()
+        let is_done = |round: &u32| self.files.iter().all(|file| has_start(file, *round));
+        turns.iter().map(|&(run, _)| self.round(run)).filter(|round| !is_done(round)).collect()
     }
 
     /// Measures what starting a process takes, as everything else is measured.
     fn measure_start(&mut self, round: u32) -> Result<(), Stopped> {
         let (counts, _) = self.measure(&[NOTHING.to_owned()])?;
-        for sweep in self.files.iter_mut().filter_map(|file| file.header.sweep.as_mut()) {
+        let lacking = self.files.iter_mut().filter(|file| !has_start(file, round));
+        for sweep in lacking.filter_map(|file| file.header.sweep.as_mut()) {
             let empty = Workload { sizes: BTreeMap::new(), samples: BTreeMap::new(), order: Vec::new() };
             keep(sweep.process_start.get_or_insert(empty), round, counts.clone());
         }
@@ -255,9 +257,11 @@ impl<'a> Sweep<'a> {
         self.begin(variant, point)?;
         let command = command_at(&self.variants[variant], &self.points[point]);
         let (mut counts, exit) = self.measure(&command)?;
-        if self.options.ignores_failure {
+        let has_codes = self.files[variant].workloads[point].samples.contains_key(EXIT_CODE);
+        if self.options.ignores_failure || has_codes {
             counts.insert(EXIT_CODE.to_owned(), f64::from(exit.shell_code()));
-        } else if exit != Exit::Code(0) {
+        }
+        if !self.options.ignores_failure && exit != Exit::Code(0) {
             if let Some(signal) = end_within(self.signals, SIGNAL_PATIENCE) {
                 return Err(Stopped::Signal(signal));
             }
@@ -307,7 +311,8 @@ impl<'a> Sweep<'a> {
             // It has no time to keep to.
             Ran::TimedOut => (BTreeMap::new(), Exit::Signal(SIGTERM)),
         };
-        self.conditions.after_run();
+        let used = CPU_TIMES.iter().map(|name| counts.get(*name).map(|time| *time as u64)).sum::<Option<u64>>();
+        self.conditions.after_run(used.map(CpuNs));
         self.progress.done += 1;
         (self.on_run)(self.progress);
         Ok((counts, exit))
@@ -330,6 +335,12 @@ impl<'a> Sweep<'a> {
         self.saved_at = Instant::now();
         Ok(())
     }
+}
+
+/// Whether what starting a process takes was measured for a file in this round.
+fn has_start(file: &WorkloadFile, round: u32) -> bool {
+    let sweep = file.header.sweep.as_ref();
+    sweep.and_then(|sweep| sweep.process_start.as_ref()).is_some_and(|start| start.order.contains(&round))
 }
 
 /// Keeps a run of this place in the order.
@@ -387,5 +398,41 @@ fn record(options: &SweepOptions, events: Vec<String>) -> SweepRecord {
         hooks: HookKind::ALL.into_iter().filter_map(hook).collect(),
         process_start: None,
         conditions: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use super::super::LEAST_RUNS;
+    use super::*;
+    use crate::cost::samples::Determinizer;
+    use crate::sources::Counter;
+
+    #[test]
+    fn progress_comes_to_its_end_where_runs_are_not_needed() {
+        let options = SweepOptions {
+            commands: vec![vec![NOTHING.to_owned()]],
+            parameters: Vec::new(),
+            events: Vec::new(),
+            repeats: LEAST_RUNS + 10,
+            warmups: 2,
+            until: Some(10.0),
+            determinizer: Determinizer::Median,
+            seed: 1,
+            ignores_failure: false,
+            counter: Counter::Kernel,
+            cpu: None,
+            hooks: Hooks::default(),
+        };
+        let mut seen = Vec::new();
+        let swept = sweep(&options, None, false, &crossbeam_channel::never(), &mut |now| seen.push((now.done, now.of)))
+            .unwrap();
+        // Of each round that has a run, it and a start.
+        let (all, needed) = (2 + 2 * (LEAST_RUNS + 10), 2 + 2 * LEAST_RUNS);
+        assert_eq!((seen[0], seen.len()), ((1, all), needed));
+        let SweepProgress { done, of, saved, resumed } = swept.progress;
+        assert_eq!((done, of, saved, resumed), (needed, needed, 10, 0));
     }
 }

@@ -107,6 +107,11 @@ impl Verdict {
         }
     }
 
+    /// Whether both sides have a number, so that it is one of those that verdicts are corrected for.
+    pub fn is_of_both(self) -> bool {
+        !matches!(self, Self::OnlyIn(_) | Self::NoNumber | Self::Partial)
+    }
+
     /// What is known first stands first.
     fn rank(self) -> u8 {
         match self {
@@ -405,12 +410,12 @@ fn is_equal((a, b): &(RunSpread, RunSpread), unit: &Unit) -> bool {
     shown(a) == shown(b)
 }
 
-/// Whether no difference is larger than the last digit shown: the runs are all alike, the same ones on both sides, or the
-/// interval is that narrow.
+/// Whether no difference is larger than the last digit shown: several runs of each side are all alike, the runs are the same ones on
+/// both sides, or the interval is that narrow. A single run says nothing of the next one.
 fn is_known((a, b): &(RunSpread, RunSpread), decision: &Decision) -> bool {
     let half = 0.5 * 10_f64.powi(1 - DIGITS as i32);
     match decision {
-        _ if !(a.variance > 0.0 || b.variance > 0.0) => true,
+        _ if a.runs.min(b.runs) > 1 && !(a.variance > 0.0 || b.variance > 0.0) => true,
         _ if (a.mean, a.variance) == (b.mean, b.variance) => true,
         Decision::Tested { interval: Some((low, high)), .. } => *low >= -half && *high <= half,
         _ => false,
@@ -447,6 +452,15 @@ mod tests {
         ];
         let found = compare_numbers(all, Confidence::DEFAULT);
         assert_eq!(names(found), ["new", "third", "doubled", "wide", "within error", "equal", "gone"]);
+    }
+
+    #[test]
+    fn single_runs_are_equal_only_where_they_are_the_same() {
+        let verdict = |a: &[f64], b: &[f64]| compare_numbers(vec![one("x", a, b)], Confidence::DEFAULT)[0].verdict;
+        // They are 1.00000 million both as they are shown.
+        assert!(matches!(verdict(&[1e6], &[1e6 + 0.1]), Verdict::TooFewRuns { .. }));
+        assert!(matches!(verdict(&[1e6; 3], &[1e6 + 0.1]), Verdict::TooFewRuns { .. }));
+        assert_eq!([verdict(&[1e6], &[1e6]), verdict(&[1e6; 2], &[1e6 + 0.1; 2])], [Verdict::Equal; 2]);
     }
 
     #[test]

@@ -21,6 +21,11 @@ const MOST: usize = 2;
 /// How many of the best gaps or pairs of gaps are searched, and in how many steps at most.
 const STARTS: [usize; MOST] = [4, 40];
 const STEPS: usize = 30;
+/// From how many gaps on so many wide ones are tried first, with one breakpoint and with two, and into how many each of the best is then
+/// divided, until they are those between neighbouring sizes.
+const MANY_GAPS: [usize; MOST] = [200, 60];
+const WIDE_GAPS: [usize; MOST] = [64, 24];
+const FINER_GAPS: usize = 4;
 /// By what part two sums of squares of the same model may differ.
 const ROUNDING: f64 = 1e-6;
 
@@ -43,7 +48,13 @@ pub(super) fn find(
     if names.is_empty() || names.len() > MOST {
         return Ok(Vec::new());
     }
-    BreakpointSearch { model, measurements, options, names }.run()
+    // The outermost gaps are left out: a side wants two sizes to have a slope.
+    let inner = |names: &BTreeSet<String>| {
+        let all = measurements.sizes(names);
+        all.get(1..all.len().saturating_sub(1)).unwrap_or_default().to_vec()
+    };
+    let inner = names.values().map(inner).collect();
+    BreakpointSearch { model, measurements, options, names, inner }.run()
 }
 
 /// The names of a model that a fit would search as breakpoints.
@@ -81,11 +92,13 @@ struct BreakpointSearch<'a> {
     measurements: &'a Measurements,
     options: &'a FitOptions,
     names: BTreeMap<String, BTreeSet<String>>,
+    /// The sizes that each name is compared with, but for the first and the last one.
+    inner: Vec<Vec<f64>>,
 }
 
 impl BreakpointSearch<'_> {
     fn run(&self) -> Result<Vec<Breakpoint>, FitError> {
-        let gaps: Vec<Vec<Gap>> = self.names.values().map(|sizes| self.gaps(sizes)).collect();
+        let gaps: Vec<Vec<Gap>> = (0..self.names.len()).map(|place| self.gaps(place)).collect();
         let (rising, others): (Vec<_>, Vec<_>) = all_of(&gaps).into_iter().partition(|chosen| self.rises(chosen));
         let found = self.best_of(rising)?;
         // Names that could be exchanged stand in rising order: the others' order must leave less than rounding does.
@@ -104,7 +117,22 @@ impl BreakpointSearch<'_> {
     }
 
     /// The best values within these choices of a gap for each breakpoint; `None` where there is no choice.
-    fn best_of(&self, choices: Vec<Vec<Gap>>) -> Result<Option<Best>, FitError> {
+    fn best_of(&self, mut choices: Vec<Vec<Gap>>) -> Result<Option<Best>, FitError> {
+        let (tried, degrees) = loop {
+            let (tried, degrees) = self.best_tried(choices)?;
+            if !tried.iter().any(|(.., chosen)| self.is_wide(chosen)) {
+                break (tried, degrees);
+            }
+            choices = tried.iter().flat_map(|(.., chosen)| self.divided(chosen)).collect();
+        };
+        let better = |(left, middles, chosen): (f64, Vec<f64>, Vec<Gap>)| self.bettered((left, middles), &chosen);
+        let bettered = tried.into_iter().map(better).collect::<Result<Vec<_>, FitError>>()?;
+        let best = bettered.into_iter().min_by(|(a, _), (b, _)| a.total_cmp(b));
+        Ok(best.map(|(left, values)| Best { left, values, degrees }))
+    }
+
+    /// The best of some choices, each with what is left in the middle of its gaps; and the degrees of freedom.
+    fn best_tried(&self, choices: Vec<Vec<Gap>>) -> Result<(Vec<BreakpointTrial>, Option<f64>), FitError> {
         let mut tried = Vec::new();
         let mut degrees = None;
         for chosen in choices {
@@ -116,10 +144,17 @@ impl BreakpointSearch<'_> {
         }
         tried.sort_by(|(a, ..), (b, ..)| a.total_cmp(b));
         tried.truncate(STARTS[self.names.len() - 1]);
-        let better = |(left, middles, chosen): (f64, Vec<f64>, Vec<Gap>)| self.bettered((left, middles), &chosen);
-        let bettered = tried.into_iter().map(better).collect::<Result<Vec<_>, FitError>>()?;
-        let best = bettered.into_iter().min_by(|(a, _), (b, _)| a.total_cmp(b));
-        Ok(best.map(|(left, values)| Best { left, values, degrees }))
+        Ok((tried, degrees))
+    }
+
+    /// Whether a gap of a choice has sizes within it.
+    fn is_wide(&self, chosen: &[Gap]) -> bool {
+        chosen.iter().zip(&self.inner).any(|(gap, sizes)| gap.divided(sizes).len() > 1)
+    }
+
+    /// The choices of a part of each gap.
+    fn divided(&self, chosen: &[Gap]) -> Vec<Vec<Gap>> {
+        all_of(&chosen.iter().zip(&self.inner).map(|(gap, sizes)| gap.divided(sizes)).collect::<Vec<_>>())
     }
 
     /// Whether breakpoints of the same sizes are in the order of their names; those of other sizes have none.
@@ -128,11 +163,11 @@ impl BreakpointSearch<'_> {
         named.windows(2).all(|pair| pair[0].0 != pair[1].0 || pair[0].1.high <= pair[1].1.low)
     }
 
-    /// The gaps between sizes but for the outermost ones: a side wants two sizes to have a slope.
-    fn gaps(&self, sizes: &BTreeSet<String>) -> Vec<Gap> {
-        let all = self.measurements.sizes(sizes);
-        let inner = all.get(1..all.len().saturating_sub(1)).unwrap_or_default();
-        inner.windows(2).map(|pair| Gap { low: pair[0], high: pair[1] }).collect()
+    /// The gaps that are tried for a breakpoint: those between neighbouring sizes, or where these are many wider ones.
+    fn gaps(&self, place: usize) -> Vec<Gap> {
+        let (sizes, kind) = (&self.inner[place], self.names.len() - 1);
+        let most = if sizes.len() > MANY_GAPS[kind] { WIDE_GAPS[kind] } else { MANY_GAPS[kind] };
+        gaps_between(sizes, most)
     }
 
     fn with(&self, values: &[f64]) -> BTreeMap<String, f64> {
@@ -211,10 +246,18 @@ impl BreakpointSearch<'_> {
         let mut values = values.to_vec();
         values[place] = value;
         let mut least = self.left(&values)?.0;
-        for (other, sizes) in self.names.values().enumerate().filter(|(other, _)| *other != place) {
-            for gap in self.gaps(sizes) {
-                values[other] = gap.middle();
-                least = least.min(self.left(&values)?.0);
+        for other in (0..values.len()).filter(|other| *other != place) {
+            let mut gaps = self.gaps(other);
+            while !gaps.is_empty() {
+                let mut best = (f64::INFINITY, gaps[0]);
+                for gap in gaps {
+                    values[other] = gap.middle();
+                    let left = self.left(&values)?.0;
+                    best = if left < best.0 { (left, gap) } else { best };
+                }
+                least = least.min(best.0);
+                gaps = best.1.divided(&self.inner[other]);
+                gaps.retain(|gap| *gap != best.1);
             }
         }
         Ok(least)
@@ -236,7 +279,10 @@ impl BreakpointSearch<'_> {
     }
 }
 
-/// Two sizes, one next to the other.
+/// What is left, the values that leave it, and the gaps that these lie in.
+type BreakpointTrial = (f64, Vec<f64>, Vec<Gap>);
+
+/// Two sizes: one next to the other, or with others between them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Gap {
     low: f64,
@@ -248,6 +294,19 @@ impl Gap {
     fn middle(self) -> f64 {
         if self.low > 0.0 { (self.low * self.high).sqrt() } else { 0.5 * (self.low + self.high) }
     }
+
+    /// Its parts, divided at some of the sizes within it; itself alone where there are none.
+    fn divided(self, sizes: &[f64]) -> Vec<Self> {
+        let [from, to] = [self.low, self.high].map(|end| sizes.partition_point(|size| *size < end));
+        gaps_between(&sizes[from..=to], FINER_GAPS)
+    }
+}
+
+/// At most so many gaps from the first to the last of these sizes, each with as many sizes within it.
+fn gaps_between(sizes: &[f64], most: usize) -> Vec<Gap> {
+    let last = sizes.len().saturating_sub(1);
+    let width = last.div_ceil(most).max(1);
+    (0..last).step_by(width).map(|low| Gap { low: sizes[low], high: sizes[(low + width).min(last)] }).collect()
 }
 
 /// All choices of one gap for each breakpoint.
@@ -306,6 +365,30 @@ mod tests {
         let values = fit.fitted.values();
         assert!((values["coeff1"] - 2.0).abs() < 1e-3 && (values["coeff2"] - 10.0).abs() < 1e-3, "{values:?}");
         assert_eq!(fit.fitted.degrees, 8 - 3);
+    }
+
+    #[test]
+    fn gaps_are_divided_until_they_have_no_size_within() {
+        let sizes: Vec<f64> = (0..10).map(f64::from).collect();
+        let ends = |gaps: &[Gap]| gaps.iter().map(|gap| (gap.low, gap.high)).collect::<Vec<_>>();
+        let wide = gaps_between(&sizes, 4);
+        assert_eq!(ends(&wide), [(0.0, 3.0), (3.0, 6.0), (6.0, 9.0)]);
+        assert_eq!(ends(&wide[1].divided(&sizes)), [(3.0, 4.0), (4.0, 5.0), (5.0, 6.0)]);
+        assert_eq!(ends(&Gap { low: 4.0, high: 5.0 }.divided(&sizes)), [(4.0, 5.0)]);
+        assert_eq!((gaps_between(&[], 4), gaps_between(&[1.0], 4)), (vec![], vec![]));
+    }
+
+    #[test]
+    fn breaks_between_many_sizes_are_found() {
+        let sizes: Vec<f64> = (1..=450).map(|step| f64::from(step) * 10.0).collect();
+        let one = found(&file(&sizes, |n| broken(n, 2024.0)), "breakdown").unwrap();
+        assert!((one[0].value - 2024.0).abs() < 0.1, "{one:?}");
+        let (low, high) = one[0].interval.unwrap();
+        assert!(low <= one[0].value && one[0].value <= high && high - low < 20.0, "{one:?}");
+        let few: Vec<f64> = sizes.iter().copied().step_by(5).collect();
+        let two = |n: f64| n.min(1000.0) + 5.0 * (n.min(3000.0) - 1000.0).max(0.0) + 40.0 * (n - 3000.0).max(0.0);
+        let values: Vec<f64> = found(&file(&few, two), "breakdown2").unwrap().iter().map(|found| found.value).collect();
+        assert!((values[0] - 1000.0).abs() < 1.0 && (values[1] - 3000.0).abs() < 1.0, "{values:?}");
     }
 
     #[test]
@@ -375,6 +458,19 @@ mod tests {
         let model = CostModel::parse("breakdown", &["n".to_owned()]).unwrap();
         assert!(unknown_breakpoints(&model, &file, &options).is_empty());
         assert!(Fit::new(&model, &file, &options).unwrap().fitted.breakpoints.is_empty());
+    }
+
+    proptest! {
+        /// Gaps join where one ends, from the first size to the last, however few there may be.
+        #[test]
+        fn gaps_leave_nothing_out(count in 2_usize..500, most in 1_usize..300) {
+            let sizes: Vec<f64> = (0..count).map(|step| step as f64).collect();
+            let gaps = gaps_between(&sizes, most);
+            prop_assert!(gaps.len() <= most && gaps.windows(2).all(|pair| pair[0].high == pair[1].low));
+            prop_assert_eq!((gaps[0].low, gaps[gaps.len() - 1].high), (0.0, (count - 1) as f64));
+            let is_narrower = |gap: &Gap| gap.divided(&sizes).iter().all(|part| part != gap) || gap.high - gap.low == 1.0;
+            prop_assert!(gaps.iter().all(is_narrower));
+        }
     }
 
     proptest! {

@@ -37,13 +37,29 @@ pub(super) fn of_neighbours(sizes: &[SizeErrors]) -> f64 {
 
 /// The covariances of sizes' means, over the variance that each would have of as many independent runs, where the errors
 /// of runs that are k apart have this correlation to the power k.
+///
+/// Each run adds how far those before it reach, all of a size together, so that it isn't held against each of them.
 pub(super) fn of_sizes(sizes: &[SizeErrors], neighbours: f64) -> Square {
+    let mut runs: Vec<(u32, usize)> =
+        sizes.iter().enumerate().flat_map(|(size, runs)| runs.order.iter().map(move |&place| (place, size))).collect();
+    runs.sort_unstable();
+    // How far the runs of each size before a run reach to it.
+    let mut before = vec![0.0; sizes.len()];
+    let mut last = 0;
+    let mut sums = Square::zeros(sizes.len());
+    for (place, size) in runs {
+        let faded = neighbours.powi((place - last).min(10_000) as i32);
+        before.iter_mut().for_each(|sum| *sum *= faded);
+        sums.row_mut(size).iter_mut().zip(&before).for_each(|(sum, before)| *sum += before);
+        before[size] += 1.0;
+        last = place;
+    }
+    let counts: Vec<f64> = sizes.iter().map(|size| size.order.len() as f64).collect();
     let mut covariances = Square::zeros(sizes.len());
-    for (i, a) in sizes.iter().enumerate() {
-        for (j, b) in sizes.iter().enumerate() {
-            let pairs = a.order.iter().flat_map(|&a| b.order.iter().map(move |&b| a.abs_diff(b)));
-            let sum: f64 = pairs.map(|apart| neighbours.powi(apart.min(10_000) as i32)).sum();
-            *covariances.at_mut(i, j) = sum / ((a.order.len() * b.order.len()) as f64).sqrt();
+    for (i, &a) in counts.iter().enumerate() {
+        for (j, &b) in counts.iter().enumerate() {
+            let with_itself = if i == j { a } else { 0.0 };
+            *covariances.at_mut(i, j) = (sums.at(i, j) + sums.at(j, i) + with_itself) / (a * b).sqrt();
         }
     }
     covariances
@@ -63,6 +79,30 @@ mod tests {
         // Independent runs.
         let covariances = of_sizes(&[size([0, 2]), size([1, 3])], 0.0);
         assert_eq!((covariances.at(0, 0), covariances.at(0, 1)), (1.0, 0.0));
+        assert_eq!(of_sizes(&[], 0.5).size(), 0);
+    }
+
+    proptest::proptest! {
+        /// They are the sums over all pairs of runs, in whatever order the runs stand, also where some are missing.
+        #[test]
+        fn covariances_are_sums_over_pairs(turns in proptest::collection::vec((0_usize..4, 1_u32..5), 4..60), neighbours in 0.0..0.99_f64) {
+            let mut sizes = vec![SizeErrors { errors: Vec::new(), order: Vec::new() }; 4];
+            let mut place = 0;
+            for (turn, (size, gap)) in turns.into_iter().enumerate() {
+                place += gap;
+                // The first ones, so that no size is without a run.
+                sizes[if turn < 4 { turn } else { size }].order.insert(0, place);
+            }
+            let found = of_sizes(&sizes, neighbours);
+            for (i, a) in sizes.iter().enumerate() {
+                for (j, b) in sizes.iter().enumerate() {
+                    let pairs = a.order.iter().flat_map(|&a| b.order.iter().map(move |&b| a.abs_diff(b)));
+                    let sum: f64 = pairs.map(|apart| neighbours.powi(apart as i32)).sum();
+                    let expected = sum / ((a.order.len() * b.order.len()) as f64).sqrt();
+                    proptest::prop_assert!((found.at(i, j) - expected).abs() < 1e-12 * (1.0 + expected));
+                }
+            }
+        }
     }
 
     #[test]

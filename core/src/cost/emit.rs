@@ -1,6 +1,6 @@
 //! Writes a fitted model as a function for other programs.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::{self, Write};
 
 use super::fit::Fit;
@@ -11,6 +11,11 @@ use super::workload::TIME;
 use crate::expr::{Subject, escaped_name};
 use crate::names::quoted;
 use crate::number::shortest;
+
+/// The quotient that is 0 where the divisor is.
+const RATIO: &str = "d_ratio";
+/// What makes Python compute a number where it is first needed.
+const CACHE: &str = "functools.cache";
 
 /// What a model is written as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,7 +163,9 @@ fn functions(fits: &[EmittedFit<'_>], form: Emitted) -> String {
             c_tests(&tests),
         ),
         Emitted::Python => {
-            format!("import math\n\n\n{}\n\nif __name__ == \"__main__\":\n{}\n", texts.join("\n\n"), tests.join("\n"),)
+            let texts = texts.join("\n\n");
+            let caches = if texts.contains(CACHE) { "import functools\n" } else { "" };
+            format!("{caches}import math\n\n\n{texts}\n\nif __name__ == \"__main__\":\n{}\n", tests.join("\n"))
         }
         _ => texts.iter().zip(&tests).map(|(text, test)| format!("{text}\n{test}\n")).collect::<Vec<_>>().join("\n"),
     }
@@ -306,31 +313,60 @@ impl<'a> Code<'a> {
         lines
     }
 
-    /// Variables for what is used more than once, and the result.
+    /// Variables for what is used more than once, and the result. Python, where a division by 0 is an error, computes what stands
+    /// in branches alone where it is first needed.
     fn body(&self) -> (Vec<(String, String)>, String) {
         let order = self.terms.reached(&[self.root]);
-        let mut uses: HashMap<TermId, usize> = HashMap::new();
-        for &term in &order {
-            for operand in self.terms.operands(term) {
-                *uses.entry(*operand).or_default() += 1;
-            }
-        }
+        let (uses, always) = (self.uses(&order), self.always_computed());
         let mut texts: HashMap<TermId, String> = HashMap::new();
         let mut lines = Vec::new();
         for term in order {
-            let mut text = self.expression(term, &texts);
+            let text = self.expression(term, &texts);
             let is_leaf = self.terms.operands(term).is_empty();
             let text = if !is_leaf && uses.get(&term).is_some_and(|uses| *uses > 1) {
                 let name = format!("part{}", lines.len() + 1);
-                text = bare(&text).to_owned();
-                lines.push((name.clone(), text));
-                name
+                let is_late = self.form == Emitted::Python && !always.contains(&term);
+                let text = bare(&text);
+                let value = if is_late { format!("{CACHE}(lambda: {text})") } else { text.to_owned() };
+                lines.push((name.clone(), value));
+                if is_late { format!("{name}()") } else { name }
             } else {
                 text
             };
             texts.insert(term, text);
         }
         (lines, texts.get(&self.root).map_or_else(String::new, |text| bare(text).to_owned()))
+    }
+
+    /// How often the code names each of these terms.
+    fn uses(&self, terms: &[TermId]) -> HashMap<TermId, usize> {
+        let mut uses: HashMap<TermId, usize> = HashMap::new();
+        for &term in terms {
+            let operands = self.terms.operands(term);
+            operands.iter().for_each(|operand| *uses.entry(*operand).or_default() += 1);
+            if let TermNode::Operation(operation, _) = self.terms.node(term)
+                && operation.name == RATIO
+                && let Some(divisor) = operands.last()
+            {
+                // It is compared with 0 as well.
+                *uses.entry(*divisor).or_default() += 1;
+            }
+        }
+        uses
+    }
+
+    /// The terms that are computed whichever branches are taken.
+    fn always_computed(&self) -> HashSet<TermId> {
+        let (mut found, mut waiting) = (HashSet::new(), vec![self.root]);
+        while let Some(term) = waiting.pop() {
+            if found.insert(term) {
+                match self.terms.node(term) {
+                    TermNode::Select([_, condition, _]) => waiting.push(*condition),
+                    _ => waiting.extend(self.terms.operands(term)),
+                }
+            }
+        }
+        found
     }
 
     fn expression(&self, term: TermId, texts: &HashMap<TermId, String>) -> String {
@@ -385,7 +421,16 @@ impl<'a> Code<'a> {
             ("pow", _) => of("powf", "pow", "math.pow"),
             ("shift_left", [a, b]) => format!("({a} * {})", self.operation("pow", &[&self.number(2.0), b])),
             ("shift_right", [a, b]) => format!("({a} / {})", self.operation("pow", &[&self.number(2.0), b])),
-            ("d_ratio", [a, b]) => format!("({a} / {b})"),
+            (RATIO, [a, b]) => match self.form {
+                Emitted::C => format!("({b} == 0 ? 0.0 : {a} / {b})"),
+                Emitted::Python => format!("({a} / {b} if {b} else 0.0)"),
+                _ => format!("(if {b} == 0.0 {{ 0.0 }} else {{ {a} / {b} }})"),
+            },
+            ("&" | "|", [a, b]) => match self.form {
+                Emitted::C => format!("((double)((long long){a} {name} (long long){b}))"),
+                Emitted::Python => format!("float(int({}) {name} int({}))", bare(a), bare(b)),
+                _ => format!("((({a} as i64) {name} ({b} as i64)) as f64)"),
+            },
             (other, _) => call(other),
         }
     }
@@ -457,7 +502,7 @@ const TAKEN_IN_C: &str = "alignas alignof auto bool break case char const conste
     significand sin sincos sinh sqrt tan tanh tgamma trunc y0 y1 yn abs labs NAN INFINITY HUGE_VAL HUGE_VALF HUGE_VALL \
     FP_NAN FP_INFINITE FP_ZERO FP_SUBNORMAL FP_NORMAL M_E M_PI M_PI_2 M_PI_4 M_LN2 M_LN10 M_SQRT2 PERFPROP_TEST";
 const TAKEN_IN_PYTHON: &str = "False None True and as assert async await break class continue def del elif else except finally \
-    for from global if import in is lambda nonlocal not or pass raise return try while with yield __name__ abs float math max min";
+    for from global if import in is lambda nonlocal not or pass raise return try while with yield __name__ abs float functools int math max min";
 
 /// A name for a function: letters, digits and underscores alone.
 fn identifier(name: &str) -> String {

@@ -65,8 +65,8 @@ impl Determinizer {
             _ if samples.len() < FEWEST => None,
             Self::Mean => moments(samples).map(|moments| moments.variance / (samples.len() as f64 - 1.0)),
             Self::Median | Self::Percentile(_) => {
-                let quartiles = (percentile(samples, 25.0)?, percentile(samples, 75.0)?);
-                variance_of_median(quartiles, samples.len())
+                let (low, high) = quartiles(samples)?;
+                variance_of_median((high - low) / DISTANCE_OF_QUARTILES, samples.len())
             }
         }
     }
@@ -75,15 +75,28 @@ impl Determinizer {
 /// Fewer measurements don't say how far off they are.
 const FEWEST: usize = 3;
 
-/// The variance of the median of so many measurements with Gaussian errors, by their quartiles, which a few measurements far off
-/// don't move (Kendall and Stuart, "The Advanced Theory of Statistics", 10.10); `None` of fewer than three.
-pub fn variance_of_median((low, high): (f64, f64), count: usize) -> Option<f64> {
-    let variance = ((high - low) / QUARTILES).powi(2);
-    (count >= FEWEST).then(|| std::f64::consts::FRAC_PI_2 * variance / count as f64)
+/// The variance of the median of so many measurements with Gaussian errors of this standard deviation (Kendall and Stuart, "The
+/// Advanced Theory of Statistics", 10.10); `None` of fewer than three.
+pub fn variance_of_median(deviation: f64, count: usize) -> Option<f64> {
+    (count >= FEWEST).then(|| std::f64::consts::FRAC_PI_2 * deviation.powi(2) / count as f64)
 }
 
 /// The distance of the quartiles of Gaussian errors, in standard deviations.
-const QUARTILES: f64 = 1.348_98;
+const DISTANCE_OF_QUARTILES: f64 = 1.348_98;
+
+/// The quartiles, which a few measurements far off don't move, between two samples where they fall there. Of few samples they are
+/// as far apart as those of many, on average (Hyndman and Fan, "Sample Quantiles in Statistical Packages", 1996, definition 8).
+fn quartiles(samples: &[f64]) -> Option<(f64, f64)> {
+    let mut sorted = samples.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let last = sorted.len().checked_sub(1)?;
+    let at = |part: f64| {
+        let place = (part * (sorted.len() as f64 + 1.0 / 3.0) - 2.0 / 3.0).clamp(0.0, last as f64);
+        let (low, high) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
+        low + place.fract() * (high - low)
+    };
+    Some((at(0.25), at(0.75)))
+}
 
 /// The element that stands at `percent` of the way from the first to the last of the sorted samples, without
 /// interpolation: the median of an even number is the lower one.
@@ -153,6 +166,8 @@ pub fn cull(times: &[f64], sigmas: f64) -> Culled {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
     use super::*;
 
     #[test]
@@ -199,6 +214,14 @@ mod tests {
     }
 
     #[test]
+    fn quartiles_by_hand() {
+        // Of five, a quarter of 5 1/3 less 2/3 is the place 2/3 from 0, and three quarters of it 3 1/3.
+        let (low, high) = quartiles(&[4.0, 1.0, 3.0, 2.0, 5.0]).unwrap();
+        assert!((low - (1.0 + 2.0 / 3.0)).abs() < 1e-12 && (high - (4.0 + 1.0 / 3.0)).abs() < 1e-12, "{low} {high}");
+        assert_eq!((quartiles(&[]), quartiles(&[7.0])), (None, Some((7.0, 7.0))));
+    }
+
+    #[test]
     fn nothing_stands_for_no_samples() {
         assert_eq!((percentile(&[], 50.0), moments(&[]), Determinizer::Mean.value(&[])), (None, None, None));
         assert_eq!(Determinizer::default().variance(&[1.0, 2.0]), None);
@@ -206,6 +229,13 @@ mod tests {
     }
 
     proptest::proptest! {
+        #[test]
+        fn half_of_the_samples_lie_between_the_quartiles(samples in proptest::collection::vec(-1e6..1e6_f64, 3..50)) {
+            let (low, high) = quartiles(&samples).unwrap();
+            let between = samples.iter().filter(|sample| (low..=high).contains(*sample)).count();
+            proptest::prop_assert!((between as f64 - samples.len() as f64 / 2.0).abs() <= 1.0, "{between}");
+        }
+
         #[test]
         fn a_percentile_is_one_of_the_samples(samples in proptest::collection::vec(-1e6..1e6_f64, 1..50), percent in 0.0..100.0_f64) {
             let found = percentile(&samples, percent);

@@ -10,7 +10,7 @@
 //! Times are in nanoseconds. A file of comma-separated values has a line of names, and a line for each measurement; its column of
 //! times may be called `time_us`, `time_ms` or `time_s` where they are in those units.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -297,7 +297,7 @@ fn comma_separated(text: &str, response: &str) -> Result<WorkloadFile, WorkloadE
     if let Some(twice) = twice(&names) {
         return Err(wrong(first, format!("two columns are named {} in models: rename one", quoted(twice))));
     }
-    let mut workloads: Vec<Workload> = Vec::new();
+    let (mut workloads, mut places): (Vec<Workload>, HashMap<Vec<u64>, usize>) = (Vec::new(), HashMap::new());
     for (place, line) in lines {
         let values: Vec<&str> = line.split(',').map(str::trim).collect();
         if values.len() != names.len() {
@@ -309,14 +309,13 @@ fn comma_separated(text: &str, response: &str) -> Result<WorkloadFile, WorkloadE
         };
         let mut sizes: BTreeMap<String, f64> = names.iter().zip(&values).map(number).collect::<Result<_, _>>()?;
         let value = sizes.remove(&names[column]).unwrap_or(f64::NAN) * factor;
-        match workloads.iter_mut().find(|workload| workload.sizes == sizes) {
-            Some(workload) => workload.samples.entry(response.to_owned()).or_default().push(value),
-            None => workloads.push(Workload {
-                sizes,
-                samples: BTreeMap::from([(response.to_owned(), vec![value])]),
-                order: Vec::new(),
-            }),
+        // 0 and -0 are the same size.
+        let key: Vec<u64> = sizes.values().map(|size| (size + 0.0).to_bits()).collect();
+        let place = *places.entry(key).or_insert(workloads.len());
+        if place == workloads.len() {
+            workloads.push(Workload { sizes, samples: BTreeMap::new(), order: Vec::new() });
         }
+        workloads[place].samples.entry(response.to_owned()).or_default().push(value);
     }
     names.remove(column);
     Ok(WorkloadFile {
@@ -333,6 +332,15 @@ mod tests {
     fn times(names: &str, response: &str) -> Result<Vec<f64>, WorkloadError> {
         let file = WorkloadFile::parse(&format!("{names}\n10,2.5\n"), "f", response)?;
         Ok(file.workloads.iter().flat_map(|workload| workload.samples[response].clone()).collect())
+    }
+
+    #[test]
+    fn lines_of_the_same_sizes_are_one_workload() {
+        let file = WorkloadFile::parse("n,m,time\n1,0,5\n2,0,6\n1,-0,7\n0,1,8\n", "f", TIME).unwrap_or_default();
+        let found =
+            file.workloads.iter().map(|found| (found.sizes["n"], found.sizes["m"], found.samples[TIME].clone()));
+        let expected = [(1.0, 0.0, vec![5.0, 7.0]), (2.0, 0.0, vec![6.0]), (0.0, 1.0, vec![8.0])];
+        assert_eq!(found.collect::<Vec<_>>(), expected);
     }
 
     #[test]

@@ -75,7 +75,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// The event of this name that is counted for all of the target.
-    fn row(&self, name: &str) -> Option<Row<'a>> {
+    pub(super) fn row(&self, name: &str) -> Option<Row<'a>> {
         let is_called = |row: &Row<'_>| row.event.scope == Scope::All && row.event.event.is_called(name);
         self.monitor.rows().find(is_called)
     }

@@ -22,6 +22,9 @@ const RISING: [(&str, f64); 5] = [
 ];
 /// Misses of a large cache in 1,000 instructions from which on they are told.
 const CACHE_MISSES: f64 = 10.0;
+/// Misses of the last cache. What misses another one isn't told where one of these is measured, whether or not it has a number.
+const LAST_CACHE: [&str; 6] =
+    ["LLC_MISSES", "L3_MISSES", "cache-misses", "LLC-load-misses", "LLC_LOAD_MISSES", "L3_LOAD_MISSES"];
 /// Misses of a TLB in 1,000 instructions from which on they are told.
 const TLB_MISSES: f64 = 5.0;
 /// Loads of lines that another CPU has changed, in 1,000 instructions, from which on they are told.
@@ -59,8 +62,9 @@ impl Evidence<'_> {
     }
 
     pub(super) fn cache_misses(&self) -> RuleResult {
-        let names = ["LLC_MISSES", "L3_MISSES", "L2_MISSES", "LLC-load-misses", "cache-misses"];
-        self.misses(&names, CACHE_MISSES, "the data doesn't fit the caches")
+        let is_last = LAST_CACHE.iter().any(|name| self.row(name).is_some());
+        let names: &[&str] = if is_last { &LAST_CACHE } else { &["L2_MISSES"] };
+        self.misses(names, CACHE_MISSES, "the data doesn't fit the caches")
     }
 
     pub(super) fn tlb_misses(&self) -> RuleResult {

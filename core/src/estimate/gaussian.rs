@@ -286,7 +286,7 @@ impl Estimator for Gaussian {
     fn weaknesses(&self) -> Vec<Weakness> {
         let Some(process) = self.run.process() else { return Vec::new() };
         let aliased = process.aliasing().map(|Factors { least, most }| Weakness::Aliased { least, most });
-        aliased.into_iter().chain(process.is_unsolved().then_some(Weakness::Scaled)).collect()
+        aliased.into_iter().chain(process.was_unsolved().then_some(Weakness::Scaled)).collect()
     }
 
     fn whole_run(&self, confidence: Confidence) -> Option<WholeRun> {

@@ -177,8 +177,7 @@ static OPERATIONS: [Operation; 23] = [
         .slopes_are(|a, b| if b == 0.0 { [0.0, 0.0] } else { [1.0 / b, -a / b / b] }),
     call("abs", 1, |a, _| a.abs()).slopes_are(|a, _| [if a == 0.0 { 0.0 } else { a.signum() }, 0.0]),
     call("sqrt", 1, |a, _| a.sqrt()).slopes_are(|a, _| [0.5 / a.sqrt(), 0.0]),
-    call("pow", 2, f64::powf)
-        .slopes_are(|a, b| [b * a.powf(b - 1.0), if a > 0.0 { a.powf(b) * a.ln() } else { f64::NAN }]),
+    call("pow", 2, power).slopes_are(|a, b| [b * a.powf(b - 1.0), if a > 0.0 { a.powf(b) * a.ln() } else { f64::NAN }]),
     call(SHIFT_LEFT, 2, |a, b| a * b.trunc().exp2()).slopes_are(|_, b| [b.trunc().exp2(), 0.0]),
     call(SHIFT_RIGHT, 2, |a, b| a / b.trunc().exp2()).slopes_are(|_, b| [1.0 / b.trunc().exp2(), 0.0]),
     call("log2", 1, |a, _| if a > 0.0 { a.log2() } else { f64::NAN })
@@ -188,6 +187,11 @@ static OPERATIONS: [Operation; 23] = [
 fn bits(a: f64, b: f64, of: fn(i64, i64) -> i64) -> f64 {
     // Casts keep to the range of whole numbers: what is too large becomes the largest.
     if a.is_nan() || b.is_nan() { f64::NAN } else { of(a as i64, b as i64) as f64 }
+}
+
+/// `f64::powf` has 1 for NaN to the power 0, and for 1 to the power NaN; here NaN must come through.
+fn power(a: f64, b: f64) -> f64 {
+    if a.is_nan() || b.is_nan() { f64::NAN } else { a.powf(b) }
 }
 
 fn flat(_: f64, _: f64) -> [f64; 2] {

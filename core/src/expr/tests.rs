@@ -92,6 +92,8 @@ fn what_has_no_value_is_not_a_number() {
         "1 ^ 0 / 0",
         "A % 0",
         "d_ratio(0 / 0, 0)",
+        "pow(0 / 0, 0)",
+        "pow(1, 0 / 0)",
         "d_ratio(0, 0 / 0)",
         "1 if 0 / 0 else 2",
     ];

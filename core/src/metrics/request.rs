@@ -76,6 +76,12 @@ struct MetricMaker<'f, 'a> {
     has_watchdog: bool,
 }
 
+/// The names in a wish: all of it where that is a metric, as those of vendors' tables may have commas.
+fn names_in(wish: &str, catalog: &Catalog) -> Vec<String> {
+    let whole = catalog.find(wish.trim()).map(|metric| vec![metric.name.clone()]);
+    whole.unwrap_or_else(|| list(wish))
+}
+
 impl MetricRequest {
     /// Finds the metrics that each of `wishes` requests, `IPC,Topdown*`: by name, pattern or group.
     ///
@@ -88,7 +94,7 @@ impl MetricRequest {
         let mut maker = MetricMaker { formulas: &mut catalog.formulas(&know), facts, has_watchdog };
         let mut request = Self::default();
         let mut unknown = Unknown::default();
-        for wish in wishes.iter().flat_map(|wish| list(wish)) {
+        for wish in wishes.iter().flat_map(|wish| names_in(wish, catalog)) {
             let metrics = catalog.select(&wish);
             if metrics.is_empty() {
                 unknown.names.push((wish.clone(), catalog.similar(&wish)));

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Monitor;
 use crate::host::MachineResources;
@@ -201,17 +201,22 @@ impl Monitor {
         let key = |thread: &ThreadReading| (thread.tid, thread.began);
         // One that ends has no memory any more when it is read last.
         let newest = self.threads.snapshots.iter().rev().take(2).flat_map(|snapshot| &snapshot.threads);
-        let mut processes: Vec<_> = newest.filter(|thread| thread.resident > 0).collect();
-        let mut known = FxHashSet::default();
-        processes.retain(|process| known.insert(key(process)));
-        let series = |process: &ThreadReading| {
-            let is_same = |thread: &&ThreadReading| key(thread) == key(process) && thread.resident > 0;
-            let at = |snapshot: &Arc<ThreadSnapshot>| {
-                Some((snapshot.at_ns, snapshot.threads.iter().find(is_same)?.resident))
-            };
-            (process.name.clone(), self.threads.snapshots.iter().filter_map(at).collect())
-        };
-        processes.into_iter().map(series).collect()
+        let mut series: Vec<(String, Vec<(WallNs, u64)>)> = Vec::new();
+        let mut places = FxHashMap::default();
+        for process in newest.filter(|thread| thread.resident > 0) {
+            places.entry(key(process)).or_insert_with(|| {
+                series.push((process.name.clone(), Vec::new()));
+                series.len() - 1
+            });
+        }
+        for snapshot in &self.threads.snapshots {
+            for process in snapshot.threads.iter().filter(|thread| thread.resident > 0) {
+                if let Some(&place) = places.get(&key(process)) {
+                    series[place].1.push((snapshot.at_ns, process.resident));
+                }
+            }
+        }
+        series
     }
 }
 
@@ -220,6 +225,37 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
     use super::*;
+    use crate::builders;
+    use crate::estimate::EstimatorKind;
+
+    #[test]
+    fn memory_is_that_of_the_same_process_in_all_snapshots() {
+        let process = |tid: i32, began: u64, resident: u64| ThreadReading {
+            tid,
+            began,
+            resident,
+            name: format!("p{tid}"),
+            ..ThreadReading::default()
+        };
+        let mut monitor = builders::monitor(builders::header([]), vec![], EstimatorKind::Scale);
+        assert_eq!(monitor.memory_series(), []);
+        // Process 2 ends, process 3 has the id of an earlier one, and a thread has no memory of its own.
+        for (second, threads) in [
+            (1, vec![process(1, 0, 10), process(2, 0, 5), process(3, 0, 99)]),
+            (2, vec![process(1, 0, 20), process(2, 0, 6), process(3, 1, 7), process(4, 1, 0)]),
+            (3, vec![process(1, 0, 30), process(2, 0, 0), process(3, 1, 8)]),
+        ] {
+            let snapshot = ThreadSnapshot { at_ns: WallNs(second), threads, ..ThreadSnapshot::default() };
+            monitor.threads.take(&Arc::new(snapshot));
+        }
+        let at = |all: &[(u64, u64)]| all.iter().map(|&(at, bytes)| (WallNs(at), bytes)).collect::<Vec<_>>();
+        let expected = [
+            ("p1".to_owned(), at(&[(1, 10), (2, 20), (3, 30)])),
+            ("p3".to_owned(), at(&[(2, 7), (3, 8)])),
+            ("p2".to_owned(), at(&[(1, 5), (2, 6)])),
+        ];
+        assert_eq!(monitor.memory_series(), expected);
+    }
 
     #[test]
     fn a_pair_is_as_far_apart_as_asked_or_as_can_be() {

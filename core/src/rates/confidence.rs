@@ -78,7 +78,7 @@ impl Confidence {
 
 /// The z for which P(|Z| < z) of a normal Z is `level`. Newton's steps from 0 grow to it and never past
 /// it, as the function is concave.
-fn normal(level: f64) -> f64 {
+pub(crate) fn normal(level: f64) -> f64 {
     let mut z = 0.0_f64;
     for _ in 0..60 {
         let density = (-0.5 * z * z).exp() / TAU.sqrt();

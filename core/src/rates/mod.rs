@@ -14,6 +14,8 @@ mod tally;
 mod uncertain;
 
 pub use confidence::Confidence;
+#[cfg(feature = "bench")]
+pub(crate) use confidence::normal;
 pub use delta::{Backwards, Delta};
 pub use moments::{Moments, mean};
 pub use scaling::Scaling;

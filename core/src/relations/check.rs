@@ -182,15 +182,22 @@ impl Checker<'_> {
     }
 
     /// An id for every object: its own, or one made from its position that no other has. Where two
-    /// have the same, it is the first one's.
+    /// have the same, it is the first one's. Names of metrics are the same in any case of letters.
     fn ids(&mut self, objects: &[Object<'_>]) -> Vec<String> {
-        let mut owners = HashMap::new();
-        for own in objects.iter().filter_map(own_id) {
+        let (mut owners, mut metrics) = (HashMap::new(), HashMap::new());
+        for (object, own) in objects.iter().filter_map(|object| Some((object, own_id(object)?))) {
             owners.entry(&*own.text).or_insert(own.offset);
+            if is_metric(object) {
+                metrics.entry(own.text.to_lowercase()).or_insert(own.offset);
+            }
         }
+        let first = |object: &Object<'_>, own: &str| {
+            let metric = is_metric(object).then(|| metrics.get(&own.to_lowercase())).flatten();
+            owners.get(own).into_iter().chain(metric).min().copied()
+        };
         let mut ids = Vec::with_capacity(objects.len());
         for (index, object) in objects.iter().enumerate() {
-            let own = own_id(object).map(|own| (own, owners.get(&*own.text).copied()));
+            let own = own_id(object).map(|own| (own, first(object, &own.text)));
             ids.push(match own {
                 Some((own, Some(first))) if first == own.offset => own.text.to_string(),
                 Some((own, Some(first))) => {

@@ -110,7 +110,7 @@ impl Gp {
 
     /// The scaled count of an event, or its mean rate where it wasn't looked at, as the process had no solution.
     fn scaled(&mut self, event: usize, rate: f64) -> WindowEstimate {
-        self.was_unsolved = true;
+        self.is_unsolved = true;
         let count = self.scaled_count(event, rate);
         WindowEstimate { count, half_width: self.half_width(event) * count }
     }

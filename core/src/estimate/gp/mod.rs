@@ -218,7 +218,8 @@ pub struct Gp {
     fitted_windows: u64,
     /// How many intervals ended.
     intervals: u64,
-    /// Whether any window so far had no solution, so that it was scaled.
+    /// Whether any window of this interval had no solution, so that it was scaled; and of the one before.
+    is_unsolved: bool,
     was_unsolved: bool,
     /// How many threads ran in the last window, on average.
     mean_threads: f64,
@@ -297,6 +298,7 @@ impl Gp {
             turns: Turns { stay_ms: rotation_ms.max(Turns::USUAL.stay_ms), ..Turns::USUAL },
             fitted_windows: 0,
             intervals: 0,
+            is_unsolved: false,
             was_unsolved: false,
             mean_threads: 1.0,
             threads: Threads::new(rotation_ms),
@@ -348,8 +350,8 @@ impl Gp {
         }
     }
 
-    /// Whether the counts of any window so far were scaled, as rounding left covariances without a solution.
-    pub fn is_unsolved(&self) -> bool {
+    /// Whether the counts of any window of the last interval were scaled, as rounding left covariances without a solution.
+    pub fn was_unsolved(&self) -> bool {
         self.was_unsolved
     }
 
@@ -379,6 +381,7 @@ impl Gp {
     pub fn interval(&mut self, confidence: Confidence) -> Vec<Option<Uncertain>> {
         self.end();
         self.intervals += 1;
+        self.was_unsolved = std::mem::take(&mut self.is_unsolved);
         // In slow rotations estimates aren't those of a level.
         let may_hold = self.may_hold_rates();
         let is_of_level = |event: usize| !self.levels[event].is_silent() && !may_hold;

@@ -316,22 +316,29 @@ proptest! {
 #[test]
 fn covariances_without_a_solution_are_told_and_scaled() {
     let mut gp = gp(&[false, false]);
+    let solvable = (gp.covariances.clone(), gp.present.clone());
     // Two events that vary with one another by more than they vary at all.
     for covariances in [&mut gp.covariances, &mut gp.present] {
         for (a, b) in [(0, 1), (1, 0)] {
             *covariances.at_mut(a, b) = covariances.at(a, a).map(|own| 100.0 * own);
         }
     }
-    assert!(!gp.is_unsolved());
-    for i in 0..25 {
-        let part = |event: usize| if i % 2 == event { 1.0 } else { 0.0 };
-        gp.round(round(i), &[delta(100.0 * part(0), part(0)), delta(50.0 * part(1), part(1))]);
-    }
-    let estimates = gp.interval(Confidence::DEFAULT);
-    assert!(gp.is_unsolved());
+    assert!(!gp.was_unsolved());
+    let interval = |gp: &mut Gp, first: usize| {
+        for i in first..first + 25 {
+            let part = |event: usize| if i % 2 == event { 1.0 } else { 0.0 };
+            gp.round(round(i), &[delta(100.0 * part(0), part(0)), delta(50.0 * part(1), part(1))]);
+        }
+        gp.interval(Confidence::DEFAULT)
+    };
+    let estimates = interval(&mut gp, 0);
+    assert!(gp.was_unsolved());
     // 13 and 12 of 25 rounds were seen: 2500 and 1250 when scaled.
     let values = estimates.iter().map(|estimate| estimate.unwrap().value).collect::<Vec<_>>();
     assert!((values[0] - 2500.0).abs() < 1.0 && (values[1] - 1250.0).abs() < 1.0, "{values:?}");
+    (gp.covariances, gp.present) = solvable;
+    interval(&mut gp, 25);
+    assert!(!gp.was_unsolved(), "the next interval has a solution");
 }
 
 #[test]

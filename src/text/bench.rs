@@ -292,7 +292,7 @@ fn verdict(verdict: Verdict) -> String {
 fn notes(variants: &[Variant], compared: &[VariantComparison]) -> String {
     let first = shown(variants.first().map_or("", |variant| &variant.label));
     let lines = [
-        format!("ratio: of the means of runs, to {first}"),
+        format!("ratio: of the trimmed means, which leave out a seventh of the runs at each end, to {first}"),
         format!(
             "higher, lower: more than chance by a t-test; with 95% confidence none of them is wrong, of {} tested (P and INTERVAL \
              are corrected for that)",

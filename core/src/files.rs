@@ -26,10 +26,12 @@ use nix::sys::stat::{Mode, SFlag, major};
 mod create;
 mod inherited;
 mod lock;
+mod panics;
 mod stem;
 
 pub use create::{PartialFile, append, remove_partial};
 pub use lock::{FileLock, lock, try_lock};
+pub use panics::{panic_is_caught, unless_it_panics};
 pub use stem::{file_stem, hash_of_name};
 
 /// The most calls that may hang past their deadline; then no further one is begun.

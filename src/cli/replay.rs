@@ -56,7 +56,8 @@ pub(super) struct ReplayArgs {
     /// Fold recursion in another tool's stacks, as recordings do: recursion of any depth is a few frames
     #[arg(long, help_heading = "Reading")]
     pub(super) canonical: bool,
-    /// Plays the recording so many times as fast as it was made; 0 shows all of it at once [default: 0; with --at: 1]
+    /// Play the recording so many times as fast as it was made; 0 shows all of it at once, and p plays it [default: 0; of one
+    /// recording with --at: 1]
     #[arg(long, value_name = "X", help_heading = "Playing")]
     pub(super) speed: Option<f64>,
     /// Print text instead of drawing screens

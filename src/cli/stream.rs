@@ -209,7 +209,7 @@ pub(super) fn has_terminal() -> bool {
     io::stdout().is_terminal() && io::stdin().is_terminal()
 }
 
-/// The same beside a command that reads standard input: where that is a file or a pipe, keys come from the terminal.
+/// The same where standard input may be a command's: where that is a file or a pipe, keys come from the terminal.
 pub(super) fn has_terminal_beside_input() -> bool {
     has_terminal() || (io::stdout().is_terminal() && is_data(io::stdin()) && File::open("/dev/tty").is_ok())
 }

@@ -86,6 +86,14 @@ impl Playback {
         if self.speed > 0.0 { Speed::Times(self.speed) } else { Speed::AtOnce }
     }
 
+    /// Plays on; what was shown at once is played as it was recorded.
+    pub(super) fn go_on(&mut self) {
+        self.playing = true;
+        if self.speed <= 0.0 {
+            self.speed = 1.0;
+        }
+    }
+
     /// The next of the known speeds.
     pub(super) fn faster(&mut self) {
         self.speed = SPEEDS.into_iter().find(|&speed| speed > self.speed).unwrap_or(SPEEDS[SPEEDS.len() - 1]);

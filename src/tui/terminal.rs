@@ -28,6 +28,7 @@ use ratatui::{Frame, TerminalOptions, Viewport};
 use super::picture;
 use super::theme::Depth;
 use super::typed::parse_keys;
+use crate::files::panic_is_caught;
 
 /// Pause between frames: at most ten a second, and more only while keys are pressed.
 const FRAME_PAUSE: Duration = Duration::from_millis(100);
@@ -334,7 +335,9 @@ fn restore_on_panic() {
     HOOK.call_once(|| {
         let before = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
-            restore();
+            if !panic_is_caught() {
+                restore();
+            }
             before(info);
         }));
     });

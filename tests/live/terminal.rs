@@ -194,27 +194,22 @@ fn without_a_terminal_there_is_text() {
 fn a_command_under_screens_reads_what_is_piped_in() {
     let Some(tmux) = Tmux::start("input") else { return };
     let program = env!("CARGO_BIN_EXE_perfprop");
-    let script = r#"read word; echo "read $word"; sleep 600"#;
-    for input in ["echo piped-in |", "", "</dev/null"] {
+    // What is printed stands in neither line that is typed.
+    let script = r#"read word; echo "<$word>" | tr a-z A-Z; sleep 600"#;
+    for (input, sign) in [("echo piped-in |", "<PIPED-IN>"), ("", "<>")] {
         let line = format!("{input} {program} top -I 50 --screen log -e page-faults -- sh -c '{script}'; echo left=$?");
-        let sign = if input.starts_with("echo") { "read piped-in" } else { "read" };
         tmux.run(&["send-keys", &line, "Enter"]);
-        match input {
-            "</dev/null" => {
-                // Nobody is at the keys there; the text goes on until Ctrl-C.
-                tmux.eventually("text", |screen| screen.contains("E09") && screen.contains("page-faults"));
-                tmux.keys("C-c");
-                tmux.eventually("it ends", |screen| screen.contains("left="));
-                tmux.run(&["send-keys", "clear", "Enter"]);
-            }
-            _ => {
-                tmux.eventually("it runs", |screen| screen.contains("● RUN"));
-                tmux.keys("o");
-                tmux.eventually(sign, |screen| screen.contains("● RUN") && screen.contains(sign));
-                leave(&tmux, input);
-            }
-        }
+        tmux.eventually("it runs", |screen| screen.contains("● RUN"));
+        tmux.keys("o");
+        tmux.eventually(sign, |screen| screen.contains(sign));
+        leave(&tmux, sign);
     }
+    // Nobody is at the keys there: text, until Ctrl-C.
+    let line = format!("</dev/null {program} top -I 5000 -e page-faults -- sleep 600; echo left=$?");
+    tmux.run(&["send-keys", &line, "Enter"]);
+    tmux.eventually("text", |screen| screen.contains("E09 no terminal"));
+    tmux.keys("C-c");
+    tmux.eventually("it ends", |screen| screen.contains("left=1"));
 }
 
 /// Starts `top` on a `sleep` as a shell would with `before` and `options`, and waits until it draws `sign`.

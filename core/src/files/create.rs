@@ -15,7 +15,6 @@
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -23,6 +22,7 @@ use nix::fcntl::{AT_FDCWD, AtFlags, OFlag};
 use nix::unistd::{geteuid, linkat};
 
 use super::inherited::inherited;
+use super::path_of;
 
 /// Reading and writing for the owner alone.
 const PRIVATE: u32 = 0o600;
@@ -139,9 +139,11 @@ impl PartialFile {
         let mut options = OpenOptions::new();
         options.write(true).mode(mode);
         let nameless = options.clone().custom_flags(OFlag::O_TMPFILE.bits()).open(folder_of(&to));
+        // By that it will be linked.
+        let has_path = |file: &File| path_of(file).exists();
         let (file, now) = match nameless {
-            Ok(file) => (file, Place::Nameless),
-            Err(_) => {
+            Ok(file) if has_path(&file) => (file, Place::Nameless),
+            Ok(_) | Err(_) => {
                 let now = name_beside(&to);
                 (options.create_new(true).open(&now)?, Place::Beside(now))
             }
@@ -174,8 +176,8 @@ impl PartialFile {
     pub fn put(mut self) -> io::Result<PathBuf> {
         if let Place::Nameless = self.now {
             let now = name_beside(&self.to);
-            let open = format!("/proc/self/fd/{}", self.file.as_raw_fd());
-            linkat(AT_FDCWD, open.as_str(), AT_FDCWD, &now, AtFlags::AT_SYMLINK_FOLLOW)?;
+            let open = path_of(&self.file);
+            linkat(AT_FDCWD, &open, AT_FDCWD, &now, AtFlags::AT_SYMLINK_FOLLOW)?;
             self.now = Place::Beside(now);
         }
         if let Place::Beside(now) = &self.now {

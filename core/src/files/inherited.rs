@@ -9,11 +9,19 @@ use std::io;
 use std::os::fd::{BorrowedFd, RawFd};
 use std::path::Path;
 
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+
 /// The open file that a name stands for, written to where its descriptor is; `None` for other names.
 pub(super) fn inherited(path: &Path) -> Option<io::Result<File>> {
     let number = number(path).filter(|number| Path::new(&format!("/proc/self/fd/{number}")).exists())?;
     // SAFETY: it is open, and is borrowed for one call only.
     let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
+    let flags = fcntl(descriptor, FcntlArg::F_GETFD).map_or(FdFlag::empty(), FdFlag::from_bits_retain);
+    // What perfprop opened itself is closed at exec; what it was started with isn't.
+    if flags.contains(FdFlag::FD_CLOEXEC) {
+        return Some(Err(Errno::EBADF.into()));
+    }
     Some(descriptor.try_clone_to_owned().map(File::from))
 }
 

@@ -106,20 +106,23 @@ impl WaitReason {
         };
         match is_kernel {
             true => find(&KERNEL_FUNCTIONS, function),
-            false => find(&LIBRARY_FUNCTIONS, function.trim_start_matches('_')),
+            // `__GI_` is what glibc calls a function by within itself.
+            false => find(&LIBRARY_FUNCTIONS, function.trim_start_matches("__GI_").trim_start_matches('_')),
         }
     }
 
     /// What is waited for in a stack, by its innermost function and by those that called it. Who calls the kernel for a futex
     /// knows what it stands for.
     pub fn called_by(innermost: Option<Self>, caller: Option<Self>) -> Option<Self> {
-        match (innermost, caller) {
-            (
-                Some(Self::Futex),
-                Some(Self::Lock | Self::Condition | Self::Thread | Self::Semaphore | Self::Barrier),
-            ) => caller,
-            (innermost, caller) => innermost.or(caller),
+        match innermost {
+            Some(Self::Futex) => caller.filter(|caller| caller.may_be_futex()).or(innermost),
+            innermost => innermost.or(caller),
         }
+    }
+
+    /// Whether it is what a futex may stand for: functions of programs say so before they wait, and may wait for something else.
+    pub fn may_be_futex(self) -> bool {
+        matches!(self, Self::Lock | Self::Condition | Self::Thread | Self::Semaphore | Self::Barrier)
     }
 
     /// The name of the frame that stands behind the stack in which a thread waited.
@@ -185,6 +188,7 @@ mod tests {
             Some("[waits for a condition]")
         );
         assert_eq!(reason(&format!("main __pthread_clockjoin_ex {futex}")), Some("[waits for a thread]"));
+        assert_eq!(reason(&format!("main __GI___lll_lock_wait {futex}")), Some("[waits for a lock]"));
         assert_eq!(reason(&format!("main __new_sem_wait {futex}")), Some("[waits for a semaphore]"));
         assert_eq!(reason(&format!("main std::sys::futex {futex}")), Some("[waits for a futex]"));
         // A page that comes from a disk is no lock.

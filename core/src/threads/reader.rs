@@ -47,6 +47,9 @@ pub struct ThreadReader {
 /// one with very many doesn't hide what it starts.
 const MOST_OF_CHILDREN: usize = 4 * MOST_THREADS;
 
+/// The most threads that are asked for the processes that they started.
+const MOST_ASKED: usize = 4096;
+
 /// Where a thread's files are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Place {
@@ -254,7 +257,7 @@ impl ThreadReader {
             ThreadTarget::Family(pid) => {
                 let mut all: Vec<Place> = self.threads(*pid);
                 let (mut next, mut of_children) = (0, 0);
-                while next < all.len() && of_children <= MOST_OF_CHILDREN {
+                while next < all.len().min(MOST_ASKED) && of_children <= MOST_OF_CHILDREN {
                     for pid in self.children(&all[next]) {
                         let threads = self.threads(pid);
                         of_children += threads.len().min(MOST_THREADS);

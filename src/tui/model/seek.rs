@@ -22,16 +22,17 @@ impl ScreenModel {
             return None;
         };
         if let (Action::Pause, Sight::Range(range)) = (action, playback.sight) {
-            playback.playing = true;
+            playback.go_on();
             return Some(LoopCommand::Seek(range.to));
         }
-        if action == Action::Pause && self.rounds.end.is_some() {
-            (playback.playing, playback.speed) = (true, if playback.speed > 0.0 { playback.speed } else { 1.0 });
+        if action == Action::Pause && playback.way.is_none() && self.rounds.end.is_some() {
+            playback.go_on();
             return Some(LoopCommand::Seek(WallNs(0)));
         }
         match action {
             Action::Range => return self.choose_range(now),
-            Action::Pause => playback.playing = !playback.playing,
+            Action::Pause if playback.playing => playback.playing = false,
+            Action::Pause => playback.go_on(),
             Action::Slower => playback.slower(),
             Action::Faster => playback.faster(),
             Action::StepBack | Action::StepForward => {

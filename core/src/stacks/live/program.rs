@@ -1,6 +1,6 @@
 //! Names the places in a program or library: by its debug information, its symbols, and where both are silent.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::fs::File;
 use std::ops::Range;
 use std::sync::Arc;
@@ -45,6 +45,8 @@ pub(super) struct ElfProgram {
     /// Where it begins to run, if it is a program.
     entry: Option<u64>,
     symbolizer: Symbolizer,
+    /// Whether debug information turned out to be broken: it isn't asked again.
+    is_broken: Cell<bool>,
     /// How often the symbolizer may be asked before another one takes its place; `None` for any number of times.
     lookups: Option<usize>,
     /// Read when a name without its scopes is met first.
@@ -92,6 +94,7 @@ impl ElfProgram {
             functions: OnceCell::new(),
             entry: entry(&elf),
             symbolizer: symbolizer(),
+            is_broken: Cell::new(false),
             lookups,
             scopes: None,
             sources: FxHashMap::default(),
@@ -196,8 +199,13 @@ impl ElfProgram {
         // Who reads debug information looks at the byte behind, too.
         address.checked_add(1)?;
         let elf = Elf { debug_syms: true, ..Elf::new(files::path_of(self.debug.as_ref()?)) };
-        let answer = self.symbolizer.symbolize_single(&Source::Elf(elf), Input::VirtOffset(address));
-        let symbol = answer.ok()?.into_sym()?;
+        if self.is_broken.get() {
+            return None;
+        }
+        let ask = || self.symbolizer.symbolize_single(&Source::Elf(elf), Input::VirtOffset(address));
+        let answer = files::unless_it_panics(ask);
+        self.is_broken.set(answer.is_none());
+        let symbol = answer?.ok()?.into_sym()?;
         // A function of several parts has neither address nor size; a symbol without a size has its address.
         let is_function = symbol.size.map_or(symbol.addr == 0, |size| size > 0);
         // Without a place in the source the symbol table has said it.

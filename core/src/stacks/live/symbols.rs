@@ -113,6 +113,7 @@ struct KnownFrame {
     /// Whether stacks end there.
     end: StackEnd,
     is_main: bool,
+    is_kernel: bool,
     /// What threads wait for there.
     reason: Option<WaitReason>,
 }
@@ -217,7 +218,7 @@ impl Namer {
         let (reason, waker) = match left {
             LeftCpu::Ready => (WaitReason::Cpu, Waker::Unknown),
             LeftCpu::Blocked(waker) => {
-                (stack.and_then(|stack| self.reasons[stack.0 as usize]).unwrap_or(WaitReason::Unknown), waker)
+                (stack.and_then(|stack| self.reason(stack)).unwrap_or(WaitReason::Unknown), waker)
             }
         };
         let frame = self.number(reason.frame(), &mut out.frames);
@@ -236,12 +237,25 @@ impl Namer {
         self.stack(StackNode { caller: Some(waits), frame }, &mut out.stacks)
     }
 
+    /// What a thread waited for that left its CPU in a stack. What a program's function waits for is told by the kernel's functions
+    /// below it, too: a lock may wait for a page.
+    fn reason(&self, stack: StackId) -> Option<WaitReason> {
+        let reason = self.reasons[stack.0 as usize]?;
+        let nodes = std::iter::successors(Some(stack), |stack| self.stacks[stack.0 as usize].caller);
+        let mut of_kernel = nodes
+            .map(|stack| self.frames[self.stacks[stack.0 as usize].frame.0 as usize])
+            .take_while(|frame| frame.is_kernel)
+            .peekable();
+        let is_told = of_kernel.peek().is_none() || of_kernel.any(|frame| frame.reason.is_some());
+        (is_told || !reason.may_be_futex()).then_some(reason)
+    }
+
     /// The number of a stack, which is defined when it is met first.
     fn stack(&mut self, node: StackNode, new: &mut Vec<StackNode>) -> StackId {
         if let Some(&known) = self.stack_numbers.get(&node) {
             return known;
         }
-        let KnownFrame { end, is_main, reason } = self.frames[node.frame.0 as usize];
+        let KnownFrame { end, is_main, reason, .. } = self.frames[node.frame.0 as usize];
         let of_caller = |caller: StackId| self.ends[caller.0 as usize];
         self.ends.push(node.caller.map_or(end, |caller| of_caller(caller).with_main(is_main)));
         let of_caller = node.caller.and_then(|caller| self.reasons[caller.0 as usize]);
@@ -268,6 +282,7 @@ impl Namer {
         self.frames.push(KnownFrame {
             end: StackEnd::of(&frame.name, &frame.module, frame.kernel),
             is_main: frame.name == "main",
+            is_kernel: frame.kernel,
             reason: WaitReason::within(&frame.name, frame.kernel),
         });
         new.push(frame);

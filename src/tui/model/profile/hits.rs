@@ -55,7 +55,7 @@ impl ProfileState {
     /// Goes to the next match unless one is selected, or nothing is searched for.
     pub(in crate::tui) fn go_to_match(&mut self, height: usize) -> Result<(), &'static str> {
         let is_there = match self.is_in_sums() {
-            true => self.listing() == Listing::Flat && self.is_hit(self.functions.selected),
+            true => self.listing() != Listing::Flat || self.is_hit(self.functions.selected),
             false => self.matches.contains(&self.place().chain_of(self.place().selected)),
         };
         if is_there || self.search.is_empty() { Ok(()) } else { self.next_hit(1, height) }

@@ -57,8 +57,8 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, profile: &ProfileState
 
 /// The level at the top, so that the selected frame and those below it are seen.
 pub(super) fn first_level(place: &TreePlace, height: usize) -> usize {
-    let below = usize::from(!place.below(place.selected).is_empty());
-    (place.level(place.selected) + 1 + below).saturating_sub(height.max(2))
+    let below = usize::from(height > 1 && !place.below(place.selected).is_empty());
+    (place.level(place.selected) + 1 + below).saturating_sub(height.max(1))
 }
 
 /// Levels of the tree, from the root on. A chain of frames takes one.

@@ -99,7 +99,7 @@ struct BreakpointSearch<'a> {
 impl BreakpointSearch<'_> {
     fn run(&self) -> Result<Vec<Breakpoint>, FitError> {
         let gaps: Vec<Vec<Gap>> = (0..self.names.len()).map(|place| self.gaps(place)).collect();
-        let (rising, others): (Vec<_>, Vec<_>) = all_of(&gaps).into_iter().partition(|chosen| self.rises(chosen));
+        let (rising, others): (Vec<_>, Vec<_>) = self.choices(&gaps).into_iter().partition(|chosen| self.rises(chosen));
         let found = self.best_of(rising)?;
         // Names that could be exchanged stand in rising order: the others' order must leave less than rounding does.
         let most_left = found.as_ref().map_or(f64::INFINITY, |found| found.left * (1.0 - ROUNDING));
@@ -136,7 +136,7 @@ impl BreakpointSearch<'_> {
         let mut tried = Vec::new();
         let mut degrees = None;
         for chosen in choices {
-            let middles: Vec<f64> = chosen.iter().map(|gap| gap.middle()).collect();
+            let middles = middles(&chosen);
             // What is wrong with the rest is told.
             let (left, free) = self.left(&middles)?;
             degrees = free;
@@ -152,15 +152,31 @@ impl BreakpointSearch<'_> {
         chosen.iter().zip(&self.inner).any(|(gap, sizes)| gap.divided(sizes).len() > 1)
     }
 
-    /// The choices of a part of each gap.
+    /// The choices of a part of each gap, in the order that the gaps have.
     fn divided(&self, chosen: &[Gap]) -> Vec<Vec<Gap>> {
-        all_of(&chosen.iter().zip(&self.inner).map(|(gap, sizes)| gap.divided(sizes)).collect::<Vec<_>>())
+        let parts: Vec<_> = chosen.iter().zip(&self.inner).map(|(gap, sizes)| gap.divided(sizes)).collect();
+        let mut choices = self.choices(&parts);
+        choices.retain(|choice| self.rises(choice) == self.rises(chosen));
+        choices
     }
 
-    /// Whether breakpoints of the same sizes are in the order of their names; those of other sizes have none.
+    /// All choices of one gap for each breakpoint. Two may be in the same one while that has sizes within it.
+    fn choices(&self, gaps: &[Vec<Gap>]) -> Vec<Vec<Gap>> {
+        let mut choices = all_of(gaps);
+        choices.retain(|chosen| {
+            let is_free = |(place, gap): (usize, &Gap)| {
+                !chosen[..place].contains(gap) || gap.divided(&self.inner[place]).len() > 1
+            };
+            chosen.iter().enumerate().all(is_free)
+        });
+        choices
+    }
+
+    /// Whether breakpoints of the same sizes are in the order of their names, or may be; those of other sizes have none.
     fn rises(&self, chosen: &[Gap]) -> bool {
         let named: Vec<_> = self.names.values().zip(chosen).collect();
-        named.windows(2).all(|pair| pair[0].0 != pair[1].0 || pair[0].1.high <= pair[1].1.low)
+        let rise = |one: &Gap, next: &Gap| one.high <= next.low || one == next;
+        named.windows(2).all(|pair| pair[0].0 != pair[1].0 || rise(pair[0].1, pair[1].1))
     }
 
     /// The gaps that are tried for a breakpoint: those between neighbouring sizes, or where these are many wider ones.
@@ -232,13 +248,36 @@ impl BreakpointSearch<'_> {
         for (end, way) in ends.iter_mut().zip([below, above]) {
             for next in way {
                 if self.profile(values, place, next)? > most {
-                    *end = self.crossing(values, place, (*end, next), most)?;
+                    *end = self.last_within(values, place, (*end, next), most)?;
                     break;
                 }
                 *end = next;
             }
         }
         Ok((ends[0], ends[1]))
+    }
+
+    /// Where what is left passes `most` first, on the way from a value to a size: between which sizes, and there by halving.
+    fn last_within(
+        &self,
+        values: &[f64],
+        place: usize,
+        (mut inside, outside): (f64, f64),
+        most: f64,
+    ) -> Result<f64, FitError> {
+        let [low, high] = [inside.min(outside), inside.max(outside)];
+        let mut sizes: Vec<f64> =
+            self.inner[place].iter().copied().filter(|size| *size > low && *size < high).collect();
+        if outside < inside {
+            sizes.reverse();
+        }
+        for next in sizes.into_iter().chain([outside]) {
+            if self.profile(values, place, next)? > most {
+                return self.crossing(values, place, (inside, next), most);
+            }
+            inside = next;
+        }
+        Ok(inside)
     }
 
     /// What is left with one breakpoint at a value, and the other where least is left then.
@@ -249,15 +288,16 @@ impl BreakpointSearch<'_> {
         for other in (0..values.len()).filter(|other| *other != place) {
             let mut gaps = self.gaps(other);
             while !gaps.is_empty() {
-                let mut best = (f64::INFINITY, gaps[0]);
+                let mut tried = Vec::with_capacity(gaps.len());
                 for gap in gaps {
                     values[other] = gap.middle();
-                    let left = self.left(&values)?.0;
-                    best = if left < best.0 { (left, gap) } else { best };
+                    tried.push((self.left(&values)?.0, gap));
                 }
-                least = least.min(best.0);
-                gaps = best.1.divided(&self.inner[other]);
-                gaps.retain(|gap| *gap != best.1);
+                tried.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+                tried.truncate(STARTS[0]);
+                least = least.min(tried[0].0);
+                gaps = tried.iter().flat_map(|(_, gap)| gap.divided(&self.inner[other])).collect();
+                gaps.retain(|gap| !tried.iter().any(|(_, wide)| wide == gap));
             }
         }
         Ok(least)
@@ -295,6 +335,14 @@ impl Gap {
         if self.low > 0.0 { (self.low * self.high).sqrt() } else { 0.5 * (self.low + self.high) }
     }
 
+    /// Where a third of it is, and two thirds, on the same scale.
+    fn thirds(self) -> [f64; 2] {
+        [1.0 / 3.0, 2.0 / 3.0].map(|part| match self.low > 0.0 {
+            true => self.low * (self.high / self.low).powf(part),
+            false => self.low + part * (self.high - self.low),
+        })
+    }
+
     /// Its parts, divided at some of the sizes within it; itself alone where there are none.
     fn divided(self, sizes: &[f64]) -> Vec<Self> {
         let [from, to] = [self.low, self.high].map(|end| sizes.partition_point(|size| *size < end));
@@ -309,13 +357,19 @@ fn gaps_between(sizes: &[f64], most: usize) -> Vec<Gap> {
     (0..last).step_by(width).map(|low| Gap { low: sizes[low], high: sizes[(low + width).min(last)] }).collect()
 }
 
-/// All choices of one gap for each breakpoint.
+/// Values within gaps that a choice is tried by: the middles, and thirds of one that two breakpoints are in.
+fn middles(chosen: &[Gap]) -> Vec<f64> {
+    match chosen {
+        [one, other] if one == other => one.thirds().to_vec(),
+        _ => chosen.iter().map(|gap| gap.middle()).collect(),
+    }
+}
+
+/// All choices of one gap from each list.
 fn all_of(gaps: &[Vec<Gap>]) -> Vec<Vec<Gap>> {
     gaps.iter().fold(vec![Vec::new()], |before, gaps| {
-        let with = |one: &Vec<Gap>| {
-            let others = gaps.iter().filter(|gap| !one.contains(gap));
-            others.map(|&gap| one.iter().copied().chain([gap]).collect()).collect::<Vec<_>>()
-        };
+        let with =
+            |one: &Vec<Gap>| gaps.iter().map(|&gap| one.iter().copied().chain([gap]).collect()).collect::<Vec<_>>();
         before.iter().flat_map(with).collect()
     })
 }
@@ -389,6 +443,15 @@ mod tests {
         let two = |n: f64| n.min(1000.0) + 5.0 * (n.min(3000.0) - 1000.0).max(0.0) + 40.0 * (n - 3000.0).max(0.0);
         let values: Vec<f64> = found(&file(&few, two), "breakdown2").unwrap().iter().map(|found| found.value).collect();
         assert!((values[0] - 1000.0).abs() < 1.0 && (values[1] - 3000.0).abs() < 1.0, "{values:?}");
+    }
+
+    #[test]
+    fn two_breaks_near_one_another_are_found_between_many_sizes() {
+        let sizes: Vec<f64> = (1..=100).map(|step| f64::from(step) * 10.0).collect();
+        let two = |n: f64| n.min(405.0) + 90.0 * (n.min(425.0) - 405.0).max(0.0) + 2.0 * (n - 425.0).max(0.0);
+        let values: Vec<f64> =
+            found(&file(&sizes, two), "breakdown2").unwrap().iter().map(|found| found.value).collect();
+        assert!((values[0] - 405.0).abs() < 1.0 && (values[1] - 425.0).abs() < 1.0, "{values:?}");
     }
 
     #[test]

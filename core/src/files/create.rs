@@ -288,7 +288,10 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
     use std::collections::BTreeSet;
+    use std::os::fd::AsRawFd;
     use std::os::unix::fs::symlink;
+
+    use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 
     use super::*;
 
@@ -411,6 +414,8 @@ mod tests {
     fn what_is_open_is_written_to_where_its_descriptor_is() {
         let folder = folder("open", 0o755);
         let mut log = File::create(folder.join("log")).unwrap();
+        // As one that a process is started with.
+        fcntl(&log, FcntlArg::F_SETFD(FdFlag::empty())).unwrap();
         for name in ["/dev/fd", "/proc/self/fd"].map(|folder| format!("{folder}/{}", log.as_raw_fd())) {
             log.write_all(b"before ").unwrap();
             write(PartialFile::create(Path::new(&name)).unwrap(), "whole ");

@@ -39,7 +39,7 @@ pub struct EventTotal {
 }
 
 impl EventTotal {
-    /// The interval, at 95 % as [`EventTotal::error`] is; `None` where it isn't known.
+    /// The interval, at the level of [`EventTotal::error`]; `None` where it isn't known.
     pub fn interval(&self) -> Option<(f64, f64)> {
         let error = self.error?;
         let low = (self.count - error).max(self.counted) - self.marker_error;

@@ -64,9 +64,10 @@ impl Recording {
                 batch.samples.first().is_some_and(|first| first.at > until)
                     || batch.costs.iter().any(|costs| costs.at > until)
             };
-            let mut before = Losses::default();
+            let (mut before, mut is_before) = (Losses::default(), true);
             for batch in stacks.batches.iter().take_while(|batch| !is_later(batch)) {
-                if after.is_some_and(|after| batch.was_sampled_by(after)) {
+                is_before &= after.is_some_and(|after| batch.was_sampled_by(after));
+                if is_before {
                     before = batch.losses;
                 }
                 let losses = batch.losses.since(&before);

@@ -89,14 +89,15 @@ fn take_regions(all: &mut StackTree, batches: &[RegionBatch], part: Option<TimeR
 
 /// Adds the samples of a part, and returns what went missing in it.
 fn take_samples(all: &mut StackTree, batches: &[StackBatch], part: Option<TimeRange>) -> Result<Losses, Fault> {
-    let (mut before, mut losses) = (Losses::default(), Losses::default());
+    let (mut before, mut losses, mut is_before) = (Losses::default(), Losses::default(), true);
     for batch in batches {
         let within = match part {
             Some(part) => Cow::Owned(within(batch, part)),
             None => Cow::Borrowed(batch),
         };
         all.take(&within).map_err(damaged)?;
-        if after(part).is_some_and(|after| batch.was_sampled_by(after)) {
+        is_before &= after(part).is_some_and(|after| batch.was_sampled_by(after));
+        if is_before {
             before = batch.losses;
         }
         if part.is_none_or(|part| batch.samples.first().is_none_or(|first| first.at <= part.to)) {

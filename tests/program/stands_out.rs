@@ -28,7 +28,9 @@ const PROGRAMS: [(&str, &str); 17] = [
 fn each_fault_is_told_once_and_nothing_else() {
     for (name, fault) in PROGRAMS {
         let file = format!("{}/tests/stands-out/{name}.jsonl", env!("CARGO_MANIFEST_DIR"));
-        let text = stdout(&run(&["replay", "--print", &file], b""));
+        let output = run(&["replay", "--print", &file], b"");
+        assert!(output.status.success(), "{name}");
+        let text = stdout(&output);
         let told: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("warning: ")).collect();
         let wanted = usize::from(!fault.is_empty());
         assert!(

@@ -83,6 +83,8 @@ def lines(program, events):
                 for thread in range(2)
             ],
         }
+    totals = [{"count": count, "enabled": time, "running": time} for count, time in zip(counts, times)]
+    yield {"type": "end", "at_ns": at, "exit": {"code": 0}, "cpu_time": None, "lost_rounds": 0, "totals": totals}
 
 
 for program, events in PROGRAMS.items():

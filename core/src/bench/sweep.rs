@@ -257,7 +257,8 @@ impl<'a> Sweep<'a> {
         self.begin(variant, point)?;
         let command = command_at(&self.variants[variant], &self.points[point]);
         let (mut counts, exit) = self.measure(&command)?;
-        let has_codes = self.files[variant].workloads[point].samples.contains_key(EXIT_CODE);
+        let runs = self.files[variant].header.sweep.as_ref().and_then(|sweep| sweep.runs.as_ref());
+        let has_codes = runs.is_some_and(|runs| runs.ignores_failure);
         if self.options.ignores_failure || has_codes {
             counts.insert(EXIT_CODE.to_owned(), f64::from(exit.shell_code()));
         }

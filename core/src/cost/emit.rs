@@ -362,6 +362,10 @@ impl<'a> Code<'a> {
             if found.insert(term) {
                 match self.terms.node(term) {
                     TermNode::Select([_, condition, _]) => waiting.push(*condition),
+                    // What is divided is computed unless the divisor is 0.
+                    TermNode::Operation(operation, _) if operation.name == RATIO => {
+                        waiting.extend(self.terms.operands(term).last());
+                    }
                     _ => waiting.extend(self.terms.operands(term)),
                 }
             }

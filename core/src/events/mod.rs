@@ -151,15 +151,26 @@ impl Event {
 
     /// Whether both count the same part of what runs, so that a ratio of them has a meaning: on the same kind of core, and in
     /// the same of user space, kernel and hypervisor. Guests make no difference, as in perf: modifiers choose them by the way.
-    /// What the kernel does is in one place alone, whatever was asked for.
     pub fn counts_beside(&self, other: &Self) -> bool {
+        self.core() == other.core() && self.is_in_spaces_of(other)
+    }
+
+    /// Whether a relation may be of both: what every core has, as the kernel's own counts are, may stand beside what one kind of core
+    /// counts.
+    pub(crate) fn may_be_related(&self, other: &Self) -> bool {
+        let same_cores = self.core().is_none() || other.core().is_none() || self.core() == other.core();
+        same_cores && self.is_in_spaces_of(other)
+    }
+
+    /// What the kernel does is in one place alone, whatever was asked for.
+    fn is_in_spaces_of(&self, other: &Self) -> bool {
         let excluded = |event: &Self| {
             let Modifiers { exclude_user, exclude_kernel, exclude_hv, exclude_host, exclude_idle, .. } =
                 event.modifiers;
             [exclude_user, exclude_kernel, exclude_hv, exclude_host, exclude_idle]
         };
         let both_have_spaces = self.has_spaces() && other.has_spaces();
-        self.core() == other.core() && (!both_have_spaces || excluded(self) == excluded(other))
+        !both_have_spaces || excluded(self) == excluded(other)
     }
 
     /// Whether it is another count in user space than in the kernel.

@@ -201,7 +201,9 @@ fn is_pace(event: &Event) -> bool {
 /// For each event the one that counts the instructions of the same part of the target, and of user space and kernel the same,
 /// if one does.
 pub(super) fn instructions(header: &Header, scopes: &[ScopeIndex]) -> Vec<Option<RowIndex>> {
-    let counts = |event: &Event| event.is_called("instructions") || event.canonical == "Ir";
+    let counts = |event: &Event| {
+        event.is_called("instructions") || event.name_on_core() == "instructions" || event.canonical == "Ir"
+    };
     let mut of_scopes: Vec<Vec<RowIndex>> = vec![Vec::new(); scopes.iter().max().map_or(0, |last| last + 1)];
     for (index, _) in header.events.iter().enumerate().filter(|(_, event)| counts(&event.event)) {
         of_scopes[scopes[index]].push(index);

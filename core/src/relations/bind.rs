@@ -284,7 +284,7 @@ struct MeasuredNames<'a> {
 
 impl MeasuredNames<'_> {
     fn find(&mut self, name: &str) -> Option<usize> {
-        let is_beside = |event: &Event| self.beside.is_none_or(|beside| event.counts_beside(beside));
+        let is_beside = |event: &Event| self.beside.is_none_or(|beside| event.may_be_related(beside));
         let is_meant = |event: &Event| event.is_called(name) && (says_how(name) || is_beside(event));
         let found = self.events.iter().position(is_meant);
         if found.is_none() && self.sought.insert(name.to_ascii_lowercase()) {

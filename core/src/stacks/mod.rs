@@ -314,9 +314,9 @@ pub struct StackBatch {
 }
 
 impl StackBatch {
-    /// Whether its last sample was taken by this time: what had gone missing with it did so before.
+    /// Whether none of its samples was taken later than this: what had gone missing with them did so before.
     pub fn was_sampled_by(&self, time: WallNs) -> bool {
-        self.samples.last().is_some_and(|last| last.at <= time)
+        self.samples.last().is_none_or(|last| last.at <= time)
     }
 }
 

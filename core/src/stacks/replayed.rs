@@ -131,7 +131,7 @@ impl Replayed {
             }
             let is_shown = |at: WallNs| self.after.is_none_or(|after| at > after);
             let samples = left[..due].iter().filter(|sample| is_shown(sample.at)).cloned().collect();
-            if self.after.is_some_and(|after| batch.was_sampled_by(after)) {
+            if !batch.samples.is_empty() && self.after.is_some_and(|after| batch.was_sampled_by(after)) {
                 self.lost_before = batch.losses;
             }
             let losses = batch.losses.since(&self.lost_before);

@@ -421,3 +421,59 @@ pub fn probe(event: &Event) -> Status {
     let status = opened.ok().and_then(|source| Some(source.rows.first()?.status.clone()));
     status.unwrap_or(Status::NotSupported)
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(
+        clippy::unwrap_used,
+        clippy::print_stdout,
+        reason = "a panic is how a test fails; one that is skipped says why"
+    )]
+
+    use std::sync::mpsc;
+
+    use perf_event::events::Software;
+    use perf_event::{Builder, ReadFormat};
+
+    use super::*;
+    use crate::host::HostFiles;
+
+    /// Whether this kernel refuses to read groups that children have a part of: from Linux 6.6 on.
+    fn refuses_torn_groups() -> bool {
+        let release = HostFiles::here().release().unwrap_or_default();
+        let mut numbers = release.split(|sign: char| !sign.is_ascii_digit()).map_while(|word| word.parse::<u32>().ok());
+        (numbers.next(), numbers.next()) >= (Some(6), Some(6))
+    }
+
+    #[test]
+    fn a_group_that_a_thread_has_a_part_of_is_torn_until_that_ends() {
+        let builder = || {
+            let mut builder = Builder::new(Software::PAGE_FAULTS);
+            builder.exclude_kernel(true).exclude_hv(true).inherit(true);
+            builder
+        };
+        let Ok(mut leader) = builder().read_format(ReadFormat::GROUP).build() else {
+            return println!("skipped: this user may not count page faults");
+        };
+        // It starts when there is a leader alone, and inherits that.
+        let (end, ends) = mpsc::channel::<()>();
+        let started = thread::spawn(move || ends.recv());
+        let siblings = vec![builder().build_with_group(&mut leader).unwrap()];
+        let (group, clock, members, last) = (GroupIndex(0), None, Vec::new(), Vec::new());
+        let (is_of_unit, task, is_read) = (false, None, false);
+        let mut group = OpenGroup { group, clock, leader, siblings, members, is_of_unit, task, last, is_read };
+        if refuses_torn_groups() {
+            assert!(group.is_torn());
+        } else {
+            println!("skipped: this kernel reads groups that a thread has a part of");
+        }
+        drop(end);
+        let _ = started.join();
+        // The kernel may take a moment to forget a thread that was joined.
+        let patience = Instant::now() + Duration::from_secs(10);
+        while group.is_torn() && Instant::now() < patience {
+            thread::yield_now();
+        }
+        assert!(!group.is_torn());
+    }
+}

@@ -102,6 +102,11 @@ impl ScreenModel {
         }
     }
 
+    /// Whether a replay goes on by itself; at its end it doesn't.
+    pub(in crate::tui) fn is_playing(&self) -> bool {
+        self.playback.as_ref().is_some_and(|playback| playback.playing) && self.rounds.end.is_none()
+    }
+
     /// What the key of ranges does now, for the footer.
     pub(in crate::tui) fn range_hint(&self) -> &'static str {
         match self.playback.as_ref().map(|playback| playback.sight) {

@@ -123,6 +123,7 @@ fn draw_hints(page: &mut ScreenPage<'_>, area: Rect) {
     let hints = useful.into_iter().filter_map(|bound| {
         let words = match bound.binding.hint? {
             "range" => page.model.range_hint(),
+            "pause" if !page.model.is_playing() => "play",
             "raw" => page.model.basis.next().word(),
             "detail" if screen == Screen::Compare => "functions",
             "detail" if screen == Screen::Threads => "stacks",

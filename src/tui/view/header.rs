@@ -202,8 +202,11 @@ fn state(page: &ScreenPage<'_>) -> Span<'static> {
     page.span(role, text)
 }
 
-/// `▶ REPLAY x4`, `❚❚ PAUSED x4`.
+/// `▶ REPLAY x4`, `❚❚ PAUSED x4`, and `■ REPLAY` at its end.
 fn replaying(model: &ScreenModel) -> String {
+    if model.rounds.end.is_some() {
+        return format!("{ENDED} REPLAY");
+    }
     let Some(playback) = &model.playback else { return format!("{REPLAY} REPLAY") };
     let speed = match playback.speed {
         speed if speed != 1.0 && speed > 0.0 => format!(" x{speed}"),

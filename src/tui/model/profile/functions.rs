@@ -28,7 +28,8 @@ pub(in crate::tui) struct SumList {
     pub(in crate::tui) selected: FrameIndex,
     /// On which line of the list it stands.
     pub(in crate::tui) line: usize,
-    is_chosen: bool,
+    /// Whether the reader chose it.
+    pub(super) is_chosen: bool,
 }
 
 impl SumList {

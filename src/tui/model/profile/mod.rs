@@ -400,6 +400,14 @@ impl ProfileState {
         }
     }
 
+    /// Whether the reader has selected something.
+    pub(in crate::tui) fn has_moved(&self) -> bool {
+        match self.sums() {
+            Some(sums) if self.is_in_sums() => sums.is_chosen,
+            _ => self.place().is_settled,
+        }
+    }
+
     /// Whether keys are about a list of sums: where the icicle is alone, they are about its frames.
     pub(in crate::tui) fn is_in_sums(&self) -> bool {
         self.sums().is_some() && self.emphasis != Emphasis::Icicle

@@ -53,7 +53,7 @@ pub(in crate::tui) struct TreePlace {
     zoom: Vec<TreeNode>,
     folds: Vec<NodeFold>,
     /// Whether the reader has moved.
-    is_settled: bool,
+    pub(super) is_settled: bool,
 }
 
 impl TreePlace {

@@ -54,8 +54,8 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
         let page_rows = if rows.rows > 0 { rows.rows } else { usize::from(parts.icicle.height) };
         page.drawn.lists.set(ScrolledList::Of(Screen::Profile), VisibleRows { rows: page_rows, ..rows });
     }
-    // Where nobody moves in it, it begins with the root.
-    let first_level = match focus && parts.icicle.height > 0 {
+    // Until the reader moves in it, it begins with the root.
+    let first_level = match focus && profile.has_moved() && parts.icicle.height > 0 {
         true => icicle::first_level(profile.place(), usize::from(parts.icicle.height)),
         false => 0,
     };

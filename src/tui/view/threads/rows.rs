@@ -79,10 +79,12 @@ impl CommandWords {
         let command = thread.process.as_ref().map_or("", |process| &process.command);
         let program = command.split(' ').next().unwrap_or_default();
         let file = program.rsplit('/').next().unwrap_or_default().trim_start_matches('-');
-        let (name, rest) = match file.starts_with(&thread.name) {
+        // Others add what the process is to the program's name: `tmux: server`.
+        let role = thread.name.strip_prefix(file).filter(|role| !file.is_empty() && role.starts_with(':'));
+        let (name, rest) = match role.is_some() || file.starts_with(&thread.name) {
             true => (file, command[program.len()..].to_owned()),
             false if command.is_empty() => (thread.name.as_str(), String::new()),
-            false => (thread.name.as_str(), format!(" {command}")),
+            false => (thread.name.as_str(), format!(" ({command})")),
         };
         Self { name: shown(name).into_owned(), rest: shown(&rest).into_owned() }
     }
@@ -124,9 +126,12 @@ pub(super) fn cell(column: ThreadColumn, thread: &ThreadUse<'_>) -> (Role, Strin
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use proptest::prelude::*;
 
     use super::*;
+    use crate::threads::ProcessDetails;
 
     #[test]
     fn a_bar_has_what_a_thread_did_with_its_time() {
@@ -135,6 +140,21 @@ mod tests {
         assert_eq!(bar(1.8, Some(0.4), 20), [20, 0, 0]);
         assert_eq!(bar(0.0, Some(0.0), 20), [0, 0, 20]);
         assert_eq!(width(&BAR.map(|(_, words)| words).concat()), BAR_CELLS);
+    }
+
+    #[test]
+    fn a_process_is_named_by_its_command_line_and_by_what_it_calls_itself() {
+        let words = |name: &str, command: &str| {
+            let process = Some(Arc::new(ProcessDetails { command: command.into(), ..ProcessDetails::default() }));
+            let CommandWords { name, rest } =
+                CommandWords::of(&ThreadReading { name: name.into(), process, ..ThreadReading::default() });
+            name + &rest
+        };
+        assert_eq!(words("a-long-program-", "/usr/bin/a-long-program-name -v"), "a-long-program-name -v");
+        assert_eq!(words("tmux: server", "tmux new-session -d"), "tmux new-session -d");
+        assert_eq!(words("nginx", "nginx: worker process"), "nginx: worker process");
+        assert_eq!(words("Web Content", "/usr/lib/firefox -contentproc"), "Web Content (/usr/lib/firefox -contentproc)");
+        assert_eq!(words("kthreadd", ""), "kthreadd");
     }
 
     proptest! {

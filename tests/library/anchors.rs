@@ -1,12 +1,13 @@
-//! Tests what an estimator learns from events that perfprop added, and that nothing else shows them.
+//! Tests what estimators learn from events that perfprop added, and that relations may name them.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
-use perfprop::estimate::EstimatorKind;
+use perfprop::estimate::{EstimatorKind, RelationState};
 use perfprop::events::Event;
 use perfprop::monitor::Monitor;
 use perfprop::random::SplitMix64;
 use perfprop::recording::{self, Recorder};
+use perfprop::relations;
 use perfprop::run::{AddedEvent, Anchor, Header};
 use perfprop::sources::{Reading, Round};
 use perfprop::units::{CpuNs, WallNs};
@@ -67,7 +68,12 @@ fn rounds(reads_added: bool) -> Vec<Round> {
 }
 
 fn monitor(header: Header, rounds: &[Round]) -> Monitor {
-    let mut monitor = builders::monitor(header, Vec::new(), EstimatorKind::Gp);
+    monitor_related(header, rounds, EstimatorKind::Gp, "[]")
+}
+
+fn monitor_related(header: Header, rounds: &[Round], kind: EstimatorKind, relations: &str) -> Monitor {
+    let relations = relations::parse("r.json", relations.as_bytes()).strict().unwrap();
+    let mut monitor = builders::monitor(header, relations, kind);
     for round in rounds {
         monitor.round(round, 0);
     }
@@ -114,4 +120,28 @@ fn a_recording_keeps_it_and_gives_the_same_numbers() {
     let again: Vec<_> = recording.rounds.iter().map(|recorded| recorded.round.clone()).collect();
     let (live, replayed) = (monitor(header, &rounds), monitor(recording.header, &again));
     assert_eq!(error(&live), error(&replayed));
+}
+
+#[test]
+fn relations_are_judged_by_added_events_and_correct_others() {
+    let state = |kind, relation: &str, reads_added| {
+        let monitor = monitor_related(header(), &rounds(reads_added), kind, relation);
+        assert_eq!(monitor.intervals(), ROUNDS / INTERVAL);
+        monitor.standings()[0].state.clone()
+    };
+    for kind in EstimatorKind::ALL {
+        let holds = state(kind, r#"[{ "relation": "instructions = 2.5 * branches + 2.5 * loads" }]"#, true);
+        assert!(matches!(holds, RelationState::Agrees), "{kind:?} {holds:?}");
+        let wrong = state(kind, r#"[{ "relation": "instructions = branches + loads" }]"#, true);
+        println!("{kind:?} {holds:?} {wrong:?}");
+        // Without a reading it follows from the others, and nothing says whether that is right.
+        for relation in [
+            r#"[{ "relation": "instructions = branches + loads" }]"#,
+            r#"[{ "eventFrom": "branches", "eventTo": "instructions", "expectedMean": "5 * {event_from.mean}" }]"#,
+            r#"[{ "eventFrom": "instructions", "eventTo": "branches", "expectedMean": "0.2 * {event_from.mean}" }]"#,
+        ] {
+            state(kind, relation, true);
+            state(kind, relation, false);
+        }
+    }
 }

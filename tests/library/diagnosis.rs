@@ -6,6 +6,7 @@ use perfprop::diagnosis::{Diagnosis, DiagnosisRule, HotFunction, LookBack, diagn
 use perfprop::estimate::EstimatorKind;
 use perfprop::events::Event;
 use perfprop::monitor::Monitor;
+use perfprop::run::MeasuredTarget;
 use perfprop::sources::{Reading, Round};
 use perfprop::text::{self, PrintedNews};
 use perfprop::threads::{ThreadLooks, ThreadReading, ThreadSnapshot};
@@ -70,12 +71,15 @@ struct Scenario {
     events: Vec<(Event, u64, f64)>,
     /// From which second on all that is how many times as often.
     change: (u64, u64),
+    arch: &'static str,
+    target: Option<MeasuredTarget>,
 }
 
 impl Scenario {
     fn of(threads: Vec<Made>) -> Self {
         let events = vec![(software_event("page-faults"), 100, 1.0)];
-        Self { seconds: 12, threads, started: 5, events, change: (u64::MAX, 1) }
+        let (change, arch, target) = ((u64::MAX, 1), "x86_64", None);
+        Self { seconds: 12, threads, started: 5, events, change, arch, target }
     }
 
     /// One busy thread, and events in 1,000 million instructions a second.
@@ -87,6 +91,8 @@ impl Scenario {
     fn monitor(&self) -> Monitor {
         let mut header = builders::header(self.events.iter().map(|(event, ..)| measured(event.clone())));
         header.machine.cpus = 2;
+        header.machine.arch = self.arch.into();
+        header.target = self.target.clone().unwrap_or(header.target);
         let mut monitor = builders::monitor(header, vec![], EstimatorKind::Scale);
         for second in 0..=self.seconds {
             let threads = self.threads.iter().map(|thread| thread.reading(second)).collect();
@@ -304,6 +310,42 @@ fn counts_over_their_thresholds_are_told() {
     assert_eq!((branches(30_000_000).faults(), branches(12_000_000).faults()), (vec!["branch-misses"], vec![]));
     // A few branches that are all wrong cost nothing.
     assert_eq!(Scenario::counting(&[("branches", 100_000), ("branch-misses", 90_000)]).faults(), [""; 0]);
+}
+
+#[test]
+fn the_events_that_are_measured_decide_which_numbers_are_compared() {
+    // Whichever of several events of one kind happens most.
+    let hitm = ["mem_load_l3_miss_retired.remote_hitm", "mem_load_l3_hit_retired.xsnp_hitm"];
+    assert_eq!(Scenario::counting(&[(hitm[0], 0), (hitm[1], 4_000_000)]).faults(), ["false-sharing"]);
+    assert_eq!(Scenario::counting(&[(hitm[0], 4_000_000), (hitm[1], 0)]).faults(), ["false-sharing"]);
+    // Arm's cache-misses are of the first cache.
+    let caches = [("L2_MISSES", 9_000_000), ("cache-misses", 41_000_000)];
+    let on = |arch| Scenario { arch, ..Scenario::counting(&caches) }.faults();
+    assert_eq!((on("x86_64"), on("aarch64")), (vec!["cache-misses"], vec![]));
+    // Misses of all that runs aren't told by instructions of user space alone.
+    let user = |scenario: Scenario, index: usize| {
+        let mut scenario = scenario;
+        scenario.events[index].0.modifiers.exclude_kernel = true;
+        scenario
+    };
+    let misses = || Scenario::counting(&[("LLC_MISSES", 41_000_000)]);
+    assert_eq!(user(misses(), 0).faults(), [""; 0]);
+    assert_eq!(user(user(misses(), 0), 1).faults(), ["cache-misses"]);
+}
+
+#[test]
+fn idle_cpus_of_a_machine_have_no_part_in_rates() {
+    // Half of a CPU has 300,000 faults a CPU second; counters of a machine run on all CPUs all the time.
+    let busy = || thread(7, "prog", 0.5, &[('R', "", 50), ('S', "do_wait", 50)]);
+    let of = |target, faults| {
+        let events = vec![(software_event("page-faults"), faults, 1.0)];
+        Scenario { events, target, ..Scenario::of(vec![busy()]) }.faults()
+    };
+    let machine = |cpus| Some(MeasuredTarget::Everyone { cpus });
+    assert_eq!(of(machine(None), 150_000), ["page-faults"]);
+    assert_eq!(of(machine(None), 90_000), [""; 0]);
+    // What ran on some CPUs alone isn't known.
+    assert_eq!(of(machine(Some(vec![0])), 150_000), [""; 0]);
 }
 
 #[test]

@@ -4,10 +4,12 @@
 
 #![allow(dead_code, reason = "no test uses all of them")]
 
-use perfprop::estimate::EstimatorKind;
+use perfprop::estimate::{EstimatorKind, IntervalBasis};
 use perfprop::events::{Encoding, Event, EventKind, Group, GroupBinding, Modifiers, Unit};
+use perfprop::measure::{self, Estimation};
 use perfprop::monitor::Monitor;
 use perfprop::plan::{Cohesion, EventIndex, GroupIndex, Member, Plan, PlannedGroup, Rotation, RowIndex};
+use perfprop::rates::Confidence;
 use perfprop::relations::Relation;
 use perfprop::run::{Header, MeasuredEvent, MeasuredGroup, MeasuredTarget};
 use perfprop::sources::perf::CounterRow;
@@ -98,6 +100,6 @@ pub(crate) fn header(events: impl IntoIterator<Item = MeasuredEvent>) -> Header 
 
 /// A monitor with an estimator of this kind.
 pub(crate) fn monitor(header: Header, relations: Vec<Relation>, kind: EstimatorKind) -> Monitor {
-    let estimator = kind.build(&header.estimated_events(), &relations);
-    Monitor::new(header, relations, estimator)
+    let (confidence, basis) = (Confidence::DEFAULT, IntervalBasis::AsLive);
+    measure::monitor(header, relations, Estimation { kind, confidence, learnt: None, basis })
 }

@@ -1,8 +1,12 @@
 //! Gathers what rules look at: counts over a time, and threads.
 
+use std::borrow::Cow;
+
 use super::LookBack;
+use crate::events::Event;
 use crate::monitor::{FirstMinute, Monitor, Row, ThreadUses};
 use crate::rates::{Error, Uncertain};
+use crate::run::MeasuredTarget;
 use crate::sources::Scope;
 use crate::units::WallNs;
 
@@ -39,16 +43,20 @@ pub(super) struct Evidence<'a> {
 /// How often an event happened in a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Happened<'a> {
-    /// The user's name of the event.
-    pub(super) name: &'a str,
+    pub(super) event: &'a Event,
     pub(super) count: Uncertain,
-    /// CPU time that passed, in seconds.
+    /// CPU time that passed, in seconds; 0 where it isn't known.
     pub(super) cpu_seconds: f64,
     /// The time in which it passed.
     pub(super) seconds: f64,
 }
 
 impl Happened<'_> {
+    /// The user's name of the event, ready for a screen.
+    pub(super) fn name(&self) -> Cow<'_, str> {
+        crate::names::shown(&self.event.name)
+    }
+
     /// The lower end of the count's interval; `None` where it isn't known.
     pub(super) fn least(&self) -> Option<f64> {
         self.count.bounds().map(|(least, _)| least)
@@ -76,8 +84,7 @@ impl<'a> Evidence<'a> {
 
     /// The event of this name that is counted for all of the target.
     pub(super) fn row(&self, name: &str) -> Option<Row<'a>> {
-        let is_called = |row: &Row<'_>| row.event.scope == Scope::All && row.event.event.is_called(name);
-        self.monitor.rows().find(is_called)
+        self.rows().find(|row| row.event.event.is_called(name))
     }
 
     /// What an event counted in the first minute, if the time that is looked at lies behind that.
@@ -90,11 +97,36 @@ impl<'a> Evidence<'a> {
 
     /// The first of these events that is counted for all of the target.
     pub(super) fn happened(&self, names: &[&str]) -> Option<Happened<'a>> {
-        names.iter().find_map(|name| {
-            let row = self.row(name)?;
-            let (count, cpu_seconds, seconds) = self.count(&row)?;
-            Some(Happened { name: &row.event.event.name, count, cpu_seconds, seconds })
-        })
+        names.iter().find_map(|name| self.happened_in(&self.row(name)?))
+    }
+
+    /// The event of this name that is counted for all of the target, where another is: in the same of user space and kernel, on
+    /// the same kind of core.
+    pub(super) fn happened_beside(&self, event: &Event, name: &str) -> Option<Happened<'a>> {
+        let is_beside = |row: &Row<'_>| row.event.event.is_called(name) && row.event.event.counts_beside(event);
+        self.happened_in(&self.rows().find(is_beside)?)
+    }
+
+    fn happened_in(&self, row: &Row<'a>) -> Option<Happened<'a>> {
+        let (count, cpu_seconds, seconds) = self.count(row)?;
+        Some(Happened { event: &row.event.event, count, cpu_seconds: self.used(cpu_seconds, seconds), seconds })
+    }
+
+    /// The CPU time that the target used. That of a whole machine's counters passes on idle CPUs too, so what its threads used
+    /// stands for it.
+    fn used(&self, counted: f64, seconds: f64) -> f64 {
+        match self.monitor.header().target {
+            MeasuredTarget::Everyone { cpus: None } => {
+                self.threads.as_ref().map_or(0.0, |threads| threads.cpus * seconds)
+            }
+            MeasuredTarget::Everyone { cpus: Some(_) } => 0.0,
+            _ => counted,
+        }
+    }
+
+    /// The events that are counted for all of the target.
+    fn rows(&self) -> impl Iterator<Item = Row<'a>> {
+        self.monitor.rows().filter(|row| row.event.scope == Scope::All)
     }
 
     /// The count, and the CPU time and the time that it is of.

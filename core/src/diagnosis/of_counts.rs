@@ -37,21 +37,23 @@ const LEAST_BRANCH_MISSES: f64 = 5.0;
 /// Half of an interval over its number from which on a number is wide.
 const WIDE: f64 = 0.2;
 
-const INSTRUCTIONS: [&str; 1] = ["instructions"];
-
 impl Evidence<'_> {
     /// The count in 1,000 instructions, if that is at least so much for sure.
     fn per_kilo_instruction(&self, event: &Happened<'_>, least: f64) -> Option<(f64, f64)> {
-        let instructions = self.happened(&INSTRUCTIONS)?;
+        let instructions = self.happened_beside(event.event, "instructions")?;
         let sure = 1000.0 * event.least_per(&instructions)?;
         (sure >= least).then(|| (1000.0 * event.count.value / instructions.count.value, sure))
     }
 
+    /// Of these events the one of which there is most for sure.
     fn misses(&self, names: &[&str], least: f64, what: &str) -> RuleResult {
-        let event = self.happened(names)?;
-        let (rate, sure) = self.per_kilo_instruction(&event, least)?;
-        let name = crate::names::shown(event.name);
-        let text = format!("{name} {} in 1,000 instructions{}: {what}", si(rate), self.mostly_in());
+        let rates = names.iter().filter_map(|name| {
+            let event = self.happened(&[*name])?;
+            let (rate, sure) = self.per_kilo_instruction(&event, least)?;
+            Some((event, rate, sure))
+        });
+        let (event, rate, sure) = rates.reduce(|most, other| if other.2 > most.2 { other } else { most })?;
+        let text = format!("{} {} in 1,000 instructions{}: {what}", event.name(), si(rate), self.mostly_in());
         let why = format!("reported from {least} in 1,000 instructions");
         Some(Said { text, why, sure: self.at_least(&si(sure)) })
     }
@@ -62,9 +64,17 @@ impl Evidence<'_> {
     }
 
     pub(super) fn cache_misses(&self) -> RuleResult {
-        let is_last = LAST_CACHE.iter().any(|name| self.row(name).is_some());
-        let names: &[&str] = if is_last { &LAST_CACHE } else { &["L2_MISSES"] };
+        let names: Vec<&str> = LAST_CACHE.into_iter().filter(|name| self.is_of_last_cache(name)).collect();
+        let is_last = names.iter().any(|name| self.row(name).is_some());
+        let names: &[&str] = if is_last { &names } else { &["L2_MISSES"] };
         self.misses(names, CACHE_MISSES, "the data doesn't fit the caches")
+    }
+
+    /// Whether an event is of the last cache on this machine: Arm's `cache-misses` are of the first one.
+    fn is_of_last_cache(&self, name: &str) -> bool {
+        let header = self.monitor.header();
+        let is_arm = header.machine.arch.starts_with("aarch64") || header.machine.arch.starts_with("arm");
+        name != "cache-misses" || header.modelled.is_some() || !is_arm
     }
 
     pub(super) fn tlb_misses(&self) -> RuleResult {
@@ -84,7 +94,8 @@ impl Evidence<'_> {
     }
 
     pub(super) fn branch_misses(&self) -> RuleResult {
-        let (misses, branches) = (self.happened(&["branch-misses"])?, self.happened(&["branches"])?);
+        let misses = self.happened(&["branch-misses"])?;
+        let branches = self.happened_beside(misses.event, "branches")?;
         let (of_cpu, of_model) = BRANCH_MISSES;
         let least_share = if self.monitor.header().modelled.is_some() { of_model } else { of_cpu };
         let share = misses.least_per(&branches).filter(|share| *share >= least_share)?;
@@ -143,7 +154,7 @@ impl Evidence<'_> {
             true => format!("{:.0} times its first minute", rate / before),
             false => "none in its first minute".to_owned(),
         };
-        let text = format!("{} {} /s: {beside}", crate::names::shown(now.name), si(rate));
+        let text = format!("{} {} /s: {beside}", now.name(), si(rate));
         let why = format!("{} /s then; reported from {times:.0} times, by time and by CPU time", si(before));
         is_much.then_some((rate / before, Said { text, why, sure }))
     }

@@ -62,6 +62,14 @@ impl Gaussian {
         Self { basis, ..self }
     }
 
+    /// Has these events beside those of other estimators, so many together: of more than [`MAX_EVENTS`](super::gp::MAX_EVENTS)
+    /// none is corrected by others.
+    #[must_use]
+    pub fn among(mut self, together: usize) -> Self {
+        self.run.among(together);
+        self
+    }
+
     /// Uses what earlier runs of the program taught.
     #[must_use]
     pub fn with_model(mut self, model: Arc<CovarianceModel>) -> Self {

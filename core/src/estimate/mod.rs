@@ -25,6 +25,7 @@ use crate::relations::{Relation, Tolerance};
 use crate::units::WallNs;
 
 mod audit;
+mod each_part;
 mod fading;
 mod gaussian;
 pub mod gp;
@@ -37,6 +38,7 @@ mod sums;
 mod timed_count;
 mod whole_run;
 
+pub use each_part::EachPart;
 pub use gaussian::Gaussian;
 pub use linear::{Linear, LinearRule};
 pub use on_cpu::OnCpu;

@@ -23,6 +23,8 @@ pub struct OnCpu {
     lead: Vec<f64>,
     /// How many intervals the process has estimated.
     intervals: usize,
+    /// How many events there are with those of other processes beside it.
+    together: usize,
 }
 
 /// Purpose of a run: measuring, measuring to estimate it once more at its end, or learning.
@@ -55,8 +57,14 @@ impl OnCpu {
         };
         let nothing = vec![0.0; events.len()];
         let (before, lead) = (nothing.clone(), nothing);
-        let (process, clock, intervals) = (None, CpuClock::default(), 0);
-        Self { events: events.iter().map(spec).collect(), learnt, purpose, process, clock, before, lead, intervals }
+        let (process, clock, intervals, together) = (None, CpuClock::default(), 0, events.len());
+        let events = events.iter().map(spec).collect();
+        Self { events, learnt, purpose, process, clock, before, lead, intervals, together }
+    }
+
+    /// There are so many events with those of other processes: of more than [`MAX_EVENTS`] none is corrected.
+    pub(super) fn among(&mut self, together: usize) {
+        self.together = together;
     }
 
     /// Uses what earlier runs taught; from before the first round. A model that knows none of the events is
@@ -74,7 +82,7 @@ impl OnCpu {
     pub fn round(&mut self, from: WallNs, to: WallNs, deltas: &[Option<Delta>]) {
         let wall_ms = (to - from).as_ms();
         let waits = |delta: &Delta| delta.running < delta.enabled;
-        let may_begin = || self.events.len() <= MAX_EVENTS && deltas.iter().flatten().any(waits);
+        let may_begin = || self.together <= MAX_EVENTS && deltas.iter().flatten().any(waits);
         if self.process.is_none() && !may_begin() {
             for (event, delta) in deltas.iter().enumerate() {
                 let count = delta.map_or(0.0, |delta| delta.count as f64);

@@ -49,6 +49,9 @@ pub(super) struct Preset {
     /// An event in perf's words for CPUs of no family in the table.
     #[serde(default)]
     fallback: Option<String>,
+    /// Beginnings of the ids of CPUs on which the fallback means that; on all where there is none.
+    #[serde(default, rename = "fallbackOn")]
+    fallback_on: Vec<String>,
     #[serde(default)]
     entries: Vec<PresetEntry>,
 }
@@ -100,22 +103,26 @@ impl CpuFamily {
 }
 
 impl Preset {
-    /// What counts the preset on a CPU of this family; `None` is a CPU that the table doesn't know.
-    pub(super) fn on(&self, family: Option<&CpuFamily>) -> Meaning<'_> {
+    /// What counts the preset on a CPU of this id and family; `None` is a family that the table doesn't know.
+    pub(super) fn on(&self, cpu_id: &str, family: Option<&CpuFamily>) -> Meaning<'_> {
         if let Some(event) = &self.everywhere {
             return Meaning::Perf(event);
         }
-        let Some(family) = family else { return self.elsewhere() };
+        let Some(family) = family else { return self.elsewhere(cpu_id) };
         match self.entries.iter().find(|entry| entry.on.contains(&family.id)) {
             Some(entry) => entry.meaning(&self.name, family),
-            None => self.elsewhere(),
+            None => self.elsewhere(cpu_id),
         }
     }
 
     /// What perf's events can do for it on a CPU whose own events aren't known.
-    pub(super) fn elsewhere(&self) -> Meaning<'_> {
+    fn elsewhere(&self, cpu_id: &str) -> Meaning<'_> {
+        let holds = self.fallback_on.is_empty() || self.fallback_on.iter().any(|vendor| cpu_id.starts_with(vendor));
         match &self.fallback {
-            Some(event) => Meaning::Perf(event),
+            Some(event) if holds => Meaning::Perf(event),
+            Some(event) => Meaning::Missing(format!(
+                "this CPU isn't in the table, and its {event} may be of another cache: it is of the last level on Intel's CPUs"
+            )),
             None => Meaning::Missing(format!("this CPU family has no event for {} in the table", self.name)),
         }
     }
@@ -223,12 +230,17 @@ mod tests {
 
     #[test]
     fn a_preset_is_a_code_an_event_or_a_reason() {
-        let on = |name: &str, cpu: &str| find(name).unwrap().on(family(cpu));
+        let on = |name: &str, cpu: &str| find(name).unwrap().on(cpu, family(cpu));
         let misses = Meaning::Code(0x151, Some("skx::L1D:REPLACEMENT".to_owned()));
         assert_eq!(on("l1_misses", "GenuineIntel-6-55-4"), misses);
         assert_eq!(on("L1_MISSES", "0x00000000410fd080"), Meaning::Code(3, None));
         assert_eq!(on("CYCLES", "GenuineIntel-6-55-4"), Meaning::Perf("cycles"));
         assert_eq!(on("L1_MISSES", "GenuineIntel-6-97-2"), Meaning::Perf("L1-dcache-load-misses"));
+        assert_eq!(on("LLC_MISSES", "GenuineIntel-6-97-2"), Meaning::Perf("cache-misses"));
+        // Of the first level, on a Cortex-A76.
+        assert!(
+            matches!(on("LLC_MISSES", "0x00000000410fd0b0"), Meaning::Missing(why) if why.contains("cache-misses"))
+        );
         let Meaning::Missing(why) = on("FP_SCALAR", "GenuineIntel-6-3C-3") else { panic!() };
         assert_eq!(why, "Intel Haswell cannot count FP_SCALAR: Haswell counts no floating-point operations");
         assert!(find("L1_MISES").is_none());

@@ -418,7 +418,8 @@ impl Resolver {
     fn preset(&self, name: &str) -> Option<Vec<Meant>> {
         let preset = presets::find(name)?;
         // The kinds of core of a hybrid machine have different codes; perf's events know them.
-        let meaning = if self.is_hybrid() { preset.on(None) } else { preset.on(self.family()) };
+        let family = self.family().filter(|_| !self.is_hybrid());
+        let meaning = preset.on(&self.machine.cpu_id().unwrap_or_default(), family);
         Some(match meaning {
             Meaning::Code(code, words) => vec![raw(code, words)],
             Meaning::Perf(event) => {

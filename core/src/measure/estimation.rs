@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Error, MeasureOptions};
 use crate::estimate::gp::{CovarianceModel, MAX_EVENTS};
-use crate::estimate::{Estimator, EstimatorKind, Gaussian, IntervalBasis};
+use crate::estimate::{EachPart, Estimator, EstimatorKind, Gaussian, IntervalBasis};
 use crate::events::{Event, with_letters};
 use crate::monitor::Monitor;
 use crate::names::{shown, shown_path};
@@ -124,12 +124,15 @@ pub fn learnt_of_parts() -> Error {
 /// A monitor with this estimator.
 pub fn monitor(header: Header, relations: Vec<Relation>, estimation: Estimation) -> Monitor {
     let events = header.estimated_events();
-    let estimator: Box<dyn Estimator> = match estimation.kind {
-        EstimatorKind::Gp => {
-            let gaussian = Gaussian::new(&events, &relations).by(estimation.basis);
-            Box::new(estimation.learnt.into_iter().fold(gaussian, Gaussian::with_model))
+    let estimator = EachPart::build(&header.estimated_scopes(), |rows| -> Box<dyn Estimator> {
+        let part: Vec<_> = rows.iter().map(|&row| events[row].clone()).collect();
+        match estimation.kind {
+            EstimatorKind::Gp => {
+                let gaussian = Gaussian::new(&part, &relations).by(estimation.basis.of_rows(rows)).among(events.len());
+                Box::new(estimation.learnt.iter().cloned().fold(gaussian, Gaussian::with_model))
+            }
+            kind => kind.build(&part, &relations),
         }
-        kind => kind.build(&events, &relations),
-    };
+    });
     Monitor::new(header, relations, estimator).with_confidence(estimation.confidence)
 }

@@ -13,15 +13,15 @@ use std::time::Duration;
 use crossbeam_channel::never;
 
 use crate::estimate::EstimatorKind;
-use crate::events::{Machine, Merge, Resolver, Space};
+use crate::events::{EventKind, Machine, Merge, Resolver, Space};
 use crate::metrics::{Facts, MeasuredScope};
 use crate::monitor::Monitor;
 use crate::plan::{KERNEL_SLICE, Plan};
 use crate::rates::Confidence;
 use crate::run::{End, Header, MetricFormula};
 use crate::session::{Launch, Session};
-use crate::sources::perf::Split;
-use crate::sources::{Counter, RecordedRound, emulate};
+use crate::sources::perf::{self, Split};
+use crate::sources::{Counter, RecordedRound, Status, emulate};
 
 mod command;
 mod denied;
@@ -183,11 +183,19 @@ impl Measurement {
     /// The time between rounds for intervals of this length: so that whole rounds make an interval. Where events are
     /// multiplexed and `gp` learns how they vary together, a round comes in each slice of the kernel.
     pub fn period(&self, interval: Duration) -> Duration {
-        let is_multiplexed = self.launch.counters.is_some() || self.plan.rotates();
+        let is_multiplexed = self.launch.counters.is_some() || self.plan.rotates() && self.has_counters();
         let learns = self.estimation.kind == EstimatorKind::Gp && is_multiplexed;
         let longest = if learns { KERNEL_SLICE } else { LONGEST_PERIOD };
         let rounds = interval.as_nanos().div_ceil(longest.as_nanos()).max(1);
         interval / u32::try_from(rounds).unwrap_or(u32::MAX)
+    }
+
+    /// Whether this machine counts any event that takes a counter: many virtual machines count none.
+    fn has_counters(&self) -> bool {
+        self.plan.events.iter().any(|event| match event.kind {
+            EventKind::Hardware | EventKind::Cache => perf::probe(event) != Status::NotSupported,
+            _ => !event.kind.is_software(),
+        })
     }
 
     /// The same where nothing is shown but intervals: rounds within them say how far scaled counts may be off, and

@@ -322,14 +322,15 @@ impl Monitor {
     }
 }
 
-/// The most counts in a millisecond that each event may have while a program begins, where the run began with one.
+/// The most counts in a millisecond that each event that is estimated may have while a program begins, where the run began with
+/// one.
 fn beginnings(header: &Header) -> Vec<f64> {
     let begins = matches!(header.target, MeasuredTarget::Command { .. }) && header.delay_ns == WallNs(0);
     let most = |event: &MeasuredEvent| match event.scope {
         Scope::All if begins => most_in_beginning(&event.event),
         _ => 0.0,
     };
-    header.events.iter().map(most).collect()
+    header.events.iter().chain(header.added().map(|(_, event)| event)).map(most).collect()
 }
 
 /// A count of a part, of which nobody knows how far it is from the whole.

@@ -4,7 +4,6 @@
 //! independently: each CPU and each thread goes through the groups at its own pace.
 
 use std::collections::HashMap;
-use std::hash::Hash;
 
 use super::measure::modelled_instructions;
 use super::row::corrects;
@@ -13,7 +12,7 @@ use super::{Absence, Measure, Monitor, Point, Row};
 use crate::events::EventKind;
 use crate::plan::RowIndex;
 use crate::rates::{Error, ScopeIndex, Uncertain};
-use crate::run::Header;
+use crate::run::{Header, places};
 use crate::sources::Scope;
 use crate::units::CpuNs;
 
@@ -106,24 +105,20 @@ pub(super) fn scopes_of_time(header: &Header) -> Vec<ScopeIndex> {
     places(events.map(|event| (&event.scope, event.event.kind == EventKind::Tool)))
 }
 
-/// The place of each among the different ones, in the order in which these come first.
-fn places<T: Eq + Hash>(all: impl Iterator<Item = T>) -> Vec<usize> {
-    let mut known = HashMap::new();
-    let place = |one| {
-        let next = known.len();
-        *known.entry(one).or_insert(next)
-    };
-    all.map(place).collect()
-}
-
 /// The events that are counted for each part of the target, in the order of their first parts.
 pub(super) fn parts(header: &Header) -> Vec<SummedEvent> {
     let mut all: Vec<SummedEvent> = Vec::new();
+    let (mut asked, mut places) = (HashMap::new(), HashMap::new());
     for (index, event) in header.events.iter().enumerate().filter(|(_, event)| event.scope != Scope::All) {
-        match all.iter_mut().find(|parts| parts.name == event.event.name) {
-            Some(parts) => parts.events.push(index),
-            None => all.push(SummedEvent { name: event.event.name.clone(), events: vec![index] }),
-        }
+        let name = event.event.name.as_str();
+        // One that was asked for twice has a sum each time.
+        let times: &mut usize = asked.entry((name, &event.scope)).or_default();
+        let place = *places.entry((name, *times)).or_insert_with(|| {
+            all.push(SummedEvent { name: name.to_owned(), events: Vec::new() });
+            all.len() - 1
+        });
+        all[place].events.push(index);
+        *times += 1;
     }
     all
 }
@@ -263,6 +258,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::builders;
+    use crate::run::MeasuredEvent;
 
     fn number(value: f64, below: f64, above: f64) -> Option<Uncertain> {
         Some(Uncertain { value, error: Error::Within { below, above } })
@@ -281,6 +278,19 @@ mod tests {
         assert_eq!(sum, number(30.0, 5.0, 10.0));
         let exact = Some(Uncertain::exact(7.0));
         assert_eq!(total(&[(exact, 1), (exact, 1)]), Some(Uncertain::exact(14.0)));
+    }
+
+    #[test]
+    fn an_event_that_was_asked_for_twice_has_two_sums() {
+        let of_cpu = |(name, cpu): (&str, u32)| MeasuredEvent {
+            scope: Scope::Cpu(cpu),
+            ..builders::measured(builders::event(name))
+        };
+        let rows = [("a", 0), ("b", 0), ("a", 0), ("a", 1), ("b", 1), ("a", 1)];
+        let all = parts(&builders::header(rows.map(of_cpu)));
+        let sums: Vec<_> = all.iter().map(|sum| (sum.name.as_str(), sum.events.as_slice())).collect();
+        assert_eq!(sums, [("a", &[0, 3][..]), ("b", &[1, 4]), ("a", &[2, 5])]);
+        assert_eq!(parts(&builders::header([])), []);
     }
 
     #[test]

@@ -48,8 +48,34 @@ pub struct Scaling {
 struct Stay {
     count: f64,
     running: f64,
-    /// Whether the event ran for all of the last round.
-    is_full: bool,
+    last_round: StayRound,
+}
+
+/// How much of a stay's last round the event was on its counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum StayRound {
+    /// A part, and the stay began in it.
+    First,
+    /// All of it.
+    Full,
+    /// A part, after full ones.
+    Last,
+}
+
+impl StayRound {
+    /// That of the round after this one; `None` where the event was off its counter in between: after another round of which it was on
+    /// for a part, or between two that are full.
+    fn next(self, is_full: bool) -> Option<Self> {
+        match (self, is_full) {
+            (Self::First | Self::Full, true) => Some(Self::Full),
+            (Self::Full, false) => Some(Self::Last),
+            (Self::First, false) | (Self::Last, _) => None,
+        }
+    }
+
+    fn begin(is_full: bool) -> Self {
+        if is_full { Self::Full } else { Self::First }
+    }
 }
 
 /// The counts of stays that ended.
@@ -124,12 +150,14 @@ impl Scaling {
             return;
         }
         let is_full = delta.running >= delta.enabled;
-        if self.stay.is_some_and(|stay| !(stay.is_full || is_full)) {
+        let goes_on = self.stay.and_then(|stay| stay.last_round.next(is_full));
+        if goes_on.is_none() {
             self.end_stay();
         }
-        let before = self.stay.unwrap_or(Stay { count: 0.0, running: 0.0, is_full });
-        let (count, running) = (before.count + delta.count as f64, before.running + delta.running.as_ms());
-        self.stay = Some(Stay { count, running, is_full });
+        let (before, last_round) = (self.stay, goes_on.unwrap_or_else(|| StayRound::begin(is_full)));
+        let [count, running] = before.map_or([0.0, 0.0], |stay| [stay.count, stay.running]);
+        self.stay =
+            Some(Stay { count: count + delta.count as f64, running: running + delta.running.as_ms(), last_round });
     }
 
     fn end_stay(&mut self) {
@@ -478,6 +506,21 @@ mod tests {
         let mut shared = Scaling::default();
         [delta(3, 10, 5), delta(5, 10, 5)].into_iter().for_each(|delta| shared.add(delta));
         assert_eq!(shared.samples().number, 2);
+    }
+
+    #[test]
+    fn stays_are_told_apart_where_an_event_is_off_for_less_than_a_round() {
+        let stays = |rounds: &[u64]| {
+            let mut scaling = Scaling::default();
+            rounds.iter().for_each(|&running| scaling.add(delta(running, 10, running)));
+            scaling.samples().number
+        };
+        // It was off in each round of 6 ms.
+        assert_eq!(stays(&[10, 6, 10, 6, 10, 6]), 3);
+        assert_eq!(stays(&[6, 10, 10, 6, 6, 10]), 2);
+        assert_eq!(stays(&[10, 10, 10]), 1);
+        assert_eq!(stays(&[6, 10, 6, 0, 10]), 2);
+        assert_eq!(stays(&[]), 0);
     }
 
     #[test]

@@ -86,6 +86,29 @@ impl Tally {
         self.confidence
     }
 
+    /// What is known of these rows alone.
+    ///
+    /// # Panics
+    /// Panics if there is no such row.
+    pub fn of_rows(&self, rows: &[RowIndex]) -> Self {
+        let mut known: Vec<ScopeIndex> = Vec::new();
+        let mut place = |scope: ScopeIndex| {
+            known.iter().position(|&one| one == scope).unwrap_or_else(|| {
+                known.push(scope);
+                known.len() - 1
+            })
+        };
+        let scopes = rows.iter().map(|&row| place(self.scopes[row])).collect();
+        Self {
+            confidence: self.confidence,
+            tracks: rows.iter().map(|&row| self.tracks[row]).collect(),
+            raw: rows.iter().map(|&row| self.raw[row]).collect(),
+            scopes,
+            times: known.iter().map(|&scope| self.times[scope]).collect(),
+            in_beginning: rows.iter().map(|&row| self.in_beginning[row]).collect(),
+        }
+    }
+
     /// Takes what a round counted of each event; `None` for one that could not be read.
     pub fn round(&mut self, deltas: &[Option<Delta>]) {
         for (track, delta) in self.tracks.iter_mut().zip(deltas) {

@@ -3,10 +3,14 @@
 //! A [`Header`] is all that is known before the first round, an [`End`] what is known after the last one. They are
 //! what a monitor computes from, whether it measures or reads a recording.
 
+use std::collections::HashMap;
+use std::hash::Hash;
+
 use serde::{Deserialize, Serialize};
 
 use crate::events::Event;
 use crate::plan::RowIndex;
+use crate::rates::ScopeIndex;
 use crate::sources::emulate::CacheModel;
 use crate::units::WallNs;
 
@@ -150,6 +154,12 @@ impl Header {
         self.events.iter().chain(added).map(|event| event.event.clone()).collect()
     }
 
+    /// The part of the target that each of these is about, by the order of the parts' first events.
+    pub fn estimated_scopes(&self) -> Vec<ScopeIndex> {
+        let added = self.added().map(|(_, event)| event);
+        places(self.events.iter().chain(added).map(|event| &event.scope))
+    }
+
     /// How many readings a round has: one for each event, each anchor and each truth.
     pub fn columns(&self) -> usize {
         self.events.len() + self.anchors.len() + self.truths.len()
@@ -190,4 +200,13 @@ impl Header {
 
 fn is_at_once(delay: &WallNs) -> bool {
     *delay == WallNs(0)
+}
+/// The place of each among the different ones, in the order in which these come first.
+pub(crate) fn places<T: Eq + Hash>(all: impl Iterator<Item = T>) -> Vec<ScopeIndex> {
+    let mut known = HashMap::new();
+    let place = |one| {
+        let next = known.len();
+        *known.entry(one).or_insert(next)
+    };
+    all.map(place).collect()
 }

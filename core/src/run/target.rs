@@ -58,7 +58,10 @@ impl MeasuredTarget {
             }
             Self::Processes(processes) => format!("-p {}", ids(processes)),
             Self::Threads(threads) => format!("-t {}", ids(threads)),
-            Self::Everyone { .. } => "-a".into(),
+            Self::Everyone { cpus: Some(cpus) } => {
+                format!("-C {}", cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(","))
+            }
+            Self::Everyone { cpus: None } => "-a".into(),
             Self::Cgroup { path } => format!("--cgroup {}", for_shell(path)),
             Self::File { .. } => String::new(),
         }
@@ -76,6 +79,14 @@ impl MeasuredTarget {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_selection_is_what_chooses_the_target_again() {
+        let everyone = |cpus: Option<Vec<u32>>| MeasuredTarget::Everyone { cpus }.selection();
+        assert_eq!([everyone(None), everyone(Some(vec![2, 3]))], ["-a", "-C 2,3"]);
+        let command = MeasuredTarget::Command { argv: vec!["sh".into(), "-c".into(), "a b".into()], pid: 1 };
+        assert_eq!(command.selection(), "-- sh -c 'a b'");
+    }
 
     #[test]
     fn a_control_group_is_called_as_below_its_file_system() {

@@ -20,7 +20,7 @@ use crate::bench::SweepError;
 use crate::events::TracefsError;
 use crate::machine::Host;
 use crate::measure;
-use crate::names::{for_shell, is_hidden, shown, shown_path};
+use crate::names::{for_shell, is_hidden, nearest, shown, shown_path};
 use crate::recording::ReadError;
 use crate::sources::perf::OpenError;
 use crate::stack_formats::{Fault, FaultKind, WriteError};
@@ -237,9 +237,15 @@ fn odd_variable(program: &clap::Command) -> Option<String> {
     names.find(is_odd).map(str::to_owned)
 }
 
-/// Suggests none of the verbs that help doesn't show.
+/// Suggests none of the verbs that help doesn't show, and those that clap doesn't find near: `top` for `tpo`.
 fn suggest_visible_verbs(error: &mut clap::Error, program: &clap::Command) {
-    let Some(ContextValue::Strings(mut verbs)) = error.remove(ContextKind::SuggestedSubcommand) else { return };
+    let Some(ContextValue::String(wrong)) = error.get(ContextKind::InvalidSubcommand) else { return };
+    let visible = program.get_subcommands().filter(|verb| !verb.is_hide_set()).map(clap::Command::get_name);
+    let near: Vec<String> = nearest(wrong, visible).into_iter().map(str::to_owned).collect();
+    let mut verbs = match error.remove(ContextKind::SuggestedSubcommand) {
+        Some(ContextValue::Strings(verbs)) => verbs,
+        _ => near,
+    };
     verbs.retain(|verb| program.find_subcommand(verb).is_none_or(|found| !found.is_hide_set()));
     if !verbs.is_empty() {
         error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(verbs));

@@ -1,5 +1,6 @@
 //! Runs the program `perfprop`: parses its arguments, runs the verb, returns the exit code.
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{ArgAction, CommandFactory, Parser, Subcommand};
@@ -143,7 +144,7 @@ enum Verb {
 
 /// Runs the program with the process' own arguments.
 pub fn main() -> ExitCode {
-    let words: Vec<_> = std::env::args_os().collect();
+    let words = asking_for_help(std::env::args_os().collect());
     let args = match Args::try_parse_from(&words) {
         Ok(args) => args,
         Err(error) => return error::usage(error, &words, &command()),
@@ -156,6 +157,15 @@ pub fn main() -> ExitCode {
         }
         Err(error) => error.report(|| with_model::modelled_instead(&words)),
     }
+}
+
+/// `help stat` as `stat --help`, as many programs have it.
+fn asking_for_help(mut words: Vec<OsString>) -> Vec<OsString> {
+    if words.get(1).is_some_and(|word| word == "help") {
+        words.remove(1);
+        words.push("--help".into());
+    }
+    words
 }
 
 fn run(verb: &Verb, paging: Paging) -> Result<u8, Error> {

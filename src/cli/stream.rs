@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::sys::stat::{SFlag, fstat};
+use nix::unistd::dup2_stdout;
 
 use super::Error;
 use super::pager::{Pager, Paging};
@@ -212,6 +213,20 @@ pub(super) fn has_terminal() -> bool {
 /// The same where standard input may be a command's: where that is a file or a pipe, keys come from the terminal.
 pub(super) fn has_terminal_beside_input() -> bool {
     has_terminal() || (io::stdout().is_terminal() && is_data(io::stdin()) && File::open("/dev/tty").is_ok())
+}
+
+/// Makes the terminal standard output where that is a file, and returns the file: `top -- sort words > sorted` has screens, and
+/// what the command prints goes to the file. `None` where there is no terminal, and where a pipe may lead back to it.
+pub(super) fn terminal_beside_output() -> Option<File> {
+    let output = io::stdout();
+    let kind = fstat(&output).map_or(SFlag::empty(), |stat| SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT);
+    if output.is_terminal() || ![SFlag::S_IFREG, SFlag::S_IFCHR].contains(&kind) || !io::stderr().is_terminal() {
+        return None;
+    }
+    let terminal = File::options().read(true).write(true).open("/dev/tty").ok()?;
+    let file = File::from(output.as_fd().try_clone_to_owned().ok()?);
+    dup2_stdout(&terminal).ok()?;
+    Some(file)
 }
 
 /// Whether something to read comes from there: a file or a pipe, not `/dev/null`.

@@ -1,7 +1,9 @@
 //! Implements `perfprop top`: shows live screens, or prints text where there is no terminal.
 
+use std::fs::File;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -11,7 +13,7 @@ use super::args::{AppearanceArgs, MeasurementArgs, milliseconds, whole_number};
 use super::error::code_of;
 use super::outcome::{NO_REGIONS, exit_code, tell_delay, tell_no_regions};
 use super::stacks::LiveProfile;
-use super::stream::{Stream, has_terminal_beside_input, say};
+use super::stream::{Stream, has_terminal_beside_input, say, terminal_beside_output};
 use super::{Error, appearance, signals, stacks};
 use crate::diagnosis::{LATELY, LookBack, diagnose};
 use crate::measure::{DefaultEvents, DenialWords, Measurement, WatchEvent, close, note_partial, pending_end, watch};
@@ -35,7 +37,7 @@ use crate::units::WallNs;
   perfprop top -- ./prog                        what this machine can count of a command
   perfprop top -e L1_MISSES,L2_MISSES -p 4711   two events of a process that runs
   perfprop top -g -M IPC -- ./prog              call stacks, and metrics with the events that they need
-  perfprop top -- sort < words.txt              a command that reads a file; keys still come from the terminal
+  perfprop top -- sort < words.txt > sorted     a command that reads and writes files; screens stay on the terminal
   perfprop top --source emulate -- ./prog       caches and branches without counters")]
 pub(super) struct TopArgs {
     #[command(flatten)]
@@ -75,11 +77,18 @@ pub(super) fn run(args: &TopArgs) -> Result<u8, Error> {
     if args.batch || args.iterations.is_some() {
         return batch(args);
     }
-    if !has_terminal_beside_input() {
-        say(NO_TERMINAL);
-        return batch(args);
+    if has_terminal_beside_input() {
+        return screens(args, None);
     }
-    screens(args)
+    let has_command = !args.measurement.target.command.is_empty();
+    if has_command && let Some(output) = terminal_beside_output() {
+        return screens(args, Some(output));
+    }
+    say(NO_TERMINAL);
+    if has_command {
+        say("the command's output goes to standard error, beside its errors");
+    }
+    batch(args)
 }
 
 /// The option's, else the configuration's, else a second.
@@ -187,13 +196,17 @@ fn batch(args: &TopArgs) -> Result<u8, Error> {
     Ok(if has_enough { 0 } else { exit_code(&outcome) })
 }
 
-fn screens(args: &TopArgs) -> Result<u8, Error> {
+/// Shows screens; the command's output goes to a file where it was redirected.
+fn screens(args: &TopArgs, output: Option<File>) -> Result<u8, Error> {
     let mut options = appearance::on_terminal(&args.appearance)?;
     options.exit_with_child = args.exit_with_child;
     options.on_quit = args.on_quit.map_or(options.on_quit, Into::into);
     let config = appearance::config(&args.appearance)?.0;
     let interval = interval(args, &config);
-    let launch = launch(args, ChildIo::Capture, interval)?;
+    let mut launch = launch(args, ChildIo::Capture, interval)?;
+    if let Some(command) = &mut launch.command {
+        command.output = output.map(Arc::new);
+    }
     let signals = signals::listen_for_screens(&launch.stop).map_err(Error::System)?;
     let Begun { session, monitor, notes } = start(args, &launch, interval)?;
     if !monitor.header().restriction.is_empty() && args.appearance.screen.is_none() && config.screen.is_none() {

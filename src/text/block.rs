@@ -23,8 +23,9 @@ pub fn block(monitor: &Monitor, measures: MeasureChoice) -> String {
     let width = column_width(header.events.iter().map(|event| shown(&event.title()).into_owned())).max(5);
     let _ = writeln!(
         out,
-        "{:<width$}  {:>11} {:<6}  {:>7}  {:>9}  {:>6}  CORRECTED",
+        "{:<width$}  {:>9}  {:>11} {:<6}  {:>7}  {:>9}  {:>6}  CORRECTED",
         "EVENT",
+        "NOW",
         "MEAN",
         "",
         format!("±{}", monitor.confidence()),
@@ -63,7 +64,7 @@ fn cells(monitor: &Monitor, row: &Row<'_>, measures: MeasureChoice) -> String {
     });
     let (Some(scaled), Some(factor), None) = (row.count(), factor, row.absence) else {
         let words = row.absence.map_or("not known", |absence| absence.words());
-        return format!("{words:>15}  {:>32}{correction}", "");
+        return format!("{words:>26}  {:>32}{correction}", "");
     };
     // Of a total, the spread is that of rates, and the mean of a rate is the count over the time.
     let of_total = || {
@@ -75,7 +76,9 @@ fn cells(monitor: &Monitor, row: &Row<'_>, measures: MeasureChoice) -> String {
     let run = row.core_share.or(row.raw.run.run_ratio()).map_or_else(String::new, whole_share);
     let scaled = scaled.times(factor);
     let (error, suffix) = (error_cell(row, scaled), measure.suffix(monitor.header()));
-    format!("{:>11} {suffix:<6}  {error:>7}  {sigma:>9}  {run:>6}  {correction}", number(scaled.value))
+    let now = measure.newest(monitor, row, 1).pop().and_then(|point| point.best());
+    let now = now.map_or_else(String::new, |now| number(now.value));
+    format!("{now:>9}  {:>11} {suffix:<6}  {error:>7}  {sigma:>9}  {run:>6}  {correction}", number(scaled.value))
 }
 
 /// The error of a count, or the word for what one kind of core or some units counted: how far that is from all of

@@ -8,13 +8,13 @@ use super::theme::Role;
 
 /// What the glyphs and numbers mean.
 pub(super) const LEGEND: [(&str, &str); 13] = [
-    ("±", "how far off the number may be 95 of 100 times, in percent of it: what multiplexing left unseen"),
+    ("±", "the true count is within so many percent of the number in 95 of 100 cases: what multiplexing left unseen"),
     ("±MEAN", "the same of the mean time of a call, as calls differ from one another"),
     ("exact", "the event was counted all the time"),
     ("OFF", "how far off the truth it is, where that is counted beside"),
-    ("VAR σ CV", "how the program varies from interval to interval; no error"),
+    ("VAR σ CV", "how much the program varies from interval to interval; not how far off a number is"),
     ("RUN%", "the part of the time that the event was on a counter"),
-    ("95% CI", "between which percentages a share of samples lies 95 of 100 times"),
+    ("95% CI", "the true share is between these percentages in 95 of 100 cases"),
     ("CORR BY", "how far relations moved the number, and which of them most"),
     (WARN, "counted for a part of the time, or otherwise in doubt: see Log"),
     (OK, "all is well: running, or a relation that agrees with the counts"),

@@ -40,6 +40,7 @@ pub(super) enum Action {
     Listing,
     Emphasis,
     Chains,
+    SortFunctions,
     ShortNames,
     Levels,
     Restart,
@@ -150,7 +151,7 @@ pub(super) const BINDINGS: &[KeyBinding] = bindings! {
     Action::HalfDown, "half-down", [ctrl('d')], "half a page down", None, PAGED;
     Action::First, "first", [key('g'), code(KeyCode::Home)], "go to the first line", None, &[];
     Action::Last, "last", [key('G'), code(KeyCode::End)], "go to the last line", None, &[];
-    Action::Open, "open", [code(KeyCode::Enter)], "details, a thread's stacks, or functions that differ", Some("detail"), TABLES;
+    Action::Open, "open", [code(KeyCode::Enter)], "open the line: details, a thread's stacks, functions that differ", Some("detail"), TABLES;
     Action::Filter, "filter", [key('/')], "filter by words or a glob; lower case matches both", Some("filter"), LISTS;
     Action::NextColumn, "sort-next", [key('s'), code(KeyCode::F(6)), key('>'), code(KeyCode::Right), key('l')],
         "sort by the next column", Some("sort"), TABLES;
@@ -182,7 +183,9 @@ pub(super) const BINDINGS: &[KeyBinding] = bindings! {
     Action::Listing, "listing", [key('t')], "list functions, the callers of one, calls, or modules", Some("flat/callers/tree"),
         PROFILE;
     Action::Chains, "chains", [key('e')], "show frames that only pass on as one line, or all frames", Some("all frames"), PROFILE;
-    Action::ShortNames, "short-names", [key('s')], "names without arguments of templates and functions, or whole", Some("short"), PROFILE;
+    Action::SortFunctions, "sort-functions", [key('s'), code(KeyCode::F(6)), key('>'), key('<')], "sort functions by SELF or by TOTAL",
+        Some("sort"), PROFILE;
+    Action::ShortNames, "short-names", [key('a')], "names without arguments of templates and functions, or whole", None, PROFILE;
     Action::Levels, "levels", [key('B')], "by thread name, thread, process, CPU, or by none of them", Some("by"), PROFILE;
     Action::Restart, "restart", [key('X')], "live: forget the samples so far, and show those from now on", Some("restart"), PROFILE;
     Action::GoLeft, "left", [code(KeyCode::Left), key('h')], "fold, or go to the caller; in the icicle, go left", None, PROFILE;

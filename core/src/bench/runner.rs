@@ -126,7 +126,7 @@ impl Runner {
         let argv = once.argv.iter().map(OsString::from).collect();
         let folder = once.folder.map(Path::to_owned);
         self.measurement.launch.command =
-            Some(CommandLine { argv, folder, io: ChildIo::Discard, errors: self.said.clone() });
+            Some(CommandLine { argv, folder, io: ChildIo::Discard, output: None, errors: self.said.clone() });
         let period = self.measurement.period(PERIOD);
         let (session, header) = self.measurement.start(period, INTERVAL, &mut |_| {}).map_err(SweepError::Measure)?;
         let mut monitor = self.measurement.monitor(header);

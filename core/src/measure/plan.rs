@@ -86,20 +86,18 @@ enum Clock {
     LeftOut,
 }
 
-/// The best that there is to count where nobody says what; notes which and why.
+/// The best that there is to count where nobody says what; notes why it isn't more.
 fn best(resolver: &Resolver, note: &mut dyn FnMut(&str), clock: Clock) -> String {
-    let (names, why) = if resolver.machine().is_emulated() {
-        (DEFAULT_MODELLED, "")
+    let names = if resolver.machine().is_emulated() {
+        DEFAULT_MODELLED
     } else if resolver.pmus().iter().any(Pmu::is_core) {
-        (DEFAULT_HARDWARE, "")
+        DEFAULT_HARDWARE
     } else {
-        (
-            DEFAULT_SOFTWARE,
-            " (this machine exposes no hardware counters; modelled cache and branch misses: --source emulate)",
-        )
+        note(
+            "no hardware counters on this machine: counting the kernel's events; --source emulate models caches and branches",
+        );
+        DEFAULT_SOFTWARE
     };
     let is_wanted = |name: &&str| clock == Clock::Counted || *name != "task-clock";
-    let names = names.split(',').filter(is_wanted).collect::<Vec<_>>().join(",");
-    note(&format!("no -e given: counting {names}{why}"));
-    names
+    names.split(',').filter(is_wanted).collect::<Vec<_>>().join(",")
 }

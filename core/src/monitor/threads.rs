@@ -13,8 +13,8 @@ use crate::units::{CpuNs, WallNs};
 /// Snapshots that are kept at most.
 const KEPT: usize = 128;
 
-/// How long before the end of a time looks may be, where those in it are too few.
-const LONGEST_LOOKS: WallNs = WallNs(5_000_000_000);
+/// How long before the end of a time looks may be, where those in it are too few: a machine's processes are looked at once a second.
+const LONGEST_LOOKS: WallNs = WallNs(15_000_000_000);
 
 /// Snapshots, the oldest first: that of the beginning, the newest, and the less of those between the older they are.
 #[derive(Clone, Debug, Default)]

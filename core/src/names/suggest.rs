@@ -11,7 +11,7 @@ const SHORTEST: usize = 3;
 pub const MAX_SUGGESTIONS: usize = 4;
 
 /// The words among `candidates` that `word` may have been meant to be, the nearest first, four at
-/// most. Cases of letters don't count.
+/// most. Cases of letters count only among those that are as near without them.
 ///
 /// A candidate is near when at most a third of the longer word's letters would have to change,
 /// counted as Damerau-Levenshtein edits (insert, delete, replace, swap neighbours); more than one only of words that begin alike.
@@ -20,12 +20,15 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         return Vec::new();
     }
     let lower = word.to_lowercase();
-    let mut near: Vec<(usize, &str)> =
-        candidates.into_iter().filter_map(|candidate| Some((distance(&lower, candidate)?, candidate))).collect();
+    let exactly = |candidate: &str| strsim::damerau_levenshtein(word, candidate);
+    let mut near: Vec<(usize, usize, &str)> = candidates
+        .into_iter()
+        .filter_map(|candidate| Some((distance(&lower, candidate)?, exactly(candidate), candidate)))
+        .collect();
     near.sort_unstable();
     near.dedup();
     near.truncate(MAX_SUGGESTIONS);
-    near.into_iter().map(|(_, candidate)| candidate).collect()
+    near.into_iter().map(|(.., candidate)| candidate).collect()
 }
 
 /// The edits between a word and a candidate, or `None` when they are too many.
@@ -61,6 +64,7 @@ mod tests {
     fn the_nearest_comes_first() {
         assert_eq!(nearest("L1_MISES", WORDS), ["L1_MISSES", "L2_MISSES"]);
         assert_eq!(nearest("cylces", WORDS), ["cycles"]);
+        assert_eq!(nearest("cycels", ["CYCLES", "cycles"]), ["cycles", "CYCLES"]);
         assert_eq!(nearest("INSTRUCTION", WORDS), ["instructions"]);
     }
 

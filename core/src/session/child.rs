@@ -97,6 +97,9 @@ pub(super) fn command(argv: &[OsString], line: &CommandLine) -> io::Result<Comma
             command.stdout(io::stderr());
         }
     }
+    if let Some(output) = &line.output {
+        command.stdout(output.try_clone()?);
+    }
     if let Some(errors) = &line.errors {
         command.stderr(errors.try_clone()?);
     }

@@ -59,7 +59,7 @@ pub struct Launch {
 impl Launch {
     /// A command to start and measure, with all that it starts.
     pub fn command(argv: Vec<OsString>, io: ChildIo) -> Self {
-        Self { command: Some(CommandLine { argv, folder: None, io, errors: None }), ..Self::attach(None) }
+        Self { command: Some(CommandLine { argv, folder: None, io, output: None, errors: None }), ..Self::attach(None) }
     }
 
     /// Something that runs already.
@@ -115,6 +115,8 @@ pub struct CommandLine {
     pub folder: Option<PathBuf>,
     /// Where its input comes from and its output goes.
     pub io: ChildIo,
+    /// A file that its output goes to instead.
+    pub output: Option<Arc<File>>,
     /// A file that its errors go to instead.
     pub errors: Option<Arc<File>>,
 }

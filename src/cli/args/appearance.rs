@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
 use crate::stacks::FirstLevel;
@@ -57,8 +57,15 @@ fn first_level() -> impl TypedValueParser<Value = FirstLevel> {
 /// Parses the names of the screens, and `help`.
 fn first_screen() -> impl TypedValueParser<Value = FirstScreen> {
     const HELP: &str = "help";
+    // What the screen of threads is called on a whole machine.
+    const PROCESSES: &str = "processes";
     let names = Screen::ALL.into_iter().chain([Screen::Source, Screen::Compare]).map(Screen::word).chain([HELP]);
+    let names = names.map(|name| match Screen::Threads.word() == name {
+        true => PossibleValue::new(name).alias(PROCESSES),
+        false => PossibleValue::new(name),
+    });
     PossibleValuesParser::new(names).map(|name| {
+        let name = if name == PROCESSES { Screen::Threads.word() } else { &name };
         let mut screens = Screen::ALL.into_iter().chain([Screen::Source, Screen::Compare]);
         screens.find(|screen| screen.word() == name).map_or(FirstScreen::Help, FirstScreen::Screen)
     })

@@ -86,7 +86,7 @@ impl TargetArgs {
             return Err(Error::Usage(OF_COMMANDS.into()));
         }
         let argv = self.command.clone();
-        let command = (!argv.is_empty()).then_some(CommandLine { argv, folder: None, io, errors: None });
+        let command = (!argv.is_empty()).then_some(CommandLine { argv, folder: None, io, output: None, errors: None });
         let delay = self.delay.map(Duration::from_millis);
         let timeout = self.timeout.map(Duration::from_millis);
         let (cpus, split, inherit) = (self.cpus()?, self.split()?, !self.no_inherit);

@@ -122,8 +122,10 @@ impl ScreenModel {
             Levels | Restart | Zoom | Source | Chains => return self.look_into(action),
             NextSampledLine => self.next_sampled_line(true),
             PreviousSampledLine => self.next_sampled_line(false),
-            Listing | Emphasis | ShortNames | NextHit | PreviousHit | FindSame | GoLeft | GoRight | Fold | Unfold
-            | Toggle | FoldAll | UnfoldAll | NextSampled | PreviousSampled => self.steer_profile(action),
+            Listing | Emphasis | SortFunctions | ShortNames | NextHit | PreviousHit | FindSame | GoLeft | GoRight
+            | Fold | Unfold | Toggle | FoldAll | UnfoldAll | NextSampled | PreviousSampled => {
+                self.steer_profile(action)
+            }
             NextColumn | PreviousColumn | Invert => self.sort(action),
             Freeze | Basis | Measure | Axis | Longer | Shorter | Output => self.change_view(action),
             Graph => self.graph = !self.graph,

@@ -178,7 +178,10 @@ fn draw_histogram(page: &mut ScreenPage<'_>, area: Rect, line: EventLine) {
     let mut rows = area.rows();
     if let Some(row) = rows.next() {
         let suffix = page.model.line_measure(line).of_intervals().suffix(page.model.monitor.header());
-        let words = format!("{} intervals, each{suffix}", rates.len());
+        let words = match rates.len() {
+            1 => format!("1 interval, in{suffix}"),
+            intervals => format!("{intervals} intervals, each{suffix}"),
+        };
         page.line(row, Line::from(page.span(Role::Header, words)));
     }
     let below = split_below(area, area.height.saturating_sub(1)).1;

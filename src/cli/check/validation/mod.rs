@@ -169,7 +169,7 @@ fn command(args: &ValidateArgs) -> Result<(Vec<OsString>, Option<KnownCommand>),
     let program = std::env::current_exe().map_err(Error::System)?;
     let of_length = |length: u32| vec![program.clone().into(), "mix".into(), length.to_string().into()];
     let length = if args.is_modelled() { MODELLED_LENGTH } else { mix::FULL };
-    let start = CommandLine { argv: of_length(0), folder: None, io: ChildIo::Discard, errors: None };
+    let start = CommandLine { argv: of_length(0), folder: None, io: ChildIo::Discard, output: None, errors: None };
     Ok((of_length(length), mix::known(length).map(|counts| KnownCommand { start, counts })))
 }
 

@@ -36,6 +36,13 @@ impl ChainView {
     }
 }
 
+/// An end of a chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::tui) enum ChainEnd {
+    First,
+    Last,
+}
+
 /// What a step from a node of a tree to one below it means.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::tui) enum TreeDirection {

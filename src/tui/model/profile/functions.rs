@@ -20,6 +20,32 @@ pub(in crate::tui) struct FunctionRow {
     pub(in crate::tui) total: Amount,
 }
 
+/// By what functions and modules are sorted, the most first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::tui) enum FunctionOrder {
+    /// By what was sampled in themselves.
+    #[default]
+    Own,
+    /// With what they called.
+    Total,
+}
+
+impl FunctionOrder {
+    pub(super) fn next(self) -> Self {
+        match self {
+            Self::Own => Self::Total,
+            Self::Total => Self::Own,
+        }
+    }
+
+    /// Sorts rows that are sorted by their own.
+    pub(super) fn sort(self, rows: &mut [FunctionRow]) {
+        if self == Self::Total {
+            rows.sort_by_key(|row| Reverse(row.total.weight));
+        }
+    }
+}
+
 /// Rows of sums, of which one is selected.
 #[derive(Debug, Default)]
 pub(in crate::tui) struct SumList {

@@ -27,11 +27,12 @@ mod search;
 mod shape;
 
 pub(in crate::tui) use calls::{CallMeasure, FrameIndex, FrameLabel, FrameOrigin, ModuleLabel, RowCalls, SampledTree};
+pub(in crate::tui) use chains::ChainEnd;
 use chains::ChainView;
 pub(in crate::tui) use chains::TreeDirection;
 pub(in crate::tui) use difference::RowDifference;
 use difference::ShownDifference;
-pub(in crate::tui) use functions::{FunctionRow, SumList};
+pub(in crate::tui) use functions::{FunctionOrder, FunctionRow, SumList};
 use place::SiblingOrder;
 pub(in crate::tui) use place::TreePlace;
 use ratio::EventRatio;
@@ -114,6 +115,7 @@ pub(in crate::tui) struct ProfileState {
     /// Whether chains of frames are one line where they can be.
     view: ChainView,
     names: NameView,
+    order: FunctionOrder,
     /// The listing that the reader chose.
     chosen: Option<Listing>,
     pub(in crate::tui) emphasis: Emphasis,
@@ -197,7 +199,8 @@ impl ProfileState {
         match self.listing() {
             Listing::Tree => {}
             Listing::Flat => {
-                let rows = functions::functions(shape, root, &before(&self.functions));
+                let mut rows = functions::functions(shape, root, &before(&self.functions));
+                self.order.sort(&mut rows);
                 self.functions.take(rows);
                 if self.has_difference() {
                     self.list_difference();
@@ -212,7 +215,8 @@ impl ProfileState {
             Listing::Callers => self.list_callers(order),
             Listing::Modules => {
                 let module = |frame| self.calls.module_of(frame);
-                let rows = functions::modules(shape, root, &before(&self.modules), module);
+                let mut rows = functions::modules(shape, root, &before(&self.modules), module);
+                self.order.sort(&mut rows);
                 self.modules.take(rows);
             }
         }
@@ -226,6 +230,11 @@ impl ProfileState {
         self.callers.direction = TreeDirection::CalledBy;
         self.callers.take(paths, order, may_join(&self.calls));
         self.callees = callees;
+    }
+
+    /// By what the list of sums is sorted; `None` where there is no such list, and where it is by what changed.
+    pub(in crate::tui) fn order(&self) -> Option<FunctionOrder> {
+        (self.sums().is_some() && !self.has_difference()).then_some(self.order)
     }
 
     /// What the table lists: what the reader chose, or what says most.
@@ -330,8 +339,26 @@ impl ProfileState {
     pub(in crate::tui) fn frames_of_row(&self, place: &TreePlace, row: TreeNode) -> Vec<FrameIndex> {
         let all: Vec<_> = place.chain(row).into_iter().map(|node| place.shape.frame(node)).collect();
         let says = |frame: &FrameIndex| *frame != 0 && !self.calls.label(*frame).is_entry;
-        let telling: Vec<_> = all.iter().copied().filter(says).collect();
+        let mut telling: Vec<_> = all.iter().copied().filter(says).collect();
+        // How the kernel puts a thread to sleep is the same in all waits.
+        if self.is_off_cpu() && place.direction == TreeDirection::Calls {
+            let of_program = |frame: &FrameIndex| self.calls.label(*frame).origin != FrameOrigin::Kernel;
+            let last = telling.iter().rposition(of_program);
+            telling.truncate(last.map_or(telling.len(), |last| last + 1));
+        }
         if telling.is_empty() { all.last().copied().into_iter().collect() } else { telling }
+    }
+
+    /// Which frame of these of a row has its name where there is room for one: of callers the nearest; of calls the last, unless the
+    /// first is the task's or all are the kernel's, as many ends of those are alike.
+    pub(in crate::tui) fn kept_end(&self, place: &TreePlace, row: TreeNode, frames: &[FrameIndex]) -> ChainEnd {
+        let first = place.chain(row).first().copied().unwrap_or(0);
+        let is_task = place.shape.parent(first) == 0 && frames.first() == Some(&place.shape.frame(first));
+        let is_of_kernel = |frame: &FrameIndex| self.calls.label(*frame).origin == FrameOrigin::Kernel;
+        match place.direction {
+            TreeDirection::Calls if !is_task && !frames.iter().all(is_of_kernel) => ChainEnd::Last,
+            TreeDirection::Calls | TreeDirection::CalledBy => ChainEnd::First,
+        }
     }
 
     /// The number and name of the event that is shown.

@@ -18,6 +18,7 @@ impl ProfileState {
             Action::ShortNames => {
                 self.names = if self.names == NameView::Whole { NameView::Short } else { NameView::Whole };
             }
+            Action::SortFunctions => return self.sort_functions(),
             Action::Zoom => return self.zoom_in(),
             Action::NextSampled => self.next_event(1)?,
             Action::PreviousSampled => self.next_event(self.calls.events.len().saturating_sub(1))?,
@@ -171,6 +172,18 @@ impl ProfileState {
         for place in [&mut self.tree, &mut self.callers] {
             place.set_view(self.view, may_join(&self.calls), height);
         }
+        self.list(SiblingOrder::Stable);
+        Ok(())
+    }
+
+    fn sort_functions(&mut self) -> Result<(), &'static str> {
+        if self.has_difference() {
+            return Err("functions are sorted by how much they changed");
+        }
+        if self.order().is_none() {
+            return Err("calls stand below their callers; t lists functions, which can be sorted");
+        }
+        self.order = self.order.next();
         self.list(SiblingOrder::Stable);
         Ok(())
     }

@@ -7,7 +7,7 @@ use super::super::page::ScreenPage;
 use super::table::chain_text;
 use crate::number::{change, share};
 use crate::tui::model::ClickTarget;
-use crate::tui::model::profile::{FrameOrigin, ProfileState, TreeNode, TreePlace};
+use crate::tui::model::profile::{ChainEnd, FrameOrigin, ProfileState, TreeNode, TreePlace};
 use crate::tui::symbols::EIGHTHS;
 use crate::tui::text::width;
 use crate::tui::theme::{Hue, HueFrom, Role};
@@ -145,15 +145,25 @@ fn draw_frame(page: &mut ScreenPage<'_>, area: Rect, node: TreeNode, profile: &P
     };
     let frames = profile.frames_of_row(place, node);
     let names: Vec<_> = frames.iter().map(|&frame| profile.name(frame)).collect();
-    let last = names.last().map_or(0, |name| width(name));
-    let has_name = room >= LEAST_WITH_NAME || names.len() == 1 && last <= room;
-    let with_share = room >= LEAST_WITH_SHARE && last + 2 + width(&number) <= room;
+    let end = profile.kept_end(place, node, &frames);
+    let name_in = |room: usize| chain_text(&names, (place.direction, end), room);
+    let kept = match end {
+        ChainEnd::First => names.first(),
+        ChainEnd::Last => names.last(),
+    };
+    let kept = kept.map_or(0, |name| width(name));
+    let has_name = room >= LEAST_WITH_NAME || names.len() == 1 && kept <= room;
+    // A name that is whole without its share says more than one that is cut.
+    let beside = room.saturating_sub(2 + width(&number));
+    let is_cut_by_share =
+        || name_in(beside) != name_in(usize::from(u16::MAX)) && name_in(room) == name_in(usize::from(u16::MAX));
+    let with_share = room >= LEAST_WITH_SHARE && kept <= beside && !is_cut_by_share();
     let text = match with_share {
         true => {
-            let name = chain_text(&names, place.direction, room - 2 - width(&number));
+            let name = name_in(beside);
             format!("{name}{}{number} ", " ".repeat(room - 1 - width(&name) - width(&number)))
         }
-        false if has_name => chain_text(&names, place.direction, room),
+        false if has_name => name_in(room),
         false => String::new(),
     };
     page.buffer.set_stringn(area.x + 1, area.y, text, room, style);

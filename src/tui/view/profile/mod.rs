@@ -293,7 +293,8 @@ fn row_name(profile: &ProfileState, row: TreeNode, room: usize) -> String {
     let place = profile.place();
     let frames = profile.frames_of_row(place, row);
     let names: Vec<_> = frames.iter().map(|&frame| profile.calls.label(frame).name.as_str()).collect();
-    table::chain_text(&names, place.direction, room)
+    let end = profile.kept_end(place, row, &frames);
+    table::chain_text(&names, (place.direction, end), room)
 }
 
 /// The path to the selected frame, its last frames where not all fit.

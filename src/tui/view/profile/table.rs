@@ -10,8 +10,8 @@ use crate::number;
 use crate::profile::{Amount, share_error};
 use crate::rates::{Error, Uncertain};
 use crate::tui::model::profile::{
-    CallMeasure, FunctionRow, Listing, ProfileState, RatioKind, RatioRow, RowCalls, RowDifference, TreeDirection,
-    TreeNode, TreePlace,
+    CallMeasure, ChainEnd, FunctionOrder, FunctionRow, Listing, ProfileState, RatioKind, RatioRow, RowCalls,
+    RowDifference, TreeDirection, TreeNode, TreePlace,
 };
 use crate::tui::model::{ClickTarget, VisibleRows};
 use crate::tui::symbols::{CURSOR, DOWN, MISSING, UP};
@@ -38,7 +38,7 @@ const FOLDED: &str = "+";
 pub(super) fn draw_heads(page: &mut ScreenPage<'_>, row: Rect, profile: &ProfileState, columns: &TableColumns) {
     let next = format!("{} (t: {})", profile.listing().word().to_uppercase(), profile.next_listing().word());
     let text = match columns {
-        TableColumns::Sampled(columns) => sampled_heads(page, columns, &next, profile.ratio_kind()),
+        TableColumns::Sampled(columns) => sampled_heads(page, columns, &next, (profile.ratio_kind(), profile.order())),
         TableColumns::Called(columns) => {
             let measure = profile.call_measure().unwrap_or(&CallMeasure::Time);
             columns.heads(&next, &page.model.error_head(), measure)
@@ -47,10 +47,19 @@ pub(super) fn draw_heads(page: &mut ScreenPage<'_>, row: Rect, profile: &Profile
     page.line(row, Line::from(page.span(Role::Header, text)));
 }
 
-fn sampled_heads(page: &ScreenPage<'_>, columns: &ProfileColumns, name: &str, ratio: Option<RatioKind>) -> String {
+fn sampled_heads(
+    page: &ScreenPage<'_>,
+    columns: &ProfileColumns,
+    name: &str,
+    (ratio, order): (Option<RatioKind>, Option<FunctionOrder>),
+) -> String {
+    let sorted = |head: &str, by: FunctionOrder| match order == Some(by) {
+        true => format!("{head}{DOWN}"),
+        false => head.to_owned(),
+    };
     let heads = columns.texts(|column| match column {
-        ShareColumn::Total => "TOTAL".into(),
-        ShareColumn::Own => "SELF".into(),
+        ShareColumn::Total => sorted("TOTAL", FunctionOrder::Total),
+        ShareColumn::Own => sorted("SELF", FunctionOrder::Own),
         ShareColumn::Ratio => ratio.map_or("", RatioKind::head).into(),
         ShareColumn::SideA => "A".into(),
         ShareColumn::SideB => "B".into(),
@@ -96,7 +105,7 @@ pub(super) fn draw_callers(page: &mut ScreenPage<'_>, heads: Rect, area: Rect, p
     let columns = ProfileColumns::of(usize::from(area.width), TableKind::Beside, shown_numbers(profile));
     let function = profile.name(profile.functions.selected);
     let room = columns.name.saturating_sub(width(CALLERS));
-    let text = sampled_heads(page, &columns, &format!("{CALLERS}{}", cut_name(function, room)), None);
+    let text = sampled_heads(page, &columns, &format!("{CALLERS}{}", cut_name(function, room)), (None, None));
     page.line(heads, Line::from(page.span(Role::Header, text)));
     let columns = TableColumns::Sampled(columns);
     if place.rows.len() < 2 {
@@ -190,9 +199,14 @@ fn node_name(place: &TreePlace, (node, level): (TreeNode, usize), profile: &Prof
         before += &format!("{}{arrow}", cut_name(profile.name(of_caller), room / 4));
     }
     let names: Vec<_> = frames.iter().map(|&frame| profile.name(frame)).collect();
-    let text = chain_text(&names, place.direction, room.saturating_sub(width(&before)));
-    let is_hit = frames.iter().any(|&frame| profile.is_hit(frame));
-    let module = profile.calls.label(place.shape.frame(place.end_of(node))).module.clone();
+    let end = profile.kept_end(place, node, &frames);
+    let text = chain_text(&names, (place.direction, end), room.saturating_sub(width(&before)));
+    let is_hit = place.chain(node).into_iter().any(|node| profile.is_hit(place.shape.frame(node)));
+    let of_module = match place.direction {
+        TreeDirection::Calls => frames.last(),
+        TreeDirection::CalledBy => frames.first(),
+    };
+    let module = of_module.map_or_else(String::new, |&frame| profile.calls.label(frame).module.clone());
     FunctionName { before, text, place: module, is_hit, is_selected: node == place.selected }
 }
 
@@ -205,8 +219,8 @@ fn arrow(direction: TreeDirection) -> &'static str {
 }
 
 /// The names of a chain in so many cells. Of calls the ends stay: one is known, and the other is what comes next. Of callers
-/// those stay that are nearest to the function.
-pub(super) fn chain_text(names: &[&str], direction: TreeDirection, room: usize) -> String {
+/// those stay that are nearest to the function. Where there is room for one, it is that of this end.
+pub(super) fn chain_text(names: &[&str], (direction, end): (TreeDirection, ChainEnd), room: usize) -> String {
     let arrow = arrow(direction);
     let [first, middle @ .., last] = names else {
         return cut_name(names.first().copied().unwrap_or_default(), room).into_owned();
@@ -227,9 +241,9 @@ pub(super) fn chain_text(names: &[&str], direction: TreeDirection, room: usize) 
         TreeDirection::Calls => [&[*first, CUT][..], &middle[left_out..], &[*last]].concat().join(arrow),
         TreeDirection::CalledBy => [&[*first], &middle[..middle.len() - left_out], &[CUT]].concat().join(arrow),
     };
-    let alone = || match direction {
-        TreeDirection::Calls => (format!("{CUT}{arrow}{last}"), last),
-        TreeDirection::CalledBy => (format!("{first}{arrow}{CUT}"), first),
+    let alone = || match end {
+        ChainEnd::Last => (format!("{CUT}{arrow}{last}"), last),
+        ChainEnd::First => (format!("{first}{arrow}{CUT}"), first),
     };
     let fits = (0..=middle.len()).map(part).find(|text| width(text) <= room);
     fits.unwrap_or_else(|| match alone() {
@@ -412,12 +426,14 @@ mod tests {
     #[test]
     fn chains_keep_their_ends() {
         let names = ["main", "run", "step", "loop"];
-        let text = |room| chain_text(&names, TreeDirection::Calls, room);
+        let text = |room| chain_text(&names, (TreeDirection::Calls, ChainEnd::Last), room);
         assert_eq!(text(40), "main > run > step > loop");
         assert_eq!(text(23), "main > … > step > loop");
         assert_eq!(text(16), "main > … > loop");
         assert_eq!((text(10), text(4), text(3)), ("… > loop".into(), "loop".into(), "l…p".into()));
-        let callers = |names: &[&str], room| chain_text(names, TreeDirection::CalledBy, room);
+        let task = |room| chain_text(&names, (TreeDirection::Calls, ChainEnd::First), room);
+        assert_eq!((task(16), task(10), task(4)), ("main > … > loop".into(), "main > …".into(), "main".into()));
+        let callers = |names: &[&str], room| chain_text(names, (TreeDirection::CalledBy, ChainEnd::First), room);
         assert_eq!(callers(&names, 22), "main < run < step < …");
         assert_eq!((callers(&names, 9), callers(&names, 5)), ("main < …".into(), "main".into()));
         assert_eq!((callers(&["f"], 9), callers(&[], 9)), ("f".into(), String::new()));

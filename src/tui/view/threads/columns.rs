@@ -64,7 +64,9 @@ pub(super) fn cells(page: &ScreenPage<'_>, uses: &ThreadUses<'_>) -> ThreadCells
     let is_known = |column: ThreadColumn| match column {
         ThreadColumn::User => are_processes && any(&|thread| !user(thread.thread).is_empty()),
         ThreadColumn::Ready => !are_processes && any(&|thread| thread.delay.is_some()),
-        ThreadColumn::Lock | ThreadColumn::Disk | ThreadColumn::Sleep => any(&|thread| !thread.looks.is_empty()),
+        ThreadColumn::Lock | ThreadColumn::Disk | ThreadColumn::Sleep => {
+            any(&|thread| thread.waits(WaitKind::Lock).is_some())
+        }
         ThreadColumn::Switches => any(&|thread| thread.switches.is_some()),
         _ => true,
     };

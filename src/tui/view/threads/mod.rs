@@ -165,7 +165,7 @@ fn resource_words(uses: &ThreadUses<'_>) -> Vec<String> {
     words.push(format!("load {:.2}", of.load));
     if let Some(disk) = uses.disk {
         let [read, written] = [disk.read, disk.written].map(|rate| memory(rate as u64));
-        words.push(format!("disk {read}/s read, {written}/s written"));
+        words.push(format!("disk {read}B/s read, {written}B/s written"));
     }
     words
 }

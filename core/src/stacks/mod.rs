@@ -314,6 +314,26 @@ pub struct StackBatch {
 }
 
 impl StackBatch {
+    /// All but its samples and costs: what it defines and tells, and what has gone missing so far.
+    #[must_use]
+    pub fn definitions(&self) -> Self {
+        // Without `..`, so that a new field isn't forgotten.
+        let Self { frames, stacks, renamed, unnamed, notes, tasks, copies, shares, samples: _, costs: _, losses } = self;
+        Self {
+            frames: frames.clone(),
+            stacks: stacks.clone(),
+            renamed: renamed.clone(),
+            unnamed: unnamed.clone(),
+            notes: notes.clone(),
+            tasks: tasks.clone(),
+            copies: copies.clone(),
+            shares: shares.clone(),
+            samples: Vec::new(),
+            costs: Vec::new(),
+            losses: *losses,
+        }
+    }
+
     /// Whether none of its samples was taken later than this: what had gone missing with them did so before.
     pub fn was_sampled_by(&self, time: WallNs) -> bool {
         self.samples.last().is_none_or(|last| last.at <= time)

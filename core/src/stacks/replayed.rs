@@ -135,20 +135,14 @@ impl Replayed {
                 self.lost_before = batch.losses;
             }
             let losses = batch.losses.since(&self.lost_before);
-            let mut part = StackBatch { samples, losses, ..StackBatch::default() };
+            let mut part = StackBatch::default();
             // What it defines is taken with its first samples.
             if self.taken.is_none() {
-                part.frames.clone_from(&batch.frames);
-                part.stacks.clone_from(&batch.stacks);
-                part.tasks.clone_from(&batch.tasks);
-                part.renamed.clone_from(&batch.renamed);
-                part.unnamed.clone_from(&batch.unnamed);
-                part.notes.clone_from(&batch.notes);
-                part.copies.clone_from(&batch.copies);
-                part.shares.clone_from(&batch.shares);
+                part = batch.definitions();
                 part.costs = batch.costs.iter().filter(|costs| is_shown(costs.at)).cloned().collect();
                 has_late |= !batch.costs.is_empty() || !batch.renamed.is_empty();
             }
+            (part.samples, part.losses) = (samples, losses);
             let _ = self.stacks.take(&part);
             self.quality.take(&part);
             if due < left.len() {

@@ -28,6 +28,7 @@ mod level;
 pub mod live;
 mod nameless;
 mod quality;
+mod range;
 mod regions;
 mod replayed;
 mod share;
@@ -48,6 +49,7 @@ pub use level::FirstLevel;
 pub use live::disassemble;
 pub use nameless::{NamelessReason, NamelessSamples};
 pub use quality::{Reach, StackOrigin, StackQuality, UnknownRegions};
+pub use range::SampleRange;
 pub use replayed::{RecordedProfile, Replayed};
 pub use share::RunShare;
 pub use table::{StackTable, Undefined};
@@ -318,7 +320,8 @@ impl StackBatch {
     #[must_use]
     pub fn definitions(&self) -> Self {
         // Without `..`, so that a new field isn't forgotten.
-        let Self { frames, stacks, renamed, unnamed, notes, tasks, copies, shares, samples: _, costs: _, losses } = self;
+        let Self { frames, stacks, renamed, unnamed, notes, tasks, copies, shares, samples: _, costs: _, losses } =
+            self;
         Self {
             frames: frames.clone(),
             stacks: stacks.clone(),
@@ -337,6 +340,16 @@ impl StackBatch {
     /// Whether none of its samples was taken later than this: what had gone missing with them did so before.
     pub fn was_sampled_by(&self, time: WallNs) -> bool {
         self.samples.last().is_none_or(|last| last.at <= time)
+    }
+
+    /// Whether all of its samples, or any of its costs, are of later than this.
+    pub fn begins_after(&self, time: WallNs) -> bool {
+        self.samples.first().is_some_and(|first| first.at > time) || self.costs.iter().any(|costs| costs.at > time)
+    }
+
+    /// When its samples were taken and its costs counted.
+    fn times(&self) -> impl Iterator<Item = WallNs> {
+        self.samples.iter().map(|sample| sample.at).chain(self.costs.iter().map(|costs| costs.at))
     }
 }
 

@@ -7,7 +7,7 @@ use super::Error;
 use super::args::FirstScreen;
 use super::error::NOT_ALL;
 use super::replay::ReplayArgs;
-use super::replay::{Opened, Setup, at, end, no_recording, open, seen, setup};
+use super::replay::{Opened, Setup, at, no_recording, open, seen, setup};
 use super::stream::{Stream, say};
 use crate::compare::{self, ProfileDifference};
 use crate::monitor::{MeasureChoice, Monitor};
@@ -104,7 +104,7 @@ impl Compared {
     pub(super) fn others(self) -> Others {
         let run = |one: One| {
             let One { name, recording, setup } = one;
-            let end = end(&recording);
+            let end = recording.end_or_last();
             OtherRun::new(name, recording.rounds, end, move || setup.monitor())
         };
         let (a, b) = (self.a.into_iter().map(run).collect(), self.b.into_iter().map(run).collect());

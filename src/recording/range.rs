@@ -67,12 +67,6 @@ impl Recording {
         let regions = self.regions.iter().take_while(|batch| batch.at <= until);
         regions.map(|batch| range.take(batch)).try_for_each(|batch| recorder.regions(&batch))
     }
-
-    /// When it ended; one that was cut off ends with its last round.
-    pub fn length(&self) -> WallNs {
-        let last = self.rounds.last().map_or(WallNs(0), |last| last.round.at);
-        self.end.as_ref().map_or(last, |end| end.at_ns)
-    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::Error;
 use super::args::FirstScreen;
 use super::error::NOT_ALL;
+use super::input::is_dash;
 use super::replay::ReplayArgs;
 use super::replay::{Opened, Setup, at, no_recording, open, seen, setup};
 use super::stream::{Stream, say};
@@ -42,7 +43,7 @@ pub(super) fn files(args: &ReplayArgs) -> Result<(&Path, Option<Files<'_>>), Err
     for path in files.iter().flat_map(|files| std::iter::once(first).chain(files.a).chain(files.b)) {
         let whole = fs::canonicalize(path).unwrap_or_else(|_| path.clone());
         // Two recordings of one name may be compared: each is one run of a side.
-        if seen.contains(&whole) && (!args.a.is_empty() || path.as_os_str() == "-") {
+        if seen.contains(&whole) && (!args.a.is_empty() || is_dash(path)) {
             let path = shown_path(path);
             return Err(Error::Usage(format!("{path} is given twice; a recording counts for one run")));
         }

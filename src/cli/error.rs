@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use signal_hook::consts::SIGPIPE;
 
-use super::input::is_stdin;
+use super::input::is_dash;
 use super::pager::{Pager, Paging};
 use super::perf_compat;
 use super::stream::message;
@@ -309,7 +309,7 @@ impl Display for Error {
             Self::Measure(error) => measuring(f, error),
             Self::Recording { path, source } => {
                 write!(f, "perfprop: {}: {source}", shown_path(path))?;
-                let is_text = !is_stdin(path) && path.extension().is_none_or(|ending| ending != "gz");
+                let is_text = !is_dash(path) && path.extension().is_none_or(|ending| ending != "gz");
                 match source {
                     ReadError::Line { line, .. } if *line > 2 && is_text => write!(
                         f,

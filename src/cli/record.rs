@@ -14,6 +14,7 @@ use crossbeam_channel::{Receiver, never};
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
 use super::args::{MeasurementArgs, milliseconds, whole_number};
+use super::input::is_dash;
 use super::outcome::{exit_code, first_failure, tell_delay, tell_no_regions};
 use super::progress::{SlowRun, instructions_of};
 use super::stream::{hush, say};
@@ -62,7 +63,7 @@ pub(super) fn run(args: &RecordArgs) -> Result<u8, Error> {
     if args.quiet {
         hush();
     }
-    let io = if args.output.as_os_str() == "-" { ChildIo::ToStderr } else { ChildIo::Inherit };
+    let io = if is_dash(&args.output) { ChildIo::ToStderr } else { ChildIo::Inherit };
     let launch = args.measurement.target.launch(io)?;
     let paths = paths(args, launch.command.is_some())?;
     let threads = Some(THREADS_INTERVAL.max(Duration::from_millis(args.interval)));
@@ -91,7 +92,7 @@ fn paths(args: &RecordArgs, has_command: bool) -> Result<Vec<PathBuf>, Error> {
     if !has_command {
         return Err(Error::Usage("-r repeats a command, and there is none".into()));
     }
-    if args.output.as_os_str() == "-" {
+    if is_dash(&args.output) {
         return Err(Error::Usage(
             "-r writes a file for each run, and -o - is one stream; give a file:  -o x.jsonl".into(),
         ));
@@ -121,10 +122,10 @@ fn once(
     signals: &Receiver<CaughtSignal>,
     path: &Path,
 ) -> Result<RunOutcome, Error> {
-    let name = if path.as_os_str() == "-" { Path::new("standard output") } else { path };
+    let name = if is_dash(path) { Path::new("standard output") } else { path };
     let failed = |source| Error::Write { path: name.into(), source };
     let command = measurement.launch.command.as_ref().and_then(|line| line.argv.first()).cloned();
-    let cut = |source, readings| match path.as_os_str() == "-" {
+    let cut = |source, readings| match is_dash(path) {
         true => failed(source),
         false => Error::CutRecording { path: path.into(), source, readings, command: command.clone() },
     };
@@ -143,7 +144,7 @@ fn once(
     let mut written = Written::new(session.stacks(), to_come);
     let with_stacks = session.stacks().is_some();
     let tell = |written: &Written, so_far: &str| {
-        if path.as_os_str() != "-" {
+        if !is_dash(path) {
             let what = written.words(with_stacks);
             say(&format!("{what}{so_far} in {}", shown_path(path)));
         }
@@ -291,7 +292,7 @@ enum Out {
 
 impl Out {
     fn open(path: &Path) -> io::Result<Self> {
-        match path.as_os_str() == "-" {
+        match is_dash(path) {
             true if stdout_was_closed() => Err(io::Error::other("it is closed")),
             true => Ok(Self::Stdout),
             false => PartialFile::create(path).map(Self::File),

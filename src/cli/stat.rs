@@ -10,7 +10,7 @@ use nix::sys::signal::Signal;
 
 use super::args::{EventArgs, TargetArgs, milliseconds, whole_number};
 use super::error::{MEASURING, code_of};
-use super::input::refuse_input;
+use super::input::{is_dash, refuse_input};
 use super::outcome::{exit_code, first_failure, tell_delay, tell_no_regions};
 use super::progress::{SlowRun, instructions_of};
 use super::stream::{Stream, after_blank, hush, say};
@@ -214,7 +214,7 @@ impl Output {
             None if args.quiet => Stream::nowhere(),
             None => Stream::stderr(),
         };
-        let is_file = args.output.as_deref().is_some_and(|path| path.as_os_str() != "-");
+        let is_file = args.output.as_deref().is_some_and(|path| !is_dash(path));
         Ok(Self { stream: stream.of_measurement(), is_file, is_cut: false })
     }
 

@@ -285,7 +285,7 @@ impl<'a> Form<'a> {
 
     fn totals(self, runs: &Repeats<'_>, layout: SummaryLayout) -> String {
         match self {
-            Self::People => text::summary_in(runs, layout),
+            Self::People => text::summary(runs, layout),
             Self::Json(repetition) => text::json_totals(runs, repetition),
             Self::Fields { separator, repetition, .. } => {
                 self.beside_intervals(text::csv_totals(runs, separator, repetition))
@@ -303,7 +303,7 @@ impl<'a> Form<'a> {
 
     fn interval(self, monitor: &Monitor, layout: SummaryLayout) -> String {
         match self {
-            Self::People => text::interval_in(monitor, layout),
+            Self::People => text::interval(monitor, layout),
             Self::Json(_) => text::json_interval(monitor),
             Self::Fields { separator, repetition, .. } => text::csv_interval(monitor, separator, repetition),
         }

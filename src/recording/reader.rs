@@ -219,11 +219,6 @@ impl Recording {
         (sampled.is_some() || !self.regions.is_empty()).then_some(profile)
     }
 
-    /// What named regions counted up to and with a time.
-    pub fn regions_until(&self, until: WallNs) -> RegionTable {
-        self.regions_between(None, until)
-    }
-
     /// What named regions counted in a range: after a time, if it isn't `None`, and up to and with another.
     pub fn regions_between(&self, after: Option<WallNs>, until: WallNs) -> RegionTable {
         let (mut table, mut range) = (RegionTable::default(), RegionRange::after(after));

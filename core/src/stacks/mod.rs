@@ -15,6 +15,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::names::shown;
+pub use crate::regions::Undefined;
 use crate::units::WallNs;
 
 mod disassembly;
@@ -52,7 +53,7 @@ pub use quality::{Reach, StackOrigin, StackQuality, UnknownRegions};
 pub use range::SampleRange;
 pub use replayed::{RecordedProfile, Replayed};
 pub use share::RunShare;
-pub use table::{StackTable, Undefined};
+pub use table::StackTable;
 pub use timeline::{SampleTimeline, TimedSample};
 pub use tree::{FrameNaming, Naming, StackTree, TaskNaming, as_is};
 pub use waiting::WaitingSamples;

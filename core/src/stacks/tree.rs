@@ -13,12 +13,12 @@ use super::share::RunShares;
 use super::timeline::{SampleTimeline, TimedSample};
 use super::{
     FunctionLines, NamelessSamples, SamplingSetup, StackBatch, StackFrame, StackId, StackTable, Task, TaskCosts,
-    TaskId, Undefined, UnknownRegions, UnwindMethod,
+    TaskId, UnknownRegions, UnwindMethod,
 };
 use crate::callgrind::{self, FunctionId};
 use crate::events::Unit;
 use crate::profile::{self, Amount, EventId, Frame, FrameId, FrameKind, SampleMeasure, ThreadId, Tree, TreeOptions};
-use crate::regions::{RegionAt, RegionBatch, RegionTable, UndefinedRegion};
+use crate::regions::{RegionAt, RegionBatch, RegionTable, Undefined};
 use crate::units::WallNs;
 
 /// What stands in the place of a region above samples of which nobody knows which regions were open.
@@ -401,7 +401,7 @@ impl StackTree {
     ///
     /// # Errors
     /// Fails if the batch names what no batch has defined; then nothing is added.
-    pub fn take_regions(&mut self, batch: &RegionBatch) -> Result<(), UndefinedRegion> {
+    pub fn take_regions(&mut self, batch: &RegionBatch) -> Result<(), Undefined> {
         self.regions.take(batch, &mut self.tree, &self.naming)?;
         if batch.counted_since.is_some() {
             self.regions.add_new(&mut self.tree, self.place, batch);

@@ -15,7 +15,7 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
 use super::args::{MeasurementArgs, milliseconds, whole_number};
 use super::input::is_dash;
-use super::outcome::{exit_code, first_failure, tell_delay, tell_no_regions};
+use super::outcome::{code_with, how_it_failed, tell_delay, tell_no_regions};
 use super::progress::{SlowRun, instructions_of};
 use super::stream::{hush, say};
 use super::{Error, signals};
@@ -73,10 +73,8 @@ pub(super) fn run(args: &RecordArgs) -> Result<u8, Error> {
     for (run, path) in paths.iter().enumerate() {
         measurement.launch.first_turn = run;
         let outcome = once(args, &measurement, &signals, path)?;
-        let run_code = exit_code(&outcome);
-        code = if outcome.signal.is_some() { run_code } else { first_failure(code, run_code) };
-        if paths.len() > 1 && run_code != 0 {
-            let how = outcome.end.exit.map_or_else(|| "a signal".into(), |exit| exit.to_string());
+        code = code_with(code, &outcome);
+        if let Some(how) = how_it_failed(&outcome).filter(|_| paths.len() > 1) {
             say(&format!("the command of {} ended with {how}", shown_path(path)));
         }
         if outcome.signal.is_some() {

@@ -11,7 +11,7 @@ use nix::sys::signal::Signal;
 use super::args::{EventArgs, TargetArgs, milliseconds, whole_number};
 use super::error::{MEASURING, code_of};
 use super::input::{is_dash, refuse_input};
-use super::outcome::{exit_code, first_failure, tell_delay, tell_no_regions};
+use super::outcome::{code_with, how_it_failed, tell_delay, tell_no_regions};
 use super::progress::{SlowRun, instructions_of};
 use super::stream::{Stream, after_blank, hush, say};
 use super::with_model::modelled_instead;
@@ -148,17 +148,14 @@ pub(super) fn run(args: &StatArgs) -> Result<u8, Error> {
         let (monitor, outcome, session) = once(args, &mut beginning, &signals, number == 0, &mut out)?;
         runs.push(monitor);
         regions.push(session.regions());
-        let run_code = exit_code(&outcome);
-        code = if outcome.signal.is_some() { run_code } else { first_failure(code, run_code) };
-        if args.repeat > 1 && run_code != 0 && outcome.signal.is_none() {
-            let how = outcome.end.exit.map_or_else(|| "a signal".into(), |exit| exit.to_string());
-            say(&format!(
+        code = code_with(code, &outcome);
+        match how_it_failed(&outcome).filter(|_| args.repeat > 1 && outcome.signal.is_none()) {
+            Some(how) => say(&format!(
                 "run {} of {} ended with {how}: its counts are in the means all the same",
                 number + 1,
                 args.repeat
-            ));
-        } else {
-            tell_signal(&outcome);
+            )),
+            None => tell_signal(&outcome),
         }
         tell_delay(beginning.measurement.launch.delay, &outcome);
         (open, ended_by) = (Some(session), outcome.signal);

@@ -44,7 +44,7 @@ pub(super) fn code_with(so_far: u8, outcome: &RunOutcome) -> u8 {
     if so_far == 0 || outcome.signal.is_some() { exit_code(outcome) } else { so_far }
 }
 
-/// How a command that failed ended: `exit code 3`, `a signal`; `None` where it went well.
+/// How a command that failed ended: `exit 3`, `a signal`; `None` where it went well.
 pub(super) fn how_it_failed(outcome: &RunOutcome) -> Option<String> {
     let how = || outcome.end.exit.map_or_else(|| "a signal".into(), |exit| exit.to_string());
     (exit_code(outcome) != 0).then(how)

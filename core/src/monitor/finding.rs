@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::{Monitor, PhaseChange};
 use crate::estimate::RelationIndex;
+use crate::names::first_of;
 use crate::number::{clock, whole_share};
 use crate::plan::RowIndex;
 use crate::run::RotatedBy;
@@ -260,16 +261,8 @@ impl FindingText<'_> {
             );
         }
         let part = |change: &PhaseChange| change.words().unwrap_or_else(|| "from 0".into());
-        let named: Vec<_> = changes
-            .iter()
-            .take(MOST_NAMED)
-            .map(|change| format!("{} {}", self.event(change.event), part(change)))
-            .collect();
-        write!(f, "{} events changed at {at}: {}", changes.len(), named.join(", "))?;
-        match changes.len().saturating_sub(MOST_NAMED) {
-            0 => Ok(()),
-            others => write!(f, " and {others} more"),
-        }
+        let named = changes.iter().map(|change| format!("{} {}", self.event(change.event), part(change)));
+        write!(f, "{} events changed at {at}: {}", changes.len(), first_of(named, MOST_NAMED))
     }
 }
 

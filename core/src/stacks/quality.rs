@@ -8,7 +8,7 @@ use super::folding::is_of_runtime;
 use super::handlers::{all_samples_below, cut_behind_handlers, in_handlers};
 use super::nameless::{NamelessReason, NamelessSamples, in_words};
 use super::{CUT, CopySwitch, Losses, StackBatch, StackTree, UnnamedFile, UnwindMethod};
-use crate::names::shown;
+use crate::names::{first_of, shown};
 use crate::number::{self, clock, grouped};
 use crate::profile::{EventId, Frame, FrameKind, NodeRef, Tree};
 use crate::regions::UnreadRegions;
@@ -456,11 +456,7 @@ fn copied(switches: &[CopySwitch]) -> Option<String> {
             modules.push(name);
         }
     }
-    let listed = modules.iter().take(MOST_NAMED).map(|name| shown(name)).collect::<Vec<_>>().join(", ");
-    let listed = match modules.len().saturating_sub(MOST_NAMED) {
-        0 => listed,
-        more => format!("{listed} and {more} more"),
-    };
+    let listed = first_of(modules.iter().map(|name| shown(name)), MOST_NAMED);
     let where_ = if listed.is_empty() { String::new() } else { format!(" in {listed}") };
     let from = clock(first.at);
     let when = match switches {

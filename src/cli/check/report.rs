@@ -9,7 +9,7 @@ use super::expected::Expected;
 use super::files::CheckedFile;
 use crate::machine::{FactStanding, MachineFact, ReportSection};
 use crate::measure;
-use crate::names::shown;
+use crate::names::{first_of, shown};
 use crate::number::whole_share;
 use crate::plan::SumGain;
 use crate::text::wrapped;
@@ -145,11 +145,9 @@ fn file_text(relations: usize, metrics: usize, lacking: usize, events: &[&str]) 
     if lacking == 0 {
         return fine;
     }
-    let named: Vec<_> = events.iter().take(MOST_NAMED).map(|name| shown(name)).collect();
-    let more = events.len().saturating_sub(MOST_NAMED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let named = first_of(events.iter().map(|name| shown(name)), MOST_NAMED);
     let verb = if lacking == 1 { "names" } else { "name" };
-    let events = format!("{verb} events that this machine doesn't have: {}{more}", named.join(", "));
+    let events = format!("{verb} events that this machine doesn't have: {named}");
     let fine_relations = relations.saturating_sub(lacking);
     let lacking = match (fine_relations, lacking) {
         (0, 1) => "1 relation".to_owned(),

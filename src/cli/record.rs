@@ -24,6 +24,7 @@ use crate::files::PartialFile;
 use crate::measure::{self, BatchChannels, Delivery, Measurement, RunEvent, RunOutcome, close, note_partial};
 use crate::monitor::taken_off_at_exec;
 use crate::names::shown_path;
+use crate::number::counted;
 use crate::profile::TreeOptions;
 use crate::recording::Recorder;
 use crate::regions::{RegionTable, Wanted};
@@ -322,7 +323,7 @@ impl Written {
     }
 
     fn words(&self, with_stacks: bool) -> String {
-        let mut words = format!("{} {}", self.rounds, if self.rounds == 1 { "reading" } else { "readings" });
+        let mut words = counted(self.rounds, "reading");
         if self.lost_rounds > 0 {
             words += &format!(", {} skipped", self.lost_rounds);
         }
@@ -336,8 +337,7 @@ impl Written {
         }
         match self.regions.distinct() {
             0 => {}
-            1 => words += ", 1 region",
-            regions => words += &format!(", {regions} regions"),
+            regions => words += &format!(", {}", counted(regions, "region")),
         }
         words
     }

@@ -10,6 +10,7 @@ use crate::history::{
     ADDED, BenchmarkRegression, BenchmarkSeries, DifferingParams, LEAST_NUMBERS, SoughtSteps, counted_event,
 };
 use crate::names::{markdown, markup, shown};
+use crate::number::counted;
 use crate::steps::{Regression, Step};
 
 /// A rise of a benchmark, as it is told.
@@ -280,8 +281,7 @@ pub fn junit_regressions(found: &[BenchmarkRegression], of: &ToldSeries<'_>) -> 
             continue;
         };
         failures += 1;
-        let count = sentences.len();
-        let message = if count == 1 { "1 regression".to_owned() } else { format!("{count} regressions") };
+        let message = counted(sentences.len(), "regression");
         cases += &format!("{head}>\n    <failure message=\"{message}\">{}</failure>\n", markup_lines(sentences));
         cases += "  </testcase>\n";
     }

@@ -5,7 +5,7 @@ use std::fmt;
 use super::{Monitor, PhaseChange};
 use crate::estimate::RelationIndex;
 use crate::names::first_of;
-use crate::number::{clock, whole_share};
+use crate::number::{clock, counted, whole_share};
 use crate::plan::RowIndex;
 use crate::run::RotatedBy;
 use crate::sources::Scope;
@@ -269,11 +269,6 @@ impl FindingText<'_> {
 /// A finding names so many events that changed at the same time.
 const MOST_NAMED: usize = 6;
 
-/// `1 reading`, `2 readings`.
-fn counted(count: u64, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
-}
-
 impl fmt::Display for FindingText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.finding {
@@ -297,7 +292,7 @@ impl fmt::Display for FindingText<'_> {
                 )
             }
             Finding::Gone { threads } => {
-                write!(f, "{} had ended before counting began", counted(*threads as u64, "thread"))
+                write!(f, "{} had ended before counting began", counted(*threads, "thread"))
             }
             Finding::UserOnly { event } => {
                 write!(f, "{} is counted in user space only: the kernel needs more rights", self.event(*event))

@@ -86,6 +86,11 @@ impl Equations {
     }
 }
 
+/// The length of a vector.
+fn length(values: &[f64]) -> f64 {
+    values.iter().map(|value| value * value).sum::<f64>().sqrt()
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -156,7 +156,7 @@ pub fn open(path: &Path, expected: &ExpectedFile<'_>) -> Result<File, Refused> {
     expected.read(looked_at.map_err(system)?)
 }
 
-/// The same, to read and to write it.
+/// Opens a regular file to read and to write it; links are followed.
 ///
 /// # Errors
 /// As for [`open`].

@@ -41,7 +41,7 @@ impl Recording {
         (first < last).then_some(first..last)
     }
 
-    /// The same range from the reading on that is nearest to where it begins: screens and texts show samples of that.
+    /// A range from the reading on that is nearest to where it begins: screens and texts show samples of that.
     pub fn whole_intervals(&self, range: TimeRange) -> Option<TimeRange> {
         let before = self.rounds_in(range)?.start.checked_sub(1).and_then(|base| self.rounds.get(base));
         Some(TimeRange { from: before.map_or(WallNs(0), |base| base.round.at), ..range })

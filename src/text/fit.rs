@@ -252,7 +252,7 @@ pub fn fit_graph(graph: &DependencyGraph) -> String {
     out
 }
 
-/// The same for Graphviz.
+/// Which fit finds coefficients for which, for Graphviz.
 pub fn fit_graph_dot(graph: &DependencyGraph) -> String {
     let text = |text: &str| format!("\"{}\"", shown(text).replace('\\', "\\\\").replace('"', "\\\""));
     let mut out = "digraph fits {\n  rankdir=LR;\n  node [shape=box];\n".to_owned();

@@ -84,7 +84,8 @@ impl Replayed {
         self.between(recorded, None, until)
     }
 
-    /// The same of a part of the time: of samples, regions and what went missing after `after`, if it isn't `None`.
+    /// The tree of a part of the time: of samples and regions after `after`, if it isn't `None`, and what went missing from then
+    /// on. The rest is as for [`until`](Self::until).
     pub fn between(
         &mut self,
         recorded: RecordedProfile<'_>,

@@ -64,7 +64,7 @@ impl Equations {
         self.target.iter().zip(self.matrix.times(x)).map(|(t, fitted)| t - fitted).collect()
     }
 
-    /// The same with each row times a number.
+    /// The equations with each row times a number.
     pub fn scaled_rows(&self, factors: &[f64]) -> Self {
         let scaled = |values: &[f64]| values.iter().zip(factors).map(|(value, factor)| value * factor).collect();
         let columns = self.matrix.columns().iter().map(|column| scaled(column)).collect();

@@ -72,7 +72,7 @@ pub const WAKEUPS: &str = "sched:sched_waking";
 /// How often an event is sampled where nobody says it: as perf does.
 pub const DEFAULT_FREQUENCY: u64 = 4000;
 
-/// The same of the whole machine, of which every CPU is sampled: a quarter, and not in step with the kernel's timers.
+/// How often an event of the whole machine, of which every CPU is sampled, is sampled where nobody says it: a quarter, and not in step with the kernel's timers.
 pub const MACHINE_FREQUENCY: u64 = 997;
 
 /// Why nothing can be sampled.

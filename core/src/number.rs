@@ -327,6 +327,11 @@ mod tests {
     use super::*;
 
     #[test]
+    fn one_is_no_plural() {
+        assert_eq!([0_u64, 1, 2].map(|count| counted(count, "reading")), ["0 readings", "1 reading", "2 readings"]);
+    }
+
+    #[test]
     fn memory_in_four_characters() {
         let all = [0, 512, 1024, 9_700, 10_240, 1 << 20, 12 << 20, 1023 << 20, 3 << 29, 1 << 44].map(memory);
         assert_eq!(all, ["0", "512", "1.0K", "9.5K", "10K", "1.0M", "12M", "1.0G", "1.5G", "16T"]);

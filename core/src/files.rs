@@ -138,14 +138,6 @@ pub fn text_of(input: impl Read, most: u64) -> io::Result<String> {
     String::from_utf8(bytes_of(input, most)?).map_err(not_text)
 }
 
-/// The bytes of what is no longer than that many.
-///
-/// # Errors
-/// Returns the operating system's error, or that it is longer.
-pub fn bytes(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    bytes_of(File::open(path)?, most)
-}
-
 fn bytes_of(input: impl Read, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     input.take(most + 1).read_to_end(&mut bytes)?;
@@ -164,7 +156,7 @@ pub fn open(path: &Path, expected: &ExpectedFile<'_>) -> Result<File, Refused> {
     expected.read(looked_at.map_err(system)?)
 }
 
-/// The same, to read and to write it.
+/// Opens a regular file to read and to write it; links are followed.
 ///
 /// # Errors
 /// As for [`open`].
@@ -323,7 +315,7 @@ mod tests {
 
     #[test]
     fn what_never_ends_is_not_read_for_ever() {
-        let longer = bytes(Path::new("/dev/zero"), 3 << 20).unwrap_err();
+        let longer = text(Path::new("/dev/zero"), 3 << 20).unwrap_err();
         assert_eq!(longer.to_string(), "it is longer than 3 MiB");
         let path = scratch("whole").join("f");
         fs::write(&path, "abc").unwrap();

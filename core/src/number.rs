@@ -5,6 +5,8 @@
 
 mod moment;
 
+use std::fmt::Display;
+
 pub use moment::rfc_3339;
 
 use crate::events::Unit;
@@ -25,6 +27,12 @@ const LEAST: f64 = 0.05;
 const MOST: f64 = 999.5;
 
 const UP: [(f64, &str); 5] = [(1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
+
+/// So many of something whose plural has an `s`: `1 reading`, `2 readings`.
+pub fn counted<T: Display + PartialEq + From<u8>>(count: T, one: &str) -> String {
+    let plural = if count == T::from(1) { "" } else { "s" };
+    format!("{count} {one}{plural}")
+}
 
 /// A number with three significant digits, four below 10,000, and an SI prefix: `1.93M`, `412k`,
 /// `83`, `0.25`.
@@ -317,6 +325,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn one_is_no_plural() {
+        assert_eq!([0_u64, 1, 2].map(|count| counted(count, "reading")), ["0 readings", "1 reading", "2 readings"]);
+    }
 
     #[test]
     fn memory_in_four_characters() {

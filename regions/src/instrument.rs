@@ -28,7 +28,7 @@ impl Region {
         Instrumented { region: self, future: Some(Box::pin(future)), call: Progress::New, is_recursive: false }
     }
 
-    /// The same for a future that polls others of the region: each is a call, and the time is that of the outermost one.
+    /// Measures a future that polls others of the region: each is a call, and the time is that of the outermost one.
     pub fn instrument_recursive<F: Future>(&'static self, future: F) -> Instrumented<F> {
         let mut instrumented = self.instrument(future);
         instrumented.is_recursive = true;

@@ -40,7 +40,7 @@ impl ChartAxis {
         Self { label: label.to_owned(), scale, format, ends }
     }
 
-    /// The same of numbers that were chosen: logarithmic where neighbours are at more equal ratios than differences.
+    /// An axis of numbers that were chosen: logarithmic where neighbours are at more equal ratios than differences.
     pub fn of_chosen(label: &str, format: fn(f64) -> String, numbers: &[f64]) -> Self {
         let (low, high) = range(numbers.iter().copied());
         let axis = Self::of(label, format, numbers.iter().copied());

@@ -9,6 +9,7 @@ use clap::Args;
 use super::Error;
 use super::args::{BesideTimeArgs, percentage, whole_number};
 use super::error::{code_of, escaped};
+use super::input::is_dash;
 use super::perf_compat;
 use super::progress::ProgressLine;
 use super::signals::listen;
@@ -186,7 +187,7 @@ fn commands_as_lines(words: &[String]) -> Option<String> {
 fn store(args: &BenchArgs, options: &SweepOptions) -> Result<Option<SweepStore>, Error> {
     let Some(path) = &args.output else { return Ok(None) };
     let variants = variants(&options.commands, &options.parameters);
-    if !is_stdout(path) {
+    if !is_dash(path) {
         return Ok(Some(SweepStore::new(path, &variants)));
     }
     if args.resume || variants.len() > 1 {
@@ -199,10 +200,10 @@ fn store(args: &BenchArgs, options: &SweepOptions) -> Result<Option<SweepStore>,
 /// Finds out whether the exports can be written, before anything is measured. What is there stays.
 fn check_exports(args: &BenchArgs) -> Result<(), Error> {
     let exports = exports(args);
-    if exports.iter().chain(&args.output.as_ref()).filter(|path| is_stdout(path)).count() > 1 {
+    if exports.iter().chain(&args.output.as_ref()).filter(|path| is_dash(path)).count() > 1 {
         return Err(Error::Usage("standard output has room for one file: give the others names".into()));
     }
-    let files: Vec<_> = exports.into_iter().filter(|path| !is_stdout(path)).collect();
+    let files: Vec<_> = exports.into_iter().filter(|path| !is_dash(path)).collect();
     let is_taken =
         |(place, path): (usize, &&PathBuf)| files[..place].contains(path) || args.output.as_ref() == Some(path);
     if let Some((_, path)) = files.iter().enumerate().find(|&file| is_taken(file)) {
@@ -223,10 +224,6 @@ fn exports(args: &BenchArgs) -> Vec<&PathBuf> {
     [&args.export_hyperfine, &args.export_csv, &args.export_markdown].into_iter().flatten().collect()
 }
 
-fn is_stdout(path: &Path) -> bool {
-    path.as_os_str() == "-"
-}
-
 /// The tables, or the file itself where that goes to standard output; then the exports. Beside a file on standard output, the
 /// tables are for people.
 fn print(args: &BenchArgs, swept: &Swept, store: Option<&SweepStore>) -> Result<(), Error> {
@@ -234,12 +231,11 @@ fn print(args: &BenchArgs, swept: &Swept, store: Option<&SweepStore>) -> Result<
     if !has_any {
         return Ok(());
     }
-    if args.output.as_deref().is_some_and(is_stdout) {
+    if args.output.as_deref().is_some_and(is_dash) {
         let text: String = swept.files.iter().map(WorkloadFile::to_json_lines).collect();
         Stream::stdout().print_data(&text)?;
     } else {
-        let mut out =
-            if exports(args).iter().any(|path| is_stdout(path)) { Stream::stderr() } else { Stream::stdout() };
+        let mut out = if exports(args).iter().any(|path| is_dash(path)) { Stream::stderr() } else { Stream::stdout() };
         out.print(&text::sweep(swept, args.determinize))?;
     }
     if let Some(path) = &args.export_hyperfine {

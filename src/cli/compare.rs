@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use super::Error;
 use super::args::FirstScreen;
 use super::error::NOT_ALL;
+use super::input::is_dash;
 use super::replay::ReplayArgs;
-use super::replay::{Opened, Setup, at, end, no_recording, open, seen, setup};
+use super::replay::{Opened, Setup, at, no_recording, open, seen, setup};
 use super::stream::{Stream, say};
 use crate::compare::{self, ProfileDifference};
 use crate::monitor::{MeasureChoice, Monitor};
@@ -42,7 +43,7 @@ pub(super) fn files(args: &ReplayArgs) -> Result<(&Path, Option<Files<'_>>), Err
     for path in files.iter().flat_map(|files| std::iter::once(first).chain(files.a).chain(files.b)) {
         let whole = fs::canonicalize(path).unwrap_or_else(|_| path.clone());
         // Two recordings of one name may be compared: each is one run of a side.
-        if seen.contains(&whole) && (!args.a.is_empty() || path.as_os_str() == "-") {
+        if seen.contains(&whole) && (!args.a.is_empty() || is_dash(path)) {
             let path = shown_path(path);
             return Err(Error::Usage(format!("{path} is given twice; a recording counts for one run")));
         }
@@ -104,7 +105,7 @@ impl Compared {
     pub(super) fn others(self) -> Others {
         let run = |one: One| {
             let One { name, recording, setup } = one;
-            let end = end(&recording);
+            let end = recording.end_or_last();
             OtherRun::new(name, recording.rounds, end, move || setup.monitor())
         };
         let (a, b) = (self.a.into_iter().map(run).collect(), self.b.into_iter().map(run).collect());

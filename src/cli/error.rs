@@ -5,13 +5,13 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fmt::{self, Display};
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use signal_hook::consts::SIGPIPE;
 
-use super::input::is_stdin;
+use super::input::is_dash;
 use super::pager::{Pager, Paging};
 use super::perf_compat;
 use super::stream::message;
@@ -313,52 +313,13 @@ impl Display for Error {
         match self {
             Self::Usage(text) => write!(f, "perfprop: {text}\n      more: perfprop --help"),
             Self::Measure(error) => measuring(f, error),
-            Self::Recording { path, source } => {
-                write!(f, "perfprop: {}: {source}", shown_path(path))?;
-                let is_text = !is_stdin(path) && path.extension().is_none_or(|ending| ending != "gz");
-                match source {
-                    ReadError::Line { line, .. } if *line > 2 && is_text => write!(
-                        f,
-                        "\n      what stands before it:  head -n {} {} | perfprop replay -",
-                        line - 1,
-                        for_shell(&path.to_string_lossy())
-                    ),
-                    _ => Ok(()),
-                }
-            }
-            Self::Stacks { path, source } => {
-                write!(f, "perfprop: {}: {source}", shown_path(path))?;
-                match source.what {
-                    FaultKind::Unknown(None) => write!(f, "\n      say what it is with --from, or check the file"),
-                    _ => Ok(()),
-                }
-            }
+            Self::Recording { path, source } => recording(f, path, source),
+            Self::Stacks { path, source } => stacks(f, path, source),
             Self::Export(error) => write!(f, "perfprop: {}", shown(&error.to_string())),
             Self::Unread => f.write_str("perfprop: nobody reads what is measured any more"),
-            Self::Write { path, source } => {
-                write!(f, "perfprop: cannot write {}: {source}", shown_path(path))?;
-                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists());
-                match folder {
-                    Some(folder) => write!(
-                        f,
-                        "\n      there is no folder of that name; make it:  mkdir -p {}",
-                        for_shell(&folder.to_string_lossy())
-                    ),
-                    None => Ok(()),
-                }
-            }
+            Self::Write { path, source } => writing(f, path, source),
             Self::CutRecording { path, source, readings, command } => {
-                let path = shown_path(path);
-                write!(f, "perfprop: cannot write {path}: {source}")?;
-                if let Some(command) = command {
-                    let command = command.to_string_lossy();
-                    write!(f, "\n      {} had been started, and perfprop ended it", shown(&command))?;
-                }
-                match readings {
-                    0 => write!(f, "\n      nothing of the run is saved; give another file with -o"),
-                    1 => write!(f, "\n      1 reading is saved:  perfprop replay {path}"),
-                    _ => write!(f, "\n      {readings} readings are saved:  perfprop replay {path}"),
-                }
+                cut_recording(f, (path, *readings), source, command.as_deref())
             }
             Self::Terminal(source) => {
                 write!(f, "perfprop: the terminal can't be used: {source}\n      as text: --batch")
@@ -367,19 +328,84 @@ impl Display for Error {
             Self::Config(path, error) => {
                 write!(f, "perfprop: configuration {}: {error}", shown_path(path))
             }
-            Self::NoMatch { patterns, similar, unread } => {
-                write!(f, "perfprop: no event matches {}", shown(&patterns.join(" ")))?;
-                if let Some(unread) = unread {
-                    write!(f, "\n      tracepoints aren't listed: {unread}")?;
-                }
-                match similar.is_empty() {
-                    true if unread.is_some() => Ok(()),
-                    true => write!(f, "\n      list those, too, that can't be counted here:  perfprop list --all"),
-                    false => write!(f, "\n      similar: {}", shown(&similar.join(", "))),
-                }
-            }
+            Self::NoMatch { patterns, similar, unread } => no_match(f, patterns, similar, unread.as_ref()),
             Self::System(source) => measure::system(f, source),
         }
+    }
+}
+
+/// A recording that can't be read, and how the lines before the wrong one are.
+fn recording(f: &mut fmt::Formatter<'_>, path: &Path, source: &ReadError) -> fmt::Result {
+    write!(f, "perfprop: {}: {source}", shown_path(path))?;
+    let is_text = !is_dash(path) && path.extension().is_none_or(|ending| ending != "gz");
+    match source {
+        ReadError::Line { line, .. } if *line > 2 && is_text => write!(
+            f,
+            "\n      what stands before it:  head -n {} {} | perfprop replay -",
+            line - 1,
+            for_shell(&path.to_string_lossy())
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// A file of stacks that can't be read.
+fn stacks(f: &mut fmt::Formatter<'_>, path: &Path, source: &Fault) -> fmt::Result {
+    write!(f, "perfprop: {}: {source}", shown_path(path))?;
+    match source.what {
+        FaultKind::Unknown(None) => write!(f, "\n      say what it is with --from, or check the file"),
+        _ => Ok(()),
+    }
+}
+
+/// A file that can't be written, and what makes its folder where that is why.
+fn writing(f: &mut fmt::Formatter<'_>, path: &Path, source: &io::Error) -> fmt::Result {
+    write!(f, "perfprop: cannot write {}: {source}", shown_path(path))?;
+    match path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()) {
+        Some(folder) => write!(
+            f,
+            "\n      there is no folder of that name; make it:  mkdir -p {}",
+            for_shell(&folder.to_string_lossy())
+        ),
+        None => Ok(()),
+    }
+}
+
+/// A recording that can't be written on, and how many readings it has.
+fn cut_recording(
+    f: &mut fmt::Formatter<'_>,
+    (path, readings): (&Path, u64),
+    source: &io::Error,
+    command: Option<&OsStr>,
+) -> fmt::Result {
+    let path = shown_path(path);
+    write!(f, "perfprop: cannot write {path}: {source}")?;
+    if let Some(command) = command {
+        let command = command.to_string_lossy();
+        write!(f, "\n      {} had been started, and perfprop ended it", shown(&command))?;
+    }
+    match readings {
+        0 => write!(f, "\n      nothing of the run is saved; give another file with -o"),
+        1 => write!(f, "\n      1 reading is saved:  perfprop replay {path}"),
+        _ => write!(f, "\n      {readings} readings are saved:  perfprop replay {path}"),
+    }
+}
+
+/// Patterns that match no event, and similar names.
+fn no_match(
+    f: &mut fmt::Formatter<'_>,
+    patterns: &[String],
+    similar: &[String],
+    unread: Option<&TracefsError>,
+) -> fmt::Result {
+    write!(f, "perfprop: no event matches {}", shown(&patterns.join(" ")))?;
+    if let Some(unread) = unread {
+        write!(f, "\n      tracepoints aren't listed: {unread}")?;
+    }
+    match similar.is_empty() {
+        true if unread.is_some() => Ok(()),
+        true => write!(f, "\n      list those, too, that can't be counted here:  perfprop list --all"),
+        false => write!(f, "\n      similar: {}", shown(&similar.join(", "))),
     }
 }
 

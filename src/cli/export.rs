@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use super::Error;
 use super::args::{StackFormat, range, whole_number};
 use super::error::NOT_ALL;
-use super::input::{is_stdin, open, open_recording, refuse_input, title};
+use super::input::{is_dash, open, open_recording, refuse_input, title};
 use super::stream::say;
 use crate::compare::{self, ProfileDifference};
 use crate::files::PartialFile;
@@ -290,7 +290,7 @@ fn input(file: &Path) -> Result<Box<dyn Read>, Error> {
 
 /// Nobody types stacks.
 fn refuse_terminal(file: &Path) -> Result<(), Error> {
-    if is_stdin(file) && io::stdin().is_terminal() {
+    if is_dash(file) && io::stdin().is_terminal() {
         return Err(Error::Usage("give a file of stacks, or pipe one in: perf script | perfprop export ...".into()));
     }
     Ok(())
@@ -345,7 +345,7 @@ fn event(args: &ExportArgs, tree: &Tree) -> Result<Option<EventId>, Error> {
 }
 
 fn write(args: &ExportArgs, tree: &Tree, target: OutputFormat, options: &WriteOptions) -> Result<(), Error> {
-    let to_stdout = args.output.as_os_str() == "-";
+    let to_stdout = is_dash(&args.output);
     if to_stdout && target == OutputFormat::Pprof && io::stdout().is_terminal() {
         return Err(Error::Usage("a terminal can't show pprof's format: give a file with -o, or pipe it on".into()));
     }
@@ -355,14 +355,14 @@ fn write(args: &ExportArgs, tree: &Tree, target: OutputFormat, options: &WriteOp
 /// Writes the file that was asked for.
 fn write_out(args: &ExportArgs, write: impl FnOnce(&mut dyn Write) -> Result<(), WriteError>) -> Result<(), Error> {
     refuse_input(std::iter::once(&args.file).chain(&args.other).chain(&args.a).chain(&args.b), &args.output)?;
-    let written = match args.output.as_os_str() == "-" {
+    let written = match is_dash(&args.output) {
         true => write(&mut buffered(io::stdout().lock())),
         false => to_file(&args.output, |out| write(out)),
     };
     match written {
         Ok(()) => Ok(()),
         Err(WriteError::Io(source)) => {
-            let is_stdout = args.output.as_os_str() == "-";
+            let is_stdout = is_dash(&args.output);
             let path = if is_stdout { "standard output".into() } else { args.output.clone() };
             Err(Error::Write { path, source })
         }

@@ -3,13 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
 use super::Error;
-use super::input::{is_stdin, refuse_input};
+use super::input::{in_file, is_dash, refuse_input, text_of};
 use super::stream::{Stream, say};
 use crate::bench::nanoseconds;
 use crate::charts::fit_picture;
@@ -20,7 +19,6 @@ use crate::cost::{
     NoRelation, TIME_UNITS, WorkloadFile, candidates, choose, emit, emit_all, emit_relation, is_unknown_model,
     unknown_breakpoints,
 };
-use crate::files;
 use crate::names::{nearest, quoted, shown};
 use crate::text;
 
@@ -251,23 +249,9 @@ fn options(args: &FitArgs) -> FitOptions {
     }
 }
 
-pub(super) fn in_file(path: &Path, what: impl std::fmt::Display) -> Error {
-    let file = if is_stdin(path) { "standard input".to_owned() } else { quoted(&path.to_string_lossy()) };
-    Error::Usage(format!("{file}: {what}"))
-}
-
-/// The text of a file, or of standard input where it is `-`.
-pub(super) fn text_of(path: &Path) -> io::Result<String> {
-    match is_stdin(path) {
-        true if io::stdin().is_terminal() => Err(io::Error::other("it is the terminal: name a file, or pipe one in")),
-        true => files::text_of(io::stdin().lock(), files::LONGEST),
-        false => files::text(path, files::LONGEST),
-    }
-}
-
 fn read(path: &Path, response: &str) -> Result<WorkloadFile, Error> {
     let text = text_of(path).map_err(|error| in_file(path, error))?;
-    let name = path.file_stem().filter(|_| !is_stdin(path)).unwrap_or(OsStr::new("model")).to_string_lossy();
+    let name = path.file_stem().filter(|_| !is_dash(path)).unwrap_or(OsStr::new("model")).to_string_lossy();
     WorkloadFile::parse(&text, &name, response).map_err(|error| in_file(path, error))
 }
 

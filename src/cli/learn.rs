@@ -14,6 +14,7 @@ use super::stream::{Stream, say};
 use crate::estimate::OnCpu;
 use crate::estimate::gp::{Complete, CovarianceModel, Prior};
 use crate::names::{shown, shown_path};
+use crate::number::counted;
 use crate::recording::{self, ReadError, Recording};
 use crate::sources::{Reading, RecordedRound, Scope};
 use crate::stack_formats::unpacked;
@@ -85,8 +86,8 @@ fn program(files: &[PathBuf], to: &Path) -> Result<u8, Error> {
     }
     model.write(to).map_err(|source| Error::Write { path: to.into(), source })?;
     let (windows, events) = (model.windows(), model.events().len());
-    let s = if runs == 1 { "" } else { "s" };
-    let learnt = format!("learnt from {runs} run{s} ({windows} windows, {events} events): {}", shown_path(to));
+    let runs = counted(runs, "run");
+    let learnt = format!("learnt from {runs} ({windows} windows, {events} events): {}", shown_path(to));
     say(&format!("{learnt}\n      for it: perfprop stat --learnt {} -e ... -- COMMAND", shown_path(to)));
     Ok(0)
 }

@@ -39,7 +39,13 @@ pub(super) fn exit_code(outcome: &RunOutcome) -> u8 {
     }
 }
 
-/// The code of several runs: a later run that went well doesn't hide one that failed.
-pub(super) fn first_failure(so_far: u8, run: u8) -> u8 {
-    if so_far == 0 { run } else { so_far }
+/// The code of several runs with one more: one that went well doesn't hide one that failed, and what a signal ended says so.
+pub(super) fn code_with(so_far: u8, outcome: &RunOutcome) -> u8 {
+    if so_far == 0 || outcome.signal.is_some() { exit_code(outcome) } else { so_far }
+}
+
+/// How a command that failed ended: `exit 3`, `a signal`; `None` where it went well.
+pub(super) fn how_it_failed(outcome: &RunOutcome) -> Option<String> {
+    let how = || outcome.end.exit.map_or_else(|| "a signal".into(), |exit| exit.to_string());
+    (exit_code(outcome) != 0).then(how)
 }

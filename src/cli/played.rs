@@ -7,7 +7,7 @@ use crossbeam_channel::Receiver;
 
 use super::Error;
 use super::compare::Compared;
-use super::replay::{Setup, end};
+use super::replay::Setup;
 use crate::monitor::{Monitor, ReadAhead, RecordingNotes};
 use crate::profile::Tree;
 use crate::recording::{Player, Recorder, Recording, Speed};
@@ -88,7 +88,7 @@ impl Timeline for Played {
     }
 
     fn read_ahead(&mut self, rounds: usize) -> Option<&RecordingNotes> {
-        self.ahead.read(&self.recording.rounds, rounds, || end(&self.recording))
+        self.ahead.read(&self.recording.rounds, rounds, || self.recording.end_or_last())
     }
 }
 
@@ -140,11 +140,11 @@ impl Feed for Played {
     }
 
     fn end(&mut self, _last: &Round, _lost: u64) -> End {
-        end(&self.recording)
+        self.recording.end_or_last()
     }
 }
 
 /// The time up to which a profile is shown: what was sampled last is read a little later than the end.
 fn profile_end(recording: &Recording, until: WallNs) -> WallNs {
-    if until >= end(recording).at_ns { WallNs(u64::MAX) } else { until }
+    if until >= recording.length() { WallNs(u64::MAX) } else { until }
 }

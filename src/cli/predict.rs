@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::Error;
-use super::fit::{in_file, number, text_of};
+use super::fit::number;
+use super::input::{in_file, text_of};
 use super::stream::{Stream, say};
 use crate::cost::{CostModel, FitError, FittedModel};
 use crate::names::{quoted, shown};

@@ -1,6 +1,7 @@
 //! Implements `perfprop record`: runs a command and writes a recording of its events.
 
 use std::cell::Cell;
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -14,7 +15,8 @@ use crossbeam_channel::{Receiver, never};
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
 use super::args::{MeasurementArgs, milliseconds, whole_number};
-use super::outcome::{exit_code, first_failure, tell_delay, tell_no_regions};
+use super::input::is_dash;
+use super::outcome::{code_with, how_it_failed, tell_delay, tell_no_regions};
 use super::progress::{SlowRun, instructions_of};
 use super::stream::{hush, say};
 use super::{Error, signals};
@@ -22,6 +24,7 @@ use crate::files::PartialFile;
 use crate::measure::{self, BatchChannels, Delivery, Measurement, RunEvent, RunOutcome, close, note_partial};
 use crate::monitor::taken_off_at_exec;
 use crate::names::shown_path;
+use crate::number::counted;
 use crate::profile::TreeOptions;
 use crate::recording::Recorder;
 use crate::regions::{RegionTable, Wanted};
@@ -62,7 +65,7 @@ pub(super) fn run(args: &RecordArgs) -> Result<u8, Error> {
     if args.quiet {
         hush();
     }
-    let io = if args.output.as_os_str() == "-" { ChildIo::ToStderr } else { ChildIo::Inherit };
+    let io = if is_dash(&args.output) { ChildIo::ToStderr } else { ChildIo::Inherit };
     let launch = args.measurement.target.launch(io)?;
     let paths = paths(args, launch.command.is_some())?;
     let threads = Some(THREADS_INTERVAL.max(Duration::from_millis(args.interval)));
@@ -72,10 +75,8 @@ pub(super) fn run(args: &RecordArgs) -> Result<u8, Error> {
     for (run, path) in paths.iter().enumerate() {
         measurement.launch.first_turn = run;
         let outcome = once(args, &measurement, &signals, path)?;
-        let run_code = exit_code(&outcome);
-        code = if outcome.signal.is_some() { run_code } else { first_failure(code, run_code) };
-        if paths.len() > 1 && run_code != 0 {
-            let how = outcome.end.exit.map_or_else(|| "a signal".into(), |exit| exit.to_string());
+        code = code_with(code, &outcome);
+        if let Some(how) = how_it_failed(&outcome).filter(|_| paths.len() > 1) {
             say(&format!("the command of {} ended with {how}", shown_path(path)));
         }
         if outcome.signal.is_some() {
@@ -91,7 +92,7 @@ fn paths(args: &RecordArgs, has_command: bool) -> Result<Vec<PathBuf>, Error> {
     if !has_command {
         return Err(Error::Usage("-r repeats a command, and there is none".into()));
     }
-    if args.output.as_os_str() == "-" {
+    if is_dash(&args.output) {
         return Err(Error::Usage(
             "-r writes a file for each run, and -o - is one stream; give a file:  -o x.jsonl".into(),
         ));
@@ -121,79 +122,139 @@ fn once(
     signals: &Receiver<CaughtSignal>,
     path: &Path,
 ) -> Result<RunOutcome, Error> {
-    let name = if path.as_os_str() == "-" { Path::new("standard output") } else { path };
-    let failed = |source| Error::Write { path: name.into(), source };
-    let command = measurement.launch.command.as_ref().and_then(|line| line.argv.first()).cloned();
-    let cut = |source, readings| match path.as_os_str() == "-" {
-        true => failed(source),
-        false => Error::CutRecording { path: path.into(), source, readings, command: command.clone() },
-    };
+    let launch = &measurement.launch;
+    let into = Destination { path, command: launch.command.as_ref().and_then(|line| line.argv.first()) };
     // Opened first, so that nothing runs whose recording can't be kept.
-    let out = Out::open(path).map_err(failed)?;
+    let out = Out::open(path).map_err(|source| into.failed(source))?;
     let period = Duration::from_millis(args.interval);
     let (session, header) = measurement.start(period, period, &mut say)?;
     note_partial(&header, &mut say);
-    let is_unread = Rc::new(Cell::new(false));
-    let mut recorder = out.recorder(&header, &is_unread).map_err(|source| cut(source, 0))?;
-    if let Some(stacks) = session.stacks() {
-        recorder.sampled(stacks.sampled()).map_err(|source| cut(source, 0))?;
-    }
     let mut regions = session.watch_regions(period, Wanted::Marks).map_err(Error::System)?;
     let to_come = if regions.is_some() { RegionsToCome::Expected } else { RegionsToCome::Over };
-    let mut written = Written::new(session.stacks(), to_come);
-    let with_stacks = session.stacks().is_some();
-    let tell = |written: &Written, so_far: &str| {
-        if path.as_os_str() != "-" {
-            let what = written.words(with_stacks);
-            say(&format!("{what}{so_far} in {}", shown_path(path)));
-        }
-    };
-    let mut slow = SlowRun::new(header.modelled.is_some());
-    let mut write = |event: RunEvent<'_>| {
-        if let RunEvent::Round(round, _) = event {
-            slow.note(instructions_of(round)).iter().for_each(|text| say(text));
-        }
-        let before = written.rounds;
-        written.note(event, &header);
-        let done = match event {
-            RunEvent::Round(round, lost) => recorder.round(round, lost),
-            RunEvent::Stacks(batch) => recorder.stacks(batch),
-            RunEvent::Regions(batch) => recorder.regions(batch),
-            RunEvent::Save => recorder.flush().inspect(|()| tell(&written, " so far")),
-            RunEvent::Idle => recorder.flush(),
-        };
-        done.map_err(|source| cut(source, before))
-    };
+    let mut recorder = RunRecorder::new(into, out, header, session.stacks(), to_come)?;
     let batches = BatchChannels {
         stacks: session.stacks().map_or_else(never, |stacks| stacks.batches().clone()),
         regions: regions.as_ref().map_or_else(never, |regions| regions.batches().clone()),
     };
-    let has_command = command.is_some();
-    let take = |event: RunEvent<'_>| {
-        write(event)?;
-        Ok::<_, Error>(if is_unread.get() && !has_command { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-    };
-    let outcome = measure::run(&session, signals, batches, Delivery::Batched, take)?;
+    let outcome = measure::run(&session, signals, batches, Delivery::Batched, |event| {
+        recorder.take(event)?;
+        Ok::<_, Error>(recorder.flow())
+    })?;
     if let Some(stacks) = session.stacks() {
         stacks.stop();
-        stacks.batches().iter().try_for_each(|batch| write(RunEvent::Stacks(&batch)))?;
+        stacks.batches().iter().try_for_each(|batch| recorder.take(RunEvent::Stacks(&batch)))?;
     }
     if let Some(regions) = &mut regions {
         regions.stop();
-        regions.batches().iter().try_for_each(|batch| write(RunEvent::Regions(&batch)))?;
+        regions.batches().iter().try_for_each(|batch| recorder.take(RunEvent::Regions(&batch)))?;
     }
-    recorder.end(&outcome.end).map_err(|source| cut(source, written.rounds))?;
-    written.lost_rounds = outcome.end.lost_rounds;
-    tell(&written, "");
-    tell_delay(measurement.launch.delay, &outcome);
-    if written.is_taken_off {
-        say(&format!("W11 {}", taken_off_at_exec(&header.title())));
-    }
-    written.findings(&header.target).iter().for_each(|finding| say(finding));
-    let region_events = measurement.launch.region_events.as_deref();
-    tell_no_regions(region_events, written.regions.programs().len());
+    let is_unread = recorder.finish(launch, &outcome)?;
     let signal = close(session, signals, outcome.signal);
-    if is_unread.get() { Err(Error::Unread) } else { Ok(RunOutcome { signal, ..outcome }) }
+    if is_unread { Err(Error::Unread) } else { Ok(RunOutcome { signal, ..outcome }) }
+}
+
+/// The file that a recording goes to, or `-`, and the command that it is of.
+#[derive(Clone, Copy)]
+struct Destination<'a> {
+    path: &'a Path,
+    command: Option<&'a OsString>,
+}
+
+impl Destination<'_> {
+    /// The error that nothing can be written there.
+    fn failed(self, source: io::Error) -> Error {
+        let path = if is_dash(self.path) { Path::new("standard output") } else { self.path };
+        Error::Write { path: path.into(), source }
+    }
+
+    /// The error that nothing more can be written there after so many readings.
+    fn cut(self, source: io::Error, readings: u64) -> Error {
+        match is_dash(self.path) {
+            true => self.failed(source),
+            false => Error::CutRecording { path: self.path.into(), source, readings, command: self.command.cloned() },
+        }
+    }
+
+    /// Says what is in the file.
+    fn tell(self, what: &str) {
+        if !is_dash(self.path) {
+            say(&format!("{what} in {}", shown_path(self.path)));
+        }
+    }
+}
+
+/// Writes a run to its recording, and counts what it writes.
+struct RunRecorder<'a> {
+    into: Destination<'a>,
+    header: Header,
+    recorder: Recorder<Box<dyn Write>>,
+    /// Whether the recording goes to a pipe whose reader has left.
+    is_unread: Rc<Cell<bool>>,
+    written: Written,
+    has_stacks: bool,
+    slow: SlowRun,
+}
+
+impl<'a> RunRecorder<'a> {
+    /// A recording that has its header.
+    fn new(
+        into: Destination<'a>,
+        out: Out,
+        header: Header,
+        stacks: Option<&LiveStacks>,
+        regions: RegionsToCome,
+    ) -> Result<Self, Error> {
+        let is_unread = Rc::new(Cell::new(false));
+        let begun = out.recorder(&header, &is_unread).and_then(|mut recorder| {
+            stacks.map_or(Ok(()), |stacks| recorder.sampled(stacks.sampled()))?;
+            Ok(recorder)
+        });
+        let recorder = begun.map_err(|source| into.cut(source, 0))?;
+        let written = Written::new(stacks, regions);
+        let slow = SlowRun::new(header.modelled.is_some());
+        Ok(Self { into, header, recorder, is_unread, written, has_stacks: stacks.is_some(), slow })
+    }
+
+    /// Writes what came.
+    fn take(&mut self, event: RunEvent<'_>) -> Result<(), Error> {
+        if let RunEvent::Round(round, _) = event {
+            self.slow.note(instructions_of(round)).iter().for_each(|text| say(text));
+        }
+        let before = self.written.rounds;
+        self.written.note(event, &self.header);
+        let done = match event {
+            RunEvent::Round(round, lost) => self.recorder.round(round, lost),
+            RunEvent::Stacks(batch) => self.recorder.stacks(batch),
+            RunEvent::Regions(batch) => self.recorder.regions(batch),
+            RunEvent::Save => {
+                let so_far = format!("{} so far", self.written.words(self.has_stacks));
+                self.recorder.flush().inspect(|()| self.into.tell(&so_far))
+            }
+            RunEvent::Idle => self.recorder.flush(),
+        };
+        done.map_err(|source| self.into.cut(source, before))
+    }
+
+    /// Whether to go on: what runs already isn't recorded for nobody, but a command runs to its end.
+    fn flow(&self) -> ControlFlow<()> {
+        let is_for_nobody = self.is_unread.get() && self.into.command.is_none();
+        if is_for_nobody { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// Ends the recording, and says what is in it and what is to be known of it. Returns whether its reader had left.
+    fn finish(self, launch: &Launch, outcome: &RunOutcome) -> Result<bool, Error> {
+        let Self { into, header, recorder, is_unread, mut written, has_stacks, .. } = self;
+        recorder.end(&outcome.end).map_err(|source| into.cut(source, written.rounds))?;
+        written.lost_rounds = outcome.end.lost_rounds;
+        into.tell(&written.words(has_stacks));
+        tell_delay(launch.delay, outcome);
+        if written.is_taken_off {
+            say(&format!("W11 {}", taken_off_at_exec(&header.title())));
+        }
+        written.findings(&header.target).iter().for_each(|finding| say(finding));
+        tell_no_regions(launch.region_events.as_deref(), written.regions.programs().len());
+        Ok(is_unread.get())
+    }
 }
 
 /// What was written to a recording, in numbers.
@@ -262,7 +323,7 @@ impl Written {
     }
 
     fn words(&self, with_stacks: bool) -> String {
-        let mut words = format!("{} {}", self.rounds, if self.rounds == 1 { "reading" } else { "readings" });
+        let mut words = counted(self.rounds, "reading");
         if self.lost_rounds > 0 {
             words += &format!(", {} skipped", self.lost_rounds);
         }
@@ -276,8 +337,7 @@ impl Written {
         }
         match self.regions.distinct() {
             0 => {}
-            1 => words += ", 1 region",
-            regions => words += &format!(", {regions} regions"),
+            regions => words += &format!(", {}", counted(regions, "region")),
         }
         words
     }
@@ -291,7 +351,7 @@ enum Out {
 
 impl Out {
     fn open(path: &Path) -> io::Result<Self> {
-        match path.as_os_str() == "-" {
+        match is_dash(path) {
             true if stdout_was_closed() => Err(io::Error::other("it is closed")),
             true => Ok(Self::Stdout),
             false => PartialFile::create(path).map(Self::File),

@@ -20,7 +20,7 @@ use crate::names::{shown, shown_path};
 use crate::rates::Confidence;
 use crate::recording::{self, Recording, Speed, TimeRange, rounds_until};
 use crate::relations::Relation;
-use crate::run::{End, Header};
+use crate::run::Header;
 use crate::sources::perf::Stop;
 use crate::sources::{RecordedRound, Scope};
 use crate::stack_formats::{self, Imported};
@@ -131,9 +131,8 @@ pub(super) fn seen(recording: &Recording, mut monitor: Monitor, at: WallNs) -> M
     for RecordedRound { round, lost } in recording.rounds.iter().take_while(|recorded| recorded.round.at <= at) {
         monitor.round(round, *lost);
     }
-    let end = end(recording);
-    if end.at_ns <= at {
-        monitor.end(end);
+    if recording.length() <= at {
+        monitor.end(recording.end_or_last());
     }
     monitor
 }
@@ -159,8 +158,7 @@ fn begun<'a>(
 
 /// Ends what a monitor has seen of a recording, as the recording does if all of it is there.
 fn close(monitor: &mut Monitor, recording: &Recording, at: WallNs) {
-    let end = end(recording);
-    if end.at_ns <= at { monitor.end(end) } else { monitor.close() }
+    if recording.length() <= at { monitor.end(recording.end_or_last()) } else { monitor.close() }
 }
 
 /// The time asked for; the end by default.
@@ -216,8 +214,8 @@ fn dump(
     });
     let screen = compare::first_screen(args, options.screen, compared.as_ref());
     let mut ahead = ReadAhead::new(setup.as_live().monitor());
-    let notes = ahead.read(&recording.rounds, usize::MAX, || end(recording)).cloned().unwrap_or_default();
-    let outline = Some(Outline::of(&recording.rounds, end(recording).at_ns).with_notes(&notes));
+    let notes = ahead.read(&recording.rounds, usize::MAX, || recording.end_or_last()).cloned().unwrap_or_default();
+    let outline = Some(Outline::of(&recording.rounds, recording.length()).with_notes(&notes));
     let wanted =
         Picture { size: args.size, format: format.into(), rounds, profile, outline, range, ..Picture::default() };
     let mut scene = Scene::new(monitor, compared.map(Compared::others), &options);
@@ -318,19 +316,8 @@ fn start(monitor: &Monitor) -> Option<WallNs> {
     Some(monitor.began()).filter(|began| began.0 > 0)
 }
 
-/// How the recording ended; one that was cut off ends with its last round.
-pub(super) fn end(recording: &Recording) -> End {
-    let last = recording.rounds.last();
-    recording.end.clone().unwrap_or_else(|| End {
-        at_ns: last.map_or(WallNs(0), |last| last.round.at),
-        lost_rounds: last.map_or(0, |last| last.lost),
-        totals: last.map(|last| last.round.readings.clone()).unwrap_or_default(),
-        ..End::default()
-    })
-}
-
 fn mode(recording: &Recording, speed: f64) -> Mode {
-    Mode::Replay { length: end(recording).at_ns, speed, ending: ending(recording) }
+    Mode::Replay { length: recording.length(), speed, ending: ending(recording) }
 }
 
 fn ending(recording: &Recording) -> ReplayedEnding {
@@ -407,7 +394,7 @@ impl Setup {
             progress.step(&format!("estimating the events of {readings} readings"));
         }
         let estimator =
-            self.estimator.with_whole_run(&self.header, &self.relations, &*recording.rounds, end(recording));
+            self.estimator.with_whole_run(&self.header, &self.relations, &*recording.rounds, recording.end_or_last());
         Self { estimator, ..self }
     }
 

@@ -10,8 +10,8 @@ use nix::sys::signal::Signal;
 
 use super::args::{EventArgs, TargetArgs, milliseconds, whole_number};
 use super::error::{MEASURING, code_of};
-use super::input::refuse_input;
-use super::outcome::{exit_code, first_failure, tell_delay, tell_no_regions};
+use super::input::{is_dash, refuse_input};
+use super::outcome::{code_with, how_it_failed, tell_delay, tell_no_regions};
 use super::progress::{SlowRun, instructions_of};
 use super::stream::{Stream, after_blank, hush, say};
 use super::with_model::modelled_instead;
@@ -135,65 +135,95 @@ pub(super) fn run(args: &StatArgs) -> Result<u8, Error> {
     let mut beginning = Beginning::new(args, launch)?;
     let mut out = Output::open(args)?;
     let signals = signals::listen(&beginning.measurement.launch.stop).map_err(Error::System)?;
-    let (mut runs, mut regions) = (Vec::new(), Vec::new());
-    let (mut code, mut ended_by) = (0, None);
-    // The counters of the last run stay open until its numbers are printed.
-    let mut open = None;
-    for number in 0..args.repeat {
-        if let Some(signal) = open.take().and_then(|session| close(session, &signals, None)) {
-            code = code_of(signal);
-            break;
-        }
-        beginning.measurement.launch.first_turn = number as usize;
-        let (monitor, outcome, session) = once(args, &mut beginning, &signals, number == 0, &mut out)?;
-        runs.push(monitor);
-        regions.push(session.regions());
-        let run_code = exit_code(&outcome);
-        code = if outcome.signal.is_some() { run_code } else { first_failure(code, run_code) };
-        if args.repeat > 1 && run_code != 0 && outcome.signal.is_none() {
-            let how = outcome.end.exit.map_or_else(|| "a signal".into(), |exit| exit.to_string());
-            say(&format!(
-                "run {} of {} ended with {how}: its counts are in the means all the same",
-                number + 1,
-                args.repeat
-            ));
-        } else {
-            tell_signal(&outcome);
-        }
-        tell_delay(beginning.measurement.launch.delay, &outcome);
-        (open, ended_by) = (Some(session), outcome.signal);
-        if ended_by.is_some() || out.stream.is_unread() {
-            break;
-        }
-    }
-    // A part of a run is no run like the others.
-    if ended_by.is_some() && runs.len() > 1 {
-        say(&format!("interrupted in run {} of {}, which is left out of the means", runs.len(), args.repeat));
-        runs.pop();
-        regions.pop();
-    }
-    if args.interval.is_none() || args.repeat > 1 {
-        let runs = Repeats(&runs);
-        out.print(&Form::of(args).totals(&runs, out.layout(args)))?;
-    }
-    if args.truth && Form::of(args) == Form::People {
-        out.print(&text::truth(&Repeats(&runs), out.stream.columns()))?;
-    }
-    if let Some(last) = runs.last().filter(|_| Form::of(args) == Form::People) {
-        tell_model(last);
-    }
-    print_regions(args, &runs, &regions, &mut out)?;
-    if let Some(last) = runs.last().filter(|_| args.explain) {
-        let found = diagnosis::diagnose(last, LookBack::Run, None);
-        out.print(&if args.json { text::json_diagnoses(&found) } else { text::diagnoses(&found, last) })?;
-    }
-    if let Some(session) = open {
-        close(session, &signals, ended_by);
+    let runs = StatRuns::measure(&mut beginning, &signals, &mut out)?;
+    print_results(args, &runs, &mut out)?;
+    if let Some(session) = runs.open {
+        close(session, &signals, runs.ended_by);
     }
     match out.stream.is_unread() {
         true => Err(Error::Unread),
-        false => Ok(if out.is_cut { MEASURING } else { code }),
+        false => Ok(if out.is_cut { MEASURING } else { runs.code }),
     }
+}
+
+/// The runs that were measured.
+#[derive(Default)]
+struct StatRuns {
+    monitors: Vec<Monitor>,
+    /// What regions counted in each.
+    regions: Vec<Vec<ProcessRegions>>,
+    code: u8,
+    /// The last run, whose counters stay open until its numbers are printed.
+    open: Option<Session>,
+    /// The signal that ended the last run, if one did.
+    ended_by: Option<i32>,
+}
+
+impl StatRuns {
+    /// Runs the command as often as it is asked for.
+    fn measure(
+        beginning: &mut Beginning<'_>,
+        signals: &Receiver<CaughtSignal>,
+        out: &mut Output,
+    ) -> Result<Self, Error> {
+        let (mut runs, all) = (Self::default(), beginning.args.repeat);
+        for number in 0..all {
+            if let Some(signal) = runs.open.take().and_then(|session| close(session, signals, None)) {
+                runs.code = code_of(signal);
+                break;
+            }
+            beginning.measurement.launch.first_turn = number as usize;
+            let (monitor, outcome, session) = once(beginning, signals, number == 0, out)?;
+            runs.monitors.push(monitor);
+            runs.regions.push(session.regions());
+            (runs.open, runs.ended_by) = (Some(session), outcome.signal);
+            runs.code = code_with(runs.code, &outcome);
+            match how_it_failed(&outcome).filter(|_| all > 1 && outcome.signal.is_none()) {
+                Some(how) => {
+                    let number = number + 1;
+                    say(&format!("run {number} of {all} ended with {how}: its counts are in the means all the same"));
+                }
+                None => tell_signal(&outcome),
+            }
+            tell_delay(beginning.measurement.launch.delay, &outcome);
+            if runs.ended_by.is_some() || out.stream.is_unread() {
+                break;
+            }
+        }
+        runs.leave_out_part(all);
+        Ok(runs)
+    }
+
+    /// Leaves out a run that was interrupted: a part of a run is no run like the others.
+    fn leave_out_part(&mut self, all: u32) {
+        let number = self.monitors.len();
+        if self.ended_by.is_some() && number > 1 {
+            say(&format!("interrupted in run {number} of {all}, which is left out of the means"));
+            self.monitors.pop();
+            self.regions.pop();
+        }
+    }
+}
+
+/// Prints what is to be said of all runs.
+fn print_results(args: &StatArgs, runs: &StatRuns, out: &mut Output) -> Result<(), Error> {
+    let (form, repeats) = (Form::of(args), Repeats(&runs.monitors));
+    if args.interval.is_none() || args.repeat > 1 {
+        out.print(&form.totals(&repeats, out.layout(args)))?;
+    }
+    if args.truth && form == Form::People {
+        out.print(&text::truth(&repeats, out.stream.columns()))?;
+    }
+    let Some(last) = runs.monitors.last() else { return Ok(()) };
+    if form == Form::People {
+        tell_model(last);
+    }
+    print_regions(args, last, &runs.regions, out)?;
+    if args.explain {
+        let found = diagnosis::diagnose(last, LookBack::Run, None);
+        out.print(&if args.json { text::json_diagnoses(&found) } else { text::diagnoses(&found, last) })?;
+    }
+    Ok(())
 }
 
 /// Where the numbers go: from the file, once it can't be written, to standard error, so that none are lost.
@@ -214,7 +244,7 @@ impl Output {
             None if args.quiet => Stream::nowhere(),
             None => Stream::stderr(),
         };
-        let is_file = args.output.as_deref().is_some_and(|path| path.as_os_str() != "-");
+        let is_file = args.output.as_deref().is_some_and(|path| !is_dash(path));
         Ok(Self { stream: stream.of_measurement(), is_file, is_cut: false })
     }
 
@@ -235,14 +265,13 @@ impl Output {
     }
 }
 
-/// Prints what regions counted: of several runs the mean of a run.
+/// Prints what regions counted: of several runs the mean of a run. The monitor is that of the last run.
 fn print_regions(
     args: &StatArgs,
-    runs: &[Monitor],
+    monitor: &Monitor,
     regions: &[Vec<ProcessRegions>],
     out: &mut Output,
 ) -> Result<(), Error> {
-    let Some(monitor) = runs.last() else { return Ok(()) };
     let tables: Vec<_> = regions.iter().map(|processes| RegionTable::of(processes)).collect();
     let form = Form::of(args);
     let text = match (form, &tables[..]) {
@@ -285,7 +314,7 @@ impl<'a> Form<'a> {
 
     fn totals(self, runs: &Repeats<'_>, layout: SummaryLayout) -> String {
         match self {
-            Self::People => text::summary_in(runs, layout),
+            Self::People => text::summary(runs, layout),
             Self::Json(repetition) => text::json_totals(runs, repetition),
             Self::Fields { separator, repetition, .. } => {
                 self.beside_intervals(text::csv_totals(runs, separator, repetition))
@@ -303,7 +332,7 @@ impl<'a> Form<'a> {
 
     fn interval(self, monitor: &Monitor, layout: SummaryLayout) -> String {
         match self {
-            Self::People => text::interval_in(monitor, layout),
+            Self::People => text::interval(monitor, layout),
             Self::Json(_) => text::json_interval(monitor),
             Self::Fields { separator, repetition, .. } => text::csv_interval(monitor, separator, repetition),
         }
@@ -370,12 +399,12 @@ fn times(args: &StatArgs) -> &'static [&'static str] {
 
 /// Runs the command once.
 fn once(
-    args: &StatArgs,
     beginning: &mut Beginning<'_>,
     signals: &Receiver<CaughtSignal>,
     is_first: bool,
     out: &mut Output,
 ) -> Result<(Monitor, RunOutcome, Session), Error> {
+    let args = beginning.args;
     let interval = args.interval.map_or(UNSEEN_INTERVAL, Duration::from_millis);
     let (session, header) = beginning.session(interval)?;
     if is_first {

@@ -12,6 +12,7 @@ use nix::sys::stat::{SFlag, fstat};
 use nix::unistd::dup2_stdout;
 
 use super::Error;
+use super::input::is_dash;
 use super::pager::{Pager, Paging};
 use crate::files::{self, PartialFile};
 use crate::text;
@@ -62,7 +63,7 @@ impl Stream {
 
     /// A file, made anew or written behind what is in it; `-` is standard output.
     pub(super) fn file(path: &Path, append: bool) -> Result<Self, Error> {
-        if path.as_os_str() == "-" {
+        if is_dash(path) {
             return Ok(Self::stdout());
         }
         let failed = |source| Error::Write { path: path.into(), source };
@@ -201,7 +202,7 @@ const PREFIX: &str = "perfprop: ";
 /// Whether people look at standard output and can press keys while this file is read: where it is standard input, keys
 /// come from the terminal all the same.
 pub(super) fn has_keys(file: &Path) -> bool {
-    let is_piped = || file.as_os_str() == "-" && File::open("/dev/tty").is_ok();
+    let is_piped = || is_dash(file) && File::open("/dev/tty").is_ok();
     has_terminal() || (io::stdout().is_terminal() && is_piped())
 }
 

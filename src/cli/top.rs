@@ -229,7 +229,7 @@ fn screens(args: &TopArgs, output: Option<File>) -> Result<u8, Error> {
     live.profile.finish_unless(&live.session, || pending_end(&signals).is_some());
     let mut out = Stream::stderr();
     let layout = SummaryLayout { columns: out.columns(), ..SummaryLayout::default() };
-    let summary = text::summary_in(&Repeats(std::slice::from_ref(&monitor)), layout);
+    let summary = text::summary(&Repeats(std::slice::from_ref(&monitor)), layout);
     let table = RegionTable::of(&live.session.regions());
     let regions = text::regions(&table, monitor.header(), monitor.confidence());
     let stacks = live.profile.text(&monitor);

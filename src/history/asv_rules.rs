@@ -87,7 +87,7 @@ impl AsvRules {
         })
     }
 
-    /// The same for the commits of a branch.
+    /// The rules for the commits of a branch.
     #[must_use]
     pub fn of_branch(self, branch: Option<String>) -> Self {
         Self { branch, ..self }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::names::{quoted, shown};
+use crate::number::counted;
 
 /// A repository.
 #[derive(Clone, Debug)]
@@ -88,8 +89,7 @@ impl fmt::Display for GitError {
                 write!(f, "{error}; the clone is shallow, and git fetch --unshallow brings older commits")
             }
             Self::TooFew { name, commits } => {
-                let commits = if *commits == 1 { "1 commit".to_owned() } else { format!("{commits} commits") };
-                write!(f, "there is no {}: the history has only {commits}", quoted(name))
+                write!(f, "there is no {}: the history has only {}", quoted(name), counted(*commits, "commit"))
             }
             Self::Range(range) => write!(f, "{} is a range: name one commit", quoted(range)),
             Self::NoCommits(range) => {

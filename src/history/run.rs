@@ -28,7 +28,7 @@ use crate::sources::command::Exit;
 pub enum CommitChoice {
     /// All: what was measured of them before is replaced.
     All,
-    /// Those of which nothing was measured.
+    /// Commits of which nothing was measured.
     New,
     /// All, but only runs that are missing.
     Resumed,

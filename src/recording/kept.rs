@@ -242,7 +242,7 @@ mod tests {
         kept.take_regions(&batch);
         let saved = saved(&kept);
         assert_eq!((saved.regions[0].marks[0].missed, saved.regions[0].marks[0].marks.len()), (3, 0));
-        assert_eq!(saved.regions_until(WallNs(9)).programs().len(), 1);
+        assert_eq!(saved.regions_between(None, WallNs(9)).programs().len(), 1);
     }
 
     proptest! {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::{Recorder, Recording};
 use crate::regions::RegionRange;
 use crate::sources::RecordedRound;
-use crate::stacks::{Losses, StackBatch};
+use crate::stacks::SampleRange;
 use crate::units::WallNs;
 
 /// A part of a recording: what comes after `from`, up to and with `to`.
@@ -41,7 +41,7 @@ impl Recording {
         (first < last).then_some(first..last)
     }
 
-    /// The same range from the reading on that is nearest to where it begins: screens and texts show samples of that.
+    /// A range from the reading on that is nearest to where it begins: screens and texts show samples of that.
     pub fn whole_intervals(&self, range: TimeRange) -> Option<TimeRange> {
         let before = self.rounds_in(range)?.start.checked_sub(1).and_then(|base| self.rounds.get(base));
         Some(TimeRange { from: before.map_or(WallNs(0), |base| base.round.at), ..range })
@@ -59,32 +59,13 @@ impl Recording {
     ) -> io::Result<()> {
         if let Some(stacks) = &self.stacks {
             recorder.sampled(&stacks.sampled)?;
-            let is_in = |at: WallNs| after.is_none_or(|after| at > after) && at <= until;
-            let is_later = |batch: &&StackBatch| {
-                batch.samples.first().is_some_and(|first| first.at > until)
-                    || batch.costs.iter().any(|costs| costs.at > until)
-            };
-            let (mut before, mut is_before) = (Losses::default(), true);
-            for batch in stacks.batches.iter().take_while(|batch| !is_later(batch)) {
-                is_before &= after.is_some_and(|after| batch.was_sampled_by(after));
-                if is_before {
-                    before = batch.losses;
-                }
-                let losses = batch.losses.since(&before);
-                let samples = batch.samples.iter().copied().filter(|sample| is_in(sample.at)).collect();
-                let costs = batch.costs.iter().filter(|costs| is_in(costs.at)).cloned().collect();
-                recorder.stacks(&StackBatch { samples, costs, losses, ..batch.clone() })?;
-            }
+            let mut range = SampleRange::after(after);
+            let batches = stacks.batches.iter().take_while(|batch| !batch.begins_after(until));
+            batches.map(|batch| range.take(batch, until)).try_for_each(|batch| recorder.stacks(&batch))?;
         }
         let mut range = RegionRange::after(after);
         let regions = self.regions.iter().take_while(|batch| batch.at <= until);
         regions.map(|batch| range.take(batch)).try_for_each(|batch| recorder.regions(&batch))
-    }
-
-    /// When it ended; one that was cut off ends with its last round.
-    pub fn length(&self) -> WallNs {
-        let last = self.rounds.last().map_or(WallNs(0), |last| last.round.at);
-        self.end.as_ref().map_or(last, |end| end.at_ns)
     }
 }
 
@@ -92,11 +73,9 @@ impl Recording {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
-    use super::super::{RecordedStacks, read};
     use super::*;
     use crate::run::{End, Header, MeasuredTarget};
     use crate::sources::Round;
-    use crate::stacks::{Rate, SampledEvent, SamplingSetup, StackSample, StackTable, Task, TaskId, UnwindMethod};
 
     fn at(ms: u64) -> RecordedRound {
         RecordedRound { round: Round { at: WallNs(ms * 1_000_000), ..Round::default() }, lost: 0 }
@@ -112,34 +91,6 @@ mod tests {
         let until = |ms: u64| rounds_until(&rounds, WallNs(ms * 1_000_000));
         assert_eq!([0, 400, 1000, 1001, 1400, 1600, 3000, 9000].map(until), [0, 0, 1, 1, 1, 2, 3, 3]);
         assert_eq!(rounds_until(&[], WallNs(5)), 0);
-    }
-
-    #[test]
-    fn a_part_lacks_what_went_missing_in_it() {
-        let batch = |second: u64, lost| {
-            let (task, weight, cpu, event, stack) = (TaskId(0), 1, 0, 0, None);
-            let sample = StackSample { at: WallNs(second * 1_000_000_000), task, cpu, event, weight, stack };
-            let losses = Losses { lost, ..Losses::default() };
-            StackBatch { samples: vec![sample], losses, ..StackBatch::default() }
-        };
-        let tasks = vec![Task { pid: 1, tid: 1, comm: "p".into() }];
-        let batches = vec![StackBatch { tasks, ..batch(1, 40) }, batch(2, 50), batch(3, 57)];
-        let event = SampledEvent { name: "e".into(), unit: Default::default(), rate: Rate::Period(1) };
-        let sampled = SamplingSetup { events: vec![event], call_graph: UnwindMethod::Fp };
-        let stacks = Some(RecordedStacks { sampled, batches, table: StackTable::default() });
-        let header = Header::new(MeasuredTarget::File { path: "x".into() }, "scale");
-        let (rounds, regions) = ([at(0)].into(), Vec::new());
-        let recording = Recording { header: header.clone(), rounds, stacks, regions, end: None, cut: None };
-        let lost_in = |after, until| {
-            let mut file = Vec::new();
-            let mut recorder = Recorder::new(&mut file, &header).unwrap();
-            recording.write_profile(after, until, &mut recorder).unwrap();
-            recorder.end(&End::default()).unwrap();
-            read(file.as_slice()).unwrap().stacks.unwrap().batches.last().unwrap().losses.lost
-        };
-        let second = |seconds: u64| WallNs(seconds * 1_000_000_000);
-        assert_eq!([lost_in(None, second(3)), lost_in(Some(second(2)), second(3))], [57, 7]);
-        assert_eq!(lost_in(Some(second(1)), second(2)), 10);
     }
 
     #[test]

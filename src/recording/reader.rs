@@ -194,17 +194,29 @@ impl Recording {
         }
     }
 
+    /// How it ended; one that was cut off ends with its last round.
+    pub fn end_or_last(&self) -> End {
+        let last = self.rounds.last();
+        self.end.clone().unwrap_or_else(|| End {
+            at_ns: self.length(),
+            lost_rounds: last.map_or(0, |last| last.lost),
+            totals: last.map(|last| last.round.readings.clone()).unwrap_or_default(),
+            ..End::default()
+        })
+    }
+
+    /// When it ended; one that was cut off ends with its last round.
+    pub fn length(&self) -> WallNs {
+        let last = || self.rounds.last().map_or(WallNs(0), |last| last.round.at);
+        self.end.as_ref().map_or_else(last, |end| end.at_ns)
+    }
+
     /// What it has for a profile; `None` where nothing was sampled and no program had regions.
     pub fn profile(&self) -> Option<RecordedProfile<'_>> {
         let stacks = self.stacks.as_ref();
         let (sampled, batches) = (stacks.map(|stacks| &stacks.sampled), stacks.map(|stacks| stacks.batches.as_slice()));
         let profile = RecordedProfile { sampled, batches: batches.unwrap_or_default(), regions: &self.regions };
         (sampled.is_some() || !self.regions.is_empty()).then_some(profile)
-    }
-
-    /// What named regions counted up to and with a time.
-    pub fn regions_until(&self, until: WallNs) -> RegionTable {
-        self.regions_between(None, until)
     }
 
     /// What named regions counted in a range: after a time, if it isn't `None`, and up to and with another.

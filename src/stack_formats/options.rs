@@ -61,7 +61,7 @@ pub enum SampleKeeping {
     Sums,
     /// Each with its time and its thread, too.
     Each,
-    /// The same, and frames are divided by offsets in their files, where these are known.
+    /// Each with its time and its thread, in frames that are divided by offsets in their files, where these are known.
     EachWithOffsets,
 }
 

@@ -12,7 +12,7 @@ use super::{Imported, ImportedRun};
 use crate::profile::{Detail, FrameId, RepeatFolding, Tree, TreeOptions};
 use crate::recording::{self, Recording, TimeRange};
 use crate::regions::{REGION_BACKWARD, REGION_TIME, RegionBatch, RegionRange, region_event};
-use crate::stacks::{Losses, Naming, RecordedProfile, StackBatch, StackFrame, StackTree, Task, as_is};
+use crate::stacks::{Losses, Naming, RecordedProfile, SampleRange, StackBatch, StackFrame, StackTree, Task, as_is};
 use crate::units::WallNs;
 
 /// The tree is made anew: a recording says by itself what its events are.
@@ -89,31 +89,20 @@ fn take_regions(all: &mut StackTree, batches: &[RegionBatch], part: Option<TimeR
 
 /// Adds the samples of a part, and returns what went missing in it.
 fn take_samples(all: &mut StackTree, batches: &[StackBatch], part: Option<TimeRange>) -> Result<Losses, Fault> {
-    let (mut before, mut losses, mut is_before) = (Losses::default(), Losses::default(), true);
+    let (mut range, mut losses, mut is_over) = (SampleRange::after(after(part)), Losses::default(), false);
     for batch in batches {
         let within = match part {
-            Some(part) => Cow::Owned(within(batch, part)),
+            Some(part) => Cow::Owned(range.take(batch, part.to)),
             None => Cow::Borrowed(batch),
         };
+        // What later batches define may be better names of what is in the part.
         all.take(&within).map_err(damaged)?;
-        is_before &= after(part).is_some_and(|after| batch.was_sampled_by(after));
-        if is_before {
-            before = batch.losses;
-        }
-        if part.is_none_or(|part| batch.samples.first().is_none_or(|first| first.at <= part.to)) {
-            losses = batch.losses.since(&before);
+        is_over |= part.is_some_and(|part| batch.begins_after(part.to));
+        if !is_over {
+            losses = within.losses;
         }
     }
     Ok(losses)
-}
-
-/// What of a batch lies in a part; what it defines stays.
-fn within(batch: &StackBatch, part: TimeRange) -> StackBatch {
-    let is_in = |at: WallNs| after(Some(part)).is_none_or(|after| at > after) && at <= part.to;
-    let mut within = batch.clone();
-    within.samples.retain(|sample| is_in(sample.at));
-    within.costs.retain(|costs| is_in(costs.at));
-    within
 }
 
 /// Names of the events that a tree may have of regions.

@@ -6,7 +6,7 @@ use super::wrapped;
 use crate::bench::{nanoseconds, unit};
 use crate::cost::{Choice, DependencyGraph, Fit, FittedModel, LackOfFit, Prediction, sizes_in_words};
 use crate::names::shown;
-use crate::number::{grouped, percent, plain, si, time};
+use crate::number::{counted, grouped, percent, plain, si, time};
 
 /// A value of a quantity: a time, or a count.
 fn amount(response: &str, value: f64) -> String {
@@ -72,7 +72,7 @@ fn quality(fit: &Fit) -> String {
     };
     format!(
         " {} of sizes, {} runs   R² {r_squared}   RMSE {}{condition}\n\n",
-        if fit.points.len() == 1 { "1 set".to_owned() } else { format!("{} sets", fit.points.len()) },
+        counted(fit.points.len(), "set"),
         grouped(samples as u64),
         amount(&fit.fitted.response, fit.rmse),
     )
@@ -252,7 +252,7 @@ pub fn fit_graph(graph: &DependencyGraph) -> String {
     out
 }
 
-/// The same for Graphviz.
+/// Which fit finds coefficients for which, for Graphviz.
 pub fn fit_graph_dot(graph: &DependencyGraph) -> String {
     let text = |text: &str| format!("\"{}\"", shown(text).replace('\\', "\\\\").replace('"', "\\\""));
     let mut out = "digraph fits {\n  rankdir=LR;\n  node [shape=box];\n".to_owned();

@@ -12,7 +12,7 @@ use crate::history::{
     short,
 };
 use crate::names::shown;
-use crate::number::{amount, uncertain};
+use crate::number::{amount, counted, uncertain};
 use crate::rates::Uncertain;
 use crate::steps::Step;
 
@@ -253,8 +253,7 @@ fn without_number(one: &BenchmarkSeries, combination: usize) -> String {
     let count = |reason| one.missing.values().filter(|all| all.get(combination) == Some(&Some(reason))).count();
     let part = |(reason, word)| {
         let count = count(reason);
-        let commits = if count == 1 { "commit" } else { "commits" };
-        (count > 0).then(|| format!("{word} in {count} {commits}"))
+        (count > 0).then(|| format!("{word} in {}", counted(count, "commit")))
     };
     let reasons = [(MissingNumber::Failed, "failed"), (MissingNumber::Skipped, "skipped")];
     let parts: Vec<String> = reasons.into_iter().filter_map(part).collect();

@@ -70,7 +70,7 @@ pub use repeats::{Repeats, Repetition};
 pub use stacks::stacks;
 #[cfg(feature = "history")]
 pub use steps::{json_steps, steps};
-pub use summary::{Digits, SummaryLayout, interval, interval_heading, interval_in, summary, summary_in};
+pub use summary::{Digits, SummaryLayout, interval, interval_heading, summary};
 pub use truth::truth;
 pub(crate) use wrap::wrapped;
 pub use wrap::{folded, wrapped_message};

@@ -10,6 +10,7 @@ use crate::history::{
     ADDED, BenchmarkRegression, BenchmarkSeries, DifferingParams, LEAST_NUMBERS, SoughtSteps, counted_event,
 };
 use crate::names::{markdown, markup, shown};
+use crate::number::counted;
 use crate::steps::{Regression, Step};
 
 /// A rise of a benchmark, as it is told.
@@ -165,7 +166,7 @@ pub fn benchmark_regressions(found: &[BenchmarkRegression], of: &ToldSeries<'_>)
     table(&heads, &rows) + "\nCHANCE: how likely noise alone makes a step as clear somewhere in the series\n"
 }
 
-/// The same as a table in Markdown.
+/// What benchmarks lost, as a table in Markdown.
 pub fn markdown_regressions(found: &[BenchmarkRegression], of: &ToldSeries<'_>) -> String {
     let mut out = "| Benchmark | Before | After | Change | Chance | Commit | Moved with it |\n".to_owned();
     out += "|:---|---:|---:|---:|---:|:---|:---|\n";
@@ -187,7 +188,7 @@ pub fn markdown_regressions(found: &[BenchmarkRegression], of: &ToldSeries<'_>) 
     out
 }
 
-/// The same as JSON, with all digits, under the name of what was looked for.
+/// What benchmarks lost, as JSON with all digits, under the name of what was looked for.
 pub fn json_regressions(found: &[BenchmarkRegression], sought: SoughtSteps, of: &ToldSeries<'_>) -> Value {
     let rise = |rise: ToldRise| {
         let moved: Vec<Value> =
@@ -280,8 +281,7 @@ pub fn junit_regressions(found: &[BenchmarkRegression], of: &ToldSeries<'_>) -> 
             continue;
         };
         failures += 1;
-        let count = sentences.len();
-        let message = if count == 1 { "1 regression".to_owned() } else { format!("{count} regressions") };
+        let message = counted(sentences.len(), "regression");
         cases += &format!("{head}>\n    <failure message=\"{message}\">{}</failure>\n", markup_lines(sentences));
         cases += "  </testcase>\n";
     }

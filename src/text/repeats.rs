@@ -14,7 +14,7 @@ pub enum Repetition {
     Several,
 }
 
-/// The same command measured several times.
+/// One command measured several times.
 pub struct Repeats<'a>(pub &'a [Monitor]);
 
 impl Repeats<'_> {

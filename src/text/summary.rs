@@ -49,12 +49,7 @@ pub struct SummaryLayout {
 }
 
 /// The whole summary, with an empty line before and after it.
-pub fn summary(runs: &Repeats<'_>) -> String {
-    summary_in(runs, SummaryLayout::default())
-}
-
-/// The same in another layout.
-pub fn summary_in(runs: &Repeats<'_>, layout: SummaryLayout) -> String {
+pub fn summary(runs: &Repeats<'_>, layout: SummaryLayout) -> String {
     let Some(last) = runs.0.last() else { return String::new() };
     let mut out = String::new();
     let times = if runs.0.len() > 1 { format!(" ({} runs)", runs.0.len()) } else { String::new() };
@@ -377,12 +372,7 @@ pub fn interval_heading(monitor: &Monitor, columns: Option<usize>) -> String {
 }
 
 /// A line an event for the interval that ended last.
-pub fn interval(monitor: &Monitor) -> String {
-    interval_in(monitor, SummaryLayout::default())
-}
-
-/// The same in another layout.
-pub fn interval_in(monitor: &Monitor, layout: SummaryLayout) -> String {
+pub fn interval(monitor: &Monitor, layout: SummaryLayout) -> String {
     let mut out = String::new();
     let columns = SummaryColumns::of(monitor, layout.digits);
     let cells = IntervalColumns::of(monitor, layout.columns);

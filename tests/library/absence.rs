@@ -10,7 +10,7 @@ use perfprop::rates::{Error, Uncertain};
 use perfprop::recording::{self, Recorder};
 use perfprop::run::{AddedEvent, Anchor, End, Header, MeasuredEvent, RepeatedEvent};
 use perfprop::sources::{Reading, Round, Scope, Status};
-use perfprop::text::{self, Repeats, Repetition};
+use perfprop::text::{self, Repeats, Repetition, SummaryLayout};
 use perfprop::units::{CpuNs, WallNs};
 use serde_json::Value;
 
@@ -95,7 +95,7 @@ const RUNNING: [&str; 6] = ["1k", "not supported", "not permitted", "not counted
 #[test]
 fn the_summary_of_stat_tells_them_apart() {
     let ended = [monitor(2, true)];
-    let text = text::summary(&Repeats(&ended));
+    let text = text::summary(&Repeats(&ended), SummaryLayout::default());
     has(&lines(&text), CELLS);
     assert!(lines(&text)[5].contains("partial") && lines(&text)[5].contains("25.0% on cpu_core"), "{text}");
     assert!(text.contains("partial: what one kind of core counted"), "{text}");
@@ -103,11 +103,11 @@ fn the_summary_of_stat_tells_them_apart() {
 
 #[test]
 fn intervals_tell_them_apart() {
-    let text = text::interval(&monitor(1, false));
+    let text = text::interval(&monitor(1, false), SummaryLayout::default());
     has(&lines(&text), ["1,000", "<not supported>", "<not permitted>", "<not counted>", "1,000", "partial"]);
     // One that ran before isn't one that has yet to run.
     has(
-        &lines(&text::interval(&monitor(2, false))),
+        &lines(&text::interval(&monitor(2, false), SummaryLayout::default())),
         ["1,000", "<not sup", "<not per", "<not counted>", "<not counted>", "250"],
     );
 }
@@ -182,7 +182,7 @@ fn none_seen() -> Monitor {
 fn what_was_never_seen_and_missed_the_beginning_is_not_0() {
     let ended = [none_seen()];
     let line = |text: &str| lines(text)[3].clone();
-    assert!(line(&text::summary(&Repeats(&ended))).contains("<none seen>"));
+    assert!(line(&text::summary(&Repeats(&ended), SummaryLayout::default())).contains("<none seen>"));
     let fields = line(&text::csv_totals(&Repeats(&ended), ",", Repetition::Once));
     assert!(fields.starts_with("<none seen>,,") && fields.contains(",none seen,"), "{fields}");
     assert!(line(&text::block(&ended[0], perfprop::monitor::MeasureChoice::default())).ends_with("none seen"));
@@ -265,11 +265,11 @@ fn what_lost_its_counters_keeps_its_count_and_is_not_exact() {
     assert!(block[4].ends_with("not counted from exec on"), "{block:?}");
     // What was counted in the first interval stays; in the last there is no number, and no 0.
     has(
-        &lines(&text::interval(&monitor)),
+        &lines(&text::interval(&monitor, SummaryLayout::default())),
         ["<not counted>", "<not sup", "<not per", "<not counted>", "<not counted>", "250"],
     );
     let ended = [monitor];
-    let totals = text::summary(&Repeats(&ended));
+    let totals = text::summary(&Repeats(&ended), SummaryLayout::default());
     has(&lines(&totals), ["1,000", "<not sup", "<not per", "<not counted>", "<not counted>", "750"]);
     assert!(lines(&totals)[0].contains("±?"), "{totals}");
     let of = |text: String| {
@@ -311,7 +311,7 @@ fn threads_that_were_gone_before_they_were_opened_are_gone_and_not_unsupported()
     let monitor = monitor_of(header, &[round(1)]);
     let told: Vec<_> = monitor.findings().iter().filter(|noted| noted.finding.code() == "W12").collect();
     assert!(told.len() == 1 && told[0].finding.words(&monitor).to_string().starts_with("1 thread "), "{told:?}");
-    let text = text::interval(&monitor);
+    let text = text::interval(&monitor, SummaryLayout::default());
     let absent = text.lines().find(|line| line.contains("absent")).unwrap_or_default().to_owned();
     assert!(absent.contains(" 2 ") && absent.contains("<gone>") && !absent.contains('-'), "{text}");
     assert!(text::block(&monitor, perfprop::monitor::MeasureChoice::default()).contains("gone"));
@@ -375,7 +375,7 @@ fn a_sum_without_all_of_its_units_is_partial_everywhere() {
     assert!(!whole.is_partial() && part.is_partial());
     // What is missing is not known from the others.
     assert_eq!(part.scaled.map(|count| (count.value, count.error)), Some((2000.0, Error::Unknown)));
-    let text = text::summary(&Repeats(std::slice::from_ref(&monitor)));
+    let text = text::summary(&Repeats(std::slice::from_ref(&monitor)), SummaryLayout::default());
     let line = |name: &str| text.lines().find(|line| line.contains(name)).unwrap().to_owned();
     assert!(line("absent").contains("partial") && !line("counts").contains("partial"), "{text}");
     assert!(text.contains("partial: the sum of the units that could be counted"), "{text}");

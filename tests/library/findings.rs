@@ -8,7 +8,7 @@ use perfprop::monitor::{Measure, Monitor, leans_on_scaling};
 use perfprop::rates::{Error, Tally, Uncertain};
 use perfprop::run::{CpuTime, End, Header, MeasuredTarget, RotatedBy};
 use perfprop::sources::{Reading, Round};
-use perfprop::text::{self, Repeats, Repetition};
+use perfprop::text::{self, Repeats, Repetition, SummaryLayout};
 use perfprop::units::{CpuNs, WallNs};
 
 use crate::builders::{self, SECOND, event, measured, software_event};
@@ -68,7 +68,7 @@ fn counts_without_a_child_are_not_exact() {
     let told = told(monitor, "W13");
     assert!(told.len() == 1 && told[0].0 == 3, "{told:?}");
     assert!(told[0].1.starts_with("not counted: 0.50 s of 0.80 s CPU time. "), "{told:?}");
-    let text = text::summary(&Repeats(&monitors));
+    let text = text::summary(&Repeats(&monitors), SummaryLayout::default());
     let line = |name: &str| text.lines().find(|line| line.contains(name)).unwrap().to_owned();
     assert!(line("faults").contains("300") && line("faults").contains("±?"), "{text}");
     assert!(!line("duration_time").contains("±?"), "{text}");

@@ -12,7 +12,7 @@ use perfprop::recording::{self, Recording};
 use perfprop::relations;
 use perfprop::sources::RecordedRound;
 use perfprop::stacks::Replayed;
-use perfprop::text::{self, Repeats, Repetition};
+use perfprop::text::{self, Repeats, Repetition, SummaryLayout};
 use perfprop::tui::{self, Picture, Screen, ScreenOptions};
 use perfprop::units::WallNs;
 use proptest::prelude::*;
@@ -236,7 +236,7 @@ fn show(recording: &Recording) {
     let mut monitor = monitor(recording);
     for RecordedRound { round, lost } in &*recording.rounds {
         if monitor.round(round, *lost) {
-            text::interval(&monitor);
+            text::interval(&monitor, SummaryLayout::default());
             text::csv_interval(&monitor, ",", Repetition::Once);
             text::json_interval(&monitor);
             let _ = Measure::ALL.map(|measure| text::block(&monitor, MeasureChoice::Every(measure)));
@@ -247,7 +247,7 @@ fn show(recording: &Recording) {
     let runs = [monitor];
     let runs = Repeats(&runs);
     let _ = [
-        text::summary(&runs),
+        text::summary(&runs, SummaryLayout::default()),
         text::csv_totals(&runs, ",", Repetition::Once),
         text::json_totals(&runs, Repetition::Once),
         text::truth(&runs, None),

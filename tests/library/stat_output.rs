@@ -130,7 +130,7 @@ fn a_variance_that_a_relation_corrects_stands_beside_that_of_the_counts() {
 #[test]
 fn a_small_mean_of_runs_has_its_fraction_and_its_rate() {
     let runs = three(Extra::Nothing);
-    let summary = text::summary(&Repeats(&runs));
+    let summary = text::summary(&Repeats(&runs), SummaryLayout::default());
     let line = summary.lines().find(|line| line.contains(" a ")).unwrap();
     // One in 3 runs, of 4 seconds in all.
     assert!(line.trim_start().starts_with("0.333 ") && line.contains("0.250 /cpu-s"), "{line}");
@@ -146,7 +146,7 @@ fn a_count_of_some_runs_says_of_how_many() {
     uncounted.round(&Round { at: WallNs(SECOND), readings, ..Round::default() }, 0);
     uncounted.end(End { at_ns: WallNs(SECOND), ..End::default() });
     let runs = [run(header(Extra::Nothing), &[(5, 100)]), uncounted];
-    let summary = text::summary(&Repeats(&runs));
+    let summary = text::summary(&Repeats(&runs), SummaryLayout::default());
     let line = |name: &str| summary.lines().find(|line| line.contains(name)).unwrap().to_owned();
     assert!(line(" b ").contains("(counted in 1 of 2 runs)"), "{summary}");
     assert!(!line(" a ").contains("counted in"), "{summary}");
@@ -166,7 +166,7 @@ fn times_that_proc_counts_in_ticks_are_known_to_a_tick() {
     let errors = |runs: &[Monitor; 1]| [0, 1].map(|row| runs[0].row(row).count().unwrap().error.half_width());
     let machine = measured(MeasuredTarget::Everyone { cpus: None });
     assert_eq!(errors(&machine), [Some(0.0), Some(1e7)]);
-    let summary = text::summary(&Repeats(&machine));
+    let summary = text::summary(&Repeats(&machine), SummaryLayout::default());
     assert!(summary.contains("±2.0%") && summary.contains("a tick of 10 ms"), "{summary}");
     assert!(!summary.contains("multiplexing"), "{summary}");
     // The kernel tells what a command used when it ends.
@@ -180,7 +180,7 @@ fn lines_of_intervals_and_errors_fit_the_terminal() {
     let layout = |columns| SummaryLayout { columns, ..SummaryLayout::default() };
     let lines = |columns| {
         let heading = text::interval_heading(&runs[0], columns);
-        heading + &text::interval_in(&runs[0], layout(columns)) + &text::truth(&Repeats(&runs), columns)
+        heading + &text::interval(&runs[0], layout(columns)) + &text::truth(&Repeats(&runs), columns)
     };
     let wide = lines(None);
     assert!(wide.lines().any(|line| line.chars().count() > 80), "{wide}");
@@ -349,7 +349,8 @@ fn shares_of_misses_have_perfs_unit_and_a_percent_sign_in_texts() {
     let runs = Repeats(std::slice::from_ref(&monitor));
     let csv = text::csv_totals(&runs, ",", Repetition::Once);
     assert!(csv.contains(",2.5,of all branches,") || csv.contains(",2.500,of all branches,"), "{csv}");
-    assert!(text::summary(&runs).contains("#    2.500% of all branches"), "{}", text::summary(&runs));
+    let summary = text::summary(&runs, SummaryLayout::default());
+    assert!(summary.contains("#    2.500% of all branches"), "{summary}");
 }
 
 /// The rows of the table of docs/output.md that begins with this column.
@@ -439,7 +440,7 @@ fn user_and_system_time_are_those_of_the_command_that_is_measured() {
         let mut monitor = builders::monitor(Header { target, ..header(Extra::Nothing) }, vec![], EstimatorKind::Scale);
         let cpu_time = Some(CpuTime { user_ns: CpuNs(SECOND), system_ns: CpuNs(0) });
         monitor.end(End { at_ns: WallNs(SECOND), cpu_time, ..End::default() });
-        text::summary(&Repeats(&[monitor]))
+        text::summary(&Repeats(&[monitor]), SummaryLayout::default())
     };
     assert!(end(MeasuredTarget::Command { argv: vec!["./prog".into()], pid: 1 }).contains("seconds user"));
     // A command beside it only says how long to count.

@@ -24,7 +24,7 @@ fn with_regions(sampled: &SamplingSetup, batch: &StackBatch) -> Tree {
     let mut tree = StackTree::new(sampled, profile::TreeOptions::default(), Naming::default(), |_| true);
     regions().iter().for_each(|regions| tree.take_regions(regions).unwrap());
     tree.take(batch).unwrap();
-    tree.into_tree()
+    tree.into_timeline().0
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn a_region_without_events_says_what_counts_them() {
     let nothing = SamplingSetup { events: vec![], call_graph: UnwindMethod::Fp };
     let mut tree = StackTree::new(&nothing, profile::TreeOptions::default(), Naming::default(), |_| true);
     without.iter().for_each(|regions| tree.take_regions(regions).unwrap());
-    with_profile((80, 24), options(), shared(tree.into_tree()), move |session| {
+    with_profile((80, 24), options(), shared(tree.into_timeline().0), move |session| {
         session.rounds(&rounds(40));
         // The process above the regions is none.
         session.script.keys("4jr");
@@ -100,7 +100,7 @@ fn a_region_in_which_an_event_counted_nothing_stands_with_0() {
     zero[1].counts[2].events[0] = region_events(52_000, (0, 0), (1, 1)).swap_remove(0);
     let mut tree = StackTree::new(&SamplingSetup::of_nothing(), TreeOptions::default(), Naming::default(), |_| true);
     zero.iter().for_each(|regions| tree.take_regions(regions).unwrap());
-    with_profile((120, 40), options(), shared(tree.into_tree()), move |session| {
+    with_profile((120, 40), options(), shared(tree.into_timeline().0), move |session| {
         session.rounds(&rounds(40));
         session.script.keys("4E]");
         let screen = session.script.screen();
@@ -126,7 +126,7 @@ fn what_is_saved_has_regions_and_says_which_samples_it_lacks() {
         session.signals.send(15.into()).unwrap();
     });
     let saved = recording::read(std::fs::read(folder.join("perfprop.jsonl")).unwrap().as_slice()).unwrap();
-    assert_eq!(saved.regions_until(WallNs(u64::MAX)).distinct(), 5);
+    assert_eq!(saved.regions_between(None, WallNs(u64::MAX)).distinct(), 5);
 }
 
 #[test]

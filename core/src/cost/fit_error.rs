@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::model::{CostModel, NAMED_MODELS};
 use super::term::NotLinear;
-use crate::names::{quoted, shown};
+use crate::names::{first_of, quoted, shown};
 
 /// Why a model can't be fitted.
 #[derive(Clone, Debug, PartialEq)]
@@ -194,10 +194,10 @@ const LONGEST_SET: usize = 40;
 
 /// Names in quotes, the first of many.
 fn listed(names: &[String], between: &str) -> String {
-    let first: Vec<_> = names.iter().take(MOST_LISTED).map(|name| quoted(name)).collect();
-    match names.len() - first.len() {
-        0 => first.join(between),
-        more => format!("{} and {more} more", first.join(", ")),
+    let names = names.iter().map(|name| quoted(name));
+    match names.len() {
+        ..=MOST_LISTED => names.collect::<Vec<_>>().join(between),
+        _ => first_of(names, MOST_LISTED),
     }
 }
 

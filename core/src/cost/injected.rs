@@ -56,7 +56,7 @@ impl FoundCoefficients {
         self.sources.extend(own.into_iter().map(|(place, found)| (found.name.clone(), source(place))));
     }
 
-    /// Those of a model.
+    /// The coefficients that a model names.
     pub fn only(&self, is_named: impl Fn(&str) -> bool) -> Self {
         let sources = self.sources.clone().into_iter().filter(|(name, _)| is_named(name)).collect();
         Self { sources, covariances: self.covariances.clone() }

@@ -62,7 +62,7 @@ pub struct WorkloadHeader {
 pub struct SweepRecord {
     /// When it began, in seconds since 1970.
     pub started: f64,
-    /// The same as people read it, in UTC: `2026-11-23T05:20:19Z`; empty in files of older versions.
+    /// When it began as people read it, in UTC: `2026-11-23T05:20:19Z`; empty in files of older versions.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub date: String,
     /// What the order of runs was drawn by.

@@ -4,7 +4,6 @@
 //! two events are the same when [`Event::identity`] is. [`Resolver::parse`] reads an `-e` option;
 //! [`catalog()`] lists what there is.
 
-mod beginning;
 mod catalog;
 mod cpu;
 pub mod emulate;
@@ -20,6 +19,7 @@ mod pmu;
 mod presets;
 mod probe;
 mod resolve;
+mod startup_bursts;
 mod symbols;
 pub mod syntax;
 mod table_event;
@@ -30,7 +30,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::CpuNs;
 
-pub use beginning::most_in_beginning;
 pub use catalog::{Availability, CatalogEntry, EventPart, Pattern, Prober, Question, Source, catalog, similar};
 pub use error::{EventError, EventErrorCause, EventOption, ProbeProblem, Problem};
 pub use machine::{Machine, TracefsError};
@@ -38,6 +37,7 @@ pub use merge::Merge;
 pub use modifiers::{Letters, LettersError, Space};
 pub use pmu::Pmu;
 pub use resolve::{Resolver, with_letters, with_space};
+pub use startup_bursts::most_per_ms_at_startup;
 pub(crate) use symbols::TRACEPOINT;
 pub use table_event::TableEvent;
 pub use tables::{TableError, TableMetric, Tables};
@@ -87,7 +87,7 @@ impl Event {
         cpus.join(",")
     }
 
-    /// Those of its units that have no part in what was counted.
+    /// The event's units that have no part in what was counted.
     pub fn absent_units(&self) -> impl Iterator<Item = &PmuUnit> {
         self.units().iter().filter(|unit| unit.encoding.absent.is_some())
     }

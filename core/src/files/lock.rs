@@ -22,7 +22,7 @@ pub fn lock(path: &Path) -> io::Result<FileLock> {
     lock.map(|lock| FileLock { _lock: lock }).map_err(|(_, errno)| errno.into())
 }
 
-/// The same without waiting: `None` while another process has the lock.
+/// Takes the lock of a path without waiting: `None` while another process has the lock.
 ///
 /// # Errors
 /// Returns the operating system's error.

@@ -11,7 +11,7 @@ use crate::units::CpuNs;
 pub struct ClockTicks(pub u64);
 
 impl ClockTicks {
-    /// The same as CPU time.
+    /// The ticks as CPU time.
     pub fn cpu_time(self) -> CpuNs {
         let a_second = sysconf(SysconfVar::CLK_TCK).ok().flatten().and_then(|ticks| u64::try_from(ticks).ok());
         CpuNs(self.0.saturating_mul(1_000_000_000 / a_second.unwrap_or(100).max(1)))

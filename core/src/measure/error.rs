@@ -16,6 +16,7 @@ use crate::host::HostFiles;
 use crate::machine::Denial;
 use crate::metrics::Unknown;
 use crate::names::shown;
+use crate::number::counted;
 use crate::plan::Unschedulable;
 use crate::relations::{Diagnostics, LoadError};
 use crate::sources::perf::OpenError;
@@ -264,10 +265,10 @@ fn not_opened(f: &mut fmt::Formatter<'_>, error: &OpenError) -> fmt::Result {
         OpenError::Stopped(signal) => stopped(f, *signal),
         OpenError::TooManyFiles { events, places, needed, limit } => {
             let narrow = if *places > 1 { "Narrow with -C or -t" } else { "Count fewer events" };
-            let s = if *places == 1 { "" } else { "s" };
+            let places = counted(*places, "place");
             writeln!(
                 f,
-                "E05 perfprop: too many open files: {events} events in {places} place{s} need {needed} descriptors beside perfprop's own, limit is {limit} (EMFILE)"
+                "E05 perfprop: too many open files: {events} events in {places} need {needed} descriptors beside perfprop's own, limit is {limit} (EMFILE)"
             )?;
             // A user can't raise a hard limit; in a shell of root's, `ulimit -n` would do.
             let enough = needed + OWN_DESCRIPTORS;

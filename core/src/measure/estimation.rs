@@ -64,13 +64,13 @@ impl Estimation {
         Ok(Self { kind, confidence, learnt, basis: IntervalBasis::AsLive })
     }
 
-    /// The same for a run of which nothing is known that comes after an interval.
+    /// Estimates intervals as live: by nothing that comes after them.
     #[must_use]
     pub fn as_live(self) -> Self {
         Self { basis: IntervalBasis::AsLive, ..self }
     }
 
-    /// The same for a run that is over: its intervals are estimated by all of its rounds. Reads them all once, and
+    /// Estimates the intervals of a run that is over by all of its rounds. Reads them all once, and
     /// takes twice as long again. Where nothing was multiplexed, or the estimator isn't `gp`, all stays as it is.
     #[must_use]
     pub fn with_whole_run<'a>(

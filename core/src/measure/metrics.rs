@@ -5,7 +5,7 @@ use crate::events::Tables;
 use crate::expr::Fact;
 use crate::metrics::vendor::Vendor;
 use crate::metrics::{Catalog, Facts, Formulas, Metric, MetricRequest};
-use crate::names::shown;
+use crate::names::{first_of, shown};
 use crate::relations::{self, Relation};
 
 /// How many metrics that can't be measured are named.
@@ -47,11 +47,8 @@ pub(super) fn request(
     let request = MetricRequest::new(names, catalog, facts).map_err(Error::Metrics)?;
     let request = if all_apart { request.apart() } else { request };
     if let [first, ..] = request.skipped.as_slice() {
-        let names: Vec<_> = request.skipped.iter().map(|skipped| skipped.name.as_str()).take(MOST_NAMED).collect();
-        let more = request.skipped.len().saturating_sub(MOST_NAMED);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let names = shown(&names.join(", ")).into_owned();
-        note(&format!("without {names}{more}, which can't be measured here; {}: {}", shown(&first.name), first.reason));
+        let names = first_of(request.skipped.iter().map(|skipped| shown(&skipped.name)), MOST_NAMED);
+        note(&format!("without {names}, which can't be measured here; {}: {}", shown(&first.name), first.reason));
     }
     Ok(request)
 }

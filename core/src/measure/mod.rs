@@ -198,7 +198,7 @@ impl Measurement {
         })
     }
 
-    /// The same where nothing is shown but intervals: rounds within them say how far scaled counts may be off, and
+    /// The time between rounds where nothing is shown but intervals: rounds within them say how far scaled counts may be off, and
     /// software events are never scaled.
     pub fn period_of_texts(&self, interval: Duration) -> Duration {
         let is_scaled =

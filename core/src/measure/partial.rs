@@ -6,6 +6,7 @@ use nix::unistd::Pid;
 
 use crate::events::EventKind;
 use crate::names::shown;
+use crate::number::counted;
 use crate::plan::{Plan, PlannedGroup};
 use crate::run::{Header, MeasuredEvent, MeasuredTarget};
 use crate::session::Launch;
@@ -63,8 +64,7 @@ pub fn note_partial(header: &Header, note: &mut dyn FnMut(&str)) {
     let gone: HashSet<_> = gone.iter().map(|event| &event.scope).collect();
     match gone.len() {
         0 => {}
-        1 => note("1 thread had ended before counting began (W12)"),
-        threads => note(&format!("{threads} threads had ended before counting began (W12)")),
+        threads => note(&format!("{} had ended before counting began (W12)", counted(threads, "thread"))),
     }
     // An event has a row in each scope, and is named once; where it is asked for twice, one may be refused.
     let mut names = HashSet::new();

@@ -153,7 +153,7 @@ impl Channels<'_> {
 /// comes, or `take` has enough after a round. Batches that are on their way at the end are left in their channel.
 ///
 /// # Errors
-/// Those of `take`.
+/// Returns those of `take`.
 pub fn run<E>(
     session: &Session,
     signals: &Receiver<CaughtSignal>,
@@ -208,7 +208,7 @@ pub enum WatchEvent {
 /// ends, a signal comes, or `show` has enough after an interval. Then the monitor has the end, too.
 ///
 /// # Errors
-/// Those of `show`.
+/// Returns those of `show`.
 pub fn watch<E>(
     session: &Session,
     signals: &Receiver<CaughtSignal>,
@@ -218,10 +218,11 @@ pub fn watch<E>(
     watch_rounds(session, signals, monitor, |_, _| {}, show)
 }
 
-/// The same, and hands on each round, with how many were lost so far, before the monitor takes it.
+/// Feeds a monitor as [`watch`] does, and hands each round to `take`, with how many were lost so far, before the monitor takes
+/// it.
 ///
 /// # Errors
-/// Those of `show`.
+/// Returns those of `show`.
 pub fn watch_rounds<E>(
     session: &Session,
     signals: &Receiver<CaughtSignal>,

@@ -104,7 +104,7 @@ impl MetricRequest {
         if unknown == Unknown::default() { Ok(request) } else { Err(unknown) }
     }
 
-    /// The same without groups: the events of each metric are counted whenever there is room.
+    /// The request without groups: the events of each metric are counted whenever there is room.
     pub fn apart(mut self) -> Self {
         self.wanted.iter_mut().for_each(|wanted| wanted.is_apart = true);
         self

@@ -4,7 +4,8 @@ use std::fmt;
 
 use super::{Monitor, PhaseChange};
 use crate::estimate::RelationIndex;
-use crate::number::{clock, whole_share};
+use crate::names::first_of;
+use crate::number::{clock, counted, whole_share};
 use crate::plan::RowIndex;
 use crate::run::RotatedBy;
 use crate::sources::Scope;
@@ -260,26 +261,13 @@ impl FindingText<'_> {
             );
         }
         let part = |change: &PhaseChange| change.words().unwrap_or_else(|| "from 0".into());
-        let named: Vec<_> = changes
-            .iter()
-            .take(MOST_NAMED)
-            .map(|change| format!("{} {}", self.event(change.event), part(change)))
-            .collect();
-        write!(f, "{} events changed at {at}: {}", changes.len(), named.join(", "))?;
-        match changes.len().saturating_sub(MOST_NAMED) {
-            0 => Ok(()),
-            others => write!(f, " and {others} more"),
-        }
+        let named = changes.iter().map(|change| format!("{} {}", self.event(change.event), part(change)));
+        write!(f, "{} events changed at {at}: {}", changes.len(), first_of(named, MOST_NAMED))
     }
 }
 
 /// A finding names so many events that changed at the same time.
 const MOST_NAMED: usize = 6;
-
-/// `1 reading`, `2 readings`.
-fn counted(count: u64, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
-}
 
 impl fmt::Display for FindingText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -304,7 +292,7 @@ impl fmt::Display for FindingText<'_> {
                 )
             }
             Finding::Gone { threads } => {
-                write!(f, "{} had ended before counting began", counted(*threads as u64, "thread"))
+                write!(f, "{} had ended before counting began", counted(*threads, "thread"))
             }
             Finding::UserOnly { event } => {
                 write!(f, "{} is counted in user space only: the kernel needs more rights", self.event(*event))

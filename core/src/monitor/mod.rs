@@ -15,7 +15,7 @@
 use std::collections::VecDeque;
 
 use crate::estimate::{Cause, Estimate, Estimator, Quality, Standing, WholeRun};
-use crate::events::{EventKind, most_in_beginning};
+use crate::events::{EventKind, most_per_ms_at_startup};
 use crate::metrics::Derived;
 use crate::plan::RowIndex;
 use crate::rates::{Confidence, Delta, Error, ScopeIndex, Tally, Uncertain};
@@ -169,7 +169,7 @@ impl Monitor {
         self
     }
 
-    /// The same with the last interval alone, for texts that show no others; from before the first round.
+    /// Keeps the last interval alone, for texts that show no others; to be called before the first round.
     pub fn without_history(mut self) -> Self {
         self.kept = 1;
         self
@@ -232,7 +232,8 @@ impl Monitor {
         self.cpu_share_in(length, |event| self.tracks[event].history.back().map(|point| point.cpu_time))
     }
 
-    /// The same of all of the run, or of the part that is shown, up to the end of the last interval.
+    /// The part of one CPU that the target was on in all of the run, or in the part that is shown, up to the end of the last
+    /// interval; `None` as for [`cpu_share`](Self::cpu_share).
     pub fn mean_cpu_share(&self) -> Option<f64> {
         let length = self.shown_time_counted();
         self.cpu_share_in(length, |event| Some(self.tally.run_time(event)))
@@ -327,7 +328,7 @@ impl Monitor {
 fn beginnings(header: &Header) -> Vec<f64> {
     let begins = matches!(header.target, MeasuredTarget::Command { .. }) && header.delay_ns == WallNs(0);
     let most = |event: &MeasuredEvent| match event.scope {
-        Scope::All if begins => most_in_beginning(&event.event),
+        Scope::All if begins => most_per_ms_at_startup(&event.event),
         _ => 0.0,
     };
     header.events.iter().chain(header.added().map(|(_, event)| event)).map(most).collect()

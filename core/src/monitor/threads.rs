@@ -126,7 +126,7 @@ impl Monitor {
 }
 
 impl<'a> ThreadUses<'a> {
-    /// The same with threads that ended in the time among those that live.
+    /// Counts threads that ended in the time among those that live.
     #[must_use]
     pub fn with_ended(mut self) -> Self {
         self.others = (self.others - self.ended.iter().map(|thread| thread.cpu).sum::<f64>()).max(0.0);

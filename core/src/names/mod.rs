@@ -4,10 +4,12 @@
 //! terminal, a page or a picture but through [`shown()`], [`shown_path`], [`quoted`], [`markup`] or [`markdown`].
 
 mod escape;
+mod first;
 pub mod glob;
 mod short;
 mod suggest;
 
 pub use escape::{for_shell, in_path, is_hidden, markdown, markup, push_shown, quoted, shown, shown_path};
+pub use first::first_of;
 pub use short::short_name;
 pub use suggest::{MAX_SUGGESTIONS, nearest};

@@ -47,7 +47,7 @@ impl Tree {
         self.set_cap(cap);
     }
 
-    /// The same counts in a tree with other options, such as folded repeats.
+    /// The tree's counts in one with other options, such as folded repeats.
     #[must_use]
     pub fn rebuilt(&self, options: TreeOptions) -> Self {
         let mut tree = Self::new(options);

@@ -81,7 +81,7 @@ impl RegionCounts {
         self.events.get(place)?.total(self.calls)
     }
 
-    /// The same with the interval at this level.
+    /// Numbers of an event with their interval at this level; `None` where it was never counted.
     pub fn event_at(&self, place: usize, confidence: Confidence) -> Option<EventTotal> {
         let total = self.event(place)?;
         // What has no error has no degrees of freedom either.

@@ -37,7 +37,7 @@ pub use perfprop_regions::{
 };
 pub use range::RegionRange;
 pub use source::RegionSource;
-pub use table::{EventRate, RegionTable, UndefinedRegion, UnreadRegions};
+pub use table::{EventRate, RegionTable, Undefined, UnreadRegions};
 
 use crate::events::Unit;
 use crate::files::Refused;

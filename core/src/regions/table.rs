@@ -48,22 +48,29 @@ pub struct EventRate {
     pub error: Option<f64>,
 }
 
-/// A batch of regions names something that no batch has defined.
+/// A batch of regions or stacks names something that no batch has defined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UndefinedRegion {
+pub struct Undefined {
     /// Kind of definition.
     pub kind: &'static str,
     /// Number that has no definition.
     pub id: u32,
 }
 
-impl fmt::Display for UndefinedRegion {
+impl Undefined {
+    /// Fails unless a number is below that of what is defined.
+    pub(crate) fn check(kind: &'static str, id: u32, defined: usize) -> Result<(), Self> {
+        if (id as usize) < defined { Ok(()) } else { Err(Self { kind, id }) }
+    }
+}
+
+impl fmt::Display for Undefined {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} is not defined", self.kind, self.id)
     }
 }
 
-impl std::error::Error for UndefinedRegion {}
+impl std::error::Error for Undefined {}
 
 /// A program whose regions can't be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,7 +115,7 @@ impl RegionTable {
     ///
     /// # Errors
     /// Fails if it names what is not defined; then nothing is taken over.
-    pub fn take(&mut self, batch: &RegionBatch) -> Result<(), UndefinedRegion> {
+    pub fn take(&mut self, batch: &RegionBatch) -> Result<(), Undefined> {
         self.check(batch)?;
         self.at = batch.at;
         self.programs.extend(batch.programs.iter().map(|program| (program.clone(), RegionState::default())));
@@ -130,15 +137,15 @@ impl RegionTable {
         Ok(())
     }
 
-    fn check(&self, batch: &RegionBatch) -> Result<(), UndefinedRegion> {
+    fn check(&self, batch: &RegionBatch) -> Result<(), Undefined> {
         let programs = self.programs.len() + batch.programs.len();
-        let program = |id: RegionProgramId| defined("program", id.0, programs);
+        let program = |id: RegionProgramId| Undefined::check("program", id.0, programs);
         let all = self.paths.len() + batch.paths.len();
-        let path = |id: RegionPathId| defined("region", id.0, all);
+        let path = |id: RegionPathId| Undefined::check("region", id.0, all);
         for (new, number) in batch.paths.iter().zip(self.paths.len()..) {
             program(new.program)?;
             // Those around come first, so that none can be around itself.
-            new.parent.map_or(Ok(()), |parent| defined("region", parent.0, number))?;
+            new.parent.map_or(Ok(()), |parent| Undefined::check("region", parent.0, number))?;
         }
         batch.states.iter().try_for_each(|(id, _)| program(*id))?;
         for counts in &batch.counts {
@@ -147,7 +154,7 @@ impl RegionTable {
                 .events
                 .len()
                 .checked_sub(1)
-                .map_or(Ok(()), |last| defined("event", last as u32, self.events_with(batch, counts.path)))?;
+                .map_or(Ok(()), |last| Undefined::check("event", last as u32, self.events_with(batch, counts.path)))?;
         }
         batch.threads.iter().try_for_each(|thread| path(thread.path))?;
         for thread in &batch.marks {
@@ -266,10 +273,6 @@ impl RegionTable {
         rows.sort_by_cached_key(|counts| (self.names(counts.path), &self.paths[counts.path.0 as usize].phase));
         rows
     }
-}
-
-fn defined(kind: &'static str, id: u32, count: usize) -> Result<(), UndefinedRegion> {
-    if (id as usize) < count { Ok(()) } else { Err(UndefinedRegion { kind, id }) }
 }
 
 #[cfg(test)]

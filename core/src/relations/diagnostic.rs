@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::TextPlace;
-use crate::names::{nearest, shown, shown_path};
+use crate::names::{first_of, nearest, shown, shown_path};
 
 /// The part of a line that something is wrong with, ready for a terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,12 +112,7 @@ impl Diagnostics {
 
 /// The first of some names, and how many more there are.
 fn some_of(names: &[String]) -> String {
-    let named = names.iter().take(MAX_NAMED).map(|name| shown(name)).collect::<Vec<_>>();
-    let more = match names.len().saturating_sub(MAX_NAMED) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    format!("{}{more}", named.join(", "))
+    first_of(names.iter().map(|name| shown(name)), MAX_NAMED)
 }
 
 impl fmt::Display for Diagnostics {

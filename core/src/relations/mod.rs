@@ -135,7 +135,7 @@ impl Relation {
         left.variables().chain(right.variables()).any(|(variable, _)| is(&variable.subject))
     }
 
-    /// What it says, on one line: `L2_MISSES = 2 * L1_MISSES`.
+    /// The relation's equation or pair, on one line: `L2_MISSES = 2 * L1_MISSES`.
     pub fn formula(&self) -> String {
         match &self.form {
             RelationForm::Equation { left, right } => format!("{left} = {right}"),

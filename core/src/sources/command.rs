@@ -268,7 +268,7 @@ impl Exit {
         u8::try_from(code & 0xff).unwrap_or(u8::MAX)
     }
 
-    /// What it says of the command: `ended with code 7`, `was ended by SIGSEGV`.
+    /// How the command ended, in words: `ended with code 7`, `was ended by SIGSEGV`.
     pub fn told(self) -> String {
         match self {
             Self::Code(code) => format!("ended with code {code}"),

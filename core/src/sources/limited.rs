@@ -154,7 +154,7 @@ impl<S: CounterSource> Limited<S> {
         }
     }
 
-    /// The same, beginning after so many turns.
+    /// Begins after so many turns.
     #[must_use]
     pub fn after(mut self, turns: usize) -> Self {
         (0..turns).for_each(|_| self.rotation.next());

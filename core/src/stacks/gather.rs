@@ -58,6 +58,8 @@ pub struct Gathered {
     /// What had gone missing by the last batch, and by the time when samples were forgotten.
     lost: Losses,
     lost_before: Losses,
+    /// Batches that named what isn't defined, since samples were forgotten.
+    undefined: u64,
 }
 
 /// Whether there will be more of regions, for which samples wait.
@@ -83,6 +85,7 @@ impl Gathered {
             regions,
             lost: Losses::default(),
             lost_before: Losses::default(),
+            undefined: 0,
         }
     }
 
@@ -105,6 +108,7 @@ impl Gathered {
     pub fn forget_samples(&mut self) {
         self.stacks.forget_samples();
         self.lost_before = self.lost;
+        self.undefined = 0;
         self.quality.losses = Losses::default();
         self.quality.ended_before = 0;
         self.quality.take_known(&self.stacks);
@@ -146,6 +150,7 @@ impl Gathered {
     /// Takes what is new of regions.
     pub fn take_regions(&mut self, batch: &RegionBatch) {
         if self.stacks.take_regions(batch).is_err() {
+            self.undefined += 1;
             self.quality.losses.malformed += 1;
         }
         self.quality.take_known(&self.stacks);
@@ -161,11 +166,11 @@ impl Gathered {
 
     /// Places the samples of batches that end before a time.
     fn place(&mut self, until: WallNs) {
-        let is_due = |batch: &StackBatch| batch.samples.last().is_none_or(|sample| sample.at <= until);
+        let is_due = |batch: &StackBatch| batch.was_sampled_by(until);
         while self.waiting.front().is_some_and(is_due) {
             if let Some(batch) = self.waiting.pop_front() {
                 self.placed = batch.samples.last().map_or(self.placed, |sample| sample.at.max(self.placed));
-                self.add(&batch);
+                self.add(batch);
             }
         }
         self.quality.take_known(&self.stacks);
@@ -181,17 +186,12 @@ impl Gathered {
         self.quality.take_known(&self.stacks);
     }
 
-    fn add(&mut self, batch: &StackBatch) {
-        let ended_before = self.quality.ended_before;
-        self.quality.take(batch);
-        if self.quality.ended_before != ended_before {
-            self.quality.ended_before = self.quality.ended_before.saturating_sub(self.lost_before.copy_ended);
-        }
+    fn add(&mut self, mut batch: StackBatch) {
         self.lost = batch.losses;
-        self.quality.losses = batch.losses.since(&self.lost_before);
-        if self.stacks.take(batch).is_err() {
-            self.quality.losses.malformed += 1;
-        }
+        batch.losses = batch.losses.since(&self.lost_before);
+        self.undefined += u64::from(self.stacks.take(&batch).is_err());
+        batch.losses.malformed += self.undefined;
+        self.quality.take(&batch);
     }
 }
 
@@ -402,6 +402,21 @@ mod tests {
         assert_eq!(gathered.quality().losses.cut, 0);
         gathered.take(lost(1003));
         assert_eq!(gathered.quality().losses.cut, 3);
+    }
+
+    #[test]
+    fn batches_that_name_what_is_not_defined_stay_counted() {
+        let mut gathered = gathered();
+        gathered.take_regions(&regions(100 * MS, 0, vec![left(5 * MS)]));
+        assert_eq!(gathered.quality().losses.malformed, 1);
+        gathered.end_regions();
+        gathered.take(samples(false, &[MS]));
+        assert_eq!(gathered.quality().losses.malformed, 2);
+        gathered.take(samples(true, &[2 * MS]));
+        assert_eq!((by_name(&gathered), gathered.quality().losses.malformed), (vec![("p", 1)], 2));
+        gathered.forget_samples();
+        gathered.take(samples(false, &[3 * MS]));
+        assert_eq!(gathered.quality().losses.malformed, 0);
     }
 
     #[test]

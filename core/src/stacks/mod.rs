@@ -15,6 +15,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::names::shown;
+pub use crate::regions::Undefined;
 use crate::units::WallNs;
 
 mod disassembly;
@@ -28,6 +29,7 @@ mod level;
 pub mod live;
 mod nameless;
 mod quality;
+mod range;
 mod regions;
 mod replayed;
 mod share;
@@ -48,9 +50,10 @@ pub use level::FirstLevel;
 pub use live::disassemble;
 pub use nameless::{NamelessReason, NamelessSamples};
 pub use quality::{Reach, StackOrigin, StackQuality, UnknownRegions};
+pub use range::SampleRange;
 pub use replayed::{RecordedProfile, Replayed};
 pub use share::RunShare;
-pub use table::{StackTable, Undefined};
+pub use table::StackTable;
 pub use timeline::{SampleTimeline, TimedSample};
 pub use tree::{FrameNaming, Naming, StackTree, TaskNaming, as_is};
 pub use waiting::WaitingSamples;
@@ -314,9 +317,40 @@ pub struct StackBatch {
 }
 
 impl StackBatch {
+    /// All but its samples and costs: what it defines and tells, and what has gone missing so far.
+    #[must_use]
+    pub fn definitions(&self) -> Self {
+        // Without `..`, so that a new field isn't forgotten.
+        let Self { frames, stacks, renamed, unnamed, notes, tasks, copies, shares, samples: _, costs: _, losses } =
+            self;
+        Self {
+            frames: frames.clone(),
+            stacks: stacks.clone(),
+            renamed: renamed.clone(),
+            unnamed: unnamed.clone(),
+            notes: notes.clone(),
+            tasks: tasks.clone(),
+            copies: copies.clone(),
+            shares: shares.clone(),
+            samples: Vec::new(),
+            costs: Vec::new(),
+            losses: *losses,
+        }
+    }
+
     /// Whether none of its samples was taken later than this: what had gone missing with them did so before.
     pub fn was_sampled_by(&self, time: WallNs) -> bool {
         self.samples.last().is_none_or(|last| last.at <= time)
+    }
+
+    /// Whether all of its samples, or any of its costs, are of later than this.
+    pub fn begins_after(&self, time: WallNs) -> bool {
+        self.samples.first().is_some_and(|first| first.at > time) || self.costs.iter().any(|costs| costs.at > time)
+    }
+
+    /// When its samples were taken and its costs counted.
+    fn times(&self) -> impl Iterator<Item = WallNs> {
+        self.samples.iter().map(|sample| sample.at).chain(self.costs.iter().map(|costs| costs.at))
     }
 }
 

@@ -11,7 +11,7 @@ use crate::profile::{
 };
 use crate::regions::{
     OpenRegions, REGION_BACKWARD, REGION_TIME, RegionBatch, RegionCounts, RegionPathId, RegionProgram, RegionTable,
-    UndefinedRegion, region_event, unit_of,
+    Undefined, region_event, unit_of,
 };
 
 /// Which events of regions a tree has.
@@ -89,12 +89,7 @@ impl ThreadTally {
 
 impl RegionPaths {
     /// Takes over what a batch defines.
-    pub(super) fn take(
-        &mut self,
-        batch: &RegionBatch,
-        tree: &mut Tree,
-        naming: &Naming,
-    ) -> Result<(), UndefinedRegion> {
+    pub(super) fn take(&mut self, batch: &RegionBatch, tree: &mut Tree, naming: &Naming) -> Result<(), Undefined> {
         self.table.take(batch)?;
         self.open.take(batch);
         for program in &batch.programs {

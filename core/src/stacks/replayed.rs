@@ -1,7 +1,8 @@
 //! Builds the profile tree of a recording at a given time.
 
 use super::{
-    FirstLevel, FunctionLines, InterpreterFrames, Losses, Naming, SamplingSetup, StackBatch, StackQuality, StackTree,
+    FirstLevel, FunctionLines, InterpreterFrames, Naming, SampleRange, SamplingSetup, StackBatch, StackQuality,
+    StackTree,
 };
 use crate::profile::{Tree, TreeOptions};
 use crate::regions::{RegionBatch, RegionRange};
@@ -39,9 +40,8 @@ pub struct Replayed {
     quality: StackQuality,
     /// The time that it stands at; `None` before all samples.
     at: Option<WallNs>,
-    /// Samples up to and with this time are left out, and what had gone missing by then.
-    after: Option<WallNs>,
-    lost_before: Losses,
+    /// What of the samples is left out.
+    samples: SampleRange,
     /// The first batch of which something is left, and how many of its samples are taken; `None` if it wasn't begun.
     next: usize,
     taken: Option<usize>,
@@ -59,8 +59,7 @@ impl Replayed {
             stacks,
             quality,
             at: None,
-            after: None,
-            lost_before: Losses::default(),
+            samples: SampleRange::default(),
             next: 0,
             taken: None,
             regions: 0,
@@ -85,16 +84,21 @@ impl Replayed {
         self.between(recorded, None, until)
     }
 
-    /// The same of a part of the time: of samples, regions and what went missing after `after`, if it isn't `None`.
+    /// The tree of a part of the time: of samples and regions after `after`, if it isn't `None`, and what went missing from then
+    /// on. The rest is as for [`until`](Self::until).
     pub fn between(
         &mut self,
         recorded: RecordedProfile<'_>,
         after: Option<WallNs>,
         until: WallNs,
     ) -> (&Tree, &StackQuality) {
-        if self.at.is_some_and(|at| at > until) || self.after != after || self.level != self.stacks.first_level() {
+        if self.at.is_some_and(|at| at > until)
+            || self.samples.start() != after
+            || self.level != self.stacks.first_level()
+        {
             let (level, interpreter) = (self.level, self.stacks.interpreter_frames());
-            let anew = Self { level, after, range: RegionRange::after(after), ..Self::new(recorded) };
+            let (samples, range) = (SampleRange::after(after), RegionRange::after(after));
+            let anew = Self { level, samples, range, ..Self::new(recorded) };
             let before = std::mem::replace(self, anew);
             // Screens keep names and what was selected by the numbers of frames.
             self.stacks.number_frames_as(before.stacks);
@@ -125,30 +129,18 @@ impl Replayed {
             let left = &batch.samples[self.taken.unwrap_or(0)..];
             // Within a batch samples are in the order of time.
             let due = left.iter().take_while(|sample| sample.at <= until).count();
-            let has_later_costs = batch.costs.iter().any(|costs| costs.at > until);
-            if due == 0 && !left.is_empty() || has_later_costs {
+            if batch.begins_after(until) {
                 break;
             }
-            let is_shown = |at: WallNs| self.after.is_none_or(|after| at > after);
-            let samples = left[..due].iter().filter(|sample| is_shown(sample.at)).cloned().collect();
-            if !batch.samples.is_empty() && self.after.is_some_and(|after| batch.was_sampled_by(after)) {
-                self.lost_before = batch.losses;
-            }
-            let losses = batch.losses.since(&self.lost_before);
-            let mut part = StackBatch { samples, losses, ..StackBatch::default() };
+            let mut part = StackBatch::default();
             // What it defines is taken with its first samples.
             if self.taken.is_none() {
-                part.frames.clone_from(&batch.frames);
-                part.stacks.clone_from(&batch.stacks);
-                part.tasks.clone_from(&batch.tasks);
-                part.renamed.clone_from(&batch.renamed);
-                part.unnamed.clone_from(&batch.unnamed);
-                part.notes.clone_from(&batch.notes);
-                part.copies.clone_from(&batch.copies);
-                part.shares.clone_from(&batch.shares);
-                part.costs = batch.costs.iter().filter(|costs| is_shown(costs.at)).cloned().collect();
+                part = batch.definitions();
+                part.costs = batch.costs.iter().filter(|costs| self.samples.has(costs.at)).cloned().collect();
                 has_late |= !batch.costs.is_empty() || !batch.renamed.is_empty();
             }
+            part.samples = left[..due].iter().filter(|sample| self.samples.has(sample.at)).copied().collect();
+            part.losses = self.samples.losses(batch);
             let _ = self.stacks.take(&part);
             self.quality.take(&part);
             if due < left.len() {
@@ -258,7 +250,7 @@ mod tests {
             let recorded = recorded(&sampled, &batches);
             replayed.between(recorded, after.map(WallNs), WallNs(100)).1.losses.lost
         };
-        assert_eq!([None, Some(1), Some(5), Some(9)].map(&mut lost), [2, 2, 2, 0]);
+        assert_eq!([None, Some(1), Some(5), Some(9)].map(&mut lost), [2, 2, 1, 0]);
         // Frames that batches before it defined are known, and the whole is there again.
         assert_eq!((counted(Some(1), 5), counted(Some(2), 6), counted(None, 6)), (2, 2, 4));
     }

@@ -1,8 +1,6 @@
 //! Collects the frames, stacks and tasks that batches define.
 
-use std::fmt;
-
-use super::{StackBatch, StackFrame, StackFrameId, StackId, StackNode, Task, TaskId};
+use super::{StackBatch, StackFrame, StackFrameId, StackId, StackNode, Task, TaskId, Undefined};
 
 /// The definitions of all batches so far.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -11,23 +9,6 @@ pub struct StackTable {
     stacks: Vec<StackNode>,
     tasks: Vec<Task>,
 }
-
-/// A batch names something that no batch has defined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Undefined {
-    /// Kind of definition.
-    pub kind: &'static str,
-    /// Number that has no definition.
-    pub id: u32,
-}
-
-impl fmt::Display for Undefined {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} is not defined", self.kind, self.id)
-    }
-}
-
-impl std::error::Error for Undefined {}
 
 impl StackTable {
     /// Takes over what a batch defines, and checks all that it names.
@@ -39,22 +20,22 @@ impl StackTable {
         let stacks = self.stacks.len() + batch.stacks.len();
         let tasks = self.tasks.len() + batch.tasks.len();
         for (node, id) in batch.stacks.iter().zip(self.stacks.len()..) {
-            check("frame", node.frame.0, frames)?;
+            Undefined::check("frame", node.frame.0, frames)?;
             // Callers come first, so no stack can be its own caller.
-            node.caller.map_or(Ok(()), |caller| check("stack", caller.0, id))?;
+            node.caller.map_or(Ok(()), |caller| Undefined::check("stack", caller.0, id))?;
         }
         for sample in &batch.samples {
-            check("task", sample.task.0, tasks)?;
-            sample.stack.map_or(Ok(()), |stack| check("stack", stack.0, stacks))?;
+            Undefined::check("task", sample.task.0, tasks)?;
+            sample.stack.map_or(Ok(()), |stack| Undefined::check("stack", stack.0, stacks))?;
         }
         for costs in &batch.costs {
-            check("task", costs.task.0, tasks)?;
+            Undefined::check("task", costs.task.0, tasks)?;
             let called = costs.calls.iter().flat_map(|&(caller, callee, ..)| [caller, callee]);
             let mut known = costs.own.iter().map(|(function, _)| *function).chain(called);
-            known.try_for_each(|frame| check("frame", frame.0, frames))?;
+            known.try_for_each(|frame| Undefined::check("frame", frame.0, frames))?;
         }
         for (frame, _) in &batch.renamed {
-            check("frame", frame.0, frames)?;
+            Undefined::check("frame", frame.0, frames)?;
         }
         self.frames.extend_from_slice(&batch.frames);
         for (number, frame) in &batch.renamed {
@@ -104,10 +85,6 @@ impl StackTable {
             Some(node.frame)
         })
     }
-}
-
-fn check(kind: &'static str, id: u32, defined: usize) -> Result<(), Undefined> {
-    if (id as usize) < defined { Ok(()) } else { Err(Undefined { kind, id }) }
 }
 
 #[cfg(test)]

@@ -13,12 +13,12 @@ use super::share::RunShares;
 use super::timeline::{SampleTimeline, TimedSample};
 use super::{
     FunctionLines, NamelessSamples, SamplingSetup, StackBatch, StackFrame, StackId, StackTable, Task, TaskCosts,
-    TaskId, Undefined, UnknownRegions, UnwindMethod,
+    TaskId, UnknownRegions, UnwindMethod,
 };
 use crate::callgrind::{self, FunctionId};
 use crate::events::Unit;
 use crate::profile::{self, Amount, EventId, Frame, FrameId, FrameKind, SampleMeasure, ThreadId, Tree, TreeOptions};
-use crate::regions::{RegionAt, RegionBatch, RegionTable, UndefinedRegion};
+use crate::regions::{RegionAt, RegionBatch, RegionTable, Undefined};
 use crate::units::WallNs;
 
 /// What stands in the place of a region above samples of which nobody knows which regions were open.
@@ -401,7 +401,7 @@ impl StackTree {
     ///
     /// # Errors
     /// Fails if the batch names what no batch has defined; then nothing is added.
-    pub fn take_regions(&mut self, batch: &RegionBatch) -> Result<(), UndefinedRegion> {
+    pub fn take_regions(&mut self, batch: &RegionBatch) -> Result<(), Undefined> {
         self.regions.take(batch, &mut self.tree, &self.naming)?;
         if batch.counted_since.is_some() {
             self.regions.add_new(&mut self.tree, self.place, batch);
@@ -468,12 +468,6 @@ impl StackTree {
         &self.tree
     }
 
-    /// Returns the tree.
-    pub fn into_tree(mut self) -> Tree {
-        self.settle();
-        self.tree
-    }
-
     /// Returns the tree, and the samples one by one if they were kept.
     pub fn into_timeline(mut self) -> (Tree, SampleTimeline) {
         self.settle();
@@ -535,7 +529,7 @@ mod tests {
     fn recursion_is_one_path_and_every_event_has_its_weight() {
         let mut tree = StackTree::new(&sampled(), TreeOptions::default(), Naming::default(), |_| true);
         tree.take(&batch()).unwrap();
-        let tree = tree.into_tree();
+        let (tree, _) = tree.into_timeline();
         let [clock, faults] = ["cpu-clock", "page-faults"].map(|name| tree.find_event(name).unwrap());
         let rows: Vec<_> = tree
             .walk()
@@ -555,7 +549,7 @@ mod tests {
         assert!(tree.is_settled());
         tree.take(&late).unwrap();
         assert!(!tree.is_settled());
-        let tree = tree.into_tree();
+        let (tree, _) = tree.into_timeline();
         let clock = tree.find_event("cpu-clock").unwrap();
         let rows: Vec<_> = tree
             .walk()
@@ -572,7 +566,7 @@ mod tests {
         tree.take(&StackBatch { shares: vec![share], ..batch() }).unwrap();
         let unknown = super::super::RunShare { event: u32::MAX, ..share };
         assert!(tree.take(&StackBatch { shares: vec![unknown], ..StackBatch::default() }).is_err());
-        let tree = tree.into_tree();
+        let (tree, _) = tree.into_timeline();
         let [clock, faults] = ["cpu-clock", "page-faults"].map(|name| tree.total(tree.find_event(name).unwrap()));
         assert_eq!((clock, faults), (Amount { samples: 2, weight: 150 }, Amount { samples: 1, weight: 12 }));
     }

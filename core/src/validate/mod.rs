@@ -94,7 +94,7 @@ pub struct Validation {
     pub confidence: Confidence,
     /// How many intervals of the events' totals hold it.
     pub totals: Coverage,
-    /// The same of the report intervals.
+    /// How many report intervals hold the truth, of all events.
     pub intervals: Coverage,
     /// How the command ended, if a run didn't end with 0.
     pub failed: Option<Exit>,
@@ -117,9 +117,9 @@ pub struct ValidatedEvent {
     pub estimated: Option<RelativeError>,
     /// How many intervals of totals hold the truth.
     pub totals: Coverage,
-    /// The errors of scaled counts and of perfprop's in report intervals.
+    /// The error of scaled counts in report intervals.
     pub scaled_intervals: Option<RelativeError>,
-    /// The same of perfprop's.
+    /// The error of perfprop's counts in report intervals.
     pub estimated_intervals: Option<RelativeError>,
     /// How many report intervals hold the truth.
     pub intervals: Coverage,
@@ -219,7 +219,7 @@ struct Interruption(i32);
 /// how many there will be. Signals end it.
 ///
 /// # Errors
-/// Those of measuring.
+/// Returns the errors of measuring.
 pub fn validate(
     measurement: Measurement,
     known: Option<&KnownCommand>,

@@ -9,8 +9,8 @@ use super::expected::Expected;
 use super::files::CheckedFile;
 use crate::machine::{FactStanding, MachineFact, ReportSection};
 use crate::measure;
-use crate::names::shown;
-use crate::number::whole_share;
+use crate::names::{first_of, shown};
+use crate::number::{counted, whole_share};
 use crate::plan::SumGain;
 use crate::text::wrapped;
 
@@ -145,15 +145,12 @@ fn file_text(relations: usize, metrics: usize, lacking: usize, events: &[&str]) 
     if lacking == 0 {
         return fine;
     }
-    let named: Vec<_> = events.iter().take(MOST_NAMED).map(|name| shown(name)).collect();
-    let more = events.len().saturating_sub(MOST_NAMED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let named = first_of(events.iter().map(|name| shown(name)), MOST_NAMED);
     let verb = if lacking == 1 { "names" } else { "name" };
-    let events = format!("{verb} events that this machine doesn't have: {}{more}", named.join(", "));
+    let events = format!("{verb} events that this machine doesn't have: {named}");
     let fine_relations = relations.saturating_sub(lacking);
     let lacking = match (fine_relations, lacking) {
-        (0, 1) => "1 relation".to_owned(),
-        (0, lacking) => format!("{lacking} relations"),
+        (0, lacking) => counted(lacking, "relation"),
         (_, lacking) => lacking.to_string(),
     };
     let fine = if fine_relations + metrics > 0 { format!("{fine}, ") } else { String::new() };
@@ -165,11 +162,10 @@ const MOST_NAMED: usize = 5;
 
 /// How much of a relation file is right. Metrics are named where there are some.
 fn fine_text(relations: usize, metrics: usize) -> String {
-    let some = |number: usize, word: &str| format!("{number} {word}{}", if number == 1 { "" } else { "s" });
     let text = match (relations, metrics) {
-        (relations, 0) => some(relations, "relation"),
-        (0, metrics) => some(metrics, "metric"),
-        (relations, metrics) => format!("{} and {}", some(relations, "relation"), some(metrics, "metric")),
+        (relations, 0) => counted(relations, "relation"),
+        (0, metrics) => counted(metrics, "metric"),
+        (relations, metrics) => format!("{} and {}", counted(relations, "relation"), counted(metrics, "metric")),
     };
     format!("{text} {} right", if relations + metrics == 1 { "is" } else { "are" })
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::super::Error;
+use super::super::input::in_file;
 use super::super::stream::say;
 use super::recordings::{self, FoldedStacks, ReadRun, RecordedRun};
 use super::{ProjectArgs, of_git, of_results};
@@ -117,40 +118,36 @@ fn keep(store: &ResultStore, commit: &Commit, machine: &MachineFacts, all: &Impo
 
 impl Additions {
     fn read(&mut self, path: &Path, name: Option<&str>) -> Result<(), Error> {
-        let in_file = |what: ImportProblem| Error::Usage(format!("{}: {what}", quoted(&path.to_string_lossy())));
         match ImportedBenchmarks::read(path, name) {
             Ok(benchmarks) => {
                 self.imported.join(benchmarks);
                 return Ok(());
             }
             Err(ImportProblem::Format) => {}
-            Err(problem) => return Err(in_file(problem)),
+            Err(problem) => return Err(in_file(path, problem)),
         }
-        match recordings::read(path)?.ok_or_else(|| in_file(ImportProblem::Format))? {
+        match recordings::read(path)?.ok_or_else(|| in_file(path, ImportProblem::Format))? {
             ReadRun::Recorded(run) => {
                 let RecordedRun { program, argv, is_whole, has_failed, machine, quantities, stacks } = *run;
-                let name = name.map(str::to_owned).or(program).ok_or_else(|| in_file(ImportProblem::NoName))?;
-                let file = quoted(&path.to_string_lossy());
+                let name = name.map(str::to_owned).or(program).ok_or_else(|| in_file(path, ImportProblem::NoName))?;
                 if !is_whole {
-                    return Err(Error::Usage(format!(
-                        "{file}: it ends before its command did, so that its counts are of a part of the run: record it again"
-                    )));
+                    let why =
+                        "it ends before its command did, so that its counts are of a part of the run: record it again";
+                    return Err(in_file(path, why));
                 }
                 if has_failed {
-                    return Err(Error::Usage(format!("{file}: its command failed, so that what it took says nothing")));
+                    return Err(in_file(path, "its command failed, so that what it took says nothing"));
                 }
                 let one = self.of(name, machine);
                 if one.argv.get_or_insert_with(|| argv.clone()) != &argv {
                     let help = "add each under a name of its own with --name";
-                    return Err(Error::Usage(format!(
-                        "{file}: it is of another command than the files before it: {help}"
-                    )));
+                    return Err(in_file(path, format!("it is of another command than the files before it: {help}")));
                 }
                 one.runs.push(quantities);
                 one.stacks.extend(stacks);
             }
             ReadRun::Stacks(stacks) => {
-                let name = name.ok_or_else(|| in_file(ImportProblem::NoName))?;
+                let name = name.ok_or_else(|| in_file(path, ImportProblem::NoName))?;
                 let here = machine_facts(MeasuredMachine::this(), CountedOn::Machine);
                 self.of(name.to_owned(), here).stacks.push(stacks);
             }

@@ -1,7 +1,6 @@
 //! Reads `perfprop.toml`, in which a project names its benchmarks.
 
 use std::collections::BTreeMap;
-use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, io};
@@ -9,8 +8,9 @@ use std::{fs, io};
 use serde::Deserialize;
 
 use super::super::Error;
+use super::super::input::in_file;
 use crate::history::{BenchCommand, CONFIGURATION, HistoryPlan};
-use crate::names::{quoted, shown};
+use crate::names::shown;
 
 /// The file as it stands.
 #[derive(Default, Deserialize)]
@@ -36,16 +36,16 @@ struct HistoryTable {
 /// What `perfprop.toml` in a folder says; nothing where there is none.
 pub(super) fn plan_of_folder(folder: &Path) -> Result<HistoryPlan, Error> {
     let path = folder.join(CONFIGURATION);
-    let in_file = |what: &dyn Display| Error::Usage(format!("{}: {what}", quoted(&path.to_string_lossy())));
     let text = match fs::read_to_string(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(HistoryPlan::default()),
-        Err(error) => return Err(in_file(&error)),
+        Err(error) => return Err(in_file(&path, error)),
     };
-    let file: ConfigurationFile = toml::from_str(&text).map_err(|error| in_file(&shown(error.to_string().trim())))?;
+    let file: ConfigurationFile =
+        toml::from_str(&text).map_err(|error| in_file(&path, shown(error.to_string().trim())))?;
     let HistoryTable { build, events, keep, timeout, bench } = file.history;
     let bench = bench.iter().map(|(name, command)| BenchCommand::new(name, command));
-    let benches = bench.collect::<Result<_, _>>().map_err(|error| in_file(&error))?;
+    let benches = bench.collect::<Result<_, _>>().map_err(|error| in_file(&path, error))?;
     let timeout = timeout.map(|seconds| Duration::from_secs(seconds.into()));
     Ok(HistoryPlan { build, events, benches, keep, timeout })
 }

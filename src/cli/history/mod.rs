@@ -25,6 +25,7 @@ use crate::files::hash_of_name;
 use crate::history::results::{BenchmarkResult, ResultStore, ResultsError, ResultsProblem, StoredResults};
 use crate::history::{Commit, GitError, HistoryError, PlanError, Repository, StepMethod};
 use crate::names::{quoted, shown_path};
+use crate::number::counted;
 
 use add::AddArgs;
 use compare::CompareArgs;
@@ -189,7 +190,7 @@ impl SeriesArgs {
 
 /// Says how many results are left out: `left out: 2 results of other commands`.
 fn left_out(count: usize, what: &str) -> String {
-    format!("left out: {count} {} of {what}", if count == 1 { "result" } else { "results" })
+    format!("left out: {} of {what}", counted(count, "result"))
 }
 
 /// Says how many results are of another version of their benchmark than the one that counts; nothing if none are. The version of

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use super::super::Error;
-use super::super::replay::{end, seen};
+use super::super::replay::seen;
 use super::super::stream::say;
 use crate::cost::TIME;
 use crate::estimate::EstimatorKind;
@@ -111,7 +111,7 @@ fn recorded(recording: &Recording, stacks: Option<FoldedStacks>) -> Result<Recor
     let mut quantities = counts(&monitor);
     // How long a command took is its time; how long others were watched isn't theirs. Under a model it is that of the model.
     if program.is_some() && on == CountedOn::Machine && recording.end.is_some() {
-        let time = end(recording).at_ns.0 as f64;
+        let time = recording.length().0 as f64;
         quantities.insert(0, MeasuredQuantity { name: TIME.to_owned(), number: time, interval: None });
     }
     Ok(RecordedRun {

@@ -12,6 +12,7 @@ use crate::history::results::{Removal, StoredResults};
 use crate::history::{Repository, short};
 use crate::names::glob::matches;
 use crate::names::{nearest, quoted, shown};
+use crate::number::counted;
 
 /// The arguments of `perfprop history rm`.
 #[derive(Debug, Args)]
@@ -59,17 +60,14 @@ pub(super) fn remove(args: &RemoveArgs) -> Result<u8, Error> {
     let text = lines(&removed.results, "") + &lines(&removed.profiles, "the profile of ");
     Stream::stdout().print(&text)?;
     let counts = [(removed.results.len(), "result"), (removed.profiles.len(), "profile")];
-    let counts: Vec<String> = counts.into_iter().filter(|(count, _)| *count > 0).map(many).collect();
+    let counts: Vec<String> =
+        counts.into_iter().filter(|(count, _)| *count > 0).map(|(count, one)| counted(count, one)).collect();
     let counts = counts.join(" and ");
     say(&match removal {
         Removal::Told => format!("nothing is removed yet: the same with --yes removes {counts}"),
         Removal::Done => format!("{counts} removed"),
     });
     Ok(0)
-}
-
-fn many((count, of): (usize, &str)) -> String {
-    format!("{count} {of}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Refuses a name of which there are no results.

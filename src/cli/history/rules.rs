@@ -1,6 +1,5 @@
 //! Reads which steps are regressions: from options, and from asv's configuration.
 
-use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -8,6 +7,7 @@ use clap::Args;
 
 use super::super::Error;
 use super::super::args::percentage;
+use super::super::input::in_file;
 use super::super::stream::say;
 use super::{ProjectArgs, STEPS};
 use crate::history::{AsvRules, Commit, RegressionRules};
@@ -42,14 +42,13 @@ impl RuleArgs {
         let Some(path) = self.asv_conf.clone().or_else(|| beside.filter(|path| path.is_file())) else {
             return Ok(AsvRules::default());
         };
-        let in_file = |what: &dyn Display| Error::Usage(format!("{}: {what}", quoted(&path.to_string_lossy())));
-        let text = fs::read_to_string(&path).map_err(|error| in_file(&error))?;
+        let text = fs::read_to_string(&path).map_err(|error| in_file(&path, error))?;
         let repository = project.repository()?;
         let place = |name: &str| {
             let hash = repository.commits(name).ok()?.last()?.hash.clone();
             commits.iter().zip(0..).find(|(commit, _)| commit.hash == hash).map(|(_, place)| place)
         };
-        let rules = AsvRules::parse(&text, place).map_err(|error| in_file(&error))?;
+        let rules = AsvRules::parse(&text, place).map_err(|error| in_file(&path, error))?;
         let rules = rules.of_branch(repository.branch().ok().flatten());
         if !rules.is_empty() {
             let what = match self.threshold {

@@ -20,6 +20,7 @@ use crate::history::{
     HistoryProgress, PlanError, Repository, measure_commits, short, spread,
 };
 use crate::names::{quoted, shown, shown_path};
+use crate::number::counted;
 use crate::sources::Counter;
 use crate::sources::perf::Stop;
 
@@ -257,7 +258,7 @@ fn end(options: &HistoryOptions, outcome: &HistoryOutcome, is_default: bool) -> 
         skipped => format!(", {skipped} left out that have results"),
     };
     let (measured, runs) = (outcome.measured, outcome.runs);
-    let runs = if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
+    let runs = counted(runs, "run");
     say(&format!("{measured} of {} commits measured in {runs}{skipped}", options.commits.len()));
     if let Some(signal) = outcome.signal {
         say("interrupted: builds and runs until then are kept; the same with --resume goes on");

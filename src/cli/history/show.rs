@@ -14,7 +14,7 @@ use crate::history::{
     unclear_rises,
 };
 use crate::names::glob::matches;
-use crate::names::{nearest, quoted, shown};
+use crate::names::{first_of, nearest, quoted, shown};
 use crate::text::{self, CommitNames, SourceLine, ToldSeries};
 
 /// The arguments of `perfprop history show`.
@@ -186,12 +186,10 @@ impl RegressionsArgs {
 
 /// Names series that are higher at their end, though nobody can tell yet where they rose.
 fn unclear_text(unclear: &[UnclearRise]) -> String {
-    let names: Vec<String> =
-        unclear.iter().take(SHOWN).map(|one| format!("{} {:+.0}%", shown(&one.entry), 100.0 * one.by)).collect();
-    let more = if unclear.len() > SHOWN { format!(" and {} more", unclear.len() - SHOWN) } else { String::new() };
+    let names = unclear.iter().map(|one| format!("{} {:+.0}%", shown(&one.entry), 100.0 * one.by));
+    let names = first_of(names, SHOWN);
     format!(
-        "higher in the last two commits than in the first half, without a step that says since when: {}{more}; a slow drift, or too new to tell: perfprop history compare A B judges two commits",
-        names.join(", ")
+        "higher in the last two commits than in the first half, without a step that says since when: {names}; a slow drift, or too new to tell: perfprop history compare A B judges two commits"
     )
 }
 

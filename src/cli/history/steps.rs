@@ -1,17 +1,14 @@
 //! Implements `perfprop history steps`: the steps of a series that others measured.
 
-use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
-use std::str;
 
 use clap::Args;
 
 use super::super::Error;
+use super::super::input::{in_file, text_of};
 use super::super::stream::Stream;
 use super::MethodName;
-use crate::files;
 use crate::history::SeriesTable;
-use crate::names::quoted;
 use crate::rates::Confidence;
 use crate::steps::{changes, detect};
 use crate::text;
@@ -48,19 +45,6 @@ pub(super) fn steps(args: &StepsArgs) -> Result<u8, Error> {
 }
 
 fn read(path: &Path) -> Result<SeriesTable, Error> {
-    let in_file = |what: &dyn std::fmt::Display| Error::Usage(format!("{}: {what}", quoted(&path.to_string_lossy())));
-    let bytes = if path.as_os_str() == "-" {
-        if io::stdin().is_terminal() {
-            return Err(Error::Usage(
-                "- is standard input, which is the terminal: name a file, or pipe numbers in".into(),
-            ));
-        }
-        let mut bytes = Vec::new();
-        io::stdin().read_to_end(&mut bytes).map(|_| bytes)
-    } else {
-        files::bytes(path, files::LONGEST)
-    };
-    let bytes = bytes.map_err(|error| in_file(&format!("{error}; try a file of numbers, one a line, or -")))?;
-    let text = str::from_utf8(&bytes).map_err(|_| in_file(&"it is no text: give a file of numbers, one a line"))?;
-    SeriesTable::parse(text).map_err(|fault| in_file(&fault))
+    let text = text_of(path).map_err(|error| in_file(path, format!("{error}; give a file of numbers, one a line")))?;
+    SeriesTable::parse(&text).map_err(|fault| in_file(path, fault))
 }

@@ -6,8 +6,8 @@
 //! which one becomes 0. Where its column follows from those of the others, it takes over from them until one of them is 0.
 //! Each step lowers the objective, so no signs come twice.
 
-use super::Equations;
 use super::nonnegative::small;
+use super::{Equations, length};
 
 /// More steps for each column than any problem needs that isn't stopped by rounding.
 const STEPS: usize = 100;
@@ -130,8 +130,4 @@ impl Lasso {
 
 fn signs_of(x: &[f64]) -> Vec<f64> {
     x.iter().map(|&x| if x == 0.0 { 0.0 } else { x.signum() }).collect()
-}
-
-fn length(values: &[f64]) -> f64 {
-    values.iter().map(|value| value * value).sum::<f64>().sqrt()
 }

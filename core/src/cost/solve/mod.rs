@@ -64,7 +64,7 @@ impl Equations {
         self.target.iter().zip(self.matrix.times(x)).map(|(t, fitted)| t - fitted).collect()
     }
 
-    /// The same with each row times a number.
+    /// The equations with each row times a number.
     pub fn scaled_rows(&self, factors: &[f64]) -> Self {
         let scaled = |values: &[f64]| values.iter().zip(factors).map(|(value, factor)| value * factor).collect();
         let columns = self.matrix.columns().iter().map(|column| scaled(column)).collect();
@@ -84,6 +84,11 @@ impl Equations {
         target.resize(2 * size, 0.0);
         Tall::new(2 * size, columns).factored(target).solution()
     }
+}
+
+/// The length of a vector.
+fn length(values: &[f64]) -> f64 {
+    values.iter().map(|value| value * value).sum::<f64>().sqrt()
 }
 
 #[cfg(test)]

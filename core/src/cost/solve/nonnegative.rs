@@ -3,7 +3,7 @@
 //! "Solving Least Squares Problems" (1974), chapter 23: the coefficient whose increase helps most becomes free; where the
 //! least squares of the free ones go below 0, the step ends at the first that becomes 0, and that one is no longer free.
 
-use super::Equations;
+use super::{Equations, length};
 
 /// More steps for each column than any problem needs that isn't stopped by rounding.
 const STEPS: usize = 30;
@@ -67,8 +67,4 @@ fn free_solution(small: &Equations, is_free: &[bool]) -> Vec<f64> {
 pub(super) fn small(equations: &Equations) -> Equations {
     let reduced = equations.matrix.reduced(&equations.target);
     Equations { matrix: reduced.triangle(), target: reduced.head }
-}
-
-fn length(values: &[f64]) -> f64 {
-    values.iter().map(|value| value * value).sum::<f64>().sqrt()
 }

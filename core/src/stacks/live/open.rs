@@ -72,7 +72,7 @@ pub const WAKEUPS: &str = "sched:sched_waking";
 /// How often an event is sampled where nobody says it: as perf does.
 pub const DEFAULT_FREQUENCY: u64 = 4000;
 
-/// The same of the whole machine, of which every CPU is sampled: a quarter, and not in step with the kernel's timers.
+/// How often an event of the whole machine, of which every CPU is sampled, is sampled where nobody says it: a quarter, and not in step with the kernel's timers.
 pub const MACHINE_FREQUENCY: u64 = 997;
 
 /// Why nothing can be sampled.
@@ -127,8 +127,16 @@ pub(super) struct OpenEvents {
     pub(super) running: Vec<Pid>,
     /// The place of time on no CPU among the sampled events, where it is one of them.
     pub(super) off_cpu: Option<u32>,
-    /// The identifiers of wake-ups' events, and where their records have the thread.
-    pub(super) wakeups: (FxHashSet<u64>, usize),
+    pub(super) wakeups: OpenWakeups,
+}
+
+/// The events of wake-ups that are open; none by default.
+#[derive(Default)]
+pub(super) struct OpenWakeups {
+    /// Their identifiers.
+    pub(super) ids: FxHashSet<u64>,
+    /// Where their records have the thread.
+    pub(super) tid_at: usize,
 }
 
 /// An open event in one place.
@@ -218,12 +226,12 @@ pub(super) fn open(wanted: &StackRequest, target: &CountedTarget) -> Result<Open
         TargetKind::Command(_) | TargetKind::Threads(_) | TargetKind::Everyone | TargetKind::Cgroup(_) => Vec::new(),
     };
     let wakeups = match off_cpu.map(|_| places.open_wakeups(wanted.wakeups.as_ref())) {
-        Some(Ok(ids)) => (ids, wanted.wakeups.as_ref().map_or(0, |wakeups| wakeups.tid_at)),
+        Some(Ok(wakeups)) => wakeups,
         Some(Err(source)) => {
             unsampled.push(Unsampled { name: WAKEUPS.into(), source });
-            Default::default()
+            OpenWakeups::default()
         }
-        None => Default::default(),
+        None => OpenWakeups::default(),
     };
     Ok(OpenEvents { off_cpu, wakeups, ..places.opened(unsampled, running) })
 }
@@ -615,9 +623,9 @@ impl<'a> Places<'a> {
         Ok(true)
     }
 
-    /// Opens the event of wake-ups on every CPU, of all that runs there: gives the identifiers.
-    fn open_wakeups(&mut self, wakeups: Option<&WakeupEvent>) -> io::Result<FxHashSet<u64>> {
-        let event = &wakeups.ok_or(Errno::ENOENT)?.event;
+    /// Opens the event of wake-ups on every CPU, of all that runs there.
+    fn open_wakeups(&mut self, wakeups: Option<&WakeupEvent>) -> io::Result<OpenWakeups> {
+        let WakeupEvent { event, tid_at } = wakeups.ok_or(Errno::ENOENT)?;
         if !fs::read_link("/proc/self/ns/pid").is_ok_and(|namespace| namespace == Path::new(FIRST_NAMESPACE)) {
             return Err(io::Error::new(io::ErrorKind::Unsupported, "threads have other numbers in this namespace"));
         }
@@ -630,7 +638,7 @@ impl<'a> Places<'a> {
         }
         let ids = opened.iter().map(Counter::id).collect();
         self.tellers.extend(opened);
-        Ok(ids)
+        Ok(OpenWakeups { ids, tid_at: *tid_at })
     }
 
     /// What the kernel's answer means.
@@ -667,7 +675,7 @@ impl<'a> Places<'a> {
             unsampled,
             running,
             off_cpu: None,
-            wakeups: Default::default(),
+            wakeups: OpenWakeups::default(),
         }
     }
 }

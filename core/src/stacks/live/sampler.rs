@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crossbeam_channel::{Sender, TrySendError};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::super::end::StackEnd;
 use super::super::{CopySwitch, Losses, RunShare, Task, TaskId, UnwindMethod, WaitingSamples};
@@ -17,9 +17,9 @@ use super::code::SampledCode;
 use super::copies::CopySize;
 use super::modules::{Module, ModuleId, OpenModule as OpenedModule, SeenAddresses};
 use super::off_cpu::{LeftCpu, OffCpu};
-use super::open::{OpenEvents, SampledAs, SampledCounter};
+use super::open::{OpenEvents, OpenWakeups, SampledAs, SampledCounter};
 use super::paths::{CodeLocation, KeptPath, LocationId, PathId, PathNode};
-use super::record::{ChainEntry, DecodedRecord, Malformed, RecordKind, SampleLayout, SampleRecord};
+use super::record::{ChainEntry, DecodedRecord, Malformed, RecordKind, SampleLayout, SampleRecord, Tasks};
 use super::ring::{Ring, Sorter, go_first};
 use super::turns::CounterTurns;
 use super::unwind::Completeness;
@@ -314,8 +314,7 @@ struct RecordReader {
     auto: Option<AutoStacks>,
     /// Where threads are sampled as they leave their CPUs.
     off_cpu: Option<OffCpu>,
-    /// The identifiers of wake-ups' events, and where their records have the thread.
-    wakeups: (FxHashSet<u64>, usize),
+    wakeups: OpenWakeups,
     wakers: Wakers,
     origin: u64,
     code: SampledCode,
@@ -340,7 +339,7 @@ impl RecordReader {
             call_graph,
             auto: None,
             off_cpu: None,
-            wakeups: Default::default(),
+            wakeups: OpenWakeups::default(),
             wakers: Wakers::default(),
             origin,
             code,
@@ -361,7 +360,7 @@ impl RecordReader {
 
     fn take(&mut self, time: u64, kind: RecordKind, body: &[u8]) {
         let id = kind.sampled(body);
-        if id.is_some_and(|id| self.wakeups.0.contains(&id)) {
+        if id.is_some_and(|id| self.wakeups.ids.contains(&id)) {
             return self.wake(time, kind, body);
         }
         let sampled = id.map(|id| self.events.get(&id).copied());
@@ -377,20 +376,7 @@ impl RecordReader {
         match kind.parse(body, layout) {
             Ok(DecodedRecord::Sample(sample)) => {
                 let event = sampled.flatten().map_or(0, |sampled| sampled.event);
-                let taken = self.sample(time, event, &sample);
-                // The kernel's own threads wait for work: that is no wait of a program.
-                let is_of_kernel = self.addresses.is_empty() && sample.user.is_none();
-                match &mut self.off_cpu {
-                    Some(off_cpu) if off_cpu.event == event => {
-                        if !is_of_kernel {
-                            off_cpu.leaves(sample.tid, time, taken);
-                        }
-                        return;
-                    }
-                    Some(off_cpu) => off_cpu.runs(sample.tid, time),
-                    None => {}
-                }
-                self.samples.push(taken);
+                self.take_sample(time, event, &sample);
             }
             Ok(DecodedRecord::Switch { tid, direction }) => {
                 let origin = self.origin;
@@ -399,39 +385,70 @@ impl RecordReader {
             }
             Ok(DecodedRecord::Mmap(mmap)) => self.code.processes.map(&mmap),
             Ok(DecodedRecord::Comm { pid, tid, comm, exec }) => {
-                if let Some(auto) = self.auto.as_mut().filter(|_| exec) {
-                    auto.forget(pid);
+                if exec {
+                    self.executed(pid);
                 }
                 self.code.processes.rename(pid, tid, comm, exec);
             }
             Ok(DecodedRecord::Fork(tasks)) => self.code.processes.fork(tasks),
-            Ok(DecodedRecord::Exit(tasks)) => {
-                if let Some(off_cpu) = &mut self.off_cpu {
-                    off_cpu.ended(tasks.tid);
-                }
-                if let Some(auto) = self.auto.as_mut().filter(|_| tasks.pid == tasks.tid) {
-                    auto.forget(tasks.pid);
-                }
-                self.code.processes.exit(tasks);
-            }
-            Ok(DecodedRecord::Lost(count)) => {
-                self.losses.lost += count;
-                if let Some(auto) = &mut self.auto {
-                    auto.has_lost = true;
-                }
-                if let Some(off_cpu) = &mut self.off_cpu {
-                    off_cpu.lost();
-                }
-            }
+            Ok(DecodedRecord::Exit(tasks)) => self.ended(tasks),
+            Ok(DecodedRecord::Lost(count)) => self.lost(count),
             Ok(DecodedRecord::Throttle) => self.losses.throttled += 1,
             Ok(DecodedRecord::Other) => {}
             Err(Malformed) => self.losses.malformed += 1,
         }
     }
 
+    /// A thread was sampled: at once, or as it leaves its CPU, when it counts once it is back.
+    fn take_sample(&mut self, time: u64, event: u32, sample: &SampleRecord<'_>) {
+        let taken = self.sample(time, event, sample);
+        // The kernel's own threads wait for work: that is no wait of a program.
+        let is_of_kernel = self.addresses.is_empty() && sample.user.is_none();
+        match &mut self.off_cpu {
+            Some(off_cpu) if off_cpu.event == event => {
+                if !is_of_kernel {
+                    off_cpu.leaves(sample.tid, time, taken);
+                }
+                return;
+            }
+            Some(off_cpu) => off_cpu.runs(sample.tid, time),
+            None => {}
+        }
+        self.samples.push(taken);
+    }
+
+    /// A process became another program.
+    fn executed(&mut self, pid: i32) {
+        if let Some(auto) = &mut self.auto {
+            auto.forget(pid);
+        }
+    }
+
+    /// A thread has ended, and with its first one a process.
+    fn ended(&mut self, tasks: Tasks) {
+        if let Some(off_cpu) = &mut self.off_cpu {
+            off_cpu.ended(tasks.tid);
+        }
+        if let Some(auto) = self.auto.as_mut().filter(|_| tasks.pid == tasks.tid) {
+            auto.forget(tasks.pid);
+        }
+        self.code.processes.exit(tasks);
+    }
+
+    /// The kernel found no room for so many records.
+    fn lost(&mut self, count: u64) {
+        self.losses.lost += count;
+        if let Some(auto) = &mut self.auto {
+            auto.has_lost = true;
+        }
+        if let Some(off_cpu) = &mut self.off_cpu {
+            off_cpu.lost();
+        }
+    }
+
     /// A thread of this machine is woken.
     fn wake(&mut self, time: u64, kind: RecordKind, body: &[u8]) {
-        let Ok(wakeup) = kind.wakeup(body, self.wakeups.1) else {
+        let Ok(wakeup) = kind.wakeup(body, self.wakeups.tid_at) else {
             self.losses.malformed += 1;
             return;
         };

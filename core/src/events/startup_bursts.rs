@@ -11,7 +11,7 @@ const BRANCH_MISSES: f64 = 21_000.0;
 const FAULTS: f64 = 150.0;
 
 /// The most counts in a millisecond that an event may have while a program begins; 0 where that is as at other times.
-pub fn most_in_beginning(event: &Event) -> f64 {
+pub fn most_per_ms_at_startup(event: &Event) -> f64 {
     let name = event.canonical.to_ascii_lowercase();
     let has = |word: &str| name.contains(word);
     match () {
@@ -29,7 +29,7 @@ mod tests {
 
     #[test]
     fn misses_and_faults_are_many_at_first() {
-        let of = |name: &str| most_in_beginning(&Event { canonical: name.into(), ..raw_event(name, 1) });
+        let of = |name: &str| most_per_ms_at_startup(&Event { canonical: name.into(), ..raw_event(name, 1) });
         assert_eq!(
             ["L2_LOAD_MISSES", "cache-misses", "branch-misses", "BR_MISP_RETIRED.ALL_BRANCHES", "minor-faults"].map(of),
             [CACHE_MISSES, CACHE_MISSES, BRANCH_MISSES, BRANCH_MISSES, FAULTS]

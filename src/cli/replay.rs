@@ -84,6 +84,17 @@ pub(super) struct ReplayArgs {
     /// The size of the printed screen
     #[arg(long, value_name = "COLUMNSxROWS", default_value = "80x24", value_parser = size, help_heading = "Output")]
     pub(super) size: (u16, u16),
+    /// Press these keys before the screen is printed, such as `]` (the next sampled event) or `/sort<Enter>`. Keys that read the
+    /// recording anew do nothing
+    #[arg(
+        long,
+        value_name = "KEYS",
+        requires = "dump",
+        default_value = "",
+        hide_default_value = true,
+        help_heading = "Output"
+    )]
+    pub(super) keys: String,
     #[command(flatten)]
     pub(super) appearance: AppearanceArgs,
 }
@@ -216,8 +227,16 @@ fn dump(
     let mut ahead = ReadAhead::new(setup.as_live().monitor());
     let notes = ahead.read(&recording.rounds, usize::MAX, || recording.end_or_last()).cloned().unwrap_or_default();
     let outline = Some(Outline::of(&recording.rounds, recording.length()).with_notes(&notes));
-    let wanted =
-        Picture { size: args.size, format: format.into(), rounds, profile, outline, range, ..Picture::default() };
+    let wanted = Picture {
+        size: args.size,
+        format: format.into(),
+        rounds,
+        profile,
+        outline,
+        range,
+        keys: args.keys.clone(),
+        ..Picture::default()
+    };
     let mut scene = Scene::new(monitor, compared.map(Compared::others), &options);
     let picture = match (screen, &replayed) {
         (Screen::Source, Some(profile)) => {

@@ -102,9 +102,14 @@ impl ScreenModel {
         }
     }
 
+    /// Whether the run is over, as far as it was read.
+    pub(in crate::tui) fn is_at_end(&self) -> bool {
+        self.monitor.ended().is_some() || self.rounds.end.is_some()
+    }
+
     /// Whether a replay goes on by itself; at its end it doesn't.
     pub(in crate::tui) fn is_playing(&self) -> bool {
-        self.playback.as_ref().is_some_and(|playback| playback.playing) && self.rounds.end.is_none()
+        self.playback.as_ref().is_some_and(|playback| playback.playing) && !self.is_at_end()
     }
 
     /// What the key of ranges does now, for the footer.

@@ -51,6 +51,8 @@ pub struct Picture {
     pub outline: Option<Outline>,
     /// That range.
     pub range: Option<TimeRange>,
+    /// Keys that are pressed before it is taken, as [`Scene::keys`] presses them.
+    pub keys: String,
 }
 
 impl Default for Picture {
@@ -64,6 +66,7 @@ impl Default for Picture {
             profile: None,
             outline: None,
             range: None,
+            keys: String::new(),
         }
     }
 }
@@ -137,6 +140,7 @@ impl Scene {
         if let Some((tree, quality)) = &wanted.profile {
             model.take_profile(tree, quality);
         }
+        self.keys(&wanted.keys);
     }
 }
 

@@ -204,7 +204,7 @@ fn state(page: &ScreenPage<'_>) -> Span<'static> {
 
 /// `▶ REPLAY x4`, `❚❚ PAUSED x4`, and `■ REPLAY` at its end.
 fn replaying(model: &ScreenModel) -> String {
-    if model.rounds.end.is_some() {
+    if model.is_at_end() {
         return format!("{ENDED} REPLAY");
     }
     let Some(playback) = &model.playback else { return format!("{REPLAY} REPLAY") };

@@ -153,7 +153,10 @@ mod tests {
         assert_eq!(words("a-long-program-", "/usr/bin/a-long-program-name -v"), "a-long-program-name -v");
         assert_eq!(words("tmux: server", "tmux new-session -d"), "tmux new-session -d");
         assert_eq!(words("nginx", "nginx: worker process"), "nginx: worker process");
-        assert_eq!(words("Web Content", "/usr/lib/firefox -contentproc"), "Web Content (/usr/lib/firefox -contentproc)");
+        assert_eq!(
+            words("Web Content", "/usr/lib/firefox -contentproc"),
+            "Web Content (/usr/lib/firefox -contentproc)"
+        );
         assert_eq!(words("kthreadd", ""), "kthreadd");
     }
 

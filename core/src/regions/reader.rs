@@ -97,7 +97,7 @@ impl RegionReader {
         if part != Part::Marks {
             batch.counted_since = Some(std::mem::replace(&mut self.counted, batch.at));
         }
-        let is_look = self.reads % READS_UNTIL_LOOK == 0;
+        let is_look = self.reads.is_multiple_of(READS_UNTIL_LOOK);
         self.reads = self.reads.wrapping_add(1);
         let (programs, others) = self.chosen(source.programs());
         if let Some(&first) = others.first() {

@@ -66,13 +66,12 @@ impl Monitor {
         }
     }
 
-    /// Once an interval: on a busy machine nearly every round may be late.
+    /// Once an interval, and those of a minute together: on a busy machine nearly every round may be late.
     pub(super) fn note_lost(&mut self) {
         let rounds = self.lost - std::mem::replace(&mut self.lost_noted, self.lost);
         if rounds == 0 {
             return;
         }
-        // They would be most of what is told: a minute's are one.
         let now = self.now;
         let mut recent = self.findings.iter_mut().rev().take_while(|noted| now - noted.at < LOST_TOGETHER);
         let before = recent.find_map(|noted| match &mut noted.finding {

@@ -204,6 +204,7 @@ impl Losses {
     }
 
     /// Takes back what was told of stacks whose samples were dropped.
+    #[cfg(feature = "stacks")]
     pub(crate) fn forget_stacks(&mut self, dropped: &Self) {
         self.cut = self.cut.saturating_sub(dropped.cut);
         self.unknown = self.unknown.saturating_sub(dropped.unknown);

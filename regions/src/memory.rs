@@ -7,16 +7,17 @@
 
 use std::ffi::CString;
 use std::io;
-use std::mem::size_of;
+use std::mem::{offset_of, size_of};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use crate::layout::{
     Header, NAMES_AT, NODES, NODES_AT, Name, Node, SIZE, TEXT, TEXT_AT, THREADS, THREADS_AT, ThreadSlot,
 };
 use crate::snapshot::Source;
+use crate::told::tell_once;
 
 /// A variable that names another folder for files than that of a command's process.
 pub const FOLDER: &str = "PERFPROP_REGIONS";
@@ -31,10 +32,18 @@ pub fn folder_of(pid: u32) -> PathBuf {
 /// The name of a file without a folder, as `/proc/PID/fd` shows it behind `/memfd:`.
 pub const MEMFD: &str = "perfprop-regions";
 
+/// Bytes of names, of their text and of nodes that are asked for at once.
+const BLOCK: usize = 4096;
+const BLOCK_OF_NODES: usize = 8 * BLOCK;
+
 /// The memory, which stays for as long as the process does.
 #[derive(Debug)]
 pub(crate) struct Memory {
     base: *const u8,
+    /// The file that it is of, if any.
+    file: Option<i32>,
+    /// Whether the file couldn't grow any more.
+    is_full: AtomicBool,
     /// The folder that somebody made for it, where its file is.
     pub(crate) folder: Option<PathBuf>,
 }
@@ -50,12 +59,65 @@ impl Memory {
     /// Memory of zeros; `None` where there is none to be had.
     pub(crate) fn new() -> Option<Self> {
         let folder = folder();
-        let named = folder.as_deref().and_then(named).filter(is_long);
+        let is_good = |file: &OwnedFd| is_long(file) && has_beginning(file.as_raw_fd());
+        let tell = |path: &Path| {
+            static ONCE: AtomicBool = AtomicBool::new(false);
+            tell_once(&ONCE, format_args!("no file of regions can be made in {}: nobody sees them", path.display()));
+        };
+        let named = folder.as_deref().and_then(named).filter(is_good);
+        if named.is_none() {
+            folder.as_deref().map(tell);
+        }
         let folder = folder.filter(|_| named.is_some());
-        let file = named.or_else(|| unnamed().filter(is_long));
+        let file = named.or_else(|| unnamed().filter(is_good));
         // The file is left open, as that is how it is found.
         let file = file.map(std::os::fd::IntoRawFd::into_raw_fd);
-        map(file).map(|base| Self { base, folder })
+        map(file).map(|base| Self { base, file, is_full: AtomicBool::new(false), folder })
+    }
+
+    /// Whether there is room in the file for these bytes, which nobody may touch before: a file system that is full would
+    /// kill us. Where there was none once, none is looked for again.
+    fn has_room(&self, offset: usize, length: usize) -> bool {
+        let has_room = self.file.is_none_or(|file| !self.is_full.load(Ordering::Relaxed) && grow(file, offset, length));
+        if !has_room {
+            self.is_full.store(true, Ordering::Relaxed);
+            static ONCE: AtomicBool = AtomicBool::new(false);
+            let what = "the file system with the file of regions is full, or the memory";
+            tell_once(&ONCE, format_args!("{what}: what there is no room for is not counted, or as '(other)'"));
+        }
+        has_room
+    }
+
+    /// The same for what grows in blocks, and is there up to `made`.
+    fn has_block(&self, made: &mut usize, from: usize, length: usize, block: usize) -> bool {
+        let end = from + length;
+        if end <= *made {
+            return true;
+        }
+        let (from, end) = (from.max(*made), end.next_multiple_of(block).min(SIZE));
+        let has_room = self.has_room(from, end - from);
+        if has_room {
+            *made = end;
+        }
+        has_room
+    }
+
+    /// Makes room for a name at a number, and its text.
+    pub(crate) fn add_name(&self, made: &mut Made, number: u32, text: usize, length: usize) -> bool {
+        let at = NAMES_AT + number as usize * size_of::<Name>();
+        self.has_block(&mut made.names, at, size_of::<Name>(), BLOCK)
+            && self.has_block(&mut made.text, TEXT_AT + text, length, BLOCK)
+    }
+
+    /// Makes room for a node.
+    pub(crate) fn add_node(&self, made: &mut Made, number: u32) -> bool {
+        let at = NODES_AT + number as usize * size_of::<Node>();
+        self.has_block(&mut made.nodes, at, size_of::<Node>(), BLOCK_OF_NODES)
+    }
+
+    /// Makes room for a slot that nobody had yet, with all its marks.
+    pub(crate) fn add_thread(&self, slot: u32) -> bool {
+        self.has_room(THREADS_AT + slot as usize * size_of::<ThreadSlot>(), size_of::<ThreadSlot>())
     }
 
     #[expect(unsafe_code, reason = "the memory is a file's: the compiler knows nothing of what it holds")]
@@ -98,6 +160,14 @@ impl Source for Memory {
         let bytes: Vec<u8> = words.flat_map(u64::to_ne_bytes).collect();
         Ok(bytes[offset - first..][..length].to_vec())
     }
+}
+
+/// Up to where there is room for what grows in blocks.
+#[derive(Debug, Default)]
+pub(crate) struct Made {
+    names: usize,
+    text: usize,
+    nodes: usize,
 }
 
 /// The folder that was made for this process or one above it, by its own user.
@@ -159,6 +229,28 @@ fn is_long(file: &OwnedFd) -> bool {
         libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) == 0
             && limit.rlim_cur >= SIZE as libc::rlim_t
             && libc::ftruncate(file.as_raw_fd(), SIZE as libc::off_t) == 0
+    }
+}
+
+/// Makes room for what a table touches at once: the header, two names, the slot of threads that have ended, and the root.
+fn has_beginning(file: i32) -> bool {
+    let slot = offset_of!(ThreadSlot, marks);
+    let begins = [(0, NAMES_AT + BLOCK), (TEXT_AT, BLOCK), (THREADS_AT, slot), (NODES_AT, BLOCK)];
+    begins.into_iter().all(|(offset, length)| grow(file, offset, length))
+}
+
+/// Asks for a part of a file; false where there is no room for it. A file system that can't tell is taken to have room.
+fn grow(file: i32, offset: usize, length: usize) -> bool {
+    loop {
+        #[expect(unsafe_code, reason = "a call of the kernel")]
+        // SAFETY: it takes no pointer, and what is in the file stays.
+        if unsafe { libc::fallocate(file, 0, offset as libc::off_t, length as libc::off_t) } == 0 {
+            return true;
+        }
+        match io::Error::last_os_error().raw_os_error() {
+            Some(libc::EINTR) => {}
+            error => return matches!(error, Some(libc::EOPNOTSUPP | libc::ENOSYS | libc::EINVAL | libc::ENODEV)),
+        }
     }
 }
 

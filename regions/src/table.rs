@@ -10,7 +10,7 @@ use crate::events::{self, CountedEvent};
 use crate::layout::{
     BY_PROGRAM, BY_WATCHER, DEPTH, EventCell, MAGIC, NAMES, NODES, Node, TEXT, THREADS, ThreadSlot, VERSION, state,
 };
-use crate::memory::Memory;
+use crate::memory::{Made, Memory};
 use crate::snapshot::Snapshot;
 use crate::told::tell_once;
 use crate::{callback, output};
@@ -42,6 +42,7 @@ struct Registry {
     ended: VecDeque<u32>,
     /// The nodes of the slot of threads that have ended, by parent, name and phase.
     folded: HashMap<(u32, u32, u32), u32>,
+    made: Made,
 }
 
 /// The table of this process, from its first region on.
@@ -222,6 +223,9 @@ impl Table {
             );
             return OTHER_NUMBER;
         }
+        if !self.memory.add_name(&mut registry.made, number, offset as usize, name.len()) {
+            return OTHER_NUMBER;
+        }
         for (place, byte) in name.bytes().enumerate() {
             self.memory.text(offset as usize + place).store(byte, Relaxed);
         }
@@ -261,7 +265,7 @@ impl Table {
         let header = self.memory.header();
         let slot = registry.free_slots.pop().or_else(|| {
             let next = header.threads.load(Relaxed);
-            ((next as usize) < THREADS).then(|| {
+            ((next as usize) < THREADS && self.memory.add_thread(next)).then(|| {
                 header.threads.store(next + 1, Release);
                 registry.nodes.push(Vec::new());
                 next
@@ -342,7 +346,7 @@ impl Table {
         let header = self.memory.header();
         let number = registry.free_nodes.pop().or_else(|| {
             let next = header.nodes.load(Relaxed);
-            ((next as usize) < NODES).then(|| {
+            ((next as usize) < NODES && self.memory.add_node(&mut registry.made, next)).then(|| {
                 header.nodes.store(next + 1, Release);
                 next
             })

@@ -220,6 +220,7 @@ fn plays_a_part() {
             on_report(|snapshot| println!("also {}", snapshot.rows().len()));
             drop(region("after"));
         }
+        "fills memory" => fill_memory(),
         "waits with a guard" => wait_with_a_guard(),
         "does much" => do_much(),
         "complains" => {
@@ -243,6 +244,55 @@ fn wait_with_a_guard() {
         pause.await;
     }));
     while task.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {}
+}
+
+/// More names, threads and marks than there is room for in little memory.
+fn fill_memory() {
+    let open = |number: u32| {
+        for name in 0..100 {
+            let _outer = region(&format!("a rather long name {number} {name}"));
+            (0..5).for_each(|_| drop(region("inner")));
+        }
+    };
+    let threads: Vec<_> = (0..8).map(|number| std::thread::spawn(move || open(number))).collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+/// A file system in memory of a few KiB; `None` where that isn't allowed.
+fn small_memory(folder: &Folder, size: &str) -> Option<Mounted> {
+    let mount = Command::new("mount")
+        .args(["-t", "tmpfs", "-o", &format!("size={size}"), "perfprop-test"])
+        .arg(&folder.0)
+        .output();
+    mount.is_ok_and(|output| output.status.success()).then(|| Mounted(folder.0.clone()))
+}
+
+struct Mounted(std::path::PathBuf);
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_program_whose_file_has_no_room_runs_to_its_end() {
+    for size in ["4k", "48k", "96k", "256k"] {
+        let folder = Folder::new();
+        let Some(_mounted) = small_memory(&folder, size) else {
+            return eprintln!("skipped: no file system can be mounted here");
+        };
+        let output = part("fills memory").env(FOLDER, &folder.0).env(CSV, "-").output().unwrap();
+        assert!(output.status.success(), "{size}: {output:?}");
+        let text = String::from_utf8_lossy(&output.stderr);
+        // Where not even the beginning has room, the memory is elsewhere, and large.
+        let is_elsewhere = size == "4k";
+        assert_eq!(text.contains("no file of regions can be made in"), is_elsewhere, "{text}");
+        assert_eq!(text.contains("with the file of regions is full"), !is_elsewhere, "{size}: {text}");
+        assert_eq!(text.contains("calls are not counted"), !is_elsewhere, "{size}: {text}");
+        // No thread has room in the second of them.
+        assert!(size == "48k" || calls(&output).contains(&("before".to_owned(), 1)), "{size}: {output:?}");
+    }
 }
 
 /// All that writes to the memory, from several threads, while it is read.

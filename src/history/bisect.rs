@@ -9,7 +9,7 @@ use super::entries::{divisor, named_benchmark};
 use super::failures::HistoryError;
 use super::git::Commit;
 use super::results::ResultStore;
-use super::run::{Begun, HistoryOptions, HistoryOutcome, HistoryProgress, HistoryRun, Measuring};
+use super::run::{Begun, HistoryOptions, HistoryOutcome, HistoryProgress, HistoryRun, Measuring, Written};
 use crate::bench::{Runner, order};
 use crate::session::CaughtSignal;
 use crate::steps::{LocateRules, LocatedStep, MeasuredTurn, NarrowedBy, locate, median};
@@ -71,7 +71,7 @@ pub fn bisect(
     let rules = LocateRules { error: BISECT_ERROR, most_turns: options.repeats };
     let located = locate(count, rules, &mut |places| bisection.turn(places));
     let measured: Vec<Measuring<'_>> = bisection.commits.iter_mut().filter_map(|one| one.measuring.take()).collect();
-    let written = bisection.history.write(&measured, store);
+    let written = bisection.history.write(&measured, Written::All, store);
     let located = located?;
     written?;
     let level = |one: BisectedCommit<'_>| median(one.numbers).map(|level| level / divisor(quantity));

@@ -91,6 +91,7 @@ mod tests {
             environments: [environment.to_owned()].into(),
             points: Vec::new(),
             missing: BTreeMap::new(),
+            kernels: BTreeMap::new(),
         }
     }
 

@@ -115,6 +115,15 @@ pub struct HistoryOutcome {
     pub signal: Option<i32>,
 }
 
+/// Which results are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Written {
+    /// All.
+    All,
+    /// Those that are of at least as many runs as what they replace: more may come.
+    Longer,
+}
+
 /// A commit on its way: where it is run, and the samples of each benchmark and quantity.
 pub(super) struct Measuring<'a> {
     pub(super) commit: &'a Commit,
@@ -281,7 +290,7 @@ impl<'a> HistoryRun<'a> {
     ) -> Result<(), HistoryError> {
         let broken = (0..self.options.plan.benches.len()).collect();
         let (folder, samples, whole) = (PathBuf::new(), BTreeMap::new(), BTreeMap::new());
-        self.write(&[Measuring { commit, folder, samples, broken, whole }], store)?;
+        self.write(&[Measuring { commit, folder, samples, broken, whole }], Written::All, store)?;
         self.outcome.failed.push(FailedCommit { commit: commit.clone(), log });
         Ok(())
     }
@@ -349,10 +358,11 @@ impl<'a> HistoryRun<'a> {
                 break;
             }
             if (done + 1) % cells == 0 && !is_warmup {
-                self.write(all, store)?;
+                self.write(all, Written::Longer, store)?;
             }
         }
-        let written = self.write(all, store);
+        let is_whole = ran.is_ok() && self.outcome.signal.is_none();
+        let written = self.write(all, if is_whole { Written::All } else { Written::Longer }, store);
         ran.and(written)
     }
 
@@ -413,9 +423,14 @@ impl<'a> HistoryRun<'a> {
     }
 
     /// Adds all samples to the store.
-    pub(super) fn write(&self, all: &[Measuring<'_>], store: &ResultStore) -> Result<(), HistoryError> {
+    pub(super) fn write(
+        &self,
+        all: &[Measuring<'_>],
+        written: Written,
+        store: &ResultStore,
+    ) -> Result<(), HistoryError> {
         for one in all {
-            let (list, results) = self.results(one);
+            let (list, results) = self.results(one, written);
             if !results.results.0.is_empty() {
                 store.add(&self.machine, &list, results)?;
             }
@@ -423,7 +438,14 @@ impl<'a> HistoryRun<'a> {
         Ok(())
     }
 
-    fn results(&self, one: &Measuring<'_>) -> (BenchmarkList, CommitResults) {
+    /// How many samples there are of a benchmark of this version.
+    fn samples_before(&self, commit: &Commit, benchmark: &Benchmark) -> usize {
+        let before = self.before(commit).and_then(|before| before.results.get(&benchmark.name));
+        let before = before.filter(|before| before.version == benchmark.version);
+        before.and_then(|before| before.samples.first()?.as_ref()).map_or(0, Vec::len)
+    }
+
+    fn results(&self, one: &Measuring<'_>, written: Written) -> (BenchmarkList, CommitResults) {
         let (mut list, mut results) = (BenchmarkList::default(), OrderedMap::default());
         let benches = self.options.plan.benches.iter().enumerate().filter(|&(place, _)| !self.is_left_out(place));
         for (place, bench) in benches {
@@ -440,6 +462,11 @@ impl<'a> HistoryRun<'a> {
                         results.set(&benchmark.name, result.clone());
                         list.0.insert(benchmark.name.clone(), benchmark);
                     }
+                    continue;
+                }
+                let taken = samples.map_or(0, Vec::len);
+                let is_shorter = taken < self.samples_before(one.commit, &benchmark) && !one.is_broken(place);
+                if written == Written::Longer && is_shorter {
                     continue;
                 }
                 results.set(&benchmark.name, result(bench, quantity, samples.map_or(&[], Vec::as_slice)));
@@ -471,6 +498,7 @@ fn environment(options: &HistoryOptions) -> String {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+    use super::super::results::MachineResults;
     use super::*;
 
     #[test]
@@ -479,5 +507,36 @@ mod tests {
         assert_eq!(argv(&bench, Path::new("/b")), ["/b/./sort", "10"]);
         let installed = BenchCommand::parse("sort=sort 10").unwrap();
         assert_eq!(argv(&installed, Path::new("/b")), ["sort", "10"]);
+    }
+    #[test]
+    fn fewer_runs_take_the_place_of_more_at_the_end_alone() {
+        let bench = BenchCommand::parse("sort=./sort 10").unwrap();
+        let options = HistoryOptions {
+            plan: HistoryPlan { benches: vec![bench.clone()], ..HistoryPlan::default() },
+            commits: Vec::new(),
+            choice: CommitChoice::All,
+            left_out: Vec::new(),
+            repeats: 3,
+            warmups: 0,
+            seed: 1,
+            counter: Counter::Kernel,
+            cpu: None,
+        };
+        let commit = Commit { hash: "abc".into(), date: 0, subject: String::new() };
+        let (machine, environment) = (this_machine(&options.counter), environment(&options));
+        let before = OrderedMap(vec![("sort".to_owned(), result(&bench, TIME, &[1.0, 2.0, 3.0]))]);
+        let commits = vec![results_of(&commit, &environment, Vec::new(), before)];
+        let machines = vec![MachineResults { machine: machine.clone(), commits, ..MachineResults::default() }];
+        let stored = StoredResults { machines, ..StoredResults::default() };
+        let (quantities, outcome) = (vec![TIME.to_owned()], HistoryOutcome::default());
+        let history = HistoryRun { options: &options, machine, environment, quantities, stored, outcome };
+        let written = |runs: usize, written: Written| {
+            let samples = [((0, TIME.to_owned()), vec![5.0; runs])].into();
+            let (folder, broken, whole) = (PathBuf::new(), Vec::new(), BTreeMap::new());
+            let one = Measuring { commit: &commit, folder, samples, broken, whole };
+            history.results(&one, written).1.results.0.len()
+        };
+        assert_eq!([1, 2, 3].map(|runs| written(runs, Written::Longer)), [0, 0, 1]);
+        assert_eq!(written(1, Written::All), 1);
     }
 }

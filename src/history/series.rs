@@ -22,7 +22,13 @@ pub struct BenchmarkSeries {
     pub points: Vec<SeriesPoint>,
     /// The commits of which a combination failed or was skipped, by their places in the history: why each has no number.
     pub missing: BTreeMap<u64, Vec<Option<MissingNumber>>>,
+    /// The release of the kernel on which each commit was measured, by its place in the history. Of asv's results it is among the
+    /// params instead.
+    pub kernels: BTreeMap<u64, String>,
 }
+
+/// What the release of a machine's kernel stands under.
+const KERNEL: &str = "os";
 
 /// Why there is no number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,21 +69,24 @@ struct GatheredNumbers {
 /// one commit are averaged.
 pub fn series(stored: &StoredResults, revisions: &BTreeMap<String, u64>) -> Vec<BenchmarkSeries> {
     type Key = (String, BTreeMap<String, Option<String>>);
-    type Gathered = (BTreeSet<String>, BTreeMap<u64, GatheredNumbers>);
+    type Gathered = (BTreeSet<String>, BTreeMap<u64, GatheredNumbers>, BTreeMap<u64, String>);
     let mut all: BTreeMap<Key, Gathered> = BTreeMap::new();
     let commits = stored.machines.iter().flat_map(|machine| &machine.commits);
     for (commit, &revision) in commits.filter_map(|commit| Some((commit, revisions.get(&commit.commit)?))) {
         let params = series_params(commit);
         for (benchmark, result) in comparable(commit, &stored.benchmarks.0) {
-            let (environments, series) = all.entry((benchmark.name.clone(), params.clone())).or_default();
+            let (environments, series, kernels) = all.entry((benchmark.name.clone(), params.clone())).or_default();
             environments.insert(commit.environment.clone());
+            if let Some(Some(kernel)) = commit.params.get(KERNEL).filter(|_| !commit.is_of_asv()) {
+                kernels.insert(revision, kernel.clone());
+            }
             let gathered = series.entry(revision).or_default();
             gathered.outcomes.push(result.outcomes(&benchmark.params));
             gathered.weights.push(result.weights(&benchmark.params));
             gathered.errors.push(result.errors(&benchmark.params));
         }
     }
-    let one = |((benchmark, params), (environments, points)): (Key, Gathered)| {
+    let one = |((benchmark, params), (environments, points, kernels)): (Key, Gathered)| {
         let reasons = points.iter().map(|(&revision, gathered)| (revision, gathered.missing()));
         let missing = reasons.filter(|(_, reasons)| reasons.iter().any(Option::is_some)).collect();
         let point = |(revision, gathered): (u64, GatheredNumbers)| SeriesPoint {
@@ -87,16 +96,18 @@ pub fn series(stored: &StoredResults, revisions: &BTreeMap<String, u64>) -> Vec<
             errors: gathered.errors_of_means(),
         };
         let points = without_missing_ends(points.into_iter().map(point).collect(), SeriesPoint::has_number);
-        BenchmarkSeries { benchmark, params, environments, points, missing }
+        BenchmarkSeries { benchmark, params, environments, points, missing, kernels }
     };
     all.into_iter().map(one).collect()
 }
 
-/// What tells the series of results from others: the machine, and the environment with its variables, `env-NAME`.
+/// What tells the series of results from others: the machine, and the environment with its variables, `env-NAME`. The machine's
+/// kernel isn't among it, as a series would end with each of its updates; asv's results say with `os` what their users chose.
 pub fn series_params(commit: &CommitResults) -> BTreeMap<String, Option<String>> {
     let variables = commit.other.get("env_vars").and_then(Value::as_object).into_iter().flatten();
     let variables = variables.map(|(name, value)| (format!("env-{name}"), value.as_str().map(str::to_owned)));
-    commit.params.0.iter().cloned().chain(variables).collect()
+    let is_told = |(name, _): &&(String, Option<String>)| commit.is_of_asv() || name != KERNEL;
+    commit.params.0.iter().filter(is_told).cloned().chain(variables).collect()
 }
 
 /// The results of a commit that can be compared with those of others.
@@ -203,6 +214,12 @@ impl BenchmarkSeries {
         (number, self.missing.get(&revision).and_then(|reasons| *reasons.get(combination)?))
     }
 
+    /// The kernels on which two commits were measured, if they differ.
+    pub fn kernel_change(&self, before: u64, after: u64) -> Option<(&str, &str)> {
+        let kernels = (self.kernels.get(&before)?.as_str(), self.kernels.get(&after)?.as_str());
+        (kernels.0 != kernels.1).then_some(kernels)
+    }
+
     /// How the level changes to the step that begins at a revision; `None` if none does.
     pub fn change_at(&self, combination: usize, method: StepMethod, revision: usize) -> Option<LevelChange> {
         let (values, weights) = self.of(combination)?;
@@ -232,7 +249,7 @@ impl BenchmarkSeries {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
-    use super::super::results::{MachineResults, OrderedMap};
+    use super::super::results::{BenchmarkList, MachineResults, OrderedMap};
     use super::*;
 
     #[test]
@@ -296,5 +313,32 @@ mod tests {
         let params = series_params(&CommitResults::parse(text).unwrap());
         let param = |(name, value): (&str, &str)| (name.to_owned(), Some(value.to_owned()));
         assert_eq!(params, [("env-EMPTY", ""), ("env-MODE", "fast"), ("machine", "m")].map(param).into());
+    }
+
+    #[test]
+    fn an_update_of_the_kernel_ends_no_series_but_asvs() {
+        let commit = |hash: &str, kernel: &str, python: &str| {
+            let text = format!(
+                r#"{{"commit_hash": "{hash}", "env_name": "e", "date": 5, "params": {{"machine": "m", "os": "{kernel}"}},
+                "python": "{python}", "result_columns": ["result"], "results": {{"b": [[1.0]]}}, "version": 2}}"#
+            );
+            CommitResults::parse(&text).unwrap()
+        };
+        let benchmark = Benchmark { name: "b".into(), ..Benchmark::default() };
+        let all = |python: &str| {
+            let commits =
+                vec![commit("a", "6.1.1", python), commit("b", "6.1.2", python), commit("c", "6.1.2", python)];
+            let machines = vec![MachineResults { commits, ..MachineResults::default() }];
+            let benchmarks = BenchmarkList([("b".into(), benchmark.clone())].into());
+            let stored = StoredResults { benchmarks, machines, ..StoredResults::default() };
+            series(&stored, &[("a".into(), 0), ("b".into(), 1), ("c".into(), 2)].into())
+        };
+        let ours = all("");
+        assert_eq!((ours.len(), ours[0].points.len()), (1, 3));
+        assert_eq!(ours[0].kernel_change(0, 1), Some(("6.1.1", "6.1.2")));
+        assert_eq!((ours[0].kernel_change(1, 2), ours[0].kernel_change(1, 3)), (None, None));
+        let of_asv = all("3.11");
+        assert_eq!((of_asv.len(), of_asv[0].params["os"].as_deref()), (2, Some("6.1.1")));
+        assert_eq!(of_asv[0].kernel_change(0, 1), None);
     }
 }

@@ -118,6 +118,7 @@ mod tests {
             environments: std::collections::BTreeSet::new(),
             points: values.iter().map(point).collect(),
             missing: BTreeMap::new(),
+            kernels: BTreeMap::new(),
         }
     }
 

@@ -77,9 +77,15 @@ impl ToldBisection<'_> {
 
     fn narrowed(&self, last: usize, first: usize, because: NarrowedBy) -> String {
         let why = match because {
-            NarrowedBy::Missing => "none of those between can be built or run",
-            NarrowedBy::Noise => "the noise is too large for so many runs (--repeat)",
-            NarrowedBy::Stop => "the search was stopped",
+            NarrowedBy::Missing => "none of those between can be built or run".to_owned(),
+            NarrowedBy::End(end) => {
+                format!(
+                    "a run of {}, which is an end of the search and beside which others are measured, failed",
+                    self.hash(end)
+                )
+            }
+            NarrowedBy::Noise => "the noise is too large for so many runs (--repeat)".to_owned(),
+            NarrowedBy::Stop => "the search was stopped".to_owned(),
         };
         let (last, first, between) = (self.hash(last), self.hash(first), first - last);
         format!("{}: one of {between} commits, {last}..{first}: {why} ({})\n", quoted(self.name), self.runs())

@@ -336,6 +336,7 @@ pub(super) mod examples {
             environments: std::collections::BTreeSet::new(),
             points: (0..20).map(point).collect(),
             missing: BTreeMap::new(),
+            kernels: BTreeMap::new(),
         }
     }
 

@@ -95,7 +95,7 @@ impl<'a> ToldSeries<'a> {
         counted_event(&one.benchmark, self.unit(&one.benchmark)).unwrap_or((&one.benchmark, "time"))
     }
 
-    /// What else of the same benchmark changed from one commit to the other.
+    /// What else of the same benchmark changed from one commit to the other, and the kernel.
     fn moved_with(
         &self,
         one: &BenchmarkRegression,
@@ -118,6 +118,8 @@ impl<'a> ToldSeries<'a> {
                 moved.push((quantity.to_owned(), change(before, after)));
             }
         }
+        let kernels = rise.after.and_then(|after| of.kernel_change(rise.before as u64, after as u64));
+        moved.extend(kernels.map(|(before, after)| ("kernel".to_owned(), format!("{before} to {after}"))));
         moved
     }
 }
@@ -410,6 +412,12 @@ mod tests {
         assert_eq!(result["partialFingerprints"]["benchmarkAndCommit/v1"], "sort  00000010ffff");
         assert_eq!(sarif["runs"][0]["results"].as_array().map(Vec::len), Some(1));
         assert_eq!(sarif_regressions(&[], &of, |_| None)["runs"][0]["results"], json!([]));
+        let mut updated = all.clone();
+        let rise = &found[0].rises.found[0];
+        let kernels = [(rise.before, "6.1.1"), (rise.after.unwrap(), "6.1.2")];
+        updated[0].kernels = kernels.map(|(at, kernel)| (at as u64, kernel.to_owned())).into();
+        let text = benchmark_regressions(&found, &ToldSeries { series: &updated, ..of });
+        assert!(text.contains("(with cycles +0.1%, kernel 6.1.1 to 6.1.2)"), "{text}");
     }
 
     #[test]

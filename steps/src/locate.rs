@@ -62,6 +62,8 @@ pub enum LocatedStep {
 pub enum NarrowedBy {
     /// No place between can be measured.
     Missing,
+    /// This end could be measured at first, and no longer can.
+    End(usize),
     /// The noise is too large for the turns that are allowed.
     Noise,
     /// It was stopped.
@@ -222,7 +224,8 @@ impl StepSearch {
         for _ in 0..self.rules.most_turns {
             let numbers = match measure(places)? {
                 MeasuredTurn::Stopped => return Ok(SideVerdict::Open(NarrowedBy::Stop)),
-                MeasuredTurn::Missing(_) => return Ok(SideVerdict::Missing),
+                MeasuredTurn::Missing(at) if at == place => return Ok(SideVerdict::Missing),
+                MeasuredTurn::Missing(end) => return Ok(SideVerdict::Open(NarrowedBy::End(end))),
                 MeasuredTurn::Numbers(numbers) => numbers,
             };
             let ends = if is_exact { self.pairs[0] } else { [numbers[1], numbers[2]] };
@@ -307,6 +310,16 @@ mod tests {
         let (found, _) = located(16, |place| (!(9..13).contains(&place)).then(|| level(place)));
         assert_eq!(found, LocatedStep::Narrowed { last: 8, first: 13, because: NarrowedBy::Missing });
         assert_eq!(located(16, |place| (place != 15).then_some(1.0)).0, LocatedStep::MissingEnd(15));
+    }
+
+    #[test]
+    fn an_end_that_fails_later_is_not_a_place_between() {
+        let (mut draws, mut between) = (Draws(5), 0);
+        let (found, _) = located(16, |place| {
+            between += usize::from((1..15).contains(&place));
+            (place != 15 || between < 2).then(|| draws.normal() + if place < 11 { 0.0 } else { 3.0 })
+        });
+        assert_eq!(found, LocatedStep::Narrowed { last: 0, first: 15, because: NarrowedBy::End(15) });
     }
 
     #[test]

@@ -210,7 +210,11 @@ impl Evidence<'_> {
 
     pub(super) fn memory_growth(&self) -> RuleResult {
         let (least_seconds, least_rising, least_bytes, least_part) = GROWTH;
-        let found = self.monitor.memory_series().into_iter().find_map(|(name, series)| {
+        let is_much = |first: u64, last: u64| {
+            let grown = last as f64 - first as f64;
+            grown >= least_bytes && grown >= least_part * first as f64
+        };
+        let found = self.monitor.memory_series(is_much).into_iter().find_map(|(name, series)| {
             let ((from, first), (to, last)) = (*series.first()?, *series.last()?);
             let (seconds, grown) = ((to - from).as_secs(), last as f64 - first as f64);
             let rising = series.windows(2).filter(|pair| pair[1].1 > pair[0].1).count();
@@ -219,14 +223,13 @@ impl Evidence<'_> {
             let half = from + WallNs((to - from).0 / 2);
             let middle = series.iter().find(|(at, _)| *at >= half)?.1 as f64;
             let is_lasting = last as f64 - middle >= 0.35 * grown;
-            let is_much = grown >= least_bytes && grown >= least_part * first as f64;
-            (seconds >= least_seconds && is_steady && is_lasting && is_much).then_some((name, grown, seconds, last))
+            (seconds >= least_seconds && is_steady && is_lasting).then_some((name, grown, seconds, last))
         });
         let (name, grown, seconds, last) = found?;
         let rate = memory((grown / seconds) as u64);
         let text = format!(
             "memory of {} grows by {rate} a second without a pause, now {}: a leak, or a cache without a limit",
-            shown(&name),
+            shown(name),
             memory(last)
         );
         let why = format!(

@@ -10,6 +10,7 @@ use crate::plan::RowIndex;
 use crate::rates::{Delta, Uncertain};
 use crate::run::{End, MeasuredEvent};
 use crate::sources::{Round, Status};
+use crate::units::WallNs;
 
 /// A run ratio below this leans on scaling: a quarter of the time was never seen.
 pub const LOW_RUN_RATIO: f64 = 0.75;
@@ -19,6 +20,9 @@ const SURE: f64 = 0.01;
 
 /// A low run ratio is reported only after so many intervals.
 pub(super) const SETTLED: u64 = 3;
+
+/// What is said of lost rounds in so long a time is one finding.
+const LOST_TOGETHER: WallNs = WallNs(60_000_000_000);
 
 /// Whether a number leans on scaling: its event was counted for little of the time, and the number isn't sure all the same, as
 /// one that relations correct may be.
@@ -62,11 +66,21 @@ impl Monitor {
         }
     }
 
-    /// Once an interval: on a busy machine nearly every round may be late.
+    /// Once an interval, and those of a minute together: on a busy machine nearly every round may be late.
     pub(super) fn note_lost(&mut self) {
         let rounds = self.lost - std::mem::replace(&mut self.lost_noted, self.lost);
-        if rounds > 0 {
-            self.note(Finding::LostRounds { rounds });
+        if rounds == 0 {
+            return;
+        }
+        let now = self.now;
+        let mut recent = self.findings.iter_mut().rev().take_while(|noted| now - noted.at < LOST_TOGETHER);
+        let before = recent.find_map(|noted| match &mut noted.finding {
+            Finding::LostRounds { rounds } => Some(rounds),
+            _ => None,
+        });
+        match before {
+            Some(before) => *before = before.saturating_add(rounds),
+            None => self.note(Finding::LostRounds { rounds }),
         }
     }
 

@@ -46,6 +46,15 @@ impl ThreadTrack {
         Some(self.snapshots.range(first..).map(AsRef::as_ref).collect())
     }
 
+    /// Whether the memory of a process, when it was read first and in this reading, is as `is` says.
+    fn is_sought(&self, last: &ThreadReading, is: impl Fn(u64, u64) -> bool) -> bool {
+        // Most have too little to have grown by much: those aren't looked for.
+        let is_first =
+            |thread: &&ThreadReading| (thread.tid, thread.began) == (last.tid, last.began) && thread.resident > 0;
+        let first = || self.snapshots.iter().find_map(|snapshot| snapshot.threads.iter().find(is_first));
+        is(0, last.resident) && first().is_some_and(|first| is(first.resident, last.resident))
+    }
+
     /// The snapshots before a time, the newest first, back to another.
     fn before(&self, time: WallNs, back_to: WallNs) -> impl Iterator<Item = &ThreadSnapshot> {
         let newest_first = self.snapshots.iter().rev().map(AsRef::as_ref);
@@ -196,18 +205,21 @@ impl Monitor {
 
 impl Monitor {
     /// The memory of each process that lives or has just ended, with its name, in all snapshots that are kept: when, and bytes in
-    /// RAM.
-    pub fn memory_series(&self) -> Vec<(String, Vec<(WallNs, u64)>)> {
+    /// RAM; of those processes alone whose first and last number are as `is_sought` says.
+    pub fn memory_series(&self, is_sought: impl Fn(u64, u64) -> bool) -> Vec<(&str, Vec<(WallNs, u64)>)> {
         let key = |thread: &ThreadReading| (thread.tid, thread.began);
         // One that ends has no memory any more when it is read last.
         let newest = self.threads.snapshots.iter().rev().take(2).flat_map(|snapshot| &snapshot.threads);
-        let mut series: Vec<(String, Vec<(WallNs, u64)>)> = Vec::new();
+        let mut series: Vec<(&str, Vec<(WallNs, u64)>)> = Vec::new();
         let mut places = FxHashMap::default();
-        for process in newest.filter(|thread| thread.resident > 0) {
+        for process in newest.filter(|thread| thread.resident > 0 && self.threads.is_sought(thread, &is_sought)) {
             places.entry(key(process)).or_insert_with(|| {
-                series.push((process.name.clone(), Vec::new()));
+                series.push((process.name.as_str(), Vec::new()));
                 series.len() - 1
             });
+        }
+        if series.is_empty() {
+            return series;
         }
         for snapshot in &self.threads.snapshots {
             for process in snapshot.threads.iter().filter(|thread| thread.resident > 0) {
@@ -238,7 +250,8 @@ mod tests {
             ..ThreadReading::default()
         };
         let mut monitor = builders::monitor(builders::header([]), vec![], EstimatorKind::Scale);
-        assert_eq!(monitor.memory_series(), []);
+        let all = |_: u64, _: u64| true;
+        assert_eq!(monitor.memory_series(all), []);
         // Process 2 ends, process 3 has the id of an earlier one, and a thread has no memory of its own.
         for (second, threads) in [
             (1, vec![process(1, 0, 10), process(2, 0, 5), process(3, 0, 99)]),
@@ -249,12 +262,12 @@ mod tests {
             monitor.threads.take(&Arc::new(snapshot));
         }
         let at = |all: &[(u64, u64)]| all.iter().map(|&(at, bytes)| (WallNs(at), bytes)).collect::<Vec<_>>();
-        let expected = [
-            ("p1".to_owned(), at(&[(1, 10), (2, 20), (3, 30)])),
-            ("p3".to_owned(), at(&[(2, 7), (3, 8)])),
-            ("p2".to_owned(), at(&[(1, 5), (2, 6)])),
-        ];
-        assert_eq!(monitor.memory_series(), expected);
+        let expected =
+            [("p1", at(&[(1, 10), (2, 20), (3, 30)])), ("p3", at(&[(2, 7), (3, 8)])), ("p2", at(&[(1, 5), (2, 6)]))];
+        assert_eq!(monitor.memory_series(all), expected);
+        let grown = |by: u64| move |first: u64, last: u64| last >= first + by;
+        assert_eq!(monitor.memory_series(grown(2)), expected[..1]);
+        assert_eq!(monitor.memory_series(grown(21)), []);
     }
 
     #[test]

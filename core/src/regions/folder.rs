@@ -19,9 +19,6 @@ const PREFIX: &str = "perfprop-regions-";
 /// The most names that are looked at for folders that were left.
 const MOST_LOOKED_AT: usize = 4096;
 
-/// The most files that are read; more processes than these aren't shown.
-const MOST_FILES: usize = 1000;
-
 /// A folder in which a command and what it starts share their regions, for its owner alone. It is removed when this is
 /// dropped.
 #[derive(Debug)]
@@ -68,7 +65,7 @@ impl SharedFolder {
             let (pid, file) = name.split_once('.')?;
             Some((pid.parse::<u32>().ok()?, file.parse::<u32>().ok()?))
         };
-        let mut files: Vec<_> = names.filter_map(number).take(MOST_FILES).collect();
+        let mut files: Vec<_> = names.filter_map(number).collect();
         files.sort_unstable();
         files
     }
@@ -103,7 +100,7 @@ fn lock(folder: &Path) -> Option<Flock<File>> {
 }
 
 /// Whether there is a process of this number.
-fn is_alive(pid: u32) -> bool {
+pub(super) fn is_alive(pid: u32) -> bool {
     Path::new(&format!("/proc/{pid}")).exists()
 }
 

@@ -80,6 +80,8 @@ pub enum RegionsError {
     OfAnother,
     /// What it was when the process was found.
     Known(String),
+    /// It isn't read, as it is one of so many past the first [`MOST_PROGRAMS`](source::MOST_PROGRAMS).
+    TooMany(usize),
 }
 
 impl std::fmt::Display for RegionsError {
@@ -89,6 +91,10 @@ impl std::fmt::Display for RegionsError {
             Self::Snapshot(error) => error.fmt(f),
             Self::OfAnother => f.write_str("it belongs to another process"),
             Self::Known(error) => f.write_str(error),
+            Self::TooMany(others) => {
+                let most = source::MOST_PROGRAMS;
+                write!(f, "it is one of {others} processes past the first {most}, which alone are read")
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::batch::{RegionBatch, RegionMark, RegionPathId, ThreadMarks};
+use super::batch::{RegionBatch, RegionMark, RegionPathId, RegionProgramId, ThreadMarks};
 use crate::units::WallNs;
 
 /// Where a thread was at a time, in regions.
@@ -22,6 +22,8 @@ pub struct OpenRegions {
     /// The region around each path.
     parents: Vec<Option<RegionPathId>>,
     threads: FxHashMap<u32, ThreadHistory>,
+    /// The time before which threads without a history may have had one.
+    forgotten: WallNs,
     at: WallNs,
     missed: u64,
 }
@@ -32,6 +34,8 @@ struct ThreadHistory {
     steps: Vec<(WallNs, RegionAt)>,
     /// What is open now, the innermost last.
     open: Vec<RegionPathId>,
+    /// The program of which it is a thread: another one has its number later.
+    program: Option<RegionProgramId>,
 }
 
 impl OpenRegions {
@@ -57,12 +61,19 @@ impl OpenRegions {
 
     /// Where a thread was.
     pub fn region_at(&self, tid: u32, at: WallNs) -> RegionAt {
-        let Some(ThreadHistory { steps, .. }) = self.threads.get(&tid) else { return RegionAt::Outside };
-        steps[..steps.partition_point(|(from, _)| *from <= at)].last().map_or(RegionAt::Outside, |(_, region)| *region)
+        let steps = self.threads.get(&tid).map_or(&[][..], |history| &history.steps);
+        let before = if at < self.forgotten { RegionAt::Unknown } else { RegionAt::Outside };
+        steps[..steps.partition_point(|(from, _)| *from <= at)].last().map_or(before, |(_, region)| *region)
     }
 
     /// Forgets what was open before a time: from then on it is unknown.
     pub fn forget_before(&mut self, at: WallNs) {
+        // From then on, one that has left all regions is as one that never was in any.
+        let before = self.threads.len();
+        self.threads.retain(|_, history| history.left().is_none_or(|left| left > at));
+        if self.threads.len() < before {
+            self.forgotten = self.forgotten.max(at);
+        }
         for ThreadHistory { steps, .. } in self.threads.values_mut() {
             let first = steps.partition_point(|(from, _)| *from <= at).saturating_sub(1);
             // The first step stands for all that came before it.
@@ -77,6 +88,11 @@ impl OpenRegions {
 impl ThreadHistory {
     /// `since` is the time at which marks were read before: what was missed came after.
     fn take(&mut self, thread: &ThreadMarks, parents: &[Option<RegionPathId>], since: WallNs) {
+        if self.program.replace(thread.program).is_some_and(|before| before != thread.program) {
+            // It ended in the regions that were open.
+            self.open.clear();
+            self.step(since, RegionAt::Outside);
+        }
         if thread.missed > 0 {
             self.open.clear();
             self.step(since, RegionAt::Unknown);
@@ -91,6 +107,11 @@ impl ThreadHistory {
             }
             self.step(mark.at, self.open.last().map_or(RegionAt::Outside, |&path| RegionAt::In(path)));
         }
+    }
+
+    /// When it left the last region that was open; `None` where one is.
+    fn left(&self) -> Option<WallNs> {
+        self.steps.last().filter(|(_, region)| *region == RegionAt::Outside).map(|(at, _)| *at)
     }
 
     fn step(&mut self, at: WallNs, region: RegionAt) {
@@ -113,7 +134,7 @@ fn chain(mark: RegionMark, parents: &[Option<RegionPathId>]) -> Vec<RegionPathId
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::batch::{RegionPath, RegionProgramId};
+    use super::super::batch::RegionPath;
     use super::*;
 
     fn paths(parents: &[Option<u32>]) -> Vec<RegionPath> {
@@ -179,6 +200,27 @@ mod tests {
         assert_eq!([5, 15].map(|at| open.region_at(1, WallNs(at))), [Outside, inside(0)]);
         open.forget_before(WallNs(25));
         assert_eq!([5, 15, 25, 30].map(|at| open.region_at(1, WallNs(at))), [Unknown, Unknown, inside(1), inside(0)]);
+    }
+
+    #[test]
+    fn threads_that_left_all_regions_are_forgotten_and_numbers_are_used_again() {
+        let mut open = OpenRegions::default();
+        let first = batch(100, 0, &[(10, 0, true), (20, 0, false)]);
+        open.take(&RegionBatch { paths: paths(&[None, None]), ..first });
+        open.forget_before(WallNs(20));
+        assert!(open.threads.is_empty());
+        assert_eq!([15, 20].map(|at| open.region_at(1, WallNs(at))), [Unknown, Outside]);
+        open.take(&batch(200, 0, &[(110, 0, true)]));
+        open.forget_before(WallNs(200));
+        assert_eq!(open.threads.len(), 1, "it is in a region");
+        // Its number is that of a thread of another program now.
+        let mut other = batch(400, 0, &[(350, 1, true), (360, 1, false)]);
+        other.marks[0].program = RegionProgramId(1);
+        open.take(&other);
+        assert_eq!(
+            [299, 300, 350, 370].map(|at| open.region_at(1, WallNs(at))),
+            [inside(0), Outside, inside(1), Outside]
+        );
     }
 
     proptest! {

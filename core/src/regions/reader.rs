@@ -10,7 +10,8 @@ use super::batch::{
     RegionBatch, RegionCounts, RegionMark, RegionPath, RegionPathId, RegionProgram, RegionProgramId, RegionState,
     ThreadCounts, ThreadMarks,
 };
-use super::source::{ProgramKey, RegionSource};
+use super::folder::is_alive;
+use super::source::{MOST_PROGRAMS, ProgramKey, RegionSource};
 use super::table::RegionTable;
 use super::{ProcessRegions, RegionsError};
 use crate::sources::process;
@@ -18,6 +19,10 @@ use crate::units::WallNs;
 
 /// The most enters and leaves of all threads in a batch: more are missed, the oldest first.
 const MOST_MARKS: usize = 2048;
+
+/// Reads after which programs that seem to have ended are looked at again: the number of one in another namespace isn't that of its
+/// process.
+const READS_UNTIL_LOOK: u32 = 64;
 
 /// What is read each time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +42,7 @@ pub(super) struct RegionReader {
     origin: u64,
     programs: FxHashMap<ProgramKey, ReadProgram>,
     paths: u32,
+    reads: u32,
     /// When anything was read last, and when counts were.
     read: WallNs,
     counted: WallNs,
@@ -47,6 +53,10 @@ pub(super) struct RegionReader {
 struct ReadProgram {
     id: RegionProgramId,
     file: Option<File>,
+    /// Whether its process has ended, and all of it was told.
+    is_over: bool,
+    /// Whether it is among those that are read.
+    is_read: bool,
     paths: FxHashMap<(Vec<String>, String), RegionPathId>,
     parents: FxHashMap<RegionPathId, RegionPathId>,
     /// The paths of nodes, without their phases.
@@ -77,7 +87,7 @@ impl ToldMarks {
 
 impl RegionReader {
     pub(super) fn new(origin: u64) -> Self {
-        Self { origin, programs: FxHashMap::default(), paths: 0, read: WallNs(0), counted: WallNs(0) }
+        Self { origin, programs: FxHashMap::default(), paths: 0, reads: 0, read: WallNs(0), counted: WallNs(0) }
     }
 
     /// What is new at a time of the kernel's clock.
@@ -87,8 +97,18 @@ impl RegionReader {
         if part != Part::Marks {
             batch.counted_since = Some(std::mem::replace(&mut self.counted, batch.at));
         }
-        for key in source.programs() {
+        let is_look = self.reads.is_multiple_of(READS_UNTIL_LOOK);
+        self.reads = self.reads.wrapping_add(1);
+        let (programs, others) = self.chosen(source.programs());
+        if let Some(&first) = others.first() {
+            self.know(first, || name_of(source, first), &mut batch);
+            self.fail(first, &RegionsError::TooMany(others.len()), &mut batch);
+        }
+        for key in programs {
             self.know(key, || name_of(source, key), &mut batch);
+            if !is_look && self.programs.get(&key).is_some_and(|program| program.is_over) {
+                continue;
+            }
             let read = self.read_program(source, key, part, &mut batch);
             if let Err(error) = read {
                 self.fail(key, &error, &mut batch);
@@ -97,11 +117,27 @@ impl RegionReader {
         batch
     }
 
+    /// Which programs are read, and which aren't as there are too many: those that were read before stay.
+    fn chosen(&self, all: Vec<ProgramKey>) -> (Vec<ProgramKey>, Vec<ProgramKey>) {
+        if all.len() <= MOST_PROGRAMS {
+            return (all, Vec::new());
+        }
+        let is_read = |key: &ProgramKey| self.programs.get(key).is_some_and(|program| program.is_read);
+        let mut new = MOST_PROGRAMS.saturating_sub(all.iter().filter(|key| is_read(key)).count());
+        let mut is_chosen = |key: &ProgramKey| {
+            let is_new = !is_read(key) && new > 0;
+            new -= usize::from(is_new);
+            is_new || is_read(key)
+        };
+        all.into_iter().partition(|key| is_chosen(key))
+    }
+
     /// The same for the last time, with what each thread counted.
     pub(super) fn read_last(&mut self, source: &RegionSource, now: u64, part: Part) -> RegionBatch {
+        self.reads = 0;
         let mut batch = self.read(source, now, part);
         for key in source.programs().into_iter().filter(|_| part == Part::Both) {
-            let Some(program) = self.programs.get(&key) else { continue };
+            let Some(program) = self.programs.get(&key).filter(|program| program.is_read) else { continue };
             // What can't be read was said.
             let Ok(snapshot) = source.open(key).and_then(|file| source.snapshot(key, &file)) else { continue };
             let of_threads = snapshot.paths();
@@ -122,6 +158,8 @@ impl RegionReader {
             ReadProgram {
                 id: next,
                 file: None,
+                is_over: false,
+                is_read: false,
                 paths: FxHashMap::default(),
                 parents: FxHashMap::default(),
                 nodes: FxHashMap::default(),
@@ -141,6 +179,9 @@ impl RegionReader {
         batch: &mut RegionBatch,
     ) -> Result<(), RegionsError> {
         let Some(program) = self.programs.get_mut(&key) else { return Ok(()) };
+        program.is_read = true;
+        // Before it is read: nobody writes later.
+        let has_ended = !is_alive(key.0);
         let file = match program.file.take() {
             Some(file) => file,
             None => source.open(key)?,
@@ -152,6 +193,7 @@ impl RegionReader {
             fresh = program.marks(&file, &activity, |slot, tid| source.marked_before(key, slot, tid))?;
         }
         let is_unknown = |mark: &MarkOf| mark.node != 0 && !program.nodes.contains_key(&mark.node);
+        let is_over = has_ended && !is_new && fresh.is_empty();
         let needs_nodes = fresh.iter().any(|(_, _, marks)| marks.iter().any(is_unknown));
         if (part != Part::Marks && is_new) || needs_nodes {
             let snapshot = source.snapshot(key, &file)?;
@@ -166,7 +208,9 @@ impl RegionReader {
             if part != Part::Marks {
                 program.activity = Some(activity);
             }
-            program.file = Some(file);
+            // A file for each of many processes that have ended would be too many open ones.
+            program.is_over = is_over;
+            program.file = (!is_over).then_some(file);
         }
         Ok(())
     }
@@ -419,7 +463,69 @@ impl RegionTable {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use std::mem::offset_of;
+    use std::os::unix::fs::FileExt;
+    use std::process::Command;
+
+    use perfprop_regions::layout::{Header, MAGIC, VERSION};
+    use perfprop_regions::{FILE_SIZE, folder_of};
+
     use super::*;
+
+    /// The file of a program that has counted nothing.
+    fn write_program(folder: u32, (pid, number): ProgramKey) {
+        let file = File::create(folder_of(folder).join(format!("{pid}.{number}"))).unwrap();
+        file.set_len(FILE_SIZE as u64).unwrap();
+        file.write_all_at(&MAGIC.to_ne_bytes(), 0).unwrap();
+        let numbers = [
+            (offset_of!(Header, version), VERSION),
+            (offset_of!(Header, names), 1),
+            (offset_of!(Header, nodes), 1),
+            (offset_of!(Header, threads), 1),
+        ];
+        numbers.iter().for_each(|(at, number)| file.write_all_at(&number.to_ne_bytes(), *at as u64).unwrap());
+    }
+
+    #[test]
+    fn files_of_processes_that_ended_are_closed_and_read_again_at_the_end() {
+        // A number that no process has.
+        let folder = u32::MAX - 6;
+        let source = RegionSource::of_command(folder, None).unwrap();
+        let mut child = Command::new("true").spawn().unwrap();
+        child.wait().unwrap();
+        let (ended, runs) = ((child.id(), 0), (std::process::id(), 0));
+        [ended, runs].into_iter().for_each(|key| write_program(folder, key));
+        let mut reader = RegionReader::new(0);
+        let is_open = |reader: &RegionReader| [ended, runs].map(|key| reader.programs[&key].file.is_some());
+        assert!(reader.read(&source, 1, Part::Both).states.iter().all(|(_, state)| state.error.is_none()));
+        assert_eq!(is_open(&reader), [true, true]);
+        reader.read(&source, 2, Part::Both);
+        assert_eq!(is_open(&reader), [false, true]);
+        // What seemed to have ended, as its number is another one here, is seen at the end at the latest.
+        let lost = (offset_of!(Header, lost) as u64, 5_u64.to_ne_bytes());
+        let file = File::options().write(true).open(folder_of(folder).join(format!("{}.0", ended.0))).unwrap();
+        file.write_all_at(&lost.1, lost.0).unwrap();
+        assert!(reader.read(&source, 3, Part::Both).states.is_empty());
+        let last = reader.read_last(&source, 4, Part::Both);
+        assert_eq!(last.states.iter().map(|(_, state)| state.lost).collect::<Vec<_>>(), [5]);
+    }
+
+    #[test]
+    fn programs_that_are_read_stay_and_others_are_told() {
+        let folder = u32::MAX - 7;
+        let source = RegionSource::of_command(folder, None).unwrap();
+        let all = 10_000..10_000 + MOST_PROGRAMS as u32;
+        all.for_each(|pid| write_program(folder, (pid, 0)));
+        let mut reader = RegionReader::new(0);
+        reader.read(&source, 1, Part::Both);
+        (5..8).for_each(|pid| write_program(folder, (pid, 0)));
+        let batch = reader.read(&source, 2, Part::Both);
+        assert_eq!(batch.programs.iter().map(|program| program.pid).collect::<Vec<_>>(), [5]);
+        let errors: Vec<_> = batch.states.into_iter().filter_map(|(_, state)| state.error).collect();
+        assert_eq!(errors, [RegionsError::TooMany(3).to_string()]);
+    }
 
     #[test]
     fn of_threads_that_come_and_go_in_a_slot_the_last_is_remembered() {

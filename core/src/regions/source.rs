@@ -14,6 +14,9 @@ use super::{ProcessRegions, RegionsError};
 /// Which of the programs of a process one is: exec makes another.
 pub(super) type ProgramKey = (u32, u32);
 
+/// The most programs that are read; more than these aren't shown.
+pub(super) const MOST_PROGRAMS: usize = 1000;
+
 /// Where regions are read from.
 #[derive(Debug)]
 pub struct RegionSource(Place);
@@ -106,14 +109,18 @@ impl RegionSource {
         }
     }
 
-    /// The regions of all processes that have or had any, the first one first.
+    /// The regions of all processes that have or had any, the first one first. Past [`MOST_PROGRAMS`] of them, an error says how
+    /// many more there are.
     pub fn read(&self) -> Vec<ProcessRegions> {
         self.look();
         let read = |program: ProgramKey| ProcessRegions {
             pid: program.0,
             regions: self.open(program).and_then(|file| self.snapshot(program, &file)),
         };
-        self.programs().into_iter().map(read).collect()
+        let programs = self.programs();
+        let (shown, others) = programs.split_at(programs.len().min(MOST_PROGRAMS));
+        let beyond = |&(pid, _)| ProcessRegions { pid, regions: Err(RegionsError::TooMany(others.len())) };
+        shown.iter().copied().map(read).chain(others.first().map(beyond)).collect()
     }
 }
 
@@ -141,5 +148,16 @@ mod tests {
         assert_eq!(errors.iter().map(|(pid, _)| *pid).collect::<Vec<_>>(), [1, 2, 3, 4]);
         assert_eq!(errors[1].1, "it holds no regions");
         assert_eq!((errors[2].1.as_str(), errors[3].1.as_str()), ("it is no regular file", "it is no regular file"));
+    }
+    #[test]
+    fn of_more_programs_than_are_read_the_first_are_and_the_others_are_told() {
+        let pid = u32::MAX - 5;
+        let source = RegionSource::of_command(pid, None).unwrap();
+        let numbers = (1..=MOST_PROGRAMS as u32 + 20).rev();
+        numbers.for_each(|of| fs::write(perfprop_regions::folder_of(pid).join(format!("{of}.0")), "").unwrap());
+        let read = source.read();
+        assert!(read.iter().map(|process| process.pid).eq(1..=MOST_PROGRAMS as u32 + 1));
+        let error = read.last().unwrap().regions.as_ref().unwrap_err().to_string();
+        assert_eq!(error, "it is one of 20 processes past the first 1000, which alone are read");
     }
 }

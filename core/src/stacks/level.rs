@@ -97,11 +97,11 @@ impl LevelFrames {
             FirstLevel::Functions => None,
             FirstLevel::ThreadName => *self.threads.entry(task).or_insert_with(|| naming(of).map(|name| above(&name))),
             FirstLevel::Thread => {
-                let name = || Some(above(&format!("{} [{}]", of.comm, of.tid)));
+                let name = || Some(above(&with_number(&of.comm, of.tid)));
                 *self.threads.entry(task).or_insert_with(name)
             }
             FirstLevel::Process => {
-                let name = || above(&format!("{} [{}]", process_name(of, table), of.pid));
+                let name = || above(&with_number(process_name(of, table), of.pid));
                 Some(*self.processes.entry(of.pid).or_insert_with(name))
             }
             FirstLevel::Cpu => {
@@ -114,8 +114,12 @@ impl LevelFrames {
 
 /// The name of a process is that of its first thread; where that wasn't sampled, of the one that was.
 fn process_name<'a>(task: &'a Task, table: &'a StackTable) -> &'a str {
-    let first = table.tasks().iter().rev().find(|other| other.pid == task.pid && other.tid == task.pid);
-    &first.unwrap_or(task).comm
+    &table.first_thread(task.pid).unwrap_or(task).comm
+}
+
+/// A name with a process's or thread's number. Where many threads stand together, it isn't theirs.
+fn with_number(name: &str, number: i32) -> String {
+    if number <= Task::JOINED { format!("{name} [others]") } else { format!("{name} [{number}]") }
 }
 
 #[cfg(test)]
@@ -149,6 +153,23 @@ mod tests {
         assert_eq!(name(FirstLevel::ThreadName, None).as_deref(), Some("worker"));
         assert_eq!(name(FirstLevel::Thread, None).as_deref(), Some("worker [9]"));
         assert_eq!(name(FirstLevel::Process, None).as_deref(), Some("prog [7]"));
+        let joined =
+            StackBatch { tasks: vec![task(Task::JOINED - 1, Task::JOINED - 1, "cc")], ..StackBatch::default() };
+        table.define(&joined).unwrap();
+        let mut of_joined = |level| {
+            let frame = LevelFrames::of(level).frame((TaskId(2), None), &table, &naming, &mut tree);
+            frame.map(|frame| tree.frame_of(frame).name.to_owned())
+        };
+        assert_eq!(of_joined(FirstLevel::Process).as_deref(), Some("cc [others]"));
+        assert_eq!(of_joined(FirstLevel::Thread).as_deref(), Some("cc [others]"));
+        // A process has the last name of its first thread, also one that it gets later.
+        table.define(&StackBatch { tasks: vec![task(7, 7, "exec"), task(8, 8, "other")], ..batch }).unwrap();
+        assert_eq!(table.first_thread(7).unwrap().comm, "exec");
+        let mut name = |level, cpu| {
+            let frame = LevelFrames::of(level).frame((TaskId(0), cpu), &table, &naming, &mut tree);
+            frame.map(|frame| tree.frame_of(frame).name.to_owned())
+        };
+        assert_eq!(name(FirstLevel::Process, None).as_deref(), Some("exec [7]"));
         assert_eq!(name(FirstLevel::Cpu, Some(3)).as_deref(), Some("CPU 3"));
         assert_eq!(name(FirstLevel::Cpu, None).as_deref(), Some("CPU not kept (sampled before)"));
         assert_eq!(name(FirstLevel::Functions, None), None);

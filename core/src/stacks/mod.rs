@@ -141,6 +141,11 @@ pub struct Task {
     pub comm: String,
 }
 
+impl Task {
+    /// A task with this number or one below it isn't one thread, but many of one name, each of which was sampled seldom.
+    pub const JOINED: i32 = -2;
+}
+
 /// One sample: where a thread was when an event had happened often enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StackSample {
@@ -199,6 +204,16 @@ impl Losses {
     /// Samples that were taken and are not there.
     pub fn samples(&self) -> u64 {
         self.lost.saturating_add(self.dropped)
+    }
+
+    /// Takes back what was told of stacks whose samples were dropped.
+    #[cfg(feature = "stacks")]
+    pub(crate) fn forget_stacks(&mut self, dropped: &Self) {
+        self.cut = self.cut.saturating_sub(dropped.cut);
+        self.unknown = self.unknown.saturating_sub(dropped.unknown);
+        self.too_deep = self.too_deep.saturating_sub(dropped.too_deep);
+        self.copy_ended = self.copy_ended.saturating_sub(dropped.copy_ended);
+        self.stack_gone = self.stack_gone.saturating_sub(dropped.stack_gone);
     }
 
     /// What has gone missing after another time: less what had by then.

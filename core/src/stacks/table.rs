@@ -1,5 +1,7 @@
 //! Collects the frames, stacks and tasks that batches define.
 
+use rustc_hash::FxHashMap;
+
 use super::{StackBatch, StackFrame, StackFrameId, StackId, StackNode, Task, TaskId, Undefined};
 
 /// The definitions of all batches so far.
@@ -8,6 +10,8 @@ pub struct StackTable {
     frames: Vec<StackFrame>,
     stacks: Vec<StackNode>,
     tasks: Vec<Task>,
+    /// The last task of the first thread of each process.
+    first_threads: FxHashMap<i32, TaskId>,
 }
 
 impl StackTable {
@@ -42,6 +46,11 @@ impl StackTable {
             self.frames[number.0 as usize].clone_from(frame);
         }
         self.stacks.extend_from_slice(&batch.stacks);
+        for (task, number) in batch.tasks.iter().zip(self.tasks.len()..) {
+            if task.pid == task.tid {
+                self.first_threads.insert(task.pid, TaskId(number as u32));
+            }
+        }
         self.tasks.extend_from_slice(&batch.tasks);
         Ok(())
     }
@@ -54,6 +63,11 @@ impl StackTable {
     /// A task by its number.
     pub fn task(&self, id: TaskId) -> Option<&Task> {
         self.tasks.get(id.0 as usize)
+    }
+
+    /// The first thread of a process, under its last name; `None` where it wasn't sampled.
+    pub fn first_thread(&self, pid: i32) -> Option<&Task> {
+        self.task(*self.first_threads.get(&pid)?)
     }
 
     /// All tasks, in the order of their numbers.

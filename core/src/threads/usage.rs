@@ -49,14 +49,14 @@ const DISK_WAITS: [&str; 24] = [
 impl WaitKind {
     /// A wait that signals don't end may be one for the kernel itself, such as RCU: it is one for a disk where the function says
     /// so, or where the kernel counted time of it.
-    fn of(looks: &LooksSince<'_>, has_blocked: bool) -> Self {
-        let is_in = |functions: &[&str]| functions.iter().any(|function| looks.within.contains(function));
-        match looks.state {
+    fn of(state: char, within: &str, has_blocked: bool) -> Self {
+        let is_in = |functions: &[&str]| functions.iter().any(|function| within.contains(function));
+        match state {
             'R' => Self::Nothing,
             // Who starts a process with vfork waits like this until that has begun.
             'D' if is_in(&["vfork", "kernel_clone"]) => Self::Sleep,
             'D' if has_blocked || is_in(&DISK_WAITS) => Self::Disk,
-            _ if looks.within.contains("futex") => Self::Lock,
+            _ if within.contains("futex") => Self::Lock,
             _ => Self::Sleep,
         }
     }
@@ -71,6 +71,14 @@ pub struct LooksSince<'a> {
     pub within: &'a str,
     /// How often.
     pub times: u32,
+    /// What it waited for: as the function says, and where the kernel counted time of waits for disks.
+    kinds: [WaitKind; 2],
+}
+
+impl LooksSince<'_> {
+    fn kind(&self, has_blocked: bool) -> WaitKind {
+        self.kinds[usize::from(has_blocked)]
+    }
 }
 
 /// What a thread did between two snapshots.
@@ -121,18 +129,14 @@ impl<'a> ThreadUse<'a> {
     /// The share of looks at which it waited for something of this kind, and how many looks there were.
     pub fn waited(&self, kind: WaitKind) -> (f64, u32) {
         let all = self.times_looked_at();
-        let those: u32 = self
-            .looks
-            .iter()
-            .filter(|looks| WaitKind::of(looks, self.has_blocked) == kind)
-            .map(|looks| looks.times)
-            .sum();
+        let those: u32 =
+            self.looks.iter().filter(|looks| looks.kind(self.has_blocked) == kind).map(|looks| looks.times).sum();
         (f64::from(those) / f64::from(all.max(1)), all)
     }
 
     /// The function in which it waited for a disk most; empty where the kernel doesn't say.
     pub fn disk_wait(&self) -> Option<&'a str> {
-        let of_disk = |looks: &&LooksSince<'_>| WaitKind::of(looks, self.has_blocked) == WaitKind::Disk;
+        let of_disk = |looks: &&LooksSince<'_>| looks.kind(self.has_blocked) == WaitKind::Disk;
         self.looks.iter().find(of_disk).map(|looks| looks.within)
     }
 
@@ -166,7 +170,7 @@ impl<'a> ThreadUse<'a> {
     /// Whether it waited for disks wherever the kernel says in what it was: one that has gone on when that is read says nothing.
     fn waits_for_disks(looks: &[LooksSince<'_>]) -> bool {
         let mut named = looks.iter().filter(|looks| looks.state == 'D' && !looks.within.is_empty()).peekable();
-        named.peek().is_some() && named.all(|looks| WaitKind::of(looks, false) == WaitKind::Disk)
+        named.peek().is_some() && named.all(|looks| looks.kind(false) == WaitKind::Disk)
     }
 
     fn between(earlier: &ThreadReading, later: &'a ThreadReading, seconds: f64) -> Self {
@@ -198,6 +202,7 @@ fn looks_since<'a>(earlier: &[ThreadLooks], later: &'a [ThreadLooks]) -> Vec<Loo
         state: looks.state,
         within: &looks.within,
         times: looks.times.saturating_sub(before(looks)),
+        kinds: [false, true].map(|has_blocked| WaitKind::of(looks.state, &looks.within, has_blocked)),
     };
     let mut looks: Vec<_> = later.iter().map(since).filter(|looks| looks.times > 0).collect();
     looks.sort_by(|a, b| b.times.cmp(&a.times).then_with(|| a.within.cmp(b.within)));
@@ -354,7 +359,7 @@ mod tests {
 
     #[test]
     fn a_wait_in_the_kernel_is_one_for_a_disk_where_that_is_known() {
-        let kind = |within, has_blocked| WaitKind::of(&LooksSince { state: 'D', within, times: 1 }, has_blocked);
+        let kind = |within, has_blocked| WaitKind::of('D', within, has_blocked);
         assert_eq!(
             ["submit_bio_wait", "folio_wait_bit_common", "jbd2_log_wait_commit"].map(|it| kind(it, false)),
             [WaitKind::Disk; 3]

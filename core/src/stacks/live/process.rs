@@ -20,6 +20,13 @@ use crate::sources::process;
 /// How long reading the mappings of a process may take: the rings fill meanwhile.
 const READING: Duration = Duration::from_secs(1);
 
+/// Tasks that were sampled, past which threads of one name have one task together: each thread has paths of its own in a profile.
+const MOST_TASKS: usize = 1 << 14;
+/// Samples from which on a thread has a task of its own all the same.
+const SAMPLES_ALONE: u32 = 32;
+/// Names that have such a task each.
+const MOST_JOINED: usize = 4096;
+
 /// Addresses that a process remembers the locations of, before it forgets them all.
 const MAX_REMEMBERED: usize = 1 << 18;
 
@@ -129,6 +136,8 @@ pub(super) struct Processes {
     ended: VecDeque<(i32, SeenThread)>,
     /// The threads that were sampled, each under each of its names.
     tasks: Vec<Task>,
+    /// The tasks of threads of a name together, once there are [`MOST_TASKS`].
+    joined: FxHashMap<String, TaskId>,
     pub(super) modules: Modules,
 }
 
@@ -140,6 +149,8 @@ struct SeenThread {
     comm: String,
     /// Its task under this name, once it was sampled.
     task: Option<TaskId>,
+    /// Samples that it has in the task of all threads of its name.
+    joined: u32,
 }
 
 impl Processes {
@@ -170,7 +181,7 @@ impl Processes {
         }
         let comm = String::from_utf8_lossy(comm).into_owned();
         if self.threads.get(&tid).is_none_or(|known| known.pid != pid || known.comm != comm) {
-            self.insert(tid, SeenThread { pid, comm, task: None });
+            self.insert(tid, SeenThread { pid, comm, task: None, joined: 0 });
         }
     }
 
@@ -196,7 +207,7 @@ impl Processes {
             };
         }
         let comm = self.thread(parent_pid, parent_tid).comm.clone();
-        self.insert(tid, SeenThread { pid, comm, task: None });
+        self.insert(tid, SeenThread { pid, comm, task: None, joined: 0 });
     }
 
     /// The kernel may use the numbers again.
@@ -227,17 +238,48 @@ impl Processes {
         }
     }
 
-    /// The task of a thread.
+    /// The task of a thread. Past [`MOST_TASKS`] of them, threads of one name have one until they were sampled often.
     pub(super) fn task(&mut self, pid: i32, tid: i32) -> TaskId {
-        let next = TaskId(u32::try_from(self.tasks.len()).unwrap_or(u32::MAX));
         let thread = self.thread(pid, tid);
-        if let Some(task) = thread.task {
+        let (task, process) = (thread.task, thread.pid);
+        if let Some(task) = task {
             return task;
+        }
+        if tid != process {
+            self.tell_first_thread(process);
+        }
+        let next = TaskId(u32::try_from(self.tasks.len()).unwrap_or(u32::MAX));
+        let is_full = self.tasks.len() >= MOST_TASKS;
+        let thread = self.thread(pid, tid);
+        if is_full && thread.joined < SAMPLES_ALONE {
+            thread.joined += 1;
+            let comm = thread.comm.clone();
+            return self.joined_task(comm, next);
         }
         thread.task = Some(next);
         let task = Task { pid: thread.pid, tid, comm: thread.comm.clone() };
         self.tasks.push(task);
         next
+    }
+
+    /// Makes a task of the first thread of a process, as the process has its name, whether or not it is sampled.
+    fn tell_first_thread(&mut self, pid: i32) {
+        let lives = || process::name(nix::unistd::Pid::from_raw(pid)).is_some();
+        let is_there = self.tasks.len() < MOST_TASKS && (self.threads.contains_key(&pid) || lives());
+        if is_there && self.thread(pid, pid).pid == pid {
+            self.task(pid, pid);
+        }
+    }
+
+    /// The task of all threads of a name together. Names without end have one, too.
+    fn joined_task(&mut self, comm: String, next: TaskId) -> TaskId {
+        let comm =
+            if self.joined.len() < MOST_JOINED || self.joined.contains_key(&comm) { comm } else { "…".to_owned() };
+        let number = Task::JOINED - i32::try_from(self.joined.len()).unwrap_or(0);
+        *self.joined.entry(comm).or_insert_with_key(|comm| {
+            self.tasks.push(Task { pid: number, tid: number, comm: comm.clone() });
+            next
+        })
     }
 
     fn thread(&mut self, pid: i32, tid: i32) -> &mut SeenThread {
@@ -255,7 +297,7 @@ impl Processes {
             _ => process::name(nix::unistd::Pid::from_raw(tid)).unwrap_or_else(|| format!(":{tid}")),
         };
         *self.thread_counts.entry(pid).or_default() += 1;
-        new.insert(SeenThread { pid, comm, task: None })
+        new.insert(SeenThread { pid, comm, task: None, joined: 0 })
     }
 
     /// The name of a thread that was seen.
@@ -367,6 +409,18 @@ mod tests {
     }
 
     #[test]
+    fn a_process_has_the_name_of_its_first_thread_though_others_alone_are_sampled() {
+        let mut processes = Processes::default();
+        processes.rename(PARENT, PARENT, b"prog", true);
+        processes.fork(thread(7));
+        processes.rename(PARENT, 7, b"worker", false);
+        let worker = processes.task(PARENT, 7);
+        assert_eq!(processes.task(PARENT, 7), worker);
+        let told: Vec<_> = processes.tasks_since(0).iter().map(|task| (task.tid, task.comm.as_str())).collect();
+        assert_eq!(told, [(PARENT, "prog"), (7, "worker")]);
+    }
+
+    #[test]
     fn a_thread_on_its_way_out_keeps_its_name_until_another_has_its_number() {
         let mut processes = Processes::default();
         processes.rename(PARENT, PARENT, b"sh", true);
@@ -448,6 +502,43 @@ mod tests {
         let task = processes.task(CHILD, CHILD);
         assert_eq!(processes.task(CHILD, CHILD), task);
         assert_eq!(processes.tasks_since(0), [Task { pid: CHILD, tid: CHILD, comm: "new".into() }]);
+    }
+
+    #[test]
+    fn past_many_tasks_short_threads_of_a_name_have_one() {
+        let mut processes = Processes::default();
+        let mut of = |tid: i32, comm: &str| {
+            processes.rename(tid, tid, comm.as_bytes(), false);
+            let task = processes.task(tid, tid);
+            processes.exit(Tasks { pid: tid, parent_pid: 1, tid, parent_tid: 1 });
+            (task, processes.tasks.len())
+        };
+        let first = 1 << 20;
+        let alone: Vec<_> = (0..MOST_TASKS as i32).map(|number| of(first + number, "sh").0).collect();
+        assert!(alone.iter().zip(0..).all(|(task, number)| *task == TaskId(number)));
+        let next = MOST_TASKS as u32;
+        assert_eq!(of(1, "sh"), (TaskId(next), MOST_TASKS + 1));
+        assert_eq!(of(2, "cc"), (TaskId(next + 1), MOST_TASKS + 2));
+        assert_eq!(of(3, "sh"), (TaskId(next), MOST_TASKS + 2));
+        // One that runs on has a task of its own.
+        processes.rename(4, 4, b"sh", false);
+        let tasks: Vec<_> = (0..=SAMPLES_ALONE).map(|_| processes.task(4, 4).0).collect();
+        assert_eq!(
+            (tasks[0], tasks[SAMPLES_ALONE as usize - 1], tasks[SAMPLES_ALONE as usize]),
+            (next, next, next + 2)
+        );
+        let told = processes.tasks_since(MOST_TASKS);
+        let joined = |number: i32, comm: &str| Task {
+            pid: Task::JOINED - number,
+            tid: Task::JOINED - number,
+            comm: comm.into(),
+        };
+        assert_eq!(told, [joined(0, "sh"), joined(1, "cc"), Task { pid: 4, tid: 4, comm: "sh".into() }]);
+        for number in 0..2 * MOST_JOINED as i32 {
+            processes.rename(4, 4, number.to_string().as_bytes(), false);
+            processes.task(4, 4);
+        }
+        assert!(processes.tasks.len() <= MOST_TASKS + MOST_JOINED + 2);
     }
 
     #[test]

@@ -98,6 +98,7 @@ pub(super) struct StackSampler {
 
 #[derive(Default)]
 struct Sent {
+    losses: Losses,
     modules: usize,
     locations: usize,
     paths: usize,
@@ -246,6 +247,9 @@ impl StackSampler {
                 true
             }
             Err(TrySendError::Full(_)) => {
+                // Nor do the stacks that are gone with them count as cut ones.
+                let of_dropped = self.reader.losses.since(&self.sent.losses);
+                self.reader.losses.forget_stacks(&of_dropped);
                 self.reader.losses.dropped += taken;
                 self.waiting.went(taken);
                 true
@@ -280,6 +284,7 @@ impl StackSampler {
 
     fn note_sent(&mut self) {
         self.shares.clear();
+        self.sent.losses = self.reader.losses;
         let RecordReader { code: SampledCode { processes, paths, .. }, auto, wakers, .. } = &self.reader;
         self.sent.wakers += wakers.since(self.sent.wakers).len();
         self.sent.copies = auto.as_ref().map_or(0, |auto| auto.switches.len());

@@ -15,7 +15,7 @@ use crate::host::HostFiles;
 
 use super::super::end::StackEnd;
 use super::super::{
-    CUT, NamelessReason, StackBatch, StackFrame, StackFrameId, StackId, StackNode, StackSample, UnnamedFile,
+    CUT, Losses, NamelessReason, StackBatch, StackFrame, StackFrameId, StackId, StackNode, StackSample, UnnamedFile,
     WaitReason, WaitingSamples,
 };
 use super::PATIENCE;
@@ -52,7 +52,7 @@ pub(super) fn run(batches: &Receiver<RawBatch>, to: &Sender<StackBatch>, waiting
             continue;
         }
         given = Instant::now();
-        if !offer(&mut ready, &mut namer.dropped, to) {
+        if !offer(&mut ready, &mut namer, to) {
             return;
         }
     }
@@ -62,16 +62,20 @@ pub(super) fn run(batches: &Receiver<RawBatch>, to: &Sender<StackBatch>, waiting
 }
 
 /// Whether anybody still takes batches. A full channel costs the samples only.
-fn offer(ready: &mut StackBatch, dropped: &mut u64, to: &Sender<StackBatch>) -> bool {
+fn offer(ready: &mut StackBatch, namer: &mut Namer, to: &Sender<StackBatch>) -> bool {
     let losses = ready.losses;
     match to.try_send(std::mem::take(ready)) {
         Ok(()) => {
             ready.losses = losses;
+            namer.given = losses;
             true
         }
         Err(TrySendError::Full(batch)) => {
             *ready = batch;
-            *dropped += ready.samples.len() as u64;
+            // Nor do the stacks that are gone with the samples count as cut ones.
+            let of_dropped = losses.since(&namer.given);
+            ready.losses.forget_stacks(&of_dropped);
+            namer.drop_stacks(&of_dropped, ready.samples.len() as u64);
             ready.losses.dropped += ready.samples.len() as u64;
             ready.samples.clear();
             true
@@ -104,7 +108,10 @@ struct Namer {
     /// Stacks of which names told that they are cut, and of which names told nothing.
     cut: u64,
     unknown: u64,
-    dropped: u64,
+    /// Samples that were dropped here, and what was told of their stacks.
+    dropped: Losses,
+    /// What was told with the last batch that was sent.
+    given: Losses,
 }
 
 /// What the name of a frame tells.
@@ -135,8 +142,18 @@ impl Namer {
             reasons: Vec::new(),
             cut: 0,
             unknown: 0,
-            dropped: 0,
+            dropped: Losses::default(),
+            given: Losses::default(),
         }
+    }
+
+    fn drop_stacks(&mut self, of_stacks: &Losses, samples: u64) {
+        self.dropped.dropped += samples;
+        self.dropped.cut += of_stacks.cut;
+        self.dropped.unknown += of_stacks.unknown;
+        self.dropped.too_deep += of_stacks.too_deep;
+        self.dropped.copy_ended += of_stacks.copy_ended;
+        self.dropped.stack_gone += of_stacks.stack_gone;
     }
 
     fn name(&mut self, raw: RawBatch, out: &mut StackBatch) {
@@ -178,9 +195,10 @@ impl Namer {
         out.copies.extend(raw.copies);
         out.shares.extend(raw.shares);
         out.losses = raw.losses;
-        out.losses.dropped += self.dropped;
+        out.losses.dropped += self.dropped.dropped;
         out.losses.cut += self.cut;
         out.losses.unknown += self.unknown;
+        out.losses.forget_stacks(&self.dropped);
     }
 
     /// The stack of a sample, below a frame that says so where it is cut.
@@ -488,7 +506,7 @@ impl KernelModules {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
-    use super::super::super::{Losses, StackTable, Task, TaskId};
+    use super::super::super::{StackTable, Task, TaskId};
     use super::super::modules::{ModuleId, Modules, SeenAddresses};
     use super::super::paths::{LocationId, PathId, PathNode};
     use super::*;
@@ -605,6 +623,31 @@ mod tests {
         assert_eq!(ends_in(None, LeftCpu::Blocked(Waker::Unknown)), "[waits]");
         assert_eq!(ends_in(stack, LeftCpu::Blocked(Waker::Interrupt)), "[woken by an interrupt]");
         assert_eq!(ends_in(stack, LeftCpu::Blocked(Waker::Thread(0))), "[woken by worker]");
+    }
+
+    #[test]
+    fn stacks_of_samples_that_are_dropped_are_not_among_the_cut_ones() {
+        let (mut namer, mut ready) = (Namer::new(), StackBatch::default());
+        let (to, batches) = crossbeam_channel::bounded(1);
+        let asking = RawSample { end: StackEnd::Unknown, asks_for_end: true, ..raw(5) };
+        let raw = |cut| RawBatch {
+            samples: vec![asking, raw(5)],
+            losses: Losses { cut, too_deep: cut, ..Losses::default() },
+            ..RawBatch::default()
+        };
+        namer.name(RawBatch { samples: vec![], ..nowhere() }, &mut ready);
+        let told = |batch: &StackBatch| (batch.losses.cut, batch.losses.too_deep, batch.losses.dropped);
+        // Names tell of one in each batch that it is cut.
+        namer.name(raw(1), &mut ready);
+        assert!(offer(&mut ready, &mut namer, &to));
+        namer.name(raw(2), &mut ready);
+        assert!(offer(&mut ready, &mut namer, &to), "it is full");
+        assert_eq!((told(&ready), ready.samples.len()), ((2, 1, 2), 0));
+        assert_eq!(told(&batches.recv().unwrap()), (2, 1, 0));
+        namer.name(raw(3), &mut ready);
+        assert!(offer(&mut ready, &mut namer, &to));
+        let last = batches.recv().unwrap();
+        assert_eq!((told(&last), last.samples.len()), ((4, 2, 2), 2));
     }
 
     #[test]

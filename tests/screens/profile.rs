@@ -54,8 +54,9 @@ fn profiles_at_all_sizes() {
             golden(&format!("events-with-profile-{size}"), &session.script.screen());
             for (keys, name) in [
                 ("4", "profile"),
-                ("js", "profile-short-names"),
-                ("tt", "profile-tree"),
+                ("ja", "profile-short-names"),
+                ("s", "profile-by-total"),
+                ("stt", "profile-tree"),
                 ("e", "profile-all-frames"),
                 ("t", "profile-modules"),
                 ("tjt", "profile-callers"),

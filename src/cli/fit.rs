@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 
 use super::Error;
-use super::input::{in_file, is_dash, refuse_input, text_of};
+use super::input::{is_dash, refuse_input};
 use super::stream::{Stream, say};
+use super::text_input::{in_file, text_of};
 use crate::bench::nanoseconds;
 use crate::charts::fit_picture;
 use crate::cost::samples::Determinizer;

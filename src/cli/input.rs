@@ -1,15 +1,13 @@
 //! Opens the files that verbs read. `-` is standard input, and what gzip has packed is unpacked.
 
-use std::fmt::Display;
 use std::fs::File;
-use std::io::{self, BufReader, IsTerminal, Read};
+use std::io::{self, BufReader, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::Error;
 use super::progress::ProgressReader;
-use crate::files;
-use crate::names::{quoted, shown, shown_path};
+use crate::names::{shown, shown_path};
 use crate::recording::{self, ReadError, Recording};
 use crate::stack_formats::unpacked;
 
@@ -38,21 +36,6 @@ pub(super) fn open(path: &Path) -> io::Result<Box<dyn Read>> {
         return Ok(Box::new(ProgressReader::new(io::stdin().lock(), "standard input", 0)));
     }
     Ok(Box::new(ProgressReader::of_file(File::open(path)?, &title(path))))
-}
-
-/// The text of a file, or of standard input where it is `-`.
-pub(super) fn text_of(path: &Path) -> io::Result<String> {
-    match is_dash(path) {
-        true if io::stdin().is_terminal() => Err(io::Error::other("it is the terminal: name a file, or pipe one in")),
-        true => files::text_of(io::stdin().lock(), files::LONGEST),
-        false => files::text(path, files::LONGEST),
-    }
-}
-
-/// What is wrong in a file, or in standard input where it is `-`.
-pub(super) fn in_file(path: &Path, what: impl Display) -> Error {
-    let file = if is_dash(path) { "standard input".to_owned() } else { quoted(&path.to_string_lossy()) };
-    Error::Usage(format!("{file}: {what}"))
 }
 
 /// Reads a recording.

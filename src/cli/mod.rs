@@ -39,6 +39,8 @@ mod signals;
 mod stacks;
 mod stat;
 mod stream;
+#[cfg(any(feature = "bench", feature = "history"))]
+mod text_input;
 mod top;
 mod with_model;
 

@@ -7,8 +7,8 @@ use clap::Args;
 
 use super::Error;
 use super::fit::number;
-use super::input::{in_file, text_of};
 use super::stream::{Stream, say};
+use super::text_input::{in_file, text_of};
 use crate::cost::{CostModel, FitError, FittedModel};
 use crate::names::{quoted, shown};
 use crate::text;

@@ -197,7 +197,7 @@ mod tests {
             let running = CpuNs(if on { ROUND } else { 0 });
             Some(Delta { count: if on { count } else { 0 }, enabled: CpuNs(ROUND), running })
         };
-        let of_cpu = |count: u64| [delta(count, place % 2 == 0), delta(2 * count, place % 2 == 1)];
+        let of_cpu = |count: u64| [delta(count, place.is_multiple_of(2)), delta(2 * count, !place.is_multiple_of(2))];
         counts.into_iter().flat_map(of_cpu).collect()
     }
 

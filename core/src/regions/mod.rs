@@ -80,7 +80,7 @@ pub enum RegionsError {
     OfAnother,
     /// What it was when the process was found.
     Known(String),
-    /// It isn't read, as it is one of so many past the first [`MOST_PROGRAMS`](source::MOST_PROGRAMS).
+    /// It isn't read, as it is one of so many past the first 1,000.
     TooMany(usize),
 }
 

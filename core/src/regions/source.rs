@@ -109,7 +109,7 @@ impl RegionSource {
         }
     }
 
-    /// The regions of all processes that have or had any, the first one first. Past [`MOST_PROGRAMS`] of them, an error says how
+    /// The regions of all processes that have or had any, the first one first. Past 1,000 of them, an error says how
     /// many more there are.
     pub fn read(&self) -> Vec<ProcessRegions> {
         self.look();

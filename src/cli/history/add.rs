@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::super::Error;
-use super::super::input::in_file;
 use super::super::stream::say;
+use super::super::text_input::in_file;
 use super::recordings::{self, FoldedStacks, ReadRun, RecordedRun};
 use super::{ProjectArgs, of_git, of_results};
 use crate::history::results::{MachineFacts, ProfileOrigin, ResultStore};

@@ -8,7 +8,7 @@ use std::{fs, io};
 use serde::Deserialize;
 
 use super::super::Error;
-use super::super::input::in_file;
+use super::super::text_input::in_file;
 use crate::history::{BenchCommand, CONFIGURATION, HistoryPlan};
 use crate::names::shown;
 

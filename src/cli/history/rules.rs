@@ -7,8 +7,8 @@ use clap::Args;
 
 use super::super::Error;
 use super::super::args::percentage;
-use super::super::input::in_file;
 use super::super::stream::say;
+use super::super::text_input::in_file;
 use super::{ProjectArgs, STEPS};
 use crate::history::{AsvRules, Commit, RegressionRules};
 use crate::names::quoted;

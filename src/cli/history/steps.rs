@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::super::Error;
-use super::super::input::{in_file, text_of};
 use super::super::stream::Stream;
+use super::super::text_input::{in_file, text_of};
 use super::MethodName;
 use crate::history::SeriesTable;
 use crate::rates::Confidence;

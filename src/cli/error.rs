@@ -183,7 +183,7 @@ pub(super) fn code_of(signal: i32) -> u8 {
 /// clap's own texts: help and versions are no errors and go to standard output. `words` is the command line of the
 /// program.
 pub(super) fn usage(mut error: clap::Error, words: &[OsString], program: &clap::Command) -> ExitCode {
-    suggest_visible_verbs(&mut error, program);
+    suggest_visible_verbs(&mut error, words, program);
     // clap takes a number below zero for an option, and would have it given to the command.
     if matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::String(word)) if is_negative(word)) {
         error.remove(ContextKind::Suggested);
@@ -238,10 +238,13 @@ fn odd_variable(program: &clap::Command) -> Option<String> {
 }
 
 /// Suggests none of the verbs that help doesn't show, and those that clap doesn't find near: `top` for `tpo`.
-fn suggest_visible_verbs(error: &mut clap::Error, program: &clap::Command) {
+fn suggest_visible_verbs(error: &mut clap::Error, words: &[OsString], program: &clap::Command) {
     let Some(ContextValue::String(wrong)) = error.get(ContextKind::InvalidSubcommand) else { return };
+    // Below a verb, such as `history`, the words are others.
+    let first = words.iter().skip(1).find(|word| !word.as_encoded_bytes().starts_with(b"-"));
+    let is_verb = first.is_some_and(|word| word == wrong.as_str());
     let visible = program.get_subcommands().filter(|verb| !verb.is_hide_set()).map(clap::Command::get_name);
-    let near: Vec<String> = nearest(wrong, visible).into_iter().map(str::to_owned).collect();
+    let near: Vec<String> = nearest(wrong, visible.filter(|_| is_verb)).into_iter().map(str::to_owned).collect();
     let mut verbs = match error.remove(ContextKind::SuggestedSubcommand) {
         Some(ContextValue::Strings(verbs)) => verbs,
         _ => near,

@@ -165,7 +165,8 @@ pub fn main() -> ExitCode {
 fn asking_for_help(mut words: Vec<OsString>) -> Vec<OsString> {
     if words.get(1).is_some_and(|word| word == "help") {
         words.remove(1);
-        words.push("--help".into());
+        let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
+        words.insert(end, "--help".into());
     }
     words
 }

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::sys::stat::{SFlag, fstat};
-use nix::unistd::dup2_stdout;
+use nix::unistd::{dup2_stdout, getpgrp, tcgetpgrp};
 
 use super::Error;
 use super::input::is_dash;
@@ -217,14 +217,22 @@ pub(super) fn has_terminal_beside_input() -> bool {
 }
 
 /// Makes the terminal standard output where that is a file, and returns the file: `top -- sort words > sorted` has screens, and
-/// what the command prints goes to the file. `None` where there is no terminal, and where a pipe may lead back to it.
+/// what the command prints goes to the file. `None` where there is no terminal, where a pipe may lead back to it, and where
+/// nobody is at the keys: in the background, and where standard input is `/dev/null`.
 pub(super) fn terminal_beside_output() -> Option<File> {
     let output = io::stdout();
     let kind = fstat(&output).map_or(SFlag::empty(), |stat| SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT);
     if output.is_terminal() || ![SFlag::S_IFREG, SFlag::S_IFCHR].contains(&kind) || !io::stderr().is_terminal() {
         return None;
     }
+    if !io::stdin().is_terminal() && !is_data(io::stdin()) {
+        return None;
+    }
     let terminal = File::options().read(true).write(true).open("/dev/tty").ok()?;
+    // Drawing would stop a job in the background.
+    if tcgetpgrp(&terminal) != Ok(getpgrp()) {
+        return None;
+    }
     let file = File::from(output.as_fd().try_clone_to_owned().ok()?);
     dup2_stdout(&terminal).ok()?;
     Some(file)

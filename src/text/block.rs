@@ -21,17 +21,19 @@ pub fn block(monitor: &Monitor, measures: MeasureChoice) -> String {
         let _ = writeln!(out, "{words}");
     }
     let width = column_width(header.events.iter().map(|event| shown(&event.title()).into_owned())).max(5);
-    let _ = writeln!(
-        out,
-        "{:<width$}  {:>9}  {:>11} {:<6}  {:>7}  {:>9}  {:>6}  CORRECTED",
+    let is_corrected = monitor.rows().any(|row| row.correction().is_some());
+    let heads = format!(
+        "{:<width$}  {:>9}  {:>11} {:<6}  {:>7}  {:>9}  {:>6}  {}",
         "EVENT",
         "NOW",
         "MEAN",
         "",
         format!("±{}", monitor.confidence()),
         "SIGMA",
-        "RUN"
+        "RUN",
+        if is_corrected { "CORRECTED" } else { "" }
     );
+    let _ = writeln!(out, "{}", heads.trim_end());
     for row in monitor.rows() {
         let _ = writeln!(out, "{:<width$}  {}", shown(&row.event.title()), cells(monitor, &row, measures).trim_end());
     }
@@ -76,7 +78,9 @@ fn cells(monitor: &Monitor, row: &Row<'_>, measures: MeasureChoice) -> String {
     let run = row.core_share.or(row.raw.run.run_ratio()).map_or_else(String::new, whole_share);
     let scaled = scaled.times(factor);
     let (error, suffix) = (error_cell(row, scaled), measure.suffix(monitor.header()));
-    let now = measure.newest(monitor, row, 1).pop().and_then(|point| point.best());
+    // What is counted of a run in all has another unit than an interval.
+    let newest = (measure != Measure::Total).then(|| measure.newest(monitor, row, 1).pop()).flatten();
+    let now = newest.and_then(|point| point.best());
     let now = now.map_or_else(String::new, |now| number(now.value));
     format!("{now:>9}  {:>11} {suffix:<6}  {error:>7}  {sigma:>9}  {run:>6}  {correction}", number(scaled.value))
 }

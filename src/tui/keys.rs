@@ -151,7 +151,7 @@ pub(super) const BINDINGS: &[KeyBinding] = bindings! {
     Action::HalfDown, "half-down", [ctrl('d')], "half a page down", None, PAGED;
     Action::First, "first", [key('g'), code(KeyCode::Home)], "go to the first line", None, &[];
     Action::Last, "last", [key('G'), code(KeyCode::End)], "go to the last line", None, &[];
-    Action::Open, "open", [code(KeyCode::Enter)], "open it: details, a thread's stacks, functions that differ", Some("detail"), TABLES;
+    Action::Open, "open", [code(KeyCode::Enter)], "open: details, a thread's stacks, or functions that differ", Some("detail"), TABLES;
     Action::Filter, "filter", [key('/')], "filter by words or a glob; lower case matches both", Some("filter"), LISTS;
     Action::NextColumn, "sort-next", [key('s'), code(KeyCode::F(6)), key('>'), code(KeyCode::Right), key('l')],
         "sort by the next column", Some("sort"), TABLES;

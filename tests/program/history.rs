@@ -680,7 +680,7 @@ fn what_failed_and_what_is_too_short_is_told() {
     texts(&history(&folder, &run), 0);
     let (_, said) = texts(&history(&folder, &["regressions"]), 0);
     assert!(
-        said.contains("can't tell yet whether there is a regression: all 1 series have fewer than 6 numbers"),
+        said.contains("too few results to tell whether there is a regression: a step needs 6 numbers of a series"),
         "{said}"
     );
     assert!(said.contains("perfprop history compare A B judges two commits"), "{said}");

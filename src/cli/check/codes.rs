@@ -119,9 +119,10 @@ const TABLE: &[Explained] = &[
         code: "E09",
         title: "there is no terminal to draw on",
         consequence: "goes on and prints a block of text every interval, as --batch does",
-        meaning: "The screens of `top` need a terminal on standard output, and one that keys come from. Standard \
-                  input may be a file or a pipe that the command reads. Into a file or a pipe the same numbers are \
-                  written as text, without a single escape.",
+        meaning: "The screens of `top` need a terminal to draw on, and one that keys come from. Standard input may be \
+                  a file or a pipe that the command reads. Standard output may be a file that the command writes: \
+                  screens stay on the terminal. Into a pipe, and into a file where there is no command, the same \
+                  numbers are written as text, without a single escape.",
         remedy: &[
             "text on purpose:               perfprop top --batch",
             "for programs:                  perfprop stat -I 1000 -j",

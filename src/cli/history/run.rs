@@ -261,7 +261,12 @@ fn end(options: &HistoryOptions, outcome: &HistoryOutcome, is_default: bool) -> 
     let runs = counted(runs, "run");
     say(&format!("{measured} of {} commits measured in {runs}{skipped}", options.commits.len()));
     if let Some(signal) = outcome.signal {
-        say("interrupted: builds and runs until then are kept; the same with --resume goes on");
+        say(match options.choice {
+            CommitChoice::All => {
+                "interrupted: builds and runs until then are kept, unless there were more runs before; --resume makes runs that are missing"
+            }
+            _ => "interrupted: builds and runs until then are kept; the same with --resume goes on",
+        });
         return Ok(code_of(signal));
     }
     if measured > 0 && is_default {

@@ -203,7 +203,7 @@ fn none_found(series: &[BenchmarkSeries], sought: SoughtSteps) -> String {
     match series.iter().filter(|one| one.measured() < LEAST_NUMBERS).count() {
         0 => format!("no {what} in {all} series of {points} results"),
         short if short == all => format!(
-            "can't tell yet whether there is a {what}: all {all} series have fewer than {LEAST_NUMBERS} numbers, too few to find a step; perfprop history compare A B judges two commits"
+            "too few results to tell whether there is a {what}: a step needs {LEAST_NUMBERS} numbers of a series; perfprop history compare A B judges two commits"
         ),
         short => format!(
             "no {what} found; {short} of {all} series have fewer than {LEAST_NUMBERS} numbers, too few to find a step: perfprop history compare A B judges two commits"

@@ -353,7 +353,12 @@ impl ProfileState {
     /// first is the task's or all are the kernel's, as many ends of those are alike.
     pub(in crate::tui) fn kept_end(&self, place: &TreePlace, row: TreeNode, frames: &[FrameIndex]) -> ChainEnd {
         let first = place.chain(row).first().copied().unwrap_or(0);
-        let is_task = place.shape.parent(first) == 0 && frames.first() == Some(&place.shape.frame(first));
+        let frame = place.shape.frame(first);
+        // Tasks are of no module.
+        let is_task = place.shape.parent(first) == 0
+            && frames.first() == Some(&frame)
+            && self.calls.label(frame).origin == FrameOrigin::Unknown
+            && self.calls.label(frame).module.is_empty();
         let is_of_kernel = |frame: &FrameIndex| self.calls.label(*frame).origin == FrameOrigin::Kernel;
         match place.direction {
             TreeDirection::Calls if !is_task && !frames.iter().all(is_of_kernel) => ChainEnd::Last,

@@ -183,8 +183,14 @@ impl ProfileState {
         if self.order().is_none() {
             return Err("calls stand below their callers; t lists functions, which can be sorted");
         }
+        if !self.is_in_sums() {
+            return Err("an icicle isn't sorted; m shows the table");
+        }
         self.order = self.order.next();
         self.list(SiblingOrder::Stable);
+        if self.listing() == Listing::Modules {
+            self.find_module();
+        }
         Ok(())
     }
 

@@ -223,7 +223,9 @@ impl Evidence<'_> {
             let half = from + WallNs((to - from).0 / 2);
             let middle = series.iter().find(|(at, _)| *at >= half)?.1 as f64;
             let is_lasting = last as f64 - middle >= 0.35 * grown;
-            (seconds >= least_seconds && is_steady && is_lasting).then_some((name, grown, seconds, last))
+            // The series ends with the newest reading, though it was found by the one before.
+            let is_growth = is_much(first, last) && is_steady && is_lasting;
+            (seconds >= least_seconds && is_growth).then_some((name, grown, seconds, last))
         });
         let (name, grown, seconds, last) = found?;
         let rate = memory((grown / seconds) as u64);

@@ -23,9 +23,9 @@ pub struct Noted {
 /// Something about the measurement that its reader should know.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Finding {
-    /// Rounds of an interval came too late or found no room.
+    /// Rounds of up to a minute came too late or found no room.
     LostRounds {
-        /// Number of lost rounds in the interval.
+        /// Number of lost rounds in that time.
         rounds: u64,
     },
     /// A count or a time fell between two rounds; the two give no sample.

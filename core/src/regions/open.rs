@@ -54,6 +54,11 @@ impl OpenRegions {
         self.at
     }
 
+    /// Whether no program had a region so far.
+    pub fn is_empty(&self) -> bool {
+        self.parents.is_empty()
+    }
+
     /// Enters and leaves that are gone.
     pub fn missed(&self) -> u64 {
         self.missed

@@ -302,7 +302,9 @@ fn lock(shared: &Mutex<Gathered>) -> MutexGuard<'_, Gathered> {
 mod tests {
     use std::time::Duration;
 
-    use super::super::{Rate, SampledEvent, StackFrame, StackFrameId, StackSample, Task, TaskId, UnwindMethod};
+    use super::super::{
+        Rate, SampledEvent, StackFrame, StackFrameId, StackSample, Task, TaskId, UnknownRegions, UnwindMethod,
+    };
     use super::*;
     use crate::regions::{RegionMark, RegionPath, RegionPathId, RegionProgram, RegionProgramId, ThreadMarks};
 
@@ -389,6 +391,23 @@ mod tests {
         assert_eq!(by_name(&gathered), [("p", 1), ("r", 1), ("[region unknown]", 2)]);
         let unknown = gathered.quality().unknown_regions;
         assert_eq!((unknown.samples, unknown.missed), (2, 7));
+    }
+
+    #[test]
+    fn of_threads_that_are_joined_nobody_knows_the_regions() {
+        let of = |tid| StackBatch {
+            tasks: vec![Task { pid: tid, tid, comm: "p".into() }],
+            ..samples(false, &[5 * MS, 20 * MS])
+        };
+        let mut with_regions = gathered();
+        with_regions.take_regions(&opened());
+        with_regions.take(of(Task::JOINED));
+        with_regions.end_regions();
+        assert_eq!(with_regions.quality().unknown_regions, UnknownRegions { samples: 2, of_joined: 2, missed: 0 });
+        let mut without = gathered();
+        without.take(of(Task::JOINED));
+        without.end_regions();
+        assert_eq!(without.quality().unknown_regions, UnknownRegions::default());
     }
 
     #[test]

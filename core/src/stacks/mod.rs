@@ -144,6 +144,11 @@ pub struct Task {
 impl Task {
     /// A task with this number or one below it isn't one thread, but many of one name, each of which was sampled seldom.
     pub const JOINED: i32 = -2;
+
+    /// Whether it isn't one thread, but many.
+    pub fn is_joined(&self) -> bool {
+        self.tid <= Self::JOINED
+    }
 }
 
 /// One sample: where a thread was when an event had happened often enough.

@@ -94,6 +94,8 @@ fn share(part: u64, of: u64) -> String {
 pub struct UnknownRegions {
     /// Those samples.
     pub samples: u64,
+    /// Those of them that are of threads which are joined ([`Task::JOINED`](super::Task::JOINED)).
+    pub of_joined: u64,
     /// Enters and leaves that are gone, of threads that were sampled or not.
     pub missed: u64,
 }

@@ -10,9 +10,10 @@ use crate::profile::{
     Amount, CallCounts, CallTimes, EventId, Frame, FrameId, FrameKind, ProfileEvent, SampleMeasure, ThreadId, Tree,
 };
 use crate::regions::{
-    OpenRegions, REGION_BACKWARD, REGION_TIME, RegionBatch, RegionCounts, RegionPathId, RegionProgram, RegionTable,
-    Undefined, region_event, unit_of,
+    OpenRegions, REGION_BACKWARD, REGION_TIME, RegionAt, RegionBatch, RegionCounts, RegionPathId, RegionProgram,
+    RegionTable, Undefined, region_event, unit_of,
 };
+use crate::units::WallNs;
 
 /// Which events of regions a tree has.
 #[derive(Debug, Default)]
@@ -88,6 +89,14 @@ impl ThreadTally {
 }
 
 impl RegionPaths {
+    /// Where a thread was. Of threads that are joined nobody knows which one was sampled.
+    pub(super) fn region_at(&self, task: &Task, at: WallNs) -> RegionAt {
+        if task.is_joined() && !self.open.is_empty() {
+            return RegionAt::Unknown;
+        }
+        self.open.region_at(task.tid.cast_unsigned(), at)
+    }
+
     /// Takes over what a batch defines.
     pub(super) fn take(&mut self, batch: &RegionBatch, tree: &mut Tree, naming: &Naming) -> Result<(), Undefined> {
         self.table.take(batch)?;

@@ -56,7 +56,7 @@ pub struct StackTree {
     log: Option<Vec<(WallNs, usize, u64)>>,
     regions: RegionPaths,
     shares: RunShares,
-    in_unknown_regions: u64,
+    in_unknown_regions: UnknownRegions,
     nameless: NamelessSamples,
     /// What a model counted, by the frame above a task.
     graphs: BTreeMap<Option<FrameId>, callgrind::CallGraph>,
@@ -136,7 +136,7 @@ impl StackTree {
         let (table, frames, tasks, path) = (StackTable::default(), Vec::new(), Vec::new(), Vec::new());
         let (sampled, places) = (Vec::new(), FxHashMap::default());
         let (regions, graphs) = (RegionPaths::default(), BTreeMap::new());
-        let in_unknown_regions = 0;
+        let in_unknown_regions = UnknownRegions::default();
         Self {
             tree,
             place,
@@ -187,9 +187,10 @@ impl StackTree {
         for sample in &batch.samples {
             let Some(event) = self.events[sample.event as usize] else { continue };
             let task = self.table.task(sample.task);
-            let region = task.map(|task| self.regions.open.region_at(task.tid.cast_unsigned(), sample.at));
-            let region = region.unwrap_or(RegionAt::Outside);
-            self.in_unknown_regions += u64::from(region == RegionAt::Unknown);
+            let region = task.map_or(RegionAt::Outside, |task| self.regions.region_at(task, sample.at));
+            self.in_unknown_regions.samples += u64::from(region == RegionAt::Unknown);
+            self.in_unknown_regions.of_joined +=
+                u64::from(region == RegionAt::Unknown && task.is_some_and(Task::is_joined));
             let cpu = self.levels.cpu(sample.cpu);
             let place = StackPlace { task: sample.task, cpu, stack: sample.stack, region, event };
             let weight = self.shares.weight(sample.event, sample.at, sample.weight);
@@ -335,7 +336,7 @@ impl StackTree {
         self.log.iter_mut().for_each(Vec::clear);
         self.graphs.clear();
         self.nameless = NamelessSamples::default();
-        self.in_unknown_regions = 0;
+        self.in_unknown_regions = UnknownRegions::default();
         self.add_all();
     }
 
@@ -417,7 +418,7 @@ impl StackTree {
 
     /// Samples of which nobody knows which regions were open, and enters and leaves that are gone.
     pub fn unknown_regions(&self) -> UnknownRegions {
-        UnknownRegions { samples: self.in_unknown_regions, missed: self.regions.open.missed() }
+        UnknownRegions { missed: self.regions.open.missed(), ..self.in_unknown_regions }
     }
 
     /// The time up to which all is known of which regions were open.

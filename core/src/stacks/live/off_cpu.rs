@@ -14,7 +14,7 @@ use nix::unistd::Pid;
 use rustc_hash::FxHashMap;
 
 use super::record::SwitchDirection;
-use super::sampler::RawSample;
+use super::sampler::{RawSample, StackFaults};
 use crate::sources::process;
 
 /// How a thread left its CPU.
@@ -109,7 +109,7 @@ impl OffCpu {
     pub(super) fn woken(&mut self, tid: i32, time: u64, origin: u64, waker: Waker) -> Option<RawSample> {
         let away = self.away.get_mut(&tid).filter(|away| away.left != LeftCpu::Ready)?;
         let waited = RawSample { left: Some(LeftCpu::Blocked(waker)), ..away.until(time, origin) };
-        (away.since, away.left, away.sample.asks_for_end) = (time.max(away.since), LeftCpu::Ready, false);
+        (away.since, away.left, away.sample.faults) = (time.max(away.since), LeftCpu::Ready, StackFaults::NONE);
         Some(waited)
     }
 
@@ -150,7 +150,7 @@ impl OffCpu {
             .map(|away| {
                 let sample = away.until(now, origin);
                 // One stack, though its time comes in parts.
-                (away.since, away.sample.asks_for_end) = (now, false);
+                (away.since, away.sample.faults) = (now, StackFaults::NONE);
                 sample
             })
             .collect();
@@ -190,7 +190,7 @@ mod tests {
             weight: 0,
             path: None,
             end: StackEnd::Unknown,
-            asks_for_end: true,
+            faults: StackFaults { asks_for_end: true, ..StackFaults::NONE },
             left: None,
         }
     }
@@ -231,7 +231,7 @@ mod tests {
                 && waits.woken(8, 4_100, 0, Waker::Interrupt).is_none()
         );
         let ready = waits.switched(7, 4_500, 0, SwitchDirection::In).unwrap();
-        assert_eq!((ready.weight, ready.left, ready.asks_for_end), (500, Some(LeftCpu::Ready), false));
+        assert_eq!((ready.weight, ready.left, ready.faults), (500, Some(LeftCpu::Ready), StackFaults::NONE));
         // Between the sample and the switch.
         waits.leaves(7, 5_000, sample(1));
         assert_eq!(waits.woken(7, 5_001, 0, Waker::Interrupt).unwrap().weight, 1);
@@ -283,7 +283,7 @@ mod tests {
         assert_eq!(waits.so_far(TOLD_EVERY, 0).len(), 1);
         assert!(waits.so_far(TOLD_EVERY + 1, 0).is_empty(), "not every time");
         let rest = waits.switched(7, TOLD_EVERY + 5, 0, SwitchDirection::In).unwrap();
-        assert_eq!((rest.weight, rest.asks_for_end), (5, false));
+        assert_eq!((rest.weight, rest.faults), (5, StackFaults::NONE));
     }
 
     proptest! {

@@ -55,10 +55,32 @@ pub(super) struct RawSample {
     pub(super) path: Option<PathId>,
     /// Where the stack ends; unknown where the name of the outermost frame has to tell it.
     pub(super) end: StackEnd,
-    /// Whether what the name tells is counted.
-    pub(super) asks_for_end: bool,
+    /// What counts among the losses with this sample.
+    pub(super) faults: StackFaults,
     /// How the thread left its CPU, of time on none.
     pub(super) left: Option<LeftCpu>,
+}
+
+/// What is missing of a stack. It counts once, though the time of a wait may come in several samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct StackFaults {
+    pub(super) is_cut: bool,
+    pub(super) completeness: Completeness,
+    /// Whether the name of the outermost frame has to tell where the stack ends.
+    pub(super) asks_for_end: bool,
+}
+
+impl StackFaults {
+    /// Nothing that counts.
+    pub(super) const NONE: Self = Self { is_cut: false, completeness: Completeness::Whole, asks_for_end: false };
+
+    fn count(self, losses: &mut Losses) {
+        let Self { is_cut, completeness, asks_for_end } = self;
+        losses.cut += u64::from(is_cut);
+        losses.too_deep += u64::from(completeness == Completeness::TooDeep);
+        losses.copy_ended += u64::from(completeness == Completeness::CopyEnded);
+        losses.stack_gone += u64::from(completeness == Completeness::StackGone && !asks_for_end);
+    }
 }
 
 /// Samples, and what is new in them.
@@ -386,7 +408,7 @@ impl RecordReader {
             Ok(DecodedRecord::Switch { tid, direction }) => {
                 let origin = self.origin;
                 let back = self.off_cpu.as_mut().and_then(|off_cpu| off_cpu.switched(tid, time, origin, direction));
-                self.samples.extend(back);
+                self.keep(back);
             }
             Ok(DecodedRecord::Mmap(mmap)) => self.code.processes.map(&mmap),
             Ok(DecodedRecord::Comm { pid, tid, comm, exec }) => {
@@ -419,7 +441,15 @@ impl RecordReader {
             Some(off_cpu) => off_cpu.runs(sample.tid, time),
             None => {}
         }
-        self.samples.push(taken);
+        self.keep([taken]);
+    }
+
+    /// Keeps samples for the next batch. What is missing of their stacks counts with them, so that both are dropped together.
+    fn keep(&mut self, samples: impl IntoIterator<Item = RawSample>) {
+        for sample in samples {
+            sample.faults.count(&mut self.losses);
+            self.samples.push(sample);
+        }
     }
 
     /// A process became another program.
@@ -459,7 +489,8 @@ impl RecordReader {
         };
         let Some(off_cpu) = self.off_cpu.as_mut().filter(|off_cpu| off_cpu.is_blocked(wakeup.tid)) else { return };
         let waker = self.wakers.of(&wakeup, &self.code.processes, time);
-        self.samples.extend(off_cpu.woken(wakeup.tid, time, self.origin, waker));
+        let waited = off_cpu.woken(wakeup.tid, time, self.origin, waker);
+        self.keep(waited);
     }
 
     /// Whether the set of events that took a sample was to sample at that time.
@@ -470,10 +501,11 @@ impl RecordReader {
     /// Tells the time of threads that are still on no CPU: up to the last record now and then, at the end up to now.
     fn tell_waits(&mut self, horizon: u64) {
         let Some(off_cpu) = &mut self.off_cpu else { return };
-        self.samples.extend(match horizon {
+        let waits = match horizon {
             u64::MAX => off_cpu.all_so_far(clock(), self.origin),
             horizon => off_cpu.so_far(horizon, self.origin),
-        });
+        };
+        self.keep(waits);
     }
 
     fn sample(&mut self, time: u64, event: u32, sample: &SampleRecord<'_>) -> RawSample {
@@ -487,10 +519,6 @@ impl RecordReader {
         };
         let asks_for_end = end == StackEnd::Unknown && is_kept;
         let is_cut = (completeness != Completeness::Whole || !is_kept) && !asks_for_end;
-        self.losses.cut += u64::from(is_cut);
-        self.losses.too_deep += u64::from(completeness == Completeness::TooDeep);
-        self.losses.copy_ended += u64::from(completeness == Completeness::CopyEnded);
-        self.losses.stack_gone += u64::from(completeness == Completeness::StackGone && !asks_for_end);
         let at = WallNs(time.saturating_sub(self.origin));
         let (cpu, weight) = (sample.cpu, sample.period);
         let end = match self.call_graph {
@@ -499,7 +527,8 @@ impl RecordReader {
             UnwindMethod::Fp | UnwindMethod::Lbr => StackEnd::Unknown,
             UnwindMethod::Auto | UnwindMethod::Dwarf(_) | UnwindMethod::Modelled => end,
         };
-        RawSample { at, task, cpu, event, weight, path, end, asks_for_end, left: None }
+        let faults = StackFaults { is_cut, completeness, asks_for_end };
+        RawSample { at, task, cpu, event, weight, path, end, faults, left: None }
     }
 
     /// Puts the stack into locations.

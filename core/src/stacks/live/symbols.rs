@@ -208,7 +208,7 @@ impl Namer {
             StackEnd::Unknown => stack.map_or(StackEnd::Unknown, |stack| self.ends[stack.0 as usize]),
             known => known,
         };
-        if sample.asks_for_end {
+        if sample.faults.asks_for_end {
             self.cut += u64::from(end == StackEnd::Cut);
             self.unknown += u64::from(end == StackEnd::Unknown);
         }
@@ -509,6 +509,7 @@ mod tests {
     use super::super::super::{StackTable, Task, TaskId};
     use super::super::modules::{ModuleId, Modules, SeenAddresses};
     use super::super::paths::{LocationId, PathId, PathNode};
+    use super::super::sampler::StackFaults;
     use super::*;
     use crate::units::WallNs;
 
@@ -542,6 +543,8 @@ mod tests {
         assert_eq!(reported, ["no names from /nonexistent/a.so: it is no longer there"]);
     }
 
+    const ASKING: StackFaults = StackFaults { asks_for_end: true, ..StackFaults::NONE };
+
     fn raw(weight: u64) -> RawSample {
         let (at, path) = (WallNs(1), Some(PathId(0)));
         RawSample {
@@ -552,7 +555,7 @@ mod tests {
             weight,
             path,
             end: StackEnd::Beginning,
-            asks_for_end: false,
+            faults: StackFaults::NONE,
             left: None,
         }
     }
@@ -577,7 +580,7 @@ mod tests {
     #[test]
     fn names_tell_of_stacks_that_ask_whether_they_are_cut() {
         let (mut namer, mut out) = (Namer::new(), StackBatch::default());
-        let asking = RawSample { end: StackEnd::Unknown, asks_for_end: true, ..raw(5) };
+        let asking = RawSample { end: StackEnd::Unknown, faults: ASKING, ..raw(5) };
         let losses = Losses { cut: 7, ..Losses::default() };
         namer.name(RawBatch { samples: vec![raw(5), asking], losses, ..nowhere() }, &mut out);
         // No code lies there.
@@ -629,7 +632,7 @@ mod tests {
     fn stacks_of_samples_that_are_dropped_are_not_among_the_cut_ones() {
         let (mut namer, mut ready) = (Namer::new(), StackBatch::default());
         let (to, batches) = crossbeam_channel::bounded(1);
-        let asking = RawSample { end: StackEnd::Unknown, asks_for_end: true, ..raw(5) };
+        let asking = RawSample { end: StackEnd::Unknown, faults: ASKING, ..raw(5) };
         let raw = |cut| RawBatch {
             samples: vec![asking, raw(5)],
             losses: Losses { cut, too_deep: cut, ..Losses::default() },

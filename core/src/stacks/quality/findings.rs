@@ -181,6 +181,12 @@ impl UnknownRegions {
         let [of, missed] = [self.samples, self.missed].map(grouped);
         let rest = "calls and times of regions have them all";
         match self {
+            Self { samples: 0, missed: 0, .. } => None,
+            Self { of_joined, samples: all, .. } if of_joined > all / 2 => Some(format!(
+                "{of} samples ({}) are in [region unknown]: so many threads ran that those which were sampled seldom are joined \
+                 under their name; {rest}",
+                share(self.samples, samples)
+            )),
             Self { missed: 0, .. } => None,
             Self { samples: 0, .. } => Some(format!(
                 "{missed} enters and leaves of regions came too fast to be kept: traces of single calls lack them; {rest}"
@@ -519,12 +525,17 @@ mod tests {
 
     #[test]
     fn samples_in_unknown_regions_are_told_with_what_is_missing() {
-        let finding = |samples, missed| UnknownRegions { samples, missed }.finding(200);
+        let finding = |samples, missed| UnknownRegions { samples, missed, of_joined: 0 }.finding(200);
         assert_eq!(finding(0, 0), None);
         let told = finding(50, 12_345).unwrap();
         assert!(told.starts_with("50 samples (25.0%) are in [region unknown]: 12,345 enters and leaves"), "{told}");
         assert!(finding(0, 3).unwrap().starts_with("3 enters and leaves of regions came too fast"));
-        let unknown_regions = UnknownRegions { samples: 1, missed: 9 };
+        let of_joined = UnknownRegions { samples: 50, missed: 0, of_joined: 50 }.finding(200).unwrap();
+        assert!(
+            of_joined.starts_with("50 samples (25.0%) are in [region unknown]: so many threads ran"),
+            "{of_joined}"
+        );
+        let unknown_regions = UnknownRegions { samples: 1, missed: 9, of_joined: 0 };
         let quality = StackQuality { unknown_regions, ..StackQuality::default() };
         assert!(
             quality.findings(&tree(&[("_start;main", 2)]), "").iter().any(|told| told.starts_with("1 samples (50.0%)"))

@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use perfprop::cost::samples::{Determinizer, cull, moments, percentile};
 use perfprop::cost::solve::{Equations, Solver};
 use perfprop::cost::{
-    CostModel, DependencyGraph, Fit, FitOptions, GraphNode, TIME, TermId, Terms, Workload, WorkloadFile,
+    CostModel, DependencyGraph, Fit, FitOptions, GraphNode, TIME, TermId, Terms, UnrepeatedErrors, Workload,
+    WorkloadFile,
 };
 use perfprop::expr::{Operation, operation};
 use perfprop_linear_algebra::Tall;
@@ -124,7 +125,8 @@ fn golden_linear_merge_sort() {
         let file = WorkloadFile { workloads, ..WorkloadFile::default() };
         let model = CostModel::parse(case["model"].as_str().unwrap(), &["n".to_owned()]).unwrap();
         let solved = |solver| {
-            let options = FitOptions { solver, ..FitOptions::default() };
+            // As the reference does, which weighs all alike.
+            let options = FitOptions { solver, unrepeated: UnrepeatedErrors::Alike, ..FitOptions::default() };
             Fit::new(&model, &file, &options).unwrap()
         };
         let fits = [

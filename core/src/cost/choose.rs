@@ -2,8 +2,7 @@
 
 use super::fit::{Fit, fits_below_zero};
 use super::fit_error::FitError;
-use super::fit_options::FitOptions;
-use super::fitted::VarianceFunction;
+use super::fit_options::{FitOptions, UnrepeatedErrors};
 use super::measurements::FittedPoint;
 use super::model::CostModel;
 use super::workload::WorkloadFile;
@@ -141,7 +140,7 @@ struct Criteria {
 
 impl Criteria {
     fn of(fit: &Fit, model: &CostModel, file: &WorkloadFile, options: &FitOptions) -> Self {
-        let unrepeated = VarianceFunction { factor: 1.0, power: 2.0 };
+        let unrepeated = UnrepeatedErrors::PartOfValue;
         let of_parts = Fit::unjudged(model, file, &FitOptions { unrepeated, ..options.clone() });
         let as_asked = criterion(fit);
         Self { as_asked, of_parts: of_parts.map_or(as_asked, |fit| criterion(&fit)) }

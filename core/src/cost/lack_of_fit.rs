@@ -96,12 +96,35 @@ impl FitResiduals<'_> {
         all.max_by(|a, b| a.part().abs().total_cmp(&b.part().abs()))
     }
 
-    /// Twice the logarithm of the likelihood of what is left, but for a constant: by how much its weights explain it.
-    pub(super) fn likelihood(&self) -> f64 {
+    /// Whether the weights of this fit explain what is left of it better than those of another fit of the model do.
+    ///
+    /// By the restricted likelihood, as a fit to few sizes takes much of what is largest (Harville, "Maximum likelihood approaches to
+    /// variance component estimation", 1977); it can be compared where both found the same coefficients, else the likelihood is.
+    pub(super) fn explains_more_than(&self, other: &Self) -> bool {
+        let found = self.columns.columns().len();
+        match found == other.columns.columns().len() && found < self.points.len() {
+            true => self.restricted_likelihood() > other.restricted_likelihood(),
+            false => self.likelihood(0) > other.likelihood(0),
+        }
+    }
+
+    /// Twice the logarithm of the likelihood of what is left, but for a constant, with so many degrees of freedom gone.
+    fn likelihood(&self, gone: usize) -> f64 {
         let squares: f64 =
             self.points.iter().map(|point| point.weight * (point.measured - point.predicted).powi(2)).sum();
         let of_weights: f64 = self.points.iter().map(|point| point.weight.ln()).sum();
-        of_weights - self.points.len() as f64 * squares.ln()
+        of_weights - self.points.len().saturating_sub(gone) as f64 * squares.ln()
+    }
+
+    fn restricted_likelihood(&self) -> f64 {
+        let columns = self.columns.columns();
+        // The determinant of their products is that of the lengths that each has beside those before it.
+        let beside = |place: usize| {
+            let before = orthonormal(&self.columns.select(&(0..place).collect::<Vec<_>>()));
+            let left = without(&before, without(&before, columns[place].clone()));
+            dot(&left, &left).ln()
+        };
+        self.likelihood(columns.len()) - (0..columns.len()).map(beside).sum::<f64>()
     }
 
     /// What is left of each size times the root of its weight; what a robust solver counts for less counts so here.

@@ -10,7 +10,7 @@ use perfprop_linear_algebra::Tall;
 
 use super::correlation::{SizeErrors, of_neighbours, of_sizes};
 use super::fit_error::FitError;
-use super::fit_options::FitOptions;
+use super::fit_options::{FitOptions, UnrepeatedErrors};
 use super::fitted::VarianceFunction;
 use super::model::CostModel;
 use super::samples::{Determinizer, cull, moments};
@@ -79,8 +79,21 @@ impl Measurements {
         let measured = |place: usize| Measured::of(file, place, &quantities, options);
         let mut all: Vec<Measured> = places.into_iter().map(measured).collect::<Result<_, _>>()?;
         let found = variance_function(&all);
-        let spread = weigh(&mut all, found.unwrap_or(options.unrepeated));
+        let measured = |measured: &Measured| measured.point.measured;
+        let spread = weigh(&mut all, found.unwrap_or(options.unrepeated.variance()), measured);
         Ok(Self { all, culled, spread, tells_spread: found.is_some() })
+    }
+
+    /// Weighs the measurements by what a fit gives in place of what was measured once or twice: those that are low by chance would
+    /// count for more.
+    pub(super) fn weigh_by(&mut self, points: &[FittedPoint], errors: UnrepeatedErrors) {
+        /// A fit that is off by more doesn't say how large a value is.
+        const FURTHEST: f64 = 10.0;
+        for (measured, fitted) in self.all.iter_mut().zip(points) {
+            let value = fitted.measured;
+            measured.point.predicted = fitted.predicted.clamp(value / FURTHEST, value * FURTHEST);
+        }
+        self.spread = weigh(&mut self.all, errors.variance(), |measured| measured.point.predicted);
     }
 
     /// How sure the only set of sizes is by its repetitions; `None` of several sets, or of too few repetitions.
@@ -175,8 +188,8 @@ pub(super) fn quantities(model: &CostModel, file: &WorkloadFile, options: &FitOp
 
 /// Gives each its weight, 1 on average, and returns the variance of one of weight 1 over that at large, as a function of
 /// the value.
-fn weigh(all: &mut [Measured], function: VarianceFunction) -> VarianceFunction {
-    let weight = |measured: &Measured| function.at(measured.point.measured).recip();
+fn weigh(all: &mut [Measured], function: VarianceFunction, value: impl Fn(&Measured) -> f64) -> VarianceFunction {
+    let weight = |measured: &Measured| function.at(value(measured)).recip();
     let mean = all.iter().map(weight).sum::<f64>() / all.len().max(1) as f64;
     all.iter_mut().for_each(|measured| measured.point.weight = weight(measured) / mean);
     VarianceFunction { factor: function.factor * mean, ..function }

@@ -24,7 +24,7 @@ pub use choose::{Choice, candidates, choose};
 pub use emit::{Emitted, EmittedFit, NoRelation, emit, emit_all, emit_relation};
 pub use fit::Fit;
 pub use fit_error::FitError;
-pub use fit_options::FitOptions;
+pub use fit_options::{FitOptions, UnrepeatedErrors};
 pub use fitted::{Coefficient, FittedModel, Prediction, VarianceFunction};
 pub use graph::{DependencyGraph, GraphError, GraphNode, SolvedNode};
 pub use injected::{FoundCoefficients, InjectedCoefficients};

@@ -7,11 +7,15 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Monitor;
 use crate::host::MachineResources;
+use crate::run::End;
 use crate::threads::{ThreadReading, ThreadSnapshot, ThreadUse, Uses, of_ended_children, take_older_looks, uses};
 use crate::units::{CpuNs, WallNs};
 
 /// Snapshots that are kept at most.
 const KEPT: usize = 128;
+
+/// How long after the last snapshot a run may end that it belongs to.
+const AFTER_LAST_SNAPSHOT: WallNs = WallNs(50_000_000);
 
 /// How long before the end of a time looks may be, where those in it are too few: a machine's processes are looked at once a second.
 const LONGEST_LOOKS: WallNs = WallNs(15_000_000_000);
@@ -167,7 +171,7 @@ impl Monitor {
         let cpu = |threads: &[ThreadUse<'_>]| threads.iter().map(|thread| thread.cpu).sum::<f64>();
         // What ended may be among the children that ended.
         let known = cpu(&threads) + ended_children.max(cpu(&ended));
-        let all = later.all_ns.zip(earlier.all_ns);
+        let all = self.all_cpu_time(later).zip(earlier.all_ns);
         let all = all.map_or(0.0, |(later, earlier)| CpuNs(later.0.saturating_sub(earlier.0)).as_secs() / seconds);
         // Of a machine it is exact. Elsewhere a process that has ended without a parent in the target takes its time with it.
         let is_machine = !later.busy_ns.is_empty() && all > 0.0;
@@ -200,6 +204,14 @@ impl Monitor {
             seconds,
             started,
         })
+    }
+
+    /// CPU time of all of the target up to a snapshot. Where the run ended with it, the kernel's account of the command has what threads
+    /// used that came and went since the snapshot before.
+    fn all_cpu_time(&self, snapshot: &ThreadSnapshot) -> Option<CpuNs> {
+        let is_last = |end: &&End| snapshot.at_ns + AFTER_LAST_SNAPSHOT >= end.at_ns;
+        let of_command = self.ended().filter(is_last).and_then(|end| end.cpu_time).map(|time| time.all());
+        snapshot.all_ns.map(|all| of_command.map_or(all, |command| all.max(command)))
     }
 }
 
@@ -239,6 +251,7 @@ mod tests {
     use super::*;
     use crate::builders;
     use crate::estimate::EstimatorKind;
+    use crate::run::CpuTime;
 
     #[test]
     fn memory_is_that_of_the_same_process_in_all_snapshots() {
@@ -268,6 +281,29 @@ mod tests {
         let grown = |by: u64| move |first: u64, last: u64| last >= first + by;
         assert_eq!(monitor.memory_series(grown(2)), expected[..1]);
         assert_eq!(monitor.memory_series(grown(21)), []);
+    }
+
+    #[test]
+    fn what_threads_used_between_two_snapshots_is_known_at_the_end() {
+        let second = 1_000_000_000;
+        let ran = |end: u64, cpu_time: Option<u64>| {
+            let mut monitor = builders::monitor(builders::header([]), vec![], EstimatorKind::Scale);
+            for (at, all) in [(0, 0), (second, second / 10)] {
+                let threads = vec![ThreadReading { tid: 1, cpu_ns: CpuNs(all), ..ThreadReading::default() }];
+                let (at_ns, all_ns) = (WallNs(at), Some(CpuNs(all)));
+                monitor.threads.take(&Arc::new(ThreadSnapshot { at_ns, all_ns, threads, ..ThreadSnapshot::default() }));
+            }
+            let cpu_time = cpu_time.map(|all| CpuTime { user_ns: CpuNs(all), system_ns: CpuNs(0) });
+            monitor.end(End { at_ns: WallNs(end), cpu_time, ..End::default() });
+            let uses = monitor.thread_uses(WallNs(end)).unwrap();
+            (uses.cpus, uses.others)
+        };
+        assert_eq!(ran(second, None), (0.1, 0.0));
+        assert_eq!(ran(second, Some(3 * second / 4)), (0.75, 0.65));
+        // The last snapshot has more, as of what runs on when the command has ended.
+        assert_eq!(ran(second, Some(1)), (0.1, 0.0));
+        // It was taken long before.
+        assert_eq!(ran(2 * second, Some(3 * second / 4)), (0.1, 0.0));
     }
 
     #[test]

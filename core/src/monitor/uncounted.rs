@@ -13,7 +13,7 @@ const LEAST_PART: f64 = 0.5;
 /// is no more than usual, or can't be told.
 pub(super) fn uncounted_time(events: &[MeasuredEvent], end: &End) -> Option<(CpuNs, CpuNs)> {
     let used = end.cpu_time.filter(|_| end.is_all_watched)?;
-    let all = used.user_ns + used.system_ns;
+    let all = used.all();
     // A tool event is enabled while time passes. What was never enabled, or isn't of what starts later, tells of no child.
     let is_of_all = |event: &Event| event.kind != EventKind::Tool && event.not_inherited().is_none();
     let readings = events.iter().zip(&end.totals).filter(|(event, _)| is_of_all(&event.event));

@@ -41,3 +41,10 @@ pub struct CpuTime {
     /// CPU time in the kernel.
     pub system_ns: CpuNs,
 }
+
+impl CpuTime {
+    /// In user space and in the kernel.
+    pub fn all(self) -> CpuNs {
+        self.user_ns + self.system_ns
+    }
+}

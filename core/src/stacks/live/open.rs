@@ -319,6 +319,11 @@ impl NotHere {
     }
 }
 
+/// Whether a ring buffer is larger than what a user may lock, or than what is left of memory.
+fn is_short_of_memory(error: &io::Error) -> bool {
+    matches!(error.raw_os_error().map(Errno::from_raw), Some(Errno::EPERM | Errno::ENOMEM))
+}
+
 /// The event, unless it can't be opened in this place alone.
 fn here(built: io::Result<Counter>) -> io::Result<Option<Counter>> {
     match built {
@@ -448,7 +453,7 @@ impl Opener<'_> {
         let mut size = size;
         loop {
             match Ring::new(teller?, size) {
-                Err(error) if error.raw_os_error() == Some(Errno::EPERM as i32) && size > SMALLEST_RING => {
+                Err(error) if is_short_of_memory(&error) && size > SMALLEST_RING => {
                     // What an unprivileged user may lock is counted in this size for each CPU.
                     size = if size > SMALL_RING { SMALL_RING } else { size / 2 };
                     teller = self.teller(subject, cpu, size);
@@ -645,7 +650,7 @@ impl<'a> Places<'a> {
     fn explained(&self, error: io::Error) -> StackError {
         let cpus = self.rings.len();
         match error.raw_os_error().map(Errno::from_raw) {
-            Some(Errno::EPERM | Errno::ENOMEM) => StackError::Locked {
+            Some(Errno::EPERM) => StackError::Locked {
                 needed: (SMALLEST_RING as u64 + 4096) * cpus as u64,
                 limit_kb: setting("perf_event_mlock_kb"),
             },

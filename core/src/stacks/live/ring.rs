@@ -54,10 +54,15 @@ impl Ring {
         nix::errno::Errno::result(answer).map(drop).map_err(io::Error::from)
     }
 
-    /// Copies all records that are there behind those of other rings; says whether there were any.
+    /// Copies all records that are there behind those of other rings; says whether there were any. Where the kernel writes as
+    /// fast as they are read, it stops after as many as the ring holds: those that were there at first are among them.
     pub(super) fn drain(&mut self, into: &mut Sorter) -> bool {
+        let mut left = self.bytes;
         let mut has_some = false;
-        while let Some(record) = self.sampler.next_record() {
+        while left > 0
+            && let Some(record) = self.sampler.next_record()
+        {
+            left = left.saturating_sub(record.len());
             into.take(RecordKind { kind: record.ty(), misc: record.misc() }, record.data());
             has_some = true;
         }

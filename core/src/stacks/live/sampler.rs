@@ -34,6 +34,9 @@ const PASS: Duration = Duration::from_millis(100);
 /// The same while it is checked whether frame pointers hold, and while a ring fills that wakes nobody.
 const CHECKING_PASS: Duration = Duration::from_millis(20);
 
+/// The most samples that may wait for their names, each of about 64 bytes.
+const MOST_WAITING: u64 = 1 << 21;
+
 /// A ring buffer has room for the largest copies from this size on, in bytes.
 const ROOM_FOR_LARGE: usize = 2 << 20;
 
@@ -255,7 +258,7 @@ impl StackSampler {
         }
     }
 
-    /// Sends what there is, unless there is nothing. A full channel costs the samples only.
+    /// Sends what there is, unless there is nothing. A full channel, or too many samples without names, costs the samples only.
     fn offer(&mut self) -> bool {
         let mut batch = self.batch();
         if batch.samples.is_empty() && batch.paths.is_empty() && batch.copies.is_empty() {
@@ -263,7 +266,12 @@ impl StackSampler {
         }
         let taken = batch.samples.len() as u64;
         self.waiting.came(taken);
-        match self.batches.try_send(std::mem::take(&mut batch)) {
+        let offered = std::mem::take(&mut batch);
+        let sent = match self.waiting.count() > MOST_WAITING {
+            true => Err(TrySendError::Full(offered)),
+            false => self.batches.try_send(offered),
+        };
+        match sent {
             Ok(()) => {
                 self.note_sent();
                 true

@@ -173,7 +173,15 @@ impl StatRuns {
                 break;
             }
             beginning.measurement.launch.first_turn = number as usize;
-            let (monitor, outcome, session) = once(beginning, signals, number == 0, out)?;
+            let (monitor, outcome, session) = match once(beginning, signals, number == 0, out) {
+                // It came between two runs: those before are whole.
+                Err(Error::Measure(crate::measure::Error::Stopped(signal))) if number > 0 => {
+                    say(&format!("interrupted after run {number} of {all}"));
+                    runs.code = code_of(signal);
+                    break;
+                }
+                begun => begun?,
+            };
             runs.monitors.push(monitor);
             runs.regions.push(session.regions());
             (runs.open, runs.ended_by) = (Some(session), outcome.signal);

@@ -22,6 +22,8 @@ const DISK: f64 = 0.3;
 const LEAST_DISK: f64 = 0.1;
 /// Processes started a second, CPU seconds of each at most, and their share of the CPU time where they are told.
 const SHORT: (f64, f64, f64) = (100.0, 0.005, 0.5);
+/// CPUs that ended children of a target were on at least: fewer may be those of a few that aren't short, beside others' that are.
+const LEAST_OF_CHILDREN: f64 = 0.1;
 /// The busiest thread runs or could run for at least this part of the time, and those like it run at most and at least these
 /// parts of that, where it is told.
 const IMBALANCE: (f64, f64, f64) = (0.9, 0.3, 0.02);
@@ -162,19 +164,26 @@ impl Evidence<'_> {
         if share.is_nan() || share < least_share || children / started > most_each {
             return None;
         }
-        let text = format!(
-            "{:.0}% of the CPU time goes to short processes: {} start a second and use {} of it each",
-            100.0 * share,
-            si(started),
-            time(1e9 * children / started)
-        );
+        // Of the machine all that start are its own.
+        let is_machine = !uses.busy.is_empty();
+        if !is_machine && children < LEAST_OF_CHILDREN {
+            return None;
+        }
+        let each = match is_machine {
+            true => format!("{} start a second and use {} of it each", si(started), time(1e9 * children / started)),
+            false => format!("at most {} start a second", si(started)),
+        };
+        let text = format!("{:.0}% of the CPU time goes to short processes: {each}", 100.0 * share);
         let why = format!(
             "CPU time of ended children {}; reported from {:.0}% in those of {} or less, and {least_started} a second",
             over(uses),
             100.0 * least_share,
             time(1e9 * most_each)
         );
-        let sure = "what starts is counted for the whole machine: some may be others'".to_owned();
+        let sure = match is_machine {
+            true => "all that starts on the machine is counted".to_owned(),
+            false => "what starts is counted for the whole machine: some may be others'".to_owned(),
+        };
         Some(Said { text, why, sure })
     }
 

@@ -11,13 +11,13 @@ use crate::rates::{Confidence, Error};
 /// (p + z²/2n ± z sqrt(p (1 - p)/n + z²/4n²)) / (1 + z²/n)
 /// ```
 ///
-/// Samples are taken as drawn one by one and alike: weights that differ much, or runs of samples that hang together,
-/// make the true error larger. Unknown of no samples, and of what is no share.
-pub fn share_error(share: f64, samples: u64, confidence: Confidence) -> Error {
-    if samples == 0 || !(0.0..=1.0).contains(&share) {
+/// Samples are taken as drawn one by one and alike. Those whose weights differ are worth fewer, so that `samples` need not be whole; runs of
+/// samples that hang together make the true error larger. Unknown of no samples, and of what is no share.
+pub fn share_error(share: f64, samples: f64, confidence: Confidence) -> Error {
+    if samples <= 0.0 || !(0.0..=1.0).contains(&share) {
         return Error::Unknown;
     }
-    let (z, n) = (confidence.normal(), samples as f64);
+    let (z, n) = (confidence.normal(), samples);
     let (z2, shrink) = (z * z, 1.0 + z * z / n);
     let middle = (share + z2 / (2.0 * n)) / shrink;
     let half = z * (share * (1.0 - share) / n + z2 / (4.0 * n * n)).sqrt() / shrink;
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     fn sides(share: f64, samples: u64) -> (f64, f64) {
-        match share_error(share, samples, Confidence::DEFAULT) {
+        match share_error(share, samples as f64, Confidence::DEFAULT) {
             Error::Within { below, above } => (below, above),
             other => panic!("{other:?}"),
         }
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn of_nothing_nothing_is_known() {
-        for (share, samples) in [(0.5, 0), (f64::NAN, 5), (1.5, 5), (-0.1, 5)] {
+        for (share, samples) in [(0.5, 0.0), (f64::NAN, 5.0), (1.5, 5.0), (-0.1, 5.0)] {
             assert_eq!(share_error(share, samples, Confidence::DEFAULT), Error::Unknown);
         }
     }

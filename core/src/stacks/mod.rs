@@ -38,6 +38,7 @@ mod timeline;
 mod tree;
 mod waiting;
 mod waits;
+mod worth;
 
 #[cfg(not(feature = "disassembly"))]
 pub use disassembly::disassemble;
@@ -58,6 +59,7 @@ pub use timeline::{SampleTimeline, TimedSample};
 pub use tree::{FrameNaming, Naming, StackTree, TaskNaming, as_is};
 pub use waiting::WaitingSamples;
 pub use waits::{OFF_CPU, WaitReason};
+pub use worth::SampleWorth;
 
 /// The number of a [`StackFrame`], from 0 in the order of definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -8,7 +8,7 @@ use std::iter::Sum;
 use super::end::StackEnd;
 use super::handlers::in_handlers;
 use super::nameless::NamelessSamples;
-use super::{CUT, CopySwitch, Losses, StackBatch, StackTree, UnnamedFile, UnwindMethod};
+use super::{CUT, CopySwitch, Losses, SampleWorth, StackBatch, StackTree, UnnamedFile, UnwindMethod};
 use crate::number;
 use crate::profile::{EventId, Frame, FrameKind, NodeRef, Tree};
 use crate::regions::UnreadRegions;
@@ -127,6 +127,8 @@ pub struct StackQuality {
     pub unread: Vec<UnreadRegions>,
     /// Samples of which nobody knows which regions were open.
     pub unknown_regions: UnknownRegions,
+    /// What samples tell whose weights differ.
+    pub worth: SampleWorth,
     /// Samples in functions without a name.
     pub nameless: NamelessSamples,
     /// How stacks came to be known.
@@ -160,6 +162,7 @@ impl StackQuality {
         self.nameless.clone_from(stacks.nameless());
         self.unread = stacks.regions().unread();
         self.unknown_regions = stacks.unknown_regions();
+        self.worth.clone_from(stacks.worth());
     }
 
     /// How far the stacks of an event go; `None` where nothing tells it.

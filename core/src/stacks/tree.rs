@@ -12,8 +12,8 @@ use super::regions::{RegionEvents, RegionPaths};
 use super::share::RunShares;
 use super::timeline::{SampleTimeline, TimedSample};
 use super::{
-    FunctionLines, NamelessSamples, SamplingSetup, StackBatch, StackFrame, StackId, StackTable, Task, TaskCosts,
-    TaskId, UnknownRegions, UnwindMethod,
+    FunctionLines, NamelessSamples, SampleWorth, SamplingSetup, StackBatch, StackFrame, StackId, StackTable, Task,
+    TaskCosts, TaskId, UnknownRegions, UnwindMethod,
 };
 use crate::callgrind::{self, FunctionId};
 use crate::events::Unit;
@@ -57,6 +57,7 @@ pub struct StackTree {
     regions: RegionPaths,
     shares: RunShares,
     in_unknown_regions: UnknownRegions,
+    worth: SampleWorth,
     nameless: NamelessSamples,
     /// What a model counted, by the frame above a task.
     graphs: BTreeMap<Option<FrameId>, callgrind::CallGraph>,
@@ -158,6 +159,7 @@ impl StackTree {
             regions,
             shares: RunShares::default(),
             in_unknown_regions,
+            worth: SampleWorth::default(),
             nameless: NamelessSamples::default(),
             graphs,
         }
@@ -195,6 +197,7 @@ impl StackTree {
             let place = StackPlace { task: sample.task, cpu, stack: sample.stack, region, event };
             let weight = self.shares.weight(sample.event, sample.at, sample.weight);
             self.add(place, Amount { samples: 1, weight });
+            self.worth.add(event, weight);
             self.count_nameless(place, 1);
             let next = self.sampled.len();
             let known = *self.places.entry(place).or_insert(next);
@@ -337,6 +340,7 @@ impl StackTree {
         self.graphs.clear();
         self.nameless = NamelessSamples::default();
         self.in_unknown_regions = UnknownRegions::default();
+        self.worth = SampleWorth::default();
         self.add_all();
     }
 
@@ -419,6 +423,11 @@ impl StackTree {
     /// Samples of which nobody knows which regions were open, and enters and leaves that are gone.
     pub fn unknown_regions(&self) -> UnknownRegions {
         UnknownRegions { missed: self.regions.open.missed(), ..self.in_unknown_regions }
+    }
+
+    /// What samples tell whose weights differ.
+    pub fn worth(&self) -> &SampleWorth {
+        &self.worth
     }
 
     /// The time up to which all is known of which regions were open.

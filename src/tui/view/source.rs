@@ -7,7 +7,7 @@ use super::page::ScreenPage;
 use super::profile::interval;
 use crate::names::shown;
 use crate::number::share;
-use crate::profile::{Amount, share_error};
+use crate::profile::Amount;
 use crate::rates::Error;
 use crate::tui::layout::split_below;
 use crate::tui::model::source::SourceState;
@@ -172,9 +172,12 @@ fn numbers(page: &ScreenPage<'_>, source: &SourceState, amount: Amount) -> (Stri
         return (String::new(), String::new());
     }
     let (part, whole) = (part(source, amount), source.whole());
+    let confidence = page.model.monitor.confidence();
     let error = match amount == whole {
         true => Error::Exact,
-        false => share_error(part, whole.samples, page.model.monitor.confidence()),
+        false => {
+            page.model.profile.as_ref().map_or(Error::Unknown, |profile| profile.share_error(part, whole, confidence))
+        }
     };
     (share(part), interval(part, error))
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::diagnosis::HotFunction;
 use crate::profile::{Amount, Tree, share_error};
 use crate::rates::{Confidence, Error};
-use crate::stacks::{Losses, OFF_CPU, Reach, StackQuality};
+use crate::stacks::{Losses, OFF_CPU, Reach, SampleWorth, StackQuality};
 
 mod calls;
 mod chains;
@@ -108,6 +108,8 @@ pub(in crate::tui) struct ProfileState {
     reach: Vec<Option<Reach>>,
     /// How many samples of each event are in functions without a name.
     nameless: Vec<u64>,
+    /// What samples tell whose weights differ.
+    worth: SampleWorth,
     /// What the reader should know of all stacks and regions.
     pub(in crate::tui) findings: Vec<String>,
     /// The place of the event in [`SampledTree::events`].
@@ -160,6 +162,7 @@ impl ProfileState {
         self.calls.take(tree);
         self.losses = quality.losses;
         self.waiting = quality.waiting;
+        self.worth.clone_from(&quality.worth);
         self.reach = tree.event_ids().map(|event| quality.reach(tree, event)).collect();
         let nameless =
             |event| quality.nameless.of(event).iter().fold(0u64, |sum, (_, samples)| sum.saturating_add(*samples));
@@ -303,6 +306,11 @@ impl ProfileState {
         amount.weight as f64 / self.whole().weight.max(1) as f64
     }
 
+    /// How far a share of so much may be off.
+    pub(in crate::tui) fn share_error(&self, share: f64, of: Amount, confidence: Confidence) -> Error {
+        share_error(share, of.samples as f64 * self.worth.of(self.event), confidence)
+    }
+
     /// The functions in which most was sampled, the first of them first; none where samples aren't known.
     pub(in crate::tui) fn hottest(&self, most: usize, confidence: Confidence) -> Vec<HotRow> {
         let whole = self.whole();
@@ -312,7 +320,7 @@ impl ProfileState {
         let row = |function: &FunctionRow| {
             let share = self.share(function.own);
             let is_sampled = function.own != whole && !self.is_off_cpu();
-            let error = if is_sampled { share_error(share, whole.samples, confidence) } else { Error::Exact };
+            let error = if is_sampled { self.share_error(share, whole, confidence) } else { Error::Exact };
             let name = self.calls.label(function.frame).name.clone();
             HotRow { function: HotFunction { name, share }, shown: self.name(function.frame).to_owned(), error }
         };

@@ -7,7 +7,7 @@ use super::super::page::ScreenPage;
 use super::columns::{ProfileColumns, ShareColumn, TableColumns, TableKind, shown_numbers};
 use crate::compare::Verdict;
 use crate::number;
-use crate::profile::{Amount, share_error};
+use crate::profile::Amount;
 use crate::rates::{Error, Uncertain};
 use crate::tui::model::profile::{
     CallMeasure, ChainEnd, FunctionOrder, FunctionRow, Listing, ProfileState, RatioKind, RatioRow, RowCalls,
@@ -406,7 +406,7 @@ fn error(page: &ScreenPage<'_>, amount: Amount, profile: &ProfileState) -> Error
         true => Error::Exact,
         false if profile.is_off_cpu() => Error::Exact,
         false if !profile.has_samples() => Error::Unknown,
-        false => share_error(profile.share(amount), profile.whole().samples, page.model.monitor.confidence()),
+        false => profile.share_error(profile.share(amount), profile.whole(), page.model.monitor.confidence()),
     }
 }
 

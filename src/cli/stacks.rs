@@ -65,6 +65,13 @@ impl LiveProfile {
         Self::gather(session, regions, Arc::clone(&kept), Keep(kept))
     }
 
+    /// Begins anew where stacks are sampled from now on, with regions from the beginning.
+    pub(super) fn start_anew(&mut self, session: &Session, interval: Duration) -> Result<(), Error> {
+        self.regions = None;
+        *self = Self::start_to_save(session, watch_regions(session, interval)?)?;
+        Ok(())
+    }
+
     fn gather(
         session: &Session,
         regions: Option<LiveRegions>,

@@ -106,6 +106,17 @@ fn launch(args: &TopArgs, io: ChildIo, interval: Duration) -> Result<Launch, Err
     Ok(Launch { threads: Some(interval), ..launch })
 }
 
+/// The first interval of screens: nobody waits a second for the first number.
+const FIRST_INTERVAL: Duration = Duration::from_millis(200);
+
+/// How long intervals are.
+#[derive(Clone, Copy, Debug)]
+struct ShownIntervals {
+    interval: Duration,
+    /// The first, if it is shorter.
+    first: Option<Duration>,
+}
+
 /// A measurement that has begun.
 struct Begun {
     session: Session,
@@ -116,9 +127,9 @@ struct Begun {
 
 /// Begins to measure, and says what can't be. Where nobody said what to measure, and this user may not count the machine's
 /// events, what needs no right to count is shown.
-fn start(args: &TopArgs, launch: &Launch, interval: Duration) -> Result<Begun, Error> {
+fn start(args: &TopArgs, launch: &Launch, intervals: ShownIntervals) -> Result<Begun, Error> {
     let measurement = args.measurement.of(launch.clone())?;
-    let error = match begin(&measurement, interval, Vec::new()) {
+    let error = match begin(&measurement, intervals, Vec::new()) {
         Err(Error::Measure(error)) if args.measurement.are_open() => error,
         begun => return begun,
     };
@@ -126,10 +137,11 @@ fn start(args: &TopArgs, launch: &Launch, interval: Duration) -> Result<Begun, E
     let restriction = restriction(&denial);
     say(&restriction.join("\n      "));
     let measurement = args.measurement.counting(DefaultEvents::CpuTime, launch.clone())?;
-    begin(&measurement, interval, restriction)
+    begin(&measurement, intervals, restriction)
 }
 
-fn begin(measurement: &Measurement, interval: Duration, restriction: Vec<String>) -> Result<Begun, Error> {
+fn begin(measurement: &Measurement, intervals: ShownIntervals, restriction: Vec<String>) -> Result<Begun, Error> {
+    let ShownIntervals { interval, first } = intervals;
     let mut notes = measurement.notes.clone();
     let mut note = |words: &str| {
         say(words);
@@ -137,7 +149,8 @@ fn begin(measurement: &Measurement, interval: Duration, restriction: Vec<String>
     };
     let (session, header) = measurement.start(measurement.period(interval), interval, &mut note)?;
     note_partial(&header, &mut say);
-    let monitor = measurement.monitor(Header { restriction, ..header });
+    let first_interval_ns = first.filter(|_| header.delay_ns == WallNs(0)).map(WallNs::from);
+    let monitor = measurement.monitor(Header { restriction, first_interval_ns, ..header });
     Ok(Begun { session, monitor, notes })
 }
 
@@ -157,7 +170,7 @@ fn batch(args: &TopArgs) -> Result<u8, Error> {
     let interval = interval(args, &appearance::for_text(&args.appearance)?);
     let launch = launch(args, ChildIo::ToStderr, interval)?;
     let signals = signals::listen(&launch.stop).map_err(Error::System)?;
-    let Begun { session, mut monitor, .. } = start(args, &launch, interval)?;
+    let Begun { session, mut monitor, .. } = start(args, &launch, ShownIntervals { interval, first: None })?;
     let regions = match session.stacks() {
         Some(_) => stacks::watch_regions(&session, interval)?,
         None => None,
@@ -208,14 +221,14 @@ fn screens(args: &TopArgs, output: Option<File>) -> Result<u8, Error> {
         command.output = output.map(Arc::new);
     }
     let signals = signals::listen_for_screens(&launch.stop).map_err(Error::System)?;
-    let Begun { session, monitor, notes } = start(args, &launch, interval)?;
+    let intervals = ShownIntervals { interval, first: Some(FIRST_INTERVAL) };
+    let Begun { session, monitor, notes } = start(args, &launch, intervals)?;
     if !monitor.header().restriction.is_empty() && args.appearance.screen.is_none() && config.screen.is_none() {
         options.screen = Screen::Threads;
     }
     options.notes.extend(notes);
     let profile = LiveProfile::start_to_save(&session, stacks::watch_regions(&session, interval)?)?;
-    let wants_region_events = launch.region_events.is_some();
-    let mut live = Live { profile, session, wants_region_events };
+    let mut live = Live { profile, session, args, launch: &launch, interval };
     let (mut monitor, outcome) = tui::run(monitor, &mut live, &signals, &options).map_err(Error::Terminal)?;
     // What was counted since the last interval, and its time, are part of the summary.
     monitor.close();
@@ -250,14 +263,24 @@ fn code(monitor: &Monitor, outcome: Outcome) -> u8 {
 }
 
 /// A measurement that runs, and the profile that is gathered of it.
-struct Live {
+struct Live<'a> {
     session: Session,
     profile: LiveProfile,
-    /// Whether regions are to count events.
-    wants_region_events: bool,
+    args: &'a TopArgs,
+    launch: &'a Launch,
+    interval: Duration,
 }
 
-impl Feed for Live {
+impl Live<'_> {
+    /// Begins to sample call stacks. Regions are read anew, with what is entered and left.
+    fn sample(&mut self) -> Result<(), Error> {
+        let measurement = self.args.measurement.sampling(self.launch.clone())?;
+        measurement.begin_stacks(&mut self.session, &mut |_| {})?;
+        self.profile.start_anew(&self.session, self.interval)
+    }
+}
+
+impl Feed for Live<'_> {
     fn samples(&self) -> &Receiver<SamplerMessage> {
         self.session.samples()
     }
@@ -277,6 +300,11 @@ impl Feed for Live {
     fn set_first_level(&mut self, level: FirstLevel) -> Result<(), String> {
         self.profile.set_first_level(level);
         Ok(())
+    }
+
+    fn begin_sampling(&mut self) -> Result<(), String> {
+        // There is one line for it.
+        self.sample().map_err(|error| error.to_string().lines().next().unwrap_or_default().to_owned())
     }
 
     fn restart_profile(&mut self) {
@@ -302,7 +330,7 @@ impl Feed for Live {
     }
 
     fn notes_of_end(&self) -> Vec<String> {
-        let lacks_regions = self.wants_region_events && self.session.regions().is_empty();
+        let lacks_regions = self.launch.region_events.is_some() && self.session.regions().is_empty();
         lacks_regions.then(|| NO_REGIONS.to_owned()).into_iter().collect()
     }
 

@@ -41,6 +41,14 @@ pub trait Feed {
         Err("the first level of these stacks is that of their file".into())
     }
 
+    /// Begins to sample call stacks, where none are sampled.
+    ///
+    /// # Errors
+    /// Fails with words for the user where that can't be.
+    fn begin_sampling(&mut self) -> Result<(), String> {
+        Err("nothing runs here that could be sampled".into())
+    }
+
     /// Begins the profile anew, with the samples to come. Only what runs has some.
     fn restart_profile(&mut self) {}
 

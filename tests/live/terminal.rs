@@ -325,6 +325,25 @@ fn frozen_it_records_on() {
 }
 
 #[test]
+fn sampling_begins_while_a_program_runs() {
+    let Some(tmux) = Tmux::start("sample") else { return };
+    let program = env!("CARGO_BIN_EXE_perfprop");
+    // The loop runs in a child of the command.
+    let line =
+        format!("{program} top -e task-clock --screen profile -- sh -c '(while :; do :; done); :'; echo left=$?");
+    tmux.run(&["send-keys", &line, "Enter"]);
+    tmux.eventually("it says how", |screen| screen.contains("no call stacks are sampled: Enter begins"));
+    tmux.keys("Enter");
+    let screen = tmux.eventually("it samples, or says why not", |screen| {
+        screen.contains("SELF") || screen.contains("E14") || screen.contains("not permitted")
+    });
+    if screen.contains("SELF") {
+        tmux.eventually("there are functions", |screen| screen.contains('%') && !screen.contains("no sample yet"));
+    }
+    leave(&tmux, "sample");
+}
+
+#[test]
 fn a_panic_while_drawing_gives_the_terminal_back() {
     let Some(tmux) = Tmux::start("panic") else { return };
     let (program, seconds) = (env!("CARGO_BIN_EXE_perfprop"), own_seconds());

@@ -219,6 +219,17 @@ impl Measurement {
         start::start(self, period, interval, note)
     }
 
+    /// Begins to sample the call stacks of a session that counts already, as this measurement of the same target asks for.
+    ///
+    /// # Errors
+    /// When nothing can be sampled; counting goes on.
+    #[cfg(feature = "stacks")]
+    pub fn begin_stacks(&self, session: &mut Session, note: &mut dyn FnMut(&str)) -> Result<(), Error> {
+        session.begin_stacks(&self.launch).map_err(|error| refused::refused(error, &self.plan, &self.launch))?;
+        session.stacks().inspect(|stacks| sampling::note_unsampled(stacks, note));
+        Ok(())
+    }
+
     /// A monitor of a run of this measurement.
     pub fn monitor(&self, header: Header) -> Monitor {
         monitor(header, self.relations.all.clone(), self.estimation.clone())

@@ -129,7 +129,7 @@ impl Monitor {
         let events = header.events.len();
         let (parts, scopes) = (sum::parts(&header), sum::scopes(&header));
         let mut monitor = Self {
-            due: header.interval_ns,
+            due: header.first_end(),
             tracks: vec![EventTrack::default(); events],
             kept: HISTORY,
             instructions: measure::instructions(&header, &scopes),
@@ -410,7 +410,9 @@ impl Monitor {
     pub fn end_by(&self, time: WallNs) -> Option<WallNs> {
         let interval = self.header.interval_ns.0.max(1);
         let ended = (time + self.slack()).0 / interval;
-        Some(WallNs(ended.saturating_mul(interval)) - self.slack()).filter(|end| end.0 > 0)
+        let first = self.header.first_end();
+        let end = if ended == 0 && time + self.slack() >= first { first.0 } else { ended.saturating_mul(interval) };
+        Some(WallNs(end) - self.slack()).filter(|end| end.0 > 0)
     }
 
     /// Confidence level of the intervals.

@@ -75,6 +75,9 @@ pub struct Header {
     pub period_ns: WallNs,
     /// The time between the intervals that people see.
     pub interval_ns: WallNs,
+    /// The length of the first one, where it is shorter: so that there is something to see.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_interval_ns: Option<WallNs>,
 }
 
 /// Who rotates groups that can't all be counted at once, and how long a slice is.
@@ -131,7 +134,13 @@ impl Header {
             estimator: estimator.into(),
             period_ns: WallNs(0),
             interval_ns: WallNs(0),
+            first_interval_ns: None,
         }
+    }
+
+    /// When the first interval ends.
+    pub fn first_end(&self) -> WallNs {
+        self.first_interval_ns.map_or(self.interval_ns, |first| first.min(self.interval_ns))
     }
 
     /// The events without what became of them.

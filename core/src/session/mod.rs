@@ -24,6 +24,8 @@ use crate::sources::emulate::{CacheModel, ModelLog};
 use crate::sources::perf::mux::{Interval, MuxError};
 use crate::sources::perf::{CounterRow, OpenError, TargetKind, TracefsProbes};
 #[cfg(feature = "stacks")]
+use crate::sources::process;
+#[cfg(feature = "stacks")]
 use crate::stacks::live;
 
 mod awaited;
@@ -295,6 +297,23 @@ impl Session {
     #[cfg(feature = "stacks")]
     pub fn stacks(&self) -> Option<&live::LiveStacks> {
         self.stacks.as_ref()
+    }
+
+    /// Begins to sample the call stacks that `launch` asks for, of what is counted already; of a command, the processes that it has
+    /// now and those that they start.
+    ///
+    /// # Errors
+    /// See [`StartError`]; counting goes on.
+    #[cfg(feature = "stacks")]
+    pub fn begin_stacks(&mut self, launch: &Launch) -> Result<(), StartError> {
+        let wanted = launch.stacks.as_ref().ok_or(StartError::NoTarget)?;
+        let kind = match (&launch.target, self.running_command()) {
+            (Some(kind), _) => kind.clone(),
+            (None, Some(pid)) => TargetKind::Processes(std::iter::once(pid).chain(process::descendants(pid)).collect()),
+            (None, None) => return Err(StartError::NoTarget),
+        };
+        self.stacks = stacks::start_late(wanted, &launch.counted(&kind, &self._probes), self.began)?;
+        Ok(())
     }
 
     /// Asks the sampler for something.

@@ -2,7 +2,11 @@
 
 use super::{Launch, StartError};
 use crate::plan::Plan;
+#[cfg(feature = "stacks")]
+use crate::regions::clock;
 use crate::sources::emulate::Emulator;
+#[cfg(feature = "stacks")]
+use crate::sources::perf::CountedTarget;
 use crate::sources::perf::{TargetKind, TracefsProbes};
 
 #[cfg(feature = "stacks")]
@@ -16,7 +20,18 @@ pub(super) fn start(launch: &Launch, kind: &TargetKind, probes: &TracefsProbes) 
     let Some(wanted) = &launch.stacks else { return Ok(None) };
     let target = launch.counted(kind, probes);
     let source = StackSource::open(wanted, &target).map_err(StartError::Stacks)?;
-    source.start(launch.begins_at_once(&target)).map(Some).map_err(StartError::System)
+    source.start(launch.begins_at_once(&target), clock()).map(Some).map_err(StartError::System)
+}
+
+/// Starts sampling a target that runs and is counted already. Times count from `origin`.
+#[cfg(feature = "stacks")]
+pub(super) fn start_late(
+    wanted: &crate::stacks::live::StackRequest,
+    target: &CountedTarget,
+    origin: u64,
+) -> Result<Sampling, StartError> {
+    let source = crate::stacks::live::StackSource::open(wanted, target).map_err(StartError::Stacks)?;
+    source.start(true, origin).map(Some).map_err(StartError::System)
 }
 
 /// What begins to sample, at the end of a delay.

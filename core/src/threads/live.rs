@@ -23,6 +23,9 @@ const MOST_TIME: u32 = 100;
 const MOST_LOOKS: u32 = 400;
 /// The longest pause, in intervals of a second or more: an older list tells nobody anything.
 const LONGEST_PAUSE: u32 = 3;
+/// When the second snapshot is begun at the latest: with two of them there is something to show.
+const SECOND_SNAPSHOT: Duration = Duration::from_millis(160);
+
 /// How long before the end of an interval a snapshot is begun at least.
 const LEAST_LEAD: Duration = Duration::from_millis(10);
 
@@ -88,7 +91,7 @@ fn run(
 ) {
     let put = |snapshot| *newest.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(snapshot));
     let mut due = Duration::ZERO;
-    // The first two are not held back by what they cost: with them there is something to show.
+    // The first two are not held back by what they cost.
     let mut unpaid = 2_u32;
     loop {
         let (began, cpu_began) = (start.elapsed(), own_cpu_time());
@@ -103,6 +106,9 @@ fn run(
         if is_snapshot {
             let paid = if unpaid > 0 { now } else { now + longest(cost * MOST_TIME, interval) };
             due = next_snapshot(began, interval, now - began, paid);
+            if unpaid > 0 {
+                due = due.min(began + SECOND_SNAPSHOT);
+            }
         }
         let pause = pause(cost, due.saturating_sub(now), interval);
         match stopped.recv_timeout(pause) {

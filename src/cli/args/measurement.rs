@@ -5,7 +5,7 @@ use clap::Args;
 use super::{EventArgs, StackArgs, TargetArgs};
 use crate::cli::Error;
 use crate::cli::stream::say;
-use crate::measure::{DefaultEvents, MeasureOptions, Measurement};
+use crate::measure::{DefaultEvents, MeasureOptions, Measurement, StackOptions};
 use crate::session::Launch;
 use crate::sources::perf::TargetKind;
 
@@ -32,6 +32,14 @@ impl MeasurementArgs {
         let options = self.events.options(&self.target)?;
         let options = MeasureOptions { stacks: self.stacks.options()?, default_events, ..options };
         Ok(Measurement::new(&options, launch, &mut say)?)
+    }
+
+    /// The same with call stacks, which they don't ask for.
+    pub(crate) fn sampling(&self, launch: Launch) -> Result<Measurement, Error> {
+        let options = self.events.options(&self.target)?;
+        let default_events = DefaultEvents::Best;
+        let options = MeasureOptions { stacks: Some(StackOptions::default()), default_events, ..options };
+        Ok(Measurement::new(&options, launch, &mut |_| {})?)
     }
 
     /// Whether they say nothing of what to measure, nor of whom.

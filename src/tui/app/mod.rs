@@ -254,6 +254,7 @@ impl<'a> App<'a> {
             (LoopCommand::Kill, Some(_)) => return Ok(Some(self.kill())),
             (LoopCommand::Detach, Some(_)) => return Ok(self.detach()),
             (LoopCommand::FirstLevel(level), _) => self.set_first_level(level),
+            (LoopCommand::BeginSampling, _) => self.begin_sampling(),
             (LoopCommand::RestartProfile, _) => {
                 self.feed.restart_profile();
                 self.model.profile_is_old = true;
@@ -276,6 +277,13 @@ impl<'a> App<'a> {
             (LoopCommand::Redraw, _) => self.redraw()?,
         }
         Ok(None)
+    }
+
+    fn begin_sampling(&mut self) {
+        match self.feed.begin_sampling() {
+            Ok(()) => self.model.profile_is_old = true,
+            Err(words) => self.tell(Message::Failed(words)),
+        }
     }
 
     fn take_signal(&mut self, signal: i32) -> io::Result<Option<Outcome>> {

@@ -61,6 +61,8 @@ pub(in crate::tui) enum Message {
 pub(in crate::tui) enum LoopCommand {
     /// Have another first level of the profile's tree.
     FirstLevel(FirstLevel),
+    /// Begin to sample call stacks.
+    BeginSampling,
     /// Begin the profile anew, with the samples to come.
     RestartProfile,
     /// Show interpreters' own frames in the profile's tree, or leave them out.

@@ -15,7 +15,7 @@ use crate::tui::screen::Screen;
 use crate::tui::theme::Theme;
 
 /// Why nothing can be done on the Profile screen.
-pub(super) const WITHOUT_STACKS: &str = "no call stacks are sampled: -g samples them";
+pub(super) const WITHOUT_STACKS: &str = "no call stacks are sampled: -g samples them, and Enter while a run goes on";
 
 impl ScreenModel {
     pub(super) fn key(&mut self, key: KeyEvent) -> Option<LoopCommand> {
@@ -191,6 +191,7 @@ impl ScreenModel {
         match action {
             Action::Levels => self.next_level(),
             Action::Restart => self.restart_profile(),
+            Action::Zoom if self.can_begin_sampling() => Some(LoopCommand::BeginSampling),
             Action::Zoom => self.zoom_or_source(),
             Action::Source => self.ask_for_source(),
             Action::Chains => {

@@ -146,6 +146,12 @@ impl ScreenModel {
         Some(LoopCommand::FirstLevel(self.first_level))
     }
 
+    /// Whether nothing is sampled of a run that goes on.
+    pub(in crate::tui) fn can_begin_sampling(&self) -> bool {
+        let is_live = matches!(self.options.mode, Mode::Live) && self.monitor.ended().is_none();
+        is_live && self.profile.is_none() && self.monitor.header().modelled.is_none()
+    }
+
     /// Whether more samples come, and the view follows them.
     fn can_restart_profile(&self) -> bool {
         let is_live = matches!(self.options.mode, Mode::Live) && self.monitor.ended().is_none();

@@ -303,7 +303,7 @@ impl ScreenModel {
             Mode::Live if self.level_of_threads() == FirstLevel::Process => {
                 format!("-g samples call stacks; perfprop top -p {} shows its threads", thread.pid)
             }
-            Mode::Live => "no call stacks are sampled: start perfprop with -g".into(),
+            Mode::Live => "no call stacks are sampled: start perfprop with -g, or press 4 and Enter".into(),
             Mode::Replay { .. } | Mode::Stacks { .. } => {
                 "this recording has no call stacks; perfprop record -g records them".into()
             }

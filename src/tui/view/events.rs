@@ -210,7 +210,7 @@ pub(super) fn why_missing(page: &ScreenPage<'_>, absence: Option<crate::monitor:
 
 fn first_reading(page: &ScreenPage<'_>) -> String {
     let monitor = &page.model.monitor;
-    let left = monitor.header().interval_ns - monitor.now();
+    let left = monitor.header().first_end() - monitor.now();
     format!("n=0, first reading in {:.1} s", left.as_secs())
 }
 

@@ -145,13 +145,12 @@ impl StackSource {
         open::open(wanted, target).map(|opened| Self { opened })
     }
 
-    /// Starts the threads. From now on times are counted; with `enable` events sample from now on, too,
-    /// instead of with exec.
+    /// Starts the threads. Times count from `origin`, a time of the kernel's clock that never goes backwards; with `enable` events sample
+    /// from now on, instead of with exec.
     ///
     /// # Errors
     /// Returns the operating system's error if no thread can be started.
-    pub fn start(mut self, enable: bool) -> io::Result<LiveStacks> {
-        let origin = clock();
+    pub fn start(mut self, enable: bool, origin: u64) -> io::Result<LiveStacks> {
         let (commands_out, commands) = io::pipe()?;
         let (raw, raw_batches) = bounded(RAW_CAPACITY);
         let (named, batches) = bounded(CAPACITY);

@@ -363,6 +363,7 @@ struct RecordReader {
     addresses: Vec<u64>,
     /// The longest call chain that the kernel gives.
     most_frames: usize,
+    own_pid: u32,
 }
 
 impl RecordReader {
@@ -385,6 +386,7 @@ impl RecordReader {
             locations: Vec::new(),
             addresses: Vec::new(),
             most_frames: most_frames(),
+            own_pid: std::process::id(),
         }
     }
 
@@ -437,11 +439,12 @@ impl RecordReader {
     /// A thread was sampled: at once, or as it leaves its CPU, when it counts once it is back.
     fn take_sample(&mut self, time: u64, event: u32, sample: &SampleRecord<'_>) {
         let taken = self.sample(time, event, sample);
-        // The kernel's own threads wait for work: that is no wait of a program.
+        // The kernel's own threads wait for work, and those here for what they measure: that is no wait of a program.
         let is_of_kernel = self.addresses.is_empty() && sample.user.is_none();
+        let is_own = sample.pid.cast_unsigned() == self.own_pid;
         match &mut self.off_cpu {
             Some(off_cpu) if off_cpu.event == event => {
-                if !is_of_kernel {
+                if !is_of_kernel && !is_own {
                     off_cpu.leaves(sample.tid, time, taken);
                 }
                 return;

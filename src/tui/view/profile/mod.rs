@@ -125,6 +125,9 @@ fn nothing(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
         return words_alone(page, area, room, &model.without_functions());
     }
     let words = match (&model.profile, model.options.mode, model.monitor.ended()) {
+        (None, Mode::Live, _) if model.can_begin_sampling() => {
+            "no call stacks are sampled: Enter begins; perfprop top -g begins at once"
+        }
         (None, Mode::Live, _) => {
             "no call stacks are sampled: start with  perfprop top -g; regions of a program are shown without it"
         }

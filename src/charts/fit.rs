@@ -54,7 +54,7 @@ fn growth(fit: &Fit, model: &CostModel) -> Option<ChartPart> {
         .collect();
     let band =
         |name: &str, is_light, ends: Vec<(f64, (f64, f64))>| Drawn::Band { name: name.to_owned(), ends, is_light };
-    let level = format!("{}% interval", 100.0 * fitted.confidence);
+    let level = format!("{}% interval", fitted.confidence_in_percent());
     let interval: Vec<_> = predicted.iter().filter_map(|(size, found)| Some((*size, found.interval?))).collect();
     let next: Vec<_> = predicted.iter().filter_map(|(size, found)| Some((*size, found.next?))).collect();
     let line = predicted.iter().map(|(size, found)| ChartPoint { x: *size, y: found.value }).collect();

@@ -9,6 +9,7 @@
 //! ```
 
 use std::fs::{self, File};
+use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
 use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -352,17 +353,33 @@ fn is_inside(path: &Path) -> bool {
     path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
 }
 
-/// Copies a file, or a folder with all that is in it.
+/// Copies a file, or a folder with all files, folders and links that are in it. A link that was asked for by its name is followed.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
     if from.is_dir() {
         fs::create_dir_all(to)?;
         return fs::read_dir(from)?.try_for_each(|entry| {
             let entry = entry?;
-            copy(&entry.path(), &to.join(entry.file_name()))
+            let (path, to) = (entry.path(), to.join(entry.file_name()));
+            match entry.file_type()? {
+                kind if kind.is_symlink() => copy_link(&path, &to),
+                kind if kind.is_dir() || kind.is_file() => copy(&path, &to),
+                // A pipe or a socket is nothing to keep.
+                _ => Ok(()),
+            }
         });
     }
     to.parent().map_or(Ok(()), fs::create_dir_all)?;
     fs::copy(from, to).map(drop)
+}
+
+fn copy_link(from: &Path, to: &Path) -> io::Result<()> {
+    match symlink(fs::read_link(from)?, to) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            fs::remove_file(to)?;
+            symlink(fs::read_link(from)?, to)
+        }
+        made => made,
+    }
 }
 
 #[cfg(test)]

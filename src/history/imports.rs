@@ -182,6 +182,9 @@ impl ImportedBenchmarks {
         } else if let Ok(samples) = serde_json::from_str::<CriterionSamples>(text) {
             let own = || serde_json::from_str::<Value>(&beside()?).ok()?.get("full_id")?.as_str().map(in_name);
             let name = name.map(str::to_owned).or_else(own).ok_or(ImportProblem::NoName)?;
+            if samples.times.len() != samples.iters.len() {
+                return Err(ImportProblem::Format);
+            }
             let times = samples.times.iter().zip(&samples.iters).map(|(time, runs)| time / runs / divisor(TIME));
             all.put(named_benchmark(&name, TIME), times.collect())?;
         } else {
@@ -223,7 +226,11 @@ impl ImportedBenchmarks {
             // What wasn't counted has no number, and so no result.
             let (Some(event), Some(value)) = (&line.event, line.value) else { continue };
             let benchmark = named_benchmark(name, event);
-            let (unit, factor) = if line.unit == "msec" { (NANOSECONDS, 1e6) } else { (event.as_str(), 1.0) };
+            let (unit, factor) = match line.unit.as_str() {
+                "msec" => (NANOSECONDS, 1e6),
+                "ns" => (NANOSECONDS, 1.0),
+                _ => (event.as_str(), 1.0),
+            };
             let on = if line.modelled { CountedOn::Model } else { CountedOn::Machine };
             self.put_counted(on, Benchmark { unit: unit.to_owned(), ..benchmark }, vec![value * factor])?;
         }

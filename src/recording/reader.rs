@@ -293,7 +293,7 @@ fn not_json(error: &serde_json::Error, length: usize) -> String {
     let text = error.to_string();
     let reason = text.split(" at line ").next().unwrap_or_default();
     let column = if error.line() > 1 { length } else { error.column() };
-    format!("column {column}: {reason}")
+    if column == 0 { reason.to_owned() } else { format!("column {column}: {reason}") }
 }
 
 /// How a recording begins.

@@ -25,7 +25,7 @@ pub(super) fn read<R: Read>(lines: &mut InputLines<R>, tree: &mut Tree, options:
             Ok(None) => return Ok(()),
             Err(broken) => return Err(Fault::broken(broken, number)),
         };
-        if line.starts_with(b"#") || line.trim_ascii().is_empty() {
+        if is_comment(line) || line.trim_ascii().is_empty() {
             continue;
         }
         let (path, count) = split(line).ok_or_else(|| Fault::at(number, FaultKind::NoCount))?;
@@ -33,6 +33,11 @@ pub(super) fn read<R: Read>(lines: &mut InputLines<R>, tree: &mut Tree, options:
         let frames: Vec<FrameId> = path.split(';').map(|name| tree.frame(&Frame::function(name))).collect();
         tree.stack(stacks, frames, event, Amount { samples: count, weight: count });
     }
+}
+
+/// Whether a line is one for people: a `#` with a blank behind it. Names of threads may begin with one, too.
+pub(super) fn is_comment(line: &[u8]) -> bool {
+    line.strip_prefix(b"#").is_some_and(|rest| rest.first().is_none_or(u8::is_ascii_whitespace))
 }
 
 /// A line's path and number.

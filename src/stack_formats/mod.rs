@@ -172,7 +172,7 @@ fn guess(begun: &[u8]) -> Option<InputFormat> {
     if callgrind::is_callgrind(begun) {
         return Some(InputFormat::Callgrind);
     }
-    let mut lines = begun.split(|&byte| byte == b'\n').filter(|line| !line.starts_with(b"#"));
+    let mut lines = begun.split(|&byte| byte == b'\n').filter(|line| !folded::is_comment(line));
     let mut lines = lines.by_ref().skip_while(|line| line.trim_ascii().is_empty());
     let first = lines.next()?;
     let is_frame = |line: &[u8]| line.starts_with(b"\t");

@@ -143,7 +143,8 @@ impl KnownSteps<'_> {
 /// What benchmarks lost, a line for each rise, with what else of the benchmark changed there.
 pub fn benchmark_regressions(found: &[BenchmarkRegression], of: &ToldSeries<'_>) -> String {
     let row = |rise: ToldRise| {
-        let moved: Vec<_> = rise.moved.iter().map(|(name, change)| format!("{} {change}", shown(name))).collect();
+        let moved: Vec<_> =
+            rise.moved.iter().map(|(name, change)| format!("{} {}", shown(name), shown(change))).collect();
         let moved = if moved.is_empty() { String::new() } else { format!("  (with {})", moved.join(", ")) };
         vec![
             shown(&rise.name()).into_owned(),
@@ -173,7 +174,8 @@ pub fn markdown_regressions(found: &[BenchmarkRegression], of: &ToldSeries<'_>) 
     let mut out = "| Benchmark | Before | After | Change | Chance | Commit | Moved with it |\n".to_owned();
     out += "|:---|---:|---:|---:|---:|:---|:---|\n";
     for rise in of.rises(found) {
-        let moved: Vec<_> = rise.moved.iter().map(|(name, change)| format!("{} {change}", markdown(name))).collect();
+        let moved: Vec<_> =
+            rise.moved.iter().map(|(name, change)| format!("{} {}", markdown(name), markdown(change))).collect();
         let number = |number: f64| markdown(&rise.number(number));
         let chance = rise.chance.map_or_else(|| "—".to_owned(), share);
         out += &format!(

@@ -11,6 +11,7 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, bounded, never, select, tick};
 use nix::libc::SIGUSR1;
 use nix::sys::signal::{Signal, killpg};
+use nix::sys::wait::waitpid;
 use nix::unistd::Pid;
 
 use super::said;
@@ -128,7 +129,13 @@ fn wait(
     said: &File,
 ) -> io::Result<(ExitStatus, Option<i32>)> {
     let (sender, ended) = bounded(1);
-    thread::Builder::new().name("hook".into()).spawn(move || sender.send(child.wait()))?;
+    let waits = thread::Builder::new().name("hook".into()).spawn(move || sender.send(child.wait()));
+    if let Err(error) = waits {
+        // Nobody would wait for it.
+        let _ = killpg(group, Signal::SIGKILL);
+        let _ = waitpid(group, None);
+        return Err(error);
+    }
     let gone = || io::Error::other("the thread that waits for a command is gone");
     let (mut signals, mut signal, mut patience, forget) = (signals.clone(), None, never(), tick(FORGETS));
     loop {

@@ -142,7 +142,8 @@ impl Runner {
         if has_timed_out {
             return Ok(Ran::TimedOut);
         }
-        let exit = outcome.end.exit.unwrap_or(Exit::Code(0));
+        let unknown = || SweepError::System(io::Error::other("how the command ended isn't known"));
+        let exit = outcome.end.exit.ok_or_else(unknown)?;
         let is_by_shared = SHARED.iter().any(|signal| 128 + signal == i32::from(exit.shell_code()));
         let came = if is_by_shared { end_within(signals, SIGNAL_PATIENCE) } else { pending_end(signals) };
         if let Some(signal) = came {

@@ -8,6 +8,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use super::verdict::is_enough;
 use super::{Average, ComparedEvent, NumbersOfRuns, Side, compare_numbers, enough};
 use crate::events::Unit;
 use crate::monitor::{Measure, MeasureChoice};
@@ -42,6 +43,8 @@ pub struct ProfileDifference {
     pub runs: [usize; 2],
     /// How many of each side can tell a difference from chance.
     pub needs: usize,
+    /// The chance of a false verdict, over all functions.
+    alpha: f64,
     /// The functions that are tested.
     pub functions: Vec<(FunctionKey, ComparedEvent)>,
 }
@@ -69,9 +72,10 @@ impl ProfileDifference {
             trees.iter().for_each(|tree| joined.add(tree, side, &renamed, is_of_weights));
         }
         let functions = joined.test(&unit, confidence);
-        let needs = enough(functions.len().max(1), 1.0 - confidence.level());
+        let alpha = 1.0 - confidence.level();
+        let needs = enough(functions.len().max(1), alpha);
         let JoinedTree { tree, events, .. } = joined;
-        Some(Self { tree, events, event: event.name.clone(), is_of_weights, runs, needs, functions })
+        Some(Self { tree, events, event: event.name.clone(), is_of_weights, runs, needs, alpha, functions })
     }
 
     /// The mean of a run, of a weight that the tree has of a side.
@@ -91,7 +95,7 @@ impl ProfileDifference {
     /// Why no function is marked, where that is for want of runs.
     pub fn what_it_takes(&self) -> Option<String> {
         let needs = self.needs;
-        (self.runs.iter().any(|&runs| runs < needs)).then(|| {
+        (!is_enough(self.runs, self.functions.len().max(1), self.alpha)).then(|| {
             let [a, b] = self.runs;
             let runs = if (a, b) == (1, 1) { "one run each".into() } else { format!("{a} and {b} runs") };
             format!(

@@ -292,13 +292,13 @@ impl<'a> Code<'a> {
         let mut lines = vec![format!("The {unit} of {}.", crate::names::shown(&self.fitted.model))];
         for coefficient in &self.fitted.coefficients {
             let interval = coefficient.interval.map_or_else(String::new, |(low, high)| {
-                format!(", {:.3e} to {high:.3e} at {} %", low, 100.0 * self.fitted.confidence)
+                format!(", {:.3e} to {high:.3e} at {} %", low, self.fitted.confidence_in_percent())
             });
             lines.push(format!("{} = {:.6e}{interval}", coefficient.name, coefficient.value));
         }
         for breakpoint in &self.fitted.breakpoints {
             let interval = breakpoint.interval.map_or_else(String::new, |(low, high)| {
-                format!(", {} to {} at {} %", shortest(low), shortest(high), 100.0 * self.fitted.confidence)
+                format!(", {} to {} at {} %", shortest(low), shortest(high), self.fitted.confidence_in_percent())
             });
             lines.push(format!("{} = {}, where it changes{interval}", breakpoint.name, shortest(breakpoint.value)));
         }

@@ -126,6 +126,11 @@ pub struct Prediction {
 }
 
 impl FittedModel {
+    /// The level of its intervals in percent, without what binary fractions add: 57, not 56.99999999999999.
+    pub fn confidence_in_percent(&self) -> f64 {
+        (self.confidence * 1e8).round() / 1e6
+    }
+
     /// Whether what was read can be one that a fit wrote.
     ///
     /// # Errors

@@ -323,7 +323,11 @@ impl Resolver {
     /// The terms, with those of the vendor's event in place of its name: `cpu/l1d.replacement/`.
     fn expanded<'t>(&'t self, pmu: &Pmu, terms: &[Term<'t>]) -> Vec<Term<'t>> {
         let own = |term: &Term<'_>| term.value.is_some() || pmu.has_term(term.key);
-        let of = |term: &Term<'t>| match self.tables.find(term.key) {
+        let is_of = |event: &&TableEvent| {
+            event.pmu.as_ref().is_none_or(|name| !pmu::matching(std::slice::from_ref(pmu), name).is_empty())
+        };
+        let in_tables = |name: &str| self.tables.all(name).find(is_of).or_else(|| self.tables.find(name));
+        let of = |term: &Term<'t>| match in_tables(term.key) {
             Some(event) if !own(term) => event.written_terms(),
             _ => vec![term.clone()],
         };
@@ -332,7 +336,17 @@ impl Resolver {
 
     /// A name out of the vendor's tables, on every PMU that counts it.
     fn table_event(&self, name: &str) -> Option<Result<Vec<Meant>, EventErrorCause>> {
-        self.tables.find(name).map(|event| self.in_table(event))
+        let (mut found, mut error) = (Vec::new(), None);
+        for event in self.tables.all(name) {
+            match self.in_table(event) {
+                Ok(meant) => found.extend(meant),
+                Err(cause) => error = error.or(Some(cause)),
+            }
+        }
+        match error {
+            _ if !found.is_empty() => Some(Ok(found)),
+            error => error.map(Err),
+        }
     }
 
     fn in_table(&self, event: &TableEvent) -> Result<Vec<Meant>, EventErrorCause> {

@@ -32,7 +32,7 @@ const MOST_PROBLEMS: usize = 20;
 pub struct Tables {
     events: Vec<TableEvent>,
     /// The place of each name in `events`, in small letters.
-    places: HashMap<String, usize>,
+    places: HashMap<String, Vec<usize>>,
     metrics: Vec<TableMetric>,
 }
 
@@ -89,7 +89,13 @@ impl Tables {
 
     /// The event of this name, in any case of letters.
     pub fn find(&self, name: &str) -> Option<&TableEvent> {
-        self.places.get(&name.to_lowercase()).and_then(|&place| self.events.get(place))
+        self.all(name).next()
+    }
+
+    /// The events of this name, one for each PMU that has it: of hybrid CPUs each kind of core has its own.
+    pub fn all(&self, name: &str) -> impl Iterator<Item = &TableEvent> {
+        let places = self.places.get(&name.to_lowercase()).map_or(&[][..], Vec::as_slice);
+        places.iter().filter_map(|&place| self.events.get(place))
     }
 }
 
@@ -233,8 +239,10 @@ impl TableReader {
             return self.problem(format!("{file}: more than {MOST_EVENTS} events"));
         }
         let place = self.tables.events.len();
-        // As in perf, the first of two events of one name holds.
-        self.tables.places.entry(event.name.to_lowercase()).or_insert(place);
+        // As in perf, the first of two events of one name and PMU holds.
+        if self.tables.all(&event.name).all(|known| known.pmu != event.pmu) {
+            self.tables.places.entry(event.name.to_lowercase()).or_default().push(place);
+        }
         self.tables.events.push(event);
     }
 }

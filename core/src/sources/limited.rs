@@ -139,7 +139,7 @@ impl<S: CounterSource> Limited<S> {
             left = left.checked_sub(group.counters())?;
             Some(group)
         };
-        let fixed: Vec<_> = fixed.into_iter().map_while(fits).collect();
+        let fixed: Vec<_> = fixed.into_iter().filter_map(fits).collect();
         let rotated = rotated.into_iter().map(|(_, group)| group).collect();
         Self {
             source,

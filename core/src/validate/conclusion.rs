@@ -3,7 +3,8 @@
 use super::{Coverage, KnownCount, ValidatedEvent};
 use crate::rates::Confidence;
 
-/// A conclusion by chance comes no more often than this, over all events.
+/// A conclusion by chance comes no more often than this of each kind of interval: of events' totals, of their intervals, and of both of all
+/// events together.
 const ALPHA: f64 = 0.05;
 
 /// How far always-on counts may be from known ones: hardware counts an instruction or a branch more an interrupt (V. Weaver, D.

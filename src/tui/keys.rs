@@ -49,6 +49,8 @@ pub(super) enum Action {
     Source,
     NextSampledLine,
     PreviousSampledLine,
+    ScrollLeft,
+    ScrollRight,
     NextHit,
     PreviousHit,
     FindSame,
@@ -176,6 +178,8 @@ pub(super) const BINDINGS: &[KeyBinding] = bindings! {
     Action::Source, "source", [key('v')], "source or instructions of the function, with samples", Some("source"), PROFILE;
     Action::NextSampledLine, "next-line", [key('n')], "the next line that was sampled", Some("next"), SOURCE;
     Action::PreviousSampledLine, "previous-line", [key('N')], "the line before that was sampled", None, SOURCE;
+    Action::ScrollLeft, "scroll-left", [code(KeyCode::Left), key('h')], "go back to the beginning of long lines", None, SOURCE;
+    Action::ScrollRight, "scroll-right", [code(KeyCode::Right), key('l')], "see more of long lines", Some("scroll"), SOURCE;
     Action::Search, "search", [key('/')], "search by regular expression; lower case matches both", Some("search"), PROFILE;
     Action::NextHit, "next-hit", [key('n')], "the next frame that matches", None, PROFILE;
     Action::PreviousHit, "previous-hit", [key('N')], "the previous frame that matches", None, PROFILE;

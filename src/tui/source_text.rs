@@ -85,10 +85,17 @@ impl FileText {
         let read = move || read_now(&path, Path::new(&program), began);
         match files::within(READING, read).and_then(|text| text) {
             Ok((text, caution)) => Self::Lines(text.lines().map(plain).collect(), caution),
-            Err(why) if why.is_absence() => Self::Missing(format!("{} isn't on this machine", shown(file))),
+            Err(why) if why.is_absence() => Self::Missing(missing_file(file)),
             Err(why) => Self::Missing(format!("{} can't be read: {why}", shown(file))),
         }
     }
+}
+
+fn missing_file(file: &str) -> String {
+    format!(
+        "looked for {}, which isn't on this machine: copy the source there, or replay the recording where it is",
+        shown(file)
+    )
 }
 
 fn no_lines(module: &str) -> String {
@@ -167,7 +174,7 @@ mod tests {
             FileText::read(&function, SystemTime::UNIX_EPOCH)
         };
         let missing = |words: &str| FileText::Missing(words.into());
-        assert_eq!(read(Some("/nonexistent/a.c"), "/p"), missing("/nonexistent/a.c isn't on this machine"));
+        assert_eq!(read(Some("/nonexistent/a.c"), "/p"), FileText::Missing(missing_file("/nonexistent/a.c")));
         let relative =
             "./a.c has no folder in the debug information, so it can't be found: compile it by its whole path";
         assert_eq!(read(Some("./a.c"), "/p"), missing(relative));

@@ -89,6 +89,15 @@ pub(super) fn cut_front(text: &str, cells: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{ELLIPSIS}{}", tail(text, cells - 1)))
 }
 
+/// What is left of a text that has gone at the left by so many cells.
+pub(super) fn from_cell(text: &str, cells: usize) -> Cow<'_, str> {
+    match cells {
+        0 => Cow::Borrowed(text),
+        cells if cells >= width(text) => Cow::Borrowed(""),
+        cells => cut_front(text, width(text) - cells),
+    }
+}
+
 /// Cut in the middle to `cells`: the ends of names differ, not their middles.
 pub(super) fn cut_middle(text: &str, cells: usize) -> Cow<'_, str> {
     if width(text) <= cells {
@@ -107,6 +116,9 @@ pub(super) fn cut_name(name: &str, cells: usize) -> Cow<'_, str> {
     if width(name) <= cells {
         return Cow::Borrowed(name);
     }
+    if name.contains(".<") {
+        return cut_dotted(name, cells);
+    }
     let short = short_name(name);
     let parts = scopes(&short);
     let Some(last) = parts.last().filter(|_| parts.len() > 1 || short.len() < name.len()) else {
@@ -118,6 +130,20 @@ pub(super) fn cut_name(name: &str, cells: usize) -> Cow<'_, str> {
     match whole {
         Some(short) => Cow::Owned(short.to_owned()),
         None => Cow::Owned(inner().unwrap_or_else(|| cut(last.split('(').next().unwrap_or(last), cells).into_owned())),
+    }
+}
+
+/// A name of Python's cut to `cells`, which has `.<locals>.` before what a function itself is called: names of one function's
+/// inner ones differ at their ends.
+fn cut_dotted(name: &str, cells: usize) -> Cow<'_, str> {
+    // A file may stand behind it.
+    let end = name.find(" (").unwrap_or(name.len());
+    let parts = name[..end].match_indices('.').map(|(at, _)| &name[at + 1..]);
+    let inner = parts.filter(|part| !part.starts_with('<') || !part.contains('.')).find(|part| width(part) < cells);
+    match inner {
+        Some(inner) => Cow::Owned(format!("{ELLIPSIS}{inner}")),
+        None if end < name.len() => cut_name(&name[..end], cells),
+        None => cut_front(name, cells),
     }
 }
 
@@ -235,6 +261,14 @@ mod tests {
         for cells in 0..100 {
             assert!(width(&cut(&clouds, cells)) <= cells && width(&cut_middle(&clouds, cells)) <= cells, "{cells}");
         }
+    }
+
+    #[test]
+    fn names_of_inner_functions_keep_their_ends() {
+        let [list, one] = ["_iterencode_list", "_iterencode"].map(|name| format!("_make_iterencode.<locals>.{name}"));
+        assert_eq!([cut_name(&list, 30), cut_name(&one, 30)], ["…_iterencode_list", "…_iterencode"]);
+        assert_eq!([cut_name(&list, 12), cut_name(&one, 12)], ["…encode_list", "…_iterencode"]);
+        assert_eq!(cut_name("Queue.get.<locals>.<lambda>", 14), "…<lambda>");
     }
 
     #[test]

@@ -30,6 +30,9 @@ pub struct FunctionLines {
     pub nameless: Option<NamelessReason>,
     /// The lines that were sampled.
     pub lines: BTreeMap<u32, LineSamples>,
+    /// What was sampled at lines of the same file of other functions, which were inlined into this one. It is part of what
+    /// `lines` have at the line that calls each of these.
+    pub inlined: BTreeMap<u32, LineSamples>,
     /// What was sampled where no line is known, by the offset in the module's file: of a caller within the instruction that
     /// called.
     pub offsets: BTreeMap<u64, LineSamples>,
@@ -83,6 +86,15 @@ impl FunctionLines {
             add(&mut self.whole.own, amount);
         }
         add(&mut self.whole.total, amount);
+    }
+
+    /// Adds lines of code that was inlined into the function, of one stack, the innermost first, and whether the innermost of
+    /// all is there.
+    pub(super) fn add_inlined(&mut self, lines: &[u32], is_innermost: bool, amount: Amount) {
+        for (index, &line) in lines.iter().enumerate() {
+            let is_repeated = lines[..index].contains(&line);
+            self.inlined.entry(line).or_default().add(amount, index == 0 && is_innermost, is_repeated);
+        }
     }
 
     /// The line at which most of the function's own samples are; where it has none, most of all.

@@ -74,6 +74,43 @@ struct StackPlace {
     event: EventId,
 }
 
+/// Finds lines of code that was inlined into a function, frame by frame, the innermost first.
+#[derive(Debug, Default)]
+struct InlinedLines<'a> {
+    /// Frames that are inlined into what follows, with their depths.
+    pending: Vec<(usize, &'a StackFrame)>,
+    /// Those of them that lie in the file of the function.
+    lines: Vec<u32>,
+    /// Whether the first of these ran itself.
+    is_innermost: bool,
+}
+
+impl<'a> InlinedLines<'a> {
+    fn begin_stack(&mut self) {
+        self.pending.clear();
+        self.lines.clear();
+        self.is_innermost = false;
+    }
+
+    fn take_other(&mut self, frame: &'a StackFrame, depth: usize) {
+        if frame.inlined {
+            self.pending.push((depth, frame));
+        } else {
+            self.pending.clear();
+        }
+    }
+
+    /// Takes a frame of the function, into which those before it are inlined.
+    fn take_caller(&mut self, caller: &StackFrame) {
+        for (depth, frame) in self.pending.drain(..) {
+            if frame.file.is_some() && frame.file == caller.file {
+                self.is_innermost |= depth == 0 && frame.line.is_some();
+                self.lines.extend(frame.line);
+            }
+        }
+    }
+}
+
 /// Names a task; `None` leaves it unnamed.
 pub type TaskNaming = Box<dyn Fn(&Task) -> Option<String> + Send>;
 /// Adds a place in code to a tree, as a frame.
@@ -226,21 +263,28 @@ impl StackTree {
     /// What an event sampled of a function, by lines.
     pub fn lines_of(&self, function: usize, event: usize) -> FunctionLines {
         let mut lines = FunctionLines::default();
-        let (mut frames, mut roles, mut stays) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut frames, mut roles, mut stays, mut inlined) =
+            (Vec::new(), Vec::new(), Vec::new(), InlinedLines::default());
         for (place, amount) in self.sampled.iter().filter(|(place, _)| place.event.index() == event) {
             frames.clear();
+            inlined.begin_stack();
             let mut is_innermost = false;
             roles.clear();
             roles.extend(self.table.innermost_first(place.stack).map(|frame| self.roles[frame.0 as usize]));
             self.stays_of(&roles, &mut stays);
             let staying = self.table.innermost_first(place.stack).zip(&stays).filter(|(_, stays)| **stays);
-            for (depth, (frame, _)) in staying.enumerate() {
-                if self.frames[frame.0 as usize].index() == function {
+            for (depth, (number, _)) in staying.enumerate() {
+                let Some(frame) = self.table.frame(number) else { continue };
+                if self.frames[number.0 as usize].index() == function {
                     is_innermost |= depth == 0;
-                    frames.extend(self.table.frame(frame));
+                    frames.push(frame);
+                    inlined.take_caller(frame);
+                } else {
+                    inlined.take_other(frame, depth);
                 }
             }
             lines.add(&frames, is_innermost, *amount);
+            lines.add_inlined(&inlined.lines, inlined.is_innermost, *amount);
         }
         lines
     }
@@ -533,6 +577,44 @@ mod tests {
             samples: vec![sample(0, 100, 2), sample(0, 50, 1), sample(1, 3, 0)],
             ..StackBatch::default()
         }
+    }
+
+    #[test]
+    fn code_inlined_from_the_same_file_has_its_lines() {
+        let frame = |name: &str, file: &str, line, inlined| StackFrame {
+            name: name.into(),
+            module: "/bin/p".into(),
+            file: Some(file.into()),
+            line: Some(line),
+            inlined,
+            ..StackFrame::default()
+        };
+        let mut batch = batch();
+        let all = [
+            ("score", "a.c", 10, false),
+            ("dist", "a.c", 7, true),
+            ("min", "std.h", 90, true),
+            ("sq", "a.c", 6, true),
+            ("other", "a.c", 20, false),
+        ];
+        batch.frames = all.map(|(name, file, line, inlined)| frame(name, file, line, inlined)).to_vec();
+        let node = |caller: Option<u32>, frame| StackNode {
+            caller: caller.map(StackId),
+            frame: super::super::StackFrameId(frame),
+        };
+        batch.stacks = vec![node(None, 0), node(Some(0), 1), node(Some(1), 2), node(Some(2), 3), node(Some(1), 4)];
+        let sample = batch.samples[0].clone();
+        batch.samples =
+            [0, 1, 3, 3, 4].map(|stack| StackSample { stack: Some(StackId(stack)), ..sample.clone() }).to_vec();
+        let mut tree = StackTree::new(&sampled(), TreeOptions::default(), Naming::default(), |_| true);
+        tree.take(&batch).unwrap();
+        let lines = tree.lines_of(tree.frames[0].index(), 0);
+        let counted = |lines: &BTreeMap<u32, super::super::LineSamples>| -> Vec<_> {
+            lines.iter().map(|(&line, one)| (line, one.own.samples, one.total.samples)).collect()
+        };
+        assert_eq!(counted(&lines.lines), [(10, 1, 5)]);
+        // What an inlined function calls is none of it; what that is inlined through may be another file's.
+        assert_eq!(counted(&lines.inlined), [(6, 2, 2), (7, 1, 4)]);
     }
 
     #[test]

@@ -122,6 +122,8 @@ impl ScreenModel {
             Levels | Restart | Zoom | Source | Chains => return self.look_into(action),
             NextSampledLine => self.next_sampled_line(true),
             PreviousSampledLine => self.next_sampled_line(false),
+            ScrollLeft => self.scroll_source(false),
+            ScrollRight => self.scroll_source(true),
             Listing | Emphasis | SortFunctions | ShortNames | NextHit | PreviousHit | FindSame | GoLeft | GoRight
             | Fold | Unfold | Toggle | FoldAll | UnfoldAll | NextSampled | PreviousSampled => {
                 self.steer_profile(action)

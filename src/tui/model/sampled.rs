@@ -1,6 +1,6 @@
 //! Keeps the profile and the selected event of the other screens together.
 
-use super::{ChosenRegion, LoopCommand, Motion, Notice, ProfileState, ScreenModel};
+use super::{ChosenRegion, LoopCommand, Motion, Notice, ProfileState, ScreenModel, SourceState};
 use crate::profile::Tree;
 use crate::stacks::StackQuality;
 use crate::tui::keys::Action;
@@ -95,6 +95,8 @@ impl ScreenModel {
         match (self.screen, action) {
             (_, Action::Pause | Action::StepForward) => self.timeline_rows() > 0,
             (_, Action::Range) => self.timeline_rows() > 0 && self.shown_range().is_none(),
+            (Screen::Source, Action::Back) => true,
+            (Screen::Source, Action::ScrollRight) => self.source.as_ref().is_some_and(SourceState::has_long_lines),
             (_, Action::Back) => self.is_in_range(),
             (Screen::Threads, Action::Open) => self.can_open_threads(),
             (Screen::Profile, Action::Restart) => self.can_restart_profile(),

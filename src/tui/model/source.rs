@@ -1,6 +1,6 @@
 //! Holds the state of the Source screen: one function of the profile, line by line or instruction by instruction.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
 
 use super::step::ListStep;
@@ -13,6 +13,11 @@ use crate::tui::keys::Action;
 use crate::tui::model::profile::FrameIndex;
 use crate::tui::screen::Screen;
 use crate::tui::source_text::FileText;
+use crate::tui::text::width;
+
+/// By how many cells long lines move at once, and how many of the longest are seen always.
+const SCROLL: usize = 8;
+const LEAST_SEEN: usize = 30;
 
 /// A function with its samples by lines, or by instructions.
 #[derive(Clone, Debug, Default)]
@@ -27,8 +32,12 @@ pub(in crate::tui) struct SourceState {
     pub(in crate::tui) rows: Vec<u64>,
     /// What was sampled at each of them.
     samples: BTreeMap<u64, LineSamples>,
+    /// Rows that have nothing but what was inlined from there.
+    inlined: BTreeSet<u64>,
     /// The selected row.
     pub(in crate::tui) row: usize,
+    /// Cells of the text that have gone at the left.
+    pub(in crate::tui) scrolled: usize,
 }
 
 impl SourceState {
@@ -57,6 +66,13 @@ impl SourceState {
                 lines.lines.iter().map(|(&line, samples)| (line.into(), *samples)).collect()
             }
         };
+        self.inlined.clear();
+        let counts_lines = !self.has_instructions();
+        for (&line, samples) in lines.inlined.iter().filter(|(line, _)| counts_lines && !lines.lines.contains_key(line))
+        {
+            self.samples.insert(line.into(), *samples);
+            self.inlined.insert(line.into());
+        }
         let shown: Vec<u64> = match &self.text {
             FileText::Lines(text, _) => (1..=text.len() as u64).collect(),
             FileText::Instructions(instructions, _) => instructions.iter().map(|one| one.offset).collect(),
@@ -71,6 +87,16 @@ impl SourceState {
 
     pub(in crate::tui) fn samples(&self, row: u64) -> LineSamples {
         self.samples.get(&row).copied().unwrap_or_default()
+    }
+
+    /// Whether what was sampled of a row is that of another function, which was inlined.
+    pub(in crate::tui) fn is_inlined(&self, row: u64) -> bool {
+        self.inlined.contains(&row)
+    }
+
+    /// Whether there are such rows.
+    pub(in crate::tui) fn has_inlined(&self) -> bool {
+        !self.inlined.is_empty()
     }
 
     /// The text of a row, where there is one.
@@ -114,6 +140,30 @@ impl SourceState {
     /// All samples of the function.
     pub(in crate::tui) fn whole(&self) -> Amount {
         self.lines.whole.total
+    }
+
+    /// Whether there are texts, which may be missing as a whole.
+    pub(in crate::tui) fn has_text(&self) -> bool {
+        !matches!(self.text, FileText::Missing(_))
+    }
+
+    /// Whether some text may have no room.
+    pub(in crate::tui) fn has_long_lines(&self) -> bool {
+        self.longest() > LEAST_SEEN
+    }
+
+    /// Cells of the longest text.
+    fn longest(&self) -> usize {
+        let texts = self.rows.iter().filter_map(|&row| self.text(row));
+        texts.map(width).max().unwrap_or(0)
+    }
+
+    /// Moves all texts; the longest never leaves as a whole.
+    fn scroll(&mut self, is_right: bool) {
+        self.scrolled = match is_right {
+            true => (self.scrolled + SCROLL).min(self.longest().saturating_sub(LEAST_SEEN)),
+            false => self.scrolled.saturating_sub(SCROLL),
+        };
     }
 
     fn step(&mut self, step: ListStep) {
@@ -177,6 +227,12 @@ impl ScreenModel {
         }
     }
 
+    pub(super) fn scroll_source(&mut self, is_right: bool) {
+        if let Some(source) = &mut self.source {
+            source.scroll(is_right);
+        }
+    }
+
     /// Goes to the next line that was sampled, or to the one before.
     pub(super) fn next_sampled_line(&mut self, is_on: bool) {
         if let Some(source) = &mut self.source
@@ -225,6 +281,19 @@ mod tests {
         assert_eq!((source.rows.as_slice(), source.row), (&[1, 2, 3, 7, 9][..], 4));
         source.take(lines(&[(2, 5)]));
         assert_eq!(source.row, 2);
+    }
+
+    #[test]
+    fn long_lines_scroll_until_their_ends_are_seen() {
+        let text = FileText::Lines(vec!["x".repeat(LEAST_SEEN + 10), "short".into()], None);
+        let mut source = SourceState::new(1, 0, lines(&[(1, 5)]), text);
+        assert!(source.has_long_lines());
+        let mut places = Vec::new();
+        for is_right in [true, true, true, false, false] {
+            source.scroll(is_right);
+            places.push(source.scrolled);
+        }
+        assert_eq!(places, [8, 10, 10, 2, 0]);
     }
 
     #[test]

@@ -153,6 +153,8 @@ pub(in crate::tui) struct DrawnThreads {
 struct OpenedThread {
     tid: i32,
     name: String,
+    /// Whether it waited more than it ran: then what it waited for is shown, where that was sampled.
+    has_waited: bool,
 }
 
 impl ThreadList {
@@ -265,8 +267,10 @@ impl ScreenModel {
     /// Shows the call stacks of the selected thread, which the profile finds by its number: threads may share names.
     pub(super) fn open_thread(&mut self) -> Option<LoopCommand> {
         let uses = self.threads()?;
-        let thread = uses.threads.get(self.thread_of_keys(&uses.threads))?.thread;
-        let opened = OpenedThread { tid: thread.tid, name: thread.name.clone() };
+        let thread_use = uses.threads.get(self.thread_of_keys(&uses.threads))?;
+        let has_waited = thread_use.lived - thread_use.cpu - thread_use.ready().unwrap_or(0.0) > thread_use.cpu;
+        let thread = thread_use.thread;
+        let opened = OpenedThread { tid: thread.tid, name: thread.name.clone(), has_waited };
         let how_to_see_inside = self.how_to_see_inside(thread);
         let level = self.level_of_threads();
         let can_open = self.can_open_threads();
@@ -339,9 +343,10 @@ impl ScreenModel {
     /// Zooms into what was sampled of the thread that was opened, now that the profile tells threads apart.
     pub(super) fn show_opened_thread(&mut self) {
         let has_level = self.first_level == self.level_of_threads();
-        let Some(OpenedThread { tid, name }) = self.thread_list.opened.take().filter(|_| has_level) else { return };
+        let Some(opened) = self.thread_list.opened.take().filter(|_| has_level) else { return };
+        let OpenedThread { tid, name, has_waited } = opened;
         self.thread_list.shown = Some(tid);
-        if !self.profile.as_mut().is_some_and(|profile| profile.zoom_into_task(tid)) {
+        if !self.profile.as_mut().is_some_and(|profile| profile.open_task(tid, has_waited)) {
             self.screen = Screen::Threads;
             let words = format!("no call stack of {} {tid} was sampled so far", shown(&name));
             self.notice = Some(Notice::Failed(words));

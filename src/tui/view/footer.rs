@@ -125,6 +125,7 @@ fn draw_hints(page: &mut ScreenPage<'_>, area: Rect) {
             "range" => page.model.range_hint(),
             "pause" if !page.model.is_playing() => "play",
             "raw" => page.model.basis.next().word(),
+            "leave range" if screen == Screen::Source => "back",
             "detail" if screen == Screen::Compare => "functions",
             "detail" if screen == Screen::Threads => "stacks",
             words => words,
@@ -157,6 +158,7 @@ fn draw_hints(page: &mut ScreenPage<'_>, area: Rect) {
 fn first_key(bound: Bound<'_>) -> String {
     match bound.binding.hint {
         Some("move") => "↑↓".into(),
+        Some("scroll") => "←→".into(),
         Some("step") => ", .".into(),
         _ => bound.keys.first().map_or_else(String::new, |key| key.name()),
     }

@@ -14,7 +14,7 @@ use crate::tui::model::source::SourceState;
 use crate::tui::screen::Screen;
 use crate::tui::source_text::FileText;
 use crate::tui::symbols::CURSOR;
-use crate::tui::text::{cut, left, right, width, wrap};
+use crate::tui::text::{cut, from_cell, right, wrap};
 use crate::tui::theme::Role;
 
 /// Cells of a share, of its interval, and at least of the number of a line and of an address.
@@ -133,7 +133,9 @@ fn draw_heads(page: &mut ScreenPage<'_>, row: Rect, source: &SourceState, column
         }
     }
     let number = if source.has_instructions() { "ADDRESS" } else { "LINE" };
-    text += &format!("{}  SHARES OF THE FUNCTION", right(number, columns.number));
+    let shares = if source.has_text() { "  SHARES OF THE FUNCTION" } else { "" };
+    let inlined = if source.has_inlined() { ", i: INLINED, part of where it is called" } else { "" };
+    text += &format!("{}{shares}{inlined}", right(number, columns.number));
     page.line(row, Line::from(page.span(Role::Header, cut(&text, usize::from(row.width)).into_owned())));
 }
 
@@ -141,10 +143,16 @@ fn draw_row(page: &mut ScreenPage<'_>, row: Rect, source: &SourceState, index: u
     let Some(&line) = source.rows.get(index) else { return };
     let samples = source.samples(line);
     let is_selected = index == source.row;
-    let mut spans = vec![page.span(Role::Key, if is_selected { CURSOR } else { " " }), page.span(Role::Text, " ")];
+    let mut spans = vec![page.span(Role::Key, if is_selected { CURSOR } else { " " })];
+    let is_inlined = source.is_inlined(line);
+    spans.push(page.span(Role::Dim, if is_inlined { "i" } else { " " }));
     for amount in [samples.own, samples.total].into_iter().take(if columns.total { 2 } else { 1 }) {
         let (number, between) = numbers(page, source, amount);
-        let role = if part(source, amount) >= HOT { Role::Match } else { Role::Text };
+        let role = match part(source, amount) >= HOT {
+            _ if is_inlined => Role::Dim,
+            true => Role::Match,
+            false => Role::Text,
+        };
         spans.push(page.span(role, format!("{} ", right(&number, SHARE))));
         if columns.intervals {
             spans.push(page.span(Role::Dim, format!("{} ", right(&between, INTERVAL))));
@@ -152,9 +160,9 @@ fn draw_row(page: &mut ScreenPage<'_>, row: Rect, source: &SourceState, index: u
     }
     spans.push(page.span(Role::Dim, format!("{}  ", right(&source.number(line), columns.number))));
     let room = usize::from(row.width).saturating_sub(columns.width());
-    let text = source.text(line).unwrap_or_default();
+    let text = from_cell(source.text(line).unwrap_or_default(), source.scrolled);
     let role = if samples.total == Amount::ZERO { Role::Dim } else { Role::Text };
-    spans.push(page.span(role, if width(text) > room { cut(text, room).into_owned() } else { left(text, room) }));
+    spans.push(page.span(role, cut(&text, room).into_owned()));
     page.line(row, Line::from(spans));
     if is_selected {
         page.select(row);

@@ -70,7 +70,7 @@ pub(in crate::tui) struct FrameLabel {
 
 impl FrameLabel {
     fn of(frame: &Frame<'_>, is_root: bool) -> Self {
-        let module = frame.module.rsplit('/').next().unwrap_or_default();
+        let module = place(frame).rsplit('/').next().unwrap_or_default();
         let name = if is_root { "all".into() } else { shown(frame.name).into_owned() };
         Self {
             short: if frame.kind == FrameKind::Function { short_name(&name).into_owned() } else { name.clone() },
@@ -112,6 +112,12 @@ fn components(path: &str) -> Vec<&str> {
         }
     }
     parts
+}
+
+/// The file that a reader knows code by: of what a runtime compiled its source, where that is told.
+fn place<'a>(frame: &Frame<'a>) -> &'a str {
+    let module = frame.module.rsplit('/').next().unwrap_or_default();
+    if is_of_runtime(module) && !frame.file.is_empty() { frame.file } else { frame.module }
 }
 
 fn origin(frame: &Frame<'_>) -> FrameOrigin {
@@ -267,13 +273,13 @@ impl SampledTree {
         if is_root || frame.kind != FrameKind::Function {
             return 0;
         }
-        if let Some(&number) = self.module_numbers.get(frame.module) {
+        if let Some(&number) = self.module_numbers.get(place(frame)) {
             return number;
         }
         let number = self.modules.len() as u32;
         let name = if label.module.is_empty() { "[unknown]".into() } else { label.module.clone() };
         self.modules.push(ModuleLabel { name, origin: label.origin });
-        self.module_numbers.insert(frame.module.to_owned(), number);
+        self.module_numbers.insert(place(frame).to_owned(), number);
         number
     }
 

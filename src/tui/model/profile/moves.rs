@@ -3,7 +3,7 @@
 use super::chains::ChainView;
 use super::place::SiblingOrder;
 use super::{FrameIndex, FrameLabel, Listing, NameView, ProfileState, TreeNode, TreePlace, exactly, may_join};
-use crate::stacks::InterpreterFrames;
+use crate::stacks::{InterpreterFrames, OFF_CPU};
 use crate::tui::keys::Action;
 use crate::tui::layout::profile::Emphasis;
 use crate::tui::model::step::ListStep;
@@ -217,6 +217,19 @@ impl ProfileState {
         self.tree.zoom_to(task);
         self.list(SiblingOrder::Anew);
         true
+    }
+
+    /// Zooms into a task, of one that waited with the time on no CPU where that was sampled of it.
+    pub(in crate::tui) fn open_task(&mut self, id: i32, has_waited: bool) -> bool {
+        let before = self.event;
+        if let Some(off_cpu) = self.calls.events.iter().position(|event| has_waited && event.name == OFF_CPU) {
+            self.set_event(off_cpu);
+            if self.zoom_into_task(id) {
+                return true;
+            }
+            self.set_event(before);
+        }
+        self.zoom_into_task(id)
     }
 
     fn is_of_task(&self, node: TreeNode, id: i32) -> bool {

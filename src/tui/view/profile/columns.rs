@@ -182,9 +182,9 @@ impl ProfileColumns {
     }
 }
 
-/// Shares with intervals, where there are samples.
+/// Shares with intervals, where there are samples: times on no CPU are measured and have none.
 pub(super) fn shown_numbers(profile: &ProfileState) -> ShownNumbers {
-    if profile.has_samples() { ShownNumbers::Shares } else { ShownNumbers::Sums }
+    if profile.has_samples() && !profile.is_off_cpu() { ShownNumbers::Shares } else { ShownNumbers::Sums }
 }
 
 /// The columns of what is shown.

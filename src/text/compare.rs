@@ -15,7 +15,7 @@ use crate::run::Header;
 pub type Named<'a> = (&'a str, &'a Monitor);
 
 /// Two sets of recordings: a line each, then a line for each event and metric, in the order of
-/// [`ComparedEvent::by_difference`].
+/// [`RunComparison::in_order`].
 pub fn compare(a: &[Named<'_>], b: &[Named<'_>], measures: MeasureChoice) -> String {
     let mut out = String::new();
     for (side, recordings) in [("A", a), ("B", b)] {
@@ -49,9 +49,7 @@ fn table(out: &mut String, found: &RunComparison, header: &Header) {
         "B",
         "CHANGE"
     );
-    let mut events: Vec<_> = found.events.iter().collect();
-    events.sort_by(|one, other| one.by_difference(other));
-    for one in events {
+    for one in found.in_order().into_iter().map(|place| &found.events[place]) {
         let unit = unit(one.measure.suffix(header));
         let _ = writeln!(out, "{:<width$}{unit}  {}", shown(&one.name), cells(found, one));
     }
@@ -106,6 +104,9 @@ fn notes(out: &mut String, found: &RunComparison, measures: MeasureChoice) {
         None => {}
     }
     let _ = writeln!(out, "{of}");
+    if let Some(words) = found.why_rates() {
+        let _ = writeln!(out, "{words}");
+    }
     if found.is_one_after_other {
         out.push_str("all runs of one side came before the other's: a change of the machine looks like a difference; take turns\n");
     }

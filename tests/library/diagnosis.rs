@@ -6,7 +6,7 @@ use perfprop::diagnosis::{Diagnosis, DiagnosisRule, HotFunction, LookBack, diagn
 use perfprop::estimate::EstimatorKind;
 use perfprop::events::Event;
 use perfprop::monitor::Monitor;
-use perfprop::run::MeasuredTarget;
+use perfprop::run::{CpuTime, End, MeasuredTarget};
 use perfprop::sources::{Reading, Round};
 use perfprop::text::{self, PrintedNews};
 use perfprop::threads::{ThreadLooks, ThreadReading, ThreadSnapshot};
@@ -456,4 +456,28 @@ fn a_rate_far_above_that_of_the_first_minute_is_told() {
     for quiet in [(80, (65, 3), 5_000), (80, (65, 8), 100), (69, (60, 8), 2_000), (80, (30, 8), 2_000)] {
         assert!(!is_told(&scenario(quiet.0, quiet.1, quiet.2)), "{quiet:?}");
     }
+}
+
+#[test]
+fn time_in_the_kernel_is_told_where_it_is_surely_half() {
+    let told = |found: Vec<Diagnosis>| found.into_iter().find(|one| one.rule == DiagnosisRule::KernelTime);
+    let counted = |user: u64, kernel: u64| {
+        let events = [("user_time", user), ("system_time", kernel)];
+        let events = events.map(|(name, each)| (software_event(name), each * 1_000_000, 1.0)).into();
+        told(Scenario { events, ..Scenario::of(vec![busy()]) }.found())
+    };
+    let found = counted(240, 760).unwrap();
+    assert_eq!((found.text.as_str(), found.rule.is_fault()), ("76% of CPU time is in the kernel", false));
+    // Ten seconds have 1,000 ticks, which know a half to 3 %; and who sleeps has nothing to lose.
+    assert!(found.sure.starts_with("±3%") && counted(480, 520).is_none() && counted(20, 80).is_none());
+    let ended = |user: u64, kernel: u64, span: LookBack| {
+        let mut monitor = Scenario::of(vec![busy()]).monitor();
+        let time = CpuTime { user_ns: CpuNs(user * 1_000_000), system_ns: CpuNs(kernel * 1_000_000) };
+        monitor.end(End { at_ns: WallNs(SECOND), cpu_time: Some(time), ..End::default() });
+        told(diagnose(&monitor, span, None))
+    };
+    let run = LookBack::Run;
+    assert!(ended(240, 760, run).is_some_and(|found| found.why.starts_with("0.76 of 1.00 CPU seconds")));
+    // So short a run has too few ticks; the end tells nothing of a part.
+    assert!(ended(0, 400, run).is_none() && ended(240, 760, LookBack::Last(WallNs(10 * SECOND))).is_none());
 }

@@ -15,8 +15,7 @@ use crate::events::Unit;
 use crate::monitor::{Measure, MeasureChoice, Monitor};
 use crate::plan::RowIndex;
 use crate::rates::{Confidence, Error, Uncertain, two_sided_quantile};
-use crate::run::{End, Header, MeasuredTarget};
-use crate::sources::command::Exit;
+use crate::run::{End, Header};
 
 mod profile;
 mod recordings;
@@ -26,7 +25,9 @@ mod verdict;
 
 pub use profile::{FunctionKey, MOST_TESTED, ProfileDifference, marked};
 
-use recordings::{elapsed_time, is_one_after_other, matched, matched_metrics, programs};
+use recordings::{
+    ELAPSED_TIME, elapsed_time, first_part, is_one_after_other, is_part, matched, matched_metrics, programs,
+};
 use verdict::{Decision, RunSpread, decide, enough, is_enough, needed};
 
 /// Means are equal if so many digits of them are, which is what is shown of them.
@@ -221,6 +222,14 @@ impl ComparedEvent {
         Self { name, unit, measure, a, b, verdict, p: None, interval: None, least_factor: 1.0 }
     }
 
+    /// Whether all runs of both sides have the same number. There is nothing to test then, and so nothing to correct for: which
+    /// events these are doesn't depend on which run belongs to which side, so that leaving them out makes the others no likelier
+    /// to be told by chance. (An event that equals another in every run is no such case by itself: it is left in.)
+    pub fn is_constant(&self) -> bool {
+        let mut all = self.a.numbers.iter().chain(&self.b.numbers).map(|number| number.value);
+        all.next().is_some_and(|first| all.all(|value| value == first))
+    }
+
     /// By what part of the first mean the second differs from it; `None` of 0, which has no parts.
     pub fn change(&self) -> Option<f64> {
         let (a, b) = (self.a.mean()?, self.b.mean()?);
@@ -263,7 +272,7 @@ pub struct RunComparison {
     pub events: Vec<ComparedEvent>,
     /// How many recordings each side has.
     pub runs: [usize; 2],
-    /// How many events both sides counted, for which p-values are corrected.
+    /// How many events both sides counted, for which p-values are corrected; without those that are the same in all runs.
     pub tested: usize,
     /// How many runs of each side a verdict takes.
     pub needs: usize,
@@ -271,8 +280,10 @@ pub struct RunComparison {
     pub is_enough: bool,
     /// Whether all runs of one side came before those of the other.
     pub is_one_after_other: bool,
-    /// What the first run of each side measured, where that isn't the same.
-    pub programs: Option<[String; 2]>,
+    /// What the runs of each side measured, with how many did.
+    pub programs: [Vec<(String, usize)>; 2],
+    /// The recording for which rates are compared, where others have totals: which it is, and why.
+    pub rates_for: Option<String>,
     /// With this probability no verdict is wrong.
     pub confidence: Confidence,
 }
@@ -294,10 +305,49 @@ impl RunComparison {
         self.runs.iter().any(|&runs| runs > 1)
     }
 
-    /// That the sides aren't runs of the same program, where they aren't.
+    /// That the sides aren't runs of the same program, or a side is of several, where that is so.
     pub fn different_programs(&self) -> Option<String> {
-        let [a, b] = self.programs.as_ref()?;
-        Some(format!("different programs: A is {a}, B is {b}"))
+        let mixed = |(letter, side): (char, &Vec<(String, usize)>)| {
+            let all: Vec<_> = side.iter().map(|(program, runs)| format!("{program} ×{runs}")).collect();
+            (all.len() > 1).then(|| format!("{letter} mixes {} programs: {}", all.len(), all.join(", ")))
+        };
+        let mixtures: Vec<_> = ['A', 'B'].into_iter().zip(&self.programs).filter_map(mixed).collect();
+        match &self.programs {
+            _ if !mixtures.is_empty() => Some(mixtures.join("; ")),
+            [a, b] => match (&a[..], &b[..]) {
+                ([(a, _)], [(b, _)]) if a != b => Some(format!("different programs: A is {a}, B is {b}")),
+                _ => None,
+            },
+        }
+    }
+
+    /// Why rates are compared, where a few recordings are the reason.
+    pub fn why_rates(&self) -> Option<String> {
+        let which = self.rates_for.as_ref()?;
+        Some(format!("{which}: rates are compared instead of totals, and no elapsed time"))
+    }
+
+    /// The events in the order of [`ComparedEvent::by_difference`]. Where no difference is sure the largest is the noisiest:
+    /// then the time that passed and the CPU time are first, and what is as likely stays in its order.
+    pub fn in_order(&self) -> Vec<usize> {
+        let all = &self.events;
+        let mut order: Vec<usize> = (0..all.len()).collect();
+        if self.differing() > 0 {
+            order.sort_by(|&a, &b| all[a].by_difference(&all[b]));
+            return order;
+        }
+        let of_time = |one: &ComparedEvent| match one.name.as_str() {
+            ELAPSED_TIME | "duration_time" => 0,
+            "task-clock" | "cpu-clock" => 1,
+            _ => 2,
+        };
+        let key = |one: &ComparedEvent| (one.verdict.rank(), one.p.unwrap_or(1.0));
+        order.sort_by(|&a, &b| {
+            let (of_a, of_b) = (key(&all[a]), key(&all[b]));
+            let by_likelihood = of_a.0.cmp(&of_b.0).then(of_a.1.total_cmp(&of_b.1));
+            of_time(&all[a]).cmp(&of_time(&all[b])).then(by_likelihood)
+        });
+        order
     }
 
     /// Why there is no verdict, where that is for want of runs, and what to do.
@@ -316,10 +366,7 @@ impl RunComparison {
 /// How recordings are compared by default: runs of commands that ended by themselves did all their work, and their
 /// totals are; the usual rates of others, as they were of different length.
 pub fn measures<'a>(recordings: impl IntoIterator<Item = (&'a Header, Option<&'a End>)>) -> MeasureChoice {
-    let is_whole = |(header, end): (&Header, Option<&End>)| {
-        matches!(header.target, MeasuredTarget::Command { .. })
-            && end.is_some_and(|end| matches!(end.exit, Some(Exit::Code(_))))
-    };
+    let is_whole = |(header, end): (&Header, Option<&End>)| is_part(header, end).is_none();
     if recordings.into_iter().all(is_whole) { MeasureChoice::Every(Measure::Total) } else { MeasureChoice::Usual }
 }
 
@@ -342,6 +389,7 @@ pub fn compare(a: &[&Monitor], b: &[&Monitor], measures: MeasureChoice, basis: C
         is_enough: is_enough(runs, tested, alpha),
         is_one_after_other: is_one_after_other(a, b),
         programs: programs([a, b]),
+        rates_for: if are_totals { None } else { first_part([a, b]) },
         confidence,
     }
 }
@@ -378,13 +426,21 @@ pub fn compare_numbers(all: Vec<NumbersOfRuns>, confidence: Confidence) -> Vec<C
     events
 }
 
-/// Gives a verdict to each event that both sides counted; returns how many these are.
+/// Gives a verdict to each event that both sides counted; returns how many these are, without constant ones.
 fn judge(events: &mut [ComparedEvent], confidence: Confidence) -> usize {
     let alpha = 1.0 - confidence.level();
     let both =
         |one: &ComparedEvent| (!one.a.is_partial && !one.b.is_partial).then(|| one.a.spread().zip(one.b.spread()));
-    let (places, pairs): (Vec<_>, Vec<_>) =
-        events.iter().enumerate().filter_map(|(place, one)| Some((place, both(one)??))).unzip();
+    let (mut places, mut pairs) = (Vec::new(), Vec::new());
+    for (place, one) in events.iter_mut().enumerate() {
+        let Some(pair) = both(one).flatten() else { continue };
+        if one.is_constant() {
+            one.verdict = Verdict::Equal;
+            continue;
+        }
+        places.push(place);
+        pairs.push(pair);
+    }
     for (place, (decision, pair)) in places.into_iter().zip(decide(&pairs, confidence).into_iter().zip(&pairs)) {
         let one = &mut events[place];
         let is_equal = is_equal(pair, &one.unit) && is_known(pair, &decision);
@@ -452,6 +508,58 @@ mod tests {
         ];
         let found = compare_numbers(all, Confidence::DEFAULT);
         assert_eq!(names(found), ["new", "third", "doubled", "wide", "within error", "equal", "gone"]);
+    }
+
+    #[test]
+    fn constant_events_cost_the_others_nothing() {
+        let varying = || one("varying", &[100.0, 101.0, 99.0, 100.5, 99.5], &[103.0, 104.0, 102.0, 103.5, 102.5]);
+        let alone = compare_numbers(vec![varying()], Confidence::DEFAULT);
+        let constants = (0..30).map(|_| one("constant", &[7.0; 5], &[7.0; 5]));
+        let among = compare_numbers(constants.chain([varying()]).collect(), Confidence::DEFAULT);
+        assert_eq!(among.last(), alone.first());
+        assert!(among.iter().take(30).all(|one| one.verdict == Verdict::Equal && one.p.is_none()));
+        // What is constant on each side alone may differ, and is tested.
+        let apart = compare_numbers(vec![one("apart", &[7.0; 5], &[8.0; 5]), varying()], Confidence::DEFAULT);
+        assert_eq!((apart[0].verdict, apart[1].p > alone[0].p), (Verdict::Higher, true));
+    }
+
+    #[test]
+    fn events_that_seldom_vary_have_no_more_wrong_verdicts() {
+        // Leaving out what is constant leaves a few events, which then are tested by more lenient thresholds.
+        let mut random = crate::random::SplitMix64::new(7);
+        let comparisons = 1000;
+        let wrong = (0..comparisons).filter(|_| {
+            let mut run = || if random.uniform() < 0.05 { 1.0 } else { 0.0 };
+            let mut side = || (0..5).map(|_| run()).collect::<Vec<f64>>();
+            let all = (0..12).map(|_| (side(), side())).map(|(a, b)| one("seldom", &a, &b)).collect();
+            compare_numbers(all, Confidence::DEFAULT).iter().any(|one| one.verdict.is_sure())
+        });
+        assert!(wrong.count() <= 50);
+    }
+
+    #[test]
+    fn sides_and_recordings_that_dont_belong_together_are_named() {
+        let side = |programs: &[(&str, usize)]| programs.iter().map(|(name, runs)| ((*name).into(), *runs)).collect();
+        let words = |a: &[(&str, usize)], b: &[(&str, usize)]| {
+            RunComparison { programs: [side(a), side(b)], ..RunComparison::default() }.different_programs()
+        };
+        assert_eq!(words(&[("x", 5)], &[("x", 4)]), None);
+        assert_eq!(words(&[("x", 5)], &[("y", 4)]).as_deref(), Some("different programs: A is x, B is y"));
+        let mixed = words(&[("./before", 4), ("./bytes", 1)], &[("./after", 5)]);
+        assert_eq!(mixed.as_deref(), Some("A mixes 2 programs: ./before ×4, ./bytes ×1"));
+    }
+
+    #[test]
+    fn time_is_first_while_no_difference_is_sure() {
+        let all = vec![
+            one("faults", &[1.0], &[9.0]),
+            one("switches", &[1.0], &[99.0]),
+            one("task-clock", &[10.0], &[11.0]),
+            one(ELAPSED_TIME, &[10.0], &[10.5]),
+        ];
+        let events = compare_numbers(all, Confidence::DEFAULT);
+        let found = RunComparison { events, ..RunComparison::default() };
+        assert_eq!(found.in_order(), [3, 2, 0, 1]);
     }
 
     #[test]

@@ -6,19 +6,55 @@ use super::{ComparedEvent, ComparedNumber, Runs, Side, Verdict};
 use crate::events::Unit;
 use crate::monitor::{Measure, MeasureChoice, Monitor, Row};
 use crate::rates::Uncertain;
-use crate::run::{Header, MeasuredTarget};
+use crate::run::{End, Header, MeasuredTarget};
+use crate::sources::command::Exit;
 
-/// What the first runs measured, without the ids of processes; `None` where it is the same, or a side has no run.
-pub(super) fn programs(sides: [&[&Monitor]; 2]) -> Option<[String; 2]> {
-    let program = |header: &Header| match &header.target {
+/// Name of the time that commands took.
+pub(super) const ELAPSED_TIME: &str = "elapsed time";
+
+/// What each side's runs measured, without the ids of processes, in the order of runs, with how many runs did.
+pub(super) fn programs(sides: [&[&Monitor]; 2]) -> [Vec<(String, usize)>; 2] {
+    sides.map(|side| {
+        let mut found: Vec<(String, usize)> = Vec::new();
+        for program in side.iter().map(|run| program(run.header())) {
+            match found.iter_mut().find(|(other, _)| *other == program) {
+                Some((_, runs)) => *runs += 1,
+                None => found.push((program, 1)),
+            }
+        }
+        found
+    })
+}
+
+fn program(header: &Header) -> String {
+    match &header.target {
         MeasuredTarget::Command { argv, .. } => argv.join(" "),
         MeasuredTarget::Processes(all) | MeasuredTarget::Threads(all) => {
             all.iter().map(|process| process.name.as_str()).collect::<Vec<_>>().join(", ")
         }
         MeasuredTarget::Everyone { .. } | MeasuredTarget::Cgroup { .. } | MeasuredTarget::File { .. } => header.title(),
+    }
+}
+
+/// Why a recording has no total to compare; `None` of a command that ended by itself.
+pub(super) fn is_part(header: &Header, end: Option<&End>) -> Option<&'static str> {
+    match (&header.target, end) {
+        (MeasuredTarget::Command { .. }, Some(End { exit: Some(Exit::Code(_)), .. })) => None,
+        (MeasuredTarget::Command { .. }, None) => Some("has no end"),
+        (MeasuredTarget::Command { .. }, Some(_)) => Some("is of a command that didn't end by itself"),
+        _ => Some("is of no command"),
+    }
+}
+
+/// The first recording that has no total to compare, in words: `recording 2 of B is of no command`. `None` where all have one,
+/// or none has.
+pub(super) fn first_part(sides: [&[&Monitor]; 2]) -> Option<String> {
+    let of_side = |(letter, side): (char, &[&Monitor])| {
+        let words = side.iter().map(|run| is_part(run.header(), run.ended())).zip(1..);
+        words.map(|(words, number)| Some(format!("recording {number} of {letter} {}", words?))).collect::<Vec<_>>()
     };
-    let [a, b] = sides.map(|side| side.first().map(|run| program(run.header())));
-    a.zip(b).filter(|(a, b)| a != b).map(|(a, b)| [a, b])
+    let all: Vec<_> = ['A', 'B'].into_iter().zip(sides).flat_map(of_side).collect();
+    if all.iter().all(Option::is_some) { None } else { all.into_iter().flatten().next() }
 }
 
 /// A drift of the machine then looks like a difference. Old recordings don't say when they were made.
@@ -44,7 +80,7 @@ pub(super) fn elapsed_time(sides: [&[&Monitor]; 2]) -> Option<ComparedEvent> {
         ..Runs::default()
     };
     let are_all = sides.iter().all(|side| side.iter().all(|monitor| is_timed(&monitor)));
-    are_all.then(|| ComparedEvent::new("elapsed time".to_owned(), Unit::Nanoseconds, sides.map(of_side)))
+    are_all.then(|| ComparedEvent::new(ELAPSED_TIME.to_owned(), Unit::Nanoseconds, sides.map(of_side)))
 }
 
 /// All events with their numbers, without verdicts that need both sides.

@@ -51,6 +51,15 @@ pub(super) struct Happened<'a> {
     pub(super) seconds: f64,
 }
 
+/// CPU time as the kernel splits it, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct SplitCpuTime {
+    pub(super) user: f64,
+    pub(super) kernel: f64,
+    /// The time in which it passed.
+    pub(super) seconds: f64,
+}
+
 impl Happened<'_> {
     /// The user's name of the event, ready for a screen.
     pub(super) fn name(&self) -> Cow<'_, str> {
@@ -98,6 +107,22 @@ impl<'a> Evidence<'a> {
     /// The first of these events that is counted for all of the target.
     pub(super) fn happened(&self, names: &[&str]) -> Option<Happened<'a>> {
         names.iter().find_map(|name| self.happened_in(&self.row(name)?))
+    }
+
+    /// The CPU time in user space and in the kernel: of a command that has ended, with its children, else by the events that count
+    /// it. A model's is not the command's.
+    pub(super) fn split_cpu_time(&self) -> Option<SplitCpuTime> {
+        if self.monitor.header().modelled.is_some() {
+            return None;
+        }
+        let ended = self.monitor.ended().filter(|_| self.span == LookBack::Run);
+        if let Some((end, time)) = ended.and_then(|end| Some((end, end.cpu_time?))) {
+            let (user, kernel) = (time.user_ns.as_secs(), time.system_ns.as_secs());
+            return Some(SplitCpuTime { user, kernel, seconds: end.at_ns.as_secs() });
+        }
+        let (user, kernel) = (self.happened(&["user_time"])?, self.happened(&["system_time"])?);
+        let seconds = |time: &Happened<'_>| time.count.value / 1e9;
+        Some(SplitCpuTime { user: seconds(&user), kernel: seconds(&kernel), seconds: user.seconds })
     }
 
     /// The event of this name that is counted for all of the target, where another is: in the same of user space and kernel, on

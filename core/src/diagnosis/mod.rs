@@ -64,13 +64,15 @@ pub enum DiagnosisRule {
     WideNumbers,
     /// Threads are ready and have no CPU.
     CpuWait,
+    /// Most CPU time is in the kernel.
+    KernelTime,
     /// CPUs are busy all the time.
     CpuBound,
 }
 
 impl DiagnosisRule {
     /// All rules, those that matter most first.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::LockWait,
         Self::DiskWait,
         Self::ShortProcesses,
@@ -85,6 +87,7 @@ impl DiagnosisRule {
         Self::RateRise,
         Self::WideNumbers,
         Self::CpuWait,
+        Self::KernelTime,
         Self::CpuBound,
     ];
 
@@ -105,13 +108,14 @@ impl DiagnosisRule {
             Self::RateRise => "rate-rise",
             Self::WideNumbers => "wide-numbers",
             Self::CpuWait => "cpu-wait",
+            Self::KernelTime => "kernel-time",
             Self::CpuBound => "cpu-bound",
         }
     }
 
     /// Whether it tells of something that costs time; else of how the program or the measurement is.
     pub fn is_fault(self) -> bool {
-        !matches!(self, Self::RateRise | Self::WideNumbers | Self::CpuWait | Self::CpuBound)
+        !matches!(self, Self::RateRise | Self::WideNumbers | Self::CpuWait | Self::KernelTime | Self::CpuBound)
     }
 
     /// The screen that shows more, by its name.
@@ -124,7 +128,7 @@ impl DiagnosisRule {
                 "profile"
             }
             Self::WideNumbers => "groups",
-            Self::CpuBound => "profile",
+            Self::KernelTime | Self::CpuBound => "profile",
         }
     }
 
@@ -184,6 +188,7 @@ impl Evidence<'_> {
             DiagnosisRule::RateRise => self.rate_rise(),
             DiagnosisRule::WideNumbers => self.wide_numbers(),
             DiagnosisRule::CpuWait => self.cpu_wait(),
+            DiagnosisRule::KernelTime => self.kernel_time(),
             DiagnosisRule::CpuBound => self.cpu_bound(),
         }?;
         Some(Diagnosis { rule, text, why, sure })

@@ -34,6 +34,10 @@ const SHARED_LINES: f64 = 1.0;
 const BRANCH_MISSES: (f64, f64) = (0.1, 0.15);
 /// How many there are in 1,000 instructions at least.
 const LEAST_BRANCH_MISSES: f64 = 5.0;
+/// The share of CPU time in the kernel from which on it is told, and of how much CPU time in seconds at least.
+const KERNEL: (f64, f64) = (0.5, 0.5);
+/// Kernels that tell user space from themselves at ticks of a timer have so many a second or more.
+const TICKS: f64 = 100.0;
 /// Half of an interval over its number from which on a number is wide.
 const WIDE: f64 = 0.2;
 
@@ -131,6 +135,27 @@ impl Evidence<'_> {
         let text = format!("{} context switches a CPU second{waits}", si(rate));
         let why = format!("reported from {} a CPU second", si(SWITCHES));
         Some(Said { text, why, sure: self.at_least(&si(sure)) })
+    }
+
+    pub(super) fn kernel_time(&self) -> RuleResult {
+        let (least, least_seconds) = KERNEL;
+        let time = self.split_cpu_time()?;
+        let all = time.user + time.kernel;
+        let share = time.kernel / all;
+        // Each tick is a sample of where the CPU is.
+        let half = 1.96 * (share * (1.0 - share) / (TICKS * all)).sqrt().max(0.01 / 1.96);
+        if all < least_seconds.max(LEAST_CPU * time.seconds) || share - half < least {
+            return None;
+        }
+        let text = format!("{:.0}% of CPU time is in the kernel", 100.0 * share);
+        let why = format!(
+            "{:.2} of {all:.2} CPU seconds; reported from {:.0}%. \
+             perfprop stat -e 'syscalls:sys_enter_*' counts its system calls, strace -c times them",
+            time.kernel,
+            100.0 * least
+        );
+        let sure = format!("±{:.0}%: many kernels split CPU time by where a timer's ticks find it", 100.0 * half);
+        Some(Said { text, why, sure })
     }
 
     pub(super) fn rate_rise(&self) -> RuleResult {

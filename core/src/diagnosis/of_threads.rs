@@ -52,8 +52,12 @@ fn sure_of_looks(share: f64, looks: u32) -> String {
     format!("±{:.0}% of the time, by {looks} checks", (100.0 * half).max(1.0))
 }
 
-/// How sure the kernel's own account of time is.
-const ACCOUNTED: &str = "exact: from the kernel's scheduler statistics";
+/// How sure a sum of CPU time is: what a thread used between its last reading and its end may be missing.
+const SUMMED: &str = "at least so much: from the kernel's account of each thread, up to its last reading";
+/// How sure the CPU time of threads is that lived nearly all the time.
+const ACCOUNTED: &str = "from the kernel's scheduler statistics of threads that lived most of the time";
+/// How sure the time ready for a CPU is: some kernels count too much of it.
+const READY: &str = "from the kernel's scheduler statistics, where they claim no more than checks of the threads allow";
 
 /// The part of the time in which a thread waited for a device; and of the time in which it didn't want for a CPU.
 fn disk_shares(thread: &ThreadUse<'_>) -> (f64, f64) {
@@ -249,7 +253,7 @@ impl Evidence<'_> {
             100.0 * least_rising,
             memory(least_bytes as u64)
         );
-        let sure = "exact: pages in RAM; whether they are still wanted isn't known".to_owned();
+        let sure = "pages in RAM as the kernel counts them; whether they are still wanted isn't known".to_owned();
         Some(Said { text, why, sure })
     }
 
@@ -267,7 +271,7 @@ impl Evidence<'_> {
         };
         let text = format!("{what}: on average {waiting:.1} threads wait for one, and {running:.1} run");
         let why = format!("time ready without a CPU {}; reported from {CPU_WAIT} threads; {who}", over(uses));
-        let sure = ACCOUNTED.to_owned();
+        let sure = READY.to_owned();
         (waiting >= CPU_WAIT && waiting >= CPU_WAIT * running).then_some(Said { text, why, sure })
     }
 
@@ -284,7 +288,7 @@ impl Evidence<'_> {
         let most = if hot.is_empty() { busiest_name(uses, all) } else { hot };
         let text = format!("CPU-bound: {all:.2} of {:.0} CPUs are busy{most}", self.cpus);
         let why = format!("CPU time {}; reported from {least:.1} CPUs", over(uses));
-        Some(Said { text, why, sure: ACCOUNTED.into() })
+        Some(Said { text, why, sure: SUMMED.into() })
     }
 }
 

@@ -12,7 +12,7 @@ use crate::sources::perf;
 const DEFAULT_HARDWARE: &str =
     "CYCLES,INSTRUCTIONS,L1_MISSES,L2_MISSES,branch-misses,task-clock,page-faults,context-switches";
 /// Counted where there is none.
-const DEFAULT_SOFTWARE: &str = "task-clock,page-faults,minor-faults,major-faults,context-switches,cpu-migrations";
+const DEFAULT_SOFTWARE: &str = "task-clock,context-switches,cpu-migrations,page-faults,major-faults";
 
 /// Counted where this user may count nothing: the kernel's books have it.
 const CPU_TIME: &str = "user_time,system_time";

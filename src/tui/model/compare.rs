@@ -63,10 +63,13 @@ impl ComparisonList {
     /// Sorts and filters the list.
     fn arrange(&mut self) {
         let all = &self.found.events;
-        let mut order: Vec<usize> = (0..all.len()).filter(|&index| self.filter.matches(&all[index].name)).collect();
+        let mut order = match self.by {
+            CompareColumn::Difference => self.found.in_order(),
+            _ => (0..all.len()).collect(),
+        };
+        order.retain(|&index| self.filter.matches(&all[index].name));
         match self.by {
-            CompareColumn::Difference => order.sort_by(|&a, &b| all[a].by_difference(&all[b])),
-            CompareColumn::Given => {}
+            CompareColumn::Difference | CompareColumn::Given => {}
             column => {
                 let keys: Vec<_> = all.iter().map(|one| key(one, column)).collect();
                 let ascending = self.is_ascending();

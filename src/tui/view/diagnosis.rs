@@ -56,8 +56,9 @@ pub(super) fn above_events(page: &mut ScreenPage<'_>, area: Rect) -> Rect {
 /// The screen that shows more: of what runs, the threads where no stacks are.
 fn screen(page: &ScreenPage<'_>, diagnosis: &Diagnosis) -> Screen {
     let found = Screen::ALL.into_iter().find(|screen| screen.word() == diagnosis.rule.screen());
+    let is_of_cpu_time = matches!(diagnosis.rule, DiagnosisRule::CpuBound | DiagnosisRule::KernelTime);
     match found.unwrap_or_default() {
-        Screen::Profile if page.model.profile.is_none() && diagnosis.rule == DiagnosisRule::CpuBound => Screen::Threads,
+        Screen::Profile if page.model.profile.is_none() && is_of_cpu_time => Screen::Threads,
         found => found,
     }
 }

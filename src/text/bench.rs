@@ -296,7 +296,7 @@ fn notes(variants: &[Variant], compared: &[VariantComparison]) -> String {
         format!(
             "higher, lower: more than chance by a t-test; with 95% confidence none of them is wrong, of {} tested (P and INTERVAL \
              are corrected for that)",
-            compared.iter().filter(|one| one.event.verdict.is_of_both() && !one.event.is_constant()).count()
+            compared.iter().filter(|one| one.event.verdict.is_of_both()).count()
         ),
         "within error: no difference was found, and INTERVAL says how large one may be; (N runs): so many of each show it, if \
          it is as it seems"

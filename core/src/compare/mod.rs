@@ -222,14 +222,6 @@ impl ComparedEvent {
         Self { name, unit, measure, a, b, verdict, p: None, interval: None, least_factor: 1.0 }
     }
 
-    /// Whether all runs of both sides have the same number. There is nothing to test then, and so nothing to correct for: which
-    /// events these are doesn't depend on which run belongs to which side, so that leaving them out makes the others no likelier
-    /// to be told by chance. (An event that equals another in every run is no such case by itself: it is left in.)
-    pub fn is_constant(&self) -> bool {
-        let mut all = self.a.numbers.iter().chain(&self.b.numbers).map(|number| number.value);
-        all.next().is_some_and(|first| all.all(|value| value == first))
-    }
-
     /// By what part of the first mean the second differs from it; `None` of 0, which has no parts.
     pub fn change(&self) -> Option<f64> {
         let (a, b) = (self.a.mean()?, self.b.mean()?);
@@ -272,7 +264,7 @@ pub struct RunComparison {
     pub events: Vec<ComparedEvent>,
     /// How many recordings each side has.
     pub runs: [usize; 2],
-    /// How many events both sides counted, for which p-values are corrected; without those that are the same in all runs.
+    /// How many events both sides counted, for which p-values are corrected.
     pub tested: usize,
     /// How many runs of each side a verdict takes.
     pub needs: usize,
@@ -426,21 +418,13 @@ pub fn compare_numbers(all: Vec<NumbersOfRuns>, confidence: Confidence) -> Vec<C
     events
 }
 
-/// Gives a verdict to each event that both sides counted; returns how many these are, without constant ones.
+/// Gives a verdict to each event that both sides counted; returns how many these are.
 fn judge(events: &mut [ComparedEvent], confidence: Confidence) -> usize {
     let alpha = 1.0 - confidence.level();
     let both =
         |one: &ComparedEvent| (!one.a.is_partial && !one.b.is_partial).then(|| one.a.spread().zip(one.b.spread()));
-    let (mut places, mut pairs) = (Vec::new(), Vec::new());
-    for (place, one) in events.iter_mut().enumerate() {
-        let Some(pair) = both(one).flatten() else { continue };
-        if one.is_constant() {
-            one.verdict = Verdict::Equal;
-            continue;
-        }
-        places.push(place);
-        pairs.push(pair);
-    }
+    let (places, pairs): (Vec<_>, Vec<_>) =
+        events.iter().enumerate().filter_map(|(place, one)| Some((place, both(one)??))).unzip();
     for (place, (decision, pair)) in places.into_iter().zip(decide(&pairs, confidence).into_iter().zip(&pairs)) {
         let one = &mut events[place];
         let is_equal = is_equal(pair, &one.unit) && is_known(pair, &decision);
@@ -508,33 +492,6 @@ mod tests {
         ];
         let found = compare_numbers(all, Confidence::DEFAULT);
         assert_eq!(names(found), ["new", "third", "doubled", "wide", "within error", "equal", "gone"]);
-    }
-
-    #[test]
-    fn constant_events_cost_the_others_nothing() {
-        let varying = || one("varying", &[100.0, 101.0, 99.0, 100.5, 99.5], &[103.0, 104.0, 102.0, 103.5, 102.5]);
-        let alone = compare_numbers(vec![varying()], Confidence::DEFAULT);
-        let constants = (0..30).map(|_| one("constant", &[7.0; 5], &[7.0; 5]));
-        let among = compare_numbers(constants.chain([varying()]).collect(), Confidence::DEFAULT);
-        assert_eq!(among.last(), alone.first());
-        assert!(among.iter().take(30).all(|one| one.verdict == Verdict::Equal && one.p.is_none()));
-        // What is constant on each side alone may differ, and is tested.
-        let apart = compare_numbers(vec![one("apart", &[7.0; 5], &[8.0; 5]), varying()], Confidence::DEFAULT);
-        assert_eq!((apart[0].verdict, apart[1].p > alone[0].p), (Verdict::Higher, true));
-    }
-
-    #[test]
-    fn events_that_seldom_vary_have_no_more_wrong_verdicts() {
-        // Leaving out what is constant leaves a few events, which then are tested by more lenient thresholds.
-        let mut random = crate::random::SplitMix64::new(7);
-        let comparisons = 1000;
-        let wrong = (0..comparisons).filter(|_| {
-            let mut run = || if random.uniform() < 0.05 { 1.0 } else { 0.0 };
-            let mut side = || (0..5).map(|_| run()).collect::<Vec<f64>>();
-            let all = (0..12).map(|_| (side(), side())).map(|(a, b)| one("seldom", &a, &b)).collect();
-            compare_numbers(all, Confidence::DEFAULT).iter().any(|one| one.verdict.is_sure())
-        });
-        assert!(wrong.count() <= 50);
     }
 
     #[test]

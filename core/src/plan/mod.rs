@@ -334,11 +334,10 @@ pub fn pmu_of(event: &Event) -> (u32, u64) {
     const HARDWARE: u32 = 0;
     const HW_CACHE: u32 = 3;
     const RAW: u32 = 4;
-    let of_type = |pmu: u32| if pmu == RAW { (HARDWARE, 0) } else { (pmu, 0) };
     match event.encoding.pmu_type {
-        // The kind of core is the type of its PMU, which on Intel's large cores is that of raw events.
-        HARDWARE | HW_CACHE => of_type((event.encoding.config >> 32) as u32),
-        pmu => of_type(pmu),
+        HARDWARE | HW_CACHE => (HARDWARE, event.encoding.config >> 32),
+        RAW => (HARDWARE, 0),
+        pmu => (pmu, 0),
     }
 }
 

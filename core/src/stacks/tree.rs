@@ -603,9 +603,8 @@ mod tests {
             frame: super::super::StackFrameId(frame),
         };
         batch.stacks = vec![node(None, 0), node(Some(0), 1), node(Some(1), 2), node(Some(2), 3), node(Some(1), 4)];
-        let sample = batch.samples[0].clone();
-        batch.samples =
-            [0, 1, 3, 3, 4].map(|stack| StackSample { stack: Some(StackId(stack)), ..sample.clone() }).to_vec();
+        let sample = batch.samples[0];
+        batch.samples = [0, 1, 3, 3, 4].map(|stack| StackSample { stack: Some(StackId(stack)), ..sample }).to_vec();
         let mut tree = StackTree::new(&sampled(), TreeOptions::default(), Naming::default(), |_| true);
         tree.take(&batch).unwrap();
         let lines = tree.lines_of(tree.frames[0].index(), 0);

@@ -319,26 +319,19 @@ impl RunComparison {
         Some(format!("{which}: rates are compared instead of totals, and no elapsed time"))
     }
 
-    /// The events in the order of [`ComparedEvent::by_difference`]. Where no difference is sure the largest is the noisiest:
-    /// then the time that passed and the CPU time are first, and what is as likely stays in its order.
+    /// The events in the order of [`ComparedEvent::by_difference`]. While no difference is sure the largest is the noisiest: then the time
+    /// that passed and the CPU time are first.
     pub fn in_order(&self) -> Vec<usize> {
         let all = &self.events;
         let mut order: Vec<usize> = (0..all.len()).collect();
-        if self.differing() > 0 {
-            order.sort_by(|&a, &b| all[a].by_difference(&all[b]));
-            return order;
-        }
+        let is_sure = self.differing() > 0;
         let of_time = |one: &ComparedEvent| match one.name.as_str() {
+            _ if is_sure => 0,
             ELAPSED_TIME | "duration_time" => 0,
             "task-clock" | "cpu-clock" => 1,
             _ => 2,
         };
-        let key = |one: &ComparedEvent| (one.verdict.rank(), one.p.unwrap_or(1.0));
-        order.sort_by(|&a, &b| {
-            let (of_a, of_b) = (key(&all[a]), key(&all[b]));
-            let by_likelihood = of_a.0.cmp(&of_b.0).then(of_a.1.total_cmp(&of_b.1));
-            of_time(&all[a]).cmp(&of_time(&all[b])).then(by_likelihood)
-        });
+        order.sort_by(|&a, &b| of_time(&all[a]).cmp(&of_time(&all[b])).then(all[a].by_difference(&all[b])));
         order
     }
 
@@ -516,7 +509,7 @@ mod tests {
         ];
         let events = compare_numbers(all, Confidence::DEFAULT);
         let found = RunComparison { events, ..RunComparison::default() };
-        assert_eq!(found.in_order(), [3, 2, 0, 1]);
+        assert_eq!(found.in_order(), [3, 2, 1, 0]);
     }
 
     #[test]

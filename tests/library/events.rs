@@ -10,7 +10,7 @@ use std::path::Path;
 use crate::trees::Tree;
 use perfprop::events::{
     Availability, Encoding, Event, EventErrorCause, EventKind, Group, GroupBinding, LettersError, Machine, Merge,
-    Pattern, Prober, Question, Resolver, Source, TracefsError, Unit, catalog, similar,
+    Pattern, PmuType, Prober, Question, Resolver, Source, TracefsError, Unit, catalog, similar,
 };
 use proptest::prelude::*;
 
@@ -404,6 +404,29 @@ fn a_hybrid_machine_counts_on_each_kind_of_core() {
     }
     assert_eq!(names(&several_arm.parse("cycles")), ["armv8_cortex_a53/cycles/", "armv8_cortex_a72/cycles/"]);
     assert_eq!(several_arm.one("armv8_cortex_a53/inst_retired/").core(), Some("armv8_cortex_a53"));
+}
+
+#[test]
+fn all_ways_to_name_an_event_of_the_cores_are_of_one_pmu() {
+    let arm = Tree::new(&[]);
+    let formats = [("type", "8"), ("cpus", "0-3"), ("events/inst_retired", "event=8"), ("format/event", "config:0-15")];
+    arm.pmu("armv8_pmuv3_0", &formats);
+    arm.pmu("arm_cmn_0", &[("type", "9"), ("events/hnf_mc_reqs", "event=1"), ("format/event", "config:0-15")]);
+    let cores =
+        ["cycles", "L1-dcache-loads", "r11", "inst_retired", "armv8_pmuv3_0/inst_retired/", "armv8_pmuv3_0/event=8/"];
+    for name in cores {
+        assert_eq!(arm.one(name).pmu_type(), PmuType::CORES, "{name}");
+    }
+    assert_eq!(arm.one("arm_cmn_0/hnf_mc_reqs/").pmu_type(), PmuType(9));
+    let hybrid = Tree::new(&[]);
+    let formats =
+        |kind, cpus| [("type", kind), ("cpus", cpus), ("format/event", "config:0-7"), ("events/x", "event=1")];
+    hybrid.pmu("cpu_core", &formats("4", "0-7"));
+    hybrid.pmu("cpu_atom", &formats("10", "8-15"));
+    let atom = ["cpu_atom/cycles/", "cpu_atom/x/", "cpu_atom/event=3/"];
+    assert!(atom.iter().all(|name| hybrid.one(name).pmu_type() == PmuType(10)));
+    let core = ["cpu_core/cycles/", "cpu_core/x/", "cpu_core/event=3/"];
+    assert!(core.iter().all(|name| hybrid.one(name).pmu_type() == PmuType(4)));
 }
 
 #[test]

@@ -127,6 +127,7 @@ pub(super) fn on_pmu(pmu: &Pmu, terms: &[Term<'_>], encoded: Encoded, hybrid: bo
     // A PMU outside the cores can't tell privilege levels and guests apart, and the kernel
     // refuses to be asked (EINVAL).
     found.modifiers = if pmu.is_core() { Modifiers::unmodified() } else { Modifiers::default() };
+    found.encoding.of_cores = pmu.is_core() && kind == EventKind::Pmu && pmu.pmu_type != symbols::RAW;
     found.encoding.core = (hybrid && pmu.is_core()).then(|| pmu.name.clone());
     found.encoding.cpus = pmu.cpumask();
     let outside = (!pmu.is_core()).then(|| pmu.name.clone());

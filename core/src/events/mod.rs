@@ -35,7 +35,7 @@ pub use error::{EventError, EventErrorCause, EventOption, ProbeProblem, Problem}
 pub use machine::{Machine, TracefsError};
 pub use merge::Merge;
 pub use modifiers::{Letters, LettersError, Space};
-pub use pmu::Pmu;
+pub use pmu::{Pmu, PmuType};
 pub use resolve::{Resolver, with_letters, with_space};
 pub use startup_bursts::most_per_ms_at_startup;
 pub(crate) use symbols::TRACEPOINT;
@@ -79,6 +79,19 @@ impl Event {
     /// The units whose counts add up to the event's; empty where one PMU counts it.
     pub fn units(&self) -> &[PmuUnit] {
         &self.encoding.units
+    }
+
+    /// The type of the PMU that counts it.
+    pub fn pmu_type(&self) -> PmuType {
+        let Encoding { pmu_type, config, of_cores, core, .. } = &self.encoding;
+        let is_generic = matches!(*pmu_type, symbols::HARDWARE | symbols::HW_CACHE);
+        match (is_generic, config >> 32) {
+            (true, 0) => PmuType::CORES,
+            // On hybrid machines the kind of core stands in the upper half of a generic event's configuration.
+            (true, core) => PmuType(u32::try_from(core).unwrap_or(u32::MAX)),
+            (false, _) if *of_cores && core.is_none() => PmuType::CORES,
+            (false, _) => PmuType(*pmu_type),
+        }
     }
 
     /// The CPUs that its PMU is opened on, as text: `0,28`; empty where it may be any.
@@ -259,6 +272,9 @@ pub struct Encoding {
     /// The PMU of the one kind of core that counts it, on a machine that has several kinds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub core: Option<String>,
+    /// Whether the PMU of the cores counts it by a type of its own, as on Arm.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub of_cores: bool,
     /// The place of a dynamic probe, which the kernel takes by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<Probe>,

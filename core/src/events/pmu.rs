@@ -25,6 +25,16 @@ pub struct Pmu {
     folder: PathBuf,
 }
 
+/// The type of the PMU that counts an event. Events share a group, and the time on its counters, only on one PMU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PmuType(pub u32);
+
+impl PmuType {
+    /// The PMU of the cores where there is one: it counts generic events, those of caches, raw codes and its own in sysfs, each by
+    /// another type.
+    pub const CORES: Self = Self(symbols::RAW);
+}
+
 /// What a PMU makes of a list of terms.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Encoded {

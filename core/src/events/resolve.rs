@@ -10,7 +10,7 @@ use super::found::{Meant, absent, libpfm_event, on_core, on_pmu, other_head, raw
 use super::machine::{Machine, TracefsError};
 use super::merge::{Merge, merged};
 use super::modifiers::{Letters, Space};
-use super::pmu::{self, Pmu};
+use super::pmu::{self, Pmu, PmuType};
 use super::presets::{self, CpuFamily, Meaning};
 use super::symbols;
 use super::syntax::{self, Head, Item, ProbePlace, Spec, Term};
@@ -110,6 +110,14 @@ impl Resolver {
     /// The machine's PMUs, read once: a list asks for them thousands of times.
     pub fn pmus(&self) -> &[Pmu] {
         self.pmus.get_or_init(|| pmu::all(&self.machine))
+    }
+
+    /// The PMU that counts an event of the cores or of a PMU in sysfs.
+    pub fn pmu_of(&self, event: &Event) -> Option<&Pmu> {
+        let counting = event.pmu_type();
+        let has_type = |pmu: &&Pmu| PmuType(pmu.pmu_type) == counting;
+        let is_of_cores = |pmu: &&Pmu| counting == PmuType::CORES && pmu.is_core();
+        self.pmus().iter().find(has_type).or_else(|| self.pmus().iter().find(is_of_cores))
     }
 
     /// The PMUs of the cores; several on a hybrid machine.

@@ -3,9 +3,9 @@
 use std::fmt;
 
 use super::Error;
-use crate::events::{Event, Pmu, Resolver};
+use crate::events::{Event, Resolver};
 use crate::names::{shown, shown_path};
-use crate::plan::{self, Plan};
+use crate::plan::Plan;
 use crate::session::Schedule;
 use crate::sources::perf::mux::{Interval, MuxError, MuxErrorCause};
 
@@ -38,8 +38,11 @@ pub(super) fn schedule(option: ScheduleOption, plan: &Plan, resolver: &Resolver)
 
 /// The kernel's rotation at another interval, which is a setting of the whole machine.
 fn every(plan: &Plan, resolver: &Resolver, milliseconds: u32) -> Result<Schedule, Error> {
-    let counts = |pmu: &&Pmu| plan.events.iter().any(|event| is_on(event, pmu));
-    let pmus: Vec<_> = resolver.pmus().iter().filter(counts).map(|pmu| pmu.name.clone()).collect();
+    let is_multiplexed = |event: &&Event| !event.kind.is_software() && event.unavailable().is_none();
+    let counting: Vec<_> =
+        plan.events.iter().filter(is_multiplexed).filter_map(|event| resolver.pmu_of(event)).collect();
+    let pmus: Vec<_> =
+        resolver.pmus().iter().filter(|pmu| counting.contains(pmu)).map(|pmu| pmu.name.clone()).collect();
     if pmus.is_empty() {
         let why = "--mux: none of these events is multiplexed (software events and tracepoints are always counted)";
         return Err(Error::Options(why.into()));
@@ -54,18 +57,6 @@ pub(super) fn note_intervals(intervals: &[Interval], note: &mut dyn FnMut(&str))
             "groups take turns in slices of {now} ms on {}, in all of this machine; set back to {before} ms at the end, even if perfprop is killed",
             shown(pmu)
         ));
-    }
-}
-
-/// Whether an event is counted on this PMU.
-fn is_on(event: &Event, pmu: &Pmu) -> bool {
-    if event.kind.is_software() || event.unavailable().is_some() {
-        return false;
-    }
-    match plan::pmu_of(event) {
-        (0, 0) => pmu.is_core(),
-        (0, core) => u64::from(pmu.pmu_type) == core,
-        (kind, _) => pmu.pmu_type == kind,
     }
 }
 

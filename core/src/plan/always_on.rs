@@ -10,8 +10,8 @@
 //! added     (cycles)   (instructions)                          always
 //! ```
 
-use super::{AnchorIndex, Cohesion, Fit, GroupIndex, Member, Plan, PlannedAnchor, PlannedGroup, pmu_of};
-use crate::events::{Event, Modifiers, Resolver};
+use super::{AnchorIndex, Cohesion, Fit, GroupIndex, Member, Plan, PlannedAnchor, PlannedGroup};
+use crate::events::{Event, Modifiers, PmuType, Resolver};
 
 /// What may have counters of its own, by names: a group each, the leader first. The kernel counts what became of slots
 /// only in the group that slots lead.
@@ -28,7 +28,7 @@ pub fn always_on_candidates(resolver: &Resolver) -> Vec<Vec<Event>> {
         let events: Vec<_> = names.iter().map(|name| resolver.called(name)).collect();
         // A machine with two kinds of cores has the events of each.
         for leader in events.first().into_iter().flatten() {
-            let same = |events: &Vec<Event>| events.iter().find(|event| pmu_of(event) == pmu_of(leader)).cloned();
+            let same = |events: &Vec<Event>| events.iter().find(|event| event.pmu_type() == leader.pmu_type()).cloned();
             groups.extend(events.iter().map(same).collect::<Option<Vec<_>>>());
         }
     }
@@ -57,7 +57,7 @@ impl Plan {
 
     /// Whether every group of the PMU still fits with these events beside it, though one of them takes nothing more.
     fn have_counters_of_their_own(&self, events: &[Event], fit: &mut dyn FnMut(&[&Event]) -> Fit) -> bool {
-        let Some(pmu) = events.first().map(pmu_of) else { return false };
+        let Some(pmu) = events.first().map(Event::pmu_type) else { return false };
         let is_asked = |event: &Event| self.events.iter().any(|asked| asked.encoding == event.encoding);
         let waiting: Vec<_> = self.group_indices().filter(|&group| self.waits_on(group, pmu)).collect();
         if waiting.len() < 2 || events.iter().any(is_asked) {
@@ -84,9 +84,10 @@ impl Plan {
     }
 
     /// Whether a group has to wait for its slice on this PMU.
-    fn waits_on(&self, group: GroupIndex, pmu: (u32, u64)) -> bool {
+    fn waits_on(&self, group: GroupIndex, pmu: PmuType) -> bool {
         let mut events = self.groups[group.0].members.iter().map(|&member| self.event(member));
-        let on_pmu = |event: &Event| !event.kind.is_software() && event.unavailable().is_none() && pmu_of(event) == pmu;
+        let on_pmu =
+            |event: &Event| !event.kind.is_software() && event.unavailable().is_none() && event.pmu_type() == pmu;
         events.clone().any(on_pmu) && !events.any(|event| event.modifiers.pinned)
     }
 

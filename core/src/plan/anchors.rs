@@ -12,8 +12,8 @@
 //! Each repeated instance has readings of its own: what the user asked for is counted in its group. Only an estimator
 //! gets what all groups counted, as one event.
 
-use super::{AnchorIndex, Cohesion, EventIndex, Fit, GroupIndex, Member, Plan, PlannedAnchor, pmu_of};
-use crate::events::Event;
+use super::{AnchorIndex, Cohesion, EventIndex, Fit, GroupIndex, Member, Plan, PlannedAnchor};
+use crate::events::{Event, PmuType};
 
 /// Events that make the best anchors: nearly every other count goes along with them, and many CPUs
 /// have counters that take nothing else.
@@ -53,28 +53,28 @@ impl Plan {
     }
 
     /// The PMU of a group that perfprop made, if other groups are multiplexed with it there.
-    fn shared_pmu(&self, group: GroupIndex) -> Option<(u32, u64)> {
+    fn shared_pmu(&self, group: GroupIndex) -> Option<PmuType> {
         let group = &self.groups[group.0];
         let leader = *group.members.first()?;
-        let pmu = pmu_of(self.event(leader));
+        let pmu = self.event(leader).pmu_type();
         let chosen = group.cohesion == Cohesion::Chosen && self.takes_turns(leader, pmu);
         let on_pmu = |group: &&super::PlannedGroup| {
             group
                 .members
                 .iter()
-                .any(|&member| !self.event(member).kind.is_software() && pmu_of(self.event(member)) == pmu)
+                .any(|&member| !self.event(member).kind.is_software() && self.event(member).pmu_type() == pmu)
         };
         (chosen && self.groups.iter().filter(on_pmu).count() > 1).then_some(pmu)
     }
 
     /// Whether an event is multiplexed on this PMU, so that others can be counted with it.
-    fn takes_turns(&self, member: Member, pmu: (u32, u64)) -> bool {
+    fn takes_turns(&self, member: Member, pmu: PmuType) -> bool {
         let event = self.event(member);
         let alone = event.kind.is_software() || event.modifiers.pinned || event.modifiers.exclusive;
-        !alone && event.unavailable().is_none() && pmu_of(event) == pmu
+        !alone && event.unavailable().is_none() && event.pmu_type() == pmu
     }
 
-    fn best_anchors(&self, pmu: (u32, u64)) -> Vec<EventIndex> {
+    fn best_anchors(&self, pmu: PmuType) -> Vec<EventIndex> {
         let first = |name: &&str| {
             let mut events = (0..self.events.len()).map(EventIndex);
             events.find(|&event| {

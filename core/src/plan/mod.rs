@@ -21,7 +21,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::events::{self, Event, GroupBinding};
+use crate::events::{self, Event, GroupBinding, PmuType};
 
 mod always_on;
 mod anchors;
@@ -247,7 +247,7 @@ impl Plan {
     pub fn rotates(&self) -> bool {
         let hardware = |group: &PlannedGroup| {
             let mut events = group.members.iter().map(|&member| self.event(member));
-            events.find(|event| !event.kind.is_software()).map(pmu_of)
+            events.find(|event| !event.kind.is_software()).map(Event::pmu_type)
         };
         let pmus: Vec<_> = self.groups.iter().filter_map(hardware).collect();
         pmus.iter().enumerate().any(|(place, pmu)| pmus[..place].contains(pmu))
@@ -264,8 +264,9 @@ impl Plan {
 
     /// These events with those that are pinned on their PMU: what has to fit for a group to get a slice.
     fn with_pinned<'a>(&'a self, events: &[&'a Event]) -> Vec<&'a Event> {
-        let pmu = events.first().map(|event| pmu_of(event));
-        let holds = |event: &&Event| event.modifiers.pinned && !event.kind.is_software() && Some(pmu_of(event)) == pmu;
+        let pmu = events.first().map(|event| event.pmu_type());
+        let holds =
+            |event: &&Event| event.modifiers.pinned && !event.kind.is_software() && Some(event.pmu_type()) == pmu;
         self.added().chain(&self.events).filter(holds).chain(events.iter().copied()).collect()
     }
 
@@ -273,8 +274,8 @@ impl Plan {
     fn fits(&self, members: &[Member], pinned: &[Event], fit: &mut dyn FnMut(&[&Event]) -> Fit) -> bool {
         let hardware: Vec<_> =
             members.iter().map(|&member| self.event(member)).filter(|event| !event.kind.is_software()).collect();
-        let pmu = hardware.first().map(|first| pmu_of(first));
-        let is_beside = |event: &&Event| Some(pmu_of(event)) == pmu && !hardware.contains(event);
+        let pmu = hardware.first().map(|first| first.pmu_type());
+        let is_beside = |event: &&Event| Some(event.pmu_type()) == pmu && !hardware.contains(event);
         let all: Vec<_> = pinned.iter().filter(is_beside).chain(hardware.iter().copied()).collect();
         hardware.len() < 2 || fit(&all) != Fit::TooMany
     }
@@ -303,7 +304,7 @@ struct Packing {
 }
 
 struct Packed {
-    pmu: (u32, u64),
+    pmu: PmuType,
     members: Vec<Member>,
     is_full: bool,
 }
@@ -312,11 +313,11 @@ impl Packing {
     /// Puts an event into the open group of its PMU; the first event that doesn't fit closes it.
     fn add(&mut self, member: Member, plan: &Plan, fit: &mut dyn FnMut(&[&Event]) -> Fit) {
         let event = plan.event(member);
-        let pmu = pmu_of(event);
+        let pmu = event.pmu_type();
         let joins = !event.modifiers.pinned && !event.modifiers.exclusive && fit(&[event]) == Fit::Fits;
         if joins && let Some(group) = self.groups.iter_mut().find(|group| group.pmu == pmu && !group.is_full) {
             let members = group.members.iter().chain([&member]).map(|&member| plan.event(member));
-            let with: Vec<_> = self.pinned.iter().filter(|event| pmu_of(event) == pmu).chain(members).collect();
+            let with: Vec<_> = self.pinned.iter().filter(|event| event.pmu_type() == pmu).chain(members).collect();
             if fit(&with) == Fit::Fits {
                 group.members.push(member);
                 return;
@@ -324,20 +325,6 @@ impl Packing {
             group.is_full = true;
         }
         self.groups.push(Packed { pmu, members: vec![member], is_full: !joins });
-    }
-}
-
-/// What must be equal for events to share a group: the core PMU has several types
-/// (`PERF_TYPE_HARDWARE`, `_HW_CACHE`, `_RAW`), and on hybrid machines the kind of core stands in
-/// the upper half of the configuration of generic events.
-pub fn pmu_of(event: &Event) -> (u32, u64) {
-    const HARDWARE: u32 = 0;
-    const HW_CACHE: u32 = 3;
-    const RAW: u32 = 4;
-    match event.encoding.pmu_type {
-        HARDWARE | HW_CACHE => (HARDWARE, event.encoding.config >> 32),
-        RAW => (HARDWARE, 0),
-        pmu => (pmu, 0),
     }
 }
 
@@ -349,10 +336,26 @@ mod tests {
 
     use super::*;
     use crate::builders::{event, group};
-    use crate::events::EventKind;
+    use crate::events::{Encoding, EventKind};
 
     fn of_kind(name: &str, kind: EventKind) -> Event {
         Event { kind, ..event(name) }
+    }
+
+    #[test]
+    fn events_of_the_cores_share_a_group_by_whatever_type_they_are_counted() {
+        let of_type = |pmu_type, of_cores| Event {
+            kind: EventKind::Pmu,
+            encoding: Encoding { pmu_type, config: 8, of_cores, ..Encoding::default() },
+            ..event(&format!("type {pmu_type}"))
+        };
+        let groups: Vec<_> =
+            [of_type(0, false), of_type(3, false), of_type(4, false), of_type(8, true), of_type(9, false)]
+                .into_iter()
+                .map(|event| group(GroupBinding::Free, [event]))
+                .collect();
+        let plan = Plan::new(groups, &mut counters(6)).unwrap();
+        assert_eq!(members(&plan), [vec![0, 1, 2, 3], vec![4]]);
     }
 
     /// A machine with so many counters, which knows no event called `absent`.

@@ -10,8 +10,8 @@
 
 use std::time::Duration;
 
-use super::{Fit, GroupIndex, Plan, pmu_of};
-use crate::events::Event;
+use super::{Fit, GroupIndex, Plan};
+use crate::events::{Event, PmuType};
 use crate::random;
 
 /// The groups of one PMU that can't all be counted at once, and the order of their slices.
@@ -63,7 +63,7 @@ impl Plan {
         rotations.filter(|rotation| rotation.sets.len() > 1).collect()
     }
 
-    fn rotation(&self, pmu: (u32, u64), fit: &mut dyn FnMut(&[&Event]) -> Fit) -> Rotation {
+    fn rotation(&self, pmu: PmuType, fit: &mut dyn FnMut(&[&Event]) -> Fit) -> Rotation {
         let on_pmu = self.group_indices().filter(|&group| self.pmu(group) == Some(pmu));
         let (pinned, waiting): (Vec<_>, Vec<_>) = on_pmu.partition(|&group| self.has(group, |m| m.pinned));
         let mut sets: Vec<Vec<GroupIndex>> = Vec::new();
@@ -87,9 +87,9 @@ impl Plan {
     }
 
     /// The PMU of a group that may have slices; `None` for software events, for what is absent here, and for one kind of core.
-    fn pmu(&self, group: GroupIndex) -> Option<(u32, u64)> {
+    fn pmu(&self, group: GroupIndex) -> Option<PmuType> {
         let may = |event: &&&Event| event.unavailable().is_none() && event.core().is_none();
-        self.hardware(&[group]).first().filter(may).map(|event| pmu_of(event))
+        self.hardware(&[group]).first().filter(may).map(|event| event.pmu_type())
     }
 
     fn has(&self, group: GroupIndex, what: impl Fn(&crate::events::Modifiers) -> bool) -> bool {

@@ -14,7 +14,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Cohesion, EventIndex, Fit, GroupIndex, Member, Plan, pmu_of};
+use super::{Cohesion, EventIndex, Fit, GroupIndex, Member, Plan};
 use crate::events::Event;
 
 /// A change of places: a member of one group, and a member of another or a free counter there.
@@ -77,7 +77,7 @@ impl Plan {
 
     /// Whether members of one group can stand in the other: two of one PMU.
     fn share(&self, here: GroupIndex, there: GroupIndex) -> bool {
-        let pmu = |group: GroupIndex| self.groups[group.0].members.first().map(|&member| pmu_of(self.event(member)));
+        let pmu = |group: GroupIndex| self.groups[group.0].members.first().map(|&member| self.event(member).pmu_type());
         here != there && self.is_chosen(there) && pmu(here) == pmu(there)
     }
 

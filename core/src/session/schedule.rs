@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use super::{Launch, StartError};
-use crate::plan::{Plan, Rotation, pmu_of};
+use crate::plan::{Plan, Rotation};
 use crate::run;
 use crate::sources::perf::mux::{self, Interval};
 use crate::sources::perf::{self, BUDGET, CountedTarget, SLICE};
@@ -49,7 +49,7 @@ impl OwnRotations {
         let every_ns = match &launch.schedule {
             _ if !self.rotations.is_empty() => return Some(run::RotatedBy::User { every_ns: WallNs::from(SLICE) }),
             Schedule::KernelEvery { milliseconds, .. } => Some(Duration::from_millis((*milliseconds).into())),
-            _ => hardware.clone().find_map(|event| mux::interval_of(pmu_of(event))),
+            _ => hardware.clone().find_map(|event| mux::interval_of(event.pmu_type())),
         };
         hardware.next().map(|_| run::RotatedBy::Kernel { every_ns: every_ns.map(WallNs::from) })
     }

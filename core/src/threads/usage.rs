@@ -140,7 +140,8 @@ impl<'a> ThreadUse<'a> {
         self.looks.iter().find(of_disk).map(|looks| looks.within)
     }
 
-    fn times_looked_at(&self) -> u32 {
+    /// How often it was looked at.
+    pub fn times_looked_at(&self) -> u32 {
         self.looks.iter().map(|looks| looks.times).sum()
     }
 

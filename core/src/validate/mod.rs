@@ -22,7 +22,7 @@ use crossbeam_channel::Receiver;
 
 use crate::events::{Event, EventKind};
 use crate::measure::{Error, Measurement};
-use crate::plan::{Fit, RowIndex, pmu_of};
+use crate::plan::{Fit, RowIndex};
 use crate::rates::{Confidence, Moments, Uncertain};
 use crate::run::MeasuredEvent;
 use crate::session::{CaughtSignal, CommandLine};
@@ -338,9 +338,9 @@ fn pinned_sets(
 fn fitting_sets(all: &[Event], events: Vec<RowIndex>, fit: &mut dyn FnMut(&[&Event]) -> Fit) -> Vec<Vec<RowIndex>> {
     let mut sets: Vec<Vec<RowIndex>> = Vec::new();
     for &event in &events {
-        let pmu = pmu_of(&all[event]);
+        let pmu = all[event].pmu_type();
         let mut takes = |set: &Vec<RowIndex>| {
-            let own = |member: &RowIndex| pmu_of(&all[*member]) == pmu;
+            let own = |member: &RowIndex| all[*member].pmu_type() == pmu;
             let with: Vec<RowIndex> = set.iter().chain([&event]).copied().filter(own).collect();
             let other = events.iter().copied().find(|other| own(other) && !with.contains(other));
             let together: Vec<&Event> = with.iter().chain(&other).map(|&member| &all[member]).collect();

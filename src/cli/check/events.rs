@@ -217,7 +217,7 @@ fn kernel_rotation(groups: &[Grouped], host: &Host) -> Option<KernelRotation> {
 /// Groups wait for each other where they share a PMU.
 fn run_ratios(plan: &Plan, fit: &mut dyn FnMut(&[&Event]) -> Fit) -> Vec<Option<f64>> {
     let mut ratios = vec![Some(1.0); plan.groups.len()];
-    let pmu = |group: &PlannedGroup| hardware(plan, group).first().map(|event| plan::pmu_of(event));
+    let pmu = |group: &PlannedGroup| hardware(plan, group).first().map(|event| event.pmu_type());
     let mut pmus: Vec<_> = plan.groups.iter().filter_map(pmu).collect();
     pmus.sort_unstable();
     pmus.dedup();
@@ -249,16 +249,8 @@ fn hardware<'a>(plan: &'a Plan, group: &PlannedGroup) -> Vec<&'a Event> {
     events.filter(|event| !event.kind.is_software()).collect()
 }
 
-/// The core PMU that an event is opened on: its type, or the upper half of a generic configuration.
-fn pmu_of<'a>(event: &Event, host: &'a Host) -> Option<&'a crate::events::Pmu> {
-    let (kind, core) = plan::pmu_of(event);
-    let is_meant = |pmu: &&crate::events::Pmu| u64::from(pmu.pmu_type) == core || pmu.pmu_type == kind;
-    let named = host.resolver.pmus().iter().find(|pmu| pmu.pmu_type == event.encoding.pmu_type && kind != 0);
-    named.or_else(|| host.cores().find(is_meant)).or_else(|| host.cores().next().filter(|_| kind == 0 && core == 0))
-}
-
 fn pmu_name(event: &Event, host: &Host) -> String {
-    pmu_of(event, host).map_or_else(|| "cpu".to_owned(), |pmu| pmu.name.clone())
+    host.resolver.pmu_of(event).map_or_else(|| "cpu".to_owned(), |pmu| pmu.name.clone())
 }
 
 impl Tried {

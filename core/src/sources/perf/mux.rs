@@ -28,6 +28,7 @@ use std::time::Duration;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
+use crate::events::PmuType;
 use crate::host::HostFiles;
 
 /// Where the kernel has a folder for each PMU.
@@ -95,14 +96,12 @@ pub fn interval(pmu: &str) -> Option<Duration> {
     read(&devices().join(pmu).join(FILE)).ok().map(|ms| Duration::from_millis(ms.into()))
 }
 
-/// The rotation interval of the PMU that counts an event, by its type and core.
-pub fn interval_of((kind, core): (u32, u64)) -> Option<Duration> {
-    let counts = |folder: &Path| match (kind, core) {
-        (0, 0) => folder.ends_with("cpu") || folder.join("cpus").exists(),
-        _ => read(&folder.join("type")).is_ok_and(|number| number == kind || (kind == 0 && u64::from(number) == core)),
-    };
-    let folders = std::fs::read_dir(devices()).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
-    let folder = folders.into_iter().find(|folder| counts(folder))?;
+/// The rotation interval of a PMU.
+pub fn interval_of(pmu: PmuType) -> Option<Duration> {
+    let has_type = |folder: &&PathBuf| read(&folder.join("type")).is_ok_and(|number| PmuType(number) == pmu);
+    let is_of_cores = |folder: &&PathBuf| pmu == PmuType::CORES && folder.join("cpus").exists();
+    let folders: Vec<_> = std::fs::read_dir(devices()).ok()?.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    let folder = folders.iter().find(has_type).or_else(|| folders.iter().find(is_of_cores))?;
     interval(folder.file_name()?.to_str()?)
 }
 

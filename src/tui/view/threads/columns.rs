@@ -65,7 +65,8 @@ pub(super) fn cells(page: &ScreenPage<'_>, uses: &ThreadUses<'_>) -> ThreadCells
         ThreadColumn::User => are_processes && any(&|thread| !user(thread.thread).is_empty()),
         ThreadColumn::Ready => !are_processes && any(&|thread| thread.delay.is_some()),
         ThreadColumn::Lock | ThreadColumn::Disk | ThreadColumn::Sleep => {
-            any(&|thread| thread.waits(WaitKind::Lock).is_some())
+            // From the first check on, though it takes some to tell a share: columns that come later move those that are read.
+            any(&|thread| thread.times_looked_at() > 0)
         }
         ThreadColumn::Switches => any(&|thread| thread.switches.is_some()),
         _ => true,

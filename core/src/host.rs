@@ -11,7 +11,7 @@ mod load;
 mod resources;
 mod ticks;
 
-pub use load::CpuTicks;
+pub use load::{CpuTicks, HostStat};
 pub use resources::{DiskBytes, MachineResources};
 pub use ticks::ClockTicks;
 

@@ -28,14 +28,17 @@ const MOST: f64 = 999.5;
 
 const UP: [(f64, &str); 5] = [(1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
 
+/// No prefix is known for numbers from here on.
+const TOO_LARGE: f64 = 1e19;
+
 /// So many of something whose plural has an `s`: `1 reading`, `2 readings`.
 pub fn counted<T: Display + PartialEq + From<u8>>(count: T, one: &str) -> String {
     let plural = if count == T::from(1) { "" } else { "s" };
     format!("{count} {one}{plural}")
 }
 
-/// A number with three significant digits, four below 10,000, and an SI prefix: `1.93M`, `412k`,
-/// `83`, `0.25`.
+/// A number with three significant digits and an SI prefix: `1.93M`, `412k`, `83`, `0.25`. From
+/// `1e19` on it has a power of ten instead: `1.0e19`.
 pub fn si(value: f64) -> String {
     if !value.is_finite() {
         return NONE.into();
@@ -43,7 +46,7 @@ pub fn si(value: f64) -> String {
     let size = value.abs();
     match prefix_of(value) {
         Some((unit, prefix)) => format!("{}{prefix}", significant(value / unit)),
-        None if size >= 1e16 => minus(format!("{value:.2e}")),
+        None if size >= TOO_LARGE => minus(format!("{value:.1e}")),
         None => significant(value),
     }
 }
@@ -51,7 +54,7 @@ pub fn si(value: f64) -> String {
 /// The SI prefix that fits a number. 999.6k would round to 1000k: the next one takes over where rounding would cross.
 fn prefix_of(value: f64) -> Option<(f64, &'static str)> {
     let size = value.abs();
-    UP.into_iter().find(|(unit, _)| size >= unit * 0.9995 && size >= 999.5)
+    UP.into_iter().find(|(unit, _)| size >= unit * 0.9995 && (999.5..TOO_LARGE).contains(&size))
 }
 
 /// Three significant digits, without zeros that say nothing: `1.5`, `42.1`, `0.001`.
@@ -355,6 +358,7 @@ mod tests {
             (f64::NAN, "—"),
             (0.000_04, "4.0e-5"),
             (1e18, "1000P"),
+            (1e20, "1.0e20"),
         ];
         for (value, text) in cases {
             assert_eq!(si(value), text, "{value}");

@@ -8,7 +8,7 @@ use super::args::FirstScreen;
 use super::error::NOT_ALL;
 use super::input::is_dash;
 use super::replay::ReplayArgs;
-use super::replay::{Opened, Setup, at, no_recording, open, seen, setup};
+use super::replay::{Opened, Setup, no_recording, open, seen, setup};
 use super::stream::{Stream, say};
 use crate::compare::{self, ProfileDifference};
 use crate::monitor::{MeasureChoice, Monitor};
@@ -20,6 +20,9 @@ use crate::stacks::Replayed;
 use crate::text;
 use crate::tui::{OtherRun, Others, Screen};
 use crate::units::WallNs;
+
+/// Recordings are compared whole.
+const END: WallNs = WallNs(u64::MAX);
 
 /// What is compared with the first file: the further files of its side, and those of the other.
 #[derive(Clone, Copy, Debug)]
@@ -97,7 +100,8 @@ impl Compared {
         let mut trees_of_a = vec![tree(own.0)];
         trees_of_a.extend(a.iter().map(|one| tree(&one.recording)));
         let trees_of_b: Vec<_> = b.iter().map(|one| tree(&one.recording)).collect();
-        let profile = difference(&trees_of_a, &trees_of_b, measures);
+        let confidence = own.1.monitor().confidence();
+        let profile = difference(&trees_of_a, &trees_of_b, measures, confidence);
         Ok(Self { own: first.to_string_lossy().into_owned(), measures, a, b, profile })
     }
 
@@ -113,9 +117,9 @@ impl Compared {
     }
 
     /// All as text.
-    pub(super) fn print(&self, args: &ReplayArgs, first: &Recording, monitor: Monitor) -> Result<u8, Error> {
-        let own = seen(first, monitor, at(args));
-        let read = |one: &One| seen(&one.recording, one.setup.monitor(), at(args));
+    pub(super) fn print(&self, first: &Recording, monitor: Monitor) -> Result<u8, Error> {
+        let own = seen(first, monitor, END);
+        let read = |one: &One| seen(&one.recording, one.setup.monitor(), END);
         let [a, b] = [&self.a, &self.b].map(|side| side.iter().map(read).collect::<Vec<_>>());
         let named = |(one, monitor)| -> text::Named<'_> {
             let (one, monitor): (&One, &Monitor) = (one, monitor);
@@ -136,17 +140,22 @@ impl Compared {
 fn tree(recording: &Recording) -> Option<Tree> {
     let recorded = recording.profile()?;
     let mut profile = Replayed::new(recorded);
-    Some(profile.until(recorded, WallNs(u64::MAX)).0.clone())
+    Some(profile.until(recorded, END).0.clone())
 }
 
 /// How profiles differ; `None` where a recording has none.
-fn difference(a: &[Option<Tree>], b: &[Option<Tree>], measures: MeasureChoice) -> Option<ProfileDifference> {
+fn difference(
+    a: &[Option<Tree>],
+    b: &[Option<Tree>],
+    measures: MeasureChoice,
+    confidence: Confidence,
+) -> Option<ProfileDifference> {
     let all = |side: &'_ [Option<Tree>]| side.iter().all(Option::is_some);
     if !all(a) || !all(b) {
         return None;
     }
     let [a, b] = [a, b].map(|side| side.iter().flatten().collect::<Vec<_>>());
-    ProfileDifference::of(&a, &b, measures, Confidence::DEFAULT)
+    ProfileDifference::of(&a, &b, measures, confidence)
 }
 
 /// Where a recording is cut off within a line, who read it said so.

@@ -288,7 +288,12 @@ impl Written {
         let unread = self.regions.unread().into_iter().map(|unread| unread.to_string());
         let findings = self.gathered.as_mut().map(|gathered| {
             gathered.end_regions();
-            gathered.quality().findings(gathered.tree(), &target.selection())
+            let quality = gathered.quality();
+            quality
+                .copying()
+                .into_iter()
+                .chain(quality.findings(gathered.tree(), &target.selection()))
+                .collect::<Vec<_>>()
         });
         findings.unwrap_or_default().into_iter().chain(unread).collect()
     }

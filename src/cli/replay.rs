@@ -12,7 +12,7 @@ use super::played::Played;
 use super::progress::ProgressLine;
 use super::stream::{self, Stream, after_blank, has_keys, say};
 use super::{Error, appearance, imported, input, signals};
-use crate::diagnosis::{LATELY, LookBack, diagnose};
+use crate::diagnosis::{LATELY, LookBack, SampledFacts, diagnose};
 use crate::estimate::EstimatorKind;
 use crate::measure::{self, Estimation, LoadedRelations};
 use crate::monitor::{MeasureChoice, Monitor, ReadAhead};
@@ -82,7 +82,14 @@ pub(super) struct ReplayArgs {
     #[arg(long, value_name = "FORMAT", help_heading = "Output")]
     pub(super) dump: Option<DumpFormat>,
     /// The size of the printed screen
-    #[arg(long, value_name = "COLUMNSxROWS", default_value = "80x24", value_parser = size, help_heading = "Output")]
+    #[arg(
+        long,
+        value_name = "COLUMNSxROWS",
+        requires = "dump",
+        default_value = "80x24",
+        value_parser = size,
+        help_heading = "Output"
+    )]
     pub(super) size: (u16, u16),
     /// Press these keys before the screen is printed, such as `]` (the next sampled event) or `/sort<Enter>`. Keys that read the
     /// recording anew do nothing
@@ -121,9 +128,15 @@ pub(super) fn run(args: &ReplayArgs) -> Result<u8, Error> {
         (Opened::Stacks(imported), None) => return imported::run(args, first, *imported),
         (Opened::Stacks(_), Some(_)) => return Err(no_recording(first)),
     };
+    let is_text = args.dump.is_none() && (args.print || !has_keys(first));
+    if is_text && args.at.is_some() {
+        let instead =
+            if others.is_some() { "recordings are compared whole" } else { "text of a part: --range FROM-TO" };
+        return Err(Error::Usage(format!("--at is for screens; {instead}")));
+    }
     let setup = setup(args, &recording)?;
     // Texts show no estimates of intervals.
-    let shows_intervals = others.is_none() && !args.print && (args.dump.is_some() || has_keys(first));
+    let shows_intervals = others.is_none() && !is_text;
     let setup = if shows_intervals && !args.as_live { setup.with_whole_run(&recording) } else { setup };
     if args.range.is_some() && others.is_some() {
         return Err(Error::Usage("--range is for one recording; recordings are compared whole".into()));
@@ -131,8 +144,8 @@ pub(super) fn run(args: &ReplayArgs) -> Result<u8, Error> {
     let compared = others.map(|files| Compared::open(args, first, (&recording, &setup), files)).transpose()?;
     match (args.dump, compared) {
         (Some(format), compared) => dump(args, &recording, &setup, compared, format),
-        (None, compared) if !args.print && has_keys(first) => screens(args, recording, setup, compared),
-        (None, Some(compared)) => compared.print(args, &recording, setup.monitor()),
+        (None, compared) if !is_text => screens(args, recording, setup, compared),
+        (None, Some(compared)) => compared.print(&recording, setup.monitor()),
         (None, None) => blocks(args, &recording, &setup),
     }
 }
@@ -293,9 +306,6 @@ fn play(
 
 /// The text that `top` prints without a terminal.
 fn blocks(args: &ReplayArgs, recording: &Recording, setup: &Setup) -> Result<u8, Error> {
-    if args.at.is_some() {
-        return Err(Error::Usage("--at is for screens; text of a part of the recording: --range FROM-TO".into()));
-    }
     let (mut out, mut news) = (Stream::stdout(), PrintedNews::default());
     let (rounds, mut monitor) = begun(args, recording, setup)?;
     for words in &setup.header.restriction {
@@ -306,7 +316,7 @@ fn blocks(args: &ReplayArgs, recording: &Recording, setup: &Setup) -> Result<u8,
     }
     for RecordedRound { round, lost } in rounds {
         if monitor.round(round, *lost) {
-            let news = news.since(&monitor, &diagnose(&monitor, LookBack::Last(LATELY), None));
+            let news = news.since(&monitor, &diagnose(&monitor, LookBack::Last(LATELY), SampledFacts::default()));
             out.print_folded(&format!("{}{news}\n", text::block(&monitor, MeasureChoice::default())))?;
         }
     }

@@ -16,7 +16,7 @@ use super::progress::{SlowRun, instructions_of};
 use super::stream::{Stream, after_blank, hush, say};
 use super::with_model::modelled_instead;
 use super::{Error, signals};
-use crate::diagnosis::{self, LookBack};
+use crate::diagnosis::{self, LookBack, SampledFacts};
 use crate::machine::Host;
 use crate::measure::{
     self, DefaultEvents, MeasureOptions, Measurement, RunOutcome, WatchEvent, close, note_partial, watch_rounds,
@@ -228,7 +228,7 @@ fn print_results(args: &StatArgs, runs: &StatRuns, out: &mut Output) -> Result<(
     }
     print_regions(args, last, &runs.regions, out)?;
     if args.explain {
-        let found = diagnosis::diagnose(last, LookBack::Run, None);
+        let found = diagnosis::diagnose(last, LookBack::Run, SampledFacts::default());
         out.print(&if args.json { text::json_diagnoses(&found) } else { text::diagnoses(&found, last) })?;
     }
     Ok(())

@@ -15,7 +15,7 @@ use super::outcome::{NO_REGIONS, exit_code, tell_delay, tell_no_regions};
 use super::stacks::LiveProfile;
 use super::stream::{Stream, has_terminal_beside_input, say, terminal_beside_output};
 use super::{Error, appearance, signals, stacks};
-use crate::diagnosis::{LATELY, LookBack, diagnose};
+use crate::diagnosis::{LATELY, LookBack, SampledFacts, diagnose};
 use crate::measure::{DefaultEvents, DenialWords, Measurement, WatchEvent, close, note_partial, pending_end, watch};
 use crate::monitor::{MeasureChoice, Monitor};
 use crate::profile::Tree;
@@ -54,6 +54,9 @@ pub(super) struct TopArgs {
     /// Stop after this many intervals of text
     #[arg(short = 'n', long, value_name = "N", value_parser = whole_number::<u64>(1..), help_heading = "Intervals")]
     pub(super) iterations: Option<u64>,
+    /// Sample no call stacks. By default screens of a program show its functions, by 499 samples a second
+    #[arg(long, conflicts_with_all = ["frame_pointers", "call_graph", "off_cpu"], help_heading = "Call stacks")]
+    pub(super) no_stacks: bool,
     #[command(flatten)]
     pub(super) appearance: AppearanceArgs,
     /// What to do with a running command when you quit
@@ -128,7 +131,11 @@ struct Begun {
 /// Begins to measure, and says what can't be. Where nobody said what to measure, and this user may not count the machine's
 /// events, what needs no right to count is shown.
 fn start(args: &TopArgs, launch: &Launch, intervals: ShownIntervals) -> Result<Begun, Error> {
-    let measurement = args.measurement.of(launch.clone())?;
+    let has_screens = intervals.first.is_some();
+    let measurement = match has_screens && !args.no_stacks {
+        true => args.measurement.with_overview(launch.clone())?,
+        false => args.measurement.of(launch.clone())?,
+    };
     let error = match begin(&measurement, intervals, Vec::new()) {
         Err(Error::Measure(error)) if args.measurement.are_open() => error,
         begun => return begun,
@@ -183,7 +190,7 @@ fn batch(args: &TopArgs) -> Result<u8, Error> {
         match event {
             WatchEvent::Interval | WatchEvent::Save => {
                 let block = text::block(monitor, MeasureChoice::default());
-                let news = news.since(monitor, &diagnose(monitor, LookBack::Last(LATELY), None));
+                let news = news.since(monitor, &diagnose(monitor, LookBack::Last(LATELY), SampledFacts::default()));
                 out.print_folded(&format!("{block}{}{news}\n", profile.text(monitor)))?;
                 printed = Some(monitor.now());
             }
@@ -274,7 +281,7 @@ struct Live<'a> {
 impl Live<'_> {
     /// Begins to sample call stacks. Regions are read anew, with what is entered and left.
     fn sample(&mut self) -> Result<(), Error> {
-        let measurement = self.args.measurement.sampling(self.launch.clone())?;
+        let measurement = self.args.measurement.with_stacks(self.launch.clone())?;
         measurement.begin_stacks(&mut self.session, &mut |_| {})?;
         self.profile.start_anew(&self.session, self.interval)
     }

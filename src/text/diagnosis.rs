@@ -22,7 +22,7 @@ pub fn diagnoses(all: &[Diagnosis], monitor: &Monitor) -> String {
         let word = if one.rule.is_fault() { "warning" } else { "note" };
         let why = format!("why: {} ({})", one.why, one.rule.name());
         let sure = format!("how sure: {}", one.sure);
-        let more = format!("more: key {} ({}) of perfprop top", one.rule.key(), one.rule.screen());
+        let more = format!("more: key {} ({}) of perfprop top", one.rule.screen().key(), one.rule.screen().name());
         for (margin, sentence) in [(word, &one.text), ("", &why), ("", &sure), ("", &more)] {
             let lines = wrapped(sentence, MARGIN);
             text.push_str(&format!("   {margin:<width$}{lines}\n", width = MARGIN - 3));
@@ -40,8 +40,8 @@ pub fn json_diagnoses(all: &[Diagnosis]) -> String {
             "text": one.text,
             "why": one.why,
             "sure": one.sure,
-            "screen": one.rule.screen(),
-            "key": one.rule.key(),
+            "screen": one.rule.screen().name(),
+            "key": one.rule.screen().key(),
         })
     };
     let all: Vec<Value> = all.iter().map(one).collect();

@@ -40,14 +40,10 @@ fn told_unit(name: &str, unit: &str) -> (f64, Unit) {
     }
 }
 
-/// By what part a number changed: `+12.5%`.
+/// By what part a number changed: `+12.5%`; from 0 there is no part.
 pub(super) fn change(before: f64, after: f64) -> String {
     let part = (after - before) / before.abs();
-    match part {
-        part if !part.is_finite() => "—".to_owned(),
-        part if part < 0.0 => format!("−{}", crate::number::percent(-part)),
-        part => format!("+{}", crate::number::percent(part)),
-    }
+    if part.is_finite() { crate::number::change(part) } else { "—".to_owned() }
 }
 
 /// Columns of text under one another, the last one as it is.

@@ -28,9 +28,15 @@ pub fn profile_difference(found: &ProfileDifference) -> String {
     for ((function, _), one) in functions {
         let _ = writeln!(out, "{:<width$}  {}", name(function), cells(found, one, has_test).trim_end());
     }
-    if let Some(words) = found.what_it_takes() {
-        let _ = writeln!(out, "{words}");
-    }
+    let _ = match found.what_it_takes() {
+        Some(words) => writeln!(out, "{words}"),
+        None => writeln!(
+            out,
+            "higher, lower: more than chance, as above; with {} confidence none of them is wrong, of {} functions",
+            found.confidence,
+            found.functions.len()
+        ),
+    };
     out
 }
 

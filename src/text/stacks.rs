@@ -68,7 +68,8 @@ pub fn stacks(tree: &Tree, quality: &StackQuality, target: &str) -> String {
     if sampled.len() > 1 && !of_all.is_empty() {
         out += &format!("of all events together: {of_all}\n");
     }
-    quality.findings(tree, target).iter().for_each(|finding| out += &format!("{finding}\n"));
+    let findings = quality.copying().into_iter().chain(quality.findings(tree, target));
+    findings.for_each(|finding| out += &format!("{finding}\n"));
     out
 }
 

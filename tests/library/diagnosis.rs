@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use perfprop::diagnosis::{Diagnosis, DiagnosisRule, HotFunction, LookBack, diagnose};
+use perfprop::diagnosis::{Diagnosis, DiagnosisRule, HotFunction, LookBack, SampledFacts, diagnose};
 use perfprop::estimate::EstimatorKind;
 use perfprop::events::Event;
 use perfprop::monitor::Monitor;
@@ -117,7 +117,7 @@ impl Scenario {
     }
 
     fn found(&self) -> Vec<Diagnosis> {
-        diagnose(&self.monitor(), LookBack::Last(WallNs(10 * SECOND)), None)
+        diagnose(&self.monitor(), LookBack::Last(WallNs(10 * SECOND)), SampledFacts::default())
     }
 
     /// The faults that are told; each rule's sentence is in its place.
@@ -358,7 +358,7 @@ fn a_count_that_may_be_below_its_threshold_is_not_told() {
         scenario.monitor()
     };
     let told = |monitor: &Monitor| {
-        let found = diagnose(monitor, LookBack::Run, None);
+        let found = diagnose(monitor, LookBack::Run, SampledFacts::default());
         found.iter().any(|one| one.rule == DiagnosisRule::CacheMisses)
     };
     assert!(told(&known(1.0)));
@@ -370,7 +370,11 @@ fn a_count_that_may_be_below_its_threshold_is_not_told() {
 fn what_is_no_fault_is_told_after_faults() {
     let scenario = Scenario::counting(&[("LLC_MISSES", 41_000_000)]);
     let hot = HotFunction { name: "lz\u{1b}find".into(), share: 0.95 };
-    let found = diagnose(&scenario.monitor(), LookBack::Last(WallNs(10 * SECOND)), Some(&hot));
+    let found = diagnose(
+        &scenario.monitor(),
+        LookBack::Last(WallNs(10 * SECOND)),
+        SampledFacts { hot: Some(&hot), locks: None },
+    );
     let texts: Vec<_> = found.iter().map(|one| one.text.as_str()).collect();
     let [cache, bound] = texts[..] else { panic!("{texts:?}") };
     assert!(cache.starts_with("LLC_MISSES 41 in 1,000 instructions, 95% in lz"), "{cache}");
@@ -476,7 +480,7 @@ fn time_in_the_kernel_is_told_where_it_is_surely_half() {
         let mut monitor = Scenario::of(vec![busy()]).monitor();
         let time = CpuTime { user_ns: CpuNs(user * 1_000_000), system_ns: CpuNs(kernel * 1_000_000) };
         monitor.end(End { at_ns: WallNs(SECOND), cpu_time: Some(time), ..End::default() });
-        told(diagnose(&monitor, span, None))
+        told(diagnose(&monitor, span, SampledFacts::default()))
     };
     let run = LookBack::Run;
     assert!(ended(240, 760, run).is_some_and(|found| found.why.starts_with("0.76 of 1.00 CPU seconds")));

@@ -72,7 +72,7 @@ pub enum Verdict {
     },
     /// Only this side has the event.
     OnlyIn(Side),
-    /// No run of one of the sides has a number, which is not 0.
+    /// One side has no number in any run. That isn't the same as 0.
     NoNumber,
     /// One kind of core counted a part, and what part of the whole that is isn't known.
     Partial,
@@ -175,7 +175,7 @@ impl Runs {
             };
         }
         let runs = spread.counted as f64;
-        let half = two_sided_quantile(1.0 - confidence.level(), runs - 1.0) * (spread.variance / runs).sqrt();
+        let half = two_sided_quantile(confidence.alpha(), runs - 1.0) * (spread.variance / runs).sqrt();
         Some((spread.mean - half, spread.mean + half))
     }
 
@@ -359,7 +359,7 @@ pub fn measures<'a>(recordings: impl IntoIterator<Item = (&'a Header, Option<&'a
 /// belongs to the first. Metrics that both sides have come behind the events.
 pub fn compare(a: &[&Monitor], b: &[&Monitor], measures: MeasureChoice, basis: ComparedNumber) -> RunComparison {
     let confidence = a.first().map_or_else(Confidence::default, |monitor| monitor.confidence());
-    let alpha = 1.0 - confidence.level();
+    let alpha = confidence.alpha();
     let mut events = matched([a, b], measures, basis);
     events.extend(matched_metrics([a, b]));
     let are_totals = measures == MeasureChoice::Every(Measure::Total);
@@ -413,7 +413,7 @@ pub fn compare_numbers(all: Vec<NumbersOfRuns>, confidence: Confidence) -> Vec<C
 
 /// Gives a verdict to each event that both sides counted; returns how many these are.
 fn judge(events: &mut [ComparedEvent], confidence: Confidence) -> usize {
-    let alpha = 1.0 - confidence.level();
+    let alpha = confidence.alpha();
     let both =
         |one: &ComparedEvent| (!one.a.is_partial && !one.b.is_partial).then(|| one.a.spread().zip(one.b.spread()));
     let (places, pairs): (Vec<_>, Vec<_>) =

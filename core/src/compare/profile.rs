@@ -43,8 +43,8 @@ pub struct ProfileDifference {
     pub runs: [usize; 2],
     /// How many of each side can tell a difference from chance.
     pub needs: usize,
-    /// The chance of a false verdict, over all functions.
-    alpha: f64,
+    /// How sure it is that no verdict is false, over all functions.
+    pub confidence: Confidence,
     /// The functions that are tested.
     pub functions: Vec<(FunctionKey, ComparedEvent)>,
 }
@@ -72,10 +72,9 @@ impl ProfileDifference {
             trees.iter().for_each(|tree| joined.add(tree, side, &renamed, is_of_weights));
         }
         let functions = joined.test(&unit, confidence);
-        let alpha = 1.0 - confidence.level();
-        let needs = enough(functions.len().max(1), alpha);
+        let needs = enough(functions.len().max(1), confidence.alpha());
         let JoinedTree { tree, events, .. } = joined;
-        Some(Self { tree, events, event: event.name.clone(), is_of_weights, runs, needs, alpha, functions })
+        Some(Self { tree, events, event: event.name.clone(), is_of_weights, runs, needs, confidence, functions })
     }
 
     /// The mean of a run, of a weight that the tree has of a side.
@@ -95,7 +94,7 @@ impl ProfileDifference {
     /// Why no function is marked, where that is for want of runs.
     pub fn what_it_takes(&self) -> Option<String> {
         let needs = self.needs;
-        (!is_enough(self.runs, self.functions.len().max(1), self.alpha)).then(|| {
+        (!is_enough(self.runs, self.functions.len().max(1), self.confidence.alpha())).then(|| {
             let [a, b] = self.runs;
             let runs = if (a, b) == (1, 1) { "one run each".into() } else { format!("{a} and {b} runs") };
             format!(

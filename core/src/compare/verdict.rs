@@ -99,7 +99,7 @@ pub(super) enum Decision {
 
 /// Decides on all events that both sides counted.
 pub(super) fn decide(pairs: &[(RunSpread, RunSpread)], confidence: Confidence) -> Vec<Decision> {
-    let alpha = 1.0 - confidence.level();
+    let alpha = confidence.alpha();
     let tests: Vec<Option<Test>> =
         pairs.iter().map(|(a, b)| is_enough([a.runs, b.runs], pairs.len(), alpha).then(|| Test::of(a, b))).collect();
     let mut order: Vec<usize> = (0..pairs.len()).filter(|&event| tests[event].is_some()).collect();

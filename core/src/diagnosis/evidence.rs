@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::LookBack;
+use super::{LookBack, SampledFacts};
 use crate::events::Event;
 use crate::monitor::{FirstMinute, Monitor, Row, ThreadUses};
 use crate::rates::{Error, Uncertain};
@@ -10,14 +10,8 @@ use crate::run::MeasuredTarget;
 use crate::sources::Scope;
 use crate::units::WallNs;
 
-/// The function in which most samples were taken.
-#[derive(Clone, Debug, PartialEq)]
-pub struct HotFunction {
-    /// Its name, which may hold any character.
-    pub name: String,
-    /// The share of samples in it alone.
-    pub share: f64,
-}
+/// Threads tell nothing of a shorter time.
+pub(super) const LEAST_TIME: WallNs = WallNs(500_000_000);
 
 /// A sentence, what it rests on, and how sure that is.
 pub(super) struct Said {
@@ -32,7 +26,7 @@ pub(super) type RuleResult = Option<Said>;
 /// What rules look at.
 pub(super) struct Evidence<'a> {
     pub(super) monitor: &'a Monitor,
-    pub(super) hot: Option<&'a HotFunction>,
+    pub(super) sampled: SampledFacts<'a>,
     /// What the threads did; `None` where they aren't read, or not for long enough.
     pub(super) threads: Option<ThreadUses<'a>>,
     /// How many CPUs the machine has.
@@ -79,16 +73,13 @@ impl Happened<'_> {
 }
 
 impl<'a> Evidence<'a> {
-    /// Threads tell nothing of a shorter time, in seconds.
-    const LEAST_SECONDS: f64 = 0.5;
-
-    pub(super) fn new(monitor: &'a Monitor, span: LookBack, hot: Option<&'a HotFunction>) -> Self {
+    pub(super) fn new(monitor: &'a Monitor, span: LookBack, sampled: SampledFacts<'a>) -> Self {
         let time = match span {
             LookBack::Last(time) => time,
             LookBack::Run => WallNs(u64::MAX),
         };
-        let threads = monitor.thread_uses(time).filter(|uses| uses.seconds >= Self::LEAST_SECONDS);
-        Self { monitor, hot, threads, cpus: monitor.header().machine.cpus.max(1) as f64, span }
+        let threads = monitor.thread_uses(time).filter(|uses| uses.seconds >= LEAST_TIME.as_secs());
+        Self { monitor, sampled, threads, cpus: monitor.header().machine.cpus.max(1) as f64, span }
     }
 
     /// The event of this name that is counted for all of the target.
@@ -177,7 +168,7 @@ impl<'a> Evidence<'a> {
 
     /// `, 95% in f`: where most samples were taken, if that is most of them.
     pub(super) fn mostly_in(&self) -> String {
-        let hot = self.hot.filter(|hot| hot.share >= 0.5);
+        let hot = self.sampled.hot.filter(|hot| hot.share >= 0.5);
         hot.map_or_else(String::new, |hot| format!(", {:.0}% in {}", 100.0 * hot.share, crate::names::shown(&hot.name)))
     }
 }

@@ -6,7 +6,7 @@
 //! ```text
 //! counts of the last 10 s, with intervals ─┐
 //! threads of the last 10 s ────────────────┼─ rules ─ warnings first, then what is no fault ─ at most three
-//! the hottest function, if there is one ───┘
+//! what stacks were sampled ─────────────────┘
 //! ```
 
 use crate::monitor::Monitor;
@@ -15,9 +15,10 @@ use crate::units::WallNs;
 mod evidence;
 mod of_counts;
 mod of_threads;
+mod sampled;
 
-pub use evidence::HotFunction;
 use evidence::{Evidence, Said};
+pub use sampled::{HotFunction, LockWaits, SampledFacts};
 
 /// The most sentences of a screen.
 pub const MOST_SHOWN: usize = 3;
@@ -28,6 +29,9 @@ pub const LATELY: WallNs = WallNs(10_000_000_000);
 /// What is said where no rule holds: without threads, only of what is counted.
 pub fn nothing(monitor: &Monitor) -> &'static str {
     match monitor.knows_thread_uses() {
+        true if monitor.shown_time() < evidence::LEAST_TIME => {
+            "nothing stands out in what is counted; too short to tell what threads do"
+        }
         true => "nothing stands out",
         false => "nothing stands out in what is counted",
     }
@@ -64,6 +68,8 @@ pub enum DiagnosisRule {
     WideNumbers,
     /// Threads are ready and have no CPU.
     CpuWait,
+    /// A command's busiest thread waits for a good part of the time.
+    Waiting,
     /// Most CPU time is in the kernel.
     KernelTime,
     /// CPUs are busy all the time.
@@ -72,7 +78,7 @@ pub enum DiagnosisRule {
 
 impl DiagnosisRule {
     /// All rules, those that matter most first.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::LockWait,
         Self::DiskWait,
         Self::ShortProcesses,
@@ -87,6 +93,7 @@ impl DiagnosisRule {
         Self::RateRise,
         Self::WideNumbers,
         Self::CpuWait,
+        Self::Waiting,
         Self::KernelTime,
         Self::CpuBound,
     ];
@@ -108,6 +115,7 @@ impl DiagnosisRule {
             Self::RateRise => "rate-rise",
             Self::WideNumbers => "wide-numbers",
             Self::CpuWait => "cpu-wait",
+            Self::Waiting => "waiting",
             Self::KernelTime => "kernel-time",
             Self::CpuBound => "cpu-bound",
         }
@@ -115,30 +123,67 @@ impl DiagnosisRule {
 
     /// Whether it tells of something that costs time; else of how the program or the measurement is.
     pub fn is_fault(self) -> bool {
-        !matches!(self, Self::RateRise | Self::WideNumbers | Self::CpuWait | Self::KernelTime | Self::CpuBound)
+        !matches!(
+            self,
+            Self::RateRise | Self::WideNumbers | Self::CpuWait | Self::Waiting | Self::KernelTime | Self::CpuBound
+        )
     }
 
-    /// The screen that shows more, by its name.
-    pub fn screen(self) -> &'static str {
+    /// The screen that shows more.
+    pub fn screen(self) -> EvidenceScreen {
         match self {
-            Self::LockWait | Self::DiskWait | Self::ShortProcesses | Self::Imbalance | Self::CpuWait => "threads",
-            Self::MemoryGrowth | Self::ContextSwitches => "threads",
-            Self::RateRise => "detail",
-            Self::PageFaults | Self::CacheMisses | Self::SharedLines | Self::BranchMisses | Self::TlbMisses => {
-                "profile"
-            }
-            Self::WideNumbers => "groups",
-            Self::KernelTime | Self::CpuBound => "profile",
+            Self::RateRise => EvidenceScreen::Detail,
+            Self::PageFaults
+            | Self::CacheMisses
+            | Self::SharedLines
+            | Self::BranchMisses
+            | Self::TlbMisses
+            | Self::KernelTime
+            | Self::CpuBound => EvidenceScreen::Profile,
+            Self::WideNumbers => EvidenceScreen::Groups,
+            Self::LockWait
+            | Self::DiskWait
+            | Self::ShortProcesses
+            | Self::Imbalance
+            | Self::MemoryGrowth
+            | Self::ContextSwitches
+            | Self::CpuWait
+            | Self::Waiting => EvidenceScreen::Threads,
+        }
+    }
+}
+
+/// A screen that shows what a sentence rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EvidenceScreen {
+    /// An event's history.
+    Detail,
+    /// Functions and calls.
+    Profile,
+    /// Who shares counters.
+    Groups,
+    /// What threads do.
+    Threads,
+}
+
+impl EvidenceScreen {
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Detail => "detail",
+            Self::Profile => "profile",
+            Self::Groups => "groups",
+            Self::Threads => "threads",
         }
     }
 
-    /// The key of that screen.
+    /// Its key.
     pub fn key(self) -> char {
-        match self.screen() {
-            "detail" => '2',
-            "profile" => '4',
-            "groups" => '5',
-            _ => '7',
+        match self {
+            Self::Detail => '2',
+            Self::Profile => '4',
+            Self::Groups => '5',
+            Self::Threads => '7',
         }
     }
 }
@@ -166,8 +211,8 @@ pub enum LookBack {
 }
 
 /// Everything that stands out, what matters most first.
-pub fn diagnose(monitor: &Monitor, span: LookBack, hot: Option<&HotFunction>) -> Vec<Diagnosis> {
-    let evidence = Evidence::new(monitor, span, hot);
+pub fn diagnose(monitor: &Monitor, span: LookBack, sampled: SampledFacts<'_>) -> Vec<Diagnosis> {
+    let evidence = Evidence::new(monitor, span, sampled);
     DiagnosisRule::ALL.into_iter().filter_map(|rule| evidence.judge(rule)).collect()
 }
 
@@ -188,6 +233,7 @@ impl Evidence<'_> {
             DiagnosisRule::RateRise => self.rate_rise(),
             DiagnosisRule::WideNumbers => self.wide_numbers(),
             DiagnosisRule::CpuWait => self.cpu_wait(),
+            DiagnosisRule::Waiting => self.waiting(),
             DiagnosisRule::KernelTime => self.kernel_time(),
             DiagnosisRule::CpuBound => self.cpu_bound(),
         }?;

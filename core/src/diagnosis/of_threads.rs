@@ -1,5 +1,6 @@
 //! Holds the rules about threads.
 
+use super::HotFunction;
 use super::evidence::{Evidence, RuleResult, Said};
 use crate::monitor::ThreadUses;
 use crate::names::shown;
@@ -16,6 +17,8 @@ const LOCKED: f64 = 0.3;
 const LOCKED_TO_RUNNING: f64 = 2.0;
 /// The part of the CPUs that threads could use, which is busy at most where waiting for locks is told.
 const IDLE_CPUS: f64 = 0.85;
+/// How many threads wait for locks on average where waits were sampled and that is told, and how many for each that runs.
+const SAMPLED_LOCKS: (f64, f64) = (0.3, 0.3);
 /// How many threads wait for a disk on average where that is told: of the time in which they don't want for a CPU, as who has just
 /// got its data then waits for that; and of all the time.
 const DISK: f64 = 0.3;
@@ -31,11 +34,16 @@ const IMBALANCE: (f64, f64, f64) = (0.9, 0.3, 0.02);
 const LIVED: f64 = 0.8;
 /// How many others there are at least.
 const LEAST_OTHERS: usize = 2;
+/// The part of its time that a command's busiest thread waits where that is told.
+const WAITING: f64 = 0.2;
+/// The part of the CPU time that this thread has at least.
+const MAIN: f64 = 0.5;
 /// How long memory has to grow in seconds, in what share of steps, by how many bytes, and by what part of itself.
 const GROWTH: (f64, f64, f64, f64) = (30.0, 0.9, 32e6, 0.2);
 /// The part of CPUs from which on a program is bound by them, and threads are short of them.
 const CPU_BOUND: f64 = 0.9;
-const CPU_WAIT: f64 = 0.3;
+/// How many threads could run and have no CPU on average where that is told, and what part of those that could.
+const CPU_WAIT: (f64, f64) = (0.15, 0.2);
 
 /// A thread's name without the number that tells it from others of its pool: `worker-3` is one of `worker`.
 fn pool_name(name: &str) -> &str {
@@ -53,11 +61,11 @@ fn sure_of_looks(share: f64, looks: u32) -> String {
 }
 
 /// How sure a sum of CPU time is: what a thread used between its last reading and its end may be missing.
-const SUMMED: &str = "at least so much: from the kernel's account of each thread, up to its last reading";
+const SUMMED: &str = "at least so much: the sum of the kernel's CPU times of threads, each as it was last read";
 /// How sure the CPU time of threads is that lived nearly all the time.
 const ACCOUNTED: &str = "from the kernel's scheduler statistics of threads that lived most of the time";
 /// How sure the time ready for a CPU is: some kernels count too much of it.
-const READY: &str = "from the kernel's scheduler statistics, where they claim no more than checks of the threads allow";
+const READY: &str = "from the kernel's scheduler statistics; where checks of the threads allow less, that";
 
 /// The part of the time in which a thread waited for a device; and of the time in which it didn't want for a CPU.
 fn disk_shares(thread: &ThreadUse<'_>) -> (f64, f64) {
@@ -76,8 +84,36 @@ fn over(uses: &ThreadUses<'_>) -> String {
 
 impl Evidence<'_> {
     pub(super) fn lock_wait(&self) -> RuleResult {
+        self.sampled_locks().or_else(|| self.seen_locks())
+    }
+
+    /// By the time in which threads waited for locks, where that was sampled.
+    fn sampled_locks(&self) -> RuleResult {
+        let (uses, locks) = (self.threads.as_ref()?, self.sampled.locks?);
+        let (least, least_part) = SAMPLED_LOCKS;
+        let waiting = locks.seconds / self.monitor.shown_time().as_secs();
+        if waiting < least || waiting < least_part * uses.cpus {
+            return None;
+        }
+        let HotFunction { name, share } = &locks.most;
+        let text = format!(
+            "on average {waiting:.1} threads wait for locks, {:.0}% of that in {}: {:.1} of {:.0} CPUs are used",
+            100.0 * share,
+            shown(name),
+            uses.cpus,
+            self.cpus
+        );
+        let why = format!(
+            "{:.2} s in which threads waited for locks, by their stacks; reported from {least} threads, and {least_part} of those that run",
+            locks.seconds
+        );
+        Some(Said { text, why, sure: "each wait is measured, since sampling began".into() })
+    }
+
+    /// By the part of checks at which threads were in a futex, which stands for conditions and joins, too.
+    fn seen_locks(&self) -> RuleResult {
         let uses = self.threads.as_ref()?;
-        let share = |thread: &ThreadUse<'_>| thread.waited(WaitKind::Lock).0;
+        let share = |thread: &ThreadUse<'_>| thread.wait_share(WaitKind::Lock);
         let is_locked = |thread: &&ThreadUse<'_>| has_looks(thread) && thread.cpu >= WORKS && share(thread) >= LOCKED;
         let locked: Vec<_> = uses.all().filter(is_locked).collect();
         let waiting: f64 = locked.iter().map(|thread| thread.lived * share(thread)).sum();
@@ -100,7 +136,7 @@ impl Evidence<'_> {
         );
         let looks = locked.iter().map(|thread| thread.waited(WaitKind::Lock).1).sum();
         let why = format!(
-            "seen in a futex at {:.0}% of checks {}; reported from {:.0}%",
+            "in a futex for {:.0}% of the time {}, as checks divide the time on no CPU; reported from {:.0}%",
             100.0 * mean,
             over(uses),
             100.0 * LOCKED
@@ -261,18 +297,63 @@ impl Evidence<'_> {
         let uses = self.threads.as_ref()?;
         let waiting: f64 = uses.all().filter_map(ThreadUse::ready).sum();
         let running = uses.cpus;
-        let (what, who) = if running < IDLE_CPUS * self.cpus {
-            (
+        let (least, least_part) = CPU_WAIT;
+        if waiting < least || waiting < least_part * (waiting + running) {
+            return None;
+        }
+        let (what, who) = match uses.machine_cpus {
+            _ if running >= IDLE_CPUS * self.cpus => {
+                ("not enough CPUs", "other programs may have some of the CPUs".into())
+            }
+            Some(busy) if busy < IDLE_CPUS * self.cpus => (
+                "threads wait for a CPU though some are idle",
+                format!(
+                    "{busy:.1} of {:.0} CPUs are busy; threads that are woken queue behind the one that runs there, as where a \
+                     lock is passed on, or a control group's quota or the CPUs they are bound to hold them back",
+                    self.cpus
+                ),
+            ),
+            Some(_) => ("others have the CPUs", "others are programs that aren't measured".into()),
+            None => (
                 "others have the CPUs",
-                "others: other programs, a control group's quota, or the CPUs that threads are bound to",
-            )
-        } else {
-            ("not enough CPUs", "other programs may have some of the CPUs")
+                "others: other programs, a control group's quota, or the CPUs that threads are bound to".into(),
+            ),
         };
-        let text = format!("{what}: on average {waiting:.1} threads wait for one, and {running:.1} run");
-        let why = format!("time ready without a CPU {}; reported from {CPU_WAIT} threads; {who}", over(uses));
-        let sure = READY.to_owned();
-        (waiting >= CPU_WAIT && waiting >= CPU_WAIT * running).then_some(Said { text, why, sure })
+        let number = |threads: f64| if threads < 1.0 { format!("{threads:.2}") } else { format!("{threads:.1}") };
+        let text = format!("{what}: on average {} threads wait for one, and {} run", number(waiting), number(running));
+        let why: String = format!(
+            "ready without a CPU for {:.0}% of the time in which threads could run, {}; reported from {:.0}%; {who}",
+            100.0 * waiting / (waiting + running),
+            over(uses),
+            100.0 * least_part
+        );
+        Some(Said { text, why, sure: READY.to_owned() })
+    }
+
+    /// Of a command that takes longer than it computes, what its busiest thread waits in.
+    pub(super) fn waiting(&self) -> RuleResult {
+        let uses = self.threads.as_ref()?;
+        let is_told = || self.lock_wait().is_some() || self.disk_wait().is_some() || self.imbalance().is_some();
+        let is_command = matches!(self.monitor.header().target, MeasuredTarget::Command { .. });
+        let ready: f64 = uses.all().filter_map(ThreadUse::ready).sum();
+        if !is_command || uses.cpus + ready > 1.0 - WAITING || is_told() {
+            return None;
+        }
+        // Who waits for a child has most of its time in that, which says nothing.
+        let works = uses.cpus * MAIN;
+        let lived = uses.all().filter(|thread| thread.lived >= LIVED && has_looks(thread));
+        let busiest = lived.max_by(|a, b| a.cpu.total_cmp(&b.cpu)).filter(|thread| thread.cpu >= works.max(WORKS))?;
+        let waits = 1.0 - busiest.cpu - busiest.ready().unwrap_or(0.0);
+        let within =
+            busiest.most_within().map_or_else(String::new, |(within, _)| format!(", most of it in {}", shown(within)));
+        let name = shown(&busiest.thread.name);
+        let text = format!("{name} waits {:.0}% of the time{within}: {:.2} CPUs are used", 100.0 * waits, uses.cpus);
+        let why = format!(
+            "its time neither on a CPU nor ready for one {}, as the thread with most CPU time; reported from {:.0}%",
+            over(uses),
+            100.0 * WAITING
+        );
+        (waits >= WAITING).then_some(Said { text, why, sure: ACCOUNTED.into() })
     }
 
     pub(super) fn cpu_bound(&self) -> RuleResult {

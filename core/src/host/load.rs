@@ -21,6 +21,15 @@ pub struct CpuTicks {
     pub stolen: ClockTicks,
 }
 
+/// What `/proc/stat` says of the machine since it runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostStat {
+    /// What the CPUs have done, all together first; empty where the kernel doesn't say.
+    pub cpus: Vec<CpuTicks>,
+    /// Processes and threads that were started; `None` where the kernel doesn't say.
+    pub started: Option<u64>,
+}
+
 impl CpuTicks {
     /// A line `cpuN user nice system idle iowait irq softirq steal` of proc(5); old kernels leave the last ones out. The
     /// line of all CPUs has no number.
@@ -45,10 +54,18 @@ impl CpuTicks {
 }
 
 impl HostFiles {
+    /// What `/proc/stat` says.
+    pub fn stat(&self) -> HostStat {
+        let text = self.text("proc/stat").unwrap_or_default();
+        HostStat {
+            cpus: text.lines().filter_map(CpuTicks::parse).collect(),
+            started: text.lines().find_map(|line| line.strip_prefix("processes ")?.trim().parse().ok()),
+        }
+    }
+
     /// What the CPUs have done, all together first; empty where the kernel doesn't say.
     pub fn cpu_ticks(&self) -> Vec<CpuTicks> {
-        let text = self.text("proc/stat").unwrap_or_default();
-        text.lines().filter_map(CpuTicks::parse).collect()
+        self.stat().cpus
     }
 
     /// How long each CPU has been busy since the machine started, also for other virtual machines; empty where the

@@ -57,7 +57,7 @@ pub use run::{
     watch_rounds,
 };
 #[cfg(feature = "stacks")]
-pub use sampling::{OffCpuTime, SampleRate, StackOptions};
+pub use sampling::{OVERVIEW_FREQUENCY, OffCpuTime, SampleRate, StackOptions, StackPurpose};
 
 /// Rounds under the intervals of screens and texts come at least this often.
 const LONGEST_PERIOD: Duration = Duration::from_millis(100);

@@ -11,7 +11,7 @@ use crate::names::shown;
 use crate::plan::Plan;
 use crate::sources::Counter;
 use crate::sources::perf::TargetKind;
-use crate::stacks::live::{self, MACHINE_FREQUENCY, StackError, StackRequest, WAKEUPS, WakeupEvent};
+use crate::stacks::live::{self, MACHINE_FREQUENCY, StackError, StackNeed, StackRequest, WAKEUPS, WakeupEvent};
 use crate::stacks::{OFF_CPU, Rate, UnwindMethod};
 
 /// Sampled where nobody says what: where there is a PMU, and where there is none.
@@ -33,7 +33,23 @@ pub struct StackOptions {
     pub rate: Option<SampleRate>,
     /// Whether time on no CPU is sampled, too.
     pub off_cpu: OffCpuTime,
+    /// What the stacks are for.
+    pub purpose: StackPurpose,
 }
+
+/// What call stacks are sampled for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StackPurpose {
+    /// They were asked for: without them the measurement fails.
+    #[default]
+    Profile,
+    /// To show which functions run, beside what is counted: CPU time is sampled [`OVERVIEW_FREQUENCY`] times a second, which takes no
+    /// counter. Where that can't be, it is left out.
+    Overview,
+}
+
+/// Samples a second of an overview: a hundredth of a CPU or less, and ±5 % of the time after a second.
+pub const OVERVIEW_FREQUENCY: u64 = 499;
 
 /// Whether the time that threads are on no CPU is sampled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,6 +80,9 @@ pub(super) fn request(
     note: &mut dyn FnMut(&str),
 ) -> Result<Option<StackRequest>, Error> {
     let Some(stacks) = &options.stacks else { return Ok(None) };
+    if stacks.purpose == StackPurpose::Overview {
+        return overview(options);
+    }
     if options.counter != Counter::Kernel {
         return modelled(stacks, plan).map(Some);
     }
@@ -79,7 +98,24 @@ pub(super) fn request(
         OffCpuTime::Sampled => resolver(None)?.called(SWITCHES).into_iter().next(),
     };
     let wakeups = if off_cpu.is_some() { wakeups()? } else { None };
-    Ok(Some(StackRequest { events, rate, call_graph: stacks.method.unwrap_or(UnwindMethod::Auto), off_cpu, wakeups }))
+    let call_graph = stacks.method.unwrap_or(UnwindMethod::Auto);
+    Ok(Some(StackRequest { events, rate, call_graph, off_cpu, wakeups, need: StackNeed::Required }))
+}
+
+/// CPU time, of what the kernel counts: a model that counts all calls would take longer.
+fn overview(options: &MeasureOptions) -> Result<Option<StackRequest>, Error> {
+    if options.counter != Counter::Kernel {
+        return Ok(None);
+    }
+    let hz = live::max_frequency().map_or(OVERVIEW_FREQUENCY, |max| max.min(OVERVIEW_FREQUENCY));
+    Ok(Some(StackRequest {
+        events: events_called(DEFAULT_SOFTWARE)?,
+        rate: Some(Rate::Frequency(hz)),
+        call_graph: UnwindMethod::Auto,
+        off_cpu: None,
+        wakeups: None,
+        need: StackNeed::IfPossible,
+    }))
 }
 
 /// A model counts all calls of all events.
@@ -89,7 +125,8 @@ fn modelled(stacks: &StackOptions, plan: &Plan) -> Result<StackRequest, Error> {
         return Err(Error::Options(format!("{why}: give -g alone")));
     }
     let events = plan.events.clone();
-    Ok(StackRequest { events, rate: None, call_graph: UnwindMethod::Modelled, off_cpu: None, wakeups: None })
+    let call_graph = UnwindMethod::Modelled;
+    Ok(StackRequest { events, rate: None, call_graph, off_cpu: None, wakeups: None, need: StackNeed::Required })
 }
 
 /// The event of wake-ups, where tracefs can be read.
@@ -100,9 +137,11 @@ fn wakeups() -> Result<Option<WakeupEvent>, Error> {
 }
 
 fn default_events() -> Result<Vec<Event>, Error> {
-    let resolver = resolver(None)?;
-    let name = if Host::here().cores().next().is_some() { DEFAULT_HARDWARE } else { DEFAULT_SOFTWARE };
-    let groups = resolver.parse(name).map_err(Error::Events)?;
+    events_called(if Host::here().cores().next().is_some() { DEFAULT_HARDWARE } else { DEFAULT_SOFTWARE })
+}
+
+fn events_called(name: &str) -> Result<Vec<Event>, Error> {
+    let groups = resolver(None)?.parse(name).map_err(Error::Events)?;
     Ok(groups.into_iter().flat_map(|group| group.events).collect())
 }
 

@@ -89,6 +89,8 @@ pub struct ThreadUses<'a> {
     pub started: Option<f64>,
     /// Who started most of what has ended; `None` where that can't be told from what the others did.
     pub starter: Option<&'a ThreadReading>,
+    /// How many CPUs of the machine were busy, whoever ran on them; `None` where the kernel doesn't say.
+    pub machine_cpus: Option<f64>,
     /// The part of the time in which each CPU of a machine was busy, by its number; empty where the kernel doesn't say.
     pub busy: Vec<(u32, f64)>,
     /// Memory and load of a machine at the end of the time; `None` of other targets, and where the kernel doesn't say.
@@ -176,6 +178,9 @@ impl Monitor {
         // Of a machine it is exact. Elsewhere a process that has ended without a parent in the target takes its time with it.
         let is_machine = !later.busy_ns.is_empty() && all > 0.0;
         let cpus = if is_machine { all } else { known.max(all) }.min(self.header().machine.cpus.max(1) as f64);
+        let machine = later.machine_busy_ns.zip(earlier.machine_busy_ns);
+        let machine = machine.map(|(later, earlier)| CpuNs(later.0.saturating_sub(earlier.0)).as_secs() / seconds);
+        let machine_cpus = if is_machine { Some(all) } else { machine };
         let left_out = later.left_out;
         let busy_before = |cpu: u32| earlier.busy_ns.iter().find(|(of, _)| *of == cpu).map(|(_, busy)| *busy);
         let busy = later.busy_ns.iter().filter_map(|&(cpu, busy)| {
@@ -195,6 +200,7 @@ impl Monitor {
             ended,
             left_out,
             cpus,
+            machine_cpus,
             busy,
             resources: later.resources.as_ref(),
             disk: DiskRates::between(earlier, later, seconds),

@@ -35,6 +35,11 @@ impl Confidence {
         self.level
     }
 
+    /// The chance that an interval of this level misses: what is left of one.
+    pub fn alpha(self) -> f64 {
+        1.0 - self.level
+    }
+
     /// Half the width of the interval around a normal variable, in its standard deviations: 1.96
     /// for 95 %.
     pub fn normal(self) -> f64 {

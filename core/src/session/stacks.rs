@@ -15,11 +15,14 @@ pub(super) type Sampling = Option<crate::stacks::live::LiveStacks>;
 /// Starts sampling, if that was requested: with exec where the process waits before it, and not before [`enabler`] where it is put off.
 #[cfg(feature = "stacks")]
 pub(super) fn start(launch: &Launch, kind: &TargetKind, probes: &TracefsProbes) -> Result<Sampling, StartError> {
-    use crate::stacks::live::StackSource;
+    use crate::stacks::live::{StackNeed, StackSource};
 
     let Some(wanted) = &launch.stacks else { return Ok(None) };
     let target = launch.counted(kind, probes);
-    let source = StackSource::open(wanted, &target).map_err(StartError::Stacks)?;
+    let source = match StackSource::open(wanted, &target) {
+        Err(_) if wanted.need == StackNeed::IfPossible => return Ok(None),
+        source => source.map_err(StartError::Stacks)?,
+    };
     source.start(launch.begins_at_once(&target), clock()).map(Some).map_err(StartError::System)
 }
 

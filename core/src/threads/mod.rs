@@ -47,6 +47,10 @@ pub struct ThreadSnapshot {
     /// long its CPUs were busy. `None` of single threads, and where the kernel doesn't say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub all_ns: Option<CpuNs>,
+    /// How long all CPUs together were busy since the machine runs, where the target isn't the machine; `None` where the kernel
+    /// doesn't say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine_busy_ns: Option<CpuNs>,
     /// How long each CPU of a machine was busy since the machine runs, by its number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub busy_ns: Vec<(u32, CpuNs)>,

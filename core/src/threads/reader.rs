@@ -9,7 +9,7 @@ use nix::unistd::{SysconfVar, sysconf};
 
 use super::process::ProcessReader;
 use super::{MOST_THREADS, Stat, ThreadLooks, ThreadReading, ThreadSnapshot};
-use crate::host::{ClockTicks, CpuTicks, HostFiles};
+use crate::host::{ClockTicks, CpuTicks, HostFiles, HostStat};
 use crate::units::{CpuNs, WallNs};
 
 /// Whose threads are read.
@@ -137,13 +137,13 @@ impl ThreadReader {
             self.keep_busiest(&mut read);
         }
         let threads: Vec<_> = read.into_iter().map(|(place, stat)| self.reading(&place, stat)).collect();
-        let (ticks, resources) = match self.target {
-            ThreadTarget::Machine => (self.host.cpu_ticks(), self.host.resources()),
-            _ => (Vec::new(), None),
-        };
+        let HostStat { cpus: ticks, started } = self.host.stat();
+        let is_machine = self.target == ThreadTarget::Machine;
+        let machine_busy_ns = ticks.iter().find(|of| of.cpu.is_none() && !is_machine).map(CpuTicks::busy);
+        let (ticks, resources) = if is_machine { (ticks, self.host.resources()) } else { (Vec::new(), None) };
         let all_ns = self.all(&threads, &pids, &ticks);
         let busy_ns = ticks.iter().filter_map(|of| Some((of.cpu?, of.busy()))).collect();
-        ThreadSnapshot { at_ns: at, started: self.started(), left_out, all_ns, busy_ns, resources, threads }
+        ThreadSnapshot { at_ns: at, started, left_out, all_ns, machine_busy_ns, busy_ns, resources, threads }
     }
 
     /// Keeps as many as a snapshot holds: those that used most CPU time since the last one, and those of the kernel last.
@@ -233,11 +233,6 @@ impl ThreadReader {
     fn within(&self, place: &Place) -> String {
         let within = self.host.text(&format!("{}/wchan", place.folder)).unwrap_or_default();
         if within == "0" { String::new() } else { within }
-    }
-
-    fn started(&self) -> Option<u64> {
-        let text = self.host.text("proc/stat")?;
-        text.lines().find_map(|line| line.strip_prefix("processes ")?.trim().parse().ok())
     }
 
     fn places(&self) -> Vec<Place> {

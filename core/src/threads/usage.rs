@@ -106,6 +106,9 @@ pub struct ThreadUse<'a> {
     pub looks: Vec<LooksSince<'a>>,
 }
 
+/// Who lived for more than this part of the time lived all of it: threads aren't all looked at in one moment.
+const LIVED_ALL: f64 = 0.98;
+
 /// Looks without which shares of them say nothing.
 pub const LEAST_LOOKS: u32 = 10;
 
@@ -146,17 +149,24 @@ impl<'a> ThreadUse<'a> {
     }
 
     /// The part of the time in which it waited for something of this kind; `None` where too few looks tell that, and of one that
-    /// has ended. The time on a CPU and ready for one is exact, so what was seen at looks is no more than the rest.
+    /// has ended. The time on a CPU and ready for one is exact, so looks only say what the rest was spent on.
     pub fn waits(&self, kind: WaitKind) -> Option<f64> {
-        let (running, looks) = self.waited(WaitKind::Nothing);
-        let is_known = looks >= LEAST_LOOKS && !self.thread.is_defunct();
-        is_known.then(|| self.waited(kind).0 * self.scale_of_waits(1.0 - running))
+        let is_known = self.times_looked_at() >= LEAST_LOOKS && !self.thread.is_defunct();
+        is_known.then(|| self.wait_share(kind))
     }
 
-    /// What makes of shares of looks, which add up to this one, parts of the time.
+    /// What makes of shares of looks, which add up to this one, parts of the time: of one that lived all the time, all that it
+    /// was neither on a CPU nor ready for one; of others, no more than that.
     fn scale_of_waits(&self, seen: f64) -> f64 {
-        let most = (1.0 - self.cpu - self.ready().unwrap_or(0.0)).max(0.0);
-        if seen > most { most / seen } else { 1.0 }
+        let waited = (1.0 - self.cpu - self.ready().unwrap_or(0.0)).max(0.0);
+        let is_known = self.delay.is_some() && self.lived > LIVED_ALL;
+        if seen > waited || (is_known && seen > 0.0) { waited / seen } else { 1.0 }
+    }
+
+    /// The part of the time in which it lived that it waited for something of this kind, also by few looks.
+    pub fn wait_share(&self, kind: WaitKind) -> f64 {
+        let (running, _) = self.waited(WaitKind::Nothing);
+        self.waited(kind).0 * self.scale_of_waits(1.0 - running)
     }
 
     /// Where in the kernel it slept or waited most, and for what part of the time, if looks tell that; `None` where it never did

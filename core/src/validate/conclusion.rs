@@ -55,7 +55,7 @@ fn is_less(coverage: Coverage, confidence: Confidence) -> bool {
 
 /// The least part of the intervals that may hold the truth: twice as many may miss it as are promised to.
 pub fn least(confidence: Confidence) -> f64 {
-    1.0 - 2.0 * (1.0 - confidence.level())
+    1.0 - 2.0 * confidence.alpha()
 }
 
 /// Says of each event what there is to say.

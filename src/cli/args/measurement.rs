@@ -5,7 +5,7 @@ use clap::Args;
 use super::{EventArgs, StackArgs, TargetArgs};
 use crate::cli::Error;
 use crate::cli::stream::say;
-use crate::measure::{DefaultEvents, MeasureOptions, Measurement, StackOptions};
+use crate::measure::{DefaultEvents, MeasureOptions, Measurement, StackOptions, StackPurpose};
 use crate::session::Launch;
 use crate::sources::perf::TargetKind;
 
@@ -24,22 +24,42 @@ impl MeasurementArgs {
     /// The measurement that they ask for, of this launch.
     pub(crate) fn of(&self, launch: Launch) -> Result<Measurement, Error> {
         let is_of_cpus = matches!(launch.target, Some(TargetKind::Everyone | TargetKind::Cgroup(_)));
-        self.counting(if is_of_cpus { DefaultEvents::BestOfCpus } else { DefaultEvents::Best }, launch)
+        let default_events = if is_of_cpus { DefaultEvents::BestOfCpus } else { DefaultEvents::Best };
+        self.sampling(self.stacks.options()?, default_events, launch)
     }
 
     /// The same, of these events where they name none.
     pub(crate) fn counting(&self, default_events: DefaultEvents, launch: Launch) -> Result<Measurement, Error> {
-        let options = self.events.options(&self.target)?;
-        let options = MeasureOptions { stacks: self.stacks.options()?, default_events, ..options };
-        Ok(Measurement::new(&options, launch, &mut say)?)
+        self.sampling(self.stacks.options()?, default_events, launch)
     }
 
-    /// The same with call stacks, which they don't ask for.
-    pub(crate) fn sampling(&self, launch: Launch) -> Result<Measurement, Error> {
+    fn sampling(
+        &self,
+        stacks: Option<StackOptions>,
+        default_events: DefaultEvents,
+        launch: Launch,
+    ) -> Result<Measurement, Error> {
         let options = self.events.options(&self.target)?;
-        let default_events = DefaultEvents::Best;
-        let options = MeasureOptions { stacks: Some(StackOptions::default()), default_events, ..options };
-        Ok(Measurement::new(&options, launch, &mut |_| {})?)
+        Ok(Measurement::new(&MeasureOptions { stacks, default_events, ..options }, launch, &mut say)?)
+    }
+
+    /// The same with call stacks, which they don't ask for. Nothing is said.
+    pub(crate) fn with_stacks(&self, launch: Launch) -> Result<Measurement, Error> {
+        let options = self.events.options(&self.target)?;
+        let (stacks, default_events) = (Some(StackOptions::default()), DefaultEvents::Best);
+        Ok(Measurement::new(&MeasureOptions { stacks, default_events, ..options }, launch, &mut |_| {})?)
+    }
+
+    /// The measurement that they ask for, with an overview of the functions of programs, if no stacks are asked for: what the whole
+    /// machine does would cost much.
+    pub(crate) fn with_overview(&self, launch: Launch) -> Result<Measurement, Error> {
+        match (self.stacks.options()?, &launch.target) {
+            (None, None | Some(TargetKind::Processes(_) | TargetKind::Threads(_))) => {
+                let overview = StackOptions { purpose: StackPurpose::Overview, ..StackOptions::default() };
+                self.sampling(Some(overview), DefaultEvents::Best, launch)
+            }
+            _ => self.of(launch),
+        }
     }
 
     /// Whether they say nothing of what to measure, nor of whom.

@@ -4,7 +4,7 @@ use super::whole_number;
 use clap::Args;
 
 use crate::cli::Error;
-use crate::measure::{OffCpuTime, SampleRate, StackOptions};
+use crate::measure::{OffCpuTime, SampleRate, StackOptions, StackPurpose};
 use crate::stacks::UnwindMethod;
 
 /// Whether and how call stacks are sampled.
@@ -37,7 +37,7 @@ impl StackArgs {
         let (method, rate) = (self.call_graph, self.frequency.or(self.count.map(SampleRate::Period)));
         let off_cpu = if self.off_cpu { OffCpuTime::Sampled } else { OffCpuTime::Ignored };
         match (self.frame_pointers || self.off_cpu || method.is_some(), rate) {
-            (true, rate) => Ok(Some(StackOptions { method, rate, off_cpu })),
+            (true, rate) => Ok(Some(StackOptions { method, rate, off_cpu, purpose: StackPurpose::Profile })),
             (false, Some(_)) => Err(Error::Usage("-F and -c say how often call stacks are sampled: add -g".into())),
             (false, None) => Ok(None),
         }

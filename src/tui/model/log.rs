@@ -45,6 +45,8 @@ pub(in crate::tui) struct Output {
 pub(in crate::tui) enum LogEntry<'a> {
     /// Something about perfprop itself, from before the first round.
     Note(&'a str),
+    /// How something is measured, of which nothing is wrong.
+    Remark(&'a str),
     Finding(&'a Noted),
     End(&'a End),
 }
@@ -55,7 +57,7 @@ impl LogEntry<'_> {
         match self {
             Self::Note(_) => true,
             Self::Finding(noted) => noted.finding.severity() == Severity::Warning,
-            Self::End(_) => false,
+            Self::Remark(_) | Self::End(_) => false,
         }
     }
 }
@@ -79,6 +81,7 @@ impl ScreenModel {
     pub(in crate::tui) fn all_entries(&self) -> impl Iterator<Item = LogEntry<'_>> {
         let of_stacks = self.profile.iter().flat_map(|profile| &profile.findings);
         let notes = self.notes.iter().chain(of_stacks).map(|note| LogEntry::Note(note));
+        let remarks = self.profile.iter().filter_map(|profile| profile.copying.as_deref()).map(LogEntry::Remark);
         // Readings may be skipped in every interval of a busy machine: that is told once, with all of them.
         let is_skipping = |noted: &&Noted| matches!(noted.finding, Finding::LostRounds { .. });
         let first = self.monitor.findings().iter().position(|noted| is_skipping(&noted));
@@ -86,12 +89,12 @@ impl ScreenModel {
         let findings = findings.filter(move |(place, noted)| !is_skipping(noted) || first == Some(*place));
         let findings = findings.map(|(_, noted)| LogEntry::Finding(noted));
         let end = self.monitor.ended().map(LogEntry::End);
-        notes.chain(findings).chain(end)
+        notes.chain(remarks).chain(findings).chain(end)
     }
 
     pub(in crate::tui) fn entry_text(&self, entry: LogEntry<'_>) -> String {
         match entry {
-            LogEntry::Note(note) => shown(note).into_owned(),
+            LogEntry::Note(note) | LogEntry::Remark(note) => shown(note).into_owned(),
             LogEntry::Finding(noted) => {
                 let words = match noted.finding {
                     Finding::LostRounds { .. } => self.all_skipped().words(&self.monitor).to_string(),

@@ -12,7 +12,7 @@ use super::playback::Playback;
 use super::screen::Screen;
 use super::symbols::MISSING;
 use super::theme::Theme;
-use crate::diagnosis::{self, Diagnosis, LookBack};
+use crate::diagnosis::{self, Diagnosis, LockWaits, LookBack, SampledFacts};
 use crate::estimate::{Cause, RelationIndex};
 use crate::monitor::{MeasureChoice, Monitor};
 use crate::names::shown;
@@ -175,6 +175,8 @@ pub(super) struct ScreenModel {
     pub(super) diagnoses: Vec<Diagnosis>,
     /// The functions with most samples of their own.
     pub(super) hot_functions: Vec<HotRow>,
+    /// How long threads waited for locks, where waits are sampled.
+    pub(super) lock_waits: Option<LockWaits>,
     /// The end of the intervals in which that was looked for; `None` where they are others now.
     pub(super) diagnosed_at: Option<WallNs>,
     pub(super) log: Log,
@@ -239,6 +241,7 @@ impl ScreenModel {
             thread_list: ThreadList::default(),
             diagnoses: Vec::new(),
             hot_functions: Vec::new(),
+            lock_waits: None,
             diagnosed_at: None,
             log: Log::default(),
             output: Output::default(),
@@ -299,7 +302,8 @@ impl ScreenModel {
         }
         self.diagnosed_at = Some(now);
         let hot = self.hot_functions.first().map(|row| row.function.clone());
-        self.diagnoses = diagnosis::diagnose(&self.monitor, LookBack::Last(diagnosis::LATELY), hot.as_ref());
+        let sampled = SampledFacts { hot: hot.as_ref(), locks: self.lock_waits.as_ref() };
+        self.diagnoses = diagnosis::diagnose(&self.monitor, LookBack::Last(diagnosis::LATELY), sampled);
     }
 
     /// Rows of the time line below the screen; 0 where there is none, as in comparisons and in small windows.

@@ -1,6 +1,7 @@
 //! Keeps the profile and the selected event of the other screens together.
 
 use super::{ChosenRegion, LoopCommand, Motion, Notice, ProfileState, ScreenModel, SourceState};
+use crate::diagnosis::LockWaits;
 use crate::profile::Tree;
 use crate::stacks::StackQuality;
 use crate::tui::keys::Action;
@@ -25,6 +26,7 @@ impl ScreenModel {
         if is_first && self.events.is_chosen {
             self.share_event();
         }
+        self.lock_waits = LockWaits::of(tree);
         self.show_opened_thread();
         self.find_hot_functions();
     }

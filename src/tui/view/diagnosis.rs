@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::page::ScreenPage;
-use crate::diagnosis::{Diagnosis, DiagnosisRule, MOST_SHOWN, nothing};
+use crate::diagnosis::{Diagnosis, DiagnosisRule, EvidenceScreen, MOST_SHOWN, nothing};
 use crate::tui::keys::Action;
 use crate::tui::layout::split_above;
 use crate::tui::model::ClickTarget;
@@ -55,11 +55,19 @@ pub(super) fn above_events(page: &mut ScreenPage<'_>, area: Rect) -> Rect {
 
 /// The screen that shows more: of what runs, the threads where no stacks are.
 fn screen(page: &ScreenPage<'_>, diagnosis: &Diagnosis) -> Screen {
-    let found = Screen::ALL.into_iter().find(|screen| screen.word() == diagnosis.rule.screen());
     let is_of_cpu_time = matches!(diagnosis.rule, DiagnosisRule::CpuBound | DiagnosisRule::KernelTime);
-    match found.unwrap_or_default() {
+    match screen_of(diagnosis.rule.screen()) {
         Screen::Profile if page.model.profile.is_none() && is_of_cpu_time => Screen::Threads,
         found => found,
+    }
+}
+
+fn screen_of(evidence: EvidenceScreen) -> Screen {
+    match evidence {
+        EvidenceScreen::Detail => Screen::Detail,
+        EvidenceScreen::Profile => Screen::Profile,
+        EvidenceScreen::Groups => Screen::Groups,
+        EvidenceScreen::Threads => Screen::Threads,
     }
 }
 
@@ -95,9 +103,11 @@ mod tests {
 
     #[test]
     fn each_rule_names_a_screen_and_its_key() {
-        for rule in DiagnosisRule::ALL {
-            let place = Screen::ALL.iter().position(|screen| screen.word() == rule.screen());
-            assert_eq!(place.map(|place| place + 1), rule.key().to_digit(10).map(|key| key as usize), "{rule:?}");
+        for evidence in DiagnosisRule::ALL.map(DiagnosisRule::screen) {
+            let screen = screen_of(evidence);
+            let place = Screen::ALL.iter().position(|one| *one == screen);
+            assert_eq!(screen.word(), evidence.name());
+            assert_eq!(place.map(|place| place + 1), evidence.key().to_digit(10).map(|key| key as usize));
         }
     }
 }

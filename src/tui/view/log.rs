@@ -68,6 +68,7 @@ pub(super) fn findings(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
 fn entry_lines(page: &ScreenPage<'_>, entry: LogEntry<'_>, width: usize) -> Vec<Line<'static>> {
     let (at, glyph) = match entry {
         LogEntry::Note(_) => (None, WARN),
+        LogEntry::Remark(_) => (None, INFO),
         LogEntry::Finding(noted) => (Some(noted.at), if entry.is_warning() { WARN } else { INFO }),
         LogEntry::End(end) => (Some(end.at_ns), ENDED),
     };

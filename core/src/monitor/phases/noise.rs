@@ -14,8 +14,8 @@ const LENGTHS: usize = 5;
 /// So many of the newest differences of each length count.
 const KEPT: usize = 60;
 
-/// So many of the largest differences count as the next one, but at most a quarter of all: they are the start of a program, or
-/// a change that isn't told yet, which may lie in two spans.
+/// So many of the largest differences count as the next one, but at most a quarter of all, rounded up: they are the start of
+/// a program, or a change that isn't told yet, which may lie in two spans.
 const LEFT_OUT: usize = 2;
 
 /// Shorter times say little of noise that lasts, in nanoseconds.

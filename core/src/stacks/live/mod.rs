@@ -60,7 +60,8 @@ mod wakers;
 #[cfg(feature = "disassembly")]
 pub use disassembly::disassemble;
 pub use open::{
-    DEFAULT_FREQUENCY, MACHINE_FREQUENCY, StackError, StackRequest, Unsampled, WAKEUPS, WakeupEvent, max_frequency,
+    DEFAULT_FREQUENCY, MACHINE_FREQUENCY, StackError, StackNeed, StackRequest, Unsampled, WAKEUPS, WakeupEvent,
+    max_frequency,
 };
 
 /// The names of places in a program, as samples get them.

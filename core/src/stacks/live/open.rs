@@ -55,6 +55,17 @@ pub struct StackRequest {
     pub off_cpu: Option<Event>,
     /// The event of wake-ups: without it, the time until a thread that was woken gets a CPU is part of its wait.
     pub wakeups: Option<WakeupEvent>,
+    /// Whether there is nothing to measure without stacks.
+    pub need: StackNeed,
+}
+
+/// Whether a measurement needs its stacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StackNeed {
+    /// It fails where nothing can be sampled.
+    Required,
+    /// It goes on without them.
+    IfPossible,
 }
 
 /// The event of threads being woken, on the whole machine.

@@ -25,13 +25,18 @@ const LARGEST_COPY: u32 = 65_528;
 const FRAMES_FOLLOWED: u32 = 127;
 
 impl StackQuality {
+    /// How stacks were had where frame pointers are missing, and what that costs; `None` where none were copied.
+    pub fn copying(&self) -> Option<String> {
+        copied(&self.copies)
+    }
+
     /// What a reader should know of the stacks, each with what mends it. `target` is that part of a command line
     /// which says what is measured: `-- python3 x.py`.
     pub fn findings(&self, tree: &Tree, target: &str) -> Vec<String> {
         let all: Reach = tree.event_ids().filter_map(|event| self.reach(tree, event)).sum();
         let is_worth = |samples: u64| samples > 0 && samples.saturating_mul(WORTH_A_WORD) >= all.samples();
         let runtime = Runtime::of(tree);
-        let mut findings: Vec<_> = copied(&self.copies).into_iter().collect();
+        let mut findings = Vec::new();
         let samples = tree.event_ids().map(|event| tree.total(event).samples).fold(0, u64::saturating_add);
         findings.extend(self.lost(samples, target));
         if is_worth(all.cut) {

@@ -112,6 +112,8 @@ pub(in crate::tui) struct ProfileState {
     worth: SampleWorth,
     /// What the reader should know of all stacks and regions.
     pub(in crate::tui) findings: Vec<String>,
+    /// How stacks were had where frame pointers are missing.
+    pub(in crate::tui) copying: Option<String>,
     /// The place of the event in [`SampledTree::events`].
     pub(in crate::tui) event: usize,
     /// Whether chains of frames are one line where they can be.
@@ -167,6 +169,7 @@ impl ProfileState {
         let nameless =
             |event| quality.nameless.of(event).iter().fold(0u64, |sum, (_, samples)| sum.saturating_add(*samples));
         self.nameless = tree.event_ids().map(nameless).collect();
+        self.copying = quality.copying();
         self.findings = quality.findings(tree, target);
         self.findings.extend(quality.unread.iter().map(ToString::to_string));
         if let Some(event) = tree.default_event().filter(|_| is_first) {

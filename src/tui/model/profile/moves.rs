@@ -150,8 +150,11 @@ impl ProfileState {
         }
         self.tree.settle();
         self.list(SiblingOrder::Anew);
-        if self.listing() == Listing::Flat {
-            self.functions.line = self.functions.row();
+        // A list begins with its first row, if the selected one is in sight then.
+        match self.listing() {
+            Listing::Flat => self.functions.line = self.functions.row(),
+            Listing::Tree => self.tree.line = self.tree.row(),
+            Listing::Callers | Listing::Modules => {}
         }
     }
 

@@ -139,7 +139,7 @@ impl ThreadColumns {
         let has = |column: ThreadColumn| self.shown.iter().any(|(shown, ..)| *shown == column);
         let mut words = Vec::new();
         if has(ThreadColumn::Ready) {
-            words.push("READY%: no CPU free.".to_owned());
+            words.push("READY%: could run, was on no CPU.".to_owned());
         }
         let waits = [(ThreadColumn::Lock, "FUTEX%"), (ThreadColumn::Disk, "DISK%"), (ThreadColumn::Sleep, "SLEEP%")];
         let waits: Vec<_> = waits.into_iter().filter(|(column, _)| has(*column)).map(|(_, head)| head).collect();

@@ -1,0 +1,115 @@
+//! Gathers what sampled stacks say: the hottest function, and the time in which threads waited for locks.
+
+use std::collections::HashMap;
+
+use crate::profile::{FrameId, NodeRef, Tree};
+use crate::stacks::{OFF_CPU, WaitReason};
+
+/// What is known of the target by its sampled stacks.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SampledFacts<'a> {
+    /// The function in which most samples were taken.
+    pub hot: Option<&'a HotFunction>,
+    /// What threads waited for locks, where waits were sampled.
+    pub locks: Option<&'a LockWaits>,
+}
+
+/// The function in which most samples were taken.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HotFunction {
+    /// Its name, which may hold any character.
+    pub name: String,
+    /// The share of samples in it alone.
+    pub share: f64,
+}
+
+/// How long threads waited for locks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LockWaits {
+    /// The sum over all threads, in seconds.
+    pub seconds: f64,
+    /// The function that took most of the locks.
+    pub most: HotFunction,
+}
+
+impl LockWaits {
+    /// By the event `off-cpu` of a profile; `None` where it wasn't sampled, or nothing waited for a lock.
+    pub fn of(tree: &Tree) -> Option<Self> {
+        let event = tree.find_event(OFF_CPU)?;
+        let lock = WaitReason::Lock.name();
+        let waited = tree.inclusive(event);
+        let mut by_function = HashMap::<FrameId, u64>::new();
+        for node in tree.nodes().filter(|node| is_wait(node) && node.frame().name == lock) {
+            let taken_by =
+                node.ancestors().find(|caller| is_of_program(caller)).map_or(FrameId::ROOT, |caller| caller.frame_id());
+            *by_function.entry(taken_by).or_default() += waited[node.id().index()].weight;
+        }
+        let all: u64 = by_function.values().sum();
+        let (function, most) =
+            by_function.into_iter().max_by_key(|(frame, weight)| (*weight, std::cmp::Reverse(*frame)))?;
+        let name = tree.frame_of(function).name.to_owned();
+        let most = HotFunction { name, share: most as f64 / all as f64 };
+        (all > 0).then_some(Self { seconds: all as f64 / 1e9, most })
+    }
+}
+
+/// Whether it is what a thread waits for.
+fn is_wait(node: &NodeRef<'_>) -> bool {
+    node.frame().module == OFF_CPU
+}
+
+/// Whether it is a function of the program, not one of the kernel or of the C library, which take locks for others.
+fn is_of_program(node: &NodeRef<'_>) -> bool {
+    let frame = node.frame();
+    let file = frame.module.rsplit('/').next().unwrap_or_default();
+    let is_library =
+        ["libc.so", "libc-", "libpthread", "ld-linux", "ld-musl"].iter().any(|start| file.starts_with(start));
+    !is_library && !is_wait(node) && !frame.is_kernel()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use super::*;
+    use crate::profile::{Frame, ProfileEvent, SampleMeasure, TreeOptions};
+
+    /// A tree of stacks, each frame as `name@module`, with the ns that were waited there.
+    fn tree(stacks: &[(&str, u64)]) -> Tree {
+        let mut tree = Tree::new(TreeOptions::default());
+        let event = tree.event(&ProfileEvent::new(OFF_CPU, SampleMeasure::Samples));
+        for (stack, weight) in stacks {
+            let frames: Vec<_> = stack
+                .split(' ')
+                .map(|frame| frame.split_once('@').unwrap_or((frame, "prog")))
+                .map(|(name, module)| (name.replace('_', " "), module))
+                .map(|(name, module)| tree.frame(&Frame { name: &name, module, ..Frame::default() }))
+                .collect();
+            let thread = tree.thread();
+            frames.into_iter().for_each(|frame| tree.enter(thread, frame));
+            tree.sample(thread, event, *weight);
+            tree.end(thread);
+        }
+        tree
+    }
+
+    #[test]
+    fn locks_are_those_of_the_innermost_function_of_the_program() {
+        let of_lock = "lock@libc.so.6 futex@[kernel.kallsyms] [waits_for_a_lock]@off-cpu";
+        let found = LockWaits::of(&tree(&[
+            (&format!("main update {of_lock} [woken_by_worker]@off-cpu"), 2_000_000_000),
+            (&format!("main update {of_lock}"), 1_000_000_000),
+            (&format!("main log {of_lock}"), 1_000_000_000),
+            ("main join@libc.so.6 [waits_for_a_thread]@off-cpu", 9_000_000_000),
+        ]));
+        let most = HotFunction { name: "update".into(), share: 0.75 };
+        assert_eq!(found, Some(LockWaits { seconds: 4.0, most }));
+    }
+
+    #[test]
+    fn nothing_is_said_where_no_lock_was_waited_for_or_waits_were_not_sampled() {
+        assert_eq!(LockWaits::of(&tree(&[("main [sleeps]@off-cpu", 9)])), None);
+        assert_eq!(LockWaits::of(&tree(&[])), None);
+        assert_eq!(LockWaits::of(&Tree::new(TreeOptions::default())), None);
+    }
+}

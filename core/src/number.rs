@@ -400,7 +400,7 @@ mod tests {
             (2e4, 3e4, "20–30k"),
             (7.0, 7.0, "7–7"),
             (1e-9, 2e-9, "1.0e-9–2.0e-9"),
-            (1e300, 2e300, "1.0e285P–2.0e285P"),
+            (1e300, 2e300, "1.0e300–2.0e300"),
         ];
         for (low, high, text) in counts {
             assert_eq!(range(low, high, &Unit::Count), text);

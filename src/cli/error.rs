@@ -292,7 +292,7 @@ fn perfs_way(error: &clap::Error, words: &[OsString]) -> Option<String> {
         }
         _ => return None,
     };
-    Some(format!("perfprop: perf's {} isn't there\n      {instead}", shown(word)))
+    Some(format!("perfprop has no {}\n      {instead}", shown(word)))
 }
 
 /// What to do instead, for an option of hyperfine's, or a command that stands as hyperfine takes it.
@@ -302,7 +302,7 @@ fn hyperfines_way(option: &str, words: &[OsString]) -> Option<String> {
     let is_scan = |pair: &[Cow<'_, str>]| pair[0] == "-P" && !pair[1].contains('=');
     let of_hyperfine = if own.windows(2).any(is_scan) { "--parameter-scan" } else { option };
     if let Some(instead) = perf_compat::instead("bench", of_hyperfine) {
-        return Some(format!("perfprop: hyperfine's {} isn't there\n      {instead}", shown(of_hyperfine)));
+        return Some(format!("perfprop has no {}\n      {instead}", shown(of_hyperfine)));
     }
     // Options and their values stand before the commands.
     let lines = words.iter().skip_while(|word| *word != option).take_while(|word| !word.starts_with('-'));

@@ -91,8 +91,8 @@ pub(super) struct ReplayArgs {
         help_heading = "Output"
     )]
     pub(super) size: (u16, u16),
-    /// Press these keys before the screen is printed, such as `]` (the next sampled event) or `/sort<Enter>`. Keys that read the
-    /// recording anew do nothing
+    /// Press these keys before the screen is printed, such as `]` (the next sampled event) or `/sort<Enter>`. Keys that need the
+    /// file once more, such as `B`, do nothing
     #[arg(
         long,
         value_name = "KEYS",

@@ -25,16 +25,12 @@ pub fn sweep(swept: &Swept, determinizer: Determinizer) -> String {
     out
 }
 
-/// Which command a label stands for, where words alone don't say it.
+/// Which command a label stands for, where there are several.
 fn legend(variants: &[Variant]) -> String {
     let mut commands: Vec<(&str, String)> = Vec::new();
-    for variant in variants {
-        let label = variant.label.split(' ').next().unwrap_or_default();
-        if variant.label.is_empty() || label.contains('=') {
-            continue;
-        }
-        if variants.iter().all(|other| other.words.is_empty()) {
-            commands.push((label, variant.command.join(" ")));
+    for variant in variants.iter().filter(|variant| !variant.command_name.is_empty()) {
+        if commands.iter().all(|(name, _)| *name != variant.command_name) {
+            commands.push((&variant.command_name, variant.template.join(" ")));
         }
     }
     let width = column_width(commands.iter().map(|(label, _)| shown(label)));
@@ -294,8 +290,8 @@ fn notes(variants: &[Variant], compared: &[VariantComparison]) -> String {
     let lines = [
         format!("ratio: of the trimmed means, which leave out a seventh of the runs at each end, to {first}"),
         format!(
-            "higher, lower: more than chance by a t-test; with 95% confidence none of them is wrong, of {} tested (P and INTERVAL \
-             are corrected for that)",
+            "higher, lower: more than chance by a t-test; with 95% confidence all of these verdicts are right ({} tested, P and \
+             INTERVAL are corrected for that)",
             compared.iter().filter(|one| one.event.verdict.is_of_both()).count()
         ),
         "within error: no difference was found, and INTERVAL says how large one may be; (N runs): so many of each show it, if \

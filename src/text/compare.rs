@@ -96,8 +96,8 @@ fn notes(out: &mut String, found: &RunComparison, measures: MeasureChoice) {
             let (level, tested) = (found.confidence, found.tested);
             let _ = writeln!(
                 out,
-                "higher, lower: more than chance by a t-test between runs; with {level} confidence none of them is wrong, of {tested}\n\
-                 tested (P and INTERVAL are corrected for that); sorted by the least ratio that the interval allows\n\
+                "higher, lower: a t-test between runs says that it is more than chance; with {level} confidence all of these verdicts are\n\
+                 right ({tested} tested, P and INTERVAL are corrected for that); sorted by the least ratio that the interval allows\n\
                  within error (N runs): the difference may be chance; if it is as it seems, so many runs of each show it"
             );
         }

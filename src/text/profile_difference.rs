@@ -32,7 +32,7 @@ pub fn profile_difference(found: &ProfileDifference) -> String {
         Some(words) => writeln!(out, "{words}"),
         None => writeln!(
             out,
-            "higher, lower: more than chance, as above; with {} confidence none of them is wrong, of {} functions",
+            "higher, lower: more than chance, as above; with {} confidence all of these verdicts are right ({} functions tested)",
             found.confidence,
             found.functions.len()
         ),

@@ -164,7 +164,10 @@ fn threads_that_wait_for_a_lock_are_told() {
 
 #[test]
 fn a_thread_that_waits_for_a_disk_is_told_and_one_that_waits_for_its_child_is_not() {
-    let waits = |within| Scenario::of(vec![thread(7, "db", 0.1, &[('R', "", 30), ('D', within, 70)])]);
+    let waits = |within| {
+        let thread = thread(7, "db", 0.1, &[('R', "", 30), ('D', within, 70)]);
+        Scenario::of(vec![Made { parts: [0.1, 0.2, 0.0], ..thread }])
+    };
     assert_eq!(waits("io_schedule").faults(), ["disk-wait"]);
     let text = waits("submit_bio_wait").text(DiagnosisRule::DiskWait);
     assert!(text.starts_with("waits for a disk 70% of the time"), "{text}");

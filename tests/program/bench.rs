@@ -213,7 +213,7 @@ fn hyperfines_command_lines_work_or_say_what_to_type() {
         (&["true a", "sort -u b"][..], "\n      perfprop bench -- true a --vs sort -u b"),
         (&["-r", "2", "--", "true | cat"], "\n      perfprop bench -- sh -c 'true | cat'"),
         (&["--", "true a", "--vs", "true b"], "\n      perfprop bench -- true a --vs true b"),
-        (&["--min-runs", "5", "--", "true"], "hyperfine's --min-runs isn't there\n      as many runs as it takes:"),
+        (&["--min-runs", "5", "--", "true"], "perfprop has no --min-runs\n      as many runs as it takes:"),
         (&["-L", "n", "1,2", "--", "true"], "-P NAME=VALUE,VALUE"),
         (&["-P", "n", "1", "10", "true {n}"], "-P NAME=lin:A..B:COUNT"),
     ] {

@@ -15,6 +15,10 @@ pub type Sizes = BTreeMap<String, SizeValue>;
 pub struct Variant {
     /// What tells it from the others: `quicksort`, `algo=quick`; empty where there is only one.
     pub label: String,
+    /// What tells its command from the others, whatever words are in it; empty where there is only one.
+    pub command_name: String,
+    /// That command, with the names of words and sizes in braces.
+    pub template: Vec<String>,
     /// The command; a size's name in braces stands for its value.
     pub command: Vec<String>,
     /// The words in it, by the names of parameters.
@@ -55,8 +59,13 @@ pub fn variants(commands: &[Vec<String>], parameters: &[Parameter]) -> Vec<Varia
     let labels = labels(commands);
     let variant = |(command, label): (&Vec<String>, &String), words: &BTreeMap<String, String>| {
         let fill = |text: &String| filled(text, |name| words.get(name).map(|word| Cow::Borrowed(word.as_str())));
-        let mut variant =
-            Variant { label: label.clone(), command: command.iter().map(fill).collect(), words: words.clone() };
+        let mut variant = Variant {
+            label: label.clone(),
+            command_name: label.clone(),
+            template: command.clone(),
+            command: command.iter().map(fill).collect(),
+            words: words.clone(),
+        };
         if choices.len() > 1 {
             variant.label = format!("{label} {}", variant.words_in_text()).trim_start().to_owned();
         }
@@ -67,16 +76,21 @@ pub fn variants(commands: &[Vec<String>], parameters: &[Parameter]) -> Vec<Varia
 
 /// The names of the commands' files, with a number where several have the same; nothing for a single command.
 fn labels(commands: &[Vec<String>]) -> Vec<String> {
-    let label = |(place, command): (usize, &Vec<String>)| {
-        let name = program(command);
-        let is_shared = commands.iter().filter(|other| program(other) == name).count() > 1;
+    let programs: Vec<_> = commands.iter().map(|command| program(command)).collect();
+    // Another command may be called as one with its number.
+    let numbered = |name: &str, place: usize| {
+        let labels = (place + 1..).step_by(commands.len()).map(|number| format!("{name}-{number}"));
+        labels.into_iter().find(|label| !programs.iter().any(|program| program == label)).unwrap_or_default()
+    };
+    let label = |(place, name): (usize, &Cow<'_, str>)| {
+        let is_shared = programs.iter().filter(|other| *other == name).count() > 1;
         match (commands.len(), is_shared) {
             (1, _) => String::new(),
-            (_, true) => format!("{name}-{}", place + 1),
-            (_, false) => name.into_owned(),
+            (_, true) => numbered(name, place),
+            (_, false) => name.to_string(),
         }
     };
-    commands.iter().enumerate().map(label).collect()
+    programs.iter().enumerate().map(label).collect()
 }
 
 /// Each value of each size with each of the others, the first size slowest.
@@ -186,6 +200,7 @@ mod tests {
         assert_eq!(of(&["bin/a {n}"], &["n=1,2"]), [pair("", "bin/a {n}")]);
         assert_eq!(of(&["bin/a", "b"], &[]), [pair("a", "bin/a"), pair("b", "b")]);
         assert_eq!(of(&["a 1", "a 2"], &[]), [pair("a-1", "a 1"), pair("a-2", "a 2")]);
+        assert_eq!(of(&["a 1", "a 2", "a-2"], &[]), [pair("a-1", "a 1"), pair("a-5", "a 2"), pair("a-2", "a-2")]);
         assert_eq!(
             of(&["a {k} {n}", "b {k}"], &["k=x,{n}", "n=1"]),
             [pair("a k=x", "a x {n}"), pair("a k={n}", "a {n} {n}"), pair("b k=x", "b x"), pair("b k={n}", "b {n}")]

@@ -343,7 +343,7 @@ impl Evidence<'_> {
         let works = uses.cpus * MAIN;
         let lived = uses.all().filter(|thread| thread.lived >= LIVED && has_looks(thread));
         let busiest = lived.max_by(|a, b| a.cpu.total_cmp(&b.cpu)).filter(|thread| thread.cpu >= works.max(WORKS))?;
-        let waits = 1.0 - busiest.cpu - busiest.ready().unwrap_or(0.0);
+        let waits = busiest.waited_at_all();
         let within =
             busiest.most_within().map_or_else(String::new, |(within, _)| format!(", most of it in {}", shown(within)));
         let name = shown(&busiest.thread.name);

@@ -58,7 +58,7 @@ pub use table::StackTable;
 pub use timeline::{SampleTimeline, TimedSample};
 pub use tree::{FrameNaming, Naming, StackTree, TaskNaming, as_is};
 pub use waiting::WaitingSamples;
-pub use waits::{OFF_CPU, WaitReason};
+pub use waits::{OFF_CPU, WOKEN_BY, WaitReason};
 pub use worth::SampleWorth;
 
 /// The number of a [`StackFrame`], from 0 in the order of definition.

@@ -153,6 +153,9 @@ impl WaitReason {
 /// The name of the event of time on no CPU, and the module of its frames.
 pub const OFF_CPU: &str = "off-cpu";
 
+/// How the name of the frame begins that says who woke a thread: `[woken by worker]`.
+pub const WOKEN_BY: &str = "[woken by ";
+
 #[cfg(test)]
 mod tests {
     use super::*;

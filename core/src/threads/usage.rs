@@ -121,12 +121,10 @@ impl<'a> ThreadUse<'a> {
         self.delay.map(|delay| delay.min((most - self.cpu).max(0.0)))
     }
 
-    /// The largest part of the time in which it can have been ready or running, by how often it was seen so: three standard
-    /// errors more, and three looks.
+    /// The largest part of the time in which it can have been ready or running, by how often it was seen so.
     fn most_runnable(&self) -> f64 {
         let (seen, looks) = self.waited(WaitKind::Nothing);
-        let looks = f64::from(looks.max(1));
-        seen + 3.0 * (seen * (1.0 - seen) / looks).sqrt() + 3.0 / looks
+        most_of_looks(seen, looks)
     }
 
     /// The share of looks at which it waited for something of this kind, and how many looks there were.
@@ -155,26 +153,33 @@ impl<'a> ThreadUse<'a> {
         is_known.then(|| self.wait_share(kind))
     }
 
-    /// What makes of shares of looks, which add up to this one, parts of the time: of one that lived all the time, all that it
-    /// was neither on a CPU nor ready for one; of others, no more than that.
-    fn scale_of_waits(&self, seen: f64) -> f64 {
-        let waited = (1.0 - self.cpu - self.ready().unwrap_or(0.0)).max(0.0);
+    /// The part of the time in which it waited for anything but a CPU. Of one that lived all the time it is what the kernel's account
+    /// of its time on a CPU and ready for one leaves; but no more than looks allow, as time that a hypervisor takes is in no account. Of
+    /// others it is how often it was seen so, and no more than that account leaves.
+    pub fn waited_at_all(&self) -> f64 {
+        let (running, looks) = self.waited(WaitKind::Nothing);
+        let (seen, left) = (1.0 - running, (1.0 - self.cpu - self.ready().unwrap_or(0.0)).max(0.0));
         let is_known = self.delay.is_some() && self.lived > LIVED_ALL;
-        if seen > waited || (is_known && seen > 0.0) { waited / seen } else { 1.0 }
+        left.min(if is_known { most_of_looks(seen, looks) } else { seen })
     }
 
     /// The part of the time in which it lived that it waited for something of this kind, also by few looks.
     pub fn wait_share(&self, kind: WaitKind) -> f64 {
-        let (running, _) = self.waited(WaitKind::Nothing);
-        self.waited(kind).0 * self.scale_of_waits(1.0 - running)
+        self.of_waits(self.waited(kind).0)
+    }
+
+    /// The part of the time that stands behind a share of looks at which it waited.
+    fn of_waits(&self, share: f64) -> f64 {
+        let seen = 1.0 - self.waited(WaitKind::Nothing).0;
+        if seen > 0.0 { share / seen * self.waited_at_all() } else { 0.0 }
     }
 
     /// Where in the kernel it slept or waited most, and for what part of the time, if looks tell that; `None` where it never did
     /// or that isn't known.
     pub fn most_within(&self) -> Option<(&'a str, Option<f64>)> {
         let most = self.looks.iter().find(|looks| looks.state != 'R' && !looks.within.is_empty())?;
-        let (running, all) = self.waited(WaitKind::Nothing);
-        let part = || f64::from(most.times) / f64::from(all) * self.scale_of_waits(1.0 - running);
+        let all = self.times_looked_at();
+        let part = || self.of_waits(f64::from(most.times) / f64::from(all));
         (!self.thread.is_defunct()).then(|| (most.within, (all >= LEAST_LOOKS).then(part)))
     }
 
@@ -202,6 +207,12 @@ impl<'a> ThreadUse<'a> {
             thread: later,
         }
     }
+}
+
+/// The largest share that can be behind one of so many looks: three standard errors more, and three looks.
+fn most_of_looks(seen: f64, looks: u32) -> f64 {
+    let looks = f64::from(looks.max(1));
+    seen + 3.0 * (seen * (1.0 - seen) / looks).sqrt() + 3.0 / looks
 }
 
 fn looks_since<'a>(earlier: &[ThreadLooks], later: &'a [ThreadLooks]) -> Vec<LooksSince<'a>> {

@@ -46,10 +46,19 @@ pub(super) trait Switched {
     fn keep(&mut self);
 }
 
+/// A set of a rotation, by their numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct SetPlace {
+    rotation: usize,
+    set: usize,
+}
+
 /// The rotations of all PMUs, and where each stands.
 #[derive(Debug)]
 pub(super) struct PmuRotations {
     rotations: Vec<Rotation>,
+    /// By group: the sets of rotations that it is in. A group that is in none needs no slice.
+    places: Vec<Vec<SetPlace>>,
     /// The place in the cycle of each rotation.
     current: Vec<usize>,
     /// Number of slices before this one.
@@ -63,7 +72,16 @@ impl PmuRotations {
     /// Rotations at the beginning of their cycles, which may take this part of a CPU.
     pub(super) fn new(rotations: Vec<Rotation>, budget: f64) -> Self {
         let current = rotations.iter().map(|rotation| set_at(0, rotation.sets.len())).collect();
-        Self { rotations, current, slices: 0, budget, costs: [Duration::ZERO; COSTS], switches: 0 }
+        let mut places: Vec<Vec<SetPlace>> = Vec::new();
+        for (rotation, one) in rotations.iter().enumerate() {
+            for (set, groups) in one.sets.iter().enumerate() {
+                for group in groups {
+                    places.resize_with(places.len().max(group.0 + 1), Vec::new);
+                    places[group.0].push(SetPlace { rotation, set });
+                }
+            }
+        }
+        Self { rotations, places, current, slices: 0, budget, costs: [Duration::ZERO; COSTS], switches: 0 }
     }
 
     /// Whether nothing is multiplexed.
@@ -73,13 +91,17 @@ impl PmuRotations {
 
     /// Whether a group has to wait for its slice, now or at other times.
     pub(super) fn has(&self, group: GroupIndex) -> bool {
-        self.rotations.iter().any(|rotation| rotation.sets.iter().any(|turn| turn.contains(&group)))
+        !self.places_of(group).is_empty()
     }
 
     /// Whether a group is on the counters: it has its slice, or needs none.
     pub(super) fn is_on(&self, group: GroupIndex) -> bool {
-        let mut current = self.rotations.iter().zip(&self.current);
-        !self.has(group) || current.any(|(rotation, &turn)| rotation.sets[turn].contains(&group))
+        let places = self.places_of(group);
+        places.is_empty() || places.iter().any(|place| self.current[place.rotation] == place.set)
+    }
+
+    fn places_of(&self, group: GroupIndex) -> &[SetPlace] {
+        self.places.get(group.0).map_or(&[], Vec::as_slice)
     }
 
     /// Ends the slice: takes off the groups that are on, puts on the next ones, and keeps what was counted. The same

@@ -16,7 +16,7 @@ use crate::host::HostFiles;
 use super::super::end::StackEnd;
 use super::super::{
     CUT, Losses, NamelessReason, StackBatch, StackFrame, StackFrameId, StackId, StackNode, StackSample, UnnamedFile,
-    WaitReason, WaitingSamples,
+    WOKEN_BY, WaitReason, WaitingSamples,
 };
 use super::PATIENCE;
 use super::debug_files::MappedProgram;
@@ -245,9 +245,9 @@ impl Namer {
             Waker::Unknown => return waits,
             // Of the timer, which is what it waited for.
             Waker::Interrupt if reason == WaitReason::Sleep => return waits,
-            Waker::Interrupt => "[woken by an interrupt]".to_owned(),
+            Waker::Interrupt => format!("{WOKEN_BY}an interrupt]"),
             Waker::Thread(number) => {
-                format!("[woken by {}]", self.wakers.get(number as usize).map_or("?", String::as_str))
+                format!("{WOKEN_BY}{}]", self.wakers.get(number as usize).map_or("?", String::as_str))
             }
         };
         let waker = StackFrame { name, ..reason.frame() };

@@ -12,7 +12,7 @@ use crate::names::{short_name, shown};
 use crate::profile::{
     Amount, CallCounts, CallTimes, EventId, Frame, FrameKind, NodeRef, SampleMeasure, Tree, is_runtime_entry,
 };
-use crate::stacks::{PYTHON, is_of_runtime};
+use crate::stacks::{OFF_CPU, PYTHON, WOKEN_BY, is_of_runtime};
 
 /// The number of a frame in its tree.
 pub(in crate::tui) type FrameIndex = u32;
@@ -296,6 +296,12 @@ impl SampledTree {
     /// A module by its number.
     pub(in crate::tui) fn module(&self, module: u32) -> &ModuleLabel {
         &self.modules[module as usize]
+    }
+
+    /// Whether it says who woke a thread.
+    pub(super) fn is_waker(&self, frame: FrameIndex) -> bool {
+        let FrameLabel { name, module, .. } = self.label(frame);
+        module == OFF_CPU && name.starts_with(WOKEN_BY)
     }
 
     pub(in crate::tui) fn label(&self, frame: FrameIndex) -> &FrameLabel {

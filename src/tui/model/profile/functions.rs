@@ -95,10 +95,17 @@ impl SumList {
     }
 }
 
-/// The functions below a node, those with most of their own first; `before` is how they stood.
-pub(super) fn functions(shape: &Shape, root: TreeNode, before: &[FunctionRow]) -> Vec<FunctionRow> {
+/// The functions below a node, those with most of their own first; `before` is how they stood. Who woke a thread is no function: its time
+/// is that of what was waited for.
+pub(super) fn functions(
+    shape: &Shape,
+    root: TreeNode,
+    before: &[FunctionRow],
+    is_waker: impl Fn(FrameIndex) -> bool,
+) -> Vec<FunctionRow> {
     // The root of all is no function.
-    sums(shape, root, before, |frame| frame).into_iter().filter(|function| function.frame != 0).collect()
+    let all = sums(shape, root, before, |frame| frame, is_waker);
+    all.into_iter().filter(|function| function.frame != 0).collect()
 }
 
 /// The sums of modules, which frames have by number, in the same order. What stands in none, such as the frame of a
@@ -109,25 +116,28 @@ pub(super) fn modules(
     before: &[FunctionRow],
     module: impl Fn(FrameIndex) -> FrameIndex,
 ) -> Vec<FunctionRow> {
-    let mut all = sums(shape, root, before, module);
+    let mut all = sums(shape, root, before, module, |_| false);
     all.iter_mut().filter(|row| row.frame == 0).for_each(|row| row.total = row.own);
     all.retain(|row| row.total != Amount::ZERO);
     all
 }
 
-/// The sums of frames that `class` puts together. A row's frame is the class.
+/// The sums of frames that `class` puts together. A row's frame is the class. What frames have that belong to their callers, these
+/// have.
 fn sums(
     shape: &Shape,
     root: TreeNode,
     before: &[FunctionRow],
     class: impl Fn(FrameIndex) -> FrameIndex,
+    is_of_caller: impl Fn(FrameIndex) -> bool,
 ) -> Vec<FunctionRow> {
     let mut found: FxHashMap<FrameIndex, FunctionRow> = FxHashMap::default();
     for (node, is_outermost) in outermost(shape, root, &class) {
-        let frame = class(shape.frame(node));
+        let is_of_caller = node != root && is_of_caller(shape.frame(node));
+        let frame = class(shape.frame(if is_of_caller { shape.parent(node) } else { node }));
         let function = found.entry(frame).or_insert(FunctionRow { frame, ..FunctionRow::default() });
         function.own = function.own.plus(shape.own(node));
-        if is_outermost {
+        if is_outermost && !is_of_caller {
             function.total = function.total.plus(shape.total(node));
         }
     }
@@ -246,17 +256,28 @@ mod tests {
 
     #[test]
     fn a_sample_counts_once_for_a_function_however_often_it_stands_on_its_path() {
-        let functions = functions(&shape(), 0, &[]);
+        let functions = functions(&shape(), 0, &[], |_| false);
         let rows: Vec<_> = functions.iter().map(|f| (f.frame, f.own.samples, f.total.samples)).collect();
         assert_eq!(rows, [(3, 20, 28), (2, 10, 14), (1, 1, 31)]);
-        let below_g = super::functions(&shape(), 3, &[]);
+        let below_g = super::functions(&shape(), 3, &[], |_| false);
         assert_eq!(below_g.iter().map(|f| (f.frame, f.own.samples)).collect::<Vec<_>>(), [(2, 8), (3, 4)]);
+    }
+
+    #[test]
+    fn who_woke_a_thread_is_part_of_what_it_waited_for() {
+        let rows = |root| {
+            let functions = functions(&shape(), root, &[], |frame| frame == 3);
+            functions.iter().map(|f| (f.frame, f.own.samples, f.total.samples)).collect::<Vec<_>>()
+        };
+        // Of g, 4 are f's and 16 main's.
+        assert_eq!(rows(0), [(1, 17, 31), (2, 14, 14)]);
+        assert_eq!(rows(3), [(2, 8, 8), (3, 4, 12)], "what is zoomed into stays a row");
     }
 
     #[test]
     fn functions_are_in_the_order_of_what_is_shown_wherever_they_stood() {
         let row = |frame| FunctionRow { frame, ..FunctionRow::default() };
-        let functions = functions(&shape(), 0, &[row(1), row(2), row(3)]);
+        let functions = functions(&shape(), 0, &[row(1), row(2), row(3)], |_| false);
         assert_eq!(functions.iter().map(|f| (f.frame, f.own.samples)).collect::<Vec<_>>(), [(3, 20), (2, 10), (1, 1)]);
     }
 

@@ -205,7 +205,8 @@ impl ProfileState {
         match self.listing() {
             Listing::Tree => {}
             Listing::Flat => {
-                let mut rows = functions::functions(shape, root, &before(&self.functions));
+                let mut rows =
+                    functions::functions(shape, root, &before(&self.functions), |frame| self.calls.is_waker(frame));
                 self.order.sort(&mut rows);
                 self.functions.take(rows);
                 if self.has_difference() {
@@ -327,7 +328,7 @@ impl ProfileState {
             let name = self.calls.label(function.frame).name.clone();
             HotRow { function: HotFunction { name, share }, shown: self.name(function.frame).to_owned(), error }
         };
-        let all = functions::functions(&self.tree.shape, 0, &[]);
+        let all = functions::functions(&self.tree.shape, 0, &[], |frame| self.calls.is_waker(frame));
         all.iter().filter(|function| function.own.weight > 0).take(most).map(row).collect()
     }
 

@@ -16,9 +16,9 @@ use crate::charts::fit_picture;
 use crate::cost::samples::Determinizer;
 use crate::cost::solve::Solver;
 use crate::cost::{
-    CostModel, DependencyGraph, Emitted, EmittedFit, Fit, FitOptions, FoundCoefficients, GraphNode, NAMED_MODELS,
-    NoRelation, TIME_UNITS, WorkloadFile, candidates, choose, emit, emit_all, emit_relation, is_unknown_model,
-    unknown_breakpoints,
+    CostModel, DependencyGraph, Emitted, EmittedFit, Fit, FitOptions, FoundCoefficients, GraphNode, Language,
+    NAMED_MODELS, NoRelation, TIME_UNITS, WorkloadFile, candidates, choose, emit, emit_all, emit_relation,
+    is_unknown_model, unknown_breakpoints,
 };
 use crate::names::{nearest, quoted, shown};
 use crate::text;
@@ -126,9 +126,9 @@ impl From<EmittedName> for FitForm {
         Self::Emitted(match name {
             EmittedName::Json => Emitted::Json,
             EmittedName::Csv => Emitted::Csv,
-            EmittedName::Rust => Emitted::Rust,
-            EmittedName::C => Emitted::C,
-            EmittedName::Python => Emitted::Python,
+            EmittedName::Rust => Emitted::Code(Language::Rust),
+            EmittedName::C => Emitted::Code(Language::C),
+            EmittedName::Python => Emitted::Code(Language::Python),
             EmittedName::Relations => return Self::Relation,
         })
     }

@@ -24,11 +24,18 @@ pub enum Emitted {
     Json,
     /// A line of names and a line of coefficients.
     Csv,
-    /// A function in Rust, with a test.
+    /// A function, with a test.
+    Code(Language),
+}
+
+/// A language in which functions are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// Rust.
     Rust,
-    /// A function in C, with a test.
+    /// C.
     C,
-    /// A function in Python, with a test.
+    /// Python.
     Python,
 }
 
@@ -146,28 +153,30 @@ pub fn emit_all(fits: &[EmittedFit<'_>], form: Emitted) -> String {
             let values: Vec<_> = found.iter().map(|coefficient| shortest(coefficient.value)).collect();
             format!("{}\n{}\n", names.join(","), values.join(","))
         }
-        Emitted::Rust | Emitted::C | Emitted::Python => functions(fits, form),
+        Emitted::Code(language) => functions(fits, language),
     }
 }
 
 /// The functions of models, each of another name, and what tests them.
-fn functions(fits: &[EmittedFit<'_>], form: Emitted) -> String {
+fn functions(fits: &[EmittedFit<'_>], language: Language) -> String {
     let mut taken = Vec::new();
-    let functions: Vec<Function> = fits.iter().map(|fit| Code::new(fit, form, &mut taken).function()).collect();
+    let functions: Vec<Function> = fits.iter().map(|fit| Code::new(fit, language, &mut taken).function()).collect();
     let [texts, tests] = [|function: &Function| function.text.clone(), |function: &Function| function.test.clone()]
         .map(|part| functions.iter().map(part).collect::<Vec<_>>());
-    match form {
-        Emitted::C => format!(
+    match language {
+        Language::C => format!(
             "#include <math.h>\n\n{}\n#ifdef PERFPROP_TEST\nint main(void) {{\n{}\n}}\n#endif\n",
             texts.join("\n"),
             c_tests(&tests),
         ),
-        Emitted::Python => {
+        Language::Python => {
             let texts = texts.join("\n\n");
             let caches = if texts.contains(CACHE) { "import functools\n" } else { "" };
             format!("{caches}import math\n\n\n{texts}\n\nif __name__ == \"__main__\":\n{}\n", tests.join("\n"))
         }
-        _ => texts.iter().zip(&tests).map(|(text, test)| format!("{text}\n{test}\n")).collect::<Vec<_>>().join("\n"),
+        Language::Rust => {
+            texts.iter().zip(&tests).map(|(text, test)| format!("{text}\n{test}\n")).collect::<Vec<_>>().join("\n")
+        }
     }
 }
 
@@ -191,7 +200,7 @@ struct Function {
 /// A function in the making.
 struct Code<'a> {
     fitted: &'a FittedModel,
-    form: Emitted,
+    language: Language,
     name: String,
     /// The sizes, with the names that they have in the code.
     sizes: Vec<(String, String)>,
@@ -202,7 +211,7 @@ struct Code<'a> {
 
 impl<'a> Code<'a> {
     /// `taken` has the names of the functions before, and gets that of this one.
-    fn new(fit: &EmittedFit<'a>, form: Emitted, taken: &mut Vec<String>) -> Self {
+    fn new(fit: &EmittedFit<'a>, language: Language, taken: &mut Vec<String>) -> Self {
         let EmittedFit { fitted, model, name } = *fit;
         let mut terms = Terms::default();
         let root = terms.of_expression(model.expression()).unwrap_or_else(|| terms.number(f64::NAN));
@@ -215,7 +224,7 @@ impl<'a> Code<'a> {
         for size in &names {
             let mut written = (*size).to_owned();
             // One with an underscore may be that of another size.
-            while is_taken(form, &written) || (written != *size && names.contains(written.as_str())) {
+            while is_taken(language, &written) || (written != *size && names.contains(written.as_str())) {
                 written.push('_');
             }
             sizes.push(((*size).to_owned(), written));
@@ -223,11 +232,11 @@ impl<'a> Code<'a> {
         let mut name = identifier(name);
         // The test of a function has its name without the underscores.
         let plain = |name: &str| name.trim_end_matches('_').to_owned();
-        while is_taken(form, &name) || taken.iter().any(|other| plain(other) == plain(&name)) {
-            name.push(if is_taken(form, &name) { '_' } else { '2' });
+        while is_taken(language, &name) || taken.iter().any(|other| plain(other) == plain(&name)) {
+            name.push(if is_taken(language, &name) { '_' } else { '2' });
         }
         taken.push(name.clone());
-        Self { fitted, form, name, sizes, terms, root, model }
+        Self { fitted, language, name, sizes, terms, root, model }
     }
 
     fn function(&self) -> Function {
@@ -246,29 +255,28 @@ impl<'a> Code<'a> {
         let arguments = arguments.iter().map(|argument| bare(argument)).collect::<Vec<_>>().join(", ");
         let all: BTreeMap<String, f64> = self.fitted.values().into_iter().chain(example).collect();
         let expected = self.number(self.model.value(|name| all.get(name).copied()).unwrap_or(f64::NAN));
-        let expected = bare(&expected);
-        let difference = if expected.starts_with('-') { format!("({expected})") } else { expected.to_owned() };
+        let plainly_expected = bare(&expected);
         let name = &self.name;
-        let (text, test) = match self.form {
-            Emitted::C => (
+        let (text, test) = match self.language {
+            Language::C => (
                 format!(
                     "{}double {name}({}) {{\n{}    return {result};\n}}\n",
                     commented(&doc, "// "),
                     if self.sizes.is_empty() { "void".to_owned() } else { sizes("double ", "") },
                     indented(&lines, |name, value| format!("double {name} = {value};")),
                 ),
-                format!("fabs({name}({arguments}) - {difference}) <= 1e-9 * fabs({expected})"),
+                format!("fabs({name}({arguments}) - {expected}) <= 1e-9 * fabs({plainly_expected})"),
             ),
-            Emitted::Python => (
+            Language::Python => (
                 format!(
                     "def {name}({}):\n{}{}    return {result}\n",
                     sizes("", ""),
                     docstring(&doc),
                     indented(&lines, |name, value| format!("{name} = {value}")),
                 ),
-                format!("    assert math.isclose({name}({arguments}), {expected}, rel_tol=1e-9)"),
+                format!("    assert math.isclose({name}({arguments}), {plainly_expected}, rel_tol=1e-9)"),
             ),
-            _ => (
+            Language::Rust => (
                 format!(
                     "{}pub fn {name}({}) -> f64 {{\n{}    {result}\n}}\n",
                     commented(&doc, "/// "),
@@ -276,7 +284,7 @@ impl<'a> Code<'a> {
                     indented(&lines, |name, value| format!("let {name} = {value};")),
                 ),
                 format!(
-                    "#[test]\nfn {}_is_as_it_was_fitted() {{\n    let expected: f64 = {expected};\n    \
+                    "#[test]\nfn {}_is_as_it_was_fitted() {{\n    let expected: f64 = {plainly_expected};\n    \
                      assert!(({name}({arguments}) - expected).abs() <= 1e-9 * expected.abs());\n}}",
                     name.trim_end_matches('_'),
                 ),
@@ -325,7 +333,7 @@ impl<'a> Code<'a> {
             let is_leaf = self.terms.operands(term).is_empty();
             let text = if !is_leaf && uses.get(&term).is_some_and(|uses| *uses > 1) {
                 let name = format!("part{}", lines.len() + 1);
-                let is_late = self.form == Emitted::Python && !always.contains(&term);
+                let is_late = self.language == Language::Python && !always.contains(&term);
                 let text = bare(&text);
                 let value = if is_late { format!("{CACHE}(lambda: {text})") } else { text.to_owned() };
                 lines.push((name.clone(), value));
@@ -383,10 +391,12 @@ impl<'a> Code<'a> {
             }
             TermNode::Select([then, condition, otherwise]) => {
                 let (then, condition, otherwise) = (text(then), text(condition), text(otherwise));
-                match self.form {
-                    Emitted::C => format!("(({condition}) != 0 ? {then} : {otherwise})"),
-                    Emitted::Python => format!("({then} if {condition} else {otherwise})"),
-                    _ => format!("(if {condition} != 0.0 {{ {} }} else {{ {} }})", bare(then), bare(otherwise)),
+                match self.language {
+                    Language::C => format!("(({condition}) != 0 ? {then} : {otherwise})"),
+                    Language::Python => format!("({then} if {condition} else {otherwise})"),
+                    Language::Rust => {
+                        format!("(if {condition} != 0.0 {{ {} }} else {{ {} }})", bare(then), bare(otherwise))
+                    }
                 }
             }
             TermNode::Operation(operation, operands) => {
@@ -397,25 +407,25 @@ impl<'a> Code<'a> {
     }
 
     fn operation(&self, name: &str, operands: &[&str]) -> String {
-        let call = |function: &str| match (self.form, operands) {
-            (Emitted::Rust, [a]) => format!("({}).{function}()", bare(a)),
-            (Emitted::Rust, [a, b]) => format!("({}).{function}({})", bare(a), bare(b)),
-            _ => format!("{function}({})", operands.join(", ")),
+        let call = |function: &str| match (self.language, operands) {
+            (Language::Rust, [a]) => format!("({}).{function}()", bare(a)),
+            (Language::Rust, [a, b]) => format!("({}).{function}({})", bare(a), bare(b)),
+            (Language::Rust | Language::C | Language::Python, _) => format!("{function}({})", operands.join(", ")),
         };
-        let of = |rust: &str, c: &str, python: &str| match self.form {
-            Emitted::C => call(c),
-            Emitted::Python => call(python),
-            _ => call(rust),
+        let of = |rust: &str, c: &str, python: &str| match self.language {
+            Language::C => call(c),
+            Language::Python => call(python),
+            Language::Rust => call(rust),
         };
         match (name, operands) {
             ("-", [a]) => format!("(-{a})"),
             ("+" | "-" | "*" | "/", [a, b]) => format!("({a} {name} {b})"),
-            ("<" | ">" | "<=" | ">=" | "==" | "!=", [a, b]) => match self.form {
-                Emitted::Rust => format!("f64::from(u8::from({a} {name} {b}))"),
-                Emitted::C => format!("(double)({a} {name} {b})"),
-                _ => format!("float({a} {name} {b})"),
+            ("<" | ">" | "<=" | ">=" | "==" | "!=", [a, b]) => match self.language {
+                Language::Rust => format!("f64::from(u8::from({a} {name} {b}))"),
+                Language::C => format!("(double)({a} {name} {b})"),
+                Language::Python => format!("float({a} {name} {b})"),
             },
-            ("%", [a, b]) if self.form == Emitted::Rust => format!("({a} % {b})"),
+            ("%", [a, b]) if self.language == Language::Rust => format!("({a} % {b})"),
             ("%", _) => of("", "fmod", "math.fmod"),
             ("min", _) => of("min", "fmin", "min"),
             ("max", _) => of("max", "fmax", "max"),
@@ -425,28 +435,27 @@ impl<'a> Code<'a> {
             ("pow", _) => of("powf", "pow", "math.pow"),
             ("shift_left", [a, b]) => format!("({a} * {})", self.operation("pow", &[&self.number(2.0), b])),
             ("shift_right", [a, b]) => format!("({a} / {})", self.operation("pow", &[&self.number(2.0), b])),
-            (RATIO, [a, b]) => match self.form {
-                Emitted::C => format!("({b} == 0 ? 0.0 : {a} / {b})"),
-                Emitted::Python => format!("({a} / {b} if {b} else 0.0)"),
-                _ => format!("(if {b} == 0.0 {{ 0.0 }} else {{ {a} / {b} }})"),
+            (RATIO, [a, b]) => match self.language {
+                Language::C => format!("({b} == 0 ? 0.0 : {a} / {b})"),
+                Language::Python => format!("({a} / {b} if {b} else 0.0)"),
+                Language::Rust => format!("(if {b} == 0.0 {{ 0.0 }} else {{ {a} / {b} }})"),
             },
-            ("&" | "|", [a, b]) => match self.form {
-                Emitted::C => format!("((double)((long long){a} {name} (long long){b}))"),
-                Emitted::Python => format!("float(int({}) {name} int({}))", bare(a), bare(b)),
-                _ => format!("((({a} as i64) {name} ({b} as i64)) as f64)"),
+            ("&" | "|", [a, b]) => match self.language {
+                Language::C => format!("((double)((long long){a} {name} (long long){b}))"),
+                Language::Python => format!("float(int({}) {name} int({}))", bare(a), bare(b)),
+                Language::Rust => format!("((({a} as i64) {name} ({b} as i64)) as f64)"),
             },
             (other, _) => call(other),
         }
     }
 
-    /// A number that the language takes for a floating-point one.
+    /// A number that the language takes for a floating-point one, whatever operator stands before it.
     fn number(&self, number: f64) -> String {
-        let text = format!("{number:?}");
-        match self.form {
-            Emitted::Rust if number < 0.0 => format!("({text}_f64)"),
-            Emitted::Rust => format!("{text}_f64"),
-            _ => text,
-        }
+        let text = match self.language {
+            Language::Rust => format!("{number:?}_f64"),
+            Language::C | Language::Python => format!("{number:?}"),
+        };
+        if text.starts_with('-') { format!("({text})") } else { text }
     }
 }
 
@@ -483,11 +492,11 @@ fn bare(text: &str) -> &str {
 }
 
 /// Whether a name means something else in the code: a keyword, or what the code itself uses.
-fn is_taken(form: Emitted, name: &str) -> bool {
-    let words = match form {
-        Emitted::Rust => TAKEN_IN_RUST,
-        Emitted::C => TAKEN_IN_C,
-        _ => TAKEN_IN_PYTHON,
+fn is_taken(language: Language, name: &str) -> bool {
+    let words = match language {
+        Language::Rust => TAKEN_IN_RUST,
+        Language::C => TAKEN_IN_C,
+        Language::Python => TAKEN_IN_PYTHON,
     };
     let is_part = name.strip_prefix("part").is_some_and(|rest| rest.bytes().all(|c| c.is_ascii_digit()));
     is_part || words.split_whitespace().any(|word| word == name)

@@ -21,7 +21,7 @@ mod workload;
 
 pub use breakpoints::unknown_breakpoints;
 pub use choose::{Choice, candidates, choose};
-pub use emit::{Emitted, EmittedFit, NoRelation, emit, emit_all, emit_relation};
+pub use emit::{Emitted, EmittedFit, Language, NoRelation, emit, emit_all, emit_relation};
 pub use fit::Fit;
 pub use fit_error::FitError;
 pub use fit_options::{FitOptions, UnrepeatedErrors};

@@ -16,8 +16,8 @@ use crate::charts::fit_picture;
 use crate::cost::samples::Determinizer;
 use crate::cost::solve::Solver;
 use crate::cost::{
-    CostModel, DependencyGraph, Emitted, EmittedFit, Fit, FitOptions, FoundCoefficients, GraphNode, Language,
-    NAMED_MODELS, NoRelation, TIME_UNITS, WorkloadFile, candidates, choose, emit, emit_all, emit_relation,
+    CostModel, DependencyGraph, Emitted, EmittedFit, Fit, FitOptions, FittedRelation, FoundCoefficients, GraphNode,
+    Language, NAMED_MODELS, NoRelation, TIME_UNITS, WorkloadFile, candidates, choose, emit, emit_all, emit_relations,
     is_unknown_model, unknown_breakpoints,
 };
 use crate::names::{nearest, quoted, shown};
@@ -348,7 +348,7 @@ fn say_lack_of_fit(fit: &Fit, label: &str) {
 fn emitted(form: EmittedName, fit: &Fit, model: &CostModel, name: &str) -> Result<String, NoRelation> {
     match form.into() {
         FitForm::Emitted(form) => Ok(emit(&fit.fitted, model, form, name)),
-        FitForm::Relation => emit_relation(fit, model),
+        FitForm::Relation => Ok(emit_relations(&[(name, &FittedRelation::new(fit, model)?)])),
     }
 }
 
@@ -444,12 +444,19 @@ fn texts_of_folder(fits: &[(Fit, &OfFolder)], form: Option<EmittedName>) -> Resu
             let all: Vec<_> = of.collect();
             Ok(emit_all(&all, form))
         }
-        Some(FitForm::Relation) => {
-            let relation =
-                |(fit, one): &(Fit, &OfFolder)| emit_relation(fit, &one.model).map_err(|what| in_file(&one.path, what));
-            fits.iter().map(relation).collect()
-        }
+        Some(FitForm::Relation) => relations_of_folder(fits),
     }
+}
+
+/// The fits of a folder as one file of relations.
+fn relations_of_folder(fits: &[(Fit, &OfFolder)]) -> Result<String, Error> {
+    let mut all = Vec::new();
+    for (fit, one) in fits {
+        let relation = FittedRelation::new(fit, &one.model).map_err(|what| in_file(&one.path, what))?;
+        all.push((one.path.file_stem().unwrap_or_default().to_string_lossy(), relation));
+    }
+    let all: Vec<_> = all.iter().map(|(name, relation)| (name.as_ref(), relation)).collect();
+    Ok(emit_relations(&all))
 }
 
 /// The names of a model that are no sizes, no quantities that were measured, and not known; nor breakpoints, which are

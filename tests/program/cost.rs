@@ -488,6 +488,16 @@ fn an_event_as_a_function_of_others_is_a_relation() {
     stdout(&fit(model, &["--emit", "relations", "-o", "cycles.json"]));
     let text = stdout(&perfprop(&folder, &["relations", "show", "cycles.json"]));
     assert!(text.contains("cycles = 2 * instructions + 30 * cache-misses"), "{text}");
+    // Several files are one list, in which each has an id of its own.
+    let folder_of_two = folder.join("walks");
+    fs::create_dir(&folder_of_two).unwrap();
+    for name in ["walk 1.jsonl", "walk-2.jsonl"] {
+        fs::write(folder_of_two.join(name), &lines).unwrap();
+    }
+    let options = ["fit", "walks", "--response", "cycles", "--model", model, "--emit", "relations", "-o", "walks.json"];
+    stdout(&perfprop(&folder, &options));
+    let text = stdout(&perfprop(&folder, &["relations", "show", "walks.json"]));
+    assert!(text.contains("fitted-cycles-walk_1") && text.contains("fitted-cycles-walk_2"), "{text}");
     for (model, more, words) in [
         (
             "cpi * instructions + constant",

@@ -1,15 +1,12 @@
 //! Writes a fitted model as a function for other programs.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fmt::{self, Write};
+use std::fmt::Write;
 
-use super::fit::Fit;
 use super::fitted::{Coefficient, FittedModel};
 use super::model::CostModel;
 use super::term::{TermId, TermNode, Terms};
 use super::workload::TIME;
-use crate::expr::{Subject, escaped_name};
-use crate::names::quoted;
 use crate::number::shortest;
 
 /// The quotient that is 0 where the divisor is.
@@ -38,86 +35,6 @@ pub enum Language {
     /// Python.
     Python,
 }
-
-/// The model as a file of one relation between events, which `top` and other verbs load: the fitted event as a function of
-/// other ones. Its tolerance is the root of the mean square of the parts by which the model was off.
-///
-/// # Errors
-/// Returns why events can't be related so: relations are of rates, which know no sizes and no constant.
-pub fn emit_relation(fit: &Fit, model: &CostModel) -> Result<String, NoRelation> {
-    let fitted = &fit.fitted;
-    if fitted.response == TIME {
-        return Err(NoRelation::OfTime);
-    }
-    let values = fitted.values();
-    if let Some(size) =
-        model.names().into_iter().find(|name| !values.contains_key(*name) && !fitted.quantities.contains_key(*name))
-    {
-        return Err(NoRelation::Size(size.to_owned()));
-    }
-    let at_nothing =
-        |name: &str| if fitted.quantities.contains_key(name) { Some(0.0) } else { values.get(name).copied() };
-    let constant = model.value(at_nothing).unwrap_or(f64::NAN);
-    if constant != 0.0 {
-        return Err(NoRelation::Constant(constant));
-    }
-    // No measurement has more digits.
-    let rounded = |value: f64| format!("{value:.8e}").parse().unwrap_or(value);
-    let number = |value: f64| if value < 0.0 { format!("(0 - {})", shortest(-value)) } else { shortest(value) };
-    let text = model.expression().text_with(|variable| match &variable.subject {
-        Subject::Event(name) => match (values.get(name), fitted.quantities.get(name)) {
-            (Some(value), _) => number(rounded(*value)),
-            (None, quantity) => escaped_name(quantity.unwrap_or(name)),
-        },
-        Subject::From => String::new(),
-    });
-    let off =
-        fit.points.iter().map(|point| (point.predicted / point.measured - 1.0).powi(2)).filter(|off| off.is_finite());
-    let tolerance = (off.sum::<f64>() / fit.points.len().max(1) as f64).sqrt();
-    let relation = serde_json::json!([{
-        "id": format!("fitted-{}", identifier(&fitted.response)),
-        "relation": format!("{} = {text}", escaped_name(&fitted.response)),
-        "tolerance": format!("{:.2}%", 100.0 * tolerance.clamp(0.0001, 1.0)),
-    }]);
-    Ok(serde_json::to_string_pretty(&relation).unwrap_or_default() + "\n")
-}
-
-/// Why a fitted model is no relation between events.
-#[derive(Clone, Debug, PartialEq)]
-pub enum NoRelation {
-    /// It is a model of time.
-    OfTime,
-    /// It names a size.
-    Size(String),
-    /// It has a value where all events are 0.
-    Constant(f64),
-}
-
-impl fmt::Display for NoRelation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::OfTime => {
-                f.write_str("a relation is between events, and time is none: fit an event (--response EVENT)")
-            }
-            Self::Size(name) => {
-                write!(
-                    f,
-                    "a relation is between events, and {} is a size: name events that were measured instead",
-                    quoted(name)
-                )
-            }
-            Self::Constant(value) => {
-                write!(
-                    f,
-                    "a relation holds for rates, which have no constant, and this is {} without any event: leave the constant out",
-                    shortest(*value)
-                )
-            }
-        }
-    }
-}
-
-impl std::error::Error for NoRelation {}
 
 /// A fitted model that is written as a function.
 #[derive(Clone, Copy, Debug)]
@@ -295,8 +212,7 @@ impl<'a> Code<'a> {
 
     /// What the function gives, and how sure it is.
     fn doc(&self) -> Vec<String> {
-        let unit =
-            if self.fitted.response == super::workload::TIME { "time in nanoseconds" } else { &self.fitted.response };
+        let unit = if self.fitted.response == TIME { "time in nanoseconds" } else { &self.fitted.response };
         let mut lines = vec![format!("The {unit} of {}.", crate::names::shown(&self.fitted.model))];
         for coefficient in &self.fitted.coefficients {
             let interval = coefficient.interval.map_or_else(String::new, |(low, high)| {
@@ -517,8 +433,8 @@ const TAKEN_IN_C: &str = "alignas alignof auto bool break case char const conste
 const TAKEN_IN_PYTHON: &str = "False None True and as assert async await break class continue def del elif else except finally \
     for from global if import in is lambda nonlocal not or pass raise return try while with yield __name__ abs float functools int math max min";
 
-/// A name for a function: letters, digits and underscores alone.
-fn identifier(name: &str) -> String {
+/// A name for a function, or a part of one: letters, digits and underscores alone.
+pub(super) fn identifier(name: &str) -> String {
     let mut text: String =
         name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).collect();
     if text.is_empty() || text.starts_with(|c: char| c.is_ascii_digit()) {

@@ -103,7 +103,7 @@ enum GraphForm {
 enum EmittedName {
     /// The model for `perfprop predict`
     Json,
-    /// Names and values of coefficients
+    /// Names and values of coefficients; a line for each file of a folder
     Csv,
     /// A function in Rust, with its test
     Rust,
@@ -436,13 +436,14 @@ fn texts_of_folder(fits: &[(Fit, &OfFolder)], form: Option<EmittedName>) -> Resu
     match form.map(FitForm::from) {
         None => Ok(fits.iter().map(for_people).collect()),
         Some(FitForm::Emitted(form)) => {
-            let of = fits.iter().map(|(fit, one)| EmittedFit {
+            let files: Vec<_> =
+                fits.iter().map(|(_, one)| one.path.file_name().unwrap_or_default().to_string_lossy()).collect();
+            let of = fits.iter().zip(&files).map(|((fit, one), file)| EmittedFit {
                 fitted: &fit.fitted,
                 model: &one.model,
-                name: &one.file.header.name,
+                name: if form == Emitted::Csv { file } else { &one.file.header.name },
             });
-            let all: Vec<_> = of.collect();
-            Ok(emit_all(&all, form))
+            Ok(emit_all(&of.collect::<Vec<_>>(), form))
         }
         Some(FitForm::Relation) => relations_of_folder(fits),
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write;
 
-use super::fitted::{Coefficient, FittedModel};
+use super::fitted::FittedModel;
 use super::model::CostModel;
 use super::term::{TermId, TermNode, Terms};
 use super::workload::TIME;
@@ -19,7 +19,7 @@ const CACHE: &str = "functools.cache";
 pub enum Emitted {
     /// JSON, which `perfprop predict` reads.
     Json,
-    /// A line of names and a line of coefficients.
+    /// A line of names and a line of coefficients; of several models a line for each, behind its name.
     Csv,
     /// A function, with a test.
     Code(Language),
@@ -43,7 +43,7 @@ pub struct EmittedFit<'a> {
     pub fitted: &'a FittedModel,
     /// Its model.
     pub model: &'a CostModel,
-    /// The name of the function.
+    /// The name of the function, or of the line.
     pub name: &'a str,
 }
 
@@ -52,26 +52,47 @@ pub fn emit(fitted: &FittedModel, model: &CostModel, form: Emitted, name: &str) 
     emit_all(&[EmittedFit { fitted, model, name }], form)
 }
 
-/// The text of several models in a form: functions with one test of all of them, or one table of coefficients, each name with
-/// the first value that was found for it.
+/// The text of several models in a form: functions with one test of all of them, or one table of coefficients.
 pub fn emit_all(fits: &[EmittedFit<'_>], form: Emitted) -> String {
     match form {
         Emitted::Json => {
             fits.iter().map(|fit| serde_json::to_string_pretty(fit.fitted).unwrap_or_default() + "\n").collect()
         }
-        Emitted::Csv => {
-            let mut found: Vec<&Coefficient> = Vec::new();
-            for coefficient in fits.iter().flat_map(|fit| &fit.fitted.coefficients) {
-                if found.iter().all(|known| known.name != coefficient.name) {
-                    found.push(coefficient);
-                }
-            }
-            let names: Vec<_> = found.iter().map(|coefficient| coefficient.name.clone()).collect();
-            let values: Vec<_> = found.iter().map(|coefficient| shortest(coefficient.value)).collect();
-            format!("{}\n{}\n", names.join(","), values.join(","))
-        }
+        Emitted::Csv => table(fits),
         Emitted::Code(language) => functions(fits, language),
     }
+}
+
+/// The coefficients of models as comma-separated values. A coefficient that a model didn't find is empty.
+fn table(fits: &[EmittedFit<'_>]) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for coefficient in fits.iter().flat_map(|fit| &fit.fitted.coefficients) {
+        if !names.contains(&coefficient.name.as_str()) {
+            names.push(&coefficient.name);
+        }
+    }
+    let line = |fit: &EmittedFit<'_>| {
+        let value = |name: &&str| {
+            let found = fit.fitted.coefficients.iter().find(|coefficient| coefficient.name == **name);
+            found.map_or_else(String::new, |coefficient| shortest(coefficient.value))
+        };
+        names.iter().map(value).collect::<Vec<_>>().join(",")
+    };
+    let heads = names.join(",");
+    if let [fit] = fits {
+        return format!("{heads}\n{}\n", line(fit));
+    }
+    let lines = fits.iter().map(|fit| format!("{},{}\n", field(fit.name), line(fit)));
+    format!("{FILE},{heads}\n{}", lines.collect::<String>())
+}
+
+/// The title of the names in a table; with a space, as no coefficient has one.
+const FILE: &str = "file name";
+
+/// A name from outside as a field of comma-separated values.
+fn field(name: &str) -> String {
+    let name = crate::names::shown(name);
+    if name.contains([',', '"']) { format!("\"{}\"", name.replace('"', "\"\"")) } else { name.into_owned() }
 }
 
 /// The functions of models, each of another name, and what tests them.

@@ -27,7 +27,9 @@ const PROTOCOL: &str = "\
 Each line of input is a JSON object, and is answered by one line:
   {\"type\": \"init\", \"events\": [{\"name\": \"cycles\", \"fixed\": true}, ...],
    \"counters\": 4, \"mux_ms\": 4, \"read_ms\": 4}
-      The first line. fixed: whether the event is always counted. It may also have
+      The first line, and the only one of its type. fixed: whether the event is always
+      counted. mux_ms: for how long the kernel lets events count in turns; read_ms: how often
+      counts are read (both in ms, above 0). It may also have
         \"sched\": \"user\"     to be told what to count next; \"kernel\" otherwise
         \"phase\": \"learn\"    to write what the run teaches to \"model\"
         \"model\": FILE       what was learnt before
@@ -182,7 +184,10 @@ pub(super) fn run(args: &EstimateArgs) -> Result<u8, Error> {
         let request: Request = serde_json::from_str(&line).map_err(|error| wrong(error.to_string()))?;
         let end = matches!(request, Request::End {});
         let answer = match (request, &mut session) {
-            (Request::Init(init), _) => {
+            (Request::Init(_), Some(_)) => {
+                return Err(wrong("a second line of type \"init\": one run is estimated at a time".into()));
+            }
+            (Request::Init(init), None) => {
                 session = Some(Session::new(init, args, &prior).map_err(wrong)?);
                 Answer { ready: Some(true), ..Answer::default() }
             }
@@ -227,6 +232,11 @@ impl Session {
     fn new(init: Init, args: &EstimateArgs, prior: &Prior) -> Result<Self, String> {
         if init.counters == 0 {
             return Err("\"counters\" is 0: nothing could be counted in turns".into());
+        }
+        for (key, ms) in [("mux_ms", init.mux_ms), ("read_ms", init.read_ms)] {
+            if !(ms > 0.0 && ms.is_finite()) {
+                return Err(format!("\"{key}\" is {ms}: it has to be a time above 0, in milliseconds"));
+            }
         }
         let multiplexed = init.events.iter().enumerate().filter(|(_, event)| !event.fixed);
         let multiplexed = multiplexed.map(|(place, _)| vec![place]).collect();

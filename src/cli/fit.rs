@@ -16,9 +16,9 @@ use crate::charts::fit_picture;
 use crate::cost::samples::Determinizer;
 use crate::cost::solve::Solver;
 use crate::cost::{
-    CostModel, DependencyGraph, Emitted, EmittedFit, Fit, FitOptions, FoundCoefficients, GraphNode, NAMED_MODELS,
-    NoRelation, TIME_UNITS, WorkloadFile, candidates, choose, emit, emit_all, emit_relation, is_unknown_model,
-    unknown_breakpoints,
+    CostModel, DependencyGraph, Emitted, EmittedFit, Fit, FitOptions, FittedRelation, FoundCoefficients, GraphNode,
+    Language, NAMED_MODELS, NoRelation, TIME_UNITS, WorkloadFile, candidates, choose, emit, emit_all, emit_relations,
+    is_unknown_model, unknown_breakpoints,
 };
 use crate::names::{nearest, quoted, shown};
 use crate::text;
@@ -103,7 +103,7 @@ enum GraphForm {
 enum EmittedName {
     /// The model for `perfprop predict`
     Json,
-    /// Names and values of coefficients
+    /// Names and values of coefficients; a line for each file of a folder
     Csv,
     /// A function in Rust, with its test
     Rust,
@@ -126,9 +126,9 @@ impl From<EmittedName> for FitForm {
         Self::Emitted(match name {
             EmittedName::Json => Emitted::Json,
             EmittedName::Csv => Emitted::Csv,
-            EmittedName::Rust => Emitted::Rust,
-            EmittedName::C => Emitted::C,
-            EmittedName::Python => Emitted::Python,
+            EmittedName::Rust => Emitted::Code(Language::Rust),
+            EmittedName::C => Emitted::Code(Language::C),
+            EmittedName::Python => Emitted::Code(Language::Python),
             EmittedName::Relations => return Self::Relation,
         })
     }
@@ -348,7 +348,7 @@ fn say_lack_of_fit(fit: &Fit, label: &str) {
 fn emitted(form: EmittedName, fit: &Fit, model: &CostModel, name: &str) -> Result<String, NoRelation> {
     match form.into() {
         FitForm::Emitted(form) => Ok(emit(&fit.fitted, model, form, name)),
-        FitForm::Relation => emit_relation(fit, model),
+        FitForm::Relation => Ok(emit_relations(&[(name, &FittedRelation::new(fit, model)?)])),
     }
 }
 
@@ -436,20 +436,28 @@ fn texts_of_folder(fits: &[(Fit, &OfFolder)], form: Option<EmittedName>) -> Resu
     match form.map(FitForm::from) {
         None => Ok(fits.iter().map(for_people).collect()),
         Some(FitForm::Emitted(form)) => {
-            let of = fits.iter().map(|(fit, one)| EmittedFit {
+            let files: Vec<_> =
+                fits.iter().map(|(_, one)| one.path.file_name().unwrap_or_default().to_string_lossy()).collect();
+            let of = fits.iter().zip(&files).map(|((fit, one), file)| EmittedFit {
                 fitted: &fit.fitted,
                 model: &one.model,
-                name: &one.file.header.name,
+                name: if form == Emitted::Csv { file } else { &one.file.header.name },
             });
-            let all: Vec<_> = of.collect();
-            Ok(emit_all(&all, form))
+            Ok(emit_all(&of.collect::<Vec<_>>(), form))
         }
-        Some(FitForm::Relation) => {
-            let relation =
-                |(fit, one): &(Fit, &OfFolder)| emit_relation(fit, &one.model).map_err(|what| in_file(&one.path, what));
-            fits.iter().map(relation).collect()
-        }
+        Some(FitForm::Relation) => relations_of_folder(fits),
     }
+}
+
+/// The fits of a folder as one file of relations.
+fn relations_of_folder(fits: &[(Fit, &OfFolder)]) -> Result<String, Error> {
+    let mut all = Vec::new();
+    for (fit, one) in fits {
+        let relation = FittedRelation::new(fit, &one.model).map_err(|what| in_file(&one.path, what))?;
+        all.push((one.path.file_stem().unwrap_or_default().to_string_lossy(), relation));
+    }
+    let all: Vec<_> = all.iter().map(|(name, relation)| (name.as_ref(), relation)).collect();
+    Ok(emit_relations(&all))
 }
 
 /// The names of a model that are no sizes, no quantities that were measured, and not known; nor breakpoints, which are

@@ -4,6 +4,7 @@ use super::digits::round_to_5_digits;
 use super::laplace::LaplacePosterior;
 use super::rank_test::rank_test;
 use super::results::{BenchmarkResult, ResultNumber, weight};
+use crate::cost::samples::quantile_interval;
 
 /// The share of intervals that don't hold the median.
 const ALPHA: f64 = 0.01;
@@ -34,7 +35,7 @@ impl SampleStatistics {
         sorted.sort_unstable_by(f64::total_cmp);
         let (&least, &most) = (sorted.first()?, sorted.last()?);
         let median = quantile(&sorted, 0.5);
-        let (mut low, mut high) = median_interval(&sorted);
+        let (mut low, mut high) = quantile_interval(&sorted, 0.5, ALPHA);
         if (low.is_infinite() || high.is_infinite()) && sorted.len() > 1 {
             let posterior = LaplacePosterior::new(&sorted, median);
             if low.is_infinite() {
@@ -99,27 +100,6 @@ fn quantile(sorted: &[f64], share: f64) -> f64 {
     }
 }
 
-/// The samples between which the median lies in at least 99 % of all sets; infinite where there are too few. The number of
-/// samples below the median is binomial.
-fn median_interval(sorted: &[f64]) -> (f64, f64) {
-    let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
-    let count = sorted.len() as f64;
-    let (mut log_share, mut below) = (-count * std::f64::consts::LN_2, 0.0);
-    for (k, &sample) in sorted.iter().enumerate() {
-        below += log_share.exp();
-        if below <= ALPHA / 2.0 {
-            low = sample;
-        }
-        if below >= 1.0 - ALPHA / 2.0 {
-            high = sample;
-            break;
-        }
-        let k = k as f64;
-        log_share += ((count - k) / (k + 1.0)).ln();
-    }
-    (low, high)
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -130,7 +110,7 @@ mod tests {
     fn statistics_by_hand() {
         let ten: Vec<f64> = (1..=10).map(f64::from).collect();
         // Of 10 samples, 0 lie below the median in 1 of 1024 sets, and 0 or 1 in 11.
-        assert_eq!(median_interval(&ten), (1.0, 10.0));
+        assert_eq!(quantile_interval(&ten, 0.5, ALPHA), (1.0, 10.0));
         let of = SampleStatistics::of(&ten).map(|of| (of.median, of.quartiles, of.weight(), of.error()));
         assert_eq!(of, Some((5.5, (3.25, 7.75), Some(2.0 / 9.0), 2.25)));
         assert_eq!(SampleStatistics::of(&[]), None);

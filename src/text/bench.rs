@@ -66,8 +66,7 @@ fn measured(variants: &[Variant], files: &[WorkloadFile], determinizer: Determin
     }
     let tables: Vec<String> = tables.iter().map(|columns| table(columns, variants, files, determinizer)).collect();
     let of = match determinizer {
-        // Of a percentile it isn't known: it is taken to be as uncertain as the median.
-        Determinizer::Percentile(_) => "that of the median",
+        Determinizer::Percentile(_) => "the 95% interval of the percentile; ±? where too few runs lie beyond it",
         Determinizer::Median => "the 95% interval of the median",
         Determinizer::Mean => "the 95% interval of the mean",
     };

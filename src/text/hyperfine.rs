@@ -202,6 +202,23 @@ mod tests {
     }
 
     #[test]
+    fn a_percentile_that_few_runs_do_not_bound_has_no_interval() {
+        let mut swept = two_commands();
+        swept.files.truncate(1);
+        swept.variants.truncate(1);
+        let times = |count: u32| (1..=count).map(|run| 1e9 + f64::from(run) * 1e8).collect();
+        let mut line = |determinizer, count| {
+            swept.files[0].workloads[0].samples = [(TIME.to_owned(), times(count))].into();
+            let table = hyperfine_markdown(&swept, determinizer);
+            table.lines().nth(2).unwrap().rsplit('|').nth(3).unwrap().trim().to_owned()
+        };
+        let p90 = Determinizer::Percentile(90.0);
+        // The 32nd of 36 lies between the 29th and the 36th; of 35 none is sure to lie above p90.
+        assert_eq!(line(p90, 36), "4200.0 ± 400.0");
+        assert_eq!([line(p90, 35), line(Determinizer::Percentile(0.0), 99)], ["4100.0", "1100.0"]);
+    }
+
+    #[test]
     fn commands_stay_in_their_cell() {
         assert_eq!([code("a|b"), code("a `` <b")], [r"`a\|b`", r"<code>a \`\` \<b</code>"]);
         assert_eq!(code(r"grep a\|b"), r"<code>grep a\\\|b</code>");

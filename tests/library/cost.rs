@@ -7,8 +7,8 @@ use std::process::Command;
 use perfprop::cost::samples::Determinizer;
 use perfprop::cost::solve::Solver;
 use perfprop::cost::{
-    Choice, CostModel, Emitted, Fit, FitOptions, FoundCoefficients, TIME, Workload, WorkloadFile, WorkloadHeader,
-    candidates, choose, emit,
+    Choice, CostModel, Emitted, Fit, FitOptions, FoundCoefficients, Language, TIME, Workload, WorkloadFile,
+    WorkloadHeader, candidates, choose, emit,
 };
 
 use crate::folders::Folder;
@@ -290,9 +290,9 @@ fn generated_functions_compute_what_the_model_does() {
     let run = |program: &str, arguments: &[&str]| {
         Command::new(program).args(arguments).current_dir(&*folder).output().ok().map(|output| output.status.success())
     };
-    let forms = [(Emitted::C, "model.c"), (Emitted::Python, "model.py"), (Emitted::Rust, "model.rs")];
-    for (form, file) in forms {
-        fs::write(folder.join(file), emit(&fit.fitted, &model, form, "cost of it")).unwrap();
+    let all = [(Language::C, "model.c"), (Language::Python, "model.py"), (Language::Rust, "model.rs")];
+    for (language, file) in all {
+        fs::write(folder.join(file), emit(&fit.fitted, &model, Emitted::Code(language), "cost of it")).unwrap();
     }
     let rust = run("rustc", &["--test", "--edition=2021", "-o", "rust-test", "model.rs"]);
     let c = run("cc", &["-DPERFPROP_TEST", "-o", "c-test", "model.c", "-lm"]);
@@ -306,8 +306,23 @@ fn generated_functions_compute_what_the_model_does() {
 
 #[test]
 fn generated_functions_have_the_models_value_where_it_is_0_or_not_computed() {
-    let text = "let part = 1 / n; a + b * (n & 12 | 1) + c * d_ratio(n + 1, n * 2 - 8) \
-                + d * (part * sqrt(part) + d_ratio(n, part) if n > 0 else n | 5)";
+    assert_same_in_all_languages(
+        "let part = 1 / n; a + b * (n & 12 | 1) + c * d_ratio(n + 1, n * 2 - 8) \
+         + d * (part * sqrt(part) + d_ratio(n, part) if n > 0 else n | 5)",
+    );
+}
+
+#[test]
+fn generated_functions_have_the_models_value_where_constants_are_negative() {
+    let values = assert_same_in_all_languages(
+        "-a + -b * n + c * (sqrt(-(0 - 4) + n) + (max(-n, -7) - -3) * (n > -1)) \
+         + d * (n % -3 + d_ratio(n, -2) + (pow(2, -1) * (n & -2) if n - -1 else -(-2 - n)))",
+    );
+    assert!(values["a"] < 0.0 || values["b"] < 0.0, "{values:?}");
+}
+
+/// Fits a model, holds what functions of it compute with what it does itself, and returns the coefficients.
+fn assert_same_in_all_languages(text: &str) -> BTreeMap<String, f64> {
     let model = CostModel::parse(text, &["n".into()]).unwrap();
     let file = exact(&[1.0, 5.0, 20.0, 60.0, 90.0, 200.0], |n| 5.0 + n * n);
     let fit = Fit::new(&model, &file, &FitOptions { solver: Solver::LeastSquares, ..FitOptions::default() }).unwrap();
@@ -318,21 +333,21 @@ fn generated_functions_have_the_models_value_where_it_is_0_or_not_computed() {
     let calls = |call: &dyn Fn(&str) -> String| SIZES.map(|n| call(&format!("cost({n:?})"))).concat();
     let all = [
         (
-            Emitted::C,
+            Language::C,
             "c",
             format!("#include <stdio.h>\nint main(void) {{{}}}", calls(&|n| format!("printf(\"%.17g\\n\", {n});"))),
         ),
-        (Emitted::Python, "py", calls(&|n| format!("print({n})\n"))),
-        (Emitted::Rust, "rs", format!("fn main() {{{}}}", calls(&|n| format!("println!(\"{{}}\", {n});")))),
+        (Language::Python, "py", calls(&|n| format!("print({n})\n"))),
+        (Language::Rust, "rs", format!("fn main() {{{}}}", calls(&|n| format!("println!(\"{{}}\", {n});")))),
     ];
-    for (form, ending, main) in all {
-        let code = emit(&fit.fitted, &model, form, "cost") + "\n" + &main;
+    for (language, ending, main) in all {
+        let code = emit(&fit.fitted, &model, Emitted::Code(language), "cost") + "\n" + &main;
         fs::write(folder.join(format!("model.{ending}")), &code).unwrap();
         let run = |words: &[&str]| Command::new(words[0]).args(&words[1..]).current_dir(&*folder).output().ok();
-        let built = match form {
-            Emitted::C => run(&["cc", "-Wall", "-Werror", "-o", "of-c", "model.c", "-lm"]),
-            Emitted::Rust => run(&["rustc", "--edition=2021", "-Dwarnings", "-o", "of-rs", "model.rs"]),
-            _ => None,
+        let built = match language {
+            Language::C => run(&["cc", "-Wall", "-Werror", "-o", "of-c", "model.c", "-lm"]),
+            Language::Rust => run(&["rustc", "--edition=2021", "-Dwarnings", "-o", "of-rs", "model.rs"]),
+            Language::Python => None,
         };
         assert!(built.is_none_or(|built| built.status.success()), "{code}");
         let program = format!("./of-{ending}");
@@ -351,6 +366,7 @@ fn generated_functions_have_the_models_value_where_it_is_0_or_not_computed() {
             "{found:?} {expected:?} {code}"
         );
     }
+    values
 }
 
 #[test]
@@ -369,8 +385,9 @@ fn names_that_a_language_has_taken_get_an_underscore() {
         let fit =
             Fit::new(&model, &file, &FitOptions { solver: Solver::LeastSquares, ..FitOptions::default() }).unwrap();
         let folder = Folder::new();
-        for (form, file) in [(Emitted::C, "model.c"), (Emitted::Python, "model.py"), (Emitted::Rust, "model.rs")] {
-            fs::write(folder.join(file), emit(&fit.fitted, &model, form, function)).unwrap();
+        for (language, file) in [(Language::C, "model.c"), (Language::Python, "model.py"), (Language::Rust, "model.rs")]
+        {
+            fs::write(folder.join(file), emit(&fit.fitted, &model, Emitted::Code(language), function)).unwrap();
         }
         let run = |program: &str, arguments: &[&str]| {
             let output = Command::new(program).args(arguments).current_dir(&*folder).output().ok()?;

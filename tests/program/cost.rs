@@ -302,8 +302,28 @@ fn functions_of_a_folder_have_one_test_and_say_where_numbers_are_from() {
     }
     assert!(!is_there("python3") || run("python3", &["all.py"]));
     let table = stdout(&perfprop(&folder, &["fit", "runs", "--emit", "csv"]));
-    assert_eq!(table.lines().next(), Some("timer,each"), "{table}");
-    assert!(table.lines().count() == 2 && table.lines().nth(1).unwrap().starts_with("20,"), "{table}");
+    let lines: Vec<&str> = table.lines().collect();
+    assert_eq!((lines.len(), lines[0], lines[1]), (3, "file name,timer,each", "timer.jsonl,20,"), "{table}");
+    assert!(lines[2].starts_with("code.jsonl,,"), "{table}");
+}
+
+#[test]
+fn a_table_of_a_folder_has_each_files_own_values() {
+    let folder = Folder::new();
+    fs::create_dir(folder.join("two")).unwrap();
+    for (name, b) in [("a,b.csv", 3), ("c.csv", 5)] {
+        let rows: String = (1..=6).map(|n| format!("{n},{}\n", 100 + b * n)).collect();
+        fs::write(folder.join("two").join(name), format!("n,time\n{rows}")).unwrap();
+    }
+    let values = |from: &str| {
+        let table = stdout(&perfprop(&folder, &["fit", from, "--model", "a + b * n", "--emit", "csv"]));
+        let number =
+            |field: &str| field.parse::<f64>().map_or_else(|_| field.to_owned(), |value| format!("{value:.6}"));
+        table.lines().map(|line| line.split(',').map(number).collect::<Vec<_>>().join(",")).collect::<Vec<_>>()
+    };
+    let expected = ["file name,a,b", "\"a,b.csv\",100.000000,3.000000", "c.csv,100.000000,5.000000"];
+    assert_eq!(values("two"), expected);
+    assert_eq!(values("two/c.csv"), ["a,b", "100.000000,5.000000"]);
 }
 
 #[test]
@@ -488,6 +508,16 @@ fn an_event_as_a_function_of_others_is_a_relation() {
     stdout(&fit(model, &["--emit", "relations", "-o", "cycles.json"]));
     let text = stdout(&perfprop(&folder, &["relations", "show", "cycles.json"]));
     assert!(text.contains("cycles = 2 * instructions + 30 * cache-misses"), "{text}");
+    // Several files are one list, in which each has an id of its own.
+    let folder_of_two = folder.join("walks");
+    fs::create_dir(&folder_of_two).unwrap();
+    for name in ["walk 1.jsonl", "walk-2.jsonl"] {
+        fs::write(folder_of_two.join(name), &lines).unwrap();
+    }
+    let options = ["fit", "walks", "--response", "cycles", "--model", model, "--emit", "relations", "-o", "walks.json"];
+    stdout(&perfprop(&folder, &options));
+    let text = stdout(&perfprop(&folder, &["relations", "show", "walks.json"]));
+    assert!(text.contains("fitted-cycles-walk_1") && text.contains("fitted-cycles-walk_2"), "{text}");
     for (model, more, words) in [
         (
             "cpi * instructions + constant",

@@ -434,9 +434,18 @@ fn lines_to_estimate_that_make_no_sense_are_refused_with_their_number() {
             "type": "init", "events": [{ "name": "a", "fixed": false }], "counters": counters, "mux_ms": 4.0, "read_ms": 4.0
         })
     };
+    let with = |key: &str, ms: f64| {
+        let mut init = init(1);
+        init[key] = ms.into();
+        format!("{init}\n")
+    };
     let read = |t0: u32, t1: u32| serde_json::json!({ "type": "read", "t0": t0, "t1": t1, "report": true, "d": [[10, 4_000_000, 2_000_000]] });
     for (input, reason) in [
         (format!("{}\n", init(0)), "line 1: \"counters\" is 0"),
+        (format!("{}\n{}\n", init(1), init(1)), "line 2: a second line of type \"init\""),
+        (with("mux_ms", 0.0), "line 1: \"mux_ms\" is 0: it has to be a time above 0"),
+        (with("mux_ms", -4.0), "line 1: \"mux_ms\" is -4"),
+        (with("read_ms", 0.0), "line 1: \"read_ms\" is 0"),
         (format!("{}\n", read(0, 4)), "line 1: the first line must be of type \"init\""),
         (format!("{}\n{}\n", init(1), read(4, 0)), "line 2: t1 (0) is before t0 (4)"),
         ("{\"type\":\"\\u001b[31m\"}\n".to_owned(), "line 1: unknown variant `\\x1b[31m`"),

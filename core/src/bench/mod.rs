@@ -84,6 +84,13 @@ impl SweepOptions {
         if self.commands.is_empty() || self.commands.iter().any(Vec::is_empty) {
             return Err("a command is missing: write one after -- and after each --vs".into());
         }
+        if let (Some(_), Determinizer::Percentile(percent @ (0.0 | 100.0))) = (self.until, self.determinizer) {
+            let end = if percent == 0.0 { "fastest" } else { "slowest" };
+            return Err(format!(
+                "--until would never be reached: no number of runs says how far off the {end} (p{percent}) is; choose the \
+                 median, the mean, or another percentile"
+            ));
+        }
         for (place, parameter) in self.parameters.iter().enumerate() {
             let name = &parameter.name;
             if self.parameters[..place].iter().any(|other| other.name == *name) {
@@ -200,5 +207,14 @@ mod tests {
         assert_eq!(of(&["a {n}", "b"], &["n=1"], None), "the command 'b' has no {n}: write it where the value goes");
         assert_eq!(of(&["a {n}"], &["n=1", "n=x"], None), "parameter n is given twice");
         assert_eq!(of(&["a", ""], &[], None), "a command is missing: write one after -- and after each --vs");
+        let until = |percent: f64| {
+            let determinizer = Determinizer::Percentile(percent);
+            SweepOptions { until: Some(0.01), determinizer, ..options(&["a"], &[], None) }
+                .check()
+                .err()
+                .unwrap_or_default()
+        };
+        assert!(until(0.0).contains("how far off the fastest (p0) is") && until(100.0).contains("the slowest (p100)"));
+        assert_eq!(until(90.0), "");
     }
 }

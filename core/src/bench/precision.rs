@@ -1,17 +1,32 @@
 //! Says how sure the number of some runs is, and when it is sure enough to stop.
 
-use crate::cost::samples::{Determinizer, variance_of_median};
+use crate::cost::samples::{Determinizer, quantile_interval, variance_of_median};
 use crate::rates::{Confidence, Error, Uncertain, normal};
 
 /// Fewer runs say too little about their own spread to stop by it. Of sweeps that stop by their own intervals these hold
 /// 0.91 to 0.96 of the time where 10 runs are enough to stop, and 0.93 to 0.96 from 20 on.
 pub const LEAST_RUNS: usize = 20;
 
-/// The number that stands for repeated measurements, with its 95 % interval by Student's t; `None` without measurements.
-/// Fewer than three don't say how far off they are.
+/// The number that stands for repeated measurements, with its 95 % interval; `None` without measurements.
+///
+/// The interval of a mean and of a median is by Student's t: fewer than three measurements don't say how far off they are.
+/// That of a percentile has measurements for its ends. It is unknown where too few lie beyond the percentile on either side;
+/// nothing ever lies beyond the 0th and the 100th.
 pub fn determined(determinizer: Determinizer, samples: &[f64]) -> Option<Uncertain> {
     let value = determinizer.value(samples)?;
-    Some(Uncertain { value, error: error_of(determinizer.variance(samples), samples.len()) })
+    let error = match determinizer {
+        Determinizer::Percentile(percent) => error_of_percentile(value, percent, samples),
+        Determinizer::Mean | Determinizer::Median => error_of(determinizer.variance(samples), samples.len()),
+    };
+    Some(Uncertain { value, error })
+}
+
+fn error_of_percentile(value: f64, percent: f64, samples: &[f64]) -> Error {
+    let mut sorted = samples.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let (low, high) = quantile_interval(&sorted, percent / 100.0, 1.0 - Confidence::DEFAULT.level());
+    let (below, above) = (value - low, high - value);
+    if below.is_finite() && above.is_finite() { Error::Within { below, above } } else { Error::Unknown }
 }
 
 /// How far the median of so many measurements may be off, at 95 % as in [`determined`], where only their quartiles are known, as
@@ -67,6 +82,37 @@ mod tests {
         let of_samples =
             determined(Determinizer::Median, &[4.0, 1.0, 3.0, 2.0, 5.0]).and_then(|found| found.error.half_width());
         assert!(of_samples.is_some_and(|half| (half - 3.076_29).abs() < 1e-4), "{of_samples:?}");
+    }
+
+    #[test]
+    fn a_percentile_is_as_sure_as_the_runs_around_it() {
+        let runs: Vec<f64> = (1..=40).map(f64::from).collect();
+        let error = |percent: f64| determined(Determinizer::Percentile(percent), &runs).map(|found| found.error);
+        // The 36th of 40 is between the 32nd and the last.
+        assert_eq!(error(90.0), Some(Error::Within { below: 4.0, above: 4.0 }));
+        assert_eq!([0.0, 99.0, 100.0].map(error), [Some(Error::Unknown); 3]);
+        assert!(
+            is_narrow(Determinizer::Percentile(90.0), &runs, 0.12)
+                && !is_narrow(Determinizer::Percentile(90.0), &runs, 0.11)
+        );
+        assert!(!is_narrow(Determinizer::Percentile(0.0), &[5.0; 40], 1.0), "nothing bounds the least");
+    }
+
+    #[test]
+    fn intervals_of_percentiles_hold() {
+        const SETS: usize = 4000;
+        let mut random = SplitMix64::new(5);
+        for (percent, count) in [(10.0, 40), (25.0, 20), (50.0, 10), (90.0, 40), (90.0, 100), (99.0, 400)] {
+            let mut holds = || {
+                let samples: Vec<f64> = (0..count).map(|_| random.uniform().powi(3)).collect();
+                let bounds = determined(Determinizer::Percentile(percent), &samples).and_then(Uncertain::bounds);
+                let truth = (percent / 100.0_f64).powi(3);
+                bounds.is_some_and(|(low, high)| low <= truth && truth <= high)
+            };
+            let held = (0..SETS).filter(|_| holds()).count() as f64 / SETS as f64;
+            // 0.95 less what 4,000 sets may be off by chance.
+            assert!(held > 0.94, "{held} of p{percent} of {count}");
+        }
     }
 
     /// In what part of sets of so many runs the interval holds, where one in ten is eight times as far off if `has_outliers`.

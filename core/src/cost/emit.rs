@@ -1,15 +1,12 @@
 //! Writes a fitted model as a function for other programs.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fmt::{self, Write};
+use std::fmt::Write;
 
-use super::fit::Fit;
-use super::fitted::{Coefficient, FittedModel};
+use super::fitted::FittedModel;
 use super::model::CostModel;
 use super::term::{TermId, TermNode, Terms};
 use super::workload::TIME;
-use crate::expr::{Subject, escaped_name};
-use crate::names::quoted;
 use crate::number::shortest;
 
 /// The quotient that is 0 where the divisor is.
@@ -22,95 +19,22 @@ const CACHE: &str = "functools.cache";
 pub enum Emitted {
     /// JSON, which `perfprop predict` reads.
     Json,
-    /// A line of names and a line of coefficients.
+    /// A line of names and a line of coefficients; of several models a line for each, behind its name.
     Csv,
-    /// A function in Rust, with a test.
+    /// A function, with a test.
+    Code(Language),
+}
+
+/// A language in which functions are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// Rust.
     Rust,
-    /// A function in C, with a test.
+    /// C.
     C,
-    /// A function in Python, with a test.
+    /// Python.
     Python,
 }
-
-/// The model as a file of one relation between events, which `top` and other verbs load: the fitted event as a function of
-/// other ones. Its tolerance is the root of the mean square of the parts by which the model was off.
-///
-/// # Errors
-/// Returns why events can't be related so: relations are of rates, which know no sizes and no constant.
-pub fn emit_relation(fit: &Fit, model: &CostModel) -> Result<String, NoRelation> {
-    let fitted = &fit.fitted;
-    if fitted.response == TIME {
-        return Err(NoRelation::OfTime);
-    }
-    let values = fitted.values();
-    if let Some(size) =
-        model.names().into_iter().find(|name| !values.contains_key(*name) && !fitted.quantities.contains_key(*name))
-    {
-        return Err(NoRelation::Size(size.to_owned()));
-    }
-    let at_nothing =
-        |name: &str| if fitted.quantities.contains_key(name) { Some(0.0) } else { values.get(name).copied() };
-    let constant = model.value(at_nothing).unwrap_or(f64::NAN);
-    if constant != 0.0 {
-        return Err(NoRelation::Constant(constant));
-    }
-    // No measurement has more digits.
-    let rounded = |value: f64| format!("{value:.8e}").parse().unwrap_or(value);
-    let number = |value: f64| if value < 0.0 { format!("(0 - {})", shortest(-value)) } else { shortest(value) };
-    let text = model.expression().text_with(|variable| match &variable.subject {
-        Subject::Event(name) => match (values.get(name), fitted.quantities.get(name)) {
-            (Some(value), _) => number(rounded(*value)),
-            (None, quantity) => escaped_name(quantity.unwrap_or(name)),
-        },
-        Subject::From => String::new(),
-    });
-    let off =
-        fit.points.iter().map(|point| (point.predicted / point.measured - 1.0).powi(2)).filter(|off| off.is_finite());
-    let tolerance = (off.sum::<f64>() / fit.points.len().max(1) as f64).sqrt();
-    let relation = serde_json::json!([{
-        "id": format!("fitted-{}", identifier(&fitted.response)),
-        "relation": format!("{} = {text}", escaped_name(&fitted.response)),
-        "tolerance": format!("{:.2}%", 100.0 * tolerance.clamp(0.0001, 1.0)),
-    }]);
-    Ok(serde_json::to_string_pretty(&relation).unwrap_or_default() + "\n")
-}
-
-/// Why a fitted model is no relation between events.
-#[derive(Clone, Debug, PartialEq)]
-pub enum NoRelation {
-    /// It is a model of time.
-    OfTime,
-    /// It names a size.
-    Size(String),
-    /// It has a value where all events are 0.
-    Constant(f64),
-}
-
-impl fmt::Display for NoRelation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::OfTime => {
-                f.write_str("a relation is between events, and time is none: fit an event (--response EVENT)")
-            }
-            Self::Size(name) => {
-                write!(
-                    f,
-                    "a relation is between events, and {} is a size: name events that were measured instead",
-                    quoted(name)
-                )
-            }
-            Self::Constant(value) => {
-                write!(
-                    f,
-                    "a relation holds for rates, which have no constant, and this is {} without any event: leave the constant out",
-                    shortest(*value)
-                )
-            }
-        }
-    }
-}
-
-impl std::error::Error for NoRelation {}
 
 /// A fitted model that is written as a function.
 #[derive(Clone, Copy, Debug)]
@@ -119,7 +43,7 @@ pub struct EmittedFit<'a> {
     pub fitted: &'a FittedModel,
     /// Its model.
     pub model: &'a CostModel,
-    /// The name of the function.
+    /// The name of the function, or of the line.
     pub name: &'a str,
 }
 
@@ -128,46 +52,69 @@ pub fn emit(fitted: &FittedModel, model: &CostModel, form: Emitted, name: &str) 
     emit_all(&[EmittedFit { fitted, model, name }], form)
 }
 
-/// The text of several models in a form: functions with one test of all of them, or one table of coefficients, each name with
-/// the first value that was found for it.
+/// The text of several models in a form: functions with one test of all of them, or one table of coefficients.
 pub fn emit_all(fits: &[EmittedFit<'_>], form: Emitted) -> String {
     match form {
         Emitted::Json => {
             fits.iter().map(|fit| serde_json::to_string_pretty(fit.fitted).unwrap_or_default() + "\n").collect()
         }
-        Emitted::Csv => {
-            let mut found: Vec<&Coefficient> = Vec::new();
-            for coefficient in fits.iter().flat_map(|fit| &fit.fitted.coefficients) {
-                if found.iter().all(|known| known.name != coefficient.name) {
-                    found.push(coefficient);
-                }
-            }
-            let names: Vec<_> = found.iter().map(|coefficient| coefficient.name.clone()).collect();
-            let values: Vec<_> = found.iter().map(|coefficient| shortest(coefficient.value)).collect();
-            format!("{}\n{}\n", names.join(","), values.join(","))
-        }
-        Emitted::Rust | Emitted::C | Emitted::Python => functions(fits, form),
+        Emitted::Csv => table(fits),
+        Emitted::Code(language) => functions(fits, language),
     }
 }
 
+/// The coefficients of models as comma-separated values. A coefficient that a model didn't find is empty.
+fn table(fits: &[EmittedFit<'_>]) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for coefficient in fits.iter().flat_map(|fit| &fit.fitted.coefficients) {
+        if !names.contains(&coefficient.name.as_str()) {
+            names.push(&coefficient.name);
+        }
+    }
+    let line = |fit: &EmittedFit<'_>| {
+        let value = |name: &&str| {
+            let found = fit.fitted.coefficients.iter().find(|coefficient| coefficient.name == **name);
+            found.map_or_else(String::new, |coefficient| shortest(coefficient.value))
+        };
+        names.iter().map(value).collect::<Vec<_>>().join(",")
+    };
+    let heads = names.join(",");
+    if let [fit] = fits {
+        return format!("{heads}\n{}\n", line(fit));
+    }
+    let lines = fits.iter().map(|fit| format!("{},{}\n", field(fit.name), line(fit)));
+    format!("{FILE},{heads}\n{}", lines.collect::<String>())
+}
+
+/// The title of the names in a table; with a space, as no coefficient has one.
+const FILE: &str = "file name";
+
+/// A name from outside as a field of comma-separated values.
+fn field(name: &str) -> String {
+    let name = crate::names::shown(name);
+    if name.contains([',', '"']) { format!("\"{}\"", name.replace('"', "\"\"")) } else { name.into_owned() }
+}
+
 /// The functions of models, each of another name, and what tests them.
-fn functions(fits: &[EmittedFit<'_>], form: Emitted) -> String {
+fn functions(fits: &[EmittedFit<'_>], language: Language) -> String {
     let mut taken = Vec::new();
-    let functions: Vec<Function> = fits.iter().map(|fit| Code::new(fit, form, &mut taken).function()).collect();
+    let functions: Vec<Function> = fits.iter().map(|fit| Code::new(fit, language, &mut taken).function()).collect();
     let [texts, tests] = [|function: &Function| function.text.clone(), |function: &Function| function.test.clone()]
         .map(|part| functions.iter().map(part).collect::<Vec<_>>());
-    match form {
-        Emitted::C => format!(
+    match language {
+        Language::C => format!(
             "#include <math.h>\n\n{}\n#ifdef PERFPROP_TEST\nint main(void) {{\n{}\n}}\n#endif\n",
             texts.join("\n"),
             c_tests(&tests),
         ),
-        Emitted::Python => {
+        Language::Python => {
             let texts = texts.join("\n\n");
             let caches = if texts.contains(CACHE) { "import functools\n" } else { "" };
             format!("{caches}import math\n\n\n{texts}\n\nif __name__ == \"__main__\":\n{}\n", tests.join("\n"))
         }
-        _ => texts.iter().zip(&tests).map(|(text, test)| format!("{text}\n{test}\n")).collect::<Vec<_>>().join("\n"),
+        Language::Rust => {
+            texts.iter().zip(&tests).map(|(text, test)| format!("{text}\n{test}\n")).collect::<Vec<_>>().join("\n")
+        }
     }
 }
 
@@ -191,7 +138,7 @@ struct Function {
 /// A function in the making.
 struct Code<'a> {
     fitted: &'a FittedModel,
-    form: Emitted,
+    language: Language,
     name: String,
     /// The sizes, with the names that they have in the code.
     sizes: Vec<(String, String)>,
@@ -202,7 +149,7 @@ struct Code<'a> {
 
 impl<'a> Code<'a> {
     /// `taken` has the names of the functions before, and gets that of this one.
-    fn new(fit: &EmittedFit<'a>, form: Emitted, taken: &mut Vec<String>) -> Self {
+    fn new(fit: &EmittedFit<'a>, language: Language, taken: &mut Vec<String>) -> Self {
         let EmittedFit { fitted, model, name } = *fit;
         let mut terms = Terms::default();
         let root = terms.of_expression(model.expression()).unwrap_or_else(|| terms.number(f64::NAN));
@@ -215,7 +162,7 @@ impl<'a> Code<'a> {
         for size in &names {
             let mut written = (*size).to_owned();
             // One with an underscore may be that of another size.
-            while is_taken(form, &written) || (written != *size && names.contains(written.as_str())) {
+            while is_taken(language, &written) || (written != *size && names.contains(written.as_str())) {
                 written.push('_');
             }
             sizes.push(((*size).to_owned(), written));
@@ -223,11 +170,11 @@ impl<'a> Code<'a> {
         let mut name = identifier(name);
         // The test of a function has its name without the underscores.
         let plain = |name: &str| name.trim_end_matches('_').to_owned();
-        while is_taken(form, &name) || taken.iter().any(|other| plain(other) == plain(&name)) {
-            name.push(if is_taken(form, &name) { '_' } else { '2' });
+        while is_taken(language, &name) || taken.iter().any(|other| plain(other) == plain(&name)) {
+            name.push(if is_taken(language, &name) { '_' } else { '2' });
         }
         taken.push(name.clone());
-        Self { fitted, form, name, sizes, terms, root, model }
+        Self { fitted, language, name, sizes, terms, root, model }
     }
 
     fn function(&self) -> Function {
@@ -246,29 +193,28 @@ impl<'a> Code<'a> {
         let arguments = arguments.iter().map(|argument| bare(argument)).collect::<Vec<_>>().join(", ");
         let all: BTreeMap<String, f64> = self.fitted.values().into_iter().chain(example).collect();
         let expected = self.number(self.model.value(|name| all.get(name).copied()).unwrap_or(f64::NAN));
-        let expected = bare(&expected);
-        let difference = if expected.starts_with('-') { format!("({expected})") } else { expected.to_owned() };
+        let plainly_expected = bare(&expected);
         let name = &self.name;
-        let (text, test) = match self.form {
-            Emitted::C => (
+        let (text, test) = match self.language {
+            Language::C => (
                 format!(
                     "{}double {name}({}) {{\n{}    return {result};\n}}\n",
                     commented(&doc, "// "),
                     if self.sizes.is_empty() { "void".to_owned() } else { sizes("double ", "") },
                     indented(&lines, |name, value| format!("double {name} = {value};")),
                 ),
-                format!("fabs({name}({arguments}) - {difference}) <= 1e-9 * fabs({expected})"),
+                format!("fabs({name}({arguments}) - {expected}) <= 1e-9 * fabs({plainly_expected})"),
             ),
-            Emitted::Python => (
+            Language::Python => (
                 format!(
                     "def {name}({}):\n{}{}    return {result}\n",
                     sizes("", ""),
                     docstring(&doc),
                     indented(&lines, |name, value| format!("{name} = {value}")),
                 ),
-                format!("    assert math.isclose({name}({arguments}), {expected}, rel_tol=1e-9)"),
+                format!("    assert math.isclose({name}({arguments}), {plainly_expected}, rel_tol=1e-9)"),
             ),
-            _ => (
+            Language::Rust => (
                 format!(
                     "{}pub fn {name}({}) -> f64 {{\n{}    {result}\n}}\n",
                     commented(&doc, "/// "),
@@ -276,7 +222,7 @@ impl<'a> Code<'a> {
                     indented(&lines, |name, value| format!("let {name} = {value};")),
                 ),
                 format!(
-                    "#[test]\nfn {}_is_as_it_was_fitted() {{\n    let expected: f64 = {expected};\n    \
+                    "#[test]\nfn {}_is_as_it_was_fitted() {{\n    let expected: f64 = {plainly_expected};\n    \
                      assert!(({name}({arguments}) - expected).abs() <= 1e-9 * expected.abs());\n}}",
                     name.trim_end_matches('_'),
                 ),
@@ -287,8 +233,7 @@ impl<'a> Code<'a> {
 
     /// What the function gives, and how sure it is.
     fn doc(&self) -> Vec<String> {
-        let unit =
-            if self.fitted.response == super::workload::TIME { "time in nanoseconds" } else { &self.fitted.response };
+        let unit = if self.fitted.response == TIME { "time in nanoseconds" } else { &self.fitted.response };
         let mut lines = vec![format!("The {unit} of {}.", crate::names::shown(&self.fitted.model))];
         for coefficient in &self.fitted.coefficients {
             let interval = coefficient.interval.map_or_else(String::new, |(low, high)| {
@@ -325,7 +270,7 @@ impl<'a> Code<'a> {
             let is_leaf = self.terms.operands(term).is_empty();
             let text = if !is_leaf && uses.get(&term).is_some_and(|uses| *uses > 1) {
                 let name = format!("part{}", lines.len() + 1);
-                let is_late = self.form == Emitted::Python && !always.contains(&term);
+                let is_late = self.language == Language::Python && !always.contains(&term);
                 let text = bare(&text);
                 let value = if is_late { format!("{CACHE}(lambda: {text})") } else { text.to_owned() };
                 lines.push((name.clone(), value));
@@ -383,10 +328,12 @@ impl<'a> Code<'a> {
             }
             TermNode::Select([then, condition, otherwise]) => {
                 let (then, condition, otherwise) = (text(then), text(condition), text(otherwise));
-                match self.form {
-                    Emitted::C => format!("(({condition}) != 0 ? {then} : {otherwise})"),
-                    Emitted::Python => format!("({then} if {condition} else {otherwise})"),
-                    _ => format!("(if {condition} != 0.0 {{ {} }} else {{ {} }})", bare(then), bare(otherwise)),
+                match self.language {
+                    Language::C => format!("(({condition}) != 0 ? {then} : {otherwise})"),
+                    Language::Python => format!("({then} if {condition} else {otherwise})"),
+                    Language::Rust => {
+                        format!("(if {condition} != 0.0 {{ {} }} else {{ {} }})", bare(then), bare(otherwise))
+                    }
                 }
             }
             TermNode::Operation(operation, operands) => {
@@ -397,25 +344,25 @@ impl<'a> Code<'a> {
     }
 
     fn operation(&self, name: &str, operands: &[&str]) -> String {
-        let call = |function: &str| match (self.form, operands) {
-            (Emitted::Rust, [a]) => format!("({}).{function}()", bare(a)),
-            (Emitted::Rust, [a, b]) => format!("({}).{function}({})", bare(a), bare(b)),
-            _ => format!("{function}({})", operands.join(", ")),
+        let call = |function: &str| match (self.language, operands) {
+            (Language::Rust, [a]) => format!("({}).{function}()", bare(a)),
+            (Language::Rust, [a, b]) => format!("({}).{function}({})", bare(a), bare(b)),
+            (Language::Rust | Language::C | Language::Python, _) => format!("{function}({})", operands.join(", ")),
         };
-        let of = |rust: &str, c: &str, python: &str| match self.form {
-            Emitted::C => call(c),
-            Emitted::Python => call(python),
-            _ => call(rust),
+        let of = |rust: &str, c: &str, python: &str| match self.language {
+            Language::C => call(c),
+            Language::Python => call(python),
+            Language::Rust => call(rust),
         };
         match (name, operands) {
             ("-", [a]) => format!("(-{a})"),
             ("+" | "-" | "*" | "/", [a, b]) => format!("({a} {name} {b})"),
-            ("<" | ">" | "<=" | ">=" | "==" | "!=", [a, b]) => match self.form {
-                Emitted::Rust => format!("f64::from(u8::from({a} {name} {b}))"),
-                Emitted::C => format!("(double)({a} {name} {b})"),
-                _ => format!("float({a} {name} {b})"),
+            ("<" | ">" | "<=" | ">=" | "==" | "!=", [a, b]) => match self.language {
+                Language::Rust => format!("f64::from(u8::from({a} {name} {b}))"),
+                Language::C => format!("(double)({a} {name} {b})"),
+                Language::Python => format!("float({a} {name} {b})"),
             },
-            ("%", [a, b]) if self.form == Emitted::Rust => format!("({a} % {b})"),
+            ("%", [a, b]) if self.language == Language::Rust => format!("({a} % {b})"),
             ("%", _) => of("", "fmod", "math.fmod"),
             ("min", _) => of("min", "fmin", "min"),
             ("max", _) => of("max", "fmax", "max"),
@@ -425,28 +372,27 @@ impl<'a> Code<'a> {
             ("pow", _) => of("powf", "pow", "math.pow"),
             ("shift_left", [a, b]) => format!("({a} * {})", self.operation("pow", &[&self.number(2.0), b])),
             ("shift_right", [a, b]) => format!("({a} / {})", self.operation("pow", &[&self.number(2.0), b])),
-            (RATIO, [a, b]) => match self.form {
-                Emitted::C => format!("({b} == 0 ? 0.0 : {a} / {b})"),
-                Emitted::Python => format!("({a} / {b} if {b} else 0.0)"),
-                _ => format!("(if {b} == 0.0 {{ 0.0 }} else {{ {a} / {b} }})"),
+            (RATIO, [a, b]) => match self.language {
+                Language::C => format!("({b} == 0 ? 0.0 : {a} / {b})"),
+                Language::Python => format!("({a} / {b} if {b} else 0.0)"),
+                Language::Rust => format!("(if {b} == 0.0 {{ 0.0 }} else {{ {a} / {b} }})"),
             },
-            ("&" | "|", [a, b]) => match self.form {
-                Emitted::C => format!("((double)((long long){a} {name} (long long){b}))"),
-                Emitted::Python => format!("float(int({}) {name} int({}))", bare(a), bare(b)),
-                _ => format!("((({a} as i64) {name} ({b} as i64)) as f64)"),
+            ("&" | "|", [a, b]) => match self.language {
+                Language::C => format!("((double)((long long){a} {name} (long long){b}))"),
+                Language::Python => format!("float(int({}) {name} int({}))", bare(a), bare(b)),
+                Language::Rust => format!("((({a} as i64) {name} ({b} as i64)) as f64)"),
             },
             (other, _) => call(other),
         }
     }
 
-    /// A number that the language takes for a floating-point one.
+    /// A number that the language takes for a floating-point one, whatever operator stands before it.
     fn number(&self, number: f64) -> String {
-        let text = format!("{number:?}");
-        match self.form {
-            Emitted::Rust if number < 0.0 => format!("({text}_f64)"),
-            Emitted::Rust => format!("{text}_f64"),
-            _ => text,
-        }
+        let text = match self.language {
+            Language::Rust => format!("{number:?}_f64"),
+            Language::C | Language::Python => format!("{number:?}"),
+        };
+        if text.starts_with('-') { format!("({text})") } else { text }
     }
 }
 
@@ -483,11 +429,11 @@ fn bare(text: &str) -> &str {
 }
 
 /// Whether a name means something else in the code: a keyword, or what the code itself uses.
-fn is_taken(form: Emitted, name: &str) -> bool {
-    let words = match form {
-        Emitted::Rust => TAKEN_IN_RUST,
-        Emitted::C => TAKEN_IN_C,
-        _ => TAKEN_IN_PYTHON,
+fn is_taken(language: Language, name: &str) -> bool {
+    let words = match language {
+        Language::Rust => TAKEN_IN_RUST,
+        Language::C => TAKEN_IN_C,
+        Language::Python => TAKEN_IN_PYTHON,
     };
     let is_part = name.strip_prefix("part").is_some_and(|rest| rest.bytes().all(|c| c.is_ascii_digit()));
     is_part || words.split_whitespace().any(|word| word == name)
@@ -508,8 +454,8 @@ const TAKEN_IN_C: &str = "alignas alignof auto bool break case char const conste
 const TAKEN_IN_PYTHON: &str = "False None True and as assert async await break class continue def del elif else except finally \
     for from global if import in is lambda nonlocal not or pass raise return try while with yield __name__ abs float functools int math max min";
 
-/// A name for a function: letters, digits and underscores alone.
-fn identifier(name: &str) -> String {
+/// A name for a function, or a part of one: letters, digits and underscores alone.
+pub(super) fn identifier(name: &str) -> String {
     let mut text: String =
         name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).collect();
     if text.is_empty() || text.starts_with(|c: char| c.is_ascii_digit()) {

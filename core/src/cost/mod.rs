@@ -14,6 +14,7 @@ mod injected;
 mod lack_of_fit;
 mod measurements;
 mod model;
+mod relation;
 pub mod samples;
 pub mod solve;
 mod term;
@@ -21,7 +22,7 @@ mod workload;
 
 pub use breakpoints::unknown_breakpoints;
 pub use choose::{Choice, candidates, choose};
-pub use emit::{Emitted, EmittedFit, NoRelation, emit, emit_all, emit_relation};
+pub use emit::{Emitted, EmittedFit, Language, emit, emit_all};
 pub use fit::Fit;
 pub use fit_error::FitError;
 pub use fit_options::{FitOptions, UnrepeatedErrors};
@@ -31,6 +32,7 @@ pub use injected::{FoundCoefficients, InjectedCoefficients};
 pub use lack_of_fit::LackOfFit;
 pub use measurements::FittedPoint;
 pub use model::{CostModel, ModelError, NAMED_MODELS, NamedModel, is_unknown_model};
+pub use relation::{FittedRelation, NoRelation, emit_relations};
 pub use term::{LinearCombination, NotLinear, TermId, TermNode, Terms};
 pub use workload::{
     MachineConditions, SweepRecord, SweepRuns, TIME, TIME_UNITS, Workload, WorkloadError, WorkloadFile, WorkloadHeader,

@@ -237,21 +237,29 @@ impl ResultStore {
         Ok(replaced)
     }
 
-    /// Copies the files that asv reads to another folder, which is made. Files of that name there are replaced.
+    /// Copies the files that asv reads to another folder, which is made. Files of that name there are replaced. Folders that are
+    /// no machine's stay.
     ///
     /// # Errors
-    /// A file can't be read or written.
+    /// A file can't be read, and nothing was written; or one can't be written.
     pub fn copy_to(&self, root: &Path) -> Result<(), ResultsError> {
         let mut files = vec![PathBuf::from(BENCHMARKS)];
-        for folder in entries(&self.root)?.into_iter().filter(|path| path.is_dir()) {
-            let name = PathBuf::from(folder.file_name().unwrap_or_default());
-            files.push(name.join(MACHINE));
+        for folder in machine_folders(&self.root)? {
             let commits = commit_files(&folder)?;
-            files.extend(commits.iter().map(|path| name.join(path.file_name().unwrap_or_default())));
+            let holds_results = |path: &PathBuf| matches!(parse(path, CommitResults::parse_rows), Ok(Some(_)));
+            // Others, such as that of a repository, may be beside those of machines.
+            if folder.join(MACHINE).exists() || commits.iter().any(holds_results) {
+                let name = PathBuf::from(folder.file_name().unwrap_or_default());
+                files.push(name.join(MACHINE));
+                files.extend(commits.iter().map(|path| name.join(path.file_name().unwrap_or_default())));
+            }
         }
-        for file in files {
-            let (from, to) = (self.root.join(&file), root.join(&file));
-            let text = fs::read_to_string(&from).map_err(system(&from))?;
+        let read = |file: PathBuf| {
+            let from = self.root.join(&file);
+            fs::read_to_string(&from).map(|text| (root.join(file), text)).map_err(system(&from))
+        };
+        let texts: Vec<(PathBuf, String)> = files.into_iter().map(read).collect::<Result<_, _>>()?;
+        for (to, text) in texts {
             to.parent().map_or(Ok(()), fs::create_dir_all).map_err(system(&to))?;
             write(&to, &text)?;
         }
@@ -443,6 +451,30 @@ mod tests {
         let (a, b) = (store.read().unwrap(), other.read().unwrap());
         assert_eq!((a.machines[0].commits.clone(), a.benchmarks), (b.machines[0].commits.clone(), b.benchmarks));
         [store, other].iter().for_each(|store| fs::remove_dir_all(store.root()).unwrap());
+    }
+
+    #[test]
+    fn a_copy_leaves_folders_of_others_out_and_is_whole_or_none() {
+        let (store, other) = (store("foreign"), store("foreign-copy"));
+        store.add(&machine(), &list("b"), results("b")).unwrap();
+        let put = |name: &str, bytes: &[u8]| {
+            let path = store.root().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, bytes).unwrap();
+        };
+        put(".git/HEAD", b"ref: refs/heads/main");
+        put("editor/settings.json", b"{}");
+        put("editor/state.json", b"\xff");
+        store.copy_to(other.root()).unwrap();
+        let names: Vec<PathBuf> =
+            entries(other.root()).unwrap().iter().map(|path| path.file_name().unwrap().into()).collect();
+        assert_eq!(names, ["benchmarks.json", "m"].map(PathBuf::from));
+        // The last file can't be read.
+        fs::remove_dir_all(other.root()).unwrap();
+        put("m/ffffffff-e.json", b"\xff");
+        assert!(store.copy_to(other.root()).unwrap_err().to_string().contains("ffffffff-e.json': "));
+        assert!(!other.root().exists());
+        fs::remove_dir_all(store.root()).unwrap();
     }
 
     #[test]

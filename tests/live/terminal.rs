@@ -329,8 +329,9 @@ fn sampling_begins_while_a_program_runs() {
     let Some(tmux) = Tmux::start("sample") else { return };
     let program = env!("CARGO_BIN_EXE_perfprop");
     // The loop runs in a child of the command.
-    let line =
-        format!("{program} top -e task-clock --screen profile -- sh -c '(while :; do :; done); :'; echo left=$?");
+    let line = format!(
+        "{program} top -e task-clock --no-stacks --screen profile -- sh -c '(while :; do :; done); :'; echo left=$?"
+    );
     tmux.run(&["send-keys", &line, "Enter"]);
     tmux.eventually("it says how", |screen| screen.contains("no call stacks are sampled: Enter begins"));
     tmux.keys("Enter");

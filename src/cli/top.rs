@@ -54,7 +54,7 @@ pub(super) struct TopArgs {
     /// Stop after this many intervals of text
     #[arg(short = 'n', long, value_name = "N", value_parser = whole_number::<u64>(1..), help_heading = "Intervals")]
     pub(super) iterations: Option<u64>,
-    /// Sample no call stacks. By default screens of a program show its functions, by 499 samples a second
+    /// Sample no call stacks. By default screens of a program show its functions, by 199 samples a second
     #[arg(long, conflicts_with_all = ["frame_pointers", "call_graph", "off_cpu"], help_heading = "Call stacks")]
     pub(super) no_stacks: bool,
     #[command(flatten)]

@@ -48,8 +48,8 @@ pub enum StackPurpose {
     Overview,
 }
 
-/// Samples a second of an overview: a hundredth of a CPU or less, and ±5 % of the time after a second.
-pub const OVERVIEW_FREQUENCY: u64 = 499;
+/// Samples a second of an overview: shares of a second's time are known to ±7 points, and those of ten seconds to ±2.
+pub const OVERVIEW_FREQUENCY: u64 = 199;
 
 /// Whether the time that threads are on no CPU is sampled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

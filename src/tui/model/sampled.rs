@@ -29,6 +29,11 @@ impl ScreenModel {
         self.lock_waits = LockWaits::of(tree);
         self.show_opened_thread();
         self.find_hot_functions();
+        // What stands out is told by functions and locks, too.
+        if is_first || self.monitor.ended().is_some() {
+            self.diagnosed_at = None;
+            self.diagnose();
+        }
     }
 
     fn find_hot_functions(&mut self) {

@@ -157,6 +157,14 @@ fn threads_that_wait_for_a_lock_are_told() {
     assert_eq!(scenario.faults(), ["lock-wait"]);
     let wanted = "6 threads wait for locks or one another 84% of the time: 1.0 of 2 CPUs are used";
     assert_eq!(scenario.text(DiagnosisRule::LockWait), wanted);
+    // One lock that all hold in turn, as Python's: checks on a busy machine see threads ready more often than they are.
+    let of_python = |tid| Made {
+        parts: [0.32, 0.16, 0.0],
+        ..thread(tid, "python3", 0.32, &[('R', "", 52), ('S', "futex_wait_queue", 48)])
+    };
+    let python = Scenario::of((8..11).map(of_python).collect());
+    let wanted = "3 threads wait for locks or one another 52% of the time: 1.0 of 2 CPUs are used";
+    assert_eq!(python.text(DiagnosisRule::LockWait), wanted);
     // Where all CPUs are used all the same, nothing is lost.
     let used = |tid| thread(tid, "convoy", 0.32, &[('R', "", 32), ('S', "futex_wait_queue", 68)]);
     assert_eq!(Scenario::of((8..14).map(used).collect()).faults(), [""; 0]);

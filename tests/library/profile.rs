@@ -259,6 +259,20 @@ fn a_period_of_nothing_leaves_everything() {
 }
 
 #[test]
+fn what_is_counted_on_a_path_leaves_the_place_of_stacks_where_it_stood() {
+    let (mut tree, event) = built(&[], keep());
+    let place = tree.sampled();
+    let [worker, f, g] = ["worker", "f", "g"].map(|name| tree.frame(&Frame::function(name)));
+    let amount = Amount { samples: 1, weight: 2 };
+    tree.stand(place, [worker]);
+    tree.tally(place, [f], 3, &[(event, amount)]);
+    tree.stack(place, [g], event, amount);
+    assert_eq!(tree.node(tree.end_of([worker, f])).calls(), 3);
+    assert_eq!(tree.node(tree.end_of([worker, f])).amount(event), amount);
+    assert_eq!(tree.node(tree.end_of([worker, g])).amount(event), amount);
+}
+
+#[test]
 fn an_empty_tree_has_its_root() {
     let (mut tree, event) = built(&[], TreeOptions::default());
     tree.down_sample(3);

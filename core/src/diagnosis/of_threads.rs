@@ -13,8 +13,8 @@ use crate::units::WallNs;
 const WORKS: f64 = 0.001;
 /// The share of its time from which on a thread that waits for locks is told.
 const LOCKED: f64 = 0.3;
-/// How much longer than they run threads wait for locks where that is told.
-const LOCKED_TO_RUNNING: f64 = 2.0;
+/// How long threads wait for locks where that is told, for each second that they run.
+const LOCKED_TO_RUNNING: f64 = 1.0;
 /// The part of the CPUs that threads could use, which is busy at most where waiting for locks is told.
 const IDLE_CPUS: f64 = 0.85;
 /// How many threads wait for locks on average where waits were sampled and that is told, and how many for each that runs.

@@ -155,7 +155,17 @@ impl Finding {
             // Counts are cumulative: nothing is missing.
             | Self::LostRounds { .. }
             | Self::TargetEnded => Severity::Info,
-            _ => Severity::Warning,
+            Self::WentBackwards { .. }
+            | Self::LowRunRatio { .. }
+            | Self::NotSupported { .. }
+            | Self::Forbidden { .. }
+            | Self::TakenOff { .. }
+            | Self::UncountedTime { .. }
+            | Self::LacksUnits { .. }
+            | Self::Elsewhere { .. }
+            | Self::RelationViolated { .. }
+            | Self::RotationBeats { .. }
+            | Self::FellBack => Severity::Warning,
         }
     }
 

@@ -93,7 +93,7 @@ pub struct PlannedGroup {
 pub enum Member {
     /// An event.
     Event(EventIndex),
-    /// A further instance of an event.
+    /// What is counted beside the events: one of them once more, or one that nobody asked for.
     Anchor(AnchorIndex),
 }
 

@@ -83,11 +83,9 @@ impl Tree {
         event: EventId,
         counts: CallCounts,
     ) {
-        let depth = self.threads[sampled.index()].len();
-        self.stand(sampled, frames);
-        let node = self.top(sampled);
-        self.counts.insert((node, event), counts);
-        self.threads[sampled.index()].truncate(depth);
+        self.at(sampled, frames, |tree, node| {
+            tree.counts.insert((node, event), counts);
+        });
     }
 }
 

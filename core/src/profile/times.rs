@@ -46,11 +46,9 @@ impl CallTimes {
 impl Tree {
     /// Says what the times of calls on a path were, outermost frame first; what was said of it before is forgotten.
     pub fn set_call_times(&mut self, sampled: ThreadId, frames: impl IntoIterator<Item = FrameId>, times: CallTimes) {
-        let depth = self.threads[sampled.index()].len();
-        self.stand(sampled, frames);
-        let node = self.top(sampled);
-        self.times.insert(node, times);
-        self.threads[sampled.index()].truncate(depth);
+        self.at(sampled, frames, |tree, node| {
+            tree.times.insert(node, times);
+        });
     }
 }
 

@@ -272,9 +272,19 @@ impl Tree {
         event: EventId,
         amount: Amount,
     ) {
+        self.at(sampled, frames, |tree, node| tree.add(node, event, amount));
+    }
+
+    /// Does something where frames lead from the place where stacks stand, which stays there.
+    pub(super) fn at(
+        &mut self,
+        sampled: ThreadId,
+        frames: impl IntoIterator<Item = FrameId>,
+        act: impl FnOnce(&mut Self, NodeId),
+    ) {
         let depth = self.threads[sampled.index()].len();
         self.stand(sampled, frames);
-        self.add(self.top(sampled), event, amount);
+        act(self, self.top(sampled));
         self.threads[sampled.index()].truncate(depth);
     }
 
@@ -310,15 +320,14 @@ impl Tree {
         calls: u64,
         amounts: &[(EventId, Amount)],
     ) {
-        self.stand(sampled, frames);
-        let node = self.top(sampled);
-        let counted = &mut self.nodes[node.index()].calls;
-        *counted = counted.saturating_add(calls);
-        self.has_calls |= calls > 0;
-        for &(event, amount) in amounts {
-            self.add(node, event, amount);
-        }
-        self.threads[sampled.index()].truncate(1);
+        self.at(sampled, frames, |tree, node| {
+            let counted = &mut tree.nodes[node.index()].calls;
+            *counted = counted.saturating_add(calls);
+            tree.has_calls |= calls > 0;
+            for &(event, amount) in amounts {
+                tree.add(node, event, amount);
+            }
+        });
     }
 
     /// Takes off a path what was tallied there of an event, and was too much: estimates may become less.
@@ -329,11 +338,7 @@ impl Tree {
         event: EventId,
         weight: u64,
     ) {
-        let depth = self.threads[sampled.index()].len();
-        self.stand(sampled, frames);
-        let node = self.top(sampled);
-        self.columns[event.index()].take_off(node.index(), weight);
-        self.threads[sampled.index()].truncate(depth);
+        self.at(sampled, frames, |tree, node| tree.columns[event.index()].take_off(node.index(), weight));
     }
 
     /// A place for [`Tree::stack`] and [`Tree::tally`]: a thread that counts no calls.

@@ -69,7 +69,7 @@ pub struct CounterRow {
 }
 
 impl CounterRow {
-    /// Whether it counts an event once more.
+    /// Whether it counts something beside the events that were asked for.
     pub fn is_anchor(&self) -> bool {
         matches!(self.member, Member::Anchor(_))
     }

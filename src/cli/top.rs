@@ -130,13 +130,13 @@ struct Begun {
 
 /// Begins to measure, and says what can't be. Where nobody said what to measure, and this user may not count the machine's
 /// events, what needs no right to count is shown.
-fn start(args: &TopArgs, launch: &Launch, intervals: ShownIntervals) -> Result<Begun, Error> {
-    let has_screens = intervals.first.is_some();
-    let measurement = match has_screens && !args.no_stacks {
-        true => args.measurement.with_overview(launch.clone())?,
-        false => args.measurement.of(launch.clone())?,
-    };
-    let error = match begin(&measurement, intervals, Vec::new()) {
+fn start(
+    args: &TopArgs,
+    measurement: &Measurement,
+    launch: &Launch,
+    intervals: ShownIntervals,
+) -> Result<Begun, Error> {
+    let error = match begin(measurement, intervals, Vec::new()) {
         Err(Error::Measure(error)) if args.measurement.are_open() => error,
         begun => return begun,
     };
@@ -177,7 +177,8 @@ fn batch(args: &TopArgs) -> Result<u8, Error> {
     let interval = interval(args, &appearance::for_text(&args.appearance)?);
     let launch = launch(args, ChildIo::ToStderr, interval)?;
     let signals = signals::listen(&launch.stop).map_err(Error::System)?;
-    let Begun { session, mut monitor, .. } = start(args, &launch, ShownIntervals { interval, first: None })?;
+    let (measurement, intervals) = (args.measurement.of(launch.clone())?, ShownIntervals { interval, first: None });
+    let Begun { session, mut monitor, .. } = start(args, &measurement, &launch, intervals)?;
     let regions = match session.stacks() {
         Some(_) => stacks::watch_regions(&session, interval)?,
         None => None,
@@ -229,7 +230,11 @@ fn screens(args: &TopArgs, output: Option<File>) -> Result<u8, Error> {
     }
     let signals = signals::listen_for_screens(&launch.stop).map_err(Error::System)?;
     let intervals = ShownIntervals { interval, first: Some(FIRST_INTERVAL) };
-    let Begun { session, monitor, notes } = start(args, &launch, intervals)?;
+    let measurement = match args.no_stacks {
+        true => args.measurement.of(launch.clone())?,
+        false => args.measurement.with_overview(launch.clone())?,
+    };
+    let Begun { session, monitor, notes } = start(args, &measurement, &launch, intervals)?;
     if !monitor.header().restriction.is_empty() && args.appearance.screen.is_none() && config.screen.is_none() {
         options.screen = Screen::Threads;
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use perfprop::diagnosis::{Diagnosis, DiagnosisRule, HotFunction, LookBack, SampledFacts, diagnose};
+use perfprop::diagnosis::{Diagnosis, DiagnosisRule, HotFunction, LockWaits, LookBack, SampledFacts, diagnose};
 use perfprop::estimate::EstimatorKind;
 use perfprop::events::Event;
 use perfprop::monitor::Monitor;
@@ -73,13 +73,15 @@ struct Scenario {
     change: (u64, u64),
     arch: &'static str,
     target: Option<MeasuredTarget>,
+    /// CPUs of the whole machine that are busy, where that is known.
+    machine_cpus: Option<f64>,
 }
 
 impl Scenario {
     fn of(threads: Vec<Made>) -> Self {
         let events = vec![(software_event("page-faults"), 100, 1.0)];
         let (change, arch, target) = ((u64::MAX, 1), "x86_64", None);
-        Self { seconds: 12, threads, started: 5, events, change, arch, target }
+        Self { seconds: 12, threads, started: 5, events, change, arch, target, machine_cpus: None }
     }
 
     /// One busy thread, and events in 1,000 million instructions a second.
@@ -99,6 +101,7 @@ impl Scenario {
             let snapshot = ThreadSnapshot {
                 at_ns: WallNs(second * SECOND),
                 started: Some(1000 + self.started * second),
+                machine_busy_ns: self.machine_cpus.map(|cpus| CpuNs((cpus * (second * SECOND) as f64) as u64)),
                 threads,
                 ..ThreadSnapshot::default()
             };
@@ -406,6 +409,58 @@ fn what_is_no_fault_is_told_after_faults() {
         "{:?}",
         four.found()
     );
+}
+
+#[test]
+fn threads_that_are_ready_are_told_by_who_has_the_cpus() {
+    // Half a CPU, and ready for a quarter of the time: 0.5 of 1.5 threads that could run.
+    let thread = |tid| Made {
+        parts: [0.5, 0.25, 0.0],
+        ..thread(tid, "prog", 0.5, &[('R', "", 75), ('S', "futex_wait_queue", 25)])
+    };
+    let of = |machine_cpus| Scenario { machine_cpus, ..Scenario::of(vec![thread(8), thread(9)]) };
+    let text = |machine_cpus| of(machine_cpus).text(DiagnosisRule::CpuWait);
+    let numbers = "on average 0.50 threads wait for one, and 1.0 run";
+    assert_eq!(text(None), format!("others have the CPUs: {numbers}"));
+    assert_eq!(text(Some(1.9)), format!("others have the CPUs: {numbers}"));
+    assert_eq!(text(Some(1.1)), format!("threads wait for a CPU though some are idle: {numbers}"));
+    // A tenth of the time is no more than usual.
+    let seldom = Made { parts: [0.9, 0.1, 0.0], ..busy() };
+    let seldom = Scenario::of(vec![Made { looks: vec![('R', "", 100)], ..seldom }]);
+    assert!(seldom.found().iter().all(|one| one.rule != DiagnosisRule::CpuWait));
+}
+
+#[test]
+fn a_command_that_waits_is_told_with_what_it_waits_in() {
+    let sleeps =
+        |cpu: f64, slept: u32| thread(7, "prog", cpu, &[('R', "", 100 - slept), ('S', "hrtimer_nanosleep", slept)]);
+    let text = Scenario::of(vec![sleeps(0.6, 40)]).text(DiagnosisRule::Waiting);
+    assert_eq!(text, "prog waits 40% of the time, most of it in hrtimer_nanosleep: 0.60 CPUs are used");
+    // Time that neither the kernel's account nor checks explain, as where a hypervisor takes it, is no wait.
+    let is_told = |thread| Scenario::of(vec![thread]).found().iter().any(|one| one.rule == DiagnosisRule::Waiting);
+    assert!(!is_told(sleeps(0.6, 1)));
+    assert!(!is_told(sleeps(0.9, 10)));
+    // Of processes that ran already, waiting for work is usual.
+    let target = Some(MeasuredTarget::Processes(vec![]));
+    let daemon = Scenario { target, ..Scenario::of(vec![sleeps(0.1, 90)]) };
+    assert!(daemon.found().iter().all(|one| one.rule != DiagnosisRule::Waiting));
+}
+
+#[test]
+fn locks_are_told_by_sampled_waits_with_who_takes_them() {
+    let monitor = Scenario::of(vec![busy()]).monitor();
+    let most = HotFunction { name: "update\u{1b}".into(), share: 0.75 };
+    let found = |seconds| {
+        let locks = LockWaits { seconds, most: most.clone() };
+        let sampled = SampledFacts { hot: None, locks: Some(&locks) };
+        let all = diagnose(&monitor, LookBack::Run, sampled);
+        all.into_iter().find(|one| one.rule == DiagnosisRule::LockWait)
+    };
+    // 18 s of 12 are one and a half threads.
+    let told = found(18.0).unwrap();
+    assert_eq!(told.text, "on average 1.5 threads wait for locks, 75% of that in update\\x1b: 1.0 of 2 CPUs are used");
+    assert!(told.why.starts_with("18.00 s in which threads waited for locks, of a run of 12.0 s"), "{}", told.why);
+    assert_eq!(found(3.0), None, "a quarter of a thread");
 }
 
 #[test]

@@ -345,6 +345,22 @@ fn sampling_begins_while_a_program_runs() {
 }
 
 #[test]
+fn functions_are_shown_without_being_asked_for() {
+    let Some(tmux) = Tmux::start("overview") else { return };
+    let program = env!("CARGO_BIN_EXE_perfprop");
+    let line = format!("{program} top --screen profile -- sh -c 'while :; do :; done'; echo left=$?");
+    tmux.run(&["send-keys", &line, "Enter"]);
+    // Where this user may sample nothing, the run goes on without.
+    let screen = tmux.eventually("it samples, or says how", |screen| {
+        screen.contains("SELF") || screen.contains("no call stacks are sampled: Enter begins")
+    });
+    if !screen.contains("SELF") {
+        eprintln!("skipped: nothing can be sampled here");
+    }
+    leave(&tmux, "overview");
+}
+
+#[test]
 fn a_panic_while_drawing_gives_the_terminal_back() {
     let Some(tmux) = Tmux::start("panic") else { return };
     let (program, seconds) = (env!("CARGO_BIN_EXE_perfprop"), own_seconds());

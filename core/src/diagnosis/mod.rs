@@ -6,7 +6,7 @@
 //! ```text
 //! counts of the last 10 s, with intervals ─┐
 //! threads of the last 10 s ────────────────┼─ rules ─ warnings first, then what is no fault ─ at most three
-//! what stacks were sampled ─────────────────┘
+//! what stacks were sampled ────────────────┘
 //! ```
 
 use crate::monitor::Monitor;

@@ -91,7 +91,8 @@ impl Evidence<'_> {
     fn sampled_locks(&self) -> RuleResult {
         let (uses, locks) = (self.threads.as_ref()?, self.sampled.locks?);
         let (least, least_part) = SAMPLED_LOCKS;
-        let waiting = locks.seconds / self.monitor.shown_time().as_secs();
+        let seconds = self.monitor.shown_time().as_secs();
+        let waiting = locks.seconds / seconds;
         if waiting < least || waiting < least_part * uses.cpus {
             return None;
         }
@@ -104,7 +105,8 @@ impl Evidence<'_> {
             self.cpus
         );
         let why = format!(
-            "{:.2} s in which threads waited for locks, by their stacks; reported from {least} threads, and {least_part} of those that run",
+            "{:.2} s in which threads waited for locks, of a run of {seconds:.1} s, by their stacks; reported from {least} threads, \
+             and {least_part} of those that run",
             locks.seconds
         );
         Some(Said { text, why, sure: "each wait is measured, since sampling began".into() })

@@ -24,7 +24,7 @@ pub fn determined(determinizer: Determinizer, samples: &[f64]) -> Option<Uncerta
 fn error_of_percentile(value: f64, percent: f64, samples: &[f64]) -> Error {
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let (low, high) = quantile_interval(&sorted, percent / 100.0, 1.0 - Confidence::DEFAULT.level());
+    let (low, high) = quantile_interval(&sorted, percent / 100.0, Confidence::DEFAULT.alpha());
     let (below, above) = (value - low, high - value);
     if below.is_finite() && above.is_finite() { Error::Within { below, above } } else { Error::Unknown }
 }

@@ -134,7 +134,7 @@ fn measured_now(args: &CompareArgs, repository: &Repository, a: Commit, b: Commi
 
 /// The confidence of one look, so that all together are wrong in one of twenty comparisons.
 fn confidence() -> Confidence {
-    let wrong = (1.0 - Confidence::DEFAULT.level()) / f64::from(LOOKS);
+    let wrong = Confidence::DEFAULT.alpha() / f64::from(LOOKS);
     Confidence::new(1.0 - wrong).unwrap_or_default()
 }
 

@@ -15,7 +15,7 @@ use crate::run::End;
 use crate::sampling::SamplerMessage;
 use crate::session::OutputLine;
 use crate::sources::{RecordedRound, Round};
-use crate::stacks::{FirstLevel, FunctionLines, InterpreterFrames, Replayed, StackQuality};
+use crate::stacks::{FirstLevel, FunctionLines, InterpreterFrames, ProfileSpan, Replayed, StackQuality};
 use crate::tui::{Feed, Others, Timeline};
 use crate::units::WallNs;
 
@@ -33,6 +33,8 @@ pub(super) struct Played {
     ahead: ReadAhead,
     /// Samples up to this time aren't shown.
     profile_start: Option<WallNs>,
+    /// Which of the others are.
+    profile_span: ProfileSpan,
 }
 
 impl Played {
@@ -52,6 +54,7 @@ impl Played {
             others: compared.map(Compared::others),
             ahead: ReadAhead::new(setup.as_live().monitor()),
             profile_start: None,
+            profile_span: ProfileSpan::default(),
             setup,
             recording,
         })
@@ -99,7 +102,8 @@ impl Feed for Played {
 
     fn profile(&mut self, until: WallNs, see: &mut dyn FnMut(&Tree, &StackQuality)) {
         let Some((profile, recorded)) = self.profile.as_mut().zip(self.recording.profile()) else { return };
-        let (tree, quality) = profile.between(recorded, self.profile_start, profile_end(&self.recording, until));
+        let start = self.profile_start.max(self.profile_span.start(until));
+        let (tree, quality) = profile.between(recorded, start, profile_end(&self.recording, until));
         // As live: before its first region, a program without stacks has no profile.
         if recorded.sampled.is_some() || tree.event_ids().next().is_some() || !quality.unread.is_empty() {
             see(tree, quality);
@@ -114,6 +118,11 @@ impl Feed for Played {
         if let Some(profile) = &mut self.profile {
             profile.set_first_level(level);
         }
+        Ok(())
+    }
+
+    fn set_profile_span(&mut self, span: ProfileSpan) -> Result<(), String> {
+        self.profile_span = span;
         Ok(())
     }
 

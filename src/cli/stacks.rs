@@ -12,8 +12,8 @@ use crate::recording::{KeptSamples, Recorder};
 use crate::regions::{LiveRegions, RegionBatch, Wanted};
 use crate::session::Session;
 use crate::stacks::{
-    BatchWatch, FirstLevel, FunctionLines, Gathering, InterpreterFrames, SamplingSetup, StackBatch, StackQuality,
-    UnwindMethod, WaitingSamples,
+    BatchWatch, FirstLevel, FunctionLines, Gathering, InterpreterFrames, ProfileSpan, SamplingSetup, StackBatch,
+    StackQuality, UnwindMethod, WaitingSamples,
 };
 use crate::text;
 use crate::units::WallNs;
@@ -26,6 +26,8 @@ pub(super) struct LiveProfile {
     kept: Arc<Mutex<KeptSamples>>,
     has_stacks: bool,
     waiting: WaitingSamples,
+    /// Which samples screens show.
+    span: ProfileSpan,
 }
 
 /// Reads regions every `interval`; enters and leaves too where something is sampled that they can be held against.
@@ -83,7 +85,8 @@ impl LiveProfile {
         let is_wanted = has_stacks || batches.is_some();
         let gathering = is_wanted.then(|| Gathering::start(stacks, batches, TreeOptions::default(), watch));
         let waiting = session.stacks().map(|stacks| stacks.waiting().clone()).unwrap_or_default();
-        Ok(Self { regions, gathering: gathering.transpose().map_err(Error::System)?, kept, has_stacks, waiting })
+        let gathering = gathering.transpose().map_err(Error::System)?;
+        Ok(Self { regions, gathering, kept, has_stacks, waiting, span: ProfileSpan::default() })
     }
 
     /// Ends sampling and reading; what was on its way still comes.
@@ -128,11 +131,12 @@ impl LiveProfile {
         self.finish(session);
     }
 
-    /// Hands over what was gathered so far, if anything is sampled or a program has regions.
-    pub(super) fn look(&self, see: &mut dyn FnMut(&Tree, &StackQuality)) {
+    /// Hands over what was gathered of a span that ends with `until`, if anything is sampled or a program has regions.
+    pub(super) fn look(&self, until: WallNs, see: &mut dyn FnMut(&Tree, &StackQuality)) {
         let Some(gathering) = &self.gathering else { return };
         let mut gathered = gathering.look();
         gathered.set_waiting(self.waiting.count());
+        gathered.show(self.span, until);
         if self.has_stacks || gathered.has_any() {
             see(gathered.tree(), gathered.quality());
         }
@@ -141,6 +145,11 @@ impl LiveProfile {
     /// What an event sampled of a function so far, by lines.
     pub(super) fn function_lines(&self, function: usize, event: usize) -> Option<FunctionLines> {
         self.gathering.as_ref().map(|gathering| gathering.look().lines_of(function, event))
+    }
+
+    /// Shows the samples of this span from now on.
+    pub(super) fn set_span(&mut self, span: ProfileSpan) {
+        self.span = span;
     }
 
     /// Begins anew, with the samples to come.
@@ -185,7 +194,8 @@ impl LiveProfile {
     /// The functions in which most was sampled; nothing if nothing is.
     pub(super) fn text(&self, monitor: &Monitor) -> String {
         let Some(gathering) = self.gathering.as_ref().filter(|_| self.has_stacks) else { return String::new() };
-        let gathered = gathering.look();
+        let mut gathered = gathering.look();
+        gathered.show(ProfileSpan::Run, monitor.now());
         let target = monitor.header().target.selection();
         format!("\n{}", text::stacks(gathered.tree(), gathered.quality(), &target))
     }

@@ -25,7 +25,7 @@ use crate::run::{End, Header};
 use crate::sampling::SamplerMessage;
 use crate::session::{ChildIo, Launch, OutputLine, Session};
 use crate::sources::Round;
-use crate::stacks::{FirstLevel, FunctionLines, InterpreterFrames, StackQuality};
+use crate::stacks::{FirstLevel, FunctionLines, InterpreterFrames, ProfileSpan, StackQuality};
 use crate::text::{self, PrintedNews, Repeats, SummaryLayout};
 use crate::tui::{self, Config, Feed, Outcome, Screen};
 use crate::units::WallNs;
@@ -301,8 +301,8 @@ impl Feed for Live<'_> {
         self.session.output()
     }
 
-    fn profile(&mut self, _until: WallNs, see: &mut dyn FnMut(&Tree, &StackQuality)) {
-        self.profile.look(see);
+    fn profile(&mut self, until: WallNs, see: &mut dyn FnMut(&Tree, &StackQuality)) {
+        self.profile.look(until, see);
     }
 
     fn function_lines(&mut self, function: usize, event: usize) -> Option<FunctionLines> {
@@ -317,6 +317,11 @@ impl Feed for Live<'_> {
     fn begin_sampling(&mut self) -> Result<(), String> {
         // There is one line for it.
         self.sample().map_err(|error| error.to_string().lines().next().unwrap_or_default().to_owned())
+    }
+
+    fn set_profile_span(&mut self, span: ProfileSpan) -> Result<(), String> {
+        self.profile.set_span(span);
+        Ok(())
     }
 
     fn restart_profile(&mut self) {

@@ -12,7 +12,7 @@ use crate::run::End;
 use crate::sampling::SamplerMessage;
 use crate::session::OutputLine;
 use crate::sources::{RecordedRound, Round};
-use crate::stacks::{FirstLevel, FunctionLines, InterpreterFrames, StackQuality};
+use crate::stacks::{FirstLevel, FunctionLines, InterpreterFrames, ProfileSpan, StackQuality};
 use crate::units::WallNs;
 
 /// What feeds the screens, and what they can do to it.
@@ -39,6 +39,14 @@ pub trait Feed {
     /// Fails with words for the user where the levels of what is sampled are fixed.
     fn set_first_level(&mut self, _level: FirstLevel) -> Result<(), String> {
         Err("the first level of these stacks is that of their file".into())
+    }
+
+    /// Has the samples of this span in the profile from now on; says why not where they have no times.
+    ///
+    /// # Errors
+    /// Fails with words for the user where the times of samples aren't known.
+    fn set_profile_span(&mut self, _span: ProfileSpan) -> Result<(), String> {
+        Err("the stacks of a file are shown whole".into())
     }
 
     /// Begins to sample call stacks, where none are sampled.

@@ -134,6 +134,7 @@ const TABLES: &[Screen] = &[Screen::Events, Screen::Threads, Screen::Compare];
 const VALUES: &[Screen] = &[Screen::Events, Screen::Detail, Screen::Relations, Screen::Profile, Screen::Compare];
 const FOLDED: &[Screen] = &[Screen::Events, Screen::Profile];
 const CHANGING: &[Screen] = &[Screen::Events, Screen::Detail, Screen::Log];
+const TIMES: &[Screen] = &[Screen::Events, Screen::Detail, Screen::Profile];
 const PROFILE: &[Screen] = &[Screen::Profile];
 const SOURCE: &[Screen] = &[Screen::Source];
 
@@ -201,8 +202,8 @@ pub(super) const BINDINGS: &[KeyBinding] = bindings! {
     Action::Basis, "values", [key('c')], "show corrected numbers, raw numbers, or both", Some("raw"), VALUES;
     Action::Measure, "units", [key('u')], "unit: usual, /cpu-s, /s, /kinst, total", Some("units"), VALUES;
     Action::Axis, "axis", [key('a')], "the vertical axis begins at zero, or at the minimum", None, &[Screen::Events, Screen::Detail];
-    Action::Longer, "longer", [key('}')], "show a longer time", None, &[Screen::Events, Screen::Detail];
-    Action::Shorter, "shorter", [key('{')], "show a shorter time", None, &[Screen::Events, Screen::Detail];
+    Action::Longer, "longer", [key('}')], "a longer time in charts, or in the profile", None, TIMES;
+    Action::Shorter, "shorter", [key('{')], "a shorter time: in Profile, the last 60 s or 10 s", None, TIMES;
     Action::Save, "save", [key('S')], "save the recording so far", Some("save"), &[];
     Action::Go(Screen::Events), "events", [key('1')], "Events", None, &[];
     Action::Go(Screen::Detail), "detail", [key('2')], "Detail of the selected event", None, &[];

@@ -17,8 +17,8 @@ use perfprop::sampling::SamplerMessage;
 use perfprop::session::OutputLine;
 use perfprop::sources::{Reading, Round};
 use perfprop::stacks::{
-    FirstLevel, Gathered, Rate, RegionsToCome, SampledEvent, SamplingSetup, StackBatch, StackFrame, StackFrameId,
-    StackId, StackNode, StackQuality, StackSample, Task, TaskId, UnwindMethod,
+    FirstLevel, Gathered, ProfileSpan, Rate, RegionsToCome, SampledEvent, SamplingSetup, StackBatch, StackFrame,
+    StackFrameId, StackId, StackNode, StackQuality, StackSample, Task, TaskId, UnwindMethod,
 };
 use perfprop::threads::{ProcessDetails, ThreadLooks, ThreadReading, ThreadSnapshot};
 use perfprop::tui::{
@@ -95,6 +95,7 @@ struct TestFeed {
     output: Receiver<OutputLine>,
     /// What was sampled, if call stacks are.
     profile: Option<Gathered>,
+    span: ProfileSpan,
 }
 
 impl Feed for TestFeed {
@@ -106,8 +107,16 @@ impl Feed for TestFeed {
         &self.output
     }
 
-    fn profile(&mut self, _until: WallNs, see: &mut dyn FnMut(&Tree, &StackQuality)) {
-        self.profile.iter().for_each(|profile| see(profile.tree(), profile.quality()));
+    fn profile(&mut self, until: WallNs, see: &mut dyn FnMut(&Tree, &StackQuality)) {
+        self.profile.iter_mut().for_each(|profile| {
+            profile.show(self.span, until);
+            see(profile.tree(), profile.quality());
+        });
+    }
+
+    fn set_profile_span(&mut self, span: ProfileSpan) -> Result<(), String> {
+        self.span = span;
+        Ok(())
     }
 
     fn set_first_level(&mut self, level: FirstLevel) -> Result<(), String> {
@@ -163,7 +172,7 @@ fn with_profile_of(
         signals.send(15.into()).unwrap();
     });
     let monitor: Monitor = builders::monitor(header, vec![], EstimatorKind::Scale);
-    let mut feed = TestFeed { samples: out, output: never(), profile };
+    let mut feed = TestFeed { samples: out, output: never(), profile, span: ProfileSpan::default() };
     tui::run_on(terminal, monitor, &mut feed, &signals_out, options).unwrap();
     user.join().unwrap();
 }
@@ -542,6 +551,41 @@ fn a_profile_begins_anew_while_the_run_goes_on_and_the_view_is_not_frozen() {
         script.keys("zX");
         let screen = script.screen();
         assert!(screen.contains("no sample yet") && !screen.contains("work_of_0"), "{screen}");
+    });
+}
+
+#[test]
+fn a_profile_shows_the_last_seconds_or_the_run() {
+    let options = ScreenOptions { mode: Mode::Live, screen: Screen::Profile, ..ScreenOptions::default() };
+    let mut profile = sampled(&[(4121, 4123, "worker"), (4121, 4125, "worker")]);
+    let late = StackSample {
+        at: WallNs(11 * SECOND),
+        task: TaskId(1),
+        cpu: 0,
+        event: 0,
+        weight: 1000,
+        stack: Some(StackId(1)),
+    };
+    profile.take(StackBatch { samples: vec![late], ..StackBatch::default() });
+    with_profile_of(header(), Some(profile), (120, 40), &options, rounds().collect(), |script| {
+        let of_run = script.screen();
+        assert!(of_run.contains("work_of_0") && !of_run.contains("last "), "{of_run}");
+        // Of a minute, a run of 12 s has all.
+        script.keys("{");
+        let screen = script.screen();
+        assert!(screen.contains("work_of_0") && screen.contains("samples of the last 60 s"), "{screen}");
+        script.keys("{{");
+        let screen = script.screen();
+        assert!(screen.contains("work_of_1") && !screen.contains("work_of_0"), "{screen}");
+        assert!(screen.contains("─ last 10 s ─"), "{screen}");
+        script.keys("z}");
+        assert!(script.screen().contains("the view is frozen"), "{}", script.screen());
+        script.keys("z}}");
+        assert!(script.screen().contains("work_of_0"), "{}", script.screen());
+        script.keys("{{");
+        script.keys("X");
+        let screen = script.screen();
+        assert!(screen.contains("no sample yet") && !screen.contains("work_of_1"), "{screen}");
     });
 }
 

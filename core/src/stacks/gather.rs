@@ -8,8 +8,10 @@ use std::time::Instant;
 
 use crossbeam_channel::{Receiver, at, never, select};
 
+use super::places::LONGEST_SPAN;
 use super::{
-    FirstLevel, FunctionLines, InterpreterFrames, Losses, Naming, SamplingSetup, StackBatch, StackQuality, StackTree,
+    FirstLevel, FunctionLines, InterpreterFrames, Losses, Naming, ProfileSpan, SamplingSetup, StackBatch, StackQuality,
+    StackTree,
 };
 use crate::profile::{Tree, TreeOptions};
 use crate::regions::{RegionBatch, RegionTable};
@@ -48,6 +50,8 @@ const MOST_ON_THE_WAY: WallNs = WallNs(60_000_000_000);
 pub struct Gathered {
     stacks: StackTree,
     quality: StackQuality,
+    /// That of the last seconds, where only their samples are shown.
+    recent: Option<StackQuality>,
     /// Batches of which it isn't known yet which regions were open.
     waiting: VecDeque<StackBatch>,
     /// The time of the last sample that was placed.
@@ -58,8 +62,29 @@ pub struct Gathered {
     /// What had gone missing by the last batch, and by the time when samples were forgotten.
     lost: Losses,
     lost_before: Losses,
+    lost_at: LossesByTime,
     /// Batches that named what isn't defined, since samples were forgotten.
     undefined: u64,
+}
+
+/// What had gone missing, by the times at which that changed in the longest span of seconds that is shown.
+#[derive(Debug, Default)]
+struct LossesByTime(VecDeque<(WallNs, Losses)>);
+
+impl LossesByTime {
+    fn add(&mut self, at: WallNs, losses: Losses) {
+        self.0.push_back((at, losses));
+        // The last before the span says what had gone missing by its beginning.
+        while self.0.get(1).is_some_and(|(next, _)| *next < at - LONGEST_SPAN) {
+            self.0.pop_front();
+        }
+    }
+
+    /// What had gone missing by a time; `None` where nothing is known of that.
+    fn by(&self, at: WallNs) -> Option<Losses> {
+        let last = self.0.partition_point(|(changed, _)| *changed <= at).checked_sub(1)?;
+        Some(self.0[last].1)
+    }
 }
 
 /// Whether there will be more of regions, for which samples wait.
@@ -74,17 +99,19 @@ pub enum RegionsToCome {
 impl Gathered {
     /// Nothing so far, of what is sampled so.
     pub fn new(sampled: &SamplingSetup, regions: RegionsToCome, options: TreeOptions) -> Self {
-        let mut stacks = StackTree::new(sampled, options, Naming::default(), |_| true);
+        let mut stacks = StackTree::new(sampled, options, Naming::default(), |_| true).with_recent();
         stacks.set_interpreter_frames(InterpreterFrames::Folded);
         Self {
             stacks,
             quality: StackQuality::of(sampled.call_graph),
+            recent: None,
             waiting: VecDeque::new(),
             placed: WallNs(0),
             most_on_the_way: if sampled.events.is_empty() { WallNs(0) } else { MOST_ON_THE_WAY },
             regions,
             lost: Losses::default(),
             lost_before: Losses::default(),
+            lost_at: LossesByTime::default(),
             undefined: 0,
         }
     }
@@ -108,10 +135,20 @@ impl Gathered {
     pub fn forget_samples(&mut self) {
         self.stacks.forget_samples();
         self.lost_before = self.lost;
+        self.lost_at = LossesByTime::default();
         self.undefined = 0;
         self.quality.losses = Losses::default();
         self.quality.ended_before = 0;
         self.quality.take_known(&self.stacks);
+        self.recent = None;
+    }
+
+    /// Shows the samples of a span that ends with `until`, until the next call; samples that come don't change a span of seconds.
+    pub fn show(&mut self, span: ProfileSpan, until: WallNs) {
+        let since = self.stacks.show(span, until);
+        self.quality.take_known(&self.stacks);
+        let lost = |since| self.lost_at.by(since).unwrap_or(self.lost_before).since(&self.lost_before);
+        self.recent = since.map(|since| self.quality.since(since, &lost(since)));
     }
 
     /// Has another first level of the tree.
@@ -126,7 +163,7 @@ impl Gathered {
 
     /// How good what was gathered is.
     pub fn quality(&self) -> &StackQuality {
-        &self.quality
+        self.recent.as_ref().unwrap_or(&self.quality)
     }
 
     /// So many samples were read, and wait for their names.
@@ -187,6 +224,9 @@ impl Gathered {
     }
 
     fn add(&mut self, mut batch: StackBatch) {
+        if self.lost != batch.losses {
+            self.lost_at.add(self.placed, batch.losses);
+        }
         self.lost = batch.losses;
         batch.losses = batch.losses.since(&self.lost_before);
         self.undefined += u64::from(self.stacks.take(&batch).is_err());
@@ -421,6 +461,34 @@ mod tests {
         assert_eq!(gathered.quality().losses.cut, 0);
         gathered.take(lost(1003));
         assert_eq!(gathered.quality().losses.cut, 3);
+    }
+
+    #[test]
+    fn the_last_seconds_have_their_samples_and_what_went_missing_in_them() {
+        let mut gathered = gathered();
+        gathered.end_regions();
+        let lost = |batch, cut| StackBatch { losses: Losses { cut, ..Losses::default() }, ..batch };
+        gathered.take(lost(samples(true, &[MS]), 5));
+        gathered.take(lost(samples(false, &[15_000 * MS, 20_000 * MS]), 7));
+        let shown = |gathered: &Gathered| {
+            (by_name(gathered).iter().map(|(_, samples)| samples).sum::<u64>(), gathered.quality().losses.cut)
+        };
+        let ten = ProfileSpan::ALL[0];
+        gathered.show(ten, WallNs(20_000 * MS));
+        assert_eq!((shown(&gathered), gathered.quality().since), ((2, 2), Some(WallNs(10_000 * MS))));
+        // What comes is shown when it is asked for again.
+        gathered.take(lost(samples(false, &[26_000 * MS]), 8));
+        assert_eq!(shown(&gathered), (2, 2));
+        gathered.show(ten, WallNs(26_000 * MS));
+        // A batch that began before is known to have lacked something by its end only.
+        assert_eq!(shown(&gathered), (2, 3));
+        gathered.show(ten, WallNs(90_000 * MS));
+        assert_eq!(shown(&gathered), (0, 0));
+        gathered.show(ProfileSpan::Run, WallNs(90_000 * MS));
+        assert_eq!((shown(&gathered), gathered.quality().since), ((4, 8), None));
+        gathered.forget_samples();
+        gathered.show(ten, WallNs(90_000 * MS));
+        assert_eq!(shown(&gathered), (0, 0));
     }
 
     #[test]

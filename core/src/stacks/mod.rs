@@ -28,6 +28,7 @@ mod level;
 #[cfg(feature = "stacks")]
 pub mod live;
 mod nameless;
+mod places;
 mod quality;
 mod range;
 mod regions;
@@ -50,6 +51,7 @@ pub use level::FirstLevel;
 #[cfg(feature = "disassembly")]
 pub use live::disassemble;
 pub use nameless::{NamelessReason, NamelessSamples};
+pub use places::ProfileSpan;
 pub use quality::{Reach, StackOrigin, StackQuality, UnknownRegions};
 pub use range::SampleRange;
 pub use replayed::{RecordedProfile, Replayed};

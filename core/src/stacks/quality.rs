@@ -12,6 +12,7 @@ use super::{CUT, CopySwitch, Losses, SampleWorth, StackBatch, StackTree, Unnamed
 use crate::number;
 use crate::profile::{EventId, Frame, FrameKind, NodeRef, Tree};
 use crate::regions::UnreadRegions;
+use crate::units::WallNs;
 
 /// How far sampled stacks go, in samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -137,6 +138,8 @@ pub struct StackQuality {
     pub copies: Vec<CopySwitch>,
     /// How many stacks were longer than their copies before those became as large as they ever were.
     pub ended_before: u64,
+    /// Samples up to this time are left out; `None` where none are.
+    pub since: Option<WallNs>,
 }
 
 impl StackQuality {
@@ -155,6 +158,17 @@ impl StackQuality {
         self.unnamed.extend_from_slice(&batch.unnamed);
         self.notes.extend_from_slice(&batch.notes);
         self.copies.extend_from_slice(&batch.copies);
+    }
+
+    /// The same without what had gone missing by a time, of samples after that time.
+    #[must_use]
+    pub fn since(&self, since: WallNs, lost: &Losses) -> Self {
+        Self {
+            losses: self.losses.since(lost),
+            ended_before: self.ended_before.saturating_sub(lost.copy_ended),
+            since: Some(since),
+            ..self.clone()
+        }
     }
 
     /// Takes what is known of regions, and how many samples have no name.

@@ -113,6 +113,7 @@ impl Replayed {
         let known = recorded.regions.get(self.regions).map_or(until, |next| next.since.min(until));
         self.take_samples(recorded.batches, known);
         self.quality.take_known(&self.stacks);
+        self.quality.since = after;
         self.at = Some(until);
         (self.stacks.tree(), &self.quality)
     }

@@ -4,16 +4,15 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZeroU32;
 
-use rustc_hash::FxHashMap;
-
 use super::folding::{FrameRole, InterpreterFrames, fold};
 use super::level::{FirstLevel, LevelFrames};
+use super::places::{PlacedSample, ProfileSpan, RecentSamples, SampleLog, SampledPlaces, StackPlace};
 use super::regions::{RegionEvents, RegionPaths};
 use super::share::RunShares;
 use super::timeline::{SampleTimeline, TimedSample};
 use super::{
     FunctionLines, NamelessSamples, SampleWorth, SamplingSetup, StackBatch, StackFrame, StackId, StackTable, Task,
-    TaskCosts, TaskId, UnknownRegions, UnwindMethod,
+    TaskCosts, UnknownRegions, UnwindMethod,
 };
 use crate::callgrind::{self, FunctionId};
 use crate::events::Unit;
@@ -46,32 +45,19 @@ pub struct StackTree {
     /// The roles of its frames, the innermost first, and which of them stay.
     path_roles: Vec<FrameRole>,
     stays: Vec<bool>,
-    /// All that was sampled, in the order in which it came first: should a frame turn out to be another one, the paths
-    /// are made anew of it.
-    sampled: Vec<(StackPlace, Amount)>,
-    places: FxHashMap<StackPlace, usize>,
+    /// All that was sampled: should a frame turn out to be another one, the paths are made anew of it.
+    run: SampledPlaces,
+    /// What of it is shown; `None` where that is all.
+    recent: Option<SampledPlaces>,
     /// Whether the paths aren't those of all that was taken.
     is_stale: bool,
-    /// Every sample, where they are kept one by one: its time, its place in `sampled`, and its weight.
-    log: Option<Vec<(WallNs, usize, u64)>>,
+    log: SampleLog,
     regions: RegionPaths,
     shares: RunShares,
     in_unknown_regions: UnknownRegions,
-    worth: SampleWorth,
     nameless: NamelessSamples,
     /// What a model counted, by the frame above a task.
     graphs: BTreeMap<Option<FrameId>, callgrind::CallGraph>,
-}
-
-/// What samples have in common that stand on one path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct StackPlace {
-    task: TaskId,
-    /// `None` where CPUs aren't told apart.
-    cpu: Option<u32>,
-    stack: Option<StackId>,
-    region: RegionAt,
-    event: EventId,
 }
 
 /// Finds lines of code that was inlined into a function, frame by frame, the innermost first.
@@ -172,7 +158,6 @@ impl StackTree {
         });
         let events = chosen.collect();
         let (table, frames, tasks, path) = (StackTable::default(), Vec::new(), Vec::new(), Vec::new());
-        let (sampled, places) = (Vec::new(), FxHashMap::default());
         let (regions, graphs) = (RegionPaths::default(), BTreeMap::new());
         let in_unknown_regions = UnknownRegions::default();
         Self {
@@ -189,14 +174,13 @@ impl StackTree {
             path,
             path_roles: Vec::new(),
             stays: Vec::new(),
-            sampled,
-            places,
+            run: SampledPlaces::default(),
+            recent: None,
             is_stale: false,
-            log: None,
+            log: SampleLog::default(),
             regions,
             shares: RunShares::default(),
             in_unknown_regions,
-            worth: SampleWorth::default(),
             nameless: NamelessSamples::default(),
             graphs,
         }
@@ -227,37 +211,53 @@ impl StackTree {
             let Some(event) = self.events[sample.event as usize] else { continue };
             let task = self.table.task(sample.task);
             let region = task.map_or(RegionAt::Outside, |task| self.regions.region_at(task, sample.at));
-            self.in_unknown_regions.samples += u64::from(region == RegionAt::Unknown);
-            self.in_unknown_regions.of_joined +=
-                u64::from(region == RegionAt::Unknown && task.is_some_and(Task::is_joined));
             let cpu = self.levels.cpu(sample.cpu);
             let place = StackPlace { task: sample.task, cpu, stack: sample.stack, region, event };
             let weight = self.shares.weight(sample.event, sample.at, sample.weight);
-            self.add(place, Amount { samples: 1, weight });
-            self.worth.add(event, weight);
-            self.count_nameless(place, 1);
-            let next = self.sampled.len();
-            let known = *self.places.entry(place).or_insert(next);
-            if known == next {
-                self.sampled.push((place, Amount::default()));
-            }
-            let (_, all) = &mut self.sampled[known];
-            all.samples = all.samples.saturating_add(1);
-            all.weight = all.weight.saturating_add(weight);
-            if let Some(log) = &mut self.log {
-                log.push((sample.at, known, weight));
+            let number = self.run.add(place, weight);
+            self.log.add(PlacedSample { at: sample.at, place: number, weight });
+            if self.recent.is_none() {
+                self.add(place, Amount { samples: 1, weight });
+                self.count(place, 1);
             }
         }
         batch.costs.iter().for_each(|costs| self.take_costs(costs));
         Ok(())
     }
 
-    /// Counts samples whose innermost function has no name.
-    fn count_nameless(&mut self, place: StackPlace, samples: u64) {
+    /// Counts samples whose innermost function has no name, and those of which nobody knows which regions were open.
+    fn count(&mut self, place: StackPlace, samples: u64) {
         let frame = place.stack.and_then(|stack| self.table.stack(stack)).and_then(|node| self.table.frame(node.frame));
         if let Some(reason) = frame.and_then(|frame| frame.nameless) {
             self.nameless.add(place.event, reason, samples);
         }
+        if place.region == RegionAt::Unknown {
+            let is_joined = self.table.task(place.task).is_some_and(Task::is_joined);
+            self.in_unknown_regions.samples += samples;
+            self.in_unknown_regions.of_joined += if is_joined { samples } else { 0 };
+        }
+    }
+
+    /// What is shown of what was sampled.
+    fn shown(&self) -> &SampledPlaces {
+        self.recent.as_ref().unwrap_or(&self.run)
+    }
+
+    /// Shows the samples of a span that ends with `until`. Gives the time after which they are; `None` where that is the beginning.
+    /// What a model or regions counted is always that of the whole run. Needs [`Self::with_recent`].
+    pub fn show(&mut self, span: ProfileSpan, until: WallNs) -> Option<WallNs> {
+        let recent = match (span.start(until), &self.log) {
+            (Some(after), SampleLog::Recent(log)) => Some(log.since(after, &self.run)),
+            _ => None,
+        };
+        if recent.is_none() && self.recent.is_none() {
+            return None;
+        }
+        let (recent, since) = recent.unzip();
+        self.recent = recent;
+        self.is_stale = true;
+        self.settle();
+        since
     }
 
     /// What an event sampled of a function, by lines.
@@ -265,7 +265,7 @@ impl StackTree {
         let mut lines = FunctionLines::default();
         let (mut frames, mut roles, mut stays, mut inlined) =
             (Vec::new(), Vec::new(), Vec::new(), InlinedLines::default());
-        for (place, amount) in self.sampled.iter().filter(|(place, _)| place.event.index() == event) {
+        for (place, amount) in self.shown().amounts().iter().filter(|(place, _)| place.event.index() == event) {
             frames.clear();
             inlined.begin_stack();
             let mut is_innermost = false;
@@ -354,38 +354,37 @@ impl StackTree {
             let frame = (self.naming.frame)(frame, &mut self.tree);
             has_changed |= std::mem::replace(&mut self.frames[number.0 as usize], frame) != frame;
         }
-        self.is_stale |= has_changed && !self.sampled.is_empty();
+        self.is_stale |= has_changed && !self.run.is_empty();
     }
 
-    /// Makes the paths anew of which frames turned out to be other ones.
+    /// Makes the paths anew, and what is counted beside them.
     fn refresh(&mut self) {
         self.add_all();
         self.nameless = NamelessSamples::default();
-        for number in 0..self.sampled.len() {
-            let (place, amount) = self.sampled[number];
-            self.count_nameless(place, amount.samples);
+        self.in_unknown_regions = UnknownRegions::default();
+        for number in 0..self.shown().amounts().len() {
+            let (place, amount) = self.shown().amounts()[number];
+            self.count(place, amount.samples);
         }
     }
 
     /// Makes all paths of samples and regions anew.
     fn add_all(&mut self) {
         self.tree.clear();
-        let sampled = std::mem::take(&mut self.sampled);
-        sampled.iter().for_each(|&(place, amount)| self.add(place, amount));
-        self.sampled = sampled;
+        for number in 0..self.shown().amounts().len() {
+            let (place, amount) = self.shown().amounts()[number];
+            self.add(place, amount);
+        }
         self.regions.add_all(&mut self.tree, self.place);
     }
 
     /// Forgets all that was sampled so far. What is defined stays, and so do the numbers of frames and what regions counted.
     pub fn forget_samples(&mut self) {
-        self.sampled.clear();
-        self.places.clear();
-        self.log.iter_mut().for_each(Vec::clear);
+        self.run = SampledPlaces::default();
+        self.recent = self.recent.take().map(|_| SampledPlaces::default());
+        self.log.clear();
         self.graphs.clear();
-        self.nameless = NamelessSamples::default();
-        self.in_unknown_regions = UnknownRegions::default();
-        self.worth = SampleWorth::default();
-        self.add_all();
+        self.refresh();
     }
 
     /// What the first level tells apart.
@@ -405,7 +404,7 @@ impl StackTree {
             return;
         }
         self.levels = LevelFrames::of(level);
-        if !self.sampled.is_empty() {
+        if !self.run.is_empty() {
             self.add_all();
             self.settle();
         }
@@ -418,7 +417,7 @@ impl StackTree {
 
     /// Shows interpreters' own frames of all that was sampled, or leaves them out, from now on.
     pub fn set_interpreter_frames(&mut self, frames: InterpreterFrames) {
-        if std::mem::replace(&mut self.interpreter, frames) != frames && !self.sampled.is_empty() {
+        if std::mem::replace(&mut self.interpreter, frames) != frames && !self.run.is_empty() {
             self.add_all();
             self.settle();
         }
@@ -443,7 +442,13 @@ impl StackTree {
     /// Keeps samples one by one, too, for [`Self::into_timeline`]. Chosen before the first batch.
     #[must_use]
     pub fn with_timeline(self) -> Self {
-        Self { log: Some(Vec::new()), ..self }
+        Self { log: SampleLog::All(Vec::new()), ..self }
+    }
+
+    /// Keeps the samples of the last minute one by one, for [`Self::show`]. Chosen before the first batch.
+    #[must_use]
+    pub fn with_recent(self) -> Self {
+        Self { log: SampleLog::Recent(RecentSamples::default()), ..self }
     }
 
     /// Adds what was counted of regions, and places what is sampled from now on below those that were open.
@@ -471,7 +476,7 @@ impl StackTree {
 
     /// What samples tell whose weights differ.
     pub fn worth(&self) -> &SampleWorth {
-        &self.worth
+        self.shown().worth()
     }
 
     /// The time up to which all is known of which regions were open.
@@ -525,17 +530,21 @@ impl StackTree {
     /// Returns the tree, and the samples one by one if they were kept.
     pub fn into_timeline(mut self) -> (Tree, SampleTimeline) {
         self.settle();
-        let ends: Vec<_> = (0..self.sampled.len())
+        let ends: Vec<_> = (0..self.run.amounts().len())
             .map(|number| {
-                self.find_path(self.sampled[number].0);
+                self.find_path(self.run.amounts()[number].0);
                 self.tree.end_of(self.path.iter().rev().copied())
             })
             .collect();
-        let sample = |(at, number, weight): (WallNs, usize, u64)| {
-            let StackPlace { task, event, .. } = self.sampled[number].0;
-            TimedSample { at, task, event, node: ends[number], weight }
+        let sample = |sample: PlacedSample| {
+            let StackPlace { task, event, .. } = self.run.amounts()[sample.place].0;
+            TimedSample { at: sample.at, task, event, node: ends[sample.place], weight: sample.weight }
         };
-        let mut samples: Vec<_> = self.log.take().into_iter().flatten().map(sample).collect();
+        let log = match std::mem::take(&mut self.log) {
+            SampleLog::All(samples) => samples,
+            SampleLog::Nothing | SampleLog::Recent(_) => Vec::new(),
+        };
+        let mut samples: Vec<_> = log.into_iter().map(sample).collect();
         samples.sort_by_key(|sample| sample.at);
         let tasks = self.table.tasks().to_vec();
         (self.tree, SampleTimeline { tasks, samples })
@@ -546,7 +555,7 @@ impl StackTree {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
-    use super::super::{Rate, SampledEvent, StackNode, StackSample, UnwindMethod};
+    use super::super::{Rate, SampledEvent, StackNode, StackSample, TaskId, UnwindMethod};
     use super::*;
 
     fn sampled() -> SamplingSetup {

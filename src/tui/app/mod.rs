@@ -25,7 +25,7 @@ use crate::recording::Recorder;
 use crate::sampling::SamplerMessage;
 use crate::session::{CaughtSignal, OutputLine};
 use crate::sources::RecordedRound;
-use crate::stacks::FirstLevel;
+use crate::stacks::{FirstLevel, ProfileSpan};
 use winding::Winding;
 
 /// Lines of output that are taken at once, so that a flood of them doesn't hold up keys.
@@ -254,6 +254,7 @@ impl<'a> App<'a> {
             (LoopCommand::Kill, Some(_)) => return Ok(Some(self.kill())),
             (LoopCommand::Detach, Some(_)) => return Ok(self.detach()),
             (LoopCommand::FirstLevel(level), _) => self.set_first_level(level),
+            (LoopCommand::ProfileSpan(span), _) => self.set_profile_span(span),
             (LoopCommand::BeginSampling, _) => self.begin_sampling(),
             (LoopCommand::RestartProfile, _) => {
                 self.feed.restart_profile();
@@ -362,6 +363,14 @@ impl App<'_> {
     fn set_first_level(&mut self, level: FirstLevel) {
         if let Err(reason) = self.feed.set_first_level(level) {
             self.model.first_level = FirstLevel::default();
+            return self.tell(Message::Failed(reason));
+        }
+        self.model.profile_is_old = true;
+    }
+
+    fn set_profile_span(&mut self, span: ProfileSpan) {
+        if let Err(reason) = self.feed.set_profile_span(span) {
+            self.model.profile_span = ProfileSpan::default();
             return self.tell(Message::Failed(reason));
         }
         self.model.profile_is_old = true;

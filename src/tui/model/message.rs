@@ -12,7 +12,7 @@ use crate::recording::TimeRange;
 use crate::run::End;
 use crate::session::OutputLine;
 use crate::sources::RecordedRound;
-use crate::stacks::{FirstLevel, InterpreterFrames};
+use crate::stacks::{FirstLevel, InterpreterFrames, ProfileSpan};
 use crate::tui::picture::PictureFormat;
 use crate::tui::playback::{Sight, TimeDirection};
 use crate::tui::theme::Theme;
@@ -61,6 +61,8 @@ pub(in crate::tui) enum Message {
 pub(in crate::tui) enum LoopCommand {
     /// Have another first level of the profile's tree.
     FirstLevel(FirstLevel),
+    /// Have the samples of this span in the profile.
+    ProfileSpan(ProfileSpan),
     /// Begin to sample call stacks.
     BeginSampling,
     /// Begin the profile anew, with the samples to come.

@@ -19,7 +19,7 @@ use crate::names::shown;
 use crate::plan::RowIndex;
 use crate::relations::Relation;
 use crate::sources::RecordedRound;
-use crate::stacks::FirstLevel;
+use crate::stacks::{FirstLevel, ProfileSpan};
 use crate::units::WallNs;
 
 mod compare;
@@ -159,6 +159,8 @@ pub(super) struct ScreenModel {
     pub(super) source: Option<SourceState>,
     /// What the first level of its tree tells apart.
     pub(super) first_level: FirstLevel,
+    /// Which samples it has.
+    pub(super) profile_span: ProfileSpan,
     /// When the profile began anew.
     pub(super) profile_since: Option<WallNs>,
     /// The region to which the Events screen is narrowed.
@@ -232,6 +234,7 @@ impl ScreenModel {
             profile: None,
             source: None,
             first_level: options.first_level,
+            profile_span: ProfileSpan::default(),
             profile_since: None,
             region: None,
             profile_is_old: true,

@@ -120,6 +120,7 @@ impl ScreenModel {
             Filter | Search => self.begin_filter(),
             Unfold | Fold | Toggle | UnfoldAll | FoldAll if self.screen == Screen::Events => self.unfold(action),
             Levels | Restart | Zoom | Source | Chains => return self.look_into(action),
+            Longer | Shorter if self.screen == Screen::Profile => return self.show_span(action),
             NextSampledLine => self.next_sampled_line(true),
             PreviousSampledLine => self.next_sampled_line(false),
             ScrollLeft => self.scroll_source(false),

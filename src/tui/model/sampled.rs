@@ -3,7 +3,7 @@
 use super::{ChosenRegion, LoopCommand, Motion, Notice, ProfileState, ScreenModel, SourceState};
 use crate::diagnosis::LockWaits;
 use crate::profile::Tree;
-use crate::stacks::StackQuality;
+use crate::stacks::{ProfileSpan, StackQuality};
 use crate::tui::keys::Action;
 use crate::tui::layout::Room;
 use crate::tui::layout::profile::{BesideTable, table_rows};
@@ -153,6 +153,40 @@ impl ScreenModel {
         self.first_level = self.first_level.next();
         self.notice = Some(Notice::Done(format!("by {}", self.first_level)));
         Some(LoopCommand::FirstLevel(self.first_level))
+    }
+
+    /// Has the samples of a longer or a shorter time in the profile.
+    pub(super) fn show_span(&mut self, action: Action) -> Option<LoopCommand> {
+        if let Some(refused) = self.why_no_span() {
+            self.notice = Some(Notice::Failed(refused.into()));
+            return None;
+        }
+        let span = self.profile_span;
+        self.profile_span = if action == Action::Longer { span.longer() } else { span.shorter() };
+        let words = match self.profile_span {
+            ProfileSpan::Run => "all samples of the run; { shows those of the last seconds".to_owned(),
+            ProfileSpan::Last(length) => {
+                format!("samples of the last {:.0} s; }} shows a longer time", length.as_secs())
+            }
+        };
+        self.notice = Some(Notice::Done(words));
+        Some(LoopCommand::ProfileSpan(self.profile_span))
+    }
+
+    /// Why the profile is that of the whole run.
+    fn why_no_span(&self) -> Option<&'static str> {
+        match &self.profile {
+            None => Some("no call stacks are sampled"),
+            Some(_) if self.motion == Motion::Frozen => Some("the view is frozen; z goes on"),
+            Some(profile) if profile.compares() => Some("profiles of whole recordings are compared"),
+            Some(_) if self.monitor.header().modelled.is_some() => {
+                Some("the model's counts are those of the whole run")
+            }
+            Some(profile) if profile.call_measure().is_some() => {
+                Some("the times of regions are those of the whole run")
+            }
+            Some(_) => None,
+        }
     }
 
     /// Whether nothing is sampled of a run that goes on.

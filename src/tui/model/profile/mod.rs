@@ -13,6 +13,7 @@ use crate::diagnosis::HotFunction;
 use crate::profile::{Amount, Tree, share_error};
 use crate::rates::{Confidence, Error};
 use crate::stacks::{Losses, OFF_CPU, Reach, SampleWorth, StackQuality};
+use crate::units::WallNs;
 
 mod calls;
 mod chains;
@@ -104,6 +105,8 @@ pub(in crate::tui) struct ProfileState {
     pub(in crate::tui) losses: Losses,
     /// Samples that were read and wait for their names.
     pub(in crate::tui) waiting: u64,
+    /// Samples up to this time are left out.
+    pub(in crate::tui) since: Option<WallNs>,
     /// How far the stacks of each event go, where that is known.
     reach: Vec<Option<Reach>>,
     /// How many samples of each event are in functions without a name.
@@ -164,6 +167,7 @@ impl ProfileState {
         self.calls.take(tree);
         self.losses = quality.losses;
         self.waiting = quality.waiting;
+        self.since = quality.since;
         self.worth.clone_from(&quality.worth);
         self.reach = tree.event_ids().map(|event| quality.reach(tree, event)).collect();
         let nameless =

@@ -6,7 +6,7 @@ use ratatui::text::Line;
 use super::page::{ScreenPage, make_room};
 use crate::names::shown;
 use crate::number::{amount, clock, share, si, time};
-use crate::stacks::FirstLevel;
+use crate::stacks::{FirstLevel, ProfileSpan};
 use crate::tui::layout::Room;
 use crate::tui::layout::profile::ProfileLayout;
 use crate::tui::model::profile::{CallMeasure, Listing, ProfileState, TreeNode};
@@ -16,6 +16,7 @@ use crate::tui::screen::Screen;
 use crate::tui::symbols::FROZEN;
 use crate::tui::text::{cut_middle, cut_name, width, wrap};
 use crate::tui::theme::Role;
+use crate::units::WallNs;
 
 mod called;
 mod columns;
@@ -142,6 +143,7 @@ fn nothing(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
             let words = format!("reading symbols: {} samples wait", si(profile.waiting as f64));
             return words_alone(page, area, room, &words);
         }
+        (Some(profile), ..) if last_seconds(page, profile).is_some() => "no sample in this time; } shows a longer one",
         (Some(_), Mode::Live, None) => "no sample yet: a program that sleeps isn't sampled",
         (Some(_), ..) => "no sample so far",
     };
@@ -160,6 +162,22 @@ fn words_alone(page: &mut ScreenPage<'_>, area: Rect, room: Room, words: &str) {
     for (line, row) in wrap(words, usize::from(inner.width)).into_iter().zip(inner.rows()) {
         page.line(row, Line::from(page.span(Role::Dim, line)));
     }
+}
+
+/// The time of the samples, where it isn't that of the whole run: `last 10 s`, `since 00:01:04`.
+fn span(page: &ScreenPage<'_>, profile: &ProfileState) -> Option<String> {
+    let model = page.model;
+    match last_seconds(page, profile).filter(|_| profile.call_measure().is_none()) {
+        Some(length) => Some(format!("last {:.0} s", length.as_secs())),
+        None => model.profile_since.map(|time| format!("since {}", clock(time))),
+    }
+}
+
+/// The time of the samples, where only those of the last seconds are shown.
+fn last_seconds(page: &ScreenPage<'_>, profile: &ProfileState) -> Option<WallNs> {
+    let model = page.model;
+    let since = profile.since.filter(|_| model.profile_span != ProfileSpan::Run)?;
+    model.profile_since.is_none_or(|anew| anew < since).then(|| model.monitor.now() - since)
 }
 
 /// What is shown: the event, how many levels of the icicle are above it, how much was sampled, into what the reader zoomed, what
@@ -192,8 +210,10 @@ fn title(page: &ScreenPage<'_>, profile: &ProfileState, room: usize, levels_abov
     if profile.call_measure() == Some(&CallMeasure::Time) && page.model.monitor.header().modelled.is_some() {
         parts.push((Role::Warn, EMULATED.to_owned()));
     }
-    let since = page.model.profile_since.map_or_else(String::new, |time| format!(" since {}", clock(time)));
-    parts.push((Role::Dim, format!("{}{since}", samples(profile))));
+    if let Some(span) = span(page, profile) {
+        parts.push((Role::Key, span));
+    }
+    parts.push((Role::Dim, samples(profile)));
     let (reach, place_of_reach) = (profile.reach(), parts.len());
     if let Some(reach) = reach {
         let role = if reach.cut + reach.unknown > reach.complete { Role::Warn } else { Role::Dim };

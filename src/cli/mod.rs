@@ -35,6 +35,7 @@ mod progress;
 mod record;
 mod relations;
 mod replay;
+mod report;
 mod signals;
 mod stacks;
 mod stat;

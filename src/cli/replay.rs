@@ -7,15 +7,14 @@ use clap::{Args, ValueEnum};
 
 use super::args::{AppearanceArgs, CorrectionArgs, StackFormat, milliseconds, range};
 use super::compare::{self, Compared};
-use super::error::{NOT_ALL, code_of};
+use super::error::code_of;
 use super::played::Played;
 use super::progress::ProgressLine;
-use super::stream::{self, Stream, after_blank, has_keys, say};
-use super::{Error, appearance, imported, input, signals};
-use crate::diagnosis::{LATELY, LookBack, SampledFacts, diagnose};
+use super::stream::{self, Stream, has_keys, say};
+use super::{Error, appearance, imported, input, report, signals};
 use crate::estimate::EstimatorKind;
 use crate::measure::{self, Estimation, LoadedRelations};
-use crate::monitor::{MeasureChoice, Monitor, ReadAhead};
+use crate::monitor::{Monitor, ReadAhead};
 use crate::names::{shown, shown_path};
 use crate::rates::Confidence;
 use crate::recording::{self, Recording, Speed, TimeRange, rounds_until};
@@ -25,7 +24,6 @@ use crate::sources::perf::Stop;
 use crate::sources::{RecordedRound, Scope};
 use crate::stack_formats::{self, Imported};
 use crate::stacks::Replayed;
-use crate::text::{self, PrintedNews};
 use crate::tui::{
     self, GlyphSet, Mode, Outcome, Outline, Picture, PictureFormat, ReplayedEnding, Scene, Screen, ScreenOptions,
 };
@@ -38,6 +36,7 @@ use crate::units::WallNs;
   perfprop replay before.jsonl after.jsonl      how two recordings differ
   perfprop replay --a a-*.jsonl --b b-*.jsonl   how several runs of each differ
   perf script | perfprop replay -               stacks that perf recorded
+  perfprop replay perfprop.jsonl --print        a report as text
   perfprop replay perfprop.jsonl --dump svg     one screen as a picture")]
 pub(super) struct ReplayArgs {
     /// A recording, or stacks of another tool; `-` is standard input. Two recordings are compared
@@ -60,7 +59,7 @@ pub(super) struct ReplayArgs {
     /// recording with --at: 1]
     #[arg(long, value_name = "X", help_heading = "Playing")]
     pub(super) speed: Option<f64>,
-    /// Print text instead of drawing screens
+    /// Print text instead of drawing screens: the counts of all, what stands out, threads and functions; each interval with -I
     #[arg(long, conflicts_with = "dump", help_heading = "Output")]
     pub(super) print: bool,
     /// Start at this second of the recording; with `--dump`, show this second
@@ -146,7 +145,7 @@ pub(super) fn run(args: &ReplayArgs) -> Result<u8, Error> {
         (Some(format), compared) => dump(args, &recording, &setup, compared, format),
         (None, compared) if !is_text => screens(args, recording, setup, compared),
         (None, Some(compared)) => compared.print(&recording, setup.monitor()),
-        (None, None) => blocks(args, &recording, &setup),
+        (None, None) => report::print(args, &recording, &setup),
     }
 }
 
@@ -162,7 +161,7 @@ pub(super) fn seen(recording: &Recording, mut monitor: Monitor, at: WallNs) -> M
 }
 
 /// The rounds of a recording that are asked for, and a monitor of them that has seen nothing: all rounds, or those of a range.
-fn begun<'a>(
+pub(super) fn begun<'a>(
     args: &ReplayArgs,
     recording: &'a Recording,
     setup: &Setup,
@@ -181,7 +180,7 @@ fn begun<'a>(
 }
 
 /// Ends what a monitor has seen of a recording, as the recording does if all of it is there.
-fn close(monitor: &mut Monitor, recording: &Recording, at: WallNs) {
+pub(super) fn close(monitor: &mut Monitor, recording: &Recording, at: WallNs) {
     if recording.length() <= at { monitor.end(recording.end_or_last()) } else { monitor.close() }
 }
 
@@ -304,44 +303,8 @@ fn play(
     }
 }
 
-/// The text that `top` prints without a terminal.
-fn blocks(args: &ReplayArgs, recording: &Recording, setup: &Setup) -> Result<u8, Error> {
-    let (mut out, mut news) = (Stream::stdout(), PrintedNews::default());
-    let (rounds, mut monitor) = begun(args, recording, setup)?;
-    for words in &setup.header.restriction {
-        out.print_folded(&format!("{}\n", shown(words)))?;
-    }
-    if let Some(words) = ending(recording).words() {
-        out.print_folded(&format!("{words}\n"))?;
-    }
-    for RecordedRound { round, lost } in rounds {
-        if monitor.round(round, *lost) {
-            let news = news.since(&monitor, &diagnose(&monitor, LookBack::Last(LATELY), SampledFacts::default()));
-            out.print_folded(&format!("{}{news}\n", text::block(&monitor, MeasureChoice::default())))?;
-        }
-    }
-    let (intervals, printed) = (monitor.intervals(), monitor.closed_at());
-    let until = args.range.map_or(WallNs(u64::MAX), |range| range.to);
-    close(&mut monitor, recording, until);
-    let is_last =
-        monitor.intervals() > intervals && text::is_another_reading(&monitor, (intervals > 0).then_some(printed));
-    if is_last || monitor.lacks_a_child() {
-        out.print_folded(&text::block(&monitor, MeasureChoice::default()))?;
-    }
-    out.print_folded(&news.since(&monitor, &[]))?;
-    out.print_folded(&after_blank(&text::phases(&monitor)))?;
-    if let Some(recorded) = recording.profile() {
-        let mut replayed = Replayed::new(recorded);
-        let (tree, quality) = replayed.between(recorded, start(&monitor), until);
-        out.print_folded(&after_blank(&text::stacks(tree, quality, &setup.header.target.selection())))?;
-    }
-    let regions = recording.regions_between(start(&monitor), until);
-    out.print_folded(&after_blank(&text::regions(&regions, monitor.header(), monitor.confidence())))?;
-    Ok(if recording.is_whole() { 0 } else { NOT_ALL })
-}
-
 /// The time after which a monitor counts; `None` from the beginning.
-fn start(monitor: &Monitor) -> Option<WallNs> {
+pub(super) fn start(monitor: &Monitor) -> Option<WallNs> {
     Some(monitor.began()).filter(|began| began.0 > 0)
 }
 
@@ -349,7 +312,7 @@ fn mode(recording: &Recording, speed: f64) -> Mode {
     Mode::Replay { length: recording.length(), speed, ending: ending(recording) }
 }
 
-fn ending(recording: &Recording) -> ReplayedEnding {
+pub(super) fn ending(recording: &Recording) -> ReplayedEnding {
     match (&recording.end, recording.rounds.len()) {
         (Some(_), _) => ReplayedEnding::Finished,
         (None, 0) => ReplayedEnding::NoNumbers,

@@ -197,6 +197,6 @@ impl LiveProfile {
         let mut gathered = gathering.look();
         gathered.show(ProfileSpan::Run, monitor.now());
         let target = monitor.header().target.selection();
-        format!("\n{}", text::stacks(gathered.tree(), gathered.quality(), &target))
+        format!("\n{}", text::stacks(gathered.tree(), gathered.quality(), &target, monitor.confidence()))
     }
 }

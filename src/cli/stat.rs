@@ -229,7 +229,11 @@ fn print_results(args: &StatArgs, runs: &StatRuns, out: &mut Output) -> Result<(
     print_regions(args, last, &runs.regions, out)?;
     if args.explain {
         let found = diagnosis::diagnose(last, LookBack::Run, SampledFacts::default());
-        out.print(&if args.json { text::json_diagnoses(&found) } else { text::diagnoses(&found, last) })?;
+        out.print(&if args.json {
+            text::json_diagnoses(&found)
+        } else {
+            text::diagnoses(&found, last, "perfprop top")
+        })?;
     }
     Ok(())
 }

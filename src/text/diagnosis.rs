@@ -12,8 +12,9 @@ use crate::names::shown;
 /// Columns of the margin.
 const MARGIN: usize = 11;
 
-/// A paragraph for each, with its reason, below a title. They are of this monitor.
-pub fn diagnoses(all: &[Diagnosis], monitor: &Monitor) -> String {
+/// A paragraph for each, with its reason, below a title. They are of this monitor; `screens` is the command that shows more:
+/// `perfprop top`.
+pub fn diagnoses(all: &[Diagnosis], monitor: &Monitor, screens: &str) -> String {
     let mut text = String::from("\n What stands out:\n\n");
     if all.is_empty() {
         text.push_str(&format!("   {}\n", nothing(monitor)));
@@ -22,7 +23,7 @@ pub fn diagnoses(all: &[Diagnosis], monitor: &Monitor) -> String {
         let word = if one.rule.is_fault() { "warning" } else { "note" };
         let why = format!("why: {} ({})", one.why, one.rule.name());
         let sure = format!("how sure: {}", one.sure);
-        let more = format!("more: key {} ({}) of perfprop top", one.rule.screen().key(), one.rule.screen().name());
+        let more = format!("more: key {} ({}) of {screens}", one.rule.screen().key(), one.rule.screen().name());
         for (margin, sentence) in [(word, &one.text), ("", &why), ("", &sure), ("", &more)] {
             let lines = wrapped(sentence, MARGIN);
             text.push_str(&format!("   {margin:<width$}{lines}\n", width = MARGIN - 3));

@@ -30,6 +30,7 @@ mod stacks;
 #[cfg(feature = "history")]
 mod steps;
 mod summary;
+mod threads;
 mod truth;
 mod wrap;
 
@@ -71,6 +72,7 @@ pub use stacks::stacks;
 #[cfg(feature = "history")]
 pub use steps::{json_steps, steps};
 pub use summary::{Digits, SummaryLayout, interval, interval_heading, summary};
+pub use threads::threads;
 pub use truth::truth;
 pub(crate) use wrap::wrapped;
 pub use wrap::{folded, wrapped_message};

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use crate::events::Unit;
 use crate::names::shown;
-use crate::number::{amount, share, time};
-use crate::profile::{EventId, Frame, FrameId, FrameKind, NodeRef, SampleMeasure, Tree};
+use crate::number::{amount, share, share_interval, time};
+use crate::profile::{EventId, Frame, FrameId, FrameKind, NodeRef, SampleMeasure, Tree, share_error};
+use crate::rates::{Confidence, Uncertain};
 use crate::stacks::{Losses, OFF_CPU, Reach, StackQuality};
 
 /// The number of lines for each event, at most.
@@ -15,54 +16,14 @@ const MOST: usize = 20;
 const LEAST: f64 = 0.005;
 
 /// For each sampled event its samples, how far their stacks go, what has gone missing, and the functions in which most of
-/// it was; then what is to be known of the stacks. `target` says what was measured, as in [`StackQuality::findings`].
-pub fn stacks(tree: &Tree, quality: &StackQuality, target: &str) -> String {
+/// it was, each with the interval of its share; then what is to be known of the stacks. `target` says what was measured, as in
+/// [`StackQuality::findings`].
+pub fn stacks(tree: &Tree, quality: &StackQuality, target: &str, confidence: Confidence) -> String {
     let mut out = String::new();
     let sampled: Vec<_> = tree.event_ids().filter(|event| !tree.event_of(*event).is_of_calls()).collect();
     for &event in &sampled {
-        let total = tree.total(event);
-        let name = shown(&tree.event_of(event).name).into_owned();
-        let counted = match tree.event_of(event).measure {
-            SampleMeasure::Sum(_) => format!("{} with all calls, modelled", amount(total.weight as f64, &Unit::Count)),
-            _ if quality.lacks_stacks(tree) => format!("{} samples without call stacks", total.samples),
-            _ if total.samples == 1 => "1 sample with its call stack".to_owned(),
-            _ => format!("{} samples with call stacks", total.samples),
-        };
-        let reach = quality.reach(tree, event);
-        let missing = in_brackets(match reach {
-            Some(Reach { cut, unknown, .. }) if sampled.len() > 1 => Losses { cut, unknown, ..Losses::default() },
-            None if sampled.len() > 1 => Losses::default(),
-            _ => quality.losses,
-        });
-        let reach = reach.map_or_else(String::new, |reach| format!(", {reach}"));
-        out += &format!("{name}: {counted}{reach}{missing}\n");
-        let part_of = |weight: u64| weight as f64 / total.weight.max(1) as f64;
-        let is_off_cpu = tree.event_of(event).name == OFF_CPU;
-        let hottest = hottest(tree, event);
-        for (frame, weight) in hottest.iter().filter(|(_, weight)| part_of(*weight) >= LEAST) {
-            let frame = tree.frame_of(*frame);
-            let part = share(part_of(*weight));
-            if is_off_cpu {
-                let waited = time(*weight as f64);
-                out += &format!(
-                    "{part:>8}  {waited:>8}  {}
-",
-                    shown(frame.name)
-                );
-                continue;
-            }
-            let module = frame.module.rsplit('/').next().unwrap_or_default();
-            let module = if module.is_empty() { String::new() } else { format!("  {}", shown(module)) };
-            let is_namesake = |other: Frame<'_>| (other.name, other.module) == (frame.name, frame.module);
-            let namesakes = hottest.iter().filter(|(other, _)| is_namesake(tree.frame_of(*other))).count();
-            let file = frame.file.rsplit('/').next().filter(|file| namesakes > 1 && !file.is_empty());
-            let file = file.map_or_else(String::new, |file| format!(" ({})", shown(file)));
-            out += &format!(
-                "{part:>8}  {}{file}{module}
-",
-                shown(frame.name)
-            );
-        }
+        out += &format!("{}\n", title(tree, quality, event, sampled.len()));
+        out += &functions(tree, quality, event, confidence);
     }
     let of_all = Losses { cut: 0, unknown: 0, ..quality.losses }.to_string();
     if sampled.len() > 1 && !of_all.is_empty() {
@@ -71,6 +32,89 @@ pub fn stacks(tree: &Tree, quality: &StackQuality, target: &str) -> String {
     let findings = quality.copying().into_iter().chain(quality.findings(tree, target));
     findings.for_each(|finding| out += &format!("{finding}\n"));
     out
+}
+
+/// The samples of one of so many events: `cpu-clock: 1500 samples with call stacks, 99.9% complete, 0.1% cut (2 stacks cut)`.
+fn title(tree: &Tree, quality: &StackQuality, event: EventId, events: usize) -> String {
+    let total = tree.total(event);
+    let name = shown(&tree.event_of(event).name).into_owned();
+    let counted = match tree.event_of(event).measure {
+        SampleMeasure::Sum(_) => format!("{} with all calls, modelled", amount(total.weight as f64, &Unit::Count)),
+        _ if quality.lacks_stacks(tree) => format!("{} samples without call stacks", total.samples),
+        _ if total.samples == 1 => "1 sample with its call stack".to_owned(),
+        _ => format!("{} samples with call stacks", total.samples),
+    };
+    let reach = quality.reach(tree, event);
+    let missing = in_brackets(match reach {
+        Some(Reach { cut, unknown, .. }) if events > 1 => Losses { cut, unknown, ..Losses::default() },
+        None if events > 1 => Losses::default(),
+        _ => quality.losses,
+    });
+    let reach = reach.map_or_else(String::new, |reach| format!(", {reach}"));
+    format!("{name}: {counted}{reach}{missing}")
+}
+
+/// A line of heads, and one for each function: what was sampled in it alone, how far that may be off, and with what it called.
+fn functions(tree: &Tree, quality: &StackQuality, event: EventId, confidence: Confidence) -> String {
+    let whole = tree.total(event);
+    let part_of = |weight: u64| weight as f64 / whole.weight.max(1) as f64;
+    let hottest = hottest(tree, event);
+    let listed: Vec<_> = hottest.iter().filter(|(_, weight)| part_of(*weight) >= LEAST).collect();
+    if listed.is_empty() {
+        return String::new();
+    }
+    if tree.event_of(event).name == OFF_CPU {
+        let line = |(frame, weight): &&(FrameId, u64)| {
+            format!(
+                "{:>8}  {:>8}  {}\n",
+                share(part_of(*weight)),
+                time(*weight as f64),
+                shown(tree.frame_of(*frame).name)
+            )
+        };
+        return format!("{:>8}  {:>8}  WAITS FOR\n", "SHARE", "TIME") + &listed.iter().map(line).collect::<String>();
+    }
+    let totals = totals(tree, event);
+    // A model counts all, and the whole is no estimate.
+    let is_sampled = !matches!(tree.event_of(event).measure, SampleMeasure::Sum(_));
+    let samples = whole.samples as f64 * quality.worth.of(event.index());
+    let interval = |part: f64| {
+        let error = share_error(part, samples, confidence);
+        let bounds = Uncertain { value: part, error }.bounds().filter(|_| is_sampled && part < 1.0);
+        bounds.map_or_else(|| "—".into(), |(low, high)| share_interval(low, high))
+    };
+    let mut out = format!("{:>8}  {:>11}  {:>7}  FUNCTION\n", "SELF", format!("{confidence} CI"), "TOTAL");
+    for (frame, weight) in listed {
+        let (own, total) = (part_of(*weight), part_of(totals.get(frame).copied().unwrap_or(*weight)));
+        let name = name_of(tree, *frame, &hottest);
+        out += &format!("{:>8}  {:>11}  {:>7}  {name}\n", share(own), interval(own), share(total));
+    }
+    out
+}
+
+/// `sort (lib.rs)  prog`: a function with its module, and with its file where another one is called alike.
+fn name_of(tree: &Tree, frame: FrameId, listed: &[(FrameId, u64)]) -> String {
+    let frame = tree.frame_of(frame);
+    let module = frame.module.rsplit('/').next().unwrap_or_default();
+    let module = if module.is_empty() { String::new() } else { format!("  {}", shown(module)) };
+    let is_namesake = |other: Frame<'_>| (other.name, other.module) == (frame.name, frame.module);
+    let namesakes = listed.iter().filter(|(other, _)| is_namesake(tree.frame_of(*other))).count();
+    let file = frame.file.rsplit('/').next().filter(|file| namesakes > 1 && !file.is_empty());
+    let file = file.map_or_else(String::new, |file| format!(" ({})", shown(file)));
+    format!("{}{file}{module}", shown(frame.name))
+}
+
+/// What was sampled in each function and in all that it called; once where it called itself.
+fn totals(tree: &Tree, event: EventId) -> HashMap<FrameId, u64> {
+    let inclusive = tree.inclusive(event);
+    let mut totals: HashMap<FrameId, u64> = HashMap::new();
+    tree.sequences(|path, node| {
+        let (frame, callers) = (node.frame_id(), &path[..path.len().saturating_sub(1)]);
+        if !callers.contains(&frame) {
+            *totals.entry(frame).or_default() += inclusive[node.id().index()].weight;
+        }
+    });
+    totals
 }
 
 /// ` (3 lost)`; nothing where nothing has gone missing.
@@ -128,10 +172,29 @@ mod tests {
         let text = stacks_of(&tree);
         let lines: Vec<_> =
             text.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
-        assert_eq!(lines, ["80.0% 800 ms [waits for a pipe or socket]", "20.0% 200 ms [sleeps]"]);
+        let heads = "SHARE TIME WAITS FOR";
+        assert_eq!(lines, [heads, "80.0% 800 ms [waits for a pipe or socket]", "20.0% 200 ms [sleeps]"]);
+    }
+
+    #[test]
+    fn functions_have_what_was_sampled_in_them_alone_and_with_what_they_called() {
+        let mut tree = Tree::new(TreeOptions::default());
+        let place = tree.sampled();
+        let event = tree.event(&ProfileEvent::new("cycles", SampleMeasure::Samples));
+        let [main, f, g] = ["main", "f", "g"].map(|name| tree.frame(&Frame::function(name)));
+        for (stack, samples) in [(vec![main], 10), (vec![main, f, g, f], 60), (vec![main, g], 30)] {
+            tree.stack(place, stack, event, Amount { samples, weight: samples });
+        }
+        let text = stacks_of(&tree);
+        let lines: Vec<_> =
+            text.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        // Wilson's interval of 60 of 100 is 0.502 to 0.691.
+        assert_eq!(lines[..2], ["SELF 95% CI TOTAL FUNCTION", "60.0% 50.2–69.1 60.0% f"]);
+        assert!(lines[2].starts_with("30.0% ") && lines[2].ends_with(" 90.0% g"), "{lines:?}");
+        assert!(lines[3].starts_with("10.0% ") && lines[3].ends_with(" 100% main"), "{lines:?}");
     }
 
     fn stacks_of(tree: &Tree) -> String {
-        stacks(tree, &StackQuality::default(), "-a")
+        stacks(tree, &StackQuality::default(), "-a", Confidence::DEFAULT)
     }
 }

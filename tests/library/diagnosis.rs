@@ -467,16 +467,18 @@ fn locks_are_told_by_sampled_waits_with_who_takes_them() {
 fn texts_and_json_have_the_reasons() {
     let scenario = Scenario::counting(&[("LLC_MISSES", 41_000_000)]);
     let (monitor, found) = (scenario.monitor(), scenario.found());
-    let text = text::diagnoses(&found, &monitor);
+    let text = text::diagnoses(&found, &monitor, "perfprop top");
     assert!(
         text.contains("   warning LLC_MISSES 41 in 1,000 instructions") && text.contains("how sure: at least 41 "),
         "{text}"
     );
     assert!(text.contains("why: reported from 10 in 1,000 instructions") && text.contains("key 4 (profile)"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-    assert!(text::diagnoses(&[], &monitor).ends_with("nothing stands out\n"));
+    assert!(text::diagnoses(&[], &monitor, "perfprop top").ends_with("nothing stands out\n"));
     let counts = Scenario { threads: vec![], ..scenario };
-    assert!(text::diagnoses(&[], &counts.monitor()).ends_with("nothing stands out in what is counted\n"));
+    assert!(
+        text::diagnoses(&[], &counts.monitor(), "perfprop top").ends_with("nothing stands out in what is counted\n")
+    );
     let json: serde_json::Value = serde_json::from_str(&text::json_diagnoses(&found)).unwrap();
     let first = &json["stands_out"][0];
     assert_eq!((first["rule"].as_str(), first["fault"].as_bool()), (Some("cache-misses"), Some(true)));

@@ -191,8 +191,8 @@ fn a_recording_replays_to_the_same_numbers() {
     assert_eq!((&lines[0]["type"], &lines.last().unwrap()["type"]), (&"header".into(), &"end".into()));
     let faults = lines.last().unwrap()["totals"][1]["count"].as_u64().unwrap();
     let seconds = lines.last().unwrap()["at_ns"].as_u64().unwrap() as f64 / 1e9;
-    let replayed = perfprop(&["replay", "--speed", "0", name]);
-    let again = perfprop(&["replay", "--speed", "0", name]);
+    let replayed = perfprop(&["replay", "--speed", "0", "-I", "5", name]);
+    let again = perfprop(&["replay", "--speed", "0", "-I", "5", name]);
     assert_eq!(replayed.stdout, again.stdout);
     let text = stdout(&replayed);
     let last = text.lines().rfind(|line| line.starts_with("page-faults")).unwrap();
@@ -202,6 +202,10 @@ fn a_recording_replays_to_the_same_numbers() {
     // Three digits, and a moment between the last reading and the end.
     let most = 0.006 + 3e-4 / seconds;
     assert!((rate / (faults as f64 / seconds) - 1.0).abs() < most, "{last}: {faults} in {seconds}");
+    // All of it has all that was counted.
+    let report = stdout(&perfprop(&["replay", name]));
+    let line = report.lines().find(|line| line.contains(" page-faults ")).unwrap();
+    assert_eq!(line.split_whitespace().next().unwrap().replace(',', ""), faults.to_string(), "{report}");
     fs::remove_file(file).unwrap();
 }
 

@@ -28,7 +28,7 @@ const PROGRAMS: [(&str, &str); 17] = [
 fn each_fault_is_told_once_and_nothing_else() {
     for (name, fault) in PROGRAMS {
         let file = format!("{}/tests/stands-out/{name}.jsonl", env!("CARGO_MANIFEST_DIR"));
-        let output = run(&["replay", "--print", &file], b"");
+        let output = run(&["replay", "--print", "-I", "1000", &file], b"");
         assert!(output.status.success(), "{name}");
         let text = stdout(&output);
         let told: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("warning: ")).collect();
@@ -41,10 +41,25 @@ fn each_fault_is_told_once_and_nothing_else() {
 }
 
 #[test]
+fn a_report_has_the_counts_of_all_what_stands_out_and_threads() {
+    let file = format!("{}/tests/stands-out/lock-convoy.jsonl", env!("CARGO_MANIFEST_DIR"));
+    let text = stdout(&run(&["replay", "--print", &file], b""));
+    let place = |words: &str| text.find(words).unwrap_or_else(|| panic!("no {words}: {text}"));
+    let parts =
+        [" Performance counter stats for ", "seconds time elapsed", " What stands out:", "(lock-wait)", "  THREAD "];
+    assert!(parts.map(place).is_sorted(), "{text}");
+    assert!(text.contains("more: key 7 (threads) of perfprop replay"), "{text}");
+    // Each once, not an interval.
+    assert_eq!((text.matches("task-clock").count(), text.matches("(lock-wait)").count()), (1, 1), "{text}");
+    let of_part = stdout(&run(&["replay", "--print", "--range", "2-4", &file], b""));
+    assert!(of_part.contains("  THREAD ") && of_part != text, "{of_part}");
+}
+
+#[test]
 fn what_is_no_fault_is_told_of_a_busy_program() {
     for name in ["busy-loop", "false-sharing", "xz", "make"] {
         let file = format!("{}/tests/stands-out/{name}.jsonl", env!("CARGO_MANIFEST_DIR"));
-        let text = stdout(&run(&["replay", "--print", &file], b""));
+        let text = stdout(&run(&["replay", "--print", "-I", "1000", &file], b""));
         assert_eq!(text.matches("note: CPU-bound").count(), 1, "{name}: {text}");
     }
 }
@@ -52,7 +67,7 @@ fn what_is_no_fault_is_told_of_a_busy_program() {
 #[test]
 fn a_rate_that_rises_is_told_beside_the_first_minute() {
     let file = format!("{}/tests/stands-out/more-faults.jsonl", env!("CARGO_MANIFEST_DIR"));
-    let text = stdout(&run(&["replay", "--print", &file], b""));
+    let text = stdout(&run(&["replay", "--print", "-I", "1000", &file], b""));
     let told: Vec<&str> = text.lines().filter(|line| line.ends_with("(rate-rise)")).collect();
     assert!(told.len() == 1 && told[0].contains("times its first minute"), "{text}");
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::profile::{FrameId, NodeRef, Tree};
+use crate::profile::{FrameId, FrameKind, NodeRef, Tree};
 use crate::stacks::{OFF_CPU, WaitReason};
 
 /// What is known of the target by its sampled stacks.
@@ -21,6 +21,21 @@ pub struct HotFunction {
     pub name: String,
     /// The share of samples in it alone.
     pub share: f64,
+}
+
+impl HotFunction {
+    /// By the event of a profile that is shown first; `None` where nothing was sampled of it.
+    pub fn of(tree: &Tree) -> Option<Self> {
+        let event = tree.default_event()?;
+        let mut by_function = HashMap::<FrameId, u64>::new();
+        for node in tree.nodes().filter(|node| node.frame().kind == FrameKind::Function) {
+            *by_function.entry(node.frame_id()).or_default() += node.weight(event);
+        }
+        let (function, most) =
+            by_function.into_iter().max_by_key(|(frame, weight)| (*weight, std::cmp::Reverse(*frame)))?;
+        let share = most as f64 / tree.total(event).weight as f64;
+        (most > 0).then(|| Self { name: tree.frame_of(function).name.to_owned(), share })
+    }
 }
 
 /// How long threads waited for locks.
@@ -104,6 +119,13 @@ mod tests {
         ]));
         let most = HotFunction { name: "update".into(), share: 0.75 };
         assert_eq!(found, Some(LockWaits { seconds: 4.0, most }));
+    }
+
+    #[test]
+    fn the_hottest_function_is_that_with_most_in_itself() {
+        let found = HotFunction::of(&tree(&[("main f", 30), ("main g f", 30), ("main g", 40)]));
+        assert_eq!(found, Some(HotFunction { name: "f".into(), share: 0.6 }));
+        assert_eq!(HotFunction::of(&tree(&[])), None);
     }
 
     #[test]

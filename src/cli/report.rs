@@ -1,0 +1,102 @@
+//! Prints a recording as text: a report of all of it, or each interval.
+
+use super::Error;
+use super::error::NOT_ALL;
+use super::replay::{ReplayArgs, Setup, begun, close, ending, start};
+use super::stream::{Stream, after_blank};
+use crate::diagnosis::{HotFunction, LATELY, LockWaits, LookBack, SampledFacts, diagnose};
+use crate::monitor::{MeasureChoice, Monitor};
+use crate::names::shown;
+use crate::recording::Recording;
+use crate::sources::RecordedRound;
+use crate::stacks::Replayed;
+use crate::text::{self, PrintedNews, Repeats, SummaryLayout};
+use crate::units::WallNs;
+
+/// Prints the recording, or its range.
+///
+/// # Errors
+/// Fails if nothing was read in the range, or nothing can be printed.
+pub(super) fn print(args: &ReplayArgs, recording: &Recording, setup: &Setup) -> Result<u8, Error> {
+    let mut out = Stream::stdout();
+    for words in &setup.header.restriction {
+        out.print_folded(&format!("{}\n", shown(words)))?;
+    }
+    if let Some(words) = ending(recording).words() {
+        out.print_folded(&format!("{words}\n"))?;
+    }
+    let (monitor, until) = match args.interval {
+        Some(_) => intervals(args, recording, setup, &mut out)?,
+        None => report(args, recording, setup, &mut out)?,
+    };
+    out.print_folded(&after_blank(&text::phases(&monitor)))?;
+    if let Some(recorded) = recording.profile() {
+        let mut replayed = Replayed::new(recorded);
+        let (tree, quality) = replayed.between(recorded, start(&monitor), until);
+        let target = setup.header.target.selection();
+        out.print_folded(&after_blank(&text::stacks(tree, quality, &target, monitor.confidence())))?;
+    }
+    let regions = recording.regions_between(start(&monitor), until);
+    out.print_folded(&after_blank(&text::regions(&regions, monitor.header(), monitor.confidence())))?;
+    Ok(if recording.is_whole() { 0 } else { NOT_ALL })
+}
+
+/// The time up to which is printed.
+fn end(args: &ReplayArgs) -> WallNs {
+    args.range.map_or(WallNs(u64::MAX), |range| range.to)
+}
+
+/// The counts of all, what stands out, and what each thread did.
+fn report(
+    args: &ReplayArgs,
+    recording: &Recording,
+    setup: &Setup,
+    out: &mut Stream,
+) -> Result<(Monitor, WallNs), Error> {
+    let (rounds, mut monitor) = begun(args, recording, setup)?;
+    for RecordedRound { round, lost } in rounds {
+        monitor.round(round, *lost);
+    }
+    let until = end(args);
+    close(&mut monitor, recording, until);
+    let layout = SummaryLayout { columns: out.columns(), ..SummaryLayout::default() };
+    out.print(&text::summary(&Repeats(std::slice::from_ref(&monitor)), layout))?;
+    out.print_folded(&PrintedNews::default().since(&monitor, &[]))?;
+    let mut replayed = recording.profile().map(Replayed::new);
+    let profile = recording.profile().zip(replayed.as_mut());
+    let (hot, locks) = profile.map_or((None, None), |(recorded, profile)| {
+        let (tree, _) = profile.between(recorded, start(&monitor), until);
+        (HotFunction::of(tree), LockWaits::of(tree))
+    });
+    let sampled = SampledFacts { hot: hot.as_ref(), locks: locks.as_ref() };
+    out.print(&text::diagnoses(&diagnose(&monitor, LookBack::Run, sampled), &monitor, "perfprop replay"))?;
+    out.print_folded(&after_blank(&text::threads(&monitor)))?;
+    Ok((monitor, until))
+}
+
+/// The text that `top` prints without a terminal: a block for each interval.
+fn intervals(
+    args: &ReplayArgs,
+    recording: &Recording,
+    setup: &Setup,
+    out: &mut Stream,
+) -> Result<(Monitor, WallNs), Error> {
+    let mut news = PrintedNews::default();
+    let (rounds, mut monitor) = begun(args, recording, setup)?;
+    for RecordedRound { round, lost } in rounds {
+        if monitor.round(round, *lost) {
+            let news = news.since(&monitor, &diagnose(&monitor, LookBack::Last(LATELY), SampledFacts::default()));
+            out.print_folded(&format!("{}{news}\n", text::block(&monitor, MeasureChoice::default())))?;
+        }
+    }
+    let (intervals, printed) = (monitor.intervals(), monitor.closed_at());
+    let until = end(args);
+    close(&mut monitor, recording, until);
+    let is_last =
+        monitor.intervals() > intervals && text::is_another_reading(&monitor, (intervals > 0).then_some(printed));
+    if is_last || monitor.lacks_a_child() {
+        out.print_folded(&text::block(&monitor, MeasureChoice::default()))?;
+    }
+    out.print_folded(&news.since(&monitor, &[]))?;
+    Ok((monitor, until))
+}

@@ -402,6 +402,36 @@ fn every_cpu_of_the_machine_is_counted_together_or_apart() {
 }
 
 #[test]
+fn what_comes_and_goes_on_a_machine_has_a_name() {
+    let folder = Folder::new();
+    let program = folder.join("shortlived");
+    fs::copy("/bin/sh", &program).unwrap();
+    let script = format!(
+        "for i in 1 2 3 4 5; do {} -c 'j=0; while [ $j -lt 50000 ]; do j=$((j+1)); done'; done",
+        program.display()
+    );
+    let file = folder.join("machine.jsonl");
+    let args =
+        ["record", "-a", "-e", "task-clock", "-I", "100", "-o", file.to_str().unwrap(), "--", "sh", "-c", &script];
+    let output = Command::new(PERFPROP).args(args).output().unwrap();
+    let text = fs::read_to_string(&file).unwrap_or_default();
+    if !text.contains("\"ended\":[") {
+        // Without CAP_NET_ADMIN, in a container, or without CONFIG_TASKSTATS.
+        return eprintln!(
+            "skipped: the kernel doesn't tell what has ended: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+    let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let of_name = |ended: &Value| ended.as_array()?.iter().find(|one| one["name"] == "shortlived").cloned();
+    let last = lines.rev().find_map(|line| of_name(&line["ended"]));
+    let Some(last) = last else { panic!("no shortlived: {text}") };
+    // The last may have ended after the last look.
+    assert!((4..=5).contains(&last["count"].as_u64().unwrap()), "{last}");
+    assert!(last["cpu_ns"].as_u64().unwrap() > 10_000_000, "{last}");
+}
+
+#[test]
 fn one_cpu_is_counted_alone_and_an_absent_one_is_refused() {
     let Some(lines) = stat_lines(&["-C", "0", "-e", "cpu-clock", "--timeout", "50"]) else { return };
     let counted = lines[0]["counter-value"].as_f64().unwrap();

@@ -20,7 +20,7 @@ use perfprop::stacks::{
     FirstLevel, Gathered, ProfileSpan, Rate, RegionsToCome, SampledEvent, SamplingSetup, StackBatch, StackFrame,
     StackFrameId, StackId, StackNode, StackQuality, StackSample, Task, TaskId, UnwindMethod,
 };
-use perfprop::threads::{ProcessDetails, ThreadLooks, ThreadReading, ThreadSnapshot};
+use perfprop::threads::{EndedProcesses, ProcessDetails, ThreadLooks, ThreadReading, ThreadSnapshot};
 use perfprop::tui::{
     self, Feed, GlyphSet, Mode, Picture, ReplayedEnding, Scene, Screen, ScreenOptions, Terminal, TerminalScript,
 };
@@ -193,6 +193,11 @@ fn threads_and_what_stands_out_at_all_sizes() {
     }
 }
 
+/// What ended until a second, with how many a second and their CPU time in ms.
+fn ended_by(second: u64, (name, count, ms): (&str, u64, u64)) -> EndedProcesses {
+    EndedProcesses { name: name.into(), count: count * second, cpu_ns: CpuNs(second * ms * 1_000_000) }
+}
+
 /// A machine of which all is counted all the time, with more processes than are read.
 fn machine_rounds() -> impl Iterator<Item = Round> {
     (0..=SECONDS).map(|second| {
@@ -221,6 +226,7 @@ fn machine_rounds() -> impl Iterator<Item = Round> {
             at_ns: WallNs(second * SECOND),
             all_ns: all,
             left_out: 7,
+            ended: [("cc1\u{1b}", 3, 400), ("as", 3, 60)].map(|ended| ended_by(second, ended)).into(),
             busy_ns: (0..4).zip([990, 500, 10, 0]).map(|(cpu, ms)| (cpu, CpuNs(second * ms * 1_000_000))).collect(),
             resources: Some(MachineResources {
                 memory_used: 3 << 30,

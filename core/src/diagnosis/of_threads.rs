@@ -215,7 +215,10 @@ impl Evidence<'_> {
             true => format!("{} start a second and use {} of it each", si(started), time(1e9 * children / started)),
             false => format!("at most {} start a second", si(started)),
         };
-        let text = format!("{:.0}% of the CPU time goes to short processes: {each}", 100.0 * share);
+        let of_names: f64 = uses.ended_names.iter().map(|ended| ended.cpus).sum();
+        let most = uses.ended_names.first().filter(|most| most.cpus >= 0.5 * of_names);
+        let most = most.map_or_else(String::new, |most| format!(", most of it in {}", shown(most.name)));
+        let text = format!("{:.0}% of the CPU time goes to short processes: {each}{most}", 100.0 * share);
         let why = format!(
             "CPU time of ended children {}; reported from {:.0}% in those of {} or less, and {least_started} a second",
             over(uses),

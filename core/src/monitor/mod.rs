@@ -51,7 +51,7 @@ pub use phases::{PhaseChange, phase_changes};
 pub use row::{Absence, Correction, Point, Row, UncountedPart};
 pub use spread::Extremes;
 pub use sum::{Sum, SummedEvent};
-pub use threads::{DiskRates, ThreadUses};
+pub use threads::{DiskRates, EndedUse, ThreadUses};
 pub use truth::{Judged, Truth};
 
 /// Intervals that are kept for charts: an hour of seconds.

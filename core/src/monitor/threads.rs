@@ -1,14 +1,18 @@
 //! Keeps what the target's threads did, and computes it over a time.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Monitor;
 use crate::host::MachineResources;
+use crate::names::shown;
 use crate::run::End;
-use crate::threads::{ThreadReading, ThreadSnapshot, ThreadUse, Uses, of_ended_children, take_older_looks, uses};
+use crate::threads::{
+    EndedProcesses, ThreadReading, ThreadSnapshot, ThreadUse, Uses, of_ended_children, take_older_looks, uses,
+};
 use crate::units::{CpuNs, WallNs};
 
 /// Snapshots that are kept at most.
@@ -83,6 +87,8 @@ pub struct ThreadUses<'a> {
     pub others: f64,
     /// Of these, those that ended children were on.
     pub ended_children: f64,
+    /// Processes of a machine that ended in the time, by name, those with most CPU time first; empty where the kernel doesn't say.
+    pub ended_names: Vec<EndedUse<'a>>,
     /// The time, in seconds.
     pub seconds: f64,
     /// Processes and threads that the whole machine started a second; `None` where the kernel doesn't say.
@@ -97,6 +103,39 @@ pub struct ThreadUses<'a> {
     pub resources: Option<&'a MachineResources>,
     /// Bytes a second that a machine's block devices read and wrote; `None` where the kernel doesn't say.
     pub disk: Option<DiskRates>,
+}
+
+/// What processes of one name used that ended in a time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EndedUse<'a> {
+    /// Their name, which may hold any character.
+    pub name: &'a str,
+    /// How many there were.
+    pub count: u64,
+    /// The CPUs that they were on.
+    pub cpus: f64,
+}
+
+impl<'a> EndedUse<'a> {
+    /// What ended between two snapshots, with most CPU time first.
+    fn between(earlier: &ThreadSnapshot, later: &'a ThreadSnapshot, seconds: f64) -> Vec<Self> {
+        let one = |ended: &'a EndedProcesses| {
+            let before = earlier.ended.iter().find(|before| before.name == ended.name);
+            let (count, cpu) = before.map_or((0, CpuNs(0)), |before| (before.count, before.cpu_ns));
+            let cpus = (ended.cpu_ns - cpu).as_secs() / seconds;
+            Self { name: &ended.name, count: ended.count.saturating_sub(count), cpus }
+        };
+        let mut all: Vec<_> = later.ended.iter().map(one).filter(|ended| ended.count > 0).collect();
+        all.sort_by(|a, b| b.cpus.total_cmp(&a.cpus));
+        all
+    }
+}
+
+impl fmt::Display for EndedUse<'_> {
+    /// `cc1 ×31 48.1%`: in percent of a CPU.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ×{} {:.1}%", shown(self.name), self.count, 100.0 * self.cpus)
+    }
 }
 
 /// Bytes a second that block devices moved.
@@ -207,6 +246,7 @@ impl Monitor {
             others,
             starter,
             ended_children,
+            ended_names: EndedUse::between(earlier, later, seconds),
             seconds,
             started,
         })

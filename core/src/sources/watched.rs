@@ -19,7 +19,7 @@ pub struct Watched<S> {
 impl<S> Watched<S> {
     /// Reads the threads of `target` every `interval` from [`start_clock`](CounterSource::start_clock) on.
     pub fn new(inner: S, target: ThreadTarget, interval: Duration) -> Self {
-        Self { inner, reader: Some(ThreadReader::new(HostFiles::here(), target)), interval, live: None }
+        Self { inner, reader: Some(ThreadReader::new(HostFiles::here(), target).with_ended()), interval, live: None }
     }
 }
 

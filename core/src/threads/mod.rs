@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Whole machines are read by process, as they may have thousands of threads: with the CPU time of all their threads, and
-//! with the state of those that have one thread only.
+//! with the state of those that have one thread only. For root, the kernel tells what ended between two looks (`taskstats`).
 
 use std::sync::Arc;
 
@@ -17,12 +17,14 @@ use serde::{Deserialize, Serialize};
 use crate::host::MachineResources;
 use crate::units::{CpuNs, WallNs};
 
+mod ended;
 mod live;
 mod process;
 mod reader;
 mod stat;
 mod usage;
 
+pub use ended::EndedProcesses;
 pub use live::LiveThreads;
 pub use process::ProcessDetails;
 pub use reader::{ThreadReader, ThreadTarget};
@@ -57,6 +59,10 @@ pub struct ThreadSnapshot {
     /// Memory, load and disks of a machine; `None` of other targets, and where the kernel doesn't say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<MachineResources>,
+    /// Processes of a machine that have ended since the measurement began, by name: those that used some CPU time. Empty where the
+    /// kernel doesn't say.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ended: Vec<EndedProcesses>,
     /// The threads that live, processes in the order of their ids.
     pub threads: Vec<ThreadReading>,
 }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use nix::unistd::{SysconfVar, sysconf};
 
+use super::ended::EndedWatch;
 use super::process::ProcessReader;
 use super::{MOST_THREADS, Stat, ThreadLooks, ThreadReading, ThreadSnapshot};
 use crate::host::{ClockTicks, CpuTicks, HostFiles, HostStat};
@@ -35,6 +36,8 @@ pub struct ThreadReader {
     /// The target when it was read last and something of it lived.
     last: Vec<(Place, Stat)>,
     processes: ProcessReader,
+    /// Hears of a machine's processes that end, where the kernel tells.
+    ended: Option<EndedWatch>,
     /// CPU time at the last snapshot of more threads than it holds.
     used: BTreeMap<(i32, u64), ClockTicks>,
     /// What the scheduler said of each thread at the last snapshot.
@@ -83,10 +86,20 @@ impl ThreadReader {
             seen: BTreeMap::new(),
             last: Vec::new(),
             processes: ProcessReader::default(),
+            ended: None,
             used: BTreeMap::new(),
             scheduled: BTreeMap::new(),
             of_processes: BTreeMap::new(),
         }
+    }
+
+    /// Hears of each process of the machine that ends, too, where the kernel tells this process.
+    #[must_use]
+    pub fn with_ended(self) -> Self {
+        let cpus = self.host.text("sys/devices/system/cpu/possible");
+        let ended =
+            cpus.filter(|_| self.target == ThreadTarget::Machine).and_then(|cpus| EndedWatch::start(cpus.trim()));
+        Self { ended, ..self }
     }
 
     /// Looks at what each thread does now.
@@ -97,6 +110,8 @@ impl ThreadReader {
     /// What `stat` says of each thread, each seen once more. Of a target that has ended it is what was said last: what used the
     /// CPU until then is not to be missing at the end.
     fn read(&mut self) -> Vec<(Place, Stat)> {
+        // First, so that what ends meanwhile isn't taken for one that lived then.
+        self.ended.iter_mut().for_each(EndedWatch::read);
         let read: Vec<_> = self.places().into_iter().filter_map(|place| Some((self.stat(&place)?, place))).collect();
         let has_ended = read.iter().all(|(stat, _)| stat.has_ended());
         if has_ended && self.target != ThreadTarget::Machine && !self.last.is_empty() {
@@ -130,6 +145,8 @@ impl ThreadReader {
         self.seen.retain(|key, _| living.contains(key));
         self.scheduled.retain(|key, _| living.contains(key));
         self.processes.retain(&living);
+        let lived = || read.iter().map(|(place, stat)| (place.pid, stat.cpu().cpu_time()));
+        let ended = self.ended.as_mut().map_or_else(Vec::new, |ended| ended.snapshot(lived()));
         let pids: Vec<i32> =
             read.iter().map(|(place, _)| place).filter(|place| place.pid == place.tid).map(|place| place.pid).collect();
         let left_out = read.len().saturating_sub(MOST_THREADS);
@@ -143,7 +160,7 @@ impl ThreadReader {
         let (ticks, resources) = if is_machine { (ticks, self.host.resources()) } else { (Vec::new(), None) };
         let all_ns = self.all(&threads, &pids, &ticks);
         let busy_ns = ticks.iter().filter_map(|of| Some((of.cpu?, of.busy()))).collect();
-        ThreadSnapshot { at_ns: at, started, left_out, all_ns, machine_busy_ns, busy_ns, resources, threads }
+        ThreadSnapshot { at_ns: at, started, left_out, all_ns, machine_busy_ns, busy_ns, resources, ended, threads }
     }
 
     /// Keeps as many as a snapshot holds: those that used most CPU time since the last one, and those of the kernel last.

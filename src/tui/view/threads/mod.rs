@@ -27,6 +27,9 @@ const LEAST_WITH_LEGEND: u16 = 10;
 
 /// Rows of the list below the events from which on one says what has ended.
 const LEAST_WITH_OTHERS: u16 = 6;
+/// Names of processes that have ended: those with so many CPUs, and so many of them.
+const LEAST_ENDED: f64 = 0.005;
+const MOST_ENDED: usize = 8;
 /// Rows of the list below the events without which it isn't there, with its frame and its head.
 pub(super) const LEAST_BELOW: u16 = 4;
 
@@ -205,7 +208,10 @@ fn others(uses: &ThreadUses<'_>, page: &ScreenPage<'_>, cells: &ThreadCells) -> 
     let of = uses
         .starter
         .map_or_else(String::new, |starter| format!(", mostly of {} {}", CommandWords::of(starter).name, starter.tid));
-    Some(format!("  {left_out}{ended}: {:.1}%{of}", 100.0 * uses.others))
+    let names = uses.ended_names.iter().take_while(|ended| ended.cpus >= LEAST_ENDED).take(MOST_ENDED);
+    let names: Vec<_> = names.map(ToString::to_string).collect();
+    let names = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
+    Some(format!("  {left_out}{ended}: {:.1}%{of}{names}", 100.0 * uses.others))
 }
 
 fn draw_nothing(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {

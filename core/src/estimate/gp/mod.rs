@@ -192,10 +192,10 @@ pub struct Gp {
     /// Whether each event counted the time that it ran, in all rounds.
     may_be_clocks: Vec<bool>,
     /// Events that are always counted, on which totals are regressed; and what was counted before they were chosen.
-    anchors: Vec<usize>,
-    before_anchors: Vec<Delta>,
+    regressors: Vec<usize>,
+    before_regressors: Vec<Delta>,
     /// Whether it was looked which events turned out to be always counted.
-    has_looked_for_anchors: bool,
+    has_looked_for_regressors: bool,
     aliasing: Aliasing,
     /// What was counted where the rotation is slow.
     analogs: Analogs,
@@ -282,9 +282,9 @@ impl Gp {
             run: vec![Delta::default(); n],
             stays: vec![StaySpread::default(); n],
             may_be_clocks: vec![true; n],
-            anchors: ranked((0..n).filter(|&event| always[event]).collect(), events),
-            has_looked_for_anchors: false,
-            before_anchors: vec![Delta::default(); n],
+            regressors: ranked((0..n).filter(|&event| always[event]).collect(), events),
+            has_looked_for_regressors: false,
+            before_regressors: vec![Delta::default(); n],
             aliasing: Aliasing::new(ranked((0..n).collect(), events)),
             analogs: Analogs::new(n),
             elapsed: 0.0,
@@ -330,11 +330,11 @@ impl Gp {
         let deltas: Vec<Delta> = deltas.iter().take(self.events.len()).copied().map(sane).collect();
         self.aliasing.round(length, &deltas);
         let round = Span { start: self.end, end: self.end + length / self.unit };
-        let anchors = self.of_anchors(|anchor| deltas.get(anchor).and_then(Delta::rate).unwrap_or(0.0));
+        let regressors = self.of_regressors(|regressor| deltas.get(regressor).and_then(Delta::rate).unwrap_or(0.0));
         self.threads.round(round, self.unit, &deltas);
         for (event, &delta) in deltas.iter().enumerate() {
             self.blocks.push(event, round, self.unit, &delta);
-            let [a, b, c] = anchors.map(|rate| rate * delta.running.as_ms());
+            let [a, b, c] = regressors.map(|rate| rate * delta.running.as_ms());
             self.stays[event].push([delta.count as f64, a, b, c], delta.running.as_ms(), length, self.rotation_ms);
             self.may_be_clocks[event] &= is_clocked(delta, CLOCK_ROUND.0, CLOCK_ROUND.1);
             self.window[event] += delta;
@@ -460,7 +460,7 @@ impl Gp {
         self.estimate(span, &fitted.solve(&self.present), &analogs);
         self.window.fill(Delta::default());
         self.follow_stays();
-        self.look_for_anchors();
+        self.look_for_regressors();
         let memory = self.settings.context_ms.max(Settings::LEAST_MS) + self.settings.window_ms.max(FIT_EVERY_MS);
         self.blocks.forget(self.end - memory);
     }

@@ -101,7 +101,7 @@ fn what_has_stopped_for_long_is_zero_with_a_bound_by_hand() {
 }
 
 #[test]
-fn the_first_group_to_be_counted_is_no_anchor() {
+fn the_first_group_to_be_counted_is_no_regressor() {
     // An interval ends in the first turn, in which two of four were counted; one is always counted in fact.
     let mut gp = gp(&[false, false, false]);
     let rounds = |gp: &mut Gp, rounds: std::ops::Range<usize>| {
@@ -112,20 +112,20 @@ fn the_first_group_to_be_counted_is_no_anchor() {
     };
     rounds(&mut gp, 0..3);
     gp.interval(Confidence::DEFAULT);
-    assert_eq!(gp.anchors, Vec::<usize>::new());
+    assert_eq!(gp.regressors, Vec::<usize>::new());
     rounds(&mut gp, 3..60);
     gp.interval(Confidence::DEFAULT);
-    assert_eq!(gp.anchors, [2]);
+    assert_eq!(gp.regressors, [2]);
 }
 
 #[test]
-fn events_on_counters_are_anchors_before_those_that_software_counts() {
+fn events_on_counters_are_regressors_before_those_that_software_counts() {
     let spec = |counted| EventSpec { name: "any".to_owned(), counted };
     let events =
         [WhenCounted::BySoftware, WhenCounted::InTurns, WhenCounted::Always, WhenCounted::BySoftware].map(spec);
     assert_eq!(ranked((0..4).collect(), &events), [1, 2, 0, 3]);
     let gp = Gp::new(&events, ROTATION_MS, Settings::default(), &Prior::default(), None);
-    assert_eq!(gp.anchors, [2, 0, 3]);
+    assert_eq!(gp.regressors, [2, 0, 3]);
 }
 
 #[test]

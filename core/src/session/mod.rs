@@ -38,6 +38,7 @@ pub mod schedule;
 mod stacks;
 
 use awaited::AwaitedTasks;
+pub(crate) use caught::Stopped;
 pub use caught::{CaughtSignal, SignalSender};
 pub use child::find_command;
 use child::{Ended, Running, children_cpu_time, command, keep_on, terminate, wait};

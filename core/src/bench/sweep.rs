@@ -18,7 +18,7 @@ use crate::host::HostFiles;
 use crate::measure::{end_within, pending_end};
 use crate::number::rfc_3339;
 use crate::run::MeasuredMachine;
-use crate::session::{CaughtSignal, find_command};
+use crate::session::{CaughtSignal, Stopped, find_command};
 use crate::sources::command::Exit;
 use crate::units::CpuNs;
 
@@ -88,16 +88,7 @@ pub fn sweep(
 }
 
 /// Why a sweep ends before its last run.
-enum Stopped {
-    Signal(i32),
-    Error(SweepError),
-}
-
-impl From<SweepError> for Stopped {
-    fn from(error: SweepError) -> Self {
-        Self::Error(error)
-    }
-}
+type SweepStop = Stopped<SweepError>;
 
 /// A sweep on its way. A cell is a command at a set of sizes; cells of one command are neighbours.
 struct Sweep<'a> {
@@ -172,7 +163,7 @@ impl<'a> Sweep<'a> {
         Ok(())
     }
 
-    fn run_all(&mut self) -> Result<(), Stopped> {
+    fn run_all(&mut self) -> Result<(), SweepStop> {
         let done: BTreeSet<u32> = self.workloads().flat_map(|workload| workload.order.iter().copied()).collect();
         let turns: Vec<(u32, usize)> = (0..).zip(self.order.clone()).filter(|(run, _)| !done.contains(run)).collect();
         let missing: BTreeSet<usize> = turns.iter().map(|&(_, cell)| cell).collect();
@@ -187,7 +178,7 @@ impl<'a> Sweep<'a> {
     }
 
     /// Makes the runs that are kept, each with its place in the order, and one of a command that does nothing in each round.
-    fn keep_runs(&mut self, turns: Vec<(u32, usize)>, mut starts: BTreeSet<u32>) -> Result<(), Stopped> {
+    fn keep_runs(&mut self, turns: Vec<(u32, usize)>, mut starts: BTreeSet<u32>) -> Result<(), SweepStop> {
         for (place, &(run, cell)) in turns.iter().enumerate() {
             let round = self.round(run);
             let (variant, point) = self.place(cell);
@@ -241,7 +232,7 @@ impl<'a> Sweep<'a> {
     }
 
     /// Measures what starting a process takes, as everything else is measured.
-    fn measure_start(&mut self, round: u32) -> Result<(), Stopped> {
+    fn measure_start(&mut self, round: u32) -> Result<(), SweepStop> {
         let (counts, _) = self.measure(&[NOTHING.to_owned()])?;
         let lacking = self.files.iter_mut().filter(|file| !has_start(file, round));
         for sweep in lacking.filter_map(|file| file.header.sweep.as_mut()) {
@@ -252,7 +243,7 @@ impl<'a> Sweep<'a> {
     }
 
     /// Runs a cell's command, with what has to run before it.
-    fn run(&mut self, cell: usize) -> Result<BTreeMap<String, f64>, Stopped> {
+    fn run(&mut self, cell: usize) -> Result<BTreeMap<String, f64>, SweepStop> {
         let (variant, point) = self.place(cell);
         self.begin(variant, point)?;
         let command = command_at(&self.variants[variant], &self.points[point]);
@@ -273,7 +264,7 @@ impl<'a> Sweep<'a> {
     }
 
     /// Runs what has to run before a run.
-    fn begin(&mut self, variant: usize, point: usize) -> Result<(), Stopped> {
+    fn begin(&mut self, variant: usize, point: usize) -> Result<(), SweepStop> {
         let text = |kind| {
             let text = self.options.hooks.text(kind)?;
             Some(shell_text(text, &self.variants[variant], &self.points[point]))
@@ -286,7 +277,7 @@ impl<'a> Sweep<'a> {
         prepare.map_or(Ok(()), |prepare| self.hook(HookKind::Prepare, &prepare))
     }
 
-    fn hook(&self, kind: HookKind, text: &str) -> Result<(), Stopped> {
+    fn hook(&self, kind: HookKind, text: &str) -> Result<(), SweepStop> {
         match hooks::run(kind, text, self.signals).map_err(SweepError::System)? {
             HookEnd::Done => Ok(()),
             HookEnd::Failed(failure) => Err(SweepError::Hook(failure).into()),
@@ -295,13 +286,13 @@ impl<'a> Sweep<'a> {
     }
 
     /// Cleans up after all that was begun, also after a failure; returns the first failure of cleaning up.
-    fn clean_up(&mut self) -> Result<(), Stopped> {
+    fn clean_up(&mut self) -> Result<(), SweepStop> {
         let texts = std::mem::take(&mut self.to_clean_up);
         let ends: Vec<_> = texts.iter().map(|text| self.hook(HookKind::Cleanup, text)).collect();
         ends.into_iter().find(Result::is_err).unwrap_or(Ok(()))
     }
 
-    fn measure(&mut self, command: &[String]) -> Result<(BTreeMap<String, f64>, Exit), Stopped> {
+    fn measure(&mut self, command: &[String]) -> Result<(BTreeMap<String, f64>, Exit), SweepStop> {
         if let Some(signal) = pending_end(self.signals) {
             return Err(Stopped::Signal(signal));
         }

@@ -319,9 +319,9 @@ fn wider(one: Error, other: Error) -> Error {
 
 /// What moved a total from the scaled count: events that are always counted, and the weighting of its own samples.
 fn moved(total: &Total, scaled: f64) -> Vec<Contribution> {
-    let by_anchors = total.moved_by.iter().map(|&(event, counts)| Contribution { by: Cause::Event(event), counts });
+    let by_regressors = total.moved_by.iter().map(|&(event, counts)| Contribution { by: Cause::Event(event), counts });
     let rest = total.count.value - scaled - total.moved_by.iter().map(|(_, counts)| counts).sum::<f64>();
-    let mut parts: Vec<_> = by_anchors.filter(|part| part.counts.abs() > ROUNDING * scaled.abs()).collect();
+    let mut parts: Vec<_> = by_regressors.filter(|part| part.counts.abs() > ROUNDING * scaled.abs()).collect();
     strongest_first(&mut parts);
     if rest.abs() > ROUNDING * scaled.abs() {
         parts.push(Contribution { by: Cause::Weighting, counts: rest });

@@ -1,4 +1,4 @@
-//! A signal that perfprop caught, and who sent it.
+//! Signals that perfprop caught: who sent one, and what it ended.
 
 /// A signal that perfprop caught.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,5 +22,33 @@ impl From<i32> for CaughtSignal {
     /// A signal that a process sent.
     fn from(number: i32) -> Self {
         Self { number, sender: SignalSender::Process }
+    }
+}
+
+/// Why something ended before it was done.
+#[derive(Debug)]
+pub(crate) enum Stopped<E> {
+    /// A signal of this number ended it.
+    Signal(i32),
+    /// It failed.
+    Error(E),
+}
+
+impl<E> Stopped<E> {
+    /// The signal.
+    ///
+    /// # Errors
+    /// The error, if it failed.
+    pub(crate) fn signal(self) -> Result<i32, E> {
+        match self {
+            Self::Signal(signal) => Ok(signal),
+            Self::Error(error) => Err(error),
+        }
+    }
+}
+
+impl<E> From<E> for Stopped<E> {
+    fn from(error: E) -> Self {
+        Self::Error(error)
     }
 }

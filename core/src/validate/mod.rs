@@ -25,7 +25,7 @@ use crate::measure::{Error, Measurement};
 use crate::plan::{Fit, RowIndex};
 use crate::rates::{Confidence, Moments, Uncertain};
 use crate::run::MeasuredEvent;
-use crate::session::{CaughtSignal, CommandLine};
+use crate::session::{CaughtSignal, CommandLine, Stopped};
 use crate::sources::command::Exit;
 use crate::sources::perf;
 
@@ -212,8 +212,8 @@ impl Counted {
     }
 }
 
-/// A signal that ended the command, and with it the validation.
-struct Interruption(i32);
+/// Why a validation ends before its last run.
+type ValidationStop = Stopped<Error>;
 
 /// Runs the command of a measurement in turns with runs that tell the truth. `progress` is told of each run, from 0, and
 /// how many there will be. Signals end it.
@@ -229,22 +229,28 @@ pub fn validate(
     note: &mut dyn FnMut(&str),
 ) -> Result<ValidationOutcome, Error> {
     let reads = Reads { period: measurement.period(options.interval), interval: options.interval, signals };
+    let outcome = until_stopped(measurement, known, options, &reads, progress, note);
+    outcome.or_else(|stopped| stopped.signal().map(ValidationOutcome::Interrupted))
+}
+
+fn until_stopped(
+    measurement: Measurement,
+    known: Option<&KnownCommand>,
+    options: ValidateOptions,
+    reads: &Reads<'_>,
+    progress: &mut dyn FnMut(usize, Option<usize>),
+    note: &mut dyn FnMut(&str),
+) -> Result<ValidationOutcome, ValidationStop> {
     progress(0, None);
     // Not counted: the first run finds no file in memory, and tells what there is to count.
-    let first = match once(&measurement, &reads, note)? {
-        Ok(run) => run,
-        Err(Interruption(signal)) => return Ok(ValidationOutcome::Interrupted(signal)),
-    };
+    let first = once(&measurement, reads, note)?;
     let events = first.events().to_vec();
     if !(0..events.len()).any(|event| first.takes_turns(event)) {
         let (counted, refused) = events.into_iter().partition(|event| event.status.is_open());
         return Ok(ValidationOutcome::NothingInTurns { counted, refused });
     }
     let confidence = measurement.estimation.confidence;
-    let mut repeated = match repeated(measurement, &events, known, &reads)? {
-        Ok(repeated) => repeated,
-        Err(Interruption(signal)) => return Ok(ValidationOutcome::Interrupted(signal)),
-    };
+    let mut repeated = repeated(measurement, &events, known, reads)?;
     let mut counted = Counted::new(events.len());
     let all = repeated.len() * options.runs;
     for number in 0..all {
@@ -253,25 +259,19 @@ pub fn validate(
         let kinds = repeated.len();
         let next = &mut repeated[(round + place) % kinds];
         next.measurement.launch.first_turn = round;
-        match once(&next.measurement, &reads, &mut |_| {})? {
-            Ok(run) => counted.take(next, &run),
-            Err(Interruption(signal)) => return Ok(ValidationOutcome::Interrupted(signal)),
-        }
+        let run = once(&next.measurement, reads, &mut |_| {})?;
+        counted.take(next, &run);
     }
     progress(all, Some(all));
     Ok(ValidationOutcome::Validated(validation(&counted, known.map(|known| known.counts), options, confidence)))
 }
 
-fn once(
-    measurement: &Measurement,
-    reads: &Reads<'_>,
-    note: &mut dyn FnMut(&str),
-) -> Result<Result<ReadRun, Interruption>, Error> {
+fn once(measurement: &Measurement, reads: &Reads<'_>, note: &mut dyn FnMut(&str)) -> Result<ReadRun, ValidationStop> {
     let run = runs::run(measurement, reads, note)?;
-    Ok(match run.outcome.signal {
-        Some(signal) => Err(Interruption(signal)),
+    match run.outcome.signal {
+        Some(signal) => Err(Stopped::Signal(signal)),
         None => Ok(run),
-    })
+    }
 }
 
 /// Everything that runs in a round.
@@ -280,7 +280,7 @@ fn repeated(
     events: &[MeasuredEvent],
     known: Option<&KnownCommand>,
     reads: &Reads<'_>,
-) -> Result<Result<Vec<Repeated>, Interruption>, Error> {
+) -> Result<Vec<Repeated>, ValidationStop> {
     let is_hardware = |event: &RowIndex| events[*event].status.is_open() && !events[*event].event.kind.is_software();
     let counted: Vec<RowIndex> = (0..events.len()).filter(is_hardware).collect();
     let mut all = Vec::new();
@@ -292,16 +292,14 @@ fn repeated(
     }
     // Beside emulated counters the truth is counted anyway.
     if measurement.launch.counters.is_none() {
-        match pinned_sets(&measurement, counted, reads)? {
-            Err(interruption) => return Ok(Err(interruption)),
-            Ok(sets) => all.extend(sets.into_iter().map(|set| {
-                let pinned = runs::pinned(&measurement, &set);
-                Repeated { measurement: pinned, what: RunKind::Pinned(set) }
-            })),
-        }
+        let sets = pinned_sets(&measurement, counted, reads)?;
+        all.extend(sets.into_iter().map(|set| {
+            let pinned = runs::pinned(&measurement, &set);
+            Repeated { measurement: pinned, what: RunKind::Pinned(set) }
+        }));
     }
     all.push(Repeated { measurement, what: RunKind::Turns });
-    Ok(Ok(all))
+    Ok(all)
 }
 
 /// Sets of events that are counted all the time together. The kernel says which fit, but not that somebody else holds a
@@ -310,14 +308,11 @@ fn pinned_sets(
     measurement: &Measurement,
     events: Vec<RowIndex>,
     reads: &Reads<'_>,
-) -> Result<Result<Vec<Vec<RowIndex>>, Interruption>, Error> {
+) -> Result<Vec<Vec<RowIndex>>, ValidationStop> {
     let mut waiting = fitting_sets(&measurement.plan.events, events, &mut perf::fit);
     let mut sets = Vec::new();
     while let Some(set) = waiting.pop() {
-        let run = match once(&runs::pinned(measurement, &set), reads, &mut |_| {})? {
-            Ok(run) => run,
-            Err(interruption) => return Ok(Err(interruption)),
-        };
+        let run = once(&runs::pinned(measurement, &set), reads, &mut |_| {})?;
         let (counted, rest): (Vec<_>, Vec<_>) = set.iter().copied().partition(|&event| run.curve(event).is_some());
         match (counted.is_empty(), rest.is_empty()) {
             (false, true) => sets.push(set),
@@ -330,7 +325,7 @@ fn pinned_sets(
         }
     }
     sets.sort_unstable();
-    Ok(Ok(sets))
+    Ok(sets)
 }
 
 /// Sets of events of which each PMU counts those that are its own at once, with one more beside where there are others: these are

@@ -6,7 +6,7 @@
 //! itself after a few cycles is shown at as many phases, so stays are looked at one by one and in batches.
 
 use super::super::timed_count::TimedCount;
-use super::regression::{ANCHORED, MOST_ANCHORS};
+use super::regression::{ALWAYS_COUNTED, MOST_REGRESSORS};
 use crate::rates::{Delta, Moments};
 
 /// An always-counted event's rates in batches of another event's stays, over its rates at all times from the end of one batch
@@ -80,10 +80,10 @@ const SLACK: f64 = 1.15;
 pub(crate) struct Aliasing {
     /// Rounds so far, up to [`LOOKED_AT`]; and the events that were counted for all of them, or the first of these.
     rounds: usize,
-    anchors: Vec<usize>,
+    watched: Vec<usize>,
     /// What these counted since, in all; and for each event, in its stays.
-    so_far: [TimedCount; MOST_ANCHORS],
-    in_stays: Vec<[InStays; MOST_ANCHORS]>,
+    so_far: [TimedCount; MOST_REGRESSORS],
+    in_stays: Vec<[InStays; MOST_REGRESSORS]>,
 }
 
 /// What a count may have to be multiplied by to be the truth.
@@ -106,21 +106,21 @@ impl Aliasing {
     /// Nothing yet of these events, in the order in which they are to be looked at if they are always counted.
     pub(crate) fn new(events: Vec<usize>) -> Self {
         let in_stays = vec![Default::default(); events.len()];
-        Self { rounds: 0, anchors: events, so_far: Default::default(), in_stays }
+        Self { rounds: 0, watched: events, so_far: Default::default(), in_stays }
     }
 
     /// Takes a round of so many milliseconds.
     pub(crate) fn round(&mut self, length_ms: f64, deltas: &[Delta]) {
         if self.rounds < LOOKED_AT {
             self.rounds += 1;
-            let is_whole = |event: &usize| deltas.get(*event).is_some_and(|delta| delta.run_ratio() >= ANCHORED);
-            self.anchors.retain(is_whole);
+            let is_whole = |event: &usize| deltas.get(*event).is_some_and(|delta| delta.run_ratio() >= ALWAYS_COUNTED);
+            self.watched.retain(is_whole);
             if self.rounds == LOOKED_AT {
-                self.anchors.truncate(MOST_ANCHORS);
+                self.watched.truncate(MOST_REGRESSORS);
             }
             return;
         }
-        let counts = self.anchors.iter().map(|&anchor| deltas.get(anchor).map_or(0.0, |delta| delta.count as f64));
+        let counts = self.watched.iter().map(|&event| deltas.get(event).map_or(0.0, |delta| delta.count as f64));
         for (place, count) in counts.enumerate() {
             for (delta, in_stays) in deltas.iter().zip(&mut self.in_stays) {
                 let part = delta.run_ratio();
@@ -136,16 +136,17 @@ impl Aliasing {
 
     /// How far counts may be off, if the rotation beats with the program. `run`: what each event counted in all.
     pub(crate) fn factors(&self, run: &[Delta]) -> Option<Factors> {
-        let is_whole = |place: &usize| run.get(self.anchors[*place]).is_some_and(|run| run.run_ratio() >= ANCHORED);
-        let anchors = if self.rounds < LOOKED_AT { 0 } else { self.anchors.len() };
-        let of_anchor = |place| (1..=MOST_PHASES).filter_map(move |size| self.factors_by(place, size, run));
-        let seen = (0..anchors).filter(is_whole).flat_map(of_anchor);
+        let is_whole =
+            |place: &usize| run.get(self.watched[*place]).is_some_and(|run| run.run_ratio() >= ALWAYS_COUNTED);
+        let watched = if self.rounds < LOOKED_AT { 0 } else { self.watched.len() };
+        let of_watched = |place| (1..=MOST_PHASES).filter_map(move |size| self.factors_by(place, size, run));
+        let seen = (0..watched).filter(is_whole).flat_map(of_watched);
         seen.reduce(Factors::and)
     }
 
-    /// The same by an anchor, and by batches of so many stays.
+    /// The same by one of these, and by batches of so many stays.
     fn factors_by(&self, place: usize, size: usize, run: &[Delta]) -> Option<Factors> {
-        let multiplexed = self.in_stays.iter().zip(run).filter(|(_, run)| run.run_ratio() < ANCHORED);
+        let multiplexed = self.in_stays.iter().zip(run).filter(|(_, run)| run.run_ratio() < ALWAYS_COUNTED);
         let ratios = multiplexed.filter_map(|(in_stays, _)| in_stays[place].batches[size - 1].ratio());
         let (mut ratios, is_far): (Vec<f64>, Vec<bool>) =
             ratios.map(|(ratio, is_far)| (ratio.max(1e-3), is_far)).unzip();

@@ -39,16 +39,16 @@ impl Gp {
                 (None, Some(known)) if known.mean[event].is_finite() => self.by_process(event, rate, known, analog),
                 (None, _) => self.scaled(event, rate),
             };
-            self.interval[event].add(found.count, found.half_width);
+            self.counted.interval[event].add(found.count, found.half_width);
         }
     }
 
     /// What the process and constraints say of the window's counts; `None` where rounding left no solution.
     fn known(&mut self, span: Span, solved: &SolvedWindow<'_>) -> Option<Posterior> {
         let mut known = self.counts(span, solved)?;
-        let cpu_ms = longest(&self.window);
-        for constraint in &self.constraints {
-            let misfit = self.misfits.entry(constraint.relation).or_default();
+        let cpu_ms = longest(&self.counted.window);
+        for constraint in &self.constraints.all {
+            let misfit = self.constraints.misfits.entry(constraint.relation).or_default();
             let tolerance = constraint.tolerance.hypot(misfit.error());
             let doubted = Constraint { tolerance, ..constraint.clone() };
             doubted.apply(&mut known, cpu_ms).into_iter().for_each(|residual| misfit.add(residual));
@@ -58,7 +58,7 @@ impl Gp {
 
     /// The count of an event that needs no process: it was counted all the time, is silent, or is a clock.
     fn without_process(&self, event: usize) -> Option<WindowEstimate> {
-        let counted = self.window[event];
+        let counted = self.counted.window[event];
         if counted.run_ratio() >= WHOLE {
             return Some(WindowEstimate { count: counted.count as f64, half_width: 0.0 });
         }
@@ -70,17 +70,17 @@ impl Gp {
             let unseen_ms = (counted.enabled - counted.running).as_ms();
             return Some(WindowEstimate { count: 0.0, half_width: UNSEEN * unseen_ms / silent_ms });
         }
-        let is_clock = self.may_be_clocks[event] && is_clocked(self.run[event], CLOCK, CpuNs(0));
+        let is_clock = self.may_be_clocks[event] && is_clocked(self.counted.run[event], CLOCK, CpuNs(0));
         is_clock.then_some(WindowEstimate { count: counted.enabled.0 as f64, half_width: 0.0 })
     }
 
     /// The count of an event as the process says, as far as it goes on and doesn't hold still; where turns are long, by analogues
     /// or the last rate.
     fn by_process(&mut self, event: usize, rate: f64, known: &Posterior, analog: Option<f64>) -> WindowEstimate {
-        let (counted, time) = (self.window[event], self.window[event].enabled.as_ms());
+        let (counted, time) = (self.counted.window[event], self.counted.window[event].enabled.as_ms());
         let present = known.covariance.at(event, event).max(0.0);
-        let at_large = self.at_large[event] * (rate * time).powi(2);
-        let deviation = self.calibration.deviation(present, at_large, self.run[event].run_ratio());
+        let at_large = self.process.at_large[event] * (rate * time).powi(2);
+        let deviation = self.calibration.deviation(present, at_large, self.counted.run[event].run_ratio());
         let half_width = self.half_width(event) * deviation;
         let of_process = self.as_it_goes_on(event, rate, known.mean[event]);
         let (count, least) = match analog {
@@ -99,7 +99,7 @@ impl Gp {
 
     /// A count of the process, moved to what the event's own stays say as far as it may have stopped or holds still.
     fn as_it_goes_on(&self, event: usize, rate: f64, count: f64) -> f64 {
-        let is_seen = self.window[event].run_ratio() > 0.0;
+        let is_seen = self.counted.window[event].run_ratio() > 0.0;
         let scaled = self.scaled_count(event, rate);
         // Where it wasn't looked at, what may have stopped counted nothing. Bursts are quiet in between.
         let stopped = if is_seen { scaled } else { 0.0 };
@@ -110,13 +110,13 @@ impl Gp {
 
     /// The scaled count of an event, or its mean rate where it wasn't looked at, as the process had no solution.
     fn scaled(&mut self, event: usize, rate: f64) -> WindowEstimate {
-        self.is_unsolved = true;
+        self.unsolved.now = true;
         let count = self.scaled_count(event, rate);
         WindowEstimate { count, half_width: self.half_width(event) * count }
     }
 
     fn scaled_count(&self, event: usize, rate: f64) -> f64 {
-        let counted = self.window[event];
+        let counted = self.counted.window[event];
         match counted.run_ratio() {
             part if part > 0.0 => counted.count as f64 / part,
             _ => rate * counted.enabled.as_ms(),
@@ -134,8 +134,8 @@ impl Gp {
     /// The process' means and covariances of counts; `None` where rounding left no solution.
     fn counts(&self, span: Span, solved: &SolvedWindow<'_>) -> Option<Posterior> {
         // Only constraints ask how errors go along.
-        let pairs = if self.constraints.is_empty() { Pairs::None } else { Pairs::All };
-        let mut known = self.counts_of(span, solved.all.as_ref()?, &self.present, pairs);
+        let pairs = if self.constraints.all.is_empty() { Pairs::None } else { Pairs::All };
+        let mut known = self.counts_of(span, solved.all.as_ref()?, &self.process.present, pairs);
         if let Some(SolvedBursts { solved, burst }) = &solved.bursts {
             let of_bursts = self.counts_of(span, solved, &burst.covariances, Pairs::None);
             (0..self.events.len())
@@ -150,18 +150,18 @@ impl Gp {
         let mut known = solved.sums(span, covariances, &self.targets(), pairs);
         let surprise = fits::surprise(solved);
         // Per millisecond of the window, in which several threads may have run.
-        let enabled = |event: usize| self.window[event].enabled.as_ms() / span.length();
+        let enabled = |event: usize| self.counted.window[event].enabled.as_ms() / span.length();
         let rates: Vec<f64> =
             (0..self.events.len()).map(|event| self.rate(event).unwrap_or(0.0) * enabled(event)).collect();
         for (event, &rate) in rates.iter().enumerate() {
-            let exact = self.window[event].run_ratio() >= WHOLE;
+            let exact = self.counted.window[event].run_ratio() >= WHOLE;
             known.mean[event] = rate * (known.mean[event] + span.length());
             for (other, &other_rate) in rates.iter().enumerate() {
-                let exact = exact || self.window[other].run_ratio() >= WHOLE;
+                let exact = exact || self.counted.window[other].run_ratio() >= WHOLE;
                 *known.covariance.at_mut(event, other) *= if exact { 0.0 } else { surprise * rate * other_rate };
             }
             if exact {
-                known.mean[event] = self.window[event].count as f64;
+                known.mean[event] = self.counted.window[event].count as f64;
             }
         }
         known
@@ -181,8 +181,8 @@ mod tests {
     fn counts_without_the_process_by_hand() {
         let mut gp = gp(&[true, false, false]);
         let quarter = Delta { count: 0, enabled: CpuNs(8_000_000), running: CpuNs(2_000_000) };
-        gp.window = vec![delta(7.0, 1.0), quarter, Delta { count: 6, ..quarter }];
-        (gp.run, gp.may_be_clocks) = (gp.window.clone(), vec![false; 3]);
+        gp.counted.window = vec![delta(7.0, 1.0), quarter, Delta { count: 6, ..quarter }];
+        (gp.counted.run, gp.may_be_clocks) = (gp.counted.window.clone(), vec![false; 3]);
         for (level, count) in gp.levels.iter_mut().zip([7.0, 0.0, 6.0]) {
             level.update(count, 9.0, 100.0, Memory { per_100_ms: 1.0 });
         }
@@ -191,10 +191,10 @@ mod tests {
         assert_eq!([0, 1, 2].map(found), [Some((7.0, 0.0)), Some((0.0, 2.0)), None]);
         // Six in a quarter of the time; and at its mean rate where it wasn't looked at.
         assert_eq!(gp.scaled_count(2, 0.5), 24.0);
-        gp.window[2] = Delta { running: CpuNs(0), count: 0, ..quarter };
+        gp.counted.window[2] = Delta { running: CpuNs(0), count: 0, ..quarter };
         assert_eq!(gp.scaled_count(2, 0.5), 4.0);
         // What was seen goes on as the process says.
-        gp.window[2] = Delta { count: 6, ..quarter };
+        gp.counted.window[2] = Delta { count: 6, ..quarter };
         assert_eq!(gp.as_it_goes_on(2, 0.5, 20.0), 20.0);
     }
 
@@ -205,7 +205,7 @@ mod tests {
         ) {
             let mut gp = gp(&[false]);
             (0..quiet).for_each(|_| gp.stays[0].push([0.0; 4], 4.0, 4.0, 4.0));
-            gp.window[0] = delta(count as f64, 0.5);
+            gp.counted.window[0] = delta(count as f64, 0.5);
             let (scaled, found) = (2.0 * count as f64, gp.as_it_goes_on(0, 1.0, said));
             prop_assert!(scaled.min(said) - 1e-9 <= found && found <= scaled.max(said) + 1e-9, "{found}");
         }

@@ -58,41 +58,41 @@ impl Gp {
         if self.settings.volatile {
             self.follow(since);
         }
-        let seen = Window::new(self.observations(since), self.scales.clone());
-        let first = seen.solve(&self.covariances);
+        let seen = Window::new(self.observations(since), self.process.scales.clone());
+        let first = seen.solve(&self.process.covariances);
         let fitted = match self.tempered(first.as_ref()) {
             None => {
                 self.fit_to(&seen, first, since);
-                self.covariances.approach(&self.present, self.kept());
+                self.process.covariances.approach(&self.process.present, self.kept());
                 FittedWindow { window: seen, bursts: None }
             }
             Some(Tempered { observations, is_bursting }) => {
                 let covariances = self.fitted(&seen, first, |_| ());
-                let window = Window::new(observations, self.scales.clone());
-                self.fit_to(&window, window.solve(&self.covariances), since);
+                let window = Window::new(observations, self.process.scales.clone());
+                self.fit_to(&window, window.solve(&self.process.covariances), since);
                 // What burst once may burst again: variances at large hold it, too.
-                self.covariances.approach(&covariances, self.kept());
+                self.process.covariances.approach(&covariances, self.kept());
                 FittedWindow { window, bursts: Some(FittedBursts { window: seen, covariances, is_bursting }) }
             }
         };
-        self.observed.fill(0);
+        self.process.observed.fill(0);
         let new = fitted.window.observations.iter().filter(|o| o.span.start >= since - 1e-9);
-        new.for_each(|o| self.observed[o.event] += 1);
+        new.for_each(|o| self.process.observed[o.event] += 1);
         self.keep_lesson(since);
-        self.fitted_windows += 1;
-        self.fitted_until = self.end;
+        self.process.fitted_windows += 1;
+        self.times.fitted_until = self.times.end;
         fitted
     }
 
     /// The window since then, by the present covariances as they are: they are nearer to it than those at large.
     pub(super) fn unfitted(&self, since: f64) -> FittedWindow {
-        let seen = Window::new(self.observations(since), self.scales.clone());
-        let tempered = self.tempered(seen.solve(&self.present).as_ref());
+        let seen = Window::new(self.observations(since), self.process.scales.clone());
+        let tempered = self.tempered(seen.solve(&self.process.present).as_ref());
         let Some(Tempered { observations, is_bursting }) = tempered else {
             return FittedWindow { window: seen, bursts: None };
         };
-        let bursts = FittedBursts { window: seen, covariances: self.present.clone(), is_bursting };
-        FittedWindow { window: Window::new(observations, self.scales.clone()), bursts: Some(bursts) }
+        let bursts = FittedBursts { window: seen, covariances: self.process.present.clone(), is_bursting };
+        FittedWindow { window: Window::new(observations, self.process.scales.clone()), bursts: Some(bursts) }
     }
 
     /// A window with its bursts tempered. Of a sample of threads it isn't known what is one.
@@ -104,12 +104,12 @@ impl Gp {
     /// large.
     fn fit_to(&mut self, window: &Window, first: Option<Solved<'_>>, since: f64) {
         let tells_of_stays = !self.samples_threads();
-        self.at_large = match &first {
+        self.process.at_large = match &first {
             Some(first) if tells_of_stays => self.variances_at_large(first, since),
             _ => vec![0.0; self.events.len()],
         };
         let mut off: Option<(Vec<LeftOut>, f64)> = None;
-        self.present = self.fitted(window, first, |last| {
+        self.process.present = self.fitted(window, first, |last| {
             off = tells_of_stays.then(|| (last.left_out(since), surprise(last)));
         });
         if let Some((mut stays, surprise)) = off {
@@ -120,7 +120,7 @@ impl Gp {
             };
             let squares: Vec<_> = stays.iter().map(square).collect();
             self.calibration
-                .window(Turns { stay_ms: self.turns.stay_ms / self.unit, ..self.turns }, squares.into_iter());
+                .window(Turns { stay_ms: self.turns.stay_ms / self.times.unit, ..self.turns }, squares.into_iter());
             self.stillness.window(&stays);
         }
     }
@@ -134,8 +134,8 @@ impl Gp {
 
     /// Variances of events' mean rates since then, by the covariances at large.
     fn variances_at_large(&self, solved: &Solved<'_>, since: f64) -> Vec<f64> {
-        let span = Span { start: since, end: self.end };
-        let known = solved.sums(span, &self.covariances, &self.targets(), Pairs::None);
+        let span = Span { start: since, end: self.times.end };
+        let known = solved.sums(span, &self.process.covariances, &self.targets(), Pairs::None);
         let part = surprise(solved) / span.length().powi(2);
         (0..self.events.len()).map(|event| part * known.covariance.at(event, event)).collect()
     }
@@ -148,13 +148,13 @@ impl Gp {
         first: Option<Solved<'a>>,
         mut at_last: impl FnMut(&Solved<'_>),
     ) -> Covariances {
-        let step = self.settings.first_step / (1.0 + self.settings.step_decline * self.fitted_windows as f64);
+        let step = self.settings.first_step / (1.0 + self.settings.step_decline * self.process.fitted_windows as f64);
         let step = step.max(self.settings.least_step);
         let fits = self.settings.fits_to(window.observations.len(), self.events.len(), self.samples_threads());
-        let mut present = self.covariances.clone();
+        let mut present = self.process.covariances.clone();
         let mut next = first;
         for fit in 1..=fits {
-            let Some(solved) = next else { return self.covariances.clone() };
+            let Some(solved) = next else { return self.process.covariances.clone() };
             if fit == fits {
                 at_last(&solved);
             }
@@ -202,7 +202,7 @@ mod tests {
             gp.round(round(i), &[delta(4e3, 1.0), delta(burst * on(0), on(0)), delta(100.0 * on(1), on(1))]);
         }
         let fitted = gp.unfitted(0.0);
-        let solved = fitted.solve(&gp.present);
+        let solved = fitted.solve(&gp.process.present);
         let bursts = solved.bursts.unwrap_or_else(|| unreachable!());
         assert!(bursts.burst.is_bursting[1], "{:?}", bursts.burst.is_bursting);
         // Nothing was seen of another one.
@@ -222,11 +222,11 @@ mod tests {
                 gp.round(round(i), &[delta(4e3, 1.0), delta(count * on, on)]);
             }
             let fitted = gp.fit(0.0);
-            let solved = fitted.window.solve(&gp.present).unwrap_or_else(|| unreachable!());
+            let solved = fitted.window.solve(&gp.process.present).unwrap_or_else(|| unreachable!());
             prop_assert!(surprise(&solved) >= 0.25);
             for event in 0..2 {
                 let is_sane = |variance: &f64| variance.is_finite() && *variance > 0.0;
-                prop_assert!(gp.present.at(event, event).iter().all(is_sane));
+                prop_assert!(gp.process.present.at(event, event).iter().all(is_sane));
             }
         }
     }

@@ -99,9 +99,9 @@ impl Gp {
     /// Keeps the window that ends.
     pub(super) fn keep_window(&mut self, span: Span) {
         let is_alone = self.concurrency() == Concurrency::Alone;
-        let Self { turns, unit, .. } = *self;
+        let (turns, unit) = (self.turns, self.times.unit);
         let Some(history) = self.history.as_mut().map(Arc::make_mut) else { return };
-        history.windows.push(PastWindow { span, counted: self.window.clone(), is_alone, turns, unit });
+        history.windows.push(PastWindow { span, counted: self.counted.window.clone(), is_alone, turns, unit });
         history.blocks.extend(self.blocks.ended_since(span.start));
     }
 
@@ -140,15 +140,15 @@ impl Gp {
     /// A process that knows the levels and covariances of the run.
     fn knowing_all(&self, confidence: Confidence) -> Self {
         let mut later = Self { history: None, learning: None, ..self.clone() };
-        for ((level, total), run) in later.levels.iter_mut().zip(self.totals(confidence)).zip(&self.run) {
+        for ((level, total), run) in later.levels.iter_mut().zip(self.totals(confidence)).zip(&self.counted.run) {
             if let Some(total) = total {
                 let rate = total.count.value / run.enabled.as_ms();
                 *level = Level::of_run(rate * run.running.as_ms(), run.running.as_ms());
             }
         }
         later.mean_threads = 1.0;
-        later.scales.fill(WindowScale::AT_LARGE);
-        later.observed.fill(UNFITTED);
+        later.process.scales.fill(WindowScale::AT_LARGE);
+        later.process.observed.fill(UNFITTED);
         later.stays.iter_mut().for_each(|stays| stays.quiet.go_on());
         later.settings.volatile = false;
         later.settings.first_step = later.settings.least_step;
@@ -160,8 +160,8 @@ impl Gp {
     /// Fits covariances to some windows, by what came before and after them.
     fn fit_stretch(&mut self, history: &History, stretch: &[PastWindow]) -> Option<FittedWindow> {
         let (first, last) = (stretch.first()?, stretch.last()?);
-        (self.turns, self.unit) = (last.turns, last.unit);
-        self.end = last.span.end;
+        (self.turns, self.times.unit) = (last.turns, last.unit);
+        self.times.end = last.span.end;
         let before = self.context(first.span.start) + self.settings.window_ms;
         let around = Span { start: first.span.start - before, end: last.span.end + AHEAD_MS };
         self.blocks.replace(history.blocks(around));
@@ -171,13 +171,13 @@ impl Gp {
     /// Estimates these windows.
     fn estimate_stretch(&mut self, history: &History, stretch: &[PastWindow]) -> Vec<Vec<WindowSum>> {
         let Some(fitted) = self.fit_stretch(history, stretch) else { return Vec::new() };
-        let present = self.present.clone();
+        let present = self.process.present.clone();
         let solved = fitted.solve(&present);
         let mut estimate = |window: &PastWindow| {
-            self.window.clone_from(&window.counted);
-            self.interval.fill(WindowSum::default());
+            self.counted.window.clone_from(&window.counted);
+            self.counted.interval.fill(WindowSum::default());
             self.estimate(window.span, &solved, &[]);
-            self.interval.clone()
+            self.counted.interval.clone()
         };
         stretch.iter().map(&mut estimate).collect()
     }

@@ -166,61 +166,28 @@ pub struct Gp {
     settings: Settings,
     rotation_ms: f64,
     events: Vec<EventSpec>,
-    constraints: Vec<Constraint>,
-    /// How far each relation's sum was off, in windows.
-    misfits: BTreeMap<usize, SumMisfit>,
+    constraints: Constraints,
+    times: ProcessTimes,
+    counted: CountedSoFar,
+    process: FittedProcess,
     blocks: Blocks,
     levels: Vec<Level>,
-    volatilities: Vec<Volatility>,
-    /// What volatilities make of the covariances at present.
-    scales: Vec<WindowScale>,
-    /// How events vary together at large.
-    covariances: Covariances,
-    /// Covariances as fitted to the last window.
-    present: Covariances,
-    /// How many observations of each event `present` was fitted to.
-    observed: Vec<u64>,
-    /// What each event counted since the last window ended.
-    window: Vec<Delta>,
-    /// What the windows since the last interval ended add up to.
-    interval: Vec<WindowSum>,
-    /// What the windows of all intervals that ended add up to.
-    run_sums: Vec<WindowSum>,
-    /// What each event counted since the start.
-    run: Vec<Delta>,
     stays: Vec<StaySpread>,
     /// Whether each event counted the time that it ran, in all rounds.
     may_be_clocks: Vec<bool>,
-    /// Events that are always counted, on which totals are regressed; and what was counted before they were chosen.
-    anchors: Vec<usize>,
-    before_anchors: Vec<Delta>,
-    /// Whether it was looked which events turned out to be always counted.
-    has_looked_for_anchors: bool,
+    regressors: Regressors,
     aliasing: Aliasing,
     /// What was counted where the rotation is slow.
     analogs: Analogs,
-    /// CPU time so far, in milliseconds.
-    elapsed: f64,
     calibration: Calibration,
     stillness: Stillness,
-    /// Variances of events' mean rates, relative to their levels, by the covariances before they were fitted to the window.
-    at_large: Vec<f64>,
     /// The rounds of multiplexed events without a count.
     empty: Share,
-    window_start: f64,
-    fitted_until: f64,
-    end: f64,
-    /// How many milliseconds of CPU time a unit of the process' time has: where a cycle of the rotation takes long, all
-    /// that is looked at lasts as much longer.
-    unit: f64,
     /// How turns on the counters go.
     turns: Turns,
-    fitted_windows: u64,
     /// How many intervals ended.
     intervals: u64,
-    /// Whether any window of this interval had no solution, so that it was scaled; and of the one before.
-    is_unsolved: bool,
-    was_unsolved: bool,
+    unsolved: UnsolvedWindows,
     /// How many threads ran in the last window, on average.
     mean_threads: f64,
     /// Which thread was counted when, if that is known.
@@ -229,6 +196,97 @@ pub struct Gp {
     learning: Option<Arc<Learning>>,
     /// The windows so far, where they are kept.
     history: Option<Arc<History>>,
+}
+
+/// What is known of sums of counts.
+#[derive(Clone, Default)]
+struct Constraints {
+    all: Vec<Constraint>,
+    /// How far each relation's sum was off, in windows.
+    misfits: BTreeMap<usize, SumMisfit>,
+}
+
+/// How far the process has come: in CPU time, and in units of its own time.
+#[derive(Clone)]
+struct ProcessTimes {
+    /// CPU time so far, in milliseconds.
+    elapsed: f64,
+    /// How many milliseconds of CPU time a unit of the process' time has: where a cycle of the rotation takes long, all
+    /// that is looked at lasts as much longer.
+    unit: f64,
+    window_start: f64,
+    fitted_until: f64,
+    end: f64,
+}
+
+/// What each event counted.
+#[derive(Clone)]
+struct CountedSoFar {
+    /// Since the last window ended.
+    window: Vec<Delta>,
+    /// What the windows since the last interval ended add up to.
+    interval: Vec<WindowSum>,
+    /// What the windows of all intervals that ended add up to.
+    run_sums: Vec<WindowSum>,
+    /// Since the start.
+    run: Vec<Delta>,
+}
+
+impl CountedSoFar {
+    /// Nothing of so many events.
+    fn nothing(events: usize) -> Self {
+        let (counts, sums) = (vec![Delta::default(); events], vec![WindowSum::default(); events]);
+        Self { window: counts.clone(), interval: sums.clone(), run_sums: sums, run: counts }
+    }
+}
+
+/// The covariances of the process, and how much events vary at present.
+#[derive(Clone)]
+struct FittedProcess {
+    /// How events vary together at large.
+    covariances: Covariances,
+    /// Covariances as fitted to the last window.
+    present: Covariances,
+    /// How many observations of each event `present` was fitted to.
+    observed: Vec<u64>,
+    fitted_windows: u64,
+    volatilities: Vec<Volatility>,
+    /// What volatilities make of the covariances at present.
+    scales: Vec<WindowScale>,
+    /// Variances of events' mean rates, relative to their levels, by the covariances before they were fitted to the window.
+    at_large: Vec<f64>,
+}
+
+impl FittedProcess {
+    /// A process of so many events that was fitted to no window.
+    fn unfitted(covariances: Covariances, events: usize) -> Self {
+        Self {
+            present: covariances.clone(),
+            covariances,
+            observed: vec![UNFITTED; events],
+            fitted_windows: 0,
+            volatilities: vec![Volatility::new(); events],
+            scales: vec![WindowScale::AT_LARGE; events],
+            at_large: vec![0.0; events],
+        }
+    }
+}
+
+/// The events that are always counted, on which totals are regressed.
+#[derive(Clone)]
+struct Regressors {
+    events: Vec<usize>,
+    /// What each event counted before they were chosen.
+    before: Vec<Delta>,
+    /// Whether it was looked which events turned out to be always counted.
+    were_sought: bool,
+}
+
+/// Whether any window of this interval had no solution, so that it was scaled; and of the one before.
+#[derive(Clone, Copy, Default)]
+struct UnsolvedWindows {
+    now: bool,
+    before: bool,
 }
 
 /// The most events that are estimated together. Of each pair four covariances are kept several times over, so that
@@ -261,62 +319,54 @@ impl Gp {
             Some(rate) if rate > 0.0 => Level::known(rate),
             _ => Level::default(),
         };
-        let levels = names.iter().map(level).collect();
         Self {
+            constraints: Constraints::default(),
+            times: ProcessTimes {
+                elapsed: 0.0,
+                unit: unit(rotation_ms / Turns::USUAL.stay_ms),
+                window_start: 0.0,
+                fitted_until: 0.0,
+                end: 0.0,
+            },
+            counted: CountedSoFar::nothing(n),
+            process: FittedProcess::unfitted(covariances, n),
             blocks: Blocks::new(&always),
-            calibration: Calibration::new(n, settings.usual_squares),
-            settings,
-            rotation_ms,
-            events: events.to_vec(),
-            constraints: Vec::new(),
-            misfits: BTreeMap::new(),
-            levels,
-            volatilities: vec![Volatility::new(); n],
-            scales: vec![WindowScale::AT_LARGE; n],
-            present: covariances.clone(),
-            observed: vec![UNFITTED; n],
-            covariances,
-            window: vec![Delta::default(); n],
-            interval: vec![WindowSum::default(); n],
-            run_sums: vec![WindowSum::default(); n],
-            run: vec![Delta::default(); n],
+            levels: names.iter().map(level).collect(),
             stays: vec![StaySpread::default(); n],
             may_be_clocks: vec![true; n],
-            anchors: ranked((0..n).filter(|&event| always[event]).collect(), events),
-            has_looked_for_anchors: false,
-            before_anchors: vec![Delta::default(); n],
+            regressors: Regressors {
+                events: ranked((0..n).filter(|&event| always[event]).collect(), events),
+                before: vec![Delta::default(); n],
+                were_sought: false,
+            },
             aliasing: Aliasing::new(ranked((0..n).collect(), events)),
             analogs: Analogs::new(n),
-            elapsed: 0.0,
+            calibration: Calibration::new(n, settings.usual_squares),
             stillness: Stillness::new(n),
-            at_large: vec![0.0; n],
             empty: Share::default(),
-            window_start: 0.0,
-            fitted_until: 0.0,
-            end: 0.0,
-            unit: unit(rotation_ms / Turns::USUAL.stay_ms),
             turns: Turns { stay_ms: rotation_ms.max(Turns::USUAL.stay_ms), ..Turns::USUAL },
-            fitted_windows: 0,
             intervals: 0,
-            is_unsolved: false,
-            was_unsolved: false,
+            unsolved: UnsolvedWindows::default(),
             mean_threads: 1.0,
             threads: Threads::new(rotation_ms),
             learning: None,
             history: None,
+            settings,
+            rotation_ms,
+            events: events.to_vec(),
         }
     }
 
     /// Puts these in place of what was known of the events' counts.
     pub fn constrain_to(&mut self, constraints: Vec<Constraint>) {
-        self.constraints.clear();
+        self.constraints.all.clear();
         constraints.into_iter().for_each(|constraint| self.constrain(constraint));
     }
 
     /// Adds what is known of the events' counts, as of each window from now on.
     fn constrain(&mut self, constraint: Constraint) {
         if constraint.terms.iter().all(|&(event, factor)| event < self.events.len() && factor.is_finite()) {
-            self.constraints.push(constraint);
+            self.constraints.all.push(constraint);
         }
     }
 
@@ -326,39 +376,39 @@ impl Gp {
         if !(length > 0.0 && length.is_finite()) {
             return;
         }
-        self.elapsed += length;
+        self.times.elapsed += length;
         let deltas: Vec<Delta> = deltas.iter().take(self.events.len()).copied().map(sane).collect();
         self.aliasing.round(length, &deltas);
-        let round = Span { start: self.end, end: self.end + length / self.unit };
-        let anchors = self.of_anchors(|anchor| deltas.get(anchor).and_then(Delta::rate).unwrap_or(0.0));
-        self.threads.round(round, self.unit, &deltas);
+        let round = Span { start: self.times.end, end: self.times.end + length / self.times.unit };
+        let regressors = self.of_regressors(|regressor| deltas.get(regressor).and_then(Delta::rate).unwrap_or(0.0));
+        self.threads.round(round, self.times.unit, &deltas);
         for (event, &delta) in deltas.iter().enumerate() {
-            self.blocks.push(event, round, self.unit, &delta);
-            let [a, b, c] = anchors.map(|rate| rate * delta.running.as_ms());
+            self.blocks.push(event, round, self.times.unit, &delta);
+            let [a, b, c] = regressors.map(|rate| rate * delta.running.as_ms());
             self.stays[event].push([delta.count as f64, a, b, c], delta.running.as_ms(), length, self.rotation_ms);
             self.may_be_clocks[event] &= is_clocked(delta, CLOCK_ROUND.0, CLOCK_ROUND.1);
-            self.window[event] += delta;
-            self.interval[event].counted += delta;
-            self.run[event] += delta;
+            self.counted.window[event] += delta;
+            self.counted.interval[event].counted += delta;
+            self.counted.run[event] += delta;
             if !self.events[event].counted.is_always() && delta.running > CpuNs(0) {
                 self.empty.add(delta.count == 0);
             }
         }
-        self.end = round.end;
-        if self.end - self.window_start >= self.settings.window_ms - 1e-6 {
+        self.times.end = round.end;
+        if self.times.end - self.times.window_start >= self.settings.window_ms - 1e-6 {
             self.end_window();
         }
     }
 
     /// Whether the counts of any window of the last interval were scaled, as rounding left covariances without a solution.
     pub fn was_unsolved(&self) -> bool {
-        self.was_unsolved
+        self.unsolved.before
     }
 
     /// Whether a cycle of the rotation, from one turn of an event to its next, takes longer than two windows, so that the process
     /// says little more than what was counted.
     pub fn is_slow(&self) -> bool {
-        self.unit > 1.0
+        self.times.unit > 1.0
     }
 
     /// Whether turns are so long, and cycles of them, that a window sees little more than one turn.
@@ -368,12 +418,12 @@ impl Gp {
 
     /// Whether the last rate of an event may say more than its mean does.
     fn may_hold_rates(&self) -> bool {
-        self.unit > SLOW || self.is_in_long_turns()
+        self.times.unit > SLOW || self.is_in_long_turns()
     }
 
     /// By what factors counts may be off because the rotation beats with the program, if it does.
     pub fn aliasing(&self) -> Option<Factors> {
-        self.aliasing.factors(&self.run).filter(|_| self.mean_threads < SEVERAL)
+        self.aliasing.factors(&self.counted.run).filter(|_| self.mean_threads < SEVERAL)
     }
 
     /// Ends an interval: what each event counted since the last one; `None` for an event that has
@@ -381,33 +431,33 @@ impl Gp {
     pub fn interval(&mut self, confidence: Confidence) -> Vec<Option<Uncertain>> {
         self.end();
         self.intervals += 1;
-        self.was_unsolved = std::mem::take(&mut self.is_unsolved);
+        self.unsolved.before = std::mem::take(&mut self.unsolved.now);
         // In slow rotations estimates aren't those of a level.
         let may_hold = self.may_hold_rates();
         let is_of_level = |event: usize| !self.levels[event].is_silent() && !may_hold;
         let sides = |event: usize| {
-            let ms = self.interval[event].counted.enabled.as_ms();
+            let ms = self.counted.interval[event].counted.enabled.as_ms();
             let mean = self.levels[event].rate().unwrap_or(0.0) * ms;
-            Sides::new(&self.interval[event], mean, self.stays[event].stays(), self.tail(event))
+            Sides::new(&self.counted.interval[event], mean, self.stays[event].stays(), self.tail(event))
         };
         let sides: Vec<Option<Sides>> =
             (0..self.events.len()).map(|event| is_of_level(event).then(|| sides(event))).collect();
-        for (sum, sides) in self.interval.iter_mut().zip(sides) {
+        for (sum, sides) in self.counted.interval.iter_mut().zip(sides) {
             sum.sides = sides.unwrap_or(Sides::ALIKE);
         }
-        let interval = &self.interval;
+        let interval = &self.counted.interval;
         self.history.iter_mut().for_each(|history| Arc::make_mut(history).end_interval(interval));
-        for (run, sum) in self.run_sums.iter_mut().zip(&self.interval).filter(|(_, sum)| sum.known) {
+        for (run, sum) in self.counted.run_sums.iter_mut().zip(&self.counted.interval).filter(|(_, sum)| sum.known) {
             run.add(sum.estimate, sum.square.sqrt());
             run.counted += sum.counted;
         }
         let aliasing = self.aliasing();
-        self.interval.iter_mut().map(|sum| std::mem::take(sum).estimate(confidence, aliasing)).collect()
+        self.counted.interval.iter_mut().map(|sum| std::mem::take(sum).estimate(confidence, aliasing)).collect()
     }
 
     /// Ends the last window, as at the end of a run.
     pub fn end(&mut self) {
-        if self.end > self.window_start {
+        if self.times.end > self.times.window_start {
             self.end_window();
         }
     }
@@ -415,7 +465,7 @@ impl Gp {
     /// Makes this a learning run, from before its first round: its windows, after those of earlier runs, are kept for
     /// [`Gp::model`].
     pub fn learning(mut self, earlier: Option<&CovarianceModel>) -> Self {
-        self.learning = Some(Arc::new(Learning::new(earlier, &self.names(), self.covariances.clone())));
+        self.learning = Some(Arc::new(Learning::new(earlier, &self.names(), self.process.covariances.clone())));
         self
     }
 
@@ -423,8 +473,8 @@ impl Gp {
     pub fn model(&self) -> Option<CovarianceModel> {
         let run = model::Run {
             names: self.names(),
-            rates: self.run.iter().map(Delta::rate).collect(),
-            time_ms: longest(&self.run),
+            rates: self.counted.run.iter().map(Delta::rate).collect(),
+            time_ms: longest(&self.counted.run),
         };
         let observation =
             |block: &CountBlock, rate, own: &PerProcess| self.observation(block, rate, WindowScale::AT_LARGE, own);
@@ -436,12 +486,12 @@ impl Gp {
     }
 
     fn end_window(&mut self) {
-        let span = Span { start: self.window_start, end: self.end };
-        self.window_start = self.end;
-        self.mean_threads = longest(&self.window) / (span.length() * self.unit);
+        let span = Span { start: self.times.window_start, end: self.times.end };
+        self.times.window_start = self.times.end;
+        self.mean_threads = longest(&self.counted.window) / (span.length() * self.times.unit);
         self.blocks.cut();
         let may_hold = self.may_hold_rates();
-        for (level, counted) in self.levels.iter_mut().zip(&self.window) {
+        for (level, counted) in self.levels.iter_mut().zip(&self.counted.window) {
             if may_hold {
                 level.hold(counted.count as f64, counted.running.as_ms());
             }
@@ -450,39 +500,39 @@ impl Gp {
         self.follow_threads(span);
         self.keep_window(span);
         let analogs = if self.is_in_long_turns() { self.analogs(span) } else { Vec::new() };
-        let since = self.fitted_until;
-        let fitted = (self.end - since >= FIT_EVERY_MS).then(|| self.fit(since));
+        let since = self.times.fitted_until;
+        let fitted = (self.times.end - since >= FIT_EVERY_MS).then(|| self.fit(since));
         // Short windows are fitted together.
         let fitted = fitted.filter(|_| since >= span.start - 1e-6).unwrap_or_else(|| {
-            self.at_large.fill(0.0);
+            self.process.at_large.fill(0.0);
             self.unfitted(span.start)
         });
-        self.estimate(span, &fitted.solve(&self.present), &analogs);
-        self.window.fill(Delta::default());
+        self.estimate(span, &fitted.solve(&self.process.present), &analogs);
+        self.counted.window.fill(Delta::default());
         self.follow_stays();
-        self.look_for_anchors();
+        self.look_for_regressors();
         let memory = self.settings.context_ms.max(Settings::LEAST_MS) + self.settings.window_ms.max(FIT_EVERY_MS);
-        self.blocks.forget(self.end - memory);
+        self.blocks.forget(self.times.end - memory);
     }
 
     /// The rate of each event while it wasn't counted in a window, by analogues.
     fn analogs(&mut self, window: Span) -> Vec<Option<f64>> {
         let turn = self.turns.stay_ms;
-        let ms = |time: f64| self.elapsed - (self.end - time) * self.unit;
+        let ms = |time: f64| self.times.elapsed - (self.times.end - time) * self.times.unit;
         for block in self.blocks.ended_since(window.start) {
             let span = Span { start: ms(block.span.start), end: ms(block.span.end) };
             let piece = Piece { span, count: block.count, running: block.running, stay: block.stay };
             self.analogs.add(block.event, piece, 0.5 * turn);
         }
-        let cycle = self.unit * self.settings.window_ms;
-        self.analogs.rates(Span { start: ms(window.start), end: self.elapsed }, &TurnTimes { turn, cycle })
+        let cycle = self.times.unit * self.settings.window_ms;
+        self.analogs.rates(Span { start: ms(window.start), end: self.times.elapsed }, &TurnTimes { turn, cycle })
     }
 
     /// Follows how turns on the counters go, and the unit of time with which a cycle of the rotation, from one stay
     /// of an event to its next, lasts for a window.
     fn follow_stays(&mut self) {
         let multiplexed = || (0..self.events.len()).filter(|&event| !self.events[event].counted.is_always());
-        let stay = |event: usize| Some((self.stays[event].stay_ms()?, self.run[event].run_ratio().max(1e-3)));
+        let stay = |event: usize| Some((self.stays[event].stay_ms()?, self.counted.run[event].run_ratio().max(1e-3)));
         let mut stays: Vec<(f64, f64)> = multiplexed().filter_map(stay).collect();
         if stays.is_empty() || matches!(self.concurrency(), Concurrency::Sampled | Concurrency::ToldApart) {
             return;
@@ -493,19 +543,19 @@ impl Gp {
         self.turns = Turns { stay_ms: stays[stays.len() / 2].0, order };
         let mut cycles: Vec<f64> = stays.iter().map(|(stay_ms, counted)| stay_ms / counted).collect();
         cycles.sort_unstable_by(f64::total_cmp);
-        self.unit = unit(cycles[cycles.len() / 2] / self.settings.window_ms);
+        self.times.unit = unit(cycles[cycles.len() / 2] / self.settings.window_ms);
     }
 
     /// Follows how much events vary at present.
     fn follow(&mut self, since: f64) {
         let observations = self.observations(since);
-        let (all, covariances) = (&mut self.volatilities, &self.covariances);
-        let window = Span { start: since, end: self.end };
+        let (all, covariances) = (&mut self.process.volatilities, &self.process.covariances);
+        let window = Span { start: since, end: self.times.end };
         volatility::update_all(all, window, &observations, covariances, &self.settings);
         // Of events in bursts one says nothing of the size of the next.
         let bursts = self.empty.is_most();
         let scales = || volatility::scales(all, covariances);
-        self.scales = if bursts { vec![WindowScale::AT_LARGE; all.len()] } else { scales() };
+        self.process.scales = if bursts { vec![WindowScale::AT_LARGE; all.len()] } else { scales() };
     }
 
     /// Keeps the window since then, where this is a learning run.
@@ -550,12 +600,12 @@ impl Gp {
         if !may_tell || self.concurrency() == Concurrency::Alone {
             return self.threads.skip();
         }
-        self.threads.follow(window, self.unit, window.start - Settings::LEAST_MS);
+        self.threads.follow(window, self.times.unit, window.start - Settings::LEAST_MS);
         let are_known = self.threads.are_known();
-        if are_known != were_known && self.fitted_windows > 0 {
+        if are_known != were_known && self.process.fitted_windows > 0 {
             // Covariances are those of one thread, or of the mean over all.
             let threads = if are_known { self.mean_threads } else { 1.0 / self.mean_threads };
-            for covariances in [&mut self.covariances, &mut self.present] {
+            for covariances in [&mut self.process.covariances, &mut self.process.present] {
                 covariances.rescale(|_| threads.max(1e-3).sqrt());
             }
         }

@@ -16,7 +16,7 @@ const ROUNDED: f64 = 1e-9;
 impl Gp {
     /// How long before it a window takes observations from.
     pub(super) fn context(&self, since: f64) -> f64 {
-        self.settings.context_ms.max(Settings::LEAST_MS - (self.end - since))
+        self.settings.context_ms.max(Settings::LEAST_MS - (self.times.end - since))
     }
 
     /// What blocks say of the time from shortly before `since`.
@@ -27,7 +27,7 @@ impl Gp {
         let few = Settings::BLOCKS_MS.into_iter().map(|longest| joined(context, longest)).find(|all| all.len() <= most);
         let blocks = few.unwrap_or_else(|| joined(context.min(Settings::SHORT_CONTEXT_MS), longest));
         let observations = blocks.iter().filter_map(|block| {
-            let (scale, own) = (self.scales[block.event], self.covariances_of(block.event));
+            let (scale, own) = (self.process.scales[block.event], self.covariances_of(block.event));
             if self.threads.are_known() {
                 return self.observation_of_threads(block, scale, own);
             }
@@ -74,7 +74,7 @@ impl Gp {
     }
 
     fn covariances_of(&self, event: usize) -> &PerProcess {
-        self.covariances.at(event, event)
+        self.process.covariances.at(event, event)
     }
 }
 

@@ -2,28 +2,28 @@
 
 use super::super::timed_count::TimedCount;
 use super::quiet::Quiet;
-use super::regression::{MOST_ANCHORS, Regression, WithAnchors};
+use super::regression::{MOST_REGRESSORS, Regression, WithRegressors};
 use crate::rates::{Confidence, Moments};
 
 /// The place of its time in a [`StayCounts`].
-const RUNNING: usize = 1 + MOST_ANCHORS;
+const RUNNING: usize = 1 + MOST_REGRESSORS;
 
 /// The counts of a stay, and its time on a counter.
-type StayCounts = [f64; 2 + MOST_ANCHORS];
+type StayCounts = [f64; 2 + MOST_REGRESSORS];
 
-/// How the counts of an event's stays on the counters differ from its rate, and how they follow those of anchors.
+/// How the counts of an event's stays on the counters differ from its rate, and how they follow those of regressors.
 ///
 /// Stays come in the order of time and evenly, so that differences between neighbours say how far a systematic sample
 /// is off: its variance is half their mean square, over the number of stays (Cochran, Sampling Techniques, 8.5), times
 /// the part of the time that wasn't counted. What differs is the count from that of the mean rate in the stay's time
 /// (the same, 6.3): a stay of next to no time, in which the rate may be anything, moves no total.
 ///
-/// A total is that of a regression (the same, 7.1): scaled, and put right by what anchors counted in the event's stays
-/// against what they counted in all. Slopes are those of differences between neighbours on differences of anchors.
+/// A total is that of a regression (the same, 7.1): scaled, and put right by what regressors counted in the event's stays
+/// against what they counted in all. Slopes are those of differences between neighbours on differences of regressors.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct StaySpread {
     /// The counts in the stay so far.
-    open: WithAnchors,
+    open: WithRegressors,
     running: f64,
     /// How long ago the stay began.
     length: f64,
@@ -35,11 +35,11 @@ pub(crate) struct StaySpread {
     /// The last stay.
     last: Option<StayCounts>,
     /// Sums of products of differences between neighbours.
-    products: [StayCounts; 2 + MOST_ANCHORS],
+    products: [StayCounts; 2 + MOST_REGRESSORS],
     differences: f64,
-    /// The counts while the event was on a counter, and that time, since there are these anchors; and the event's own
+    /// The counts while the event was on a counter, and that time, since there are these regressors; and the event's own
     /// before that.
-    seen: WithAnchors,
+    seen: WithRegressors,
     seen_ms: f64,
     before: TimedCount,
     /// The time on a counter in all stays that ended.
@@ -52,8 +52,8 @@ pub(crate) struct StaySpread {
 pub(crate) struct StayTotal {
     /// The scaled count.
     pub(crate) scaled: f64,
-    /// What each anchor adds to it.
-    pub(crate) added: [f64; MOST_ANCHORS],
+    /// What each regressor adds to it.
+    pub(crate) added: [f64; MOST_REGRESSORS],
     /// Half of the 95 % interval; `None` before there are two stays.
     pub(crate) half_width: Option<f64>,
 }
@@ -83,7 +83,7 @@ const GAPS_VARY: f64 = 0.25;
 impl StaySpread {
     /// Takes a round's counts while the event was on a counter, that time, and the round's length; the
     /// counters change what they count after `rotation_ms`.
-    pub(crate) fn push(&mut self, counts: WithAnchors, running: f64, length: f64, rotation_ms: f64) {
+    pub(crate) fn push(&mut self, counts: WithRegressors, running: f64, length: f64, rotation_ms: f64) {
         self.gap += (length - running).max(0.0);
         if running > 0.0 {
             if self.running == 0.0 {
@@ -108,11 +108,11 @@ impl StaySpread {
     }
 
     fn end(&mut self) {
-        let [count, anchors @ ..] = self.open;
+        let [count, regressors @ ..] = self.open;
         self.quiet.end_stay(count, self.running, self.last.map(|last| last[0]));
         let mut stay = StayCounts::default();
         (stay[0], stay[RUNNING]) = (count, self.running);
-        stay[1..RUNNING].copy_from_slice(&anchors);
+        stay[1..RUNNING].copy_from_slice(&regressors);
         if let Some(before) = self.last {
             let steps: StayCounts = std::array::from_fn(|place| stay[place] - before[place]);
             for (row, step) in self.products.iter_mut().zip(steps) {
@@ -121,14 +121,14 @@ impl StaySpread {
             self.differences += 1.0;
         }
         self.ended += self.running;
-        (self.last, self.open, self.running, self.length) = (Some(stay), WithAnchors::default(), 0.0, 0.0);
+        (self.last, self.open, self.running, self.length) = (Some(stay), WithRegressors::default(), 0.0, 0.0);
     }
 
-    /// Forgets how rates differed, as the anchors are others from now on.
-    pub(crate) fn forget_anchors(&mut self) {
+    /// Forgets how rates differed, as the regressors are others from now on.
+    pub(crate) fn forget_regressors(&mut self) {
         let (counted, seen_ms) = (self.seen[0], self.seen_ms);
         *self = Self { differences: 0.0, products: Default::default(), last: None, ..*self };
-        (self.open, self.seen) = (WithAnchors::default(), WithAnchors::default());
+        (self.open, self.seen) = (WithRegressors::default(), WithRegressors::default());
         (self.running, self.length) = (0.0, 0.0);
         self.before.add(counted, seen_ms);
         self.seen_ms = 0.0;
@@ -151,20 +151,20 @@ impl StaySpread {
         spread.is_some_and(|(variance, mean)| variance.sqrt() > GAPS_VARY * mean)
     }
 
-    /// The total over `enabled` ms of an event that was on a counter for a part of it. `anchors`: their mean rates
-    /// since they are anchors; 0 for none.
-    pub(crate) fn total(&self, enabled: f64, anchors: [f64; MOST_ANCHORS]) -> StayTotal {
+    /// The total over `enabled` ms of an event that was on a counter for a part of it. `regressors`: their mean rates
+    /// since they are regressors; 0 for none.
+    pub(crate) fn total(&self, enabled: f64, regressors: [f64; MOST_REGRESSORS]) -> StayTotal {
         let mut all = self.before;
         all.add(self.seen[0], self.seen_ms);
         let (seen_ms, mean) = (all.time, all.rate());
         let scaled = mean * enabled;
         let unseen = (1.0 - seen_ms / enabled).max(0.0);
-        let regression = Regression::new(&self.of_rates(mean, &anchors), self.differences, mean, &anchors);
-        let off = |&place: &usize| self.seen[1 + place] / self.seen_ms / anchors[place] - 1.0;
-        let off: Vec<f64> = regression.anchors.iter().map(off).collect();
+        let regression = Regression::new(&self.of_rates(mean, &regressors), self.differences, mean, &regressors);
+        let off = |&place: &usize| self.seen[1 + place] / self.seen_ms / regressors[place] - 1.0;
+        let off: Vec<f64> = regression.regressors.iter().map(off).collect();
         let corrected = scaled * self.seen_ms / seen_ms;
-        let mut added = [0.0; MOST_ANCHORS];
-        for ((slope, off), &place) in regression.slopes.iter().zip(&off).zip(&regression.anchors) {
+        let mut added = [0.0; MOST_REGRESSORS];
+        for ((slope, off), &place) in regression.slopes.iter().zip(&off).zip(&regression.regressors) {
             added[place] = -corrected * slope * off;
         }
         let half_width = (self.differences > 0.0).then(|| {
@@ -179,9 +179,9 @@ impl StaySpread {
 
     /// Sums of products of differences between neighbours, of what stays counted more than the mean rates do in their
     /// time, over the mean time of a stay: as of rates, where all stays are of one length.
-    fn of_rates(&self, mean: f64, anchors: &[f64; MOST_ANCHORS]) -> [WithAnchors; 1 + MOST_ANCHORS] {
+    fn of_rates(&self, mean: f64, regressors: &[f64; MOST_REGRESSORS]) -> [WithRegressors; 1 + MOST_REGRESSORS] {
         let products = &self.products;
-        let mean = |place: usize| if place == 0 { mean } else { anchors[place - 1] };
+        let mean = |place: usize| if place == 0 { mean } else { regressors[place - 1] };
         let over = self.stay_ms().map_or(0.0, |stay| stay.powi(-2));
         let product = |a: usize, b: usize| {
             let of_times = mean(a) * products[RUNNING][b] + mean(b) * products[RUNNING][a];
@@ -242,18 +242,18 @@ mod tests {
     /// An event beside one that is always counted, in stays of 4 ms of 8: the counts of both in each half.
     fn beside(counts: &[[f64; 3]]) -> StayTotal {
         let mut stays = StaySpread::default();
-        for &[count, anchor, _] in counts {
-            stays.push([count, anchor, 0.0, 0.0], 4.0, 4.0, 4.0);
+        for &[count, regressor, _] in counts {
+            stays.push([count, regressor, 0.0, 0.0], 4.0, 4.0, 4.0);
             stays.push([0.0; 4], 0.0, 4.0, 4.0);
         }
         let time = 8.0 * counts.len() as f64;
-        let anchor = counts.iter().map(|[_, seen, unseen]| seen + unseen).sum::<f64>() / time;
-        stays.total(time, [anchor, 0.0, 0.0])
+        let regressor = counts.iter().map(|[_, seen, unseen]| seen + unseen).sum::<f64>() / time;
+        stays.total(time, [regressor, 0.0, 0.0])
     }
 
     #[test]
-    fn a_total_follows_an_anchor_by_hand() {
-        // Rates of 10, 30 and 20 a millisecond beside 100, 300 and 200; the anchor had 250 in the other halves.
+    fn a_total_follows_a_regressor_by_hand() {
+        // Rates of 10, 30 and 20 a millisecond beside 100, 300 and 200; the regressor had 250 in the other halves.
         let found = beside(&[[40.0, 400.0, 1000.0], [120.0, 1200.0, 1000.0], [80.0, 800.0, 1000.0]]);
         // Means of 20 and 225: differences of 1 and -0.5, and of 200 / 225 and -100 / 225, fit without a rest.
         let slope = 225.0 / 200.0;
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_anchor_tells_of_is_scaled() {
+    fn what_no_regressor_tells_of_is_scaled() {
         // A clock; one that is never counted; one stay.
         let clock = beside(&[[40.0, 400.0, 400.0], [120.0, 400.0, 400.0], [80.0, 400.0, 400.0]]);
         assert_eq!((clock.scaled, clock.added), (480.0, [0.0; 3]));
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn anchors_that_are_multiples_of_one_another_share_the_slope() {
+    fn regressors_that_are_multiples_of_one_another_share_the_slope() {
         let mut stays = StaySpread::default();
         for count in [40.0, 120.0, 80.0, 60.0] {
             stays.push([count, 10.0 * count, 20.0 * count, 0.0], 4.0, 4.0, 4.0);
@@ -307,10 +307,10 @@ mod tests {
     }
 
     #[test]
-    fn other_anchors_leave_the_scaled_count() {
+    fn other_regressors_leave_the_scaled_count() {
         let mut stays = StaySpread::default();
         stays.push([40.0, 1.0, 2.0, 3.0], 4.0, 4.0, 4.0);
-        stays.forget_anchors();
+        stays.forget_regressors();
         stays.push([80.0, 5.0, 0.0, 0.0], 4.0, 4.0, 4.0);
         assert_eq!(stays.total(16.0, [0.0; 3]), StayTotal { scaled: 240.0, added: [0.0; 3], half_width: None });
     }

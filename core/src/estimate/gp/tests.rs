@@ -101,7 +101,7 @@ fn what_has_stopped_for_long_is_zero_with_a_bound_by_hand() {
 }
 
 #[test]
-fn the_first_group_to_be_counted_is_no_anchor() {
+fn the_first_group_to_be_counted_is_no_regressor() {
     // An interval ends in the first turn, in which two of four were counted; one is always counted in fact.
     let mut gp = gp(&[false, false, false]);
     let rounds = |gp: &mut Gp, rounds: std::ops::Range<usize>| {
@@ -112,20 +112,20 @@ fn the_first_group_to_be_counted_is_no_anchor() {
     };
     rounds(&mut gp, 0..3);
     gp.interval(Confidence::DEFAULT);
-    assert_eq!(gp.anchors, Vec::<usize>::new());
+    assert_eq!(gp.regressors.events, Vec::<usize>::new());
     rounds(&mut gp, 3..60);
     gp.interval(Confidence::DEFAULT);
-    assert_eq!(gp.anchors, [2]);
+    assert_eq!(gp.regressors.events, [2]);
 }
 
 #[test]
-fn events_on_counters_are_anchors_before_those_that_software_counts() {
+fn events_on_counters_are_regressors_before_those_that_software_counts() {
     let spec = |counted| EventSpec { name: "any".to_owned(), counted };
     let events =
         [WhenCounted::BySoftware, WhenCounted::InTurns, WhenCounted::Always, WhenCounted::BySoftware].map(spec);
     assert_eq!(ranked((0..4).collect(), &events), [1, 2, 0, 3]);
     let gp = Gp::new(&events, ROTATION_MS, Settings::default(), &Prior::default(), None);
-    assert_eq!(gp.anchors, [2, 0, 3]);
+    assert_eq!(gp.regressors.events, [2, 0, 3]);
 }
 
 #[test]
@@ -148,10 +148,10 @@ fn dear_fits_are_fewer_and_none_stay_none() {
 #[test]
 fn a_window_without_observations_fits_nothing() {
     let mut gp = gp(&[true, false]);
-    let before = gp.covariances.clone();
+    let before = gp.process.covariances.clone();
     let fitted = gp.fit(0.0);
     assert!(fitted.window.observations.is_empty());
-    let moved = (0..2).map(|e| gp.covariances.at(e, e)[0] - before.at(e, e)[0]).fold(0.0, f64::max);
+    let moved = (0..2).map(|e| gp.process.covariances.at(e, e)[0] - before.at(e, e)[0]).fold(0.0, f64::max);
     assert!(moved < 1e-6, "{moved}");
 }
 
@@ -316,9 +316,9 @@ proptest! {
 #[test]
 fn covariances_without_a_solution_are_told_and_scaled() {
     let mut gp = gp(&[false, false]);
-    let solvable = (gp.covariances.clone(), gp.present.clone());
+    let solvable = (gp.process.covariances.clone(), gp.process.present.clone());
     // Two events that vary with one another by more than they vary at all.
-    for covariances in [&mut gp.covariances, &mut gp.present] {
+    for covariances in [&mut gp.process.covariances, &mut gp.process.present] {
         for (a, b) in [(0, 1), (1, 0)] {
             *covariances.at_mut(a, b) = covariances.at(a, a).map(|own| 100.0 * own);
         }
@@ -336,7 +336,7 @@ fn covariances_without_a_solution_are_told_and_scaled() {
     // 13 and 12 of 25 rounds were seen: 2500 and 1250 when scaled.
     let values = estimates.iter().map(|estimate| estimate.unwrap().value).collect::<Vec<_>>();
     assert!((values[0] - 2500.0).abs() < 1.0 && (values[1] - 1250.0).abs() < 1.0, "{values:?}");
-    (gp.covariances, gp.present) = solvable;
+    (gp.process.covariances, gp.process.present) = solvable;
     interval(&mut gp, 25);
     assert!(!gp.was_unsolved(), "the next interval has a solution");
 }

@@ -2,7 +2,7 @@
 
 use super::blocks::{SEVERAL, WHOLE};
 use super::interval::{at, widened, within};
-use super::regression::{ANCHORED, MOST_ANCHORS};
+use super::regression::{ALWAYS_COUNTED, MOST_REGRESSORS};
 use super::stays::{FEW_STAYS, StaySpread, StayTotal};
 use super::{EventSpec, Gp, longest};
 use crate::rates::{Confidence, Error, Uncertain};
@@ -51,20 +51,20 @@ impl Gp {
     /// by how sure both are. `None` for an event that has never been counted.
     pub fn totals(&self, confidence: Confidence) -> Vec<Option<Total>> {
         let aliasing = self.aliasing();
-        let anchors = self.of_anchors(|anchor| self.anchor_rate(anchor));
-        let total = |event: usize| match self.run[event] {
+        let regressors = self.of_regressors(|regressor| self.regressor_rate(regressor));
+        let total = |event: usize| match self.counted.run[event] {
             run if run.running == CpuNs(0) => None,
             run if run.run_ratio() >= WHOLE => {
                 Some(Total { count: Uncertain::exact(run.count as f64), moved_by: Vec::new() })
             }
             run => {
                 let is_steady = self.stays[event].quiet.empty() < SELDOM && !self.empty.is_most();
-                let anchors = if is_steady { anchors } else { [0.0; MOST_ANCHORS] };
-                let of_stays = self.stays[event].total(run.enabled.as_ms(), anchors);
+                let regressors = if is_steady { regressors } else { [0.0; MOST_REGRESSORS] };
+                let of_stays = self.stays[event].total(run.enabled.as_ms(), regressors);
                 let MixedTotal { value, half_width, part_of_stays } = self.mixed(event, &of_stays, is_steady);
                 let error = widened(value, Error::of(at(confidence, half_width)), aliasing);
-                let moves = self.anchors.iter().zip(of_stays.added);
-                let moves = moves.map(|(&anchor, added)| (anchor, part_of_stays * added));
+                let moves = self.regressors.events.iter().zip(of_stays.added);
+                let moves = moves.map(|(&regressor, added)| (regressor, part_of_stays * added));
                 let moved_by = moves.filter(|&(_, counts)| counts != 0.0).collect();
                 Some(Total { count: within(value, error, run), moved_by })
             }
@@ -75,7 +75,7 @@ impl Gp {
     /// The total of an event that was counted for a part of the time; between both, where windows are as usual.
     fn mixed(&self, event: usize, of_stays: &StayTotal, is_steady: bool) -> MixedTotal {
         // What a Poisson process of the same rate leaves unseen is the least, of an event that was never seen as well.
-        let least = Confidence::DEFAULT.normal() * self.run[event].unseen_variance().sqrt();
+        let least = Confidence::DEFAULT.normal() * self.counted.run[event].unseen_variance().sqrt();
         let half_width = of_stays.half_width.map(|half_width| half_width.max(least));
         let (value, half_width, part_of_stays) = match (half_width, self.total_of_windows(event)) {
             (Some(half_width), Some(windows)) if is_steady && self.is_usual() => {
@@ -93,8 +93,8 @@ impl Gp {
 
     /// The sum of the windows' estimates, if there were some for all of the run.
     fn total_of_windows(&self, event: usize) -> Option<WindowTotal> {
-        let windows = &self.run_sums[event];
-        let is_whole = windows.counted.enabled.0 as f64 >= WHOLE * self.run[event].enabled.0 as f64;
+        let windows = &self.counted.run_sums[event];
+        let is_whole = windows.counted.enabled.0 as f64 >= WHOLE * self.counted.run[event].enabled.0 as f64;
         (windows.known && is_whole).then(|| WindowTotal {
             value: windows.estimate,
             // The fewer stays, the less is known of the level that all windows share.
@@ -106,42 +106,42 @@ impl Gp {
     /// Whether windows are as the process takes them to be: of one thread, in a rotation that isn't slow, not too
     /// short.
     fn is_usual(&self) -> bool {
-        let is_alone = longest(&self.run) < SEVERAL * self.elapsed && !self.is_slow();
-        is_alone && self.elapsed >= SHORTEST_MS * self.intervals as f64
+        let is_alone = longest(&self.counted.run) < SEVERAL * self.times.elapsed && !self.is_slow();
+        is_alone && self.times.elapsed >= SHORTEST_MS * self.intervals as f64
     }
 
-    /// The mean rate of an event since it is an anchor, per millisecond; 0 if it wasn't counted all the time.
-    fn anchor_rate(&self, anchor: usize) -> f64 {
-        let (run, before) = (self.run[anchor], self.before_anchors[anchor]);
+    /// The mean rate of an event since it is a regressor, per millisecond; 0 if it wasn't counted all the time.
+    fn regressor_rate(&self, regressor: usize) -> f64 {
+        let (run, before) = (self.counted.run[regressor], self.regressors.before[regressor]);
         let time = (run.running - before.running).as_ms();
-        if run.run_ratio() >= ANCHORED && time > 0.0 { (run.count - before.count) as f64 / time } else { 0.0 }
+        if run.run_ratio() >= ALWAYS_COUNTED && time > 0.0 { (run.count - before.count) as f64 / time } else { 0.0 }
     }
 
-    /// A number of each anchor.
-    pub(super) fn of_anchors(&self, number: impl Fn(usize) -> f64) -> [f64; MOST_ANCHORS] {
-        std::array::from_fn(|place| self.anchors.get(place).map_or(0.0, |&anchor| number(anchor)))
+    /// A number of each regressor.
+    pub(super) fn of_regressors(&self, number: impl Fn(usize) -> f64) -> [f64; MOST_REGRESSORS] {
+        std::array::from_fn(|place| self.regressors.events.get(place).map_or(0.0, |&regressor| number(regressor)))
     }
 
-    /// Takes the events that were always counted so far as anchors, once each of the others had a stay and ended it:
+    /// Takes the events that were always counted so far as regressors, once each of the others had a stay and ended it:
     /// before that the first group to be counted was always counted, too.
-    pub(super) fn look_for_anchors(&mut self) {
-        let is_whole = |event: usize| self.run[event].run_ratio() >= ANCHORED;
+    pub(super) fn look_for_regressors(&mut self) {
+        let is_whole = |event: usize| self.counted.run[event].run_ratio() >= ALWAYS_COUNTED;
         let events = 0..self.events.len();
         let is_open = |event: usize| !is_whole(event) && self.stays[event].stays() < 1.0;
-        if self.has_looked_for_anchors || self.elapsed < LONGEST_WAIT_MS && events.clone().any(is_open) {
+        if self.regressors.were_sought || self.times.elapsed < LONGEST_WAIT_MS && events.clone().any(is_open) {
             return;
         }
-        self.has_looked_for_anchors = true;
+        self.regressors.were_sought = true;
         let found: Vec<usize> = events.filter(|&event| is_whole(event)).collect();
         if found.iter().any(|&event| !self.events[event].counted.is_always()) {
-            self.anchors = ranked(found, &self.events);
-            self.before_anchors.clone_from(&self.run);
-            self.stays.iter_mut().for_each(StaySpread::forget_anchors);
+            self.regressors.events = ranked(found, &self.events);
+            self.regressors.before.clone_from(&self.counted.run);
+            self.stays.iter_mut().for_each(StaySpread::forget_regressors);
         }
     }
 }
 
-/// Events in the order in which they are taken as anchors: those on counters first, as what software counts says little
+/// Events in the order in which they are taken as regressors: those on counters first, as what software counts says little
 /// of others.
 pub(super) fn ranked(mut found: Vec<usize>, events: &[EventSpec]) -> Vec<usize> {
     found.sort_by_key(|&event| events[event].counted);

@@ -65,12 +65,12 @@ impl Sides {
 impl Gp {
     /// The half width of an event's 95 % interval, in standard deviations.
     pub(super) fn half_width(&self, event: usize) -> f64 {
-        let student = Confidence::DEFAULT.student(self.observed[event].max(LEAST_OBSERVED));
+        let student = Confidence::DEFAULT.student(self.process.observed[event].max(LEAST_OBSERVED));
         let stays = self.stays[event].stays();
         self.settings.half_width
             * student
             * self.width_of_threads(stays)
-            * self.calibration.factor(event, stays, self.run[event].run_ratio(), self.tail(event))
+            * self.calibration.factor(event, stays, self.counted.run[event].run_ratio(), self.tail(event))
     }
 
     /// The factor on half widths where several threads ran, of an event of which so many stays were seen.

@@ -42,7 +42,7 @@ pub const SCENARIOS: [Scenario; 50] = [
     scenario("cycles-user", 12, cycles_user, 0),
     scenario("unknown", 12, unknown, 0),
     scenario("frequency", 12, frequency, 0),
-    scenario("no-anchors", 12, no_anchors, 0),
+    scenario("all-in-turns", 12, all_in_turns, 0),
     scenario("plus-one", 12, few, 5),
     scenario("sixty", 6, sixty, 0),
     scenario("one-counter", 12, one_counter, 0),
@@ -345,7 +345,7 @@ fn frequency(context: &mut Context<'_>, _: usize) -> HardRun {
 }
 
 /// Nothing is always counted.
-fn no_anchors(context: &mut Context<'_>, _: usize) -> HardRun {
+fn all_in_turns(context: &mut Context<'_>, _: usize) -> HardRun {
     let part = context.stretch(4000, 24, 0, None);
     context.rotated(Stretch { fixed: 0, ..part }, standard())
 }

@@ -115,17 +115,19 @@ fn screen(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
             let (table, lower) =
                 if page.model.is_exact() { (area, Rect::default()) } else { layout::above_strip(area) };
             let (table, below) = metrics::below_events(page, table);
-            let (table, hot) = hot_functions::below_events(page, table);
-            let (table, busiest) = threads::below_events(page, table);
+            let threads = model.threads();
+            let rows = threads::rows(page, threads.as_ref());
+            let (table, hot) = hot_functions::below_events(page, table, rows);
+            let (table, busiest) = threads::below_events(page, table, rows);
             events::draw(page, table, room);
-            threads::draw_busiest(page, busiest);
+            threads::draw_busiest(page, busiest, threads.as_ref());
             hot_functions::draw(page, hot);
             metrics::draw(page, below);
             strip::draw(page, lower);
         }
         (Screen::Events, Room::Large) if page.model.profile.is_some() => {
             let area = diagnosis::above_events(page, area);
-            let (left, right) = layout::split_right(area, area.width * 26 / 100);
+            let (left, right) = layout::beside_profile(area, filled(page));
             overview(page, left, room);
             profile::draw(page, right, false);
         }
@@ -144,24 +146,31 @@ fn screen(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
     }
 }
 
+fn filled(page: &ScreenPage<'_>) -> Filled {
+    let model = page.model;
+    let events = model.events.wholes(model.monitor.header().events.len()).len();
+    let output = model.has_output().then_some(model.output.lines.len());
+    Filled { events, relations: model.monitor.relations().len(), output }
+}
+
 /// Draws everything at once, where there is room.
 fn overview(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
-    let model = page.model;
-    let filled = Filled {
-        relations: model.monitor.relations().len(),
-        output: model.has_output(),
-        log: model.all_entries().next().is_some(),
-    };
-    let panels = layout::overview(area, room, filled);
+    let threads = page.model.threads();
+    let panels = layout::overview(area, room, filled(page), |width, most| log::rows(page, width, most));
     let (table, below) = metrics::below_events(page, panels.events);
-    let (table, calls) = profile_below_events(page, table, room);
-    let (table, busiest) = threads::below_events(page, table);
+    let rows = threads::rows(page, threads.as_ref());
+    let (table, calls) = profile_below_events(page, table, room, rows);
+    let rows = match room == Room::Large && panels.detail.is_empty() {
+        true => rows.min(events::free_rows(page, table).saturating_sub(LEAST_DETAIL)),
+        false => rows,
+    };
+    let (table, busiest) = threads::below_events(page, table, rows);
     let (table, detail) = match (panels.detail.is_empty(), events::free_rows(page, table)) {
         (true, free) if free >= layout::LEAST_CHART => layout::split_below(table, free),
         _ => (table, panels.detail),
     };
     events::draw(page, table, room);
-    threads::draw_busiest(page, busiest);
+    threads::draw_busiest(page, busiest, threads.as_ref());
     if !calls.is_empty() {
         profile::draw(page, calls, false);
     }
@@ -181,19 +190,17 @@ fn overview(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
     }
 }
 
+/// Rows of the chart of an event that threads leave on a large screen.
+const LEAST_DETAIL: u16 = 14;
+
 /// The rows of the profile without which it isn't there below the events.
 const LEAST_OF_PROFILE: u16 = 10;
 
-/// The events with the threads below them, and the profile below these, where a screen of medium size has room for it.
-fn profile_below_events(page: &ScreenPage<'_>, area: Rect, room: Room) -> (Rect, Rect) {
-    let model = page.model;
+/// The events with so many rows of threads below them, and the profile below these, where a screen of medium size has room for it.
+fn profile_below_events(page: &ScreenPage<'_>, area: Rect, room: Room, threads: u16) -> (Rect, Rect) {
     let free = events::free_rows(page, area);
-    let threads = match model.listed_threads() {
-        0 => 0,
-        threads => layout::rows_of_list(threads).min(free / 3),
-    };
-    let calls = free - threads;
-    let has_calls = model.profile.as_ref().is_some_and(|profile| !profile.is_empty());
+    let calls = free - threads.min(free * 2 / 5);
+    let has_calls = page.model.profile.as_ref().is_some_and(|profile| !profile.is_empty());
     match room == Room::Medium && has_calls && calls >= LEAST_OF_PROFILE {
         true => layout::split_below(area, calls),
         false => (area, Rect::default()),

@@ -33,7 +33,7 @@ const NAME_FIRST: usize = 20;
 const COMMAND_FIRST: usize = 40;
 /// Numbers that stand too far behind names can't be followed.
 const MOST_NAME: usize = 40;
-const MOST_COMMAND: usize = 72;
+const MOST_COMMAND: usize = 110;
 const LEAST_WITHIN: usize = 16;
 /// `futex_do_wait 100%` is whole before names have more room than they need.
 const USUAL_WITHIN: usize = 18;

@@ -88,6 +88,19 @@ fn sampled_events_are_held_against_one_another() {
     }
 }
 
+#[test]
+fn a_short_profile_leaves_its_rows_to_the_chart() {
+    let paths: &Paths = &[(&["solve", "main", "chase"], &[400]), (&["solve", "main", "add"], &[200])];
+    let profile = Some((tree(&["cycles"], "count", paths), StackQuality::default()));
+    let wanted = Picture { size: (120, 40), profile, ..Picture::default() };
+    let screen = Scene::new(monitor(), None, &options()).picture(Screen::Events, &wanted);
+    let profile: Vec<_> = screen.lines().skip_while(|line| !line.contains("╭ Profile")).collect();
+    let rows = profile.iter().position(|line| line.contains('╰')).unwrap() + 1;
+    // Two levels above four functions and their heads, in a frame; and no panel is lower.
+    assert_eq!(rows, 10, "{screen}");
+    assert!(screen.contains("╭ cycles"), "{screen}");
+}
+
 fn run(hot: u64, cold: u64, only: &'static str) -> Tree {
     let mut tree = tree(&["task-clock"], "nanoseconds", &[(&["solve", "main"], &[1])]);
     let event = tree.default_event().unwrap();

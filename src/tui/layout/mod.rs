@@ -146,6 +146,15 @@ impl Filled {
     }
 }
 
+/// Whether the profile stands at the right of the overview: on a large screen, and on one that is as wide, but for charts there.
+pub(in crate::tui) fn has_profile_beside(area: Rect, room: Room, filled: Filled) -> bool {
+    match room {
+        Room::Large => true,
+        Room::Medium => area.width >= WITH_CHART_BESIDE && !filled.has_chart_beside(area, room),
+        Room::Small | Room::Lines | Room::TooSmall => false,
+    }
+}
+
 /// The overview, and at the right of it the profile.
 pub(in crate::tui) fn beside_profile(area: Rect, filled: Filled) -> (Rect, Rect) {
     let part = if filled.has_chart_beside(area, Room::Large) { PROFILE_BESIDE_TWO } else { PROFILE_BESIDE_ONE };
@@ -280,6 +289,11 @@ mod tests {
         assert_eq!(heights(of(40, None, 4)), (50, 62, 4));
         let width = |events| beside_profile(area, Filled { events, relations: 0, output: None }).1.width;
         assert_eq!([width(5), width(40)], [72, 52]);
+        let beside = |width, room, relations| {
+            let filled = Filled { events: 5, relations, output: None };
+            has_profile_beside(Rect { width, height: 34, ..area }, room, filled)
+        };
+        assert!(beside(200, Room::Medium, 0) && !beside(200, Room::Medium, 1) && !beside(120, Room::Medium, 0));
     }
 
     #[test]

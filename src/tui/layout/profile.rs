@@ -47,7 +47,7 @@ pub(in crate::tui) enum BesideTable {
 }
 
 impl BesideTable {
-    fn levels(self) -> u16 {
+    pub(in crate::tui) fn levels(self) -> u16 {
         match self {
             Self::Nothing => 0,
             Self::Icicle { levels } | Self::IcicleAndCallers { levels } => levels,

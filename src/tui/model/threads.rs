@@ -115,7 +115,7 @@ pub(in crate::tui) struct ThreadList {
 pub(in crate::tui) struct ThreadCells {
     /// Of each column that was there, the cells of its longest value.
     columns: Vec<(ThreadColumn, usize)>,
-    /// The cells of the longest name.
+    /// The cells of the longest name, of processes with the rest of the command line.
     pub(in crate::tui) name: usize,
     /// The cells of the longest place where one waited; 0 before any was known.
     pub(in crate::tui) within: usize,

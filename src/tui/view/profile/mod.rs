@@ -7,8 +7,8 @@ use super::page::ScreenPage;
 use crate::names::shown;
 use crate::number::{amount, clock, share, si, time};
 use crate::stacks::{FirstLevel, ProfileSpan};
-use crate::tui::layout::Room;
 use crate::tui::layout::profile::ProfileLayout;
+use crate::tui::layout::{Room, rows_of_list};
 use crate::tui::model::profile::{CallMeasure, FunctionRow, Listing, ProfileState, RatioRow, TreeNode};
 use crate::tui::model::{ClickTarget, Motion, ScrolledList, VisibleRows};
 use crate::tui::options::Mode;
@@ -84,6 +84,11 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
     if parts.path.height > 0 {
         draw_path(page, parts.path, profile);
     }
+}
+
+/// Rows of a panel with all levels of the icicle and all rows of the table.
+pub(super) fn rows(profile: &ProfileState) -> u16 {
+    rows_of_list(table::count(profile)).saturating_add(profile.beside_table().levels())
 }
 
 /// The functions of two profiles in a part of the screen of comparisons, those first that are furthest apart. A click leads to all

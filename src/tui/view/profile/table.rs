@@ -145,6 +145,11 @@ pub(super) fn lines(area: Rect, profile: &ProfileState) -> (VisibleRows, Rect) {
     VisibleRows::in_lines(area, all, |rows| first_row(selected, line, all, rows))
 }
 
+/// How many rows the listing has.
+pub(super) fn count(profile: &ProfileState) -> usize {
+    listed(profile).2
+}
+
 /// The selected row of the listing, its line on the screen, and how many rows there are.
 fn listed(profile: &ProfileState) -> (usize, usize, usize) {
     match profile.sums() {

@@ -296,11 +296,19 @@ fn statistics(page: &ScreenPage<'_>, shown: EventLine, width: usize) -> Vec<Line
     }
     match shown {
         EventLine::Event(event) => {
-            lines.extend([moved(page, event, width), running(page, event, width, without_total)]);
+            // Of what was counted all the time the last line says so.
+            lines.extend((!is_whole(page, event)).then(|| moved(page, event, width)));
+            lines.push(running(page, event, width, without_total));
         }
         EventLine::Sum(place) => lines.push(strip::parts(page, place, width)),
     }
     lines
+}
+
+/// Whether the count is exact, and nothing is left out of it.
+fn is_whole(page: &ScreenPage<'_>, event: RowIndex) -> bool {
+    let row = page.model.monitor.row(event);
+    page.model.figures(event).is_exact() && row.raw.run.is_exact() && row.uncounted.is_none() && !row.lacks_units
 }
 
 /// `moved     +1.1% in all: R1 +1.5%, R4 −0.4%`.

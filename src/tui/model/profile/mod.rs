@@ -169,6 +169,9 @@ impl ProfileState {
         self.calls.take(tree);
         self.losses = quality.losses;
         self.waiting = quality.waiting;
+        if self.since.is_some() != quality.since.is_some() {
+            self.levels = 0;
+        }
         self.since = quality.since;
         self.worth.clone_from(&quality.worth);
         self.reach = tree.event_ids().map(|event| quality.reach(tree, event)).collect();

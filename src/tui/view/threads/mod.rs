@@ -13,7 +13,7 @@ use crate::tui::layout::{rows_of_list, split_below};
 use crate::tui::model::{ClickTarget, DrawnThreads, ThreadCells, ThreadColumn, VisibleRows};
 use crate::tui::screen::Screen;
 use crate::tui::symbols::LEVELS;
-use crate::tui::text::{cut, width};
+use crate::tui::text::{cut, width, wrap};
 use crate::tui::theme::Role;
 
 mod columns;
@@ -108,8 +108,18 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
         }
     }
     if has_legend {
-        let last = Rect { y: inner.bottom().saturating_sub(1), height: inner.height.min(1), ..inner };
-        page.line(last, fitted(page, &columns.legend(&uses.threads), inner));
+        let free = rows.rows.saturating_sub(uses.threads.len());
+        draw_legend(page, inner, free, &columns.legend(&uses.threads));
+    }
+}
+
+/// What the columns mean, in the last row, and in those before it that the threads leave.
+fn draw_legend(page: &mut ScreenPage<'_>, inner: Rect, free: usize, legend: &str) {
+    let lines = wrap(legend, usize::from(inner.width));
+    let lines = if lines.len() > free + 1 { vec![legend.to_owned()] } else { lines };
+    let (_, below) = split_below(inner, lines.len() as u16);
+    for (words, row) in lines.into_iter().zip(below.rows()) {
+        page.line(row, fitted(page, &words, inner));
     }
 }
 

@@ -123,6 +123,11 @@ impl CorrectionEffect {
 }
 
 impl Figures {
+    /// Whether there is one number only, as it was counted.
+    pub(super) fn is_exact(&self) -> bool {
+        self.raw.is_some_and(|raw| raw.error == Error::Exact) && self.raw == self.corrected
+    }
+
     pub(super) fn of(monitor: &Monitor, index: RowIndex, measure: Measure) -> Self {
         Self::of_row(monitor, &monitor.row(index), measure)
     }

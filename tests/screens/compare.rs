@@ -26,6 +26,7 @@ use perfprop::tui::{
 use perfprop::units::{CpuNs, WallNs};
 
 use crate::builders::{self, SECOND, event, measured};
+use crate::ratios;
 
 /// Name, rate per ms, tenths of the time that it runs; 0 is never.
 type Spec = (&'static str, f64, u64);
@@ -99,6 +100,25 @@ fn run(name: &str, specs: &[Spec], tenths: u64) -> OtherRun {
 
 fn others() -> Others {
     Others::new("before.jsonl".into(), vec![], vec![run("after.jsonl", &B, 450)])
+}
+
+#[test]
+fn functions_that_differ_stand_below_the_events_where_there_is_room() {
+    let screen = |size, keys: &str| {
+        let others = others().with_profile(Some(ratios::difference(5)));
+        let mut scene = Scene::new(whole(&A, 600), Some(others), &options());
+        scene.keys(keys);
+        scene.picture(Screen::Compare, &Picture { size, ..Picture::default() })
+    };
+    for (width, height) in [(120, 40), (200, 60)] {
+        let beside = screen((width, height), "");
+        assert!(beside.contains("over time") && beside.contains("↑ higher"), "{beside}");
+        golden(&format!("compare-functions-{width}x{height}"), &beside);
+        // What has no history leaves them its room.
+        let alone = screen((width, height), "/elapsed<Enter>");
+        assert!(alone.contains("Functions ─ task-clock") && !alone.contains("over time"), "{alone}");
+    }
+    assert!(!screen((80, 24), "").contains("Functions"));
 }
 
 #[test]

@@ -324,7 +324,7 @@ fn a_recursion_without_end_can_be_looked_at() {
         golden("profile-deep", &session.script.screen());
         session.script.resize(200, 60);
         let large = session.script.screen();
-        assert!(large.contains("42 of 100001, ↑ more ╮"), "{large}");
+        assert!(large.contains("21 of 100001, ↑ more ─╯"), "{large}");
         session.script.resize(80, 24);
         session.script.keys("mkkk/f1<Enter>nm<Esc>mtt");
         golden("profile-deep-flat", &session.script.screen());

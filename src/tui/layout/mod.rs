@@ -103,18 +103,23 @@ pub(in crate::tui) fn above_strip(area: Rect) -> (Rect, Rect) {
 /// What the panels of the overview have to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::tui) struct Filled {
+    /// How many lines the table of events has.
+    pub(in crate::tui) events: usize,
     /// How many relations there are.
     pub(in crate::tui) relations: usize,
-    pub(in crate::tui) output: bool,
-    pub(in crate::tui) log: bool,
+    /// How many lines the command has written; `None` where it is not this program's.
+    pub(in crate::tui) output: Option<usize>,
 }
 
-/// Rows of a log without messages: its frame, and that there are none.
-const EMPTY_LOG: u16 = 3;
-/// Rows of a log that has the width of the screen.
+/// The most rows of a log that has the width of the screen: a part of all, and not less than so many.
 const WIDE_LOG: u16 = 7;
-/// Rows of one beside relations, whose messages take several lines.
+const LOG_PART: u16 = 5;
+/// Rows of one beside other panels, whose messages take several lines.
 const NARROW_LOG: u16 = 8;
+
+/// The part of the width, in percent, that the profile has beside the overview: more where that has no columns of its own.
+const PROFILE_BESIDE_ONE: u16 = 36;
+const PROFILE_BESIDE_TWO: u16 = 26;
 
 /// Cells of a screen from which on the table of events has all its columns beside the chart of one.
 const WITH_CHART_BESIDE: u16 = 170;
@@ -133,55 +138,86 @@ pub(in crate::tui) struct Overview {
     pub(in crate::tui) output: Option<Rect>,
 }
 
+impl Filled {
+    /// Whether the chart of an event has a column of its own: not where few events leave it the rows below them.
+    fn has_chart_beside(self, area: Rect, room: Room) -> bool {
+        let is_wide = room == Room::Large || area.width >= WITH_CHART_BESIDE;
+        is_wide && (self.relations > 0 || rows_of_list(self.events) > area.height / 2)
+    }
+}
+
+/// Whether the profile stands at the right of the overview: on a large screen, and on one that is as wide, but for charts there.
+pub(in crate::tui) fn has_profile_beside(area: Rect, room: Room, filled: Filled) -> bool {
+    match room {
+        Room::Large => true,
+        Room::Medium => area.width >= WITH_CHART_BESIDE && !filled.has_chart_beside(area, room),
+        Room::Small | Room::Lines | Room::TooSmall => false,
+    }
+}
+
+/// The overview, and at the right of it the profile.
+pub(in crate::tui) fn beside_profile(area: Rect, filled: Filled) -> (Rect, Rect) {
+    let part = if filled.has_chart_beside(area, Room::Large) { PROFILE_BESIDE_TWO } else { PROFILE_BESIDE_ONE };
+    split_right(area, area.width * part / 100)
+}
+
 /// ```text
 /// events               events     | detail          events          | detail
-/// relations | log      relations  | log             relations | log | output
-///           | output              | output
+/// detail               relations  | log             relations | log | output
+/// relations | log                 | output
+///           | output
 /// ```
-pub(in crate::tui) fn overview(area: Rect, room: Room, filled: Filled) -> Overview {
-    let has_output = filled.output;
+///
+/// `log_rows` says how many rows a log of some width has to show, up to so many.
+pub(in crate::tui) fn overview(area: Rect, room: Room, filled: Filled, log_rows: impl Fn(u16, u16) -> u16) -> Overview {
+    let has_output = filled.output.is_some();
+    if !filled.has_chart_beside(area, room) {
+        return stacked(area, filled, log_rows);
+    }
     if room == Room::Large {
-        let is_empty = filled.relations == 0 && !filled.output && !filled.log;
-        let (upper, lower) = split_below(area, if is_empty { EMPTY_LOG } else { area.height * 2 / 5 });
+        let most = area.height * 2 / 5;
+        let is_log_alone = filled.relations == 0 && !has_output;
+        let (upper, lower) = split_below(area, if is_log_alone { log_rows(area.width, most) } else { most });
         let (events, detail) = split_right(upper, upper.width * 31 / 100);
         let (relations, rest) =
             split_right(lower, if filled.relations > 0 { lower.width * 3 / 5 } else { lower.width });
         let (log, output) = if has_output { split_right(rest, rest.width / 2) } else { (rest, Rect::default()) };
         return Overview { events, detail, relations, log, output: has_output.then_some(output) };
     }
-    if area.width < WITH_CHART_BESIDE {
-        return stacked(area, filled);
-    }
     let (left, right) = split_right(area, area.width * 37 / 100);
     let lower = area.height * 4 / 10;
     let (events, relations) = split_below(left, if filled.relations > 0 { lower } else { 0 });
-    let (detail, below) = split_below(right, if filled.output || filled.log { lower } else { EMPTY_LOG });
+    let (detail, below) = split_below(right, if has_output { lower } else { log_rows(right.width, lower) });
     let (log, output) = if has_output { split_below(below, lower / 2) } else { (below, Rect::default()) };
     Overview { events, detail, relations, log, output: has_output.then_some(output) }
 }
 
 /// The events over all of the width, as columns only grow with that.
-fn stacked(area: Rect, filled: Filled) -> Overview {
+fn stacked(area: Rect, filled: Filled, log_rows: impl Fn(u16, u16) -> u16) -> Overview {
     let most = area.height * 4 / 10;
-    let lower = match filled {
-        Filled { relations: 0, output: false, log: false } => EMPTY_LOG,
-        Filled { relations: 0, output: false, log: true } => WIDE_LOG,
+    let lower = match (filled.relations, filled.output) {
+        (0, None) => log_rows(area.width, WIDE_LOG.max(area.height / LOG_PART)),
         // The command's output has the screen Log, too; the rows are those of what is counted.
-        Filled { relations: 0, output: true, .. } => NARROW_LOG.min(most),
-        Filled { relations, output: false, .. } => rows_of_list(relations).max(NARROW_LOG).min(most),
-        _ => most,
+        (0, Some(lines)) => rows_of_text(lines).max(log_rows(area.width / 2, NARROW_LOG)).min(NARROW_LOG).min(most),
+        (relations, None) => rows_of_list(relations).max(NARROW_LOG).min(most),
+        (_, Some(_)) => most,
     };
     let (events, lower) = split_below(area, lower);
     let (relations, right) = match filled.relations > 0 {
         true => split_right(lower, lower.width * 37 / 100),
         false => (Rect { width: 0, ..lower }, lower),
     };
-    let (log, output) = match (filled.output, filled.relations > 0) {
+    let (log, output) = match (filled.output.is_some(), filled.relations > 0) {
         (false, _) => (right, Rect::default()),
         (true, true) => split_below(right, right.height / 2),
         (true, false) => split_right(right, right.width / 2),
     };
-    Overview { events, detail: Rect::default(), relations, log, output: filled.output.then_some(output) }
+    Overview { events, detail: Rect::default(), relations, log, output: filled.output.map(|_| output) }
+}
+
+/// Rows of a panel with so many lines, or with a line that says that there are none.
+fn rows_of_text(lines: usize) -> u16 {
+    u16::try_from(lines.max(1)).unwrap_or(u16::MAX).saturating_add(2)
 }
 
 /// Rows of a panel with a list of so many lines: its frame and its heads take three more.
@@ -224,15 +260,40 @@ mod tests {
                     [regions.header, regions.tabs, regions.body, regions.timeline, regions.message, regions.hints];
                 assert_eq!(all.iter().map(|region| region.height).sum::<u16>(), height);
                 assert!(regions.body.height > 0);
-                for filled in 0..12 {
-                    let (relations, [output, log]) = ([0, 1, 30][filled / 4], [0, 1].map(|bit| filled >> bit & 1 == 1));
-                    let panels = overview(regions.body, room, Filled { relations, output, log });
+                for case in 0..24 {
+                    let [output, log] = [0, 1].map(|bit| case >> bit & 1 == 1);
+                    let relations = [0, 1, 30][case / 4 % 3];
+                    let filled = Filled { events: [3, 50][case / 12], relations, output: output.then_some(case) };
+                    let panels = overview(regions.body, room, filled, |_, most| if log { most } else { 3 });
                     let panels =
                         [panels.events, panels.detail, panels.relations, panels.log, panels.output.unwrap_or_default()];
                     assert_eq!(panels.iter().map(|panel| panel.area()).sum::<u32>(), regions.body.area());
                 }
             }
         }
+    }
+
+    #[test]
+    fn panels_have_the_rows_that_they_have_something_to_show_in() {
+        let area = Rect::new(0, 0, 200, 54);
+        let of = |events, output, log: u16| {
+            let filled = Filled { events, relations: 0, output };
+            overview(area, Room::Large, filled, |_, most| log.min(most))
+        };
+        let heights = |panels: Overview| (panels.events.height, panels.detail.width, panels.log.height);
+        // The chart of few events stands below them.
+        assert_eq!(heights(of(5, None, 4)), (50, 0, 4));
+        assert_eq!(heights(of(5, None, 99)), (44, 0, 10));
+        assert_eq!(heights(of(5, Some(0), 3)), (51, 0, 3));
+        assert_eq!(heights(of(5, Some(99), 3)), (46, 0, 8));
+        assert_eq!(heights(of(40, None, 4)), (50, 62, 4));
+        let width = |events| beside_profile(area, Filled { events, relations: 0, output: None }).1.width;
+        assert_eq!([width(5), width(40)], [72, 52]);
+        let beside = |width, room, relations| {
+            let filled = Filled { events: 5, relations, output: None };
+            has_profile_beside(Rect { width, height: 34, ..area }, room, filled)
+        };
+        assert!(beside(200, Room::Medium, 0) && !beside(200, Room::Medium, 1) && !beside(120, Room::Medium, 0));
     }
 
     #[test]

@@ -32,30 +32,41 @@ impl Emphasis {
     }
 }
 
-/// What stands beside the table where there is room.
+/// What has the room with the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::tui) enum BesideTable {
     Nothing,
-    /// The callers of the function that is selected in it.
-    Callers,
+    /// The icicle above it, with so many levels to show.
+    Icicle {
+        levels: u16,
+    },
+    /// That, and at the right the callers of the function that is selected in the table.
+    IcicleAndCallers {
+        levels: u16,
+    },
+}
+
+impl BesideTable {
+    pub(in crate::tui) fn levels(self) -> u16 {
+        match self {
+            Self::Nothing => 0,
+            Self::Icicle { levels } | Self::IcicleAndCallers { levels } => levels,
+        }
+    }
 }
 
 /// Where everything stands; what has no room is empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::tui) struct ProfileLayout {
-    /// The panel around the icicle, and around the table too where that stands below.
+    /// The panel around the icicle and the table below it.
     pub(in crate::tui) panel: Rect,
     pub(in crate::tui) icicle: Rect,
-    /// The panel around the table where it stands to the right.
-    pub(in crate::tui) right: Rect,
-    /// The heads of the table, on the line between icicle and table where that is below.
+    /// The heads of the table, on the line between icicle and table.
     pub(in crate::tui) heads: Rect,
     pub(in crate::tui) table: Rect,
     /// The heads of the callers, and their rows.
     pub(in crate::tui) callers_heads: Rect,
     pub(in crate::tui) callers: Rect,
-    /// The panel around the callers where they have one.
-    pub(in crate::tui) callers_panel: Rect,
     /// The panel with the whole path.
     pub(in crate::tui) path: Rect,
 }
@@ -68,24 +79,23 @@ impl ProfileLayout {
             (Room::Lines, _) => return Self { table: area, ..Self::default() },
             _ => {}
         }
-        if room == Room::Large && focus {
-            return Self::large(area, emphasis, beside);
-        }
+        let (area, path) = split_below(area, if room == Room::Large && focus { PATH } else { 0 });
         let inner = inside(area);
-        let both = inner.height >= LEAST_BOTH;
         let icicle = match emphasis {
             Emphasis::Icicle => inner.height,
             Emphasis::Table => 0,
-            // Below 24 rows the table keeps twice as many as the icicle has.
-            Emphasis::Both if both => {
-                if area.height >= 30 { inner.height * 2 / 5 } else { inner.height * 5 / 18 }.max(3)
-            }
+            Emphasis::Both if inner.height >= LEAST_BOTH => most_levels(inner.height).min(beside.levels()),
             Emphasis::Both => 0,
         };
         let (above, below) = split_below(inner, inner.height - icicle);
         let (heads, table) = split_below(below, below.height.saturating_sub(1));
-        let parts = Self { panel: area, icicle: above, heads, table, ..Self::default() };
-        if room == Room::Medium && focus && beside == BesideTable::Callers { parts.with_callers() } else { parts }
+        let parts = Self { panel: area, icicle: above, heads, table, path, ..Self::default() };
+        match beside {
+            BesideTable::IcicleAndCallers { .. } if focus && matches!(room, Room::Medium | Room::Large) => {
+                parts.with_callers()
+            }
+            _ => parts,
+        }
     }
 
     /// The callers at the right of the table, a column of air and a line between them.
@@ -97,29 +107,14 @@ impl ProfileLayout {
         let ((heads, callers_heads), (table, callers)) = (part(self.heads), part(self.table));
         Self { heads, callers_heads, table, callers, ..self }
     }
-
-    /// Side by side, and the path below; the callers below the table.
-    fn large(area: Rect, emphasis: Emphasis, beside: BesideTable) -> Self {
-        let (upper, path) = split_below(area, PATH);
-        let (left, right) = match emphasis {
-            Emphasis::Both => split_right(upper, upper.width * 2 / 5),
-            Emphasis::Icicle => (upper, Rect::default()),
-            Emphasis::Table => (Rect::default(), upper),
-        };
-        let (right, callers_panel) = match beside {
-            BesideTable::Callers => split_below(right, right.height * 2 / 5),
-            BesideTable::Nothing => (right, Rect::default()),
-        };
-        let ((heads, table), (callers_heads, callers)) = (heads_and_rows(right), heads_and_rows(callers_panel));
-        Self { panel: left, icicle: inside(left), right, heads, table, callers_heads, callers, callers_panel, path }
-    }
 }
 
-/// The line of heads in a panel, and the rows below it.
-fn heads_and_rows(panel: Rect) -> (Rect, Rect) {
-    match inside(panel) {
-        inner if inner.height > 0 => split_below(inner, inner.height - 1),
-        inner => (inner, inner),
+/// The most rows of an icicle in so many, which it shares with the table: in a low panel the table has twice as many.
+fn most_levels(rows: u16) -> u16 {
+    match rows {
+        40.. => rows / 2,
+        28.. => rows * 2 / 5,
+        _ => (rows * 5 / 18).max(3),
     }
 }
 
@@ -143,10 +138,14 @@ pub(in crate::tui) fn table_rows(size: (u16, u16), timeline: u16, emphasis: Emph
 mod tests {
     use super::*;
 
-    fn rows(width: u16, height: u16, emphasis: Emphasis) -> (u16, u16, u16) {
+    fn parts(width: u16, height: u16, emphasis: Emphasis, beside: BesideTable) -> ProfileLayout {
         let area = Rect::new(0, 0, width, height);
         let room = Room::of(area);
-        let parts = ProfileLayout::of(Regions::of(area, room, 0).body, room, emphasis, true, BesideTable::Nothing);
+        ProfileLayout::of(Regions::of(area, room, 0).body, room, emphasis, true, beside)
+    }
+
+    fn rows(width: u16, height: u16, emphasis: Emphasis) -> (u16, u16, u16) {
+        let parts = parts(width, height, emphasis, BesideTable::Icicle { levels: 99 });
         (parts.icicle.height, parts.table.height, parts.path.height)
     }
 
@@ -154,7 +153,7 @@ mod tests {
     fn sizes_by_hand() {
         assert_eq!(rows(80, 24, Emphasis::Both), (5, 12, 0));
         assert_eq!(rows(120, 40, Emphasis::Both), (13, 20, 0));
-        assert_eq!(rows(200, 60, Emphasis::Both), (43, 42, 11));
+        assert_eq!(rows(200, 60, Emphasis::Both), (21, 21, 11));
         assert_eq!(rows(80, 24, Emphasis::Icicle), (18, 0, 0));
         assert_eq!(rows(80, 24, Emphasis::Table), (0, 17, 0));
         assert_eq!(rows(80, 10, Emphasis::Both), (0, 5, 0));
@@ -163,24 +162,30 @@ mod tests {
     }
 
     #[test]
-    fn callers_stand_beside_the_table_or_below_it() {
-        let parts = |width, height| {
-            let area = Rect::new(0, 0, width, height);
-            let room = Room::of(area);
-            let body = Regions::of(area, room, 0).body;
-            let parts = ProfileLayout::of(body, room, Emphasis::Both, true, BesideTable::Callers);
+    fn the_table_has_the_rows_that_the_icicle_has_no_levels_for() {
+        let rows = |levels| {
+            let parts = parts(120, 40, Emphasis::Both, BesideTable::Icicle { levels });
+            (parts.icicle.height, parts.table.height)
+        };
+        assert_eq!([rows(99), rows(13), rows(3), rows(0)], [(13, 20), (13, 20), (3, 30), (0, 33)]);
+    }
+
+    #[test]
+    fn callers_stand_beside_the_table() {
+        let sizes = |width, height| {
+            let parts = parts(width, height, Emphasis::Both, BesideTable::IcicleAndCallers { levels: 99 });
             [parts.table, parts.callers].map(|part| (part.width, part.height))
         };
-        assert_eq!(parts(80, 24), [(76, 12), (0, 0)]);
-        assert_eq!(parts(120, 40), [(67, 20), (46, 20)]);
-        assert_eq!(parts(200, 60), [(76, 24), (76, 15)]);
+        assert_eq!(sizes(80, 24), [(76, 12), (0, 0)]);
+        assert_eq!(sizes(120, 40), [(67, 20), (46, 20)]);
+        assert_eq!(sizes(200, 60), [(115, 21), (78, 21)]);
     }
 
     #[test]
     fn parts_lie_within_the_screen_and_apart() {
         for width in (0..250).step_by(3) {
             for height in 0..80 {
-                let beside = [BesideTable::Nothing, BesideTable::Callers];
+                let beside = [BesideTable::Nothing, BesideTable::IcicleAndCallers { levels: 9 }];
                 let all =
                     [Emphasis::Both, Emphasis::Icicle, Emphasis::Table].map(|one| beside.map(|beside| (one, beside)));
                 for (emphasis, beside) in all.into_iter().flatten() {

@@ -14,7 +14,7 @@ use super::symbols::MISSING;
 use super::theme::Theme;
 use crate::diagnosis::{self, Diagnosis, LockWaits, LookBack, SampledFacts};
 use crate::estimate::{Cause, RelationIndex};
-use crate::monitor::{MeasureChoice, Monitor};
+use crate::monitor::{Absence, MeasureChoice, Monitor, Row};
 use crate::names::shown;
 use crate::plan::RowIndex;
 use crate::relations::Relation;
@@ -327,9 +327,13 @@ impl ScreenModel {
         self.rounds.now() - self.monitor.now()
     }
 
-    /// Whether every event was counted all the time, and threads are known: then there is more to say of these.
+    /// Whether every event that could be counted was so all the time, and threads are known: then there is more to say of these.
     pub(super) fn is_exact(&self) -> bool {
-        self.monitor.newest_threads() > 0 && self.monitor.rows().all(|row| row.raw.run.is_exact() && !row.is_partial())
+        let is_exact = |row: Row<'_>| match row.absence {
+            Some(absence) => absence != Absence::NotYetRan,
+            None => row.raw.run.is_exact() && !row.is_partial(),
+        };
+        self.monitor.newest_threads() > 0 && self.monitor.rows().all(is_exact)
     }
 
     pub(super) fn figures(&self, event: RowIndex) -> Figures {

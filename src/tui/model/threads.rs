@@ -115,7 +115,7 @@ pub(in crate::tui) struct ThreadList {
 pub(in crate::tui) struct ThreadCells {
     /// Of each column that was there, the cells of its longest value.
     columns: Vec<(ThreadColumn, usize)>,
-    /// The cells of the longest name.
+    /// The cells of the longest name, of processes with the rest of the command line.
     pub(in crate::tui) name: usize,
     /// The cells of the longest place where one waited; 0 before any was known.
     pub(in crate::tui) within: usize,
@@ -185,7 +185,8 @@ impl ScreenModel {
     }
 
     /// What the threads that pass the filter did in the last interval, in the range that is shown or in a run that is over, in the
-    /// order of the list. Those that are alike in it stand by their memory, so that the kernel's threads, which have none, come last.
+    /// order of the list. Those that are alike in it stand by their memory, so that the kernel's threads, which have none, come last;
+    /// processes that did nothing stand behind the others.
     pub(in crate::tui) fn threads(&self) -> Option<ThreadUses<'_>> {
         let of_interval = || self.monitor.last_length().unwrap_or(self.monitor.header().interval_ns);
         let mut uses = match self.shown_range() {
@@ -195,7 +196,8 @@ impl ScreenModel {
         };
         uses.threads.retain(|thread| self.thread_list.lets_through(thread.thread));
         if self.level_of_threads() == FirstLevel::Process {
-            uses.threads.sort_by_key(|thread| Reverse(thread.thread.resident));
+            let is_idle = |thread: &ThreadUse<'_>| thread.cpu == 0.0 && thread.faults == 0.0;
+            uses.threads.sort_by_key(|thread| (is_idle(thread), Reverse(thread.thread.resident)));
         }
         let (by, ascending) = (self.thread_list.by, self.thread_list.is_ascending());
         let mut keyed: Vec<_> = uses.threads.into_iter().map(|thread| (by.key(&thread), thread)).collect();

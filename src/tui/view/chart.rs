@@ -101,11 +101,8 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, chart: &Chart<'_>) {
     let rows = usize::from(area.height - 2);
     let strokes: Vec<_> = chart.series.iter().flat_map(|series| chart.strokes(*series, 2)).collect();
     let scale = ChartScale::of(&strokes, &chart.levels, rows, page.model.axis);
-    let mut labels: Vec<(usize, String)> =
-        scale.ticks().map(|tick| (scale.row(tick, rows), (chart.label)(tick))).collect();
-    // Three digits can be too few to tell two ticks apart.
-    labels.dedup_by(|(_, upper), (_, lower)| upper == lower);
-    let margin = labels.iter().map(|(_, label)| width(label)).max().unwrap_or(0).min(10);
+    let labels = labels(&scale, chart, rows);
+    let margin = labels.iter().map(|(_, label)| width(label)).max().unwrap_or(0).min(if rows == 1 { 20 } else { 10 });
     let plot = Rect {
         x: area.x + margin as u16 + 1,
         width: area.width.saturating_sub(margin as u16 + 1),
@@ -114,6 +111,18 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, chart: &Chart<'_>) {
     };
     draw_axes(page, area, plot, chart, &labels);
     draw_line(page, plot, chart, &scale);
+}
+
+/// The rows of the numbers on the vertical axis; one row says from where to where it goes.
+fn labels(scale: &ChartScale, chart: &Chart<'_>, rows: usize) -> Vec<(usize, String)> {
+    if rows == 1 {
+        let [low, high] = [scale.low, scale.high].map(|end| (chart.label)(end).trim().to_owned());
+        return vec![(0, format!("{low}–{high}"))];
+    }
+    let mut labels: Vec<_> = scale.ticks().map(|tick| (scale.row(tick, rows), (chart.label)(tick))).collect();
+    // Three digits can be too few to tell two ticks apart.
+    labels.dedup_by(|(_, upper), (_, lower)| upper == lower);
+    labels
 }
 
 fn draw_axes(page: &mut ScreenPage<'_>, area: Rect, plot: Rect, chart: &Chart<'_>, labels: &[(usize, String)]) {
@@ -314,7 +323,11 @@ fn wider(one: (f64, f64), other: (f64, f64)) -> (f64, f64) {
     (one.0.min(other.0), one.1.max(other.1))
 }
 
+/// A plot of so many rows has no room for round numbers: its scale goes from the least to the most that is shown.
+const FEW_ROWS: usize = 3;
+
 /// The vertical axis.
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct ChartScale {
     low: f64,
     high: f64,
@@ -333,6 +346,9 @@ impl ChartScale {
         if !(low.is_finite() && high.is_finite()) {
             return Self { low: 0.0, high: 1.0, step: 1.0 };
         }
+        if rows <= FEW_ROWS {
+            return Self::between(low, high, axis);
+        }
         let room = (high - low).max(0.05 * high.abs());
         let bands = strokes.iter().filter_map(|stroke| stroke.band);
         let (band_low, band_high) = bands.fold((low, high), |(low, high), band| (low.min(band.0), high.max(band.1)));
@@ -343,6 +359,15 @@ impl ChartScale {
             low = 0.0;
         }
         Self::fitting(low, high, rows.saturating_sub(1).max(1))
+    }
+
+    /// A scale with ticks at its ends. Noise of a few percent must not fill it.
+    fn between(low: f64, high: f64, axis: AxisStart) -> Self {
+        let least = if low == 0.0 && high == 0.0 { 1.0 } else { 0.05 * high.abs().max(low.abs()) };
+        let begins_at_zero = low >= 0.0 && (axis == AxisStart::Zero || low < 0.35 * high);
+        let low = if begins_at_zero { 0.0 } else { low };
+        let high = high.max(low + least);
+        Self { low, high, step: high - low }
     }
 
     /// Ticks lie the same whole number of rows apart; of the distances, the one with which the numbers fill the rows best.
@@ -380,8 +405,11 @@ impl ChartScale {
         self.dot(number, rows) / DOWN
     }
 
-    /// The ends of the scale lie in the middle of the first and the last row.
+    /// The ends of the scale lie in the middle of the first and the last row, and at the edges of few rows.
     fn dot(&self, number: f64, rows: usize) -> usize {
+        if rows <= FEW_ROWS {
+            return (self.depth(number) * (rows * DOWN).saturating_sub(1) as f64).round() as usize;
+        }
         DOWN / 2 + (self.depth(number) * (rows.saturating_sub(1) * DOWN) as f64).round() as usize
     }
 }
@@ -473,6 +501,21 @@ mod tests {
                 assert!(ticks.iter().all(|row| *row < rows));
             }
         }
+    }
+
+    #[test]
+    fn few_rows_say_the_least_and_the_most_that_is_shown() {
+        let strokes = [352.0, 1234.0].map(|number| Stroke { line: Some((number, number)), ..Stroke::default() });
+        let labels = |rows, axis| {
+            let chart = Chart { label: &|number| format!("{number} "), ..chart(&[], 0, 1) };
+            labels(&ChartScale::of(&strokes, &[], rows, axis), &chart, rows)
+        };
+        assert_eq!(labels(2, AxisStart::Zero), [(1, "0 ".to_owned()), (0, "1234 ".to_owned())]);
+        assert_eq!(labels(1, AxisStart::Zero), [(0, "0–1234".to_owned())]);
+        let scale = ChartScale::between(900.0, 1000.0, AxisStart::Least);
+        assert_eq!((scale.low, scale.high, scale.dot(900.0, 3), scale.dot(1000.0, 3)), (900.0, 1000.0, 11, 0));
+        assert_eq!(ChartScale::between(1000.0, 1001.0, AxisStart::Least).high, 1050.05);
+        assert_eq!(ChartScale::between(0.0, 0.0, AxisStart::Zero).high, 1.0);
     }
 
     #[test]

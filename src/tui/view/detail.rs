@@ -21,9 +21,6 @@ use crate::tui::text::{amount, cut, left, right, span};
 use crate::tui::theme::Role;
 use crate::units::{CpuNs, WallNs};
 
-/// Rows of the statistics: a head, raw, corrected, what moved it, what ran.
-const STATISTICS: u16 = 5;
-
 /// Cells of a column of the statistics, and of its label.
 const CELL: usize = 8;
 pub(super) const LABEL: usize = 10;
@@ -42,7 +39,9 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, whole: bool) {
     let mut title = title(page, line);
     make_room(&mut title, &Line::default(), area);
     let inner = page.panel(area, title, window_title(page), whole);
-    let lower = if whole { STATISTICS } else { 3 };
+    let width = usize::from(inner.width);
+    let mut lines = if whole { statistics(page, line, width) } else { strip::news(page, line, width) };
+    let lower = lines.len() as u16;
     let changes = if whole { phases::lines(page, line, inner, lower) } else { Vec::new() };
     let lower = if inner.height >= lower + 5 { lower + changes.len() as u16 } else { inner.height.min(lower) };
     let (upper, lower) = split_below(inner, lower);
@@ -59,8 +58,6 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, whole: bool) {
     } else {
         draw_chart(page, upper, line);
     }
-    let width = usize::from(lower.width);
-    let mut lines = if whole { statistics(page, line, width) } else { strip::lines(page, line, width) };
     lines.extend(changes);
     for (line, row) in lines.into_iter().zip(lower.rows()) {
         page.line(row, line);
@@ -292,18 +289,26 @@ fn statistics(page: &ScreenPage<'_>, shown: EventLine, width: usize) -> Vec<Line
         line
     };
     let without_total = measure != Measure::Total && columns.iter().all(|(name, _)| *name != "total");
-    let mut lines = vec![
-        head,
-        row("raw", Role::Raw, figures.raw, numbers(Series::RAW, scaled)),
-        row("corrected", Role::Corrected, figures.corrected, numbers(Series::CORRECTED, estimated)),
-    ];
+    let label = if figures.is_exact() { "counted" } else { "raw" };
+    let mut lines = vec![head, row(label, Role::Raw, figures.raw, numbers(Series::RAW, scaled))];
+    if !figures.is_exact() {
+        lines.push(row("corrected", Role::Corrected, figures.corrected, numbers(Series::CORRECTED, estimated)));
+    }
     match shown {
         EventLine::Event(event) => {
-            lines.extend([moved(page, event, width), running(page, event, width, without_total)]);
+            // Of what was counted all the time the last line says so.
+            lines.extend((!is_whole(page, event)).then(|| moved(page, event, width)));
+            lines.push(running(page, event, width, without_total));
         }
         EventLine::Sum(place) => lines.push(strip::parts(page, place, width)),
     }
     lines
+}
+
+/// Whether the count is exact, and nothing is left out of it.
+fn is_whole(page: &ScreenPage<'_>, event: RowIndex) -> bool {
+    let row = page.model.monitor.row(event);
+    page.model.figures(event).is_exact() && row.raw.run.is_exact() && row.uncounted.is_none() && !row.lacks_units
 }
 
 /// `moved     +1.1% in all: R1 +1.5%, R4 −0.4%`.

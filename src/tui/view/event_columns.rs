@@ -14,7 +14,10 @@ use crate::tui::text::width;
 /// The smallest width of the trend, in cells.
 const LEAST_TREND: usize = 6;
 const LARGE_TREND: usize = 24;
-const MOST_TREND: usize = 40;
+const MOST_TREND: usize = 80;
+
+/// The smallest width of the trend of exact numbers beside their variance.
+const TREND_BESIDE_VARIANCE: usize = 20;
 
 /// Cells of a name, before others leave for its sake.
 const LEAST_NAME: usize = 14;
@@ -145,6 +148,8 @@ pub(super) struct EventsContents {
     has_times: bool,
     /// Whether each number is exact, so that one column says it.
     is_exact: bool,
+    /// Whether all of them were counted all the time, so that no part of it has to be said.
+    runs_always: bool,
     /// Cells of the longest name, and of the longest name of what corrects.
     name: usize,
     by: usize,
@@ -159,6 +164,8 @@ impl EventsContents {
         let mut has_corrections = model.events.has_corrected;
         let mut known = figures.iter().filter_map(|figures| figures.raw).peekable();
         let is_exact = known.peek().is_some() && known.all(|raw| raw.error == Error::Exact);
+        let is_whole = |figures: &Figures| !figures.is_partial && figures.run.is_none_or(|run| run >= 1.0);
+        let runs_always = is_exact && figures.iter().all(is_whole);
         for figures in figures {
             differ |= figures.raw != figures.corrected;
             has_corrections |= figures.correction != CorrectionEffect::None;
@@ -173,6 +180,7 @@ impl EventsContents {
             has_corrections,
             differ,
             is_exact,
+            runs_always,
             name: sum::names(page).into_iter().map(|name| width(&name)).max().unwrap_or(0),
             by,
         }
@@ -186,6 +194,7 @@ impl EventsContents {
             EventColumn::NowError if self.is_exact => false,
             EventColumn::Now | EventColumn::NowError => !self.totals && (self.large || self.basis != ShownValues::Both),
             EventColumn::Unit => !self.totals,
+            EventColumn::Run => !self.runs_always,
             EventColumn::Off => self.has_truth,
             EventColumn::Correction | EventColumn::By => self.has_corrections,
             column if LARGE.contains(&column) => self.large,
@@ -209,8 +218,9 @@ fn layout_with(room: usize, gap: usize, contents: EventsContents) -> EventsLayou
     let columns = ALL.into_iter().filter(|column| contents.have(*column));
     let name = contents.name.clamp(LEAST_HEAD, MOST_NAME);
     let wide = |column| column == EventColumn::Trend && contents.large;
-    let cells = |column: EventColumn| match column {
+    let cells = |column: EventColumn, shown: &[EventColumn]| match column {
         _ if wide(column) => LARGE_TREND,
+        EventColumn::Trend if contents.is_exact && shown.contains(&EventColumn::Variance) => TREND_BESIDE_VARIANCE,
         EventColumn::Event => name.min(LEAST_NAME),
         EventColumn::Variance if contents.has_times => column.width() + width("s²"),
         _ => column.width(),
@@ -219,7 +229,7 @@ fn layout_with(room: usize, gap: usize, contents: EventsContents) -> EventsLayou
         columns.iter().map(|(_, width)| width + gap).sum::<usize>().saturating_sub(gap)
     };
     let with_cells =
-        |columns: &[EventColumn]| columns.iter().map(|column| (*column, cells(*column))).collect::<Vec<_>>();
+        |shown: &[EventColumn]| shown.iter().map(|column| (*column, cells(*column, shown))).collect::<Vec<_>>();
     let shown = fit(columns, LEAVING.map(|column| [column]), |columns| used(&with_cells(columns)) <= room);
     let mut columns = with_cells(&shown);
     let mut spare = room.saturating_sub(used(&columns));
@@ -273,9 +283,13 @@ mod tests {
         use EventColumn::*;
         assert_eq!(columns, [Event, Now, NowError, Mean, Unit, Error, Variance, Run, Trend]);
         // What is exact is so in each interval as well; the room is for the trend.
+        let columns =
+            |room, contents| layout_with(room, 2, contents).into_iter().map(|(column, _)| column).collect::<Vec<_>>();
         let exact = EventsContents { is_exact: true, ..nothing };
-        let columns: Vec<_> = layout_with(72, 2, exact).into_iter().map(|(column, _)| column).collect();
-        assert_eq!(columns, [Event, Now, Mean, Unit, Error, Run, Trend]);
+        assert_eq!(columns(72, exact), [Event, Now, Mean, Unit, Error, Run, Trend]);
+        let always = EventsContents { runs_always: true, ..exact };
+        assert_eq!(columns(74, always), [Event, Now, Mean, Unit, Error, Trend]);
+        assert_eq!(columns(90, always), [Event, Now, Mean, Unit, Error, Variance, Trend]);
         // Where nothing is corrected, raw numbers are the same once more.
         let raw = |basis, differ| {
             let contents = EventsContents { large: true, differ, ..contents(true, basis, false) };

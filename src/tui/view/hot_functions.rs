@@ -22,14 +22,11 @@ const INTERVAL: usize = 12;
 /// Rows without which they aren't there below the events, with their frame and head.
 const LEAST_BELOW: u16 = 4;
 
-/// The events with the threads below them, and the hot functions below these, where there is room for some.
-pub(super) fn below_events(page: &ScreenPage<'_>, area: Rect) -> (Rect, Rect) {
+/// The events with so many rows of threads below them, and the hot functions below these, where there is room for some.
+pub(super) fn below_events(page: &ScreenPage<'_>, area: Rect, threads: u16) -> (Rect, Rect) {
     let model = page.model;
     let free = events::free_rows(page, area);
-    let threads = match model.listed_threads() {
-        0 => 0,
-        threads => rows_of_list(threads).min((free / 2).max(threads::LEAST_BELOW)),
-    };
+    let threads = threads.min((free / 2).max(threads::LEAST_BELOW));
     match free.saturating_sub(threads).min(rows_of_list(model.hot_functions.len())) {
         below if below >= LEAST_BELOW && !model.hot_functions.is_empty() => split_below(area, below),
         _ => (area, Rect::default()),

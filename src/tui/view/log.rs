@@ -64,6 +64,14 @@ pub(super) fn findings(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
     }
 }
 
+/// Rows of a panel of this width that has all messages, or so many.
+pub(super) fn rows(page: &ScreenPage<'_>, width: u16, most: u16) -> u16 {
+    let (entries, width) = (page.model.entries(), usize::from(width.saturating_sub(4)));
+    let newest = entries.iter().rev().take(usize::from(most));
+    let lines = newest.map(|entry| entry_lines(page, *entry, width).len()).sum::<usize>().max(1);
+    u16::try_from(lines + 2).unwrap_or(most).min(most)
+}
+
 /// `00:01:23 ▲ W03 words`, with what doesn't fit below the words.
 fn entry_lines(page: &ScreenPage<'_>, entry: LogEntry<'_>, width: usize) -> Vec<Line<'static>> {
     let (at, glyph) = match entry {

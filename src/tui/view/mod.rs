@@ -115,18 +115,20 @@ fn screen(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
             let (table, lower) =
                 if page.model.is_exact() { (area, Rect::default()) } else { layout::above_strip(area) };
             let (table, below) = metrics::below_events(page, table);
-            let (table, hot) = hot_functions::below_events(page, table);
-            let (table, busiest) = threads::below_events(page, table);
+            let threads = model.threads();
+            let rows = threads::rows(page, threads.as_ref());
+            let (table, hot) = hot_functions::below_events(page, table, rows);
+            let (table, busiest) = threads::below_events(page, table, rows);
             events::draw(page, table, room);
-            threads::draw_busiest(page, busiest);
+            threads::draw_busiest(page, busiest, threads.as_ref());
             hot_functions::draw(page, hot);
             metrics::draw(page, below);
             strip::draw(page, lower);
         }
-        (Screen::Events, Room::Large) if page.model.profile.is_some() => {
+        (Screen::Events, _) if page.model.profile.is_some() && layout::has_profile_beside(area, room, filled(page)) => {
             let area = diagnosis::above_events(page, area);
-            let (left, right) = layout::split_right(area, area.width * 26 / 100);
-            overview(page, left, room);
+            let (left, right) = layout::beside_profile(area, filled(page));
+            overview(page, left, Room::Large);
             profile::draw(page, right, false);
         }
         (Screen::Events, _) => {
@@ -144,33 +146,44 @@ fn screen(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
     }
 }
 
+fn filled(page: &ScreenPage<'_>) -> Filled {
+    let model = page.model;
+    let events = model.events.wholes(model.monitor.header().events.len()).len();
+    let output = model.has_output().then_some(model.output.lines.len());
+    Filled { events, relations: model.monitor.relations().len(), output }
+}
+
 /// Draws everything at once, where there is room.
 fn overview(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
-    let model = page.model;
-    let filled = Filled {
-        relations: model.monitor.relations().len(),
-        output: model.has_output(),
-        log: model.all_entries().next().is_some(),
-    };
-    let panels = layout::overview(area, room, filled);
+    let threads = page.model.threads();
+    let panels = layout::overview(area, room, filled(page), |width, most| log::rows(page, width, most));
     let (table, below) = metrics::below_events(page, panels.events);
-    let (table, calls) = profile_below_events(page, table, room);
-    let (table, busiest) = threads::below_events(page, table);
+    let rows = threads::rows(page, threads.as_ref());
+    let (table, calls) = profile_below_events(page, table, room, rows);
+    let rows = match room == Room::Large && panels.detail.is_empty() {
+        true => rows.min(events::free_rows(page, table).saturating_sub(LEAST_DETAIL)),
+        false => rows,
+    };
+    let (table, hot) = match room != Room::Large && calls.is_empty() && !page.model.hot_functions.is_empty() {
+        true if panels.detail.is_empty() => hot_functions::below_events(page, table, rows),
+        // In place of the chart.
+        true => (table, panels.detail),
+        false => (table, Rect::default()),
+    };
+    let (table, busiest) = threads::below_events(page, table, rows);
     let (table, detail) = match (panels.detail.is_empty(), events::free_rows(page, table)) {
         (true, free) if free >= layout::LEAST_CHART => layout::split_below(table, free),
         _ => (table, panels.detail),
     };
     events::draw(page, table, room);
-    threads::draw_busiest(page, busiest);
+    threads::draw_busiest(page, busiest, threads.as_ref());
     if !calls.is_empty() {
         profile::draw(page, calls, false);
     }
     metrics::draw(page, below);
-    // The large screen has all of the profile beside this.
-    match !page.model.hot_functions.is_empty() && room != Room::Large && calls.is_empty() {
-        _ if detail.is_empty() => {}
-        true => hot_functions::draw(page, detail),
-        false => detail::draw(page, detail, false),
+    hot_functions::draw(page, hot);
+    if !detail.is_empty() && detail != hot {
+        detail::draw(page, detail, false);
     }
     if !panels.relations.is_empty() {
         relations::draw(page, panels.relations, false);
@@ -181,22 +194,24 @@ fn overview(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
     }
 }
 
-/// The rows of the profile without which it isn't there below the events.
-const LEAST_OF_PROFILE: u16 = 10;
+/// Rows of the chart of an event that threads leave on a large screen.
+const LEAST_DETAIL: u16 = 11;
 
-/// The events with the threads below them, and the profile below these, where a screen of medium size has room for it.
-fn profile_below_events(page: &ScreenPage<'_>, area: Rect, room: Room) -> (Rect, Rect) {
-    let model = page.model;
+/// The rows of the profile without which it isn't there below the events, and without which it has no icicle.
+const LEAST_OF_PROFILE: u16 = 10;
+const LEAST_WITH_ICICLE: u16 = 12;
+
+/// The events with so many rows of threads below them, and the profile below these, where a screen of medium size has room for it.
+fn profile_below_events(page: &ScreenPage<'_>, area: Rect, room: Room, threads: u16) -> (Rect, Rect) {
     let free = events::free_rows(page, area);
-    let threads = match model.listed_threads() {
-        0 => 0,
-        threads => layout::rows_of_list(threads).min(free / 3),
-    };
-    let calls = free - threads;
-    let has_calls = model.profile.as_ref().is_some_and(|profile| !profile.is_empty());
-    match room == Room::Medium && has_calls && calls >= LEAST_OF_PROFILE {
-        true => layout::split_below(area, calls),
-        false => (area, Rect::default()),
+    // All of them, where that leaves the profile its icicle.
+    let is_both = threads <= free / 2 && free - threads >= LEAST_WITH_ICICLE;
+    let calls = free - if is_both { threads } else { threads.min(free * 2 / 5) };
+    match page.model.profile.as_ref().filter(|profile| !profile.is_empty()) {
+        Some(profile) if room == Room::Medium && calls >= LEAST_OF_PROFILE => {
+            layout::split_below(area, calls.min(profile::rows(profile).max(LEAST_OF_PROFILE)))
+        }
+        _ => (area, Rect::default()),
     }
 }
 

@@ -34,8 +34,9 @@ const WHOLE: u16 = 6;
 pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
     let model = page.model;
     let area = if model.graph { draw_graph(page, area, focus) } else { area };
-    let (list, whole) = split_below(area, if focus && area.height >= 14 { WHOLE } else { 0 });
     let order = &model.relations.order;
+    let has_whole = focus && area.height >= 14 && !order.is_empty();
+    let (list, whole) = split_below(area, if has_whole { WHOLE } else { 0 });
     let selected = order.iter().position(|&index| index == model.relations.selected).unwrap_or(0);
     let shown = page.scrolled_in_panel(Screen::Relations, (list, 1), (selected, order.len()));
     let inner = page.list(list, title(page), (shown, model.monitor.relations().len()), (!focus).then_some("Relations"));
@@ -59,7 +60,7 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
             page.select(Rect { x: inner.x.saturating_sub(1), width: inner.width + 2, ..row });
         }
     }
-    if whole.height > 0 && !order.is_empty() {
+    if has_whole {
         draw_whole(page, whole, model.relations.selected);
     }
 }

@@ -69,6 +69,14 @@ pub(super) fn lines(page: &ScreenPage<'_>, shown: EventLine, width: usize) -> Ve
     ]
 }
 
+/// The same where the number stands in the title: of one that is exact there is no other.
+pub(super) fn news(page: &ScreenPage<'_>, shown: EventLine, width: usize) -> Vec<Line<'static>> {
+    let lines = lines(page, shown, width);
+    let is_exact = page.model.line_figures(shown).is_exact();
+    let told = if is_exact && truth(page, shown).is_none() { lines.len() - 1 } else { 0 };
+    lines.into_iter().skip(told).collect()
+}
+
 /// `truth  1.94M   off +0.1%, in ±`, where it is counted beside: of the corrected number where there is one, unless raw ones are
 /// shown.
 fn truth(page: &ScreenPage<'_>, shown: EventLine) -> Option<Line<'static>> {

@@ -132,6 +132,8 @@ pub(in crate::tui) struct ProfileState {
     difference: Option<ShownDifference>,
     pub(in crate::tui) tree: TreePlace,
     pub(in crate::tui) callers: TreePlace,
+    /// The most levels that the icicle had since the reader chose what it shows: one that comes and goes would move the table.
+    levels: u16,
     /// By the nodes of callers, where in the tree the function stands that they called.
     callees: Vec<Vec<TreeNode>>,
     /// The flat list; the callers of what is selected in it are shown.
@@ -167,6 +169,9 @@ impl ProfileState {
         self.calls.take(tree);
         self.losses = quality.losses;
         self.waiting = quality.waiting;
+        if self.since.is_some() != quality.since.is_some() {
+            self.levels = 0;
+        }
         self.since = quality.since;
         self.worth.clone_from(&quality.worth);
         self.reach = tree.event_ids().map(|event| quality.reach(tree, event)).collect();
@@ -231,6 +236,8 @@ impl ProfileState {
                 self.modules.take(rows);
             }
         }
+        let levels = u16::try_from(self.place().levels()).unwrap_or(u16::MAX);
+        self.levels = if order == SiblingOrder::Stable { levels.max(self.levels) } else { levels };
         self.find();
     }
 
@@ -261,11 +268,12 @@ impl ProfileState {
         if self.call_measure().is_some() { Listing::Tree } else { Listing::Flat }
     }
 
-    /// What stands beside the table where there is room.
+    /// What has the room with the table.
     pub(in crate::tui) fn beside_table(&self) -> BesideTable {
+        let levels = self.levels;
         match self.listing() {
-            Listing::Flat if self.call_measure().is_none() => BesideTable::Callers,
-            _ => BesideTable::Nothing,
+            Listing::Flat if self.call_measure().is_none() => BesideTable::IcicleAndCallers { levels },
+            _ => BesideTable::Icicle { levels },
         }
     }
 

@@ -175,6 +175,7 @@ impl ProfileState {
         for place in [&mut self.tree, &mut self.callers] {
             place.set_view(self.view, may_join(&self.calls), height);
         }
+        self.levels = 0;
         self.list(SiblingOrder::Stable);
         Ok(())
     }

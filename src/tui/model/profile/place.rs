@@ -13,6 +13,12 @@ use crate::tui::model::step::{ListStep, first_row};
 /// Until the reader moves, what has at least this part of all is unfolded.
 const UNFOLDED_AT_FIRST: f64 = 0.05;
 
+/// The part of the root from which on a frame of the icicle has room for a name.
+const LEAST_SEEN: f64 = 0.01;
+
+/// No screen has as many rows.
+const MOST_LEVELS: usize = 1000;
+
 /// Whether what is below a node is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum NodeFold {
@@ -192,6 +198,21 @@ impl TreePlace {
     /// How many rows stand above one, from what is zoomed into.
     pub(in crate::tui) fn level(&self, row: TreeNode) -> usize {
         self.rows_above(row).count() - 1
+    }
+
+    /// How many levels have a row wide enough to be seen, from what is zoomed into on.
+    pub(super) fn levels(&self) -> usize {
+        if self.shape.len() == 0 {
+            return 0;
+        }
+        let weight = |row: TreeNode| self.shape.total(row).weight as f64;
+        let least = (LEAST_SEEN * weight(self.root())).max(1.0);
+        let (mut levels, mut level) = (0, vec![self.root()]);
+        while !level.is_empty() && levels < MOST_LEVELS {
+            levels += 1;
+            level = level.iter().flat_map(|&row| self.below(row)).filter(|&row| weight(row) >= least).collect();
+        }
+        levels
     }
 
     /// The same of a row of the table, by its place there.

@@ -21,7 +21,7 @@ const CHANGE: usize = 8;
 const CHANGE_AND_INTERVAL: usize = 16;
 const SPREAD: usize = 8;
 const LEAST_PLOT: usize = 14;
-const MOST_PLOT: usize = 80;
+const MOST_PLOT: usize = 132;
 
 /// How an event stands in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -33,18 +33,30 @@ const SERIES: [[Series; 2]; 2] = [
     ],
 ];
 
+/// What is said above the histories.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum HistoriesTitle {
+    /// The event alone: the table says how its sides differ, and what the plots show.
+    Event,
+    /// That as well.
+    Verdict,
+}
+
 /// The histories of the selected event in the first recording of each side, on one axis.
-pub(super) fn draw_histories(page: &mut ScreenPage<'_>, area: Rect) {
+pub(super) fn draw_histories(page: &mut ScreenPage<'_>, area: Rect, says: HistoriesTitle) {
     let model = page.model;
     let Some(one) = model.comparison.selected() else {
         let _ = page.panel(area, Line::default(), Line::default(), false);
         return;
     };
-    let (glyph, role) = mark(one.verdict);
     let mut title = Line::from(page.span(Role::Title, shown(&one.name).into_owned()));
-    title.push_span(page.span(Role::Border, " ─ "));
-    title.push_span(page.span(role, format!("{glyph} {}", sentence(&model.comparison.found, one))));
-    let words = legend(page);
+    let mut words = Line::default();
+    if says == HistoriesTitle::Verdict {
+        let (glyph, role) = mark(one.verdict);
+        title.push_span(page.span(Role::Border, " ─ "));
+        title.push_span(page.span(role, format!("{glyph} {}", sentence(&model.comparison.found, one))));
+        words = legend(page);
+    }
     let Some(other) = model.others.as_ref().and_then(|others| others.first()) else {
         let _ = page.panel(area, title, words, false);
         return;

@@ -4,11 +4,13 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::page::{ScreenPage, fit_beside, framed, make_room, rows_in_panel};
+use super::profile;
 use crate::compare::{ComparedEvent, RunComparison};
 use crate::monitor::{Measure, MeasureChoice};
 use crate::names::shown;
 use crate::tui::figures::ShownValues;
-use crate::tui::layout::split_below;
+use crate::tui::layout::{split_below, split_right};
+use crate::tui::model::profile::ProfileState;
 use crate::tui::model::{ClickTarget, CompareColumn, ScrolledList, VisibleRows};
 use crate::tui::screen::Screen;
 use crate::tui::text::{cut, cut_middle, width};
@@ -19,7 +21,7 @@ mod histories;
 mod rows;
 
 use columns::{ComparedColumns, EventLines, draw_heads};
-use histories::{draw_histories, legend};
+use histories::{HistoriesTitle, draw_histories, legend};
 use rows::{event_lines, mean, sentence};
 
 /// Cells of a recording's name in the title, at least.
@@ -31,6 +33,9 @@ const AROUND: usize = 8;
 /// Rows of the histories below the table, at least.
 const LEAST_HISTORIES: u16 = 8;
 
+/// Cells from which on functions stand beside the histories.
+const LEAST_BOTH: u16 = 110;
+
 /// What is said of sides that were not recorded alternately.
 const ONE_AFTER_OTHER: &str = "all of one side ran first: a drift looks like a difference";
 
@@ -39,20 +44,39 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     // Frame, heads, what has to be known, and two lines for each event.
     let frame = 3 + notes(&list.found).count();
     let wanted = u16::try_from(frame + 2 * list.order.len()).unwrap_or(u16::MAX);
-    let free = area.height.saturating_sub(wanted);
-    let below = match free {
-        LEAST_HISTORIES.. => free.min((area.height * 3 / 5).max(LEAST_HISTORIES)),
+    let below = match area.height.saturating_sub(wanted) {
+        free @ LEAST_HISTORIES.. => free,
         _ if area.height >= 30 => area.height * 2 / 5,
         _ => 0,
     };
     let (table, below) = split_below(area, below);
     draw_table(page, table);
-    if below.height > 0 {
-        draw_histories(page, below);
+    let functions = functions_below(page, below);
+    match functions {
+        Some(profile) => draw_both(page, below, profile),
+        None if below.height > 0 => draw_histories(page, below, HistoriesTitle::Verdict),
+        None => {}
     }
-    if below.height == 0 || page.model.comparison.found.is_one_after_other {
+    if functions.is_some() || below.height == 0 || page.model.comparison.found.is_one_after_other {
         draw_foot(page, table);
     }
+}
+
+/// The functions of both sides, where these were sampled and there is room for them below the table.
+fn functions_below<'a>(page: &ScreenPage<'a>, below: Rect) -> Option<&'a ProfileState> {
+    let profile = page.model.profile.as_ref().filter(|profile| profile.has_difference());
+    profile.filter(|profile| below.height > 0 && below.width >= LEAST_BOTH && !profile.functions.rows.is_empty())
+}
+
+/// The histories of the selected event, where it has any, and the functions beside them.
+fn draw_both(page: &mut ScreenPage<'_>, area: Rect, profile: &ProfileState) {
+    let selected = page.model.comparison.selected();
+    let has_history = selected.is_some_and(|one| one.a.index.or(one.b.index).is_some());
+    let (histories, functions) = split_right(area, if has_history { area.width / 2 } else { area.width });
+    if has_history {
+        draw_histories(page, histories, HistoriesTitle::Event);
+    }
+    profile::draw_apart(page, functions, profile);
 }
 
 fn draw_table(page: &mut ScreenPage<'_>, area: Rect) {

@@ -48,6 +48,8 @@ pub(super) enum ShownNumbers {
     WithRatio,
     /// The two sides of a difference.
     Difference,
+    /// The same where too few runs are known for verdicts.
+    UntestedDifference,
 }
 
 /// What a table is about: in which order its columns stand and leave.
@@ -121,10 +123,11 @@ impl ProfileColumns {
         let is_shown = |column: &ShareColumn| match column {
             Ratio | RatioInterval => numbers == ShownNumbers::WithRatio,
             OwnInterval | TotalInterval => numbers != ShownNumbers::Sums,
+            Mark => numbers != ShownNumbers::UntestedDifference,
             _ => true,
         };
         let (all, leaving) = match numbers {
-            ShownNumbers::Difference => (DIFFERENCE, LEAVING),
+            ShownNumbers::Difference | ShownNumbers::UntestedDifference => (DIFFERENCE, LEAVING),
             ShownNumbers::Shares | ShownNumbers::Sums | ShownNumbers::WithRatio => (kind.columns(), kind.leaving()),
         };
         let of = |shown: &[ShareColumn]| Self { name: 0, kind, shown: shown.to_vec(), module: LEAST_MODULE };
@@ -187,6 +190,13 @@ pub(super) fn shown_numbers(profile: &ProfileState) -> ShownNumbers {
     if profile.has_samples() && !profile.is_off_cpu() { ShownNumbers::Shares } else { ShownNumbers::Sums }
 }
 
+fn difference_numbers(profile: &ProfileState) -> ShownNumbers {
+    match profile.difference_note() {
+        Some(_) => ShownNumbers::UntestedDifference,
+        None => ShownNumbers::Difference,
+    }
+}
+
 /// The columns of what is shown.
 #[derive(Clone, Debug)]
 pub(super) enum TableColumns {
@@ -202,13 +212,18 @@ impl TableColumns {
             Some(_) => Self::Called(CallColumns::of(room)),
             None => {
                 let numbers = match profile.place().direction {
-                    TreeDirection::Calls if profile.has_difference() => ShownNumbers::Difference,
+                    TreeDirection::Calls if profile.has_difference() => difference_numbers(profile),
                     TreeDirection::Calls if profile.ratio_kind().is_some() => ShownNumbers::WithRatio,
                     TreeDirection::Calls | TreeDirection::CalledBy => shown_numbers(profile),
                 };
                 Self::Sampled(ProfileColumns::of(room, TableKind::of(profile), numbers))
             }
         }
+    }
+
+    /// Of functions of both sides of a difference.
+    pub(super) fn of_difference(room: usize, profile: &ProfileState) -> Self {
+        Self::Sampled(ProfileColumns::of(room, TableKind::Functions, difference_numbers(profile)))
     }
 
     pub(super) fn name(&self) -> usize {

@@ -3,14 +3,14 @@
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::page::{ScreenPage, make_room};
+use super::page::ScreenPage;
 use crate::names::shown;
 use crate::number::{amount, clock, share, si, time};
 use crate::stacks::{FirstLevel, ProfileSpan};
-use crate::tui::layout::Room;
 use crate::tui::layout::profile::ProfileLayout;
-use crate::tui::model::profile::{CallMeasure, Listing, ProfileState, TreeNode};
-use crate::tui::model::{Motion, ScrolledList, VisibleRows};
+use crate::tui::layout::{Room, rows_of_list};
+use crate::tui::model::profile::{CallMeasure, FunctionRow, Listing, ProfileState, RatioRow, TreeNode};
+use crate::tui::model::{ClickTarget, Motion, ScrolledList, VisibleRows};
 use crate::tui::options::Mode;
 use crate::tui::screen::Screen;
 use crate::tui::symbols::FROZEN;
@@ -65,53 +65,76 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
         page.panel(parts.panel, title, Line::default(), focus);
     }
     icicle::draw(page, parts.icicle, profile, first_level);
-    if parts.right.area() > 0 {
-        let mut title = if parts.panel.area() > 0 {
-            Line::from(page.span(Role::Title, profile.listing().word()))
-        } else {
-            title(page, profile, usize::from(parts.right.width.saturating_sub(6)), 0)
-        };
-        let hidden = hidden(page, rows);
-        make_room(&mut title, &hidden, parts.right);
-        page.panel(parts.right, title, hidden, false);
-    }
     let columns = TableColumns::of(usize::from(parts.table.width), profile);
     if parts.heads.height > 0 {
-        table::draw_heads(page, parts.heads, profile, &columns);
+        let next = if focus { format!(" (t: {})", profile.next_listing().word()) } else { String::new() };
+        let name = format!("{}{next}", profile.listing().word().to_uppercase());
+        table::draw_heads(page, parts.heads, profile, &columns, &name);
     }
-    if parts.right.area() == 0 && parts.icicle.height > 0 && parts.heads.height > 0 {
+    if parts.icicle.height > 0 && parts.heads.height > 0 {
         divide(page, parts.panel, parts.heads.y, focus);
     }
     table::draw(page, parts.table, profile, (&columns, rows.first), focus);
     if parts.callers.height > 0 {
         draw_callers(page, &parts, profile);
     }
+    if parts.panel.height > 0 {
+        selected::draw(page, parts.panel, profile, &hidden(page, rows, focus));
+    }
     if parts.path.height > 0 {
         draw_path(page, parts.path, profile);
-    } else if parts.panel.height > 0 {
-        selected::draw(page, parts.panel, profile, &hidden(page, rows));
     }
 }
 
-/// Who called the selected function, beside the list or below it.
-fn draw_callers(page: &mut ScreenPage<'_>, parts: &ProfileLayout, profile: &ProfileState) {
-    if parts.callers_panel.area() > 0 {
-        let title = Line::from(page.span(Role::Title, "callers"));
-        page.panel(parts.callers_panel, title, Line::default(), false);
-    } else {
-        // Between the two.
-        let (x, style) = (parts.callers.x.saturating_sub(2), page.style(Role::Border));
-        (parts.callers.y..parts.callers.bottom()).for_each(|y| page.put(x, y, "│", style));
+/// Rows of a panel with all levels of the icicle and all rows of the table.
+pub(super) fn rows(profile: &ProfileState) -> u16 {
+    rows_of_list(table::count(profile)).saturating_add(profile.beside_table().levels())
+}
+
+/// The functions of two profiles in a part of the screen of comparisons, those first that are furthest apart. A click leads to all
+/// of them.
+pub(super) fn draw_apart(page: &mut ScreenPage<'_>, area: Rect, profile: &ProfileState) {
+    let sampled = |function: &&FunctionRow| {
+        let row = profile.difference_on(RatioRow::Function(function.frame));
+        row.is_some_and(|row| row.a > 0.0 || row.b > 0.0)
+    };
+    let list: Vec<_> = profile.functions.rows.iter().filter(sampled).collect();
+    let rows = VisibleRows::in_panel(area, 1, list.len());
+    let event = shown(profile.event_name().unwrap_or_default()).into_owned();
+    let mut title = vec![(Role::Title, "Functions".to_owned()), (Role::Dim, event)];
+    if profile.tree.is_zoomed() {
+        title.push((Role::Key, format!("in {}", row_name(profile, profile.tree.root(), 24))));
     }
+    title.extend(profile.difference_note().map(|note| (Role::Warn, note.to_owned())));
+    let title = joined(page, title);
+    let inner = page.list(area, title, (rows, list.len()), Some(Screen::Profile.name()));
+    let columns = TableColumns::of_difference(usize::from(inner.width), profile);
+    let mut lines = inner.rows();
+    if let Some(row) = lines.next() {
+        table::draw_heads(page, row, profile, &columns, "FUNCTION");
+    }
+    for (function, row) in list.into_iter().zip(lines) {
+        table::draw_function(page, row, function, profile, &columns, false);
+    }
+    page.target(area, ClickTarget::Screen(Screen::Profile));
+}
+
+/// Who called the selected function, beside the list.
+fn draw_callers(page: &mut ScreenPage<'_>, parts: &ProfileLayout, profile: &ProfileState) {
+    // Between the two.
+    let (x, style) = (parts.callers.x.saturating_sub(2), page.style(Role::Border));
+    (parts.callers.y..parts.callers.bottom()).for_each(|y| page.put(x, y, "│", style));
     table::draw_callers(page, parts.callers_heads, parts.callers, profile);
 }
 
-/// How many rows of the table are on the screen, if not all are; nothing where there is no table.
-fn hidden(page: &ScreenPage<'_>, rows: VisibleRows) -> Line<'static> {
+/// How many rows of the table are on the screen, if not all are; nothing where there is no table. Beside other panels no key
+/// shows more of them.
+fn hidden(page: &ScreenPage<'_>, rows: VisibleRows, focus: bool) -> Line<'static> {
     if rows.is_whole() || rows.rows == 0 {
         return Line::default();
     }
-    Line::from(page.span(Role::Warn, rows.words(rows.all, None)))
+    let whole_in = (!focus).then_some(Screen::Profile.name());
+    Line::from(page.span(Role::Warn, rows.words(rows.all, whole_in)))
 }
 
 /// Says why there is no profile.
@@ -241,6 +264,11 @@ fn title(page: &ScreenPage<'_>, profile: &ProfileState, room: usize, levels_abov
     while parts.len() > 2 && is_too_long(&parts) {
         parts.pop();
     }
+    joined(page, parts)
+}
+
+/// The parts of a title with lines between them.
+fn joined(page: &ScreenPage<'_>, parts: Vec<(Role, String)>) -> Line<'static> {
     let mut line = Line::default();
     for (i, (role, text)) in parts.into_iter().enumerate() {
         if i > 0 {
@@ -326,7 +354,6 @@ fn draw_path(page: &mut ScreenPage<'_>, area: Rect, profile: &ProfileState) {
     let losses = profile.losses.to_string();
     let right = Line::from(page.span(Role::Warn, losses));
     let inner = page.panel(area, Line::from(page.span(Role::Title, words)), right, false);
-    selected::draw(page, area, profile, &Line::default());
     let path = profile.path();
     let height = usize::from(inner.height);
     let hidden = if path.len() > height { path.len() - (height - 1) } else { 0 };

@@ -105,12 +105,12 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, panel: Rect, profile: &ProfileStat
     let room = usize::from(panel.width.saturating_sub(6)).saturating_sub(taken);
     // What is selected matters most; how many samples it has stands in the table as a share.
     let least_name = width(&name(profile, room)).min(room * 2 / 3);
-    while said.len() > 1 && width(&said.join(", ")) + least_name + 4 > room {
+    while !said.is_empty() && width(&said.join(", ")) + least_name + 4 > room {
         said.pop();
     }
-    let tail = said.join(", ");
-    let name = name(profile, room.saturating_sub(width(&tail) + 4));
-    let text = cut(&format!(" {name}: {tail} "), room).into_owned();
+    let tail = if said.is_empty() { String::new() } else { format!(": {}", said.join(", ")) };
+    let name = name(profile, room.saturating_sub(width(&tail) + 2));
+    let text = cut(&format!(" {name}{tail} "), room).into_owned();
     let row = Rect { x: panel.x + 2, y: panel.bottom() - 1, width: panel.width.saturating_sub(4), height: 1 };
     page.line(row, Line::from(page.span(Role::Dim, text)));
     if beside.width() > 0 {

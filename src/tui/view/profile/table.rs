@@ -35,13 +35,18 @@ const CALLERS: &str = "CALLERS OF ";
 const UNFOLDED: &str = "−";
 const FOLDED: &str = "+";
 
-pub(super) fn draw_heads(page: &mut ScreenPage<'_>, row: Rect, profile: &ProfileState, columns: &TableColumns) {
-    let next = format!("{} (t: {})", profile.listing().word().to_uppercase(), profile.next_listing().word());
+pub(super) fn draw_heads(
+    page: &mut ScreenPage<'_>,
+    row: Rect,
+    profile: &ProfileState,
+    columns: &TableColumns,
+    name: &str,
+) {
     let text = match columns {
-        TableColumns::Sampled(columns) => sampled_heads(page, columns, &next, (profile.ratio_kind(), profile.order())),
+        TableColumns::Sampled(columns) => sampled_heads(page, columns, name, (profile.ratio_kind(), profile.order())),
         TableColumns::Called(columns) => {
             let measure = profile.call_measure().unwrap_or(&CallMeasure::Time);
-            columns.heads(&next, &page.model.error_head(), measure)
+            columns.heads(name, &page.model.error_head(), measure)
         }
     };
     page.line(row, Line::from(page.span(Role::Header, text)));
@@ -85,8 +90,12 @@ pub(super) fn draw(
     match profile.sums() {
         Some(list) => {
             for (row, place) in list.rows.iter().skip(first).zip(area.rows()) {
-                draw_sum(page, place, row, profile, columns);
-                select(page, place, focus && row.frame == list.selected);
+                let is_selected = row.frame == list.selected;
+                match profile.listing() {
+                    Listing::Modules => draw_module(page, place, row, profile, columns, is_selected),
+                    _ => draw_function(page, place, row, profile, columns, is_selected),
+                }
+                select(page, place, focus && is_selected);
             }
         }
         None => {
@@ -134,6 +143,11 @@ pub(super) fn rows(area: Rect, profile: &ProfileState) -> VisibleRows {
 pub(super) fn lines(area: Rect, profile: &ProfileState) -> (VisibleRows, Rect) {
     let (selected, line, all) = listed(profile);
     VisibleRows::in_lines(area, all, |rows| first_row(selected, line, all, rows))
+}
+
+/// How many rows the listing has.
+pub(super) fn count(profile: &ProfileState) -> usize {
+    listed(profile).2
 }
 
 /// The selected row of the listing, its line on the screen, and how many rows there are.
@@ -252,30 +266,56 @@ pub(super) fn chain_text(names: &[&str], (direction, end): (TreeDirection, Chain
     })
 }
 
-fn draw_sum(page: &mut ScreenPage<'_>, row: Rect, sum: &FunctionRow, profile: &ProfileState, columns: &TableColumns) {
-    let is_of_modules = profile.listing() == Listing::Modules;
-    let list = if is_of_modules { &profile.modules } else { &profile.functions };
-    let text = match is_of_modules {
-        true => profile.module(sum.frame).name.as_str(),
-        false => profile.name(sum.frame),
-    };
+/// A row of the list of functions.
+pub(super) fn draw_function(
+    page: &mut ScreenPage<'_>,
+    row: Rect,
+    sum: &FunctionRow,
+    profile: &ProfileState,
+    columns: &TableColumns,
+    is_selected: bool,
+) {
     let name = FunctionName {
         before: String::new(),
-        text: cut_name(text, columns.name()).into_owned(),
-        place: if is_of_modules {
-            profile.module(sum.frame).origin.word().into()
-        } else {
-            profile.calls.label(sum.frame).module.clone()
-        },
-        is_hit: !is_of_modules && profile.is_hit(sum.frame),
-        is_selected: sum.frame == list.selected,
+        text: cut_name(profile.name(sum.frame), columns.name()).into_owned(),
+        place: profile.calls.label(sum.frame).module.clone(),
+        is_hit: profile.is_hit(sum.frame),
+        is_selected,
     };
-    let calls = if is_of_modules { None } else { profile.calls_of_function(sum.frame) };
-    let of = if is_of_modules { RatioRow::Module(sum.frame) } else { RatioRow::Function(sum.frame) };
+    draw_sum(page, row, (sum, RatioRow::Function(sum.frame)), &name, profile, columns);
+}
+
+fn draw_module(
+    page: &mut ScreenPage<'_>,
+    row: Rect,
+    sum: &FunctionRow,
+    profile: &ProfileState,
+    columns: &TableColumns,
+    is_selected: bool,
+) {
+    let module = profile.module(sum.frame);
+    let text = cut_name(&module.name, columns.name()).into_owned();
+    let place = module.origin.word().into();
+    let name = FunctionName { before: String::new(), text, place, is_hit: false, is_selected };
+    draw_sum(page, row, (sum, RatioRow::Module(sum.frame)), &name, profile, columns);
+}
+
+fn draw_sum(
+    page: &mut ScreenPage<'_>,
+    row: Rect,
+    (sum, of): (&FunctionRow, RatioRow),
+    name: &FunctionName,
+    profile: &ProfileState,
+    columns: &TableColumns,
+) {
+    let calls = match of {
+        RatioRow::Function(frame) => profile.calls_of_function(frame),
+        RatioRow::Module(_) | RatioRow::Path(_) => None,
+    };
     let ratio = profile.ratio_on(of, page.model.monitor.confidence());
     let difference = profile.difference_on(of);
     let numbers = RowNumbers { total: sum.total, own: sum.own, calls, ratio, difference };
-    draw_row(page, row, &name, &numbers, profile, columns);
+    draw_row(page, row, name, &numbers, profile, columns);
     page.target(row, ClickTarget::Function(sum.frame));
 }
 

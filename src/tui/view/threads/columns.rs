@@ -33,7 +33,7 @@ const NAME_FIRST: usize = 20;
 const COMMAND_FIRST: usize = 40;
 /// Numbers that stand too far behind names can't be followed.
 const MOST_NAME: usize = 40;
-const MOST_COMMAND: usize = 72;
+const MOST_COMMAND: usize = 110;
 const LEAST_WITHIN: usize = 16;
 /// `futex_do_wait 100%` is whole before names have more room than they need.
 const USUAL_WITHIN: usize = 18;
@@ -77,7 +77,10 @@ pub(super) fn cells(page: &ScreenPage<'_>, uses: &ThreadUses<'_>) -> ThreadCells
             cells.widen(column, longest.unwrap_or(0));
         }
     }
-    let names = threads.iter().map(|thread| width(&CommandWords::of(thread.thread).name));
+    let names = threads.iter().map(|thread| {
+        let words = CommandWords::of(thread.thread);
+        width(&words.name) + if are_processes { width(&words.rest) } else { 0 }
+    });
     cells.name = names.max().unwrap_or(0).max(cells.name);
     let within = threads.iter().filter_map(|thread| within(thread, usize::MAX)).map(|text| width(&text));
     cells.within = within.max().unwrap_or(0).max(cells.within);
@@ -129,7 +132,8 @@ impl ThreadColumns {
         let rest = rest - if within > 0 { within + 2 } else { 0 };
         let has_bar = !are_processes && rest >= name + BAR_CELLS + 2;
         let rest = if has_bar { rest - BAR_CELLS - 2 } else { rest };
-        let name = rest.min(if are_processes { MOST_COMMAND } else { MOST_NAME });
+        let most = if are_processes { cells.name.clamp(COMMAND_FIRST, MOST_COMMAND) } else { MOST_NAME };
+        let name = rest.min(most);
         Self { name, shown: all, has_bar, within }
     }
 

@@ -13,7 +13,7 @@ use crate::tui::layout::{rows_of_list, split_below};
 use crate::tui::model::{ClickTarget, DrawnThreads, ThreadCells, ThreadColumn, VisibleRows};
 use crate::tui::screen::Screen;
 use crate::tui::symbols::LEVELS;
-use crate::tui::text::{cut, width};
+use crate::tui::text::{cut, width, wrap};
 use crate::tui::theme::Role;
 
 mod columns;
@@ -33,28 +33,37 @@ const MOST_ENDED: usize = 8;
 /// Rows of the list below the events without which it isn't there, with its frame and its head.
 pub(super) const LEAST_BELOW: u16 = 4;
 
-/// The table of events, and the busiest threads below it, where there is room for some.
-pub(super) fn below_events(page: &ScreenPage<'_>, area: Rect) -> (Rect, Rect) {
+/// Rows of a panel with all threads, and with what is said above them; 0 where there are none.
+pub(super) fn rows(page: &ScreenPage<'_>, uses: Option<&ThreadUses<'_>>) -> u16 {
+    let Some(uses) = uses else {
+        let is_read = page.model.listed_threads() > 0;
+        return if is_read { LEAST_BELOW } else { 0 };
+    };
+    let has_others = uses.others >= LEAST_OTHERS || page.model.thread_list.cells.has_others;
+    rows_of_list(uses.threads.len() + usize::from(has_others) + usize::from(has_machine(uses)))
+}
+
+/// The table of events, and so many rows of the busiest threads below it, where there is room for some.
+pub(super) fn below_events(page: &ScreenPage<'_>, area: Rect, rows: u16) -> (Rect, Rect) {
     let free = events::free_rows(page, area);
-    let threads = page.model.listed_threads();
-    if free < LEAST_BELOW || threads == 0 {
+    if free < LEAST_BELOW || rows < LEAST_BELOW {
         return (area, Rect::default());
     }
-    split_below(area, free.min(rows_of_list(threads)))
+    split_below(area, free.min(rows))
 }
 
 /// Draws the busiest threads in a part of a screen; a click leads to all of them.
-pub(super) fn draw_busiest(page: &mut ScreenPage<'_>, area: Rect) {
+pub(super) fn draw_busiest(page: &mut ScreenPage<'_>, area: Rect, uses: Option<&ThreadUses<'_>>) {
     if area.is_empty() {
         return;
     }
-    let Some(uses) = page.model.threads() else { return draw_nothing(page, area, false) };
-    let cells = cells(page, &uses);
-    let machine = Some(&uses).filter(|uses| has_machine(uses) && area.height >= LEAST_WITH_LEGEND);
-    let others = others(&uses, page, &cells).filter(|_| area.height >= LEAST_WITH_OTHERS);
+    let Some(uses) = uses else { return draw_nothing(page, area, false) };
+    let cells = cells(page, uses);
+    let machine = Some(uses).filter(|uses| has_machine(uses) && area.height >= LEAST_WITH_LEGEND);
+    let others = others(uses, page, &cells).filter(|_| area.height >= LEAST_WITH_OTHERS);
     let above = 1 + usize::from(machine.is_some()) + usize::from(others.is_some());
     let rows = VisibleRows::in_panel(area, above, uses.threads.len());
-    let inner = page.list(area, title(page, &uses), (rows, uses.threads.len()), Some(Screen::Threads.name()));
+    let inner = page.list(area, title(page, uses), (rows, uses.threads.len()), Some(Screen::Threads.name()));
     page.target(area, ClickTarget::Screen(Screen::Threads));
     let columns = ThreadColumns::of(usize::from(inner.width), &cells, of_machine(page));
     page.drawn.threads = Some(DrawnThreads { columns: Vec::new(), cursor: None, cells });
@@ -77,8 +86,7 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     let others = others(&uses, page, &cells).filter(|_| has_legend);
     let fixed = 1 + usize::from(has_legend) + usize::from(machine.is_some()) + usize::from(others.is_some());
     let rows = page.scrolled_in_panel(Screen::Threads, (area, fixed), (selected, uses.threads.len()));
-    let all = page.model.listed_threads();
-    let inner = page.list(area, title(page, &uses), (rows, all), None);
+    let inner = page.list(area, title(page, &uses), (rows, all(page, &uses)), None);
     let columns = ThreadColumns::of(usize::from(inner.width), &cells, of_machine(page));
     let sorts: Vec<_> =
         std::iter::once(ThreadColumn::Name).chain(columns.shown.iter().map(|(column, ..)| *column)).collect();
@@ -103,8 +111,18 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
         }
     }
     if has_legend {
-        let last = Rect { y: inner.bottom().saturating_sub(1), height: inner.height.min(1), ..inner };
-        page.line(last, fitted(page, &columns.legend(&uses.threads), inner));
+        let free = rows.rows.saturating_sub(uses.threads.len());
+        draw_legend(page, inner, free, &columns.legend(&uses.threads));
+    }
+}
+
+/// What the columns mean, in the last row, and in those before it that the threads leave.
+fn draw_legend(page: &mut ScreenPage<'_>, inner: Rect, free: usize, legend: &str) {
+    let lines = wrap(legend, usize::from(inner.width));
+    let lines = if lines.len() > free + 1 { vec![legend.to_owned()] } else { lines };
+    let (_, below) = split_below(inner, lines.len() as u16);
+    for (words, row) in lines.into_iter().zip(below.rows()) {
+        page.line(row, fitted(page, &words, inner));
     }
 }
 
@@ -192,10 +210,18 @@ fn title(page: &ScreenPage<'_>, uses: &ThreadUses<'_>) -> Line<'static> {
 
 /// `4 on 1.98 CPUs in 1.0 s`, and what is in no row.
 fn summary(page: &ScreenPage<'_>, uses: &ThreadUses<'_>) -> String {
-    let all = page.model.listed_threads();
+    let all = all(page, uses);
     let whole = if page.model.shows_threads_of_run() { ", all of the run" } else { "" };
     let left_out = if uses.left_out > 0 { format!(", {} not read", uses.left_out) } else { String::new() };
     format!("{all} on {:.2} CPUs in {:.1} s{whole}{left_out}", uses.cpus, uses.seconds)
+}
+
+/// How many threads there are, whatever the filter is.
+fn all(page: &ScreenPage<'_>, uses: &ThreadUses<'_>) -> usize {
+    match page.model.thread_list.filter.is_empty() {
+        true => uses.threads.len(),
+        false => page.model.listed_threads(),
+    }
 }
 
 /// What is in no row: what has ended, with who started it, and what there was no room for. The line stays once it was there.

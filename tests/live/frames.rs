@@ -25,14 +25,22 @@ int main(void) { for (int i = 0; i < 600; i++) host(1000000); return 0; }
 "#;
 
 /// A part of the time is spent in the handler of a signal that comes while `work` runs, with `STACK` on a stack of its own. The next
-/// signal comes once `work` has had 5 ms of CPU time, so that it gets on however slow the handler is.
+/// signal comes once `work` has had 5 ms of CPU time, so that it gets on however slow the handler is; both take as long on any CPU.
 const SIGNALS: &str = r#"
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/time.h>
+#include <time.h>
 volatile unsigned long sink, work_done;
 static const struct itimerval once = {{0, 0}, {0, 5000}};
-__attribute__((noinline)) void handle(void) { for (long i = 0; i < 2500000; i++) sink += i; }
+static double cpu(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return now.tv_sec + now.tv_nsec / 1e9;
+}
+__attribute__((noinline)) void handle(void) {
+    for (double end = cpu() + 0.004; cpu() < end;) for (long i = 0; i < 100000; i++) sink += i;
+}
 void handler(int number) { handle(); setitimer(ITIMER_VIRTUAL, &once, 0); sink = (unsigned long)number; }
 __attribute__((noinline)) void work(long n) { for (long i = 0; i < n; i++) work_done += i; }
 __attribute__((noinline)) void middle(long n) { work(n); sink = 1; }
@@ -46,7 +54,7 @@ int main(void) {
 #endif
     sigaction(SIGVTALRM, &action, 0);
     setitimer(ITIMER_VIRTUAL, &once, 0);
-    for (int i = 0; i < 400; i++) middle(1000000);
+    for (double end = cpu() + 1.0; cpu() < end;) middle(1000000);
     return 0;
 }
 "#;

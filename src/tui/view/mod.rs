@@ -160,8 +160,9 @@ fn overview(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
     let (table, below) = metrics::below_events(page, panels.events);
     let rows = threads::rows(page, threads.as_ref());
     let (table, calls) = profile_below_events(page, table, room, rows);
-    let rows = match room == Room::Large && panels.detail.is_empty() {
-        true => rows.min(events::free_rows(page, table).saturating_sub(LEAST_DETAIL)),
+    let free = events::free_rows(page, table);
+    let rows = match room == Room::Large && panels.detail.is_empty() && rows > free.saturating_sub(LEAST_DETAIL) {
+        true => free * 3 / 5,
         false => rows,
     };
     let (table, hot) = match room != Room::Large && calls.is_empty() && !page.model.hot_functions.is_empty() {
@@ -194,7 +195,7 @@ fn overview(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
     }
 }
 
-/// Rows of the chart of an event that threads leave on a large screen.
+/// Rows of the chart of an event that threads leave on a large screen; where not all of them fit then, it has a part of the rows.
 const LEAST_DETAIL: u16 = 11;
 
 /// The rows of the profile without which it isn't there below the events, and without which it has no icicle.

@@ -28,6 +28,10 @@ impl AwaitedTasks {
         })
     }
 
+    pub(super) fn none() -> Self {
+        Self(Vec::new())
+    }
+
     /// Asks the sampler to stop once all have ended, and says then that they have. Nobody looks any more once the sampler has
     /// ended.
     pub(super) fn stop_at_end(

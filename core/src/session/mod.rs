@@ -5,30 +5,31 @@
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, mpsc};
-use std::thread;
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, RecvTimeoutError};
+use crossbeam_channel::Receiver;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::plan::Plan;
 use crate::regions::{LiveRegions, ProcessRegions, RegionSource, Wanted};
 use crate::run::{End, MeasuredTarget, RotatedBy};
-use crate::sampling::{Sampler, SamplerMessage, SamplerRemote, SamplerRequest};
+use crate::sampling::{Sampler, SamplerMessage, SamplerRequest};
 use crate::sources::Round;
-use crate::sources::command::PreparedCommand;
-use crate::sources::emulate::{CacheModel, ModelLog};
+use crate::sources::emulate::CacheModel;
+#[cfg(feature = "stacks")]
+use crate::sources::perf::TargetKind;
 use crate::sources::perf::mux::{Interval, MuxError};
-use crate::sources::perf::{CounterRow, OpenError, TargetKind, TracefsProbes};
+use crate::sources::perf::{CounterRow, OpenError, TracefsProbes};
 #[cfg(feature = "stacks")]
 use crate::sources::process;
 #[cfg(feature = "stacks")]
 use crate::stacks::live;
 
 mod awaited;
+mod begin;
 mod caught;
 mod child;
 mod counters;
@@ -37,13 +38,11 @@ mod output;
 pub mod schedule;
 mod stacks;
 
-use awaited::AwaitedTasks;
+use begin::Counting;
 pub(crate) use caught::Stopped;
 pub use caught::{CaughtSignal, SignalSender};
 pub use child::find_command;
-use child::{Ended, Running, children_cpu_time, command, keep_on, terminate, wait};
-use counters::{Opened, emulated, emulator, open, probes};
-use launch::described;
+use child::{Running, terminate};
 pub use launch::{ChildIo, CommandLine, Launch, Needs};
 pub use output::{OutputLine, Stream};
 pub use schedule::Schedule;
@@ -111,126 +110,11 @@ impl Session {
     pub fn start(plan: &Plan, launch: &Launch, period: Duration) -> Result<Self, StartError> {
         // Before anything is counted, and set back if nothing comes of it.
         let intervals = launch.schedule.set_intervals()?;
-        Ok(Self { intervals, ..Self::begin(plan, launch, period)? })
-    }
-
-    fn begin(plan: &Plan, launch: &Launch, period: Duration) -> Result<Self, StartError> {
-        let Some(line) = &launch.command else {
-            let target = launch.target.clone().ok_or(StartError::NoTarget)?;
-            let awaited = AwaitedTasks::of(&target);
-            let probes = probes(plan, launch, &target);
-            let stacks = stacks::start(launch, &target, &probes)?;
-            let mut opened = open(plan, launch, &target, &probes, &Arc::default())?;
-            let began = opened.start_clock();
-            let (described, regions) = (described(launch, None), attached(launch).map(Arc::new));
-            let session = Self::sample(opened, stacks, launch, described, None, crossbeam_channel::never(), period)?;
-            let (sampler, ended) = (session.sampler.remote(), session.sampler.ended().clone());
-            let has_target_ended = awaited.stop_at_end(sampler, ended).map_err(StartError::System)?;
-            return Ok(Self { regions, began, has_target_ended, _probes: probes, ..session });
+        let counting = match &launch.command {
+            Some(line) => Counting::of_command(plan, launch, line)?,
+            None => Counting::of_tasks(plan, launch)?,
         };
-        let mut emulator = emulator(launch)?;
-        let ended = Ended::default();
-        let argv = emulator.as_ref().map_or_else(|| line.argv.clone(), |emulator| emulator.command_line(&line.argv));
-        let held = command(&argv, line).and_then(PreparedCommand::spawn).map_err(StartError::System)?;
-        let pid = held.pid();
-        if let Some(cpu) = launch.pinned_to {
-            keep_on(pid, cpu).map_err(StartError::System)?;
-        }
-        let regions = attached(launch).map_or_else(|| shared_by(pid, launch), |attached| Ok(Some(attached)))?;
-        let regions = regions.map(Arc::new);
-        let target = launch.target.clone().unwrap_or(TargetKind::Command(pid));
-        let probes = probes(plan, launch, &target);
-        let stacks = match &mut emulator {
-            Some(emulator) => stacks::of_model(launch, plan, emulator)?,
-            None => stacks::start(launch, &target, &probes)?,
-        };
-        let mut opened = match emulator {
-            Some(emulator) => emulated(emulator, plan, launch, pid)?,
-            None => open(plan, launch, &target, &probes, &ended)?,
-        };
-        let before = children_cpu_time();
-        let failed = |source| StartError::Command { command: line.argv[0].clone(), source };
-        let began = opened.start_clock();
-        let mut child = held.release().map_err(failed)?;
-        opened.source.has_executed();
-        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-        // Waited for whatever goes wrong from here on: that ends the command, as dropping the running one does.
-        let (begun, sampler) = mpsc::channel::<SamplerRemote>();
-        let mut running = Running {
-            pid,
-            ended: Arc::clone(&ended),
-            drains: output::Drains::default(),
-            detached: false,
-            was_ended: false.into(),
-        };
-        let stop = move || {
-            if let Ok(sampler) = sampler.recv() {
-                sampler.request(SamplerRequest::Stop);
-            }
-        };
-        let wait = move || wait(child, before, &ended, stop);
-        thread::Builder::new().name("perfprop-wait".into()).spawn(wait).map_err(StartError::System)?;
-        let (drains, output) = output::drain(stdout, stderr).map_err(StartError::System)?;
-        running.drains = drains;
-        let described = described(launch, Some(pid));
-        let session = Self::sample(opened, stacks, launch, described, Some(running), output, period)?;
-        let _ = begun.send(session.sampler.remote());
-        Ok(Self { regions, began, _probes: probes, ..session })
-    }
-
-    fn sample(
-        opened: Opened,
-        stacks: stacks::Sampling,
-        launch: &Launch,
-        target: MeasuredTarget,
-        command: Option<Running>,
-        output: Receiver<OutputLine>,
-        period: Duration,
-    ) -> Result<Self, StartError> {
-        let Opened { source, rows, rotated_by, model_log } = opened;
-        let sampler = Sampler::start(source, period).map_err(StartError::System)?;
-        if let Some(delay) = launch.delay {
-            let (remote, enable_stacks) = (sampler.remote(), stacks::enabler(&stacks)?);
-            let ended = sampler.ended().clone();
-            let later = move || {
-                if has_passed(delay, &ended) {
-                    enable_stacks();
-                    remote.request(SamplerRequest::Enable);
-                }
-            };
-            thread::Builder::new().name("perfprop-delay".into()).spawn(later).map_err(StartError::System)?;
-        }
-        if let Some(timeout) = launch.timeout {
-            let (remote, ended) = (sampler.remote(), sampler.ended().clone());
-            let family = command.as_ref().map(|command| (command.pid, Arc::clone(&command.ended)));
-            let end = move || {
-                if has_passed(timeout, &ended) {
-                    family.inspect(|(pid, ended)| terminate(*pid, ended, &mut || false));
-                    remote.request(SamplerRequest::Stop);
-                }
-            };
-            thread::Builder::new().name("perfprop-timeout".into()).spawn(end).map_err(StartError::System)?;
-        }
-        let model = model_log.map(ModelLog::model);
-        let (regions, timeout, intervals) = (None, launch.timeout, Vec::new());
-        let watches_all = launch.watches_all();
-        Ok(Self {
-            sampler,
-            target,
-            rows,
-            model,
-            rotated_by,
-            command,
-            output,
-            stacks,
-            regions,
-            began: 0,
-            intervals,
-            timeout,
-            has_target_ended: Arc::default(),
-            watches_all,
-            _probes: TracefsProbes::default(),
-        })
+        counting.sampled(launch, period, intervals)
     }
 
     /// Target of the measurement.
@@ -376,33 +260,5 @@ impl Session {
         }
         command.detached = true;
         command.drains.hand_over()
-    }
-}
-
-/// Waits for so long; `false` if the sampler has ended before.
-fn has_passed(time: Duration, ended: &Receiver<Infallible>) -> bool {
-    ended.recv_timeout(time) == Err(RecvTimeoutError::Timeout)
-}
-
-/// Where a command shares its regions. Without a folder, programs keep them to themselves; that is an error where events
-/// were asked for.
-fn shared_by(pid: Pid, launch: &Launch) -> Result<Option<RegionSource>, StartError> {
-    let events = launch.region_events.as_deref();
-    match RegionSource::of_command(pid.as_raw().unsigned_abs(), events) {
-        Ok(source) => Ok(Some(source)),
-        Err(_) if events.is_none() => Ok(None),
-        Err(source) => {
-            let what =
-                format!("events of regions are shared in a folder below /dev/shm, which can't be made: {source}");
-            Err(StartError::System(io::Error::new(source.kind(), what)))
-        }
-    }
-}
-
-/// The regions of processes that run already, if those are measured.
-fn attached(launch: &Launch) -> Option<RegionSource> {
-    match &launch.target {
-        Some(TargetKind::Processes(pids)) => Some(RegionSource::of_processes(pids)),
-        _ => None,
     }
 }

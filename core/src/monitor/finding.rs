@@ -7,7 +7,7 @@ use crate::estimate::RelationIndex;
 use crate::names::first_of;
 use crate::number::{clock, counted, whole_share};
 use crate::plan::RowIndex;
-use crate::run::RotatedBy;
+use crate::run::{MeasuredEvent, RotatedBy};
 use crate::sources::Scope;
 use crate::units::{CpuNs, WallNs};
 
@@ -208,8 +208,53 @@ struct FindingText<'a> {
 }
 
 impl FindingText<'_> {
+    fn measured(&self, index: RowIndex) -> &MeasuredEvent {
+        &self.monitor.header().events[index]
+    }
+
     fn event(&self, index: RowIndex) -> &str {
-        &self.monitor.header().events[index].event.name
+        &self.measured(index).event.name
+    }
+
+    /// An event with what is said of it.
+    fn of_event(&self, f: &mut fmt::Formatter<'_>, event: RowIndex, words: &str) -> fmt::Result {
+        write!(f, "{} {words}", self.event(event))
+    }
+
+    fn one_kind_of_core(&self, f: &mut fmt::Formatter<'_>, event: RowIndex) -> fmt::Result {
+        let core = self.measured(event).event.core().unwrap_or_default();
+        self.of_event(f, event, &format!("counts on {core} only: a part, which is not scaled"))
+    }
+
+    /// What an event lacks whose sum is not whole.
+    fn lacking_words(&self, event: RowIndex) -> String {
+        let measured = self.measured(event);
+        measured.lacking_words().unwrap_or_else(|| {
+            let units = measured.event.units().len();
+            format!(
+                "is the sum of a part of its {units} units; the others were on no counter: is another tool using them?"
+            )
+        })
+    }
+
+    fn violated(&self, f: &mut fmt::Formatter<'_>, relation: RelationIndex, z: f64) -> fmt::Result {
+        let consequence = match self.monitor.standings()[relation].corrects_regardless() {
+            true => "it corrects nevertheless, as --estimator linear-plain asks",
+            false => "it corrects nothing now",
+        };
+        write!(f, "{} contradicts what is counted (z {z:+.1}); {consequence}", self.relation(relation))
+    }
+
+    fn rotation_beats(&self, f: &mut fmt::Formatter<'_>, least: f64, most: f64) -> fmt::Result {
+        let remedy = match self.monitor.header().modelled {
+            Some(_) => "Try more --counters, or fewer events",
+            None => "Try --schedule user, or fewer hardware events",
+        };
+        write!(
+            f,
+            "the counters rotate in step with the program, so multiplexed counts may be wrong: the truth may be \
+             {least:.1} to {most:.1} times what is shown, and intervals are as wide. {remedy}"
+        )
     }
 
     fn relation(&self, index: RelationIndex) -> &str {
@@ -255,9 +300,7 @@ impl FindingText<'_> {
             }
         }
     }
-}
 
-impl FindingText<'_> {
     /// `task-clock changed at 00:41: −12.0%, 980 ms/s → 862 ms/s`, or each event with its change.
     fn level_changed(&self, f: &mut fmt::Formatter<'_>, changes: &[PhaseChange]) -> fmt::Result {
         let Some((first, more)) = changes.split_first() else { return Ok(()) };
@@ -276,74 +319,36 @@ impl FindingText<'_> {
     }
 }
 
+/// Which part of the CPU time is not counted, and why.
+fn uncounted_time(f: &mut fmt::Formatter<'_>, uncounted: CpuNs, all: CpuNs) -> fmt::Result {
+    write!(
+        f,
+        "not counted: {:.2} s of {:.2} s CPU time. The kernel takes the counters off a child that is setuid \
+         or setgid, has file capabilities or can't be read by its user; root can count it: sudo perfprop ...",
+        uncounted.as_secs(),
+        all.as_secs()
+    )
+}
+
 /// A finding names so many events that changed at the same time.
 const MOST_NAMED: usize = 6;
 
 impl fmt::Display for FindingText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.finding {
-            Finding::LostRounds { rounds } => {
-                write!(f, "{} skipped, totals are right", counted(*rounds, "reading"))
-            }
-            Finding::WentBackwards { event } => {
-                write!(f, "{} went backwards; that reading is left out", self.event(*event))
-            }
+            Finding::LostRounds { rounds } => write!(f, "{} skipped, totals are right", counted(*rounds, "reading")),
             Finding::LowRunRatio { ratios } => self.low_ratios(f, ratios),
-            Finding::NotSupported { event } => write!(f, "{} is not supported on this machine", self.event(*event)),
-            Finding::Forbidden { event } => write!(f, "{} may not be counted by this user", self.event(*event)),
             Finding::TakenOff { events } => self.taken_off(f, events),
-            Finding::UncountedTime { uncounted, all } => {
-                write!(
-                    f,
-                    "not counted: {:.2} s of {:.2} s CPU time. The kernel takes the counters off a child that is setuid \
-                     or setgid, has file capabilities or can't be read by its user; root can count it: sudo perfprop ...",
-                    uncounted.as_secs(),
-                    all.as_secs()
-                )
-            }
-            Finding::Gone { threads } => {
-                write!(f, "{} had ended before counting began", counted(*threads, "thread"))
-            }
-            Finding::UserOnly { event } => {
-                write!(f, "{} is counted in user space only: the kernel needs more rights", self.event(*event))
-            }
-            Finding::OneKindOfCore { event } => {
-                let core = self.monitor.header().events[*event].event.core().unwrap_or_default();
-                write!(f, "{} counts on {core} only: a part, which is not scaled", self.event(*event))
-            }
-            Finding::LacksUnits { event } => {
-                let measured = &self.monitor.header().events[*event];
-                let words = measured.lacking_words().unwrap_or_else(|| {
-                    let units = measured.event.units().len();
-                    format!("is the sum of a part of its {units} units; the others were on no counter: is another tool using them?")
-                });
-                write!(f, "{} {words}", self.event(*event))
-            }
-            Finding::Elsewhere { event } => {
-                let cpus = self.monitor.header().events[*event].event.cpu_list();
-                write!(f, "{} is counted on CPU {cpus} only", self.event(*event))
-            }
+            Finding::UncountedTime { uncounted, all } => uncounted_time(f, *uncounted, *all),
+            Finding::Gone { threads } => write!(f, "{} had ended before counting began", counted(*threads, "thread")),
             Finding::RelationInactive { relation, missing } => {
                 write!(f, "{} is inactive: {} not measured (E08)", self.relation(*relation), missing.join(", "))
             }
-            Finding::RelationViolated { relation, z } => {
-                let consequence = match self.monitor.standings()[*relation].corrects_regardless() {
-                    true => "it corrects nevertheless, as --estimator linear-plain asks",
-                    false => "it corrects nothing now",
-                };
-                write!(f, "{} contradicts what is counted (z {z:+.1}); {consequence}", self.relation(*relation))
+            Finding::RelationViolated { relation, z } => self.violated(f, *relation, *z),
+            Finding::RelationRecovered { relation, z } => {
+                write!(f, "{} agrees with what is counted again (z {z:+.1})", self.relation(*relation))
             }
-            Finding::RotationBeats { least, most } => {
-                let remedy = match self.monitor.header().modelled {
-                    Some(_) => "Try more --counters, or fewer events",
-                    None => "Try --schedule user, or fewer hardware events",
-                };
-                write!(
-                    f,
-                    "the counters rotate in step with the program, so multiplexed counts may be wrong: the truth may be \
-                     {least:.1} to {most:.1} times what is shown, and intervals are as wide. {remedy}"
-                )
-            }
+            Finding::RotationBeats { least, most } => self.rotation_beats(f, *least, *most),
             Finding::FellBack => {
                 f.write_str("the estimator found no solution for an interval: its counts are scaled, as perf does")
             }
@@ -355,22 +360,27 @@ impl fmt::Display for FindingText<'_> {
                 )
             }
             Finding::LevelChanged { changes } => self.level_changed(f, changes),
-            Finding::ChangesOften { event } => write!(
-                f,
-                "{} changes often; its changes are marked in Detail, and told here again after 5 minutes without one",
-                self.event(*event)
-            ),
             Finding::TargetEnded => {
-                write!(
-                    f,
-                    "{} ended after {:.0} s; final values kept",
-                    self.monitor.header().title(),
-                    self.monitor.now().as_secs()
-                )
+                let (title, seconds) = (self.monitor.header().title(), self.monitor.now().as_secs());
+                write!(f, "{title} ended after {seconds:.0} s; final values kept")
             }
-            Finding::RelationRecovered { relation, z } => {
-                write!(f, "{} agrees with what is counted again (z {z:+.1})", self.relation(*relation))
+            Finding::WentBackwards { event } => self.of_event(f, *event, "went backwards; that reading is left out"),
+            Finding::NotSupported { event } => self.of_event(f, *event, "is not supported on this machine"),
+            Finding::Forbidden { event } => self.of_event(f, *event, "may not be counted by this user"),
+            Finding::UserOnly { event } => {
+                self.of_event(f, *event, "is counted in user space only: the kernel needs more rights")
             }
+            Finding::OneKindOfCore { event } => self.one_kind_of_core(f, *event),
+            Finding::LacksUnits { event } => self.of_event(f, *event, &self.lacking_words(*event)),
+            Finding::Elsewhere { event } => {
+                let cpus = self.measured(*event).event.cpu_list();
+                self.of_event(f, *event, &format!("is counted on CPU {cpus} only"))
+            }
+            Finding::ChangesOften { event } => self.of_event(
+                f,
+                *event,
+                "changes often; its changes are marked in Detail, and told here again after 5 minutes without one",
+            ),
         }
     }
 }

@@ -6,10 +6,12 @@ use super::super::CopySwitch;
 use super::super::end::StackEnd;
 use super::chains::{ChainJudge, ChainVerdict, bytes_to, first_beyond};
 use super::code::SampledCode;
-use super::copies::{CopyChange, CopyControl, CopySize, SampledTimes, StackEvidence};
+use super::copies::{CopyChange, CopyControl};
+use super::copy_evidence::{CopySize, StackEvidence};
 use super::modules::ModuleId;
 use super::paths::LocationId;
 use super::record::{SampleRecord, UserState};
+use super::sampled_times::SampledTimes;
 use super::unwind::{Completeness, Unwound};
 use crate::units::WallNs;
 

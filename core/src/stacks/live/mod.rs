@@ -22,6 +22,7 @@ mod base_register;
 mod chains;
 mod code;
 mod copies;
+mod copy_evidence;
 mod debug_files;
 mod debug_units;
 #[cfg(feature = "debuginfod")]
@@ -35,31 +36,39 @@ mod function_ranges;
 mod java_map;
 mod jit;
 mod jit_dump;
+mod kernel_modules;
 mod made_names;
 mod maps;
 mod mini_debug;
 mod modelled;
 mod modules;
+mod namer;
 mod off_cpu;
 mod open;
+mod opener;
 mod paths;
 mod process;
 mod program;
 mod programs;
+mod raw_batch;
 mod record;
+mod record_reader;
+mod request;
 mod ring;
+mod sampled_times;
 mod sampler;
 mod scopes;
 mod signal_frames;
 mod stubs;
 mod symbols;
+mod tried;
 mod turns;
 mod unwind;
 mod wakers;
 
 #[cfg(feature = "disassembly")]
 pub use disassembly::disassemble;
-pub use open::{
+pub use request::{
     DEFAULT_FREQUENCY, MACHINE_FREQUENCY, StackError, StackNeed, StackRequest, Unsampled, WAKEUPS, WakeupEvent,
     max_frequency,
 };
@@ -161,7 +170,7 @@ impl StackSource {
         let worker = sampler::StackSampler::new(self.opened, origin, commands_out.into(), (raw, waiting.clone()));
         thread::Builder::new().name("perfprop-stacks".into()).spawn(move || worker.run())?;
         let to_name = waiting.clone();
-        let name = move || symbols::run(&raw_batches, &named, &to_name);
+        let name = move || namer::run(&raw_batches, &named, &to_name);
         thread::Builder::new().name("perfprop-symbols".into()).spawn(name)?;
         if enable {
             StacksRemote { commands: commands.try_clone()? }.enable();

@@ -13,8 +13,8 @@
 use nix::unistd::Pid;
 use rustc_hash::FxHashMap;
 
+use super::raw_batch::{RawSample, StackFaults};
 use super::record::SwitchDirection;
-use super::sampler::{RawSample, StackFaults};
 use crate::sources::process;
 
 /// How a thread left its CPU.
@@ -33,7 +33,7 @@ pub(super) enum Waker {
     Unknown,
     /// An interrupt: a timer, a disk or the network.
     Interrupt,
-    /// A thread of this name, by its number among [`RawBatch::wakers`](super::sampler::RawBatch::wakers).
+    /// A thread of this name, by its number among [`RawBatch::wakers`](super::raw_batch::RawBatch::wakers).
     Thread(u32),
 }
 

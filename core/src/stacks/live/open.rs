@@ -4,7 +4,7 @@
 //! to a CPU. It belongs to an event that counts nothing and reports mappings, names and tasks from the
 //! moment it is opened; the sampled events of that CPU write into it, too.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::Path;
 use std::time::Instant;
@@ -12,114 +12,25 @@ use std::time::Instant;
 use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit};
 use nix::unistd::Pid;
-use perf_event::events::Software;
-use perf_event::{Builder, Clock, Counter, ReadFormat};
+use perf_event::Counter;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::super::{OFF_CPU, Rate, SampledEvent, SamplingSetup, UnwindMethod};
-use super::copies::CopySize;
-use super::record::{COMMON, SampleLayout, WAKEUP};
+use super::super::{OFF_CPU, SamplingSetup, UnwindMethod};
+use super::copy_evidence::CopySize;
+use super::opener::{EventSet, OpenedEvent, Opener, SMALL_RING, SMALLEST_RING};
+use super::request::{StackError, StackRequest, Unsampled, WAKEUPS, WakeupEvent, setting};
 use super::ring::Ring;
+use super::tried::{NotHere, SampledTask, TriedPlaces, here};
 use super::unwind::REGISTERS;
-use crate::events::{Event, EventKind, Space, Unit, with_space};
 use crate::host::HostFiles;
-use crate::sources::perf::{
-    CountedTarget, OpenError, Placed, Start, TargetKind, anew_while_others_start, each_thread, encode,
-};
-use crate::sources::{command, process};
+use crate::sources::command;
+use crate::sources::perf::{CountedTarget, OpenError, TargetKind, anew_while_others_start, each_thread};
 
-/// Bytes of all ring buffers together, where the kernel allows it; and of one.
+/// Bytes of all ring buffers together, where the kernel allows it.
 const ALL_RINGS: usize = 64 << 20;
-const SMALLEST_RING: usize = 64 << 10;
-const SMALL_RING: usize = 512 << 10;
-
-/// `PERF_SAMPLE_BRANCH_USER`, `_CALL_STACK`.
-const CALL_STACK: u64 = 1 << 0 | 1 << 11;
 
 /// The namespace whose numbers of threads tracepoints give (`PROC_PID_INIT_INO`); samples give those of the own one.
 const FIRST_NAMESPACE: &str = "pid:[4026531836]";
-
-const TIMES: ReadFormat = ReadFormat::TOTAL_TIME_ENABLED.union(ReadFormat::TOTAL_TIME_RUNNING);
-
-/// Events to sample, and how.
-#[derive(Clone, Debug)]
-pub struct StackRequest {
-    /// The events; those that can't be sampled are left out.
-    pub events: Vec<Event>,
-    /// How often; the default is [`DEFAULT_FREQUENCY`], of the whole machine [`MACHINE_FREQUENCY`], and every one of a tracepoint
-    /// or probe.
-    pub rate: Option<Rate>,
-    /// How stacks are unwound.
-    pub call_graph: UnwindMethod,
-    /// The event of switches between threads, where time on no CPU is sampled, too.
-    pub off_cpu: Option<Event>,
-    /// The event of wake-ups: without it, the time until a thread that was woken gets a CPU is part of its wait.
-    pub wakeups: Option<WakeupEvent>,
-    /// Whether there is nothing to measure without stacks.
-    pub need: StackNeed,
-}
-
-/// Whether a measurement needs its stacks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StackNeed {
-    /// It fails where nothing can be sampled.
-    Required,
-    /// It goes on without them.
-    IfPossible,
-}
-
-/// The event of threads being woken, on the whole machine.
-#[derive(Clone, Debug)]
-pub struct WakeupEvent {
-    /// The tracepoint `sched:sched_waking`.
-    pub event: Event,
-    /// Where the number of the thread stands in its records, in bytes.
-    pub tid_at: usize,
-}
-
-/// The name of that tracepoint.
-pub const WAKEUPS: &str = "sched:sched_waking";
-
-/// How often an event is sampled where nobody says it: as perf does.
-pub const DEFAULT_FREQUENCY: u64 = 4000;
-
-/// How often an event of the whole machine, of which every CPU is sampled, is sampled where nobody says it: a quarter, and not in step with the kernel's timers.
-pub const MACHINE_FREQUENCY: u64 = 997;
-
-/// Why nothing can be sampled.
-#[derive(Debug)]
-pub enum StackError {
-    /// None of the events can be sampled.
-    NoEvent(Vec<Unsampled>),
-    /// The processor, or the machine it runs in, keeps no record of calls.
-    NoLbr,
-    /// Stacks of this processor can't be unwound.
-    NoUnwinding,
-    /// No memory for ring buffers within the limit of locked memory.
-    Locked {
-        /// How much all of them need at least, in bytes.
-        needed: u64,
-        /// Value of `perf_event_mlock_kb`.
-        limit_kb: Option<u64>,
-    },
-    /// The target can't be measured at all.
-    Open(OpenError),
-}
-
-/// An event that can't be sampled.
-#[derive(Debug)]
-pub struct Unsampled {
-    /// Name of the event.
-    pub name: String,
-    /// The kernel's error.
-    pub source: io::Error,
-}
-
-impl From<OpenError> for StackError {
-    fn from(error: OpenError) -> Self {
-        Self::Open(error)
-    }
-}
 
 /// The open events.
 pub(super) struct OpenEvents {
@@ -178,27 +89,6 @@ pub(super) struct SampledAs {
     pub(super) set: EventSet,
 }
 
-/// All events, opened with the same fields. Of several sets one samples at a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct EventSet {
-    pub(super) size: CopySize,
-    pub(super) layout: SampleLayout,
-}
-
-impl EventSet {
-    /// The sets for a way of unwinding, the one that begins first.
-    fn of(call_graph: UnwindMethod) -> Vec<Self> {
-        let of_size = |size: CopySize| match size {
-            CopySize::None => Self { size, layout: SampleLayout { call_graph: UnwindMethod::Fp } },
-            size => Self { size, layout: SampleLayout { call_graph: UnwindMethod::Dwarf(size.bytes()) } },
-        };
-        match call_graph {
-            UnwindMethod::Auto if REGISTERS != 0 => CopySize::ALL.map(of_size).into(),
-            call_graph => vec![Self { size: CopySize::None, layout: SampleLayout { call_graph } }],
-        }
-    }
-}
-
 /// Opens what can be sampled.
 pub(super) fn open(wanted: &StackRequest, target: &CountedTarget) -> Result<OpenEvents, StackError> {
     if matches!(wanted.call_graph, UnwindMethod::Dwarf(_)) && REGISTERS == 0 {
@@ -245,313 +135,6 @@ pub(super) fn open(wanted: &StackRequest, target: &CountedTarget) -> Result<Open
         None => OpenWakeups::default(),
     };
     Ok(OpenEvents { off_cpu, wakeups, ..places.opened(unsampled, running) })
-}
-
-/// Task or CPU whose work one event samples.
-enum SampledTask {
-    Task(Pid),
-    Anyone,
-    Cgroup(File),
-}
-
-impl SampledTask {
-    /// All tasks of the target, without processes that are gone, unless all are.
-    fn all(target: &CountedTarget) -> Result<Vec<Self>, OpenError> {
-        let tasks = match &target.kind {
-            TargetKind::Everyone => return Ok(vec![Self::Anyone]),
-            TargetKind::Cgroup(cgroup) => {
-                return Ok(vec![Self::Cgroup(File::open(&cgroup.path).map_err(OpenError::System)?)]);
-            }
-            TargetKind::Command(pid) => vec![*pid],
-            TargetKind::Threads(threads) => threads.clone(),
-            TargetKind::Processes(pids) => {
-                pids.iter().flat_map(|&pid| process::threads(pid).unwrap_or_default()).collect()
-            }
-        };
-        if tasks.is_empty() { Err(gone(target)) } else { Ok(tasks.into_iter().map(Self::Task).collect()) }
-    }
-}
-
-/// All of a target is gone.
-fn gone(target: &CountedTarget) -> OpenError {
-    match &target.kind {
-        TargetKind::Threads(threads) => threads.first().map(|&thread| OpenError::NoThread(thread)),
-        TargetKind::Processes(pids) => pids.first().map(|&pid| OpenError::NoProcess(pid)),
-        TargetKind::Command(pid) => Some(OpenError::NoProcess(*pid)),
-        TargetKind::Everyone | TargetKind::Cgroup(_) => None,
-    }
-    .unwrap_or(OpenError::System(Errno::ESRCH.into()))
-}
-
-/// The places where events are tried, one after the other.
-#[derive(Clone, Copy)]
-struct TriedPlaces<'a> {
-    subjects: &'a [SampledTask],
-    cpus: &'a [u32],
-}
-
-impl TriedPlaces<'_> {
-    /// What the first place answers of which the task is still there and the CPU has the event's PMU.
-    fn first(self, open: impl Fn(&SampledTask, u32) -> io::Result<()>) -> io::Result<()> {
-        let mut answer = Err(Errno::ESRCH.into());
-        for subject in self.subjects {
-            for &cpu in self.cpus {
-                answer = open(subject, cpu);
-                match answer.as_ref().map_err(NotHere::of) {
-                    Err(Some(NotHere::Pmu)) => {}
-                    Err(Some(NotHere::Task)) => break,
-                    Ok(()) | Err(None) => return answer,
-                }
-            }
-            if !matches!(answer.as_ref().map_err(NotHere::of), Err(Some(NotHere::Task))) {
-                break;
-            }
-        }
-        answer
-    }
-}
-
-/// Why an event can't be opened in one place, but maybe in others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum NotHere {
-    /// The task has ended.
-    Task,
-    /// The CPU isn't of the kind that has the event's PMU.
-    Pmu,
-}
-
-impl NotHere {
-    fn of(error: &io::Error) -> Option<Self> {
-        match error.raw_os_error().map(Errno::from_raw) {
-            Some(Errno::ESRCH) => Some(Self::Task),
-            Some(Errno::ENOENT | Errno::ENODEV) => Some(Self::Pmu),
-            _ => None,
-        }
-    }
-}
-
-/// Whether a ring buffer is larger than what a user may lock, or than what is left of memory.
-fn is_short_of_memory(error: &io::Error) -> bool {
-    matches!(error.raw_os_error().map(Errno::from_raw), Some(Errno::EPERM | Errno::ENOMEM))
-}
-
-/// The event, unless it can't be opened in this place alone.
-fn here(built: io::Result<Counter>) -> io::Result<Option<Counter>> {
-    match built {
-        Err(error) if NotHere::of(&error).is_none() => Err(error),
-        built => Ok(built.ok()),
-    }
-}
-
-/// An event as it is sampled.
-struct OpenedEvent {
-    event: Event,
-    rate: Rate,
-    weighs: Weighs,
-}
-
-/// What the weight of an event's samples is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Weighs {
-    /// How often it happened.
-    Occurrences,
-    /// How long the thread was on no CPU then.
-    TimeOffCpu,
-}
-
-impl OpenedEvent {
-    fn described(&self) -> SampledEvent {
-        let (name, unit) = match self.weighs {
-            Weighs::Occurrences => (self.event.name.clone(), self.event.unit.clone()),
-            Weighs::TimeOffCpu => (OFF_CPU.to_owned(), Unit::Nanoseconds),
-        };
-        SampledEvent { name, unit, rate: self.rate }
-    }
-
-    /// Whether it needs one of the processor's counters.
-    fn takes_turns(&self) -> bool {
-        match self.event.kind {
-            EventKind::Hardware | EventKind::Cache | EventKind::Raw | EventKind::Pmu => true,
-            EventKind::Software
-            | EventKind::Tracepoint
-            | EventKind::Probe
-            | EventKind::Breakpoint
-            | EventKind::Modelled
-            | EventKind::Tool => false,
-        }
-    }
-}
-
-struct Opener<'a> {
-    call_graph: UnwindMethod,
-    sets: Vec<EventSet>,
-    target: &'a CountedTarget,
-    reports_switches: bool,
-}
-
-impl Opener<'_> {
-    /// The events that can be sampled, found by opening each in one place.
-    fn choose(
-        &self,
-        wanted: &StackRequest,
-        tried: TriedPlaces<'_>,
-    ) -> Result<(Vec<OpenedEvent>, Vec<Unsampled>), StackError> {
-        let (mut chosen, mut unsampled) = (Vec::new(), Vec::new());
-        for event in &wanted.events {
-            let rate = self.rate(wanted.rate, event);
-            match self.try_event(event, rate, tried) {
-                Ok(event) => chosen.push(OpenedEvent { event, rate, weighs: Weighs::Occurrences }),
-                Err(source) => unsampled.push(Unsampled { name: event.name.clone(), source }),
-            }
-        }
-        if !chosen.is_empty() {
-            return Ok((chosen, unsampled));
-        }
-        if unsampled.iter().any(|one: &Unsampled| NotHere::of(&one.source) == Some(NotHere::Task)) {
-            return Err(gone(self.target).into());
-        }
-        let call_graph = UnwindMethod::Fp;
-        let sets = EventSet::of(call_graph);
-        let without = Opener { call_graph, sets, target: self.target, reports_switches: false };
-        let opens = |event| without.try_event(event, self.rate(wanted.rate, event), tried).is_ok();
-        let is_lbr = wanted.call_graph == UnwindMethod::Lbr;
-        Err(if is_lbr && (wanted.events.iter().any(opens) || !HostFiles::here().has_lbr()) {
-            StackError::NoLbr
-        } else {
-            StackError::NoEvent(unsampled)
-        })
-    }
-
-    fn rate(&self, asked: Option<Rate>, event: &Event) -> Rate {
-        let is_machine = matches!(self.target.kind, TargetKind::Everyone);
-        rate(asked, event, if is_machine { MACHINE_FREQUENCY } else { DEFAULT_FREQUENCY })
-    }
-
-    /// The event of switches, each of which is sampled. In user space alone there are none.
-    fn switches(&self, event: &Event, tried: TriedPlaces<'_>) -> io::Result<OpenedEvent> {
-        let opened = self.try_event(event, Rate::Period(1), tried)?;
-        if opened.modifiers.exclude_kernel {
-            return Err(Errno::EACCES.into());
-        }
-        Ok(OpenedEvent { event: opened, rate: Rate::Period(1), weighs: Weighs::TimeOffCpu })
-    }
-
-    /// The event as the kernel lets it be sampled: in user space only where it allows no more.
-    fn try_event(&self, event: &Event, rate: Rate, tried: TriedPlaces<'_>) -> io::Result<Event> {
-        if let Some(reason) = event.unavailable() {
-            return Err(io::Error::other(reason));
-        }
-        let opened = |event: &Event| {
-            tried.first(|subject, cpu| {
-                let mut sets = self.sets.iter();
-                sets.try_for_each(|set| self.event(event, rate, *set, (subject, cpu)).map(drop))
-            })
-        };
-        match opened(event) {
-            Ok(()) => Ok(event.clone()),
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                let narrowed = event.in_user_space_only().ok_or(error)?;
-                opened(&narrowed)?;
-                Ok(Event { name: with_space(&narrowed.name, Space::User), ..narrowed })
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    /// A ring buffer as large as the kernel lets it be, with the event that it belongs to.
-    fn ring(&self, teller: Counter, subject: &SampledTask, cpu: u32, size: usize) -> io::Result<Ring> {
-        let mut teller = Ok(teller);
-        let mut size = size;
-        loop {
-            match Ring::new(teller?, size) {
-                Err(error) if is_short_of_memory(&error) && size > SMALLEST_RING => {
-                    // What an unprivileged user may lock is counted in this size for each CPU.
-                    size = if size > SMALL_RING { SMALL_RING } else { size / 2 };
-                    teller = self.teller(subject, cpu, size);
-                }
-                other => return other,
-            }
-        }
-    }
-
-    /// The event that reports mappings, names and tasks.
-    fn teller(&self, subject: &SampledTask, cpu: u32, ring: usize) -> io::Result<Counter> {
-        let mut builder = Builder::new(Software::DUMMY);
-        builder.enabled(true).mmap(true).mmap2(true).comm(true).comm_exec(true).task(true);
-        builder.context_switch(self.reports_switches);
-        builder.attrs_mut().sample_type = COMMON;
-        self.build(&mut builder, (subject, cpu), ring, true)
-    }
-
-    fn event(
-        &self,
-        event: &Event,
-        rate: Rate,
-        set: EventSet,
-        (subject, cpu): (&SampledTask, u32),
-    ) -> io::Result<Counter> {
-        let mut builder = Builder::new(Software::DUMMY);
-        let placed = Placed::new(event, &mut builder, &self.target.probes)?;
-        // The clock goes on where nothing runs; hardware counters that stand still there needn't be able to leave it out.
-        if matches!(subject, SampledTask::Anyone) && event.canonical == "cpu-clock" {
-            builder.exclude_idle(true);
-        }
-        match rate {
-            Rate::Frequency(hz) => builder.sample_frequency(hz),
-            Rate::Period(period) => builder.sample_period(period),
-        };
-        match set.layout.call_graph {
-            UnwindMethod::Auto | UnwindMethod::Fp | UnwindMethod::Modelled => {}
-            UnwindMethod::Dwarf(bytes) => {
-                // The copy stands in for the chain, unless it is to be chosen between the two.
-                builder.exclude_callchain_user(self.call_graph != UnwindMethod::Auto);
-                builder.sample_regs_user(REGISTERS).sample_stack_user(bytes);
-            }
-            UnwindMethod::Lbr => {
-                builder.exclude_callchain_user(true);
-                builder.attrs_mut().branch_sample_type = CALL_STACK;
-            }
-        }
-        builder.attrs_mut().sample_type = set.layout.sample_type();
-        builder.read_format(TIMES);
-        let is_first = self.sets.first() == Some(&set);
-        builder.enabled(false).enable_on_exec(is_first && self.target.start == Start::OnExec);
-        self.build(&mut builder, (subject, cpu), SMALLEST_RING, placed.can_be_inherited())
-    }
-
-    /// The event that runs while the task is on the CPU, from when the sampled events are enabled.
-    fn clock(&self, subject: &SampledTask, cpu: u32) -> io::Result<Counter> {
-        let mut builder = Builder::new(Software::DUMMY);
-        builder.read_format(TIMES).enabled(false).enable_on_exec(self.target.start == Start::OnExec);
-        self.build(&mut builder, (subject, cpu), SMALLEST_RING, true)
-    }
-
-    /// The event of wake-ups on a CPU.
-    fn wakeups(&self, event: &Event, cpu: u32) -> io::Result<Counter> {
-        let mut builder = Builder::new(Software::DUMMY);
-        encode(event, &mut builder);
-        builder.sample_period(1).enabled(true);
-        builder.attrs_mut().sample_type = WAKEUP;
-        self.build(&mut builder, (&SampledTask::Anyone, cpu), SMALLEST_RING, true)
-    }
-
-    fn build<'b>(
-        &self,
-        builder: &mut Builder<'b>,
-        (subject, cpu): (&'b SampledTask, u32),
-        ring: usize,
-        can_be_inherited: bool,
-    ) -> io::Result<Counter> {
-        let inherit = self.target.inherit && can_be_inherited;
-        match subject {
-            SampledTask::Task(task) => builder.observe_pid(task.as_raw()).inherit(inherit),
-            SampledTask::Anyone => builder.any_pid(),
-            SampledTask::Cgroup(folder) => builder.observe_cgroup(folder),
-        };
-        builder.one_cpu(usize::try_from(cpu).unwrap_or(usize::MAX));
-        builder.sample_id_all(true).clockid(Clock::MONOTONIC).wakeup_watermark(ring / 4);
-        builder.build()
-    }
 }
 
 /// The CPUs, with what is open on each.
@@ -696,33 +279,6 @@ impl<'a> Places<'a> {
     }
 }
 
-/// How often an event is sampled: no more often than the kernel allows.
-fn rate(asked: Option<Rate>, event: &Event, frequency: u64) -> Rate {
-    let default = match event.kind {
-        EventKind::Tracepoint | EventKind::Probe | EventKind::Breakpoint => Rate::Period(1),
-        EventKind::Software
-        | EventKind::Hardware
-        | EventKind::Cache
-        | EventKind::Raw
-        | EventKind::Pmu
-        | EventKind::Modelled
-        | EventKind::Tool => Rate::Frequency(frequency),
-    };
-    match asked.unwrap_or(default) {
-        Rate::Frequency(hz) => Rate::Frequency(max_frequency().map_or(hz, |max| hz.min(max))),
-        Rate::Period(period) => Rate::Period(period),
-    }
-}
-
-/// The highest frequency that the kernel samples at now.
-pub fn max_frequency() -> Option<u64> {
-    setting("perf_event_max_sample_rate")
-}
-
-fn setting(name: &str) -> Option<u64> {
-    HostFiles::here().setting(name)?.try_into().ok()
-}
-
 /// A copy of the stack takes thirty times the room of a call chain.
 fn ring_size(cpus: usize, call_graph: UnwindMethod) -> usize {
     let most = match call_graph {
@@ -735,29 +291,7 @@ fn ring_size(cpus: usize, call_graph: UnwindMethod) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::RefCell;
-
     use super::*;
-
-    #[test]
-    fn events_are_tried_where_their_task_is_still_there_and_their_pmu_is() {
-        let subjects = [1, 2].map(|task| SampledTask::Task(Pid::from_raw(task)));
-        let tried = TriedPlaces { subjects: &subjects, cpus: &[0, 1, 2] };
-        let first = |answers: &[Errno]| {
-            let (answers, places) = (RefCell::new(answers.iter()), RefCell::new(Vec::new()));
-            let answer = tried.first(|subject, cpu| {
-                let SampledTask::Task(task) = subject else { return Ok(()) };
-                places.borrow_mut().push((task.as_raw(), cpu));
-                answers.borrow_mut().next().map_or(Ok(()), |&error| Err(error.into()))
-            });
-            (answer.err().and_then(|error| error.raw_os_error()).map(Errno::from_raw), places.into_inner())
-        };
-        let (gone, absent) = (Errno::ESRCH, Errno::ENOENT);
-        assert_eq!(first(&[gone, absent]), (None, vec![(1, 0), (2, 0), (2, 1)]));
-        assert_eq!(first(&[gone, gone]), (Some(gone), vec![(1, 0), (2, 0)]));
-        assert_eq!(first(&[absent; 9]), (Some(absent), vec![(1, 0), (1, 1), (1, 2)]));
-        assert_eq!(first(&[Errno::EACCES]), (Some(Errno::EACCES), vec![(1, 0)]));
-    }
 
     #[test]
     fn rings_share_memory_and_are_powers_of_two() {

@@ -133,7 +133,7 @@ mod tests {
     use perf_event::events::Software;
     use perf_event::{Builder, ReadFormat};
 
-    use super::super::copies::CopySize;
+    use super::super::copy_evidence::CopySize;
     use super::*;
 
     fn times(&(enabled, running): &(u64, u64)) -> RunTimes {

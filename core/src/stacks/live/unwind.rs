@@ -214,83 +214,32 @@ impl Unwinder {
         mut made: impl FnMut(u64) -> Option<Epilogue>,
         out: &mut Vec<u64>,
     ) -> Unwound {
-        let Some((pc, mut registers)) = arch::registers(user.registers, self.known.max_known_code_address()) else {
+        let Some((pc, registers)) = arch::registers(user.registers, self.known.max_known_code_address()) else {
             return Unwound::default();
         };
         // Who reads a little behind the copy would read on; who reads far away has lost the way.
         let mut has_copy_ended = false;
-        let (sp, frame) = (registers.sp(), arch::frame_pointer(&registers));
+        let (stack, frame) = (registers.sp(), arch::frame_pointer(&registers));
         let most = user.stack.len().saturating_mul(64).max(1 << 23);
         let mut read = |address: u64| {
-            let from = address.checked_sub(sp).and_then(|offset| usize::try_from(offset).ok()).ok_or(())?;
+            let from = address.checked_sub(stack).and_then(|offset| usize::try_from(offset).ok()).ok_or(())?;
             let word = user.stack_word(from);
             has_copy_ended = word.is_none() && user.is_full && from < most;
             word.ok_or(())
         };
-        let mut address = FrameAddress::from_instruction_pointer(pc);
-        let mut end = Completeness::Cut;
         let UnwindCache { rules, ends } = cache;
         ends.clear();
-        // What nothing was called from, and a register of it.
-        let (mut first, mut base) = (out.len(), arch::base_register(user.registers));
-        for _ in 0..MAX_DEPTH {
-            if self.is_trampoline(address.address()) {
-                out.push(address.address());
-                let Some(code) = Interrupted::read(registers.sp(), |at| read(at).ok()) else { break };
-                registers = arch::interrupted(&registers, &code);
-                address = FrameAddress::from_instruction_pointer(code.pc);
-                (first, base) = (out.len(), code.base);
-                ends.clear();
-                continue;
-            }
-            let place = address.address_for_lookup();
-            if frame == 0 && !address.is_return_address() && self.is_entry(place) {
-                out.push(place);
-                end = Completeness::Whole;
-                break;
-            }
-            let epilogue = if address.is_return_address() { made(address.address()) } else { None };
-            let caller = match epilogue {
-                Some(epilogue) => released(epilogue, &mut registers, &mut read),
-                None if self.base_register.contains(place) => {
-                    let called = out[first..].iter().zip(&*ends);
-                    let called = called.map(|(&address, &end)| UnwoundFrame { address, end });
-                    self.by_base_register(place, &mut registers, (base, called), &mut read)
-                }
-                None => self.known.unwind_frame(address, &mut registers, rules, &mut read),
-            };
-            out.push(place);
-            match caller.map(|caller| caller.map(FrameAddress::from_return_address)) {
-                Ok(Some(Some(caller))) => {
-                    ends.push(registers.sp());
-                    address = caller;
-                }
-                Ok(None) => {
-                    end = Completeness::Whole;
-                    break;
-                }
-                Err(error) if begins_without_frame(address, error, &registers) => {
-                    end = Completeness::Whole;
-                    break;
-                }
-                Err(_) if address.is_return_address() && self.is_laid_by_hand(address.address()) => {
-                    if let Some(last) = out.last_mut() {
-                        *last = address.address();
-                    }
-                    end = Completeness::Whole;
-                    break;
-                }
-                Ok(Some(None)) | Err(_) => break,
-            }
-        }
-        if end == Completeness::Cut {
-            end = match user.stack {
-                [] => Completeness::StackGone,
-                _ if has_copy_ended => Completeness::CopyEnded,
-                _ => end,
-            };
-        }
-        Unwound { end, stack: sp, end_of_last: registers.sp(), frame }
+        let (first, base) = (out.len(), arch::base_register(user.registers));
+        let address = FrameAddress::from_instruction_pointer(pc);
+        let mut walk = StackWalk { unwinder: self, address, registers, frame, first, base, ends, rules, out };
+        let end = (0..MAX_DEPTH).find_map(|_| walk.step(&mut read, &mut made));
+        let end_of_last = walk.registers.sp();
+        let end = match end.unwrap_or_default() {
+            Completeness::Cut if user.stack.is_empty() => Completeness::StackGone,
+            Completeness::Cut if has_copy_ended => Completeness::CopyEnded,
+            end => end,
+        };
+        Unwound { end, stack, end_of_last, frame }
     }
 
     /// Whether the kernel may have entered a process here: what lies on the stack is then its arguments, and no caller.
@@ -358,6 +307,92 @@ impl Unwinder {
             _ if is_by_frame => CallerRule::FramePointer,
             _ => CallerRule::Other,
         }
+    }
+}
+
+/// A stack that is being unwound, at one of its frames.
+struct StackWalk<'a> {
+    unwinder: &'a Unwinder,
+    address: FrameAddress,
+    registers: arch::Registers,
+    /// The frame pointer of the innermost frame.
+    frame: u64,
+    /// The place in `out` of what nothing was called from, and a register of it.
+    first: usize,
+    base: Option<u64>,
+    /// Where the parts of the stack end of the frames since then.
+    ends: &'a mut Vec<u64>,
+    rules: &'a mut arch::Cache,
+    out: &'a mut Vec<u64>,
+}
+
+impl StackWalk<'_> {
+    /// Appends the frame, and goes to its caller. Says how whole the stack is where it ends here.
+    fn step(
+        &mut self,
+        read: &mut impl FnMut(u64) -> Result<u64, ()>,
+        made: &mut impl FnMut(u64) -> Option<Epilogue>,
+    ) -> Option<Completeness> {
+        let (address, place) = (self.address.address(), self.address.address_for_lookup());
+        if self.unwinder.is_trampoline(address) {
+            return self.leave_handler(read);
+        }
+        let is_called_from = self.address.is_return_address();
+        if self.frame == 0 && !is_called_from && self.unwinder.is_entry(place) {
+            self.out.push(place);
+            return Some(Completeness::Whole);
+        }
+        let epilogue = if is_called_from { made(address) } else { None };
+        let caller = self.caller(place, epilogue, read);
+        self.out.push(place);
+        match caller.map(|caller| caller.map(FrameAddress::from_return_address)) {
+            Ok(Some(Some(caller))) => {
+                self.ends.push(self.registers.sp());
+                self.address = caller;
+                None
+            }
+            Ok(None) => Some(Completeness::Whole),
+            Err(error) if begins_without_frame(self.address, error, &self.registers) => Some(Completeness::Whole),
+            Err(_) if is_called_from && self.unwinder.is_laid_by_hand(address) => {
+                if let Some(last) = self.out.last_mut() {
+                    *last = address;
+                }
+                Some(Completeness::Whole)
+            }
+            Ok(Some(None)) | Err(_) => Some(Completeness::Cut),
+        }
+    }
+
+    /// Goes from the trampoline of a signal's handler to what the signal interrupted.
+    fn leave_handler(&mut self, read: &mut impl FnMut(u64) -> Result<u64, ()>) -> Option<Completeness> {
+        self.out.push(self.address.address());
+        let Some(code) = Interrupted::read(self.registers.sp(), |at| read(at).ok()) else {
+            return Some(Completeness::Cut);
+        };
+        self.registers = arch::interrupted(&self.registers, &code);
+        self.address = FrameAddress::from_instruction_pointer(code.pc);
+        (self.first, self.base) = (self.out.len(), code.base);
+        self.ends.clear();
+        None
+    }
+
+    /// Returns from the code at a place: by what follows the call, where that is known.
+    fn caller(
+        &mut self,
+        place: u64,
+        epilogue: Option<Epilogue>,
+        read: &mut impl FnMut(u64) -> Result<u64, ()>,
+    ) -> Result<Option<u64>, framehop::Error> {
+        let Self { unwinder, registers, .. } = self;
+        if let Some(epilogue) = epilogue {
+            return released(epilogue, registers, read);
+        }
+        if unwinder.base_register.contains(place) {
+            let called = self.out[self.first..].iter().zip(&*self.ends);
+            let called = called.map(|(&address, &end)| UnwoundFrame { address, end });
+            return unwinder.by_base_register(place, registers, (self.base, called), read);
+        }
+        unwinder.known.unwind_frame(self.address, registers, self.rules, read)
     }
 }
 

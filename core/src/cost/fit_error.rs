@@ -110,16 +110,7 @@ impl fmt::Display for FitError {
                 write!(f, "there are no measurements of {}; there are of {}", quoted(response), known.join(", "))
             }
             Self::BadValue { sizes, value } => write!(f, "{value} at {sizes} is no measurement: remove it"),
-            Self::NotLinear { error, written, sizes, names } => {
-                f.write_str("the model is not linear in its coefficients")?;
-                if let Some(span) = error.span {
-                    write!(f, ", character {}, {}", span.start + 1, quoted(written))?;
-                }
-                match error.remedy() {
-                    Some(remedy) => write!(f, ": {error}; {remedy}"),
-                    None => write!(f, ": {error}; {}", cant_be_found(names, sizes)),
-                }
-            }
+            Self::NotLinear { error, written, sizes, names } => not_linear(f, error, written, (names, sizes)),
             Self::NoQuantity { quantity, sizes } => {
                 write!(f, "the model names {}, which was not measured at {sizes}", quoted(quantity))
             }
@@ -160,6 +151,22 @@ impl fmt::Display for FitError {
                 )
             }
         }
+    }
+}
+
+fn not_linear(
+    f: &mut fmt::Formatter<'_>,
+    error: &NotLinear,
+    written: &str,
+    (names, sizes): (&[String], &[String]),
+) -> fmt::Result {
+    f.write_str("the model is not linear in its coefficients")?;
+    if let Some(span) = error.span {
+        write!(f, ", character {}, {}", span.start + 1, quoted(written))?;
+    }
+    match error.remedy() {
+        Some(remedy) => write!(f, ": {error}; {remedy}"),
+        None => write!(f, ": {error}; {}", cant_be_found(names, sizes)),
     }
 }
 

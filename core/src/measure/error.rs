@@ -7,6 +7,7 @@ use std::path::Path;
 
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
+use nix::unistd::Pid;
 
 use super::command::missing_interpreter;
 use super::denied;
@@ -243,20 +244,7 @@ fn not_opened(f: &mut fmt::Formatter<'_>, error: &OpenError) -> fmt::Result {
             "E11 perfprop: thread {tid} does not exist (ESRCH)\n      \
              those of a process:  ls /proc/PID/task   or start a program to measure it:  -- ./prog in place of -t {tid}"
         ),
-        OpenError::NotYours(pid) => {
-            let name = process::name(*pid).unwrap_or_default();
-            let owner = process::owner(*pid).unwrap_or_default();
-            let uid = nix::unistd::geteuid();
-            let name = shown(&name);
-            writeln!(
-                f,
-                "E12 perfprop: not allowed to measure pid {pid} ({name}, owner uid {owner}) as uid {uid} (EACCES)"
-            )?;
-            write!(
-                f,
-                "      run as that user, or:  sudo perfprop ... -p {pid}   lowering perf_event_paranoid will not help: it is not your process"
-            )
-        }
+        OpenError::NotYours(pid) => not_yours(f, *pid),
         OpenError::NoCpu(cpu) => {
             let online = HostFiles::here().text("sys/devices/system/cpu/online").unwrap_or_default();
             write!(f, "perfprop: no CPU {cpu} is online\n      those that are: {}", shown(online.trim()))
@@ -264,18 +252,7 @@ fn not_opened(f: &mut fmt::Formatter<'_>, error: &OpenError) -> fmt::Result {
         OpenError::System(source) => system(f, source),
         OpenError::Stopped(signal) => stopped(f, *signal),
         OpenError::TooManyFiles { events, places, needed, limit } => {
-            let narrow = if *places > 1 { "Narrow with -C or -t" } else { "Count fewer events" };
-            let places = counted(*places, "place");
-            writeln!(
-                f,
-                "E05 perfprop: too many open files: {events} events in {places} need {needed} descriptors beside perfprop's own, limit is {limit} (EMFILE)"
-            )?;
-            // A user can't raise a hard limit; in a shell of root's, `ulimit -n` would do.
-            let enough = needed + OWN_DESCRIPTORS;
-            write!(
-                f,
-                "      already raised to the hard limit. {narrow}, or: sudo prlimit --pid $$ --nofile={enough}:{enough}"
-            )
+            too_many_files(f, *events, *places, (*needed, *limit))
         }
         OpenError::Group { names, member, source } => {
             let (names, member) = (names.join(","), shown(member).into_owned());
@@ -294,6 +271,35 @@ fn not_opened(f: &mut fmt::Formatter<'_>, error: &OpenError) -> fmt::Result {
         }
         OpenError::Event { name, source } => write!(f, "perfprop: cannot count {}: {source}", shown(name)),
     }
+}
+
+fn not_yours(f: &mut fmt::Formatter<'_>, pid: Pid) -> fmt::Result {
+    let name = process::name(pid).unwrap_or_default();
+    let owner = process::owner(pid).unwrap_or_default();
+    let uid = nix::unistd::geteuid();
+    let name = shown(&name);
+    writeln!(f, "E12 perfprop: not allowed to measure pid {pid} ({name}, owner uid {owner}) as uid {uid} (EACCES)")?;
+    write!(
+        f,
+        "      run as that user, or:  sudo perfprop ... -p {pid}   lowering perf_event_paranoid will not help: it is not your process"
+    )
+}
+
+fn too_many_files(
+    f: &mut fmt::Formatter<'_>,
+    events: usize,
+    places: usize,
+    (needed, limit): (usize, u64),
+) -> fmt::Result {
+    let narrow = if places > 1 { "Narrow with -C or -t" } else { "Count fewer events" };
+    let places = counted(places, "place");
+    writeln!(
+        f,
+        "E05 perfprop: too many open files: {events} events in {places} need {needed} descriptors beside perfprop's own, limit is {limit} (EMFILE)"
+    )?;
+    // A user can't raise a hard limit; in a shell of root's, `ulimit -n` would do.
+    let enough = needed + OWN_DESCRIPTORS;
+    write!(f, "      already raised to the hard limit. {narrow}, or: sudo prlimit --pid $$ --nofile={enough}:{enough}")
 }
 
 #[cfg(test)]

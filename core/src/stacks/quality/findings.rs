@@ -115,69 +115,83 @@ impl StackQuality {
 
     /// Why stacks are cut, and the command that shows more of them.
     fn why_cut(&self, tree: &Tree, reach: &Reach, runtime: Runtime, target: &str) -> String {
-        let losses = &self.losses;
-        let (is_mostly, target) = (|part: u64| part * 2 > reach.cut, shown(target));
+        let target = &shown(target);
         match self.origin {
-            StackOrigin::Sampled(UnwindMethod::Auto | UnwindMethod::Fp | UnwindMethod::Lbr)
-                if is_mostly(losses.too_deep) =>
-            {
-                format!(
-                    "they are deeper than the kernel follows:  sudo sysctl kernel.perf_event_max_stack=1024, or  \
-                     perfprop record --call-graph dwarf,{LARGEST_COPY} {target}"
-                )
-            }
-            StackOrigin::Sampled(UnwindMethod::Dwarf(bytes))
-                if is_mostly(losses.copy_ended) && bytes < LARGEST_COPY =>
-            {
+            StackOrigin::Sampled(method) => self
+                .why_ended(method, reach, target)
+                .unwrap_or_else(|| self.why_lost(method, (tree, reach), runtime, target)),
+            StackOrigin::PerfScript => "if frame pointers are missing:  perf record --call-graph dwarf".into(),
+            StackOrigin::Other => without_frame_pointers(target),
+        }
+    }
+
+    /// The limit that most of the cut stacks are longer than; `None` where it isn't that.
+    fn why_ended(&self, method: UnwindMethod, reach: &Reach, target: &str) -> Option<String> {
+        let losses = &self.losses;
+        let is_mostly = |part: u64| part * 2 > reach.cut;
+        Some(match method {
+            UnwindMethod::Auto | UnwindMethod::Fp | UnwindMethod::Lbr if is_mostly(losses.too_deep) => format!(
+                "they are deeper than the kernel follows:  sudo sysctl kernel.perf_event_max_stack=1024, or  \
+                 perfprop record --call-graph dwarf,{LARGEST_COPY} {target}"
+            ),
+            UnwindMethod::Dwarf(bytes) if is_mostly(losses.copy_ended) && bytes < LARGEST_COPY => {
                 let more = bytes.saturating_mul(4);
                 if more >= LARGEST_COPY {
-                    return longer_than_copies(&target);
+                    return Some(longer_than_copies(target));
                 }
                 format!("they are longer than the copies:  perfprop record --call-graph dwarf,{more} {target}")
             }
-            StackOrigin::Sampled(UnwindMethod::Dwarf(bytes)) if is_mostly(losses.copy_ended) => {
-                format!(
-                    "they are longer than the {bytes} bytes that the kernel copies at most; where code keeps frame pointers \
-                     (-fno-omit-frame-pointer), -g follows those of any length up to {FRAMES_FOLLOWED} frames deep"
-                )
-            }
-            StackOrigin::Sampled(UnwindMethod::Auto) if self.were_copies_relieved() && losses.stack_gone < losses.cut / 2 => {
+            UnwindMethod::Dwarf(bytes) if is_mostly(losses.copy_ended) => format!(
+                "they are longer than the {bytes} bytes that the kernel copies at most; where code keeps frame pointers \
+                 (-fno-omit-frame-pointer), -g follows those of any length up to {FRAMES_FOLLOWED} frames deep"
+            ),
+            UnwindMethod::Auto if self.were_copies_relieved() && losses.stack_gone < losses.cut / 2 => {
                 "samples were lost, and copies of stacks were made shorter for that; a lower -F leaves room for whole ones".into()
             }
-            StackOrigin::Sampled(UnwindMethod::Auto) if is_mostly(losses.copy_ended) => match largest(&self.copies) {
+            UnwindMethod::Auto if is_mostly(losses.copy_ended) => match largest(&self.copies) {
                 Some(bytes) if self.ended_before * 2 > losses.copy_ended => format!(
                     "they were longer than the first copies, which have grown to {} since; all of this size from the beginning:  \
                      perfprop record --call-graph dwarf,{bytes} {target}",
                     size(bytes)
                 ),
-                _ => longer_than_copies(&target),
+                _ => longer_than_copies(target),
             },
-            StackOrigin::Sampled(_) if is_mostly(losses.stack_gone) => {
+            _ => return None,
+        })
+    }
+
+    /// Why callers weren't found within what there was of a stack.
+    fn why_lost(&self, method: UnwindMethod, (tree, reach): (&Tree, &Reach), runtime: Runtime, target: &str) -> String {
+        let is_mostly = |part: u64| part * 2 > reach.cut;
+        match method {
+            _ if is_mostly(self.losses.stack_gone) => {
                 "their processes were about to end or to become other programs, and had no stack any more".into()
             }
-            StackOrigin::Sampled(_) if is_mostly(cut_behind_handlers(tree)) => format!(
+            _ if is_mostly(cut_behind_handlers(tree)) => format!(
                 "handlers of signals ran on a stack of their own (sigaltstack), and that of what they interrupted isn't copied; \
                  where code keeps frame pointers (-fno-omit-frame-pointer):  perfprop record --call-graph fp {target}"
             ),
-            StackOrigin::Sampled(_) if runtime == Runtime::Java => {
+            _ if runtime == Runtime::Java => {
                 let option = "JAVA_TOOL_OPTIONS=-XX:+PreserveFramePointer";
-                format!("Java keeps no frame pointers unless it is told to{}", with_setting(option, &target))
+                format!("Java keeps no frame pointers unless it is told to{}", with_setting(option, target))
             }
-            StackOrigin::Sampled(UnwindMethod::Auto) => {
+            UnwindMethod::Auto => {
                 "code with neither frame pointers nor unwind information called; build it with -fno-omit-frame-pointer"
                     .into()
             }
-            StackOrigin::Sampled(UnwindMethod::Dwarf(_)) => {
+            UnwindMethod::Dwarf(_) => {
                 format!(
                     "code without unwind information called; if it keeps frame pointers:  perfprop record -g {target}"
                 )
             }
-            StackOrigin::PerfScript => "if frame pointers are missing:  perf record --call-graph dwarf".into(),
-            StackOrigin::Other | StackOrigin::Sampled(_) => {
-                format!("code without frame pointers called:  perfprop record --call-graph dwarf {target}")
-            }
+            UnwindMethod::Fp | UnwindMethod::Lbr | UnwindMethod::Modelled => without_frame_pointers(target),
         }
     }
+}
+
+/// Stacks are cut as code has no frame pointers.
+fn without_frame_pointers(target: &str) -> String {
+    format!("code without frame pointers called:  perfprop record --call-graph dwarf {target}")
 }
 
 impl UnknownRegions {

@@ -19,8 +19,10 @@ use crate::run::{End, MeasuredTarget, RotatedBy};
 use crate::sampling::{Sampler, SamplerMessage, SamplerRequest};
 use crate::sources::Round;
 use crate::sources::emulate::CacheModel;
+#[cfg(feature = "stacks")]
+use crate::sources::perf::TargetKind;
 use crate::sources::perf::mux::{Interval, MuxError};
-use crate::sources::perf::{CounterRow, OpenError, TargetKind, TracefsProbes};
+use crate::sources::perf::{CounterRow, OpenError, TracefsProbes};
 #[cfg(feature = "stacks")]
 use crate::sources::process;
 #[cfg(feature = "stacks")]

@@ -27,6 +27,7 @@ pub mod results;
 mod run;
 mod samples;
 mod series;
+mod summary;
 mod table;
 
 pub use asv_rules::{AsvRules, AsvRulesError, RegressionRules};
@@ -49,6 +50,7 @@ pub use regressions::{
 pub use run::{CommitChoice, HistoryOptions, HistoryOutcome, HistoryProgress, measure_commits};
 pub use samples::{SampleStatistics, is_different};
 pub use series::{BenchmarkSeries, MissingNumber, SeriesPoint, series, series_params};
+pub use summary::{BenchmarkSummary, benchmark_summaries};
 pub use table::{SeriesFault, SeriesFaultKind, SeriesTable};
 
 pub use crate::steps::StepMethod;

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use perfprop::history::results::{BenchmarkList, CommitResults, ResultStore, StoredResults};
 use perfprop::history::{
-    AsvRules, BenchmarkRegression, BenchmarkSeries, SoughtSteps, THRESHOLD, all_regressions, series, series_params,
+    AsvRules, BenchmarkRegression, BenchmarkSeries, SoughtSteps, THRESHOLD, all_regressions, benchmark_summaries,
+    series, series_params,
 };
 use perfprop::steps::StepMethod;
 use serde_json::{Value, json};
@@ -160,6 +161,18 @@ fn written(one: &Published, found: &BenchmarkRegression, all: &[BenchmarkSeries]
         |name: &String| found.params.contains_key(name) && set(found.params.get(name)) == set(params.get(name));
     assert!(params.keys().all(shared), "{params:?} {:?}", found.params);
     json!([found.entry, one.graph(series), params, found.combination, latest, best, rises])
+}
+
+#[test]
+fn golden_asv_results_have_the_summaries_of_asv() {
+    for one in published() {
+        let all = series(&one.stored, &one.revisions);
+        for summary in benchmark_summaries(&all) {
+            let path = one.folder.join("html/graphs/summary").join(format!("{}.json", summary.benchmark));
+            let (found, expected) = (json!(summary.points), read(&path));
+            assert!(is_near(&found, &expected), "{}: {found} instead of {expected}", path.display());
+        }
+    }
 }
 
 /// The last step of a series as asv's list has it.

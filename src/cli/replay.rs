@@ -133,6 +133,9 @@ pub(super) fn run(args: &ReplayArgs) -> Result<u8, Error> {
             if others.is_some() { "recordings are compared whole" } else { "text of a part: --range FROM-TO" };
         return Err(Error::Usage(format!("--at is for screens; {instead}")));
     }
+    if args.at.is_some() && args.speed == Some(0.0) && args.dump.is_none() {
+        return Err(Error::Usage("--at plays from there, and --speed 0 shows all at once: give one of them".into()));
+    }
     let setup = setup(args, &recording)?;
     // Texts show no estimates of intervals.
     let shows_intervals = others.is_none() && !is_text;

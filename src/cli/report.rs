@@ -10,7 +10,7 @@ use crate::names::shown;
 use crate::recording::Recording;
 use crate::sources::RecordedRound;
 use crate::stacks::Replayed;
-use crate::text::{self, PrintedNews, Repeats, SummaryLayout};
+use crate::text::{self, EvidenceScreens, PrintedNews, Repeats, SummaryLayout};
 use crate::units::WallNs;
 
 /// Prints the recording, or its range.
@@ -59,6 +59,10 @@ fn report(
     }
     let until = end(args);
     close(&mut monitor, recording, until);
+    if args.range.is_some() {
+        let (from, to, all) = (monitor.began().as_secs(), monitor.now().as_secs(), recording.length().as_secs());
+        out.print_folded(&format!("\n From {from:.2} s to {to:.2} s of {all:.2} s:\n"))?;
+    }
     let layout = SummaryLayout { columns: out.columns(), ..SummaryLayout::default() };
     out.print(&text::summary(&Repeats(std::slice::from_ref(&monitor)), layout))?;
     out.print_folded(&PrintedNews::default().since(&monitor, &[]))?;
@@ -68,9 +72,11 @@ fn report(
         let (tree, _) = profile.between(recorded, start(&monitor), until);
         (HotFunction::of(tree), LockWaits::of(tree))
     });
+    let has_profile = recording.profile().is_some_and(|profile| profile.sampled.is_some());
+    let screens = if has_profile { EvidenceScreens::Replay } else { EvidenceScreens::ReplayWithoutProfile };
     let sampled = SampledFacts { hot: hot.as_ref(), locks: locks.as_ref() };
-    out.print(&text::diagnoses(&diagnose(&monitor, LookBack::Run, sampled), &monitor, "perfprop replay"))?;
-    out.print_folded(&after_blank(&text::threads(&monitor)))?;
+    out.print(&text::diagnoses(&diagnose(&monitor, LookBack::Run, sampled), &monitor, screens))?;
+    out.print_folded(&after_blank(&text::threads(&monitor, out.columns())))?;
     Ok((monitor, until))
 }
 

@@ -29,7 +29,7 @@ use crate::run::{End, Header};
 use crate::session::{CaughtSignal, ChildIo, Launch, Needs, Session};
 use crate::sources::command::Exit;
 use crate::sources::{Reading, RecordedRound, Round, Status};
-use crate::text::{self, Digits, RegionRepeats, Repeats, Repetition, SummaryLayout};
+use crate::text::{self, Digits, EvidenceScreens, RegionRepeats, Repeats, Repetition, SummaryLayout};
 
 /// The arguments of `perfprop stat`.
 #[derive(Debug, Args)]
@@ -232,7 +232,7 @@ fn print_results(args: &StatArgs, runs: &StatRuns, out: &mut Output) -> Result<(
         out.print(&if args.json {
             text::json_diagnoses(&found)
         } else {
-            text::diagnoses(&found, last, "perfprop top")
+            text::diagnoses(&found, last, EvidenceScreens::Top)
         })?;
     }
     Ok(())

@@ -53,7 +53,7 @@ fn block_time(time: WallNs) -> String {
 /// and nearly all counts.
 pub fn is_another_reading(monitor: &Monitor, printed: Option<WallNs>) -> bool {
     let (end, interval) = (monitor.now(), monitor.header().interval_ns);
-    printed.is_none_or(|printed| block_time(printed) != block_time(end) || end - printed >= WallNs(interval.0 / 50))
+    printed.is_none_or(|printed| block_time(printed) != block_time(end) || end - printed >= WallNs(interval.0 / 10))
 }
 
 fn cells(monitor: &Monitor, row: &Row<'_>, measures: MeasureChoice) -> String {

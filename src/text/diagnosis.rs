@@ -5,16 +5,39 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::wrapped;
-use crate::diagnosis::{Diagnosis, DiagnosisRule, nothing};
+use crate::diagnosis::{Diagnosis, DiagnosisRule, EvidenceScreen, nothing};
 use crate::monitor::{Monitor, Severity};
 use crate::names::shown;
 
 /// Columns of the margin.
 const MARGIN: usize = 11;
 
-/// A paragraph for each, with its reason, below a title. They are of this monitor; `screens` is the command that shows more:
-/// `perfprop top`.
-pub fn diagnoses(all: &[Diagnosis], monitor: &Monitor, screens: &str) -> String {
+/// Where the screens are that show more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EvidenceScreens {
+    /// `perfprop top` shows them, with a profile.
+    Top,
+    /// `perfprop replay` does, of a recording that has a profile.
+    Replay,
+    /// The same of one without.
+    ReplayWithoutProfile,
+}
+
+impl EvidenceScreens {
+    fn words(self, screen: EvidenceScreen) -> String {
+        let key = || format!("key {} ({})", screen.key(), screen.name());
+        match (self, screen) {
+            (Self::ReplayWithoutProfile, EvidenceScreen::Profile) => {
+                "perfprop record -g says in which functions".into()
+            }
+            (Self::Top, _) => format!("{} of perfprop top", key()),
+            (Self::Replay | Self::ReplayWithoutProfile, _) => format!("{} of perfprop replay", key()),
+        }
+    }
+}
+
+/// A paragraph for each, with its reason, below a title. They are of this monitor.
+pub fn diagnoses(all: &[Diagnosis], monitor: &Monitor, screens: EvidenceScreens) -> String {
     let mut text = String::from("\n What stands out:\n\n");
     if all.is_empty() {
         text.push_str(&format!("   {}\n", nothing(monitor)));
@@ -23,7 +46,7 @@ pub fn diagnoses(all: &[Diagnosis], monitor: &Monitor, screens: &str) -> String 
         let word = if one.rule.is_fault() { "warning" } else { "note" };
         let why = format!("why: {} ({})", one.why, one.rule.name());
         let sure = format!("how sure: {}", one.sure);
-        let more = format!("more: key {} ({}) of {screens}", one.rule.screen().key(), one.rule.screen().name());
+        let more = format!("more: {}", screens.words(one.rule.screen()));
         for (margin, sentence) in [(word, &one.text), ("", &why), ("", &sure), ("", &more)] {
             let lines = wrapped(sentence, MARGIN);
             text.push_str(&format!("   {margin:<width$}{lines}\n", width = MARGIN - 3));

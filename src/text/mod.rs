@@ -49,7 +49,7 @@ pub use bisect::bisection;
 pub use block::{block, is_another_reading};
 pub use compare::{Named, compare};
 pub use csv::{beside_intervals as csv_beside_intervals, interval as csv_interval, totals as csv_totals};
-pub use diagnosis::{PrintedNews, diagnoses, json_diagnoses};
+pub use diagnosis::{EvidenceScreens, PrintedNews, diagnoses, json_diagnoses};
 #[cfg(feature = "bench")]
 pub use fit::{choices, doubtful_prediction, fit, fit_graph, fit_graph_dot, lack_of_fit, prediction};
 #[cfg(feature = "history")]

@@ -2,18 +2,20 @@
 
 use std::collections::HashMap;
 
+use super::column_width;
 use crate::events::Unit;
 use crate::names::shown;
 use crate::number::{amount, share, share_interval, time};
 use crate::profile::{EventId, Frame, FrameId, FrameKind, NodeRef, SampleMeasure, Tree, share_error};
 use crate::rates::{Confidence, Uncertain};
-use crate::stacks::{Losses, OFF_CPU, Reach, StackQuality};
+use crate::stacks::{Losses, OFF_CPU, Reach, StackQuality, waiting_function};
 
 /// The number of lines for each event, at most.
-const MOST: usize = 20;
+const MOST: usize = 30;
 
-/// What has less than this part of all stands in no line.
+/// Functions with less than this part of all in themselves stand in no line, unless they have so much with what they called.
 const LEAST: f64 = 0.005;
+const LEAST_CALLER: f64 = 0.05;
 
 /// For each sampled event its samples, how far their stacks go, what has gone missing, and the functions in which most of
 /// it was, each with the interval of its share; then what is to be known of the stacks. `target` says what was measured, as in
@@ -23,7 +25,10 @@ pub fn stacks(tree: &Tree, quality: &StackQuality, target: &str, confidence: Con
     let sampled: Vec<_> = tree.event_ids().filter(|event| !tree.event_of(*event).is_of_calls()).collect();
     for &event in &sampled {
         out += &format!("{}\n", title(tree, quality, event, sampled.len()));
-        out += &functions(tree, quality, event, confidence);
+        out += &match tree.event_of(event).name == OFF_CPU {
+            true => waits(tree, event),
+            false => functions(tree, quality, event, confidence),
+        };
     }
     let of_all = Losses { cut: 0, unknown: 0, ..quality.losses }.to_string();
     if sampled.len() > 1 && !of_all.is_empty() {
@@ -58,23 +63,13 @@ fn title(tree: &Tree, quality: &StackQuality, event: EventId, events: usize) -> 
 fn functions(tree: &Tree, quality: &StackQuality, event: EventId, confidence: Confidence) -> String {
     let whole = tree.total(event);
     let part_of = |weight: u64| weight as f64 / whole.weight.max(1) as f64;
-    let hottest = hottest(tree, event);
-    let listed: Vec<_> = hottest.iter().filter(|(_, weight)| part_of(*weight) >= LEAST).collect();
+    let all = by_function(tree, event);
+    let is_listed =
+        |function: &&SampledFunction| part_of(function.own) >= LEAST || part_of(function.total) >= LEAST_CALLER;
+    let listed: Vec<_> = all.iter().filter(is_listed).collect();
     if listed.is_empty() {
         return String::new();
     }
-    if tree.event_of(event).name == OFF_CPU {
-        let line = |(frame, weight): &&(FrameId, u64)| {
-            format!(
-                "{:>8}  {:>8}  {}\n",
-                share(part_of(*weight)),
-                time(*weight as f64),
-                shown(tree.frame_of(*frame).name)
-            )
-        };
-        return format!("{:>8}  {:>8}  WAITS FOR\n", "SHARE", "TIME") + &listed.iter().map(line).collect::<String>();
-    }
-    let totals = totals(tree, event);
     // A model counts all, and the whole is no estimate.
     let is_sampled = !matches!(tree.event_of(event).measure, SampleMeasure::Sum(_));
     let samples = whole.samples as f64 * quality.worth.of(event.index());
@@ -84,37 +79,77 @@ fn functions(tree: &Tree, quality: &StackQuality, event: EventId, confidence: Co
         bounds.map_or_else(|| "—".into(), |(low, high)| share_interval(low, high))
     };
     let mut out = format!("{:>8}  {:>11}  {:>7}  FUNCTION\n", "SELF", format!("{confidence} CI"), "TOTAL");
-    for (frame, weight) in listed {
-        let (own, total) = (part_of(*weight), part_of(totals.get(frame).copied().unwrap_or(*weight)));
-        let name = name_of(tree, *frame, &hottest);
+    for function in listed.iter().take(MOST) {
+        let (own, total) = (part_of(function.own), part_of(function.total));
+        let name = name_of(tree, function.frame, &all);
         out += &format!("{:>8}  {:>11}  {:>7}  {name}\n", share(own), interval(own), share(total));
+    }
+    if all.len() > listed.len().min(MOST) {
+        out += &format!("          and {} more\n", all.len() - listed.len().min(MOST));
     }
     out
 }
 
+/// A line of heads, and one for each thing that was waited for in a function of the program.
+fn waits(tree: &Tree, event: EventId) -> String {
+    let whole = tree.total(event).weight.max(1) as f64;
+    let mut sums: HashMap<(FrameId, Option<FrameId>), u64> = HashMap::new();
+    for node in tree.nodes().filter(|node| node.weight(event) > 0 && node.frame().module == OFF_CPU) {
+        *sums.entry((waited_for(tree, &node), waiting_function(&node))).or_default() += node.weight(event);
+    }
+    let mut sums: Vec<_> = sums.into_iter().collect();
+    sums.sort_by_key(|&(place, weight)| (std::cmp::Reverse(weight), place));
+    let name = |frame: FrameId| shown(tree.frame_of(frame).name).into_owned();
+    let listed: Vec<_> = sums.iter().filter(|(_, weight)| *weight as f64 / whole >= LEAST).take(MOST).collect();
+    let width = column_width(listed.iter().map(|((reason, _), _)| name(*reason))).max(9);
+    let mut out = format!("{:>8}  {:>8}  {:<width$}  IN\n", "SHARE", "TIME", "WAITS FOR");
+    for ((reason, function), weight) in &listed {
+        let (part, waited) = (share(*weight as f64 / whole), time(*weight as f64));
+        let line =
+            format!("{part:>8}  {waited:>8}  {:<width$}  {}", name(*reason), function.map_or_else(String::new, name));
+        out += &format!("{}\n", line.trim_end());
+    }
+    if listed.is_empty() { String::new() } else { out }
+}
+
 /// `sort (lib.rs)  prog`: a function with its module, and with its file where another one is called alike.
-fn name_of(tree: &Tree, frame: FrameId, listed: &[(FrameId, u64)]) -> String {
+fn name_of(tree: &Tree, frame: FrameId, all: &[SampledFunction]) -> String {
     let frame = tree.frame_of(frame);
     let module = frame.module.rsplit('/').next().unwrap_or_default();
     let module = if module.is_empty() { String::new() } else { format!("  {}", shown(module)) };
     let is_namesake = |other: Frame<'_>| (other.name, other.module) == (frame.name, frame.module);
-    let namesakes = listed.iter().filter(|(other, _)| is_namesake(tree.frame_of(*other))).count();
+    let namesakes = all.iter().filter(|other| is_namesake(tree.frame_of(other.frame))).count();
     let file = frame.file.rsplit('/').next().filter(|file| namesakes > 1 && !file.is_empty());
     let file = file.map_or_else(String::new, |file| format!(" ({})", shown(file)));
     format!("{}{file}{module}", shown(frame.name))
 }
 
-/// What was sampled in each function and in all that it called; once where it called itself.
-fn totals(tree: &Tree, event: EventId) -> HashMap<FrameId, u64> {
+/// What was sampled in a function.
+struct SampledFunction {
+    frame: FrameId,
+    /// In it alone.
+    own: u64,
+    /// In it and in all that it called; once where it called itself.
+    total: u64,
+}
+
+/// All functions, those with most of their own first, and of equals those with most in all.
+fn by_function(tree: &Tree, event: EventId) -> Vec<SampledFunction> {
     let inclusive = tree.inclusive(event);
-    let mut totals: HashMap<FrameId, u64> = HashMap::new();
+    let mut sums: HashMap<FrameId, SampledFunction> = HashMap::new();
     tree.sequences(|path, node| {
         let (frame, callers) = (node.frame_id(), &path[..path.len().saturating_sub(1)]);
-        if !callers.contains(&frame) {
-            *totals.entry(frame).or_default() += inclusive[node.id().index()].weight;
+        let is_function = node.depth() > 0 && node.frame().kind == FrameKind::Function;
+        if !is_function || inclusive[node.id().index()].weight == 0 {
+            return;
         }
+        let sum = sums.entry(frame).or_insert(SampledFunction { frame, own: 0, total: 0 });
+        sum.own += node.weight(event);
+        sum.total += if callers.contains(&frame) { 0 } else { inclusive[node.id().index()].weight };
     });
-    totals
+    let mut all: Vec<_> = sums.into_values().collect();
+    all.sort_by_key(|function| (std::cmp::Reverse((function.own, function.total)), function.frame));
+    all
 }
 
 /// ` (3 lost)`; nothing where nothing has gone missing.
@@ -123,28 +158,10 @@ fn in_brackets(losses: Losses) -> String {
     if losses.is_empty() { losses } else { format!(" ({losses})") }
 }
 
-/// The frame that a line tells of: who woke a thread stands behind what it waited for.
-fn hot_frame(tree: &Tree, node: &NodeRef<'_>) -> FrameId {
-    let caller = node.parent().map(|parent| tree.node(parent)).filter(|caller| {
-        let (frame, caller) = (node.frame(), caller.frame());
-        frame.module == OFF_CPU && caller.module == OFF_CPU
-    });
-    caller.map_or(node.frame_id(), |caller| caller.frame_id())
-}
-
-/// Functions by what was sampled in them, without what they called; of equals the one seen first.
-fn hottest(tree: &Tree, event: EventId) -> Vec<(FrameId, u64)> {
-    let mut by_function: HashMap<FrameId, u64> = HashMap::new();
-    for node in tree.walk() {
-        let weight = node.weight(event);
-        if weight > 0 && node.frame().kind == FrameKind::Function {
-            *by_function.entry(hot_frame(tree, &node)).or_default() += weight;
-        }
-    }
-    let mut functions: Vec<_> = by_function.into_iter().collect();
-    functions.sort_by_key(|&(frame, weight)| (std::cmp::Reverse(weight), frame));
-    functions.truncate(MOST);
-    functions
+/// What was waited for: who woke a thread stands behind that.
+fn waited_for(tree: &Tree, node: &NodeRef<'_>) -> FrameId {
+    let reason = node.parent().map(|parent| tree.node(parent)).filter(|caller| caller.frame().module == OFF_CPU);
+    reason.map_or(node.frame_id(), |reason| reason.frame_id())
 }
 
 #[cfg(test)]
@@ -172,8 +189,8 @@ mod tests {
         let text = stacks_of(&tree);
         let lines: Vec<_> =
             text.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
-        let heads = "SHARE TIME WAITS FOR";
-        assert_eq!(lines, [heads, "80.0% 800 ms [waits for a pipe or socket]", "20.0% 200 ms [sleeps]"]);
+        let heads = "SHARE TIME WAITS FOR IN";
+        assert_eq!(lines, [heads, "80.0% 800 ms [waits for a pipe or socket] read", "20.0% 200 ms [sleeps]"]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use perfprop::events::Event;
 use perfprop::monitor::Monitor;
 use perfprop::run::{CpuTime, End, MeasuredTarget};
 use perfprop::sources::{Reading, Round};
-use perfprop::text::{self, PrintedNews};
+use perfprop::text::{self, EvidenceScreens, PrintedNews};
 use perfprop::threads::{ThreadLooks, ThreadReading, ThreadSnapshot};
 use perfprop::units::{CpuNs, WallNs};
 
@@ -467,17 +467,18 @@ fn locks_are_told_by_sampled_waits_with_who_takes_them() {
 fn texts_and_json_have_the_reasons() {
     let scenario = Scenario::counting(&[("LLC_MISSES", 41_000_000)]);
     let (monitor, found) = (scenario.monitor(), scenario.found());
-    let text = text::diagnoses(&found, &monitor, "perfprop top");
+    let text = text::diagnoses(&found, &monitor, EvidenceScreens::Top);
     assert!(
         text.contains("   warning LLC_MISSES 41 in 1,000 instructions") && text.contains("how sure: at least 41 "),
         "{text}"
     );
     assert!(text.contains("why: reported from 10 in 1,000 instructions") && text.contains("key 4 (profile)"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-    assert!(text::diagnoses(&[], &monitor, "perfprop top").ends_with("nothing stands out\n"));
+    assert!(text::diagnoses(&[], &monitor, EvidenceScreens::Top).ends_with("nothing stands out\n"));
     let counts = Scenario { threads: vec![], ..scenario };
     assert!(
-        text::diagnoses(&[], &counts.monitor(), "perfprop top").ends_with("nothing stands out in what is counted\n")
+        text::diagnoses(&[], &counts.monitor(), EvidenceScreens::Top)
+            .ends_with("nothing stands out in what is counted\n")
     );
     let json: serde_json::Value = serde_json::from_str(&text::json_diagnoses(&found)).unwrap();
     let first = &json["stands_out"][0];

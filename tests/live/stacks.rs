@@ -643,7 +643,7 @@ fn stacks_without_frame_pointers_are_copied_and_that_is_said() {
     let all = samples(&recording);
     assert!(share(&all, &["main", "lost", "spin"]) > 0.8, "{:?}", names(&all[all.len() / 2].1));
     assert!(all.iter().all(|(sample, _)| sample.weight == 500_000));
-    let said = "frame pointers are missing in copied";
+    let said = "frame pointers are missing in functions of copied";
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(text.contains(said) && !text.contains("of the stacks are cut"), "{text}");
     let (title, log) = (replayed(&folder, "profile"), replayed(&folder, "log"));

@@ -553,7 +553,7 @@ fn a_profile_begins_anew_while_the_run_goes_on_and_the_view_is_not_frozen() {
     with_profile_of(header(), Some(profile), (120, 40), &options, rounds().collect(), |script| {
         assert!(script.screen().contains("work_of_0") && !script.screen().contains("since"), "{}", script.screen());
         script.keys("zX");
-        assert!(script.screen().contains("while the view isn't frozen"), "{}", script.screen());
+        assert!(script.screen().contains("and the view isn't frozen"), "{}", script.screen());
         script.keys("zX");
         let screen = script.screen();
         assert!(screen.contains("no sample yet") && !screen.contains("work_of_0"), "{screen}");

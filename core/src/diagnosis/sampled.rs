@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::profile::{FrameId, FrameKind, NodeRef, Tree};
-use crate::stacks::{OFF_CPU, WaitReason};
+use crate::stacks::{OFF_CPU, WaitReason, waiting_function};
 
 /// What is known of the target by its sampled stacks.
 #[derive(Clone, Copy, Debug, Default)]
@@ -55,8 +55,7 @@ impl LockWaits {
         let waited = tree.inclusive(event);
         let mut by_function = HashMap::<FrameId, u64>::new();
         for node in tree.nodes().filter(|node| is_wait(node) && node.frame().name == lock) {
-            let taken_by =
-                node.ancestors().find(|caller| is_of_program(caller)).map_or(FrameId::ROOT, |caller| caller.frame_id());
+            let taken_by = waiting_function(&node).unwrap_or(FrameId::ROOT);
             *by_function.entry(taken_by).or_default() += waited[node.id().index()].weight;
         }
         let all: u64 = by_function.values().sum();
@@ -71,15 +70,6 @@ impl LockWaits {
 /// Whether it is what a thread waits for.
 fn is_wait(node: &NodeRef<'_>) -> bool {
     node.frame().module == OFF_CPU
-}
-
-/// Whether it is a function of the program, not one of the kernel or of the C library, which take locks for others.
-fn is_of_program(node: &NodeRef<'_>) -> bool {
-    let frame = node.frame();
-    let file = frame.module.rsplit('/').next().unwrap_or_default();
-    let is_library =
-        ["libc.so", "libc-", "libpthread", "ld-linux", "ld-musl"].iter().any(|start| file.starts_with(start));
-    !is_library && !is_wait(node) && !frame.is_kernel()
 }
 
 #[cfg(test)]

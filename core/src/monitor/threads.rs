@@ -188,6 +188,16 @@ impl<'a> ThreadUses<'a> {
         self
     }
 
+    /// The processes of a machine that ended, by name: those on at least so many CPUs, and so many of them; `: cc1 ×31 48.1%, as ×31 6.9%
+    /// and 2 more`. Nothing where none is known.
+    pub fn ended_words(&self, least: f64, most: usize) -> String {
+        let listed: Vec<_> = self.ended_names.iter().take_while(|ended| ended.cpus >= least).collect();
+        let names: Vec<_> = listed.iter().take(most).map(ToString::to_string).collect();
+        let more = listed.len() - names.len();
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        if names.is_empty() { String::new() } else { format!(": {}{more}", names.join(", ")) }
+    }
+
     /// Each thread that lived in the time.
     pub fn all(&self) -> impl Iterator<Item = &ThreadUse<'a>> + Clone {
         self.threads.iter().chain(&self.ended)

@@ -60,7 +60,7 @@ pub use table::StackTable;
 pub use timeline::{SampleTimeline, TimedSample};
 pub use tree::{FrameNaming, Naming, StackTree, TaskNaming, as_is};
 pub use waiting::WaitingSamples;
-pub use waits::{OFF_CPU, WOKEN_BY, WaitReason};
+pub use waits::{OFF_CPU, WOKEN_BY, WaitReason, waiting_function};
 pub use worth::SampleWorth;
 
 /// The number of a [`StackFrame`], from 0 in the order of definition.
@@ -253,7 +253,13 @@ impl fmt::Display for Losses {
             (self.unknown, "stacks with unknown callers"),
             (self.malformed, "records malformed"),
         ];
-        let said: Vec<_> = parts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
+        let word = |n: u64, words: &str| {
+            // `1 stack cut`: the first word is the plural.
+            let (first, rest) = words.split_once(' ').unwrap_or((words, ""));
+            let first = if n == 1 && !rest.is_empty() { first.trim_end_matches('s') } else { first };
+            format!("{n} {first} {rest}").trim_end().to_owned()
+        };
+        let said: Vec<_> = parts.iter().filter(|(n, _)| *n > 0).map(|(n, words)| word(*n, words)).collect();
         f.write_str(&said.join(", "))
     }
 }

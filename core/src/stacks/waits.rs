@@ -2,6 +2,7 @@
 //! that wait for a futex.
 
 use super::StackFrame;
+use crate::profile::{FrameId, FrameKind, NodeRef};
 
 /// What a thread waited for while it was on no CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,6 +156,21 @@ pub const OFF_CPU: &str = "off-cpu";
 
 /// How the name of the frame begins that says who woke a thread: `[woken by worker]`.
 pub const WOKEN_BY: &str = "[woken by ";
+
+/// The innermost function of the program above a node of what a thread waited for: not one of the kernel or of the C library,
+/// which wait for others.
+pub fn waiting_function(wait: &NodeRef<'_>) -> Option<FrameId> {
+    wait.ancestors().find(is_of_program).map(|caller| caller.frame_id())
+}
+
+fn is_of_program(node: &NodeRef<'_>) -> bool {
+    let frame = node.frame();
+    let file = frame.module.rsplit('/').next().unwrap_or_default();
+    let is_library =
+        ["libc.so", "libc-", "libpthread", "ld-linux", "ld-musl"].iter().any(|start| file.starts_with(start));
+    let is_function = node.depth() > 0 && frame.kind == FrameKind::Function;
+    is_function && !is_library && frame.module != OFF_CPU && !frame.is_kernel()
+}
 
 #[cfg(test)]
 mod tests {

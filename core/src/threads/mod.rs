@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::host::MachineResources;
 use crate::units::{CpuNs, WallNs};
 
+mod command;
 mod ended;
 mod live;
 mod process;
@@ -24,6 +25,7 @@ mod reader;
 mod stat;
 mod usage;
 
+pub use command::CommandWords;
 pub use ended::EndedProcesses;
 pub use live::LiveThreads;
 pub use process::ProcessDetails;

@@ -2,6 +2,7 @@
 
 use super::{ChosenRegion, LoopCommand, Motion, Notice, ProfileState, ScreenModel, SourceState};
 use crate::diagnosis::LockWaits;
+use crate::number::clock;
 use crate::profile::Tree;
 use crate::stacks::{ProfileSpan, StackQuality};
 use crate::tui::keys::Action;
@@ -164,7 +165,10 @@ impl ScreenModel {
         let span = self.profile_span;
         self.profile_span = if action == Action::Longer { span.longer() } else { span.shorter() };
         let words = match self.profile_span {
-            ProfileSpan::Run => "all samples of the run; { shows those of the last seconds".to_owned(),
+            ProfileSpan::Run => match self.profile_since {
+                None => "all samples of the run; { shows those of the last seconds".to_owned(),
+                Some(since) => format!("all samples since {}, when X forgot those before", clock(since)),
+            },
             ProfileSpan::Last(length) => {
                 format!("samples of the last {:.0} s; }} shows a longer time", length.as_secs())
             }
@@ -204,7 +208,7 @@ impl ScreenModel {
     /// Begins the profile anew, with the samples to come.
     pub(super) fn restart_profile(&mut self) -> Option<LoopCommand> {
         if !self.can_restart_profile() {
-            let words = "the profile of a run that goes on can begin anew, while the view isn't frozen";
+            let words = "X begins the profile anew while the program runs and the view isn't frozen";
             self.notice = Some(Notice::Failed(words.into()));
             return None;
         }

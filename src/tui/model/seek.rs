@@ -83,12 +83,14 @@ impl ScreenModel {
             Sight::UpToNow => {
                 playback.sight = Sight::RangeBegun(now);
                 let at = recorded_clock(now, self.options.mode.length());
-                let words = format!("a range begins at {at}: go to its end, then R; Esc gives it up");
+                let words =
+                    format!("a range begins at {at}: go to its other end with , . or : then R; Esc gives it up");
                 self.notice = Some(Notice::Done(words));
                 None
             }
             Sight::RangeBegun(at) if at == now => {
-                self.notice = Some(Notice::Failed("the range is empty: go to its end first, with . or :".into()));
+                self.notice =
+                    Some(Notice::Failed("the range is empty: go to its other end first, with , . or :".into()));
                 None
             }
             Sight::RangeBegun(at) => {

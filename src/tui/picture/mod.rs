@@ -25,7 +25,7 @@ use crate::profile::Tree;
 use crate::recording::TimeRange;
 use crate::session::OutputLine;
 use crate::sources::{RecordedRound, Round};
-use crate::stacks::{FunctionLines, StackQuality};
+use crate::stacks::{FunctionLines, ProfileSpan, StackQuality};
 
 mod format;
 mod svg;
@@ -96,7 +96,10 @@ impl Scene {
     /// Presses keys as [`TerminalScript::keys`](super::TerminalScript::keys) does; what they ask of the loop isn't done.
     pub fn keys(&mut self, keys: &str) {
         for key in parse_keys(keys) {
-            let _ = update(&mut self.model, Message::Key(key));
+            if let Some(LoopCommand::ProfileSpan(_)) = update(&mut self.model, Message::Key(key)) {
+                // The profile stays that of the whole run.
+                self.model.profile_span = ProfileSpan::Run;
+            }
         }
     }
 

@@ -268,7 +268,7 @@ fn copied(switches: &[CopySwitch]) -> Option<String> {
         }
     }
     let listed = first_of(modules.iter().map(|name| shown(name)), MOST_NAMED);
-    let place = if listed.is_empty() { String::new() } else { format!(" in {listed}") };
+    let place = if listed.is_empty() { String::new() } else { format!(" in functions of {listed}") };
     let from = clock(first.at);
     let when = match switches {
         [.., last] if last.bytes > 0 => format!("from {from} on"),
@@ -524,7 +524,7 @@ mod tests {
         };
         assert_eq!(told(&[]), "");
         let first = switch(1, 8192, &["/lib/libc.so.6", "/usr/bin/sqlite3"]);
-        let begin = "frame pointers are missing in libc.so.6, sqlite3";
+        let begin = "frame pointers are missing in functions of libc.so.6, sqlite3";
         let end = "--call-graph fp copies none";
         assert_eq!(
             told(std::slice::from_ref(&first)),
@@ -538,7 +538,7 @@ mod tests {
         );
         let many = switch(0, 8192, &["/a", "/b", "/c", "/d", "/e", "/f\u{1b}"]);
         let text = told(&[many]);
-        assert!(text.starts_with("frame pointers are missing in a, b, c, d and 2 more: "), "{text}");
+        assert!(text.starts_with("frame pointers are missing in functions of a, b, c, d and 2 more: "), "{text}");
         assert!(!told(&[switch(0, 8192, &["/f\u{1b}"])]).contains('\u{1b}'));
         assert!(told(&[switch(0, 8192, &[])]).starts_with("frame pointers are missing: stacks are copied"));
     }

@@ -187,20 +187,24 @@ fn words_alone(page: &mut ScreenPage<'_>, area: Rect, room: Room, words: &str) {
     }
 }
 
-/// The time of the samples, where it isn't that of the whole run: `last 10 s`, `since 00:01:04`.
+/// The time of the samples, where it isn't that of the whole run: `last 10 s`, `last 60 s: all`, `since 00:01:04`.
 fn span(page: &ScreenPage<'_>, profile: &ProfileState) -> Option<String> {
     let model = page.model;
-    match last_seconds(page, profile).filter(|_| profile.call_measure().is_none()) {
-        Some(length) => Some(format!("last {:.0} s", length.as_secs())),
-        None => model.profile_since.map(|time| format!("since {}", clock(time))),
+    match (model.profile_span, last_seconds(page, profile)) {
+        (_, Some(shown)) => Some(format!("last {:.0} s", shown.as_secs())),
+        (ProfileSpan::Last(length), None) if model.profile_since.is_none() && profile.call_measure().is_none() => {
+            Some(format!("last {:.0} s: all", length.as_secs()))
+        }
+        _ => model.profile_since.map(|time| format!("since {}", clock(time))),
     }
 }
 
-/// The time of the samples, where only those of the last seconds are shown.
+/// The time of the samples, where those of the last seconds are shown and there are others.
 fn last_seconds(page: &ScreenPage<'_>, profile: &ProfileState) -> Option<WallNs> {
     let model = page.model;
-    let since = profile.since.filter(|_| model.profile_span != ProfileSpan::Run)?;
-    model.profile_since.is_none_or(|anew| anew < since).then(|| model.monitor.now() - since)
+    let since = profile.since.filter(|_| model.profile_span != ProfileSpan::Run && profile.call_measure().is_none())?;
+    let begun = model.profile_since.unwrap_or(model.monitor.began());
+    (begun < since).then(|| model.monitor.now() - since)
 }
 
 /// What is shown: the event, how many levels of the icicle are above it, how much was sampled, into what the reader zoomed, what

@@ -3,10 +3,10 @@
 use ratatui::text::Line;
 
 use super::super::page::ScreenPage;
-use super::rows::{BAR, BAR_CELLS, CommandWords, LONGEST_USER, aligned, cell, within};
+use super::rows::{BAR, BAR_CELLS, LONGEST_USER, aligned, cell, within};
 use crate::monitor::ThreadUses;
 use crate::run::MeasuredTarget;
-use crate::threads::{LEAST_LOOKS, ThreadUse, WaitKind};
+use crate::threads::{CommandWords, LEAST_LOOKS, ThreadUse, WaitKind};
 use crate::tui::model::{ThreadCells, ThreadColumn, user};
 use crate::tui::symbols::{DOWN, MISSING, UP};
 use crate::tui::text::{left, width};

@@ -9,6 +9,7 @@ use crate::monitor::ThreadUses;
 use crate::names::shown;
 use crate::number::memory;
 use crate::run::MeasuredTarget;
+use crate::threads::CommandWords;
 use crate::tui::layout::{rows_of_list, split_below};
 use crate::tui::model::{ClickTarget, DrawnThreads, ThreadCells, ThreadColumn, VisibleRows};
 use crate::tui::screen::Screen;
@@ -20,16 +21,15 @@ mod columns;
 mod rows;
 
 use columns::{LEAST_OTHERS, ThreadColumns, cells, heads, of_machine};
-use rows::{CommandWords, thread_line};
+use rows::thread_line;
 
 /// Rows of the panel from which on its last one says what the columns are.
 const LEAST_WITH_LEGEND: u16 = 10;
 
 /// Rows of the list below the events from which on one says what has ended.
 const LEAST_WITH_OTHERS: u16 = 6;
-/// Names of processes that have ended: those with so many CPUs, and so many of them.
+/// Names of processes that have ended: those with so many CPUs.
 const LEAST_ENDED: f64 = 0.005;
-const MOST_ENDED: usize = 8;
 /// Rows of the list below the events without which it isn't there, with its frame and its head.
 pub(super) const LEAST_BELOW: u16 = 4;
 
@@ -234,10 +234,7 @@ fn others(uses: &ThreadUses<'_>, page: &ScreenPage<'_>, cells: &ThreadCells) -> 
     let of = uses
         .starter
         .map_or_else(String::new, |starter| format!(", mostly of {} {}", CommandWords::of(starter).name, starter.tid));
-    let names = uses.ended_names.iter().take_while(|ended| ended.cpus >= LEAST_ENDED).take(MOST_ENDED);
-    let names: Vec<_> = names.map(ToString::to_string).collect();
-    let names = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
-    Some(format!("  {left_out}{ended}: {:.1}%{of}{names}", 100.0 * uses.others))
+    Some(format!("  {left_out}{ended}: {:.1}%{of}{}", 100.0 * uses.others, uses.ended_words(LEAST_ENDED, usize::MAX)))
 }
 
 fn draw_nothing(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {

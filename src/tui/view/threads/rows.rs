@@ -6,7 +6,7 @@ use super::super::page::ScreenPage;
 use super::columns::ThreadColumns;
 use crate::names::shown;
 use crate::number::{memory, si};
-use crate::threads::{ThreadReading, ThreadUse};
+use crate::threads::{CommandWords, ThreadUse};
 use crate::tui::model::{ThreadColumn, user};
 use crate::tui::symbols::{BLOCKED, CURSOR, MISSING, ON_CPU, READY};
 use crate::tui::text::{cut, left, right, width};
@@ -64,32 +64,6 @@ pub(super) fn aligned(column: ThreadColumn, text: &str, cells: usize) -> String 
     if column == ThreadColumn::User { left(text, cells) } else { right(text, cells) }
 }
 
-/// A thread's name and the rest of its command line, ready for a screen.
-pub(super) struct CommandWords {
-    pub(super) name: String,
-    pub(super) rest: String,
-}
-
-impl CommandWords {
-    /// The kernel cuts names to 15 bytes; the command line has the whole one, unless the program is called otherwise.
-    pub(super) fn of(thread: &ThreadReading) -> Self {
-        if thread.is_defunct() {
-            return Self { name: format!("{} <defunct>", shown(&thread.name)), rest: String::new() };
-        }
-        let command = thread.process.as_ref().map_or("", |process| &process.command);
-        let program = command.split(' ').next().unwrap_or_default();
-        let file = program.rsplit('/').next().unwrap_or_default().trim_start_matches('-');
-        // Others add what the process is to the program's name: `tmux: server`.
-        let role = thread.name.strip_prefix(file).filter(|role| !file.is_empty() && role.starts_with(':'));
-        let (name, rest) = match role.is_some() || file.starts_with(&thread.name) {
-            true => (file, command[program.len()..].to_owned()),
-            false if command.is_empty() => (thread.name.as_str(), String::new()),
-            false => (thread.name.as_str(), format!(" ({command})")),
-        };
-        Self { name: shown(name).into_owned(), rest: shown(&rest).into_owned() }
-    }
-}
-
 /// ` 42%`.
 fn share(part: f64) -> String {
     format!(" {:.0}%", 100.0 * part)
@@ -126,12 +100,9 @@ pub(super) fn cell(column: ThreadColumn, thread: &ThreadUse<'_>) -> (Role, Strin
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use proptest::prelude::*;
 
     use super::*;
-    use crate::threads::ProcessDetails;
 
     #[test]
     fn a_bar_has_what_a_thread_did_with_its_time() {
@@ -140,24 +111,6 @@ mod tests {
         assert_eq!(bar(1.8, Some(0.4), 20), [20, 0, 0]);
         assert_eq!(bar(0.0, Some(0.0), 20), [0, 0, 20]);
         assert_eq!(width(&BAR.map(|(_, words)| words).concat()), BAR_CELLS);
-    }
-
-    #[test]
-    fn a_process_is_named_by_its_command_line_and_by_what_it_calls_itself() {
-        let words = |name: &str, command: &str| {
-            let process = Some(Arc::new(ProcessDetails { command: command.into(), ..ProcessDetails::default() }));
-            let CommandWords { name, rest } =
-                CommandWords::of(&ThreadReading { name: name.into(), process, ..ThreadReading::default() });
-            name + &rest
-        };
-        assert_eq!(words("a-long-program-", "/usr/bin/a-long-program-name -v"), "a-long-program-name -v");
-        assert_eq!(words("tmux: server", "tmux new-session -d"), "tmux new-session -d");
-        assert_eq!(words("nginx", "nginx: worker process"), "nginx: worker process");
-        assert_eq!(
-            words("Web Content", "/usr/lib/firefox -contentproc"),
-            "Web Content (/usr/lib/firefox -contentproc)"
-        );
-        assert_eq!(words("kthreadd", ""), "kthreadd");
     }
 
     proptest! {

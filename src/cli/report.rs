@@ -9,7 +9,7 @@ use crate::monitor::{MeasureChoice, Monitor};
 use crate::names::shown;
 use crate::recording::Recording;
 use crate::sources::RecordedRound;
-use crate::stacks::Replayed;
+use crate::stacks::{RecordedProfile, Replayed};
 use crate::text::{self, EvidenceScreens, PrintedNews, Repeats, SummaryLayout};
 use crate::units::WallNs;
 
@@ -25,14 +25,14 @@ pub(super) fn print(args: &ReplayArgs, recording: &Recording, setup: &Setup) -> 
     if let Some(words) = ending(recording).words() {
         out.print_folded(&format!("{words}\n"))?;
     }
+    let mut profile = recording.profile().map(|recorded| (recorded, Replayed::new(recorded)));
     let (monitor, until) = match args.interval {
         Some(_) => intervals(args, recording, setup, &mut out)?,
-        None => report(args, recording, setup, &mut out)?,
+        None => report(args, recording, (setup, &mut profile), &mut out)?,
     };
     out.print_folded(&after_blank(&text::phases(&monitor)))?;
-    if let Some(recorded) = recording.profile() {
-        let mut replayed = Replayed::new(recorded);
-        let (tree, quality) = replayed.between(recorded, start(&monitor), until);
+    if let Some((recorded, replayed)) = &mut profile {
+        let (tree, quality) = replayed.between(*recorded, start(&monitor), until);
         let target = setup.header.target.selection();
         out.print_folded(&after_blank(&text::stacks(tree, quality, &target, monitor.confidence())))?;
     }
@@ -46,11 +46,11 @@ fn end(args: &ReplayArgs) -> WallNs {
     args.range.map_or(WallNs(u64::MAX), |range| range.to)
 }
 
-/// The counts of all, what stands out, and what each thread did.
+/// The counts of all, what stands out, also by the profile, and what each thread did.
 fn report(
     args: &ReplayArgs,
     recording: &Recording,
-    setup: &Setup,
+    (setup, profile): (&Setup, &mut Option<(RecordedProfile<'_>, Replayed)>),
     out: &mut Stream,
 ) -> Result<(Monitor, WallNs), Error> {
     let (rounds, mut monitor) = begun(args, recording, setup)?;
@@ -66,13 +66,11 @@ fn report(
     let layout = SummaryLayout { columns: out.columns(), ..SummaryLayout::default() };
     out.print(&text::summary(&Repeats(std::slice::from_ref(&monitor)), layout))?;
     out.print_folded(&PrintedNews::default().since(&monitor, &[]))?;
-    let mut replayed = recording.profile().map(Replayed::new);
-    let profile = recording.profile().zip(replayed.as_mut());
-    let (hot, locks) = profile.map_or((None, None), |(recorded, profile)| {
-        let (tree, _) = profile.between(recorded, start(&monitor), until);
+    let has_profile = profile.as_ref().is_some_and(|(recorded, _)| recorded.sampled.is_some());
+    let (hot, locks) = profile.as_mut().map_or((None, None), |(recorded, replayed)| {
+        let (tree, _) = replayed.between(*recorded, start(&monitor), until);
         (HotFunction::of(tree), LockWaits::of(tree))
     });
-    let has_profile = recording.profile().is_some_and(|profile| profile.sampled.is_some());
     let screens = if has_profile { EvidenceScreens::Replay } else { EvidenceScreens::ReplayWithoutProfile };
     let sampled = SampledFacts { hot: hot.as_ref(), locks: locks.as_ref() };
     out.print(&text::diagnoses(&diagnose(&monitor, LookBack::Run, sampled), &monitor, screens))?;

@@ -221,7 +221,7 @@ fn assert_hard(name: &str, runs: usize, ratio: f64, cover: f64) {
 
 #[test]
 fn threads_that_rotate_on_their_own_are_estimated_well() {
-    assert_hard("threads-4", 2, 0.64, 0.94);
+    assert_hard("threads-4", 2, 0.64, 0.93);
     assert_hard("pool", 2, 0.68, 0.94);
 }
 
@@ -309,5 +309,18 @@ fn counters_that_fall_back_to_zero_are_estimated_well() {
 fn the_first_intervals_hold_the_truth_as_often_as_later_ones() {
     assert_hard("run-200ms", 8, 0.90, 0.91);
     let lognormal = hard("lognormal", 3);
-    assert!(lognormal.first[0] >= 0.78 && lognormal.cover >= 0.92, "{lognormal:?}");
+    assert!(lognormal.first[0] >= 0.75 && lognormal.cover >= 0.92, "{lognormal:?}");
+}
+
+#[test]
+fn intervals_of_young_runs_are_no_wider_than_needed() {
+    for (name, runs, width) in [("run-2000ms", 4, 0.58), ("transient", 3, 0.42)] {
+        let found = hard(name, runs);
+        assert!(found.cover >= 0.90 && found.width <= width, "{name}: {found:?}");
+    }
+}
+
+#[test]
+fn whole_counts_cover_what_is_rare() {
+    assert_hard("rare", 3, 1.00, 0.92);
 }

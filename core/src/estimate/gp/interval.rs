@@ -45,12 +45,19 @@ impl WindowSum {
             _ if !self.known => None,
             _ => {
                 let side = |factor: f64| at(confidence, (factor * self.square.sqrt()).hypot(SWITCHES * self.estimate));
-                let error = Error::Within { below: side(self.sides.below), above: side(self.sides.above) };
+                let above = up_to_whole(self.estimate, side(self.sides.above));
+                let error = Error::Within { below: side(self.sides.below), above };
                 let error = widened(self.estimate, error, aliasing);
                 Some(within(self.estimate, error, self.counted))
             }
         }
     }
+}
+
+/// How far above an estimate its interval ends: at the next whole count, as counts are whole. What is estimated to occur a
+/// tenth of a time may occur once; of what is estimated not to occur nothing says so.
+fn up_to_whole(estimate: f64, above: f64) -> f64 {
+    if estimate > 0.0 { ((estimate + above).ceil() - estimate).max(above) } else { above }
 }
 
 /// Half the width of a 95 % interval, made that of an interval at another level as a normal variable's is.
@@ -70,5 +77,30 @@ pub(super) fn widened(value: f64, error: Error, factors: Option<Factors>) -> Err
             Error::Within { below: below.max(value * (1.0 - least)), above: above.max(value * (most - 1.0)) }
         }
         (error, _) => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::up_to_whole;
+
+    #[test]
+    fn intervals_end_at_whole_counts_by_hand() {
+        // 0.1 and up to 0.5 more: it may occur once. 2.5 to 3.5: four times. 2 to 3: three times.
+        for (estimate, above, end) in [(0.1, 0.5, 1.0), (2.5, 1.0, 4.0), (2.0, 1.0, 3.0), (7.0, 0.0, 7.0)] {
+            assert!((estimate + up_to_whole(estimate, above) - end).abs() < 1e-9, "{estimate} {above}");
+        }
+        // Nothing says that it occurs.
+        assert_eq!(up_to_whole(0.0, 0.3), 0.3);
+    }
+
+    proptest! {
+        #[test]
+        fn whole_counts_are_less_than_one_farther(estimate in 0.0..1e9f64, above in 0.0..1e9f64) {
+            let end = up_to_whole(estimate, above);
+            prop_assert!((above..=above + 1.0 + 1e-6).contains(&end), "{end}");
+        }
     }
 }

@@ -41,7 +41,7 @@ pub(super) const SELDOM: f64 = 0.1;
 const SHORTEST_MS: f64 = 50.0;
 /// The sum of windows is weighted as if its interval were this many times as wide, because all windows share the error
 /// of the level. At 1 the totals of one program in twelve are worse than scaled ones.
-const WINDOWS_DOUBT: f64 = 2.0;
+const WINDOWS_DOUBT: f64 = 2.3;
 /// An event that had no stay in so long may never have one.
 const LONGEST_WAIT_MS: f64 = 2000.0;
 

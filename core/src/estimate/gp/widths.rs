@@ -11,6 +11,8 @@ const WIDTH_OF_THREADS: f64 = 0.8;
 /// By how much intervals of very many threads are narrower where it is known which of them was counted when: what isn't
 /// known of each is independent of the others.
 const NARROWER_OF_THREADS: f64 = 0.3;
+/// From so many stays of an event on that holds; with fewer, intervals are wider.
+const FEW_STAYS_OF_THREADS: f64 = 3.6;
 /// Where covariances were fitted to fewer observations of an event, it is as if there had been so many.
 const LEAST_OBSERVED: u64 = 2;
 
@@ -23,22 +25,26 @@ pub(super) struct Sides {
 
 /// So much farther above an estimate the truth may be, over the square of the number of stays: rates have long tails, and a few
 /// stays rather miss what is much than see it.
-const FEW_STAYS_ABOVE: f64 = 1.0;
+const FEW_STAYS_ABOVE: f64 = 0.5;
 /// How far above it may be of a frequent event; an event is frequent from so many counts a millisecond on.
-const ABOVE: f64 = 0.87;
+const ABOVE: f64 = 0.8;
 const FREQUENT_PER_MS: f64 = 1000.0;
 /// What is rare comes in clusters: the power to which an event's rate is below that, and the most that it counts for.
-const RARITY_POWER: f64 = 0.25;
+const RARITY_POWER: f64 = 0.48;
 const RAREST: f64 = 1000.0;
 /// How far below it may be, where the half width is this part of a mean interval's count; the power to which that is more or less.
 /// What is known to half its size is rarely next to nothing.
-const BELOW: f64 = 0.82;
+const BELOW: f64 = 0.83;
 const BELOW_AT: f64 = 0.3;
-const WIDE_POWER: f64 = -0.15;
+const WIDE_POWER: f64 = -0.1;
 const WIDTHS: (f64, f64) = (0.01, 7.0);
 /// An estimate above the mean may fall back to it: the power to which it is, and the most that it counts for.
-const RAISED_POWER: f64 = 0.7;
+const RAISED_POWER: f64 = 1.0;
 const MOST_RAISED: f64 = 1.3;
+/// Below the mean an event varies by less, but may come back to it: the powers to which the estimate is below it, down and up, and
+/// the least that it counts for.
+const LOWERED_POWERS: (f64, f64) = (0.55, -0.15);
+const LEAST_LOWERED: f64 = 0.1;
 
 impl Sides {
     pub(super) const ALIKE: Self = Self { below: 1.0, above: 1.0 };
@@ -55,9 +61,10 @@ impl Sides {
         let rarity = (FREQUENT_PER_MS * sum.counted.enabled.as_ms() / mean).clamp(1.0, RAREST);
         let width = (sum.square.sqrt() / mean).clamp(WIDTHS.0, WIDTHS.1) / BELOW_AT;
         let raised = (sum.estimate / mean).clamp(1.0, MOST_RAISED);
+        let lowered = (sum.estimate / mean).clamp(LEAST_LOWERED, 1.0);
         Self {
-            below: BELOW * width.powf(WIDE_POWER) * raised.powf(RAISED_POWER),
-            above: ABOVE * few_stays * rarity.powf(RARITY_POWER),
+            below: BELOW * width.powf(WIDE_POWER) * raised.powf(RAISED_POWER) * lowered.powf(LOWERED_POWERS.0),
+            above: ABOVE * few_stays * rarity.powf(RARITY_POWER) * lowered.powf(LOWERED_POWERS.1),
         }
     }
 }
@@ -80,7 +87,7 @@ impl Gp {
             Concurrency::Sampled => WIDTH_OF_THREADS,
             Concurrency::ToldApart => {
                 let others = 1.0 - 1.0 / self.mean_threads.max(1.0);
-                1.0 - NARROWER_OF_THREADS * others * (1.0 - 2.0 / stays.max(2.0))
+                1.0 - NARROWER_OF_THREADS * others * (1.0 - FEW_STAYS_OF_THREADS / stays.max(1.0))
             }
         }
     }
@@ -118,21 +125,23 @@ mod tests {
     fn sides_by_hand() {
         let usual = |sum: &WindowSum, mean, stays| Sides::new(sum, mean, stays, ErrorTail::Usual);
         // A frequent event at its mean, known to three tenths of it.
-        assert!(is_near(usual(&sum(1e6, 3e5), 1e6, 1e9), BELOW, ABOVE));
-        // Ten counts a millisecond are a hundredth of a frequent event's: 100^0.25 times as far above.
-        assert!(is_near(usual(&sum(1e3, 3e2), 1e3, 1e9), BELOW, ABOVE * 10f64.sqrt()));
-        // Seen in two stays: a quarter more above. Raised by a fifth: 1.2^0.7 times as far below.
-        assert!(is_near(usual(&sum(1e6, 3e5), 1e6, 2.0), BELOW, 1.25 * ABOVE));
-        assert!(is_near(usual(&sum(1.2e6, 3e5), 1e6, 1e9), BELOW * 1.2f64.powf(0.7), ABOVE));
-        // A half width of 3 times the mean reaches less far below: 10^-0.15 times.
-        assert!(is_near(usual(&sum(1e6, 3e6), 1e6, 1e9), BELOW * 10f64.powf(-0.15), ABOVE));
+        assert!(is_near(usual(&sum(1e6, 3e5), 1e6, 1e9), 0.83, 0.8));
+        // Ten counts a millisecond are a hundredth of a frequent event's: 100^0.48 times as far above.
+        assert!(is_near(usual(&sum(1e3, 3e2), 1e3, 1e9), 0.83, 0.8 * 100f64.powf(0.48)));
+        // Seen in two stays: an eighth more above. Raised by a fifth: as much farther below.
+        assert!(is_near(usual(&sum(1e6, 3e5), 1e6, 2.0), 0.83, 0.8 * 1.125));
+        assert!(is_near(usual(&sum(1.2e6, 3e5), 1e6, 1e9), 0.83 * 1.2, 0.8));
+        // At half the mean: 0.5^0.55 times as far below, and a bit farther above.
+        assert!(is_near(usual(&sum(5e5, 3e5), 1e6, 1e9), 0.83 * 0.5f64.powf(0.55), 0.8 * 0.5f64.powf(-0.15)));
+        // A half width of 3 times the mean reaches less far below: 10^-0.1 times.
+        assert!(is_near(usual(&sum(1e6, 3e6), 1e6, 1e9), 0.83 * 10f64.powf(-0.1), 0.8));
     }
 
     #[test]
     fn what_is_quiet_or_was_never_seen_has_only_few_stays_above() {
         let quiet = ErrorTail::Quiet { bursts: 0.5 };
-        assert_eq!(Sides::new(&sum(10.0, 3.0), 10.0, 2.0, quiet), Sides { below: 1.0, above: 1.25 });
-        assert_eq!(Sides::new(&sum(10.0, 3.0), 0.0, 0.0, ErrorTail::Usual), Sides { below: 1.0, above: 2.0 });
+        assert_eq!(Sides::new(&sum(10.0, 3.0), 10.0, 2.0, quiet), Sides { below: 1.0, above: 1.125 });
+        assert_eq!(Sides::new(&sum(10.0, 3.0), 0.0, 0.0, ErrorTail::Usual), Sides { below: 1.0, above: 1.5 });
     }
 
     proptest! {
@@ -143,8 +152,10 @@ mod tests {
             let sides = |mean: f64| Sides::new(&sum(relative * mean, width * mean), mean, stays, ErrorTail::Usual);
             let (frequent, rare) = (sides(mean), sides(mean / rarer));
             prop_assert!(frequent.above <= rare.above + 1e-9 && (frequent.below - rare.below).abs() < 1e-9);
-            prop_assert!((0.5..=1.7).contains(&rare.below), "{rare:?}");
-            prop_assert!((ABOVE..=2.0 * ABOVE * RAREST.powf(RARITY_POWER)).contains(&rare.above), "{rare:?}");
+            prop_assert!((0.15..=1.6).contains(&rare.below), "{rare:?}");
+            let lowered = LEAST_LOWERED.powf(LOWERED_POWERS.1);
+            let most = ABOVE * (1.0 + FEW_STAYS_ABOVE) * RAREST.powf(RARITY_POWER) * lowered;
+            prop_assert!((ABOVE..=most + 1e-9).contains(&rare.above), "{rare:?}");
         }
     }
 }

@@ -50,8 +50,8 @@ impl Sides {
     pub(super) const ALIKE: Self = Self { below: 1.0, above: 1.0 };
 
     /// Those of an interval's sum, of an event whose mean rate makes so many counts in it, and of which so many stays were
-    /// seen. Their form comes from what intervals missed on the accuracy bench, by quantile regression (R. Koenker and G.
-    /// Bassett, "Regression quantiles", Econometrica 46, 1978); the numbers were rounded there.
+    /// seen. Their form comes from what intervals missed, by quantile regression (R. Koenker and G. Bassett, "Regression
+    /// quantiles", Econometrica 46, 1978); the numbers from a search over the hard conditions (docs/estimator-experiments.md).
     pub(super) fn new(sum: &WindowSum, mean: f64, stays: f64, tail: ErrorTail) -> Self {
         let few_stays = 1.0 + FEW_STAYS_ABOVE / stays.max(1.0).powi(2);
         // Intervals of what is quiet have widths of their own.

@@ -324,3 +324,14 @@ fn intervals_of_young_runs_are_no_wider_than_needed() {
 fn whole_counts_cover_what_is_rare() {
     assert_hard("rare", 3, 1.00, 0.92);
 }
+
+#[test]
+fn totals_of_what_comes_in_bursts_hold_the_truth() {
+    for (name, runs, cover, widest) in
+        [("bursts", 4, 0.86, 1.0), ("single-burst", 3, 0.86, 1.7), ("rare", 3, 0.94, 1.0)]
+    {
+        let found = hard(name, runs);
+        assert!(found.total_cover >= cover && found.total_ratio <= 1.05, "{name}: {found:?}");
+        assert!(found.total_width <= widest * found.width, "{name}: {found:?}");
+    }
+}

@@ -17,14 +17,24 @@ pub(super) struct WindowSum {
     pub(super) last: f64,
     /// All half widths.
     pub(super) widths: f64,
+    /// How wide all intervals of a run are together, as they were shown.
+    pub(super) reach: f64,
     pub(super) sides: Sides,
     pub(super) known: bool,
 }
 
 impl Default for WindowSum {
     fn default() -> Self {
-        let counted = Delta::default();
-        Self { counted, estimate: 0.0, square: 0.0, last: 0.0, widths: 0.0, sides: Sides::ALIKE, known: false }
+        Self {
+            counted: Delta::default(),
+            estimate: 0.0,
+            square: 0.0,
+            last: 0.0,
+            widths: 0.0,
+            reach: 0.0,
+            sides: Sides::ALIKE,
+            known: false,
+        }
     }
 }
 

@@ -452,7 +452,13 @@ impl Gp {
             run.counted += sum.counted;
         }
         let aliasing = self.aliasing();
-        self.counted.interval.iter_mut().map(|sum| std::mem::take(sum).estimate(confidence, aliasing)).collect()
+        let ended = self.counted.interval.iter_mut().map(std::mem::take);
+        let estimates: Vec<_> = ended.map(|sum| sum.estimate(confidence, aliasing)).collect();
+        for (run, estimate) in self.counted.run_sums.iter_mut().zip(&estimates) {
+            let (low, high) = estimate.and_then(|estimate| estimate.bounds()).unwrap_or_default();
+            run.reach += high - low;
+        }
+        estimates
     }
 
     /// Ends the last window, as at the end of a run.

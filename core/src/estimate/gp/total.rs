@@ -5,7 +5,7 @@ use super::interval::{at, widened, within};
 use super::regression::{ALWAYS_COUNTED, MOST_REGRESSORS};
 use super::stays::{FEW_STAYS, StaySpread, StayTotal};
 use super::{EventSpec, Gp, longest};
-use crate::rates::{Confidence, Error, Uncertain};
+use crate::rates::{Confidence, Delta, Error, Uncertain};
 use crate::units::CpuNs;
 
 /// What an event counted in the run.
@@ -24,6 +24,8 @@ struct WindowTotal {
     half_width: f64,
     /// The sum of the half widths of intervals: no total is less sure.
     widths: f64,
+    /// How wide they are together.
+    reach: f64,
 }
 
 /// A total between what stays say and what windows add up to.
@@ -31,6 +33,10 @@ struct WindowTotal {
 struct MixedTotal {
     value: f64,
     half_width: f64,
+    /// How far it may be below.
+    below: f64,
+    /// How wide its interval may be in bursts; unknown where windows say nothing of all of the run.
+    widest: Option<f64>,
     /// How much of it is what stays say.
     part_of_stays: f64,
 }
@@ -42,8 +48,28 @@ const SHORTEST_MS: f64 = 50.0;
 /// The sum of windows is weighted as if its interval were this many times as wide, because all windows share the error
 /// of the level. At 1 the totals of one program in twelve are worse than scaled ones.
 const WINDOWS_DOUBT: f64 = 2.3;
+/// A half width counts for at most so many times the total where the interval is even on a log scale.
+const MOST_RELATIVE: f64 = 1.5;
 /// An event that had no stay in so long may never have one.
 const LONGEST_WAIT_MS: f64 = 2000.0;
+
+impl MixedTotal {
+    /// How far off it may be, of an event of which this was counted. Few stays rather miss what is much than see it, so that the
+    /// interval is as long on a log scale above as below, and no shorter than what a Poisson process leaves unseen. In bursts it is
+    /// no wider than all intervals together, but for half of these above it.
+    fn error(&self, run: Delta, confidence: Confidence) -> Error {
+        let [half_width, below] = [self.half_width, self.below].map(|side| at(confidence, side));
+        if !below.is_finite() {
+            return Error::Unknown;
+        }
+        let relative = (half_width / self.value.max(f64::MIN_POSITIVE)).min(MOST_RELATIVE);
+        let above = half_width.max(self.value * relative.exp_m1()).max(run.most_unseen_above(confidence.normal()));
+        // Nothing is below what was counted.
+        let down = below.min((self.value - run.count as f64).max(0.0));
+        let widest = self.widest.unwrap_or(f64::INFINITY);
+        Error::Within { below, above: above.min((widest - down).max(0.5 * widest)) }
+    }
+}
 
 impl Gp {
     /// What each event counted in the run so far: between the scaled count, which is unbiased over many stays, with the
@@ -61,10 +87,11 @@ impl Gp {
                 let is_steady = self.stays[event].quiet.empty() < SELDOM && !self.empty.is_most();
                 let regressors = if is_steady { regressors } else { [0.0; MOST_REGRESSORS] };
                 let of_stays = self.stays[event].total(run.enabled.as_ms(), regressors);
-                let MixedTotal { value, half_width, part_of_stays } = self.mixed(event, &of_stays, is_steady);
-                let error = widened(value, Error::of(at(confidence, half_width)), aliasing);
+                let mixed = self.mixed(event, &of_stays, is_steady);
+                let value = mixed.value;
+                let error = widened(value, mixed.error(run, confidence), aliasing);
                 let moves = self.regressors.events.iter().zip(of_stays.added);
-                let moves = moves.map(|(&regressor, added)| (regressor, part_of_stays * added));
+                let moves = moves.map(|(&regressor, added)| (regressor, mixed.part_of_stays * added));
                 let moved_by = moves.filter(|&(_, counts)| counts != 0.0).collect();
                 Some(Total { count: within(value, error, run), moved_by })
             }
@@ -77,18 +104,29 @@ impl Gp {
         // What a Poisson process of the same rate leaves unseen is the least, of an event that was never seen as well.
         let least = Confidence::DEFAULT.normal() * self.counted.run[event].unseen_variance().sqrt();
         let half_width = of_stays.half_width.map(|half_width| half_width.max(least));
-        let (value, half_width, part_of_stays) = match (half_width, self.total_of_windows(event)) {
-            (Some(half_width), Some(windows)) if is_steady && self.is_usual() => {
-                let doubted = WINDOWS_DOUBT * windows.half_width;
-                let part = half_width.powi(2) / (half_width.powi(2) + doubted.powi(2)).max(f64::MIN_POSITIVE);
-                let value = of_stays.value() + part * (windows.value - of_stays.value());
-                (value, (half_width + part * (windows.half_width - half_width)).min(windows.widths), 1.0 - part)
-            }
-            (Some(half_width), _) => (of_stays.value(), half_width, 1.0),
-            (None, Some(windows)) => (windows.value, windows.half_width, 0.0),
-            (None, None) => (of_stays.scaled, of_stays.scaled, 0.0),
+        let windows = self.total_of_windows(event);
+        let alone = |value: f64, half_width: f64, part_of_stays: f64| MixedTotal {
+            value,
+            half_width,
+            below: half_width,
+            widest: windows.filter(|_| !is_steady).map(|windows| windows.reach),
+            part_of_stays,
         };
-        MixedTotal { value, half_width, part_of_stays }
+        match (half_width, windows) {
+            (Some(half_width), Some(windows)) if self.is_usual() => {
+                // In bursts windows may all be off by what they say.
+                let doubted = if is_steady { WINDOWS_DOUBT * windows.half_width } else { windows.widths };
+                let part = half_width.powi(2) / (half_width.powi(2) + doubted.powi(2)).max(f64::MIN_POSITIVE);
+                let moved = part * (windows.value - of_stays.value());
+                let mixed = (half_width + part * (windows.half_width - half_width)).min(windows.widths);
+                let total = alone(of_stays.value() + moved, mixed, 1.0 - part);
+                // Nor do they know how much of a burst there was beside what was counted.
+                if is_steady { total } else { MixedTotal { half_width, below: (half_width + moved).max(0.0), ..total } }
+            }
+            (Some(half_width), _) => alone(of_stays.value(), half_width, 1.0),
+            (None, Some(windows)) => alone(windows.value, windows.half_width, 0.0),
+            (None, None) => alone(of_stays.scaled, of_stays.scaled, 0.0),
+        }
     }
 
     /// The sum of the windows' estimates, if there were some for all of the run.
@@ -100,6 +138,7 @@ impl Gp {
             // The fewer stays, the less is known of the level that all windows share.
             half_width: windows.square.sqrt() * (1.0 + FEW_STAYS / (1.0 + self.stays[event].stays())),
             widths: windows.widths,
+            reach: windows.reach,
         })
     }
 
@@ -146,4 +185,45 @@ impl Gp {
 pub(super) fn ranked(mut found: Vec<usize>, events: &[EventSpec]) -> Vec<usize> {
     found.sort_by_key(|&event| events[event].counted);
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// How far below and above a total may be, of which so much was counted in a quarter of a second.
+    fn sides(value: f64, half_width: f64, count: u64, widest: Option<f64>) -> (f64, f64) {
+        let total = MixedTotal { value, half_width, below: half_width, widest, part_of_stays: 1.0 };
+        let run = Delta { count, enabled: CpuNs(1_000_000_000), running: CpuNs(250_000_000) };
+        match total.error(run, Confidence::DEFAULT) {
+            Error::Within { below, above } => (below, above),
+            Error::Exact | Error::Unknown => (f64::NAN, f64::NAN),
+        }
+    }
+
+    #[test]
+    fn totals_reach_farther_up_than_down_by_hand() {
+        let is_near = |(below, above): (f64, f64), wanted: (f64, f64)| {
+            (below - wanted.0).abs() < 0.01 * wanted.0.max(1.0) && (above - wanted.1).abs() < 0.01 * wanted.1
+        };
+        // 4000 (e^0.5 - 1); hardly farther where little is unknown; and no farther than e^1.5.
+        assert!(is_near(sides(4000.0, 2000.0, 1000, None), (2000.0, 2594.9)));
+        assert!(is_near(sides(4e6, 4e4, 1_000_000, None), (4e4, 40_200.7)));
+        assert!(is_near(sides(4000.0, 8000.0, 1000, None), (8000.0, 13_926.8)));
+        // Up to 3000 below, as 1000 were counted: 3500 of 6500 are left, and half of 4500.
+        assert!(is_near(sides(4000.0, 8000.0, 1000, Some(6500.0)), (8000.0, 3500.0)));
+        assert!(is_near(sides(4000.0, 8000.0, 1000, Some(4500.0)), (8000.0, 2250.0)));
+        // Never seen: shape 3/8, and 0.375 (1 - 0.2963 + 1.0669)^3 = 2.08, four times.
+        assert!(is_near(sides(0.0, 0.0, 0, None), (0.0, 8.32)), "{:?}", sides(0.0, 0.0, 0, None));
+    }
+
+    proptest! {
+        #[test]
+        fn no_total_reaches_less_far_up_than_down(value in 0.0..1e9f64, relative in 0.0..50.0f64) {
+            let (below, above) = sides(value, relative * value, 0, None);
+            prop_assert!(above.is_finite() && above >= below, "{below} {above}");
+        }
+    }
 }

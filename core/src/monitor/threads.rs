@@ -169,7 +169,8 @@ impl Monitor {
 
     /// How many threads the target had in the whole run, as far as they were read.
     pub fn threads_of_run(&self) -> usize {
-        let threads = self.threads.snapshots.iter().flat_map(|snapshot| &snapshot.threads);
+        let of_all = self.threads.snapshots.iter();
+        let threads = of_all.flat_map(|snapshot| snapshot.threads.iter().chain(&snapshot.ended_threads));
         threads.map(|thread| (thread.tid, thread.began)).collect::<FxHashSet<_>>().len()
     }
 

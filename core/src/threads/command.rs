@@ -28,6 +28,8 @@ impl CommandWords {
             false if command.is_empty() => (thread.name.as_str(), String::new()),
             false => (thread.name.as_str(), format!(" ({command})")),
         };
+        // A script in the command line stays on one line.
+        let rest = rest.replace(['\n', '\r', '\t'], " ");
         Self { name: shown(name).into_owned(), rest: shown(&rest).into_owned() }
     }
 }
@@ -55,5 +57,6 @@ mod tests {
             "Web Content (/usr/lib/firefox -contentproc)"
         );
         assert_eq!(words("kthreadd", ""), "kthreadd");
+        assert_eq!(words("sh", "sh -c \nif a\n\tb\u{1b}"), "sh -c  if a  b\\x1b");
     }
 }

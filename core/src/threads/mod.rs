@@ -3,7 +3,7 @@
 //! ```text
 //! /proc/PID/task/TID/stat, wchan   20 times a second: running, sleeping or waiting, and where in the kernel
 //! /proc/PID/cmdline, status         twice a process: its command line and its user
-//! /proc/PID/task/TID/schedstat     once an interval: CPU time, time waiting for a CPU
+//! /proc/PID/task/TID/schedstat     once an interval, and where it runs: CPU time, time waiting for a CPU
 //!                                  └─ ThreadSnapshot, all cumulative ─ with a round ─ ThreadUse between two
 //! ```
 //!
@@ -65,6 +65,10 @@ pub struct ThreadSnapshot {
     /// kernel doesn't say.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ended: Vec<EndedProcesses>,
+    /// Threads that ended since the snapshot before, as they were seen last; empty of a machine. Those that used next to no CPU time
+    /// aren't told.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ended_threads: Vec<ThreadReading>,
     /// The threads that live, processes in the order of their ids.
     pub threads: Vec<ThreadReading>,
 }

@@ -35,6 +35,8 @@ pub struct ThreadReader {
     seen: BTreeMap<(i32, u64), Vec<ThreadLooks>>,
     /// The target when it was read last and something of it lived.
     last: Vec<(Place, Stat)>,
+    /// What has ended since the last snapshot, as it was seen last.
+    gone: Vec<(Place, Stat)>,
     processes: ProcessReader,
     /// Hears of a machine's processes that end, where the kernel tells.
     ended: Option<EndedWatch>,
@@ -52,6 +54,9 @@ const MOST_OF_CHILDREN: usize = 4 * MOST_THREADS;
 
 /// The most threads that are asked for the processes that they started.
 const MOST_ASKED: usize = 4096;
+
+/// What has ended and used less than this is told by nothing but the sum of all.
+const LEAST_OF_GONE: ClockTicks = ClockTicks(2);
 
 /// Where a thread's files are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,6 +80,10 @@ fn key((place, stat): &(Place, Stat)) -> (i32, u64) {
     (place.tid, stat.began)
 }
 
+fn keys(threads: &[(Place, Stat)]) -> BTreeSet<(i32, u64)> {
+    threads.iter().map(key).collect()
+}
+
 impl ThreadReader {
     /// A reader of a target's threads.
     pub fn new(host: HostFiles, target: ThreadTarget) -> Self {
@@ -85,6 +94,7 @@ impl ThreadReader {
             page: page.unwrap_or(4096),
             seen: BTreeMap::new(),
             last: Vec::new(),
+            gone: Vec::new(),
             processes: ProcessReader::default(),
             ended: None,
             used: BTreeMap::new(),
@@ -119,7 +129,12 @@ impl ThreadReader {
         }
         let read: Vec<_> = read.into_iter().map(|(stat, place)| (place, stat)).collect();
         read.iter().for_each(|(place, stat)| self.see(place, stat));
-        self.last.clone_from(&read);
+        let last = std::mem::replace(&mut self.last, read.clone());
+        if self.target != ThreadTarget::Machine {
+            let living = keys(&read);
+            let is_gone = |one: &(Place, Stat)| one.1.cpu() >= LEAST_OF_GONE && !living.contains(&key(one));
+            self.gone.extend(last.into_iter().filter(is_gone));
+        }
         read
     }
 
@@ -128,8 +143,11 @@ impl ThreadReader {
         if self.target == ThreadTarget::Machine && stat.threads > 1 {
             return;
         }
-        // Who runs is nowhere; the file of who has just begun to run would say where it was.
+        // Who runs is nowhere; the file of who has just begun to run would say where it was. It may have ended by the next look.
         let within = if stat.state == 'R' { String::new() } else { self.within(place) };
+        if stat.state == 'R' && self.target != ThreadTarget::Machine {
+            self.scheduled(place, stat);
+        }
         let looks = self.seen.entry((place.tid, stat.began)).or_default();
         match looks.iter_mut().find(|looks| looks.state == stat.state && looks.within == within) {
             Some(looks) => looks.times += 1,
@@ -140,8 +158,9 @@ impl ThreadReader {
     /// What all have done until now, with one more look at each.
     pub fn snapshot(&mut self, at: WallNs) -> ThreadSnapshot {
         let mut read = self.read();
+        let ended_threads = self.ended_threads();
         // Those that have ended are no longer looked at.
-        let living: BTreeSet<(i32, u64)> = read.iter().map(key).collect();
+        let living = keys(&read);
         self.seen.retain(|key, _| living.contains(key));
         self.scheduled.retain(|key, _| living.contains(key));
         self.processes.retain(&living);
@@ -160,7 +179,26 @@ impl ThreadReader {
         let (ticks, resources) = if is_machine { (ticks, self.host.resources()) } else { (Vec::new(), None) };
         let all_ns = self.all(&threads, &pids, &ticks);
         let busy_ns = ticks.iter().filter_map(|of| Some((of.cpu?, of.busy()))).collect();
-        ThreadSnapshot { at_ns: at, started, left_out, all_ns, machine_busy_ns, busy_ns, resources, ended, threads }
+        ThreadSnapshot {
+            at_ns: at,
+            started,
+            left_out,
+            all_ns,
+            machine_busy_ns,
+            busy_ns,
+            resources,
+            ended,
+            ended_threads,
+            threads,
+        }
+    }
+
+    /// What has ended since the last snapshot: as many as a snapshot holds, those with most CPU time first.
+    fn ended_threads(&mut self) -> Vec<ThreadReading> {
+        let mut gone = std::mem::take(&mut self.gone);
+        gone.sort_by_key(|(_, stat)| Reverse(stat.cpu()));
+        gone.truncate(MOST_THREADS);
+        gone.into_iter().map(|(place, stat)| self.reading(&place, stat)).collect()
     }
 
     /// Keeps as many as a snapshot holds: those that used most CPU time since the last one, and those of the kernel last.
@@ -461,8 +499,11 @@ mod tests {
         reader.look();
         fs::remove_dir_all(root.join("proc/7/task/8")).unwrap();
         let ids = |snapshot: &ThreadSnapshot| snapshot.threads.iter().map(|thread| thread.tid).collect::<Vec<_>>();
-        // A thread that ends before the others is no longer there.
-        assert_eq!(ids(&reader.snapshot(WallNs(0))), [7]);
+        // A thread that ends before the others is told as it was seen last, once.
+        let [first, second] = [0, 1].map(|at| reader.snapshot(WallNs(at)));
+        assert_eq!((ids(&first), ids(&second), &second.ended_threads[..]), (vec![7], vec![7], &[][..]));
+        let [worker] = &first.ended_threads[..] else { panic!("{first:?}") };
+        assert_eq!((worker.tid, worker.cpu_ns, worker.looks[0].times), (8, CpuNs(600_000_000), 1));
         write(&root, &[("7/task/7/stat", stat("a (b) c", 'Z', [31, 10, 5, 5], 100, 0))]);
         let last = reader.snapshot(WallNs(1));
         assert_eq!((ids(&last), last.threads[0].resident, last.threads[0].is_defunct()), (vec![7], 3 * 4096, false));

@@ -265,9 +265,9 @@ pub fn uses<'a>(snapshots: &[&'a ThreadSnapshot]) -> Uses<'a> {
     let of = |thread| ThreadUse::between(before.get(&key(thread)).copied().unwrap_or(&none), thread, seconds);
     let mut uses = Uses { living: later.threads.iter().map(of).collect(), ended: Vec::new() };
     let mut known: FxHashSet<_> = later.threads.iter().map(key).collect();
-    for snapshot in between.iter().rev().filter(|_| is_whole) {
-        uses.ended.extend(snapshot.threads.iter().filter(|thread| known.insert(key(thread))).map(of));
-    }
+    let newest_first = between.iter().rev().flat_map(|snapshot| snapshot.threads.iter().chain(&snapshot.ended_threads));
+    let ended = later.ended_threads.iter().chain(newest_first).filter(|_| is_whole);
+    uses.ended.extend(ended.filter(|thread| known.insert(key(thread))).map(of));
     let all = || uses.living.iter().chain(&uses.ended);
     let most = all().map(ThreadUse::times_looked_at).max().unwrap_or(0);
     for thread in uses.living.iter_mut().chain(&mut uses.ended) {
@@ -467,11 +467,17 @@ mod tests {
         let at = |second, threads| snapshot(second, threads);
         let first = at(0, vec![thread(7, 0, locked(0)), thread(9, 500, locked(10))]);
         let between = at(2, vec![thread(7, 200, locked(20)), thread(8, 400, locked(10)), thread(9, 700, locked(20))]);
-        let last = at(4, vec![thread(7, 400, locked(40))]);
-        let uses = uses(&[&first, &between, &last]);
-        assert_eq!(uses.living.iter().map(|thread| thread.thread.tid).collect::<Vec<_>>(), [7]);
-        let ended: Vec<_> = uses.ended.iter().map(|use_| (use_.thread.tid, use_.cpu, use_.lived)).collect();
+        let mut last = at(4, vec![thread(7, 400, locked(40))]);
+        let three = uses(&[&first, &between, &last]);
+        assert_eq!(three.living.iter().map(|thread| thread.thread.tid).collect::<Vec<_>>(), [7]);
+        let ended = |uses: &Uses<'_>| -> Vec<_> {
+            uses.ended.iter().map(|use_| (use_.thread.tid, use_.cpu, use_.lived)).collect()
+        };
         // 0.4 s and 0.2 s in 4 s; each was looked at 10 times, the one that lives 40 times.
-        assert_eq!(ended, [(8, 0.1, 0.25), (9, 0.05, 0.25)]);
+        assert_eq!(ended(&three), [(8, 0.1, 0.25), (9, 0.05, 0.25)]);
+        // One of them was seen once more before it ended, and a third came and went between two snapshots.
+        last.ended_threads = vec![thread(8, 600, locked(20)), thread(11, 80, locked(4))];
+        let told = uses(&[&first, &between, &last]);
+        assert_eq!(ended(&told), [(8, 0.15, 0.5), (11, 0.02, 0.1), (9, 0.05, 0.25)]);
     }
 }

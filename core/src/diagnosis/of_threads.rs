@@ -138,7 +138,7 @@ impl Evidence<'_> {
         );
         let looks = locked.iter().map(|thread| thread.waited(WaitKind::Lock).1).sum();
         let why = format!(
-            "in a futex for {:.0}% of the time {}, as checks divide the time on no CPU; reported from {:.0}%",
+            "in a futex for {:.0}% of the time {}, as checks divide the time on no CPU; reported from {:.0}%; --off-cpu says in which functions",
             100.0 * mean,
             over(uses),
             100.0 * LOCKED
@@ -318,10 +318,18 @@ impl Evidence<'_> {
                     self.cpus
                 ),
             ),
-            Some(_) => ("others have the CPUs", "others are programs that aren't measured".into()),
+            Some(busy) => (
+                "the CPUs are busy",
+                format!(
+                    "{:.1} of the {:.0} CPUs are busy with other programs; if the threads are bound to fewer CPUs (taskset, a control \
+                     group), they wait for one another",
+                    (busy - running).max(0.0),
+                    self.cpus
+                ),
+            ),
             None => (
-                "others have the CPUs",
-                "others: other programs, a control group's quota, or the CPUs that threads are bound to".into(),
+                "the CPUs are taken",
+                "by other programs, a control group's quota, or one another where they are bound to few CPUs".into(),
             ),
         };
         let number = |threads: f64| if threads < 1.0 { format!("{threads:.2}") } else { format!("{threads:.1}") };
@@ -354,7 +362,8 @@ impl Evidence<'_> {
         let name = shown(&busiest.thread.name);
         let text = format!("{name} waits {:.0}% of the time{within}: {:.2} CPUs are used", 100.0 * waits, uses.cpus);
         let why = format!(
-            "its time neither on a CPU nor ready for one {}, as the thread with most CPU time; reported from {:.0}%",
+            "its time neither on a CPU nor ready for one {}, as the thread with most CPU time; reported from {:.0}%; --off-cpu says in which \
+             functions",
             over(uses),
             100.0 * WAITING
         );

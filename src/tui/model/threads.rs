@@ -350,7 +350,8 @@ impl ScreenModel {
         self.thread_list.shown = Some(tid);
         if !self.profile.as_mut().is_some_and(|profile| profile.open_task(tid, has_waited)) {
             self.screen = Screen::Threads;
-            let words = format!("no call stack of {} {tid} was sampled so far", shown(&name));
+            let waits = if has_waited { ": --off-cpu samples what it waits in" } else { "" };
+            let words = format!("no call stack of {} {tid} was sampled so far{waits}", shown(&name));
             self.notice = Some(Notice::Failed(words));
         }
     }

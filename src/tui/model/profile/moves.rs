@@ -268,7 +268,7 @@ impl ProfileState {
     fn next_event(&mut self, step: usize) -> Result<(), &'static str> {
         let count = self.calls.events.len();
         if count < 2 {
-            return Err("there is no other event: -e a,b -g samples both, --region-events counts in regions");
+            return Err("no other event is sampled: --off-cpu adds waits, -e a,b -g two events");
         }
         self.set_event((self.event + step) % count);
         Ok(())

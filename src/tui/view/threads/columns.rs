@@ -25,6 +25,8 @@ const COLUMNS: [(ThreadColumn, &str, usize); 10] = [
     (ThreadColumn::Faults, "FAULT/s", 7),
     (ThreadColumn::Switches, "SWITCH/s", 8),
 ];
+/// The last of them of threads.
+const RATES: [ThreadColumn; 3] = [ThreadColumn::Memory, ThreadColumn::Faults, ThreadColumn::Switches];
 /// Cells that names of threads and command lines of processes have at least, those that they have before there are a bar and
 /// where threads wait, and those of that.
 const LEAST_NAME: usize = 12;
@@ -34,7 +36,7 @@ const COMMAND_FIRST: usize = 40;
 /// Numbers that stand too far behind names can't be followed.
 const MOST_NAME: usize = 40;
 const MOST_COMMAND: usize = 110;
-const LEAST_WITHIN: usize = 16;
+const LEAST_WITHIN: usize = 15;
 /// `futex_do_wait 100%` is whole before names have more room than they need.
 const USUAL_WITHIN: usize = 18;
 const MOST_WITHIN: usize = 32;
@@ -108,22 +110,30 @@ fn known_columns(cells: &ThreadCells, are_processes: bool) -> Vec<(ThreadColumn,
 }
 
 impl ThreadColumns {
-    /// Rates leave first, then memory, then sleep; then the bar, and where threads wait. How wide each is goes by the room.
+    /// Rates and memory of threads leave before where they wait does; then sleep and the others. How wide each is goes by the room.
     pub(super) fn of(room: usize, cells: &ThreadCells, are_processes: bool) -> Self {
         let mut all = known_columns(cells, are_processes);
         let used = |all: &[(ThreadColumn, &str, usize)]| 2 + all.iter().map(|(_, _, width)| width + 1).sum::<usize>();
         let least = if are_processes { LEAST_COMMAND } else { LEAST_NAME };
+        let name = if are_processes { COMMAND_FIRST } else { NAME_FIRST };
+        // Names of threads are whole where there is little room, and command lines have no end.
+        let whole = if are_processes { name } else { cells.name.clamp(LEAST_NAME, name) };
+        // Where a thread waits says more than its rates and memory, which stand last.
+        let with_within = whole + 2 + LEAST_WITHIN;
+        let before_rates = all.iter().take_while(|(column, ..)| !RATES.contains(column)).count();
+        if !are_processes && cells.within > 0 && used(&all[..before_rates]) + with_within <= room {
+            while used(&all) + with_within > room {
+                all.pop();
+            }
+        }
         while used(&all) + least > room && all.len() > 2 {
             // The share of a CPU stays longest.
             let user = all.iter().position(|(column, ..)| *column == ThreadColumn::User);
             all.remove(user.filter(|_| all.len() == 3).unwrap_or(all.len() - 1));
         }
         let rest = room.saturating_sub(used(&all));
-        let name = if are_processes { COMMAND_FIRST } else { NAME_FIRST };
-        // Names of threads are whole where there is little room, and command lines have no end.
-        let whole = if are_processes { name } else { cells.name.clamp(LEAST_NAME, name) };
         let within = match rest.saturating_sub(name + 2) {
-            _ if cells.within == 0 || rest < whole + 2 + LEAST_WITHIN => 0,
+            _ if cells.within == 0 || rest < with_within => 0,
             room => {
                 let most = if are_processes { room / 2 } else { room.max(USUAL_WITHIN.min(rest - whole - 2)) };
                 cells.within.min(most).clamp(LEAST_WITHIN, MOST_WITHIN)

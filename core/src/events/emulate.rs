@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn names_of_one_sum_are_one_event_and_what_has_no_sum_says_why() {
         assert_eq!(find("INSTRUCTIONS"), find("instructions"));
-        assert_eq!(find("L2_MISSES").unwrap().1, find("LLC_MISSES").unwrap().1);
+        assert_eq!(find("cache-misses").unwrap().1, find("LLC_MISSES").unwrap().1);
         assert_eq!(find("Ir").unwrap().1, find("instructions").unwrap().1);
         assert!(find("CYCLES").unwrap().1.absent.unwrap().contains("no clock"));
         assert_eq!(find("nonsense"), None);

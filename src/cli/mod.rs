@@ -100,7 +100,7 @@ const HELP: &str = "Help";
 /// What to do.
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Show events live: means, variances, errors, multiplexing, corrections
+    /// Show a program or the machine live: events with their errors, functions, threads
     Top(TopArgs),
     /// Run a command and print its counts, with errors
     Stat(StatArgs),

@@ -77,7 +77,7 @@ impl FileText {
         let path = Path::new(file).to_owned();
         if path.is_relative() {
             return Self::Missing(format!(
-                "{} has no folder in the debug information, so it can't be found: compile it by its whole path",
+                "{} has no folder in the debug information, so it can't be found; if it is yours, compile it by its whole path",
                 shown(file)
             ));
         }
@@ -175,8 +175,7 @@ mod tests {
         };
         let missing = |words: &str| FileText::Missing(words.into());
         assert_eq!(read(Some("/nonexistent/a.c"), "/p"), FileText::Missing(missing_file("/nonexistent/a.c")));
-        let relative =
-            "./a.c has no folder in the debug information, so it can't be found: compile it by its whole path";
+        let relative = "./a.c has no folder in the debug information, so it can't be found; if it is yours, compile it by its whole path";
         assert_eq!(read(Some("./a.c"), "/p"), missing(relative));
         assert_eq!(read(Some("/dev/null"), "/p"), missing("/dev/null can't be read: it is no regular file"));
         let without = "/p has no debug information for this function: build it with -g, or install its debug symbols";

@@ -161,7 +161,7 @@ fn narrowing(raw: Option<Figure>, corrected: Option<Figure>) -> String {
     let widths = width(raw).zip(width(corrected));
     match widths {
         Some((raw, corrected)) if raw > 0.0 && corrected < 0.995 * raw => {
-            format!("{:.0}% narrower", (1.0 - corrected / raw) * 100.0)
+            format!("{} narrower", whole_share(1.0 - corrected / raw))
         }
         Some((raw, corrected)) if raw > 0.0 && corrected > 1.005 * raw => {
             format!("{:.0}% wider", ((corrected / raw - 1.0) * 100.0).min(999.0))
@@ -230,6 +230,8 @@ mod tests {
         assert_eq!(bars, [Some("├───┼───┤".into()), Some("  ├─┼─┤  ".into())]);
         assert_eq!(narrowing(Some(raw), Some(corrected)), "50% narrower");
         assert_eq!(narrowing(Some(corrected), Some(raw)), "100% wider");
+        // Some of it is always left.
+        assert_eq!(narrowing(Some(raw), Some(figure(10.0, 0.01))), "99% narrower");
         assert_eq!(narrowing(Some(raw), None), "");
     }
 

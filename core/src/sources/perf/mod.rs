@@ -304,6 +304,8 @@ impl CounterSource for PerfSource {
         let moved = self.clocks.iter_mut().filter_map(|clock| clock.has_moved().then_some(())).count();
         if moved > 0 {
             self.rotations.next(&mut self.groups);
+        } else {
+            self.rotations.wait();
         }
     }
 }

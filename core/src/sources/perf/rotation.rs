@@ -18,6 +18,9 @@
 //!
 //! Only leaders are switched: with a leader disabled the whole group is off, in the tasks that
 //! inherited it too, at one request a group.
+//!
+//! The first cycles are shorter: a program begins with cold caches and page faults for some milliseconds, and with slices of 2 ms
+//! some groups would see all of that, and others nothing.
 
 use std::time::{Duration, Instant};
 
@@ -27,8 +30,17 @@ use crate::plan::{GroupIndex, Rotation, set_at};
 /// Length of a slice, unless switching costs too much for that.
 pub const SLICE: Duration = Duration::from_millis(2);
 
+/// Length of a slice in the first cycle; each cycle has slices of twice that of the one before, up to the usual ones.
+const FIRST_SLICE: Duration = Duration::from_micros(250);
+
+/// After so many doublings slices are as long as any.
+const MOST_DOUBLINGS: usize = 8;
+
 /// The part of a CPU that switching may take.
 pub const BUDGET: f64 = 0.01;
+
+/// The part that it may take in the first cycles.
+const FIRST_BUDGET: f64 = 0.1;
 
 /// No slice is longer than this, whatever it costs.
 const LONGEST_SLICE: Duration = Duration::from_millis(50);
@@ -63,6 +75,8 @@ pub(super) struct PmuRotations {
     current: Vec<usize>,
     /// Number of slices before this one.
     slices: usize,
+    /// Whether nothing that is counted ran in the last slice.
+    is_idle: bool,
     budget: f64,
     costs: [Duration; COSTS],
     switches: usize,
@@ -81,7 +95,16 @@ impl PmuRotations {
                 }
             }
         }
-        Self { rotations, places, current, slices: 0, budget, costs: [Duration::ZERO; COSTS], switches: 0 }
+        Self {
+            rotations,
+            places,
+            current,
+            slices: 0,
+            is_idle: false,
+            budget,
+            costs: [Duration::ZERO; COSTS],
+            switches: 0,
+        }
     }
 
     /// Whether nothing is multiplexed.
@@ -109,6 +132,7 @@ impl PmuRotations {
     ///
     /// The counts are read last, so that no counter waits for that.
     pub(super) fn next<G: Switched>(&mut self, groups: &mut [G]) {
+        self.is_idle = false;
         let began = Instant::now();
         let was_on: Vec<_> = groups.iter().map(|group| self.is_on(group.group())).collect();
         self.slices += 1;
@@ -142,16 +166,27 @@ impl PmuRotations {
         self.costs.iter().take(self.switches).min().copied().unwrap_or_default()
     }
 
-    /// How long a slice is: as short as the budget allows.
+    /// Goes on with the slice, as nothing that is counted ran in it.
+    pub(super) fn wait(&mut self) {
+        self.is_idle = true;
+    }
+
+    /// How long a slice is: as short as the budget allows, and shorter in the first cycles.
     pub(super) fn slice(&self) -> Duration {
-        slice(self.cost(), self.budget)
+        let usual = slice(self.cost(), SLICE, self.budget);
+        if self.is_idle {
+            return usual;
+        }
+        let cycle = self.slices / self.rotations.iter().map(|rotation| rotation.sets.len()).max().unwrap_or(1);
+        usual.min(slice(self.cost(), FIRST_SLICE, FIRST_BUDGET) * (1 << cycle.min(MOST_DOUBLINGS)))
     }
 }
 
-/// The shortest slice in which a switch that costs so much takes no more than a part of a CPU.
-pub(super) fn slice(cost: Duration, budget: f64) -> Duration {
+/// The shortest slice, of those that are no shorter than `least`, in which a switch that costs so much takes no more than a part of a
+/// CPU.
+fn slice(cost: Duration, least: Duration, budget: f64) -> Duration {
     let affordable = Duration::try_from_secs_f64(cost.as_secs_f64() / budget).unwrap_or(LONGEST_SLICE);
-    affordable.clamp(SLICE, LONGEST_SLICE)
+    affordable.clamp(least, LONGEST_SLICE)
 }
 
 impl Switched for OpenGroup {
@@ -245,12 +280,41 @@ mod tests {
     #[test]
     fn a_switch_that_costs_more_makes_slices_longer() {
         let micros = Duration::from_micros;
-        assert_eq!(slice(micros(0), 0.01), SLICE);
-        assert_eq!(slice(micros(20), 0.01), SLICE);
-        assert_eq!(slice(micros(60), 0.01), Duration::from_millis(6));
-        assert_eq!(slice(micros(60), 0.1), SLICE);
-        assert_eq!(slice(Duration::from_secs(1), 0.01), LONGEST_SLICE);
-        assert_eq!(slice(micros(1), 0.0), LONGEST_SLICE);
+        assert_eq!(slice(micros(0), SLICE, 0.01), SLICE);
+        assert_eq!(slice(micros(20), SLICE, 0.01), SLICE);
+        assert_eq!(slice(micros(60), SLICE, 0.01), Duration::from_millis(6));
+        assert_eq!(slice(micros(60), SLICE, 0.1), SLICE);
+        assert_eq!(slice(Duration::from_secs(1), SLICE, 0.01), LONGEST_SLICE);
+        assert_eq!(slice(micros(1), SLICE, 0.0), LONGEST_SLICE);
+    }
+
+    #[test]
+    fn the_first_cycles_are_short_by_hand() {
+        let (mut groups, _) = groups(3);
+        let mut turns = turns(&[&[&[0], &[1], &[2]]]);
+        let slices: Vec<_> = (0..13)
+            .map(|_| {
+                let slice = turns.slice();
+                turns.next(&mut groups);
+                // What a switch of scripted counters costs is no part of this.
+                turns.costs = [Duration::ZERO; COSTS];
+                slice.as_micros()
+            })
+            .collect();
+        assert_eq!(slices, [250, 250, 250, 500, 500, 500, 1000, 1000, 1000, 2000, 2000, 2000, 2000]);
+    }
+
+    #[test]
+    fn short_slices_cost_a_tenth_at_most_and_none_while_nothing_runs() {
+        let (mut groups, _) = groups(2);
+        let mut turns = turns(&[&[&[0], &[1]]]);
+        turns.wait();
+        assert_eq!(turns.slice(), SLICE);
+        turns.next(&mut groups);
+        turns.costs = [Duration::from_micros(60); COSTS];
+        assert_eq!(turns.slice(), Duration::from_micros(600));
+        turns.wait();
+        assert_eq!(turns.slice(), Duration::from_millis(6));
     }
 
     /// The number of slices in which each of some groups is on.

@@ -69,7 +69,7 @@ fn report(
     let has_profile = profile.as_ref().is_some_and(|(recorded, _)| recorded.sampled.is_some());
     let (hot, locks) = profile.as_mut().map_or((None, None), |(recorded, replayed)| {
         let (tree, _) = replayed.between(*recorded, start(&monitor), until);
-        (HotFunction::of(tree), LockWaits::of(tree))
+        (HotFunction::of(tree), LockWaits::of(tree, until - monitor.began()))
     });
     let screens = if has_profile { EvidenceScreens::Replay } else { EvidenceScreens::ReplayWithoutProfile };
     let sampled = SampledFacts { hot: hot.as_ref(), locks: locks.as_ref() };

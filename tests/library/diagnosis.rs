@@ -451,7 +451,7 @@ fn locks_are_told_by_sampled_waits_with_who_takes_them() {
     let monitor = Scenario::of(vec![busy()]).monitor();
     let most = HotFunction { name: "update\u{1b}".into(), share: 0.75 };
     let found = |seconds| {
-        let locks = LockWaits { seconds, most: most.clone() };
+        let locks = LockWaits { seconds, over: 12.0, most: most.clone() };
         let sampled = SampledFacts { hot: None, locks: Some(&locks) };
         let all = diagnose(&monitor, LookBack::Run, sampled);
         all.into_iter().find(|one| one.rule == DiagnosisRule::LockWait)
@@ -459,7 +459,7 @@ fn locks_are_told_by_sampled_waits_with_who_takes_them() {
     // 18 s of 12 are one and a half threads.
     let told = found(18.0).unwrap();
     assert_eq!(told.text, "on average 1.5 threads wait for locks, 75% of that in update\\x1b: 1.0 of 2 CPUs are used");
-    assert!(told.why.starts_with("18.00 s in which threads waited for locks, of a run of 12.0 s"), "{}", told.why);
+    assert!(told.why.starts_with("18.00 s in which threads waited for locks, of 12.0 s"), "{}", told.why);
     assert_eq!(found(3.0), None, "a quarter of a thread");
 }
 

@@ -39,8 +39,8 @@ pub(super) struct Evidence<'a> {
 pub(super) struct Happened<'a> {
     pub(super) event: &'a Event,
     pub(super) count: Uncertain,
-    /// CPU time that passed, in seconds; 0 where it isn't known.
-    pub(super) cpu_seconds: f64,
+    /// CPU time that passed, in seconds; `None` where it isn't known.
+    pub(super) cpu_seconds: Option<f64>,
     /// The time in which it passed.
     pub(super) seconds: f64,
 }
@@ -130,14 +130,18 @@ impl<'a> Evidence<'a> {
 
     /// The CPU time that the target used. That of a whole machine's counters passes on idle CPUs too, so what its threads used
     /// stands for it.
-    fn used(&self, counted: f64, seconds: f64) -> f64 {
-        match self.monitor.header().target {
-            MeasuredTarget::Everyone { cpus: None } => {
-                self.threads.as_ref().map_or(0.0, |threads| threads.cpus * seconds)
-            }
-            MeasuredTarget::Everyone { cpus: Some(_) } => 0.0,
+    fn used(&self, counted: f64, seconds: f64) -> Option<f64> {
+        let used = match self.monitor.header().target {
+            MeasuredTarget::Everyone { cpus: None } => self.threads.as_ref()?.cpus * seconds,
+            MeasuredTarget::Everyone { cpus: Some(_) } => return None,
             _ => counted,
-        }
+        };
+        Some(used).filter(|used| *used > 0.0)
+    }
+
+    /// Whether the CPU time of counters passes while the target runs, and not on idle CPUs too.
+    pub(super) fn counts_busy_time(&self) -> bool {
+        !matches!(self.monitor.header().target, MeasuredTarget::Everyone { .. })
     }
 
     /// The events that are counted for all of the target.

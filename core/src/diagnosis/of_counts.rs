@@ -111,22 +111,24 @@ impl Evidence<'_> {
     }
 
     pub(super) fn page_faults(&self) -> RuleResult {
-        let faults = self.happened(&["page-faults", "minor-faults"]).filter(|faults| faults.cpu_seconds > 0.0)?;
-        let [rate, sure] = [faults.count.value, faults.least()?].map(|count| count / faults.cpu_seconds);
+        let faults = self.happened(&["page-faults", "minor-faults"])?;
+        let cpu_seconds = faults.cpu_seconds?;
+        let [rate, sure] = [faults.count.value, faults.least()?].map(|count| count / cpu_seconds);
         let text = format!(
             "{} page faults a CPU second{}: memory is given back and taken again, or much is touched once",
             si(rate),
             self.mostly_in()
         );
-        let is_much = sure >= FAULTS && faults.cpu_seconds >= LEAST_CPU * faults.seconds;
+        let is_much = sure >= FAULTS && cpu_seconds >= LEAST_CPU * faults.seconds;
         let why = format!("reported from {} a CPU second", si(FAULTS));
         is_much.then(|| Said { text, why, sure: self.at_least(&si(sure)) })
     }
 
     pub(super) fn context_switches(&self) -> RuleResult {
-        let switches = self.happened(&["context-switches"]).filter(|switches| switches.cpu_seconds > 0.0)?;
-        let [rate, sure] = [switches.count.value, switches.least()?].map(|count| count / switches.cpu_seconds);
-        let is_much = sure >= SWITCHES && switches.cpu_seconds >= LEAST_CPU * switches.seconds;
+        let switches = self.happened(&["context-switches"])?;
+        let cpu_seconds = switches.cpu_seconds?;
+        let [rate, sure] = [switches.count.value, switches.least()?].map(|count| count / cpu_seconds);
+        let is_much = sure >= SWITCHES && cpu_seconds >= LEAST_CPU * switches.seconds;
         // What they wait for says more: without threads that isn't known.
         if !is_much || self.threads.is_none() || self.lock_wait().is_some() || self.disk_wait().is_some() {
             return None;
@@ -169,10 +171,15 @@ impl Evidence<'_> {
         let (now, minute) = (self.happened(&[name])?, self.first_minute(name)?);
         let rate = now.least()? / now.seconds;
         let (before, most) = (minute.count()?, minute.count()?.bounds()?.1);
-        // Of the CPU time as well: that a program does more in all is no news of this event.
-        let of_cpu = now.least()? / now.cpu_seconds * minute.cpu_time.as_secs() / most;
+        // Of the CPU time as well, where it is known: that a program does more in all is no news of this event.
+        let cpu_seconds = now.cpu_seconds.filter(|_| self.counts_busy_time());
+        let least_now = now.least()?;
+        let of_cpu = cpu_seconds.map(|seconds| least_now / seconds * minute.cpu_time.as_secs() / most);
         let of_time = rate * minute.length.as_secs() / most;
-        let is_much = of_cpu >= times && of_time >= times && rate >= least && rate >= of_highest * minute.highest;
+        let is_much = of_cpu.is_none_or(|of_cpu| of_cpu >= times)
+            && of_time >= times
+            && rate >= least
+            && rate >= of_highest * minute.highest;
         let sure = self.at_least(&format!("{} /s", si(rate)));
         let (rate, before) = (now.count.value / now.seconds, before.value / minute.length.as_secs());
         let beside = match before > 0.0 {
@@ -180,7 +187,8 @@ impl Evidence<'_> {
             false => "none in its first minute".to_owned(),
         };
         let text = format!("{} {} /s: {beside}", now.name(), si(rate));
-        let why = format!("{} /s then; reported from {times:.0} times, by time and by CPU time", si(before));
+        let by = if of_cpu.is_some() { "by time and by CPU time" } else { "by time" };
+        let why = format!("{} /s then; reported from {times:.0} times, {by}", si(before));
         is_much.then_some((rate / before, Said { text, why, sure }))
     }
 

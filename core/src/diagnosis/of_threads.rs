@@ -1,5 +1,7 @@
 //! Holds the rules about threads.
 
+use std::collections::BTreeMap;
+
 use super::HotFunction;
 use super::evidence::{Evidence, RuleResult, Said};
 use crate::monitor::ThreadUses;
@@ -72,8 +74,10 @@ fn disk_shares(thread: &ThreadUse<'_>) -> (f64, f64) {
     // Checks come when a CPU is free, and so more often while a thread waits: the kernel's account of its other time is exact.
     let waits = thread.waits(WaitKind::Disk).unwrap_or(thread.waited(WaitKind::Disk).0);
     let (seen, _) = thread.waited(WaitKind::Nothing);
-    let ready = thread.ready().unwrap_or(0.0) / thread.lived;
-    let short_of_cpu = (seen - thread.cpu / thread.lived).max(ready).clamp(0.0, 0.95);
+    // More than nothing: one that ended at once lived for none of the time.
+    let lived = thread.lived.max(f64::MIN_POSITIVE);
+    let ready = thread.ready().unwrap_or(0.0) / lived;
+    let short_of_cpu = (seen - thread.cpu / lived).max(ready).clamp(0.0, 0.95);
     (waits, (waits / (1.0 - short_of_cpu)).min(1.0))
 }
 
@@ -91,8 +95,7 @@ impl Evidence<'_> {
     fn sampled_locks(&self) -> RuleResult {
         let (uses, locks) = (self.threads.as_ref()?, self.sampled.locks?);
         let (least, least_part) = SAMPLED_LOCKS;
-        let seconds = self.monitor.shown_time().as_secs();
-        let waiting = locks.seconds / seconds;
+        let waiting = locks.seconds / locks.over;
         if waiting < least || waiting < least_part * uses.cpus {
             return None;
         }
@@ -105,9 +108,9 @@ impl Evidence<'_> {
             self.cpus
         );
         let why = format!(
-            "{:.2} s in which threads waited for locks, of a run of {seconds:.1} s, by their stacks; reported from {least} threads, \
+            "{:.2} s in which threads waited for locks, of {:.1} s, by their stacks; reported from {least} threads, \
              and {least_part} of those that run",
-            locks.seconds
+            locks.seconds, locks.over
         );
         Some(Said { text, why, sure: "each wait is measured, since sampling began".into() })
     }
@@ -387,13 +390,13 @@ impl Evidence<'_> {
     }
 }
 
-/// `, 93% in xz`: the name of the threads with most CPU time, with those of its ended children.
+/// `, 93% in xz`: the name of the threads with most CPU time, with those that have ended.
 fn busiest_name(uses: &ThreadUses<'_>, all: f64) -> String {
-    let of = |name: &str| {
-        let same = uses.all().filter(|thread| thread.thread.name == name);
-        same.map(|thread| thread.cpu).sum::<f64>()
-    };
-    let most = uses.all().map(|thread| thread.thread.name.as_str()).max_by(|a, b| of(a).total_cmp(&of(b)));
-    let most = most.map(|name| (name, of(name) / all)).filter(|(_, share)| *share >= 0.5);
+    let mut by_name = BTreeMap::<&str, f64>::new();
+    for thread in uses.all() {
+        *by_name.entry(&thread.thread.name).or_default() += thread.cpu;
+    }
+    let most = by_name.into_iter().max_by(|(_, a), (_, b)| a.total_cmp(b));
+    let most = most.map(|(name, cpu)| (name, cpu / all)).filter(|(_, share)| *share >= 0.5);
     most.map_or_else(String::new, |(name, share)| format!(", {:.0}% in {}", 100.0 * share, shown(name)))
 }

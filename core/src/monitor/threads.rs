@@ -37,11 +37,21 @@ impl ThreadTrack {
             return;
         }
         if self.snapshots.len() == KEPT {
-            let mut place = 0_usize..;
-            // Every other one of the older half.
-            self.snapshots.retain(|_| place.next().is_some_and(|place| place >= KEPT / 2 || place % 2 == 0));
+            self.thin();
         }
         self.snapshots.push_back(Arc::clone(snapshot));
+    }
+
+    /// Leaves out every other one of the older half. What ended before it is told by the next.
+    fn thin(&mut self) {
+        for place in (1..KEPT / 2).step_by(2) {
+            let left_out = Arc::clone(&self.snapshots[place]);
+            if !left_out.ended_threads.is_empty() {
+                Arc::make_mut(&mut self.snapshots[place + 1]).take_ended(&left_out);
+            }
+        }
+        let mut place = 0_usize..;
+        self.snapshots.retain(|_| place.next().is_some_and(|place| place >= KEPT / 2 || place % 2 == 0));
     }
 
     /// The snapshots since the last that is about so much older than the newest or more, or all; `None` where there is only one.

@@ -10,16 +10,29 @@ use crate::threads::{LiveThreads, ThreadReader, ThreadTarget};
 /// A source whose rounds have a snapshot of the target's threads once an interval.
 pub struct Watched<S> {
     inner: S,
-    /// Until the clock of rounds starts.
+    /// Until threads are read.
     reader: Option<ThreadReader>,
+    /// Whether the target is a copy of this process until it executes its command.
+    awaits_exec: bool,
+    started: Instant,
     interval: Duration,
     live: Option<LiveThreads>,
 }
 
 impl<S> Watched<S> {
-    /// Reads the threads of `target` every `interval` from [`start_clock`](CounterSource::start_clock) on.
+    /// Reads the threads of `target` every `interval` from [`start_clock`](CounterSource::start_clock) on; those of a command once it
+    /// [has executed](CounterSource::has_executed).
     pub fn new(inner: S, target: ThreadTarget, interval: Duration) -> Self {
-        Self { inner, reader: Some(ThreadReader::new(HostFiles::here(), target).with_ended()), interval, live: None }
+        let awaits_exec = matches!(target, ThreadTarget::Family(_));
+        let reader = Some(ThreadReader::new(HostFiles::here(), target).with_ended());
+        Self { inner, reader, awaits_exec, started: Instant::now(), interval, live: None }
+    }
+
+    fn read_threads(&mut self) {
+        if let Some(reader) = self.reader.take() {
+            // Without a thread more, the counts are still there.
+            self.live = LiveThreads::start(reader, self.started, self.interval).ok();
+        }
     }
 }
 
@@ -61,13 +74,15 @@ impl<S: CounterSource> CounterSource for Watched<S> {
 
     fn start_clock(&mut self) {
         self.inner.start_clock();
-        let start = |reader| LiveThreads::start(reader, Instant::now(), self.interval).ok();
-        // Without a thread more, the counts are still there.
-        self.live = self.reader.take().and_then(start);
+        self.started = Instant::now();
+        if !self.awaits_exec {
+            self.read_threads();
+        }
     }
 
     fn has_executed(&mut self) {
         self.inner.has_executed();
+        self.read_threads();
     }
 
     fn beat(&self) -> Option<Duration> {
@@ -124,6 +139,7 @@ mod tests {
         let watch = |target| {
             let mut source = Watched::new(Endless, target, Duration::from_secs(3600));
             source.start_clock();
+            source.has_executed();
             while !matches!(source.read(), Next::Round(Round { threads: Some(_), .. })) {}
             source
         };

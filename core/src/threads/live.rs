@@ -110,7 +110,8 @@ fn run(
                 due = due.min(began + SECOND_SNAPSHOT);
             }
         }
-        let pause = pause(cost, due.saturating_sub(now), interval);
+        let due_in = due.saturating_sub(now);
+        let pause = if unpaid > 0 { LOOK_PERIOD.min(due_in) } else { pause(cost, due_in, interval) };
         match stopped.recv_timeout(pause) {
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,

@@ -10,6 +10,7 @@
 //! Whole machines are read by process, as they may have thousands of threads: with the CPU time of all their threads, and
 //! with the state of those that have one thread only. For root, the kernel tells what ended between two looks (`taskstats`).
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -71,6 +72,15 @@ pub struct ThreadSnapshot {
     pub ended_threads: Vec<ThreadReading>,
     /// The threads that live, processes in the order of their ids.
     pub threads: Vec<ThreadReading>,
+}
+
+impl ThreadSnapshot {
+    /// Takes the threads that ended before an earlier snapshot, which isn't kept: as many as a snapshot holds, those with most CPU time.
+    pub fn take_ended(&mut self, earlier: &Self) {
+        self.ended_threads.extend_from_slice(&earlier.ended_threads);
+        self.ended_threads.sort_by_key(|thread| Reverse(thread.cpu_ns));
+        self.ended_threads.truncate(MOST_THREADS);
+    }
 }
 
 fn is_zero(number: &usize) -> bool {

@@ -48,17 +48,17 @@ impl ProcessReader {
         let users = &mut self.users;
         match self.known.entry((pid, stat.began)) {
             Entry::Vacant(entry) => {
-                let details = Arc::new(read(host, pid, users));
+                let details = Arc::new(read(host, pid, users).unwrap_or_default());
                 let known = KnownProcess { name: stat.name.clone(), is_settled: false, details };
                 Arc::clone(&entry.insert(known).details)
             }
             Entry::Occupied(entry) => {
                 let known = entry.into_mut();
                 let has_same_name = known.name == stat.name;
-                if !(known.is_settled && has_same_name || stat.ends()) {
+                let is_known = known.is_settled && has_same_name || stat.ends();
+                if let Some(details) = (!is_known).then(|| read(host, pid, users)).flatten() {
                     known.is_settled = has_same_name;
                     known.name.clone_from(&stat.name);
-                    let details = read(host, pid, users);
                     if *known.details != details {
                         known.details = Arc::new(details);
                     }
@@ -74,8 +74,9 @@ impl ProcessReader {
     }
 }
 
-fn read(host: &HostFiles, pid: i32, users: &mut BTreeMap<u32, String>) -> ProcessDetails {
-    let status = host.text(&format!("proc/{pid}/status")).unwrap_or_default();
+/// `None` of a process that is gone.
+fn read(host: &HostFiles, pid: i32, users: &mut BTreeMap<u32, String>) -> Option<ProcessDetails> {
+    let status = host.text(&format!("proc/{pid}/status"))?;
     // The real user, the effective one, and two more.
     let effective = host::field(&status, "Uid").and_then(|ids| ids.split_whitespace().nth(1)?.parse().ok());
     let user = effective.map(|id| users.entry(id).or_insert_with(|| name_of(id)).clone()).unwrap_or_default();
@@ -83,7 +84,7 @@ fn read(host: &HostFiles, pid: i32, users: &mut BTreeMap<u32, String>) -> Proces
     let (host, path) = (host.clone(), format!("proc/{pid}/cmdline"));
     let line = files::within(DEADLINE, move || host.text(&path)).ok().flatten().unwrap_or_default();
     let command = line.chars().take(LONGEST_COMMAND).map(|c| if c == '\0' { ' ' } else { c }).collect();
-    ProcessDetails { user, command }
+    Some(ProcessDetails { user, command })
 }
 
 fn name_of(id: u32) -> String {
@@ -122,6 +123,9 @@ mod tests {
         write("");
         assert_eq!(command(stat("ended", 'Z')).len(), LONGEST_COMMAND);
         assert_eq!(reader.details(&host, 7, &stat("ended", 'Z')).user, "4294967294", "nobody has that number");
+        fs::remove_file(root.join("proc/7/status")).unwrap();
+        let gone = reader.details(&host, 7, &stat("cc", 'R'));
+        assert_eq!((gone.user.as_str(), gone.command.len()), ("4294967294", LONGEST_COMMAND), "it is gone since");
         reader.retain(&BTreeSet::new());
         assert_eq!(reader.details(&host, 7, &stat("ended", 'Z')).command, "");
         fs::remove_dir_all(root).unwrap();
@@ -133,6 +137,7 @@ mod tests {
         fs::create_dir_all(root.join("proc/7")).unwrap();
         let line = root.join("proc/7/cmdline");
         nix::unistd::mkfifo(&line, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        fs::write(root.join("proc/7/status"), "Name:\ta\n").unwrap();
         let stat = Stat::parse("7 (a) R 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0").unwrap();
         let details = ProcessReader::default().details(&HostFiles::under(&root), 7, &stat);
         assert_eq!(*details, ProcessDetails::default());

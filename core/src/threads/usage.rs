@@ -270,11 +270,13 @@ pub fn uses<'a>(snapshots: &[&'a ThreadSnapshot]) -> Uses<'a> {
     uses.ended.extend(ended.filter(|thread| known.insert(key(thread))).map(of));
     let all = || uses.living.iter().chain(&uses.ended);
     let most = all().map(ThreadUse::times_looked_at).max().unwrap_or(0);
-    for thread in uses.living.iter_mut().chain(&mut uses.ended) {
-        match thread.times_looked_at() {
-            0 => {}
-            times => thread.lived = f64::from(times) / f64::from(most),
-        }
+    let part_of_looks = |times: u32| (times > 0).then(|| f64::from(times) / f64::from(most));
+    for thread in &mut uses.living {
+        thread.lived = part_of_looks(thread.times_looked_at()).unwrap_or(thread.lived);
+    }
+    for thread in &mut uses.ended {
+        // One that wasn't looked at since ended at once.
+        thread.lived = part_of_looks(thread.times_looked_at()).unwrap_or(0.0);
     }
     uses
 }

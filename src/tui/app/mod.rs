@@ -16,11 +16,13 @@ use super::model::{ClickTarget, DrawnScreen, LoopCommand, Message, Motion, Scree
 use super::options::{Mode, QuitAction, ScreenOptions};
 use super::outline::Outline;
 use super::picture::{self, PictureFormat};
+use super::playback::TimeDirection;
 use super::screen::Screen;
 use super::terminal::{AwaitedBy, Input, Terminal};
 use super::theme::ThemeWatch;
 use super::view::{self, ClickTargets};
 use crate::monitor::Monitor;
+use crate::plan::RowIndex;
 use crate::recording::Recorder;
 use crate::sampling::SamplerMessage;
 use crate::session::{CaughtSignal, OutputLine};
@@ -69,9 +71,12 @@ pub(super) struct App<'a> {
     theme_file: Option<ThemeWatch>,
     /// Whether samples were still on their way when the profile was looked at last.
     is_profile_coming: bool,
-    /// The way through a recording that is being gone, and what is read ahead of it.
+    /// The way through a recording that is being gone.
     winding: Option<Winding>,
+    /// Whether all of the recording was read for what is told of it.
     is_read_ahead: bool,
+    /// The change of level to go to once that is so: in which direction, and of which event.
+    wanted_change: Option<(TimeDirection, Option<RowIndex>)>,
     /// The row of the time line in which the mouse is held down.
     dragged_row: Option<u16>,
 }
@@ -120,6 +125,7 @@ impl<'a> App<'a> {
             is_profile_coming: false,
             winding: None,
             is_read_ahead,
+            wanted_change: None,
             dragged_row: None,
         };
         // Short recordings are read at once.

@@ -221,13 +221,20 @@ impl App<'_> {
         if let Some(notes) = notes {
             self.tell(Message::ReadAhead(notes));
         }
+        if let Some((direction, event)) = self.wanted_change.take_if(|_| self.is_read_ahead) {
+            self.seek_change(direction, event);
+        }
     }
 
-    /// Goes to where the next change of level was told: its levels on both sides are known there.
+    /// Goes to where the next change of level was told, once all are known: its levels on both sides are known there.
     pub(super) fn seek_change(&mut self, direction: TimeDirection, event: Option<RowIndex>) {
+        if !self.is_read_ahead {
+            self.wanted_change = Some((direction, event));
+            return;
+        }
         let now = self.model.rounds.now();
         let Some(timeline) = self.feed.timeline() else { return };
-        let notes = timeline.read_ahead(usize::MAX);
+        let notes = timeline.read_ahead(0);
         let mut changes = notes
             .iter()
             .flat_map(|notes| &notes.changes)

@@ -163,7 +163,6 @@ impl ScreenModel {
         None
     }
 
-    /// Saves the recording so far, where there is one.
     /// Has the recording saved, or says why it can't be.
     pub(in crate::tui) fn save(&mut self) -> Option<LoopCommand> {
         let is_on_the_way = self.playback.as_ref().is_some_and(|playback| playback.way.is_some());
@@ -174,6 +173,8 @@ impl ScreenModel {
             Mode::Live | Mode::Replay { .. } => return Some(LoopCommand::Save),
         };
         self.notice = Some(Notice::Failed(refused.into()));
+        // A signal asks for this, too, after which nothing else may change.
+        self.revision += 1;
         None
     }
 

@@ -4,11 +4,13 @@
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::files::PartialFile;
 use crate::recording::Recorder;
 use crate::run::{End, Header};
 use crate::sources::{RecordedRound, Round};
+use crate::threads::ThreadSnapshot;
 use crate::units::WallNs;
 
 /// Rounds that are kept: an hour at the default period. Readings are cumulative, so leaving out
@@ -17,6 +19,9 @@ const MAX_ROUNDS: usize = 36_000;
 
 /// Readings that are kept, so that thousands of events don't take all memory: 64 MiB of them.
 const MAX_READINGS: usize = 2 << 20;
+
+/// Snapshots of threads that are kept: each may have a thousand.
+const MAX_SNAPSHOTS: usize = 256;
 
 /// A recording that was saved.
 #[derive(Debug)]
@@ -30,6 +35,8 @@ pub(crate) struct SavedRecording {
 #[derive(Debug, Default)]
 pub(crate) struct RoundBuffer {
     rounds: VecDeque<RecordedRound>,
+    /// How many of them have a snapshot of threads.
+    snapshots: usize,
     /// How many of them, from the newest on, the view hasn't taken.
     behind: usize,
     /// The least time between old rounds, once not all can be kept.
@@ -43,8 +50,28 @@ impl RoundBuffer {
         if self.rounds.len() >= most {
             self.thin();
         }
+        self.snapshots += usize::from(newest.round.threads.is_some());
         self.rounds.push_back(newest);
         self.behind = (self.behind + 1).min(self.rounds.len());
+        if self.snapshots > MAX_SNAPSHOTS {
+            self.thin_snapshots();
+        }
+    }
+
+    /// Leaves out every other snapshot of the older half. What ended before it is told by the next.
+    fn thin_snapshots(&mut self) {
+        let mut left_out = None;
+        let with_snapshot = self.rounds.iter_mut().filter(|recorded| recorded.round.threads.is_some());
+        for (place, recorded) in with_snapshot.enumerate() {
+            let threads = merged(left_out.take(), recorded.round.threads.take());
+            let stays = place % 2 == 0 || place >= MAX_SNAPSHOTS / 2;
+            *(if stays { &mut recorded.round.threads } else { &mut left_out }) = threads;
+        }
+        self.count_snapshots();
+    }
+
+    fn count_snapshots(&mut self) {
+        self.snapshots = self.rounds.iter().filter(|recorded| recorded.round.threads.is_some()).count();
     }
 
     /// Leaves out rounds of the older half that are too close to the one before, by a distance that
@@ -63,17 +90,20 @@ impl RoundBuffer {
 
     fn leave_out(&mut self, older: usize) {
         let (apart, taken) = (self.apart, self.rounds.len() - self.behind);
-        let (mut index, mut last) = (0, None);
-        self.rounds.retain(|RecordedRound { round, .. }| {
+        let (mut index, mut last, mut left_out) = (0, None, None);
+        self.rounds.retain_mut(|RecordedRound { round, .. }| {
             let stays = index >= older || last.is_none_or(|last| round.at - last >= apart);
+            let threads = merged(left_out.take(), round.threads.take());
             if stays {
-                last = Some(round.at);
+                (last, round.threads) = (Some(round.at), threads);
             } else {
                 self.behind -= usize::from(index >= taken);
+                left_out = threads;
             }
             index += 1;
             stays
         });
+        self.count_snapshots();
     }
 
     /// The rounds that the view has taken, oldest first.
@@ -130,9 +160,23 @@ impl RoundBuffer {
     }
 }
 
+/// The later of two snapshots, with what ended before the earlier one.
+fn merged(earlier: Option<Arc<ThreadSnapshot>>, later: Option<Arc<ThreadSnapshot>>) -> Option<Arc<ThreadSnapshot>> {
+    match (earlier, later) {
+        (Some(earlier), Some(mut later)) => {
+            if !earlier.ended_threads.is_empty() {
+                Arc::make_mut(&mut later).take_ended(&earlier);
+            }
+            Some(later)
+        }
+        (earlier, later) => later.or(earlier),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::threads::ThreadReading;
 
     fn round(at: u64, events: usize) -> RecordedRound {
         let round = Round { at: WallNs(at), readings: vec![None; events], ..Round::default() };
@@ -176,6 +220,33 @@ mod tests {
             buffer.push(round(at, MAX_READINGS / 4));
         }
         assert_eq!(buffer.rounds.iter().map(|recorded| recorded.round.at.0).collect::<Vec<_>>(), [0, 7, 8, 9]);
+    }
+
+    /// The times of the snapshots that are kept, and how many ended threads they have.
+    fn snapshots(buffer: &RoundBuffer) -> (Vec<u64>, usize) {
+        let all = || buffer.rounds.iter().filter_map(|recorded| recorded.round.threads.as_ref());
+        (all().map(|snapshot| snapshot.at_ns.0).collect(), all().map(|snapshot| snapshot.ended_threads.len()).sum())
+    }
+
+    #[test]
+    fn snapshots_get_sparse_and_keep_what_ended() {
+        let mut buffer = RoundBuffer::default();
+        for at in 0..3 * MAX_SNAPSHOTS as u64 {
+            let ended = ThreadReading { began: at, ..ThreadReading::default() };
+            let snapshot =
+                ThreadSnapshot { at_ns: WallNs(at), ended_threads: vec![ended], ..ThreadSnapshot::default() };
+            let mut round = round(at, 1);
+            round.round.threads = (at % 3 == 0).then(|| Arc::new(snapshot));
+            buffer.push(round);
+            let wanted = at as usize / 3 + 1;
+            let (times, ended) = snapshots(&buffer);
+            assert!(ended == wanted && times.len() == buffer.snapshots && buffer.snapshots <= MAX_SNAPSHOTS, "{at}");
+            assert!(times[0] == 0 && times.is_sorted() && times.last() == Some(&(at / 3 * 3)));
+        }
+        for at in 0..2 * MAX_ROUNDS as u64 {
+            buffer.push(round(3 * MAX_SNAPSHOTS as u64 + at, 1));
+        }
+        assert_eq!(snapshots(&buffer).1, MAX_SNAPSHOTS, "rounds that are left out leave their snapshots");
     }
 
     #[test]

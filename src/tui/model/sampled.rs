@@ -27,7 +27,8 @@ impl ScreenModel {
         if is_first && self.events.is_chosen {
             self.share_event();
         }
-        self.lock_waits = LockWaits::of(tree);
+        let since = quality.since.unwrap_or(self.monitor.began());
+        self.lock_waits = LockWaits::of(tree, self.monitor.now() - since);
         self.show_opened_thread();
         self.find_hot_functions();
         // What stands out is told by functions and locks, too.

@@ -184,7 +184,13 @@ pub(super) fn begun<'a>(
 
 /// Ends what a monitor has seen of a recording, as the recording does if all of it is there.
 pub(super) fn close(monitor: &mut Monitor, recording: &Recording, at: WallNs) {
-    if recording.length() <= at { monitor.end(recording.end_or_last()) } else { monitor.close() }
+    if recording.length() <= at {
+        monitor.end(recording.end_or_last());
+    } else {
+        let behind = recording.rounds.get(rounds_until(&recording.rounds, at)..).unwrap_or_default();
+        RecordedRound::first_threads(behind).into_iter().for_each(|threads| monitor.reach_to(threads));
+        monitor.close();
+    }
 }
 
 /// The time asked for; the end by default.

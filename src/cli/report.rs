@@ -69,10 +69,10 @@ fn report(
     let has_profile = profile.as_ref().is_some_and(|(recorded, _)| recorded.sampled.is_some());
     let (hot, locks) = profile.as_mut().map_or((None, None), |(recorded, replayed)| {
         let (tree, _) = replayed.between(*recorded, start(&monitor), until);
-        (HotFunction::of(tree), LockWaits::of(tree, until - monitor.began()))
+        (HotFunction::of(tree), LockWaits::of(tree))
     });
     let screens = if has_profile { EvidenceScreens::Replay } else { EvidenceScreens::ReplayWithoutProfile };
-    let sampled = SampledFacts { hot: hot.as_ref(), locks: locks.as_ref() };
+    let sampled = SampledFacts { hot: hot.as_ref(), locks: locks.as_ref(), over: until - monitor.began() };
     out.print(&text::diagnoses(&diagnose(&monitor, LookBack::Run, sampled), &monitor, screens))?;
     out.print_folded(&after_blank(&text::threads(&monitor, out.columns())))?;
     Ok((monitor, until))

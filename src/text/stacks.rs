@@ -85,7 +85,11 @@ fn functions(tree: &Tree, quality: &StackQuality, event: EventId, confidence: Co
         out += &format!("{:>8}  {:>11}  {:>7}  {name}\n", share(own), interval(own), share(total));
     }
     if all.len() > listed.len().min(MOST) {
-        out += &format!("          and {} more\n", all.len() - listed.len().min(MOST));
+        let more = all.len() - listed.len().min(MOST);
+        out += &format!(
+            "          and {more} more{}\n",
+            if listed.len() > MOST { "" } else { ", each under 0.5% in itself and 5% with calls" }
+        );
     }
     out
 }

@@ -2,7 +2,7 @@
 
 use crate::estimate::Cause;
 use crate::events::Unit;
-use crate::monitor::{Measure, Monitor, Row, leans_on_scaling};
+use crate::monitor::{Measure, Monitor, Point, Row, leans_on_scaling};
 use crate::number::plus_minus;
 use crate::plan::RowIndex;
 use crate::rates::{Error, Uncertain};
@@ -100,6 +100,16 @@ fn no_less_than_counts(now: Uncertain) -> Uncertain {
     }
 }
 
+/// The last intervals of an event without the moment in which the run ended: one that is less than half as long as the one before it
+/// shows how a program exits, at rates that it never had.
+pub(super) fn without_moment(monitor: &Monitor, mut points: Vec<Point>) -> Vec<Point> {
+    let is_moment = |points: &[Point]| matches!(points, [.., before, last] if 2 * last.length.0 < before.length.0);
+    if monitor.ended().is_some() && is_moment(&points) {
+        points.pop();
+    }
+    points
+}
+
 /// What correcting did to a number.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) enum CorrectionEffect {
@@ -134,7 +144,7 @@ impl Figures {
 
     fn of_row(monitor: &Monitor, row: &Row<'_>, measure: Measure) -> Self {
         let factor = measure.factor(monitor, row).filter(|factor| factor.value.is_finite());
-        let newest = measure.newest(monitor, row, 1).pop();
+        let newest = without_moment(monitor, measure.newest(monitor, row, 2)).pop();
         let figure = |count: Option<Uncertain>, variance: Option<f64>| {
             let Uncertain { value, error } = count?.times(factor?);
             Some(Figure::new(value, error, variance))
@@ -160,7 +170,7 @@ impl Figures {
     pub(super) fn of_sum(monitor: &Monitor, events: &[RowIndex], measure: Measure) -> Self {
         let sum = &monitor.sum(events);
         let factor = measure.factor_of_sum(monitor, events, sum).filter(|factor| factor.value.is_finite());
-        let newest = measure.points_of_sum(monitor, events, 1).pop();
+        let newest = without_moment(monitor, measure.points_of_sum(monitor, events, 2)).pop();
         let raw_variance = measure.variance_of_sum(monitor, events);
         let figure = |count: Option<Uncertain>, variance| {
             let Uncertain { value, error } = count?.times(factor?);

@@ -384,15 +384,16 @@ fn a_count_that_may_be_below_its_threshold_is_not_told() {
 fn what_is_no_fault_is_told_after_faults() {
     let scenario = Scenario::counting(&[("LLC_MISSES", 41_000_000)]);
     let hot = HotFunction { name: "lz\u{1b}find".into(), share: 0.95 };
-    let found = diagnose(
-        &scenario.monitor(),
-        LookBack::Last(WallNs(10 * SECOND)),
-        SampledFacts { hot: Some(&hot), locks: None },
-    );
+    let found = |over: u64| {
+        let sampled = SampledFacts { hot: Some(&hot), locks: None, over: WallNs(over * SECOND) };
+        diagnose(&scenario.monitor(), LookBack::Last(WallNs(10 * SECOND)), sampled)
+    };
+    assert!(found(60)[1].text.contains(", 95% of 60 s in lz"), "{:?}", found(60));
+    let found = found(12);
     let texts: Vec<_> = found.iter().map(|one| one.text.as_str()).collect();
     let [cache, bound] = texts[..] else { panic!("{texts:?}") };
     assert!(cache.starts_with("LLC_MISSES 41 in 1,000 instructions, 95% in lz"), "{cache}");
-    assert!(bound.starts_with("CPU-bound: 0.99 of 2 CPUs are busy, 95% in lz"), "{bound}");
+    assert!(bound.starts_with("CPU-bound: 0.99 of 2 CPUs are used, 95% in lz"), "{bound}");
     assert!(texts.iter().all(|text| !text.contains('\u{1b}')));
     let short = Made { parts: [0.5, 0.9, 0.0], ..busy() };
     let short = Made { looks: vec![('R', "", 100)], ..short };
@@ -451,8 +452,8 @@ fn locks_are_told_by_sampled_waits_with_who_takes_them() {
     let monitor = Scenario::of(vec![busy()]).monitor();
     let most = HotFunction { name: "update\u{1b}".into(), share: 0.75 };
     let found = |seconds| {
-        let locks = LockWaits { seconds, over: 12.0, most: most.clone() };
-        let sampled = SampledFacts { hot: None, locks: Some(&locks) };
+        let locks = LockWaits { seconds, most: most.clone() };
+        let sampled = SampledFacts { hot: None, locks: Some(&locks), over: WallNs(12 * SECOND) };
         let all = diagnose(&monitor, LookBack::Run, sampled);
         all.into_iter().find(|one| one.rule == DiagnosisRule::LockWait)
     };

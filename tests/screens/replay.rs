@@ -236,7 +236,7 @@ fn a_range_is_chosen_by_keys_moved_and_left() {
     with_recording((80, 24), 60, |script| {
         let head = || script.screen().lines().next().unwrap().to_owned();
         script.keys("p:2<Enter>R");
-        assert!(script.screen().contains("a range begins at 0:02"), "{}", script.screen());
+        assert!(script.screen().contains("range from 0:02"), "{}", script.screen());
         script.keys("R");
         assert!(script.screen().contains("the range is empty"), "{}", script.screen());
         script.keys(":5<Enter>");
@@ -258,7 +258,7 @@ fn a_range_is_chosen_by_keys_moved_and_left() {
         script.keys("<Esc>");
         assert!(head().contains("PAUSED 0:03/0:06"), "{}", head());
         script.keys("R:1<Enter><Esc>R");
-        assert!(script.screen().contains("a range begins at 0:01"), "{}", script.screen());
+        assert!(script.screen().contains("range from 0:01"), "{}", script.screen());
         // It may be chosen backwards.
         script.keys("<Esc>:5<Enter>R:2<Enter>R");
         assert!(head().contains("RANGE 0:02.0–0:05.0"), "{}", head());

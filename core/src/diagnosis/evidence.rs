@@ -170,9 +170,15 @@ impl<'a> Evidence<'a> {
         (!counts.is_empty()).then_some((count, cpu_seconds, seconds))
     }
 
-    /// `, 95% in f`: where most samples were taken, if that is most of them.
+    /// `, 95% in f`: where most samples were taken, if that is most of them; `, 95% of 60 s in f` where these are of a longer time than is
+    /// looked at.
     pub(super) fn mostly_in(&self) -> String {
-        let hot = self.sampled.hot.filter(|hot| hot.share >= 0.5);
-        hot.map_or_else(String::new, |hot| format!(", {:.0}% in {}", 100.0 * hot.share, crate::names::shown(&hot.name)))
+        let Some(hot) = self.sampled.hot.filter(|hot| hot.share >= 0.5) else { return String::new() };
+        let over = self.sampled.over;
+        let of = match self.span {
+            LookBack::Last(time) if over.0 > 2 * time.0 => format!(" of {:.0} s", over.as_secs()),
+            LookBack::Last(_) | LookBack::Run => String::new(),
+        };
+        format!(", {:.0}%{of} in {}", 100.0 * hot.share, crate::names::shown(&hot.name))
     }
 }

@@ -67,7 +67,7 @@ const SUMMED: &str = "at least so much: the sum of the kernel's CPU times of thr
 /// How sure the CPU time of threads is that lived nearly all the time.
 const ACCOUNTED: &str = "from the kernel's scheduler statistics of threads that lived most of the time";
 /// How sure the time ready for a CPU is: some kernels count too much of it.
-const READY: &str = "from the kernel's scheduler statistics; where checks of the threads allow less, that";
+const READY: &str = "from the kernel's scheduler statistics, and no more than checks of the threads' states find";
 
 /// The part of the time in which a thread waited for a device; and of the time in which it didn't want for a CPU.
 fn disk_shares(thread: &ThreadUse<'_>) -> (f64, f64) {
@@ -95,8 +95,9 @@ impl Evidence<'_> {
     fn sampled_locks(&self) -> RuleResult {
         let (uses, locks) = (self.threads.as_ref()?, self.sampled.locks?);
         let (least, least_part) = SAMPLED_LOCKS;
-        let waiting = locks.seconds / locks.over;
-        if waiting < least || waiting < least_part * uses.cpus {
+        let seconds = self.sampled.over.as_secs();
+        let waiting = locks.seconds / seconds;
+        if seconds <= 0.0 || waiting < least || waiting < least_part * uses.cpus {
             return None;
         }
         let HotFunction { name, share } = &locks.most;
@@ -108,9 +109,9 @@ impl Evidence<'_> {
             self.cpus
         );
         let why = format!(
-            "{:.2} s in which threads waited for locks, of {:.1} s, by their stacks; reported from {least} threads, \
+            "{:.2} s in which threads waited for locks, of {seconds:.1} s, by their stacks; reported from {least} threads, \
              and {least_part} of those that run",
-            locks.seconds, locks.over
+            locks.seconds
         );
         Some(Said { text, why, sure: "each wait is measured, since sampling began".into() })
     }
@@ -384,7 +385,10 @@ impl Evidence<'_> {
         }
         let hot = self.mostly_in();
         let most = if hot.is_empty() { busiest_name(uses, all) } else { hot };
-        let text = format!("CPU-bound: {all:.2} of {:.0} CPUs are busy{most}", self.cpus);
+        let text = match is_machine {
+            true => format!("CPU-bound: {all:.2} of {:.0} CPUs are busy{most}", self.cpus),
+            false => format!("CPU-bound: {all:.2} of {:.0} CPUs are used{most}", self.cpus),
+        };
         let why = format!("CPU time {}; reported from {least:.1} CPUs", over(uses));
         Some(Said { text, why, sure: SUMMED.into() })
     }

@@ -13,6 +13,8 @@ pub struct SampledFacts<'a> {
     pub hot: Option<&'a HotFunction>,
     /// What threads waited for locks, where waits were sampled.
     pub locks: Option<&'a LockWaits>,
+    /// The time in which both were sampled.
+    pub over: WallNs,
 }
 
 /// The function in which most samples were taken.
@@ -44,15 +46,13 @@ impl HotFunction {
 pub struct LockWaits {
     /// The sum over all threads, in seconds.
     pub seconds: f64,
-    /// The time in which that was sampled, in seconds; more than 0.
-    pub over: f64,
     /// The function that took most of the locks.
     pub most: HotFunction,
 }
 
 impl LockWaits {
-    /// By the event `off-cpu` of a profile of so long; `None` where it wasn't sampled, or nothing waited for a lock.
-    pub fn of(tree: &Tree, over: WallNs) -> Option<Self> {
+    /// By the event `off-cpu` of a profile; `None` where it wasn't sampled, or nothing waited for a lock.
+    pub fn of(tree: &Tree) -> Option<Self> {
         let event = tree.find_event(OFF_CPU)?;
         let lock = WaitReason::Lock.name();
         let waited = tree.inclusive(event);
@@ -66,7 +66,7 @@ impl LockWaits {
             by_function.into_iter().max_by_key(|(frame, weight)| (*weight, std::cmp::Reverse(*frame)))?;
         let name = tree.frame_of(function).name.to_owned();
         let most = HotFunction { name, share: most as f64 / all as f64 };
-        (all > 0 && over.0 > 0).then(|| Self { seconds: all as f64 / 1e9, over: over.as_secs(), most })
+        (all > 0).then_some(Self { seconds: all as f64 / 1e9, most })
     }
 }
 
@@ -81,8 +81,6 @@ mod tests {
 
     use super::*;
     use crate::profile::{Frame, ProfileEvent, SampleMeasure, TreeOptions};
-
-    const SECONDS: WallNs = WallNs(2_000_000_000);
 
     /// A tree of stacks, each frame as `name@module`, with the ns that were waited there.
     fn tree(stacks: &[(&str, u64)]) -> Tree {
@@ -106,17 +104,14 @@ mod tests {
     #[test]
     fn locks_are_those_of_the_innermost_function_of_the_program() {
         let of_lock = "lock@libc.so.6 futex@[kernel.kallsyms] [waits_for_a_lock]@off-cpu";
-        let found = LockWaits::of(
-            &tree(&[
-                (&format!("main update {of_lock} [woken_by_worker]@off-cpu"), 2_000_000_000),
-                (&format!("main update {of_lock}"), 1_000_000_000),
-                (&format!("main log {of_lock}"), 1_000_000_000),
-                ("main join@libc.so.6 [waits_for_a_thread]@off-cpu", 9_000_000_000),
-            ]),
-            SECONDS,
-        );
+        let found = LockWaits::of(&tree(&[
+            (&format!("main update {of_lock} [woken_by_worker]@off-cpu"), 2_000_000_000),
+            (&format!("main update {of_lock}"), 1_000_000_000),
+            (&format!("main log {of_lock}"), 1_000_000_000),
+            ("main join@libc.so.6 [waits_for_a_thread]@off-cpu", 9_000_000_000),
+        ]));
         let most = HotFunction { name: "update".into(), share: 0.75 };
-        assert_eq!(found, Some(LockWaits { seconds: 4.0, over: 2.0, most }));
+        assert_eq!(found, Some(LockWaits { seconds: 4.0, most }));
     }
 
     #[test]
@@ -128,10 +123,8 @@ mod tests {
 
     #[test]
     fn nothing_is_said_where_no_lock_was_waited_for_or_waits_were_not_sampled() {
-        assert_eq!(LockWaits::of(&tree(&[("main [sleeps]@off-cpu", 9)]), SECONDS), None);
-        assert_eq!(LockWaits::of(&tree(&[]), SECONDS), None);
-        assert_eq!(LockWaits::of(&Tree::new(TreeOptions::default()), SECONDS), None);
-        let of_lock = tree(&[("main futex [waits_for_a_lock]@off-cpu", 9)]);
-        assert!(LockWaits::of(&of_lock, SECONDS).is_some() && LockWaits::of(&of_lock, WallNs(0)).is_none());
+        assert_eq!(LockWaits::of(&tree(&[("main [sleeps]@off-cpu", 9)])), None);
+        assert_eq!(LockWaits::of(&tree(&[])), None);
+        assert_eq!(LockWaits::of(&Tree::new(TreeOptions::default())), None);
     }
 }

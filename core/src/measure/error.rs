@@ -237,12 +237,14 @@ fn not_opened(f: &mut fmt::Formatter<'_>, error: &OpenError) -> fmt::Result {
         OpenError::NoProcess(pid) => write!(
             f,
             "E11 perfprop: pid {pid} does not exist (ESRCH)\n      \
-             find it by its name:  pgrep -a NAME   or start it to measure it:  -- ./prog in place of -p {pid}"
+             find it by its name:  pgrep -a NAME\n      \
+             or start it to measure it:  -- ./prog in place of -p {pid}"
         ),
         OpenError::NoThread(tid) => write!(
             f,
             "E11 perfprop: thread {tid} does not exist (ESRCH)\n      \
-             those of a process:  ls /proc/PID/task   or start a program to measure it:  -- ./prog in place of -t {tid}"
+             those of a process:  ls /proc/PID/task\n      \
+             or start a program to measure it:  -- ./prog in place of -t {tid}"
         ),
         OpenError::NotYours(pid) => not_yours(f, *pid),
         OpenError::NoCpu(cpu) => {

@@ -187,17 +187,40 @@ mod tests {
     fn threads_are_known_from_the_newest_reading_before() {
         let mut recorded: Vec<_> =
             rounds(&[(1, 1, 10); 4]).into_iter().map(|round| RecordedRound { round, lost: 0 }).collect();
-        let threads = |second: u64| {
-            let (at_ns, threads) = (WallNs(second * SECOND), vec![ThreadReading::default()]);
+        let threads = |tenths: u64| {
+            let (at_ns, threads) = (WallNs(tenths * SECOND / 10), vec![ThreadReading::default()]);
             Some(Arc::new(ThreadSnapshot { at_ns, threads, ..ThreadSnapshot::default() }))
         };
-        (recorded[0].round.threads, recorded[3].round.threads) = (threads(1), threads(2));
-        // None came with the last round before the part.
+        let mut seconds = |before: u64| {
+            (recorded[0].round.threads, recorded[3].round.threads) = (threads(before), threads(20));
+            // None came with the last round before the part.
+            let base = RecordedRound::last_of(&recorded[..3]).unwrap();
+            let mut monitor = monitor(EstimatorKind::Scale).beginning_after(&base.round, 0);
+            monitor.round(&recorded[3].round, 0);
+            monitor.thread_uses(WallNs(SECOND)).map(|uses| uses.seconds)
+        };
+        // What came more than half of the part before it says little of it.
+        assert_eq!([13, 12].map(&mut seconds), [Some(0.7), None]);
+        assert_eq!(RecordedRound::last_of(&[]), None);
+    }
+
+    #[test]
+    fn threads_of_a_part_are_those_between_the_snapshots_nearest_to_its_ends() {
+        let mut recorded: Vec<_> =
+            rounds(&[(1, 1, 10); 4]).into_iter().map(|round| RecordedRound { round, lost: 0 }).collect();
+        let threads = |tenths: u64| {
+            let (at_ns, threads) = (WallNs(tenths * SECOND / 10), vec![ThreadReading::default()]);
+            Some(Arc::new(ThreadSnapshot { at_ns, threads, ..ThreadSnapshot::default() }))
+        };
+        let base_at = recorded[2].round.at.0 * 10 / SECOND;
+        (recorded[2].round.threads, recorded[3].round.threads) = (threads(base_at - 4), threads(base_at + 1));
         let base = RecordedRound::last_of(&recorded[..3]).unwrap();
         let mut monitor = monitor(EstimatorKind::Scale).beginning_after(&base.round, 0);
         monitor.round(&recorded[3].round, 0);
-        assert_eq!(monitor.thread_uses(WallNs(SECOND)).map(|uses| uses.seconds), Some(1.0));
-        assert_eq!(RecordedRound::last_of(&[]), None);
+        monitor.reach_to(&threads(base_at + 30).unwrap());
+        assert_eq!(monitor.thread_uses(WallNs(SECOND)), None, "one snapshot is near");
+        monitor.reach_to(&threads(base_at + 6).unwrap());
+        assert_eq!(monitor.thread_uses(WallNs(SECOND)).map(|uses| uses.seconds), Some(0.5));
     }
 
     #[test]

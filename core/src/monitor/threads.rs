@@ -177,6 +177,14 @@ impl Monitor {
         self.threads.snapshots.back().map(|snapshot| snapshot.at_ns)
     }
 
+    /// Takes the first snapshot after a part of a recording, if it is nearer to the part's end than the last one in it.
+    pub fn reach_to(&mut self, next: &Arc<ThreadSnapshot>) {
+        let distance = |at: WallNs| at.0.abs_diff(self.now.0);
+        if self.threads_read_at().is_none_or(|last| distance(next.at_ns) < distance(last)) {
+            self.threads.take(next);
+        }
+    }
+
     /// How many threads the target had in the whole run, as far as they were read.
     pub fn threads_of_run(&self) -> usize {
         let of_all = self.threads.snapshots.iter();
@@ -219,8 +227,19 @@ impl Monitor {
     /// What the target's threads did in about the last `time`: over whole snapshots, and as long as they reach. `None` before
     /// there are two, and where threads aren't read.
     pub fn thread_uses(&self, time: WallNs) -> Option<ThreadUses<'_>> {
-        let snapshots = self.threads.since(time, self.header.interval_ns)?;
-        let (earlier, later) = (*snapshots.first()?, *snapshots.last()?);
+        let mut snapshots = self.threads.since(time, self.header.interval_ns)?;
+        // The first one of a range is that which is nearest to its beginning, unless that is so far before it that it says little of it.
+        let distance = |snapshot: &ThreadSnapshot| snapshot.at_ns.0.abs_diff(self.began.0);
+        if let [base, first, ..] = snapshots[..]
+            && base.at_ns < self.began
+            && distance(first) < distance(base)
+        {
+            snapshots.remove(0);
+        }
+        let [earlier, .., later] = snapshots[..] else { return None };
+        if self.began - earlier.at_ns > WallNs(self.shown_time().0 / 2) {
+            return None;
+        }
         let seconds = (later.at_ns - earlier.at_ns).as_secs();
         let started = later.started.zip(earlier.started);
         let started = started.map(|(later, earlier)| later.saturating_sub(earlier) as f64 / seconds);

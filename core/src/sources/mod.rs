@@ -72,6 +72,11 @@ impl RecordedRound {
         last.round.threads = rounds.iter().rev().find_map(|recorded| recorded.round.threads.clone());
         Some(last)
     }
+
+    /// The first snapshot of threads that these rounds have.
+    pub fn first_threads(rounds: &[Self]) -> Option<&Arc<ThreadSnapshot>> {
+        rounds.iter().find_map(|recorded| recorded.round.threads.as_ref())
+    }
 }
 
 /// What a source answers when it is asked for a round.

@@ -288,7 +288,10 @@ impl<'a> App<'a> {
 
     fn begin_sampling(&mut self) {
         match self.feed.begin_sampling() {
-            Ok(()) => self.model.profile_is_old = true,
+            Ok(()) => {
+                self.model.profile_is_old = true;
+                self.model.profile_since = Some(self.model.monitor.now());
+            }
             Err(words) => self.tell(Message::Failed(words)),
         }
     }

@@ -189,7 +189,12 @@ impl App<'_> {
             if range.is_some() {
                 match rounds.last().filter(|_| is_end) {
                     Some(last) => monitor.end(self.feed.end(&last.round, last.lost)),
-                    None => monitor.close(),
+                    None => {
+                        let behind = self.feed.timeline().and_then(|timeline| timeline.rounds().get(winding.to..));
+                        let next = behind.and_then(RecordedRound::first_threads);
+                        next.into_iter().for_each(|threads| monitor.reach_to(threads));
+                        monitor.close();
+                    }
                 }
             }
             let before = self.model.playback.as_ref().map(|playback| playback.sight);

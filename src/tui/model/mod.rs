@@ -179,6 +179,8 @@ pub(super) struct ScreenModel {
     pub(super) hot_functions: Vec<HotRow>,
     /// How long threads waited for locks, where waits are sampled.
     pub(super) lock_waits: Option<LockWaits>,
+    /// Samples up to this time aren't in the profile.
+    pub(super) sampled_since: WallNs,
     /// The end of the intervals in which that was looked for; `None` where they are others now.
     pub(super) diagnosed_at: Option<WallNs>,
     pub(super) log: Log,
@@ -245,6 +247,7 @@ impl ScreenModel {
             diagnoses: Vec::new(),
             hot_functions: Vec::new(),
             lock_waits: None,
+            sampled_since: WallNs(0),
             diagnosed_at: None,
             log: Log::default(),
             output: Output::default(),
@@ -304,9 +307,17 @@ impl ScreenModel {
             return;
         }
         self.diagnosed_at = Some(now);
-        let hot = self.hot_functions.first().map(|row| row.function.clone());
-        let sampled = SampledFacts { hot: hot.as_ref(), locks: self.lock_waits.as_ref() };
-        self.diagnoses = diagnosis::diagnose(&self.monitor, LookBack::Last(diagnosis::LATELY), sampled);
+        // Few samples say nothing of the rest.
+        let hot = self.hot_functions.first().filter(|_| self.little_sampled().is_none());
+        let hot = hot.map(|row| row.function.clone());
+        let is_over = self.monitor.ended().is_some() || self.shown_range().is_some();
+        let look_back = if is_over { LookBack::Run } else { LookBack::Last(diagnosis::LATELY) };
+        let sampled = SampledFacts {
+            hot: hot.as_ref(),
+            locks: self.lock_waits.as_ref(),
+            over: self.monitor.now() - self.sampled_since,
+        };
+        self.diagnoses = diagnosis::diagnose(&self.monitor, look_back, sampled);
     }
 
     /// Rows of the time line below the screen; 0 where there is none, as in comparisons and in small windows.

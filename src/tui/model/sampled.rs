@@ -4,6 +4,7 @@ use super::{ChosenRegion, LoopCommand, Motion, Notice, ProfileState, ScreenModel
 use crate::diagnosis::LockWaits;
 use crate::number::clock;
 use crate::profile::Tree;
+use crate::run::MeasuredTarget;
 use crate::stacks::{ProfileSpan, StackQuality};
 use crate::tui::keys::Action;
 use crate::tui::layout::Room;
@@ -13,6 +14,10 @@ use crate::tui::screen::Screen;
 
 /// Functions of the list beside the events: more than any screen has rows.
 const HOT_FUNCTIONS: usize = 64;
+
+/// Samples of less than this part of the CPU time, of so many seconds at least, are little.
+const LITTLE: f64 = 0.5;
+const LEAST_CPU_SECONDS: f64 = 1.0;
 
 impl ScreenModel {
     /// Takes over what was sampled up to the end of the last interval.
@@ -27,8 +32,8 @@ impl ScreenModel {
         if is_first && self.events.is_chosen {
             self.share_event();
         }
-        let since = quality.since.unwrap_or(self.monitor.began());
-        self.lock_waits = LockWaits::of(tree, self.monitor.now() - since);
+        self.sampled_since = quality.since.max(self.profile_since).unwrap_or(self.monitor.began());
+        self.lock_waits = LockWaits::of(tree);
         self.show_opened_thread();
         self.find_hot_functions();
         // What stands out is told by functions and locks, too.
@@ -168,7 +173,7 @@ impl ScreenModel {
         let words = match self.profile_span {
             ProfileSpan::Run => match self.profile_since {
                 None => "all samples of the run; { shows those of the last seconds".to_owned(),
-                Some(since) => format!("all samples since {}, when X forgot those before", clock(since)),
+                Some(since) => format!("all samples since {}", clock(since)),
             },
             ProfileSpan::Last(length) => {
                 format!("samples of the last {:.0} s; }} shows a longer time", length.as_secs())
@@ -176,6 +181,21 @@ impl ScreenModel {
         };
         self.notice = Some(Notice::Done(words));
         Some(LoopCommand::ProfileSpan(self.profile_span))
+    }
+
+    /// The part of the CPU time that the samples stand for, where it is small: a process that uses less than passes between two samples has
+    /// none.
+    pub(in crate::tui) fn little_sampled(&self) -> Option<f64> {
+        let profile = self.profile.as_ref().filter(|profile| profile.waiting == 0)?;
+        let is_of_time = matches!(profile.event_name(), Some("cpu-clock" | "task-clock"));
+        let is_of_run = self.profile_since.is_none() && self.profile_span == ProfileSpan::Run;
+        let is_of_tasks = !matches!(self.monitor.header().target, MeasuredTarget::Everyone { .. });
+        if !(is_of_time && is_of_run && is_of_tasks) || profile.compares() {
+            return None;
+        }
+        let used = self.monitor.mean_cpu_share()? * self.monitor.shown_time().as_secs();
+        let part = profile.whole().weight as f64 / 1e9 / used;
+        (used >= LEAST_CPU_SECONDS && part < LITTLE).then_some(part)
     }
 
     /// Why the profile is that of the whole run.

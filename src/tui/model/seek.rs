@@ -83,8 +83,7 @@ impl ScreenModel {
             Sight::UpToNow => {
                 playback.sight = Sight::RangeBegun(now);
                 let at = recorded_clock(now, self.options.mode.length());
-                let words =
-                    format!("a range begins at {at}: go to its other end with , . or : then R; Esc gives it up");
+                let words = format!("range from {at}: go to its other end (, . or :), then R; Esc: no range");
                 self.notice = Some(Notice::Done(words));
                 None
             }

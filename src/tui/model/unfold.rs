@@ -6,7 +6,7 @@ use crate::monitor::{Absence, Measure, MeasureChoice, Point, SummedEvent};
 use crate::plan::RowIndex;
 use crate::rates::Uncertain;
 use crate::sources::Scope;
-use crate::tui::figures::Figures;
+use crate::tui::figures::{Figures, without_moment};
 use crate::tui::keys::Action;
 
 /// A line of the table of events.
@@ -142,12 +142,12 @@ impl ScreenModel {
 
     /// The newest intervals of a line, in the unit of charts.
     pub(in crate::tui) fn line_points(&self, line: EventLine, most: usize) -> Vec<Point> {
-        match line {
-            EventLine::Event(event) => self.line_measure(line).newest(&self.monitor, &self.monitor.row(event), most),
-            EventLine::Sum(place) => {
-                self.line_measure(line).points_of_sum(&self.monitor, &self.events.folds[place].parts.events, most)
-            }
-        }
+        let (measure, most) = (self.line_measure(line), most.saturating_add(1));
+        let points = match line {
+            EventLine::Event(event) => measure.newest(&self.monitor, &self.monitor.row(event), most),
+            EventLine::Sum(place) => measure.points_of_sum(&self.monitor, &self.events.folds[place].parts.events, most),
+        };
+        without_moment(&self.monitor, points)
     }
 
     pub(in crate::tui) fn line_unit(&self, line: EventLine) -> &Unit {

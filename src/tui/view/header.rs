@@ -20,8 +20,8 @@ use crate::units::WallNs;
 /// The target's name is cut, but not to less than this.
 const LEAST_TARGET: usize = 12;
 
-/// A command's base name and process id have this much room before other parts of the line.
-const MOST_SHORT: usize = 28;
+/// The target has this much room before other parts of the line.
+const MOST_BEFORE: usize = 28;
 
 /// Cells from which on there is room for a sentence.
 const WIDE_WORDS: usize = 100;
@@ -29,13 +29,16 @@ const WIDE_WORDS: usize = 100;
 pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     let room = usize::from(area.width);
     let mut parts = parts(page, room);
-    // The state stays; of the others the last in the list go first.
+    // The state stays; of the others the last in the list go first: some for the arguments of a command, more for its name.
     let header = page.model.monitor.header();
-    let least = LEAST_TARGET.max(width(&short_title(header)).min(MOST_SHORT));
-    let needed = |parts: &[HeaderPart]| parts.iter().map(|part| part.span.width() + 2).sum::<usize>() + 12 + least;
-    while needed(&parts) > room && parts.iter().any(|part| part.rank > 0) {
-        let least = parts.iter().map(|part| part.rank).max().unwrap_or(0);
-        parts.retain(|part| part.rank < least);
+    for (title, most) in [(shown(&header.title()).into_owned(), LAST_FOR_ARGUMENTS), (short_title(header), 0)] {
+        let least = LEAST_TARGET.max(width(&title).min(MOST_BEFORE));
+        let needed = |parts: &[HeaderPart]| parts.iter().map(|part| part.span.width() + 2).sum::<usize>() + 12 + least;
+        while let Some(last) =
+            parts.iter().map(|part| part.rank).max().filter(|&rank| rank > most && needed(&parts) > room)
+        {
+            parts.retain(|part| part.rank < last);
+        }
     }
     let used: usize = parts.iter().map(|part| part.span.width() + 2).sum();
     let title = shown(&header.title()).into_owned();
@@ -83,6 +86,9 @@ fn base_name(argv: &[String]) -> &str {
     path.rsplit('/').find(|part| !part.is_empty()).unwrap_or(path)
 }
 
+/// The time, the CPU and the warnings have ranks up to this one, and stay rather than the arguments of a command.
+const LAST_FOR_ARGUMENTS: u8 = 2;
+
 /// A part of the header; rank 0 never leaves.
 struct HeaderPart {
     rank: u8,
@@ -109,7 +115,9 @@ fn parts(page: &ScreenPage<'_>, room: usize) -> Vec<HeaderPart> {
     // Of a replay that is shorter than a second, the state says more.
     if !matches!(model.options.mode, Mode::Replay { length, .. } if length.0 < 1_000_000_000) {
         let tenths = if shows_tenths(model) { tenths(monitor.now()) } else { String::new() };
-        parts.push(part(1, Role::Text, clock(monitor.now()) + &tenths));
+        // A replay's state has the time as well.
+        let rank = if matches!(model.options.mode, Mode::Replay { .. }) { 6 } else { 1 };
+        parts.push(part(rank, Role::Text, clock(monitor.now()) + &tenths));
     }
     // The last interval of what is over may be a moment only.
     let is_over = monitor.ended().is_some() || model.shown_range().is_some();

@@ -44,6 +44,10 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
         title.push_span(page.span(Role::Border, " ─ "));
         title.push_span(page.span(Role::Dim, shown(event).into_owned()));
     }
+    if let Some(part) = model.little_sampled() {
+        title.push_span(page.span(Role::Border, " ─ "));
+        title.push_span(page.span(Role::Warn, format!("{} of the CPU time was sampled", share(part))));
+    }
     let right_title = Line::from(page.span(Role::Dim, format!("all in {}", Screen::Profile.name())));
     make_room(&mut title, &right_title, area);
     let inner = page.panel(area, title, right_title, false);

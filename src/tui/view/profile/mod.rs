@@ -168,7 +168,10 @@ fn nothing(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
         }
         (Some(profile), ..) if last_seconds(page, profile).is_some() => "no sample in this time; } shows a longer one",
         (Some(_), Mode::Live, None) => "no sample yet: a program that sleeps isn't sampled",
-        (Some(_), ..) => "no sample so far",
+        (Some(_), _, None) => "no sample so far",
+        (Some(_), _, Some(_)) => {
+            "no sample: a process that uses less CPU time than passes between two has none; -F 4000 samples more often"
+        }
     };
     words_alone(page, area, room, words);
 }
@@ -240,7 +243,10 @@ fn title(page: &ScreenPage<'_>, profile: &ProfileState, room: usize, levels_abov
     if let Some(span) = span(page, profile) {
         parts.push((Role::Key, span));
     }
-    parts.push((Role::Dim, samples(profile)));
+    parts.push(match page.model.little_sampled() {
+        Some(part) => (Role::Warn, format!("{} of {} of the CPU time", samples(profile), share(part))),
+        None => (Role::Dim, samples(profile)),
+    });
     let (reach, place_of_reach) = (profile.reach(), parts.len());
     if let Some(reach) = reach {
         let role = if reach.cut + reach.unknown > reach.complete { Role::Warn } else { Role::Dim };

@@ -60,7 +60,9 @@ pub(super) fn draw_busiest(page: &mut ScreenPage<'_>, area: Rect, uses: Option<&
     let Some(uses) = uses else { return draw_nothing(page, area, false) };
     let cells = cells(page, uses);
     let machine = Some(uses).filter(|uses| has_machine(uses) && area.height >= LEAST_WITH_LEGEND);
-    let others = others(uses, page, &cells).filter(|_| area.height >= LEAST_WITH_OTHERS);
+    // In few rows what has ended stands only if it used more than each that lives.
+    let is_most = || uses.others >= LEAST_OTHERS && uses.threads.iter().all(|thread| thread.cpu <= uses.others);
+    let others = others(uses, page, &cells).filter(|_| area.height >= LEAST_WITH_OTHERS || is_most());
     let above = 1 + usize::from(machine.is_some()) + usize::from(others.is_some());
     let rows = VisibleRows::in_panel(area, above, uses.threads.len());
     let inner = page.list(area, title(page, uses), (rows, uses.threads.len()), Some(Screen::Threads.name()));

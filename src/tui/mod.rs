@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! samples, output, keys, signals ──> Message ──update──> ScreenModel ──draw──> frame
-//!                                                └──> Command: quit, save, stop ...
+//!                                                └──> LoopCommand: quit, save, stop ...
 //! ```
 //!
 //! [`run`] is the loop. The state of the screens is a `ScreenModel`, which knows neither terminal nor

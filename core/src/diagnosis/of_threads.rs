@@ -222,7 +222,7 @@ impl Evidence<'_> {
         let of_names: f64 = uses.ended_names.iter().map(|ended| ended.cpus).sum();
         let most = uses.ended_names.first().filter(|most| most.cpus >= 0.5 * of_names);
         let most = most.map_or_else(String::new, |most| format!(", most of it in {}", shown(most.name)));
-        let text = format!("{:.0}% of the CPU time goes to short processes: {each}{most}", 100.0 * share);
+        let text = format!("{:.0}% of CPU time is in short processes: {each}{most}", 100.0 * share);
         let why = format!(
             "CPU time of ended children {}; reported from {:.0}% in those of {} or less, and {least_started} a second",
             over(uses),
@@ -337,7 +337,7 @@ impl Evidence<'_> {
             ),
         };
         let number = |threads: f64| if threads < 1.0 { format!("{threads:.2}") } else { format!("{threads:.1}") };
-        let text = format!("{what}: on average {} threads wait for one, and {} run", number(waiting), number(running));
+        let text = format!("{what}: {} threads wait for one on average, {} run", number(waiting), number(running));
         let why: String = format!(
             "ready without a CPU for {:.0}% of the time in which threads could run, {}; reported from {:.0}%; {who}",
             100.0 * waiting / (waiting + running),

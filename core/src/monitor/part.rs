@@ -59,7 +59,7 @@ impl Monitor {
         self.closed_at - self.began.max(self.header.delay_ns)
     }
 
-    /// What an event counted since the beginning: the time that it was on a counter, and that in which it could have been.
+    /// How long an event was on a counter since the beginning, and how long it could have been, in ns.
     pub(super) fn times_since_beginning(&self, event: usize) -> (u64, u64) {
         let track = &self.tracks[event];
         let Reading { running, .. } = track.last;

@@ -37,9 +37,9 @@ pub struct PhaseChange {
     pub at: WallNs,
     /// When that was sure: the end of the interval that showed it.
     pub told_at: WallNs,
-    /// The rate before, and after it, per second of CPU time or of the clock: [`Monitor::phase_measure`].
+    /// The rate before the change, per second of CPU time or of the clock: [`Monitor::phase_measure`].
     pub from: f64,
-    /// The rate after the change.
+    /// The rate after it, in the same measure.
     pub to: f64,
     /// The interval of the change of rate, at the confidence of the monitor.
     pub interval: (f64, f64),

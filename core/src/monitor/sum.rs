@@ -33,7 +33,7 @@ pub struct Sum {
     pub scaled: Option<Uncertain>,
     /// Sum of what the estimator makes of the parts.
     pub estimate: Option<Uncertain>,
-    /// CPU time of all parts, and the part of it that they were on a counter.
+    /// CPU time of all parts.
     pub enabled: CpuNs,
     /// Time on a counter, summed over the parts.
     pub running: CpuNs,

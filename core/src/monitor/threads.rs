@@ -223,26 +223,27 @@ impl<'a> ThreadUses<'a> {
     }
 }
 
+/// Who started most of what others than these threads used: a parent is told all that a child used, also before, so that more than the
+/// others used in the time says nothing of it.
+fn starter<'a>(threads: &[ThreadUse<'a>], others: f64) -> Option<&'a ThreadReading> {
+    let most = threads.iter().max_by(|a, b| a.ended_children.total_cmp(&b.ended_children))?;
+    (others > 0.0 && (0.5 * others..=1.1 * others).contains(&most.ended_children)).then_some(most.thread)
+}
+
+/// The part of the time between two snapshots in which each CPU of a machine was busy.
+fn busy_parts(earlier: &ThreadSnapshot, later: &ThreadSnapshot, seconds: f64) -> Vec<(u32, f64)> {
+    let before = |cpu: u32| earlier.busy_ns.iter().find(|(of, _)| *of == cpu).map(|(_, busy)| *busy);
+    let part = |&(cpu, busy): &(u32, CpuNs)| Some((cpu, ((busy - before(cpu)?).as_secs() / seconds).min(1.0)));
+    later.busy_ns.iter().filter_map(part).collect()
+}
+
 impl Monitor {
     /// What the target's threads did in about the last `time`: over whole snapshots, and as long as they reach. `None` before
     /// there are two, and where threads aren't read.
     pub fn thread_uses(&self, time: WallNs) -> Option<ThreadUses<'_>> {
-        let mut snapshots = self.threads.since(time, self.header.interval_ns)?;
-        // The first one of a range is that which is nearest to its beginning, unless that is so far before it that it says little of it.
-        let distance = |snapshot: &ThreadSnapshot| snapshot.at_ns.0.abs_diff(self.began.0);
-        if let [base, first, ..] = snapshots[..]
-            && base.at_ns < self.began
-            && distance(first) < distance(base)
-        {
-            snapshots.remove(0);
-        }
+        let snapshots = self.near_snapshots(time)?;
         let [earlier, .., later] = snapshots[..] else { return None };
-        if self.began - earlier.at_ns > WallNs(self.shown_time().0 / 2) {
-            return None;
-        }
-        let seconds = (later.at_ns - earlier.at_ns).as_secs();
-        let started = later.started.zip(earlier.started);
-        let started = started.map(|(later, earlier)| later.saturating_sub(earlier) as f64 / seconds);
+        let seconds = Some((later.at_ns - earlier.at_ns).as_secs()).filter(|&seconds| seconds > 0.0)?;
         let Uses { living: mut threads, ended } = uses(&snapshots);
         take_older_looks(
             &mut threads,
@@ -252,44 +253,46 @@ impl Monitor {
         let cpu = |threads: &[ThreadUse<'_>]| threads.iter().map(|thread| thread.cpu).sum::<f64>();
         // What ended may be among the children that ended.
         let known = cpu(&threads) + ended_children.max(cpu(&ended));
-        let all = self.all_cpu_time(later).zip(earlier.all_ns);
-        let all = all.map_or(0.0, |(later, earlier)| CpuNs(later.0.saturating_sub(earlier.0)).as_secs() / seconds);
+        let cpus_of = |later: CpuNs, earlier: CpuNs| (later - earlier).as_secs() / seconds;
+        let all = self.all_cpu_time(later).zip(earlier.all_ns).map_or(0.0, |(later, earlier)| cpus_of(later, earlier));
         // Of a machine it is exact. Elsewhere a process that has ended without a parent in the target takes its time with it.
         let is_machine = !later.busy_ns.is_empty() && all > 0.0;
         let cpus = if is_machine { all } else { known.max(all) }.min(self.header().machine.cpus.max(1) as f64);
         let machine = later.machine_busy_ns.zip(earlier.machine_busy_ns);
-        let machine = machine.map(|(later, earlier)| CpuNs(later.0.saturating_sub(earlier.0)).as_secs() / seconds);
-        let machine_cpus = if is_machine { Some(all) } else { machine };
-        let left_out = later.left_out;
-        let busy_before = |cpu: u32| earlier.busy_ns.iter().find(|(of, _)| *of == cpu).map(|(_, busy)| *busy);
-        let busy = later.busy_ns.iter().filter_map(|&(cpu, busy)| {
-            let since = CpuNs(busy.0.saturating_sub(busy_before(cpu)?.0));
-            Some((cpu, (since.as_secs() / seconds).min(1.0)))
-        });
-        let busy = busy.collect();
+        let machine = machine.map(|(later, earlier)| cpus_of(later, earlier));
         let others = (cpus - cpu(&threads)).max(0.0);
-        let most = threads.iter().max_by(|a, b| a.ended_children.total_cmp(&b.ended_children));
-        // A parent is told all that a child used, also before: more than the others used in the time says nothing of it.
-        let is_starter = |most: &&ThreadUse<'_>| {
-            left_out == 0 && others > 0.0 && (0.5 * others..=1.1 * others).contains(&most.ended_children)
-        };
-        let starter = most.filter(is_starter).map(|most| most.thread);
-        (seconds > 0.0).then_some(ThreadUses {
+        let started = later.started.zip(earlier.started);
+        Some(ThreadUses {
+            starter: starter(&threads, others).filter(|_| later.left_out == 0),
             threads,
             ended,
-            left_out,
+            left_out: later.left_out,
             cpus,
-            machine_cpus,
-            busy,
+            machine_cpus: if is_machine { Some(all) } else { machine },
+            busy: busy_parts(earlier, later, seconds),
             resources: later.resources.as_ref(),
             disk: DiskRates::between(earlier, later, seconds),
             others,
-            starter,
             ended_children,
             ended_names: EndedUse::between(earlier, later, seconds),
             seconds,
-            started,
+            started: started.map(|(later, earlier)| later.saturating_sub(earlier) as f64 / seconds),
         })
+    }
+
+    /// The snapshots of about the last `time`. The first one of a range is that which is nearest to its beginning, unless that is so far
+    /// before it that it says little of it.
+    fn near_snapshots(&self, time: WallNs) -> Option<Vec<&ThreadSnapshot>> {
+        let mut snapshots = self.threads.since(time, self.header.interval_ns)?;
+        let distance = |snapshot: &ThreadSnapshot| snapshot.at_ns.0.abs_diff(self.began.0);
+        if let [base, first, ..] = snapshots[..]
+            && base.at_ns < self.began
+            && distance(first) < distance(base)
+        {
+            snapshots.remove(0);
+        }
+        let before = self.began - snapshots.first()?.at_ns;
+        (before <= WallNs(self.shown_time().0 / 2)).then_some(snapshots)
     }
 
     /// CPU time of all of the target up to a snapshot. Where the run ended with it, the kernel's account of the command has what threads

@@ -55,7 +55,7 @@ impl Monitor {
         })
     }
 
-    /// Takes the columns behind those of the events.
+    /// Takes the true counts, which stand in the last columns of a round.
     pub(super) fn take_truths(&mut self, round: &crate::sources::Round) {
         let first = self.header.columns() - self.header.truths.len();
         for (truth, reading) in self.header.truths.iter().zip(round.readings.iter().skip(first)) {

@@ -94,7 +94,7 @@ pub struct ThreadUse<'a> {
     pub cpu: f64,
     /// The part of the time in which it waited for a CPU, as the kernel has it; `None` where it doesn't say.
     pub delay: Option<f64>,
-    /// The CPUs that its children were on which it has waited for in the time, with what these had used before.
+    /// CPU time of its children that ended and that it waited for in the time, as a number of CPUs; what they used before the time counts, too.
     pub ended_children: f64,
     /// Page faults a second.
     pub faults: f64,

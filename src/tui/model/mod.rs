@@ -157,9 +157,9 @@ pub(super) struct ScreenModel {
     pub(super) profile: Option<ProfileState>,
     /// The function whose source is shown.
     pub(super) source: Option<SourceState>,
-    /// What the first level of its tree tells apart.
+    /// What the first level of the profile's tree tells apart.
     pub(super) first_level: FirstLevel,
-    /// Which samples it has.
+    /// Which samples the profile has.
     pub(super) profile_span: ProfileSpan,
     /// When the profile began anew.
     pub(super) profile_since: Option<WallNs>,
@@ -181,7 +181,7 @@ pub(super) struct ScreenModel {
     pub(super) lock_waits: Option<LockWaits>,
     /// Samples up to this time aren't in the profile.
     pub(super) sampled_since: WallNs,
-    /// The end of the intervals in which that was looked for; `None` where they are others now.
+    /// The end of the intervals in which `diagnoses` were looked for; `None` where they are others now.
     pub(super) diagnosed_at: Option<WallNs>,
     pub(super) log: Log,
     pub(super) output: Output,

@@ -1,4 +1,4 @@
-//! Edits the line that is being typed: a filter or a time.
+//! Handles keys while a filter or a time is typed.
 
 use ratatui::crossterm::event::KeyEvent;
 

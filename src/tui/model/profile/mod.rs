@@ -1,8 +1,8 @@
 //! Holds the state of the Profile screen.
 //!
 //! ```text
-//! profile::Tree ──> Calls ──event──> Place (tree) ──> functions     flat
-//!                                                └──> Place         callers of one of them
+//! profile::Tree ──> SampledTree ──event──> TreePlace ──> functions     flat
+//!                                                  └──> TreePlace     callers of one of them
 //! ```
 //!
 //! All that drawing needs is worked out here, when something changes; drawing looks at what is on the screen only.
@@ -390,7 +390,7 @@ impl ProfileState {
         }
     }
 
-    /// The number and name of the event that is shown.
+    /// The name of the event that is shown.
     pub(in crate::tui) fn event_name(&self) -> Option<&str> {
         self.calls.events.get(self.event).map(|event| event.name.as_str())
     }

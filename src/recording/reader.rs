@@ -145,7 +145,8 @@ impl RecordingParts {
             Line::Threads(mut threads) => {
                 self.processes.fill_in(&mut threads);
                 let at = threads.at_ns;
-                let round = nearest(&mut self.rounds, at).ok_or("threads before the first reading")?;
+                let round =
+                    RecordedRound::for_threads(&mut self.rounds, at).ok_or("threads before the first reading")?;
                 round.round.threads = Some(Arc::new(threads));
             }
             Line::Sampled(_) if recording.stacks.is_some() => return Err("a second list of what was sampled".into()),
@@ -349,17 +350,6 @@ impl fmt::Display for ReadError {
 }
 
 impl std::error::Error for ReadError {}
-
-/// The last of the rounds that is nearest to a time, of those without a snapshot of threads before the last one: a range of a recording then
-/// has the snapshots that are nearest to its ends.
-fn nearest(rounds: &mut [RecordedRound], at: WallNs) -> Option<&mut RecordedRound> {
-    let distance = |place: usize| rounds[place].round.at.0.abs_diff(at.0);
-    let mut place = rounds.len().checked_sub(1)?;
-    while place > 0 && rounds[place - 1].round.threads.is_none() && distance(place - 1) < distance(place) {
-        place -= 1;
-    }
-    rounds.get_mut(place)
-}
 
 #[cfg(test)]
 mod tests {

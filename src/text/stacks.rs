@@ -86,10 +86,11 @@ fn functions(tree: &Tree, quality: &StackQuality, event: EventId, confidence: Co
     }
     if all.len() > listed.len().min(MOST) {
         let more = all.len() - listed.len().min(MOST);
-        out += &format!(
-            "          and {more} more{}\n",
-            if listed.len() > MOST { "" } else { ", each under 0.5% in itself and 5% with calls" }
-        );
+        let each = match listed.len() > MOST {
+            true => String::new(),
+            false => format!(", each under {}% in itself and {}% with calls", 100.0 * LEAST, 100.0 * LEAST_CALLER),
+        };
+        out += &format!("          and {more} more{each}\n");
     }
     out
 }

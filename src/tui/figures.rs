@@ -231,6 +231,10 @@ impl Figures {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::builders::{self, event, measured};
+    use crate::estimate::EstimatorKind;
+    use crate::run::End;
+    use crate::units::WallNs;
 
     #[test]
     fn the_variance_of_times_is_in_the_square_of_seconds() {
@@ -240,6 +244,23 @@ mod tests {
         let scaled = Unit::Scaled { scale: 1e6, name: "ns".into() };
         assert_eq!([variance(198.0 * 198.0, &scaled), variance(0.0, &scaled)], ["3.9e-2s²", "0"]);
         assert_eq!(variance(270.0, &Unit::Count), "2.7e2");
+    }
+
+    #[test]
+    fn the_moment_of_an_exit_is_no_interval() {
+        let monitor = |end: Option<End>| {
+            let mut monitor = builders::monitor(builders::header([measured(event("a"))]), vec![], EstimatorKind::Scale);
+            end.into_iter().for_each(|end| monitor.end(end));
+            monitor
+        };
+        let left = |monitor: &Monitor, lengths: &[u64]| {
+            let point = |&length: &u64| Point { length: WallNs(length), ..Point::default() };
+            without_moment(monitor, lengths.iter().map(point).collect()).len()
+        };
+        let (runs, ended) = (monitor(None), monitor(Some(End::default())));
+        assert_eq!([left(&runs, &[100, 49]), left(&ended, &[100, 49]), left(&ended, &[100, 50])], [2, 1, 2]);
+        // A short run is all that there is.
+        assert_eq!([left(&ended, &[49]), left(&ended, &[])], [1, 0]);
     }
 
     #[test]

@@ -183,14 +183,34 @@ mod tests {
         assert_eq!(monitor.rounds(), (1, 2));
     }
 
+    fn recorded() -> Vec<RecordedRound> {
+        rounds(&[(1, 1, 10); 4]).into_iter().map(|round| RecordedRound { round, lost: 0 }).collect()
+    }
+
+    /// A snapshot after so many tenths of a second.
+    fn threads(tenths: u64) -> Option<Arc<ThreadSnapshot>> {
+        let (at_ns, threads) = (WallNs(tenths * SECOND / 10), vec![ThreadReading::default()]);
+        Some(Arc::new(ThreadSnapshot { at_ns, threads, ..ThreadSnapshot::default() }))
+    }
+
+    #[test]
+    fn a_snapshot_goes_with_the_round_that_is_nearest_to_it() {
+        // Rounds at 0.5, 1.0, 1.5 and 2.0 s.
+        let place = |tenths: u64, taken: Option<usize>| {
+            let mut recorded = recorded();
+            taken.into_iter().for_each(|place| recorded[place].round.threads = threads(1));
+            RecordedRound::for_threads(&mut recorded, WallNs(tenths * SECOND / 10))
+                .map(|one| one.round.at.0 * 10 / SECOND)
+        };
+        assert_eq!([20, 18, 17, 11, 1].map(|tenths| place(tenths, None)), [20, 20, 15, 10, 5].map(Some));
+        // That has one already.
+        assert_eq!(place(11, Some(1)), Some(15));
+        assert_eq!(RecordedRound::for_threads(&mut [], WallNs(0)), None);
+    }
+
     #[test]
     fn threads_are_known_from_the_newest_reading_before() {
-        let mut recorded: Vec<_> =
-            rounds(&[(1, 1, 10); 4]).into_iter().map(|round| RecordedRound { round, lost: 0 }).collect();
-        let threads = |tenths: u64| {
-            let (at_ns, threads) = (WallNs(tenths * SECOND / 10), vec![ThreadReading::default()]);
-            Some(Arc::new(ThreadSnapshot { at_ns, threads, ..ThreadSnapshot::default() }))
-        };
+        let mut recorded = recorded();
         let mut seconds = |before: u64| {
             (recorded[0].round.threads, recorded[3].round.threads) = (threads(before), threads(20));
             // None came with the last round before the part.
@@ -206,12 +226,7 @@ mod tests {
 
     #[test]
     fn threads_of_a_part_are_those_between_the_snapshots_nearest_to_its_ends() {
-        let mut recorded: Vec<_> =
-            rounds(&[(1, 1, 10); 4]).into_iter().map(|round| RecordedRound { round, lost: 0 }).collect();
-        let threads = |tenths: u64| {
-            let (at_ns, threads) = (WallNs(tenths * SECOND / 10), vec![ThreadReading::default()]);
-            Some(Arc::new(ThreadSnapshot { at_ns, threads, ..ThreadSnapshot::default() }))
-        };
+        let mut recorded = recorded();
         let base_at = recorded[2].round.at.0 * 10 / SECOND;
         (recorded[2].round.threads, recorded[3].round.threads) = (threads(base_at - 4), threads(base_at + 1));
         let base = RecordedRound::last_of(&recorded[..3]).unwrap();

@@ -46,9 +46,7 @@ impl ThreadTrack {
     fn thin(&mut self) {
         for place in (1..KEPT / 2).step_by(2) {
             let left_out = Arc::clone(&self.snapshots[place]);
-            if !left_out.ended_threads.is_empty() {
-                Arc::make_mut(&mut self.snapshots[place + 1]).take_ended(&left_out);
-            }
+            ThreadSnapshot::take_ended(&mut self.snapshots[place + 1], &left_out);
         }
         let mut place = 0_usize..;
         self.snapshots.retain(|_| place.next().is_some_and(|place| place >= KEPT / 2 || place % 2 == 0));

@@ -73,6 +73,17 @@ impl RecordedRound {
         Some(last)
     }
 
+    /// The round that a snapshot of threads goes with, which is written after the last of these: that which is nearest to its time, so that a
+    /// range of a recording has the snapshots nearest to its ends. A round has one at most.
+    pub fn for_threads(rounds: &mut [Self], at: WallNs) -> Option<&mut Self> {
+        let distance = |place: usize| rounds[place].round.at.0.abs_diff(at.0);
+        let mut place = rounds.len().checked_sub(1)?;
+        while place > 0 && rounds[place - 1].round.threads.is_none() && distance(place - 1) < distance(place) {
+            place -= 1;
+        }
+        rounds.get_mut(place)
+    }
+
     /// The first snapshot of threads that these rounds have.
     pub fn first_threads(rounds: &[Self]) -> Option<&Arc<ThreadSnapshot>> {
         rounds.iter().find_map(|recorded| recorded.round.threads.as_ref())

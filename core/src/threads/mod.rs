@@ -75,11 +75,15 @@ pub struct ThreadSnapshot {
 }
 
 impl ThreadSnapshot {
-    /// Takes the threads that ended before an earlier snapshot, which isn't kept: as many as a snapshot holds, those with most CPU time.
-    pub fn take_ended(&mut self, earlier: &Self) {
-        self.ended_threads.extend_from_slice(&earlier.ended_threads);
-        self.ended_threads.sort_by_key(|thread| Reverse(thread.cpu_ns));
-        self.ended_threads.truncate(MOST_THREADS);
+    /// Adds to a snapshot the threads that ended before an earlier one, which isn't kept: as many as a snapshot holds, those with most CPU
+    /// time.
+    pub fn take_ended(later: &mut Arc<Self>, earlier: &Self) {
+        if !earlier.ended_threads.is_empty() {
+            let all = &mut Arc::make_mut(later).ended_threads;
+            all.extend_from_slice(&earlier.ended_threads);
+            all.sort_by_key(|thread| Reverse(thread.cpu_ns));
+            all.truncate(MOST_THREADS);
+        }
     }
 }
 

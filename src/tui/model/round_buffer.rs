@@ -164,9 +164,7 @@ impl RoundBuffer {
 fn merged(earlier: Option<Arc<ThreadSnapshot>>, later: Option<Arc<ThreadSnapshot>>) -> Option<Arc<ThreadSnapshot>> {
     match (earlier, later) {
         (Some(earlier), Some(mut later)) => {
-            if !earlier.ended_threads.is_empty() {
-                Arc::make_mut(&mut later).take_ended(&earlier);
-            }
+            ThreadSnapshot::take_ended(&mut later, &earlier);
             Some(later)
         }
         (earlier, later) => later.or(earlier),

@@ -40,13 +40,14 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     }
     let model = page.model;
     let mut title = Line::from(page.span(Role::Title, "Hot functions"));
-    if let Some(event) = model.profile.as_ref().and_then(|profile| profile.event_name()) {
+    // That there are few samples says more than of which event they are.
+    let what = match model.little_sampled() {
+        Some(part) => Some((Role::Warn, format!("{} of CPU time sampled", share(part)))),
+        None => model.profile.as_ref().and_then(|profile| Some((Role::Dim, shown(profile.event_name()?).into_owned()))),
+    };
+    if let Some((role, words)) = what {
         title.push_span(page.span(Role::Border, " ─ "));
-        title.push_span(page.span(Role::Dim, shown(event).into_owned()));
-    }
-    if let Some(part) = model.little_sampled() {
-        title.push_span(page.span(Role::Border, " ─ "));
-        title.push_span(page.span(Role::Warn, format!("{} of the CPU time was sampled", share(part))));
+        title.push_span(page.span(role, words));
     }
     let right_title = Line::from(page.span(Role::Dim, format!("all in {}", Screen::Profile.name())));
     make_room(&mut title, &right_title, area);

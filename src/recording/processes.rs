@@ -4,28 +4,24 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::threads::{ProcessDetails, ThreadReading, ThreadSnapshot};
+use crate::threads::{ProcessDetails, ThreadId, ThreadReading, ThreadSnapshot};
 
 /// The details of processes that were written or read so far.
 #[derive(Debug, Default)]
-pub(super) struct KnownProcesses(FxHashMap<(i32, u64), Arc<ProcessDetails>>);
-
-fn key(thread: &ThreadReading) -> (i32, u64) {
-    (thread.tid, thread.began)
-}
+pub(super) struct KnownProcesses(FxHashMap<ThreadId, Arc<ProcessDetails>>);
 
 impl KnownProcesses {
     /// Leaves out of a snapshot what was written already.
     pub(super) fn leave_out(&mut self, snapshot: &mut ThreadSnapshot) {
-        let living: FxHashSet<_> = snapshot.threads.iter().map(key).collect();
-        self.0.retain(|key, _| living.contains(key));
+        let living: FxHashSet<_> = snapshot.threads.iter().map(ThreadReading::id).collect();
+        self.0.retain(|id, _| living.contains(id));
         for thread in &mut snapshot.threads {
-            let key = key(thread);
+            let id = thread.id();
             let Some(details) = &thread.process else { continue };
-            if self.0.get(&key) == Some(details) {
+            if self.0.get(&id) == Some(details) {
                 thread.process = None;
             } else {
-                self.0.insert(key, Arc::clone(details));
+                self.0.insert(id, Arc::clone(details));
             }
         }
     }
@@ -33,10 +29,10 @@ impl KnownProcesses {
     /// Gives a snapshot what was left out of it.
     pub(super) fn fill_in(&mut self, snapshot: &mut ThreadSnapshot) {
         for thread in &mut snapshot.threads {
-            let key = key(thread);
+            let id = thread.id();
             match &thread.process {
-                Some(details) => drop(self.0.insert(key, Arc::clone(details))),
-                None => thread.process = self.0.get(&key).cloned(),
+                Some(details) => drop(self.0.insert(id, Arc::clone(details))),
+                None => thread.process = self.0.get(&id).cloned(),
             }
         }
     }

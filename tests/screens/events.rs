@@ -136,6 +136,27 @@ fn filters_sort_and_units() {
 }
 
 #[test]
+fn events_are_sorted_by_columns_on_the_screen() {
+    for width in [60, 80, 120, 200] {
+        with_loop((width, 24), options(), move |session| {
+            session.rounds(&rounds(120));
+            let is_sorted = |session: &Session| {
+                let screen = session.script.screen();
+                let heads = screen.lines().find(|line| line.contains(" MEAN")).unwrap_or_else(|| panic!("{screen}"));
+                heads.contains(['↓', '↑'])
+            };
+            let mut sorts = Vec::new();
+            for key in ["s", "s", "s", "s", "s", "s", "s", "s", "<", "<", "<", "<", "<"] {
+                session.script.keys(key);
+                sorts.push(is_sorted(session) || session.script.screen().contains("order as given"));
+            }
+            assert!(sorts.iter().all(|is_marked| *is_marked), "{width}: {sorts:?}");
+            session.signals.send(15.into()).unwrap();
+        });
+    }
+}
+
+#[test]
 fn quitting_asks_while_the_command_runs() {
     let (_, outcome) = with_loop((80, 24), options(), |session| {
         session.rounds(&rounds(20));

@@ -368,6 +368,29 @@ fn what_is_missing_of_stacks_stays_in_a_narrow_title() {
 }
 
 #[test]
+fn a_profile_of_little_of_the_cpu_time_says_so() {
+    let shown = |event: &str, sampled_ms: u64, screen| {
+        let mut tree = Tree::default();
+        add_stack(&mut tree, &["prog", "work"], event, sampled_ms * 1_000);
+        let wanted = Picture {
+            size: (120, 40),
+            profile: Some((tree, stacks::StackQuality::of(stacks::UnwindMethod::Fp))),
+            ..Picture::default()
+        };
+        tui::picture(monitor(20), &wanted, &ScreenOptions { screen, ..ScreenOptions::default() })
+    };
+    // The program used 2 s.
+    let (profile, hot) = ("of 24.0% of the CPU time", "24.0% of CPU time sampled");
+    for (screen, words) in [(Screen::Profile, profile), (Screen::Events, hot)] {
+        assert!(shown("cpu-clock", 480, screen).contains(words), "{}", shown("cpu-clock", 480, screen));
+        assert!(!shown("cpu-clock", 1_900, screen).contains("of CPU time sampled"));
+        assert!(!shown("cpu-clock", 1_900, screen).contains("of the CPU time"));
+        // Of what other events' samples stand for a part of time isn't known.
+        assert!(!shown("cycles", 480, screen).contains("CPU time"), "{}", shown("cycles", 480, screen));
+    }
+}
+
+#[test]
 fn the_words_about_a_selected_function_are_whole() {
     for width in (60..130).step_by(9) {
         with_profile((width, 24), options(), shared(solver()), move |session| {

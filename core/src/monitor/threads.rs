@@ -65,8 +65,7 @@ impl ThreadTrack {
     /// Whether the memory of a process, when it was read first and in this reading, is as `is` says.
     fn is_sought(&self, last: &ThreadReading, is: impl Fn(u64, u64) -> bool) -> bool {
         // Most have too little to have grown by much: those aren't looked for.
-        let is_first =
-            |thread: &&ThreadReading| (thread.tid, thread.began) == (last.tid, last.began) && thread.resident > 0;
+        let is_first = |thread: &&ThreadReading| thread.id() == last.id() && thread.resident > 0;
         let first = || self.snapshots.iter().find_map(|snapshot| snapshot.threads.iter().find(is_first));
         is(0, last.resident) && first().is_some_and(|first| is(first.resident, last.resident))
     }
@@ -187,7 +186,7 @@ impl Monitor {
     pub fn threads_of_run(&self) -> usize {
         let of_all = self.threads.snapshots.iter();
         let threads = of_all.flat_map(|snapshot| snapshot.threads.iter().chain(&snapshot.ended_threads));
-        threads.map(|thread| (thread.tid, thread.began)).collect::<FxHashSet<_>>().len()
+        threads.map(ThreadReading::id).collect::<FxHashSet<_>>().len()
     }
 
     /// How many threads the target had when they were read last.
@@ -306,13 +305,12 @@ impl Monitor {
     /// The memory of each process that lives or has just ended, with its name, in all snapshots that are kept: when, and bytes in
     /// RAM; of those processes alone whose first and last number are as `is_sought` says.
     pub fn memory_series(&self, is_sought: impl Fn(u64, u64) -> bool) -> Vec<(&str, Vec<(WallNs, u64)>)> {
-        let key = |thread: &ThreadReading| (thread.tid, thread.began);
         // One that ends has no memory any more when it is read last.
         let newest = self.threads.snapshots.iter().rev().take(2).flat_map(|snapshot| &snapshot.threads);
         let mut series: Vec<(&str, Vec<(WallNs, u64)>)> = Vec::new();
         let mut places = FxHashMap::default();
         for process in newest.filter(|thread| thread.resident > 0 && self.threads.is_sought(thread, &is_sought)) {
-            places.entry(key(process)).or_insert_with(|| {
+            places.entry(process.id()).or_insert_with(|| {
                 series.push((process.name.as_str(), Vec::new()));
                 series.len() - 1
             });
@@ -322,7 +320,7 @@ impl Monitor {
         }
         for snapshot in &self.threads.snapshots {
             for process in snapshot.threads.iter().filter(|thread| thread.resident > 0) {
-                if let Some(&place) = places.get(&key(process)) {
+                if let Some(&place) = places.get(&process.id()) {
                     series[place].1.push((snapshot.at_ns, process.resident));
                 }
             }

@@ -93,6 +93,8 @@ fn run(
     let mut due = Duration::ZERO;
     // The first two are not held back by what they cost.
     let mut unpaid = 2_u32;
+    // A snapshot is a look, and more that has to be paid for by itself.
+    let mut cost_of_look = Duration::MAX;
     loop {
         let (began, cpu_began) = (start.elapsed(), own_cpu_time());
         let is_snapshot = began >= due;
@@ -110,8 +112,9 @@ fn run(
                 due = due.min(began + SECOND_SNAPSHOT);
             }
         }
+        cost_of_look = if is_snapshot { cost_of_look.min(cost) } else { cost };
         let due_in = due.saturating_sub(now);
-        let pause = if unpaid > 0 { LOOK_PERIOD.min(due_in) } else { pause(cost, due_in, interval) };
+        let pause = if unpaid > 0 { LOOK_PERIOD.min(due_in) } else { pause(cost_of_look, due_in, interval) };
         match stopped.recv_timeout(pause) {
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,

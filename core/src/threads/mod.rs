@@ -91,6 +91,15 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
+/// What tells a thread from all others: the kernel gives the number of one that has ended to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ThreadId {
+    /// The number.
+    pub tid: i32,
+    /// When it began, in clock ticks since the machine runs.
+    pub began: u64,
+}
+
 /// What a thread has done since it began.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ThreadReading {
@@ -100,8 +109,7 @@ pub struct ThreadReading {
     pub tid: i32,
     /// Its name, which may hold any character.
     pub name: String,
-    /// When it began, in clock ticks since the machine runs: who has the same number and began at another time is another
-    /// thread.
+    /// When it began, in clock ticks since the machine runs.
     pub began: u64,
     /// Time on a CPU.
     pub cpu_ns: CpuNs,
@@ -143,6 +151,11 @@ fn is_false(is: &bool) -> bool {
 }
 
 impl ThreadReading {
+    /// Which thread it is.
+    pub fn id(&self) -> ThreadId {
+        ThreadId { tid: self.tid, began: self.began }
+    }
+
     /// Whether it has ended, and nobody has waited for it.
     pub fn is_defunct(&self) -> bool {
         self.looks.iter().any(|looks| matches!(looks.state, 'Z' | 'X'))

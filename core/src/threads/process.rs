@@ -8,7 +8,7 @@ use std::time::Duration;
 use nix::unistd::{Uid, User};
 use serde::{Deserialize, Serialize};
 
-use super::Stat;
+use super::{Stat, ThreadId};
 use crate::files;
 use crate::host::{self, HostFiles};
 
@@ -31,7 +31,7 @@ pub struct ProcessDetails {
 /// Reads each process twice, as one that has just begun may still be a copy of its parent, and again once its name changes.
 #[derive(Debug, Default)]
 pub(super) struct ProcessReader {
-    known: BTreeMap<(i32, u64), KnownProcess>,
+    known: BTreeMap<ThreadId, KnownProcess>,
     users: BTreeMap<u32, String>,
 }
 
@@ -46,7 +46,7 @@ impl ProcessReader {
     /// The details of a process, by its `stat`. Those of one that has ended are what they were.
     pub(super) fn details(&mut self, host: &HostFiles, pid: i32, stat: &Stat) -> Arc<ProcessDetails> {
         let users = &mut self.users;
-        match self.known.entry((pid, stat.began)) {
+        match self.known.entry(ThreadId { tid: pid, began: stat.began }) {
             Entry::Vacant(entry) => {
                 let details = Arc::new(read(host, pid, users).unwrap_or_default());
                 let known = KnownProcess { name: stat.name.clone(), is_settled: false, details };
@@ -69,8 +69,8 @@ impl ProcessReader {
     }
 
     /// Forgets all processes but these.
-    pub(super) fn retain(&mut self, living: &BTreeSet<(i32, u64)>) {
-        self.known.retain(|key, _| living.contains(key));
+    pub(super) fn retain(&mut self, living: &BTreeSet<ThreadId>) {
+        self.known.retain(|id, _| living.contains(id));
     }
 }
 

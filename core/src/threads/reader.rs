@@ -9,7 +9,7 @@ use nix::unistd::{SysconfVar, sysconf};
 
 use super::ended::EndedWatch;
 use super::process::ProcessReader;
-use super::{MOST_THREADS, Stat, ThreadLooks, ThreadReading, ThreadSnapshot};
+use super::{MOST_THREADS, Stat, ThreadId, ThreadLooks, ThreadReading, ThreadSnapshot};
 use crate::host::{ClockTicks, CpuTicks, HostFiles, HostStat};
 use crate::units::{CpuNs, WallNs};
 
@@ -32,7 +32,7 @@ pub struct ThreadReader {
     host: HostFiles,
     target: ThreadTarget,
     page: u64,
-    seen: BTreeMap<(i32, u64), Vec<ThreadLooks>>,
+    seen: BTreeMap<ThreadId, Vec<ThreadLooks>>,
     /// The target when it was read last and something of it lived.
     last: Vec<(Place, Stat)>,
     /// What has ended since the last snapshot, as it was seen last.
@@ -41,9 +41,9 @@ pub struct ThreadReader {
     /// Hears of a machine's processes that end, where the kernel tells.
     ended: Option<EndedWatch>,
     /// CPU time at the last snapshot of more threads than it holds.
-    used: BTreeMap<(i32, u64), ClockTicks>,
+    used: BTreeMap<ThreadId, ClockTicks>,
     /// What the scheduler said of each thread at the last snapshot.
-    scheduled: BTreeMap<(i32, u64), SchedStat>,
+    scheduled: BTreeMap<ThreadId, SchedStat>,
     /// CPU time of the target's processes, with that of children that have ended, at the last snapshot.
     of_processes: BTreeMap<i32, ClockTicks>,
 }
@@ -75,13 +75,12 @@ struct SchedStat {
     switches: u64,
 }
 
-/// What makes it the same thread at two times.
-fn key((place, stat): &(Place, Stat)) -> (i32, u64) {
-    (place.tid, stat.began)
+fn id(place: &Place, stat: &Stat) -> ThreadId {
+    ThreadId { tid: place.tid, began: stat.began }
 }
 
-fn keys(threads: &[(Place, Stat)]) -> BTreeSet<(i32, u64)> {
-    threads.iter().map(key).collect()
+fn ids(threads: &[(Place, Stat)]) -> BTreeSet<ThreadId> {
+    threads.iter().map(|(place, stat)| id(place, stat)).collect()
 }
 
 impl ThreadReader {
@@ -131,8 +130,8 @@ impl ThreadReader {
         read.iter().for_each(|(place, stat)| self.see(place, stat));
         let last = std::mem::replace(&mut self.last, read.clone());
         if self.target != ThreadTarget::Machine {
-            let living = keys(&read);
-            let is_gone = |one: &(Place, Stat)| one.1.cpu() >= LEAST_OF_GONE && !living.contains(&key(one));
+            let living = ids(&read);
+            let is_gone = |one: &(Place, Stat)| one.1.cpu() >= LEAST_OF_GONE && !living.contains(&id(&one.0, &one.1));
             self.gone.extend(last.into_iter().filter(is_gone));
         }
         read
@@ -148,7 +147,7 @@ impl ThreadReader {
         if stat.state == 'R' && self.target != ThreadTarget::Machine {
             self.scheduled(place, stat);
         }
-        let looks = self.seen.entry((place.tid, stat.began)).or_default();
+        let looks = self.seen.entry(id(place, stat)).or_default();
         match looks.iter_mut().find(|looks| looks.state == stat.state && looks.within == within) {
             Some(looks) => looks.times += 1,
             None => looks.push(ThreadLooks { state: stat.state, within, times: 1 }),
@@ -160,9 +159,9 @@ impl ThreadReader {
         let mut read = self.read();
         let ended_threads = self.ended_threads();
         // Those that have ended are no longer looked at.
-        let living = keys(&read);
-        self.seen.retain(|key, _| living.contains(key));
-        self.scheduled.retain(|key, _| living.contains(key));
+        let living = ids(&read);
+        self.seen.retain(|id, _| living.contains(id));
+        self.scheduled.retain(|id, _| living.contains(id));
         self.processes.retain(&living);
         let lived = || read.iter().map(|(place, stat)| (place.pid, stat.cpu().cpu_time()));
         let ended = self.ended.as_mut().map_or_else(Vec::new, |ended| ended.snapshot(lived()));
@@ -203,8 +202,9 @@ impl ThreadReader {
 
     /// Keeps as many as a snapshot holds: those that used most CPU time since the last one, and those of the kernel last.
     fn keep_busiest(&mut self, read: &mut Vec<(Place, Stat)>) {
-        let before = std::mem::replace(&mut self.used, read.iter().map(|one| (key(one), one.1.cpu())).collect());
-        let used = |one: &(Place, Stat)| one.1.cpu() - before.get(&key(one)).copied().unwrap_or_default();
+        let before =
+            std::mem::replace(&mut self.used, read.iter().map(|one| (id(&one.0, &one.1), one.1.cpu())).collect());
+        let used = |one: &(Place, Stat)| one.1.cpu() - before.get(&id(&one.0, &one.1)).copied().unwrap_or_default();
         read.sort_by_cached_key(|one| (one.1.is_of_kernel(), Reverse(used(one)), one.0.pid, one.0.tid));
         read.truncate(MOST_THREADS);
         read.sort_by_key(|(place, _)| (place.pid, place.tid));
@@ -239,7 +239,7 @@ impl ThreadReader {
 
     fn reading(&mut self, place: &Place, stat: Stat) -> ThreadReading {
         let is_first = place.pid == place.tid;
-        let looks = self.seen.get(&(place.tid, stat.began)).cloned().unwrap_or_default();
+        let looks = self.seen.get(&id(place, &stat)).cloned().unwrap_or_default();
         // That of a process' folder is of its first thread alone.
         let process = is_first.then(|| self.processes.details(&self.host, place.pid, &stat));
         let times = if self.target == ThreadTarget::Machine { None } else { self.scheduled(place, &stat) };
@@ -263,13 +263,13 @@ impl ThreadReader {
 
     /// What the scheduler says of a thread; once it is gone, what it said last, with the CPU time that was seen since.
     fn scheduled(&mut self, place: &Place, stat: &Stat) -> Option<SchedStat> {
-        let key = (place.tid, stat.began);
+        let id = id(place, stat);
         let kept = || {
-            let kept = self.scheduled.get(&key)?;
+            let kept = self.scheduled.get(&id)?;
             Some(SchedStat { cpu: kept.cpu.max(stat.cpu().cpu_time()), ..*kept })
         };
         let times = self.schedstat(place).or_else(kept)?;
-        self.scheduled.insert(key, times);
+        self.scheduled.insert(id, times);
         Some(times)
     }
 

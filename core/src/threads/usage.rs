@@ -231,11 +231,6 @@ fn looks_since<'a>(earlier: &[ThreadLooks], later: &'a [ThreadLooks]) -> Vec<Loo
     looks
 }
 
-/// What makes it the same thread in two snapshots: numbers are used again.
-fn key(thread: &ThreadReading) -> (i32, u64) {
-    (thread.tid, thread.began)
-}
-
 /// What threads did between the first and the last of some snapshots.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Uses<'a> {
@@ -254,20 +249,22 @@ pub fn uses<'a>(snapshots: &[&'a ThreadSnapshot]) -> Uses<'a> {
         return Uses::default();
     }
     let seconds = (later.at_ns - earlier.at_ns).as_secs();
-    let mut before: FxHashMap<_, _> = earlier.threads.iter().map(|thread| (key(thread), thread)).collect();
+    let mut before: FxHashMap<_, _> = earlier.threads.iter().map(|thread| (thread.id(), thread)).collect();
     let is_whole = snapshots.iter().all(|snapshot| snapshot.left_out == 0);
     if !is_whole {
         for thread in between.iter().chain([later]).flat_map(|snapshot| &snapshot.threads) {
-            before.entry(key(thread)).or_insert(thread);
+            before.entry(thread.id()).or_insert(thread);
         }
     }
     let none = ThreadReading::default();
-    let of = |thread| ThreadUse::between(before.get(&key(thread)).copied().unwrap_or(&none), thread, seconds);
+    let of = |thread: &'a ThreadReading| {
+        ThreadUse::between(before.get(&thread.id()).copied().unwrap_or(&none), thread, seconds)
+    };
     let mut uses = Uses { living: later.threads.iter().map(of).collect(), ended: Vec::new() };
-    let mut known: FxHashSet<_> = later.threads.iter().map(key).collect();
+    let mut known: FxHashSet<_> = later.threads.iter().map(ThreadReading::id).collect();
     let newest_first = between.iter().rev().flat_map(|snapshot| snapshot.threads.iter().chain(&snapshot.ended_threads));
     let ended = later.ended_threads.iter().chain(newest_first).filter(|_| is_whole);
-    uses.ended.extend(ended.filter(|thread| known.insert(key(thread))).map(of));
+    uses.ended.extend(ended.filter(|thread| known.insert(thread.id())).map(of));
     let all = || uses.living.iter().chain(&uses.ended);
     let most = all().map(ThreadUse::times_looked_at).max().unwrap_or(0);
     let part_of_looks = |times: u32| (times > 0).then(|| f64::from(times) / f64::from(most));
@@ -289,9 +286,9 @@ pub fn take_older_looks<'a>(threads: &mut [ThreadUse<'a>], older: impl Iterator<
         if few.peek().is_none() {
             return;
         }
-        let before: FxHashMap<_, _> = snapshot.threads.iter().map(|thread| (key(thread), thread)).collect();
+        let before: FxHashMap<_, _> = snapshot.threads.iter().map(|thread| (thread.id(), thread)).collect();
         for thread in few {
-            if let Some(earlier) = before.get(&key(thread.thread)) {
+            if let Some(earlier) = before.get(&thread.thread.id()) {
                 thread.looks = looks_since(&earlier.looks, &thread.thread.looks);
                 thread.has_blocked |= ThreadUse::waits_for_disks(&thread.looks);
             }
@@ -303,9 +300,9 @@ pub fn take_older_looks<'a>(threads: &mut [ThreadUse<'a>], older: impl Iterator<
 /// it, although its parent is told all of it at once. Where a snapshot had no room for all, it is that of parents in both: what
 /// others were told, they may have been told before.
 pub fn of_ended_children(earlier: &ThreadSnapshot, later: &ThreadSnapshot) -> f64 {
-    let keys = |snapshot: &ThreadSnapshot| snapshot.threads.iter().map(key).collect::<FxHashSet<_>>();
-    let (living, before) = (keys(later), keys(earlier));
-    let lives = |thread: &ThreadReading| living.contains(&key(thread));
+    let ids = |snapshot: &ThreadSnapshot| snapshot.threads.iter().map(ThreadReading::id).collect::<FxHashSet<_>>();
+    let (living, before) = (ids(later), ids(earlier));
+    let lives = |thread: &ThreadReading| living.contains(&thread.id());
     let children = |snapshot: &ThreadSnapshot, is_of: &dyn Fn(&ThreadReading) -> bool| {
         snapshot.threads.iter().filter(|one| is_of(one)).map(|one| one.children_ns.as_secs()).sum::<f64>()
     };
@@ -314,7 +311,7 @@ pub fn of_ended_children(earlier: &ThreadSnapshot, later: &ThreadSnapshot) -> f6
     let known = earlier.threads.iter().filter(|thread| ended.contains(&thread.pid));
     let known: f64 = known.map(|thread| thread.cpu_ns.as_secs()).sum();
     if earlier.left_out + later.left_out > 0 {
-        let was_there = |thread: &ThreadReading| before.contains(&key(thread));
+        let was_there = |thread: &ThreadReading| before.contains(&thread.id());
         return (children(later, &was_there) - children(earlier, &lives) - known).max(0.0);
     }
     (children(later, &|_| true) - children(earlier, &|_| true) - known).max(0.0)

@@ -1,6 +1,6 @@
 //! Sorts and filters the list of what differs between two sets of recordings.
 
-use super::{EventLine, Filter, Notice, ScreenModel, SortColumn};
+use super::{EventLine, Filter, ScreenModel, SortColumn};
 use crate::compare::{self, ComparedEvent, ComparedNumber};
 use crate::names::shown;
 use crate::tui::figures;
@@ -144,7 +144,7 @@ impl ScreenModel {
         match &mut self.profile {
             Some(profile) if profile.compares() => profile.show_difference(),
             Some(_) => {
-                self.notice = Some(Notice::Failed(self.without_functions()));
+                self.refuse(self.without_functions());
                 return;
             }
             // The screen says it.
@@ -160,7 +160,7 @@ impl ScreenModel {
         format!("functions need call stacks in all:  perfprop record -g -r {runs} {}", shown(&target))
     }
 
-    pub(super) fn sort_comparison(&mut self, step: usize) {
+    pub(super) fn sort_comparison(&mut self, step: isize) {
         self.comparison.by = super::step::neighbour(&CompareColumn::ALL, self.comparison.by, step);
         self.comparison.inverted = false;
         self.compare();

@@ -1,6 +1,6 @@
 //! Formats the name and the number of what is selected, for the clipboard.
 
-use super::{EventLine, LoopCommand, Notice, Pane, ScreenModel, Tail};
+use super::{EventLine, LoopCommand, Pane, ScreenModel, Tail};
 use crate::compare::Runs;
 use crate::names::shown;
 use crate::number::amount;
@@ -12,10 +12,10 @@ impl ScreenModel {
     /// What is selected, in words: its name and its number.
     pub(super) fn copied(&mut self) -> Option<LoopCommand> {
         let text = self.selected_in_words();
-        self.notice = Some(match &text {
-            Some(text) => Notice::Done(format!("copied: {text}")),
-            None => Notice::Failed("nothing is selected here that could be copied".into()),
-        });
+        match &text {
+            Some(text) => self.tell(format!("copied: {text}")),
+            None => self.refuse("nothing is selected here that could be copied"),
+        }
         text.map(LoopCommand::Copy)
     }
 

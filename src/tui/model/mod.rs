@@ -29,6 +29,7 @@ mod level;
 mod line;
 mod log;
 mod message;
+mod notice;
 mod order;
 mod pointer;
 mod press;
@@ -50,6 +51,7 @@ pub(super) use compare::{CompareColumn, ComparisonList};
 pub(super) use filter::Filter;
 pub(super) use log::{Log, LogEntry, Output, Pane};
 pub(super) use message::{LoopCommand, Message};
+pub(super) use notice::Notice;
 pub(super) use order::{Sort, SortColumn};
 pub(super) use pointer::ClickTarget;
 pub(super) use profile::{ChosenRegion, HotRow, ProfileState};
@@ -104,6 +106,8 @@ pub(super) struct EventTable {
     /// By event, the place of the one that it is a part of.
     fold_of_event: Vec<Option<usize>>,
     pub(super) sort: Sort,
+    /// The columns on the screen that it can be sorted by, from the left; none before it was drawn.
+    columns: Vec<SortColumn>,
     pub(super) filter: Filter,
 }
 
@@ -209,15 +213,6 @@ pub(super) struct ScreenModel {
     pub(super) lists: DrawnLists,
     /// Goes up when what is shown changes.
     pub(super) revision: u64,
-}
-
-/// A message to the user.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Notice {
-    /// Something was done.
-    Done(String),
-    /// Something can't be done.
-    Failed(String),
 }
 
 impl ScreenModel {

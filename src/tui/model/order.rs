@@ -19,8 +19,7 @@ pub(in crate::tui) enum SortColumn {
 }
 
 impl SortColumn {
-    pub(super) const SORTABLE: [Self; 6] =
-        [Self::Event, Self::Mean, Self::Error, Self::Variance, Self::Run, Self::Correction];
+    const ALL: [Self; 6] = [Self::Event, Self::Mean, Self::Error, Self::Variance, Self::Run, Self::Correction];
 
     pub(in crate::tui) fn word(self) -> &'static str {
         match self {
@@ -104,10 +103,12 @@ impl ScreenModel {
         SortKey::Number(number.filter(|number| !number.is_nan()))
     }
 
-    pub(super) fn sort_by_neighbour(&mut self, step: usize) {
-        let all: Vec<_> = std::iter::once(None).chain(SortColumn::SORTABLE.map(Some)).collect();
-        self.events.sort.by = neighbour(&all, self.events.sort.by, step);
-        self.events.sort.inverted = false;
+    /// Sorts events by a column on the screen beside the one that they are sorted by. The order as given is one, too.
+    pub(super) fn sort_events(&mut self, step: isize) {
+        let table = &mut self.events;
+        let columns = if table.columns.is_empty() { &SortColumn::ALL[..] } else { &table.columns };
+        let all: Vec<_> = std::iter::once(None).chain(columns.iter().copied().map(Some)).collect();
+        table.sort = Sort { by: neighbour(&all, table.sort.by, step), inverted: false };
         self.arrange();
     }
 }

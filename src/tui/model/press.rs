@@ -3,9 +3,7 @@
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::step::{ListStep, move_in, neighbour, scrolled};
-use super::{
-    CompareColumn, EventLine, LoopCommand, Motion, Notice, Over, Pane, ScreenModel, ScrolledList, SortColumn, WINDOWS,
-};
+use super::{EventLine, LoopCommand, Motion, Notice, Over, Pane, ScreenModel, ScrolledList, WINDOWS};
 use crate::monitor::{Measure, MeasureChoice};
 use crate::names::shown;
 use crate::tui::keys::{Action, KeyChord};
@@ -47,7 +45,7 @@ impl ScreenModel {
         match self.options.keymap.find(self.screen, key) {
             Some(action) => self.act(action),
             None => {
-                self.notice = Some(Notice::Failed(format!("no key {} here, ? for help", KeyChord::from(key).name())));
+                self.refuse(format!("no key {} here, ? for help", KeyChord::from(key).name()));
                 None
             }
         }
@@ -103,7 +101,7 @@ impl ScreenModel {
     fn act(&mut self, action: Action) -> Option<LoopCommand> {
         use Action::*;
         if self.region.is_some() && !self.has_place_for(action) {
-            self.notice = Some(Notice::Failed("1 shows all events, r goes back to the region".into()));
+            self.refuse("1 shows all events, r goes back to the region");
             return None;
         }
         match action {
@@ -113,7 +111,7 @@ impl ScreenModel {
             Back => return self.back(),
             Go(screen) => self.go_to(screen),
             NextScreen => self.screen = neighbour(&self.screens().collect::<Vec<_>>(), self.screen, 1),
-            PreviousScreen => self.screen = neighbour(&self.screens().rev().collect::<Vec<_>>(), self.screen, 1),
+            PreviousScreen => self.screen = neighbour(&self.screens().collect::<Vec<_>>(), self.screen, -1),
             Open => return self.open(),
             Narrow => self.narrow(),
             Widen => self.widen(),
@@ -152,7 +150,7 @@ impl ScreenModel {
             Action::Mouse => {
                 self.mouse = !self.mouse;
                 let words = if self.mouse { "the mouse is perfprop's" } else { "the mouse selects text" };
-                self.notice = Some(Notice::Done(words.into()));
+                self.tell(words);
                 return Some(LoopCommand::Mouse(self.mouse));
             }
             Action::Export => self.over = Over::AskExport,
@@ -172,7 +170,7 @@ impl ScreenModel {
             _ if self.shown_range().is_some() => "a range is shown: Esc shows the recording, which S saves",
             Mode::Live | Mode::Replay { .. } => return Some(LoopCommand::Save),
         };
-        self.notice = Some(Notice::Failed(refused.into()));
+        self.refuse(refused);
         // A signal asks for this, too, after which nothing else may change.
         self.revision += 1;
         None
@@ -181,9 +179,9 @@ impl ScreenModel {
     /// Shows a screen, or says why it isn't there.
     pub(super) fn go_to(&mut self, screen: Screen) {
         if screen == Screen::Compare && self.others.is_none() {
-            self.notice = Some(Notice::Failed("Compare needs two recordings:  perfprop replay A B".into()));
+            self.refuse("Compare needs two recordings:  perfprop replay A B");
         } else if !self.screens().any(|other| other == screen) {
-            self.notice = Some(Notice::Failed("a file of stacks has the screens Profile and Log".into()));
+            self.refuse("a file of stacks has the screens Profile and Log");
         } else {
             self.region = None;
             self.screen = screen;
@@ -208,22 +206,20 @@ impl ScreenModel {
 
     /// Sorts the list of the screen by a column beside the one that it is sorted by, or the other way round.
     fn sort(&mut self, action: Action) {
-        // A step forwards, or all but one of them: the columns are a ring.
-        let step = |columns: usize| if action == Action::NextColumn { 1 } else { columns - 1 };
+        let step = if action == Action::NextColumn { 1 } else { -1 };
         match (self.screen, action) {
             (Screen::Compare, Action::Invert) => {
                 self.comparison.inverted = !self.comparison.inverted;
                 self.compare();
             }
-            (Screen::Compare, _) => self.sort_comparison(step(CompareColumn::ALL.len())),
+            (Screen::Compare, _) => self.sort_comparison(step),
             (Screen::Threads, Action::Invert) => self.thread_list.inverted = !self.thread_list.inverted,
-            (Screen::Threads, _) => self.sort_threads(action == Action::NextColumn),
+            (Screen::Threads, _) => self.sort_threads(step),
             (_, Action::Invert) => {
                 self.events.sort.inverted = !self.events.sort.inverted;
                 self.arrange();
             }
-            // The order as given is one, too.
-            _ => self.sort_by_neighbour(step(SortColumn::SORTABLE.len() + 1)),
+            _ => self.sort_events(step),
         }
     }
 
@@ -259,7 +255,7 @@ impl ScreenModel {
         self.window = window;
         if self.screen == Screen::Events {
             let seconds = self.window().as_secs();
-            self.notice = Some(Notice::Done(format!("charts show {seconds:.0} s (Detail: 2)")));
+            self.tell(format!("charts show {seconds:.0} s (Detail: 2)"));
         }
     }
 
@@ -294,7 +290,7 @@ impl ScreenModel {
         let built_in = names.get(next).and_then(|name| Theme::built_in(name, self.options.depth));
         self.shows_own_theme = built_in.is_none();
         self.theme = built_in.unwrap_or_else(|| self.options.theme.clone());
-        self.notice = Some(Notice::Done(format!("theme {}", shown(self.theme.name()))));
+        self.tell(format!("theme {}", shown(self.theme.name())));
     }
 
     /// Moves in the list of the screen.
@@ -327,11 +323,11 @@ impl ScreenModel {
         let height = self.profile_rows();
         let is_for_all = matches!(action, Action::NextSampled | Action::PreviousSampled);
         let Some(profile) = self.profile.as_mut().filter(|profile| is_for_all || !profile.is_empty()) else {
-            self.notice = Some(Notice::Failed(WITHOUT_STACKS.into()));
+            self.refuse(WITHOUT_STACKS);
             return;
         };
         if let Err(reason) = profile.act(action, height) {
-            self.notice = Some(Notice::Failed(reason.into()));
+            self.refuse(reason);
         }
         if is_for_all {
             self.follow_profile();

@@ -1,7 +1,7 @@
 //! Remembers which rows of each list are on the screen: keys go by pages of them, and only what has to scrolls.
 
 use super::step::{Tail, first_row};
-use super::{DrawnThreads, Over, Pane, ScreenModel};
+use super::{DrawnThreads, Over, Pane, ScreenModel, SortColumn};
 use crate::tui::screen::Screen;
 
 /// A list that scrolls.
@@ -57,6 +57,8 @@ impl DrawnLists {
 pub(in crate::tui) struct DrawnScreen {
     pub(in crate::tui) lists: DrawnLists,
     pub(in crate::tui) threads: Option<DrawnThreads>,
+    /// The columns that events can be sorted by, from the left.
+    pub(in crate::tui) event_columns: Option<Vec<SortColumn>>,
 }
 
 /// Rows of a page of a list that wasn't drawn yet.
@@ -71,6 +73,9 @@ impl ScreenModel {
     /// Remembers what was drawn. Where a list can't be scrolled as far as was asked, keys go on from where it is.
     pub(in crate::tui) fn remember_drawn(&mut self, drawn: DrawnScreen) {
         self.remember_drawn_threads(drawn.threads);
+        if let Some(columns) = drawn.event_columns {
+            self.events.columns = columns;
+        }
         let drawn = drawn.lists;
         if let (Over::Help(top), Some(rows)) = (&mut self.over, drawn.of(ScrolledList::Help)) {
             *top = rows.first;

@@ -1,6 +1,6 @@
 //! Keeps the profile and the selected event of the other screens together.
 
-use super::{ChosenRegion, LoopCommand, Motion, Notice, ProfileState, ScreenModel, SourceState};
+use super::{ChosenRegion, LoopCommand, Motion, ProfileState, ScreenModel, SourceState};
 use crate::diagnosis::LockWaits;
 use crate::number::clock;
 use crate::profile::Tree;
@@ -132,7 +132,7 @@ impl ScreenModel {
         self.region = self.selected_region();
         match self.region {
             Some(_) => self.screen = Screen::Events,
-            None => self.notice = Some(Notice::Failed("r shows the events of a region: select one first".into())),
+            None => self.refuse("r shows the events of a region: select one first"),
         }
     }
 
@@ -140,32 +140,29 @@ impl ScreenModel {
     pub(super) fn widen(&mut self) {
         match self.region.take() {
             Some(_) => self.screen = Screen::Profile,
-            None => {
-                self.notice =
-                    Some(Notice::Failed("these are all events; r on a region in Profile shows its own".into()))
-            }
+            None => self.refuse("these are all events; r on a region in Profile shows its own"),
         }
     }
 
     /// The next first level of the profile's tree.
     pub(super) fn next_level(&mut self) -> Option<LoopCommand> {
         if self.motion == Motion::Frozen {
-            self.notice = Some(Notice::Failed("the view is frozen; z goes on".into()));
+            self.refuse("the view is frozen; z goes on");
             return None;
         }
         if self.profile.as_ref().is_some_and(ProfileState::compares) {
-            self.notice = Some(Notice::Failed("profiles are compared by names of threads".into()));
+            self.refuse("profiles are compared by names of threads");
             return None;
         }
         self.first_level = self.first_level.next();
-        self.notice = Some(Notice::Done(format!("by {}", self.first_level)));
+        self.tell(format!("by {}", self.first_level));
         Some(LoopCommand::FirstLevel(self.first_level))
     }
 
     /// Has the samples of a longer or a shorter time in the profile.
     pub(super) fn show_span(&mut self, action: Action) -> Option<LoopCommand> {
         if let Some(refused) = self.why_no_span() {
-            self.notice = Some(Notice::Failed(refused.into()));
+            self.refuse(refused);
             return None;
         }
         let span = self.profile_span;
@@ -179,7 +176,7 @@ impl ScreenModel {
                 format!("samples of the last {:.0} s; }} shows a longer time", length.as_secs())
             }
         };
-        self.notice = Some(Notice::Done(words));
+        self.tell(words);
         Some(LoopCommand::ProfileSpan(self.profile_span))
     }
 
@@ -230,7 +227,7 @@ impl ScreenModel {
     pub(super) fn restart_profile(&mut self) -> Option<LoopCommand> {
         if !self.can_restart_profile() {
             let words = "X begins the profile anew while the program runs and the view isn't frozen";
-            self.notice = Some(Notice::Failed(words.into()));
+            self.refuse(words);
             return None;
         }
         self.profile_since = Some(self.monitor.now());

@@ -2,7 +2,7 @@
 
 use ratatui::crossterm::event::{MouseButton, MouseEventKind};
 
-use super::{ClickTarget, EventLine, LoopCommand, Notice, Over, ScreenModel};
+use super::{ClickTarget, EventLine, LoopCommand, Over, ScreenModel};
 use crate::monitor::PhaseChange;
 use crate::number::clock;
 use crate::recording::TimeRange;
@@ -18,7 +18,7 @@ impl ScreenModel {
         // Keys may be faster than a long way: they mean where it leads.
         let now = self.playback.as_ref().and_then(|playback| playback.way).map_or(self.rounds.now(), |way| way.to);
         let Some(playback) = &mut self.playback else {
-            self.notice = Some(Notice::Failed("only a replay can be wound".into()));
+            self.refuse("only a replay can be wound");
             return None;
         };
         if let (Action::Pause, Sight::Range(range)) = (action, playback.sight) {
@@ -46,13 +46,13 @@ impl ScreenModel {
             }
             Action::Mark => {
                 let words = if playback.mark(now) { "marked" } else { "no longer marked" };
-                self.notice = Some(Notice::Done(format!("{} {words}", recorded_clock(now, length))));
+                self.tell(format!("{} {words}", recorded_clock(now, length)));
                 return None;
             }
             Action::NextMark => match playback.next_mark(now) {
                 Some(mark) => return Some(LoopCommand::Seek(mark)),
                 None => {
-                    self.notice = Some(Notice::Failed("no time is marked yet: b marks one".into()));
+                    self.refuse("no time is marked yet: b marks one");
                     return None;
                 }
             },
@@ -74,8 +74,7 @@ impl ScreenModel {
     /// Begins a range, or ends it.
     fn choose_range(&mut self, now: WallNs) -> Option<LoopCommand> {
         if self.others.is_some() {
-            self.notice =
-                Some(Notice::Failed("recordings are compared whole: replay one alone to choose a range".into()));
+            self.refuse("recordings are compared whole: replay one alone to choose a range");
             return None;
         }
         let playback = self.playback.as_mut()?;
@@ -84,12 +83,11 @@ impl ScreenModel {
                 playback.sight = Sight::RangeBegun(now);
                 let at = recorded_clock(now, self.options.mode.length());
                 let words = format!("range from {at}: go to its other end (, . or :), then R; Esc: no range");
-                self.notice = Some(Notice::Done(words));
+                self.tell(words);
                 None
             }
             Sight::RangeBegun(at) if at == now => {
-                self.notice =
-                    Some(Notice::Failed("the range is empty: go to its other end first, with , . or :".into()));
+                self.refuse("the range is empty: go to its other end first, with , . or :");
                 None
             }
             Sight::RangeBegun(at) => {
@@ -97,7 +95,7 @@ impl ScreenModel {
                 Some(LoopCommand::ShowRange(TimeRange::between(at, now)))
             }
             Sight::Range(_) => {
-                self.notice = Some(Notice::Failed("Esc shows the whole recording again".into()));
+                self.refuse("Esc shows the whole recording again");
                 None
             }
         }
@@ -172,7 +170,7 @@ impl ScreenModel {
     pub(super) fn at_change(&mut self, change: &PhaseChange) -> bool {
         let words = self.monitor.phase_change_words(change);
         let name = self.event_name(change.event);
-        self.notice = Some(Notice::Done(format!("{name} changed at {}: {words}", clock(change.at))));
+        self.tell(format!("{name} changed at {}: {words}", clock(change.at)));
         if self.screen != Screen::Log {
             self.select_line_of(change.event);
         }

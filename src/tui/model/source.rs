@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
 
 use super::step::ListStep;
-use super::{LoopCommand, Notice, ScreenModel, ScrolledList};
+use super::{LoopCommand, ScreenModel, ScrolledList};
 use crate::names::shown;
 use crate::profile::Amount;
 use crate::run::Header;
@@ -190,7 +190,7 @@ impl ScreenModel {
             (!profile.calls.label(function).is_region && function != 0).then_some((function, profile.event))
         });
         if chosen.is_none() {
-            self.notice = Some(Notice::Failed("a function has a source: select one first".into()));
+            self.refuse("a function has a source: select one first");
         }
         chosen.map(|(function, event)| LoopCommand::ShowSource(function, event))
     }
@@ -213,7 +213,7 @@ impl ScreenModel {
         if state.lines.whole.total == Amount::ZERO {
             let name = self.profile.as_ref().map(|profile| profile.calls.label(state.function).name.clone());
             let name = name.unwrap_or_default();
-            self.notice = Some(Notice::Failed(format!("no samples of {name} have lines here")));
+            self.refuse(format!("no samples of {name} have lines here"));
             return;
         }
         self.source = Some(state);
@@ -239,7 +239,7 @@ impl ScreenModel {
             && !source.next_sampled(is_on)
         {
             let place = if is_on { "below" } else { "above" };
-            self.notice = Some(Notice::Failed(format!("no line {place} was sampled")));
+            self.refuse(format!("no line {place} was sampled"));
         }
     }
 

@@ -66,9 +66,11 @@ pub(super) fn scrolled(tail: Tail, count: usize, step: ListStep) -> Tail {
     }
 }
 
-pub(super) fn neighbour<T: Copy + PartialEq>(all: &[T], current: T, step: usize) -> T {
-    let place = all.iter().position(|one| *one == current).unwrap_or(0);
-    all[(place + step) % all.len()]
+/// What is so many steps after `current` in a ring; the first where that isn't in it.
+pub(super) fn neighbour<T: Copy + PartialEq>(ring: &[T], current: T, step: isize) -> T {
+    let place = ring.iter().position(|one| *one == current);
+    let next = place.map(|place| place.cast_signed() + step).unwrap_or_default();
+    ring[next.rem_euclid(ring.len().cast_signed()).cast_unsigned()]
 }
 
 /// The first row on the screen after a move: it stays the same where it can.
@@ -81,6 +83,14 @@ pub(super) fn first_row(selected: usize, first: usize, count: usize, height: usi
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn neighbours_go_round() {
+        let ring = ['a', 'b', 'c'];
+        assert_eq!([1, -1, 4].map(|step| neighbour(&ring, 'a', step)), ['b', 'c', 'b']);
+        assert_eq!([1, -1].map(|step| neighbour(&ring, 'c', step)), ['a', 'b']);
+        assert_eq!([1, -1].map(|step| neighbour(&ring, 'x', step)), ['a', 'a']);
+    }
 
     #[test]
     fn lists_scroll_no_further_than_needed() {

@@ -6,7 +6,7 @@ use super::filter::Filter;
 use super::order::{SortKey, compare};
 use super::profile::exactly;
 use super::step::{ListStep, neighbour};
-use super::{LoopCommand, Motion, Notice, ScreenModel};
+use super::{LoopCommand, Motion, ScreenModel};
 use crate::monitor::ThreadUses;
 use crate::names::shown;
 use crate::run::MeasuredTarget;
@@ -248,13 +248,10 @@ impl ScreenModel {
     }
 
     /// Sorts by the next column on the screen, or the one before: an order without its arrow would be a riddle.
-    pub(super) fn sort_threads(&mut self, goes_right: bool) {
+    pub(super) fn sort_threads(&mut self, step: isize) {
         let list = &mut self.thread_list;
         let columns = if list.columns.is_empty() { &ThreadColumn::ALL[..] } else { &list.columns };
-        list.by = match columns.contains(&list.by) {
-            true => neighbour(columns, list.by, if goes_right { 1 } else { columns.len() - 1 }),
-            false => columns[0],
-        };
+        list.by = neighbour(columns, list.by, step);
         list.inverted = false;
     }
 
@@ -277,17 +274,17 @@ impl ScreenModel {
         let level = self.level_of_threads();
         let can_open = self.can_open_threads();
         match &mut self.profile {
-            None => self.notice = Some(Notice::Failed(how_to_see_inside)),
+            None => self.refuse(how_to_see_inside),
             Some(profile) if profile.compares() => {
                 profile.set_search(exactly(&opened.name));
                 self.screen = Screen::Profile;
                 let words =
                     format!("profiles are compared by names of threads: all of {} are found", shown(&opened.name));
-                self.notice = Some(Notice::Done(words));
+                self.tell(words);
             }
             Some(_) if !can_open => {
                 let words = "the view is frozen; z goes on, then Enter shows its stacks";
-                self.notice = Some(Notice::Failed(words.into()));
+                self.refuse(words);
             }
             Some(_) => {
                 self.screen = Screen::Profile;
@@ -352,7 +349,7 @@ impl ScreenModel {
             self.screen = Screen::Threads;
             let waits = if has_waited { ": --off-cpu samples what it waits in" } else { "" };
             let words = format!("no call stack of {} {tid} was sampled so far{waits}", shown(&name));
-            self.notice = Some(Notice::Failed(words));
+            self.refuse(words);
         }
     }
 }
@@ -437,14 +434,14 @@ mod tests {
         let mut model = ScreenModel::new(monitor, &ScreenOptions::default());
         use ThreadColumn::{Cpu, Memory, Name, Switches, Tid};
         model.thread_list.columns = vec![Name, Tid, Memory, Cpu];
-        let mut after = |goes_right| {
-            model.sort_threads(goes_right);
+        let mut after = |step| {
+            model.sort_threads(step);
             model.thread_list.by
         };
-        assert_eq!([after(true), after(true), after(true), after(false), after(false)], [Name, Tid, Memory, Tid, Name]);
+        assert_eq!([after(1), after(1), after(1), after(-1), after(-1)], [Name, Tid, Memory, Tid, Name]);
         // One that has left the screen gives way to the first.
         model.thread_list.by = Switches;
-        model.sort_threads(true);
+        model.sort_threads(1);
         assert_eq!(model.thread_list.by, Name);
     }
 }

@@ -4,7 +4,7 @@ use ratatui::crossterm::event::KeyEvent;
 
 use super::line::{LineEdit, edit};
 use super::press::WITHOUT_STACKS;
-use super::{Filter, LoopCommand, Notice, Over, ScreenModel, Tail};
+use super::{Filter, LoopCommand, Over, ScreenModel, Tail};
 use crate::names::shown;
 use crate::tui::playback::parse_time;
 use crate::tui::screen::Screen;
@@ -16,7 +16,7 @@ const MAX_TIME: usize = 16;
 impl ScreenModel {
     pub(super) fn begin_filter(&mut self) {
         let Some(filter) = self.filter() else {
-            self.notice = Some(Notice::Failed(WITHOUT_STACKS.into()));
+            self.refuse(WITHOUT_STACKS);
             return;
         };
         self.over = Over::Filter { before: filter.to_owned() };
@@ -48,7 +48,7 @@ impl ScreenModel {
         let rows = self.profile_rows();
         let Some(profile) = self.profile.as_mut().filter(|_| self.screen == Screen::Profile) else { return };
         if let Err(words) = profile.go_to_match(rows) {
-            self.notice = Some(Notice::Failed(words.into()));
+            self.refuse(words);
         }
     }
 
@@ -85,7 +85,7 @@ impl ScreenModel {
             Some(time) => Some(LoopCommand::Seek(time)),
             None => {
                 let words = format!("'{}' is no time: 83, 83.5, 1:23 or end", shown(&text));
-                self.notice = Some(Notice::Failed(words));
+                self.refuse(words);
                 None
             }
         }

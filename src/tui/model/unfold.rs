@@ -1,6 +1,6 @@
 //! Folds the rows of an event's threads or CPUs into one row of their sum.
 
-use super::{EventTable, Notice, ScreenModel};
+use super::{EventTable, ScreenModel};
 use crate::events::Unit;
 use crate::monitor::{Absence, Measure, MeasureChoice, Point, SummedEvent};
 use crate::plan::RowIndex;
@@ -218,7 +218,7 @@ impl ScreenModel {
     /// Shows parts, or hides them.
     pub(super) fn unfold(&mut self, action: Action) {
         if self.events.folds.is_empty() {
-            self.notice = Some(Notice::Failed("nothing to unfold: -A and --per-thread count parts".into()));
+            self.refuse("nothing to unfold: -A and --per-thread count parts");
             return;
         }
         let place = match self.events.cursor {

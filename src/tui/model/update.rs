@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ratatui::crossterm::event::KeyEventKind;
 
-use super::{LoopCommand, Message, Motion, Notice, Over, SavedRecording, ScreenModel, Tail, ThreadCells};
+use super::{LoopCommand, Message, Motion, Over, SavedRecording, ScreenModel, Tail, ThreadCells};
 use crate::names::{shown, shown_path};
 use crate::number::clock;
 use crate::session::OutputLine;
@@ -19,7 +19,7 @@ pub(in crate::tui) fn update(model: &mut ScreenModel, message: Message) -> Optio
             model.notes.extend(notes);
             if let Over::AskQuit { .. } = model.over {
                 model.over = Over::Nothing;
-                model.notice = Some(Notice::Done("the command has ended; q quits".into()));
+                model.tell("the command has ended; q quits");
             }
             model.follow();
             model.go_along();
@@ -44,11 +44,11 @@ pub(in crate::tui) fn update(model: &mut ScreenModel, message: Message) -> Optio
             saved(model, &path, &lacking)
         }
         Message::Saved(Err(error)) => {
-            model.notice = Some(Notice::Failed(format!("not saved: {}", shown(&error))));
+            model.refuse(format!("not saved: {}", shown(&error)));
             true
         }
         Message::Failed(error) => {
-            model.notice = Some(Notice::Failed(shown(&error).into_owned()));
+            model.refuse(shown(&error).into_owned());
             true
         }
         Message::CommandRuns(pid) => {
@@ -72,10 +72,10 @@ pub(in crate::tui) fn update(model: &mut ScreenModel, message: Message) -> Optio
             true
         }
         Message::Theme(theme, complaints) => {
-            model.notice = Some(match complaints.first() {
-                None => Notice::Done(format!("theme {} read again", shown(theme.name()))),
-                Some(complaint) => Notice::Failed(shown(complaint).into_owned()),
-            });
+            match complaints.first() {
+                None => model.tell(format!("theme {} read again", shown(theme.name()))),
+                Some(complaint) => model.refuse(shown(complaint)),
+            }
             model.options.theme = *theme;
             if model.shows_own_theme {
                 model.theme = model.options.theme.clone();
@@ -110,7 +110,7 @@ pub(in crate::tui) fn update(model: &mut ScreenModel, message: Message) -> Optio
 
 /// Says where something was saved, and what isn't in it.
 fn saved(model: &mut ScreenModel, path: &Path, lacking: &str) -> bool {
-    model.notice = Some(Notice::Done(format!("saved to {}{lacking}", shown_path(path))));
+    model.tell(format!("saved to {}{lacking}", shown_path(path)));
     true
 }
 

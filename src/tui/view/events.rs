@@ -36,6 +36,7 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
     };
     let (columns, gap) = layout(cells, contents);
     let mut rows = inner.rows();
+    page.drawn.event_columns = Some(columns.iter().filter_map(|(column, _)| column.sorted_by()).collect());
     if let Some(row) = rows.next() {
         let sorts = columns.iter().map(|(column, _)| column.sorted_by().map(ClickTarget::SortEvents));
         page.heads(row, heads(page, &columns, gap), std::iter::once(None).chain(sorts));

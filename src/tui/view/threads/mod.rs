@@ -250,7 +250,8 @@ fn draw_nothing(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
     } else if page.model.playback.is_some() {
         match page.model.shown_range() {
             Some(_) => "threads were read less than twice in this range: choose a longer one",
-            None => "the recording has no threads until here",
+            None if monitor.ended().is_some() => "this recording has no threads",
+            None => "no threads were recorded until this time",
         }
     } else {
         match (&monitor.header().target, of_machine(page)) {

@@ -259,6 +259,9 @@ pub fn plus_minus(number: Uncertain, unit: &Unit) -> String {
         (None, Unit::Count) => format!("±{}", si(half_width)),
         // As narrow as a column.
         (None, Unit::Nanoseconds) => format!("±{}", time(half_width).replace(' ', "")),
+        (None, Unit::Scaled { scale, name }) if name == "ns" => {
+            format!("±{}", time(half_width * scale).replace(' ', ""))
+        }
         (None, Unit::Scaled { scale, .. }) => format!("±{}", si(half_width * scale)),
     }
 }
@@ -508,6 +511,7 @@ mod tests {
         assert_eq!((of(4.0, &Unit::Count), of(0.0, &Unit::Count)), ("±4".into(), "±0".into()));
         assert_eq!(of(20.6e6, &Unit::Nanoseconds), "±20.6ms");
         assert_eq!(of(4.0, &Unit::Scaled { scale: 0.5, name: "MiB".into() }), "±2");
+        assert_eq!(of(4e6, &Unit::Scaled { scale: 1.0, name: "ns".into() }), of(4e6, &Unit::Nanoseconds));
     }
 
     proptest! {

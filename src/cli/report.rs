@@ -42,8 +42,8 @@ pub(super) fn print(args: &ReplayArgs, recording: &Recording, setup: &Setup) -> 
 }
 
 /// The time up to which is printed.
-fn end(args: &ReplayArgs) -> WallNs {
-    args.range.map_or(WallNs(u64::MAX), |range| range.to)
+fn end(args: &ReplayArgs, recording: &Recording) -> WallNs {
+    args.range.map_or(WallNs(u64::MAX), |range| recording.whole_intervals(range).unwrap_or(range).to)
 }
 
 /// The counts of all, what stands out, also by the profile, and what each thread did.
@@ -57,7 +57,7 @@ fn report(
     for RecordedRound { round, lost } in rounds {
         monitor.round(round, *lost);
     }
-    let until = end(args);
+    let until = end(args, recording);
     close(&mut monitor, recording, until);
     if args.range.is_some() {
         let (from, to, all) = (monitor.began().as_secs(), monitor.now().as_secs(), recording.length().as_secs());
@@ -94,7 +94,7 @@ fn intervals(
         }
     }
     let (intervals, printed) = (monitor.intervals(), monitor.closed_at());
-    let until = end(args);
+    let until = end(args, recording);
     close(&mut monitor, recording, until);
     let is_last =
         monitor.intervals() > intervals && text::is_another_reading(&monitor, (intervals > 0).then_some(printed));

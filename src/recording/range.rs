@@ -41,10 +41,14 @@ impl Recording {
         (first < last).then_some(first..last)
     }
 
-    /// A range from the reading on that is nearest to where it begins: screens and texts show samples of that.
+    /// A range between the readings that are nearest to its ends, so that samples are of the same time as counts. What was sampled
+    /// after the last reading belongs to a range that reaches as far.
     pub fn whole_intervals(&self, range: TimeRange) -> Option<TimeRange> {
-        let before = self.rounds_in(range)?.start.checked_sub(1).and_then(|base| self.rounds.get(base));
-        Some(TimeRange { from: before.map_or(WallNs(0), |base| base.round.at), ..range })
+        let places = self.rounds_in(range)?;
+        let at = |place: usize| self.rounds.get(place).map(|recorded| recorded.round.at);
+        let from = places.start.checked_sub(1).and_then(at).unwrap_or(WallNs(0));
+        let to = at(places.end - 1).filter(|_| places.end < self.rounds.len());
+        Some(TimeRange { from, to: to.unwrap_or(range.to) })
     }
 
     /// Writes the samples and regions after a time, if it isn't `None`, up to and with another, and what went missing of them.
@@ -94,18 +98,18 @@ mod tests {
     }
 
     #[test]
-    fn a_range_begins_with_the_reading_that_is_nearest() {
+    fn a_range_lies_between_the_readings_that_are_nearest() {
         let header = Header::new(MeasuredTarget::File { path: "x".into() }, "scale");
-        let rounds = [at(0), at(1001), at(2002)].into();
+        let rounds = [at(0), at(1001), at(2002), at(2300)].into();
         let recording = Recording { header, rounds, stacks: None, regions: Vec::new(), end: None, cut: None };
         let whole = |from, to| recording.whole_intervals(range(from, to));
-        assert_eq!(whole(1000, 1900), Some(range(1001, 1900)));
+        assert_eq!(whole(1000, 1900), Some(range(1001, 2002)));
         assert_eq!(whole(0, 3000), Some(range(0, 3000)));
         assert_eq!((whole(1100, 1200), whole(3000, 4000)), (None, None), "nothing was read in it");
         assert_eq!(TimeRange::between(WallNs(9), WallNs(4)), TimeRange { from: WallNs(4), to: WallNs(9) });
         let end = Some(End { at_ns: WallNs(5), ..End::default() });
         let empty = Recording { rounds: [].into(), end, ..recording.clone() };
         assert_eq!((empty.rounds_in(range(0, 9)), empty.length()), (None, WallNs(5)));
-        assert_eq!(recording.length(), WallNs(2_002_000_000));
+        assert_eq!(recording.length(), WallNs(2_300_000_000));
     }
 }

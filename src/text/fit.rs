@@ -82,13 +82,15 @@ fn quality(fit: &Fit) -> String {
 fn plot(fit: &Fit, width: usize) -> String {
     const FIXED: usize = 64;
     let half = (width.saturating_sub(FIXED) / 2).clamp(5, 20);
-    let apart = |measured: f64, predicted: f64| if measured == 0.0 { 0.0 } else { predicted / measured - 1.0 };
-    let all = fit.points.iter().map(|point| apart(point.measured, point.predicted).abs());
+    // Nothing is a part of 0.
+    let apart = |measured: f64, predicted: f64| (measured != 0.0).then(|| predicted / measured - 1.0);
+    let all = fit.points.iter().filter_map(|point| apart(point.measured, point.predicted).map(f64::abs));
     let most = all.fold(0.0, f64::max).max(1e-9);
     let mut out =
         format!("{:>12}  {:>12}  {:>9}  {:^bar$}  SIZES\n", "MEASURED", "MODEL", "MODEL IS", "", bar = 2 * half + 1);
     for point in &fit.points {
-        let off = apart(point.measured, point.predicted);
+        let part = apart(point.measured, point.predicted);
+        let off = part.unwrap_or(0.0);
         let cells = ((off.abs() / most) * half as f64).round() as usize;
         let (left, right) = if off < 0.0 { (cells, 0) } else { (0, cells) };
         let bar = format!("{:>half$}│{:<half$}", "█".repeat(left), "█".repeat(right));
@@ -98,7 +100,7 @@ fn plot(fit: &Fit, width: usize) -> String {
             "{:>12}  {:>12}  {:>9}  {bar}  {}\n",
             amount(&fit.fitted.response, point.measured),
             amount(&fit.fitted.response, point.predicted),
-            format!("{sign}{}", percent(off.abs())),
+            part.map_or_else(|| "—".to_owned(), |_| format!("{sign}{}", percent(off.abs()))),
             sizes.join(" "),
         );
     }

@@ -288,7 +288,9 @@ fn legend(out: &mut String, monitor: &Monitor, runs: &Repeats<'_>) {
     let (stepped, scaled): (Vec<_>, Vec<_>) =
         monitor.rows().filter(is_within).partition(|row| row.event.event.step().is_some());
     if !stepped.is_empty() {
-        out.push_str("\n ± of user_time and system_time is a tick of 10 ms, which /proc counts in\n");
+        out.push_str(
+            "\n ± of user_time and system_time: the kernel looks where a CPU is, 100 times a second or more\n",
+        );
     }
     if !scaled.is_empty() {
         let level = monitor.confidence();

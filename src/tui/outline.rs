@@ -89,6 +89,10 @@ impl Outline {
             measured.delta(&mut before, reading).ok()?;
         }
         let delta = measured.delta(&mut before, reading(last)?).ok()?;
+        // Nothing happens while the target doesn't run.
+        if measure == Measure::PerSecond && delta.enabled.0 == 0 {
+            return Some(0.0);
+        }
         let rate = delta.count as f64 / positive(delta.running.as_secs())?;
         if measure != Measure::PerSecond {
             return Some(rate);

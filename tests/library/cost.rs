@@ -435,6 +435,20 @@ fn the_generated_function_of_a_sort_is_what_its_measurements_say() {
     }
 }
 
+#[test]
+fn sizes_that_took_nothing_are_no_surer_than_others() {
+    // One of five runs took n where n is small, and four where it is large: half of the medians are 0.
+    let runs = |n: u32, of: u32| (0..5).map(move |run| format!("{n},{}\n", if run < of { n } else { 0 }));
+    let small = [10, 40, 80].into_iter().flat_map(|n| runs(n, 1));
+    let large = [160, 640, 2560].into_iter().flat_map(|n| runs(n, 4));
+    let text = format!("n,count\n{}", small.chain(large).collect::<String>());
+    let file = WorkloadFile::parse(&text, "sort", "count").unwrap();
+    let options = FitOptions { response: "count".into(), ..FitOptions::default() };
+    let fit = Fit::new(&CostModel::parse("a + b * n", &["n".into()]).unwrap(), &file, &options).unwrap();
+    let b = fit.fitted.coefficients.iter().find(|found| found.name == "b").unwrap().value;
+    assert!((0.8..1.2).contains(&b), "{b}");
+}
+
 /// 4.5 ms and 50 ms times the power of n over 1e6, off by up to 3 % in ways that no power has, in some unit of n.
 fn in_unit(power: f64, unit: f64) -> WorkloadFile {
     let mut file = exact(&log_sizes(12), |n| 0.0 * n);

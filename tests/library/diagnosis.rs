@@ -168,6 +168,14 @@ fn threads_that_wait_for_a_lock_are_told() {
     let python = Scenario::of((8..11).map(of_python).collect());
     let wanted = "3 threads wait for locks or one another 52% of the time: 1.0 of 2 CPUs are used";
     assert_eq!(python.text(DiagnosisRule::LockWait), wanted);
+    // A pool whose workers wait for requests has no lock: for most of the time nobody could have it.
+    let idle = |tid| thread(tid, "worker", 0.04, &[('R', "", 4), ('S', "futex_wait_queue", 96)]);
+    assert_eq!(Scenario::of((8..16).map(idle).collect()).faults(), [""; 0]);
+    // Who waits for the end of those that work does little of the work.
+    let waits_for_all = thread(7, "prog", 0.002, &[('S', "futex_wait_queue", 100)]);
+    let works = |tid| thread(tid, "worker", 0.3, &[('R', "", 60), ('S', "futex_wait_queue", 40)]);
+    let both = Scenario::of(vec![waits_for_all, works(8), works(9), works(10)]);
+    assert_eq!(both.text(DiagnosisRule::LockWait).split_once(' ').unwrap().0, "3");
     // Where all CPUs are used all the same, nothing is lost.
     let used = |tid| thread(tid, "convoy", 0.32, &[('R', "", 32), ('S', "futex_wait_queue", 68)]);
     assert_eq!(Scenario::of((8..14).map(used).collect()).faults(), [""; 0]);
@@ -260,6 +268,51 @@ fn processes_that_live_for_a_moment_are_told() {
     assert!(text.contains(": at most 1") && text.ends_with(" start a second"), "{text}");
     // Compilers take longer, and few processes aren't many.
     assert_eq!((of(0.9, 110).faults(), of(0.04, 90).faults()), (vec![], vec![]));
+}
+
+#[test]
+fn children_that_were_seen_to_run_are_not_short() {
+    // A child that runs for ten seconds of a script's twelve, while others start a thousand processes a second.
+    let faults = |seen_until: u64| {
+        let mut header = builders::header([measured(software_event("page-faults"))]);
+        header.machine.cpus = 2;
+        let mut monitor = builders::monitor(header, vec![], EstimatorKind::Scale);
+        for second in 0..=12 {
+            let process = |tid, cpu: u64, children: u64| ThreadReading {
+                pid: tid,
+                tid,
+                began: 1,
+                cpu_ns: CpuNs(cpu * SECOND),
+                children_ns: CpuNs(children * SECOND),
+                ..ThreadReading::default()
+            };
+            let script = process(7, 0, if second > 10 { 10 } else { 0 });
+            let child = (second <= seen_until).then(|| process(8, second, 0));
+            let snapshot = ThreadSnapshot {
+                at_ns: WallNs(second * SECOND),
+                started: Some(2000 * second),
+                threads: [script].into_iter().chain(child).collect(),
+                ..ThreadSnapshot::default()
+            };
+            let (at, threads) = (WallNs(second * SECOND), Some(Arc::new(snapshot)));
+            monitor.round(&Round { at, readings: vec![None], threads, ..Round::default() }, 0);
+        }
+        let all = diagnose(&monitor, LookBack::Run, SampledFacts::default());
+        all.iter().map(|one| one.rule).filter(|rule| rule.is_fault()).collect::<Vec<_>>()
+    };
+    assert_eq!((faults(10), faults(1)), (vec![], vec![DiagnosisRule::ShortProcesses]));
+}
+
+#[test]
+fn cpu_bound_is_who_computes_and_not_many_that_mostly_wait() {
+    let is_told =
+        |threads: Vec<Made>| Scenario::of(threads).found().iter().any(|one| one.rule == DiagnosisRule::CpuBound);
+    let sleeper = |tid| thread(tid, "worker", 0.1, &[('R', "", 10), ('S', "hrtimer_nanosleep", 90)]);
+    assert!(is_told(vec![busy()]));
+    assert!(!is_told((7..17).map(sleeper).collect()), "ten that sleep for nine tenths of the time");
+    assert!(is_told((7..26).map(sleeper).collect()), "both CPUs are busy all the same");
+    // Short processes one after the other compute, too.
+    assert!(is_told(vec![Made { parts: [0.05, 0.0, 0.9], ..thread(7, "sh", 0.0, &[('S', "do_wait", 100)]) }]));
 }
 
 #[test]
@@ -433,10 +486,20 @@ fn a_command_that_waits_is_told_with_what_it_waits_in() {
     let is_told = |thread| Scenario::of(vec![thread]).found().iter().any(|one| one.rule == DiagnosisRule::Waiting);
     assert!(!is_told(sleeps(0.6, 1)));
     assert!(!is_told(sleeps(0.9, 10)));
-    // Of processes that ran already, waiting for work is usual.
-    let target = Some(MeasuredTarget::Processes(vec![]));
-    let daemon = Scenario { target, ..Scenario::of(vec![sleeps(0.1, 90)]) };
-    assert!(daemon.found().iter().all(|one| one.rule != DiagnosisRule::Waiting));
+    // Of processes that ran already, waiting for work is usual; doing nothing at all is told.
+    let of_daemon = |thread| {
+        let target = Some(MeasuredTarget::Processes(vec![]));
+        let found = Scenario { target, ..Scenario::of(vec![thread]) }.found();
+        found.into_iter().find(|one| one.rule == DiagnosisRule::Waiting).map(|one| one.text)
+    };
+    assert_eq!(of_daemon(sleeps(0.1, 90)), None);
+    let hangs = thread(7, "prog", 0.0, &[('S', "futex_wait_queue", 100)]);
+    let wanted = "prog doesn't run: its thread sleeps, most of the time in futex_wait_queue";
+    assert_eq!(of_daemon(hangs).as_deref(), Some(wanted));
+    let stopped = || thread(7, "prog", 0.0, &[('T', "do_signal_stop", 100)]);
+    let wanted = "prog is stopped by a signal: kill -CONT 7 lets it go on";
+    assert_eq!(of_daemon(stopped()).as_deref(), Some(wanted));
+    assert_eq!(Scenario::of(vec![stopped()]).text(DiagnosisRule::Waiting), wanted);
 }
 
 #[test]

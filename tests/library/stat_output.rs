@@ -153,25 +153,29 @@ fn a_count_of_some_runs_says_of_how_many() {
 }
 
 #[test]
-fn times_that_proc_counts_in_ticks_are_known_to_a_tick() {
+fn times_that_the_kernel_samples_are_no_better_known_than_by_its_ticks() {
     let clock = |name| measured(Event { unit: Unit::Nanoseconds, kind: EventKind::Tool, ..event(name) });
     let measured = |target| {
-        let header = Header { target, ..builders::header(["duration_time", "user_time"].map(clock)) };
+        let header = Header { target, ..builders::header(["duration_time", "user_time", "system_time"].map(clock)) };
         let mut monitor = builders::monitor(header, vec![], EstimatorKind::Scale);
         let half = Some(Reading { count: SECOND / 2, enabled: CpuNs(SECOND), running: CpuNs(SECOND) });
-        monitor.round(&Round { at: WallNs(SECOND), readings: vec![half; 2], ..Round::default() }, 0);
-        monitor.end(End { at_ns: WallNs(SECOND), cpu_time: Some(CpuTime::default()), ..End::default() });
+        monitor.round(&Round { at: WallNs(SECOND), readings: vec![half; 3], ..Round::default() }, 0);
+        let half = CpuNs(SECOND / 2);
+        let cpu_time = Some(CpuTime { user_ns: half, system_ns: half });
+        monitor.end(End { at_ns: WallNs(SECOND), cpu_time, ..End::default() });
         [monitor]
     };
     let errors = |runs: &[Monitor; 1]| [0, 1].map(|row| runs[0].row(row).count().unwrap().error.half_width());
     let machine = measured(MeasuredTarget::Everyone { cpus: None });
-    assert_eq!(errors(&machine), [Some(0.0), Some(1e7)]);
+    let ms = |errors: [Option<f64>; 2]| errors.map(|half| (half.unwrap() / 1e6).round());
+    // Of 50 ticks, and of a tick at both ends.
+    assert_eq!(ms(errors(&machine)), [0.0, 169.0]);
     let summary = text::summary(&Repeats(&machine), SummaryLayout::default());
-    assert!(summary.contains("±2.0%") && summary.contains("a tick of 10 ms"), "{summary}");
+    assert!(summary.contains("±33.8%") && summary.contains("100 times a second"), "{summary}");
     assert!(!summary.contains("multiplexing"), "{summary}");
-    // The kernel tells what a command used when it ends.
+    // The kernel tells what a command used in all when it ends: 50 of 100 ticks.
     let command = measured(MeasuredTarget::Command { argv: vec!["x".into()], pid: 7 });
-    assert_eq!(errors(&command), [Some(0.0); 2]);
+    assert_eq!(ms(errors(&command)), [0.0, 96.0]);
 }
 
 #[test]

@@ -696,6 +696,26 @@ fn nothing_is_sampled_twice_or_not_at_all_when_copies_begin_and_end() {
 }
 
 #[test]
+fn one_of_so_many_occurrences_is_sampled_and_stands_for_all_of_them() {
+    const FAULTS: &str = "
+        #include <sys/mman.h>
+        int main(void) {
+            long size = 20000L * 4096;
+            char *pages = mmap(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            madvise(pages, size, MADV_NOHUGEPAGE);
+            for (long i = 0; i < size; i += 4096) pages[i] = 1;
+            return 0;
+        }";
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "periods", FAULTS, "cc", &WITH_FRAME_POINTERS) else { return };
+    let options = ["-g", "--call-graph", "fp", "-c", "100", "-e", "page-faults"];
+    let (recording, _) = record(&folder, &options, &[program.to_str().unwrap()]);
+    let samples = samples(&recording);
+    assert!((190..=230).contains(&samples.len()), "{}", samples.len());
+    assert!(samples.iter().all(|(sample, _)| sample.weight == 100));
+}
+
+#[test]
 fn short_programs_are_whole_from_the_dynamic_linker_on() {
     if !can_sample() {
         return;

@@ -232,7 +232,10 @@ fn repeated_runs_are_recorded_one_by_one() {
     let [x1, x2, x3] = [1, 2, 3].map(|run| folder.join(format!("x-{run}.jsonl")).to_str().unwrap().to_owned());
     let [x1, x2, x3] = [&x1, &x2, &x3].map(String::as_str);
     let compared = stdout(&perfprop(&["replay", "--print", "--a", x1, x2, "--b", x3]));
-    assert!(compared.contains("2 and 1 runs: too few to tell; 2 events take 4 of each: record -r 4"), "{compared}");
+    assert!(
+        compared.contains("2 and 1 runs: too few to tell; 2 events need 4 runs of each: record -r 4"),
+        "{compared}"
+    );
     let one_each = stdout(&perfprop(&["replay", "--print", x1, x3]));
     assert!(one_each.contains("one run each: too few to tell"), "{one_each}");
     assert!(!one_each.contains("higher") && !one_each.contains("lower"), "{one_each}");

@@ -216,14 +216,20 @@ fn one_run_each_gives_differences_and_never_a_verdict() {
     assert_eq!(verdicts(&found), wanted);
     assert!(found.events[0].change().is_some_and(|part| (part + 0.1007).abs() < 1e-3));
     assert_eq!((found.differing(), found.tested), (0, 5));
-    assert_eq!(found.what_it_takes().unwrap(), "one run each: too few to tell; 5 events take 4 of each: record -r 4");
+    assert_eq!(
+        found.what_it_takes().unwrap(),
+        "one run each: too few to tell; 5 events need 4 runs of each: record -r 4"
+    );
 }
 
 #[test]
 fn two_runs_each_are_told_how_many_it_takes() {
     let found = compared(&several([&A, &B], 2));
     assert!(found.events.iter().all(|one| !one.verdict.is_sure() && one.interval.is_none()));
-    assert_eq!(found.what_it_takes().unwrap(), "2 and 2 runs: too few to tell; 5 events take 4 of each: record -r 4");
+    assert_eq!(
+        found.what_it_takes().unwrap(),
+        "2 and 2 runs: too few to tell; 5 events need 4 runs of each: record -r 4"
+    );
 }
 
 #[test]

@@ -341,7 +341,7 @@ fn time_lines_leave_where_there_is_no_room() {
     {
         with_recording(size, 60, move |script| {
             script.keys("p:4<Enter>");
-            assert_eq!(script.screen().contains("◆phase ▲finding ▼mark"), has_one, "{}", script.screen());
+            assert_eq!(script.screen().contains("◆phase ▲warning ▼mark"), has_one, "{}", script.screen());
         });
     }
 }

@@ -343,8 +343,8 @@ impl RunComparison {
             [1, 1] => "one run each".into(),
             [a, b] => format!("{a} and {b} runs"),
         };
-        let of_events = if events == 1 { "one event takes".into() } else { format!("{events} events take") };
-        Some(format!("{runs}: too few to tell; {of_events} {needs} of each: record -r {needs}"))
+        let of_events = if events == 1 { "one event needs".into() } else { format!("{events} events need") };
+        Some(format!("{runs}: too few to tell; {of_events} {needs} runs of each: record -r {needs}"))
     }
 }
 

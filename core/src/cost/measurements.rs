@@ -187,9 +187,14 @@ pub(super) fn quantities(model: &CostModel, file: &WorkloadFile, options: &FitOp
 }
 
 /// Gives each its weight, 1 on average, and returns the variance of one of weight 1 over that at large, as a function of
-/// the value.
+/// the value. What was measured as 0 is no surer than the least that was seen.
 fn weigh(all: &mut [Measured], function: VarianceFunction, value: impl Fn(&Measured) -> f64) -> VarianceFunction {
-    let weight = |measured: &Measured| function.at(value(measured)).recip();
+    let values = all.iter().map(|measured| measured.point.measured);
+    let least = values.filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min);
+    let weight = |measured: &Measured| {
+        let is_none = measured.point.measured == 0.0 && least.is_finite();
+        function.at(if is_none { value(measured).max(least) } else { value(measured) }).recip()
+    };
     let mean = all.iter().map(weight).sum::<f64>() / all.len().max(1) as f64;
     all.iter_mut().for_each(|measured| measured.point.weight = weight(measured) / mean);
     VarianceFunction { factor: function.factor * mean, ..function }

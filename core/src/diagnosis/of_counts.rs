@@ -129,8 +129,8 @@ impl Evidence<'_> {
         let cpu_seconds = switches.cpu_seconds?;
         let [rate, sure] = [switches.count.value, switches.least()?].map(|count| count / cpu_seconds);
         let is_much = sure >= SWITCHES && cpu_seconds >= LEAST_CPU * switches.seconds;
-        // What they wait for says more: without threads that isn't known.
-        if !is_much || self.threads.is_none() || self.lock_wait().is_some() || self.disk_wait().is_some() {
+        // What they wait for says more.
+        if !is_much || self.lock_wait().is_some() || self.disk_wait().is_some() {
             return None;
         }
         let waits = self.waits_most().map_or_else(String::new, |within| format!(": threads wait {within}"));

@@ -1,6 +1,6 @@
 //! Holds the rules about threads.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::HotFunction;
 use super::evidence::{Evidence, RuleResult, Said};
@@ -8,11 +8,15 @@ use crate::monitor::ThreadUses;
 use crate::names::shown;
 use crate::number::{memory, si, time};
 use crate::run::MeasuredTarget;
-use crate::threads::{LEAST_LOOKS, ThreadUse, WaitKind};
+use crate::threads::{LEAST_LOOKS, LooksSince, ThreadUse, WaitKind};
 use crate::units::WallNs;
 
 /// The part of a CPU that a thread needs to be one that works; others wait for work.
 const WORKS: f64 = 0.001;
+/// The part of what threads use on average that one needs to wait for locks in its work: others wait for those that work.
+const HAS_A_PART: f64 = 0.2;
+/// How many threads run, could or wait for a disk on average where others are told to wait for a lock: one of these has it.
+const HOLDERS: f64 = 0.7;
 /// The share of its time from which on a thread that waits for locks is told.
 const LOCKED: f64 = 0.3;
 /// How long threads wait for locks where that is told, for each second that they run.
@@ -44,6 +48,10 @@ const MAIN: f64 = 0.5;
 const GROWTH: (f64, f64, f64, f64) = (30.0, 0.9, 32e6, 0.2);
 /// The part of CPUs from which on a program is bound by them, and threads are short of them.
 const CPU_BOUND: f64 = 0.9;
+/// The part of its time in which a thread that computes runs or could: others wait for something else, too.
+const COMPUTES: f64 = 0.8;
+/// The part of checks at which threads were stopped where that is told.
+const STOPPED: f64 = 0.9;
 /// How many threads could run and have no CPU on average where that is told, and what part of those that could.
 const CPU_WAIT: (f64, f64) = (0.15, 0.2);
 
@@ -72,7 +80,8 @@ const READY: &str = "from the kernel's scheduler statistics, and no more than ch
 /// The part of the time in which a thread waited for a device; and of the time in which it didn't want for a CPU.
 fn disk_shares(thread: &ThreadUse<'_>) -> (f64, f64) {
     // Checks come when a CPU is free, and so more often while a thread waits: the kernel's account of its other time is exact.
-    let waits = thread.waits(WaitKind::Disk).unwrap_or(thread.waited(WaitKind::Disk).0);
+    let is_known = thread.waits(WaitKind::Disk).is_some();
+    let waits = if is_known { thread.wait_share(WaitKind::Disk) } else { thread.waited(WaitKind::Disk).0 };
     let (seen, _) = thread.waited(WaitKind::Nothing);
     // More than nothing: one that ended at once lived for none of the time.
     let lived = thread.lived.max(f64::MIN_POSITIVE);
@@ -120,7 +129,8 @@ impl Evidence<'_> {
     fn seen_locks(&self) -> RuleResult {
         let uses = self.threads.as_ref()?;
         let share = |thread: &ThreadUse<'_>| thread.wait_share(WaitKind::Lock);
-        let is_locked = |thread: &&ThreadUse<'_>| has_looks(thread) && thread.cpu >= WORKS && share(thread) >= LOCKED;
+        let works = WORKS.max(HAS_A_PART * uses.cpus / uses.all().count().max(1) as f64);
+        let is_locked = |thread: &&ThreadUse<'_>| has_looks(thread) && thread.cpu >= works && share(thread) >= LOCKED;
         let locked: Vec<_> = uses.all().filter(is_locked).collect();
         let waiting: f64 = locked.iter().map(|thread| thread.lived * share(thread)).sum();
         let lived: f64 = locked.iter().map(|thread| thread.lived).sum();
@@ -129,8 +139,11 @@ impl Evidence<'_> {
         let number = lived.round();
         let useful = self.cpus.min(number);
         let is_much = number >= 2.0 && waiting >= 1.0 && waiting >= LOCKED_TO_RUNNING * running;
+        // While nobody can have the lock, threads wait for work.
+        let disk: f64 = uses.all().map(|thread| thread.lived * disk_shares(thread).0).sum();
+        let has_holder = uses.cpus + ready(uses) + disk >= HOLDERS;
         // Threads that wait for one that has more to do are told as that.
-        if !is_much || uses.cpus >= IDLE_CPUS * useful || self.imbalance().is_some() {
+        if !is_much || !has_holder || uses.cpus >= IDLE_CPUS * useful || self.imbalance().is_some() {
             return None;
         }
         let mean = waiting / lived;
@@ -205,7 +218,7 @@ impl Evidence<'_> {
         let uses = self.threads.as_ref()?;
         let (least_started, most_each, least_share) = SHORT;
         let started = uses.started.filter(|started| *started >= least_started)?;
-        let children = uses.ended_children;
+        let children = unseen_children(uses);
         let share = children / uses.cpus;
         if share.is_nan() || share < least_share || children / started > most_each {
             return None;
@@ -224,7 +237,7 @@ impl Evidence<'_> {
         let most = most.map_or_else(String::new, |most| format!(", most of it in {}", shown(most.name)));
         let text = format!("{:.0}% of CPU time is in short processes: {each}{most}", 100.0 * share);
         let why = format!(
-            "CPU time of ended children {}; reported from {:.0}% in those of {} or less, and {least_started} a second",
+            "CPU time of children that ended before a check saw them, {}; reported from {:.0}% in those of {} or less, and {least_started} a second",
             over(uses),
             100.0 * least_share,
             time(1e9 * most_each)
@@ -304,7 +317,7 @@ impl Evidence<'_> {
 
     pub(super) fn cpu_wait(&self) -> RuleResult {
         let uses = self.threads.as_ref()?;
-        let waiting: f64 = uses.all().filter_map(ThreadUse::ready).sum();
+        let waiting = ready(uses);
         let running = uses.cpus;
         let (least, least_part) = CPU_WAIT;
         if waiting < least || waiting < least_part * (waiting + running) {
@@ -347,13 +360,56 @@ impl Evidence<'_> {
         Some(Said { text, why, sure: READY.to_owned() })
     }
 
-    /// Of a command that takes longer than it computes, what its busiest thread waits in.
+    /// What a target waits for that doesn't run, or not all the time.
     pub(super) fn waiting(&self) -> RuleResult {
+        self.stopped().or_else(|| self.asleep()).or_else(|| self.busiest_waits())
+    }
+
+    /// Of a target that a signal has stopped.
+    fn stopped(&self) -> RuleResult {
+        let uses = self.threads.as_ref().filter(|_| !self.is_of_machine())?;
+        let (stopped, looks) = looks_in(uses, |looks| matches!(looks.state, 'T' | 't'));
+        let first = uses.threads.first()?.thread;
+        let text = format!("{} is stopped by a signal: kill -CONT {} lets it go on", shown(&first.name), first.pid);
+        let why = format!("stopped (state T) at {:.0}% of checks {}", 100.0 * stopped, over(uses));
+        let is_told = looks >= LEAST_LOOKS && stopped >= STOPPED;
+        is_told.then(|| Said { text, why, sure: sure_of_looks(stopped, looks) })
+    }
+
+    /// Of processes that were there already and do nothing: a command that sleeps is told by its busiest thread.
+    fn asleep(&self) -> RuleResult {
+        let uses = self.threads.as_ref()?;
+        let target = &self.monitor.header().target;
+        if uses.cpus >= WORKS || !matches!(target, MeasuredTarget::Processes(_) | MeasuredTarget::Threads(_)) {
+            return None;
+        }
+        let (asleep, looks) = looks_in(uses, |looks| looks.state != 'R');
+        let mut within = BTreeMap::<&str, u32>::new();
+        for looks in uses.threads.iter().flat_map(|thread| &thread.looks).filter(|looks| !looks.within.is_empty()) {
+            *within.entry(looks.within).or_default() += looks.times;
+        }
+        let most = within.into_iter().max_by_key(|(_, times)| *times);
+        let most = most.map_or_else(String::new, |(within, _)| format!(", most of the time in {}", shown(within)));
+        let name = shown(&uses.threads.first()?.thread.name);
+        let threads = match uses.threads.len() {
+            1 => "its thread sleeps".to_owned(),
+            several => format!("its {several} threads sleep"),
+        };
+        let text = format!("{name} doesn't run: {threads}{most}");
+        let why = format!("{:.4} CPUs {}; reported up to {WORKS}", uses.cpus, over(uses));
+        (looks >= LEAST_LOOKS).then(|| Said { text, why, sure: sure_of_looks(asleep, looks) })
+    }
+
+    fn is_of_machine(&self) -> bool {
+        matches!(self.monitor.header().target, MeasuredTarget::Everyone { .. })
+    }
+
+    /// Of a command that takes longer than it computes, what its busiest thread waits in.
+    fn busiest_waits(&self) -> RuleResult {
         let uses = self.threads.as_ref()?;
         let is_told = || self.lock_wait().is_some() || self.disk_wait().is_some() || self.imbalance().is_some();
         let is_command = matches!(self.monitor.header().target, MeasuredTarget::Command { .. });
-        let ready: f64 = uses.all().filter_map(ThreadUse::ready).sum();
-        if !is_command || uses.cpus + ready > 1.0 - WAITING || is_told() {
+        if !is_command || uses.cpus + ready(uses) > 1.0 - WAITING || is_told() {
             return None;
         }
         // Who waits for a child has most of its time in that, which says nothing.
@@ -377,10 +433,11 @@ impl Evidence<'_> {
     pub(super) fn cpu_bound(&self) -> RuleResult {
         let uses = self.threads.as_ref()?;
         let all = uses.cpus;
-        // A program needs one CPU all the time to be bound by that; a machine needs all of its own.
-        let is_machine = matches!(self.monitor.header().target, MeasuredTarget::Everyone { .. });
+        // A program needs one CPU all the time to be bound by that, or all; a machine needs all of its own.
+        let is_machine = self.is_of_machine();
+        let is_busy = all >= CPU_BOUND * self.cpus;
         let least = if is_machine { CPU_BOUND * self.cpus } else { CPU_BOUND };
-        if all < least {
+        if !is_busy && (is_machine || computing(uses) < CPU_BOUND) {
             return None;
         }
         let hot = self.mostly_in();
@@ -392,6 +449,33 @@ impl Evidence<'_> {
         let why = format!("CPU time {}; reported from {least:.1} CPUs", over(uses));
         Some(Said { text, why, sure: SUMMED.into() })
     }
+}
+
+/// How many threads could run and have no CPU on average.
+fn ready(uses: &ThreadUses<'_>) -> f64 {
+    uses.all().filter_map(ThreadUse::ready).sum()
+}
+
+/// The CPUs that children were on which ended before a check saw them.
+fn unseen_children(uses: &ThreadUses<'_>) -> f64 {
+    let living: BTreeSet<i32> = uses.threads.iter().map(|thread| thread.thread.pid).collect();
+    let seen = uses.ended.iter().filter(|thread| !living.contains(&thread.thread.pid));
+    (uses.ended_children - seen.map(|thread| thread.cpu).sum::<f64>()).max(0.0)
+}
+
+/// The CPUs that threads were on which do nothing but compute, with those that ended before a check saw them.
+fn computing(uses: &ThreadUses<'_>) -> f64 {
+    let seen: f64 = uses.all().map(|thread| thread.cpu).sum();
+    let computes = |thread: &&ThreadUse<'_>| thread.cpu + thread.ready().unwrap_or(0.0) >= COMPUTES * thread.lived;
+    uses.all().filter(computes).map(|thread| thread.cpu).sum::<f64>() + (uses.cpus - seen).max(0.0)
+}
+
+/// The share of checks at which living threads were as `is` says, and how many checks there were.
+fn looks_in(uses: &ThreadUses<'_>, is: impl Fn(&LooksSince<'_>) -> bool) -> (f64, u32) {
+    let all = || uses.threads.iter().flat_map(|thread| &thread.looks);
+    let times: u32 = all().map(|looks| looks.times).sum();
+    let those: u32 = all().filter(|looks| is(looks)).map(|looks| looks.times).sum();
+    (f64::from(those) / f64::from(times.max(1)), times)
 }
 
 /// `, 93% in xz`: the name of the threads with most CPU time, with those that have ended.

@@ -76,12 +76,7 @@ impl Measure {
 
     /// Whether charts have a model's instructions for their time: rates by wall-clock time have that.
     pub fn is_by_instructions(self, header: &Header) -> bool {
-        header.modelled.is_some() && self.of_intervals() != Self::PerSecond
-    }
-
-    /// The measure of single intervals: a total grows all the time, so that of it is the rate.
-    pub fn of_intervals(self) -> Self {
-        if self == Self::Total { Self::PerCpuSecond } else { self }
+        header.modelled.is_some() && self != Self::PerSecond
     }
 
     /// What a count over the run is to be multiplied with; `None` where that isn't known: no
@@ -116,7 +111,7 @@ impl Measure {
         }
     }
 
-    /// The intervals of an event with their counts in this measure, or, for totals, per CPU second.
+    /// The intervals of an event with their counts in this measure.
     ///
     /// An interval in which no task was on a CPU has no rate per CPU second, and a rate of 0 per
     /// second of wall-clock time.
@@ -132,7 +127,7 @@ impl Measure {
                 Some(_) => Some(modelled_instructions(point.cpu_time)),
                 None => instructions?.get(place)?.raw,
             };
-            let measure = Some(self.of_intervals()).filter(|measure| measure.suits(row));
+            let measure = Some(self).filter(|measure| measure.suits(row));
             point.times(measure.and_then(|measure| measure.of_span(point.cpu_time, point.length, instructions)))
         };
         row.history.iter().enumerate().skip(row.history.len().saturating_sub(most)).map(converted).collect()
@@ -160,7 +155,7 @@ impl Measure {
         }
     }
 
-    /// The extremes of an event's intervals: scaled, and estimated; for totals, those per CPU second.
+    /// The extremes of an event's intervals: scaled, and estimated; none for totals.
     pub fn extremes(self, monitor: &Monitor, event: RowIndex) -> (Option<Extremes>, Option<Extremes>) {
         monitor.tracks[event].spread.extremes(self)
     }

@@ -25,6 +25,7 @@ use crate::sources::{Reading, Round, Scope};
 use crate::units::{CpuNs, WallNs};
 
 mod anchors;
+mod cpu_split;
 mod detect;
 mod finding;
 mod first_minute;
@@ -206,6 +207,9 @@ impl Monitor {
         self.note_lost();
         self.note_uncounted_time(&end);
         self.note_lacking_units();
+        for (event, known) in self.stepped(Some(&end)) {
+            self.tracks[event].stepped = Some(known);
+        }
         if end.has_target_ended {
             self.note(Finding::TargetEnded);
         }
@@ -274,6 +278,7 @@ impl Monitor {
         self.note_relations(&before);
         // Nothing is counted during a delay.
         let (at, length) = (self.now, self.now - self.closed_at.max(self.header.delay_ns));
+        let stepped = self.stepped(None);
         for ((event, track), estimate) in self.tracks.iter_mut().enumerate().zip(self.estimator.estimates()) {
             let counted = self.tally.interval(event).total();
             let (mut raw, mut corrected) = (self.tally.interval_count(event), estimate.interval);
@@ -284,11 +289,9 @@ impl Monitor {
                 *known = at_least_so_much(self.tally.total(event), counted, raw);
                 (raw, corrected) = (known.interval, known.interval);
             }
-            if let Some(step) = self.header.events[event].event.step() {
-                let in_steps = |count: Option<Uncertain>| count.map(|count| within_step(count, step));
-                (raw, corrected) = (in_steps(raw), in_steps(corrected));
-                let total = in_steps(estimate.total.or(self.tally.total(event)));
-                track.stepped = Some(Estimate { interval: corrected, total, ..estimate.clone() });
+            if let Some(known) = stepped.get(&event) {
+                (raw, corrected) = (known.interval, known.interval);
+                track.stepped = Some(known.clone());
             }
             while track.history.len() >= self.kept {
                 track.history.pop_front();
@@ -337,12 +340,6 @@ fn beginnings(header: &Header) -> Vec<f64> {
 /// A count of a part, of which nobody knows how far it is from the whole.
 fn at_least(count: Uncertain) -> Uncertain {
     Uncertain { error: Error::Unknown, ..count }
-}
-
-/// A count that is read in steps, of an event that is counted all the time.
-fn within_step(count: Uncertain, step: CpuNs) -> Uncertain {
-    let step = step.0 as f64;
-    Uncertain { error: Error::Within { below: step.min(count.value), above: step }, ..count }
 }
 
 /// What is known of an event of which a part isn't counted any more: what was counted happened, and nobody

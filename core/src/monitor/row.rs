@@ -6,7 +6,7 @@ use super::{FirstMinute, Monitor, at_least};
 use crate::estimate::{Cause, Estimate, Quality};
 use crate::plan::RowIndex;
 use crate::rates::{Delta, Raw, Uncertain};
-use crate::run::{MeasuredEvent, MeasuredTarget};
+use crate::run::MeasuredEvent;
 use crate::sources::Status;
 use crate::units::{CpuNs, WallNs};
 
@@ -243,16 +243,10 @@ impl Monitor {
         }
     }
 
-    /// What is left of the estimate of an event of which a part isn't counted, or that is read in steps. What the kernel says
-    /// of a command that has ended has none.
+    /// What is left of the estimate of an event of which a part isn't counted, or that is read in steps.
     fn known(&self, index: RowIndex) -> Option<&Estimate> {
         let track = &self.tracks[index];
-        let is_told = || {
-            let has_ended = self.end.as_ref().is_some_and(|end| end.cpu_time.is_some());
-            has_ended && matches!(self.header.target, MeasuredTarget::Command { .. })
-        };
-        let stepped = || track.stepped.as_ref().filter(|_| !is_told());
-        track.uncounted.as_ref().map(|(_, known)| known).or_else(stepped)
+        track.uncounted.as_ref().map(|(_, known)| known).or(track.stepped.as_ref())
     }
 
     fn scaled(&self, index: RowIndex) -> Option<Uncertain> {

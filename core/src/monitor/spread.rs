@@ -45,9 +45,9 @@ impl IntervalSpread {
         self.of(measure)?.moments.variance()
     }
 
-    /// The extremes of the scaled rate, and of what the estimator makes of it; for totals, those per CPU second.
+    /// The extremes of the scaled rate, and of what the estimator makes of it; none for totals.
     pub(super) fn extremes(&self, measure: Measure) -> (Option<Extremes>, Option<Extremes>) {
-        self.of(measure.of_intervals()).map_or((None, None), |spread| (spread.raw, spread.corrected))
+        self.of(measure).map_or((None, None), |spread| (spread.raw, spread.corrected))
     }
 
     fn of(&self, measure: Measure) -> Option<&Spread> {
@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(spread.variance(Measure::PerSecond), Some(4.0));
         assert_eq!(spread.extremes(Measure::PerSecond), (Some(Extremes { least: 2.0, most: 6.0 }), None));
         assert_eq!(spread.variance(Measure::Total), None);
-        assert_eq!(spread.extremes(Measure::Total), (None, None), "per CPU second there are none");
+        assert_eq!(spread.extremes(Measure::Total), (None, None));
     }
 
     #[test]

@@ -221,16 +221,14 @@ impl Measure {
         monitor.spread_of_sum(events)?.variance(self)
     }
 
-    /// The extremes of the intervals of a sum: scaled, and estimated; for totals, those per CPU second. `None` for what is no
-    /// sum.
+    /// The extremes of the intervals of a sum: scaled, and estimated; none for totals, and for what is no sum.
     pub fn extremes_of_sum(self, monitor: &Monitor, events: &[RowIndex]) -> (Option<Extremes>, Option<Extremes>) {
         monitor.spread_of_sum(events).map_or((None, None), |spread| spread.extremes(self))
     }
 
-    /// The newest intervals of some events together in this measure; for totals, per CPU second.
+    /// The newest intervals of some events together in this measure.
     pub fn points_of_sum(self, monitor: &Monitor, events: &[RowIndex], most: usize) -> Vec<Point> {
-        let wanted = self.of_intervals();
-        let instructions = match wanted {
+        let instructions = match self {
             Self::PerKiloInstruction => monitor.sum_points(&monitor.instructions(events), most),
             _ => Vec::new(),
         };
@@ -249,7 +247,7 @@ impl Measure {
 
     /// An interval of a sum in this measure, beside the number of instructions in it.
     fn of_sum(self, sum: &Point, instructions: Option<Uncertain>) -> Point {
-        sum.times(self.of_intervals().of_span(sum.cpu_time, sum.length, || instructions))
+        sum.times(self.of_span(sum.cpu_time, sum.length, || instructions))
     }
 }
 

@@ -257,7 +257,10 @@ impl Monitor {
         let cpus = if is_machine { all } else { known.max(all) }.min(self.header().machine.cpus.max(1) as f64);
         let machine = later.machine_busy_ns.zip(earlier.machine_busy_ns);
         let machine = machine.map(|(later, earlier)| cpus_of(later, earlier));
-        let others = (cpus - cpu(&threads)).max(0.0);
+        let ended_names = EndedUse::between(earlier, later, seconds);
+        // How busy CPUs were is known in ticks, what ended processes used exactly.
+        let of_names: f64 = ended_names.iter().map(|ended| ended.cpus).sum();
+        let others = (cpus - cpu(&threads)).max(of_names);
         let started = later.started.zip(earlier.started);
         Some(ThreadUses {
             starter: starter(&threads, others).filter(|_| later.left_out == 0),
@@ -271,7 +274,7 @@ impl Monitor {
             disk: DiskRates::between(earlier, later, seconds),
             others,
             ended_children,
-            ended_names: EndedUse::between(earlier, later, seconds),
+            ended_names,
             seconds,
             started: started.map(|(later, earlier)| later.saturating_sub(earlier) as f64 / seconds),
         })

@@ -1,6 +1,7 @@
 //! Says how much of what was sampled is known: stacks that reach their beginning, and those that were cut.
 
 mod findings;
+mod sampled_by_timer;
 
 use std::fmt;
 use std::iter::Sum;

@@ -146,11 +146,16 @@ impl<'a> ThreadUse<'a> {
         self.looks.iter().map(|looks| looks.times).sum()
     }
 
-    /// The part of the time in which it waited for something of this kind; `None` where too few looks tell that, and of one that
+    /// The part of all the time in which it waited for something of this kind; `None` where too few looks tell that, and of one that
     /// has ended. The time on a CPU and ready for one is exact, so looks only say what the rest was spent on.
     pub fn waits(&self, kind: WaitKind) -> Option<f64> {
         let is_known = self.times_looked_at() >= LEAST_LOOKS && !self.thread.is_defunct();
-        is_known.then(|| self.wait_share(kind))
+        is_known.then(|| self.part_lived() * self.wait_share(kind))
+    }
+
+    /// The part of the time in which it lived, 1 where looks allow that.
+    pub fn part_lived(&self) -> f64 {
+        if self.lived > LIVED_ALL { 1.0 } else { self.lived }
     }
 
     /// The part of the time in which it waited for anything but a CPU. Of one that lived all the time it is what the kernel's account
@@ -174,12 +179,12 @@ impl<'a> ThreadUse<'a> {
         if seen > 0.0 { share / seen * self.waited_at_all() } else { 0.0 }
     }
 
-    /// Where in the kernel it slept or waited most, and for what part of the time, if looks tell that; `None` where it never did
+    /// Where in the kernel it slept or waited most, and for what part of all the time, if looks tell that; `None` where it never did
     /// or that isn't known.
     pub fn most_within(&self) -> Option<(&'a str, Option<f64>)> {
         let most = self.looks.iter().find(|looks| looks.state != 'R' && !looks.within.is_empty())?;
         let all = self.times_looked_at();
-        let part = || self.of_waits(f64::from(most.times) / f64::from(all));
+        let part = || self.part_lived() * self.of_waits(f64::from(most.times) / f64::from(all));
         (!self.thread.is_defunct()).then(|| (most.within, (all >= LEAST_LOOKS).then(part)))
     }
 
@@ -227,8 +232,30 @@ fn looks_since<'a>(earlier: &[ThreadLooks], later: &'a [ThreadLooks]) -> Vec<Loo
         kinds: [false, true].map(|has_blocked| WaitKind::of(looks.state, &looks.within, has_blocked)),
     };
     let mut looks: Vec<_> = later.iter().map(since).filter(|looks| looks.times > 0).collect();
+    share_out_unnamed(&mut looks);
     looks.sort_by(|a, b| b.times.cmp(&a.times).then_with(|| a.within.cmp(b.within)));
     looks
+}
+
+/// Counts sleeps whose function isn't known as those of which it is: the kernel keeps some threads on its queues for a while, and
+/// then doesn't say.
+fn share_out_unnamed(looks: &mut Vec<LooksSince<'_>>) {
+    let sleeps = |looks: &[LooksSince<'_>], is_named: bool| -> u32 {
+        let of = looks.iter().filter(|looks| looks.state == 'S' && looks.within.is_empty() != is_named);
+        of.map(|looks| looks.times).sum()
+    };
+    let (unnamed, named) = (sleeps(looks, false), sleeps(looks, true));
+    if named == 0 {
+        return;
+    }
+    looks.retain(|looks| looks.state != 'S' || !looks.within.is_empty());
+    let (mut seen, mut given) = (0_u64, 0_u32);
+    for looks in looks.iter_mut().filter(|looks| looks.state == 'S') {
+        seen += u64::from(looks.times);
+        let until_here = (u64::from(unnamed) * seen / u64::from(named)) as u32;
+        looks.times += until_here - given;
+        given = until_here;
+    }
 }
 
 /// What threads did between the first and the last of some snapshots.
@@ -360,6 +387,36 @@ mod tests {
         assert_eq!((uses[0].faults, uses[0].switches), (100.0, Some(50.0)));
         // The other one began between the two, and nobody looked at it.
         assert_eq!((uses[1].cpu, uses[1].waited(WaitKind::Lock), uses[1].most_within()), (0.1, (0.0, 0), None));
+    }
+
+    #[test]
+    fn sleeps_without_a_function_are_like_the_others() {
+        let of = |looks: Vec<ThreadLooks>| {
+            let (earlier, later) = (snapshot(0, vec![thread(7, 0, vec![])]), snapshot(1, vec![thread(7, 0, looks)]));
+            let use_of = uses(&[&earlier, &later]).living.remove(0);
+            let seen: Vec<_> =
+                use_of.looks.iter().map(|looks| (looks.state, looks.within.to_owned(), looks.times)).collect();
+            seen
+        };
+        let named = |state, within: &str, times| (state, within.to_owned(), times);
+        let seen =
+            of(vec![looks('S', "futex_do_wait", 6), looks('S', "", 12), looks('S', "ep_poll", 3), looks('R', "", 4)]);
+        assert_eq!(seen, [named('S', "futex_do_wait", 14), named('S', "ep_poll", 7), named('R', "", 4)]);
+        // Where none is known, they stay.
+        assert_eq!(of(vec![looks('S', "", 12), looks('R', "", 4)]), [named('S', "", 12), named('R', "", 4)]);
+    }
+
+    #[test]
+    fn a_wait_is_a_part_of_all_the_time() {
+        // It ended after a quarter of the checks, at all of which it slept.
+        let slept = |times| vec![looks('S', "hrtimer_nanosleep", times)];
+        let first = snapshot(0, vec![thread(7, 0, slept(0)), thread(8, 0, slept(0))]);
+        let middle = snapshot(1, vec![thread(7, 0, slept(20)), thread(8, 0, slept(20))]);
+        let last = snapshot(4, vec![thread(7, 0, slept(80))]);
+        let uses = uses(&[&first, &middle, &last]);
+        let waits = [&uses.living[0], &uses.ended[0]].map(|thread| thread.waits(WaitKind::Sleep));
+        assert_eq!(waits, [Some(1.0), Some(0.25)]);
+        assert_eq!(uses.ended[0].most_within().unwrap().1, Some(0.25));
     }
 
     #[test]

@@ -107,11 +107,23 @@ impl ScreenModel {
 
     /// The measure of a line's numbers.
     pub(in crate::tui) fn line_measure(&self, line: EventLine) -> Measure {
-        let event = match line {
+        self.measures.of(&self.monitor, self.first_event(line))
+    }
+
+    /// The measure of a line's intervals. A total grows all the time, so that theirs is the usual rate.
+    pub(in crate::tui) fn interval_measure(&self, line: EventLine) -> Measure {
+        match self.line_measure(line) {
+            Measure::Total => self.monitor.usual_measure(self.first_event(line)),
+            rate => rate,
+        }
+    }
+
+    /// An event, or the first of a sum, which all have one unit.
+    fn first_event(&self, line: EventLine) -> RowIndex {
+        match line {
             EventLine::Event(event) => event,
             EventLine::Sum(place) => self.events.folds[place].parts.events[0],
-        };
-        self.measures.of(&self.monitor, event)
+        }
     }
 
     /// What stands behind a line's numbers: `/s`.
@@ -142,7 +154,7 @@ impl ScreenModel {
 
     /// The newest intervals of a line, in the unit of charts.
     pub(in crate::tui) fn line_points(&self, line: EventLine, most: usize) -> Vec<Point> {
-        let (measure, most) = (self.line_measure(line), most.saturating_add(1));
+        let (measure, most) = (self.interval_measure(line), most.saturating_add(1));
         let points = match line {
             EventLine::Event(event) => measure.newest(&self.monitor, &self.monitor.row(event), most),
             EventLine::Sum(place) => measure.points_of_sum(&self.monitor, &self.events.folds[place].parts.events, most),
@@ -151,11 +163,7 @@ impl ScreenModel {
     }
 
     pub(in crate::tui) fn line_unit(&self, line: EventLine) -> &Unit {
-        let event = match line {
-            EventLine::Event(event) => event,
-            EventLine::Sum(place) => self.events.folds[place].parts.events[0],
-        };
-        &self.monitor.header().events[event].event.unit
+        &self.monitor.header().events[self.first_event(line)].event.unit
     }
 
     /// Why a line has no number.

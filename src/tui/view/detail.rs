@@ -174,10 +174,10 @@ fn draw_histogram(page: &mut ScreenPage<'_>, area: Rect, line: EventLine) {
     let unit = page.model.line_unit(line);
     let mut rows = area.rows();
     if let Some(row) = rows.next() {
-        let suffix = page.model.line_measure(line).of_intervals().suffix(page.model.monitor.header());
+        let suffix = page.model.interval_measure(line).suffix(page.model.monitor.header());
         let words = match rates.len() {
-            1 => format!("1 interval, in{suffix}"),
-            intervals => format!("{intervals} intervals, each{suffix}"),
+            1 => format!("1 interval ({suffix})"),
+            intervals => format!("{intervals} intervals ({suffix})"),
         };
         page.line(row, Line::from(page.span(Role::Header, words)));
     }

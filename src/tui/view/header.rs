@@ -109,6 +109,7 @@ fn parts(page: &ScreenPage<'_>, room: usize) -> Vec<HeaderPart> {
         let lag = model.lag().0 / 1_000_000_000;
         parts.insert(0, part(0, Role::Frozen, format!(" {FROZEN} FROZEN +{lag} s ")));
     }
+    parts.extend(which_side(page).map(|words| part(0, Role::Key, words)));
     if let Some(words) = missing_end(page, room) {
         parts.push(part(0, Role::Warn, format!("{WARN} {words}")));
     }
@@ -153,6 +154,14 @@ fn parts(page: &ScreenPage<'_>, room: usize) -> Vec<HeaderPart> {
         parts.push(part(2, Role::Warn, format!("{}{WARN}", warnings(model))));
     }
     parts
+}
+
+/// Where recordings are compared: which of them a screen shows that has no room for all.
+fn which_side(page: &ScreenPage<'_>) -> Option<String> {
+    let [(_, further), _] = page.model.others.as_ref()?.names();
+    let has_both = matches!(page.model.screen, Screen::Compare | Screen::Profile | Screen::Source);
+    let words = if further > 0 { format!("A, run 1 of {}", further + 1) } else { "A".to_owned() };
+    (!has_both).then_some(words)
 }
 
 /// What a recording lacks that breaks off.

@@ -30,9 +30,9 @@ fn changes<'a>(page: &'a ScreenPage<'_>, line: EventLine) -> Vec<&'a PhaseChange
 pub(super) fn levels(page: &ScreenPage<'_>, line: EventLine) -> (Vec<ChartLevel>, Vec<WallNs>) {
     let (model, changes) = (page.model, changes(page, line));
     // A model's time is its instructions, on which times of the clock have no place.
-    let is_by_instructions = model.line_measure(line).is_by_instructions(model.monitor.header());
+    let measure = model.interval_measure(line);
+    let is_by_instructions = measure.is_by_instructions(model.monitor.header());
     let times = if is_by_instructions { Vec::new() } else { changes.iter().map(|change| change.at).collect() };
-    let measure = model.line_measure(line).of_intervals();
     let has_unit = |event| model.monitor.phase_measure(event) == measure;
     match (line, changes.first()) {
         (EventLine::Event(event), Some(_)) if has_unit(event) && !is_by_instructions => (of_phases(&changes), times),

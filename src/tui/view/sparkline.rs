@@ -39,11 +39,16 @@ pub(super) fn bars(page: &ScreenPage<'_>, rates: &[Option<f64>]) -> Vec<Span<'st
     rates.iter().map(bar).collect()
 }
 
+/// How much higher than the highest usual number a scale reaches on which a peak is cut.
+const CUT: f64 = 2.0;
+
 /// Where the bars begin, and how much the tallest is.
 fn scale(rates: &[f64], axis: AxisStart) -> (f64, f64) {
     let low = rates.iter().copied().fold(f64::INFINITY, f64::min);
     let high = usual_highest(rates);
     match axis {
+        // Beside peaks that are cut, the others don't look as if they were high; but a start is left behind.
+        AxisStart::Zero if low >= 0.0 && rates.iter().skip(1).any(|rate| *rate > high) => (0.0, CUT * high),
         AxisStart::Zero if low >= 0.0 => (0.0, high),
         // Noise of a few percent must not look like a mountain range.
         _ if high - low < 0.2 * high.abs() => ((low + high - 0.2 * high.abs()) / 2.0, 0.2 * high.abs()),
@@ -80,6 +85,8 @@ mod tests {
     fn bars_begin_at_zero_and_one_peak_does_not_flatten_the_others() {
         assert_eq!(scale(&[228.0, 203.0], AxisStart::Zero), (0.0, 228.0));
         assert_eq!(scale(&[228.0, 103.0], AxisStart::Least), (103.0, 125.0));
+        assert_eq!(scale(&[120.0, 20.0, 21.0, 19.0], AxisStart::Zero), (0.0, 21.0), "a program's start");
+        assert_eq!(scale(&[20.0, 120.0, 21.0, 19.0], AxisStart::Zero), (0.0, 42.0), "half as high as there is room");
         assert_eq!(usual_highest(&[120.0, 20.0, 21.0, 19.0]), 21.0);
         // Twice as high is usual, and of three numbers nobody knows which is.
         assert_eq!(usual_highest(&[40.0, 20.0, 21.0, 19.0]), 40.0);

@@ -159,7 +159,10 @@ fn narrowing(raw: Option<Figure>, corrected: Option<Figure>) -> String {
         bounds.map(|(low, high)| high - low)
     };
     let widths = width(raw).zip(width(corrected));
-    match widths {
+    // ± is the longer side alone: where that grew and the other shrank, neither word fits the two numbers above.
+    let longer_side = |figure: Option<Figure>| figure.and_then(|figure| figure.error.relative_to(figure.mean));
+    let has_grown = longer_side(corrected) > longer_side(raw);
+    match widths.filter(|(raw, corrected)| (corrected > raw) == has_grown) {
         Some((raw, corrected)) if raw > 0.0 && corrected < 0.995 * raw => {
             format!("{} narrower", whole_share(1.0 - corrected / raw))
         }

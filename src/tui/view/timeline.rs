@@ -95,7 +95,7 @@ fn bars(page: &ScreenPage<'_>, outline: &Outline, cells: usize) -> Vec<Span<'sta
 fn legend(page: &ScreenPage<'_>) -> Line<'static> {
     let mut line = Line::raw(" ");
     for (glyph, role, words) in
-        [(CHANGE, Role::Info, "phase "), (WARN, Role::Warn, "finding "), (MARK, Role::Match, "mark ")]
+        [(CHANGE, Role::Info, "phase "), (WARN, Role::Warn, "warning "), (MARK, Role::Match, "mark ")]
     {
         line.push_span(page.span(role, glyph));
         line.push_span(page.span(Role::Dim, words));

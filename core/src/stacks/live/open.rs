@@ -214,7 +214,8 @@ impl<'a> Places<'a> {
                     continue;
                 };
                 ring.join(&counter)?;
-                self.events.insert(counter.id(), SampledAs { event: index, set });
+                self.events
+                    .insert(counter.id(), SampledAs { event: index, set: set.of_event(&chosen.event, chosen.rate) });
                 let turns = if chosen.takes_turns() { turns } else { TurnTimes::Never };
                 self.counters.push(SampledCounter { size: set.size, event: index, turns, counter });
             }

@@ -8,7 +8,7 @@ use perf_event::{Builder, Clock, Counter, ReadFormat};
 
 use super::super::{OFF_CPU, Rate, SampledEvent, UnwindMethod};
 use super::copy_evidence::CopySize;
-use super::record::{COMMON, SampleLayout, WAKEUP};
+use super::record::{COMMON, SampleLayout, SamplePeriod, WAKEUP};
 use super::request::{DEFAULT_FREQUENCY, MACHINE_FREQUENCY, StackError, StackRequest, Unsampled, rate};
 use super::ring::Ring;
 use super::tried::{NotHere, SampledTask, TriedPlaces, gone};
@@ -36,13 +36,27 @@ pub(super) struct EventSet {
 impl EventSet {
     /// The sets for a way of unwinding, the one that begins first.
     pub(super) fn of(call_graph: UnwindMethod) -> Vec<Self> {
+        let period = SamplePeriod::InSample;
         let of_size = |size: CopySize| match size {
-            CopySize::None => Self { size, layout: SampleLayout { call_graph: UnwindMethod::Fp } },
-            size => Self { size, layout: SampleLayout { call_graph: UnwindMethod::Dwarf(size.bytes()) } },
+            CopySize::None => Self { size, layout: SampleLayout { call_graph: UnwindMethod::Fp, period } },
+            size => Self { size, layout: SampleLayout { call_graph: UnwindMethod::Dwarf(size.bytes()), period } },
         };
         match call_graph {
             UnwindMethod::Auto if REGISTERS != 0 => CopySize::ALL.map(of_size).into(),
-            call_graph => vec![Self { size: CopySize::None, layout: SampleLayout { call_graph } }],
+            call_graph => vec![Self { size: CopySize::None, layout: SampleLayout { call_graph, period } }],
+        }
+    }
+
+    /// The fields of an event's samples. The kernel samples each occurrence of what it counts itself where samples are to say their
+    /// period, whatever that is; but its clocks are timers.
+    pub(super) fn of_event(self, event: &Event, rate: Rate) -> Self {
+        let is_clock = matches!(event.canonical.as_str(), "cpu-clock" | "task-clock");
+        let is_counted_by_kernel = !is_clock && !takes_turns(event);
+        match rate {
+            Rate::Period(period) if period > 1 && is_counted_by_kernel => {
+                Self { layout: SampleLayout { period: SamplePeriod::Fixed(period), ..self.layout }, ..self }
+            }
+            Rate::Period(_) | Rate::Frequency(_) => self,
         }
     }
 }
@@ -74,15 +88,19 @@ impl OpenedEvent {
 
     /// Whether it needs one of the processor's counters.
     pub(super) fn takes_turns(&self) -> bool {
-        match self.event.kind {
-            EventKind::Hardware | EventKind::Cache | EventKind::Raw | EventKind::Pmu => true,
-            EventKind::Software
-            | EventKind::Tracepoint
-            | EventKind::Probe
-            | EventKind::Breakpoint
-            | EventKind::Modelled
-            | EventKind::Tool => false,
-        }
+        takes_turns(&self.event)
+    }
+}
+
+fn takes_turns(event: &Event) -> bool {
+    match event.kind {
+        EventKind::Hardware | EventKind::Cache | EventKind::Raw | EventKind::Pmu => true,
+        EventKind::Software
+        | EventKind::Tracepoint
+        | EventKind::Probe
+        | EventKind::Breakpoint
+        | EventKind::Modelled
+        | EventKind::Tool => false,
     }
 }
 
@@ -217,7 +235,7 @@ impl Opener<'_> {
                 builder.attrs_mut().branch_sample_type = CALL_STACK;
             }
         }
-        builder.attrs_mut().sample_type = set.layout.sample_type();
+        builder.attrs_mut().sample_type = set.of_event(event, rate).layout.sample_type();
         builder.read_format(TIMES);
         let is_first = self.sets.first() == Some(&set);
         builder.enabled(false).enable_on_exec(is_first && self.target.start == Start::OnExec);

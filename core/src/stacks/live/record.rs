@@ -57,6 +57,16 @@ const TRAILER: usize = 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SampleLayout {
     pub(super) call_graph: UnwindMethod,
+    pub(super) period: SamplePeriod,
+}
+
+/// How many occurrences a sample stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SamplePeriod {
+    /// Each sample says so.
+    InSample,
+    /// As many for all, which samples don't say.
+    Fixed(u64),
 }
 
 impl SampleLayout {
@@ -67,7 +77,8 @@ impl SampleLayout {
             UnwindMethod::Dwarf(_) => REGS_USER | STACK_USER,
             UnwindMethod::Lbr => BRANCH_STACK,
         };
-        COMMON | IP | PERIOD | CALLCHAIN | stack
+        let period = if self.period == SamplePeriod::InSample { PERIOD } else { 0 };
+        COMMON | IP | period | CALLCHAIN | stack
     }
 }
 
@@ -329,7 +340,10 @@ fn sample(mut fields: Cursor<'_>, layout: SampleLayout) -> Result<SampleRecord<'
     let (pid, tid) = (fields.i32()?, fields.i32()?);
     let _time = fields.u64()?;
     let (cpu, _reserved) = (fields.u32()?, fields.u32()?);
-    let period = fields.u64()?;
+    let period = match layout.period {
+        SamplePeriod::InSample => fields.u64()?,
+        SamplePeriod::Fixed(period) => period,
+    };
     let depth = fields.u64()?;
     let chain = fields.words(depth)?;
     let mut branches = Branches::default();
@@ -439,7 +453,7 @@ mod tests {
     /// `PERF_CONTEXT_USER`.
     const CONTEXT_USER: u64 = (-512_i64) as u64;
 
-    const FP: SampleLayout = SampleLayout { call_graph: UnwindMethod::Fp };
+    const FP: SampleLayout = SampleLayout { call_graph: UnwindMethod::Fp, period: SamplePeriod::InSample };
 
     fn common(chain: &[u64]) -> RecordScript {
         let head = RecordScript::default().u64s(&[77, 0x1000]).u32s(&[4, 5]).u64s(&[99]).u32s(&[1, 0]);
@@ -463,8 +477,18 @@ mod tests {
     }
 
     #[test]
+    fn a_sample_without_a_period_has_that_of_all() {
+        let head = RecordScript::default().u64s(&[77, 0x1000]).u32s(&[4, 5]).u64s(&[99]).u32s(&[1, 0]);
+        let body = head.u64s(&[1, 0x1000]).0;
+        let layout = SampleLayout { period: SamplePeriod::Fixed(100), ..FP };
+        let Ok(DecodedRecord::Sample(sample)) = kind(SAMPLE).parse(&body, layout) else { panic!("no sample") };
+        assert_eq!((sample.period, sample.chain.iter().count()), (100, 1));
+        assert_eq!((layout.sample_type() & PERIOD, FP.sample_type() & PERIOD), (0, PERIOD));
+    }
+
+    #[test]
     fn a_sample_with_a_copy_of_the_stack_has_what_was_there_of_it() {
-        let layout = SampleLayout { call_graph: UnwindMethod::Dwarf(16) };
+        let layout = SampleLayout { call_graph: UnwindMethod::Dwarf(16), ..FP };
         let registers: Vec<u64> = (0..super::super::unwind::REGISTERS.count_ones().into()).collect();
         let body = common(&[]).u64s(&[2]).u64s(&registers).u64s(&[16, 0xaaaa, 0xbbbb, 8]).0;
         let Ok(DecodedRecord::Sample(sample)) = kind(SAMPLE).parse(&body, layout) else { panic!("no sample") };
@@ -483,7 +507,7 @@ mod tests {
 
     #[test]
     fn a_sample_with_calls_of_the_processor() {
-        let layout = SampleLayout { call_graph: UnwindMethod::Lbr };
+        let layout = SampleLayout { call_graph: UnwindMethod::Lbr, ..FP };
         let body = common(&[]).u64s(&[2, 0x10, 0x20, 0, 0x30, 0x40, 0]).0;
         let Ok(DecodedRecord::Sample(sample)) = kind(SAMPLE).parse(&body, layout) else { panic!("no sample") };
         assert_eq!(sample.branches.callers().collect::<Vec<_>>(), [0x10, 0x30]);
@@ -576,7 +600,7 @@ mod tests {
         ) {
             let kind = RecordKind { kind: number, misc };
             let _ = kind.time(&body);
-            if let Ok(DecodedRecord::Sample(sample)) = kind.parse(&body, SampleLayout { call_graph: graph }) {
+            if let Ok(DecodedRecord::Sample(sample)) = kind.parse(&body, SampleLayout { call_graph: graph, ..FP }) {
                 sample.chain.iter().chain(sample.branches.callers()).for_each(drop);
             }
         }

@@ -13,7 +13,9 @@ use super::off_cpu::OffCpu;
 use super::open::{OpenWakeups, SampledAs};
 use super::paths::{CodeLocation, KeptPath, LocationId};
 use super::raw_batch::{RawSample, StackFaults};
-use super::record::{ChainEntry, DecodedRecord, Malformed, RecordKind, SampleLayout, SampleRecord, Tasks};
+use super::record::{
+    ChainEntry, DecodedRecord, Malformed, RecordKind, SampleLayout, SamplePeriod, SampleRecord, Tasks,
+};
 use super::unwind::Completeness;
 use super::wakers::Wakers;
 use crate::host::HostFiles;
@@ -86,7 +88,7 @@ impl RecordReader {
                 self.losses.malformed += 1;
                 return;
             }
-            None => SampleLayout { call_graph: self.call_graph },
+            None => SampleLayout { call_graph: self.call_graph, period: SamplePeriod::InSample },
         };
         match kind.parse(body, layout) {
             Ok(DecodedRecord::Sample(sample)) => {

@@ -4,7 +4,7 @@ use super::super::folding::is_of_runtime;
 use super::super::handlers::{all_samples_below, cut_behind_handlers};
 use super::super::nameless::{NamelessReason, in_words};
 use super::super::{CopySwitch, UnwindMethod};
-use super::{Reach, StackOrigin, StackQuality, UnknownRegions, largest, share, without_interrupted};
+use super::{Reach, StackOrigin, StackQuality, UnknownRegions, largest, sampled_by_timer, share, without_interrupted};
 use crate::names::{first_of, shown};
 use crate::number::{clock, grouped};
 use crate::profile::{Frame, FrameKind, NodeRef, Tree};
@@ -63,6 +63,9 @@ impl StackQuality {
                 .push(format!("{part} of the samples are in Python's interpreter, not in functions of Python, {how}"));
         }
         findings.extend(self.without_names(all.samples()));
+        if matches!(self.origin, StackOrigin::Sampled(_)) {
+            findings.extend(sampled_by_timer::findings(tree));
+        }
         findings.extend(self.unknown_regions.finding(samples));
         findings.extend(self.unnamed.iter().map(ToString::to_string));
         findings.extend(self.notes.iter().map(|note| shown(note).into_owned()));

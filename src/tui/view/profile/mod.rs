@@ -295,7 +295,13 @@ const WAITING: u64 = 20;
 /// `17.9k samples, 3 lost, 2 times throttled, reading symbols: 1.2k wait`.
 fn samples(profile: &ProfileState) -> String {
     let whole = profile.whole();
-    let losses = [(profile.losses.samples(), "lost"), (profile.losses.throttled, "times throttled")];
+    // Which event's they were isn't known.
+    let lost = if profile.calls.events.iter().filter(|event| event.has_samples).count() > 1 {
+        "lost of all events"
+    } else {
+        "lost"
+    };
+    let losses = [(profile.losses.samples(), lost), (profile.losses.throttled, "times throttled")];
     let losses = losses.into_iter().filter(|&(count, _)| count > 0);
     let lost: String = losses.map(|(count, what)| format!(", {} {what}", si(count as f64))).collect();
     // Some are on their way all the time.

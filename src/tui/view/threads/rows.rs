@@ -39,7 +39,7 @@ pub(super) fn thread_line(
     }
     if columns.has_bar {
         line.push_span(page.span(Role::Text, "  "));
-        let cells = bar(thread.cpu, thread.ready(), BAR_CELLS);
+        let cells = bar(thread.cpu, thread.ready(), thread.part_lived(), BAR_CELLS);
         let parts = BAR.iter().zip([ON_CPU, READY, BLOCKED]).zip(cells);
         line.extend(parts.map(|(((role, _), glyph), cells)| page.span(*role, glyph.repeat(cells))));
         let said: usize = cells.iter().sum();
@@ -69,13 +69,16 @@ fn share(part: f64) -> String {
     format!(" {:.0}%", 100.0 * part)
 }
 
-/// The cells of a bar for the time on a CPU, ready for one, and blocked. Where the kernel doesn't tell who was ready, what is
-/// left of the time stays empty. Several threads that are read as one may have more than a CPU: they fill the bar.
-fn bar(cpu: f64, ready: Option<f64>, cells: usize) -> [usize; 3] {
+/// The cells of a bar for the time on a CPU, ready for one, and blocked. Time in which the thread didn't live stays empty, and what is
+/// left of the time where the kernel doesn't tell who was ready. Several threads that are read as one may have more than a CPU: they fill the bar.
+fn bar(cpu: f64, ready: Option<f64>, lived: f64, cells: usize) -> [usize; 3] {
     let end = |part: f64| (part.clamp(0.0, 1.0) * cells as f64).round() as usize;
     let on_cpu = end(cpu);
     match ready {
-        Some(ready) => [on_cpu, end(cpu + ready) - on_cpu, cells - end(cpu + ready)],
+        Some(ready) => {
+            let runnable = end(cpu + ready);
+            [on_cpu, runnable - on_cpu, end(lived).saturating_sub(runnable)]
+        }
         None => [on_cpu, 0, 0],
     }
 }
@@ -106,17 +109,18 @@ mod tests {
 
     #[test]
     fn a_bar_has_what_a_thread_did_with_its_time() {
-        assert_eq!(bar(0.5, Some(0.25), 20), [10, 5, 5]);
-        assert_eq!(bar(0.5, None, 20), [10, 0, 0]);
-        assert_eq!(bar(1.8, Some(0.4), 20), [20, 0, 0]);
-        assert_eq!(bar(0.0, Some(0.0), 20), [0, 0, 20]);
+        assert_eq!(bar(0.5, Some(0.25), 1.0, 20), [10, 5, 5]);
+        assert_eq!(bar(0.5, None, 1.0, 20), [10, 0, 0]);
+        assert_eq!(bar(1.8, Some(0.4), 1.0, 20), [20, 0, 0]);
+        assert_eq!(bar(0.0, Some(0.0), 1.0, 20), [0, 0, 20]);
+        assert_eq!(bar(0.1, Some(0.1), 0.5, 20), [2, 2, 6], "it lived for half of the time");
         assert_eq!(width(&BAR.map(|(_, words)| words).concat()), BAR_CELLS);
     }
 
     proptest! {
         #[test]
         fn a_bar_is_full_where_all_is_known(cpu in 0.0..2.0_f64, ready in 0.0..2.0_f64, cells in 0_usize..50) {
-            prop_assert_eq!(bar(cpu, Some(ready), cells).iter().sum::<usize>(), cells);
+            prop_assert_eq!(bar(cpu, Some(ready), 1.0, cells).iter().sum::<usize>(), cells);
         }
     }
 }

@@ -291,16 +291,16 @@ fn joined(page: &ScreenPage<'_>, parts: Vec<(Role, String)>) -> Line<'static> {
 
 /// The part of the samples that waits for names from which on the title says so: one in so many.
 const WAITING: u64 = 20;
+/// The part of lost samples from which on the title says that they are of all events: one in so many.
+const MANY_LOST: u64 = 100;
 
 /// `17.9k samples, 3 lost, 2 times throttled, reading symbols: 1.2k wait`.
 fn samples(profile: &ProfileState) -> String {
     let whole = profile.whole();
-    // Which event's they were isn't known.
-    let lost = if profile.calls.events.iter().filter(|event| event.has_samples).count() > 1 {
-        "lost of all events"
-    } else {
-        "lost"
-    };
+    let sampled = profile.calls.events.iter().filter(|event| event.has_samples).count();
+    // Which event's they were isn't known: that matters where they are many.
+    let is_much = profile.losses.samples().saturating_mul(MANY_LOST) >= whole.samples;
+    let lost = if sampled > 1 && is_much { "lost of all events" } else { "lost" };
     let losses = [(profile.losses.samples(), lost), (profile.losses.throttled, "times throttled")];
     let losses = losses.into_iter().filter(|&(count, _)| count > 0);
     let lost: String = losses.map(|(count, what)| format!(", {} {what}", si(count as f64))).collect();

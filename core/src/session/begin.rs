@@ -30,7 +30,7 @@ pub(super) struct Counting {
     stacks: stacks::Sampling,
     target: MeasuredTarget,
     regions: Option<Arc<RegionSource>>,
-    /// The time of the kernel's clock that rounds count from.
+    /// The time of the kernel's clock that rounds and samples count from.
     began: u64,
     ends_with: EndsWith,
     probes: TracefsProbes,
@@ -61,6 +61,7 @@ impl Counting {
         let stacks = stacks::start(launch, &target, &probes)?;
         let mut opened = open(plan, launch, &target, &probes, &Arc::default())?;
         let began = opened.start_clock();
+        stacks::begin(&stacks, began);
         let (target, regions) = (described(launch, None), attached(launch).map(Arc::new));
         Ok(Self { opened, stacks, target, regions, began, ends_with, probes })
     }
@@ -90,6 +91,7 @@ impl Counting {
         let before = children_cpu_time();
         let failed = |source| StartError::Command { command: line.argv[0].clone(), source };
         let began = opened.start_clock();
+        stacks::begin(&stacks, began);
         let child = held.release().map_err(failed)?;
         opened.source.has_executed();
         let started = StartedCommand::new(pid, child, before, ended).map_err(StartError::System)?;

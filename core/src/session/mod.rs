@@ -88,7 +88,7 @@ pub struct Session {
     stacks: stacks::Sampling,
     /// Where the measured programs share their regions.
     regions: Option<Arc<RegionSource>>,
-    /// The time of the kernel's clock that rounds count from.
+    /// The time of the kernel's clock that rounds, samples and regions count from.
     began: u64,
     /// The kernel's rotation intervals that are restored at the end.
     intervals: Vec<Interval>,
@@ -137,7 +137,7 @@ impl Session {
         self.regions.as_ref().map(|regions| regions.read()).unwrap_or_default()
     }
 
-    /// Begins to read regions every `interval`, on the clock of the sampled stacks; `None` where programs can't share any.
+    /// Begins to read regions every `interval`, on the clock of the rounds; `None` where programs can't share any.
     ///
     /// # Errors
     /// Returns the operating system's error if no thread can be started.
@@ -146,11 +146,7 @@ impl Session {
         else {
             return Ok(None);
         };
-        #[cfg(feature = "stacks")]
-        let origin = self.stacks().map_or(self.began, live::LiveStacks::origin);
-        #[cfg(not(feature = "stacks"))]
-        let origin = self.began;
-        LiveRegions::start(Arc::clone(source), origin, interval, wanted).map(Some)
+        LiveRegions::start(Arc::clone(source), self.began, interval, wanted).map(Some)
     }
 
     /// Who rotates the groups if they have to; `None` where nothing is counted on hardware.

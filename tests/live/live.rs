@@ -258,6 +258,31 @@ fn what_nohup_ignores_ends_nothing() {
 }
 
 #[test]
+fn a_command_has_its_exit_and_times_though_ends_of_children_are_ignored() {
+    let ignoring = || {
+        let mut env = Command::new("env");
+        env.arg("--ignore-signal=CHLD");
+        env
+    };
+    if !ignoring().arg("true").output().is_ok_and(|output| output.status.success()) {
+        return eprintln!("skipped: env can't ignore signals here");
+    }
+    let run = |command: &[&str]| {
+        ignoring().args([PERFPROP, "stat", "-e", "task-clock", "--"]).args(command).output().unwrap()
+    };
+    let output = run(&["sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done; exit 3"]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{stderr}");
+    let user = stderr.lines().find_map(|line| line.trim().strip_suffix(" seconds user")).unwrap();
+    assert!(user.parse::<f64>().unwrap() > 0.0, "{stderr}");
+    // The command ignores them as well, as was asked for; a shell would set that back.
+    let output = run(&["grep", "SigIgn", "/proc/self/status"]);
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let ignored = u64::from_str_radix(stdout.trim().trim_start_matches("SigIgn:").trim(), 16).unwrap();
+    assert!(ignored & 1 << (Signal::SIGCHLD as u64 - 1) != 0, "{stdout}");
+}
+
+#[test]
 fn nothing_is_left_running_when_perfprop_is_ended() {
     if counts("task-clock", &["true"]).is_none() {
         return;

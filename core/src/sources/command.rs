@@ -17,13 +17,14 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
+use std::sync::OnceLock;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::sys::resource::{Resource, setrlimit};
-use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction, signal};
 use nix::sys::wait::waitpid;
 use nix::unistd::{self, ForkResult, Pid};
 use serde::{Deserialize, Serialize};
@@ -48,11 +49,11 @@ impl PreparedCommand {
         let (pid_out, pid_in) = unistd::pipe2(OFlag::O_CLOEXEC)?;
         let (go_out, go) = unistd::pipe2(OFlag::O_CLOEXEC)?;
         let go_in_child = go.as_raw_fd();
-        let limit = process::file_limit_before();
+        let before = BeforeThis { limit: process::file_limit_before(), ignores_children: wait_for_children() };
         // SAFETY: the closure makes only system calls that are async-signal-safe, allocates
         // nothing, and closes a descriptor that only this process' parent uses.
         unsafe {
-            command.pre_exec(move || wait_for_go(&pid_in, &go_out, go_in_child, limit));
+            command.pre_exec(move || wait_for_go(&pid_in, &go_out, go_in_child, before));
         }
         // `Command::spawn` returns only once exec is through, so it needs a thread of its own.
         let spawning = thread::Builder::new().name("spawn".into()).spawn(move || command.spawn())?;
@@ -96,15 +97,54 @@ fn join(spawning: JoinHandle<io::Result<Child>>) -> io::Result<Child> {
     spawning.join().unwrap_or_else(|_| Err(io::Error::other("the spawning thread panicked")))
 }
 
+/// Whether this process was started with SIGCHLD ignored.
+static IGNORES_CHILDREN: OnceLock<bool> = OnceLock::new();
+
+/// Lets this process wait for its children though whoever started it had SIGCHLD ignored: the kernel then forgets how they end, and
+/// what they took. Says whether that was so; commands get the signal as this process got it.
+pub fn wait_for_children() -> bool {
+    *IGNORES_CHILDREN.get_or_init(|| {
+        let default = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
+        // SAFETY: the default action runs nothing here, and one that was there before was installed by whoever answers for it.
+        let before = unsafe { sigaction(Signal::SIGCHLD, &default) };
+        let Ok(before) = before else { return false };
+        if matches!(before.handler(), SigHandler::SigIgn) {
+            return true;
+        }
+        // SAFETY: as above.
+        let _ = unsafe { sigaction(Signal::SIGCHLD, &before) };
+        false
+    })
+}
+
+/// What this process was given and changed for itself, and a command is to have.
+#[derive(Clone, Copy)]
+struct BeforeThis {
+    /// How many descriptors may be open, softly and at most.
+    limit: Option<(u64, u64)>,
+    /// Whether SIGCHLD is ignored.
+    ignores_children: bool,
+}
+
+impl BeforeThis {
+    /// Makes only system calls that are async-signal-safe.
+    fn restore(self) {
+        if let Some((soft, hard)) = self.limit {
+            let _ = setrlimit(Resource::RLIMIT_NOFILE, soft, hard);
+        }
+        if self.ignores_children {
+            // SAFETY: no handler runs.
+            let _ = unsafe { signal(Signal::SIGCHLD, SigHandler::SigIgn) };
+        }
+    }
+}
+
 /// Runs in the child: tells its pid, then waits for one byte. An end of file means that the parent
-/// gave up or is gone; then the command must not run. It gets the limit of descriptors that perfprop
-/// had before it raised its own.
-fn wait_for_go(pid_in: &OwnedFd, go_out: &OwnedFd, go_in_child: RawFd, limit: Option<(u64, u64)>) -> io::Result<()> {
+/// gave up or is gone; then the command must not run.
+fn wait_for_go(pid_in: &OwnedFd, go_out: &OwnedFd, go_in_child: RawFd, before: BeforeThis) -> io::Result<()> {
     // The child's copy of the writing end would keep that end of file away.
     let _ = unistd::close(go_in_child);
-    if let Some((soft, hard)) = limit {
-        let _ = setrlimit(Resource::RLIMIT_NOFILE, soft, hard);
-    }
+    before.restore();
     unistd::write(pid_in, &std::process::id().to_ne_bytes())?;
     let mut byte = [0];
     loop {

@@ -23,6 +23,7 @@ use crate::sources::command::PreparedCommand;
 use crate::sources::emulate::ModelLog;
 use crate::sources::perf::mux::Interval;
 use crate::sources::perf::{TargetKind, TracefsProbes};
+use crate::sources::process::KnownTask;
 
 /// A target that is counted, and that nobody reads yet.
 pub(super) struct Counting {
@@ -146,7 +147,7 @@ impl StartedCommand {
         // Waited for whatever goes wrong from here on: that ends the command, as dropping the running one does.
         let (begun, sampler) = mpsc::channel::<SamplerRemote>();
         let mut running = Running {
-            pid,
+            task: KnownTask::process(pid),
             ended: Arc::clone(&ended),
             drains: output::Drains::default(),
             detached: false,
@@ -184,10 +185,10 @@ fn begin_after_delay(launch: &Launch, sampler: &Sampler, stacks: &stacks::Sampli
 fn end_after_timeout(launch: &Launch, sampler: &Sampler, command: Option<&Running>) -> io::Result<()> {
     let Some(timeout) = launch.timeout else { return Ok(()) };
     let (remote, ended) = (sampler.remote(), sampler.ended().clone());
-    let family = command.map(|command| (command.pid, Arc::clone(&command.ended)));
+    let family = command.map(|command| (command.task, Arc::clone(&command.ended)));
     let end = move || {
         if has_passed(timeout, &ended) {
-            family.inspect(|(pid, ended)| terminate(*pid, ended, &mut || false));
+            family.inspect(|(command, ended)| terminate(command, ended, &mut || false));
             remote.request(SamplerRequest::Stop);
         }
     };

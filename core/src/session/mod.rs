@@ -204,7 +204,7 @@ impl Session {
 
     /// The command's process id while it runs.
     pub fn running_command(&self) -> Option<Pid> {
-        self.command.as_ref().filter(|command| command.ended.get().is_none()).map(|command| command.pid)
+        self.command.as_ref().filter(|command| command.ended.get().is_none()).map(|command| command.task.pid())
     }
 
     /// How the measurement ended, after the last round.
@@ -239,7 +239,7 @@ impl Session {
     pub fn terminate(&self, is_hurry: &mut dyn FnMut() -> bool) {
         if let Some(command) = &self.command {
             command.was_ended.fetch_or(command.ended.get().is_none(), Ordering::Relaxed);
-            terminate(command.pid, &command.ended, is_hurry);
+            terminate(&command.task, &command.ended, is_hurry);
         }
     }
 

@@ -258,6 +258,21 @@ fn what_nohup_ignores_ends_nothing() {
 }
 
 #[test]
+fn what_ignores_the_end_of_the_time_is_ended_before_perfprop() {
+    let (mark, other) = (own_seconds(), own_seconds());
+    let command = format!("sh -c \"trap '' TERM; exec sleep {mark}\" & exec sleep {other}");
+    let mut stat = Command::new(PERFPROP)
+        .args(["stat", "--timeout", "500", "-e", "task-clock", "--", "sh", "-c", &command])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    eventually("both sleep", || sleeping(&mark) + sleeping(&other) == 2);
+    stat.wait().unwrap();
+    // The kernel may take a moment to end it, but it doesn't wait for anybody.
+    eventually("nothing runs any more", || sleeping(&mark) + sleeping(&other) == 0);
+}
+
+#[test]
 fn a_command_has_its_exit_and_times_though_ends_of_children_are_ignored() {
     let ignoring = || {
         let mut env = Command::new("env");

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::io;
 use std::process::Child;
 use std::sync::{Arc, mpsc};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
@@ -118,7 +118,7 @@ impl Counting {
             }
             EndsWith::Tasks(awaited) => (awaited, None, crossbeam_channel::never()),
         };
-        end_after_timeout(launch, &sampler, command.as_ref()).map_err(StartError::System)?;
+        let timeout_thread = end_after_timeout(launch, &sampler, command.as_ref()).map_err(StartError::System)?;
         let has_target_ended = awaited.stop_at_end(sampler.remote(), sampler.ended().clone());
         Ok(Session {
             has_target_ended: has_target_ended.map_err(StartError::System)?,
@@ -134,6 +134,7 @@ impl Counting {
             began,
             intervals,
             timeout: launch.timeout,
+            _timeout_thread: timeout_thread,
             watches_all: launch.watches_all(),
             _probes: probes,
         })
@@ -182,8 +183,12 @@ fn begin_after_delay(launch: &Launch, sampler: &Sampler, stacks: &stacks::Sampli
 }
 
 /// Ends the command and the sampler after the timeout, if there is one.
-fn end_after_timeout(launch: &Launch, sampler: &Sampler, command: Option<&Running>) -> io::Result<()> {
-    let Some(timeout) = launch.timeout else { return Ok(()) };
+fn end_after_timeout(
+    launch: &Launch,
+    sampler: &Sampler,
+    command: Option<&Running>,
+) -> io::Result<Option<TimeoutThread>> {
+    let Some(timeout) = launch.timeout else { return Ok(None) };
     let (remote, ended) = (sampler.remote(), sampler.ended().clone());
     let family = command.map(|command| (command.task, Arc::clone(&command.ended)));
     let end = move || {
@@ -192,8 +197,19 @@ fn end_after_timeout(launch: &Launch, sampler: &Sampler, command: Option<&Runnin
             remote.request(SamplerRequest::Stop);
         }
     };
-    thread::Builder::new().name("perfprop-timeout".into()).spawn(end)?;
-    Ok(())
+    let thread = thread::Builder::new().name("perfprop-timeout".into()).spawn(end)?;
+    Ok(Some(TimeoutThread(Some(thread))))
+}
+
+/// The thread that ends the command after the timeout. Dropping it waits until all is ended that the command started, where the time is
+/// over; where the sampler has ended before, there is nothing to wait for.
+#[derive(Debug)]
+pub(super) struct TimeoutThread(Option<JoinHandle<()>>);
+
+impl Drop for TimeoutThread {
+    fn drop(&mut self) {
+        let _ = self.0.take().map(JoinHandle::join);
+    }
 }
 
 /// Waits for so long; `false` if the sampler has ended before.

@@ -38,7 +38,7 @@ mod output;
 pub mod schedule;
 mod stacks;
 
-use begin::Counting;
+use begin::{Counting, TimeoutThread};
 pub(crate) use caught::Stopped;
 pub use caught::{CaughtSignal, SignalSender};
 pub use child::find_command;
@@ -94,6 +94,8 @@ pub struct Session {
     intervals: Vec<Interval>,
     /// Time after which the session ends.
     timeout: Option<Duration>,
+    /// What ends it then; dropped after the sampler.
+    _timeout_thread: Option<TimeoutThread>,
     /// Whether all processes or threads have ended that it measures and didn't start.
     has_target_ended: Arc<AtomicBool>,
     /// Whether all that a command does is to be counted, until it ends by itself.

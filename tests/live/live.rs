@@ -486,10 +486,13 @@ fn one_cpu_is_counted_alone_and_an_absent_one_is_refused() {
 fn an_event_that_the_kernel_refuses_leaves_the_others() {
     // No x86 or Arm breakpoint is 3 bytes long; and a CPU has fewer than 20 of any length.
     let many = ["mem:0x1000:w"; 20].join(",");
-    for (events, fewest) in [("mem:0x1000/3:w,page-faults".to_owned(), 1), (format!("{many},page-faults"), 2)] {
+    let cases =
+        [("mem:0x1000/3:w,page-faults".to_owned(), 1, "not supported"), (format!("{many},page-faults"), 2, "in use")];
+    for (events, fewest, refused) in cases {
         let Some(lines) = stat_lines(&["-e", &events, "--", "true"]) else { return };
         let of = |status: &str| lines.iter().filter(|line| line["status"] == status).count();
-        assert!(of("counted") >= fewest && of("not supported") > 0, "{lines:?}");
+        assert!(of("counted") >= fewest && of(refused) > 0, "{lines:?}");
+        assert_eq!(of("counted") + of(refused), lines.len(), "{lines:?}");
         assert_eq!(lines.last().unwrap()["status"], "counted");
     }
 }

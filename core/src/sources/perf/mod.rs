@@ -85,7 +85,7 @@ impl CounterRow {
         match status {
             Status::Counted | Status::UserOnly | Status::Gone => true,
             Status::Elsewhere => matches!(self.scope, Scope::Cpu(_)),
-            Status::NotSupported | Status::Forbidden => false,
+            Status::NotSupported | Status::Forbidden | Status::InUse => false,
         }
     }
 }

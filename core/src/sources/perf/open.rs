@@ -58,7 +58,8 @@ impl Opening<'_> {
             match self.together(group, &members) {
                 Ok(opened) => all.extend(opened),
                 Err(OpenError::Group { source, .. })
-                    if group.cohesion != Cohesion::Required && Refusal::from(&source) == Refusal::Impossible =>
+                    if group.cohesion != Cohesion::Required
+                        && matches!(Refusal::from(&source), Refusal::Impossible | Refusal::InUse) =>
                 {
                     all.extend(self.singly(&members)?);
                 }
@@ -162,8 +163,12 @@ impl Opening<'_> {
                     }
                     // A PMU that can't leave the kernel out says so of the second attempt only.
                     Refusal::Impossible if is_alone => break,
+                    Refusal::InUse if is_alone => {
+                        refused = Status::InUse;
+                        break;
+                    }
                     Refusal::NoTask => return Err(self.gone()),
-                    Refusal::Impossible | Refusal::Other => {
+                    Refusal::Impossible | Refusal::InUse | Refusal::Other => {
                         return Err(OpenError::Event { name: event.name.clone(), source: error });
                     }
                 },
@@ -264,8 +269,10 @@ impl Opening<'_> {
 enum Refusal {
     Permission,
     NotSupported,
-    /// The event can't be opened with these bits, in this group, or while others have what it needs.
+    /// The event can't be opened with these bits, or in this group.
     Impossible,
+    /// Others have what it needs, or what it needs is used up.
+    InUse,
     NoTask,
     Other,
 }
@@ -276,7 +283,8 @@ impl From<&io::Error> for Refusal {
             // ENOSYS is a sandbox' way to forbid the system call.
             Some(Errno::EACCES | Errno::EPERM | Errno::ENOSYS) => Self::Permission,
             Some(Errno::ENOENT | Errno::ENXIO | Errno::ENODEV | Errno::EOPNOTSUPP) => Self::NotSupported,
-            Some(Errno::EINVAL | Errno::ENOSPC | Errno::EBUSY) => Self::Impossible,
+            Some(Errno::EINVAL) => Self::Impossible,
+            Some(Errno::ENOSPC | Errno::EBUSY) => Self::InUse,
             Some(Errno::ESRCH) => Self::NoTask,
             _ => Self::Other,
         }

@@ -35,7 +35,7 @@ use attach::{Attached, Attaching};
 pub(crate) use each_thread::{anew_while_others_start, each_thread};
 pub use open::permission;
 #[cfg(feature = "stacks")]
-pub(crate) use open::{Placed, encode};
+pub(crate) use open::{Placed, encode, uninterrupted};
 pub use probes::{ProbeIds, TracefsProbes};
 use rotation::PmuRotations;
 pub use rotation::{BUDGET, SLICE};

@@ -219,7 +219,9 @@ pub struct LastWrite {
 /// Writes to files once this is dropped or the process is gone, however it ended: a child waits for that.
 #[derive(Debug)]
 pub struct LastWrites {
-    child: UnixStream,
+    child: Pid,
+    /// The child has the other end.
+    end: UnixStream,
 }
 
 impl LastWrites {
@@ -228,47 +230,44 @@ impl LastWrites {
     /// # Errors
     /// Returns the operating system's error if it can't make a process or doesn't list open descriptors.
     pub fn new(writes: Vec<LastWrite>) -> io::Result<Self> {
-        let (child, end) = UnixStream::pair()?;
-        child.set_read_timeout(Some(LAST_PATIENCE))?;
-        let kept: Vec<RawFd> = writes.iter().map(|write| write.file.as_raw_fd()).chain([end.as_raw_fd()]).collect();
+        let (end, of_child) = UnixStream::pair()?;
+        end.set_read_timeout(Some(LAST_PATIENCE))?;
+        let kept: Vec<RawFd> =
+            writes.iter().map(|write| write.file.as_raw_fd()).chain([of_child.as_raw_fd()]).collect();
         let mut others = descriptors(|_| true)?;
         others.retain(|other| !kept.contains(other));
         // A signal to all of the terminal's foreground is perfprop's.
         let before = SigSet::thread_get_mask()?;
         SigSet::all().thread_block()?;
-        let forked = fork_away(&others, || write_at_end(&end, &writes));
+        let forked = fork_without(&others, || write_at_end(&of_child, &writes));
         before.thread_set_mask()?;
-        forked.map(|()| Self { child })
+        forked.map(|child| Self { child, end })
     }
 }
 
 impl Drop for LastWrites {
     fn drop(&mut self) {
-        let _ = self.child.shutdown(Shutdown::Write);
-        // Until the child has closed its end.
-        let _ = (&self.child).read(&mut [0]);
+        let _ = self.end.shutdown(Shutdown::Write);
+        // Until the child has closed its end, which it does last. One that takes longer outlives this process.
+        if (&self.end).read(&mut [0]).is_ok() {
+            let _ = waitpid(self.child, None);
+        }
     }
 }
 
-/// Runs something in a process that isn't a child of this one, so that nobody has to wait for it, without some descriptors.
+/// Runs something in a child without some descriptors, in a session of its own, and returns the child.
 ///
 /// It may make only system calls that are async-signal-safe, and allocate nothing.
-fn fork_away(without: &[RawFd], run: impl FnOnce()) -> io::Result<()> {
-    // SAFETY: the children make only system calls that are async-signal-safe, and allocate nothing.
+fn fork_without(descriptors: &[RawFd], run: impl FnOnce()) -> io::Result<Pid> {
+    // SAFETY: the child makes only system calls that are async-signal-safe, and allocates nothing.
     match unsafe { unistd::fork() }? {
-        ForkResult::Parent { child } => {
-            let _ = waitpid(child, None);
-            Ok(())
-        }
+        ForkResult::Parent { child } => Ok(child),
         ForkResult::Child => {
-            // SAFETY: as above.
-            if let Ok(ForkResult::Child) = unsafe { unistd::fork() } {
-                let _ = unistd::setsid();
-                for &other in without {
-                    let _ = unistd::close(other);
-                }
-                run();
+            let _ = unistd::setsid();
+            for &descriptor in descriptors {
+                let _ = unistd::close(descriptor);
             }
+            run();
             // SAFETY: nothing runs at this exit.
             unsafe { nix::libc::_exit(0) }
         }
@@ -380,7 +379,9 @@ mod tests {
         };
         let writes = LastWrites::new(vec![write("first\n"), write("second\n")]).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "");
+        let child = writes.child;
         drop(writes);
+        assert_eq!(waitpid(child, None), Err(Errno::ECHILD), "no zombie is left");
         assert_eq!(fs::read_to_string(&path).unwrap(), "first\nsecond\n");
         fs::remove_file(path).unwrap();
     }

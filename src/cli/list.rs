@@ -319,6 +319,7 @@ fn probe(question: Question<'_>) -> Availability {
         Status::UserOnly => Availability::UserOnly,
         Status::NotSupported | Status::Gone | Status::Elsewhere => Availability::No("not supported here".into()),
         Status::Forbidden => Availability::No("not permitted".into()),
+        Status::InUse => Availability::No("in use".into()),
     }
 }
 

@@ -69,6 +69,8 @@ use replay::ReplayArgs;
 use stat::StatArgs;
 use top::TopArgs;
 
+use crate::sources::command::wait_for_children;
+
 /// Measures many more events than a CPU has counters, live, and says how far each number can be
 /// trusted.
 #[derive(Debug, Parser)]
@@ -147,6 +149,7 @@ enum Verb {
 
 /// Runs the program with the process' own arguments.
 pub fn main() -> ExitCode {
+    wait_for_children();
     let words = asking_for_help(std::env::args_os().collect());
     let args = match Args::try_parse_from(&words) {
         Ok(args) => args,

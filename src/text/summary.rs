@@ -208,6 +208,7 @@ pub(super) fn absence_cell(absence: Option<Absence>) -> &'static str {
     match absence {
         Some(Absence::NotSupported) => "<not supported>",
         Some(Absence::Forbidden) => "<not permitted>",
+        Some(Absence::InUse) => "<in use>",
         Some(Absence::NoneSeen) => "<none seen>",
         Some(Absence::Gone) => "<gone>",
         Some(Absence::Elsewhere) => "<on other CPUs>",

@@ -166,6 +166,23 @@ fn recordings_tell_them_apart() {
     assert_eq!(statuses, EVENTS.map(|(_, status, _)| status));
 }
 
+#[test]
+fn what_is_in_use_is_not_called_unsupported() {
+    let mut header = header();
+    header.events[1].status = Status::InUse;
+    let mut monitor = builders::monitor(header, Vec::new(), EstimatorKind::Scale);
+    monitor.round(&round(1), 0);
+    monitor.end(End { at_ns: WallNs(SECOND), ..End::default() });
+    assert!(monitor.findings().iter().any(|noted| noted.finding.code() == "W21"));
+    let ended = [monitor];
+    let line = |text: &str| lines(text)[1].clone();
+    assert!(line(&text::summary(&Repeats(&ended), SummaryLayout::default())).contains("<in use>"));
+    let fields = line(&text::csv_totals(&Repeats(&ended), ",", Repetition::Once));
+    assert!(fields.starts_with("<in use>,,") && fields.contains(",in use,"), "{fields}");
+    assert!(line(&text::json_totals(&Repeats(&ended), Repetition::Once)).contains(r#""status":"in use""#));
+    assert!(line(&text::block(&ended[0], perfprop::monitor::MeasureChoice::default())).ends_with("in use"));
+}
+
 /// `waits` gets on a counter late and sees nothing there, as an event does that happens when a program begins.
 fn none_seen() -> Monitor {
     let mut monitor = monitor(2, false);

@@ -258,6 +258,46 @@ fn what_nohup_ignores_ends_nothing() {
 }
 
 #[test]
+fn what_ignores_the_end_of_the_time_is_ended_before_perfprop() {
+    let (mark, other) = (own_seconds(), own_seconds());
+    let command = format!("sh -c \"trap '' TERM; exec sleep {mark}\" & exec sleep {other}");
+    let mut stat = Command::new(PERFPROP)
+        .args(["stat", "--timeout", "500", "-e", "task-clock", "--", "sh", "-c", &command])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    eventually("both sleep", || sleeping(&mark) + sleeping(&other) == 2);
+    stat.wait().unwrap();
+    // The kernel may take a moment to end it, but it doesn't wait for anybody.
+    eventually("nothing runs any more", || sleeping(&mark) + sleeping(&other) == 0);
+}
+
+#[test]
+fn a_command_has_its_exit_and_times_though_ends_of_children_are_ignored() {
+    let ignoring = || {
+        let mut env = Command::new("env");
+        env.arg("--ignore-signal=CHLD");
+        env
+    };
+    if !ignoring().arg("true").output().is_ok_and(|output| output.status.success()) {
+        return eprintln!("skipped: env can't ignore signals here");
+    }
+    let run = |command: &[&str]| {
+        ignoring().args([PERFPROP, "stat", "-e", "task-clock", "--"]).args(command).output().unwrap()
+    };
+    let output = run(&["sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done; exit 3"]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{stderr}");
+    let user = stderr.lines().find_map(|line| line.trim().strip_suffix(" seconds user")).unwrap();
+    assert!(user.parse::<f64>().unwrap() > 0.0, "{stderr}");
+    // The command ignores them as well, as was asked for; a shell would set that back.
+    let output = run(&["grep", "SigIgn", "/proc/self/status"]);
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let ignored = u64::from_str_radix(stdout.trim().trim_start_matches("SigIgn:").trim(), 16).unwrap();
+    assert!(ignored & 1 << (Signal::SIGCHLD as u64 - 1) != 0, "{stdout}");
+}
+
+#[test]
 fn nothing_is_left_running_when_perfprop_is_ended() {
     if counts("task-clock", &["true"]).is_none() {
         return;
@@ -446,10 +486,13 @@ fn one_cpu_is_counted_alone_and_an_absent_one_is_refused() {
 fn an_event_that_the_kernel_refuses_leaves_the_others() {
     // No x86 or Arm breakpoint is 3 bytes long; and a CPU has fewer than 20 of any length.
     let many = ["mem:0x1000:w"; 20].join(",");
-    for (events, fewest) in [("mem:0x1000/3:w,page-faults".to_owned(), 1), (format!("{many},page-faults"), 2)] {
+    let cases =
+        [("mem:0x1000/3:w,page-faults".to_owned(), 1, "not supported"), (format!("{many},page-faults"), 2, "in use")];
+    for (events, fewest, refused) in cases {
         let Some(lines) = stat_lines(&["-e", &events, "--", "true"]) else { return };
         let of = |status: &str| lines.iter().filter(|line| line["status"] == status).count();
-        assert!(of("counted") >= fewest && of("not supported") > 0, "{lines:?}");
+        assert!(of("counted") >= fewest && of(refused) > 0, "{lines:?}");
+        assert_eq!(of("counted") + of(refused), lines.len(), "{lines:?}");
         assert_eq!(lines.last().unwrap()["status"], "counted");
     }
 }

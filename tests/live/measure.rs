@@ -8,6 +8,8 @@ use nix::libc::{SIGTERM, SIGUSR1};
 use perfprop::measure::{Error, MeasureOptions, Measurement, RunOutcome, WatchEvent, watch};
 use perfprop::monitor::Monitor;
 use perfprop::session::{CaughtSignal, ChildIo, Launch};
+#[cfg(feature = "stacks")]
+use perfprop::session::{Session, StartError};
 use perfprop::sources::command::Exit;
 
 const INTERVAL: Duration = Duration::from_millis(50);
@@ -89,4 +91,44 @@ fn signals_come_from_the_channel_of_the_caller() {
     };
     let Some((_, outcome)) = watched(&signals, show) else { return };
     assert_eq!((outcome.signal, outcome.was_asked, saved), (Some(SIGTERM), false, 1));
+}
+
+#[test]
+#[cfg(feature = "stacks")]
+fn samples_and_rounds_count_from_the_same_time() {
+    use perfprop::events::{Machine, Resolver};
+    use perfprop::plan::{Cohesion, Plan};
+    use perfprop::sampling::SamplerMessage;
+    use perfprop::stacks::UnwindMethod;
+    use perfprop::stacks::live::{StackNeed, StackRequest};
+
+    /// So many counters take some milliseconds to open, between the opening of what is sampled and the first round.
+    const COUNTERS: usize = 700;
+    let resolver = Resolver::new(Machine::here());
+    let counted = resolver.called("page-faults");
+    let plan = Plan::of_group(counted.into_iter().cycle().take(COUNTERS).collect(), Cohesion::Chosen);
+    let stacks = StackRequest {
+        events: resolver.called("cpu-clock"),
+        rate: None,
+        call_graph: UnwindMethod::Fp,
+        off_cpu: None,
+        wakeups: None,
+        need: StackNeed::Required,
+    };
+    let argv = ["sh", "-c", "i=0; while [ $i -lt 50000 ]; do i=$((i + 1)); done"].map(Into::into).to_vec();
+    let launch = Launch { stacks: Some(stacks), ..Launch::command(argv, ChildIo::Discard) };
+    let session = match Session::start(&plan, &launch, INTERVAL) {
+        Err(error @ (StartError::Stacks(_) | StartError::NotOpened(_))) => return eprintln!("skipped: {error:?}"),
+        Err(_) => panic!("the session doesn't start"),
+        Ok(session) => session,
+    };
+    let mut last = None;
+    while let Ok(SamplerMessage::Round { round, .. }) = session.samples().recv() {
+        last = Some(round.at);
+    }
+    let stacks = session.stacks().unwrap();
+    stacks.stop();
+    // The command has ended before the last round.
+    let latest = stacks.batches().iter().flat_map(|batch| batch.samples).map(|sample| sample.at).max();
+    assert!(latest.is_some() && latest <= last, "{latest:?} {last:?}");
 }

@@ -97,7 +97,11 @@ fn note_units(event: &MeasuredEvent, note: &mut dyn FnMut(&str)) {
 }
 
 fn reason(event: &MeasuredEvent, header: &Header) -> String {
-    let code = if event.status == Status::Forbidden { "E01" } else { "E02" };
+    let code = match event.status {
+        Status::Forbidden => "E01",
+        Status::InUse => "W21",
+        _ => "E02",
+    };
     match event.event.unavailable() {
         None if event.status == Status::Elsewhere => {
             format!("counted on CPU {} only, which -C leaves out (W15)", event.event.cpu_list())

@@ -57,6 +57,7 @@ impl Monitor {
                 Status::UserOnly => self.note(Finding::UserOnly { event }),
                 Status::NotSupported => self.note(Finding::NotSupported { event }),
                 Status::Forbidden => self.note(Finding::Forbidden { event }),
+                Status::InUse => self.note(Finding::InUse { event }),
             }
         }
         for relation in 0..self.standings().len() {

@@ -48,6 +48,11 @@ pub enum Finding {
         /// Event that it is about.
         event: RowIndex,
     },
+    /// All that could count the event is in use.
+    InUse {
+        /// Event that it is about.
+        event: RowIndex,
+    },
     /// The kernel took counters off a task that executed a program with rights of its own.
     TakenOff {
         /// The events that aren't counted, in whole or in part, from then on.
@@ -159,6 +164,7 @@ impl Finding {
             | Self::LowRunRatio { .. }
             | Self::NotSupported { .. }
             | Self::Forbidden { .. }
+            | Self::InUse { .. }
             | Self::TakenOff { .. }
             | Self::UncountedTime { .. }
             | Self::LacksUnits { .. }
@@ -192,6 +198,7 @@ impl Finding {
             Self::FellBack => "W17",
             Self::LevelChanged { .. } => "W18",
             Self::ChangesOften { .. } => "W19",
+            Self::InUse { .. } => "W21",
             Self::TargetEnded => "E11",
         }
     }
@@ -367,6 +374,7 @@ impl fmt::Display for FindingText<'_> {
             Finding::WentBackwards { event } => self.of_event(f, *event, "went backwards; that reading is left out"),
             Finding::NotSupported { event } => self.of_event(f, *event, "is not supported on this machine"),
             Finding::Forbidden { event } => self.of_event(f, *event, "may not be counted by this user"),
+            Finding::InUse { event } => self.of_event(f, *event, "can't be counted: all that could count it is in use"),
             Finding::UserOnly { event } => {
                 self.of_event(f, *event, "is counted in user space only: the kernel needs more rights")
             }

@@ -186,6 +186,8 @@ pub enum Absence {
     NotSupported,
     /// The kernel doesn't let this user count it.
     Forbidden,
+    /// All that could count it is in use.
+    InUse,
     /// The event has not been on a counter so far.
     NotYetRan,
     /// The event was never on a counter, and the measurement has ended.
@@ -207,6 +209,7 @@ impl Absence {
         match self {
             Self::NotSupported => "not supported",
             Self::Forbidden => "not permitted",
+            Self::InUse => "in use",
             Self::NotYetRan | Self::NeverRan => "not counted",
             Self::NoneSeen => "none seen",
             Self::TakenOff => "not counted from exec on",
@@ -268,6 +271,7 @@ impl Monitor {
         match self.header.events[index].status {
             Status::NotSupported => Some(Absence::NotSupported),
             Status::Forbidden => Some(Absence::Forbidden),
+            Status::InUse => Some(Absence::InUse),
             Status::Gone => Some(Absence::Gone),
             Status::Elsewhere => Some(Absence::Elsewhere),
             Status::Counted | Status::UserOnly if self.scaled(index).is_some() => None,

@@ -188,7 +188,7 @@ impl Monitor {
 /// have missed anything.
 fn unseen(row: &Row<'_>) -> CpuNs {
     match row.absence {
-        Some(Absence::NotSupported | Absence::Forbidden | Absence::TakenOff) => CpuNs(u64::MAX),
+        Some(Absence::NotSupported | Absence::Forbidden | Absence::InUse | Absence::TakenOff) => CpuNs(u64::MAX),
         _ => row.raw.run.total().enabled,
     }
 }

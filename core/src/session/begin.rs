@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::io;
 use std::process::Child;
 use std::sync::{Arc, mpsc};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
@@ -23,6 +23,7 @@ use crate::sources::command::PreparedCommand;
 use crate::sources::emulate::ModelLog;
 use crate::sources::perf::mux::Interval;
 use crate::sources::perf::{TargetKind, TracefsProbes};
+use crate::sources::process::KnownTask;
 
 /// A target that is counted, and that nobody reads yet.
 pub(super) struct Counting {
@@ -30,7 +31,7 @@ pub(super) struct Counting {
     stacks: stacks::Sampling,
     target: MeasuredTarget,
     regions: Option<Arc<RegionSource>>,
-    /// The time of the kernel's clock that rounds count from.
+    /// The time of the kernel's clock that rounds and samples count from.
     began: u64,
     ends_with: EndsWith,
     probes: TracefsProbes,
@@ -61,6 +62,7 @@ impl Counting {
         let stacks = stacks::start(launch, &target, &probes)?;
         let mut opened = open(plan, launch, &target, &probes, &Arc::default())?;
         let began = opened.start_clock();
+        stacks::begin(&stacks, began);
         let (target, regions) = (described(launch, None), attached(launch).map(Arc::new));
         Ok(Self { opened, stacks, target, regions, began, ends_with, probes })
     }
@@ -90,6 +92,7 @@ impl Counting {
         let before = children_cpu_time();
         let failed = |source| StartError::Command { command: line.argv[0].clone(), source };
         let began = opened.start_clock();
+        stacks::begin(&stacks, began);
         let child = held.release().map_err(failed)?;
         opened.source.has_executed();
         let started = StartedCommand::new(pid, child, before, ended).map_err(StartError::System)?;
@@ -115,7 +118,7 @@ impl Counting {
             }
             EndsWith::Tasks(awaited) => (awaited, None, crossbeam_channel::never()),
         };
-        end_after_timeout(launch, &sampler, command.as_ref()).map_err(StartError::System)?;
+        let timeout_thread = end_after_timeout(launch, &sampler, command.as_ref()).map_err(StartError::System)?;
         let has_target_ended = awaited.stop_at_end(sampler.remote(), sampler.ended().clone());
         Ok(Session {
             has_target_ended: has_target_ended.map_err(StartError::System)?,
@@ -131,6 +134,7 @@ impl Counting {
             began,
             intervals,
             timeout: launch.timeout,
+            _timeout_thread: timeout_thread,
             watches_all: launch.watches_all(),
             _probes: probes,
         })
@@ -144,7 +148,7 @@ impl StartedCommand {
         // Waited for whatever goes wrong from here on: that ends the command, as dropping the running one does.
         let (begun, sampler) = mpsc::channel::<SamplerRemote>();
         let mut running = Running {
-            pid,
+            task: KnownTask::process(pid),
             ended: Arc::clone(&ended),
             drains: output::Drains::default(),
             detached: false,
@@ -179,18 +183,33 @@ fn begin_after_delay(launch: &Launch, sampler: &Sampler, stacks: &stacks::Sampli
 }
 
 /// Ends the command and the sampler after the timeout, if there is one.
-fn end_after_timeout(launch: &Launch, sampler: &Sampler, command: Option<&Running>) -> io::Result<()> {
-    let Some(timeout) = launch.timeout else { return Ok(()) };
+fn end_after_timeout(
+    launch: &Launch,
+    sampler: &Sampler,
+    command: Option<&Running>,
+) -> io::Result<Option<TimeoutThread>> {
+    let Some(timeout) = launch.timeout else { return Ok(None) };
     let (remote, ended) = (sampler.remote(), sampler.ended().clone());
-    let family = command.map(|command| (command.pid, Arc::clone(&command.ended)));
+    let family = command.map(|command| (command.task, Arc::clone(&command.ended)));
     let end = move || {
         if has_passed(timeout, &ended) {
-            family.inspect(|(pid, ended)| terminate(*pid, ended, &mut || false));
+            family.inspect(|(command, ended)| terminate(command, ended, &mut || false));
             remote.request(SamplerRequest::Stop);
         }
     };
-    thread::Builder::new().name("perfprop-timeout".into()).spawn(end)?;
-    Ok(())
+    let thread = thread::Builder::new().name("perfprop-timeout".into()).spawn(end)?;
+    Ok(Some(TimeoutThread(Some(thread))))
+}
+
+/// The thread that ends the command after the timeout. Dropping it waits until all is ended that the command started, where the time is
+/// over; where the sampler has ended before, there is nothing to wait for.
+#[derive(Debug)]
+pub(super) struct TimeoutThread(Option<JoinHandle<()>>);
+
+impl Drop for TimeoutThread {
+    fn drop(&mut self) {
+        let _ = self.0.take().map(JoinHandle::join);
+    }
 }
 
 /// Waits for so long; `false` if the sampler has ended before.

@@ -19,7 +19,7 @@ use nix::unistd::Pid;
 use super::{ChildIo, CommandLine, output};
 use crate::run::CpuTime;
 use crate::sources::command::Exit;
-use crate::sources::process;
+use crate::sources::process::{self, KnownTask};
 use crate::units::CpuNs;
 
 /// How long a process may take to end after SIGTERM.
@@ -31,7 +31,7 @@ pub(super) type Ended = Arc<OnceLock<(Exit, CpuTime)>>;
 /// A command that was started.
 #[derive(Debug)]
 pub(super) struct Running {
-    pub(super) pid: Pid,
+    pub(super) task: KnownTask,
     pub(super) ended: Ended,
     pub(super) drains: output::Drains,
     pub(super) detached: bool,
@@ -42,35 +42,35 @@ pub(super) struct Running {
 impl Drop for Running {
     fn drop(&mut self) {
         if !self.detached {
-            terminate(self.pid, &self.ended, &mut || false);
+            terminate(&self.task, &self.ended, &mut || false);
         }
     }
 }
 
 /// Ends a command and everything that it started, unless it has ended.
-pub(super) fn terminate(pid: Pid, ended: &OnceLock<(Exit, CpuTime)>, is_hurry: &mut dyn FnMut() -> bool) {
+pub(super) fn terminate(command: &KnownTask, ended: &OnceLock<(Exit, CpuTime)>, is_hurry: &mut dyn FnMut() -> bool) {
     if ended.get().is_some() {
         return;
     }
     // Taken before the signal: the children of an ended process are no longer found by it.
-    let mut family = process::descendants(pid);
-    family.insert(0, pid);
+    let family = command.family();
     signal_all(&family, Signal::SIGTERM);
     let patience = Instant::now() + TERM_PATIENCE;
     // Whoever asks next how it ended is to know it: that is later than its end.
-    let is_over = || ended.get().is_some() && !family.iter().any(|&pid| process::is_alive(pid));
+    let is_over = || ended.get().is_some() && !family.iter().any(KnownTask::is_alive);
     while Instant::now() < patience && !is_hurry() && !is_over() {
         thread::sleep(Duration::from_millis(5));
     }
-    family.extend(process::descendants(pid));
-    family.retain(|&pid| process::is_alive(pid));
-    signal_all(&family, Signal::SIGKILL);
+    // With those that they have started since.
+    let left: Vec<_> = family.iter().flat_map(KnownTask::family).collect();
+    signal_all(&left, Signal::SIGKILL);
 }
 
-fn signal_all(pids: &[Pid], signal: Signal) {
-    for &pid in pids {
+/// A number may be another process' by now.
+fn signal_all(tasks: &[KnownTask], signal: Signal) {
+    for task in tasks.iter().filter(|task| task.is_alive()) {
         // It may have ended by itself meanwhile.
-        let _ = kill(pid, signal);
+        let _ = kill(task.pid(), signal);
     }
 }
 
@@ -138,4 +138,40 @@ pub fn find_command(name: &OsString) -> Option<PathBuf> {
         return Some(PathBuf::from(name));
     }
     process::command_folders().into_iter().map(|folder| folder.join(name)).find(|file| process::is_executable(file))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use super::*;
+
+    #[test]
+    fn a_process_that_got_the_number_of_one_that_ended_is_left_alone() {
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let task = KnownTask::process(Pid::from_raw(child.id().cast_signed()));
+        terminate(&task.earlier(), &OnceLock::new(), &mut || true);
+        assert!(child.try_wait().unwrap().is_none() && task.is_alive());
+        terminate(&task, &OnceLock::new(), &mut || true);
+        assert!(!child.wait().unwrap().success());
+    }
+
+    #[test]
+    fn what_does_not_end_when_asked_is_killed_with_what_it_started() {
+        let mut shell = Command::new("sh").args(["-c", "trap '' TERM; sleep 60 & wait"]).spawn().unwrap();
+        let task = KnownTask::process(Pid::from_raw(shell.id().cast_signed()));
+        let family = loop {
+            let family = task.family();
+            if family.len() > 1 {
+                break family;
+            }
+            thread::yield_now();
+        };
+        terminate(&task, &OnceLock::new(), &mut || true);
+        assert!(!shell.wait().unwrap().success());
+        // The kernel may take a moment to end it.
+        while family.iter().any(KnownTask::is_alive) {
+            thread::yield_now();
+        }
+    }
 }

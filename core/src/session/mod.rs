@@ -38,7 +38,7 @@ mod output;
 pub mod schedule;
 mod stacks;
 
-use begin::Counting;
+use begin::{Counting, TimeoutThread};
 pub(crate) use caught::Stopped;
 pub use caught::{CaughtSignal, SignalSender};
 pub use child::find_command;
@@ -88,12 +88,14 @@ pub struct Session {
     stacks: stacks::Sampling,
     /// Where the measured programs share their regions.
     regions: Option<Arc<RegionSource>>,
-    /// The time of the kernel's clock that rounds count from.
+    /// The time of the kernel's clock that rounds, samples and regions count from.
     began: u64,
     /// The kernel's rotation intervals that are restored at the end.
     intervals: Vec<Interval>,
     /// Time after which the session ends.
     timeout: Option<Duration>,
+    /// What ends it then; dropped after the sampler.
+    _timeout_thread: Option<TimeoutThread>,
     /// Whether all processes or threads have ended that it measures and didn't start.
     has_target_ended: Arc<AtomicBool>,
     /// Whether all that a command does is to be counted, until it ends by itself.
@@ -137,7 +139,7 @@ impl Session {
         self.regions.as_ref().map(|regions| regions.read()).unwrap_or_default()
     }
 
-    /// Begins to read regions every `interval`, on the clock of the sampled stacks; `None` where programs can't share any.
+    /// Begins to read regions every `interval`, on the clock of the rounds; `None` where programs can't share any.
     ///
     /// # Errors
     /// Returns the operating system's error if no thread can be started.
@@ -146,11 +148,7 @@ impl Session {
         else {
             return Ok(None);
         };
-        #[cfg(feature = "stacks")]
-        let origin = self.stacks().map_or(self.began, live::LiveStacks::origin);
-        #[cfg(not(feature = "stacks"))]
-        let origin = self.began;
-        LiveRegions::start(Arc::clone(source), origin, interval, wanted).map(Some)
+        LiveRegions::start(Arc::clone(source), self.began, interval, wanted).map(Some)
     }
 
     /// Who rotates the groups if they have to; `None` where nothing is counted on hardware.
@@ -208,7 +206,7 @@ impl Session {
 
     /// The command's process id while it runs.
     pub fn running_command(&self) -> Option<Pid> {
-        self.command.as_ref().filter(|command| command.ended.get().is_none()).map(|command| command.pid)
+        self.command.as_ref().filter(|command| command.ended.get().is_none()).map(|command| command.task.pid())
     }
 
     /// How the measurement ended, after the last round.
@@ -243,7 +241,7 @@ impl Session {
     pub fn terminate(&self, is_hurry: &mut dyn FnMut() -> bool) {
         if let Some(command) = &self.command {
             command.was_ended.fetch_or(command.ended.get().is_none(), Ordering::Relaxed);
-            terminate(command.pid, &command.ended, is_hurry);
+            terminate(&command.task, &command.ended, is_hurry);
         }
     }
 

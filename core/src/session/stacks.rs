@@ -2,8 +2,6 @@
 
 use super::{Launch, StartError};
 use crate::plan::Plan;
-#[cfg(feature = "stacks")]
-use crate::regions::clock;
 use crate::sources::emulate::Emulator;
 #[cfg(feature = "stacks")]
 use crate::sources::perf::CountedTarget;
@@ -12,7 +10,8 @@ use crate::sources::perf::{TargetKind, TracefsProbes};
 #[cfg(feature = "stacks")]
 pub(super) type Sampling = Option<crate::stacks::live::LiveStacks>;
 
-/// Starts sampling, if that was requested: with exec where the process waits before it, and not before [`enabler`] where it is put off.
+/// Prepares sampling, if that was requested. After [`begin`] it begins with exec where the process waits before it, and not before
+/// [`enabler`] where it is put off.
 #[cfg(feature = "stacks")]
 pub(super) fn start(launch: &Launch, kind: &TargetKind, probes: &TracefsProbes) -> Result<Sampling, StartError> {
     use crate::stacks::live::{StackNeed, StackSource};
@@ -23,7 +22,13 @@ pub(super) fn start(launch: &Launch, kind: &TargetKind, probes: &TracefsProbes) 
         Err(_) if wanted.need == StackNeed::IfPossible => return Ok(None),
         source => source.map_err(StartError::Stacks)?,
     };
-    source.start(launch.begins_at_once(&target), clock()).map(Some).map_err(StartError::System)
+    source.start(launch.begins_at_once(&target)).map(Some).map_err(StartError::System)
+}
+
+/// Begins to sample. Times count from `origin`, that of the rounds, which is known once all counters are open.
+#[cfg(feature = "stacks")]
+pub(super) fn begin(stacks: &Sampling, origin: u64) {
+    stacks.as_ref().inspect(|stacks| stacks.begin(origin));
 }
 
 /// Starts sampling a target that runs and is counted already. Times count from `origin`.
@@ -34,7 +39,9 @@ pub(super) fn start_late(
     origin: u64,
 ) -> Result<Sampling, StartError> {
     let source = crate::stacks::live::StackSource::open(wanted, target).map_err(StartError::Stacks)?;
-    source.start(true, origin).map(Some).map_err(StartError::System)
+    let stacks = source.start(true).map(Some).map_err(StartError::System)?;
+    begin(&stacks, origin);
+    Ok(stacks)
 }
 
 /// What begins to sample, at the end of a delay.
@@ -65,6 +72,9 @@ pub(super) type Sampling = Option<std::convert::Infallible>;
 pub(super) fn start(_: &Launch, _: &TargetKind, _: &TracefsProbes) -> Result<Sampling, StartError> {
     Ok(None)
 }
+
+#[cfg(not(feature = "stacks"))]
+pub(super) fn begin(_: &Sampling, _: u64) {}
 
 #[cfg(not(feature = "stacks"))]
 pub(super) fn enabler(_: &Sampling) -> Result<impl FnOnce() + Send + use<>, StartError> {

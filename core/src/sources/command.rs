@@ -17,13 +17,14 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
+use std::sync::OnceLock;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::sys::resource::{Resource, setrlimit};
-use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction, signal};
 use nix::sys::wait::waitpid;
 use nix::unistd::{self, ForkResult, Pid};
 use serde::{Deserialize, Serialize};
@@ -48,11 +49,11 @@ impl PreparedCommand {
         let (pid_out, pid_in) = unistd::pipe2(OFlag::O_CLOEXEC)?;
         let (go_out, go) = unistd::pipe2(OFlag::O_CLOEXEC)?;
         let go_in_child = go.as_raw_fd();
-        let limit = process::file_limit_before();
+        let before = BeforeThis { limit: process::file_limit_before(), ignores_children: wait_for_children() };
         // SAFETY: the closure makes only system calls that are async-signal-safe, allocates
         // nothing, and closes a descriptor that only this process' parent uses.
         unsafe {
-            command.pre_exec(move || wait_for_go(&pid_in, &go_out, go_in_child, limit));
+            command.pre_exec(move || wait_for_go(&pid_in, &go_out, go_in_child, before));
         }
         // `Command::spawn` returns only once exec is through, so it needs a thread of its own.
         let spawning = thread::Builder::new().name("spawn".into()).spawn(move || command.spawn())?;
@@ -96,15 +97,54 @@ fn join(spawning: JoinHandle<io::Result<Child>>) -> io::Result<Child> {
     spawning.join().unwrap_or_else(|_| Err(io::Error::other("the spawning thread panicked")))
 }
 
+/// Whether this process was started with SIGCHLD ignored.
+static IGNORES_CHILDREN: OnceLock<bool> = OnceLock::new();
+
+/// Lets this process wait for its children though whoever started it had SIGCHLD ignored: the kernel then forgets how they end, and
+/// what they took. Says whether that was so; commands get the signal as this process got it.
+pub fn wait_for_children() -> bool {
+    *IGNORES_CHILDREN.get_or_init(|| {
+        let default = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
+        // SAFETY: the default action runs nothing here, and one that was there before was installed by whoever answers for it.
+        let before = unsafe { sigaction(Signal::SIGCHLD, &default) };
+        let Ok(before) = before else { return false };
+        if matches!(before.handler(), SigHandler::SigIgn) {
+            return true;
+        }
+        // SAFETY: as above.
+        let _ = unsafe { sigaction(Signal::SIGCHLD, &before) };
+        false
+    })
+}
+
+/// What this process was given and changed for itself, and a command is to have.
+#[derive(Clone, Copy)]
+struct BeforeThis {
+    /// How many descriptors may be open, softly and at most.
+    limit: Option<(u64, u64)>,
+    /// Whether SIGCHLD is ignored.
+    ignores_children: bool,
+}
+
+impl BeforeThis {
+    /// Makes only system calls that are async-signal-safe.
+    fn restore(self) {
+        if let Some((soft, hard)) = self.limit {
+            let _ = setrlimit(Resource::RLIMIT_NOFILE, soft, hard);
+        }
+        if self.ignores_children {
+            // SAFETY: no handler runs.
+            let _ = unsafe { signal(Signal::SIGCHLD, SigHandler::SigIgn) };
+        }
+    }
+}
+
 /// Runs in the child: tells its pid, then waits for one byte. An end of file means that the parent
-/// gave up or is gone; then the command must not run. It gets the limit of descriptors that perfprop
-/// had before it raised its own.
-fn wait_for_go(pid_in: &OwnedFd, go_out: &OwnedFd, go_in_child: RawFd, limit: Option<(u64, u64)>) -> io::Result<()> {
+/// gave up or is gone; then the command must not run.
+fn wait_for_go(pid_in: &OwnedFd, go_out: &OwnedFd, go_in_child: RawFd, before: BeforeThis) -> io::Result<()> {
     // The child's copy of the writing end would keep that end of file away.
     let _ = unistd::close(go_in_child);
-    if let Some((soft, hard)) = limit {
-        let _ = setrlimit(Resource::RLIMIT_NOFILE, soft, hard);
-    }
+    before.restore();
     unistd::write(pid_in, &std::process::id().to_ne_bytes())?;
     let mut byte = [0];
     loop {
@@ -179,7 +219,9 @@ pub struct LastWrite {
 /// Writes to files once this is dropped or the process is gone, however it ended: a child waits for that.
 #[derive(Debug)]
 pub struct LastWrites {
-    child: UnixStream,
+    child: Pid,
+    /// The child has the other end.
+    end: UnixStream,
 }
 
 impl LastWrites {
@@ -188,47 +230,44 @@ impl LastWrites {
     /// # Errors
     /// Returns the operating system's error if it can't make a process or doesn't list open descriptors.
     pub fn new(writes: Vec<LastWrite>) -> io::Result<Self> {
-        let (child, end) = UnixStream::pair()?;
-        child.set_read_timeout(Some(LAST_PATIENCE))?;
-        let kept: Vec<RawFd> = writes.iter().map(|write| write.file.as_raw_fd()).chain([end.as_raw_fd()]).collect();
+        let (end, of_child) = UnixStream::pair()?;
+        end.set_read_timeout(Some(LAST_PATIENCE))?;
+        let kept: Vec<RawFd> =
+            writes.iter().map(|write| write.file.as_raw_fd()).chain([of_child.as_raw_fd()]).collect();
         let mut others = descriptors(|_| true)?;
         others.retain(|other| !kept.contains(other));
         // A signal to all of the terminal's foreground is perfprop's.
         let before = SigSet::thread_get_mask()?;
         SigSet::all().thread_block()?;
-        let forked = fork_away(&others, || write_at_end(&end, &writes));
+        let forked = fork_without(&others, || write_at_end(&of_child, &writes));
         before.thread_set_mask()?;
-        forked.map(|()| Self { child })
+        forked.map(|child| Self { child, end })
     }
 }
 
 impl Drop for LastWrites {
     fn drop(&mut self) {
-        let _ = self.child.shutdown(Shutdown::Write);
-        // Until the child has closed its end.
-        let _ = (&self.child).read(&mut [0]);
+        let _ = self.end.shutdown(Shutdown::Write);
+        // Until the child has closed its end, which it does last. One that takes longer outlives this process.
+        if (&self.end).read(&mut [0]).is_ok() {
+            let _ = waitpid(self.child, None);
+        }
     }
 }
 
-/// Runs something in a process that isn't a child of this one, so that nobody has to wait for it, without some descriptors.
+/// Runs something in a child without some descriptors, in a session of its own, and returns the child.
 ///
 /// It may make only system calls that are async-signal-safe, and allocate nothing.
-fn fork_away(without: &[RawFd], run: impl FnOnce()) -> io::Result<()> {
-    // SAFETY: the children make only system calls that are async-signal-safe, and allocate nothing.
+fn fork_without(descriptors: &[RawFd], run: impl FnOnce()) -> io::Result<Pid> {
+    // SAFETY: the child makes only system calls that are async-signal-safe, and allocates nothing.
     match unsafe { unistd::fork() }? {
-        ForkResult::Parent { child } => {
-            let _ = waitpid(child, None);
-            Ok(())
-        }
+        ForkResult::Parent { child } => Ok(child),
         ForkResult::Child => {
-            // SAFETY: as above.
-            if let Ok(ForkResult::Child) = unsafe { unistd::fork() } {
-                let _ = unistd::setsid();
-                for &other in without {
-                    let _ = unistd::close(other);
-                }
-                run();
+            let _ = unistd::setsid();
+            for &descriptor in descriptors {
+                let _ = unistd::close(descriptor);
             }
+            run();
             // SAFETY: nothing runs at this exit.
             unsafe { nix::libc::_exit(0) }
         }
@@ -340,7 +379,9 @@ mod tests {
         };
         let writes = LastWrites::new(vec![write("first\n"), write("second\n")]).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "");
+        let child = writes.child;
         drop(writes);
+        assert_eq!(waitpid(child, None), Err(Errno::ECHILD), "no zombie is left");
         assert_eq!(fs::read_to_string(&path).unwrap(), "first\nsecond\n");
         fs::remove_file(path).unwrap();
     }

@@ -218,6 +218,8 @@ pub enum Status {
     NotSupported,
     /// The kernel doesn't let this user count it.
     Forbidden,
+    /// All that could count it is in use.
+    InUse,
     /// The thread had ended before its counters were open.
     Gone,
     /// Its PMU is opened on other CPUs than those that are counted.
@@ -237,6 +239,7 @@ impl Status {
             Self::UserOnly => "user only",
             Self::NotSupported => "not supported",
             Self::Forbidden => "not permitted",
+            Self::InUse => "in use",
             Self::Gone => "gone",
             Self::Elsewhere => "on other CPUs",
         }

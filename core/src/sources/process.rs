@@ -78,6 +78,25 @@ impl KnownTask {
         Self { task: thread, is_thread: true, began: began(thread) }
     }
 
+    /// Its number, which may be another task's by now.
+    pub(crate) fn pid(&self) -> Pid {
+        self.task
+    }
+
+    /// It, if it has not yet ended, and all its living descendants.
+    pub(crate) fn family(&self) -> Vec<Self> {
+        let descendants = descendants(self.task).into_iter().map(Self::process);
+        let family = std::iter::once(*self).chain(descendants).collect();
+        // Asked afterwards: they are its descendants only if the number was still its own.
+        if self.is_alive() { family } else { Vec::new() }
+    }
+
+    /// A task that had its number earlier.
+    #[cfg(test)]
+    pub(crate) fn earlier(self) -> Self {
+        Self { began: self.began.map(|began| began - 1), ..self }
+    }
+
     /// Whether it has not yet ended.
     pub(crate) fn is_alive(&self) -> bool {
         let lives = match self.is_thread {
@@ -213,8 +232,8 @@ mod tests {
         let me = nix::unistd::getpid();
         let (process, thread) = (KnownTask::process(me), KnownTask::thread(nix::unistd::gettid()));
         assert!(process.is_alive() && thread.is_alive());
-        let later = KnownTask { began: process.began.map(|began| began + 1), ..process };
-        assert!(!later.is_alive() && !KnownTask::process(Pid::from_raw(i32::MAX)).is_alive());
+        assert!(!process.earlier().is_alive() && process.earlier().family().is_empty());
+        assert!(!KnownTask::process(Pid::from_raw(i32::MAX)).is_alive());
         let ended = std::thread::spawn(|| KnownTask::thread(nix::unistd::gettid())).join().unwrap();
         // The kernel may take a moment to forget a thread that was joined.
         while ended.is_alive() {

@@ -401,6 +401,17 @@ const TABLE: &[Explained] = &[
             "what it counts:                perfprop list --source emulate",
         ],
     },
+    Explained {
+        code: "W21",
+        title: "all that could count the event is in use",
+        consequence: "the event is shown as in use, never as 0; the others are counted",
+        meaning: "The kernel has no room left for it (ENOSPC), or somebody else has what it needs (EBUSY). A CPU has few \
+                  breakpoints, four on x86, and debuggers take them as well.",
+        remedy: &[
+            "fewer of its kind:             an event less in -e",
+            "who holds counters:            ps -C perf,perfprop,gdb",
+        ],
+    },
 ];
 
 /// The text for a code, in any case of letters; the list of all for an empty one.

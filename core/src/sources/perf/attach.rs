@@ -13,7 +13,7 @@ use super::{CounterRow, OpenError, OpenGroup, PlaceClock};
 use crate::plan::{GroupIndex, Member, Plan};
 use crate::sources::{Reading, Scope, Status, command};
 
-/// For how long processes are attached to anew because a thread has a part of a group.
+/// For how long a process is attached to anew because a thread has a part of a group.
 const TORN_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The open counters of a plan.
@@ -97,7 +97,8 @@ impl<'a> Attaching<'a> {
     fn process(&mut self, pid: Pid) -> Result<(), OpenError> {
         let before = [self.groups.len(), self.clocks.len(), self.rows.len()];
         anew_while_others_start(self.target.inherit, self.began, || self.threads_of(pid, before))?;
-        while self.began.elapsed() < TORN_PATIENCE && self.groups[before[0]..].iter_mut().any(OpenGroup::is_torn) {
+        let began = Instant::now();
+        while began.elapsed() < TORN_PATIENCE && self.groups[before[0]..].iter_mut().any(OpenGroup::is_torn) {
             self.threads_of(pid, before)?;
         }
         Ok(())

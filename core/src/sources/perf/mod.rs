@@ -35,7 +35,7 @@ use attach::{Attached, Attaching};
 pub(crate) use each_thread::{anew_while_others_start, each_thread};
 pub use open::permission;
 #[cfg(feature = "stacks")]
-pub(crate) use open::{Placed, encode};
+pub(crate) use open::{Placed, encode, uninterrupted};
 pub use probes::{ProbeIds, TracefsProbes};
 use rotation::PmuRotations;
 pub use rotation::{BUDGET, SLICE};
@@ -85,7 +85,7 @@ impl CounterRow {
         match status {
             Status::Counted | Status::UserOnly | Status::Gone => true,
             Status::Elsewhere => matches!(self.scope, Scope::Cpu(_)),
-            Status::NotSupported | Status::Forbidden => false,
+            Status::NotSupported | Status::Forbidden | Status::InUse => false,
         }
     }
 }

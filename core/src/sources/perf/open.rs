@@ -58,7 +58,8 @@ impl Opening<'_> {
             match self.together(group, &members) {
                 Ok(opened) => all.extend(opened),
                 Err(OpenError::Group { source, .. })
-                    if group.cohesion != Cohesion::Required && Refusal::from(&source) == Refusal::Impossible =>
+                    if group.cohesion != Cohesion::Required
+                        && matches!(Refusal::from(&source), Refusal::Impossible | Refusal::InUse) =>
                 {
                     all.extend(self.singly(&members)?);
                 }
@@ -162,8 +163,12 @@ impl Opening<'_> {
                     }
                     // A PMU that can't leave the kernel out says so of the second attempt only.
                     Refusal::Impossible if is_alone => break,
+                    Refusal::InUse if is_alone => {
+                        refused = Status::InUse;
+                        break;
+                    }
                     Refusal::NoTask => return Err(self.gone()),
-                    Refusal::Impossible | Refusal::Other => {
+                    Refusal::Impossible | Refusal::InUse | Refusal::Other => {
                         return Err(OpenError::Event { name: event.name.clone(), source: error });
                     }
                 },
@@ -227,8 +232,14 @@ impl Opening<'_> {
         let placed = Placed::new(event, &mut builder, self.probes)?;
         self.put(&mut builder, placed.can_be_inherited());
         match leader {
-            Some(leader) => builder.enabled(true).enable_on_exec(false).read_format(TIMES).build_with_group(leader),
-            None => builder.read_format(TIMES | ReadFormat::GROUP).build(),
+            Some(leader) => {
+                builder.enabled(true).enable_on_exec(false).read_format(TIMES);
+                uninterrupted(|| builder.build_with_group(&mut *leader))
+            }
+            None => {
+                builder.read_format(TIMES | ReadFormat::GROUP);
+                uninterrupted(|| builder.build())
+            }
         }
     }
 
@@ -241,7 +252,7 @@ impl Opening<'_> {
             Refusal::NoTask => self.gone(),
             _ => OpenError::Event { name: "the clock of turns".to_owned(), source: error },
         };
-        builder.build().map_err(failed)
+        uninterrupted(|| builder.build()).map_err(failed)
     }
 
     /// Whose work is counted, and from when on: what every leader has.
@@ -264,8 +275,10 @@ impl Opening<'_> {
 enum Refusal {
     Permission,
     NotSupported,
-    /// The event can't be opened with these bits, in this group, or while others have what it needs.
+    /// The event can't be opened with these bits, or in this group.
     Impossible,
+    /// Others have what it needs, or what it needs is used up.
+    InUse,
     NoTask,
     Other,
 }
@@ -276,9 +289,20 @@ impl From<&io::Error> for Refusal {
             // ENOSYS is a sandbox' way to forbid the system call.
             Some(Errno::EACCES | Errno::EPERM | Errno::ENOSYS) => Self::Permission,
             Some(Errno::ENOENT | Errno::ENXIO | Errno::ENODEV | Errno::EOPNOTSUPP) => Self::NotSupported,
-            Some(Errno::EINVAL | Errno::ENOSPC | Errno::EBUSY) => Self::Impossible,
+            Some(Errno::EINVAL) => Self::Impossible,
+            Some(Errno::ENOSPC | Errno::EBUSY) => Self::InUse,
             Some(Errno::ESRCH) => Self::NoTask,
             _ => Self::Other,
+        }
+    }
+}
+
+/// Opens an event, anew where a signal to this process came between: the kernel may wait for a task that is at its exec.
+pub(crate) fn uninterrupted<T>(mut open: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match open() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            opened => return opened,
         }
     }
 }
@@ -395,5 +419,21 @@ pub fn ask(event: &Event, whose: ProbeTarget) -> io::Result<()> {
         units => {
             units.iter().try_for_each(|unit| ask(&event.on(unit), cpu.and(unit.encoding.cpus.first().copied()).or(cpu)))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use super::*;
+
+    #[test]
+    fn a_signal_while_an_event_is_opened_refuses_nothing() {
+        let mut answers = [Err(Errno::EINTR), Err(Errno::EINTR), Ok(7), Err(Errno::EINTR)].into_iter();
+        assert_eq!(uninterrupted(|| Ok(answers.next().unwrap()?)).unwrap(), 7);
+        assert_eq!(answers.len(), 1);
+        let refused = uninterrupted(|| Err::<(), _>(Errno::EACCES.into())).unwrap_err();
+        assert_eq!(Refusal::from(&refused), Refusal::Permission);
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, bounded};
+use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::{SamplingSetup, StackBatch, StackFrame, WaitingSamples};
 use crate::regions::clock;
@@ -108,18 +108,18 @@ const CAPACITY: usize = 64;
 /// How long the last batch may wait for room.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Open events that don't sample before [`start`](Self::start).
+/// Open events that don't sample yet.
 pub struct StackSource {
     opened: open::OpenEvents,
 }
 
-/// Sampling that runs; dropping it ends it.
+/// Sampling that waits for [`begin`](Self::begin), or runs; dropping it ends it.
 #[derive(Debug)]
 pub struct LiveStacks {
     batches: Receiver<StackBatch>,
     sampled: SamplingSetup,
-    /// The time of the kernel's clock that samples count from.
-    origin: u64,
+    /// Takes the time of the kernel's clock that samples count from.
+    origin: Sender<u64>,
     unsampled: Vec<Unsampled>,
     waiting: WaitingSamples,
     /// `None` where nothing is sampled and a model counts.
@@ -155,20 +155,21 @@ impl StackSource {
         open::open(wanted, target).map(|opened| Self { opened })
     }
 
-    /// Starts the threads. Times count from `origin`, a time of the kernel's clock that never goes backwards; with `enable` events sample
-    /// from now on, instead of with exec.
+    /// Starts the threads, which wait for [`LiveStacks::begin`]. With `enable` events sample from then on, instead of with exec.
     ///
     /// # Errors
     /// Returns the operating system's error if no thread can be started.
-    pub fn start(mut self, enable: bool, origin: u64) -> io::Result<LiveStacks> {
+    pub fn start(mut self, enable: bool) -> io::Result<LiveStacks> {
         let (commands_out, commands) = io::pipe()?;
         let (raw, raw_batches) = bounded(RAW_CAPACITY);
         let (named, batches) = bounded(CAPACITY);
         let sampled = self.opened.sampled.clone();
         let unsampled = std::mem::take(&mut self.opened.unsampled);
         let waiting = WaitingSamples::default();
-        let worker = sampler::StackSampler::new(self.opened, origin, commands_out.into(), (raw, waiting.clone()));
-        thread::Builder::new().name("perfprop-stacks".into()).spawn(move || worker.run())?;
+        let (origin, begun) = bounded(1);
+        let worker = sampler::StackSampler::new(self.opened, commands_out.into(), (raw, waiting.clone()));
+        let work = move || begun.recv().map_or((), |origin| worker.run(origin));
+        thread::Builder::new().name("perfprop-stacks".into()).spawn(work)?;
         let to_name = waiting.clone();
         let name = move || namer::run(&raw_batches, &named, &to_name);
         thread::Builder::new().name("perfprop-symbols".into()).spawn(name)?;
@@ -190,9 +191,10 @@ impl LiveStacks {
         &self.sampled
     }
 
-    /// The time that samples count from, on the kernel's clock that never goes backwards, in nanoseconds.
-    pub fn origin(&self) -> u64 {
-        self.origin
+    /// Begins to sample. Times count from `origin`, a time of the kernel's clock that never goes backwards, in nanoseconds.
+    pub fn begin(&self, origin: u64) {
+        // Only the first one counts.
+        let _ = self.origin.try_send(origin);
     }
 
     /// Requested events that can't be sampled.

@@ -42,9 +42,9 @@ impl LiveStacks {
         let unsampled = unsampled.map(absent).collect();
         let formulas = modelled.into_iter().map(|(_, formula)| formula).collect();
         let (sender, batches) = bounded(CAPACITY);
-        let origin = clock();
-        let mut graphs = GraphSender::new(formulas, origin);
-        thread::Builder::new().name("perfprop-calls".into()).spawn(move || graphs.run(&parts, &sender))?;
+        let (origin, begun) = bounded(1);
+        let work = move || begun.recv().map_or((), |origin| GraphSender::new(formulas, origin).run(&parts, &sender));
+        thread::Builder::new().name("perfprop-calls".into()).spawn(work)?;
         Ok(Self { batches, sampled, origin, unsampled, waiting: WaitingSamples::default(), commands: None })
     }
 }

@@ -15,7 +15,7 @@ use super::tried::{NotHere, SampledTask, TriedPlaces, gone};
 use super::unwind::REGISTERS;
 use crate::events::{Event, EventKind, Space, Unit, with_space};
 use crate::host::HostFiles;
-use crate::sources::perf::{CountedTarget, Placed, Start, TargetKind, encode};
+use crate::sources::perf::{CountedTarget, Placed, Start, TargetKind, encode, uninterrupted};
 
 /// The size of a ring buffer at least, in bytes; and of one that an unprivileged user may lock for each CPU.
 pub(super) const SMALLEST_RING: usize = 64 << 10;
@@ -273,7 +273,7 @@ impl Opener<'_> {
         };
         builder.one_cpu(usize::try_from(cpu).unwrap_or(usize::MAX));
         builder.sample_id_all(true).clockid(Clock::MONOTONIC).wakeup_watermark(ring / 4);
-        builder.build()
+        uninterrupted(|| builder.build())
     }
 }
 

@@ -31,6 +31,7 @@ pub(super) struct RecordReader {
     pub(super) off_cpu: Option<OffCpu>,
     pub(super) wakeups: OpenWakeups,
     pub(super) wakers: Wakers,
+    /// The time of the kernel's clock that samples count from.
     pub(super) origin: u64,
     pub(super) code: SampledCode,
     kernel: ModuleId,
@@ -47,7 +48,7 @@ pub(super) struct RecordReader {
 }
 
 impl RecordReader {
-    pub(super) fn new(events: FxHashMap<u64, SampledAs>, call_graph: UnwindMethod, origin: u64) -> Self {
+    pub(super) fn new(events: FxHashMap<u64, SampledAs>, call_graph: UnwindMethod) -> Self {
         let mut code = SampledCode::new();
         let kernel = code.processes.modules.number(Module::Kernel, &SeenAddresses::default());
         Self {
@@ -57,7 +58,7 @@ impl RecordReader {
             off_cpu: None,
             wakeups: OpenWakeups::default(),
             wakers: Wakers::default(),
-            origin,
+            origin: 0,
             code,
             kernel,
             known_kernel: FxHashMap::default(),

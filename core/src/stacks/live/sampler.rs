@@ -73,15 +73,9 @@ struct Sent {
 }
 
 impl StackSampler {
-    /// `origin` is the time of the kernel's clock that samples are counted from.
-    pub(super) fn new(
-        opened: OpenEvents,
-        origin: u64,
-        commands: OwnedFd,
-        to: (Sender<RawBatch>, WaitingSamples),
-    ) -> Self {
+    pub(super) fn new(opened: OpenEvents, commands: OwnedFd, to: (Sender<RawBatch>, WaitingSamples)) -> Self {
         let OpenEvents { rings, counters, clocks, tellers, events, sampled, running, off_cpu, wakeups, .. } = opened;
-        let mut reader = RecordReader::new(events, sampled.call_graph, origin);
+        let mut reader = RecordReader::new(events, sampled.call_graph);
         reader.off_cpu = off_cpu.map(OffCpu::new);
         reader.wakeups = wakeups;
         let has_large = rings.iter().all(|ring| ring.bytes >= ROOM_FOR_LARGE);
@@ -98,8 +92,9 @@ impl StackSampler {
         Self { rings, counters, clocks, turns, shares, _tellers, commands, sorter, reader, batches, waiting, sent }
     }
 
-    /// Runs until it is asked to end, or nobody takes its samples.
-    pub(super) fn run(mut self) {
+    /// Runs until it is asked to end, or nobody takes its samples. `origin` is the time of the kernel's clock that samples count from.
+    pub(super) fn run(mut self, origin: u64) {
+        self.reader.origin = origin;
         go_first();
         let mut watched = vec![RingWatch::Wakes; self.rings.len()];
         loop {

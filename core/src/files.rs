@@ -21,7 +21,8 @@ use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat, openat2};
-use nix::sys::stat::{Mode, SFlag, major};
+use nix::sys::stat::{FileStat, Mode, SFlag, major};
+use nix::sys::statfs::{TMPFS_MAGIC, fstatfs};
 
 mod create;
 mod inherited;
@@ -47,15 +48,10 @@ pub struct Identity {
 }
 
 impl Identity {
-    fn is(self, device: u64, inode: u64) -> bool {
+    /// Whether a file with this identity is the one that is meant.
+    pub fn is(self, found: Self) -> bool {
         let fits = |expected: u64, found: u64| expected == 0 || expected == found;
-        fits(self.inode, inode) && (self.device == device || self.device == 0)
-    }
-
-    /// Whether a file that lies elsewhere may still be the one that is meant: file systems in layers (overlayfs,
-    /// btrfs) have devices without a number, and report other numbers for a mapping than for the file itself.
-    fn may_be_layered(self, device: u64) -> bool {
-        self.device != 0 && self.device != device && major(device) == 0
+        fits(self.inode, found.inode) && fits(self.device, found.device)
     }
 }
 
@@ -64,6 +60,9 @@ impl Identity {
 pub struct ExpectedFile<'a> {
     /// The identity that the file must have; any by default.
     pub identity: Identity,
+    /// Whether a file of a file system in layers (overlayfs, btrfs) may have another one: these report other numbers for a
+    /// mapping than for the file itself. Who lets it finds out whether the file is the one that is meant.
+    pub in_layers: bool,
     /// User ids that may own the file; any where this is `None`.
     pub owners: Option<&'a [u32]>,
     /// The largest size that is accepted, in bytes.
@@ -201,11 +200,16 @@ pub fn path_of(file: &File) -> PathBuf {
 impl ExpectedFile<'_> {
     /// Any regular file up to a length.
     pub fn any(most: u64) -> Self {
-        Self { identity: Identity::default(), owners: None, most }
+        Self { identity: Identity::default(), in_layers: false, owners: None, most }
     }
 
     fn read(&self, looked_at: OwnedFd) -> Result<File, Refused> {
         self.open(looked_at, OFlag::O_RDONLY)
+    }
+
+    fn is_meant(&self, looked_at: &OwnedFd, about: &FileStat) -> bool {
+        let found = Identity { device: about.st_dev, inode: about.st_ino };
+        self.identity.is(found) || self.in_layers && may_be_in_layers(looked_at, found.device)
     }
 
     /// Opens what was looked at, if it is as expected: nothing is opened before that is known.
@@ -214,7 +218,7 @@ impl ExpectedFile<'_> {
         if SFlag::from_bits_truncate(about.st_mode) & SFlag::S_IFMT != SFlag::S_IFREG {
             return Err(Refused::NotRegular);
         }
-        if !self.identity.is(about.st_dev, about.st_ino) && !self.identity.may_be_layered(about.st_dev) {
+        if !self.is_meant(&looked_at, &about) {
             return Err(Refused::Replaced);
         }
         if let Some(owners) = self.owners
@@ -231,6 +235,12 @@ impl ExpectedFile<'_> {
         let path = format!("/proc/self/fd/{}", looked_at.as_raw_fd());
         openat(nix::fcntl::AT_FDCWD, path.as_str(), flags, Mode::empty()).map(File::from).map_err(system)
     }
+}
+
+/// Whether a file lies in a file system whose device has no number: one in layers may be among them. tmpfs isn't, and numbers its
+/// few files in the same way each time.
+fn may_be_in_layers(file: &OwnedFd, device: u64) -> bool {
+    major(device) == 0 && fstatfs(file).is_ok_and(|about| about.filesystem_type() != TMPFS_MAGIC)
 }
 
 fn system(errno: Errno) -> Refused {
@@ -396,10 +406,21 @@ mod tests {
     }
 
     #[test]
-    fn files_in_layers_have_other_numbers_than_their_mappings() {
+    fn files_in_layers_may_have_other_numbers_where_that_is_looked_at() {
         let mapped = Identity { device: 0x801, inode: 7 };
-        // A device without a number: overlayfs, btrfs.
-        assert!(mapped.may_be_layered(0x2b) && !mapped.may_be_layered(0x802) && !mapped.may_be_layered(0x801));
-        assert!(mapped.is(0x801, 7) && !mapped.is(0x801, 8) && Identity::default().is(0x801, 7));
+        let found = |device, inode| Identity { device, inode };
+        assert!(mapped.is(mapped) && !mapped.is(found(0x801, 8)) && !mapped.is(found(0x2b, 7)));
+        assert!(Identity::default().is(mapped));
+        // The device of /proc has no number, nor has that of tmpfs.
+        let opened = |path: &Path, in_layers| {
+            open(path, &ExpectedFile { identity: mapped, in_layers, ..ExpectedFile::any(100) })
+        };
+        assert!(opened(Path::new("/proc/version"), true).is_ok());
+        assert!(matches!(opened(Path::new("/proc/version"), false), Err(Refused::Replaced)));
+        let in_memory = PathBuf::from(format!("/dev/shm/perfprop-files-{}", std::process::id()));
+        if fs::write(&in_memory, "x").is_ok() {
+            assert!(matches!(opened(&in_memory, true), Err(Refused::Replaced)));
+            fs::remove_file(in_memory).unwrap();
+        }
     }
 }

@@ -161,8 +161,13 @@ pub(super) const WITH_FRAME_POINTERS: [&str; 4] =
     ["-g", "-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"];
 
 pub(super) fn record(folder: &Path, options: &[&str], command: &[&str]) -> (Recording, Output) {
+    record_by(&mut perfprop(), folder, options, command)
+}
+
+/// The same by a command that runs perfprop.
+fn record_by(perfprop: &mut Command, folder: &Path, options: &[&str], command: &[&str]) -> (Recording, Output) {
     let file = folder.join("recording.jsonl");
-    let output = perfprop().args(["record", "-o"]).arg(&file).args(options).arg("--").args(command).output().unwrap();
+    let output = perfprop.args(["record", "-o"]).arg(&file).args(options).arg("--").args(command).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let recording = recording::read(BufReader::new(fs::File::open(&file).unwrap())).unwrap();
     (recording, output)
@@ -529,6 +534,34 @@ fn a_program_that_runs_already_is_known_by_what_it_has_mapped() {
     let samples = samples(&recording);
     assert!(share(&samples, &TEN_DEEP) > 0.8, "{} samples", samples.len());
     assert_eq!(recording.stacks.as_ref().unwrap().table.task(samples[0].0.task).unwrap().comm, "attached");
+}
+
+/// Runs a command where another file lies at the path of a program.
+const IN_OTHER_MOUNTS: &str = r#"mount -t overlay overlay -o lowerdir=other:none app && exec "$@""#;
+
+#[test]
+fn a_program_of_another_mount_namespace_has_names_of_its_own_file() {
+    let folder = Folder::new();
+    let [app, other, none] = ["app", "other", "none"].map(|name| folder.join(name));
+    [&app, &other, &none].iter().for_each(|folder| fs::create_dir(folder).unwrap());
+    let source = |leaf: &str| RECURSION.replace("leaf", leaf);
+    let Some(program) = compiled(&app, "program", &source("meant"), "cc", &WITH_FRAME_POINTERS) else { return };
+    compiled(&other, "program", &source("decoy"), "cc", &WITH_FRAME_POINTERS).unwrap();
+    let in_other_mounts = |program: &str| {
+        let mut command = Command::new("unshare");
+        command.current_dir(&*folder).args(["-m", "sh", "-c", IN_OTHER_MOUNTS, "sh", program]);
+        command
+    };
+    if !in_other_mounts("true").output().is_ok_and(|done| done.status.success()) {
+        eprintln!("skipped: this user can't mount an overlay in a namespace of mounts");
+        return;
+    }
+    let running = Running::start(&program);
+    let pid = running.0.id().to_string();
+    let mut perfprop = in_other_mounts(env!("CARGO_BIN_EXE_perfprop"));
+    let (recording, _) = record_by(&mut perfprop, &folder, &["-g", "-p", &pid], &["sleep", "0.3"]);
+    let samples = samples(&recording);
+    assert!(share(&samples, &["even", "meant"]) > 0.8, "{} samples", samples.len());
 }
 
 #[test]

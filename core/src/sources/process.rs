@@ -45,6 +45,12 @@ pub(super) fn stat_of_thread(pid: Pid, thread: Pid) -> Option<Stat> {
     Stat::parse(&text(&format!("/proc/{pid}/task/{thread}/stat")).ok()?)
 }
 
+/// Whether a process is in this process' namespace of a kind (`mnt`, `user`); not where that isn't to be known.
+pub(crate) fn shares_namespace(pid: i32, kind: &str) -> bool {
+    let namespace = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/{kind}")).ok();
+    namespace(&pid.to_string()).is_some_and(|of_process| Some(of_process) == namespace("self"))
+}
+
 /// The user id that a process runs as.
 pub fn owner(pid: Pid) -> Option<u32> {
     use std::os::unix::fs::MetadataExt;

@@ -1,6 +1,7 @@
 //! Finds the code at sampled addresses, and unwinds through it.
 
-use super::modules::{Module, SeenAddresses};
+use super::mapped_file::SeenAddresses;
+use super::modules::Module;
 use super::paths::{CodeLocation, LocationId, SeenPaths};
 use super::process::Processes;
 use super::record::UserState;

@@ -214,8 +214,7 @@ fn text_of(pid: i32, file: &'static str) -> String {
 fn owner_to_ask(pid: i32) -> Option<u32> {
     let [status, maps, options] = ["status", "maps", "cmdline"].map(|file| text_of(pid, file));
     // In another namespace of users, what this one creates isn't its own.
-    let users = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/user")).ok();
-    let is_here = users(&pid.to_string()).is_some_and(|namespace| Some(namespace) == users("self"));
+    let is_here = process::shares_namespace(pid, "user");
     if is_here { owner_of_java(&status, &maps, &options, geteuid().as_raw()) } else { None }
 }
 

@@ -38,6 +38,7 @@ mod jit;
 mod jit_dump;
 mod kernel_modules;
 mod made_names;
+mod mapped_file;
 mod maps;
 mod mini_debug;
 mod modelled;

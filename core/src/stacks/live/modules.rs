@@ -1,12 +1,10 @@
-//! Finds the files behind mappings, to read unwind information and symbols from.
+//! Keeps what was mapped, to read unwind information and symbols from.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::os::fd::OwnedFd;
-use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use object::SegmentFlags;
 use object::elf::PF_X;
@@ -14,17 +12,15 @@ use object::read::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache
 use rustc_hash::FxHashMap;
 
 use super::jit::{JitDump, JitProcess};
+use super::mapped_file::{SeenAddresses, find};
 use super::{base_register, signal_frames};
-use crate::files::{self, ExpectedFile, Identity, Refused};
+use crate::files::{self, Identity, Refused};
 
 /// A program with all its debug information may be so long, in bytes; those of browsers have some 4 GiB.
 pub(super) const MOST_PROGRAM: u64 = 16 << 30;
 
 /// What is read of a program at once, in bytes: unwind information of the largest has some 100 MiB.
 const MOST_AT_ONCE: u64 = 512 << 20;
-
-/// How long opening a file may take: the rings fill meanwhile.
-const OPENING: Duration = Duration::from_secs(1);
 
 /// The number of a [`Module`], from 0 in the order of definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -163,13 +159,6 @@ impl Modules {
     }
 }
 
-/// The process and the addresses at which a module was seen.
-#[derive(Clone, Debug, Default)]
-pub(super) struct SeenAddresses {
-    pub(super) pid: i32,
-    pub(super) addresses: Range<u64>,
-}
-
 fn open(module: Module, seen: &SeenAddresses) -> OpenModule {
     let mut root = None;
     let contents = match &module {
@@ -189,32 +178,6 @@ fn open(module: Module, seen: &SeenAddresses) -> OpenModule {
         Module::Kernel | Module::Vdso | Module::Nowhere | Module::Unseen => ModuleContents::None,
     };
     OpenModule { module, contents, root }
-}
-
-/// A file, and where the paths of its process begin if it isn't found from here.
-type FoundFile = (File, Option<OwnedFd>);
-
-/// The file of a mapping. Its path may mean another file by now, or in another mount namespace.
-fn find(path: &str, identity: Identity, seen: &SeenAddresses) -> Result<FoundFile, Refused> {
-    let (path, seen) = (path.to_owned(), seen.clone());
-    files::within(OPENING, move || find_now(Path::new(&path), identity, &seen)).and_then(|found| found)
-}
-
-fn find_now(path: &Path, identity: Identity, seen: &SeenAddresses) -> Result<FoundFile, Refused> {
-    let expected = ExpectedFile { identity, ..ExpectedFile::any(MOST_PROGRAM) };
-    let (pid, Range { start, end }) = (seen.pid, &seen.addresses);
-    let why = match files::open(path, &expected) {
-        Ok(file) => return Ok((file, None)),
-        Err(why) => why,
-    };
-    let root = files::folder(Path::new(&format!("/proc/{pid}/root")));
-    // This one leads to what is mapped, whatever its path is now; few may follow it.
-    let mapped = files::open(Path::new(&format!("/proc/{pid}/map_files/{start:x}-{end:x}")), &expected).ok();
-    let below = || files::open_below(root.as_ref().ok()?, path, &expected).ok();
-    match mapped.or_else(below) {
-        Some(file) => Ok((file, root.ok())),
-        None => Err(why),
-    }
 }
 
 /// The parts of a program or library that unwinding needs.

@@ -327,7 +327,8 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
     use super::super::super::{StackTable, Task, TaskId};
-    use super::super::modules::{Module, ModuleId, Modules, SeenAddresses};
+    use super::super::mapped_file::SeenAddresses;
+    use super::super::modules::{Module, ModuleId, Modules};
     use super::super::paths::{CodeLocation, LocationId, PathId, PathNode};
     use super::super::raw_batch::StackFaults;
     use super::super::symbols::UNKNOWN;

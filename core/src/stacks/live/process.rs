@@ -9,8 +9,9 @@ use rustc_hash::FxHashMap;
 
 use super::super::{Task, TaskId};
 use super::epilogue::Epilogue;
+use super::mapped_file::SeenAddresses;
 use super::maps::{CodeMapping, Mappings, MapsLine};
-use super::modules::{Module, ModuleId, Modules, SeenAddresses};
+use super::modules::{Module, ModuleId, Modules};
 use super::paths::LocationId;
 use super::record::{Mmap, Tasks, UserState};
 use super::unwind::{CallerRule, FramePlace, UnwindCache, Unwinder, Unwound};

@@ -165,7 +165,8 @@ fn in_module(path: &str, offset: u64, reason: NamelessReason) -> StackFrame {
 
 #[cfg(test)]
 mod tests {
-    use super::super::modules::{Modules, SeenAddresses};
+    use super::super::mapped_file::SeenAddresses;
+    use super::super::modules::Modules;
     use super::*;
 
     #[test]

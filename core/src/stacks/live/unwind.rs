@@ -467,8 +467,9 @@ mod tests {
 
     use std::fs::File;
 
+    use super::super::mapped_file::SeenAddresses;
     use super::super::maps::CodeMapping;
-    use super::super::modules::{Module, SeenAddresses};
+    use super::super::modules::Module;
     use super::super::record::RecordWords;
     use super::*;
     use crate::files;

@@ -565,6 +565,36 @@ fn a_program_of_another_mount_namespace_has_names_of_its_own_file() {
 }
 
 #[test]
+fn what_runs_outside_of_the_pid_namespace_is_said_to_be_outside() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "outside", RECURSION, "cc", &WITH_FRAME_POINTERS) else { return };
+    let in_own_namespace = |program: &str| {
+        let mut command = Command::new("unshare");
+        command.args(["-p", "-f", "--mount-proc", program]);
+        command
+    };
+    if !in_own_namespace("true").output().is_ok_and(|done| done.status.success()) {
+        eprintln!("skipped: this user can't make a namespace of processes");
+        return;
+    }
+    let _running = Running::start(&program);
+    let mut perfprop = in_own_namespace(env!("CARGO_BIN_EXE_perfprop"));
+    let (recording, _) =
+        record_by(&mut perfprop, &folder, &["-a", "-g", "-e", "cpu-clock", "-F", "500"], &["sleep", "0.3"]);
+    let table = &recording.stacks.as_ref().unwrap().table;
+    let samples = samples(&recording);
+    let of_outside: Vec<_> = samples.iter().filter(|(sample, _)| table.task(sample.task).unwrap().tid == 0).collect();
+    assert!(
+        of_outside
+            .iter()
+            .all(|(sample, _)| { table.task(sample.task).unwrap().comm == "[outside of this PID namespace]" })
+    );
+    let is_nameless = |frame: &&StackFrame| frame.nameless == Some(NamelessReason::ProcessOutside);
+    assert!(of_outside.iter().any(|(_, frames)| frames.iter().any(is_nameless)), "{} samples", samples.len());
+    assert!(!of_outside.iter().flat_map(|(_, frames)| frames).any(|f| f.nameless == Some(NamelessReason::ProcessGone)));
+}
+
+#[test]
 fn a_program_whose_first_thread_has_ended_is_sampled() {
     let folder = Folder::new();
     let options = ["-pthread", "-g", "-O1", "-fno-omit-frame-pointer"];

@@ -49,6 +49,8 @@ pub(super) enum Module {
     Nowhere,
     /// The mappings of the process aren't known.
     Unseen,
+    /// The process is outside of this namespace of process ids.
+    Outside,
 }
 
 impl Module {
@@ -138,7 +140,7 @@ impl Modules {
             Module::Kernel => "[kernel]".into(),
             Module::Vdso => "[vdso]".into(),
             Module::Memory { .. } => "code that was made at run time".into(),
-            Module::Nowhere | Module::Unseen => "[unknown]".into(),
+            Module::Nowhere | Module::Unseen | Module::Outside => "[unknown]".into(),
         }
     }
 
@@ -175,7 +177,7 @@ fn open(module: Module, seen: &SeenAddresses) -> OpenModule {
             Err(refused) => ModuleContents::Refused(Arc::new(refused)),
         },
         Module::Memory { pid } => ModuleContents::Made(Arc::new(JitProcess::of(*pid))),
-        Module::Kernel | Module::Vdso | Module::Nowhere | Module::Unseen => ModuleContents::None,
+        Module::Kernel | Module::Vdso | Module::Nowhere | Module::Unseen | Module::Outside => ModuleContents::None,
     };
     OpenModule { module, contents, root }
 }

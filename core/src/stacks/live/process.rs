@@ -123,6 +123,9 @@ impl AddressSpace {
     }
 }
 
+/// The name of all threads outside of this namespace of process ids together.
+const OUTSIDE: &str = "[outside of this PID namespace]";
+
 /// So many threads that have ended are remembered.
 const MOST_ENDED: usize = 64;
 
@@ -175,6 +178,9 @@ impl Processes {
 
     /// Follows a new name; exec gives a process all new memory.
     pub(super) fn rename(&mut self, pid: i32, tid: i32, comm: &[u8], exec: bool) {
+        if !is_here(pid, tid) {
+            return;
+        }
         if exec {
             self.spaces.insert(pid, AddressSpace::default());
             self.modules.forget_made(pid);
@@ -199,20 +205,27 @@ impl Processes {
     /// A new process has what its parent has, a new thread its parent's name.
     pub(super) fn fork(&mut self, tasks: Tasks) {
         let Tasks { pid, parent_pid, tid, parent_tid } = tasks;
+        if !is_here(pid, tid) {
+            return;
+        }
+        let has_parent = is_here(parent_pid, parent_tid);
         if pid != parent_pid {
             // Nothing is left of a process that had the number before.
             self.modules.forget_made(pid);
-            match self.spaces.get(&parent_pid).map(AddressSpace::fork) {
+            match self.spaces.get(&parent_pid).filter(|_| has_parent).map(AddressSpace::fork) {
                 Some(copy) => self.spaces.insert(pid, copy),
                 None => self.spaces.remove(&pid),
             };
         }
-        let comm = self.thread(parent_pid, parent_tid).comm.clone();
+        let comm = if has_parent { self.thread(parent_pid, parent_tid).comm.clone() } else { name_now(tid) };
         self.insert(tid, SeenThread { pid, comm, task: None, joined: 0 });
     }
 
     /// The kernel may use the numbers again.
     pub(super) fn exit(&mut self, tasks: Tasks) {
+        if !is_here(tasks.pid, tasks.tid) {
+            return;
+        }
         if let Some(thread) = self.threads.remove(&tasks.tid) {
             self.has_one_less(thread.pid);
             self.ended.truncate(MOST_ENDED - 1);
@@ -292,10 +305,10 @@ impl Processes {
             return thread;
         }
         let comm = match tid {
-            // The idle thread of each CPU.
+            // The idle thread of each CPU is among them.
+            0 if !process::sees_all_processes() => OUTSIDE.to_owned(),
             0 => "swapper".to_owned(),
-            // Of one that is gone perf shows the number, too.
-            _ => process::name(nix::unistd::Pid::from_raw(tid)).unwrap_or_else(|| format!(":{tid}")),
+            _ => name_now(tid),
         };
         *self.thread_counts.entry(pid).or_default() += 1;
         new.insert(SeenThread { pid, comm, task: None, joined: 0 })
@@ -312,6 +325,16 @@ impl Processes {
     }
 }
 
+/// Whether a task has numbers in this namespace of process ids: one outside of it has the number 0, and one that has ended -1.
+fn is_here(pid: i32, tid: i32) -> bool {
+    pid > 0 && tid > 0
+}
+
+/// The present name of a thread. Of one that is gone perf shows the number, too.
+fn name_now(tid: i32) -> String {
+    process::name(nix::unistd::Pid::from_raw(tid)).unwrap_or_else(|| format!(":{tid}"))
+}
+
 fn mapping(
     pid: i32,
     addresses: std::ops::Range<u64>,
@@ -323,7 +346,7 @@ fn mapping(
     let offset = match module {
         Module::File { .. } => offset,
         Module::Memory { .. } => addresses.start,
-        Module::Vdso | Module::Kernel | Module::Nowhere | Module::Unseen => 0,
+        Module::Vdso | Module::Kernel | Module::Nowhere | Module::Unseen | Module::Outside => 0,
     };
     let module = modules.number(module, &SeenAddresses { pid, addresses: addresses.clone() });
     CodeMapping { start: addresses.start, end: addresses.end, module, offset }
@@ -556,6 +579,25 @@ mod tests {
         let mut processes = Processes::default();
         map(&mut processes, PARENT, 0x1000, "//anon");
         assert_eq!(place(&mut processes, PARENT, 0x1004), Some((Module::Memory { pid: PARENT }, 0x1004)));
+    }
+
+    #[test]
+    fn tasks_of_outside_have_no_records_of_their_own() {
+        let mut processes = Processes::default();
+        let me = std::process::id().cast_signed();
+        let idle = processes.task(0, 0);
+        for (pid, tid) in [(0, 0), (-1, -1)] {
+            processes.rename(pid, tid, b"host", true);
+            processes.fork(Tasks { pid, parent_pid: pid, tid, parent_tid: tid });
+            processes.exit(Tasks { pid, parent_pid: 1, tid, parent_tid: 1 });
+        }
+        assert_eq!(processes.task(0, 0), idle);
+        assert!(processes.threads.len() == 1 && processes.ended.is_empty());
+        // One that was started from outside has what it has, and nothing of all others there.
+        processes.fork(Tasks { pid: me, parent_pid: 0, tid: me, parent_tid: 0 });
+        assert_eq!(processes.name(me).map(str::to_owned), process::name(nix::unistd::Pid::from_raw(me)));
+        let here = tasks_of_outside_have_no_records_of_their_own as fn() as usize as u64;
+        assert!(place(&mut processes, me, here).is_some());
     }
 
     #[test]

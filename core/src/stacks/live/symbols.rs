@@ -112,6 +112,7 @@ impl SymbolSources {
             (Module::Kernel, _) => self.kernel(place),
             (Module::Vdso, _) => self.vdso(place),
             (Module::Unseen, _) => vec![unknown(NamelessReason::ProcessGone)],
+            (Module::Outside, _) => vec![unknown(NamelessReason::ProcessOutside)],
             (Module::Memory { .. } | Module::Nowhere, _) => vec![unknown(NamelessReason::Unmapped)],
         })
     }

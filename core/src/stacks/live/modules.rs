@@ -93,6 +93,13 @@ pub(super) enum ModuleContents {
     Refused(Arc<Refused>),
 }
 
+impl ModuleContents {
+    /// Whether there should be a file.
+    fn is_missing(&self) -> bool {
+        matches!(self, Self::Gone | Self::Refused(_))
+    }
+}
+
 /// All modules that were seen.
 #[derive(Debug, Default)]
 pub(super) struct Modules {
@@ -105,17 +112,39 @@ struct KnownModule {
     opened: OpenModule,
     /// Loaded when it is unwound through first.
     unwind: Option<Option<Arc<UnwindInfo>>>,
+    /// The process that it was seen in last, where it couldn't be opened.
+    seen_in: i32,
+    /// How often it was seen in another one.
+    seen_again: u32,
+}
+
+impl KnownModule {
+    /// Whether to look for its file in this process, too: in the first other one, the second, the fourth and so on.
+    fn may_be_found(&mut self, pid: i32) -> bool {
+        if !self.opened.contents.is_missing() || self.seen_in == pid {
+            return false;
+        }
+        self.seen_in = pid;
+        self.seen_again += 1;
+        self.seen_again.is_power_of_two()
+    }
 }
 
 impl Modules {
-    /// The number of a module, which is opened when it is seen first: its process may end soon.
+    /// The number of a module, which is opened when it is seen first: its process may end soon. One that couldn't be opened has
+    /// another number once it can.
     pub(super) fn number(&mut self, module: Module, seen: &SeenAddresses) -> ModuleId {
-        if let Some(&number) = self.numbers.get(&module) {
+        let known = self.numbers.get(&module).copied();
+        if let Some(number) = known.filter(|number| !self.all[number.0 as usize].may_be_found(seen.pid)) {
+            return number;
+        }
+        let opened = open(module, seen);
+        if let Some(number) = known.filter(|_| opened.contents.is_missing()) {
             return number;
         }
         let number = ModuleId(u32::try_from(self.all.len()).unwrap_or(u32::MAX));
-        self.numbers.insert(module.clone(), number);
-        self.all.push(KnownModule { opened: open(module, seen), unwind: None });
+        self.numbers.insert(opened.module.clone(), number);
+        self.all.push(KnownModule { opened, unwind: None, seen_in: seen.pid, seen_again: 0 });
         number
     }
 
@@ -156,7 +185,7 @@ impl Modules {
 
     /// What is needed to unwind through a module.
     pub(super) fn unwind_info(&mut self, id: ModuleId) -> Option<Arc<UnwindInfo>> {
-        let KnownModule { opened, unwind } = &mut self.all[id.0 as usize];
+        let KnownModule { opened, unwind, .. } = &mut self.all[id.0 as usize];
         unwind.get_or_insert_with(|| UnwindInfo::load(opened).map(Arc::new)).clone()
     }
 }
@@ -367,6 +396,28 @@ mod tests {
         assert!(modules.unwind_info(gone).is_none());
         assert!(matches!(modules.since(0).next().unwrap().contents, ModuleContents::Gone));
         assert!(modules.since(modules.len()).next().is_none());
+    }
+
+    #[test]
+    fn what_is_gone_for_one_process_is_looked_for_in_others_now_and_then() {
+        let path = std::env::temp_dir().join(format!("perfprop-modules-{}", std::process::id()));
+        let module = Module::File { path: path.display().to_string(), identity: Identity::default() };
+        let mut modules = Modules::default();
+        // No process has a number like these.
+        let mut in_process = |number: i32| {
+            modules.number(module.clone(), &SeenAddresses { pid: i32::MAX - number, ..SeenAddresses::default() })
+        };
+        let gone = in_process(0);
+        assert_eq!([1, 2].map(&mut in_process), [gone; 2]);
+        fs::write(&path, "x").unwrap();
+        // Not in the same one, and not in the next.
+        assert_eq!([2, 2, 3].map(&mut in_process), [gone; 3]);
+        let found = in_process(4);
+        assert_eq!([5, 6].map(&mut in_process), [found; 2]);
+        assert_ne!(found, gone);
+        fs::remove_file(path).unwrap();
+        let contents: Vec<_> = modules.since(0).map(|opened| &opened.contents).collect();
+        assert!(matches!(contents[..], [ModuleContents::Gone, ModuleContents::File(_)]));
     }
 
     #[test]

@@ -298,12 +298,11 @@ impl UnwindInfo {
         Some(info)
     }
 
-    /// Where the first byte of the file lies in a process that has `offset` of it at `start`.
-    pub(super) fn base_in_memory(&self, start: u64, offset: u64) -> Option<u64> {
-        /// Mappings begin at pages; segments needn't.
-        const PAGE: u64 = 4096;
+    /// Where the first byte of the file lies in a process that has `offset` of it at `start`. Mappings begin at pages of this size;
+    /// segments needn't.
+    pub(super) fn base_in_memory(&self, start: u64, offset: u64, page: u64) -> Option<u64> {
         let holds = |segment: &&ModuleSegment| {
-            (segment.offset / PAGE * PAGE..segment.offset.saturating_add(segment.size)).contains(&offset)
+            (segment.offset / page * page..segment.offset.saturating_add(segment.size)).contains(&offset)
         };
         let segment = self.code.iter().find(holds)?;
         let address = segment.address.wrapping_sub(segment.offset).wrapping_add(offset);
@@ -382,10 +381,12 @@ mod tests {
         assert!(info.eh_frame.is_some());
         // A segment that is mapped where the file wants it has its base there, too.
         let segment = info.code.first().unwrap();
-        let offset = segment.offset / 4096 * 4096;
-        let start = segment.address - (segment.offset - offset) + 0x10_0000;
-        assert_eq!(info.base_in_memory(start, offset), Some(info.base + 0x10_0000));
-        assert_eq!(info.base_in_memory(start, 1 << 60), None);
+        for page in [4096, 1 << 16] {
+            let offset = segment.offset / page * page;
+            let start = (segment.address + 0x10_0000).wrapping_sub(segment.offset - offset);
+            assert_eq!(info.base_in_memory(start, offset, page), Some(info.base + 0x10_0000));
+            assert_eq!(info.base_in_memory(start, 1 << 60, page), None);
+        }
     }
 
     #[test]

@@ -20,7 +20,7 @@ use super::request::{StackError, StackRequest, Unsampled, WAKEUPS, WakeupEvent, 
 use super::ring::Ring;
 use super::tried::{NotHere, SampledTask, TriedPlaces, here};
 use super::unwind::REGISTERS;
-use crate::host::HostFiles;
+use crate::host::{HostFiles, page_size};
 use crate::sources::perf::{CountedTarget, OpenError, TargetKind, anew_while_others_start, each_thread};
 use crate::sources::{command, process};
 
@@ -241,7 +241,7 @@ impl<'a> Places<'a> {
         let cpus = self.rings.len();
         match error.raw_os_error().map(Errno::from_raw) {
             Some(Errno::EPERM) => StackError::Locked {
-                needed: (SMALLEST_RING as u64 + 4096) * cpus as u64,
+                needed: (SMALLEST_RING as u64 + page_size()) * cpus as u64,
                 limit_kb: setting("perf_event_mlock_kb"),
             },
             Some(Errno::EMFILE) => {

@@ -13,10 +13,6 @@ use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::sync_channel;
-use std::thread;
 use std::time::Duration;
 
 use nix::errno::Errno;
@@ -25,18 +21,17 @@ use nix::sys::stat::{FileStat, Mode, SFlag, major};
 use nix::sys::statfs::{TMPFS_MAGIC, fstatfs};
 
 mod create;
+mod deadline;
 mod inherited;
 mod lock;
 mod panics;
 mod stem;
 
 pub use create::{PartialFile, append, remove_partial};
+pub use deadline::{Answerer, within};
 pub use lock::{FileLock, lock, try_lock};
 pub use panics::{panic_is_caught, unless_it_panics};
 pub use stem::{file_stem, hash_of_name};
-
-/// The most calls that may hang past their deadline; then no further one is begun.
-const MOST_STUCK: usize = 8;
 
 /// Identifies a file by its device and inode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -256,58 +251,6 @@ pub fn identity(file: &File) -> io::Result<Identity> {
     Ok(Identity { device: about.dev(), inode: about.ino() })
 }
 
-/// Calls that missed their deadline and haven't come back.
-static STUCK: AtomicUsize = AtomicUsize::new(0);
-
-/// What `work` gives, if it does within a time; else it is left to itself on its thread.
-///
-/// # Errors
-/// [`Refused::Late`] when the time is over, or when too many calls are stuck already.
-pub fn within<T: Send + 'static>(deadline: Duration, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refused> {
-    if STUCK.load(Ordering::Relaxed) >= MOST_STUCK {
-        return Err(Refused::Late(deadline));
-    }
-    let (sender, answer) = sync_channel(1);
-    let call = Call::default();
-    let end = EndOfCall(call.clone());
-    let run = move || {
-        let _end = end;
-        let _ = sender.send(work());
-    };
-    thread::Builder::new().name("perfprop-files".into()).spawn(run).map_err(Refused::System)?;
-    if let Ok(answer) = answer.recv_timeout(deadline) {
-        return Ok(answer);
-    }
-    call.is_late();
-    // It may have ended just now.
-    answer.try_recv().map_err(|_| Refused::Late(deadline))
-}
-
-/// Whether a call has ended or missed its deadline, whichever came first.
-#[derive(Clone, Debug, Default)]
-struct Call(Arc<AtomicBool>);
-
-impl Call {
-    /// Counts it as stuck, unless it has ended.
-    fn is_late(&self) {
-        STUCK.fetch_add(1, Ordering::Relaxed);
-        if self.0.swap(true, Ordering::Relaxed) {
-            STUCK.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
-}
-
-/// When a call ends, also by a panic, it is stuck no longer.
-struct EndOfCall(Call);
-
-impl Drop for EndOfCall {
-    fn drop(&mut self) {
-        if self.0.0.swap(true, Ordering::Relaxed) {
-            STUCK.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
@@ -395,14 +338,6 @@ mod tests {
         assert!(folder_below(&root, Path::new("/")).is_ok() && folder_below(&root, Path::new("/link")).is_err());
         assert!(open_below(&root, Path::new("/out"), &ExpectedFile::any(1 << 20)).unwrap_err().is_absence());
         fs::remove_dir_all(folder).unwrap();
-    }
-
-    #[test]
-    fn what_never_comes_back_is_left_behind() {
-        let (end, never) = std::sync::mpsc::channel::<()>();
-        assert!(matches!(within(Duration::from_millis(1), move || never.recv()), Err(Refused::Late(_))));
-        assert_eq!(within(Duration::from_secs(60), || 7).unwrap(), 7);
-        drop(end);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use rustc_hash::FxHashMap;
 use super::java_map::JavaMap;
 use super::jit_dump;
 use super::made_names::MadeCode;
-use crate::files::{self, ExpectedFile, Refused};
+use crate::files::{self, Answerer, ExpectedFile, Refused};
 use crate::sources::process;
 
 /// A perf map or a jitdump longer than this isn't read; those of the largest runtimes have some 100 MiB.
@@ -267,7 +267,7 @@ impl JitMap {
             let text = BufReader::with_capacity(1 << 18, file.take(version.1));
             names(text, &wanted).map(|names| (version, names)).map_err(Refused::System)
         };
-        let (version, names) = files::within(READING, read)??;
+        let (version, names) = files::within(READING, Answerer::Process(self.maker.pid), read)??;
         self.read = Some(version);
         self.wanted.retain(|address| !names.contains_key(address));
         Ok(names)
@@ -284,7 +284,8 @@ impl JitMap {
                 continue;
             }
             let (read, wanted) = (Arc::clone(dump), self.wanted.clone());
-            let names = files::within(READING, move || read.names(&wanted)).and_then(|names| names);
+            let maker = Answerer::Process(self.maker.pid);
+            let names = files::within(READING, maker, move || read.names(&wanted)).and_then(|names| names);
             match version.and_then(|version| Ok((version, names?))) {
                 Ok((version, names)) => {
                     *state = DumpState::ReadAs(version);

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use super::maps::MapsLine;
 use super::modules::MOST_PROGRAM;
-use crate::files::{self, ExpectedFile, Identity, Refused};
+use crate::files::{self, Answerer, ExpectedFile, Identity, Refused};
 use crate::sources::process;
 
 /// How long opening a file may take: the rings fill meanwhile.
@@ -35,7 +35,8 @@ pub(super) type FoundFile = (File, Option<OwnedFd>);
 /// The file of a mapping.
 pub(super) fn find(path: &str, identity: Identity, seen: &SeenAddresses) -> Result<FoundFile, Refused> {
     let (path, seen) = (path.to_owned(), seen.clone());
-    files::within(OPENING, move || find_now(&path, identity, &seen)).and_then(|found| found)
+    let device = Answerer::Device(identity.device);
+    files::within(OPENING, device, move || find_now(&path, identity, &seen)).and_then(|found| found)
 }
 
 fn find_now(path: &str, identity: Identity, seen: &SeenAddresses) -> Result<FoundFile, Refused> {

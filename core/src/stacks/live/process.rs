@@ -15,7 +15,7 @@ use super::modules::{Module, ModuleId, Modules};
 use super::paths::LocationId;
 use super::record::{Mmap, Tasks, UserState};
 use super::unwind::{CallerRule, FramePlace, UnwindCache, Unwinder, Unwound};
-use crate::files::{self, Identity};
+use crate::files::{self, Answerer, Identity};
 use crate::sources::process;
 
 /// How long reading the mappings of a process may take: the rings fill meanwhile.
@@ -356,7 +356,7 @@ fn mapping(
 fn read(pid: i32, modules: &mut Modules) -> AddressSpace {
     let mut space = AddressSpace::default();
     // The kernel waits for the lock of the process' memory, which another may hold for ever.
-    let maps = files::within(READING, move || maps_of(pid)).unwrap_or_default();
+    let maps = files::within(READING, Answerer::Process(pid), move || maps_of(pid)).unwrap_or_default();
     let text = String::from_utf8_lossy(&maps);
     // The kernel itself answers calls in that mapping, which is the same in all processes.
     let is_code = |line: &MapsLine<'_>| line.executable && line.path != "[vsyscall]";

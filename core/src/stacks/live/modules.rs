@@ -105,6 +105,8 @@ impl ModuleContents {
 pub(super) struct Modules {
     all: Vec<KnownModule>,
     numbers: FxHashMap<Module, ModuleId>,
+    /// The programs that make code, by their processes.
+    makers: FxHashMap<i32, Arc<JitProcess>>,
 }
 
 #[derive(Debug)]
@@ -138,7 +140,7 @@ impl Modules {
         if let Some(number) = known.filter(|number| !self.all[number.0 as usize].may_be_found(seen.pid)) {
             return number;
         }
-        let opened = open(module, seen);
+        let opened = self.open(module, seen);
         if let Some(number) = known.filter(|_| opened.contents.is_missing()) {
             return number;
         }
@@ -148,9 +150,35 @@ impl Modules {
         number
     }
 
+    fn open(&mut self, module: Module, seen: &SeenAddresses) -> OpenModule {
+        let mut root = None;
+        let contents = match &module {
+            Module::File { path, identity } => match find(path, *identity, seen) {
+                Ok((file, _)) if JitDump::is_called_so(path) => {
+                    let maker = self.maker(seen.pid);
+                    ModuleContents::Dump(Arc::new(JitDump { maker, path: path.clone(), file }))
+                }
+                Ok((file, below)) => {
+                    root = below.map(Arc::new);
+                    ModuleContents::File(Arc::new(file))
+                }
+                Err(refused) if refused.is_absence() => ModuleContents::Gone,
+                Err(refused) => ModuleContents::Refused(Arc::new(refused)),
+            },
+            Module::Memory { pid } => ModuleContents::Made(self.maker(*pid)),
+            Module::Kernel | Module::Vdso | Module::Nowhere | Module::Unseen | Module::Outside => ModuleContents::None,
+        };
+        OpenModule { module, contents, root }
+    }
+
     /// A process is another one now: what it makes has names of its own.
     pub(super) fn forget_made(&mut self, pid: i32) {
         self.numbers.remove(&Module::Memory { pid });
+        self.makers.remove(&pid);
+    }
+
+    fn maker(&mut self, pid: i32) -> Arc<JitProcess> {
+        Arc::clone(self.makers.entry(pid).or_insert_with(|| Arc::new(JitProcess::of(pid))))
     }
 
     /// The modules from a number on.
@@ -188,27 +216,6 @@ impl Modules {
         let KnownModule { opened, unwind, .. } = &mut self.all[id.0 as usize];
         unwind.get_or_insert_with(|| UnwindInfo::load(opened).map(Arc::new)).clone()
     }
-}
-
-fn open(module: Module, seen: &SeenAddresses) -> OpenModule {
-    let mut root = None;
-    let contents = match &module {
-        Module::File { path, identity } => match find(path, *identity, seen) {
-            Ok((file, _)) if JitDump::is_called_so(path) => {
-                let maker = Arc::new(JitProcess::of(seen.pid));
-                ModuleContents::Dump(Arc::new(JitDump { maker, path: path.clone(), file }))
-            }
-            Ok((file, below)) => {
-                root = below.map(Arc::new);
-                ModuleContents::File(Arc::new(file))
-            }
-            Err(refused) if refused.is_absence() => ModuleContents::Gone,
-            Err(refused) => ModuleContents::Refused(Arc::new(refused)),
-        },
-        Module::Memory { pid } => ModuleContents::Made(Arc::new(JitProcess::of(*pid))),
-        Module::Kernel | Module::Vdso | Module::Nowhere | Module::Unseen | Module::Outside => ModuleContents::None,
-    };
-    OpenModule { module, contents, root }
 }
 
 /// The parts of a program or library that unwinding needs.
@@ -419,6 +426,19 @@ mod tests {
         fs::remove_file(path).unwrap();
         let contents: Vec<_> = modules.since(0).map(|opened| &opened.contents).collect();
         assert!(matches!(contents[..], [ModuleContents::Gone, ModuleContents::File(_)]));
+    }
+
+    #[test]
+    fn a_process_that_executes_makes_code_as_another_program() {
+        let mut modules = Modules::default();
+        let pid = std::process::id().cast_signed();
+        for _ in 0..2 {
+            modules.number(Module::Memory { pid }, &SeenAddresses::default());
+            modules.forget_made(pid);
+        }
+        let contents: Vec<_> = modules.since(0).map(|opened| &opened.contents).collect();
+        let [ModuleContents::Made(first), ModuleContents::Made(second)] = contents[..] else { panic!("{contents:?}") };
+        assert_ne!(first.key(), second.key());
     }
 
     #[test]

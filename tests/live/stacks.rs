@@ -594,6 +594,34 @@ fn what_runs_outside_of_the_pid_namespace_is_said_to_be_outside() {
     assert!(!of_outside.iter().flat_map(|(_, frames)| frames).any(|f| f.nameless == Some(NamelessReason::ProcessGone)));
 }
 
+/// Copies a program into a file in memory, and becomes it.
+const IN_MEMORY: &str = r#"
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+int main(int count, char **words) {
+    static char bytes[1 << 16];
+    int from = open(words[1], O_RDONLY), to = memfd_create("copied", MFD_CLOEXEC);
+    for (long length; (length = read(from, bytes, sizeof bytes)) > 0;) if (write(to, bytes, length) != length) return 1;
+    fexecve(to, words + 1, environ);
+    return count;
+}
+"#;
+
+#[test]
+fn a_program_that_runs_from_a_file_in_memory_has_names() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "program", RECURSION, "cc", &WITH_FRAME_POINTERS) else { return };
+    let start = compiled(&folder, "start", IN_MEMORY, "cc", &WITH_FRAME_POINTERS).unwrap();
+    // Long enough that it is looked at while it runs.
+    let words = [start.to_str().unwrap(), program.to_str().unwrap(), "3000"];
+    let (recording, _) = record(&folder, &["-g", "-F", "1000"], &words);
+    let samples = samples(&recording);
+    assert!(share(&samples, &TEN_DEEP) > 0.8, "{} samples", samples.len());
+}
+
 #[test]
 fn a_program_whose_first_thread_has_ended_is_sampled() {
     let folder = Folder::new();

@@ -45,16 +45,17 @@ fn find_now(path: &str, identity: Identity, seen: &SeenAddresses) -> Result<Foun
         Ok(file) => return Ok((file, None)),
         Err(why) => why,
     };
-    let expected = ExpectedFile { in_layers: true, ..expected };
+    let in_layers = ExpectedFile { in_layers: true, ..expected.clone() };
     let is_mapped = |file: &File| seen.is_of(file, path, identity);
-    let open = |path: &str| files::open(Path::new(path), &expected).ok().filter(is_mapped);
+    let open = |path: &str, expected| files::open(Path::new(path), expected).ok().filter(is_mapped);
     let (pid, Range { start, end }) = (seen.pid, &seen.addresses);
     let root = files::folder(Path::new(&format!("/proc/{pid}/root")));
-    let below = || files::open_below(root.as_ref().ok()?, Path::new(path), &expected).ok().filter(is_mapped);
-    // The first leads to what is mapped, whatever its path is now; few may follow it.
-    let there = || open(&format!("/proc/{pid}/map_files/{start:x}-{end:x}")).or_else(below);
-    let here = || open(path).map(|file| (file, false));
-    let there = || there().map(|file| (file, true));
+    // This one leads to what is mapped, whatever its path is now; few may follow it.
+    let mapped = || open(&format!("/proc/{pid}/map_files/{start:x}-{end:x}"), &in_layers);
+    let program = || open(&format!("/proc/{pid}/exe"), &expected);
+    let below = || files::open_below(root.as_ref().ok()?, Path::new(path), &in_layers).ok().filter(is_mapped);
+    let there = || mapped().or_else(program).or_else(below).map(|file| (file, true));
+    let here = || open(path, &in_layers).map(|file| (file, false));
     let found = match process::shares_namespace(pid, "mnt") {
         true => here().or_else(there),
         false => there().or_else(here),
@@ -66,7 +67,7 @@ fn find_now(path: &str, identity: Identity, seen: &SeenAddresses) -> Result<Foun
 impl SeenAddresses {
     /// Whether a file is the one that was mapped there.
     fn is_of(&self, file: &File, path: &str, identity: Identity) -> bool {
-        let Ok(found) = files::identity(file) else { return false };
+        let Some(found) = files::identity(file).ok().filter(|_| identity.inode != 0) else { return false };
         identity.is(found) || self.has_beginning_of(file, path).unwrap_or(found.inode == identity.inode)
     }
 
@@ -112,6 +113,17 @@ mod tests {
         let gone = SeenAddresses { pid: i32::MAX - 4, ..seen.clone() };
         assert_eq!([&shifted, &gone].map(|seen| seen.has_beginning_of(&file, &path)), [None; 2]);
         assert_eq!(seen.has_beginning_of(&file, "/nonexistent"), None);
+    }
+
+    #[test]
+    fn a_program_that_runs_is_found_though_nothing_is_at_its_path() {
+        let (seen, _, file) = this_program();
+        let identity = files::identity(&file).unwrap();
+        let found = |seen: &SeenAddresses, identity| find_now("/nonexistent/program", identity, seen);
+        assert_eq!(files::identity(&found(&seen, identity).unwrap().0).unwrap(), identity);
+        assert!(found(&seen, Identity { inode: identity.inode + 1, ..identity }).unwrap_err().is_absence());
+        assert!(found(&seen, Identity::default()).unwrap_err().is_absence(), "nothing is known of it");
+        assert!(found(&SeenAddresses { pid: i32::MAX - 4, ..seen }, identity).unwrap_err().is_absence());
     }
 
     #[test]

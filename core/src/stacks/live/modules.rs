@@ -4,10 +4,11 @@ use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use object::SegmentFlags;
-use object::elf::PF_X;
+use object::elf::{ELFMAG, PF_X};
 use object::read::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache, ReadRef};
 use rustc_hash::FxHashMap;
 
@@ -18,6 +19,9 @@ use crate::files::{self, Identity, Refused};
 
 /// A program with all its debug information may be so long, in bytes; those of browsers have some 4 GiB.
 pub(super) const MOST_PROGRAM: u64 = 16 << 30;
+
+/// How the paths begin that the kernel gives to files of `memfd_create`.
+const MEMORY_FILE: &str = "/memfd:";
 
 /// What is read of a program at once, in bytes: unwind information of the largest has some 100 MiB.
 const MOST_AT_ONCE: u64 = 512 << 20;
@@ -55,9 +59,9 @@ pub(super) enum Module {
 
 impl Module {
     /// What a mapping of this path is.
-    pub(super) fn of(pid: i32, path: &str, identity: Identity) -> Self {
+    fn of(pid: i32, path: &str, identity: Identity) -> Self {
         let has_no_file = |path: &str| {
-            ["//anon", "/dev/zero", "/SYSV", "/memfd:", "/anon_hugepage"].iter().any(|begin| path.starts_with(begin))
+            ["//anon", "/dev/zero", "/SYSV", MEMORY_FILE, "/anon_hugepage"].iter().any(|begin| path.starts_with(begin))
         };
         match path {
             "[vdso]" => Self::Vdso,
@@ -107,6 +111,8 @@ pub(super) struct Modules {
     numbers: FxHashMap<Module, ModuleId>,
     /// The programs that make code, by their processes.
     makers: FxHashMap<i32, Arc<JitProcess>>,
+    /// Whether files in memory are programs.
+    memory_files: FxHashMap<Identity, bool>,
 }
 
 #[derive(Debug)]
@@ -169,6 +175,19 @@ impl Modules {
             Module::Kernel | Module::Vdso | Module::Nowhere | Module::Unseen | Module::Outside => ModuleContents::None,
         };
         OpenModule { module, contents, root }
+    }
+
+    /// What a mapping of this path is. A file in memory is one if somebody put a program there, else code that the process makes.
+    pub(super) fn mapped(&mut self, path: &str, identity: Identity, seen: &SeenAddresses) -> Module {
+        let holds_program = || {
+            let mut magic = [0; ELFMAG.len()];
+            let found = find(path, identity, seen);
+            found.is_ok_and(|(file, _)| file.read_exact_at(&mut magic, 0).is_ok() && magic == ELFMAG)
+        };
+        if path.starts_with(MEMORY_FILE) && *self.memory_files.entry(identity).or_insert_with(holds_program) {
+            return Module::File { path: path.to_owned(), identity };
+        }
+        Module::of(seen.pid, path, identity)
     }
 
     /// A process is another one now: what it makes has names of its own.

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
 use std::fs;
+use std::ops::Range;
 use std::time::Duration;
 
 use rustc_hash::FxHashMap;
@@ -337,19 +338,20 @@ fn name_now(tid: i32) -> String {
 
 fn mapping(
     pid: i32,
-    addresses: std::ops::Range<u64>,
+    addresses: Range<u64>,
     offset: u64,
     (path, identity): (&str, Identity),
     modules: &mut Modules,
 ) -> CodeMapping {
-    let module = Module::of(pid, path, identity);
+    let seen = SeenAddresses { pid, addresses };
+    let Range { start, end } = seen.addresses;
+    let module = modules.mapped(path, identity, &seen);
     let offset = match module {
         Module::File { .. } => offset,
-        Module::Memory { .. } => addresses.start,
+        Module::Memory { .. } => start,
         Module::Vdso | Module::Kernel | Module::Nowhere | Module::Unseen | Module::Outside => 0,
     };
-    let module = modules.number(module, &SeenAddresses { pid, addresses: addresses.clone() });
-    CodeMapping { start: addresses.start, end: addresses.end, module, offset }
+    CodeMapping { start, end, module: modules.number(module, &seen), offset }
 }
 
 /// The code that a process has mapped now; none where it is gone or not to be looked at.

@@ -1,8 +1,7 @@
 //! Finds the file behind a mapping.
 //!
-//! Its path may mean another file by now, or in another mount namespace. The numbers of the file tell it, but for file systems in
-//! layers: there the kernel reports those of the layer for a mapping. What the process has mapped tells it then, or the
-//! number of the file alone where that can't be looked at.
+//! Its path may mean another file by now, or in another mount namespace. The numbers of the file tell it. File systems in layers
+//! may report the layer's for a mapping: then the inode alone tells it or, where it is another one, what the process has mapped.
 
 use std::fs::File;
 use std::ops::Range;
@@ -68,7 +67,7 @@ impl SeenAddresses {
     /// Whether a file is the one that was mapped there.
     fn is_of(&self, file: &File, path: &str, identity: Identity) -> bool {
         let Some(found) = files::identity(file).ok().filter(|_| identity.inode != 0) else { return false };
-        identity.is(found) || self.has_beginning_of(file, path).unwrap_or(found.inode == identity.inode)
+        found.inode == identity.inode || self.has_beginning_of(file, path) == Some(true)
     }
 
     /// Whether the process has the beginning of this file mapped before the code; `None` where that can't be told.
@@ -127,11 +126,11 @@ mod tests {
     }
 
     #[test]
-    fn a_file_in_layers_is_known_by_what_is_mapped_or_by_its_inode() {
+    fn a_file_in_layers_is_known_by_its_inode_or_by_what_is_mapped() {
         let (seen, path, file) = this_program();
         let inode = files::identity(&file).unwrap().inode;
         let on_layer = |inode| Identity { device: 1, inode };
-        assert!(seen.is_of(&file, &path, on_layer(inode + 1)), "a copy has another number, and is mapped");
+        assert!(seen.is_of(&file, &path, on_layer(inode + 1)), "it is what is mapped");
         let gone = SeenAddresses { pid: i32::MAX - 4, ..seen };
         assert!(gone.is_of(&file, &path, on_layer(inode)));
         assert!(!gone.is_of(&file, &path, on_layer(inode + 1)));

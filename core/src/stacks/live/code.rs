@@ -16,7 +16,7 @@ pub(super) struct SampledCode {
     /// What lies in a process whose mappings aren't known.
     pub(super) unseen: LocationId,
     /// What lies in a process outside of this namespace of process ids.
-    outside: LocationId,
+    pub(super) outside: LocationId,
     pub(super) cache: UnwindCache,
 }
 
@@ -38,12 +38,7 @@ impl SampledCode {
         let (space, _) = self.processes.space(pid);
         for &address in addresses {
             let location = space.known.get(&address).copied().unwrap_or_else(|| {
-                let unknown = match pid {
-                    // The idle task, which has this number too, has no code but the kernel's.
-                    0 => self.outside,
-                    _ if space.is_empty() => self.unseen,
-                    _ => self.nowhere,
-                };
+                let unknown = if space.is_empty() { self.unseen } else { self.nowhere };
                 let place = space.place(address);
                 let location =
                     place.map_or(unknown, |(module, place)| self.paths.location(CodeLocation { module, place }));
@@ -66,15 +61,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_that_is_gone_or_outside_is_told_from_an_address_without_code() {
+    fn a_process_that_is_gone_is_told_from_an_address_without_code() {
         let mut code = SampledCode::new();
-        let here = a_process_that_is_gone_or_outside_is_told_from_an_address_without_code as fn() as usize as u64;
+        let here = a_process_that_is_gone_is_told_from_an_address_without_code as fn() as usize as u64;
         let (pid, gone) = (std::process::id() as i32, i32::MAX - 3);
         let mut found = Vec::new();
         code.locate(pid, &[here, 8], &mut found);
         code.locate(gone, &[here], &mut found);
-        code.locate(0, &[here], &mut found);
-        assert_eq!(found[1..], [code.nowhere, code.unseen, code.outside]);
-        assert!(!found[1..].contains(&found[0]));
+        assert_eq!(found[1..], [code.nowhere, code.unseen]);
+        assert!(![code.nowhere, code.unseen].contains(&found[0]));
     }
 }

@@ -23,6 +23,9 @@ pub(super) const MOST_PROGRAM: u64 = 16 << 30;
 /// How the paths begin that the kernel gives to files of `memfd_create`.
 const MEMORY_FILE: &str = "/memfd:";
 
+/// The name of all that runs outside of this namespace of process ids: it has no numbers here.
+pub(super) const OUTSIDE: &str = "[outside of this PID namespace]";
+
 /// What is read of a program at once, in bytes: unwind information of the largest has some 100 MiB.
 const MOST_AT_ONCE: u64 = 512 << 20;
 
@@ -216,7 +219,8 @@ impl Modules {
             Module::Kernel => "[kernel]".into(),
             Module::Vdso => "[vdso]".into(),
             Module::Memory { .. } => "code that was made at run time".into(),
-            Module::Nowhere | Module::Unseen | Module::Outside => "[unknown]".into(),
+            Module::Nowhere | Module::Unseen => "[unknown]".into(),
+            Module::Outside => OUTSIDE.into(),
         }
     }
 

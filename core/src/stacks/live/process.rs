@@ -12,7 +12,7 @@ use super::super::{Task, TaskId};
 use super::epilogue::Epilogue;
 use super::mapped_file::SeenAddresses;
 use super::maps::{CodeMapping, Mappings, MapsLine};
-use super::modules::{Module, ModuleId, Modules};
+use super::modules::{Module, ModuleId, Modules, OUTSIDE};
 use super::paths::LocationId;
 use super::record::{Mmap, Tasks, UserState};
 use super::unwind::{CallerRule, FramePlace, UnwindCache, Unwinder, Unwound};
@@ -123,9 +123,6 @@ impl AddressSpace {
         }
     }
 }
-
-/// The name of all threads outside of this namespace of process ids together.
-const OUTSIDE: &str = "[outside of this PID namespace]";
 
 /// So many threads that have ended are remembered.
 const MOST_ENDED: usize = 64;

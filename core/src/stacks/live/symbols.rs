@@ -12,7 +12,7 @@ use super::super::{NamelessReason, StackFrame, UnnamedFile};
 use super::debug_files::MappedProgram;
 use super::jit::{JitMaps, JitProcess};
 use super::kernel_modules::KernelModules;
-use super::modules::{Module, ModuleContents, ModuleId, OpenModule, vdso_addresses};
+use super::modules::{Module, ModuleContents, ModuleId, OUTSIDE, OpenModule, vdso_addresses};
 use super::paths::CodeLocation;
 use super::program::frames_of;
 use super::programs::{FramesQuestion, Programs};
@@ -112,7 +112,9 @@ impl SymbolSources {
             (Module::Kernel, _) => self.kernel(place),
             (Module::Vdso, _) => self.vdso(place),
             (Module::Unseen, _) => vec![unknown(NamelessReason::ProcessGone)],
-            (Module::Outside, _) => vec![unknown(NamelessReason::ProcessOutside)],
+            (Module::Outside, _) => {
+                vec![StackFrame { name: OUTSIDE.into(), ..unknown(NamelessReason::ProcessOutside) }]
+            }
             (Module::Memory { .. } | Module::Nowhere, _) => vec![unknown(NamelessReason::Unmapped)],
         })
     }

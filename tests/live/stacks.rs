@@ -565,6 +565,26 @@ fn a_program_of_another_mount_namespace_has_names_of_its_own_file() {
 }
 
 #[test]
+fn more_programs_than_descriptors_have_names() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "program", RECURSION, "cc", &WITH_FRAME_POINTERS) else { return };
+    for number in 0..100 {
+        fs::copy(&program, folder.join(format!("copy{number}"))).unwrap();
+    }
+    let mut perfprop = Command::new("sh");
+    perfprop.args(["-c", "ulimit -n $((64 + 16 * $(nproc))); exec \"$@\"", "sh", env!("CARGO_BIN_EXE_perfprop")]);
+    let all = format!("for copy in {}/copy*; do $copy 5; done", folder.display());
+    let (recording, _) = record_by(&mut perfprop, &folder, &["-g", "-F", "1000"], &["sh", "-c", &all]);
+    let samples = samples(&recording);
+    let innermost = samples.iter().filter_map(|(_, frames)| frames.last());
+    let of_copies: Vec<_> = innermost.filter(|frame| frame.module.contains("/copy")).collect();
+    let modules: HashSet<_> = of_copies.iter().map(|frame| &frame.module).collect();
+    assert!(modules.len() > 60, "{} programs", modules.len());
+    let nameless: HashSet<_> = of_copies.iter().filter(|frame| frame.nameless.is_some()).collect();
+    assert!(nameless.is_empty(), "{nameless:?}");
+}
+
+#[test]
 fn what_runs_outside_of_the_pid_namespace_is_said_to_be_outside() {
     let folder = Folder::new();
     let Some(program) = compiled(&folder, "outside", RECURSION, "cc", &WITH_FRAME_POINTERS) else { return };

@@ -176,9 +176,9 @@ struct JitMap {
 }
 
 /// A file as it was at a time: its number, length and time of change.
-type MapVersion = (u64, u64, i64, i64);
+pub(super) type MapVersion = (u64, u64, i64, i64);
 
-fn version(file: &File) -> Result<MapVersion, Refused> {
+pub(super) fn version(file: &File) -> Result<MapVersion, Refused> {
     let about = file.metadata().map_err(Refused::System)?;
     Ok((about.ino(), about.len(), about.mtime(), about.mtime_nsec()))
 }

@@ -16,7 +16,7 @@ use crate::files::{self, Answerer, ExpectedFile, Identity, Refused};
 use crate::sources::process;
 
 /// How long opening a file may take: the rings fill meanwhile.
-const OPENING: Duration = Duration::from_secs(1);
+pub(super) const OPENING: Duration = Duration::from_secs(1);
 
 /// So much of the beginning of a file is compared with what is mapped, in bytes: its headers, and mostly its build id.
 const BEGINNING: usize = 4096;

@@ -36,6 +36,7 @@ mod function_ranges;
 mod java_map;
 mod jit;
 mod jit_dump;
+mod kept_file;
 mod kernel_modules;
 mod made_names;
 mod mapped_file;

@@ -12,7 +12,9 @@ use object::elf::{ELFMAG, PF_X};
 use object::read::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache, ReadRef};
 use rustc_hash::FxHashMap;
 
+use super::debug_files::MappedProgram;
 use super::jit::{JitDump, JitProcess};
+use super::kept_file::{KeptFile, KeptFiles};
 use super::mapped_file::{SeenAddresses, find};
 use super::{base_register, signal_frames};
 use crate::files::{self, Identity, Refused};
@@ -83,11 +85,21 @@ pub(super) struct OpenModule {
     pub(super) root: Option<Arc<OwnedFd>>,
 }
 
+impl OpenModule {
+    /// The program or library; `None` where it is none, or could be opened no longer.
+    pub(super) fn program(&self) -> Option<MappedProgram> {
+        let (Module::File { path, .. }, ModuleContents::File(file)) = (&self.module, &self.contents) else {
+            return None;
+        };
+        Some(MappedProgram { file: file.file()?, path: path.clone(), root: self.root.clone() })
+    }
+}
+
 /// What a module is read from.
 #[derive(Clone, Debug)]
 pub(super) enum ModuleContents {
-    /// A file, which stays open: what it is can't change.
-    File(Arc<File>),
+    /// A file.
+    File(Arc<KeptFile>),
     /// Code that a process made.
     Made(Arc<JitProcess>),
     /// What a process writes of the code that it makes.
@@ -116,6 +128,8 @@ pub(super) struct Modules {
     makers: FxHashMap<i32, Arc<JitProcess>>,
     /// Whether files in memory are programs.
     memory_files: FxHashMap<Identity, bool>,
+    /// The files that are open.
+    kept: KeptFiles,
 }
 
 #[derive(Debug)]
@@ -169,7 +183,9 @@ impl Modules {
                 }
                 Ok((file, below)) => {
                     root = below.map(Arc::new);
-                    ModuleContents::File(Arc::new(file))
+                    let file = Arc::new(KeptFile::new(file, path, root.clone()));
+                    self.kept.keep(&file);
+                    ModuleContents::File(file)
                 }
                 Err(refused) if refused.is_absence() => ModuleContents::Gone,
                 Err(refused) => ModuleContents::Refused(Arc::new(refused)),
@@ -285,8 +301,8 @@ impl UnwindInfo {
                 Some(info)
             }
             _ => {
-                let ModuleContents::File(file) = &opened.contents else { return None };
-                Self::parse(AtOnce(&ReadCache::new(File::open(files::path_of(file)).ok()?)))
+                let file = opened.program()?.file;
+                Self::parse(AtOnce(&ReadCache::new(File::open(files::path_of(&file)).ok()?)))
             }
         }
     }
@@ -405,8 +421,8 @@ mod tests {
         let module = Module::File { path: path.display().to_string(), identity };
         let number = modules.number(module.clone(), &SeenAddresses::default());
         assert_eq!(modules.number(module, &SeenAddresses::default()), number);
-        let ModuleContents::File(found) = &modules.since(0).next().unwrap().contents else { panic!("not found") };
-        assert_eq!(files::identity(found).unwrap(), identity);
+        let found = modules.since(0).next().unwrap().program().unwrap();
+        assert_eq!(files::identity(&found.file).unwrap(), identity);
         let info = modules.unwind_info(number).unwrap();
         assert!(info.eh_frame.is_some());
         // A segment that is mapped where the file wants it has its base there, too.

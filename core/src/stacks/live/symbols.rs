@@ -9,7 +9,6 @@ use blazesym::{MaybeDefault, Pid};
 use rustc_hash::FxHashSet;
 
 use super::super::{NamelessReason, StackFrame, UnnamedFile};
-use super::debug_files::MappedProgram;
 use super::jit::{JitMaps, JitProcess};
 use super::kernel_modules::KernelModules;
 use super::modules::{Module, ModuleContents, ModuleId, OUTSIDE, OpenModule, vdso_addresses};
@@ -83,13 +82,9 @@ impl SymbolSources {
 
     /// What a file has to be asked.
     fn question(&self, &CodeLocation { module, place }: &CodeLocation) -> Option<FramesQuestion> {
-        match self.module(module) {
-            OpenModule { module: Module::File { path, .. }, contents: ModuleContents::File(file), root } => {
-                let program = MappedProgram { file: Arc::clone(file), path: path.clone(), root: root.clone() };
-                Some(FramesQuestion { module, program, place })
-            }
-            _ => None,
-        }
+        let opened = self.module(module);
+        let is_file = matches!(opened.contents, ModuleContents::File(_));
+        is_file.then(|| FramesQuestion { module, opened: opened.clone(), place })
     }
 
     fn named(

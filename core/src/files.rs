@@ -13,29 +13,25 @@ use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::sync_channel;
-use std::thread;
 use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat, openat2};
-use nix::sys::stat::{Mode, SFlag, major};
+use nix::sys::stat::{FileStat, Mode, SFlag, major};
+use nix::sys::statfs::{TMPFS_MAGIC, fstatfs};
 
 mod create;
+mod deadline;
 mod inherited;
 mod lock;
 mod panics;
 mod stem;
 
 pub use create::{PartialFile, append, remove_partial};
+pub use deadline::{Answerer, within};
 pub use lock::{FileLock, lock, try_lock};
 pub use panics::{panic_is_caught, unless_it_panics};
 pub use stem::{file_stem, hash_of_name};
-
-/// The most calls that may hang past their deadline; then no further one is begun.
-const MOST_STUCK: usize = 8;
 
 /// Identifies a file by its device and inode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -47,15 +43,10 @@ pub struct Identity {
 }
 
 impl Identity {
-    fn is(self, device: u64, inode: u64) -> bool {
+    /// Whether a file with this identity is the one that is meant.
+    pub fn is(self, found: Self) -> bool {
         let fits = |expected: u64, found: u64| expected == 0 || expected == found;
-        fits(self.inode, inode) && (self.device == device || self.device == 0)
-    }
-
-    /// Whether a file that lies elsewhere may still be the one that is meant: file systems in layers (overlayfs,
-    /// btrfs) have devices without a number, and report other numbers for a mapping than for the file itself.
-    fn may_be_layered(self, device: u64) -> bool {
-        self.device != 0 && self.device != device && major(device) == 0
+        fits(self.inode, found.inode) && fits(self.device, found.device)
     }
 }
 
@@ -64,6 +55,9 @@ impl Identity {
 pub struct ExpectedFile<'a> {
     /// The identity that the file must have; any by default.
     pub identity: Identity,
+    /// Whether a file of a file system in layers (overlayfs, btrfs) may have another one: these report other numbers for a
+    /// mapping than for the file itself. Who lets it finds out whether the file is the one that is meant.
+    pub in_layers: bool,
     /// User ids that may own the file; any where this is `None`.
     pub owners: Option<&'a [u32]>,
     /// The largest size that is accepted, in bytes.
@@ -201,11 +195,16 @@ pub fn path_of(file: &File) -> PathBuf {
 impl ExpectedFile<'_> {
     /// Any regular file up to a length.
     pub fn any(most: u64) -> Self {
-        Self { identity: Identity::default(), owners: None, most }
+        Self { identity: Identity::default(), in_layers: false, owners: None, most }
     }
 
     fn read(&self, looked_at: OwnedFd) -> Result<File, Refused> {
         self.open(looked_at, OFlag::O_RDONLY)
+    }
+
+    fn is_meant(&self, looked_at: &OwnedFd, about: &FileStat) -> bool {
+        let found = Identity { device: about.st_dev, inode: about.st_ino };
+        self.identity.is(found) || self.in_layers && may_be_in_layers(looked_at, found.device)
     }
 
     /// Opens what was looked at, if it is as expected: nothing is opened before that is known.
@@ -214,7 +213,7 @@ impl ExpectedFile<'_> {
         if SFlag::from_bits_truncate(about.st_mode) & SFlag::S_IFMT != SFlag::S_IFREG {
             return Err(Refused::NotRegular);
         }
-        if !self.identity.is(about.st_dev, about.st_ino) && !self.identity.may_be_layered(about.st_dev) {
+        if !self.is_meant(&looked_at, &about) {
             return Err(Refused::Replaced);
         }
         if let Some(owners) = self.owners
@@ -233,6 +232,12 @@ impl ExpectedFile<'_> {
     }
 }
 
+/// Whether a file lies in a file system whose device has no number: one in layers may be among them. tmpfs isn't, and numbers its
+/// few files in the same way each time.
+fn may_be_in_layers(file: &OwnedFd, device: u64) -> bool {
+    major(device) == 0 && fstatfs(file).is_ok_and(|about| about.filesystem_type() != TMPFS_MAGIC)
+}
+
 fn system(errno: Errno) -> Refused {
     Refused::System(errno.into())
 }
@@ -244,58 +249,6 @@ fn system(errno: Errno) -> Refused {
 pub fn identity(file: &File) -> io::Result<Identity> {
     let about = file.metadata()?;
     Ok(Identity { device: about.dev(), inode: about.ino() })
-}
-
-/// Calls that missed their deadline and haven't come back.
-static STUCK: AtomicUsize = AtomicUsize::new(0);
-
-/// What `work` gives, if it does within a time; else it is left to itself on its thread.
-///
-/// # Errors
-/// [`Refused::Late`] when the time is over, or when too many calls are stuck already.
-pub fn within<T: Send + 'static>(deadline: Duration, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refused> {
-    if STUCK.load(Ordering::Relaxed) >= MOST_STUCK {
-        return Err(Refused::Late(deadline));
-    }
-    let (sender, answer) = sync_channel(1);
-    let call = Call::default();
-    let end = EndOfCall(call.clone());
-    let run = move || {
-        let _end = end;
-        let _ = sender.send(work());
-    };
-    thread::Builder::new().name("perfprop-files".into()).spawn(run).map_err(Refused::System)?;
-    if let Ok(answer) = answer.recv_timeout(deadline) {
-        return Ok(answer);
-    }
-    call.is_late();
-    // It may have ended just now.
-    answer.try_recv().map_err(|_| Refused::Late(deadline))
-}
-
-/// Whether a call has ended or missed its deadline, whichever came first.
-#[derive(Clone, Debug, Default)]
-struct Call(Arc<AtomicBool>);
-
-impl Call {
-    /// Counts it as stuck, unless it has ended.
-    fn is_late(&self) {
-        STUCK.fetch_add(1, Ordering::Relaxed);
-        if self.0.swap(true, Ordering::Relaxed) {
-            STUCK.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
-}
-
-/// When a call ends, also by a panic, it is stuck no longer.
-struct EndOfCall(Call);
-
-impl Drop for EndOfCall {
-    fn drop(&mut self) {
-        if self.0.0.swap(true, Ordering::Relaxed) {
-            STUCK.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
 }
 
 #[cfg(test)]
@@ -388,18 +341,21 @@ mod tests {
     }
 
     #[test]
-    fn what_never_comes_back_is_left_behind() {
-        let (end, never) = std::sync::mpsc::channel::<()>();
-        assert!(matches!(within(Duration::from_millis(1), move || never.recv()), Err(Refused::Late(_))));
-        assert_eq!(within(Duration::from_secs(60), || 7).unwrap(), 7);
-        drop(end);
-    }
-
-    #[test]
-    fn files_in_layers_have_other_numbers_than_their_mappings() {
+    fn files_in_layers_may_have_other_numbers_where_that_is_looked_at() {
         let mapped = Identity { device: 0x801, inode: 7 };
-        // A device without a number: overlayfs, btrfs.
-        assert!(mapped.may_be_layered(0x2b) && !mapped.may_be_layered(0x802) && !mapped.may_be_layered(0x801));
-        assert!(mapped.is(0x801, 7) && !mapped.is(0x801, 8) && Identity::default().is(0x801, 7));
+        let found = |device, inode| Identity { device, inode };
+        assert!(mapped.is(mapped) && !mapped.is(found(0x801, 8)) && !mapped.is(found(0x2b, 7)));
+        assert!(Identity::default().is(mapped));
+        // The device of /proc has no number, nor has that of tmpfs.
+        let opened = |path: &Path, in_layers| {
+            open(path, &ExpectedFile { identity: mapped, in_layers, ..ExpectedFile::any(100) })
+        };
+        assert!(opened(Path::new("/proc/version"), true).is_ok());
+        assert!(matches!(opened(Path::new("/proc/version"), false), Err(Refused::Replaced)));
+        let in_memory = PathBuf::from(format!("/dev/shm/perfprop-files-{}", std::process::id()));
+        if fs::write(&in_memory, "x").is_ok() {
+            assert!(matches!(opened(&in_memory, true), Err(Refused::Replaced)));
+            fs::remove_file(in_memory).unwrap();
+        }
     }
 }

@@ -7,6 +7,8 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+use nix::unistd::{SysconfVar, sysconf};
+
 mod load;
 mod resources;
 mod ticks;
@@ -101,6 +103,12 @@ impl HostFiles {
         let has = |pmu| self.exists(&format!("sys/bus/event_source/devices/{pmu}/caps/branches"));
         ["cpu", "cpu_core", "cpu_atom"].into_iter().any(has)
     }
+}
+
+/// The size of the kernel's pages, in bytes: 4096, or up to 64 KiB on AArch64.
+pub fn page_size() -> u64 {
+    let page = sysconf(SysconfVar::PAGE_SIZE).ok().flatten().and_then(|page| u64::try_from(page).ok());
+    page.filter(|page| *page > 0).unwrap_or(4096)
 }
 
 /// The value behind `name` and a colon at the beginning of a line.

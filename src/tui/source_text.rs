@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use crate::files::{self, ExpectedFile, Refused};
+use crate::files::{self, Answerer, ExpectedFile, Refused};
 use crate::names::shown;
 use crate::stacks::{FunctionLines, Instruction, disassemble};
 
@@ -62,8 +62,9 @@ impl FileText {
             Some(_) => Self::Missing(why),
             None => Self::Missing(format!("{no_lines}; {why}")),
         };
+        let folder = Answerer::folder_of(&program);
         let read = move || disassemble(&program, &name, &offsets);
-        match files::within(READING, read) {
+        match files::within(READING, folder, read) {
             Ok(Ok(mut instructions)) => {
                 instructions.iter_mut().for_each(|instruction| instruction.text = plain(&instruction.text));
                 Self::Instructions(instructions, no_lines)
@@ -82,8 +83,9 @@ impl FileText {
             ));
         }
         let program = module.strip_suffix(" (deleted)").unwrap_or(module).to_owned();
+        let folder = Answerer::folder_of(&path);
         let read = move || read_now(&path, Path::new(&program), began);
-        match files::within(READING, read).and_then(|text| text) {
+        match files::within(READING, folder, read).and_then(|text| text) {
             Ok((text, caution)) => Self::Lines(text.lines().map(plain).collect(), caution),
             Err(why) if why.is_absence() => Self::Missing(missing_file(file)),
             Err(why) => Self::Missing(format!("{} can't be read: {why}", shown(file))),

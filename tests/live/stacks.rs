@@ -161,8 +161,13 @@ pub(super) const WITH_FRAME_POINTERS: [&str; 4] =
     ["-g", "-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"];
 
 pub(super) fn record(folder: &Path, options: &[&str], command: &[&str]) -> (Recording, Output) {
+    record_by(&mut perfprop(), folder, options, command)
+}
+
+/// The same by a command that runs perfprop.
+fn record_by(perfprop: &mut Command, folder: &Path, options: &[&str], command: &[&str]) -> (Recording, Output) {
     let file = folder.join("recording.jsonl");
-    let output = perfprop().args(["record", "-o"]).arg(&file).args(options).arg("--").args(command).output().unwrap();
+    let output = perfprop.args(["record", "-o"]).arg(&file).args(options).arg("--").args(command).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let recording = recording::read(BufReader::new(fs::File::open(&file).unwrap())).unwrap();
     (recording, output)
@@ -529,6 +534,111 @@ fn a_program_that_runs_already_is_known_by_what_it_has_mapped() {
     let samples = samples(&recording);
     assert!(share(&samples, &TEN_DEEP) > 0.8, "{} samples", samples.len());
     assert_eq!(recording.stacks.as_ref().unwrap().table.task(samples[0].0.task).unwrap().comm, "attached");
+}
+
+/// Runs a command where another file lies at the path of a program.
+const IN_OTHER_MOUNTS: &str = r#"mount -t overlay overlay -o lowerdir=other:none app && exec "$@""#;
+
+#[test]
+fn a_program_of_another_mount_namespace_has_names_of_its_own_file() {
+    let folder = Folder::new();
+    let [app, other, none] = ["app", "other", "none"].map(|name| folder.join(name));
+    [&app, &other, &none].iter().for_each(|folder| fs::create_dir(folder).unwrap());
+    let source = |leaf: &str| RECURSION.replace("leaf", leaf);
+    let Some(program) = compiled(&app, "program", &source("meant"), "cc", &WITH_FRAME_POINTERS) else { return };
+    compiled(&other, "program", &source("decoy"), "cc", &WITH_FRAME_POINTERS).unwrap();
+    let in_other_mounts = |program: &str| {
+        let mut command = Command::new("unshare");
+        command.current_dir(&*folder).args(["-m", "sh", "-c", IN_OTHER_MOUNTS, "sh", program]);
+        command
+    };
+    if !in_other_mounts("true").output().is_ok_and(|done| done.status.success()) {
+        eprintln!("skipped: this user can't mount an overlay in a namespace of mounts");
+        return;
+    }
+    let running = Running::start(&program);
+    let pid = running.0.id().to_string();
+    let mut perfprop = in_other_mounts(env!("CARGO_BIN_EXE_perfprop"));
+    let (recording, _) = record_by(&mut perfprop, &folder, &["-g", "-p", &pid], &["sleep", "0.3"]);
+    let samples = samples(&recording);
+    assert!(share(&samples, &["even", "meant"]) > 0.8, "{} samples", samples.len());
+}
+
+#[test]
+fn more_programs_than_descriptors_have_names() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "program", RECURSION, "cc", &WITH_FRAME_POINTERS) else { return };
+    for number in 0..100 {
+        fs::copy(&program, folder.join(format!("copy{number}"))).unwrap();
+    }
+    let mut perfprop = Command::new("sh");
+    perfprop.args(["-c", "ulimit -n $((64 + 16 * $(nproc))); exec \"$@\"", "sh", env!("CARGO_BIN_EXE_perfprop")]);
+    let all = format!("for copy in {}/copy*; do $copy 5; done", folder.display());
+    let (recording, _) = record_by(&mut perfprop, &folder, &["-g", "-F", "1000"], &["sh", "-c", &all]);
+    let samples = samples(&recording);
+    let innermost = samples.iter().filter_map(|(_, frames)| frames.last());
+    let of_copies: Vec<_> = innermost.filter(|frame| frame.module.contains("/copy")).collect();
+    let modules: HashSet<_> = of_copies.iter().map(|frame| &frame.module).collect();
+    assert!(modules.len() > 60, "{} programs", modules.len());
+    let nameless: HashSet<_> = of_copies.iter().filter(|frame| frame.nameless.is_some()).collect();
+    assert!(nameless.is_empty(), "{nameless:?}");
+}
+
+#[test]
+fn what_runs_outside_of_the_pid_namespace_is_said_to_be_outside() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "outside", RECURSION, "cc", &WITH_FRAME_POINTERS) else { return };
+    let in_own_namespace = |program: &str| {
+        let mut command = Command::new("unshare");
+        command.args(["-p", "-f", "--mount-proc", program]);
+        command
+    };
+    if !in_own_namespace("true").output().is_ok_and(|done| done.status.success()) {
+        eprintln!("skipped: this user can't make a namespace of processes");
+        return;
+    }
+    let _running = Running::start(&program);
+    let mut perfprop = in_own_namespace(env!("CARGO_BIN_EXE_perfprop"));
+    let (recording, _) =
+        record_by(&mut perfprop, &folder, &["-a", "-g", "-e", "cpu-clock", "-F", "500"], &["sleep", "0.3"]);
+    let table = &recording.stacks.as_ref().unwrap().table;
+    let samples = samples(&recording);
+    let of_outside: Vec<_> = samples.iter().filter(|(sample, _)| table.task(sample.task).unwrap().tid == 0).collect();
+    let outside = "[outside of this PID namespace]";
+    assert!(of_outside.iter().all(|(sample, _)| table.task(sample.task).unwrap().comm == outside));
+    // One frame stands for all of a program.
+    let is_outside =
+        |frame: &&StackFrame| frame.name == outside && frame.nameless == Some(NamelessReason::ProcessOutside);
+    assert!(of_outside.iter().flat_map(|(_, frames)| frames).all(|frame| frame.kernel || is_outside(frame)));
+    assert!(of_outside.iter().any(|(_, frames)| frames.iter().any(is_outside)), "{} samples", samples.len());
+}
+
+/// Copies a program into a file in memory, and becomes it.
+const IN_MEMORY: &str = r#"
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+int main(int count, char **words) {
+    static char bytes[1 << 16];
+    int from = open(words[1], O_RDONLY), to = memfd_create("copied", MFD_CLOEXEC);
+    for (long length; (length = read(from, bytes, sizeof bytes)) > 0;) if (write(to, bytes, length) != length) return 1;
+    fexecve(to, words + 1, environ);
+    return count;
+}
+"#;
+
+#[test]
+fn a_program_that_runs_from_a_file_in_memory_has_names() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "program", RECURSION, "cc", &WITH_FRAME_POINTERS) else { return };
+    let start = compiled(&folder, "start", IN_MEMORY, "cc", &WITH_FRAME_POINTERS).unwrap();
+    // Long enough that it is looked at while it runs.
+    let words = [start.to_str().unwrap(), program.to_str().unwrap(), "3000"];
+    let (recording, _) = record(&folder, &["-g", "-F", "1000"], &words);
+    let samples = samples(&recording);
+    assert!(share(&samples, &TEN_DEEP) > 0.8, "{} samples", samples.len());
 }
 
 #[test]

@@ -23,6 +23,8 @@ pub enum NamelessReason {
     Made,
     /// The process was gone before its mappings could be read, or they are not to be read.
     ProcessGone,
+    /// The process is outside of perfprop's namespace of process ids.
+    ProcessOutside,
     /// The process has no code at the address.
     Unmapped,
     /// The kernel doesn't tell its symbols to this user.
@@ -39,6 +41,7 @@ impl NamelessReason {
             Self::Late => "in files that take too long to read",
             Self::Made => "in code made at run time",
             Self::ProcessGone => "in processes that were gone",
+            Self::ProcessOutside => "in processes outside of this PID namespace",
             Self::Unmapped => "where no code is mapped",
             Self::KernelHidden => "in the kernel, which hides its symbols",
         }
@@ -53,6 +56,7 @@ impl NamelessReason {
             Self::Late => "no name: reading the names of the file took too long",
             Self::Made => "no name: made at run time, and the program has told no name for it",
             Self::ProcessGone => "no name: the process was gone, or isn't to be looked at",
+            Self::ProcessOutside => "no name: the process is outside of this PID namespace",
             Self::Unmapped => "no name: the process has no code at this address",
             Self::KernelHidden => "no name: the kernel hides its symbols from this user",
         }
@@ -69,6 +73,7 @@ impl NamelessReason {
             Self::Late => "the lines below say which",
             Self::Made => "a runtime writes /tmp/perf-PID.map if it is asked to",
             Self::ProcessGone => "of a process that perfprop starts nothing is missed:  perfprop record -g -- COMMAND",
+            Self::ProcessOutside => "outside of the container, perfprop sees the processes of all",
             Self::Unmapped => "their stacks were cut, or led nowhere:  --call-graph dwarf",
             Self::KernelHidden => "they are told by:  sudo sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1",
         }

@@ -9,7 +9,7 @@ use nix::unistd::{Uid, User};
 use serde::{Deserialize, Serialize};
 
 use super::{Stat, ThreadId};
-use crate::files;
+use crate::files::{self, Answerer};
 use crate::host::{self, HostFiles};
 
 /// How long reading a command line may take.
@@ -82,7 +82,8 @@ fn read(host: &HostFiles, pid: i32, users: &mut BTreeMap<u32, String>) -> Option
     let user = effective.map(|id| users.entry(id).or_insert_with(|| name_of(id)).clone()).unwrap_or_default();
     // The kernel reads it from the memory of the process, whose lock another may hold for ever.
     let (host, path) = (host.clone(), format!("proc/{pid}/cmdline"));
-    let line = files::within(DEADLINE, move || host.text(&path)).ok().flatten().unwrap_or_default();
+    let line =
+        files::within(DEADLINE, Answerer::Process(pid), move || host.text(&path)).ok().flatten().unwrap_or_default();
     let command = line.chars().take(LONGEST_COMMAND).map(|c| if c == '\0' { ' ' } else { c }).collect();
     Some(ProcessDetails { user, command })
 }
@@ -134,12 +135,13 @@ mod tests {
     #[test]
     fn a_command_line_that_never_comes_is_not_waited_for() {
         let root = std::env::temp_dir().join(format!("perfprop-process-stuck-{}", std::process::id()));
-        fs::create_dir_all(root.join("proc/7")).unwrap();
-        let line = root.join("proc/7/cmdline");
+        // No other test has this number: what hangs is counted by it.
+        fs::create_dir_all(root.join("proc/7007")).unwrap();
+        let line = root.join("proc/7007/cmdline");
         nix::unistd::mkfifo(&line, nix::sys::stat::Mode::S_IRWXU).unwrap();
-        fs::write(root.join("proc/7/status"), "Name:\ta\n").unwrap();
-        let stat = Stat::parse("7 (a) R 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0").unwrap();
-        let details = ProcessReader::default().details(&HostFiles::under(&root), 7, &stat);
+        fs::write(root.join("proc/7007/status"), "Name:\ta\n").unwrap();
+        let stat = Stat::parse("7007 (a) R 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0").unwrap();
+        let details = ProcessReader::default().details(&HostFiles::under(&root), 7007, &stat);
         assert_eq!(*details, ProcessDetails::default());
         // Lets the one who reads it go.
         fs::write(&line, "").unwrap();

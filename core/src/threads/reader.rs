@@ -5,12 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Add as _;
 use std::path::PathBuf;
 
-use nix::unistd::{SysconfVar, sysconf};
-
 use super::ended::EndedWatch;
 use super::process::ProcessReader;
 use super::{MOST_THREADS, Stat, ThreadId, ThreadLooks, ThreadReading, ThreadSnapshot};
-use crate::host::{ClockTicks, CpuTicks, HostFiles, HostStat};
+use crate::host::{ClockTicks, CpuTicks, HostFiles, HostStat, page_size};
 use crate::units::{CpuNs, WallNs};
 
 /// Whose threads are read.
@@ -86,11 +84,10 @@ fn ids(threads: &[(Place, Stat)]) -> BTreeSet<ThreadId> {
 impl ThreadReader {
     /// A reader of a target's threads.
     pub fn new(host: HostFiles, target: ThreadTarget) -> Self {
-        let page = sysconf(SysconfVar::PAGE_SIZE).ok().flatten().and_then(|page| u64::try_from(page).ok());
         Self {
             host,
             target,
-            page: page.unwrap_or(4096),
+            page: page_size(),
             seen: BTreeMap::new(),
             last: Vec::new(),
             gone: Vec::new(),

@@ -55,7 +55,7 @@ pub(super) struct FoundStack {
 }
 
 impl FoundStack {
-    const WHOLE: Self = Self { completeness: Completeness::Whole, end: StackEnd::Beginning };
+    pub(super) const WHOLE: Self = Self { completeness: Completeness::Whole, end: StackEnd::Beginning };
 }
 
 impl AutoStacks {

@@ -1,6 +1,7 @@
 //! Finds the code at sampled addresses, and unwinds through it.
 
-use super::modules::{Module, SeenAddresses};
+use super::mapped_file::SeenAddresses;
+use super::modules::Module;
 use super::paths::{CodeLocation, LocationId, SeenPaths};
 use super::process::Processes;
 use super::record::UserState;
@@ -14,17 +15,19 @@ pub(super) struct SampledCode {
     pub(super) nowhere: LocationId,
     /// What lies in a process whose mappings aren't known.
     pub(super) unseen: LocationId,
+    /// What lies in a process outside of this namespace of process ids.
+    pub(super) outside: LocationId,
     pub(super) cache: UnwindCache,
 }
 
 impl SampledCode {
     pub(super) fn new() -> Self {
         let (mut processes, mut paths) = (Processes::default(), SeenPaths::default());
-        let [nowhere, unseen] = [Module::Nowhere, Module::Unseen].map(|module| {
+        let [nowhere, unseen, outside] = [Module::Nowhere, Module::Unseen, Module::Outside].map(|module| {
             let module = processes.modules.number(module, &SeenAddresses::default());
             paths.location(CodeLocation { module, place: 0 })
         });
-        Self { processes, paths, nowhere, unseen, cache: UnwindCache::default() }
+        Self { processes, paths, nowhere, unseen, outside, cache: UnwindCache::default() }
     }
 
     /// Appends the locations of addresses of a process.

@@ -26,7 +26,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::stat::{Mode, SFlag, fstat};
 use nix::unistd::{Pid, UnlinkatFlags, geteuid, unlinkat};
 
-use crate::files;
+use crate::files::{self, Answerer};
 use crate::sources::process;
 
 /// What Java compiles first is compiled by then.
@@ -206,7 +206,7 @@ fn has_java(maps: &str) -> bool {
 /// What a file of /proc says of a process. The kernel waits for the lock of its memory, which another may hold for ever.
 fn text_of(pid: i32, file: &'static str) -> String {
     let read = move || fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
-    let text = files::within(READING, read).unwrap_or_default();
+    let text = files::within(READING, Answerer::Process(pid), read).unwrap_or_default();
     String::from_utf8_lossy(&text).into_owned()
 }
 
@@ -214,8 +214,7 @@ fn text_of(pid: i32, file: &'static str) -> String {
 fn owner_to_ask(pid: i32) -> Option<u32> {
     let [status, maps, options] = ["status", "maps", "cmdline"].map(|file| text_of(pid, file));
     // In another namespace of users, what this one creates isn't its own.
-    let users = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/user")).ok();
-    let is_here = users(&pid.to_string()).is_some_and(|namespace| Some(namespace) == users("self"));
+    let is_here = process::shares_namespace(pid, "user");
     if is_here { owner_of_java(&status, &maps, &options, geteuid().as_raw()) } else { None }
 }
 

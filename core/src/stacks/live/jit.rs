@@ -18,7 +18,7 @@ use rustc_hash::FxHashMap;
 use super::java_map::JavaMap;
 use super::jit_dump;
 use super::made_names::MadeCode;
-use crate::files::{self, ExpectedFile, Refused};
+use crate::files::{self, Answerer, ExpectedFile, Refused};
 use crate::sources::process;
 
 /// A perf map or a jitdump longer than this isn't read; those of the largest runtimes have some 100 MiB.
@@ -62,8 +62,9 @@ impl JitProcess {
         Self { pid, inside, owners, root, java }
     }
 
-    pub(super) fn pid(&self) -> i32 {
-        self.pid
+    /// Its key: another program in the same process has another one, for as long as this one is kept.
+    pub(super) fn key(self: &Arc<Self>) -> MakerKey {
+        MakerKey(Arc::as_ptr(self).addr())
     }
 
     /// Whether it may have written a file.
@@ -84,6 +85,10 @@ impl JitProcess {
         }
     }
 }
+
+/// Tells a program that makes code from others, in the same process too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct MakerKey(usize);
 
 /// A jitdump that a process has mapped, to say that it writes it.
 #[derive(Debug)]
@@ -116,7 +121,7 @@ impl JitDump {
 /// What is looked for in the perf maps and jitdumps of processes.
 #[derive(Debug, Default)]
 pub(super) struct JitMaps {
-    of: FxHashMap<i32, JitMap>,
+    of: FxHashMap<MakerKey, JitMap>,
 }
 
 /// Whether maps are read now.
@@ -138,18 +143,18 @@ pub(super) struct PerfMapNames {
     pub(super) asked: Vec<i32>,
 }
 
-/// The name of an address of a process.
+/// The name of an address of a program.
 #[derive(Debug)]
 pub(super) struct LateName {
-    pub(super) pid: i32,
+    pub(super) maker: MakerKey,
     pub(super) address: u64,
     pub(super) code: MadeCode,
     /// The name of the file that has it, which stands for the code's module.
     pub(super) module: String,
 }
 
-fn late(pid: i32, module: &str, names: FxHashMap<u64, MadeCode>) -> impl Iterator<Item = LateName> {
-    names.into_iter().map(move |(address, code)| LateName { pid, address, code, module: module.to_owned() })
+fn late(maker: MakerKey, module: &str, names: FxHashMap<u64, MadeCode>) -> impl Iterator<Item = LateName> {
+    names.into_iter().map(move |(address, code)| LateName { maker, address, code, module: module.to_owned() })
 }
 
 #[derive(Debug)]
@@ -171,9 +176,9 @@ struct JitMap {
 }
 
 /// A file as it was at a time: its number, length and time of change.
-type MapVersion = (u64, u64, i64, i64);
+pub(super) type MapVersion = (u64, u64, i64, i64);
 
-fn version(file: &File) -> Result<MapVersion, Refused> {
+pub(super) fn version(file: &File) -> Result<MapVersion, Refused> {
     let about = file.metadata().map_err(Refused::System)?;
     Ok((about.ino(), about.len(), about.mtime(), about.mtime_nsec()))
 }
@@ -202,7 +207,7 @@ impl JitMaps {
     }
 
     fn map(&mut self, maker: &Arc<JitProcess>) -> &mut JitMap {
-        self.of.entry(maker.pid).or_insert_with(|| JitMap {
+        self.of.entry(maker.key()).or_insert_with(|| JitMap {
             maker: Arc::clone(maker),
             wanted: Vec::new(),
             has_new: false,
@@ -217,7 +222,7 @@ impl JitMaps {
     /// The names that have become known, each once.
     pub(super) fn look(&mut self, when: MapReading) -> PerfMapNames {
         let mut found = PerfMapNames::default();
-        for map in self.of.values_mut().filter(|map| !map.wanted.is_empty()) {
+        for (&maker, map) in self.of.iter_mut().filter(|(_, map)| !map.wanted.is_empty()) {
             found.asked.extend(map.look_for_java(when));
             let begun = Instant::now();
             if when == MapReading::IfDue && begun < map.due {
@@ -225,7 +230,7 @@ impl JitMaps {
             }
             let (pid, has_new) = (map.maker.pid, std::mem::take(&mut map.has_new));
             match map.look(has_new) {
-                Ok(names) => found.names.extend(late(pid, &format!("perf-{pid}.map"), names)),
+                Ok(names) => found.names.extend(late(maker, &format!("perf-{pid}.map"), names)),
                 Err(why) if why.is_absence() || map.is_refused => {}
                 Err(why) => {
                     map.is_refused = true;
@@ -267,7 +272,7 @@ impl JitMap {
             let text = BufReader::with_capacity(1 << 18, file.take(version.1));
             names(text, &wanted).map(|names| (version, names)).map_err(Refused::System)
         };
-        let (version, names) = files::within(READING, read)??;
+        let (version, names) = files::within(READING, Answerer::Process(self.maker.pid), read)??;
         self.read = Some(version);
         self.wanted.retain(|address| !names.contains_key(address));
         Ok(names)
@@ -284,13 +289,14 @@ impl JitMap {
                 continue;
             }
             let (read, wanted) = (Arc::clone(dump), self.wanted.clone());
-            let names = files::within(READING, move || read.names(&wanted)).and_then(|names| names);
+            let maker = Answerer::Process(self.maker.pid);
+            let names = files::within(READING, maker, move || read.names(&wanted)).and_then(|names| names);
             match version.and_then(|version| Ok((version, names?))) {
                 Ok((version, names)) => {
                     *state = DumpState::ReadAs(version);
                     self.wanted.retain(|address| !names.contains_key(address));
                     let module = dump.path.rsplit('/').next().unwrap_or_default();
-                    found.names.extend(late(self.maker.pid, module, names));
+                    found.names.extend(late(self.maker.key(), module, names));
                 }
                 Err(why) => {
                     *state = DumpState::Refused;
@@ -403,6 +409,22 @@ mod tests {
         maps.want(&Arc::new(JitProcess::of(pid)), 0x1000);
         assert!(matches!(&maps.look(MapReading::Last).refused[..], [(_, Refused::NotRegular)]));
         fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn another_program_in_the_same_process_has_names_of_its_own() {
+        let pid = i32::MAX - 10;
+        let path = format!("/tmp/perf-{pid}.map");
+        let [mut first, second] = [pid; 2].map(JitProcess::of);
+        fs::write(&path, "1000 20 f\n").unwrap();
+        // It ran as another user.
+        first.owners = vec![fs::metadata(&path).unwrap().uid() + 1];
+        let [first, second] = [first, second].map(Arc::new);
+        let mut maps = JitMaps::default();
+        [&first, &second].iter().for_each(|maker| maps.want(maker, 0x1008));
+        let names = maps.look(MapReading::Last).names;
+        fs::remove_file(&path).unwrap();
+        assert_eq!(names.iter().map(|late| late.maker).collect::<Vec<_>>(), [second.key()]);
     }
 
     #[test]

@@ -1,30 +1,35 @@
-//! Finds the files behind mappings, to read unwind information and symbols from.
+//! Keeps what was mapped, to read unwind information and symbols from.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use object::SegmentFlags;
-use object::elf::PF_X;
+use object::elf::{ELFMAG, PF_X};
 use object::read::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache, ReadRef};
 use rustc_hash::FxHashMap;
 
+use super::debug_files::MappedProgram;
 use super::jit::{JitDump, JitProcess};
+use super::kept_file::{KeptFile, KeptFiles};
+use super::mapped_file::{SeenAddresses, find};
 use super::{base_register, signal_frames};
-use crate::files::{self, ExpectedFile, Identity, Refused};
+use crate::files::{self, Identity, Refused};
 
 /// A program with all its debug information may be so long, in bytes; those of browsers have some 4 GiB.
 pub(super) const MOST_PROGRAM: u64 = 16 << 30;
 
+/// How the paths begin that the kernel gives to files of `memfd_create`.
+const MEMORY_FILE: &str = "/memfd:";
+
+/// The name of all that runs outside of this namespace of process ids: it has no numbers here.
+pub(super) const OUTSIDE: &str = "[outside of this PID namespace]";
+
 /// What is read of a program at once, in bytes: unwind information of the largest has some 100 MiB.
 const MOST_AT_ONCE: u64 = 512 << 20;
-
-/// How long opening a file may take: the rings fill meanwhile.
-const OPENING: Duration = Duration::from_secs(1);
 
 /// The number of a [`Module`], from 0 in the order of definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -53,13 +58,15 @@ pub(super) enum Module {
     Nowhere,
     /// The mappings of the process aren't known.
     Unseen,
+    /// The process is outside of this namespace of process ids.
+    Outside,
 }
 
 impl Module {
     /// What a mapping of this path is.
-    pub(super) fn of(pid: i32, path: &str, identity: Identity) -> Self {
+    fn of(pid: i32, path: &str, identity: Identity) -> Self {
         let has_no_file = |path: &str| {
-            ["//anon", "/dev/zero", "/SYSV", "/memfd:", "/anon_hugepage"].iter().any(|begin| path.starts_with(begin))
+            ["//anon", "/dev/zero", "/SYSV", MEMORY_FILE, "/anon_hugepage"].iter().any(|begin| path.starts_with(begin))
         };
         match path {
             "[vdso]" => Self::Vdso,
@@ -78,11 +85,21 @@ pub(super) struct OpenModule {
     pub(super) root: Option<Arc<OwnedFd>>,
 }
 
+impl OpenModule {
+    /// The program or library; `None` where it is none, or could be opened no longer.
+    pub(super) fn program(&self) -> Option<MappedProgram> {
+        let (Module::File { path, .. }, ModuleContents::File(file)) = (&self.module, &self.contents) else {
+            return None;
+        };
+        Some(MappedProgram { file: file.file()?, path: path.clone(), root: self.root.clone() })
+    }
+}
+
 /// What a module is read from.
 #[derive(Clone, Debug)]
 pub(super) enum ModuleContents {
-    /// A file, which stays open: what it is can't change.
-    File(Arc<File>),
+    /// A file.
+    File(Arc<KeptFile>),
     /// Code that a process made.
     Made(Arc<JitProcess>),
     /// What a process writes of the code that it makes.
@@ -95,11 +112,24 @@ pub(super) enum ModuleContents {
     Refused(Arc<Refused>),
 }
 
+impl ModuleContents {
+    /// Whether there should be a file.
+    fn is_missing(&self) -> bool {
+        matches!(self, Self::Gone | Self::Refused(_))
+    }
+}
+
 /// All modules that were seen.
 #[derive(Debug, Default)]
 pub(super) struct Modules {
     all: Vec<KnownModule>,
     numbers: FxHashMap<Module, ModuleId>,
+    /// The programs that make code, by their processes.
+    makers: FxHashMap<i32, Arc<JitProcess>>,
+    /// Whether files in memory are programs.
+    memory_files: FxHashMap<Identity, bool>,
+    /// The files that are open.
+    kept: KeptFiles,
 }
 
 #[derive(Debug)]
@@ -107,23 +137,86 @@ struct KnownModule {
     opened: OpenModule,
     /// Loaded when it is unwound through first.
     unwind: Option<Option<Arc<UnwindInfo>>>,
+    /// The process that it was seen in last, where it couldn't be opened.
+    seen_in: i32,
+    /// How often it was seen in another one.
+    seen_again: u32,
+}
+
+impl KnownModule {
+    /// Whether to look for its file in this process, too: in the first other one, the second, the fourth and so on.
+    fn may_be_found(&mut self, pid: i32) -> bool {
+        if !self.opened.contents.is_missing() || self.seen_in == pid {
+            return false;
+        }
+        self.seen_in = pid;
+        self.seen_again += 1;
+        self.seen_again.is_power_of_two()
+    }
 }
 
 impl Modules {
-    /// The number of a module, which is opened when it is seen first: its process may end soon.
+    /// The number of a module, which is opened when it is seen first: its process may end soon. One that couldn't be opened has
+    /// another number once it can.
     pub(super) fn number(&mut self, module: Module, seen: &SeenAddresses) -> ModuleId {
-        if let Some(&number) = self.numbers.get(&module) {
+        let known = self.numbers.get(&module).copied();
+        if let Some(number) = known.filter(|number| !self.all[number.0 as usize].may_be_found(seen.pid)) {
+            return number;
+        }
+        let opened = self.open(module, seen);
+        if let Some(number) = known.filter(|_| opened.contents.is_missing()) {
             return number;
         }
         let number = ModuleId(u32::try_from(self.all.len()).unwrap_or(u32::MAX));
-        self.numbers.insert(module.clone(), number);
-        self.all.push(KnownModule { opened: open(module, seen), unwind: None });
+        self.numbers.insert(opened.module.clone(), number);
+        self.all.push(KnownModule { opened, unwind: None, seen_in: seen.pid, seen_again: 0 });
         number
+    }
+
+    fn open(&mut self, module: Module, seen: &SeenAddresses) -> OpenModule {
+        let mut root = None;
+        let contents = match &module {
+            Module::File { path, identity } => match find(path, *identity, seen) {
+                Ok((file, _)) if JitDump::is_called_so(path) => {
+                    let maker = self.maker(seen.pid);
+                    ModuleContents::Dump(Arc::new(JitDump { maker, path: path.clone(), file }))
+                }
+                Ok((file, below)) => {
+                    root = below.map(Arc::new);
+                    let file = Arc::new(KeptFile::new(file, path, root.clone()));
+                    self.kept.keep(&file);
+                    ModuleContents::File(file)
+                }
+                Err(refused) if refused.is_absence() => ModuleContents::Gone,
+                Err(refused) => ModuleContents::Refused(Arc::new(refused)),
+            },
+            Module::Memory { pid } => ModuleContents::Made(self.maker(*pid)),
+            Module::Kernel | Module::Vdso | Module::Nowhere | Module::Unseen | Module::Outside => ModuleContents::None,
+        };
+        OpenModule { module, contents, root }
+    }
+
+    /// What a mapping of this path is. A file in memory is one if somebody put a program there, else code that the process makes.
+    pub(super) fn mapped(&mut self, path: &str, identity: Identity, seen: &SeenAddresses) -> Module {
+        let holds_program = || {
+            let mut magic = [0; ELFMAG.len()];
+            let found = find(path, identity, seen);
+            found.is_ok_and(|(file, _)| file.read_exact_at(&mut magic, 0).is_ok() && magic == ELFMAG)
+        };
+        if path.starts_with(MEMORY_FILE) && *self.memory_files.entry(identity).or_insert_with(holds_program) {
+            return Module::File { path: path.to_owned(), identity };
+        }
+        Module::of(seen.pid, path, identity)
     }
 
     /// A process is another one now: what it makes has names of its own.
     pub(super) fn forget_made(&mut self, pid: i32) {
         self.numbers.remove(&Module::Memory { pid });
+        self.makers.remove(&pid);
+    }
+
+    fn maker(&mut self, pid: i32) -> Arc<JitProcess> {
+        Arc::clone(self.makers.entry(pid).or_insert_with(|| Arc::new(JitProcess::of(pid))))
     }
 
     /// The modules from a number on.
@@ -143,6 +236,7 @@ impl Modules {
             Module::Vdso => "[vdso]".into(),
             Module::Memory { .. } => "code that was made at run time".into(),
             Module::Nowhere | Module::Unseen => "[unknown]".into(),
+            Module::Outside => OUTSIDE.into(),
         }
     }
 
@@ -158,62 +252,8 @@ impl Modules {
 
     /// What is needed to unwind through a module.
     pub(super) fn unwind_info(&mut self, id: ModuleId) -> Option<Arc<UnwindInfo>> {
-        let KnownModule { opened, unwind } = &mut self.all[id.0 as usize];
+        let KnownModule { opened, unwind, .. } = &mut self.all[id.0 as usize];
         unwind.get_or_insert_with(|| UnwindInfo::load(opened).map(Arc::new)).clone()
-    }
-}
-
-/// The process and the addresses at which a module was seen.
-#[derive(Clone, Debug, Default)]
-pub(super) struct SeenAddresses {
-    pub(super) pid: i32,
-    pub(super) addresses: Range<u64>,
-}
-
-fn open(module: Module, seen: &SeenAddresses) -> OpenModule {
-    let mut root = None;
-    let contents = match &module {
-        Module::File { path, identity } => match find(path, *identity, seen) {
-            Ok((file, _)) if JitDump::is_called_so(path) => {
-                let maker = Arc::new(JitProcess::of(seen.pid));
-                ModuleContents::Dump(Arc::new(JitDump { maker, path: path.clone(), file }))
-            }
-            Ok((file, below)) => {
-                root = below.map(Arc::new);
-                ModuleContents::File(Arc::new(file))
-            }
-            Err(refused) if refused.is_absence() => ModuleContents::Gone,
-            Err(refused) => ModuleContents::Refused(Arc::new(refused)),
-        },
-        Module::Memory { pid } => ModuleContents::Made(Arc::new(JitProcess::of(*pid))),
-        Module::Kernel | Module::Vdso | Module::Nowhere | Module::Unseen => ModuleContents::None,
-    };
-    OpenModule { module, contents, root }
-}
-
-/// A file, and where the paths of its process begin if it isn't found from here.
-type FoundFile = (File, Option<OwnedFd>);
-
-/// The file of a mapping. Its path may mean another file by now, or in another mount namespace.
-fn find(path: &str, identity: Identity, seen: &SeenAddresses) -> Result<FoundFile, Refused> {
-    let (path, seen) = (path.to_owned(), seen.clone());
-    files::within(OPENING, move || find_now(Path::new(&path), identity, &seen)).and_then(|found| found)
-}
-
-fn find_now(path: &Path, identity: Identity, seen: &SeenAddresses) -> Result<FoundFile, Refused> {
-    let expected = ExpectedFile { identity, ..ExpectedFile::any(MOST_PROGRAM) };
-    let (pid, Range { start, end }) = (seen.pid, &seen.addresses);
-    let why = match files::open(path, &expected) {
-        Ok(file) => return Ok((file, None)),
-        Err(why) => why,
-    };
-    let root = files::folder(Path::new(&format!("/proc/{pid}/root")));
-    // This one leads to what is mapped, whatever its path is now; few may follow it.
-    let mapped = files::open(Path::new(&format!("/proc/{pid}/map_files/{start:x}-{end:x}")), &expected).ok();
-    let below = || files::open_below(root.as_ref().ok()?, path, &expected).ok();
-    match mapped.or_else(below) {
-        Some(file) => Ok((file, root.ok())),
-        None => Err(why),
     }
 }
 
@@ -261,8 +301,8 @@ impl UnwindInfo {
                 Some(info)
             }
             _ => {
-                let ModuleContents::File(file) = &opened.contents else { return None };
-                Self::parse(AtOnce(&ReadCache::new(File::open(files::path_of(file)).ok()?)))
+                let file = opened.program()?.file;
+                Self::parse(AtOnce(&ReadCache::new(File::open(files::path_of(&file)).ok()?)))
             }
         }
     }
@@ -304,12 +344,11 @@ impl UnwindInfo {
         Some(info)
     }
 
-    /// Where the first byte of the file lies in a process that has `offset` of it at `start`.
-    pub(super) fn base_in_memory(&self, start: u64, offset: u64) -> Option<u64> {
-        /// Mappings begin at pages; segments needn't.
-        const PAGE: u64 = 4096;
+    /// Where the first byte of the file lies in a process that has `offset` of it at `start`. Mappings begin at pages of this size;
+    /// segments needn't.
+    pub(super) fn base_in_memory(&self, start: u64, offset: u64, page: u64) -> Option<u64> {
         let holds = |segment: &&ModuleSegment| {
-            (segment.offset / PAGE * PAGE..segment.offset.saturating_add(segment.size)).contains(&offset)
+            (segment.offset / page * page..segment.offset.saturating_add(segment.size)).contains(&offset)
         };
         let segment = self.code.iter().find(holds)?;
         let address = segment.address.wrapping_sub(segment.offset).wrapping_add(offset);
@@ -382,16 +421,18 @@ mod tests {
         let module = Module::File { path: path.display().to_string(), identity };
         let number = modules.number(module.clone(), &SeenAddresses::default());
         assert_eq!(modules.number(module, &SeenAddresses::default()), number);
-        let ModuleContents::File(found) = &modules.since(0).next().unwrap().contents else { panic!("not found") };
-        assert_eq!(files::identity(found).unwrap(), identity);
+        let found = modules.since(0).next().unwrap().program().unwrap();
+        assert_eq!(files::identity(&found.file).unwrap(), identity);
         let info = modules.unwind_info(number).unwrap();
         assert!(info.eh_frame.is_some());
         // A segment that is mapped where the file wants it has its base there, too.
         let segment = info.code.first().unwrap();
-        let offset = segment.offset / 4096 * 4096;
-        let start = segment.address - (segment.offset - offset) + 0x10_0000;
-        assert_eq!(info.base_in_memory(start, offset), Some(info.base + 0x10_0000));
-        assert_eq!(info.base_in_memory(start, 1 << 60), None);
+        for page in [4096, 1 << 16] {
+            let offset = segment.offset / page * page;
+            let start = (segment.address + 0x10_0000).wrapping_sub(segment.offset - offset);
+            assert_eq!(info.base_in_memory(start, offset, page), Some(info.base + 0x10_0000));
+            assert_eq!(info.base_in_memory(start, 1 << 60, page), None);
+        }
     }
 
     #[test]
@@ -402,6 +443,41 @@ mod tests {
         assert!(modules.unwind_info(gone).is_none());
         assert!(matches!(modules.since(0).next().unwrap().contents, ModuleContents::Gone));
         assert!(modules.since(modules.len()).next().is_none());
+    }
+
+    #[test]
+    fn what_is_gone_for_one_process_is_looked_for_in_others_now_and_then() {
+        let path = std::env::temp_dir().join(format!("perfprop-modules-{}", std::process::id()));
+        let module = Module::File { path: path.display().to_string(), identity: Identity::default() };
+        let mut modules = Modules::default();
+        // No process has a number like these.
+        let mut in_process = |number: i32| {
+            modules.number(module.clone(), &SeenAddresses { pid: i32::MAX - number, ..SeenAddresses::default() })
+        };
+        let gone = in_process(0);
+        assert_eq!([1, 2].map(&mut in_process), [gone; 2]);
+        fs::write(&path, "x").unwrap();
+        // Not in the same one, and not in the next.
+        assert_eq!([2, 2, 3].map(&mut in_process), [gone; 3]);
+        let found = in_process(4);
+        assert_eq!([5, 6].map(&mut in_process), [found; 2]);
+        assert_ne!(found, gone);
+        fs::remove_file(path).unwrap();
+        let contents: Vec<_> = modules.since(0).map(|opened| &opened.contents).collect();
+        assert!(matches!(contents[..], [ModuleContents::Gone, ModuleContents::File(_)]));
+    }
+
+    #[test]
+    fn a_process_that_executes_makes_code_as_another_program() {
+        let mut modules = Modules::default();
+        let pid = std::process::id().cast_signed();
+        for _ in 0..2 {
+            modules.number(Module::Memory { pid }, &SeenAddresses::default());
+            modules.forget_made(pid);
+        }
+        let contents: Vec<_> = modules.since(0).map(|opened| &opened.contents).collect();
+        let [ModuleContents::Made(first), ModuleContents::Made(second)] = contents[..] else { panic!("{contents:?}") };
+        assert_ne!(first.key(), second.key());
     }
 
     #[test]

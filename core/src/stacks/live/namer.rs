@@ -12,7 +12,7 @@ use super::super::{
     WOKEN_BY, WaitReason, WaitingSamples,
 };
 use super::PATIENCE;
-use super::jit::{JitProcess, LateName, MapReading};
+use super::jit::{JitProcess, LateName, MakerKey, MapReading};
 use super::made_names::MadeCode;
 use super::modules::ModuleContents;
 use super::off_cpu::{LeftCpu, Waker};
@@ -81,7 +81,7 @@ struct Namer {
     frame_numbers: FxHashMap<StackFrame, StackFrameId>,
     frames: Vec<KnownFrame>,
     /// Frames of code that processes made, which may get their names later.
-    pending: FxHashMap<(i32, u64), StackFrameId>,
+    pending: FxHashMap<(MakerKey, u64), StackFrameId>,
     /// Names of threads that woke others.
     wakers: Vec<String>,
     stack_numbers: FxHashMap<StackNode, StackId>,
@@ -301,7 +301,7 @@ impl Namer {
             return self.number(frame, new);
         }
         let number = self.define(frame, new);
-        self.pending.insert((maker.pid(), address), number);
+        self.pending.insert((maker.key(), address), number);
         self.symbols.jit.want(maker, address);
         number
     }
@@ -309,8 +309,8 @@ impl Namer {
     /// Gives frames the names that have become known since.
     fn find_late_names(&mut self, when: MapReading, out: &mut StackBatch) {
         let found = self.symbols.jit.look(when);
-        for LateName { pid, address, code: MadeCode { name, file, line }, module } in found.names {
-            let Some(number) = self.pending.remove(&(pid, address)) else { continue };
+        for LateName { maker, address, code: MadeCode { name, file, line }, module } in found.names {
+            let Some(number) = self.pending.remove(&(maker, address)) else { continue };
             out.renamed.push((number, StackFrame { name, module, file, line, ..StackFrame::default() }));
         }
         let asked = found.asked.iter();
@@ -327,7 +327,8 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
     use super::super::super::{StackTable, Task, TaskId};
-    use super::super::modules::{Module, ModuleId, Modules, SeenAddresses};
+    use super::super::mapped_file::SeenAddresses;
+    use super::super::modules::{Module, ModuleId, Modules};
     use super::super::paths::{CodeLocation, LocationId, PathId, PathNode};
     use super::super::raw_batch::StackFaults;
     use super::super::symbols::UNKNOWN;

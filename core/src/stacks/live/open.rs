@@ -4,9 +4,7 @@
 //! to a CPU. It belongs to an event that counts nothing and reports mappings, names and tasks from the
 //! moment it is opened; the sampled events of that CPU write into it, too.
 
-use std::fs;
 use std::io;
-use std::path::Path;
 use std::time::Instant;
 
 use nix::errno::Errno;
@@ -22,15 +20,12 @@ use super::request::{StackError, StackRequest, Unsampled, WAKEUPS, WakeupEvent, 
 use super::ring::Ring;
 use super::tried::{NotHere, SampledTask, TriedPlaces, here};
 use super::unwind::REGISTERS;
-use crate::host::HostFiles;
-use crate::sources::command;
+use crate::host::{HostFiles, page_size};
 use crate::sources::perf::{CountedTarget, OpenError, TargetKind, anew_while_others_start, each_thread};
+use crate::sources::{command, process};
 
 /// Bytes of all ring buffers together, where the kernel allows it.
 const ALL_RINGS: usize = 64 << 20;
-
-/// The namespace whose numbers of threads tracepoints give (`PROC_PID_INIT_INO`); samples give those of the own one.
-const FIRST_NAMESPACE: &str = "pid:[4026531836]";
 
 /// The open events.
 pub(super) struct OpenEvents {
@@ -226,7 +221,8 @@ impl<'a> Places<'a> {
     /// Opens the event of wake-ups on every CPU, of all that runs there.
     fn open_wakeups(&mut self, wakeups: Option<&WakeupEvent>) -> io::Result<OpenWakeups> {
         let WakeupEvent { event, tid_at } = wakeups.ok_or(Errno::ENOENT)?;
-        if !fs::read_link("/proc/self/ns/pid").is_ok_and(|namespace| namespace == Path::new(FIRST_NAMESPACE)) {
+        // Tracepoints give the numbers of the first namespace, samples those of the own one.
+        if !process::sees_all_processes() {
             return Err(io::Error::new(io::ErrorKind::Unsupported, "threads have other numbers in this namespace"));
         }
         let mut opened = Vec::new();
@@ -246,7 +242,7 @@ impl<'a> Places<'a> {
         let cpus = self.rings.len();
         match error.raw_os_error().map(Errno::from_raw) {
             Some(Errno::EPERM) => StackError::Locked {
-                needed: (SMALLEST_RING as u64 + 4096) * cpus as u64,
+                needed: (SMALLEST_RING as u64 + page_size()) * cpus as u64,
                 limit_kb: setting("perf_event_mlock_kb"),
             },
             Some(Errno::EMFILE) => {

@@ -3,18 +3,20 @@
 use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
 use std::fs;
+use std::ops::Range;
 use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
 use super::super::{Task, TaskId};
 use super::epilogue::Epilogue;
+use super::mapped_file::SeenAddresses;
 use super::maps::{CodeMapping, Mappings, MapsLine};
-use super::modules::{Module, ModuleId, Modules, SeenAddresses};
+use super::modules::{Module, ModuleId, Modules, OUTSIDE};
 use super::paths::LocationId;
 use super::record::{Mmap, Tasks, UserState};
 use super::unwind::{CallerRule, FramePlace, UnwindCache, Unwinder, Unwound};
-use crate::files::{self, Identity};
+use crate::files::{self, Answerer, Identity};
 use crate::sources::process;
 
 /// How long reading the mappings of a process may take: the rings fill meanwhile.
@@ -174,6 +176,9 @@ impl Processes {
 
     /// Follows a new name; exec gives a process all new memory.
     pub(super) fn rename(&mut self, pid: i32, tid: i32, comm: &[u8], exec: bool) {
+        if !is_here(pid, tid) {
+            return;
+        }
         if exec {
             self.spaces.insert(pid, AddressSpace::default());
             self.modules.forget_made(pid);
@@ -198,20 +203,27 @@ impl Processes {
     /// A new process has what its parent has, a new thread its parent's name.
     pub(super) fn fork(&mut self, tasks: Tasks) {
         let Tasks { pid, parent_pid, tid, parent_tid } = tasks;
+        if !is_here(pid, tid) {
+            return;
+        }
+        let has_parent = is_here(parent_pid, parent_tid);
         if pid != parent_pid {
             // Nothing is left of a process that had the number before.
             self.modules.forget_made(pid);
-            match self.spaces.get(&parent_pid).map(AddressSpace::fork) {
+            match self.spaces.get(&parent_pid).filter(|_| has_parent).map(AddressSpace::fork) {
                 Some(copy) => self.spaces.insert(pid, copy),
                 None => self.spaces.remove(&pid),
             };
         }
-        let comm = self.thread(parent_pid, parent_tid).comm.clone();
+        let comm = if has_parent { self.thread(parent_pid, parent_tid).comm.clone() } else { name_now(tid) };
         self.insert(tid, SeenThread { pid, comm, task: None, joined: 0 });
     }
 
     /// The kernel may use the numbers again.
     pub(super) fn exit(&mut self, tasks: Tasks) {
+        if !is_here(tasks.pid, tasks.tid) {
+            return;
+        }
         if let Some(thread) = self.threads.remove(&tasks.tid) {
             self.has_one_less(thread.pid);
             self.ended.truncate(MOST_ENDED - 1);
@@ -291,10 +303,10 @@ impl Processes {
             return thread;
         }
         let comm = match tid {
-            // The idle thread of each CPU.
+            // The idle thread of each CPU is among them.
+            0 if !process::sees_all_processes() => OUTSIDE.to_owned(),
             0 => "swapper".to_owned(),
-            // Of one that is gone perf shows the number, too.
-            _ => process::name(nix::unistd::Pid::from_raw(tid)).unwrap_or_else(|| format!(":{tid}")),
+            _ => name_now(tid),
         };
         *self.thread_counts.entry(pid).or_default() += 1;
         new.insert(SeenThread { pid, comm, task: None, joined: 0 })
@@ -311,28 +323,39 @@ impl Processes {
     }
 }
 
+/// Whether a task has numbers in this namespace of process ids: one outside of it has the number 0, and one that has ended -1.
+fn is_here(pid: i32, tid: i32) -> bool {
+    pid > 0 && tid > 0
+}
+
+/// The present name of a thread. Of one that is gone perf shows the number, too.
+fn name_now(tid: i32) -> String {
+    process::name(nix::unistd::Pid::from_raw(tid)).unwrap_or_else(|| format!(":{tid}"))
+}
+
 fn mapping(
     pid: i32,
-    addresses: std::ops::Range<u64>,
+    addresses: Range<u64>,
     offset: u64,
     (path, identity): (&str, Identity),
     modules: &mut Modules,
 ) -> CodeMapping {
-    let module = Module::of(pid, path, identity);
+    let seen = SeenAddresses { pid, addresses };
+    let Range { start, end } = seen.addresses;
+    let module = modules.mapped(path, identity, &seen);
     let offset = match module {
         Module::File { .. } => offset,
-        Module::Memory { .. } => addresses.start,
-        Module::Vdso | Module::Kernel | Module::Nowhere | Module::Unseen => 0,
+        Module::Memory { .. } => start,
+        Module::Vdso | Module::Kernel | Module::Nowhere | Module::Unseen | Module::Outside => 0,
     };
-    let module = modules.number(module, &SeenAddresses { pid, addresses: addresses.clone() });
-    CodeMapping { start: addresses.start, end: addresses.end, module, offset }
+    CodeMapping { start, end, module: modules.number(module, &seen), offset }
 }
 
 /// The code that a process has mapped now; none where it is gone or not to be looked at.
 fn read(pid: i32, modules: &mut Modules) -> AddressSpace {
     let mut space = AddressSpace::default();
     // The kernel waits for the lock of the process' memory, which another may hold for ever.
-    let maps = files::within(READING, move || maps_of(pid)).unwrap_or_default();
+    let maps = files::within(READING, Answerer::Process(pid), move || maps_of(pid)).unwrap_or_default();
     let text = String::from_utf8_lossy(&maps);
     // The kernel itself answers calls in that mapping, which is the same in all processes.
     let is_code = |line: &MapsLine<'_>| line.executable && line.path != "[vsyscall]";
@@ -555,6 +578,25 @@ mod tests {
         let mut processes = Processes::default();
         map(&mut processes, PARENT, 0x1000, "//anon");
         assert_eq!(place(&mut processes, PARENT, 0x1004), Some((Module::Memory { pid: PARENT }, 0x1004)));
+    }
+
+    #[test]
+    fn tasks_of_outside_have_no_records_of_their_own() {
+        let mut processes = Processes::default();
+        let me = std::process::id().cast_signed();
+        let idle = processes.task(0, 0);
+        for (pid, tid) in [(0, 0), (-1, -1)] {
+            processes.rename(pid, tid, b"host", true);
+            processes.fork(Tasks { pid, parent_pid: pid, tid, parent_tid: tid });
+            processes.exit(Tasks { pid, parent_pid: 1, tid, parent_tid: 1 });
+        }
+        assert_eq!(processes.task(0, 0), idle);
+        assert!(processes.threads.len() == 1 && processes.ended.is_empty());
+        // One that was started from outside has what it has, and nothing of all others there.
+        processes.fork(Tasks { pid: me, parent_pid: 0, tid: me, parent_tid: 0 });
+        assert_eq!(processes.name(me).map(str::to_owned), process::name(nix::unistd::Pid::from_raw(me)));
+        let here = tasks_of_outside_have_no_records_of_their_own as fn() as usize as u64;
+        assert!(place(&mut processes, me, here).is_some());
     }
 
     #[test]

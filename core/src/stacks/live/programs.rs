@@ -10,8 +10,9 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::{StackFrame, UnnamedFile};
-use super::debug_files::{DebugFiles, MappedProgram};
-use super::modules::ModuleId;
+use super::debug_files::DebugFiles;
+use super::kept_file::part_of_descriptors;
+use super::modules::{Module, ModuleId, OpenModule};
 use super::program::ElfProgram;
 
 /// How long one answer may take: the debug information of the largest programs takes some 10 s to read.
@@ -24,7 +25,7 @@ const MOST_LEFT: usize = 3;
 #[derive(Clone, Debug)]
 pub(super) struct FramesQuestion {
     pub(super) module: ModuleId,
-    pub(super) program: MappedProgram,
+    pub(super) opened: OpenModule,
     /// Offset in the file.
     pub(super) place: u64,
 }
@@ -67,7 +68,8 @@ impl Programs {
             self.asked = None;
             self.given_up.insert(late.module);
             let why = format!("naming its functions took longer than {} s and was given up", self.deadline.as_secs());
-            unnamed.push(UnnamedFile { path: late.program.path.clone(), why });
+            let Module::File { path, .. } = &late.opened.module else { continue };
+            unnamed.push(UnnamedFile { path: path.clone(), why });
         }
         answers
     }
@@ -115,9 +117,10 @@ const MOST_OPEN: usize = 64;
 /// Answers until nobody asks any more.
 fn answer(questions: &Receiver<FramesQuestion>, answers: &Sender<ToldAnswer>) {
     let mut debug_files = DebugFiles::default();
-    let mut programs = Latest::new(MOST_OPEN);
-    for FramesQuestion { module, program, place } in questions {
-        let program = programs.get(module, || ElfProgram::open(program, &mut debug_files));
+    // Each may have some descriptors: of the program, of its debug information and of who reads that.
+    let mut programs = Latest::new(part_of_descriptors(16, MOST_OPEN));
+    for FramesQuestion { module, opened, place } in questions {
+        let program = programs.get(module, || ElfProgram::open(opened.program()?, &mut debug_files));
         let answer = program.as_mut().and_then(|program| program.frames(place));
         if answers.send((answer, std::mem::take(&mut debug_files.notes))).is_err() {
             return;
@@ -161,10 +164,9 @@ impl<T> Latest<T> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
-    use std::fs::File;
-    use std::sync::Arc;
-
+    use super::super::modules::ModuleContents;
     use super::*;
+    use crate::files::Identity;
 
     /// Answers with the place as a name, and never about place 666.
     fn odd(questions: &Receiver<FramesQuestion>, answers: &Sender<ToldAnswer>) {
@@ -189,11 +191,10 @@ mod tests {
 
     #[test]
     fn a_file_that_gives_no_answer_in_time_is_told_and_others_are_named() {
-        let file = Arc::new(File::open("/proc/self/exe").unwrap());
         let question = |module, place| {
-            let path = format!("/{module}");
-            let program = MappedProgram { file: Arc::clone(&file), path, root: None };
-            FramesQuestion { module: ModuleId(module), program, place }
+            let file = Module::File { path: format!("/{module}"), identity: Identity::default() };
+            let opened = OpenModule { module: file, contents: ModuleContents::None, root: None };
+            FramesQuestion { module: ModuleId(module), opened, place }
         };
         let mut programs = Programs { answering: odd, deadline: Duration::from_millis(50), ..Programs::new() };
         let mut unnamed = Vec::new();

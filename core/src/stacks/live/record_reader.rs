@@ -8,7 +8,8 @@ use super::auto::{AutoStacks, FoundStack};
 use super::clock;
 use super::code::SampledCode;
 use super::copy_evidence::CopySize;
-use super::modules::{Module, ModuleId, SeenAddresses};
+use super::mapped_file::SeenAddresses;
+use super::modules::{Module, ModuleId};
 use super::off_cpu::OffCpu;
 use super::open::{OpenWakeups, SampledAs};
 use super::paths::{CodeLocation, KeptPath, LocationId};
@@ -226,6 +227,12 @@ impl RecordReader {
     /// Puts the stack into locations.
     fn stack(&mut self, sample: &SampleRecord<'_>) -> FoundStack {
         let frames = self.chain(sample);
+        // The idle task has this number too, and no code but the kernel's.
+        if sample.pid == 0 {
+            let is_in_user_space = sample.user.is_some() || !self.addresses.is_empty();
+            self.locations.extend(is_in_user_space.then_some(self.code.outside));
+            return FoundStack::WHOLE;
+        }
         if let Some(auto) = &mut self.auto {
             let is_too_deep = frames >= self.most_frames;
             return auto.stack(&mut self.code, sample, &self.addresses, is_too_deep, &mut self.locations);

@@ -9,10 +9,9 @@ use blazesym::{MaybeDefault, Pid};
 use rustc_hash::FxHashSet;
 
 use super::super::{NamelessReason, StackFrame, UnnamedFile};
-use super::debug_files::MappedProgram;
 use super::jit::{JitMaps, JitProcess};
 use super::kernel_modules::KernelModules;
-use super::modules::{Module, ModuleContents, ModuleId, OpenModule, vdso_addresses};
+use super::modules::{Module, ModuleContents, ModuleId, OUTSIDE, OpenModule, vdso_addresses};
 use super::paths::CodeLocation;
 use super::program::frames_of;
 use super::programs::{FramesQuestion, Programs};
@@ -83,13 +82,9 @@ impl SymbolSources {
 
     /// What a file has to be asked.
     fn question(&self, &CodeLocation { module, place }: &CodeLocation) -> Option<FramesQuestion> {
-        match self.module(module) {
-            OpenModule { module: Module::File { path, .. }, contents: ModuleContents::File(file), root } => {
-                let program = MappedProgram { file: Arc::clone(file), path: path.clone(), root: root.clone() };
-                Some(FramesQuestion { module, program, place })
-            }
-            _ => None,
-        }
+        let opened = self.module(module);
+        let is_file = matches!(opened.contents, ModuleContents::File(_));
+        is_file.then(|| FramesQuestion { module, opened: opened.clone(), place })
     }
 
     fn named(
@@ -112,6 +107,9 @@ impl SymbolSources {
             (Module::Kernel, _) => self.kernel(place),
             (Module::Vdso, _) => self.vdso(place),
             (Module::Unseen, _) => vec![unknown(NamelessReason::ProcessGone)],
+            (Module::Outside, _) => {
+                vec![StackFrame { name: OUTSIDE.into(), ..unknown(NamelessReason::ProcessOutside) }]
+            }
             (Module::Memory { .. } | Module::Nowhere, _) => vec![unknown(NamelessReason::Unmapped)],
         })
     }
@@ -165,7 +163,8 @@ fn in_module(path: &str, offset: u64, reason: NamelessReason) -> StackFrame {
 
 #[cfg(test)]
 mod tests {
-    use super::super::modules::{Modules, SeenAddresses};
+    use super::super::mapped_file::SeenAddresses;
+    use super::super::modules::Modules;
     use super::*;
 
     #[test]

@@ -11,6 +11,7 @@ use super::maps::Mappings;
 use super::modules::{ModuleSection, Modules};
 use super::record::UserState;
 use super::signal_frames::Interrupted;
+use crate::host::page_size;
 
 /// So long is the code by which a process is entered, in bytes: `_start` of glibc's dynamic linker has 61.
 const ENTRY_LENGTH: u64 = 64;
@@ -178,9 +179,10 @@ impl Unwinder {
     pub(super) fn new(mappings: &Mappings, modules: &mut Modules) -> Self {
         let (mut known, mut base_register) = (arch::Unwinder::new(), BaseRegisterCode::default());
         let (mut entries, mut trampolines) = (Vec::new(), Vec::new());
+        let page = page_size();
         for mapping in mappings.iter() {
             let Some(info) = modules.unwind_info(mapping.module) else { continue };
-            let Some(base) = info.base_in_memory(mapping.start, mapping.offset) else { continue };
+            let Some(base) = info.base_in_memory(mapping.start, mapping.offset, page) else { continue };
             let addresses = |section: &Option<ModuleSection>| section.as_ref().map(|section| section.addresses.clone());
             let data = |section: &Option<ModuleSection>| section.as_ref().map(|section| Arc::clone(&section.data));
             let sections = ExplicitModuleSectionInfo {
@@ -467,8 +469,9 @@ mod tests {
 
     use std::fs::File;
 
+    use super::super::mapped_file::SeenAddresses;
     use super::super::maps::CodeMapping;
-    use super::super::modules::{Module, SeenAddresses};
+    use super::super::modules::Module;
     use super::super::record::RecordWords;
     use super::*;
     use crate::files;

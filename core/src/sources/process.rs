@@ -45,20 +45,6 @@ pub(super) fn stat_of_thread(pid: Pid, thread: Pid) -> Option<Stat> {
     Stat::parse(&text(&format!("/proc/{pid}/task/{thread}/stat")).ok()?)
 }
 
-/// Whether a process is in this process' namespace of a kind (`mnt`, `user`); not where that isn't to be known.
-pub(crate) fn shares_namespace(pid: i32, kind: &str) -> bool {
-    let namespace = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/{kind}")).ok();
-    namespace(&pid.to_string()).is_some_and(|of_process| Some(of_process) == namespace("self"))
-}
-
-/// The namespace of process ids that all others are in (`PROC_PID_INIT_INO`).
-const FIRST_NAMESPACE: &str = "pid:[4026531836]";
-
-/// Whether this process is in the first namespace of process ids, where every process of the machine has a number.
-pub(crate) fn sees_all_processes() -> bool {
-    fs::read_link("/proc/self/ns/pid").is_ok_and(|namespace| namespace == Path::new(FIRST_NAMESPACE))
-}
-
 /// The user id that a process runs as.
 pub fn owner(pid: Pid) -> Option<u32> {
     use std::os::unix::fs::MetadataExt;

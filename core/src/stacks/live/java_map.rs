@@ -26,6 +26,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::stat::{Mode, SFlag, fstat};
 use nix::unistd::{Pid, UnlinkatFlags, geteuid, unlinkat};
 
+use super::namespaces;
 use crate::files::{self, Answerer};
 use crate::sources::process;
 
@@ -214,7 +215,7 @@ fn text_of(pid: i32, file: &'static str) -> String {
 fn owner_to_ask(pid: i32) -> Option<u32> {
     let [status, maps, options] = ["status", "maps", "cmdline"].map(|file| text_of(pid, file));
     // In another namespace of users, what this one creates isn't its own.
-    let is_here = process::shares_namespace(pid, "user");
+    let is_here = namespaces::shares_namespace(pid, "user");
     if is_here { owner_of_java(&status, &maps, &options, geteuid().as_raw()) } else { None }
 }
 

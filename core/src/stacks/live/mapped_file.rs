@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use super::maps::MapsLine;
 use super::modules::MOST_PROGRAM;
+use super::namespaces;
 use crate::files::{self, Answerer, ExpectedFile, Identity, Refused};
 use crate::sources::process;
 
@@ -55,7 +56,7 @@ fn find_now(path: &str, identity: Identity, seen: &SeenAddresses) -> Result<Foun
     let below = || files::open_below(root.as_ref().ok()?, Path::new(path), &in_layers).ok().filter(is_mapped);
     let there = || mapped().or_else(program).or_else(below).map(|file| (file, true));
     let here = || open(path, &in_layers).map(|file| (file, false));
-    let found = match process::shares_namespace(pid, "mnt") {
+    let found = match namespaces::shares_namespace(pid, "mnt") {
         true => here().or_else(there),
         false => there().or_else(here),
     };

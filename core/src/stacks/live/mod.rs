@@ -45,6 +45,7 @@ mod mini_debug;
 mod modelled;
 mod modules;
 mod namer;
+mod namespaces;
 mod off_cpu;
 mod open;
 mod opener;

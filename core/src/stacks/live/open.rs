@@ -15,14 +15,15 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::{OFF_CPU, SamplingSetup, UnwindMethod};
 use super::copy_evidence::CopySize;
+use super::namespaces;
 use super::opener::{EventSet, OpenedEvent, Opener, SMALL_RING, SMALLEST_RING};
 use super::request::{StackError, StackRequest, Unsampled, WAKEUPS, WakeupEvent, setting};
 use super::ring::Ring;
 use super::tried::{NotHere, SampledTask, TriedPlaces, here};
 use super::unwind::REGISTERS;
 use crate::host::{HostFiles, page_size};
+use crate::sources::command;
 use crate::sources::perf::{CountedTarget, OpenError, TargetKind, anew_while_others_start, each_thread};
-use crate::sources::{command, process};
 
 /// Bytes of all ring buffers together, where the kernel allows it.
 const ALL_RINGS: usize = 64 << 20;
@@ -222,7 +223,7 @@ impl<'a> Places<'a> {
     fn open_wakeups(&mut self, wakeups: Option<&WakeupEvent>) -> io::Result<OpenWakeups> {
         let WakeupEvent { event, tid_at } = wakeups.ok_or(Errno::ENOENT)?;
         // Tracepoints give the numbers of the first namespace, samples those of the own one.
-        if !process::sees_all_processes() {
+        if !namespaces::sees_all_processes() {
             return Err(io::Error::new(io::ErrorKind::Unsupported, "threads have other numbers in this namespace"));
         }
         let mut opened = Vec::new();

@@ -13,6 +13,7 @@ use super::epilogue::Epilogue;
 use super::mapped_file::SeenAddresses;
 use super::maps::{CodeMapping, Mappings, MapsLine};
 use super::modules::{Module, ModuleId, Modules, OUTSIDE};
+use super::namespaces;
 use super::paths::LocationId;
 use super::record::{Mmap, Tasks, UserState};
 use super::unwind::{CallerRule, FramePlace, UnwindCache, Unwinder, Unwound};
@@ -304,7 +305,7 @@ impl Processes {
         }
         let comm = match tid {
             // The idle thread of each CPU is among them.
-            0 if !process::sees_all_processes() => OUTSIDE.to_owned(),
+            0 if !namespaces::sees_all_processes() => OUTSIDE.to_owned(),
             0 => "swapper".to_owned(),
             _ => name_now(tid),
         };

@@ -31,7 +31,7 @@ pub(super) struct Evidence<'a> {
     pub(super) threads: Option<ThreadUses<'a>>,
     /// How many CPUs the machine has.
     pub(super) cpus: f64,
-    span: LookBack,
+    pub(super) span: LookBack,
 }
 
 /// How often an event happened in a time.

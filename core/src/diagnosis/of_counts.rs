@@ -1,5 +1,6 @@
 //! Holds the rules about counts.
 
+use super::LookBack;
 use super::evidence::{Evidence, Happened, RuleResult, Said};
 use crate::number::si;
 use crate::run::RotatedBy;
@@ -129,8 +130,9 @@ impl Evidence<'_> {
         let cpu_seconds = switches.cpu_seconds?;
         let [rate, sure] = [switches.count.value, switches.least()?].map(|count| count / cpu_seconds);
         let is_much = sure >= SWITCHES && cpu_seconds >= LEAST_CPU * switches.seconds;
-        // What they wait for says more.
-        if !is_much || self.lock_wait().is_some() || self.disk_wait().is_some() {
+        // What threads wait for says more: while a program runs, that is waited for.
+        let is_early = self.threads.is_none() && self.span != LookBack::Run;
+        if !is_much || is_early || self.lock_wait().is_some() || self.disk_wait().is_some() {
             return None;
         }
         let waits = self.waits_most().map_or_else(String::new, |within| format!(": threads wait {within}"));

@@ -67,12 +67,13 @@ fn report(
     out.print(&text::summary(&Repeats(std::slice::from_ref(&monitor)), layout))?;
     out.print_folded(&PrintedNews::default().since(&monitor, &[]))?;
     let has_profile = profile.as_ref().is_some_and(|(recorded, _)| recorded.sampled.is_some());
-    let (hot, locks) = profile.as_mut().map_or((None, None), |(recorded, replayed)| {
-        let (tree, _) = replayed.between(*recorded, start(&monitor), until);
-        (HotFunction::of(tree), LockWaits::of(tree))
+    let (hot, locks, since) = profile.as_mut().map_or((None, None, None), |(recorded, replayed)| {
+        let (tree, quality) = replayed.between(*recorded, start(&monitor), until);
+        (HotFunction::of(tree), LockWaits::of(tree), quality.since)
     });
+    let over = monitor.now() - since.unwrap_or(monitor.began());
     let screens = if has_profile { EvidenceScreens::Replay } else { EvidenceScreens::ReplayWithoutProfile };
-    let sampled = SampledFacts { hot: hot.as_ref(), locks: locks.as_ref(), over: until - monitor.began() };
+    let sampled = SampledFacts { hot: hot.as_ref(), locks: locks.as_ref(), over };
     out.print(&text::diagnoses(&diagnose(&monitor, LookBack::Run, sampled), &monitor, screens))?;
     out.print_folded(&after_blank(&text::threads(&monitor, out.columns())))?;
     Ok((monitor, until))

@@ -1,7 +1,8 @@
 //! Tests what stands out in recordings of programs with known faults, and of programs without. tests/stands-out/record made
 //! them, and tests/stands-out/by-hand.py those of events that few machines count.
 
-use crate::piped::{run, stdout};
+use crate::folders::Folder;
+use crate::piped::{run, stderr, stdout};
 
 /// The recording, and the fault that is told; none of a program that works.
 const PROGRAMS: [(&str, &str); 17] = [
@@ -53,6 +54,28 @@ fn a_report_has_the_counts_of_all_what_stands_out_and_threads() {
     assert_eq!((text.matches("task-clock").count(), text.matches("(lock-wait)").count()), (1, 1), "{text}");
     let of_part = stdout(&run(&["replay", "--print", "--range", "2-4", &file], b""));
     assert!(of_part.contains("  THREAD ") && of_part != text, "{of_part}");
+}
+
+#[test]
+fn a_report_names_the_function_in_which_threads_wait_for_locks() {
+    let frames = r#"[{"name":"main","module":"faults"},{"name":"update","module":"faults"},{"name":"futex_wait","module":"[kernel]","kernel":true},{"name":"[waits for a lock]","module":"off-cpu"}]"#;
+    let sampled = r#"{"type":"sampled","events":[{"name":"off-cpu","unit":"nanoseconds","rate":{"period":1}}],"call_graph":"auto"}"#;
+    // 15 s of waits, by 4 threads of a run of 10 s.
+    let waits = format!(
+        r#"{{"type":"stacks","frames":{frames},"stacks":[[null,0],[0,1],[1,2],[2,3]],"tasks":[{{"pid":1,"tid":1,"comm":"faults"}}],"at_ns":9000000000,"after_ns":[0],"task":[0],"cpu":[0],"event":[0],"weight":[15000000000],"stack":[3]}}"#
+    );
+    let file = format!("{}/tests/stands-out/lock-convoy.jsonl", env!("CARGO_MANIFEST_DIR"));
+    let counts = std::fs::read_to_string(file).unwrap_or_default();
+    let (header, rest) = counts.split_once('\n').unwrap_or_default();
+    let (rounds, end) = rest.trim_end().rsplit_once('\n').unwrap_or_default();
+    let folder = Folder::new();
+    let path = folder.join("waits.jsonl");
+    std::fs::write(&path, [header, sampled, rounds, &waits, end, ""].join("\n")).unwrap_or_default();
+    for options in [&["--print"][..], &["--print", "--range", "0-60"]] {
+        let output = run(&[&["replay"], options, &[&path.to_string_lossy()]].concat(), b"");
+        let text = stdout(&output);
+        assert!(text.contains("1.5 threads wait for locks, 100% of that in update:"), "{text}{}", stderr(&output));
+    }
 }
 
 #[test]

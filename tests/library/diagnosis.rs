@@ -160,6 +160,15 @@ fn threads_that_wait_for_a_lock_are_told() {
     assert_eq!(scenario.faults(), ["lock-wait"]);
     let wanted = "6 threads wait for locks or one another 84% of the time: 1.0 of 2 CPUs are used";
     assert_eq!(scenario.text(DiagnosisRule::LockWait), wanted);
+    // Where waits were sampled nobody is told to sample them, though stacks may call a futex something else.
+    let why = |locks: Option<&LockWaits>| {
+        let sampled = SampledFacts { hot: None, locks, over: WallNs(12 * SECOND) };
+        let told = diagnose(&scenario.monitor(), LookBack::Run, sampled);
+        told.into_iter().find(|one| one.rule == DiagnosisRule::LockWait).unwrap().why
+    };
+    assert!(why(None).ends_with("; --off-cpu says in which functions"), "{}", why(None));
+    let none = why(Some(&LockWaits { seconds: 0.0, most: None }));
+    assert!(none.ends_with("; the sampled event off-cpu says in which functions"), "{none}");
     // One lock that all hold in turn, as Python's: checks on a busy machine see threads ready more often than they are.
     let of_python = |tid| Made {
         parts: [0.32, 0.16, 0.0],
@@ -507,7 +516,7 @@ fn locks_are_told_by_sampled_waits_with_who_takes_them() {
     let monitor = Scenario::of(vec![busy()]).monitor();
     let most = HotFunction { name: "update\u{1b}".into(), share: 0.75 };
     let found = |seconds| {
-        let locks = LockWaits { seconds, most: most.clone() };
+        let locks = LockWaits { seconds, most: Some(most.clone()) };
         let sampled = SampledFacts { hot: None, locks: Some(&locks), over: WallNs(12 * SECOND) };
         let all = diagnose(&monitor, LookBack::Run, sampled);
         all.into_iter().find(|one| one.rule == DiagnosisRule::LockWait)

@@ -520,7 +520,7 @@ fn what_runs_while_it_is_read_on_each_cpu_is_counted_all_the_time() {
 }
 
 #[test]
-fn a_delay_leaves_out_the_beginning_and_a_timeout_the_end() {
+fn a_delay_leaves_out_the_beginning_and_a_timeout_begins_after_it() {
     let mut delayed = vec!["-D", "100", "--timeout", "200", "-e", "task-clock", "--"];
     delayed.extend(BUSY);
     let started = std::time::Instant::now();
@@ -532,10 +532,7 @@ fn a_delay_leaves_out_the_beginning_and_a_timeout_the_end() {
     let counted = lines[0]["counter-value"].as_f64().unwrap();
     let elapsed = 1000.0 * lines[0]["event-runtime"].as_f64().unwrap() / 1e9;
     assert!(counted > 0.0 && (counted - elapsed).abs() < 5.0, "{lines:?}");
-    let mut whole = vec!["--timeout", "200", "-e", "task-clock", "--"];
-    whole.extend(BUSY);
-    let Some(lines) = stat_lines(&whole) else { return };
-    assert!(lines[0]["counter-value"].as_f64().unwrap() > counted, "{lines:?}");
+    assert!(wall >= 195.0, "as perf has it, the timeout is that of counting: {wall} ms");
 }
 
 #[test]

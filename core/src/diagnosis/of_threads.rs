@@ -109,7 +109,7 @@ impl Evidence<'_> {
         if seconds <= 0.0 || waiting < least || waiting < least_part * uses.cpus {
             return None;
         }
-        let HotFunction { name, share } = &locks.most;
+        let HotFunction { name, share } = locks.most.as_ref()?;
         let text = format!(
             "on average {waiting:.1} threads wait for locks, {:.0}% of that in {}: {:.1} of {:.0} CPUs are used",
             100.0 * share,
@@ -155,12 +155,21 @@ impl Evidence<'_> {
         );
         let looks = locked.iter().map(|thread| thread.waited(WaitKind::Lock).1).sum();
         let why = format!(
-            "in a futex for {:.0}% of the time {}, as checks divide the time on no CPU; reported from {:.0}%; --off-cpu says in which functions",
+            "in a futex for {:.0}% of the time {}, as checks divide the time on no CPU; reported from {:.0}%; {}",
             100.0 * mean,
             over(uses),
-            100.0 * LOCKED
+            100.0 * LOCKED,
+            self.where_waits_are()
         );
         Some(Said { text, why, sure: sure_of_looks(mean, looks) })
+    }
+
+    /// What says in which functions threads wait.
+    fn where_waits_are(&self) -> &'static str {
+        match self.sampled.locks {
+            Some(_) => "the sampled event off-cpu says in which functions",
+            None => "--off-cpu says in which functions",
+        }
     }
 
     /// Where threads are switched away most, in words: `on a futex`, `in pipe_read`. Each counts by its own switches: who sleeps all
@@ -422,10 +431,10 @@ impl Evidence<'_> {
         let name = shown(&busiest.thread.name);
         let text = format!("{name} waits {:.0}% of the time{within}: {:.2} CPUs are used", 100.0 * waits, uses.cpus);
         let why = format!(
-            "its time neither on a CPU nor ready for one {}, as the thread with most CPU time; reported from {:.0}%; --off-cpu says in which \
-             functions",
+            "its time neither on a CPU nor ready for one {}, as the thread with most CPU time; reported from {:.0}%; {}",
             over(uses),
-            100.0 * WAITING
+            100.0 * WAITING,
+            self.where_waits_are()
         );
         (waits >= WAITING).then_some(Said { text, why, sure: ACCOUNTED.into() })
     }

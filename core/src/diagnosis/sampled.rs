@@ -11,7 +11,7 @@ use crate::units::WallNs;
 pub struct SampledFacts<'a> {
     /// The function in which most samples were taken.
     pub hot: Option<&'a HotFunction>,
-    /// What threads waited for locks, where waits were sampled.
+    /// How long threads waited for locks; `None` where waits weren't sampled.
     pub locks: Option<&'a LockWaits>,
     /// The time in which both were sampled.
     pub over: WallNs,
@@ -46,12 +46,12 @@ impl HotFunction {
 pub struct LockWaits {
     /// The sum over all threads, in seconds.
     pub seconds: f64,
-    /// The function that took most of the locks.
-    pub most: HotFunction,
+    /// The function that took most of the locks; `None` where nothing waited for one.
+    pub most: Option<HotFunction>,
 }
 
 impl LockWaits {
-    /// By the event `off-cpu` of a profile; `None` where it wasn't sampled, or nothing waited for a lock.
+    /// By the event `off-cpu` of a profile; `None` where it wasn't sampled.
     pub fn of(tree: &Tree) -> Option<Self> {
         let event = tree.find_event(OFF_CPU)?;
         let lock = WaitReason::Lock.name();
@@ -62,11 +62,12 @@ impl LockWaits {
             *by_function.entry(taken_by).or_default() += waited[node.id().index()].weight;
         }
         let all: u64 = by_function.values().sum();
-        let (function, most) =
-            by_function.into_iter().max_by_key(|(frame, weight)| (*weight, std::cmp::Reverse(*frame)))?;
-        let name = tree.frame_of(function).name.to_owned();
-        let most = HotFunction { name, share: most as f64 / all as f64 };
-        (all > 0).then_some(Self { seconds: all as f64 / 1e9, most })
+        let most = by_function.into_iter().max_by_key(|(frame, weight)| (*weight, std::cmp::Reverse(*frame)));
+        let most = most.filter(|(_, most)| *most > 0).map(|(function, most)| HotFunction {
+            name: tree.frame_of(function).name.to_owned(),
+            share: most as f64 / all as f64,
+        });
+        Some(Self { seconds: all as f64 / 1e9, most })
     }
 }
 
@@ -111,7 +112,7 @@ mod tests {
             ("main join@libc.so.6 [waits_for_a_thread]@off-cpu", 9_000_000_000),
         ]));
         let most = HotFunction { name: "update".into(), share: 0.75 };
-        assert_eq!(found, Some(LockWaits { seconds: 4.0, most }));
+        assert_eq!(found, Some(LockWaits { seconds: 4.0, most: Some(most) }));
     }
 
     #[test]
@@ -122,9 +123,10 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_where_no_lock_was_waited_for_or_waits_were_not_sampled() {
-        assert_eq!(LockWaits::of(&tree(&[("main [sleeps]@off-cpu", 9)])), None);
-        assert_eq!(LockWaits::of(&tree(&[])), None);
+    fn no_lock_was_waited_for_where_waits_were_sampled_and_none_was_for_one() {
+        let none = Some(LockWaits { seconds: 0.0, most: None });
+        assert_eq!(LockWaits::of(&tree(&[("main [sleeps]@off-cpu", 9)])), none);
+        assert_eq!(LockWaits::of(&tree(&[])), none);
         assert_eq!(LockWaits::of(&Tree::new(TreeOptions::default())), None);
     }
 }

@@ -133,7 +133,7 @@ impl Counting {
             regions,
             began,
             intervals,
-            timeout: launch.timeout,
+            ends_after: launch.ends_after(),
             _timeout_thread: timeout_thread,
             watches_all: launch.watches_all(),
             _probes: probes,
@@ -188,7 +188,7 @@ fn end_after_timeout(
     sampler: &Sampler,
     command: Option<&Running>,
 ) -> io::Result<Option<TimeoutThread>> {
-    let Some(timeout) = launch.timeout else { return Ok(None) };
+    let Some(timeout) = launch.ends_after() else { return Ok(None) };
     let (remote, ended) = (sampler.remote(), sampler.ended().clone());
     let family = command.map(|command| (command.task, Arc::clone(&command.ended)));
     let end = move || {

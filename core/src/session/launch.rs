@@ -32,7 +32,7 @@ pub struct Launch {
     pub split: Split,
     /// How long after the start counting begins.
     pub delay: Option<Duration>,
-    /// How long after the start everything ends.
+    /// How long counting goes on; then everything ends.
     pub timeout: Option<Duration>,
     /// What is sampled with its call stacks, beside what is counted.
     #[cfg(feature = "stacks")]
@@ -84,6 +84,11 @@ impl Launch {
             threads: None,
             stop: Stop::default(),
         }
+    }
+
+    /// How long after the start everything ends.
+    pub(super) fn ends_after(&self) -> Option<Duration> {
+        self.timeout.map(|timeout| self.delay.unwrap_or_default() + timeout)
     }
 
     /// Whether the kernel is to count all that a command and its children do, from exec to their end, in one row an event.

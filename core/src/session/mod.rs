@@ -93,7 +93,7 @@ pub struct Session {
     /// The kernel's rotation intervals that are restored at the end.
     intervals: Vec<Interval>,
     /// Time after which the session ends.
-    timeout: Option<Duration>,
+    ends_after: Option<Duration>,
     /// What ends it then; dropped after the sampler.
     _timeout_thread: Option<TimeoutThread>,
     /// Whether all processes or threads have ended that it measures and didn't start.
@@ -226,7 +226,7 @@ impl Session {
 
     /// Whether it ended because its time was over.
     pub fn has_timed_out(&self, end: &End) -> bool {
-        self.timeout.is_some_and(|timeout| end.at_ns >= timeout.into())
+        self.ends_after.is_some_and(|time| end.at_ns >= time.into())
     }
 
     /// Sends a signal to the command.

@@ -51,7 +51,7 @@ pub(crate) struct TargetArgs {
     /// Start counting this many milliseconds after the start of the command
     #[arg(short = 'D', long, value_name = "MS", allow_negative_numbers = true, value_parser = delay)]
     pub(crate) delay: Option<u64>,
-    /// Stop after this many milliseconds
+    /// Stop after counting for this many milliseconds
     #[arg(long, value_name = "MS", value_parser = milliseconds())]
     pub(crate) timeout: Option<u64>,
     /// Count these events in each named region of the command, too: names of perf's hardware, cache and software events

@@ -80,7 +80,7 @@ impl TableKind {
     fn leaving(self) -> &'static [&'static [ShareColumn]] {
         use ShareColumn::{Module, Own, OwnInterval, Ratio, RatioInterval, Total, TotalInterval};
         match self {
-            Self::Paths => &[&[Module], &[OwnInterval], &[TotalInterval], &[RatioInterval], &[Own], &[Ratio]],
+            Self::Paths => &[&[OwnInterval], &[Module], &[TotalInterval], &[RatioInterval], &[Own], &[Ratio]],
             Self::Functions | Self::Modules => {
                 &[&[TotalInterval], &[Module], &[OwnInterval], &[RatioInterval], &[Total], &[Ratio]]
             }
@@ -91,7 +91,9 @@ impl TableKind {
     /// Cells of a name, before columns leave for its sake.
     fn least_name(self) -> usize {
         match self {
-            Self::Paths | Self::Beside => 18,
+            // Names of the tree are indented.
+            Self::Paths => 32,
+            Self::Beside => 18,
             Self::Functions | Self::Modules => 24,
         }
     }
@@ -251,10 +253,10 @@ mod tests {
         let shown = |room, kind| ProfileColumns::of(room, kind, ShownNumbers::Shares).shown;
         let of_sums = ProfileColumns::of(120, TableKind::Functions, ShownNumbers::Sums).shown;
         assert_eq!(of_sums, [Own, Total, Module]);
-        assert_eq!(shown(76, TableKind::Paths), [Total, TotalInterval, Own, OwnInterval, Module]);
-        assert_eq!(shown(56, TableKind::Paths), [Total, TotalInterval, Own, OwnInterval]);
-        assert_eq!(shown(46, TableKind::Paths), [Total, TotalInterval, Own]);
-        assert_eq!(shown(40, TableKind::Paths), [Total, Own]);
+        assert_eq!(shown(116, TableKind::Paths), [Total, TotalInterval, Own, OwnInterval, Module]);
+        assert_eq!(shown(76, TableKind::Paths), [Total, TotalInterval, Own, Module]);
+        assert_eq!(shown(66, TableKind::Paths), [Total, TotalInterval, Own]);
+        assert_eq!(shown(56, TableKind::Paths), [Total, Own]);
         assert_eq!(shown(76, TableKind::Functions), [Own, OwnInterval, Total, TotalInterval, Module]);
         assert_eq!(shown(67, TableKind::Functions), [Own, OwnInterval, Total, Module]);
         assert_eq!(shown(52, TableKind::Functions), [Own, OwnInterval, Total]);

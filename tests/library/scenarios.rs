@@ -12,7 +12,7 @@ use perfprop::monitor::{Monitor, Row};
 use perfprop::rates::Uncertain;
 use perfprop::relations;
 use perfprop::run::{End, Header};
-use perfprop::sampling::{Sampler, SamplerMessage};
+use perfprop::sampling::{LastRound, Sampler, SamplerMessage};
 use perfprop::sources::scripted::ScriptedSource;
 use perfprop::sources::{Reading, Round};
 use perfprop::units::{CpuNs, WallNs};
@@ -183,7 +183,7 @@ fn run(scenario: &Scenario, rounds: usize) -> Monitor {
     let kind = EstimatorKind::named(&scenario.estimator).expect("an estimator");
     let mut monitor = builders::monitor(header(scenario), relations, kind);
     let rounds = scenario.rounds.iter().take(rounds).map(round);
-    let sampler = Sampler::start(ScriptedSource::new(rounds), std::time::Duration::ZERO).unwrap();
+    let sampler = Sampler::start(ScriptedSource::new(rounds), std::time::Duration::ZERO, LastRound::default()).unwrap();
     let mut last = Round::default();
     while let SamplerMessage::Round { round, lost } = sampler.samples().recv().unwrap() {
         monitor.round(&round, lost);

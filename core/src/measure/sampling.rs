@@ -11,7 +11,9 @@ use crate::names::shown;
 use crate::plan::Plan;
 use crate::sources::Counter;
 use crate::sources::perf::TargetKind;
-use crate::stacks::live::{self, MACHINE_FREQUENCY, StackError, StackNeed, StackRequest, WAKEUPS, WakeupEvent};
+use crate::stacks::live::{
+    self, MACHINE_FREQUENCY, RateAdaptation, StackError, StackNeed, StackRequest, WAKEUPS, WakeupEvent,
+};
 use crate::stacks::{OFF_CPU, Rate, UnwindMethod};
 
 /// Sampled where nobody says what: where there is a PMU, and where there is none.
@@ -99,7 +101,15 @@ pub(super) fn request(
     };
     let wakeups = if off_cpu.is_some() { wakeups()? } else { None };
     let call_graph = stacks.method.unwrap_or(UnwindMethod::Auto);
-    Ok(Some(StackRequest { events, rate, call_graph, off_cpu, wakeups, need: StackNeed::Required }))
+    Ok(Some(StackRequest {
+        events,
+        rate,
+        call_graph,
+        off_cpu,
+        wakeups,
+        need: StackNeed::Required,
+        adapts: RateAdaptation::Never,
+    }))
 }
 
 /// CPU time, of what the kernel counts: a model that counts all calls would take longer.
@@ -115,6 +125,7 @@ fn overview(options: &MeasureOptions) -> Result<Option<StackRequest>, Error> {
         off_cpu: None,
         wakeups: None,
         need: StackNeed::IfPossible,
+        adapts: RateAdaptation::ForShortThreads,
     }))
 }
 
@@ -126,7 +137,15 @@ fn modelled(stacks: &StackOptions, plan: &Plan) -> Result<StackRequest, Error> {
     }
     let events = plan.events.clone();
     let call_graph = UnwindMethod::Modelled;
-    Ok(StackRequest { events, rate: None, call_graph, off_cpu: None, wakeups: None, need: StackNeed::Required })
+    Ok(StackRequest {
+        events,
+        rate: None,
+        call_graph,
+        off_cpu: None,
+        wakeups: None,
+        need: StackNeed::Required,
+        adapts: RateAdaptation::Never,
+    })
 }
 
 /// The event of wake-ups, where tracefs can be read.

@@ -7,11 +7,13 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
+use nix::time::{ClockId, clock_gettime};
 
 use crate::sources::{CounterSource, Next, Round};
 
@@ -39,6 +41,28 @@ pub enum SamplerRequest {
     Stop,
     /// Let the source begin to count.
     Enable,
+}
+
+/// When a sampler begins to read its last round: what comes later is no part of the run.
+#[derive(Clone, Debug)]
+pub struct LastRound(Arc<AtomicU64>);
+
+impl Default for LastRound {
+    fn default() -> Self {
+        Self(Arc::new(AtomicU64::new(u64::MAX)))
+    }
+}
+
+impl LastRound {
+    /// The time of the kernel's clock that never goes backwards, in nanoseconds; the largest number as long as it isn't known.
+    pub fn at(&self) -> u64 {
+        self.0.load(Ordering::Acquire)
+    }
+
+    fn begin(&self) {
+        let now = clock_gettime(ClockId::CLOCK_MONOTONIC).map(Duration::from).unwrap_or_default();
+        self.0.store(u64::try_from(now.as_nanos()).unwrap_or(u64::MAX), Ordering::Release);
+    }
 }
 
 /// A running sampler thread; dropping it stops the thread.
@@ -75,16 +99,17 @@ impl Requests {
 }
 
 impl Sampler {
-    /// Starts reading `source` every `period`.
+    /// Starts reading `source` every `period`. `last_round` is told when the last one is read because that was requested.
     ///
     /// # Errors
     /// Returns the operating system's error if no thread can be started.
-    pub fn start(source: impl CounterSource + 'static, period: Duration) -> io::Result<Self> {
+    pub fn start(source: impl CounterSource + 'static, period: Duration, last_round: LastRound) -> io::Result<Self> {
         let (sample_sender, samples) = bounded(CAPACITY);
         let (runs, ended) = bounded(0);
         let requests = Arc::new(Requests::default());
         let (samples_in, requested) = (sample_sender, Arc::clone(&requests));
-        let mut worker = SamplerThread { source, samples: samples_in, requests: requested, lost: 0, dropped: None };
+        let mut worker =
+            SamplerThread { source, samples: samples_in, requests: requested, last_round, lost: 0, dropped: None };
         let work = move || {
             worker.run(period);
             drop(runs);
@@ -144,6 +169,7 @@ struct SamplerThread<S> {
     source: S,
     samples: Sender<SamplerMessage>,
     requests: Arc<Requests>,
+    last_round: LastRound,
     lost: u64,
     /// The newest round, where it found no room.
     dropped: Option<Round>,
@@ -189,6 +215,7 @@ impl<S: CounterSource> SamplerThread<S> {
     }
 
     fn finish(&mut self) {
+        self.last_round.begin();
         match self.source.read_last() {
             Next::Round(round) => self.end(Some(round)),
             Next::Ended => self.end_with_newest(),
@@ -246,13 +273,13 @@ mod tests {
 
     #[test]
     fn every_round_of_a_source_arrives_in_order() {
-        let sampler = Sampler::start(rounds(50), Duration::ZERO).unwrap();
+        let sampler = Sampler::start(rounds(50), Duration::ZERO, LastRound::default()).unwrap();
         assert_eq!(drain(&sampler), ((0..50).collect(), 0));
     }
 
     #[test]
     fn a_full_channel_loses_rounds_and_counts_them() {
-        let sampler = Sampler::start(rounds(CAPACITY as u64 + 100), Duration::ZERO).unwrap();
+        let sampler = Sampler::start(rounds(CAPACITY as u64 + 100), Duration::ZERO, LastRound::default()).unwrap();
         while !sampler.samples().is_full() {
             thread::yield_now();
         }
@@ -266,7 +293,7 @@ mod tests {
 
     #[test]
     fn the_last_round_waits_for_room_however_long() {
-        let sampler = Sampler::start(rounds(CAPACITY as u64 + 1), Duration::ZERO).unwrap();
+        let sampler = Sampler::start(rounds(CAPACITY as u64 + 1), Duration::ZERO, LastRound::default()).unwrap();
         while !sampler.samples().is_full() {
             thread::yield_now();
         }
@@ -276,7 +303,7 @@ mod tests {
 
     #[test]
     fn stop_reads_a_last_round() {
-        let sampler = Sampler::start(rounds(1), Duration::from_secs(3600)).unwrap();
+        let sampler = Sampler::start(rounds(1), Duration::from_secs(3600), LastRound::default()).unwrap();
         sampler.request(SamplerRequest::Stop);
         assert_eq!(drain(&sampler), (vec![0], 0));
     }
@@ -293,6 +320,6 @@ mod tests {
 
     #[test]
     fn dropping_a_sampler_ends_its_thread() {
-        drop(Sampler::start(rounds(1_000_000), Duration::ZERO).unwrap());
+        drop(Sampler::start(rounds(1_000_000), Duration::ZERO, LastRound::default()).unwrap());
     }
 }

@@ -18,7 +18,7 @@ use super::{CommandLine, Launch, OutputLine, Session, StartError, output, stacks
 use crate::plan::Plan;
 use crate::regions::RegionSource;
 use crate::run::{CpuTime, MeasuredTarget};
-use crate::sampling::{Sampler, SamplerRemote, SamplerRequest};
+use crate::sampling::{LastRound, Sampler, SamplerRemote, SamplerRequest};
 use crate::sources::command::PreparedCommand;
 use crate::sources::emulate::ModelLog;
 use crate::sources::perf::mux::Interval;
@@ -33,6 +33,7 @@ pub(super) struct Counting {
     regions: Option<Arc<RegionSource>>,
     /// The time of the kernel's clock that rounds and samples count from.
     began: u64,
+    last_round: LastRound,
     ends_with: EndsWith,
     probes: TracefsProbes,
 }
@@ -62,9 +63,10 @@ impl Counting {
         let stacks = stacks::start(launch, &target, &probes)?;
         let mut opened = open(plan, launch, &target, &probes, &Arc::default())?;
         let began = opened.start_clock();
-        stacks::begin(&stacks, began);
+        let last_round = LastRound::default();
+        stacks::begin(&stacks, began, &last_round);
         let (target, regions) = (described(launch, None), attached(launch).map(Arc::new));
-        Ok(Self { opened, stacks, target, regions, began, ends_with, probes })
+        Ok(Self { opened, stacks, target, regions, began, last_round, ends_with, probes })
     }
 
     /// Starts a command, and counts it from its exec on, or what is measured as long as it runs.
@@ -92,12 +94,13 @@ impl Counting {
         let before = children_cpu_time();
         let failed = |source| StartError::Command { command: line.argv[0].clone(), source };
         let began = opened.start_clock();
-        stacks::begin(&stacks, began);
+        let last_round = LastRound::default();
+        stacks::begin(&stacks, began, &last_round);
         let child = held.release().map_err(failed)?;
         opened.source.has_executed();
         let started = StartedCommand::new(pid, child, before, ended).map_err(StartError::System)?;
         let (target, ends_with) = (described(launch, Some(pid)), EndsWith::Command(started));
-        Ok(Self { opened, stacks, target, regions, began, ends_with, probes })
+        Ok(Self { opened, stacks, target, regions, began, last_round, ends_with, probes })
     }
 
     /// Begins to read every `period`, with the threads that end it in time. `intervals` are restored at the end.
@@ -107,9 +110,9 @@ impl Counting {
         period: Duration,
         intervals: Vec<Interval>,
     ) -> Result<Session, StartError> {
-        let Self { opened, stacks, target, regions, began, ends_with, probes } = self;
+        let Self { opened, stacks, target, regions, began, last_round, ends_with, probes } = self;
         let Opened { source, rows, rotated_by, model_log } = opened;
-        let sampler = Sampler::start(source, period).map_err(StartError::System)?;
+        let sampler = Sampler::start(source, period, last_round.clone()).map_err(StartError::System)?;
         begin_after_delay(launch, &sampler, &stacks)?;
         let (awaited, command, output) = match ends_with {
             EndsWith::Command(StartedCommand { running, output, sampler: to }) => {
@@ -132,6 +135,7 @@ impl Counting {
             stacks,
             regions,
             began,
+            last_round,
             intervals,
             ends_after: launch.ends_after(),
             _timeout_thread: timeout_thread,

@@ -16,7 +16,7 @@ use nix::unistd::Pid;
 use crate::plan::Plan;
 use crate::regions::{LiveRegions, ProcessRegions, RegionSource, Wanted};
 use crate::run::{End, MeasuredTarget, RotatedBy};
-use crate::sampling::{Sampler, SamplerMessage, SamplerRequest};
+use crate::sampling::{LastRound, Sampler, SamplerMessage, SamplerRequest};
 use crate::sources::Round;
 use crate::sources::emulate::CacheModel;
 #[cfg(feature = "stacks")]
@@ -44,7 +44,7 @@ pub use caught::{CaughtSignal, SignalSender};
 pub use child::find_command;
 use child::{Running, terminate};
 pub use launch::{ChildIo, CommandLine, Launch, Needs};
-pub use output::{OutputLine, Stream};
+pub use output::{LineEnd, OutputLine, Stream};
 pub use schedule::Schedule;
 
 /// Why a measurement could not begin. Nothing is left running.
@@ -90,6 +90,7 @@ pub struct Session {
     regions: Option<Arc<RegionSource>>,
     /// The time of the kernel's clock that rounds, samples and regions count from.
     began: u64,
+    last_round: LastRound,
     /// The kernel's rotation intervals that are restored at the end.
     intervals: Vec<Interval>,
     /// Time after which the session ends.
@@ -195,7 +196,7 @@ impl Session {
             (None, Some(pid)) => TargetKind::Processes(std::iter::once(pid).chain(process::descendants(pid)).collect()),
             (None, None) => return Err(StartError::NoTarget),
         };
-        self.stacks = stacks::start_late(wanted, &launch.counted(&kind, &self._probes), self.began)?;
+        self.stacks = stacks::start_late(wanted, &launch.counted(&kind, &self._probes), self.began, &self.last_round)?;
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 use super::{Launch, StartError};
 use crate::plan::Plan;
+use crate::sampling::LastRound;
 use crate::sources::emulate::Emulator;
 #[cfg(feature = "stacks")]
 use crate::sources::perf::CountedTarget;
@@ -25,10 +26,11 @@ pub(super) fn start(launch: &Launch, kind: &TargetKind, probes: &TracefsProbes) 
     source.start(launch.begins_at_once(&target)).map(Some).map_err(StartError::System)
 }
 
-/// Begins to sample. Times count from `origin`, that of the rounds, which is known once all counters are open.
+/// Begins to sample. Times count from `origin`, that of the rounds, which is known once all counters are open. Samples end with the last
+/// round.
 #[cfg(feature = "stacks")]
-pub(super) fn begin(stacks: &Sampling, origin: u64) {
-    stacks.as_ref().inspect(|stacks| stacks.begin(origin));
+pub(super) fn begin(stacks: &Sampling, origin: u64, last_round: &LastRound) {
+    stacks.as_ref().inspect(|stacks| stacks.begin(origin, last_round.clone()));
 }
 
 /// Starts sampling a target that runs and is counted already. Times count from `origin`.
@@ -37,10 +39,11 @@ pub(super) fn start_late(
     wanted: &crate::stacks::live::StackRequest,
     target: &CountedTarget,
     origin: u64,
+    last_round: &LastRound,
 ) -> Result<Sampling, StartError> {
     let source = crate::stacks::live::StackSource::open(wanted, target).map_err(StartError::Stacks)?;
     let stacks = source.start(true).map(Some).map_err(StartError::System)?;
-    begin(&stacks, origin);
+    begin(&stacks, origin, last_round);
     Ok(stacks)
 }
 
@@ -74,7 +77,7 @@ pub(super) fn start(_: &Launch, _: &TargetKind, _: &TracefsProbes) -> Result<Sam
 }
 
 #[cfg(not(feature = "stacks"))]
-pub(super) fn begin(_: &Sampling, _: u64) {}
+pub(super) fn begin(_: &Sampling, _: u64, _: &LastRound) {}
 
 #[cfg(not(feature = "stacks"))]
 pub(super) fn enabler(_: &Sampling) -> Result<impl FnOnce() + Send + use<>, StartError> {

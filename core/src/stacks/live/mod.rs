@@ -15,6 +15,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::{SamplingSetup, StackBatch, StackFrame, WaitingSamples};
 use crate::regions::clock;
+use crate::sampling::LastRound;
 use crate::sources::perf::CountedTarget;
 
 mod auto;
@@ -23,6 +24,7 @@ mod chains;
 mod code;
 mod copies;
 mod copy_evidence;
+mod coverage;
 mod debug_files;
 mod debug_units;
 #[cfg(feature = "debuginfod")]
@@ -72,8 +74,8 @@ mod wakers;
 #[cfg(feature = "disassembly")]
 pub use disassembly::disassemble;
 pub use request::{
-    DEFAULT_FREQUENCY, MACHINE_FREQUENCY, StackError, StackNeed, StackRequest, Unsampled, WAKEUPS, WakeupEvent,
-    max_frequency,
+    DEFAULT_FREQUENCY, MACHINE_FREQUENCY, RateAdaptation, StackError, StackNeed, StackRequest, Unsampled, WAKEUPS,
+    WakeupEvent, max_frequency,
 };
 
 /// The names of places in a program, as samples get them.
@@ -121,8 +123,8 @@ pub struct StackSource {
 pub struct LiveStacks {
     batches: Receiver<StackBatch>,
     sampled: SamplingSetup,
-    /// Takes the time of the kernel's clock that samples count from.
-    origin: Sender<u64>,
+    /// Takes the time of the kernel's clock that samples count from, and what tells when they end.
+    begin: Sender<(u64, LastRound)>,
     unsampled: Vec<Unsampled>,
     waiting: WaitingSamples,
     /// `None` where nothing is sampled and a model counts.
@@ -169,9 +171,9 @@ impl StackSource {
         let sampled = self.opened.sampled.clone();
         let unsampled = std::mem::take(&mut self.opened.unsampled);
         let waiting = WaitingSamples::default();
-        let (origin, begun) = bounded(1);
+        let (begin, begun) = bounded(1);
         let worker = sampler::StackSampler::new(self.opened, commands_out.into(), (raw, waiting.clone()));
-        let work = move || begun.recv().map_or((), |origin| worker.run(origin));
+        let work = move || begun.recv().map_or((), |(origin, last_round)| worker.run(origin, &last_round));
         thread::Builder::new().name("perfprop-stacks".into()).spawn(work)?;
         let to_name = waiting.clone();
         let name = move || namer::run(&raw_batches, &named, &to_name);
@@ -179,7 +181,7 @@ impl StackSource {
         if enable {
             StacksRemote { commands: commands.try_clone()? }.enable();
         }
-        Ok(LiveStacks { batches, sampled, origin, unsampled, waiting, commands: Some(commands) })
+        Ok(LiveStacks { batches, sampled, begin, unsampled, waiting, commands: Some(commands) })
     }
 }
 
@@ -194,10 +196,11 @@ impl LiveStacks {
         &self.sampled
     }
 
-    /// Begins to sample. Times count from `origin`, a time of the kernel's clock that never goes backwards, in nanoseconds.
-    pub fn begin(&self, origin: u64) {
+    /// Begins to sample. Times count from `origin`, a time of the kernel's clock that never goes backwards, in nanoseconds. What is
+    /// sampled after the last round is left out.
+    pub fn begin(&self, origin: u64, last_round: LastRound) {
         // Only the first one counts.
-        let _ = self.origin.try_send(origin);
+        let _ = self.begin.try_send((origin, last_round));
     }
 
     /// Requested events that can't be sampled.

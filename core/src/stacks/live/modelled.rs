@@ -16,6 +16,7 @@ use crate::callgrind::{self, CallgrindFile, CallgrindFunction, FunctionId};
 use crate::events::Event;
 use crate::events::emulate::{COSTS, Formula, cost};
 use crate::regions::clock;
+use crate::sampling::LastRound;
 use crate::sources::emulate::ProgramPart;
 use crate::units::WallNs;
 
@@ -42,10 +43,11 @@ impl LiveStacks {
         let unsampled = unsampled.map(absent).collect();
         let formulas = modelled.into_iter().map(|(_, formula)| formula).collect();
         let (sender, batches) = bounded(CAPACITY);
-        let (origin, begun) = bounded(1);
-        let work = move || begun.recv().map_or((), |origin| GraphSender::new(formulas, origin).run(&parts, &sender));
+        let (begin, begun) = bounded::<(u64, LastRound)>(1);
+        let work =
+            move || begun.recv().map_or((), |(origin, _)| GraphSender::new(formulas, origin).run(&parts, &sender));
         thread::Builder::new().name("perfprop-calls".into()).spawn(work)?;
-        Ok(Self { batches, sampled, origin, unsampled, waiting: WaitingSamples::default(), commands: None })
+        Ok(Self { batches, sampled, begin, unsampled, waiting: WaitingSamples::default(), commands: None })
     }
 }
 

@@ -1,9 +1,9 @@
 //! Measures how long threads are on no CPU, from a sample as each leaves its CPU to the record of its return.
 //!
 //! ```text
-//! on a CPU  ──┐ sample (stack), switch out   wake-up   switch in ┌── on a CPU
-//!             └──── blocked, in ns, ───────────┴─ waits for a CPU ┘
-//!                   a sample of `off-cpu` with this weight, each
+//! on a CPU ── sample (stack) ──┐ switch out   wake-up   switch in ┌── on a CPU
+//!                              └─ blocked, in ns ┴─ waits for a CPU ┘
+//!                                a sample of `off-cpu` with this weight, each
 //! ```
 //!
 //! The kernel takes the sample before it writes the record of the switch, which says whether the thread could have gone on.
@@ -87,6 +87,8 @@ impl OffCpu {
         match direction {
             SwitchDirection::Out { is_ready } => {
                 let away = self.away.get_mut(&tid)?;
+                // Until then it was on its CPU, where its stack was copied.
+                away.since = away.since.max(time);
                 // One that was woken in the moment between is ready already.
                 if is_ready {
                     away.left = LeftCpu::Ready;
@@ -203,7 +205,8 @@ mod tests {
         let back = waits.switched(7, 4_000, 500, SwitchDirection::In).unwrap();
         assert_eq!(
             (back.at, back.weight, back.event, back.left),
-            (WallNs(3_500), 3_000, 3, Some(LeftCpu::Blocked(Waker::Unknown)))
+            (WallNs(3_500), 2_990, 3, Some(LeftCpu::Blocked(Waker::Unknown))),
+            "it was on its CPU until it was switched out"
         );
         // It comes back once, and who never left doesn't.
         assert!(waits.switched(7, 5_000, 500, SwitchDirection::In).is_none());
@@ -224,7 +227,7 @@ mod tests {
         waits.leaves(7, 1_000, sample(1));
         waits.switched(7, 1_010, 0, OUT);
         let waited = waits.woken(7, 4_000, 0, Waker::Thread(2)).unwrap();
-        assert_eq!((waited.weight, waited.left), (3_000, Some(LeftCpu::Blocked(Waker::Thread(2)))));
+        assert_eq!((waited.weight, waited.left), (2_990, Some(LeftCpu::Blocked(Waker::Thread(2)))));
         // Once; and one that runs has nothing to be woken from.
         assert!(
             waits.woken(7, 4_100, 0, Waker::Interrupt).is_none()

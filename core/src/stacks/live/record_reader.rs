@@ -5,7 +5,6 @@ use rustc_hash::FxHashMap;
 use super::super::end::StackEnd;
 use super::super::{Losses, UnwindMethod};
 use super::auto::{AutoStacks, FoundStack};
-use super::clock;
 use super::code::SampledCode;
 use super::copy_evidence::CopySize;
 use super::mapped_file::SeenAddresses;
@@ -39,6 +38,8 @@ pub(super) struct RecordReader {
     /// Kernel addresses that were looked up before.
     known_kernel: FxHashMap<u64, LocationId>,
     pub(super) samples: Vec<RawSample>,
+    /// What all samples so far stand for, without those of waits.
+    pub(super) sampled: u64,
     pub(super) losses: Losses,
     /// The locations of the sample that is being read, the innermost first; and user addresses.
     locations: Vec<LocationId>,
@@ -64,6 +65,7 @@ impl RecordReader {
             kernel,
             known_kernel: FxHashMap::default(),
             samples: Vec::new(),
+            sampled: 0,
             losses: Losses::default(),
             locations: Vec::new(),
             addresses: Vec::new(),
@@ -134,6 +136,7 @@ impl RecordReader {
             Some(off_cpu) => off_cpu.runs(sample.tid, time),
             None => {}
         }
+        self.sampled += sample.period;
         self.keep([taken]);
     }
 
@@ -191,14 +194,18 @@ impl RecordReader {
         self.auto.as_ref().is_none_or(|auto| auto.counts(time, sampled.set.size))
     }
 
-    /// Tells the time of threads that are still on no CPU: up to the last record now and then, at the end up to now.
-    pub(super) fn tell_waits(&mut self, horizon: u64) {
-        let Some(off_cpu) = &mut self.off_cpu else { return };
-        let waits = match horizon {
-            u64::MAX => off_cpu.all_so_far(clock(), self.origin),
-            horizon => off_cpu.so_far(horizon, self.origin),
-        };
-        self.keep(waits);
+    /// Tells the time up to now of threads that are still on no CPU, now and then.
+    pub(super) fn tell_waits(&mut self, now: u64) {
+        let origin = self.origin;
+        let waits = self.off_cpu.as_mut().map(|off_cpu| off_cpu.so_far(now, origin));
+        self.keep(waits.unwrap_or_default());
+    }
+
+    /// The same at once.
+    pub(super) fn tell_last_waits(&mut self, end: u64) {
+        let origin = self.origin;
+        let waits = self.off_cpu.as_mut().map(|off_cpu| off_cpu.all_so_far(end, origin));
+        self.keep(waits.unwrap_or_default());
     }
 
     fn sample(&mut self, time: u64, event: u32, sample: &SampleRecord<'_>) -> RawSample {

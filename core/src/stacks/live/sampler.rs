@@ -13,13 +13,16 @@ use super::super::{Losses, RunShare, UnwindMethod, WaitingSamples};
 use super::auto::AutoStacks;
 use super::code::SampledCode;
 use super::copy_evidence::CopySize;
+use super::coverage::ClockCoverage;
 use super::off_cpu::OffCpu;
 use super::open::{OpenEvents, SampledCounter};
 use super::raw_batch::RawBatch;
 use super::record_reader::RecordReader;
+use super::request::RateAdaptation;
 use super::ring::{Ring, Sorter, go_first};
 use super::turns::CounterTurns;
 use super::{PATIENCE, clock};
+use crate::sampling::LastRound;
 use crate::units::WallNs;
 
 /// How long rings may fill without being looked at: also the delay of what is seen live.
@@ -48,6 +51,7 @@ pub(super) struct StackSampler {
     /// Those that tell for how long events took turns.
     clocks: Vec<perf_event::Counter>,
     turns: CounterTurns,
+    coverage: Option<ClockCoverage>,
     /// Shares that no batch has taken yet.
     shares: Vec<RunShare>,
     /// They report mappings as long as they are open.
@@ -74,6 +78,7 @@ struct Sent {
 
 impl StackSampler {
     pub(super) fn new(opened: OpenEvents, commands: OwnedFd, to: (Sender<RawBatch>, WaitingSamples)) -> Self {
+        let coverage = (opened.adapts == RateAdaptation::ForShortThreads).then(ClockCoverage::default);
         let OpenEvents { rings, counters, clocks, tellers, events, sampled, running, off_cpu, wakeups, .. } = opened;
         let mut reader = RecordReader::new(events, sampled.call_graph);
         reader.off_cpu = off_cpu.map(OffCpu::new);
@@ -89,11 +94,25 @@ impl StackSampler {
         let shares = Vec::new();
         let (batches, waiting) = to;
         let _tellers = tellers;
-        Self { rings, counters, clocks, turns, shares, _tellers, commands, sorter, reader, batches, waiting, sent }
+        Self {
+            rings,
+            counters,
+            clocks,
+            turns,
+            coverage,
+            shares,
+            _tellers,
+            commands,
+            sorter,
+            reader,
+            batches,
+            waiting,
+            sent,
+        }
     }
 
     /// Runs until it is asked to end, or nobody takes its samples. `origin` is the time of the kernel's clock that samples count from.
-    pub(super) fn run(mut self, origin: u64) {
+    pub(super) fn run(mut self, origin: u64, last_round: &LastRound) {
         self.reader.origin = origin;
         go_first();
         let mut watched = vec![RingWatch::Wakes; self.rings.len()];
@@ -108,19 +127,26 @@ impl StackSampler {
             };
             let at = WallNs(clock().saturating_sub(self.reader.origin));
             self.turns.read(&mut self.counters, &mut self.clocks, at, &mut self.shares);
-            let horizon = if go_on { clock().saturating_sub(WRITING) } else { u64::MAX };
             for (ring, watch) in self.rings.iter_mut().zip(&mut watched) {
                 let has_some = ring.drain(&mut self.sorter);
                 if *watch != RingWatch::Wakes {
                     *watch = if has_some { RingWatch::Fills } else { RingWatch::Ended };
                 }
             }
+            // At the end all has been written.
+            let known = if go_on { clock().saturating_sub(WRITING) } else { clock() };
+            let horizon = known.min(last_round.at());
             let reader = &mut self.reader;
             self.sorter.give(horizon, |time, kind, body| reader.take(time, kind, body));
             reader.losses.malformed += std::mem::take(&mut self.sorter.malformed);
-            self.reader.tell_waits(horizon);
             if go_on {
+                self.reader.tell_waits(horizon);
                 self.decide();
+                if let Some(coverage) = &mut self.coverage {
+                    coverage.look(&mut self.counters, self.reader.sampled, clock());
+                }
+            } else {
+                self.reader.tell_last_waits(horizon);
             }
             let is_taken = if go_on { self.offer() } else { self.finish() };
             if !go_on || !is_taken {

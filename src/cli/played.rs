@@ -103,7 +103,11 @@ impl Feed for Played {
     fn profile(&mut self, until: WallNs, see: &mut dyn FnMut(&Tree, &StackQuality)) {
         let Some((profile, recorded)) = self.profile.as_mut().zip(self.recording.profile()) else { return };
         let start = self.profile_start.max(self.profile_span.start(until));
-        let (tree, quality) = profile.between(recorded, start, profile_end(&self.recording, until));
+        let until = profile_end(&self.recording, until);
+        let (tree, quality) = match start {
+            Some(_) => profile.part(recorded, start, until),
+            None => profile.between(recorded, start, until),
+        };
         // As live: before its first region, a program without stacks has no profile.
         if recorded.sampled.is_some() || tree.event_ids().next().is_some() || !quality.unread.is_empty() {
             see(tree, quality);

@@ -241,7 +241,10 @@ fn dump(
     let after = start(&monitor);
     let profile = recording.profile().zip(replayed.as_mut()).map(|(recorded, profile)| {
         profile.set_first_level(args.appearance.by);
-        let (tree, quality) = profile.between(recorded, after, at);
+        let (tree, quality) = match range {
+            Some(_) => profile.part(recorded, after, at),
+            None => profile.between(recorded, after, at),
+        };
         (tree.clone(), quality.clone())
     });
     let screen = compare::first_screen(args, options.screen, compared.as_ref());

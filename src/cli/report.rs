@@ -7,9 +7,10 @@ use super::stream::{Stream, after_blank};
 use crate::diagnosis::{HotFunction, LATELY, LockWaits, LookBack, SampledFacts, diagnose};
 use crate::monitor::{MeasureChoice, Monitor};
 use crate::names::shown;
+use crate::profile::Tree;
 use crate::recording::Recording;
 use crate::sources::RecordedRound;
-use crate::stacks::{RecordedProfile, Replayed};
+use crate::stacks::{RecordedProfile, Replayed, StackQuality};
 use crate::text::{self, EvidenceScreens, PrintedNews, Repeats, SummaryLayout};
 use crate::units::WallNs;
 
@@ -32,13 +33,26 @@ pub(super) fn print(args: &ReplayArgs, recording: &Recording, setup: &Setup) -> 
     };
     out.print_folded(&after_blank(&text::phases(&monitor)))?;
     if let Some((recorded, replayed)) = &mut profile {
-        let (tree, quality) = replayed.between(*recorded, start(&monitor), until);
+        let (tree, quality) = profile_of(args, (*recorded, replayed), start(&monitor), until);
         let target = setup.header.target.selection();
         out.print_folded(&after_blank(&text::stacks(tree, quality, &target, monitor.confidence())))?;
     }
     let regions = recording.regions_between(start(&monitor), until);
     out.print_folded(&after_blank(&text::regions(&regions, monitor.header(), monitor.confidence())))?;
     Ok(if recording.is_whole() { 0 } else { NOT_ALL })
+}
+
+/// The profile of the run, or of the range.
+fn profile_of<'a>(
+    args: &ReplayArgs,
+    (recorded, replayed): (RecordedProfile<'_>, &'a mut Replayed),
+    after: Option<WallNs>,
+    until: WallNs,
+) -> (&'a Tree, &'a StackQuality) {
+    match args.range {
+        Some(_) => replayed.part(recorded, after, until),
+        None => replayed.between(recorded, after, until),
+    }
 }
 
 /// The time up to which is printed.
@@ -68,7 +82,7 @@ fn report(
     out.print_folded(&PrintedNews::default().since(&monitor, &[]))?;
     let has_profile = profile.as_ref().is_some_and(|(recorded, _)| recorded.sampled.is_some());
     let (hot, locks, since) = profile.as_mut().map_or((None, None, None), |(recorded, replayed)| {
-        let (tree, quality) = replayed.between(*recorded, start(&monitor), until);
+        let (tree, quality) = profile_of(args, (*recorded, replayed), start(&monitor), until);
         (HotFunction::of(tree), LockWaits::of(tree), quality.since)
     });
     let over = monitor.now() - since.unwrap_or(monitor.began());

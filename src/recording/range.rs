@@ -63,8 +63,8 @@ impl Recording {
     ) -> io::Result<()> {
         if let Some(stacks) = &self.stacks {
             recorder.sampled(&stacks.sampled)?;
-            let mut range = SampleRange::after(after);
-            let batches = stacks.batches.iter().take_while(|batch| !batch.begins_after(until));
+            let mut range = SampleRange::after(after, Some(&stacks.sampled));
+            let batches = stacks.batches.iter().take_while(|batch| !SampleRange::is_over(batch, until));
             batches.map(|batch| range.take(batch, until)).try_for_each(|batch| recorder.stacks(&batch))?;
         }
         let mut range = RegionRange::after(after);

@@ -12,7 +12,7 @@ use super::{Imported, ImportedRun};
 use crate::profile::{Detail, FrameId, RepeatFolding, Tree, TreeOptions};
 use crate::recording::{self, Recording, TimeRange};
 use crate::regions::{REGION_BACKWARD, REGION_TIME, RegionBatch, RegionRange, region_event};
-use crate::stacks::{Losses, Naming, RecordedProfile, SampleRange, StackBatch, StackFrame, StackTree, Task, as_is};
+use crate::stacks::{Losses, Naming, RecordedProfile, SampleRange, StackFrame, StackTree, Task, as_is};
 use crate::units::WallNs;
 
 /// The tree is made anew: a recording says by itself what its events are.
@@ -26,7 +26,7 @@ pub(super) fn read(input: impl BufRead, imported: &mut Imported, options: &ReadO
     let mut chosen = EventSelector::new(&options.events);
     let mut all = empty(recorded, options, &mut chosen);
     take_regions(&mut all, recorded.regions, part)?;
-    imported.losses = take_samples(&mut all, recorded.batches, part)?;
+    imported.losses = take_samples(&mut all, recorded, part)?;
     let setup = recorded.setup();
     let (tree, timeline) = all.into_timeline();
     imported.tree = tree;
@@ -88,9 +88,10 @@ fn take_regions(all: &mut StackTree, batches: &[RegionBatch], part: Option<TimeR
 }
 
 /// Adds the samples of a part, and returns what went missing in it.
-fn take_samples(all: &mut StackTree, batches: &[StackBatch], part: Option<TimeRange>) -> Result<Losses, Fault> {
-    let (mut range, mut losses, mut is_over) = (SampleRange::after(after(part)), Losses::default(), false);
-    for batch in batches {
+fn take_samples(all: &mut StackTree, recorded: RecordedProfile<'_>, part: Option<TimeRange>) -> Result<Losses, Fault> {
+    let mut range = SampleRange::after(after(part), recorded.sampled);
+    let (mut losses, mut is_over) = (Losses::default(), false);
+    for batch in recorded.batches {
         let within = match part {
             Some(part) => Cow::Owned(range.take(batch, part.to)),
             None => Cow::Borrowed(batch),

@@ -1,6 +1,7 @@
 //! Derives from counts what perf prints behind `#`: GHz, instructions per cycle, shares of misses, rates.
 
 use super::repeats::Repeats;
+use super::summary::interval_count;
 use crate::events::{Event, Unit};
 use crate::monitor::{Monitor, Row};
 
@@ -115,11 +116,11 @@ pub(super) fn run_metric(
 
 /// [`perfs_metric`] of the interval that ended last.
 pub(super) fn interval_metric(monitor: &Monitor, row: &Row<'_>) -> Option<DerivedMetric> {
-    let point = row.history.back()?;
+    let (point, _) = interval_count(row)?;
     let span = SummarySpan {
         cpu_ns: point.counted.enabled.0 as f64,
         wall_ns: point.length.0 as f64,
-        count: &|row| row.history.back()?.raw.map(|raw| raw.value),
+        count: &|row| interval_count(row).map(|(_, count)| count.value),
     };
     perfs_metric(monitor, row, &span)
 }

@@ -123,7 +123,8 @@ impl<'a> MetricRow<'a> {
     /// # Errors
     /// Returns why there is no value.
     pub fn interval(&self, back: usize) -> Result<Number, NoValue> {
-        let point = |row: &Row<'a>| row.history.get(row.history.len().checked_sub(back + 1)?);
+        // Of an event that hasn't been on a counter nothing is known, also where no time passed for it.
+        let point = |row: &Row<'a>| row.newest().and(row.history.get(row.history.len().checked_sub(back + 1)?));
         let seconds = point(&self.monitor.row(self.leader())).map_or(0.0, |point| point.length.as_secs());
         self.value(|row| point(&row).and_then(Point::best), seconds)
     }

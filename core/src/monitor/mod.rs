@@ -200,6 +200,9 @@ impl Monitor {
 
     /// Takes the end of the measurement; an interval that has begun counts as far as it got.
     pub fn end(&mut self, end: End) {
+        // Of a part of a run it isn't known.
+        let cpu_time = end.cpu_time.filter(|_| self.began == WallNs(0));
+        let end = End { cpu_time, ..end };
         self.lost = self.lost.max(end.lost_rounds);
         if self.now > self.closed_at {
             self.close_interval();

@@ -1,6 +1,6 @@
-//! Takes off what was sampled, and what had gone missing, before a range of a recording begins.
+//! Takes off what was sampled, and what had gone missing, before and after a range of a recording.
 
-use super::{Losses, StackBatch};
+use super::{Losses, OFF_CPU, SamplingSetup, StackBatch, StackSample};
 use crate::units::WallNs;
 
 /// The batches of a recording as they are in a range of it: with samples and losses from its beginning on.
@@ -11,12 +11,19 @@ pub struct SampleRange {
     /// What had gone missing by then.
     before: Losses,
     has_begun: bool,
+    /// The place of the event whose samples are waits, which end at their times.
+    off_cpu: Option<u32>,
 }
 
+/// A wait that goes on is told after half a second; where the thread that does it has no CPU, later.
+const LONGEST_WAIT: WallNs = WallNs(2_000_000_000);
+
 impl SampleRange {
-    /// A range from a time on.
-    pub fn after(after: Option<WallNs>) -> Self {
-        Self { after, before: Losses::default(), has_begun: after.is_none() }
+    /// A range from a time on, of what was sampled.
+    pub fn after(after: Option<WallNs>, sampled: Option<&SamplingSetup>) -> Self {
+        let mut events = sampled.into_iter().flat_map(|sampled| &sampled.events).zip(0..);
+        let off_cpu = events.find_map(|(event, place)| (event.name == OFF_CPU).then_some(place));
+        Self { after, before: Losses::default(), has_begun: after.is_none(), off_cpu }
     }
 
     /// The time after which it begins; `None` if that is the beginning of the recording.
@@ -39,26 +46,37 @@ impl SampleRange {
         batch.losses.since(&self.before)
     }
 
+    /// What there is of a sample in the range up to and with a time: a part of a wait that began before or goes on.
+    pub fn part(&self, sample: &StackSample, until: WallNs) -> Option<StackSample> {
+        if self.off_cpu != Some(sample.event) {
+            return (self.has(sample.at) && sample.at <= until).then_some(*sample);
+        }
+        let from = WallNs(sample.at.0.saturating_sub(sample.weight)).max(self.after.unwrap_or_default());
+        let at = sample.at.min(until);
+        (at > from).then(|| StackSample { at, weight: (at - from).0, ..*sample })
+    }
+
+    /// Whether a batch is so late that nothing of it was before a time.
+    pub fn is_over(batch: &StackBatch, until: WallNs) -> bool {
+        batch.begins_after(until + LONGEST_WAIT)
+    }
+
     /// What there is of a batch in the range up to and with a time; always hand over all batches, in their order. What one
     /// defines stays.
     pub fn take(&mut self, batch: &StackBatch, until: WallNs) -> StackBatch {
         let losses = self.losses(batch);
         let is_in = |at: WallNs| self.has(at) && at <= until;
-        let samples = batch.samples.iter().filter(|sample| is_in(sample.at)).copied().collect();
+        let samples = batch.samples.iter().filter_map(|sample| self.part(sample, until)).collect();
         let costs = batch.costs.iter().filter(|costs| is_in(costs.at)).cloned().collect();
         StackBatch { samples, costs, losses, ..batch.definitions() }
     }
 }
 
-impl Default for SampleRange {
-    fn default() -> Self {
-        Self::after(None)
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::{StackSample, TaskCosts, TaskId};
+    use proptest::prelude::*;
+
+    use super::super::{Rate, SampledEvent, TaskCosts, TaskId, UnwindMethod};
     use super::*;
 
     fn batch(times: &[u64], lost: u64) -> StackBatch {
@@ -70,7 +88,7 @@ mod tests {
 
     /// The times of the samples, and what was lost by the last batch.
     fn part(batches: &[StackBatch], after: Option<u64>, until: u64) -> (Vec<u64>, u64) {
-        let mut range = SampleRange::after(after.map(WallNs));
+        let mut range = SampleRange::after(after.map(WallNs), None);
         let is_in = |batch: &&StackBatch| !batch.begins_after(WallNs(until));
         let parts: Vec<_> = batches.iter().take_while(is_in).map(|batch| range.take(batch, WallNs(until))).collect();
         let times = parts.iter().flat_map(|part| &part.samples).map(|sample| sample.at.0).collect();
@@ -93,6 +111,46 @@ mod tests {
         // Of a batch that is partly before the range, nobody knows when what it lacks went missing.
         assert_eq!(part(&batches, Some(2), 9), (vec![4], 7));
         assert_eq!(part(&batches, None, 1), (vec![1], 45));
+    }
+
+    #[test]
+    fn waits_are_cut_at_both_ends_by_hand() {
+        let event = |name: &str| SampledEvent { name: name.into(), unit: Default::default(), rate: Rate::Period(1) };
+        let events = vec![event("task-clock"), event(OFF_CPU)];
+        let sampled = SamplingSetup { events, call_graph: UnwindMethod::Fp };
+        let of = |after: Option<u64>, until: u64| {
+            let range = SampleRange::after(after.map(WallNs), Some(&sampled));
+            let sample = |event, at, weight| {
+                let sample = StackSample { event, weight, ..batch(&[at], 0).samples[0] };
+                range.part(&sample, WallNs(until)).map(|part| (part.at.0, part.weight))
+            };
+            // A wait from 10 to 60, and a sample of 50 at 60.
+            (sample(1, 60, 50), sample(0, 60, 50))
+        };
+        assert_eq!(of(None, 100), (Some((60, 50)), Some((60, 50))));
+        assert_eq!(of(Some(20), 40), (Some((40, 20)), None));
+        assert_eq!(of(Some(40), 100), (Some((60, 20)), Some((60, 50))));
+        assert_eq!((of(Some(60), 100), of(None, 10)), ((None, None), (None, None)));
+        // Longer than the time of a run.
+        let range = SampleRange::after(None, Some(&sampled));
+        let long = StackSample { event: 1, weight: 90, ..batch(&[60], 0).samples[0] };
+        assert_eq!(range.part(&long, WallNs(100)).map(|part| part.weight), Some(60));
+    }
+
+    proptest! {
+        #[test]
+        fn parts_of_a_wait_add_up_to_it(at in 0u64..1000, weight in 1u64..1000, cut in 0u64..1200) {
+            let sampled = SamplingSetup {
+                events: vec![SampledEvent { name: OFF_CPU.into(), unit: Default::default(), rate: Rate::Period(1) }],
+                call_graph: UnwindMethod::Fp,
+            };
+            let sample = StackSample { weight: weight.min(at), ..batch(&[at], 0).samples[0] };
+            let part = |after: Option<u64>, until: u64| {
+                let range = SampleRange::after(after.map(WallNs), Some(&sampled));
+                range.part(&sample, WallNs(until)).map_or(0, |part| part.weight)
+            };
+            prop_assert_eq!(part(None, cut) + part(Some(cut), u64::MAX), sample.weight);
+        }
     }
 
     #[test]

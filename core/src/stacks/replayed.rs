@@ -49,6 +49,8 @@ pub struct Replayed {
     regions: usize,
     range: RegionRange,
     level: FirstLevel,
+    /// Whether it has parts of waits that went on.
+    has_cut_waits: bool,
 }
 
 impl Replayed {
@@ -59,12 +61,13 @@ impl Replayed {
             stacks,
             quality,
             at: None,
-            samples: SampleRange::default(),
+            samples: SampleRange::after(None, recorded.sampled),
             next: 0,
             taken: None,
             regions: 0,
             range: RegionRange::default(),
             level: FirstLevel::default(),
+            has_cut_waits: false,
         }
     }
 
@@ -92,12 +95,12 @@ impl Replayed {
         after: Option<WallNs>,
         until: WallNs,
     ) -> (&Tree, &StackQuality) {
-        if self.at.is_some_and(|at| at > until)
+        if self.at.is_some_and(|at| at > until || self.has_cut_waits && at < until)
             || self.samples.start() != after
             || self.level != self.stacks.first_level()
         {
             let (level, interpreter) = (self.level, self.stacks.interpreter_frames());
-            let (samples, range) = (SampleRange::after(after), RegionRange::after(after));
+            let (samples, range) = (SampleRange::after(after, recorded.sampled), RegionRange::after(after));
             let anew = Self { level, samples, range, ..Self::new(recorded) };
             let before = std::mem::replace(self, anew);
             // Screens keep names and what was selected by the numbers of frames.
@@ -116,6 +119,32 @@ impl Replayed {
         self.quality.since = after;
         self.at = Some(until);
         (self.stacks.tree(), &self.quality)
+    }
+
+    /// The same, with what waits that went on then had already lasted.
+    pub fn part(
+        &mut self,
+        recorded: RecordedProfile<'_>,
+        after: Option<WallNs>,
+        until: WallNs,
+    ) -> (&Tree, &StackQuality) {
+        self.between(recorded, after, until);
+        if !self.has_cut_waits {
+            self.cut_waits(recorded.batches, until);
+        }
+        (self.stacks.tree(), &self.quality)
+    }
+
+    /// Takes what was before a time of waits that were told after it.
+    fn cut_waits(&mut self, batches: &[StackBatch], until: WallNs) {
+        let batches = batches.iter().skip(self.next).take_while(|batch| !SampleRange::is_over(batch, until));
+        for (batch, taken) in batches.zip(std::iter::once(self.taken).chain(std::iter::repeat(None))) {
+            let later = batch.samples.iter().filter(|sample| sample.at > until);
+            let samples: Vec<_> = later.filter_map(|sample| self.samples.part(sample, until)).collect();
+            let definitions = if taken.is_none() { batch.definitions() } else { StackBatch::default() };
+            let _ = self.stacks.take(&StackBatch { samples, ..definitions });
+            self.has_cut_waits = true;
+        }
     }
 
     /// What an event of the tree sampled of a function up to where it stands, by lines; both by their places in the tree.
@@ -140,7 +169,7 @@ impl Replayed {
                 part.costs = batch.costs.iter().filter(|costs| self.samples.has(costs.at)).cloned().collect();
                 has_late |= !batch.costs.is_empty() || !batch.renamed.is_empty();
             }
-            part.samples = left[..due].iter().filter(|sample| self.samples.has(sample.at)).copied().collect();
+            part.samples = left[..due].iter().filter_map(|sample| self.samples.part(sample, until)).collect();
             part.losses = self.samples.losses(batch);
             let _ = self.stacks.take(&part);
             self.quality.take(&part);
@@ -161,7 +190,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::{
-        Losses, Rate, SampledEvent, StackFrame, StackFrameId, StackId, StackNode, StackSample, Task, TaskId,
+        Losses, OFF_CPU, Rate, SampledEvent, StackFrame, StackFrameId, StackId, StackNode, StackSample, Task, TaskId,
         UnwindMethod,
     };
     use super::*;
@@ -254,6 +283,29 @@ mod tests {
         assert_eq!([None, Some(1), Some(5), Some(9)].map(&mut lost), [2, 2, 1, 0]);
         // Frames that batches before it defined are known, and the whole is there again.
         assert_eq!((counted(Some(1), 5), counted(Some(2), 6), counted(None, 6)), (2, 2, 4));
+    }
+
+    #[test]
+    fn parts_have_what_waits_lasted_in_them() {
+        let off_cpu = SampledEvent { name: OFF_CPU.into(), unit: Default::default(), rate: Rate::Period(1) };
+        let sampled = SamplingSetup { events: vec![off_cpu], call_graph: UnwindMethod::Fp };
+        // From 0 to 60 and from 60 to 120, told in two batches.
+        let mut batches = batches(&[vec![60], vec![120]]);
+        batches.iter_mut().flat_map(|batch| &mut batch.samples).for_each(|sample| sample.weight = 60);
+        let waited = |replayed: &mut Replayed, after: u64, until: u64| {
+            let (tree, _) = replayed.part(recorded(&sampled, &batches), Some(WallNs(after)), WallNs(until));
+            tree.event_ids().map(|event| tree.total(event).weight).sum::<u64>()
+        };
+        let mut replayed = Replayed::new(recorded(&sampled, &batches));
+        // Forth, at the same place once more, back, and at the end.
+        for (after, until) in [(30, 40), (30, 50), (30, 50), (30, 90), (10, 20), (70, 100), (30, 1000), (30, 1000)] {
+            let wanted = until.min(120) - after;
+            assert_eq!(waited(&mut replayed, after, until), wanted, "{after} to {until}");
+        }
+        // Without cuts, as it was known then.
+        let mut as_known = Replayed::new(recorded(&sampled, &batches));
+        let (tree, _) = as_known.until(recorded(&sampled, &batches), WallNs(90));
+        assert_eq!(tree.event_ids().map(|event| tree.total(event).weight).sum::<u64>(), 60);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::files::{self, Answerer, ExpectedFile, Refused};
 use crate::names::shown;
-use crate::stacks::{FunctionLines, Instruction, disassemble};
+use crate::stacks::{FunctionLines, Instruction, OFF_CPU, disassemble};
 
 /// A longer file isn't shown, in bytes.
 const MOST_BYTES: u64 = 16 << 20;
@@ -103,6 +103,7 @@ fn missing_file(file: &str) -> String {
 fn no_lines(module: &str) -> String {
     match module {
         "" => "no debug information is known for this function".into(),
+        OFF_CPU => "this is what a thread waited for, which has no source: select the function that waits".into(),
         module if module.starts_with('[') => format!("{} has no lines here", shown(module)),
         module => format!(
             "{} has no debug information for this function: build it with -g, or install its debug symbols",

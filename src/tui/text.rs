@@ -15,11 +15,11 @@ use crate::units::WallNs;
 /// What stands for text that has no room.
 pub(super) const ELLIPSIS: &str = "…";
 
-/// A line of a program's output: tabs become the spaces that a terminal would show, the rest is
+/// A line of a program's output: tabs become the spaces that a terminal would show, colours are left out, the rest is
 /// [`shown`].
 pub(super) fn output(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
-    for (i, part) in text.trim_end_matches('\r').split('\t').enumerate() {
+    for (i, part) in without_colors(text.trim_end_matches('\r')).split('\t').enumerate() {
         if i > 0 {
             let gap = 8 - width(&line) % 8;
             line.extend(std::iter::repeat_n(' ', gap));
@@ -27,6 +27,25 @@ pub(super) fn output(text: &str) -> String {
         line.push_str(&shown(part));
     }
     line
+}
+
+/// A text without the sequences that set colours or clear the rest of a line (`ESC [ 1;31 m`, `ESC [ K`).
+fn without_colors(text: &str) -> Cow<'_, str> {
+    const BEGIN: &str = "\x1b[";
+    let Some((before, mut rest)) = text.split_once(BEGIN) else { return Cow::Borrowed(text) };
+    let mut plain = before.to_owned();
+    loop {
+        let after = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
+        match after.strip_prefix(['m', 'K']) {
+            Some(after) => rest = after,
+            None => plain.push_str(BEGIN),
+        }
+        let Some((before, after)) = rest.split_once(BEGIN) else { break };
+        plain.push_str(before);
+        rest = after;
+    }
+    plain.push_str(rest);
+    Cow::Owned(plain)
 }
 
 /// How many cells a string takes.
@@ -273,7 +292,8 @@ mod tests {
 
     #[test]
     fn nothing_from_outside_steers_the_terminal() {
-        assert_eq!(output("a\x1b[31mb"), "a\\x1b[31mb");
+        assert_eq!(output("\x1b[1;31ma\x1b[0mb\x1b[K"), "ab");
+        assert_eq!(output("a\x1b[2Jb\x1b["), "a\\x1b[2Jb\\x1b[");
         assert_eq!(output("a\tb\r"), "a       b");
     }
 

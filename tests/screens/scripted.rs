@@ -15,7 +15,7 @@ use perfprop::recording::Recorder;
 use perfprop::relations::Relation;
 use perfprop::run::{self, End, Header, MeasuredEvent, MeasuredTarget};
 use perfprop::sampling::SamplerMessage;
-use perfprop::session::{CaughtSignal, OutputLine, Stream};
+use perfprop::session::{CaughtSignal, LineEnd, OutputLine, Stream};
 use perfprop::sources::command::Exit;
 use perfprop::sources::{Reading, Round, Status};
 use perfprop::stacks::{self, Losses};
@@ -116,7 +116,7 @@ pub(crate) fn monitor(tenths: u64) -> Monitor {
 }
 
 pub(crate) fn output() -> Vec<OutputLine> {
-    let line = |stream, text: &str| OutputLine { stream, text: text.into() };
+    let line = |stream, text: &str| OutputLine { stream, text: text.into(), end: LineEnd::Newline };
     let mut lines: Vec<_> = (1..=30).map(|i| line(Stream::Stdout, &format!("step {i}\tresidual 1e-{i}"))).collect();
     lines.push(line(Stream::Stderr, "warning: \x1b[31mred\x1b[0m and a bell \x07"));
     lines

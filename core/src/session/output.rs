@@ -12,7 +12,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 const CAPACITY: usize = 4096;
 
 /// A line longer than this is cut into several.
-const MAX_LINE: u64 = 4096;
+const MAX_LINE: usize = 4096;
 
 /// A line of a command's output, without its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +21,17 @@ pub struct OutputLine {
     pub stream: Stream,
     /// The line, as far as it is text; what isn't is replaced. It may hold control characters.
     pub text: String,
+    /// Whether it stays.
+    pub end: LineEnd,
+}
+
+/// How a line of output ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineEnd {
+    /// With a newline.
+    Newline,
+    /// It hasn't yet, or with a carriage return, as that of a progress bar: the next of its stream stands in its place.
+    Open,
 }
 
 /// The two streams of a command's output.
@@ -79,18 +90,51 @@ impl Drains {
 /// Ends with the stream, or when nobody takes the lines any more.
 fn forward(stream: Stream, pipe: impl Read, lines: &Sender<OutputLine>) {
     let mut reader = BufReader::new(pipe);
-    let mut line = Vec::new();
+    let mut line = UnfinishedLine::default();
+    let send = |text: &[u8], end: LineEnd| {
+        let text = String::from_utf8_lossy(text).into_owned();
+        lines.send(OutputLine { stream, text, end }).is_ok()
+    };
     loop {
-        line.clear();
-        match reader.by_ref().take(MAX_LINE).read_until(b'\n', &mut line) {
-            Ok(0) | Err(_) => return,
-            Ok(_) => {
-                let text = String::from_utf8_lossy(line.strip_suffix(b"\n").unwrap_or(&line)).into_owned();
-                if lines.send(OutputLine { stream, text }).is_err() {
+        let read = match reader.fill_buf() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Ok([]) | Err(_) => return,
+            Ok(bytes) => {
+                let is_taken = bytes.iter().all(|&byte| line.push(byte, send));
+                // What there is of a line is shown while nothing more comes.
+                if !is_taken || !(line.text.is_empty() || send(&line.text, LineEnd::Open)) {
                     return;
                 }
+                bytes.len()
             }
+        };
+        reader.consume(read);
+    }
+}
+
+/// What has come of a line.
+#[derive(Default)]
+struct UnfinishedLine {
+    text: Vec<u8>,
+    /// Whether the next character but a newline begins it anew.
+    has_returned: bool,
+}
+
+impl UnfinishedLine {
+    /// Takes a byte, and hands on the line where it ends; `false` if nobody takes it.
+    fn push(&mut self, byte: u8, send: impl Fn(&[u8], LineEnd) -> bool) -> bool {
+        let is_over = byte == b'\n' || self.text.len() == MAX_LINE;
+        if is_over && !send(&self.text, LineEnd::Newline) {
+            return false;
         }
+        if is_over || self.has_returned {
+            self.text.clear();
+        }
+        self.has_returned = byte == b'\r';
+        if byte != b'\n' && byte != b'\r' {
+            self.text.push(byte);
+        }
+        true
     }
 }
 
@@ -104,7 +148,32 @@ mod tests {
         let long = "x".repeat(5000);
         forward(Stream::Stdout, format!("a\n\n{long}\nlast").as_bytes(), &lines);
         drop(lines);
-        let texts: Vec<_> = output.iter().map(|line| line.text.len()).collect();
-        assert_eq!(texts, [1, 0, 4096, 904, 4]);
+        let ends = |line: &OutputLine| line.end == LineEnd::Newline;
+        let texts: Vec<_> = output.iter().filter(ends).map(|line| line.text.len()).collect();
+        assert_eq!(texts, [1, 0, 4096, 904]);
+    }
+
+    #[test]
+    fn a_line_is_there_before_its_end_and_a_return_begins_it_anew() {
+        /// A pipe that gives one of these at a time.
+        struct Parts(std::vec::IntoIter<&'static str>);
+        impl Read for Parts {
+            fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+                let part = self.0.next().unwrap_or("");
+                into[..part.len()].copy_from_slice(part.as_bytes());
+                Ok(part.len())
+            }
+        }
+        let (lines, output) = bounded(20);
+        let parts = ["a 1%", " done\r", "a 2%\rb", "c\r", "\nnext\r\n", "end"];
+        forward(Stream::Stdout, Parts(parts.to_vec().into_iter()), &lines);
+        drop(lines);
+        let found: Vec<_> = output.iter().map(|line| (line.text, line.end)).collect();
+        let open = |text: &str| (text.to_owned(), LineEnd::Open);
+        let whole = |text: &str| (text.to_owned(), LineEnd::Newline);
+        assert_eq!(
+            found,
+            [open("a 1%"), open("a 1% done"), open("b"), open("bc"), whole("bc"), whole("next"), open("end")]
+        );
     }
 }

@@ -7,7 +7,7 @@ use super::{Filter, ScreenModel};
 use crate::monitor::{Finding, Noted, Severity};
 use crate::names::shown;
 use crate::run::{End, MeasuredTarget};
-use crate::session::OutputLine;
+use crate::session::{LineEnd, OutputLine};
 use crate::tui::layout::Room;
 use crate::tui::options::Mode;
 use crate::tui::screen::Screen;
@@ -63,8 +63,13 @@ impl LogEntry<'_> {
 }
 
 impl Output {
-    /// Takes a line; gives the oldest, if that was dropped for it.
+    /// Takes a line, or what is new of the last one; gives the oldest, if that was dropped for it.
     pub(super) fn push(&mut self, line: OutputLine) -> Option<OutputLine> {
+        let last = self.lines.iter_mut().rev().find(|last| last.stream == line.stream);
+        if let Some(last) = last.filter(|last| last.end == LineEnd::Open) {
+            *last = line;
+            return None;
+        }
         let oldest = if self.lines.len() == MAX_OUTPUT { self.lines.pop_front() } else { None };
         self.dropped += usize::from(oldest.is_some());
         self.lines.push_back(line);
@@ -89,7 +94,8 @@ impl ScreenModel {
         let findings = findings.filter(move |(place, noted)| !is_skipping(noted) || first == Some(*place));
         let findings = findings.map(|(_, noted)| LogEntry::Finding(noted));
         let end = self.monitor.ended().map(LogEntry::End);
-        notes.chain(remarks).chain(findings).chain(end)
+        // Where there is room for few, these are the last ones.
+        remarks.chain(notes).chain(findings).chain(end)
     }
 
     pub(in crate::tui) fn entry_text(&self, entry: LogEntry<'_>) -> String {
@@ -159,7 +165,10 @@ mod tests {
         let monitor = builders::monitor(builders::header([]), vec![], EstimatorKind::Scale);
         let mut model = ScreenModel::new(monitor, &ScreenOptions::default());
         let write = |model: &mut ScreenModel, text: &str| {
-            update(model, Message::Output(OutputLine { stream: Stream::Stdout, text: text.into() }));
+            update(
+                model,
+                Message::Output(OutputLine { stream: Stream::Stdout, text: text.into(), end: LineEnd::Newline }),
+            );
         };
         for _ in 0..MAX_OUTPUT / 2 {
             write(&mut model, "noise");
@@ -170,5 +179,18 @@ mod tests {
         assert_eq!(model.log.output, Tail::At(5), "the oldest line was noise");
         write(&mut model, "news");
         assert_eq!(model.log.output, Tail::At(4));
+    }
+
+    #[test]
+    fn a_line_without_its_end_is_replaced_by_what_follows_in_its_stream() {
+        let mut output = Output::default();
+        let mut write = |stream, text: &str, end| output.push(OutputLine { stream, text: text.into(), end });
+        write(Stream::Stdout, "10%", LineEnd::Open);
+        write(Stream::Stderr, "oh", LineEnd::Newline);
+        write(Stream::Stdout, "20%", LineEnd::Open);
+        write(Stream::Stdout, "done", LineEnd::Newline);
+        write(Stream::Stdout, "next", LineEnd::Newline);
+        let texts: Vec<_> = output.lines.iter().map(|line| &*line.text).collect();
+        assert_eq!(texts, ["done", "oh", "next"]);
     }
 }

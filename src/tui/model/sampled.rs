@@ -11,6 +11,7 @@ use crate::tui::layout::Room;
 use crate::tui::layout::profile::{BesideTable, table_rows};
 use crate::tui::options::Mode;
 use crate::tui::screen::Screen;
+use crate::units::WallNs;
 
 /// Functions of the list beside the events: more than any screen has rows.
 const HOT_FUNCTIONS: usize = 64;
@@ -180,17 +181,23 @@ impl ScreenModel {
         Some(LoopCommand::ProfileSpan(self.profile_span))
     }
 
-    /// The part of the CPU time that the samples stand for, where it is small: a process that uses less than passes between two samples has
-    /// none.
+    /// The part of the CPU time that the samples stand for, where it is small: a thread that uses less than passes between two samples has
+    /// none. Of a part of the run it is held against the mean CPU time of so long.
     pub(in crate::tui) fn little_sampled(&self) -> Option<f64> {
         let profile = self.profile.as_ref().filter(|profile| profile.waiting == 0)?;
         let is_of_time = matches!(profile.event_name(), Some("cpu-clock" | "task-clock"));
-        let is_of_run = self.profile_since.is_none() && self.profile_span == ProfileSpan::Run;
         let is_of_tasks = !matches!(self.monitor.header().target, MeasuredTarget::Everyone { .. });
-        if !(is_of_time && is_of_run && is_of_tasks) || profile.compares() {
+        if !(is_of_time && is_of_tasks) || profile.compares() {
             return None;
         }
-        let used = self.monitor.mean_cpu_share()? * self.monitor.shown_time().as_secs();
+        let since =
+            self.profile_since.map_or(WallNs(0), |since| since.max(self.monitor.began()) - self.monitor.began());
+        let of_run = self.monitor.shown_time() - since;
+        let length = match self.profile_span {
+            ProfileSpan::Run => of_run,
+            ProfileSpan::Last(length) => length.min(of_run),
+        };
+        let used = self.monitor.mean_cpu_share()? * length.as_secs();
         let part = profile.whole().weight as f64 / 1e9 / used;
         (used >= LEAST_CPU_SECONDS && part < LITTLE).then_some(part)
     }

@@ -5,7 +5,7 @@ use ratatui::text::Line;
 
 use super::events;
 use super::page::{ScreenPage, make_room};
-use super::profile::interval;
+use super::profile::{self, interval};
 use super::threads;
 use crate::names::shown;
 use crate::number::share;
@@ -18,6 +18,9 @@ use crate::tui::theme::Role;
 /// Cells of a share and of its interval, each with a blank before it.
 const SHARE: usize = 7;
 const INTERVAL: usize = 12;
+/// Cells of a share with what was called, and those that a name has at least beside it.
+const TOTAL: usize = 8;
+const LEAST_NAME: usize = 24;
 
 /// Rows without which they aren't there below the events, with their frame and head.
 const LEAST_BELOW: u16 = 4;
@@ -45,7 +48,8 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
         Some(part) => Some((Role::Warn, format!("{} of CPU time sampled", share(part)))),
         None => model.profile.as_ref().and_then(|profile| Some((Role::Dim, shown(profile.event_name()?).into_owned()))),
     };
-    if let Some((role, words)) = what {
+    let span = model.profile.as_ref().and_then(|profile| profile::span(page, profile));
+    for (role, words) in what.into_iter().chain(span.map(|span| (Role::Key, span))) {
         title.push_span(page.span(Role::Border, " ─ "));
         title.push_span(page.span(role, words));
     }
@@ -54,18 +58,22 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     let inner = page.panel(area, title, right_title, false);
     page.target(area, ClickTarget::Screen(Screen::Profile));
     let name = usize::from(inner.width).saturating_sub(SHARE + INTERVAL);
+    let total = if name >= LEAST_NAME + TOTAL { TOTAL } else { 0 };
+    let name = name - total;
     let mut lines = inner.rows();
     if let Some(row) = lines.next() {
         let interval = format!("{} CI", model.monitor.confidence());
-        let heads = format!("{}{}{}", left("FUNCTION", name), right("SELF", SHARE), right(&interval, INTERVAL));
+        let shares = format!("{}{}{}", right("SELF", SHARE), right(&interval, INTERVAL), right("TOTAL", total));
+        let heads = format!("{}{shares}", left("FUNCTION", name));
         page.line(row, Line::from(page.span(Role::Header, heads)));
     }
     for (hot, row) in model.hot_functions.iter().zip(lines) {
-        let share_of_all = hot.function.share;
+        let (share_of_all, with_calls) = (hot.function.share, share(hot.total));
         let line = vec![
             page.span(Role::Text, left(&cut_name(&shown(&hot.shown), name), name)),
             page.span(Role::Title, right(&share(share_of_all), SHARE)),
             page.span(Role::Dim, right(&interval(share_of_all, hot.error), INTERVAL)),
+            page.span(Role::Text, right(if total > 0 { &with_calls } else { "" }, total)),
         ];
         page.line(row, Line::from(line));
     }

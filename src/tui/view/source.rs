@@ -107,7 +107,10 @@ fn title(page: &ScreenPage<'_>, source: &SourceState, room: usize) -> Line<'stat
         parts.push((Role::Text, crate::tui::text::cut_middle(name, room / 3).into_owned()));
         let whole = source.whole();
         let of_all = share(profile.share(whole));
-        parts.push((Role::Dim, format!("{of_all} of all, {} of {} samples", whole.samples, profile.whole().samples)));
+        // Of waits time is known, however many samples that is.
+        let samples = || format!(", {} of {} samples", whole.samples, profile.whole().samples);
+        let samples = if profile.is_off_cpu() { String::new() } else { samples() };
+        parts.push((Role::Dim, format!("{of_all} of all{samples}")));
     }
     if let Some(file) = &source.lines.file {
         let short = file.rsplit('/').next().unwrap_or(file);

@@ -78,6 +78,8 @@ pub(in crate::tui) struct HotRow {
     pub(in crate::tui) shown: String,
     /// How far its share may be off.
     pub(in crate::tui) error: Error,
+    /// The share with what it called.
+    pub(in crate::tui) total: f64,
 }
 
 /// How much of functions' names is shown.
@@ -338,7 +340,8 @@ impl ProfileState {
             let is_sampled = function.own != whole && !self.is_off_cpu();
             let error = if is_sampled { self.share_error(share, whole, confidence) } else { Error::Exact };
             let name = self.calls.label(function.frame).name.clone();
-            HotRow { function: HotFunction { name, share }, shown: self.name(function.frame).to_owned(), error }
+            let (shown, total) = (self.name(function.frame).to_owned(), self.share(function.total));
+            HotRow { function: HotFunction { name, share }, shown, error, total }
         };
         let all = functions::functions(&self.tree.shape, 0, &[], |frame| self.calls.is_waker(frame));
         all.iter().filter(|function| function.own.weight > 0).take(most).map(row).collect()

@@ -167,6 +167,7 @@ fn nothing(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
             return words_alone(page, area, room, &words);
         }
         (Some(profile), ..) if last_seconds(page, profile).is_some() => "no sample in this time; } shows a longer one",
+        (Some(_), Mode::Live, None) if page.model.profile_since.is_some() => "no sample yet since then",
         (Some(_), Mode::Live, None) => "no sample yet: a program that sleeps isn't sampled",
         (Some(_), _, None) => "no sample so far",
         (Some(_), _, Some(_)) => {
@@ -191,7 +192,7 @@ fn words_alone(page: &mut ScreenPage<'_>, area: Rect, room: Room, words: &str) {
 }
 
 /// The time of the samples, where it isn't that of the whole run: `last 10 s`, `last 60 s: all`, `since 00:01:04`.
-fn span(page: &ScreenPage<'_>, profile: &ProfileState) -> Option<String> {
+pub(super) fn span(page: &ScreenPage<'_>, profile: &ProfileState) -> Option<String> {
     let model = page.model;
     match (model.profile_span, last_seconds(page, profile)) {
         (_, Some(shown)) => Some(format!("last {:.0} s", shown.as_secs())),

@@ -141,7 +141,7 @@ pub(super) fn run(args: &ExportArgs) -> Result<u8, Error> {
         return export_difference(args);
     }
     let Some(target) = args.to.of_tree() else { return trace(args) };
-    let Imported { mut tree, fault, skipped_periods, losses, format, mut timed, .. } = read(args)?;
+    let Imported { mut tree, fault, skipped_periods, losses, format, mut timed, times, .. } = read(args)?;
     if args.range.is_some() && format.is_some_and(|format| format != InputFormat::Recording) {
         let file = shown_path(&args.file);
         return Err(Error::Usage(format!("--range is for recordings; {file} holds stacks without times")));
@@ -151,7 +151,7 @@ pub(super) fn run(args: &ExportArgs) -> Result<u8, Error> {
     match fault {
         Some(source) if is_empty => return Err(Error::Stacks { path: args.file.clone(), source }),
         Some(fault) => {
-            say(&format!("{}: {fault}\n      what stands before it is written", shown_path(&args.file)));
+            say(&format!("{}: {fault}\n      {} is written", shown_path(&args.file), fault.rest()));
         }
         None => {}
     }
@@ -172,7 +172,7 @@ pub(super) fn run(args: &ExportArgs) -> Result<u8, Error> {
         }
     }
     let unit = if args.counts { WrittenNumber::Samples } else { WrittenNumber::Weights };
-    let options = WriteOptions { unit, event, title: title(&args.file), difference: None, run: timed };
+    let options = WriteOptions { unit, event, title: title(&args.file), difference: None, run: timed, times };
     write(args, &tree, target, &options)?;
     Ok(if is_whole { 0 } else { NOT_ALL })
 }

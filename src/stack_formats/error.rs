@@ -39,6 +39,8 @@ pub enum FaultKind {
     NoCount,
     /// Something is wrong with a profile of pprof.
     Pprof(String),
+    /// These types of samples of a profile of pprof have numbers below 0.
+    Negative(Vec<String>),
     /// Something is wrong with a recording.
     Recording(String),
     /// A line of callgrind's is wrong.
@@ -62,6 +64,14 @@ impl Fault {
 
     pub(super) fn of_file(what: FaultKind) -> Self {
         Self { line: None, what }
+    }
+
+    /// What of the file is read all the same.
+    pub fn rest(&self) -> &'static str {
+        match self.what {
+            FaultKind::Negative(_) => "the rest",
+            _ => "what stands before it",
+        }
     }
 
     pub(super) fn broken(broken: Broken, line: u64) -> Self {
@@ -94,6 +104,11 @@ impl fmt::Display for Fault {
             FaultKind::TooLong => write!(f, "a line of more than {} MiB", LONGEST >> 20),
             FaultKind::NoCount => write!(f, "no stack with a whole number behind it, as in `main;f 12`"),
             FaultKind::Pprof(reason) => write!(f, "no valid pprof profile: {}", shown(reason)),
+            FaultKind::Negative(types) => {
+                let types: Vec<_> = types.iter().map(|name| quoted(name)).collect();
+                let instead = "compare the two profiles themselves (perfprop export BEFORE AFTER --to svg), or export another type (--event-filter)";
+                write!(f, "{} has numbers below 0, as in a difference of profiles; {instead}", types.join(", "))
+            }
             FaultKind::Recording(reason) => f.write_str(&shown(reason)),
             FaultKind::Callgrind(wrong) => write!(f, "{wrong}"),
             FaultKind::CutOff => write!(f, "the file is cut off: callgrind ends it with `totals:`"),

@@ -357,6 +357,15 @@ fn pprof_goes_round_with_the_same_numbers() {
         let sorted = |text: &str| text.lines().map(str::to_owned).collect::<BTreeSet<_>>();
         assert_eq!(sorted(&again), sorted(&direct), "{args:?}");
     }
+    // Times and the period stay; docs/stacks.md says that labels don't.
+    let [direct, again] = [&recording, &packed].map(|input| pprof(&[], input));
+    let times = |profile: &Message| {
+        let period_type = &profile.messages(11)[0];
+        let period_type = [1, 2].map(|field| period_type.text(profile, field));
+        ([9, 10, 12].map(|field| profile.number(field)), period_type)
+    };
+    assert_eq!(times(&again), times(&direct));
+    assert!(times(&direct).0.iter().all(|&number| number > 0));
 }
 
 #[test]

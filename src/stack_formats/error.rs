@@ -37,6 +37,8 @@ pub enum FaultKind {
     TooLong,
     /// A line of folded stacks doesn't end with a number.
     NoCount,
+    /// Each line of folded stacks ends with two numbers.
+    TwoCounts,
     /// Something is wrong with a profile of pprof.
     Pprof(String),
     /// These types of samples of a profile of pprof have numbers below 0.
@@ -103,6 +105,10 @@ impl fmt::Display for Fault {
             FaultKind::TooDeep => write!(f, "a stack without end"),
             FaultKind::TooLong => write!(f, "a line of more than {} MiB", LONGEST >> 20),
             FaultKind::NoCount => write!(f, "no stack with a whole number behind it, as in `main;f 12`"),
+            FaultKind::TwoCounts => {
+                let compare = "of two files:  perfprop export BEFORE AFTER --to svg";
+                write!(f, "two numbers behind each stack, as difffolded.pl writes a difference; {compare}")
+            }
             FaultKind::Pprof(reason) => write!(f, "no valid pprof profile: {}", shown(reason)),
             FaultKind::Negative(types) => {
                 let types: Vec<_> = types.iter().map(|name| quoted(name)).collect();

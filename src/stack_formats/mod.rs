@@ -194,7 +194,7 @@ fn guess(begun: &[u8]) -> Option<InputFormat> {
     }
     // The first stack may be longer than what is looked at.
     let is_deep = first.len() as u64 == HEAD && first.contains(&b';') && !first.contains(&0);
-    (is_deep || folded::split(first).is_some()).then_some(InputFormat::Folded)
+    (is_deep || folded::is_stack(first)).then_some(InputFormat::Folded)
 }
 
 /// How the difference of two profiles is drawn, with this above it.

@@ -114,6 +114,8 @@ fn bad_files_are_refused_with_the_reason() {
         (&[], b"\n\n", "no samples"),
         (&[], b"hello\nworld\n", "neither"),
         (&[], b"\x7fELF\x02\x01\x01\0\0\0", "a program or a library"),
+        (&[], b"a;b -10\n", "line 1: no stack with a whole number"),
+        (&[], b"a;b 10 20\na;c 5 0\n", "line 1: two numbers behind each stack"),
         (&["--from", "perf-script"], b"hello\nworld\n", "line 1"),
         (&["--from", "pprof"], b"\x1f\x8bnonsense", "the packed file is damaged"),
         (&["--from", "pprof"], b"\x0a\xff", "pprof"),

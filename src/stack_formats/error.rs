@@ -47,7 +47,7 @@ pub enum FaultKind {
     Recording(String),
     /// A line of callgrind's is wrong.
     Callgrind(crate::callgrind::Wrong),
-    /// The last line of callgrind's, `totals:`, is missing.
+    /// The last line of callgrind's, `totals:`, or of cachegrind's, `summary:`, is missing.
     CutOff,
     /// A recording has no stacks in it.
     NoStacks,
@@ -117,7 +117,9 @@ impl fmt::Display for Fault {
             }
             FaultKind::Recording(reason) => f.write_str(&shown(reason)),
             FaultKind::Callgrind(wrong) => write!(f, "{wrong}"),
-            FaultKind::CutOff => write!(f, "the file is cut off: callgrind ends it with `totals:`"),
+            FaultKind::CutOff => {
+                write!(f, "the file is cut off: callgrind ends it with `totals:`, and cachegrind with `summary:`")
+            }
             FaultKind::TooMuch(event) => write!(
                 f,
                 "the numbers of {} add up to more than 2^64, so that nobody knows their shares: write them in a larger unit",

@@ -16,7 +16,7 @@ pub enum InputFormat {
     Pprof,
     /// A recording of perfprop with sampled stacks.
     Recording,
-    /// Costs and calls of valgrind's callgrind.
+    /// Costs and calls of valgrind's callgrind, and costs of its cachegrind.
     Callgrind,
 }
 

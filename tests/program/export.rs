@@ -281,10 +281,6 @@ fn of_firefox(text: &str) -> Numbers {
     numbers
 }
 
-fn total(numbers: &Numbers) -> u64 {
-    numbers.values().sum()
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
@@ -310,9 +306,14 @@ proptest! {
         prop_assert_eq!(&of_firefox(&written(&tree, OutputFormat::Firefox, unit, "t")), &expected);
         for target in [OutputFormat::Svg, OutputFormat::Html] {
             let text = written(&tree, target, unit, "t");
-            let all = total(&expected);
-            let all = if by_samples { format!("{all} count") } else { perfprop::number::time(all as f64) };
-            let heading = format!("t: {all} of cpu-clock<");
+            let samples = perfprop::number::counted(tree.total(event).samples, "sample");
+            let time = perfprop::number::time(tree.total(event).weight as f64);
+            let heading = match tree.total(event) {
+                _ if by_samples => format!("t: {samples} of cpu-clock<"),
+                Amount { samples, weight } if samples == weight => format!("t: {time} of cpu-clock<"),
+                Amount { weight: 0, .. } => format!("t: {time} of cpu-clock by {samples}<"),
+                _ => format!("t: about {time} of cpu-clock by {samples}<"),
+            };
             prop_assert!(text.contains(&heading), "{heading}");
         }
         let mut pprof = Vec::new();

@@ -61,6 +61,31 @@ fn perf_script_becomes_folded_stacks() {
     }
 }
 
+/// As mails and editors leave it.
+#[test]
+fn frames_without_blanks_in_front_are_read() {
+    let bare: String = SCRIPT.lines().map(|line| format!("{}\n", line.trim_start())).collect();
+    for args in [&["--to", "folded"][..], &["--to", "folded", "--event-filter", "page-faults"]] {
+        let [bare, indented] = [&bare, SCRIPT].map(|script| perfprop(args, script.as_bytes()));
+        assert_eq!((stdout(&bare), bare.status.code()), (stdout(&indented), Some(0)), "{args:?}");
+    }
+}
+
+/// Of processes whose names begin with `java`, whether they are named or not, and whichever comes first.
+#[test]
+fn classes_of_java_are_named_as_inferno_names_them() {
+    let frames = "\t 5d Lorg/A;::call (/tmp/perf-7.map)\n\t 5e Lorg/B;.run(I)V->Lorg/C;::go+0x1 (/tmp/perf-7.map)\n\n";
+    let sample = |comm: &str| format!("{comm} 7 1.5:  1 cycles: \n{frames}");
+    let script = [sample("java"), sample("rec"), sample("java thread"), sample("java"), sample("rec")].concat();
+    let of = |args: &[&str]| stdout(&perfprop(&[&["--to", "folded"], args].concat(), script.as_bytes()));
+    let [java, other] = ["org/B:.run;org/C:::go_[i];org/A:::call", "Lorg/B:.run;Lorg/C:::go_[i];Lorg/A:::call"];
+    assert_eq!(of(&[]), format!("java;{java} 2\njava_thread;{java} 1\nrec;{other} 2\n"));
+    assert_eq!(of(&["--no-process"]), format!("{other} 2\n{java} 3\n"));
+    // Other formats have whole names.
+    let speedscope = stdout(&perfprop(&["--to", "speedscope"], script.as_bytes()));
+    assert!(speedscope.contains("Lorg/A;::call") && !speedscope.contains("\"org/A"), "{speedscope}");
+}
+
 #[test]
 fn formats_follow_one_another() {
     let pprof = perfprop(&["--to", "pprof"], SCRIPT.as_bytes());

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! comm pid[/tid] [cpu] time: period event:     each field may be left out
-//!         address symbol+0xoffset (module)     innermost frame first
+//!         address symbol+0xoffset (module)     innermost frame first, indented by perf
 //!   file:line                                  of the frame above it
 //!                                              an empty line ends the sample
 //! ```
@@ -17,7 +17,7 @@ use std::borrow::Cow;
 use std::io::Read;
 use std::num::NonZeroU32;
 
-use frame::{parse_frame, put_frame};
+use frame::{is_frame, parse_frame, put_frame};
 pub(super) use head::is_head;
 use head::{HeadParts, SampleHead};
 
@@ -197,6 +197,10 @@ impl<'a> ScriptReader<'a> {
                 self.source_line(&String::from_utf8_lossy(inner));
                 return Ok(());
             }
+        }
+        // Editors and mails take blanks away.
+        if self.place != ScriptPosition::Between && is_frame(text) {
+            return self.frame_line(line, number);
         }
         self.settle()?;
         self.sample();

@@ -9,7 +9,7 @@ use super::Error;
 use super::args::{StackFormat, range, whole_number};
 use super::error::NOT_ALL;
 use super::input::{is_dash, open, open_recording, refuse_input, title};
-use super::stream::say;
+use super::stream::{STANDARD_OUTPUT, say, standard_output};
 use crate::compare::{self, ProfileDifference};
 use crate::files::PartialFile;
 use crate::monitor::MeasureChoice;
@@ -141,7 +141,7 @@ pub(super) fn run(args: &ExportArgs) -> Result<u8, Error> {
         return export_difference(args);
     }
     let Some(target) = args.to.of_tree() else { return trace(args) };
-    let Imported { mut tree, fault, skipped_periods, losses, format, mut timed, .. } = read(args)?;
+    let Imported { mut tree, fault, skipped_periods, losses, format, mut timed, times, .. } = read(args)?;
     if args.range.is_some() && format.is_some_and(|format| format != InputFormat::Recording) {
         let file = shown_path(&args.file);
         return Err(Error::Usage(format!("--range is for recordings; {file} holds stacks without times")));
@@ -151,7 +151,7 @@ pub(super) fn run(args: &ExportArgs) -> Result<u8, Error> {
     match fault {
         Some(source) if is_empty => return Err(Error::Stacks { path: args.file.clone(), source }),
         Some(fault) => {
-            say(&format!("{}: {fault}\n      what stands before it is written", shown_path(&args.file)));
+            say(&format!("{}: {fault}\n      {} is written", shown_path(&args.file), fault.rest()));
         }
         None => {}
     }
@@ -172,7 +172,7 @@ pub(super) fn run(args: &ExportArgs) -> Result<u8, Error> {
         }
     }
     let unit = if args.counts { WrittenNumber::Samples } else { WrittenNumber::Weights };
-    let options = WriteOptions { unit, event, title: title(&args.file), difference: None, run: timed };
+    let options = WriteOptions { unit, event, title: title(&args.file), difference: None, run: timed, times };
     write(args, &tree, target, &options)?;
     Ok(if is_whole { 0 } else { NOT_ALL })
 }
@@ -356,14 +356,14 @@ fn write(args: &ExportArgs, tree: &Tree, target: OutputFormat, options: &WriteOp
 fn write_out(args: &ExportArgs, write: impl FnOnce(&mut dyn Write) -> Result<(), WriteError>) -> Result<(), Error> {
     refuse_input(std::iter::once(&args.file).chain(&args.other).chain(&args.a).chain(&args.b), &args.output)?;
     let written = match is_dash(&args.output) {
-        true => write(&mut buffered(io::stdout().lock())),
+        true => standard_output().map_err(WriteError::Io).and_then(|out| write(&mut buffered(out.lock()))),
         false => to_file(&args.output, |out| write(out)),
     };
     match written {
         Ok(()) => Ok(()),
         Err(WriteError::Io(source)) => {
             let is_stdout = is_dash(&args.output);
-            let path = if is_stdout { "standard output".into() } else { args.output.clone() };
+            let path = if is_stdout { STANDARD_OUTPUT.into() } else { args.output.clone() };
             Err(Error::Write { path, source })
         }
         Err(error) => Err(Error::Export(error)),

@@ -90,7 +90,7 @@ const ZSH_WORDS: [(&str, &str); 4] = [
 
 /// Options, and the functions of fish that complete their values.
 const FISH_WORDS: [(&str, &str); 4] = [
-    ("event", "__perfprop_list event list --names"),
+    ("event", "__perfprop_list event list --all --names"),
     ("metrics", "__perfprop_list metrics words metrics"),
     ("theme", "perfprop words themes 2>/dev/null"),
     ("pid", "__perfprop_list pid words processes"),
@@ -109,7 +109,7 @@ const BASH: &str = r#"_perfprop_words() {
     esac
     local words name
     case "$option" in
-        -e | --event) words="$(perfprop list --names 2>/dev/null)" ;;
+        -e | --event) words="$(perfprop list --all --names 2>/dev/null)" ;;
         -M | --metrics) words="$(perfprop words metrics 2>/dev/null)" ;;
         --theme) words="$(perfprop words themes 2>/dev/null)" ;;
         -p | --pid) words="$(perfprop words processes 2>/dev/null)" ;;
@@ -158,7 +158,7 @@ complete -F _perfprop_or_words -o bashdefault -o default perfprop
 
 const ZSH: &str = r#"_perfprop_events() {
     local -a names
-    names=(${(f)"$(perfprop list --names 2>/dev/null)"})
+    names=(${(f)"$(perfprop list --all --names 2>/dev/null)"})
     compset -P '*[,{]'
     compadd -S '' -a names
 }
@@ -288,7 +288,7 @@ mod tests {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut command(), "perfprop", &mut text);
             let script = with_words(shell, &String::from_utf8_lossy(&text));
-            for words in ["list --names", "words metrics", "words themes", "words processes"] {
+            for words in ["list --all --names", "words metrics", "words themes", "words processes"] {
                 assert!(script.contains(words), "{shell}: {words}");
             }
         }

@@ -49,8 +49,9 @@ pub(super) fn run(args: &ReplayArgs, path: &Path, imported: Imported) -> Result<
     let file = shown_path(path);
     let mut notes = Vec::new();
     if let Some(fault) = fault {
-        notes.push(format!("{file}: {fault}; what stands before it is shown"));
-        say(&format!("{file}: {fault}\n      what stands before it is shown"));
+        let rest = fault.rest();
+        notes.push(format!("{file}: {fault}; {rest} is shown"));
+        say(&format!("{file}: {fault}\n      {rest} is shown"));
     }
     let is_whole = notes.is_empty();
     let code = if is_whole { 0 } else { NOT_ALL };

@@ -34,7 +34,7 @@ pub(super) struct ListArgs {
     /// Words or patterns with `*` and `?`; without any, all events that can be counted here
     #[arg(value_name = "PATTERN")]
     pub(super) patterns: Vec<String>,
-    /// Also list what can't be counted here, below the rest
+    /// Also list what can't be counted here, in text below the rest; patterns list it anyway
     #[arg(short, long)]
     pub(super) all: bool,
     /// Print JSON lines
@@ -68,13 +68,16 @@ pub(super) fn run(args: &ListArgs, paging: Paging) -> Result<u8, Error> {
     let prober = Prober::new(&resolver, &probe);
     let mut out = Stream::paged(paging);
     let mut text = String::new();
-    let mut page = if args.names {
-        Page::Names(HashSet::new())
+    let form = if args.names {
+        ListForm::Names(HashSet::new())
     } else if args.json {
-        Page::Json
+        ListForm::Json
     } else {
-        Page::Text(ListedText::default())
+        ListForm::Text(ListedText::default())
     };
+    // Who names an event wants to know why it can't be counted, too.
+    let is_open = patterns.is_empty();
+    let mut page = Page { form, with_all: args.all || !is_open };
     let mut any = false;
     for entry in events::catalog(&resolver).filter(matches) {
         any = true;
@@ -84,9 +87,8 @@ pub(super) fn run(args: &ListArgs, paging: Paging) -> Result<u8, Error> {
         }
     }
     any |= list_metrics(&mut text, args, &prober, &mut page)?;
-    if let Page::Text(listed) = &page {
-        let is_open = patterns.is_empty();
-        text.push_str(&listed.rest(args.all || !is_open));
+    if let ListForm::Text(listed) = &page.form {
+        text.push_str(&listed.rest(page.with_all));
         if is_open {
             other_ways(&mut text, &resolver);
         }
@@ -117,16 +119,7 @@ fn list_metrics(text: &mut String, args: &ListArgs, prober: &Prober<'_>, page: &
     };
     let mut any = false;
     for metric in catalog.metrics().iter().filter(is_meant) {
-        let name = shown(&metric.name);
-        let _ = match page {
-            Page::Names(_) => writeln!(text, "{name}"),
-            Page::Json => writeln!(text, "{}", metric_json(metric, refusal(metric))),
-            Page::Text(listed) => {
-                listed.add_metric(metric, refusal(metric).as_deref());
-                text.push_str(&listed.here.take());
-                Ok(())
-            }
-        };
+        page.add_metric(text, metric, || refusal(metric));
         any = true;
     }
     Ok(any)
@@ -176,8 +169,15 @@ impl MetricPattern {
     }
 }
 
-/// What is printed of the events.
-enum Page {
+/// What is printed of the events and metrics.
+struct Page {
+    form: ListForm,
+    /// Whether what can't be counted here is listed, too.
+    with_all: bool,
+}
+
+/// How a list is printed.
+enum ListForm {
     /// A list of distinct names.
     Names(HashSet<String>),
     /// A JSON line for each event.
@@ -263,8 +263,12 @@ impl ListedText {
 
 impl Page {
     fn add(&mut self, text: &mut String, entry: &CatalogEntry, prober: &Prober<'_>) {
-        match self {
-            Self::Names(printed) => {
+        let with_all = self.with_all;
+        let is_refused = |availability: &Availability| !with_all && matches!(availability, Availability::No(_));
+        match &mut self.form {
+            // Where all are listed, nothing has to be tried.
+            ListForm::Names(_) if !with_all && is_refused(&prober.check(entry)) => {}
+            ListForm::Names(printed) => {
                 for name in entry.names() {
                     let line = shown(&name).into_owned();
                     if printed.insert(name) {
@@ -272,11 +276,35 @@ impl Page {
                     }
                 }
             }
-            Self::Json => {
-                let _ = writeln!(text, "{}", as_json(entry, &prober.check(entry)));
+            ListForm::Json => {
+                let availability = prober.check(entry);
+                if !is_refused(&availability) {
+                    let _ = writeln!(text, "{}", as_json(entry, &availability));
+                }
             }
-            Self::Text(listed) => {
+            ListForm::Text(listed) => {
                 listed.add(entry, &prober.check(entry));
+                text.push_str(&listed.here.take());
+            }
+        }
+    }
+
+    /// `refusal` tells why a metric can't be computed here.
+    fn add_metric(&mut self, text: &mut String, metric: &Metric, refusal: impl FnOnce() -> Option<String>) {
+        match &mut self.form {
+            ListForm::Names(_) => {
+                if self.with_all || refusal().is_none() {
+                    let _ = writeln!(text, "{}", shown(&metric.name));
+                }
+            }
+            ListForm::Json => {
+                let refusal = refusal();
+                if self.with_all || refusal.is_none() {
+                    let _ = writeln!(text, "{}", metric_json(metric, refusal));
+                }
+            }
+            ListForm::Text(listed) => {
+                listed.add_metric(metric, refusal().as_deref());
                 text.push_str(&listed.here.take());
             }
         }

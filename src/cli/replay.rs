@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use super::args::{AppearanceArgs, CorrectionArgs, StackFormat, milliseconds, range};
+use super::args::{AppearanceArgs, CorrectionArgs, StackFormat, milliseconds, range, time};
 use super::compare::{self, Compared};
 use super::error::code_of;
 use super::played::Played;
@@ -62,10 +62,10 @@ pub(super) struct ReplayArgs {
     /// Print text instead of drawing screens: the counts of all, what stands out, threads and functions; each interval with -I
     #[arg(long, conflicts_with = "dump", help_heading = "Output")]
     pub(super) print: bool,
-    /// Start at this second of the recording; with `--dump`, show this second
-    #[arg(long, value_name = "SECONDS", help_heading = "Playing")]
-    pub(super) at: Option<f64>,
-    /// Show only what was counted and sampled between these seconds
+    /// Start at this time of the recording, as in `12.5` or `1:30`; with `--dump`, show this time
+    #[arg(long, value_name = "TIME", value_parser = time, help_heading = "Playing")]
+    pub(super) at: Option<WallNs>,
+    /// Show only what was counted and sampled between these times, as in `12.5-30` or `1:00-1:30`
     #[arg(long, value_name = "FROM-TO", value_parser = range, conflicts_with_all = ["at", "a"], help_heading = "Playing")]
     pub(super) range: Option<TimeRange>,
     /// Milliseconds between updates of the numbers; as recorded by default
@@ -117,9 +117,6 @@ pub(super) fn run(args: &ReplayArgs) -> Result<u8, Error> {
     appearance::check(&args.appearance)?;
     if args.speed.is_some_and(|speed| !(speed >= 0.0 && speed.is_finite())) {
         return Err(Error::Usage("--speed takes a number from 0 up".into()));
-    }
-    if args.at.is_some_and(|at| !(at >= 0.0 && at.is_finite())) {
-        return Err(Error::Usage("--at takes seconds from 0 up".into()));
     }
     let (first, others) = compare::files(args)?;
     let recording = match (open(first, args)?, others) {
@@ -195,7 +192,7 @@ pub(super) fn close(monitor: &mut Monitor, recording: &Recording, at: WallNs) {
 
 /// The time asked for; the end by default.
 pub(super) fn at(args: &ReplayArgs) -> WallNs {
-    args.at.map_or(WallNs(u64::MAX), seconds)
+    args.at.unwrap_or(WallNs(u64::MAX))
 }
 
 /// The reading that is shown for the time asked for: intervals end a little later than their lengths say.
@@ -283,7 +280,7 @@ fn screens(args: &ReplayArgs, recording: Recording, setup: Setup, compared: Opti
     let measures = of_comparison.map_or(options.measures, |compared| compared.measures);
     let options = ScreenOptions { measures, ..options };
     let speed = if speed == 0.0 { Speed::AtOnce } else { Speed::Times(speed) };
-    play(setup, recording, compared, &options, (speed, args.at.map_or(WallNs(0), seconds)))
+    play(setup, recording, compared, &options, (speed, args.at.unwrap_or_default()))
 }
 
 /// Leads through the screens of a recording, which stand at its end.
@@ -330,10 +327,6 @@ pub(super) fn ending(recording: &Recording) -> ReplayedEnding {
         (None, 0) => ReplayedEnding::NoNumbers,
         (None, _) => ReplayedEnding::NotFinished,
     }
-}
-
-fn seconds(seconds: f64) -> WallNs {
-    WallNs((seconds.max(0.0) * 1e9) as u64)
 }
 
 impl From<DumpFormat> for PictureFormat {

@@ -263,15 +263,20 @@ struct Lines<'a, R> {
 }
 
 impl<R: BufRead> Lines<'_, R> {
+    /// Whether there is another line. Blank ones, as editors leave at the end of a file, are passed over.
     fn next(&mut self) -> Result<bool, ReadError> {
-        self.text.clear();
-        let read =
-            io::Read::take(&mut *self.input, MAX_LINE).read_until(b'\n', &mut self.text).map_err(ReadError::Io)?;
-        self.number += 1;
-        if read as u64 == MAX_LINE {
-            return Err(self.error(format!("longer than {} MiB", MAX_LINE >> 20)));
+        loop {
+            self.text.clear();
+            let read =
+                io::Read::take(&mut *self.input, MAX_LINE).read_until(b'\n', &mut self.text).map_err(ReadError::Io)?;
+            self.number += 1;
+            if read as u64 == MAX_LINE {
+                return Err(self.error(format!("longer than {} MiB", MAX_LINE >> 20)));
+            }
+            if read == 0 || !self.text.trim_ascii().is_empty() {
+                return Ok(read > 0);
+            }
         }
-        Ok(read > 0)
     }
 
     /// Whether there is a next line, where a packed file that is cut off ends with a cut.
@@ -540,6 +545,18 @@ mod tests {
             assert_eq!(*recording.rounds, [round(10, 5)]);
             assert_eq!(recording.cut, Some(Cut { line: 3 }));
         }
+    }
+
+    #[test]
+    fn blank_lines_at_the_end_are_no_damage() {
+        let end = End { at_ns: WallNs(20), ..End::default() };
+        let bytes = write(&[round(10, 5)], Some(&end), 2);
+        for blank in ["\n", "  ", " \t\r\n\n \n"] {
+            let recording = read(&[&bytes[..], blank.as_bytes()].concat()[..]).unwrap();
+            assert_eq!((recording.is_whole(), recording.end), (true, Some(end.clone())), "{blank:?}");
+        }
+        let more = [&bytes[..], b"\n{}\n{}\n"].concat();
+        assert!(read(&more[..]).unwrap_err().to_string().starts_with("line 5: "));
     }
 
     #[test]

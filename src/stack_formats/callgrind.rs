@@ -1,6 +1,7 @@
-//! Reads `callgrind.out` files of valgrind into a tree of call paths.
+//! Reads `callgrind.out` and `cachegrind.out` files of valgrind into a tree of call paths.
 //!
-//! Every cost is an event, and calls are counted, not sampled; see [`crate::callgrind`] for how paths are made.
+//! Every cost is an event, and calls are counted, not sampled; see [`crate::callgrind`] for how paths are made. cachegrind knows no
+//! calls, so that each of its functions stands below the program.
 
 use std::io::Read;
 
@@ -86,6 +87,18 @@ mod tests {
         let expected = [("p", 0, 0, 0), ("p;main", 0, 1, 0), ("p;main;fib", 9, 19, 5)];
         assert_eq!(rows, expected.map(|(path, calls, ir, dr)| (path.into(), calls, ir, dr)));
         assert_eq!((tree.total(ir), tree.inclusive(dr)[0]), (Amount { samples: 0, weight: 20 }, tree.total(dr)));
+    }
+
+    #[test]
+    fn functions_of_cachegrind_stand_beside_one_another() {
+        let file = "desc: D1 cache: 32768 B\ncmd: ./p 1\nevents: Ir\nfl=p.c\nfn=main\n3 5\n4 1\nfn=f\n9 2\n";
+        assert!(is_callgrind(file.as_bytes()));
+        let (tree, result) = imported(&format!("{file}summary: 8\n"));
+        assert!(result.is_ok(), "{result:?}");
+        let ir = tree.find_event("Ir").unwrap();
+        let rows = tree.walk().filter(|node| node.weight(ir) > 0);
+        let rows: Vec<_> = rows.map(|node| (tree.names(node.id())[1..].join(";"), node.weight(ir))).collect();
+        assert_eq!(rows, [("p;main".to_owned(), 6), ("p;f".to_owned(), 2)]);
     }
 
     #[test]

@@ -37,13 +37,17 @@ pub enum FaultKind {
     TooLong,
     /// A line of folded stacks doesn't end with a number.
     NoCount,
+    /// Each line of folded stacks ends with two numbers.
+    TwoCounts,
     /// Something is wrong with a profile of pprof.
     Pprof(String),
+    /// These types of samples of a profile of pprof have numbers below 0.
+    Negative(Vec<String>),
     /// Something is wrong with a recording.
     Recording(String),
     /// A line of callgrind's is wrong.
     Callgrind(crate::callgrind::Wrong),
-    /// The last line of callgrind's, `totals:`, is missing.
+    /// The last line of callgrind's, `totals:`, or of cachegrind's, `summary:`, is missing.
     CutOff,
     /// A recording has no stacks in it.
     NoStacks,
@@ -62,6 +66,14 @@ impl Fault {
 
     pub(super) fn of_file(what: FaultKind) -> Self {
         Self { line: None, what }
+    }
+
+    /// What of the file is read all the same.
+    pub fn rest(&self) -> &'static str {
+        match self.what {
+            FaultKind::Negative(_) => "the rest",
+            _ => "what stands before it",
+        }
     }
 
     pub(super) fn broken(broken: Broken, line: u64) -> Self {
@@ -93,10 +105,21 @@ impl fmt::Display for Fault {
             FaultKind::TooDeep => write!(f, "a stack without end"),
             FaultKind::TooLong => write!(f, "a line of more than {} MiB", LONGEST >> 20),
             FaultKind::NoCount => write!(f, "no stack with a whole number behind it, as in `main;f 12`"),
+            FaultKind::TwoCounts => {
+                let compare = "of two files:  perfprop export BEFORE AFTER --to svg";
+                write!(f, "two numbers behind each stack, as difffolded.pl writes a difference; {compare}")
+            }
             FaultKind::Pprof(reason) => write!(f, "no valid pprof profile: {}", shown(reason)),
+            FaultKind::Negative(types) => {
+                let types: Vec<_> = types.iter().map(|name| quoted(name)).collect();
+                let instead = "compare the two profiles themselves (perfprop export BEFORE AFTER --to svg), or export another type (--event-filter)";
+                write!(f, "{} has numbers below 0, as in a difference of profiles; {instead}", types.join(", "))
+            }
             FaultKind::Recording(reason) => f.write_str(&shown(reason)),
             FaultKind::Callgrind(wrong) => write!(f, "{wrong}"),
-            FaultKind::CutOff => write!(f, "the file is cut off: callgrind ends it with `totals:`"),
+            FaultKind::CutOff => {
+                write!(f, "the file is cut off: callgrind ends it with `totals:`, and cachegrind with `summary:`")
+            }
             FaultKind::TooMuch(event) => write!(
                 f,
                 "the numbers of {} add up to more than 2^64, so that nobody knows their shares: write them in a larger unit",

@@ -16,6 +16,9 @@ pub(super) fn read<R: Read>(lines: &mut InputLines<R>, tree: &mut Tree, options:
     if !chosen.takes("samples") {
         return chosen.missing();
     }
+    if let Some(number) = two_counts(lines.ahead()) {
+        return Err(Fault::at(number, FaultKind::TwoCounts));
+    }
     let event = tree.event(&ProfileEvent::new("samples", SampleMeasure::Samples));
     let stacks = tree.sampled();
     loop {
@@ -38,6 +41,26 @@ pub(super) fn read<R: Read>(lines: &mut InputLines<R>, tree: &mut Tree, options:
 /// Whether a line is one for people: a `#` with a blank behind it. Names of threads may begin with one, too.
 pub(super) fn is_comment(line: &[u8]) -> bool {
     line.strip_prefix(b"#").is_some_and(|rest| rest.first().is_none_or(u8::is_ascii_whitespace))
+}
+
+/// Whether a line is a stack with any number behind it, also one that isn't read, such as `a;b -1`.
+pub(super) fn is_stack(line: &[u8]) -> bool {
+    let line = line.trim_ascii_end();
+    let last = line.rsplit(u8::is_ascii_whitespace).next().unwrap_or_default();
+    let is_number = || std::str::from_utf8(last).is_ok_and(|last| last.parse::<f64>().is_ok_and(f64::is_finite));
+    split(line).is_some() || line.contains(&b';') && !line.contains(&0) && last.len() < line.len() && is_number()
+}
+
+/// The number of the first stack where all of these lines have two counts, as difffolded.pl writes them: the last of a name may be a
+/// number in one line, but not in all.
+fn two_counts(ahead: &[u8]) -> Option<u64> {
+    let has_two = |line: &[u8]| split(line).is_some_and(|(path, _)| path.contains(&b';') && split(path).is_some());
+    let lines = (1..).zip(ahead.split_inclusive(|&byte| byte == b'\n'));
+    let stacks = lines.filter(|(_, line)| !is_comment(line) && !line.trim_ascii().is_empty());
+    // The last line may be cut off.
+    let mut stacks = stacks.filter(|(_, line)| line.ends_with(b"\n") || has_two(line)).peekable();
+    let first = stacks.peek()?.0;
+    stacks.all(|(_, line)| has_two(line)).then_some(first)
 }
 
 /// A line's path and number.
@@ -117,4 +140,25 @@ fn children(tree: &Tree, parent: NodeId, start: usize) -> Vec<PendingPart> {
 /// A name that is one frame of one line wherever it is read.
 fn escape(name: &str) -> String {
     shown(name).replace(';', ":")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stacks_with_two_counts_each_are_told_from_names_with_numbers() {
+        let of = |text: &str| two_counts(text.as_bytes());
+        assert_eq!(
+            [of("a;b 10 20\na;c 5 0\n"), of("# x\n\na;b 1 2"), of("a;b 1 2\na;c 3")],
+            [Some(1), Some(3), Some(1)]
+        );
+        assert_eq!([of(""), of("a;b 1\n"), of("a;cpu 1 2\na;b 3\n"), of("cpu 1 2\n")], [None; 4]);
+    }
+
+    #[test]
+    fn a_stack_with_a_number_that_is_not_read_is_one_all_the_same() {
+        assert!(["a;b 12", "a b 12", "a;b -10", "a;b 1.5\r"].iter().all(|line| is_stack(line.as_bytes())));
+        assert!(!["a;b", "a b -1", "a;b x", "-1", "a;-1", ""].iter().any(|line| is_stack(line.as_bytes())));
+    }
 }

@@ -69,6 +69,11 @@ impl<R: Read> InputLines<R> {
         }
     }
 
+    /// What comes next, as far as it is read already.
+    pub(super) fn ahead(&self) -> &[u8] {
+        &self.buffer[self.start..self.end]
+    }
+
     /// The lines that come next up to an empty one, with that, if no more than so many bytes and read already.
     pub(super) fn paragraph(&self, longest: usize) -> Option<&[u8]> {
         let ahead = &self.buffer[self.start..self.end.min(self.start + longest)];

@@ -35,8 +35,8 @@ use json_controls::JsonControls;
 use lines::InputLines;
 pub use names::Names;
 pub use options::{
-    EventSelection, FlameDifference, InputFormat, OutputFormat, Periods, ProcessNaming, ReadOptions, SampleKeeping,
-    WriteOptions, WrittenNumber,
+    EventSelection, FlameDifference, InputFormat, OutputFormat, Periods, ProcessNaming, ProfileTimes, ReadOptions,
+    SampleKeeping, WriteOptions, WrittenNumber,
 };
 pub use packed::unpacked;
 pub use timed::TimedRun;
@@ -58,6 +58,8 @@ pub struct Imported {
     pub losses: Losses,
     /// The samples of a recording one by one, if they were kept.
     pub timed: Option<TimedRun>,
+    /// What a profile of pprof says of times.
+    pub times: Option<ProfileTimes>,
 }
 
 /// What a recording says beside its stacks.
@@ -97,8 +99,16 @@ fn begin(input: &mut impl Read) -> io::Result<Vec<u8>> {
 pub fn read(input: impl Read, options: &ReadOptions) -> Imported {
     let tree = Tree::new(options.tree);
     let losses = Losses::default();
-    let mut imported =
-        Imported { tree, fault: None, skipped_periods: false, format: None, run: None, losses, timed: None };
+    let mut imported = Imported {
+        tree,
+        fault: None,
+        skipped_periods: false,
+        format: None,
+        run: None,
+        losses,
+        timed: None,
+        times: None,
+    };
     let begun = unpacked(input).and_then(|mut input| begin(&mut input).map(|begun| (begun, input)));
     let result = begun.map_err(|error| Fault::of_file(FaultKind::Io(error))).and_then(|(begun, input)| {
         imported.format = options.format.or_else(|| guess(&begun));
@@ -137,7 +147,10 @@ impl Imported {
                 let input = io::BufReader::new(io::Cursor::new(begun).chain(input));
                 recording::read(input, self, options)
             }
-            Some(InputFormat::Pprof) => pprof::read(io::Cursor::new(begun).chain(input), tree, options),
+            Some(InputFormat::Pprof) => {
+                self.times = Some(pprof::read(io::Cursor::new(begun).chain(input), tree, options)?);
+                Ok(())
+            }
             None if begun.is_empty() => Err(Fault::of_file(FaultKind::NoBytes)),
             None if begun.trim_ascii().is_empty() => Err(Fault::of_file(FaultKind::Empty)),
             None => Err(Fault::of_file(FaultKind::Unknown(foreign(&begun)))),
@@ -181,7 +194,7 @@ fn guess(begun: &[u8]) -> Option<InputFormat> {
     }
     // The first stack may be longer than what is looked at.
     let is_deep = first.len() as u64 == HEAD && first.contains(&b';') && !first.contains(&0);
-    (is_deep || folded::split(first).is_some()).then_some(InputFormat::Folded)
+    (is_deep || folded::is_stack(first)).then_some(InputFormat::Folded)
 }
 
 /// How the difference of two profiles is drawn, with this above it.

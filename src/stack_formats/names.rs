@@ -47,6 +47,14 @@ impl Names {
         let module = if self == Self::Full { module } else { "" };
         Frame { name, module, ..Frame::default() }
     }
+
+    /// A name in a process of Java, as inferno has it: without the `L` in front of the class, `Lorg/A;::call`. Full names keep it.
+    pub(super) fn of_java(self, name: &str) -> &str {
+        match (self, name.strip_prefix('L')) {
+            (Self::Short | Self::ShortKernel, Some(rest)) if rest.contains('/') => rest,
+            _ => name,
+        }
+    }
 }
 
 /// A symbol with its offset cut off: at the last `+0x` that only hexadecimal digits follow, as names of
@@ -155,6 +163,17 @@ mod tests {
             ("", ""),
         ] {
             assert_eq!(short(symbol), name);
+        }
+    }
+
+    #[test]
+    fn classes_of_java_have_no_letter_in_front() {
+        for (name, short) in [("Lorg/A:::call", "org/A:::call"), ("List::add", "List::add"), ("a/L", "a/L"), ("L", "L")]
+        {
+            assert_eq!(
+                [Names::Short, Names::ShortKernel, Names::Full].map(|names| names.of_java(name)),
+                [short, short, name]
+            );
         }
     }
 

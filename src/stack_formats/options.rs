@@ -16,7 +16,7 @@ pub enum InputFormat {
     Pprof,
     /// A recording of perfprop with sampled stacks.
     Recording,
-    /// Costs and calls of valgrind's callgrind.
+    /// Costs and calls of valgrind's callgrind, and costs of its cachegrind.
     Callgrind,
 }
 
@@ -153,6 +153,21 @@ pub struct WriteOptions {
     pub difference: Option<FlameDifference>,
     /// What a recording says of times and threads, for formats that have room for it.
     pub run: Option<TimedRun>,
+    /// What a profile of pprof says of times, for one that is written.
+    pub times: Option<ProfileTimes>,
+}
+
+/// When a profile of pprof was made, and what lay between its samples. 0 is what isn't known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProfileTimes {
+    /// Nanoseconds since 1970.
+    pub time_nanos: i64,
+    /// How long it took.
+    pub duration_nanos: i64,
+    /// What lies between two samples.
+    pub period: i64,
+    /// Name and unit of what the period counts.
+    pub period_type: Option<(String, String)>,
 }
 
 /// What a flame graph shows of a difference: the events of the two sides, and the functions that differ for sure.

@@ -93,10 +93,17 @@ fn unit<'a>(tree: &'a Tree, event: EventId, options: &WriteOptions) -> &'a str {
 /// What stands side by side in a thread's profile: a node's stack, or none, and how wide it is.
 type Bar = (Option<NodeId>, u64);
 
-/// Samples in the order of time. Weights that are times stand where they were counted, if what lies between them is longer than one
-/// of them: the kernel's clock isn't even.
-fn bars(track: &ThreadTrack<'_>, is_time: bool, is_off_cpu: bool, run: &TimedRun, unit: WrittenNumber) -> Vec<Bar> {
-    let (mut bars, mut at) = (Vec::with_capacity(track.samples.len()), run.range.from);
+/// Samples in the order of time, from this time on. Weights that are times stand where they were counted, if what lies between them
+/// is longer than one of them: the kernel's clock isn't even.
+fn bars(
+    track: &ThreadTrack<'_>,
+    start: Option<WallNs>,
+    is_off_cpu: bool,
+    run: &TimedRun,
+    unit: WrittenNumber,
+) -> Vec<Bar> {
+    let (is_time, mut at) = (start.is_some(), start.unwrap_or_default());
+    let mut bars = Vec::with_capacity(track.samples.len());
     for sample in &track.samples {
         let weight = if unit == WrittenNumber::Samples { 1 } else { sample.weight };
         let gap = sample.at - WallNs(weight) - at;
@@ -126,9 +133,11 @@ fn thread(
     let unit = unit(tree, *event, options);
     let event_name = &tree.event_of(*event).name;
     let title = if pid == tid { format!("{name} [{pid}]") } else { format!("{name} [{tid}] of {process} [{pid}]") };
-    let is_time = unit == "nanoseconds";
-    let bars = bars(track, is_time, event_name == OFF_CPU, run, options.unit);
-    let start = if is_time { run.range.from.0 } else { 0 };
+    // What a sample stands for may have begun before the time that was read.
+    let begun = track.samples.iter().map(|sample| sample.at - WallNs(sample.weight)).min();
+    let start = (unit == "nanoseconds").then(|| begun.map_or(run.range.from, |begun| begun.min(run.range.from)));
+    let bars = bars(track, start, event_name == OFF_CPU, run, options.unit);
+    let start = start.unwrap_or_default().0;
     let end = bars.iter().fold(start, |sum, (_, weight)| sum.saturating_add(*weight));
     let title = json!(format!("{title}: {event_name}"));
     write!(out, "{{\"type\":\"sampled\",\"name\":{title},\"unit\":\"{unit}\",")?;

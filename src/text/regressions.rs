@@ -317,18 +317,19 @@ pub struct SourceLine {
     pub line: usize,
 }
 
-/// Regressions as a file of SARIF 2.1.0, for the alerts of a code host. `line` says where a benchmark is named.
+/// Regressions as a file of SARIF 2.1.0, for the alerts of a code host. `line` says where a benchmark is named, or else where its alert
+/// stands: a host may refuse a file with an alert that has no place in the code.
 pub fn sarif_regressions(
     found: &[BenchmarkRegression],
     of: &ToldSeries<'_>,
-    line: impl Fn(&str) -> Option<SourceLine>,
+    line: impl Fn(&str) -> SourceLine,
 ) -> Value {
     let result = |rise: ToldRise| {
-        let mut location = json!({ "logicalLocations": [{ "name": rise.entry, "kind": "benchmark" }] });
-        if let Some(SourceLine { file, line }) = line(&rise.entry) {
-            location["physicalLocation"] =
-                json!({ "artifactLocation": { "uri": file }, "region": { "startLine": line } });
-        }
+        let SourceLine { file, line } = line(&rise.entry);
+        let location = json!({
+            "logicalLocations": [{ "name": rise.entry, "kind": "benchmark" }],
+            "physicalLocation": { "artifactLocation": { "uri": file }, "region": { "startLine": line } },
+        });
         // An alert stays the same one as long as the same commit made the same benchmark slower.
         let first = rise.ends.1.clone().unwrap_or_default();
         let mut same = format!("{} {} {first}", rise.entry, rise.machine);
@@ -407,13 +408,13 @@ mod tests {
         );
         assert!(text.contains("sort: 10.0 ms -&gt; 12.0 ms (+20.0%) in 00000010, chance "), "{text}");
         assert!(text.contains("change 10\\x1b[2J (with cycles +0.1%)</failure>"), "{text}");
-        let line = |_: &str| Some(SourceLine { file: "perfprop.toml".into(), line: 7 });
+        let line = |_: &str| SourceLine { file: "perfprop.toml".into(), line: 7 };
         let sarif = sarif_regressions(&found, &of, line);
         let result = &sarif["runs"][0]["results"][0];
         assert_eq!(result["locations"][0]["physicalLocation"]["region"]["startLine"], 7);
         assert_eq!(result["partialFingerprints"]["benchmarkAndCommit/v1"], "sort  00000010ffff");
         assert_eq!(sarif["runs"][0]["results"].as_array().map(Vec::len), Some(1));
-        assert_eq!(sarif_regressions(&[], &of, |_| None)["runs"][0]["results"], json!([]));
+        assert_eq!(sarif_regressions(&[], &of, line)["runs"][0]["results"], json!([]));
         let mut updated = all.clone();
         let rise = &found[0].rises.found[0];
         let kernels = [(rise.before, "6.1.1"), (rise.after.unwrap(), "6.1.2")];
@@ -462,7 +463,8 @@ mod tests {
             let found = all_regressions(all, &list, StepMethod::Potts, SoughtSteps::Regressions, rule);
             let of =
                 ToldSeries { series: all, benchmarks: &list, method: StepMethod::Potts, commits: CommitNames(&names) };
-            let sarif = sarif_regressions(&found, &of, |_| None);
+            let line = |_: &str| SourceLine { file: "perfprop.toml".into(), line: 7 };
+            let sarif = sarif_regressions(&found, &of, line);
             let results = sarif["runs"][0]["results"].as_array().cloned().unwrap_or_default();
             let same = |one: &Value| one["partialFingerprints"]["benchmarkAndCommit/v1"].as_str().map(str::to_owned);
             (junit_regressions(&found, &of), results.iter().filter_map(same).collect::<Vec<_>>())

@@ -3,12 +3,11 @@
 use std::collections::HashMap;
 
 use super::column_width;
-use crate::events::Unit;
 use crate::names::shown;
-use crate::number::{amount, share, share_interval, time};
+use crate::number::{share, share_interval, time};
 use crate::profile::{EventId, Frame, FrameId, FrameKind, NodeRef, SampleMeasure, Tree, share_error};
 use crate::rates::{Confidence, Uncertain};
-use crate::stacks::{Losses, OFF_CPU, Reach, StackQuality, waiting_function};
+use crate::stacks::{Losses, OFF_CPU, Reach, StackOrigin, StackQuality, UnwindMethod, waiting_function};
 
 /// The number of lines for each event, at most.
 const MOST: usize = 30;
@@ -44,7 +43,12 @@ fn title(tree: &Tree, quality: &StackQuality, event: EventId, events: usize) -> 
     let total = tree.total(event);
     let name = shown(&tree.event_of(event).name).into_owned();
     let counted = match tree.event_of(event).measure {
-        SampleMeasure::Sum(_) => format!("{} with all calls, modelled", amount(total.weight as f64, &Unit::Count)),
+        SampleMeasure::Sum(_) => match quality.origin {
+            StackOrigin::Sampled(UnwindMethod::Modelled) => {
+                format!("{} with all calls, modelled", tree.event_of(event).in_unit(total.weight))
+            }
+            _ => format!("{}, as the file sums it up", tree.event_of(event).in_unit(total.weight)),
+        },
         _ if quality.lacks_stacks(tree) => format!("{} samples without call stacks", total.samples),
         _ if total.samples == 1 => "1 sample with its call stack".to_owned(),
         _ => format!("{} samples with call stacks", total.samples),
@@ -214,6 +218,29 @@ mod tests {
         assert_eq!(lines[..2], ["SELF 95% CI TOTAL FUNCTION", "60.0% 50.2–69.1 60.0% f"]);
         assert!(lines[2].starts_with("30.0% ") && lines[2].ends_with(" 90.0% g"), "{lines:?}");
         assert!(lines[3].starts_with("10.0% ") && lines[3].ends_with(" 100% main"), "{lines:?}");
+    }
+
+    /// Heap profiles of pprof, beside what valgrind's model counted.
+    #[test]
+    fn a_sum_of_a_file_is_no_model_s() {
+        let mut tree = Tree::new(TreeOptions::default());
+        let place = tree.sampled();
+        let frame = tree.frame(&Frame::function("f"));
+        for (name, unit, weight) in
+            [("space", "bytes", 2048), ("objects", "count", 102_000), ("busy", "nanoseconds", 310)]
+        {
+            let event = tree.event(&ProfileEvent::new(name, SampleMeasure::Sum(unit.into())));
+            tree.stack(place, [frame], event, Amount { samples: 0, weight });
+        }
+        let titles = |origin| -> Vec<String> {
+            let text = stacks(&tree, &StackQuality { origin, ..StackQuality::default() }, "", Confidence::DEFAULT);
+            let titles = text.lines().filter(|line| line.contains(": "));
+            titles.map(str::to_owned).collect()
+        };
+        let sums = ["space: 2.05k bytes", "objects: 102k", "busy: 310 ns"];
+        assert_eq!(titles(StackOrigin::Other)[..3], sums.map(|sum| format!("{sum}, as the file sums it up")));
+        let modelled = titles(StackOrigin::Sampled(UnwindMethod::Modelled));
+        assert_eq!(modelled[1], "objects: 102k with all calls, modelled");
     }
 
     fn stacks_of(tree: &Tree) -> String {

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "tests panic and say why they skip")]
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
@@ -277,9 +278,43 @@ fn list_finds_events_and_says_when_it_does_not() {
     let json = stdout(&perfprop(&["list", "-j", "L1_MISSES"]));
     let line: Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
     assert_eq!((&line["name"], &line["software"]), (&"L1_MISSES".into(), &false.into()));
+    let names = stdout(&perfprop(&["list", "--names", "L1_MISSES"]));
+    assert!(names.lines().any(|name| name == "L1_MISSES"), "{names}");
     let nothing = perfprop(&["list", "L1_MISES"]);
     assert_eq!(nothing.status.code(), Some(1));
     assert!(stderr(&nothing).contains("L1_MISSES"), "{}", stderr(&nothing));
+}
+
+/// Text, names and JSON are of the same events and metrics. Of the model none can be counted where valgrind isn't found.
+#[test]
+fn all_lists_leave_out_what_can_not_be_counted() {
+    let list = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_perfprop"));
+        stdout(&command.args(["list", "--source", "emulate"]).args(args).env("PATH", "/nonexistent").output().unwrap())
+    };
+    let json =
+        |args: &[&str]| -> Vec<Value> { list(args).lines().map(|line| serde_json::from_str(line).unwrap()).collect() };
+    let [here, all] = [json(&["-j"]), json(&["-j", "--all"])];
+    let is_refused = |line: &&Value| line["available"] == "no";
+    let missing = all.iter().filter(is_refused).count();
+    assert_eq!((here.iter().filter(is_refused).count(), here.len() + missing), (0, all.len()));
+    let rest = format!("\n{missing} more that can't be counted here: perfprop list --all");
+    assert!(missing > 0 && list(&[]).contains(&rest), "{rest}");
+    for (args, lines) in [(&["--names"][..], &here), (&["--names", "-a"], &all)] {
+        let names: BTreeSet<_> = list(args).lines().map(str::to_owned).collect();
+        assert_eq!(names, lines.iter().flat_map(listed_names).collect(), "{args:?}");
+    }
+    // Who names one is told why it can't be counted.
+    assert_eq!(json(&["-j", "I1mr"]), all.iter().filter(|line| line["name"] == "I1mr").cloned().collect::<Vec<_>>());
+}
+
+/// The names that an event of a list has.
+fn listed_names(line: &Value) -> Vec<String> {
+    let texts = |key: &str| line[key].as_array().cloned().unwrap_or_default();
+    let name = line["name"].as_str().unwrap();
+    let aliases = texts("aliases").into_iter().map(|alias| alias.as_str().unwrap().to_owned());
+    let parts = texts("umasks").into_iter().map(|part| format!("{name}:{}", part["name"].as_str().unwrap()));
+    [name.to_owned()].into_iter().chain(aliases).chain(parts).collect()
 }
 
 #[test]
@@ -586,6 +621,13 @@ fn standard_output_that_is_full_or_closed_is_an_error() {
     assert_eq!(output.status.code(), Some(125), "{}", stderr(&output));
     assert!(stderr(&output).contains("cannot write standard output: it is closed"), "{}", stderr(&output));
     assert!(!ran.exists());
+    for words in ["export --to folded", "export --to svg -o -", "stat -o - -e task-clock -- touch \"$ran\""] {
+        let command = format!("echo 'a;b 1' | {} {words} >&-", env!("CARGO_BIN_EXE_perfprop"));
+        let output = Command::new("sh").arg("-c").arg(command).env("ran", &ran).output().unwrap();
+        assert_eq!(output.status.code(), Some(125), "{words}: {}", stderr(&output));
+        assert!(stderr(&output).contains("standard output: it is closed"), "{words}: {}", stderr(&output));
+        assert!(!ran.exists(), "{words}");
+    }
 }
 
 #[test]

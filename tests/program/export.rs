@@ -61,6 +61,31 @@ fn perf_script_becomes_folded_stacks() {
     }
 }
 
+/// As mails and editors leave it.
+#[test]
+fn frames_without_blanks_in_front_are_read() {
+    let bare: String = SCRIPT.lines().map(|line| format!("{}\n", line.trim_start())).collect();
+    for args in [&["--to", "folded"][..], &["--to", "folded", "--event-filter", "page-faults"]] {
+        let [bare, indented] = [&bare, SCRIPT].map(|script| perfprop(args, script.as_bytes()));
+        assert_eq!((stdout(&bare), bare.status.code()), (stdout(&indented), Some(0)), "{args:?}");
+    }
+}
+
+/// Of processes whose names begin with `java`, whether they are named or not, and whichever comes first.
+#[test]
+fn classes_of_java_are_named_as_inferno_names_them() {
+    let frames = "\t 5d Lorg/A;::call (/tmp/perf-7.map)\n\t 5e Lorg/B;.run(I)V->Lorg/C;::go+0x1 (/tmp/perf-7.map)\n\n";
+    let sample = |comm: &str| format!("{comm} 7 1.5:  1 cycles: \n{frames}");
+    let script = [sample("java"), sample("rec"), sample("java thread"), sample("java"), sample("rec")].concat();
+    let of = |args: &[&str]| stdout(&perfprop(&[&["--to", "folded"], args].concat(), script.as_bytes()));
+    let [java, other] = ["org/B:.run;org/C:::go_[i];org/A:::call", "Lorg/B:.run;Lorg/C:::go_[i];Lorg/A:::call"];
+    assert_eq!(of(&[]), format!("java;{java} 2\njava_thread;{java} 1\nrec;{other} 2\n"));
+    assert_eq!(of(&["--no-process"]), format!("{other} 2\n{java} 3\n"));
+    // Other formats have whole names.
+    let speedscope = stdout(&perfprop(&["--to", "speedscope"], script.as_bytes()));
+    assert!(speedscope.contains("Lorg/A;::call") && !speedscope.contains("\"org/A"), "{speedscope}");
+}
+
 #[test]
 fn formats_follow_one_another() {
     let pprof = perfprop(&["--to", "pprof"], SCRIPT.as_bytes());
@@ -114,6 +139,8 @@ fn bad_files_are_refused_with_the_reason() {
         (&[], b"\n\n", "no samples"),
         (&[], b"hello\nworld\n", "neither"),
         (&[], b"\x7fELF\x02\x01\x01\0\0\0", "a program or a library"),
+        (&[], b"a;b -10\n", "line 1: no stack with a whole number"),
+        (&[], b"a;b 10 20\na;c 5 0\n", "line 1: two numbers behind each stack"),
         (&["--from", "perf-script"], b"hello\nworld\n", "line 1"),
         (&["--from", "pprof"], b"\x1f\x8bnonsense", "the packed file is damaged"),
         (&["--from", "pprof"], b"\x0a\xff", "pprof"),
@@ -279,10 +306,6 @@ fn of_firefox(text: &str) -> Numbers {
     numbers
 }
 
-fn total(numbers: &Numbers) -> u64 {
-    numbers.values().sum()
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
@@ -308,9 +331,14 @@ proptest! {
         prop_assert_eq!(&of_firefox(&written(&tree, OutputFormat::Firefox, unit, "t")), &expected);
         for target in [OutputFormat::Svg, OutputFormat::Html] {
             let text = written(&tree, target, unit, "t");
-            let all = total(&expected);
-            let all = if by_samples { format!("{all} count") } else { perfprop::number::time(all as f64) };
-            let heading = format!("t: {all} of cpu-clock<");
+            let samples = perfprop::number::counted(tree.total(event).samples, "sample");
+            let time = perfprop::number::time(tree.total(event).weight as f64);
+            let heading = match tree.total(event) {
+                _ if by_samples => format!("t: {samples} of cpu-clock<"),
+                Amount { samples, weight } if samples == weight => format!("t: {time} of cpu-clock<"),
+                Amount { weight: 0, .. } => format!("t: {time} of cpu-clock by {samples}<"),
+                _ => format!("t: about {time} of cpu-clock by {samples}<"),
+            };
             prop_assert!(text.contains(&heading), "{heading}");
         }
         let mut pprof = Vec::new();

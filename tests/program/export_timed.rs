@@ -61,13 +61,17 @@ fn batches() -> [StackBatch; 2] {
 }
 
 fn recording(batches: &[StackBatch]) -> Vec<u8> {
+    recording_of(&setup(), batches)
+}
+
+fn recording_of(setup: &SamplingSetup, batches: &[StackBatch]) -> Vec<u8> {
     let header = Header {
         started: 1_700_000_000.5,
         ..Header::new(MeasuredTarget::Command { argv: vec!["p".into()], pid: 10 }, "scale")
     };
     let mut bytes = Vec::new();
     let mut recorder = Recorder::new(&mut bytes, &header).unwrap();
-    recorder.sampled(&setup()).unwrap();
+    recorder.sampled(setup).unwrap();
     for second in 0..4 {
         recorder.round(&Round { at: WallNs(second * 1000 * MS), ..Round::default() }, 0).unwrap();
     }
@@ -353,6 +357,15 @@ fn pprof_goes_round_with_the_same_numbers() {
         let sorted = |text: &str| text.lines().map(str::to_owned).collect::<BTreeSet<_>>();
         assert_eq!(sorted(&again), sorted(&direct), "{args:?}");
     }
+    // Times and the period stay; docs/stacks.md says that labels don't.
+    let [direct, again] = [&recording, &packed].map(|input| pprof(&[], input));
+    let times = |profile: &Message| {
+        let period_type = &profile.messages(11)[0];
+        let period_type = [1, 2].map(|field| period_type.text(profile, field));
+        ([9, 10, 12].map(|field| profile.number(field)), period_type)
+    };
+    assert_eq!(times(&again), times(&direct));
+    assert!(times(&direct).0.iter().all(|&number| number > 0));
 }
 
 #[test]
@@ -371,6 +384,38 @@ fn a_range_has_the_samples_of_its_time() {
     assert_eq!(file["profiles"][0]["weights"], json!([499 * MS, MS, 500 * MS]));
     let firefox = json_of("firefox", &["--range", "1-2"], &recording);
     assert_eq!(firefox_samples(&firefox["threads"][0])[0].0, 1500.0);
+}
+
+/// A wait of 1.2 s that ends 0.1 s after the beginning of the range.
+#[test]
+fn what_began_before_a_range_stands_where_it_began() {
+    let clock = SampledEvent { name: "off-cpu".into(), unit: Unit::Nanoseconds, rate: Rate::Period(1) };
+    let setup = SamplingSetup { events: vec![clock], call_graph: UnwindMethod::Fp };
+    let mut batches = batches();
+    batches[0].samples = vec![sample(2100, 1, 0, 1200 * MS, Some(0)), sample(2400, 1, 0, 100 * MS, Some(1))];
+    batches[1].samples.clear();
+    let recording = recording_of(&setup, &batches);
+    let file = json_of("speedscope", &["--range", "2-3"], &recording);
+    let waits = &file["profiles"][0];
+    let start = waits["startValue"].as_u64().unwrap();
+    let begins: Vec<u64> = waits["weights"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .scan(start, |at, weight| Some(std::mem::replace(at, *at + weight.as_u64().unwrap()) / MS))
+        .collect();
+    let is_wait = |stack: &&Value| !stack.as_array().unwrap().is_empty();
+    let all = waits["samples"].as_array().unwrap();
+    let waits_at: Vec<_> = all.iter().zip(begins).filter(|(stack, _)| is_wait(stack)).map(|(_, at)| at).collect();
+    let longest = waits["weights"].as_array().unwrap()[0].as_u64().unwrap() / MS;
+    assert_eq!((waits_at, waits["endValue"].as_u64()), (vec![2100 - longest, 2300], Some(3000 * MS)));
+    let firefox = json_of("firefox", &["--range", "2-3"], &recording);
+    let thread = &firefox["threads"][0];
+    let (first, _, weight) = firefox_samples(thread)[0].clone();
+    assert_eq!(first, 2100.0 - (weight / MS as i64) as f64);
+    for key in ["registerTime", "processStartupTime"] {
+        assert!(thread[key].as_f64().unwrap() <= first, "{key}: {thread}");
+    }
 }
 
 #[test]

@@ -482,10 +482,19 @@ fn the_commit_that_made_a_benchmark_slower_is_named() {
         junit.contains("tests=\"2\" failures=\"1\" skipped=\"0\"") && junit.contains("<testcase name=\"flat\""),
         "{junit}"
     );
+    let sarif = || -> Value { serde_json::from_str(&of("sarif")).unwrap() };
+    let place = |sarif: &Value| {
+        let place = &sarif["runs"][0]["results"][0]["locations"][0]["physicalLocation"];
+        (place["artifactLocation"]["uri"].clone(), place["region"]["startLine"].clone())
+    };
+    // GitHub refuses a file with an alert without a place.
+    assert_eq!(place(&sarif()), (Value::from("perfprop.toml"), Value::from(1)));
+    folder.write("project/README.md", "x\n");
+    assert_eq!(place(&sarif()), (Value::from("README.md"), Value::from(1)));
     folder.write("project/perfprop.toml", "[history.bench]\nflat = \"true\"\nsort = \"true\"\n");
-    let sarif: Value = serde_json::from_str(&of("sarif")).unwrap();
+    let sarif = sarif();
+    assert_eq!(place(&sarif), (Value::from("perfprop.toml"), Value::from(3)));
     let result = &sarif["runs"][0]["results"][0];
-    assert_eq!(result["locations"][0]["physicalLocation"]["region"]["startLine"], 3);
     assert_eq!(result["properties"]["firstAfter"].as_str(), Some(commits[8].hash.as_str()));
     // asv's own rules count, where there are some.
     folder.write("asv.conf.json", "{\"regressions_thresholds\": {\"so\": 0.3}} // of sort alone");

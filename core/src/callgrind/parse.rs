@@ -2,7 +2,7 @@
 //!
 //! The format is described in valgrind's manual, "Callgrind Format Specification". Names stand in full
 //! where they are met first, `fn=(3) main`, and by their number from then on; costs are behind positions,
-//! and zeros at their end are left out.
+//! and zeros at their end are left out. Files of cachegrind are read too: they have no calls, and end with `summary:`.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -22,8 +22,10 @@ pub struct CallgrindFile {
     pub graph: CallGraph,
     /// The functions of the graph.
     pub functions: Vec<CallgrindFunction>,
-    /// Whether the line `totals:`, the last of a part, was met.
+    /// Whether the line `totals:`, the last of a part, was met, or cachegrind's, `summary:` behind costs.
     pub is_whole: bool,
+    /// Whether costs stand behind the last line `events:`.
+    has_costs: bool,
     /// The sum of the lines `summary:`.
     summary: Vec<u64>,
     /// How many words before the costs are a position.
@@ -181,6 +183,7 @@ impl CallgrindFile {
         }
         match key {
             "events" => {
+                self.has_costs = false;
                 let events: Vec<String> = value.split_whitespace().map(str::to_owned).collect();
                 if !self.events.is_empty() && self.events != events {
                     return Err(Wrong::OtherEvents);
@@ -199,6 +202,7 @@ impl CallgrindFile {
                 self.summary.resize(self.events.len(), 0);
                 let costs: Vec<u64> = value.split_whitespace().filter_map(|cost| cost.parse().ok()).collect();
                 add(&mut self.summary, &costs);
+                self.is_whole = self.has_costs;
             }
             "totals" => self.is_whole = true,
             _ => {}
@@ -252,6 +256,7 @@ impl CallgrindFile {
             return Err(Wrong::NoEvents);
         }
         let current = self.current.ok_or(Wrong::NoFunction)?;
+        self.has_costs = true;
         let numbers = line.split_whitespace().skip(self.positions).map(str::parse);
         let costs: Vec<u64> = numbers.collect::<Result<_, _>>().map_err(|_| Wrong::NoCosts)?;
         if costs.len() > self.events.len() {
@@ -312,6 +317,18 @@ mod tests {
         let mut exact = parsed(FILE).unwrap();
         exact.finish();
         assert_eq!((exact.graph.totals(), exact.functions.len()), (vec![14, 3], 3));
+    }
+
+    #[test]
+    fn a_file_of_cachegrind_ends_with_its_summary() {
+        let file = "desc: I1 cache: 32768 B\ncmd: /bin/p -x\nevents: Ir Dr\nfl=p.c\nfn=main\n3 5 1\n4 1\n\
+            fl=???\nfn=(below main)\n0 2 2\n";
+        assert!(!parsed(file).unwrap().is_whole);
+        let mut parts = parsed(&format!("{file}summary: 8 3\n")).unwrap();
+        parts.finish();
+        assert_eq!((parts.is_whole, parts.graph.totals().to_vec()), (true, vec![8, 3]));
+        let names: Vec<_> = parts.functions.iter().map(|f| [f.name.as_str(), &f.file].join(" ")).collect();
+        assert_eq!((names.join(", "), parts.program.as_str()), ("main p.c, (below main) ".into(), "p"));
     }
 
     #[test]

@@ -3,6 +3,9 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use crate::events::Unit;
+use crate::number;
+
 /// What is known of each sample of an event.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum SampleMeasure {
@@ -41,6 +44,16 @@ impl ProfileEvent {
             SampleMeasure::Weighted(unit) | SampleMeasure::Sum(unit) | SampleMeasure::Counted(unit) => unit,
             SampleMeasure::Timed => "nanoseconds",
         }
+    }
+
+    /// A weight in this unit, as text: `12.3k`, `1.50 s`, `2.05k bytes`.
+    pub fn in_unit(&self, weight: u64) -> String {
+        let unit = match self.unit() {
+            "count" => Unit::Count,
+            "nanoseconds" => Unit::Nanoseconds,
+            unit => Unit::Scaled { scale: 1.0, name: unit.to_owned() },
+        };
+        number::amount(weight as f64, &unit)
     }
 
     /// Whether the number of samples is known.

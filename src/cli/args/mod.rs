@@ -20,7 +20,7 @@ pub(super) use corrections::{CorrectionArgs, estimator};
 pub(super) use events::BesideTimeArgs;
 pub(super) use events::{CountingArgs, EventArgs, SourceName};
 pub(super) use measurement::MeasurementArgs;
-pub(super) use range::range;
+pub(super) use range::{range, time};
 pub(super) use stack_format::StackFormat;
 pub(super) use stacks::StackArgs;
 pub(super) use target::TargetArgs;

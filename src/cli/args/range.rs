@@ -1,11 +1,17 @@
-//! Parses ranges of times.
+//! Parses times, and ranges of them.
 
 use crate::recording::TimeRange;
 use crate::tui;
+use crate::units::WallNs;
+
+/// `90`, `12.5` or `1:30`.
+pub(crate) fn time(text: &str) -> Result<WallNs, String> {
+    tui::parse_time(text).ok_or_else(|| "give seconds, as in 12.5, or minutes and seconds, as in 1:30".into())
+}
 
 /// `12.5-30` or `1:00-1:30`.
 pub(crate) fn range(text: &str) -> Result<TimeRange, String> {
-    let ends = text.split_once('-').and_then(|(from, to)| Some((tui::parse_time(from)?, tui::parse_time(to)?)));
+    let ends = text.split_once('-').and_then(|(from, to)| Some((time(from).ok()?, time(to).ok()?)));
     match ends {
         Some((from, to)) if from < to => Ok(TimeRange { from, to }),
         _ => Err("give two times, the earlier first, as in 12.5-30 or 1:00-1:30".into()),
@@ -15,7 +21,13 @@ pub(crate) fn range(text: &str) -> Result<TimeRange, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::WallNs;
+
+    #[test]
+    fn times() {
+        let seconds = |seconds: u64| Ok(WallNs(seconds * 1_000_000_000));
+        assert_eq!([time("7"), time("1:30"), time("83:20:00")], [seconds(7), seconds(90), seconds(300_000)]);
+        assert!(["", "-1", "1e3", "nan", "x"].iter().all(|text| time(text).is_err()));
+    }
 
     #[test]
     fn ranges() {

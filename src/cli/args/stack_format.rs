@@ -15,7 +15,7 @@ pub(crate) enum StackFormat {
     Pprof,
     /// A recording of `perfprop record -g`
     Recording,
-    /// A file of valgrind's callgrind, `callgrind.out.PID`
+    /// A file of valgrind's callgrind or cachegrind, `callgrind.out.PID`
     Callgrind,
 }
 

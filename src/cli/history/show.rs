@@ -1,6 +1,7 @@
 //! Implements `perfprop history show` and `regressions`: what results say.
 
 use std::fs;
+use std::path::Path;
 
 use clap::{Args, ValueEnum};
 
@@ -162,9 +163,10 @@ pub(super) fn regressions(args: &RegressionsArgs) -> Result<u8, Error> {
         RegressionsFormat::Markdown => text::markdown_regressions(&found, &told),
         RegressionsFormat::Junit => text::junit_regressions(&found, &told),
         RegressionsFormat::Sarif => {
-            let named = args.from.project.repository()?.root().join(CONFIGURATION);
-            let named = fs::read_to_string(named).unwrap_or_default();
-            format!("{}\n", text::sarif_regressions(&found, &told, |entry| line_of(&named, entry)))
+            let repository = args.from.project.repository()?;
+            let named = fs::read_to_string(repository.root().join(CONFIGURATION)).unwrap_or_default();
+            let line = |entry: &str| line_of(&named, entry).unwrap_or_else(|| of_project(repository.root()));
+            format!("{}\n", text::sarif_regressions(&found, &told, line))
         }
     };
     Stream::stdout().print(&text)?;
@@ -209,6 +211,13 @@ fn none_found(series: &[BenchmarkSeries], sought: SoughtSteps) -> String {
             "no {what} found; {short} of {all} series have fewer than {LEAST_NUMBERS} numbers, too few to find a step: perfprop history compare A B judges two commits"
         ),
     }
+}
+
+/// The beginning of a file that tells of the project's benchmarks, or of the project, for benchmarks that `perfprop.toml` doesn't name.
+fn of_project(root: &Path) -> SourceLine {
+    let files = [CONFIGURATION, "asv.conf.json", "README.md", "README.rst", "README"];
+    let file = files.into_iter().find(|file| root.join(file).is_file()).unwrap_or(CONFIGURATION);
+    SourceLine { file: file.to_owned(), line: 1 }
 }
 
 /// The line of `perfprop.toml` that names the benchmark of an entry such as `sort.page-faults`.

@@ -68,15 +68,18 @@ impl ProfileWriter<'_> {
         let of_default = tracks.iter().rev().filter(|track| Some(track.event) == default);
         let busiest = of_default.max_by_key(|track| track.weight()).or(tracks.first());
         let busiest = busiest.map(|track| (track.event, track.pid, track.tid));
+        let begins: Vec<_> = tracks.iter().map(|track| begin(self.tree, run, track)).collect();
+        // A wait may have begun before the time that was read.
+        let first = begins.iter().copied().min().unwrap_or(run.range.from).min(run.range.from);
         let mut processes = HashMap::new();
-        for track in tracks {
+        for (track, begins) in tracks.iter().zip(begins) {
             let ThreadTrack { event, pid, tid, .. } = *track;
-            let process = *processes.entry(pid).or_insert_with(|| {
-                self.profile.add_process(track.process, pid.cast_unsigned(), timestamp(run.range.from))
-            });
+            let process = *processes
+                .entry(pid)
+                .or_insert_with(|| self.profile.add_process(track.process, pid.cast_unsigned(), timestamp(first)));
             let is_default = Some(event) == default;
-            let begins = timestamp(track.samples.first().map_or(run.range.from, |first| first.at));
-            let thread = self.profile.add_thread(process, tid.cast_unsigned(), begins, is_default && pid == tid);
+            let is_main = is_default && pid == tid;
+            let thread = self.profile.add_thread(process, tid.cast_unsigned(), timestamp(begins), is_main);
             let name = match is_default {
                 true => track.name.to_owned(),
                 false => format!("{} ({})", track.name, self.tree.event_of(event).name),
@@ -154,6 +157,12 @@ impl ProfileWriter<'_> {
         }
         Ok(())
     }
+}
+
+/// Where the first sample of a track stands.
+fn begin(tree: &Tree, run: &TimedRun, track: &ThreadTrack<'_>) -> WallNs {
+    let span = SampleSpan::of(tree, run, track.event);
+    track.samples.iter().map(|sample| span.begin(sample)).min().unwrap_or(run.range.from)
 }
 
 /// How much of the time a sample of an event stands for.

@@ -7,10 +7,10 @@ use super::change::{self, FlameChanges};
 use super::color::{self, HueBy};
 use super::layout::{FlameBox, FlameLayout, layout};
 use crate::names::{markup, shown};
-use crate::number::{share, time};
-use crate::profile::{EventId, Frame, Tree};
-use crate::stack_formats::options::WriteOptions;
-use crate::stacks::CUT;
+use crate::number::{counted, share, time};
+use crate::profile::{EventId, Frame, SampleMeasure, Tree};
+use crate::stack_formats::options::{WriteOptions, WrittenNumber};
+use crate::stacks::{CUT, OFF_CPU};
 
 const WIDTH: f64 = 1200.0;
 const ROW: usize = 18;
@@ -128,21 +128,54 @@ impl<'a> FlamePicture<'a> {
         self.layout.places.first().map_or(0, |whole| whole.number)
     }
 
-    fn unit(&self) -> String {
-        markup(self.options.unit.name(self.tree, self.event))
+    /// A number of the graph, as text: exact, or about what samples stand for.
+    fn number(&self, number: u64) -> String {
+        let event = self.tree.event_of(self.event);
+        match event.unit() {
+            _ if self.is_of_samples() => counted(number, "sample"),
+            _ if self.is_estimated() && number > 0 => format!("about {}", markup(&event.in_unit(number))),
+            "nanoseconds" => time(number as f64),
+            "count" => number.to_string(),
+            unit => format!("{number} {}", markup(unit)),
+        }
+    }
+
+    /// Whether samples are counted, not what they stand for.
+    fn is_of_samples(&self) -> bool {
+        let event = self.tree.event_of(self.event);
+        event.measure == SampleMeasure::Samples || self.options.unit == WrittenNumber::Samples && event.has_samples()
+    }
+
+    /// Whether samples were taken of an event that nobody counted: it may have happened more or less often than they say. Waits are
+    /// all sampled, and so is each occurrence where a sample stands for one.
+    fn is_estimated(&self) -> bool {
+        let (event, total) = (self.tree.event_of(self.event), self.tree.total(self.event));
+        event.has_samples() && !self.is_of_samples() && event.name != OFF_CPU && total.samples != total.weight
+    }
+
+    /// The number of the whole graph, and what it is of.
+    fn whole(&self) -> String {
+        let event = self.tree.event_of(self.event);
+        let (number, name) = (self.number(self.total()), markup(&event.name));
+        // Folded stacks don't say of what.
+        if event.measure == SampleMeasure::Samples && event.name == "samples" {
+            return number;
+        }
+        let of = if event.unit() == "count" && !self.is_of_samples() { "" } else { "of " };
+        let by = match self.is_estimated() {
+            true => format!(" by {}", counted(self.tree.total(self.event).samples, "sample")),
+            false => String::new(),
+        };
+        format!("{number} {of}{name}{by}")
     }
 
     fn head(&self, out: &mut dyn Write) -> io::Result<()> {
         let name = markup(&self.tree.event_of(self.event).name);
-        let total = match (self.total(), self.unit().as_str()) {
-            (total, "nanoseconds") => time(total as f64),
-            (total, unit) => format!("{total} {unit}"),
-        };
         let title = markup(&self.options.title);
         match &self.look {
             FlameLook::Hue(_) => {
-                let cut = self.cut_words();
-                writeln!(out, "<text x=\"4\" y=\"16\">{title}: {total} of {name}{cut}</text>")?;
+                let (whole, cut) = (self.whole(), self.cut_words());
+                writeln!(out, "<text x=\"4\" y=\"16\">{title}: {whole}{cut}</text>")?;
             }
             FlameLook::Change(_) => {
                 writeln!(out, "<text x=\"4\" y=\"16\">{title}: {name}, red where there is more, blue less</text>")?;
@@ -205,7 +238,7 @@ impl<'a> FlamePicture<'a> {
         match &self.look {
             FlameLook::Hue(hue) => {
                 let own = self.options.unit.of(&self.tree.node(flame.node), self.event);
-                let words = format!("{} {}, {share:.2}%, {own} in itself", flame.number, self.unit());
+                let words = format!("{}, {share:.2}%, {} in itself", self.number(flame.number), self.number(own));
                 (color::class(frame, *hue), words)
             }
             FlameLook::Change(changes) => {
@@ -262,6 +295,49 @@ fn middle(name: &str, room: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::{Amount, ProfileEvent};
+
+    /// The title of a graph of this event, without what stands above it; how often it was sampled, and what that stands for.
+    fn title(name: &str, measure: SampleMeasure, (samples, weight): (u64, u64), unit: WrittenNumber) -> String {
+        let mut tree = Tree::default();
+        let event = tree.event(&ProfileEvent::new(name, measure));
+        let (place, frame) = (tree.sampled(), tree.frame(&Frame::function("f")));
+        tree.stack(place, [frame], event, Amount { samples, weight });
+        let options = WriteOptions { unit, ..WriteOptions::default() };
+        FlamePicture::new(&tree, event, &options, FlamePlace::Alone).whole()
+    }
+
+    #[test]
+    fn titles_tell_samples_from_what_they_stand_for() {
+        use SampleMeasure::{Samples, Sum, Weighted};
+        use WrittenNumber::Weights;
+        let [count, time] = [|| Weighted("count".into()), || Weighted("nanoseconds".into())];
+        let all = [
+            title("page-faults", count(), (411, 12_350), Weights),
+            title("page-faults", count(), (1, 12_350), WrittenNumber::Samples),
+            title("cpu-clock", time(), (1116, 1_116_000_000), Weights),
+            title("cpu-clock", time(), (1116, 1_116_000_000), WrittenNumber::Samples),
+            title(OFF_CPU, time(), (3, 1_500_000_000), Weights),
+            title("page-faults", count(), (7, 7), Weights),
+            title("samples", Samples, (7, 7), Weights),
+            title("cycles", Samples, (7, 7), Weights),
+            title("Ir", Sum("count".into()), (0, 12_350), Weights),
+            title("space", Sum("bytes".into()), (0, 12_350), Weights),
+        ];
+        let expected = [
+            "about 12.3k page-faults by 411 samples",
+            "1 sample of page-faults",
+            "about 1.12 s of cpu-clock by 1116 samples",
+            "1116 samples of cpu-clock",
+            "1.50 s of off-cpu",
+            "7 page-faults",
+            "7 samples",
+            "7 samples of cycles",
+            "12350 Ir",
+            "12350 bytes of space",
+        ];
+        assert_eq!(all, expected);
+    }
 
     #[test]
     fn names_are_cut_in_the_middle() {

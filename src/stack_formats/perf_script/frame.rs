@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::head::is_head;
 use crate::stack_formats::names::UNKNOWN;
 
 /// The symbol and the module of `address symbol (module)`. An address alone is its own symbol; a module
@@ -60,6 +61,12 @@ pub(super) fn put_frame(line: &[u8], text: &mut Vec<u8>) {
     text.extend_from_slice(module);
 }
 
+/// Whether a line that isn't indented is a frame: heads begin with a name, and don't end with a module unless a frame stands on them.
+pub(super) fn is_frame(line: &[u8]) -> bool {
+    let has_module = parse_frame(&String::from_utf8_lossy(line)).is_some_and(|(_, module)| !module.is_empty());
+    has_module && !is_head(line)
+}
+
 /// Symbol and module of `address symbol+0xoffset (module)`, where nothing else can be meant.
 fn frame_parts(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let line = line.trim_ascii_start();
@@ -90,6 +97,14 @@ mod tests {
         for line in ["\t 5b", "\t 5b f", "\t 5b  (/x)", "\t xy f (/x)", "\t 5b f (/x (deleted))", "\t 5b f(int)"] {
             assert_eq!(parts(line), None, "{line}");
         }
+    }
+
+    #[test]
+    fn frames_without_blanks_in_front_are_no_heads() {
+        let frames = ["5b f+0x1 (/x)", "ffff8100 [unknown] ([kernel.kallsyms])", "5b f (/x (deleted))"];
+        assert!(frames.iter().all(|line| is_frame(line.as_bytes())));
+        let heads = ["dd 7 1.5:  12 cycles:", "dd 7 1.5:  12 cycles:  5b f+0x1 (/x)", "rec 7 (x)", "dd", "5b f(int)"];
+        assert!(!heads.iter().any(|line| is_frame(line.as_bytes())));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! comm pid[/tid] [cpu] time: period event:     each field may be left out
-//!         address symbol+0xoffset (module)     innermost frame first
+//!         address symbol+0xoffset (module)     innermost frame first, indented by perf
 //!   file:line                                  of the frame above it
 //!                                              an empty line ends the sample
 //! ```
@@ -17,7 +17,7 @@ use std::borrow::Cow;
 use std::io::Read;
 use std::num::NonZeroU32;
 
-use frame::{parse_frame, put_frame};
+use frame::{is_frame, parse_frame, put_frame};
 pub(super) use head::is_head;
 use head::{HeadParts, SampleHead};
 
@@ -101,6 +101,8 @@ struct KnownHead {
     process: Option<FrameId>,
     /// Whether its period is the weight.
     is_weighed: bool,
+    /// Whether its process runs Java, by its name, as inferno tells.
+    is_java: bool,
 }
 
 /// Where the callers of a sample's first frame lead, and how many lines they take.
@@ -196,6 +198,10 @@ impl<'a> ScriptReader<'a> {
                 return Ok(());
             }
         }
+        // Editors and mails take blanks away.
+        if self.place != ScriptPosition::Between && is_frame(text) {
+            return self.frame_line(line, number);
+        }
         self.settle()?;
         self.sample();
         let parts = HeadParts::of(text);
@@ -238,7 +244,8 @@ impl<'a> ScriptReader<'a> {
         let process = process_name(self.options.process, header)
             .map(|name| self.tree.frame(&Frame { kind: FrameKind::Process, ..Frame::function(&name) }));
         let event = self.tree.event(&ProfileEvent::new(event, measure));
-        let head = KnownHead { event, process, is_weighed: !is_skipped };
+        let is_java = header.comm.starts_with("java");
+        let head = KnownHead { event, process, is_weighed: !is_skipped, is_java };
         self.weight = head.weight(header.period);
         self.head = Some(head);
     }
@@ -264,7 +271,9 @@ impl<'a> ScriptReader<'a> {
 
     /// Takes a frame's line apart, unless it is known; false if it is none.
     fn push_frame(&mut self, line: &[u8]) -> bool {
+        let is_java = self.head.is_some_and(|head| head.is_java);
         put_frame(line, &mut self.text);
+        self.text.push(is_java.into());
         if let Some(frame) = self.known_frames.get(&self.text) {
             self.frames.push(*frame);
             return true;
@@ -278,7 +287,10 @@ impl<'a> ScriptReader<'a> {
         let mut name = String::new();
         let before = self.frames.len();
         for symbol in inlined(without_offset(&symbol), module) {
-            let frame = self.options.names.frame(&symbol, module, &mut name);
+            let mut frame = self.options.names.frame(&symbol, module, &mut name);
+            if is_java {
+                frame.name = self.options.names.of_java(frame.name);
+            }
             self.frames.push(self.tree.frame(&frame));
         }
         // Innermost first.
@@ -378,6 +390,7 @@ impl ScriptReader<'_> {
 fn put_callers(head: KnownHead, lines: &[u8], text: &mut Vec<u8>) {
     text.clear();
     text.extend_from_slice(&head.process.map_or(usize::MAX, FrameId::index).to_le_bytes());
+    text.push(head.is_java.into());
     text.extend_from_slice(lines);
 }
 

@@ -8,10 +8,10 @@ use prost::Message;
 use prost::encoding::{WireType, decode_key, decode_varint};
 use rustc_hash::FxBuildHasher;
 
-use super::message::{Function, Location, Mapping, Profile, Sample};
+use super::message::{Function, Location, Mapping, Profile, Sample, ValueType};
 use crate::profile::{Amount, EventId, Frame, FrameId, ProfileEvent, SampleMeasure, Tree};
 use crate::stack_formats::error::{Fault, FaultKind};
-use crate::stack_formats::options::{EventSelection, ReadOptions};
+use crate::stack_formats::options::{EventSelection, ProfileTimes, ReadOptions};
 use crate::stack_formats::packed::unpacked;
 use crate::stack_formats::selection::EventSelector;
 
@@ -36,8 +36,13 @@ const NUMBER: u64 = 8;
 
 type ById<T> = HashMap<u64, T, FxBuildHasher>;
 
-/// Reads a whole profile; labels of samples aren't kept. Nothing is taken from one that breaks a rule of the format.
-pub(in crate::stack_formats) fn read(input: impl Read, tree: &mut Tree, options: &ReadOptions) -> Result<(), Fault> {
+/// Reads a whole profile, and returns when it was made; labels of samples aren't kept. Nothing is taken from one that breaks a rule of
+/// the format, nor of types with numbers below 0.
+pub(in crate::stack_formats) fn read(
+    input: impl Read,
+    tree: &mut Tree,
+    options: &ReadOptions,
+) -> Result<ProfileTimes, Fault> {
     let profile = unpack(input, LIMITS)?;
     let strings: Vec<String> =
         profile.string_table.iter().map(|text| String::from_utf8_lossy(text).into_owned()).collect();
@@ -47,13 +52,32 @@ pub(in crate::stack_formats) fn read(input: impl Read, tree: &mut Tree, options:
         EventSelection::First => &EventSelection::All,
         events => events,
     });
-    let columns = columns(&profile, &stacks.strings, tree, &mut chosen).map_err(fault)?;
+    let mut columns = SampleColumns::of(&profile, &stacks.strings, tree, &mut chosen).map_err(fault)?;
+    // Where one event is wanted, no other stands in for it.
+    if options.events == EventSelection::First && columns.lacks_default {
+        columns.all.clear();
+    }
     chosen.missing()?;
-    if columns.is_empty() {
+    if columns.all.is_empty() && columns.negative.is_empty() {
         return Err(fault("it has no types of samples".into()));
     }
-    stacks.add(&profile.sample, &columns, tree);
-    Ok(())
+    stacks.add(&profile.sample, &columns.all, tree);
+    match columns.negative.is_empty() {
+        true => ProfileTimes::of(&profile, &stacks.strings).map_err(fault),
+        false => Err(Fault::of_file(FaultKind::Negative(columns.negative))),
+    }
+}
+
+impl ProfileTimes {
+    fn of(profile: &Profile, strings: &Strings<'_>) -> Result<Self, String> {
+        let text = |index: i64| strings.get(index).map(str::to_owned);
+        let period_type = match profile.period_type {
+            Some(kind) => Some((text(kind.r#type)?, text(kind.unit)?)),
+            None => None,
+        };
+        let &Profile { time_nanos, duration_nanos, period, .. } = profile;
+        Ok(Self { time_nanos, duration_nanos, period, period_type })
+    }
 }
 
 fn unpack(input: impl Read, limits: Limits) -> Result<Profile, Fault> {
@@ -190,9 +214,6 @@ impl<'a> CheckedStacks<'a> {
     fn check_sample(&self, sample: &Sample, types: usize) -> Result<(), String> {
         if sample.value.len() != types {
             return Err(format!("{} values for {types} types", sample.value.len()));
-        }
-        if let Some(value) = sample.value.iter().find(|&&value| value < 0) {
-            return Err(format!("{value} is below 0, as in a difference of profiles"));
         }
         if let Some(id) = sample.location_id.iter().find(|id| !self.locations.contains_key(id)) {
             return Err(format!("location {id} isn't there"));
@@ -348,33 +369,67 @@ impl<'a> Types<'a> {
 }
 
 /// The types of samples as events of the tree.
-fn columns(
-    profile: &Profile,
-    strings: &Strings<'_>,
-    tree: &mut Tree,
-    chosen: &mut EventSelector,
-) -> Result<Vec<SampleColumn>, String> {
-    let kind = |kind: &super::message::ValueType| Ok((strings.get(kind.r#type)?, strings.get(kind.unit)?));
-    let types = Types::new(profile.sample_type.iter().map(kind).collect::<Result<_, String>>()?);
-    let counters = types.counters();
-    let preferred = strings.get(profile.default_sample_type)?;
-    let mut columns = Vec::new();
-    // The last type is the one that pprof shows if none is preferred.
-    let (mut last, mut default) = (None, None);
-    for (index, &(name, unit)) in types.all.iter().enumerate() {
-        if is_calls(name, unit) {
-            columns.push(SampleColumn::Calls(index));
-        } else if !counters.contains(&index) && chosen.takes(name) {
-            let (event, column) = types.column(index, tree);
-            columns.push(column);
-            last = Some(event);
-            default = default.or(last.filter(|_| name == preferred));
+#[derive(Default)]
+struct SampleColumns {
+    all: Vec<SampleColumn>,
+    /// The names of those that were chosen and have numbers below 0; they aren't among the others.
+    negative: Vec<String>,
+    /// Whether the type that pprof shows first is one of these.
+    lacks_default: bool,
+}
+
+impl SampleColumns {
+    fn of(
+        profile: &Profile,
+        strings: &Strings<'_>,
+        tree: &mut Tree,
+        chosen: &mut EventSelector,
+    ) -> Result<Self, String> {
+        let kind = |kind: &ValueType| Ok((strings.get(kind.r#type)?, strings.get(kind.unit)?));
+        let types = Types::new(profile.sample_type.iter().map(kind).collect::<Result<_, String>>()?);
+        let (counters, below_zero) = (types.counters(), below_zero(profile));
+        let preferred = strings.get(profile.default_sample_type)?;
+        let mut columns = Self::default();
+        // The last type is the one that pprof shows if none is preferred; without an event where its numbers are below 0.
+        let mut default: Option<(&str, Option<EventId>)> = None;
+        for (index, &(name, unit)) in types.all.iter().enumerate().filter(|(index, _)| !counters.contains(index)) {
+            let is_negative = below_zero[index] || types.samples_of(name).is_some_and(|samples| below_zero[samples]);
+            let is_calls = is_calls(name, unit);
+            if is_calls && !is_negative {
+                columns.all.push(SampleColumn::Calls(index));
+                continue;
+            }
+            if !chosen.takes(name) {
+                continue;
+            }
+            let event = if is_negative {
+                columns.negative.push(name.to_owned());
+                None
+            } else {
+                let (event, column) = types.column(index, tree);
+                columns.all.push(column);
+                Some(event)
+            };
+            if !is_calls && default.is_none_or(|(before, _)| before != preferred) {
+                default = Some((name, event));
+            }
         }
+        match default {
+            Some((_, Some(event))) => tree.set_default_event(event),
+            Some((_, None)) => columns.lacks_default = true,
+            None => {}
+        }
+        Ok(columns)
     }
-    if let Some(event) = default.or(last) {
-        tree.set_default_event(event);
+}
+
+/// Which types have a number below 0.
+fn below_zero(profile: &Profile) -> Vec<bool> {
+    let mut below_zero = vec![false; profile.sample_type.len()];
+    for sample in &profile.sample {
+        below_zero.iter_mut().zip(&sample.value).for_each(|(is_below, value)| *is_below |= *value < 0);
     }
-    Ok(columns)
+    below_zero
 }
 
 fn is_calls(name: &str, unit: &str) -> bool {
@@ -390,7 +445,7 @@ mod tests {
     use flate2::Compression;
     use flate2::write::GzEncoder;
 
-    use super::super::message::{Function, Label, Line, ValueType};
+    use super::super::message::{Label, Line};
     use super::*;
 
     fn refusal(bytes: &[u8], limits: Limits) -> String {
@@ -421,18 +476,48 @@ mod tests {
 
     /// A profile of one sample, of types of a unit `count`.
     fn counted(types: &[String], value: i64) -> Vec<u8> {
+        with_values(types, &vec![value; types.len()])
+    }
+
+    fn with_values(types: &[String], values: &[i64]) -> Vec<u8> {
         let texts = ["", "count", "f"].into_iter().chain(types.iter().map(String::as_str));
         let kind = |r#type| ValueType { r#type, unit: 1 };
         let line = Line { function_id: 1, line: 0 };
         let profile = Profile {
             sample_type: (3..).take(types.len()).map(kind).collect(),
-            sample: vec![Sample { location_id: vec![1], value: vec![value; types.len()], label: vec![] }],
+            sample: vec![Sample { location_id: vec![1], value: values.to_vec(), label: vec![] }],
             location: vec![Location { id: 1, line: vec![line], ..Location::default() }],
             function: vec![Function { id: 1, name: 2, ..Function::default() }],
             string_table: texts.map(|text| text.as_bytes().to_vec()).collect(),
             ..Profile::default()
         };
         profile.encode_to_vec()
+    }
+
+    /// As `pprof -base` writes them.
+    #[test]
+    fn types_with_numbers_below_0_are_left_out_and_told() {
+        let types = ["inuse-samples", "inuse", "alloc-samples", "alloc"].map(str::to_owned);
+        let read_of = |values: &[i64], events: EventSelection| {
+            let mut tree = Tree::default();
+            let options = ReadOptions { events, ..ReadOptions::default() };
+            let fault = read(&with_values(&types, values)[..], &mut tree, &options).err();
+            let names: Vec<_> = tree.event_ids().filter(|event| tree.total(*event) != Amount::ZERO).collect();
+            let names: Vec<_> = names.into_iter().map(|event| tree.event_of(event).name.clone()).collect();
+            (names.join(" "), fault.map_or_else(String::new, |fault| fault.to_string()))
+        };
+        let named = |name: &str| EventSelection::Named(vec![name.to_owned()]);
+        let told = "has numbers below 0, as in a difference of profiles; compare the two profiles themselves";
+        for values in [[1, -2, 3, 4], [-1, 2, 3, 4]] {
+            let (names, fault) = read_of(&values, EventSelection::All);
+            assert!(names == "alloc" && fault.starts_with(&format!("'inuse' {told}")), "{names} {fault}");
+            assert_eq!(read_of(&values, named("alloc")), ("alloc".to_owned(), String::new()));
+            assert_eq!(read_of(&values, named("inuse")).0, "");
+        }
+        // The last is what a file of one event would have.
+        let (names, fault) = read_of(&[1, 2, -3, 4], EventSelection::First);
+        assert!(names.is_empty() && fault.starts_with(&format!("'alloc' {told}")), "{names} {fault}");
+        assert_eq!(read_of(&[1, 2, -3, 4], EventSelection::All).0, "inuse");
     }
 
     #[test]
@@ -450,7 +535,7 @@ mod tests {
             let mut tree = Tree::default();
             let types: Vec<String> = pairs(count).collect();
             let read = read(&counted(&types, 3)[..], &mut tree, &ReadOptions::default());
-            read.map(|()| tree).map_err(|fault| fault.to_string())
+            read.map(|_| tree).map_err(|fault| fault.to_string())
         };
         let tree = read_pairs(MOST_TYPES / 2).unwrap();
         assert_eq!(tree.event_ids().count(), MOST_TYPES / 2);

@@ -8,7 +8,7 @@ use flate2::write::GzEncoder;
 use prost::Message;
 
 use super::super::error::WriteError;
-use super::super::options::WriteOptions;
+use super::super::options::{ProfileTimes, WriteOptions};
 use super::super::timed::TimedRun;
 use super::labels::{TaskAmounts, region_label};
 use super::message::{Function, Label, Line, Location, Mapping, Profile, Sample, ValueType};
@@ -72,8 +72,10 @@ fn profile(tree: &Tree, options: &WriteOptions) -> Result<Profile, String> {
     let default_sample_type = event.map_or(0, |event| texts.id(&tree.event_of(event).name));
     let mut profile =
         Profile { sample_type, sample, mapping, location, function, default_sample_type, ..Profile::default() };
-    if let Some(run) = &options.run {
-        tell_run(&mut profile, run, tree, event, &mut texts);
+    match (&options.run, &options.times) {
+        (Some(run), _) => tell_run(&mut profile, run, tree, event, &mut texts),
+        (None, Some(times)) => tell_times(&mut profile, times, &mut texts),
+        (None, None) => {}
     }
     profile.string_table = texts.table;
     Ok(profile)
@@ -97,6 +99,14 @@ fn tell_run(profile: &mut Profile, run: &TimedRun, tree: &Tree, event: Option<Ev
         profile.period_type = Some(ValueType { r#type: texts.id(&event.name), unit: texts.id(event.unit()) });
         profile.period = nanos(period);
     }
+}
+
+/// The times of the profile that was read.
+fn tell_times(profile: &mut Profile, times: &ProfileTimes, texts: &mut Texts) {
+    (profile.time_nanos, profile.duration_nanos) = (times.time_nanos, times.duration_nanos);
+    profile.period = times.period;
+    let kind = |(name, unit): &(String, String)| ValueType { r#type: texts.id(name), unit: texts.id(unit) };
+    profile.period_type = times.period_type.as_ref().map(kind);
 }
 
 /// The samples of all paths, or what is too large in them.

@@ -14,7 +14,7 @@ use signal_hook::consts::SIGPIPE;
 use super::input::is_dash;
 use super::pager::{Pager, Paging};
 use super::perf_compat;
-use super::stream::{STANDARD_OUTPUT, message};
+use super::stream::message;
 #[cfg(feature = "bench")]
 use crate::bench::SweepError;
 use crate::events::TracefsError;
@@ -200,7 +200,7 @@ pub(super) fn usage(mut error: clap::Error, words: &[OsString], program: &clap::
             let shown = if error.kind() == ErrorKind::DisplayHelp { help(error, words) } else { print(error) };
             // Nothing can report that standard error is closed.
             if let (false, Err(source)) = (error.use_stderr(), shown) {
-                return Error::Write { path: STANDARD_OUTPUT.into(), source }.report(|| None);
+                return Error::Write { path: "standard output".into(), source }.report(|| None);
             }
         }
     }

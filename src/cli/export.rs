@@ -9,7 +9,7 @@ use super::Error;
 use super::args::{StackFormat, range, whole_number};
 use super::error::NOT_ALL;
 use super::input::{is_dash, open, open_recording, refuse_input, title};
-use super::stream::{STANDARD_OUTPUT, say, standard_output};
+use super::stream::say;
 use crate::compare::{self, ProfileDifference};
 use crate::files::PartialFile;
 use crate::monitor::MeasureChoice;
@@ -356,14 +356,14 @@ fn write(args: &ExportArgs, tree: &Tree, target: OutputFormat, options: &WriteOp
 fn write_out(args: &ExportArgs, write: impl FnOnce(&mut dyn Write) -> Result<(), WriteError>) -> Result<(), Error> {
     refuse_input(std::iter::once(&args.file).chain(&args.other).chain(&args.a).chain(&args.b), &args.output)?;
     let written = match is_dash(&args.output) {
-        true => standard_output().map_err(WriteError::Io).and_then(|out| write(&mut buffered(out.lock()))),
+        true => write(&mut buffered(io::stdout().lock())),
         false => to_file(&args.output, |out| write(out)),
     };
     match written {
         Ok(()) => Ok(()),
         Err(WriteError::Io(source)) => {
             let is_stdout = is_dash(&args.output);
-            let path = if is_stdout { STANDARD_OUTPUT.into() } else { args.output.clone() };
+            let path = if is_stdout { "standard output".into() } else { args.output.clone() };
             Err(Error::Write { path, source })
         }
         Err(error) => Err(Error::Export(error)),

@@ -2,20 +2,23 @@
 
 use std::cell::Cell;
 use std::ffi::OsString;
+use std::fs;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
 use clap::Args;
 use crossbeam_channel::{Receiver, never};
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
 use super::args::{MeasurementArgs, milliseconds, whole_number};
 use super::input::is_dash;
 use super::outcome::{code_with, how_it_failed, tell_delay, tell_no_regions};
 use super::progress::{SlowRun, instructions_of};
-use super::stream::{STANDARD_OUTPUT, hush, say, standard_output};
+use super::stream::{hush, say};
 use super::{Error, signals};
 use crate::files::PartialFile;
 use crate::measure::{self, BatchChannels, Delivery, Measurement, RunEvent, RunOutcome, close, note_partial};
@@ -160,7 +163,7 @@ struct Destination<'a> {
 impl Destination<'_> {
     /// The error that nothing can be written there.
     fn failed(self, source: io::Error) -> Error {
-        let path = if is_dash(self.path) { Path::new(STANDARD_OUTPUT) } else { self.path };
+        let path = if is_dash(self.path) { Path::new("standard output") } else { self.path };
         Error::Write { path: path.into(), source }
     }
 
@@ -354,7 +357,8 @@ enum Out {
 impl Out {
     fn open(path: &Path) -> io::Result<Self> {
         match is_dash(path) {
-            true => standard_output().map(|_| Self::Stdout),
+            true if stdout_was_closed() => Err(io::Error::other("it is closed")),
+            true => Ok(Self::Stdout),
             false => PartialFile::create(path).map(Self::File),
         }
     }
@@ -402,6 +406,17 @@ impl Write for Pipe {
         self.unless_unread(|| io::stdout().flush(), ())
     }
 }
+
+/// Whether standard output was closed when perfprop began: Rust then opens /dev/null in its place, for reading, too,
+/// as no shell does.
+fn stdout_was_closed() -> bool {
+    let is_null = fs::metadata("/proc/self/fd/1").is_ok_and(|found| found.rdev() == NULL_DEVICE);
+    let flags = fcntl(io::stdout(), FcntlArg::F_GETFL).map(OFlag::from_bits_retain);
+    is_null && flags.is_ok_and(|flags| flags & OFlag::O_ACCMODE == OFlag::O_RDWR)
+}
+
+/// The number of /dev/null.
+const NULL_DEVICE: u64 = 1 << 8 | 3;
 
 #[cfg(test)]
 mod tests {

@@ -1,15 +1,13 @@
 //! Writes text to a stream of the process or to a file.
 
 use std::borrow::Cow;
-use std::fs::{self, File};
-use std::io::{self, IsTerminal, Stdout, Write};
+use std::fs::File;
+use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::stat::{SFlag, fstat};
 use nix::unistd::{dup2_stdout, getpgrp, tcgetpgrp};
 
@@ -42,7 +40,7 @@ enum Reader {
 impl Stream {
     /// Standard output.
     pub(super) fn stdout() -> Self {
-        Self { is_terminal: io::stdout().is_terminal(), ..Self::to(STANDARD_OUTPUT, io::stdout()) }
+        Self { is_terminal: io::stdout().is_terminal(), ..Self::to("standard output", io::stdout()) }
     }
 
     /// Standard output, or a pager that shows what is written where people look.
@@ -66,8 +64,7 @@ impl Stream {
     /// A file, made anew or written behind what is in it; `-` is standard output.
     pub(super) fn file(path: &Path, append: bool) -> Result<Self, Error> {
         if is_dash(path) {
-            let closed = |source| Error::Write { path: STANDARD_OUTPUT.into(), source };
-            return standard_output().map(|_| Self::stdout()).map_err(closed);
+            return Ok(Self::stdout());
         }
         let failed = |source| Error::Write { path: path.into(), source };
         let file = match append {
@@ -130,29 +127,6 @@ impl Stream {
         written.map_err(|source| Error::Write { path: self.name.clone(), source })
     }
 }
-
-/// What standard output is called in messages.
-pub(super) const STANDARD_OUTPUT: &str = "standard output";
-
-/// Standard output, for what people asked to have there by `-o -`. If it was closed when perfprop began, that is an error: Rust opens
-/// `/dev/null` in its place, for reading, too, as no shell does. Some programs do (Python's `DEVNULL`), so other texts aren't refused.
-///
-/// # Errors
-/// Fails if it was closed.
-pub(super) fn standard_output() -> io::Result<Stdout> {
-    let output = io::stdout();
-    let is_null = fs::metadata("/proc/self/fd/1").is_ok_and(|found| found.rdev() == NULL_DEVICE);
-    let flags = fcntl(&output, FcntlArg::F_GETFL).map(OFlag::from_bits_retain);
-    match is_null && flags.is_ok_and(|flags| flags & OFlag::O_ACCMODE == OFlag::O_RDWR) {
-        true => Err(io::Error::other(
-            "it is closed, or /dev/null that is open for reading, too; to write nowhere: -o /dev/null",
-        )),
-        false => Ok(output),
-    }
-}
-
-/// The number of /dev/null.
-const NULL_DEVICE: u64 = 1 << 8 | 3;
 
 /// Whether writing failed because nobody reads any more.
 fn is_closed_pipe(written: &io::Result<()>) -> bool {

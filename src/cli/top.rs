@@ -16,7 +16,9 @@ use super::stacks::LiveProfile;
 use super::stream::{Stream, has_terminal_beside_input, say, terminal_beside_output};
 use super::{Error, appearance, signals, stacks};
 use crate::diagnosis::{LATELY, LookBack, SampledFacts, diagnose};
-use crate::measure::{DefaultEvents, DenialWords, Measurement, WatchEvent, close, note_partial, pending_end, watch};
+use crate::measure::{
+    DefaultEvents, DenialWords, Measurement, OVERVIEW_FREQUENCIES, WatchEvent, close, note_partial, pending_end, watch,
+};
 use crate::monitor::{MeasureChoice, Monitor};
 use crate::profile::Tree;
 use crate::recording::Recorder;
@@ -54,7 +56,8 @@ pub(super) struct TopArgs {
     /// Stop after this many intervals of text
     #[arg(short = 'n', long, value_name = "N", value_parser = whole_number::<u64>(1..), help_heading = "Intervals")]
     pub(super) iterations: Option<u64>,
-    /// Sample no call stacks. By default screens of a program show its functions, by 199 samples a second
+    /// Sample no call stacks. By default screens of a program show its functions, by 199 samples a second (more
+    /// where threads end before they are sampled)
     #[arg(long, conflicts_with_all = ["frame_pointers", "call_graph", "off_cpu"], help_heading = "Call stacks")]
     pub(super) no_stacks: bool,
     #[command(flatten)]
@@ -232,7 +235,7 @@ fn screens(args: &TopArgs, output: Option<File>) -> Result<u8, Error> {
     let intervals = ShownIntervals { interval, first: Some(FIRST_INTERVAL) };
     let measurement = match args.no_stacks {
         true => args.measurement.of(launch.clone())?,
-        false => args.measurement.with_overview(launch.clone())?,
+        false => args.measurement.with_overview(launch.clone(), OVERVIEW_FREQUENCIES[0])?,
     };
     let Begun { session, monitor, notes } = start(args, &measurement, &launch, intervals)?;
     if !monitor.header().restriction.is_empty() && args.appearance.screen.is_none() && config.screen.is_none() {
@@ -240,7 +243,10 @@ fn screens(args: &TopArgs, output: Option<File>) -> Result<u8, Error> {
     }
     options.notes.extend(notes);
     let profile = LiveProfile::start_to_save(&session, stacks::watch_regions(&session, interval)?)?;
-    let mut live = Live { profile, session, args, launch: &launch, interval };
+    let may_rise = measurement.samples_overview();
+    let frequencies = if may_rise { &OVERVIEW_FREQUENCIES[..] } else { &[] };
+    let mut live = Live { profile, session, args, launch: &launch, interval, frequencies: frequencies.iter() };
+    live.frequencies.next();
     let (mut monitor, outcome) = tui::run(monitor, &mut live, &signals, &options).map_err(Error::Terminal)?;
     // What was counted since the last interval, and its time, are part of the summary.
     monitor.close();
@@ -281,12 +287,19 @@ struct Live<'a> {
     args: &'a TopArgs,
     launch: &'a Launch,
     interval: Duration,
+    /// Rates of an overview that haven't been tried.
+    frequencies: std::slice::Iter<'static, u64>,
 }
 
 impl Live<'_> {
     /// Begins to sample call stacks. Regions are read anew, with what is entered and left.
     fn sample(&mut self) -> Result<(), Error> {
         let measurement = self.args.measurement.with_stacks(self.launch.clone())?;
+        self.frequencies = [].iter();
+        self.sample_as(&measurement)
+    }
+
+    fn sample_as(&mut self, measurement: &Measurement) -> Result<(), Error> {
         measurement.begin_stacks(&mut self.session, &mut |_| {})?;
         self.profile.start_anew(&self.session, self.interval)
     }
@@ -317,6 +330,12 @@ impl Feed for Live<'_> {
     fn begin_sampling(&mut self) -> Result<(), String> {
         // There is one line for it.
         self.sample().map_err(|error| error.to_string().lines().next().unwrap_or_default().to_owned())
+    }
+
+    fn sample_more_often(&mut self) -> Option<u64> {
+        let frequency = *self.frequencies.next()?;
+        let measurement = self.args.measurement.with_overview(self.launch.clone(), frequency).ok()?;
+        self.sample_as(&measurement).ok().map(|()| frequency)
     }
 
     fn set_profile_span(&mut self, span: ProfileSpan) -> Result<(), String> {

@@ -57,6 +57,12 @@ pub trait Feed {
         Err("nothing runs here that could be sampled".into())
     }
 
+    /// Samples CPU time more often from now on, and forgets what was sampled; says how many times a second. `None` where that is the
+    /// user's to choose, or there is no higher rate.
+    fn sample_more_often(&mut self) -> Option<u64> {
+        None
+    }
+
     /// Begins the profile anew, with the samples to come. Only what runs has some.
     fn restart_profile(&mut self) {}
 

@@ -100,7 +100,7 @@ fn samples_and_rounds_count_from_the_same_time() {
     use perfprop::plan::{Cohesion, Plan};
     use perfprop::sampling::SamplerMessage;
     use perfprop::stacks::UnwindMethod;
-    use perfprop::stacks::live::{RateAdaptation, StackNeed, StackRequest};
+    use perfprop::stacks::live::{StackNeed, StackRequest};
 
     /// So many counters take some milliseconds to open, between the opening of what is sampled and the first round.
     const COUNTERS: usize = 700;
@@ -114,7 +114,6 @@ fn samples_and_rounds_count_from_the_same_time() {
         off_cpu: None,
         wakeups: None,
         need: StackNeed::Required,
-        adapts: RateAdaptation::Never,
     };
     let argv = ["sh", "-c", "i=0; while [ $i -lt 50000 ]; do i=$((i + 1)); done"].map(Into::into).to_vec();
     let launch = Launch { stacks: Some(stacks), ..Launch::command(argv, ChildIo::Discard) };

@@ -11,7 +11,7 @@ use ratatui::crossterm::event::{MouseButton, MouseEventKind};
 
 use crate::builders::SECOND;
 use crate::programs::{add_stack, shared, solver};
-use crate::scripted::{SIZES, Session, golden, monitor, options, replayed, rounds, with_profile};
+use crate::scripted::{SIZES, Session, golden, monitor, options, replayed, rounds, with_frequencies, with_profile};
 
 #[test]
 fn hidden_rows_of_a_profile_are_marked() {
@@ -350,6 +350,31 @@ fn names_of_frames_steer_nothing() {
             assert!(text.chars().all(|c| c == '\n' || !c.is_control()) && !text.contains('\u{202e}'), "{text}");
         }
     }
+}
+
+#[test]
+fn the_profile_begins_anew_at_a_higher_rate_where_threads_are_too_short_for_samples() {
+    let of_time = |sampled_ms: u64| {
+        let mut tree = Tree::default();
+        add_stack(&mut tree, &["prog", "work"], "cpu-clock", sampled_ms * 1_000);
+        shared(tree)
+    };
+    // The program used 2 s.
+    with_frequencies(of_time(480), vec![3989, 997], |session| {
+        session.rounds(&rounds(20));
+        session.script.keys("4");
+        let screen = session.script.screen();
+        assert!(screen.contains("threads end before they are sampled: 997 samples a second from now on"), "{screen}");
+        assert!(screen.contains("no sample yet since then"), "{screen}");
+        session.signals.send(15.into()).unwrap();
+    });
+    with_frequencies(of_time(1_900), vec![997], |session| {
+        session.rounds(&rounds(20));
+        session.script.keys("4");
+        let screen = session.script.screen();
+        assert!(screen.contains("work") && !screen.contains("from now on"), "{screen}");
+        session.signals.send(15.into()).unwrap();
+    });
 }
 
 #[test]

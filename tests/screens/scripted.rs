@@ -128,6 +128,8 @@ struct TestFeed {
     output: Receiver<OutputLine>,
     command: Option<i32>,
     profile: Option<SharedTree>,
+    /// At which rates it can sample more often.
+    frequencies: Vec<u64>,
 }
 
 /// Samples of `outer` in a program whose instructions are known: at its first one, in its loop, and at
@@ -178,6 +180,13 @@ impl Feed for TestFeed {
         lines.whole.total = Amount { samples: 1050, weight: 1_050_000 };
         lines.unknown.total = Amount { samples: 10, weight: 10_000 };
         Some(lines)
+    }
+
+    /// What was sampled is forgotten.
+    fn sample_more_often(&mut self) -> Option<u64> {
+        let frequency = self.frequencies.pop()?;
+        *self.profile.as_ref()?.lock().unwrap() = Tree::default();
+        Some(frequency)
     }
 
     fn write_profile(&self, _until: WallNs, recorder: &mut Recorder<&mut dyn Write>) -> io::Result<Option<WallNs>> {
@@ -235,6 +244,15 @@ pub(crate) fn with_loop(
     with_profile(size, options, None, test)
 }
 
+/// The same with what was sampled, which may be sampled at higher rates.
+pub(crate) fn with_frequencies(
+    profile: Option<SharedTree>,
+    frequencies: Vec<u64>,
+    test: impl FnOnce(&mut Session) + Send + 'static,
+) -> (Monitor, Outcome) {
+    with_feed((120, 40), options(), (profile, frequencies), test)
+}
+
 /// The same with what was sampled.
 pub(crate) fn with_profile(
     size: (u16, u16),
@@ -242,11 +260,20 @@ pub(crate) fn with_profile(
     profile: Option<SharedTree>,
     test: impl FnOnce(&mut Session) + Send + 'static,
 ) -> (Monitor, Outcome) {
+    with_feed(size, options, (profile, Vec::new()), test)
+}
+
+fn with_feed(
+    size: (u16, u16),
+    options: ScreenOptions,
+    (profile, frequencies): (Option<SharedTree>, Vec<u64>),
+    test: impl FnOnce(&mut Session) + Send + 'static,
+) -> (Monitor, Outcome) {
     let (terminal, script) = Terminal::scripted(size.0, size.1).unwrap();
     let (samples, samples_out) = bounded(0);
     let (output, output_out) = bounded(0);
     let (signals, signals_out) = bounded(0);
-    let mut feed = TestFeed { samples: samples_out, output: output_out, command: Some(4121), profile };
+    let mut feed = TestFeed { samples: samples_out, output: output_out, command: Some(4121), profile, frequencies };
     let user = thread::spawn(move || {
         let mut session = Session { script, samples, output, signals };
         test(&mut session);

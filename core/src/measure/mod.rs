@@ -57,7 +57,7 @@ pub use run::{
     watch_rounds,
 };
 #[cfg(feature = "stacks")]
-pub use sampling::{OVERVIEW_FREQUENCY, OffCpuTime, SampleRate, StackOptions, StackPurpose};
+pub use sampling::{OVERVIEW_FREQUENCIES, OffCpuTime, SampleRate, StackOptions, StackPurpose};
 
 /// Rounds under the intervals of screens and texts come at least this often.
 const LONGEST_PERIOD: Duration = Duration::from_millis(100);
@@ -228,6 +228,12 @@ impl Measurement {
         session.begin_stacks(&self.launch).map_err(|error| refused::refused(error, &self.plan, &self.launch))?;
         session.stacks().inspect(|stacks| sampling::note_unsampled(stacks, note));
         Ok(())
+    }
+
+    /// Whether stacks are sampled for an overview alone.
+    #[cfg(feature = "stacks")]
+    pub fn samples_overview(&self) -> bool {
+        self.launch.stacks.as_ref().is_some_and(|stacks| stacks.need == crate::stacks::live::StackNeed::IfPossible)
     }
 
     /// A monitor of a run of this measurement.

@@ -11,9 +11,7 @@ use crate::names::shown;
 use crate::plan::Plan;
 use crate::sources::Counter;
 use crate::sources::perf::TargetKind;
-use crate::stacks::live::{
-    self, MACHINE_FREQUENCY, RateAdaptation, StackError, StackNeed, StackRequest, WAKEUPS, WakeupEvent,
-};
+use crate::stacks::live::{self, MACHINE_FREQUENCY, StackError, StackNeed, StackRequest, WAKEUPS, WakeupEvent};
 use crate::stacks::{OFF_CPU, Rate, UnwindMethod};
 
 /// Sampled where nobody says what: where there is a PMU, and where there is none.
@@ -45,13 +43,14 @@ pub enum StackPurpose {
     /// They were asked for: without them the measurement fails.
     #[default]
     Profile,
-    /// To show which functions run, beside what is counted: CPU time is sampled [`OVERVIEW_FREQUENCY`] times a second, which takes no
-    /// counter. Where that can't be, it is left out.
-    Overview,
+    /// To show which functions run, beside what is counted: CPU time is sampled so many times a second, which takes no counter. Where
+    /// that can't be, it is left out.
+    Overview(u64),
 }
 
-/// Samples a second of an overview: shares of a second's time are known to ±7 points, and those of ten seconds to ±2.
-pub const OVERVIEW_FREQUENCY: u64 = 199;
+/// Samples a second of an overview. Of 199, shares of a second's time are known to ±7 points, and those of ten seconds to ±2. The others
+/// follow where threads end before they have run for long enough to be sampled.
+pub const OVERVIEW_FREQUENCIES: [u64; 3] = [199, 997, 3989];
 
 /// Whether the time that threads are on no CPU is sampled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,8 +81,8 @@ pub(super) fn request(
     note: &mut dyn FnMut(&str),
 ) -> Result<Option<StackRequest>, Error> {
     let Some(stacks) = &options.stacks else { return Ok(None) };
-    if stacks.purpose == StackPurpose::Overview {
-        return overview(options);
+    if let StackPurpose::Overview(frequency) = stacks.purpose {
+        return overview(options, frequency);
     }
     if options.counter != Counter::Kernel {
         return modelled(stacks, plan).map(Some);
@@ -101,23 +100,15 @@ pub(super) fn request(
     };
     let wakeups = if off_cpu.is_some() { wakeups()? } else { None };
     let call_graph = stacks.method.unwrap_or(UnwindMethod::Auto);
-    Ok(Some(StackRequest {
-        events,
-        rate,
-        call_graph,
-        off_cpu,
-        wakeups,
-        need: StackNeed::Required,
-        adapts: RateAdaptation::Never,
-    }))
+    Ok(Some(StackRequest { events, rate, call_graph, off_cpu, wakeups, need: StackNeed::Required }))
 }
 
 /// CPU time, of what the kernel counts: a model that counts all calls would take longer.
-fn overview(options: &MeasureOptions) -> Result<Option<StackRequest>, Error> {
+fn overview(options: &MeasureOptions, frequency: u64) -> Result<Option<StackRequest>, Error> {
     if options.counter != Counter::Kernel {
         return Ok(None);
     }
-    let hz = live::max_frequency().map_or(OVERVIEW_FREQUENCY, |max| max.min(OVERVIEW_FREQUENCY));
+    let hz = live::max_frequency().map_or(frequency, |max| max.min(frequency));
     Ok(Some(StackRequest {
         events: events_called(DEFAULT_SOFTWARE)?,
         rate: Some(Rate::Frequency(hz)),
@@ -125,7 +116,6 @@ fn overview(options: &MeasureOptions) -> Result<Option<StackRequest>, Error> {
         off_cpu: None,
         wakeups: None,
         need: StackNeed::IfPossible,
-        adapts: RateAdaptation::ForShortThreads,
     }))
 }
 
@@ -137,15 +127,7 @@ fn modelled(stacks: &StackOptions, plan: &Plan) -> Result<StackRequest, Error> {
     }
     let events = plan.events.clone();
     let call_graph = UnwindMethod::Modelled;
-    Ok(StackRequest {
-        events,
-        rate: None,
-        call_graph,
-        off_cpu: None,
-        wakeups: None,
-        need: StackNeed::Required,
-        adapts: RateAdaptation::Never,
-    })
+    Ok(StackRequest { events, rate: None, call_graph, off_cpu: None, wakeups: None, need: StackNeed::Required })
 }
 
 /// The event of wake-ups, where tracefs can be read.

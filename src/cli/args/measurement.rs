@@ -52,10 +52,10 @@ impl MeasurementArgs {
 
     /// The measurement that they ask for, with an overview of the functions of programs, if no stacks are asked for: what the whole
     /// machine does would cost much.
-    pub(crate) fn with_overview(&self, launch: Launch) -> Result<Measurement, Error> {
+    pub(crate) fn with_overview(&self, launch: Launch, frequency: u64) -> Result<Measurement, Error> {
         match (self.stacks.options()?, &launch.target) {
             (None, None | Some(TargetKind::Processes(_) | TargetKind::Threads(_))) => {
-                let overview = StackOptions { purpose: StackPurpose::Overview, ..StackOptions::default() };
+                let overview = StackOptions { purpose: StackPurpose::Overview(frequency), ..StackOptions::default() };
                 self.sampling(Some(overview), DefaultEvents::Best, launch)
             }
             _ => self.of(launch),

@@ -36,6 +36,10 @@ const MAX_LINES_AT_ONCE: usize = 1000;
 /// How long the last round of an ended command may take.
 const LAST_ROUND_PATIENCE: Duration = Duration::from_secs(2);
 
+/// After a profile was looked at, it isn't for so many times as long as that took; nor at once after a key, if it took longer than this.
+const PROFILE_REST: u32 = 4;
+const PROFILE_QUICK: Duration = Duration::from_millis(30);
+
 /// How often samples are looked at that come after the end.
 const LAST_SAMPLES_PAUSE: Duration = Duration::from_millis(250);
 
@@ -69,7 +73,9 @@ pub(super) struct App<'a> {
     awaited_by: AwaitedBy,
     own: OwnTime,
     theme_file: Option<ThemeWatch>,
-    /// Whether samples were still on their way when the profile was looked at last.
+    /// When the profile was looked at last, and how long that took; `None` where the reader asked for another since.
+    profile_look: Option<(Instant, Duration)>,
+    /// Whether samples were still on their way then.
     is_profile_coming: bool,
     /// The way through a recording that is being gone.
     winding: Option<Winding>,
@@ -122,6 +128,7 @@ impl<'a> App<'a> {
             awaited_by: AwaitedBy::Nobody,
             own: OwnTime::default(),
             theme_file: options.theme_file.clone().map(ThemeWatch::new),
+            profile_look: None,
             is_profile_coming: false,
             winding: None,
             is_read_ahead,
@@ -264,11 +271,11 @@ impl<'a> App<'a> {
             (LoopCommand::BeginSampling, _) => self.begin_sampling(),
             (LoopCommand::RestartProfile, _) => {
                 self.feed.restart_profile();
-                self.model.profile_is_old = true;
+                self.renew_profile();
             }
             (LoopCommand::InterpreterFrames(frames), _) => {
                 self.feed.set_interpreter_frames(frames);
-                self.model.profile_is_old = true;
+                self.renew_profile();
             }
             (LoopCommand::Save, _) => self.save(),
             (LoopCommand::Export(format), _) => self.export(format),
@@ -289,7 +296,7 @@ impl<'a> App<'a> {
     fn begin_sampling(&mut self) {
         match self.feed.begin_sampling() {
             Ok(()) => {
-                self.model.profile_is_old = true;
+                self.renew_profile();
                 self.model.profile_since = Some(self.model.monitor.now());
             }
             Err(words) => self.tell(Message::Failed(words)),
@@ -374,7 +381,7 @@ impl App<'_> {
             self.model.first_level = FirstLevel::default();
             return self.tell(Message::Failed(reason));
         }
-        self.model.profile_is_old = true;
+        self.renew_profile();
     }
 
     fn set_profile_span(&mut self, span: ProfileSpan) {
@@ -382,7 +389,13 @@ impl App<'_> {
             self.model.profile_span = ProfileSpan::default();
             return self.tell(Message::Failed(reason));
         }
+        self.renew_profile();
+    }
+
+    /// Has the profile be looked at before the next frame.
+    fn renew_profile(&mut self) {
         self.model.profile_is_old = true;
+        self.profile_look = None;
     }
 
     fn save(&mut self) {
@@ -449,24 +462,51 @@ impl App<'_> {
         Ok(())
     }
 
+    /// Whether the profile may be looked at: with very many stacks that takes long, and keys would wait for it.
+    fn may_look_at_profile(&self) -> bool {
+        let is_live = self.terminal.is_real() && self.model.rounds.end.is_none();
+        let Some((looked_at, took)) = self.profile_look.filter(|_| is_live && self.model.profile.is_some()) else {
+            return true;
+        };
+        let is_awaited = self.awaited_by == AwaitedBy::User && took > PROFILE_QUICK;
+        !is_awaited && looked_at.elapsed() >= PROFILE_REST * took
+    }
+
     /// Looks at what was sampled, if that is on the screen and an interval has ended since.
     fn refresh_profile(&mut self) {
+        let may_look = self.may_look_at_profile();
         let model = &mut self.model;
         // Enter on a thread opens its stacks.
         let is_wanted = model.screen == Screen::Threads && model.profile.is_none();
         let is_told = model.uses_profile() || is_wanted || matches!(model.screen, Screen::Log | Screen::Source);
-        let is_new = model.profile_is_old && model.motion == Motion::Moving && is_told;
+        let is_new = model.profile_is_old && model.motion == Motion::Moving && is_told && may_look;
         if is_new {
             model.profile_is_old = false;
+            let begun = Instant::now();
             self.feed.profile(model.monitor.now(), &mut |tree, quality| model.take_profile(tree, quality));
             if let (Screen::Source, Some(source)) = (model.screen, &mut model.source)
                 && let Some(lines) = self.feed.function_lines(source.function as usize, source.event)
             {
                 source.take(lines);
             }
+            self.profile_look = Some((Instant::now(), begun.elapsed()));
+            self.sample_enough();
         }
         if self.model.shows_profile() {
             self.refresh_hot_line(is_new);
+        }
+    }
+
+    /// Samples more often where threads end before they are sampled: what is sampled then tells of the long ones only.
+    fn sample_enough(&mut self) {
+        let is_live = self.model.options.mode == Mode::Live && self.model.rounds.end.is_none();
+        if is_live
+            && self.model.little_sampled().is_some()
+            && let Some(frequency) = self.feed.sample_more_often()
+        {
+            self.model.profile_since = Some(self.model.monitor.now());
+            self.renew_profile();
+            self.model.tell(format!("threads end before they are sampled: {frequency} samples a second from now on"));
         }
     }
 

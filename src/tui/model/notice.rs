@@ -13,7 +13,7 @@ pub(in crate::tui) enum Notice {
 
 impl ScreenModel {
     /// Tells what was done.
-    pub(super) fn tell(&mut self, words: impl Into<String>) {
+    pub(in crate::tui) fn tell(&mut self, words: impl Into<String>) {
         self.notice = Some(Notice::Done(words.into()));
     }
 

@@ -24,7 +24,6 @@ mod chains;
 mod code;
 mod copies;
 mod copy_evidence;
-mod coverage;
 mod debug_files;
 mod debug_units;
 #[cfg(feature = "debuginfod")]
@@ -74,8 +73,8 @@ mod wakers;
 #[cfg(feature = "disassembly")]
 pub use disassembly::disassemble;
 pub use request::{
-    DEFAULT_FREQUENCY, MACHINE_FREQUENCY, RateAdaptation, StackError, StackNeed, StackRequest, Unsampled, WAKEUPS,
-    WakeupEvent, max_frequency,
+    DEFAULT_FREQUENCY, MACHINE_FREQUENCY, StackError, StackNeed, StackRequest, Unsampled, WAKEUPS, WakeupEvent,
+    max_frequency,
 };
 
 /// The names of places in a program, as samples get them.

@@ -17,7 +17,7 @@ use super::super::{OFF_CPU, SamplingSetup, UnwindMethod};
 use super::copy_evidence::CopySize;
 use super::namespaces;
 use super::opener::{EventSet, OpenedEvent, Opener, SMALL_RING, SMALLEST_RING};
-use super::request::{RateAdaptation, StackError, StackRequest, Unsampled, WAKEUPS, WakeupEvent, setting};
+use super::request::{StackError, StackRequest, Unsampled, WAKEUPS, WakeupEvent, setting};
 use super::ring::Ring;
 use super::tried::{NotHere, SampledTask, TriedPlaces, here};
 use super::unwind::REGISTERS;
@@ -46,7 +46,6 @@ pub(super) struct OpenEvents {
     /// The place of time on no CPU among the sampled events, where it is one of them.
     pub(super) off_cpu: Option<u32>,
     pub(super) wakeups: OpenWakeups,
-    pub(super) adapts: RateAdaptation,
 }
 
 /// The events of wake-ups that are open; none by default.
@@ -131,7 +130,7 @@ pub(super) fn open(wanted: &StackRequest, target: &CountedTarget) -> Result<Open
         }
         None => OpenWakeups::default(),
     };
-    Ok(OpenEvents { off_cpu, wakeups, adapts: wanted.adapts, ..places.opened(unsampled, running) })
+    Ok(OpenEvents { off_cpu, wakeups, ..places.opened(unsampled, running) })
 }
 
 /// The CPUs, with what is open on each.
@@ -274,7 +273,6 @@ impl<'a> Places<'a> {
             running,
             off_cpu: None,
             wakeups: OpenWakeups::default(),
-            adapts: RateAdaptation::Never,
         }
     }
 }

@@ -38,8 +38,6 @@ pub(super) struct RecordReader {
     /// Kernel addresses that were looked up before.
     known_kernel: FxHashMap<u64, LocationId>,
     pub(super) samples: Vec<RawSample>,
-    /// What all samples so far stand for, without those of waits.
-    pub(super) sampled: u64,
     pub(super) losses: Losses,
     /// The locations of the sample that is being read, the innermost first; and user addresses.
     locations: Vec<LocationId>,
@@ -65,7 +63,6 @@ impl RecordReader {
             kernel,
             known_kernel: FxHashMap::default(),
             samples: Vec::new(),
-            sampled: 0,
             losses: Losses::default(),
             locations: Vec::new(),
             addresses: Vec::new(),
@@ -136,7 +133,6 @@ impl RecordReader {
             Some(off_cpu) => off_cpu.runs(sample.tid, time),
             None => {}
         }
-        self.sampled += sample.period;
         self.keep([taken]);
     }
 

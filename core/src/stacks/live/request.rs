@@ -23,18 +23,6 @@ pub struct StackRequest {
     pub wakeups: Option<WakeupEvent>,
     /// Whether there is nothing to measure without stacks.
     pub need: StackNeed,
-    /// Whether it is sampled more often where that turns out to be too seldom.
-    pub adapts: RateAdaptation,
-}
-
-/// Whether events are sampled more often where samples stand for too little of what was counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum RateAdaptation {
-    /// The rate stays.
-    #[default]
-    Never,
-    /// It rises where threads end before they have a sample. For a request of nothing but CPU time.
-    ForShortThreads,
 }
 
 /// Whether a measurement needs its stacks.

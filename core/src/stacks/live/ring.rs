@@ -32,15 +32,6 @@ pub(super) fn go_first() {
     }
 }
 
-/// Has an event, and all that inherits it later, be sampled after so many more occurrences each time.
-pub(super) fn set_period(event: &Counter, period: u64) -> io::Result<()> {
-    /// `PERF_EVENT_IOC_PERIOD`.
-    const PERIOD: u64 = nix::request_code_write!(b'$', 4, size_of::<u64>());
-    // SAFETY: the descriptor is an open perf event for the length of the call, and the kernel only reads the number.
-    let answer = unsafe { libc::ioctl(event.as_raw_fd(), PERIOD as _, &raw const period) };
-    nix::errno::Errno::result(answer).map(drop).map_err(io::Error::from)
-}
-
 /// A ring buffer that the kernel writes records into.
 pub(super) struct Ring {
     sampler: Sampler,

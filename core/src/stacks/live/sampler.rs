@@ -13,12 +13,10 @@ use super::super::{Losses, RunShare, UnwindMethod, WaitingSamples};
 use super::auto::AutoStacks;
 use super::code::SampledCode;
 use super::copy_evidence::CopySize;
-use super::coverage::ClockCoverage;
 use super::off_cpu::OffCpu;
 use super::open::{OpenEvents, SampledCounter};
 use super::raw_batch::RawBatch;
 use super::record_reader::RecordReader;
-use super::request::RateAdaptation;
 use super::ring::{Ring, Sorter, go_first};
 use super::turns::CounterTurns;
 use super::{PATIENCE, clock};
@@ -51,7 +49,6 @@ pub(super) struct StackSampler {
     /// Those that tell for how long events took turns.
     clocks: Vec<perf_event::Counter>,
     turns: CounterTurns,
-    coverage: Option<ClockCoverage>,
     /// Shares that no batch has taken yet.
     shares: Vec<RunShare>,
     /// They report mappings as long as they are open.
@@ -78,7 +75,6 @@ struct Sent {
 
 impl StackSampler {
     pub(super) fn new(opened: OpenEvents, commands: OwnedFd, to: (Sender<RawBatch>, WaitingSamples)) -> Self {
-        let coverage = (opened.adapts == RateAdaptation::ForShortThreads).then(ClockCoverage::default);
         let OpenEvents { rings, counters, clocks, tellers, events, sampled, running, off_cpu, wakeups, .. } = opened;
         let mut reader = RecordReader::new(events, sampled.call_graph);
         reader.off_cpu = off_cpu.map(OffCpu::new);
@@ -94,21 +90,7 @@ impl StackSampler {
         let shares = Vec::new();
         let (batches, waiting) = to;
         let _tellers = tellers;
-        Self {
-            rings,
-            counters,
-            clocks,
-            turns,
-            coverage,
-            shares,
-            _tellers,
-            commands,
-            sorter,
-            reader,
-            batches,
-            waiting,
-            sent,
-        }
+        Self { rings, counters, clocks, turns, shares, _tellers, commands, sorter, reader, batches, waiting, sent }
     }
 
     /// Runs until it is asked to end, or nobody takes its samples. `origin` is the time of the kernel's clock that samples count from.
@@ -142,9 +124,6 @@ impl StackSampler {
             if go_on {
                 self.reader.tell_waits(horizon);
                 self.decide();
-                if let Some(coverage) = &mut self.coverage {
-                    coverage.look(&mut self.counters, self.reader.sampled, clock());
-                }
             } else {
                 self.reader.tell_last_waits(horizon);
             }

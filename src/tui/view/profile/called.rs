@@ -104,7 +104,7 @@ fn own(numbers: &RowNumbers, measure: &CallMeasure) -> String {
 /// The mean of a call.
 fn mean(calls: &RowCalls, measure: &CallMeasure) -> String {
     match measure {
-        CallMeasure::Time => time(calls.times.mean_ns),
+        CallMeasure::Time => calls.times.mean().map_or_else(|| MISSING.into(), time),
         CallMeasure::Count(unit) => counted(calls, calls.counts.mean(), unit),
     }
 }
@@ -174,7 +174,7 @@ impl CallColumns {
     }
 }
 
-/// `±1.8%`; a dash of a single call. Of times it is the error of the mean, of counts that of the count, and with it of the
+/// `±1.8%`; `±?` of a single call, and where measuring calls took more than they did. Of times it is the error of the mean, of counts that of the count, and with it of the
 /// mean: the number of calls is exact.
 fn error(page: &ScreenPage<'_>, calls: &RowCalls, measure: &CallMeasure) -> String {
     let confidence = page.model.monitor.confidence();

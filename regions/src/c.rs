@@ -41,7 +41,7 @@ extern "C" fn perfprop_begin_recorded(name: *const c_char) -> u64 {
 
 #[expect(unsafe_code, reason = "C finds it by this name")]
 #[unsafe(no_mangle)]
-extern "C" fn perfprop_begin_recursive(name: *const c_char) -> u64 {
+pub(crate) extern "C" fn perfprop_begin_recursive(name: *const c_char) -> u64 {
     if !thread::records() {
         return 0;
     }

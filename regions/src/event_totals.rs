@@ -1,5 +1,6 @@
 //! Computes what events counted in a row of regions, with an interval where they were counted in turns.
 
+use crate::markers::{MarkedCalls, MarkerCost};
 use crate::snapshot::{EventCounts, EventMarker, Snapshot};
 
 /// What an event counted in the calls of a row, without what the markers add.
@@ -148,18 +149,31 @@ impl EventSums {
         }
     }
 
-    /// Adds what a node counted in so many calls.
-    fn add(&mut self, calls: u64, event: &EventCounts, within: (&Within, usize), marker: &EventMarker) {
+    /// What was counted in the calls of this row and of another one.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        Self {
+            all: self.all.plus(&other.all),
+            alone: self.alone.plus(other.alone),
+            markers: self.markers + other.markers,
+            self_markers: self.self_markers + other.self_markers,
+            call_marker: self.call_marker.max(other.call_marker),
+            marker_error: self.marker_error + other.marker_error,
+        }
+    }
+
+    /// Adds what a node counted in these calls.
+    fn add(&mut self, calls: MarkedCalls, event: &EventCounts, within: (&Within, usize), marker: &EventMarker) {
         let (within, place) = within;
         let of_those = within.events.get(place).map_or_else(CountedPart::default, EventCounts::part);
-        let (calls, children) = (calls as f64, within.children as f64);
+        let cost = MarkerCost::from(marker);
         self.all = self.all.plus(event);
         // A region that was closed after the one around it may have more than that.
         self.alone = self.alone.plus(event.part().without(of_those));
-        self.markers += calls * marker.inner + within.calls as f64 * marker.outer;
-        self.self_markers += calls * marker.inner + children * (marker.outer - marker.inner);
+        self.markers += calls.within(&cost) + within.calls.around(&cost);
+        self.self_markers += calls.within(&cost) + within.children.beside(&cost);
         self.call_marker = marker.inner;
-        self.marker_error += (calls + within.calls as f64) * marker.excess;
+        self.marker_error += (calls.total() + within.calls.total()) * marker.excess;
     }
 }
 
@@ -232,10 +246,10 @@ impl EventCounts {
     }
 }
 
-/// Adds what a node counted in so many calls to the sums of each event.
+/// Adds what a node counted in these calls to the sums of each event.
 pub(crate) fn add_events(
     sums: &mut Vec<EventSums>,
-    calls: u64,
+    calls: MarkedCalls,
     events: &[EventCounts],
     within: &Within,
     snapshot: &Snapshot,
@@ -251,16 +265,17 @@ pub(crate) fn add_events(
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Within {
     /// Calls of all regions within.
-    pub(crate) calls: u64,
-    children: u64,
+    pub(crate) calls: MarkedCalls,
+    /// Those of regions directly within.
+    pub(crate) children: MarkedCalls,
     /// By event, what those directly within counted.
     events: Vec<EventCounts>,
 }
 
 impl Within {
     /// Adds a region that is directly within.
-    pub(crate) fn add_child(&mut self, calls: u64, events: &[EventCounts]) {
-        self.children = self.children.saturating_add(calls);
+    pub(crate) fn add_child(&mut self, calls: MarkedCalls, events: &[EventCounts]) {
+        self.children = self.children.plus(calls);
         self.events.resize(events.len().max(self.events.len()), EventCounts::default());
         self.events.iter_mut().zip(events).for_each(|(sum, event)| *sum = sum.plus(event));
     }
@@ -342,10 +357,14 @@ mod tests {
         sums
     }
 
+    fn entered(calls: usize) -> MarkedCalls {
+        MarkedCalls { entered: calls as u64, again: 0 }
+    }
+
     fn total(calls: &[(u64, u64, u64)], inner: f64) -> Option<EventTotal> {
         let mut sums = EventSums::NOTHING;
-        let marker = EventMarker { inner, outer: inner, excess: 0.0 };
-        sums.add(calls.len() as u64, &counts(calls), (&Within::default(), 0), &marker);
+        let marker = EventMarker { inner, outer: inner, ..EventMarker::default() };
+        sums.add(entered(calls.len()), &counts(calls), (&Within::default(), 0), &marker);
         sums.total(calls.len() as u64)
     }
 
@@ -381,10 +400,11 @@ mod tests {
     #[test]
     fn what_regions_within_counted_is_not_the_regions_own() {
         let (outer, inner) = (counts(&[(100, 50, 50)]), counts(&[(30, 10, 10), (30, 10, 10)]));
-        let mut within = Within { calls: 2, ..Within::default() };
-        within.add_child(2, &[inner]);
+        let mut within = Within { calls: entered(2), ..Within::default() };
+        within.add_child(entered(2), &[inner]);
         let mut sums = EventSums::NOTHING;
-        sums.add(1, &outer, (&within, 0), &EventMarker { inner: 2.0, outer: 5.0, excess: 0.0 });
+        let marker = EventMarker { inner: 2.0, outer: 5.0, ..EventMarker::default() };
+        sums.add(entered(1), &outer, (&within, 0), &marker);
         let total = sums.total(1).unwrap();
         // 100 less 2 and twice 5; within are 60 less twice 2; the rest is its own.
         assert_eq!((total.count, total.self_count), (88.0, Some(88.0 - 56.0)));
@@ -394,9 +414,9 @@ mod tests {
     fn what_markers_may_have_added_makes_a_count_inexact() {
         let of = |calls: &[(u64, u64, u64)], excess| {
             let mut sums = EventSums::NOTHING;
-            let within = Within { calls: 1, ..Within::default() };
-            let marker = EventMarker { inner: 5.0, outer: 10.0, excess };
-            sums.add(calls.len() as u64, &counts(calls), (&within, 0), &marker);
+            let within = Within { calls: entered(1), ..Within::default() };
+            let marker = EventMarker { inner: 5.0, outer: 10.0, again: 10.0, excess };
+            sums.add(entered(calls.len()), &counts(calls), (&within, 0), &marker);
             sums.total(calls.len() as u64).unwrap()
         };
         // 80 less twice 5 and once 10; three markers may have added 4 more each.
@@ -417,7 +437,7 @@ mod tests {
     fn what_came_since_is_estimated_by_itself() {
         let sums = |calls: &[(u64, u64, u64)]| {
             let mut sums = EventSums::NOTHING;
-            sums.add(calls.len() as u64, &counts(calls), (&Within::default(), 0), &EventMarker::default());
+            sums.add(entered(calls.len()), &counts(calls), (&Within::default(), 0), &EventMarker::default());
             sums
         };
         let earlier = [(10, 10, 10), (20, 10, 20)];

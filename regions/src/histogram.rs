@@ -1,7 +1,7 @@
 //! Counts times of calls in buckets that are a quarter of a power of two wide.
 //!
 //! Times below 4 ns have a bucket each. From there on the two bits behind the highest one say which quarter of a power
-//! of two it is, so that a bucket is at most 25 % wide and a quantile at most 12.5 % off.
+//! of two it is, so that a bucket is at most 25 % wide.
 
 use crate::layout::BUCKETS;
 
@@ -29,8 +29,8 @@ fn bounds(bucket: usize) -> (u64, u64) {
     ((quarters + bucket % quarters).saturating_mul(width), width)
 }
 
-/// The time that a part of the calls stays below, in nanoseconds: the middle of the bucket that holds it. `None` without
-/// a call.
+/// A time that this part of the calls stays below, in nanoseconds: the end of the bucket in which they are so many. `None`
+/// without a call.
 pub(crate) fn quantile(histogram: &[u32; BUCKETS], part: f64) -> Option<f64> {
     let calls: u64 = histogram.iter().map(|&calls| u64::from(calls)).sum();
     let rank = (part * calls as f64).ceil().max(1.0) as u64;
@@ -39,7 +39,7 @@ pub(crate) fn quantile(histogram: &[u32; BUCKETS], part: f64) -> Option<f64> {
         below += u64::from(calls);
         if below >= rank {
             let (first, width) = bounds(number);
-            return Some(first as f64 + (width - 1) as f64 / 2.0);
+            return Some(first as f64 + width as f64);
         }
     }
     None
@@ -71,8 +71,8 @@ mod tests {
         let mut histogram = [0; BUCKETS];
         assert_eq!(quantile(&histogram, 0.5), None);
         [1, 2, 3, 100].into_iter().for_each(|ns| histogram[bucket(ns)] += 1);
-        assert_eq!([0.5, 0.75].map(|part| quantile(&histogram, part)), [Some(2.0), Some(3.0)]);
+        assert_eq!([0.5, 0.75].map(|part| quantile(&histogram, part)), [Some(3.0), Some(4.0)]);
         // 96 to 111.
-        assert_eq!(quantile(&histogram, 0.99), Some(103.5));
+        assert_eq!(quantile(&histogram, 0.99), Some(112.0));
     }
 }

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 /// The first eight bytes, written last: whoever sees them sees a whole header.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"PPregion");
 /// Changes when anything below does.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// Names there is room for, and bytes of all their text.
 pub const NAMES: usize = 32_768;
@@ -74,6 +74,8 @@ pub struct Header {
     pub inner_ns: AtomicU64,
     /// What they add to the time of the region around, as above.
     pub outer_ns: AtomicU64,
+    /// What a call that is counted while its region is open adds to the time of that region, and of those around, as above.
+    pub again_ns: AtomicU64,
     /// How many events are counted, and their names.
     pub events: AtomicU32,
     /// Names of events.
@@ -82,6 +84,8 @@ pub struct Header {
     pub event_inner: [AtomicU64; EVENTS],
     /// What they add to its count in the region around, as above.
     pub event_outer: [AtomicU64; EVENTS],
+    /// What a call that is counted while its region is open adds to the count there and around, as above.
+    pub event_again: [AtomicU64; EVENTS],
     /// How much more an enter and a leave added in most rounds in which they were measured, as above.
     pub event_excess: [AtomicU64; EVENTS],
     /// Names of the counters that the program counts; 0 for none.
@@ -191,6 +195,8 @@ pub struct Node {
     pub phase: AtomicU32,
     /// Calls that ended.
     pub calls: AtomicU64,
+    /// Those of them that were counted while the region was open, as where a function calls itself.
+    pub again: AtomicU64,
     /// Those of them that recorded operations for a run backwards.
     pub recorded: AtomicU64,
     /// Their time, in nanoseconds, with what enter and leave cost.

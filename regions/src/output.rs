@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::event_totals::EventTotal;
-use crate::report::{PathRow, Row, Times};
+use crate::report::{Certainty, PathRow, Row, Times};
 use crate::run;
 use crate::snapshot::{EventCounts, Snapshot};
 
@@ -20,7 +20,7 @@ pub const JSON: &str = "PERFPROP_REGION_JSON";
 
 /// The first columns are CmdStan's.
 const COLUMNS: &str = "name,thread_id,total_time,forward_time,reverse_time,chain_stack,no_chain_stack,autodiff_calls,\
-no_autodiff_calls,calls,self_time,mean_time,time_variance,min_time,max_time,p50_time,p99_time,warmup_calls,warmup_time,marker_time";
+no_autodiff_calls,calls,self_time,mean_time,time_variance,min_time,max_time,p50_time,p99_time,warmup_calls,warmup_time,marker_time,self_marker_time";
 /// The columns of an event are its name with each of these behind.
 const EVENT_COLUMNS: [&str; 8] = ["", "_error", "_self", "_mean", "_variance", "_min", "_max", "_missing_calls"];
 
@@ -28,7 +28,8 @@ const EVENT_COLUMNS: [&str; 8] = ["", "_error", "_self", "_mean", "_variance", "
 ///
 /// The first nine columns are those of CmdStan's profiles: `autodiff_calls` are runs backwards, `no_autodiff_calls` calls
 /// that recorded nothing, and `chain_stack` and `no_chain_stack` what the program counted under these names. `marker_time` is
-/// what the markers took, which was taken off `forward_time`. An event has a column of its name for the count, and others for
+/// what the markers took, which was taken off `forward_time`, and `self_marker_time` the part that was taken off `self_time`: a
+/// time that is less than that is known [roughly](Certainty), and empty where nothing is left of it. An event has a column of its name for the count, and others for
 /// half its 95 % interval, the count in the region alone, mean, variance, least and most of a call, and calls in which it
 /// wasn't counted. What isn't known is empty. Names are quoted where they need it.
 pub fn csv(snapshot: &Snapshot) -> String {
@@ -57,6 +58,8 @@ fn csv_line(text: &mut String, snapshot: &Snapshot, row: &Row) {
     };
     let times = &row.times;
     let seconds = |ns: f64| significant(ns / 1e9);
+    let if_known = |certainty, ns| known(certainty, ns).map_or_else(String::new, seconds);
+    let (certainty, self_certainty) = (times.certainty(), times.self_certainty());
     let spread = |of: fn(&crate::report::Spread) -> Option<f64>, unit: f64| {
         times.calls_ns.as_ref().and_then(of).map_or(String::new(), |value| significant(value / unit))
     };
@@ -65,20 +68,21 @@ fn csv_line(text: &mut String, snapshot: &Snapshot, row: &Row) {
         "{},{},{},{},{},{},{},{},{}",
         quoted(&row.name),
         row.thread,
-        seconds(times.total_ns()),
-        seconds(times.forward_ns),
+        if_known(certainty, times.total_ns()),
+        if_known(certainty, times.forward_ns),
         seconds(times.reverse_ns),
         counted("chain_stack"),
         counted("no_chain_stack"),
         times.reverse_calls,
         times.calls - times.recorded.min(times.calls),
     );
-    let _ = write!(text, ",{},{}", times.calls, seconds(times.self_ns));
-    let _ = write!(text, ",{},{}", spread(|s| Some(s.mean), 1e9), spread(|s| s.variance, 1e18));
+    let _ = write!(text, ",{},{}", times.calls, if_known(self_certainty, times.self_ns));
+    let mean = times.calls_ns.and_then(|spread| known(certainty, spread.mean)).map_or_else(String::new, seconds);
+    let _ = write!(text, ",{mean},{}", spread(|s| s.variance, 1e18));
     let _ = write!(text, ",{},{}", spread(|s| Some(s.min), 1e9), spread(|s| Some(s.max), 1e9));
     let _ = write!(text, ",{},{}", spread(|s| Some(s.p50), 1e9), spread(|s| Some(s.p99), 1e9));
-    let _ = write!(text, ",{},{}", row.warm_up.calls, seconds(row.warm_up.forward_ns));
-    let _ = write!(text, ",{}", seconds(times.markers_ns));
+    let _ = write!(text, ",{},{}", row.warm_up.calls, if_known(row.warm_up.certainty(), row.warm_up.forward_ns));
+    let _ = write!(text, ",{},{}", seconds(times.markers_ns), seconds(times.self_markers_ns));
     for (name, counted) in snapshot.counters.iter().zip(row.counters) {
         if !is_stack(name) {
             let _ = write!(text, ",{counted}");
@@ -88,6 +92,11 @@ fn csv_line(text: &mut String, snapshot: &Snapshot, row: &Row) {
         csv_event(text, event.all.missing, event.total(times.calls).as_ref());
     }
     text.push('\n');
+}
+
+/// A time, unless nothing is known of it.
+fn known(certainty: Certainty, ns: f64) -> Option<f64> {
+    (certainty != Certainty::Unknown).then_some(ns)
 }
 
 fn csv_event(text: &mut String, missing: u64, total: Option<&EventTotal>) {
@@ -124,17 +133,19 @@ fn significant(value: f64) -> String {
     }
 }
 
-/// Rows by path, thread and phase as JSON, with times in nanoseconds. `unended` has the paths of which no call has ended.
+/// Rows by path, thread and phase as JSON, with times in nanoseconds, which are null where they are empty in CSV. `unended` has the paths of which no call has ended.
 pub fn json(snapshot: &Snapshot) -> String {
     let mut text = format!(
-        "{{\"version\":1,\"pid\":{},\"lost_calls\":{},\"marker_ns\":{{\"inner\":{},\"outer\":{}}}",
+        "{{\"version\":1,\"pid\":{},\"lost_calls\":{},\"marker_ns\":{{\"inner\":{},\"outer\":{},\"again\":{}}}",
         snapshot.pid,
         snapshot.lost.total(),
         number(snapshot.marker.inner_ns),
-        number(snapshot.marker.outer_ns)
+        number(snapshot.marker.outer_ns),
+        number(snapshot.marker.again_ns)
     );
     let markers = snapshot.events.iter().zip(&snapshot.event_markers).map(|(name, marker)| {
-        format!("{}:{{\"inner\":{},\"outer\":{}}}", string(name), number(marker.inner), number(marker.outer))
+        let [inner, outer, again] = [marker.inner, marker.outer, marker.again].map(number);
+        format!("{}:{{\"inner\":{inner},\"outer\":{outer},\"again\":{again}}}", string(name))
     });
     let _ = write!(text, ",\"marker_events\":{{{}}},\"regions\":[", markers.collect::<Vec<_>>().join(","));
     for (place, row) in snapshot.paths().iter().enumerate() {
@@ -184,12 +195,16 @@ fn json_event(counts: &EventCounts, total: Option<&EventTotal>) -> String {
 
 fn json_times(text: &mut String, times: &Times) {
     let _ = write!(text, ",\"calls\":{},\"recorded_calls\":{}", times.calls, times.recorded);
-    let _ = write!(text, ",\"forward_ns\":{},\"self_ns\":{}", number(times.forward_ns), number(times.self_ns));
+    let if_known = |certainty, ns| known(certainty, ns).map_or_else(|| "null".to_owned(), number);
+    let (certainty, self_certainty) = (times.certainty(), times.self_certainty());
+    let _ = write!(text, ",\"forward_ns\":{}", if_known(certainty, times.forward_ns));
+    let _ = write!(text, ",\"self_ns\":{}", if_known(self_certainty, times.self_ns));
     let _ = write!(text, ",\"markers_ns\":{}", number(times.markers_ns));
+    let _ = write!(text, ",\"self_markers_ns\":{}", number(times.self_markers_ns));
     let _ = write!(text, ",\"reverse_calls\":{},\"reverse_ns\":{}", times.reverse_calls, number(times.reverse_ns));
     let Some(spread) = &times.calls_ns else { return };
     let variance = spread.variance.map_or("null".into(), number);
-    let _ = write!(text, ",\"mean_ns\":{},\"variance_ns2\":{variance}", number(spread.mean));
+    let _ = write!(text, ",\"mean_ns\":{},\"variance_ns2\":{variance}", if_known(certainty, spread.mean));
     let _ = write!(text, ",\"min_ns\":{},\"max_ns\":{}", number(spread.min), number(spread.max));
     let _ = write!(text, ",\"p50_ns\":{},\"p99_ns\":{}", number(spread.p50), number(spread.p99));
 }

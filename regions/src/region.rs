@@ -143,11 +143,7 @@ impl Region {
     /// Opens the region, or counts one more call of it where it is open: for functions that call themselves. The time is
     /// that of the outermost call.
     pub fn enter_recursive(&self) -> Guard {
-        let entered = thread::enter(|table| self.number(table), Call::Plain);
-        if entered == Err(Refusal::AlreadyOpen) {
-            self.count_again();
-        }
-        Guard::new(entered.ok())
+        Guard::new(thread::enter(|table| self.number(table), Call::Recursive).ok())
     }
 
     /// Counts one more call where it is open.
@@ -222,11 +218,7 @@ pub(crate) fn complain(name: &str) {
 
 /// Enters a region, or counts one more call of it where it is open.
 pub(crate) fn enter_recursive(name: &str, entry: Entry) -> Option<Entered> {
-    let entered = thread::enter_named(name, Call::Plain, entry);
-    if entered == Err(Refusal::AlreadyOpen) {
-        thread::count_again_named(name);
-    }
-    entered.ok()
+    thread::enter_named(name, Call::Recursive, entry).ok()
 }
 
 /// Something that a program counts itself in its regions, such as operations recorded.

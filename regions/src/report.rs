@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::event_totals::{EventSums, Within, add_events};
 use crate::histogram::quantile;
 use crate::layout::{BUCKETS, COUNTERS};
+use crate::markers::{MarkedCalls, MarkerCost};
 use crate::snapshot::{Marker, NodeCounts, Snapshot};
 
 /// The phase whose calls a row counts apart as well.
@@ -55,8 +56,11 @@ pub struct Times {
     pub forward_ns: f64,
     /// Time in the region alone.
     pub self_ns: f64,
-    /// What the markers of its calls, and of those within, took, which was taken off the time.
+    /// What the markers of its calls, and of those within, took by what they took when they were measured. It was taken off
+    /// the time as far as that stays that of regions within.
     pub markers_ns: f64,
+    /// The part of it that was taken off the time in the region alone.
+    pub self_markers_ns: f64,
     /// Runs backwards.
     pub reverse_calls: u64,
     /// Their time.
@@ -77,9 +81,9 @@ pub struct Spread {
     pub min: f64,
     /// The longest.
     pub max: f64,
-    /// The time that half of the calls stay below, at most an eighth off.
+    /// A time that half of the calls stay below, or the longest: the end of a bucket, which is at most a quarter of it wide.
     pub p50: f64,
-    /// The time that 99 % of them stay below.
+    /// A time that 99 % of them stay below, in the same way.
     pub p99: f64,
 }
 
@@ -119,8 +123,8 @@ impl Distribution {
             variance,
             min: without(self.min),
             max: without(self.max),
-            p50: without(quantile(histogram, 0.5)?.max(self.min).min(self.max)),
-            p99: without(quantile(histogram, 0.99)?.max(self.min).min(self.max)),
+            p50: without(quantile(histogram, 0.5)?.min(self.max)),
+            p99: without(quantile(histogram, 0.99)?.min(self.max)),
         })
     }
 }
@@ -133,6 +137,7 @@ impl Times {
         self.forward_ns += derived.total_ns;
         self.self_ns += derived.self_ns;
         self.markers_ns += derived.markers_ns;
+        self.self_markers_ns += derived.self_markers_ns;
         self.reverse_calls = self.reverse_calls.saturating_add(node.reverse_calls);
         self.reverse_ns += node.reverse_ns as f64;
         self.distribution.add(node);
@@ -146,6 +151,39 @@ impl Times {
     pub fn total_ns(&self) -> f64 {
         self.forward_ns + self.reverse_ns
     }
+
+    /// How well the time forward is known.
+    pub fn certainty(&self) -> Certainty {
+        Certainty::of(self.forward_ns, self.markers_ns)
+    }
+
+    /// How well the time in the region alone is known.
+    pub fn self_certainty(&self) -> Certainty {
+        Certainty::of(self.self_ns, self.self_markers_ns)
+    }
+}
+
+/// How well a time is known, off which what the markers took was taken. A marker takes some percent more or less than when it
+/// was measured, as what is around it differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Certainty {
+    /// Most of what was measured is left.
+    Clear,
+    /// Less than half of it is left.
+    Rough,
+    /// Nothing is left, which doesn't say that the time is 0.
+    Unknown,
+}
+
+impl Certainty {
+    /// That of a time, off which so much was to be taken.
+    pub fn of(left_ns: f64, markers_ns: f64) -> Self {
+        match left_ns {
+            left if markers_ns <= left => Self::Clear,
+            left if left > 0.0 => Self::Rough,
+            _ => Self::Unknown,
+        }
+    }
 }
 
 /// Times of a node without the markers'.
@@ -154,36 +192,52 @@ struct Derived {
     total_ns: f64,
     self_ns: f64,
     markers_ns: f64,
+    self_markers_ns: f64,
+    /// The times of the regions directly within.
+    children_ns: f64,
     within: Within,
 }
 
-/// The times of all nodes without what markers cost: their own, and those of all regions within.
+/// The times of all nodes without what markers cost: their own, and those of all regions within. Regions within come first:
+/// no more is taken off than leaves their times, as a marker may take less than when it was measured.
 fn derived(snapshot: &Snapshot) -> Vec<Derived> {
+    let cost = MarkerCost::from(&snapshot.marker);
     let mut found = vec![Derived::default(); snapshot.nodes.len()];
-    for node in &snapshot.nodes {
-        let mut above = node.parent;
-        for _ in 0..snapshot.nodes.len() {
-            let Some(parent) = above else { break };
-            let within = &mut found[parent].within.calls;
-            *within = within.saturating_add(node.calls);
-            above = snapshot.nodes[parent].parent;
-        }
-    }
-    for (each, node) in found.iter_mut().zip(&snapshot.nodes) {
-        let (inner, outer) = (snapshot.marker.inner_ns, snapshot.marker.outer_ns);
-        each.markers_ns = node.calls as f64 * inner + each.within.calls as f64 * outer;
-        each.total_ns = (node.total_ns as f64 - each.markers_ns).max(0.0);
-        each.self_ns = each.total_ns + node.outside_ns as f64;
-    }
-    for (place, node) in snapshot.nodes.iter().enumerate() {
+    let open = open(snapshot);
+    for place in innermost_first(&snapshot.nodes) {
+        let (node, each) = (&snapshot.nodes[place], &mut found[place]);
+        let (calls, measured) = (MarkedCalls::of(node), node.total_ns as f64);
+        each.markers_ns = calls.within(&cost) + each.within.calls.around(&cost);
+        each.self_markers_ns = calls.within(&cost) + each.within.children.beside(&cost);
+        let outside = node.outside_ns as f64;
+        // While a region is open, those within have counted more already than it has.
+        let least = if open.contains(&place) { 0.0 } else { (each.children_ns - outside).min(measured) };
+        each.total_ns = (measured - each.markers_ns).max(least).max(0.0);
+        each.self_ns = (each.total_ns + outside - each.children_ns).max(0.0);
+        let (total_ns, of_all) = (each.total_ns, calls.plus(each.within.calls));
         if let Some(parent) = node.parent {
-            found[parent].self_ns -= found[place].total_ns;
-            found[parent].within.add_child(node.calls, &node.events);
+            let around = &mut found[parent];
+            around.children_ns += total_ns;
+            around.within.calls = around.within.calls.plus(of_all);
+            around.within.add_child(calls, &node.events);
         }
     }
-    // What a program made up, and what markers cost where regions overlap, may leave less than nothing.
-    found.iter_mut().for_each(|each| each.self_ns = each.self_ns.max(0.0));
     found
+}
+
+/// The places of all nodes, each before the one around it.
+fn innermost_first(nodes: &[NodeCounts]) -> Vec<usize> {
+    let depth = |place: usize| std::iter::successors(nodes[place].parent, |&parent| nodes[parent].parent);
+    let mut places: Vec<usize> = (0..nodes.len()).collect();
+    places.sort_by_cached_key(|&place| std::cmp::Reverse(depth(place).take(nodes.len()).count()));
+    places
+}
+
+/// The places of the nodes that are open on their threads.
+fn open(snapshot: &Snapshot) -> BTreeSet<usize> {
+    let of_thread = |innermost| std::iter::successors(Some(innermost), |&place: &usize| snapshot.nodes[place].parent);
+    let innermost = snapshot.threads.iter().filter_map(|thread| thread.open);
+    innermost.flat_map(|innermost| of_thread(innermost).take(snapshot.nodes.len())).collect()
 }
 
 impl Snapshot {
@@ -205,7 +259,7 @@ impl Snapshot {
                 row.warm_up.add(node, &derived);
             }
             add_counters(&mut row.counters, &node.counters);
-            add_events(&mut row.events, node.calls, &node.events, &derived.within, self);
+            add_events(&mut row.events, MarkedCalls::of(node), &node.events, &derived.within, self);
         }
         let mut rows: Vec<Row> = rows.into_values().collect();
         for row in &mut rows {
@@ -254,7 +308,7 @@ impl Snapshot {
             });
             row.times.add(node, &derived);
             add_counters(&mut row.counters, &node.counters);
-            add_events(&mut row.events, node.calls, &node.events, &derived.within, self);
+            add_events(&mut row.events, MarkedCalls::of(node), &node.events, &derived.within, self);
         }
         let mut rows: Vec<PathRow> = rows.into_values().collect();
         rows.iter_mut().for_each(|row| row.times.finish(&self.marker));
@@ -274,28 +328,78 @@ fn has_counted(node: &NodeCounts) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::snapshot::EventCounts;
+    use crate::snapshot::{EventCounts, ThreadRegions};
+
+    /// A region with calls that took so long, so many of them while it was open.
+    fn node(parent: Option<usize>, name: &str, (calls, again): (u64, u64), total_ns: u64) -> NodeCounts {
+        NodeCounts {
+            number: 1,
+            thread: 0,
+            parent,
+            name: name.into(),
+            phase: String::new(),
+            calls,
+            again,
+            recorded: 0,
+            total_ns,
+            outside_ns: 0,
+            min_ns: 1,
+            max_ns: total_ns,
+            squares: 0.0,
+            reverse_calls: 0,
+            reverse_ns: 0,
+            counters: [0; COUNTERS],
+            events: Vec::new(),
+            histogram: Box::new([0; BUCKETS]),
+        }
+    }
+
+    /// The regions' time in all and in them alone, with how well they are known.
+    fn times(nodes: Vec<NodeCounts>, threads: Vec<ThreadRegions>) -> Vec<[(f64, Certainty); 2]> {
+        let marker = Marker { inner_ns: 20.0, outer_ns: 90.0, again_ns: 40.0 };
+        let snapshot = Snapshot { nodes, threads, marker, ..Snapshot::default() };
+        let of_row =
+            |PathRow { times, .. }| [(times.forward_ns, times.certainty()), (times.self_ns, times.self_certainty())];
+        snapshot.paths().into_iter().map(of_row).collect()
+    }
+
+    #[test]
+    fn calls_within_calls_take_what_they_take_off_their_region_and_those_around() {
+        let nodes = vec![node(None, "parent", (1, 0), 40_100), node(Some(0), "walk", (1001, 1000), 40_020)];
+        let [parent, walk] = times(nodes, Vec::new())[..] else { panic!("two rows") };
+        // 20 and 1000 times 40 off the one; these, 90 and the parent's 20 off the other: 20 less than what there is.
+        assert_eq!(walk, [(0.0, Certainty::Unknown); 2]);
+        assert_eq!(parent, [(0.0, Certainty::Unknown); 2]);
+        let nodes = vec![node(None, "parent", (1, 0), 140_210), node(Some(0), "walk", (1001, 1000), 140_020)];
+        assert_eq!(
+            times(nodes, Vec::new()),
+            [[(100_100.0, Certainty::Clear), (100.0, Certainty::Clear)], [(100_000.0, Certainty::Clear); 2],]
+        );
+    }
+
+    #[test]
+    fn no_region_has_less_time_than_those_within() {
+        let nodes = || vec![node(None, "outer", (1, 0), 10_000), node(Some(0), "leaf", (100, 0), 5_000)];
+        // 100 times 90 off 10,000 would leave less than the 3,000 of the leaf.
+        let [outer, leaf] = times(nodes(), Vec::new())[..] else { panic!("two rows") };
+        assert_eq!(leaf, [(3_000.0, Certainty::Clear); 2]);
+        assert_eq!(outer, [(3_000.0, Certainty::Rough), (0.0, Certainty::Unknown)]);
+        // While the outer one is open again, the leaf is ahead of it.
+        let thread = ThreadRegions { tid: 0, runs: true, open: Some(0) };
+        assert_eq!(times(nodes(), vec![thread])[0][0], (980.0, Certainty::Rough));
+    }
 
     #[test]
     fn sums_of_what_a_program_made_up_are_the_most_there_are() {
         let node = |parent| NodeCounts {
-            number: 1,
-            thread: 0,
-            parent,
-            name: "x".into(),
-            phase: String::new(),
-            calls: u64::MAX,
             recorded: u64::MAX,
-            total_ns: u64::MAX,
             outside_ns: i64::MIN,
-            min_ns: 0,
-            max_ns: u64::MAX,
-            squares: 0.0,
             reverse_calls: u64::MAX,
             reverse_ns: u64::MAX,
             counters: [u64::MAX; COUNTERS],
             events: vec![EventCounts { calls: u64::MAX, sum: u64::MAX, ..EventCounts::default() }],
             histogram: Box::new([u32::MAX; BUCKETS]),
+            ..node(parent, "x", (u64::MAX, 1), u64::MAX)
         };
         let nodes = vec![node(None), node(Some(0)), node(Some(0)), node(Some(1))];
         let snapshot = Snapshot { nodes, ..Snapshot::default() };

@@ -133,6 +133,8 @@ pub struct Marker {
     pub inner_ns: f64,
     /// To the time of the region around.
     pub outer_ns: f64,
+    /// Where the region is open already, to its time and to that of those around.
+    pub again_ns: f64,
 }
 
 /// What markers add to the count of an event.
@@ -142,6 +144,8 @@ pub struct EventMarker {
     pub inner: f64,
     /// To that of the region around.
     pub outer: f64,
+    /// Where the region is open already, to that of it and of those around.
+    pub again: f64,
     /// How much more they added in most rounds in which they were measured: these are the least.
     pub excess: f64,
 }
@@ -172,6 +176,8 @@ pub struct NodeCounts {
     pub phase: String,
     /// Calls that ended.
     pub calls: u64,
+    /// Those that were counted while the region was open.
+    pub again: u64,
     /// Those that recorded operations.
     pub recorded: u64,
     /// Their time, with the markers'.
@@ -309,7 +315,8 @@ impl Snapshot {
         let marker = |event: usize| {
             let inner = header.f64(offset_of!(Header, event_inner) + 8 * event)?;
             let outer = header.f64(offset_of!(Header, event_outer) + 8 * event)?;
-            Ok(EventMarker { inner, outer, excess: header.f64(offset_of!(Header, event_excess) + 8 * event)? })
+            let again = header.f64(offset_of!(Header, event_again) + 8 * event)?;
+            Ok(EventMarker { inner, outer, again, excess: header.f64(offset_of!(Header, event_excess) + 8 * event)? })
         };
         let threads = (0..threads).map(|slot| read_thread(source, slot)).collect::<Result<Vec<_>, _>>()?;
         let reader = NodesReader { names: &names, threads: &threads, events: events.len() };
@@ -323,6 +330,7 @@ impl Snapshot {
             marker: Marker {
                 inner_ns: header.f64(offset_of!(Header, inner_ns))?,
                 outer_ns: header.f64(offset_of!(Header, outer_ns))?,
+                again_ns: header.f64(offset_of!(Header, again_ns))?,
             },
             event_markers: (0..events.len()).map(marker).collect::<Result<_, SnapshotError>>()?,
             events,
@@ -483,6 +491,7 @@ impl NodesReader<'_> {
             name,
             phase: named(offset_of!(Node, phase))?.clone(),
             calls: bytes.u64(offset_of!(Node, calls)),
+            again: bytes.u64(offset_of!(Node, again)),
             recorded: bytes.u64(offset_of!(Node, recorded)),
             total_ns: bytes.u64(offset_of!(Node, total_ns)),
             outside_ns: bytes.u64(offset_of!(Node, outside_ns)).cast_signed(),

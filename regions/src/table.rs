@@ -413,9 +413,10 @@ pub(crate) fn raise(most: &AtomicU64, value: u64) {
 
 /// The sums of a node, in which the shortest and longest call aren't.
 fn sums(node: &Node) -> impl Iterator<Item = &AtomicU64> {
-    let own = [&node.calls, &node.recorded, &node.total_ns, &node.outside_ns, &node.reverse_calls, &node.reverse_ns];
+    let calls = [&node.calls, &node.again, &node.recorded, &node.reverse_calls];
+    let own = calls.into_iter().chain([&node.total_ns, &node.outside_ns, &node.reverse_ns]);
     let events = node.events.iter().flat_map(event_sums);
-    own.into_iter().chain(&node.counters).chain(events)
+    own.chain(&node.counters).chain(events)
 }
 
 fn event_sums(event: &EventCell) -> [&AtomicU64; 6] {

@@ -35,6 +35,8 @@ pub(crate) enum Refusal {
 pub(crate) enum Call<'a> {
     /// The usual one.
     Plain,
+    /// One of a function that calls itself: one more call where the region is open.
+    Recursive,
     /// One that records operations for a run backwards.
     Recorded,
     /// One that was suspended.
@@ -272,7 +274,7 @@ impl Thread {
     #[inline]
     fn enter(&mut self, name: u32, call: Call<'_>) -> Answer {
         if self.is_open(name) {
-            return self.open_again(name);
+            return self.open_again(name, call);
         }
         let before = if let Call::Resumed(suspended) = call { Some(&suspended.spent) } else { None };
         let (node, depth) = (self.node(name), self.around().1 + 1);
@@ -302,10 +304,11 @@ impl Thread {
         Answer(handle)
     }
 
-    /// Refuses a region whose name is open. Those without a name of their own are counted within one another.
-    #[cold]
-    fn open_again(&mut self, name: u32) -> Answer {
-        if name != OTHER_NUMBER {
+    /// Refuses a region whose name is open, unless it calls itself. Those without a name of their own are counted within one
+    /// another, too.
+    #[inline(never)]
+    fn open_again(&mut self, name: u32, call: Call<'_>) -> Answer {
+        if name != OTHER_NUMBER && !matches!(call, Call::Recursive) {
             return Answer::ALREADY_OPEN;
         }
         self.count_again(name);
@@ -317,7 +320,11 @@ impl Thread {
         match self.open.iter().rev().find(|open| open.name == name).map(|open| open.node) {
             None => {}
             Some(0) => self.lose_call(),
-            Some(node) => grow(&self.table.memory.node(node).calls, 1),
+            Some(node) => {
+                let node = self.table.memory.node(node);
+                grow(&node.again, 1);
+                grow(&node.calls, 1);
+            }
         }
     }
 
@@ -637,6 +644,7 @@ pub(crate) fn count_again(name: u32) {
 }
 
 /// The same by a name that is known only now.
+#[cfg(feature = "tracing")]
 pub(crate) fn count_again_named(name: &str) {
     with(Entry::Named, |thread| {
         let number = thread.number_of(name);

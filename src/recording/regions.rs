@@ -37,10 +37,13 @@ struct CountsColumns {
     calls: Vec<u64>,
     time_ns: Vec<u64>,
     self_ns: Vec<u64>,
+    /// What markers took, in all and in the region alone; empty in recordings of before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    markers_ns: Vec<(u64, u64)>,
     /// Runs backwards and their time; empty where there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     reverse: Vec<(u64, u64)>,
-    /// Mean, variance, the shortest, the longest, and the times that 50 % and 99 % of calls stay below.
+    /// Mean, variance, the shortest, the longest, and times that 50 % and 99 % of calls stay below.
     spread: Vec<Option<SpreadColumns>>,
     /// What events counted; empty where none were counted, as in recordings of before.
     #[serde(default, skip_serializing_if = "EventColumns::is_empty")]
@@ -82,6 +85,7 @@ impl CountsColumns {
             calls: counts.iter().map(|counts| counts.calls).collect(),
             time_ns: counts.iter().map(|counts| counts.time_ns).collect(),
             self_ns: counts.iter().map(|counts| counts.self_ns).collect(),
+            markers_ns: counts.iter().map(|counts| (counts.markers_ns, counts.self_markers_ns)).collect(),
             reverse: reverse.collect(),
             spread: counts.iter().map(|counts| counts.spread.map(spread)).collect(),
             events: EventColumns::of(counts.iter().map(|counts| counts.events.as_slice())),
@@ -92,18 +96,21 @@ impl CountsColumns {
     fn counts(&self) -> Result<Vec<RegionCounts>, String> {
         let count = self.path.len();
         let fit = [self.calls.len(), self.time_ns.len(), self.self_ns.len(), self.spread.len()] == [count; 4];
-        let may_be_empty = [self.reverse.len(), self.counters.len()];
+        let may_be_empty = [self.markers_ns.len(), self.reverse.len(), self.counters.len()];
         let fit = fit && may_be_empty.iter().all(|length| [0, count].contains(length));
         let events = self.events.rows(count).filter(|_| fit);
         let events = events.ok_or_else(|| format!("the columns of {count} regions are not all of that length"))?;
         let of = |(i, events): (usize, Vec<EventSums>)| {
             let (reverse_calls, reverse_ns) = self.reverse.get(i).copied().unwrap_or_default();
+            let (markers_ns, self_markers_ns) = self.markers_ns.get(i).copied().unwrap_or_default();
             let spread = self.spread[i];
             RegionCounts {
                 path: self.path[i],
                 calls: self.calls[i],
                 time_ns: self.time_ns[i],
                 self_ns: self.self_ns[i],
+                markers_ns,
+                self_markers_ns,
                 reverse_calls,
                 reverse_ns,
                 spread: spread.map(|(mean, variance, min, max, p50, p99)| Spread {
@@ -200,6 +207,8 @@ mod tests {
             calls: 2,
             time_ns: 5,
             self_ns: 3,
+            markers_ns: 6,
+            self_markers_ns: 1,
             reverse_calls: 0,
             reverse_ns: 0,
             spread,

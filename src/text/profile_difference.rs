@@ -12,13 +12,15 @@ use crate::number::share;
 /// largest.
 pub fn profile_difference(found: &ProfileDifference) -> String {
     let mut out = String::new();
-    let of = if found.is_of_weights { "in the function itself" } else { "shares in the function itself" };
-    let _ = writeln!(out, "Functions: {} {of}", shown(&found.event));
+    let (what, shares) = (found.of_what(), if found.is_of_weights { "" } else { "shares " });
+    let head = what.to_uppercase();
+    let plural = format!("{}{}s", &head[..1], &what[1..]);
+    let _ = writeln!(out, "{plural}: {} {shares}in the {what} itself", shown(&found.event));
     let name = |name: &str| shown(name).chars().take(60).collect::<String>();
     let width = column_width(found.functions.iter().map(|((one, _), _)| name(one))).max(8);
     let has_test = found.what_it_takes().is_none();
     let tested = if has_test { format!("  {:>17}  {:>6}  VERDICT", "INTERVAL", "P") } else { String::new() };
-    let _ = writeln!(out, "{:<width$}  {:>11}  {:>11}  {:>9}{tested}", "FUNCTION", "A", "B", "CHANGE");
+    let _ = writeln!(out, "{head:<width$}  {:>11}  {:>11}  {:>9}{tested}", "A", "B", "CHANGE");
     let mut functions: Vec<_> = found.functions.iter().collect();
     let difference = |one: &ComparedEvent| (one.b.mean().unwrap_or(0.0) - one.a.mean().unwrap_or(0.0)).abs();
     functions.sort_by(|(_, one), (_, other)| match has_test {
@@ -32,7 +34,7 @@ pub fn profile_difference(found: &ProfileDifference) -> String {
         Some(words) => writeln!(out, "{words}"),
         None => writeln!(
             out,
-            "higher, lower: more than chance, as above; with {} confidence all of these verdicts are right ({} functions tested)",
+            "higher, lower: more than chance, as above; with {} confidence all of these verdicts are right ({} {what}s tested)",
             found.confidence,
             found.functions.len()
         ),

@@ -3,12 +3,12 @@
 //! The fields are those of events, in the same order; `region-time in outer/inner of fit` stands in the place of an event's
 //! name. A region has lines for `region-calls`, `region-time` and `region-self-time` (in ns), `region-backward-runs` and
 //! `region-backward-time` where it ran backwards, and `region-NAME` for each event that is counted in regions. The low and the high end are those of the
-//! value, and empty where nothing is known of it. A name with the separator in it is quoted.
+//! value, and empty where nothing is known of it, as where measuring calls took more than they did. A name with the separator in it is quoted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::csv::{self, EventLine};
-use super::regions::{clock_words, counted_words, lost_words};
+use super::regions::{BACKWARD, ROUGH, clock_words, counted_words, known_time, lost_words};
 use super::repeats::{Repetition, SummarySpread};
 use crate::events::Unit;
 use crate::monitor::Monitor;
@@ -16,8 +16,8 @@ use crate::names::{in_path, shown};
 use crate::number::{amount, plain, plus_minus_part, time};
 use crate::rates::Confidence;
 use crate::regions::{
-    EventTotal, LostCalls, REGION_BACKWARD, RegionCounts, RegionPathId, RegionProgram, RegionProgramId, RegionState,
-    RegionTable, region_event, unit_of,
+    Certainty, EventTotal, LostCalls, REGION_BACKWARD, RegionCounts, RegionPathId, RegionProgram, RegionProgramId,
+    RegionState, RegionTable, region_event, unit_of,
 };
 
 /// The regions of all runs of a command, in the order of the runs.
@@ -38,7 +38,7 @@ impl RepeatedRegion {
     }
 
     fn of_phase(&self) -> String {
-        if self.phase.is_empty() { String::new() } else { format!("  ({})", shown(&self.phase)) }
+        if self.phase.is_empty() { String::new() } else { format!(" ({})", shown(&self.phase)) }
     }
 
     /// `outer/inner of fit`; a slash in a name has a backslash before it.
@@ -54,6 +54,8 @@ struct RunOfRegion {
     calls: u64,
     time_ns: u64,
     self_ns: u64,
+    markers_ns: u64,
+    self_markers_ns: u64,
     reverse_calls: u64,
     reverse_ns: u64,
     events: BTreeMap<String, RunOfEvent>,
@@ -78,6 +80,8 @@ impl RunOfRegion {
         self.calls += counts.calls;
         self.time_ns += counts.time_ns;
         self.self_ns += counts.self_ns;
+        self.markers_ns += counts.markers_ns;
+        self.self_markers_ns += counts.self_markers_ns;
         self.reverse_calls += counts.reverse_calls;
         self.reverse_ns += counts.reverse_ns;
         for (place, name) in events.iter().enumerate() {
@@ -91,6 +95,14 @@ impl RunOfRegion {
             };
         }
     }
+}
+
+/// How well the mean of the time is known, and that of the time in the region alone.
+fn certainties(runs: &[RunOfRegion]) -> [Certainty; 2] {
+    let of = |ns: fn(&RunOfRegion) -> u64, markers: fn(&RunOfRegion) -> u64| {
+        Certainty::of(mean(runs, ns).mean, mean(runs, markers).mean)
+    };
+    [of(|run| run.time_ns, |run| run.markers_ns), of(|run| run.self_ns, |run| run.self_markers_ns)]
 }
 
 /// What two processes counted, whose errors have nothing to do with one another.
@@ -265,7 +277,12 @@ fn times(title: &str, rows: &Rows<'_>, confidence: Confidence) -> String {
         }
         let [calls, total, own] =
             [mean(runs, |run| run.calls), mean(runs, |run| run.time_ns), mean(runs, |run| run.self_ns)];
-        let of_call = if calls.mean > 0.0 { time(total.mean / calls.mean) } else { "-".into() };
+        let [certainty, self_certainty] = certainties(runs);
+        let of_call = if calls.mean > 0.0 { known_time(total.mean / calls.mean, certainty) } else { "-".into() };
+        let error = match certainty {
+            Certainty::Clear => error(&total, runs.len(), confidence),
+            Certainty::Rough | Certainty::Unknown => "±?".into(),
+        };
         let reverse = mean(runs, |run| run.reverse_calls);
         let reverse = match reverse.mean {
             0.0 => String::new(),
@@ -274,15 +291,22 @@ fn times(title: &str, rows: &Rows<'_>, confidence: Confidence) -> String {
         out += &format!(
             "{:>13} {:>8} {:>7} {:>8} {of_call:>9}   {}{reverse}{}\n",
             amount(calls.mean, &Unit::Count),
-            time(total.mean),
-            error(&total, runs.len(), confidence),
-            time(own.mean),
+            known_time(total.mean, certainty),
+            error,
+            known_time(own.mean, self_certainty),
             region.indented(),
             counted_words(counter_names(runs).into_iter().map(|name| {
                 let counted = mean(runs, |run| run.counters.get(name).copied().unwrap_or(0));
                 (name, amount(counted.mean, &Unit::Count))
             })),
         );
+    }
+    let any = |of: &dyn Fn(&[RunOfRegion]) -> bool| rows.iter().any(|(_, runs)| !never_ended(runs) && of(runs));
+    if any(&|runs| runs.iter().any(|run| run.reverse_calls > 0)) {
+        out += BACKWARD;
+    }
+    if any(&|runs| certainties(runs) != [Certainty::Clear; 2]) {
+        out += ROUGH;
     }
     out
 }
@@ -356,9 +380,14 @@ fn lines(title: &str, runs: &[RunOfRegion]) -> Vec<EventLine> {
         line("region-time", "ns", &|run| run.time_ns),
         line("region-self-time", "ns", &|run| run.self_ns),
     ];
-    if never_ended(runs) {
+    for (line, certainty) in lines[1..].iter_mut().zip(certainties(runs)) {
         // What its calls take isn't known yet, which is not 0.
-        lines[1..].iter_mut().for_each(|line| (line.value, line.bounds) = (None, None));
+        if never_ended(runs) || certainty == Certainty::Unknown {
+            line.value = None;
+        }
+        if never_ended(runs) || certainty != Certainty::Clear {
+            (line.bounds, line.relative_error) = (None, None);
+        }
     }
     if runs.iter().any(|run| run.reverse_calls > 0) {
         lines.push(line("region-backward-runs", "", &|run| run.reverse_calls));
@@ -413,6 +442,8 @@ mod tests {
             calls,
             time_ns,
             self_ns: time_ns,
+            markers_ns: 0,
+            self_markers_ns: 0,
             reverse_calls: 0,
             reverse_ns: 0,
             spread: None,
@@ -442,6 +473,24 @@ mod tests {
         let path = ["a/b", "c"].map(str::to_owned).to_vec();
         let region = RepeatedRegion { program: "fit".into(), path, phase: String::new() };
         assert_eq!(region.title(), "a\\/b/c of fit");
+    }
+
+    #[test]
+    fn phases_stand_behind_names_with_one_blank() {
+        let path = vec!["r".to_owned()];
+        let region = RepeatedRegion { program: "fit".into(), path, phase: "warmup".into() };
+        assert_eq!((region.title().as_str(), region.indented().as_str()), ("r (warmup) of fit", "r (warmup)"));
+    }
+
+    #[test]
+    fn times_of_which_measuring_took_most_have_no_interval_and_none_where_nothing_is_left() {
+        let of = |time_ns, markers_ns| {
+            let run = RunOfRegion { calls: 2, time_ns, self_ns: time_ns, markers_ns, ..RunOfRegion::default() };
+            let line = lines("r of fit", &[run]).swap_remove(1);
+            (line.value, line.bounds)
+        };
+        assert_eq!(of(10, 10), (Some(10.0), Some((10.0, 10.0))));
+        assert_eq!([of(10, 11), of(0, 11)], [(Some(10.0), None), (None, None)]);
     }
 
     #[test]

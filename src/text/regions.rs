@@ -5,29 +5,66 @@ use crate::names::shown;
 use crate::number::{amount, grouped, plus_minus_part, time};
 use crate::rates::Confidence;
 use crate::regions::{
-    EventTotal, LostCalls, ProcessRegions, RegionCounts, RegionPathId, RegionProgram, RegionProgramId, RegionState,
-    RegionTable, Snapshot, unit_of,
+    Certainty, EventTotal, LostCalls, ProcessRegions, RegionCounts, RegionPathId, RegionProgram, RegionProgramId,
+    RegionState, RegionTable, Snapshot, unit_of,
 };
 use crate::run::Header;
 
-/// A table for each process that has regions: calls, time in all, in the region alone and of a call, indented as they nest;
-/// and others of the events that its regions counted, with errors at this level. Empty where none has any.
+/// So many processes of one program have a table each; where there are more, they have one together.
+const MOST_TABLES: usize = 3;
+
+/// A table for each process that has regions, or one for many of one program: calls, time in all, in the region alone and of a
+/// call, indented as they nest; and others of the events that its regions counted, with errors at this level. Empty where none
+/// has any.
 pub fn regions(table: &RegionTable, header: &Header, confidence: Confidence) -> String {
     let mut out = String::new();
-    let read = table.programs().zip(0..).filter(|((_, state), _)| state.error.is_none());
-    for ((program, state), number) in read {
-        let id = RegionProgramId(number);
-        let rows = table.rows(id);
-        let lines = lines(table, &rows, &table.unended(id));
-        if !lines.is_empty() {
-            out += &of_program(&lines, program, state);
-            out += &clock_words(header);
+    for programs in by_program(table) {
+        if programs.len() > MOST_TABLES {
+            let joined = table.joined(&programs);
+            let name = joined.programs().next().and_then(|(program, _)| program.name.as_deref()).unwrap_or_default();
+            let title = format!("{} processes ({}), added up", programs.len(), shown(name));
+            out += &tables(&joined, RegionProgramId(0), &title, header, confidence);
+            continue;
         }
-        if !rows.is_empty() {
-            out += &events_of_program(table, &rows, (program, state), confidence);
+        for id in programs {
+            let title = table.program(id).map_or_else(String::new, RegionProgram::title);
+            out += &tables(table, id, &title, header, confidence);
         }
     }
     table.unread().iter().for_each(|unread| out += &format!(" {unread}\n\n"));
+    out
+}
+
+/// The programs that can be read and have regions: those of one name that count the same stand together, in the order of the
+/// first.
+fn by_program(table: &RegionTable) -> Vec<Vec<RegionProgramId>> {
+    let mut groups: Vec<(_, Vec<RegionProgramId>)> = Vec::new();
+    for (id, (program, state)) in (0..).map(RegionProgramId).zip(table.programs()) {
+        if state.error.is_some() || (table.rows(id).is_empty() && table.unended(id).is_empty()) {
+            continue;
+        }
+        let key = (&program.name, &state.events, &state.counters);
+        match groups.iter_mut().find(|(known, _)| *known == key && program.name.is_some()) {
+            Some((_, programs)) => programs.push(id),
+            None => groups.push((key, vec![id])),
+        }
+    }
+    groups.into_iter().map(|(_, programs)| programs).collect()
+}
+
+/// The tables of a program, which the title says.
+fn tables(table: &RegionTable, id: RegionProgramId, title: &str, header: &Header, confidence: Confidence) -> String {
+    let Some((_, state)) = table.programs().nth(id.0 as usize) else { return String::new() };
+    let rows = table.rows(id);
+    let lines = lines(table, &rows, &table.unended(id));
+    let mut out = String::new();
+    if !lines.is_empty() {
+        out += &of_program(&lines, &rows, title, state);
+        out += &clock_words(header);
+    }
+    if !rows.is_empty() {
+        out += &events_of_program(table, &rows, (title, state), confidence);
+    }
     out
 }
 
@@ -43,13 +80,13 @@ pub(super) fn clock_words(header: &Header) -> String {
 fn events_of_program(
     table: &RegionTable,
     rows: &[&RegionCounts],
-    (program, state): (&RegionProgram, &RegionState),
+    (title, state): (&str, &RegionState),
     confidence: Confidence,
 ) -> String {
     let error_head = format!("±{confidence}");
     let mut out = String::new();
     for (place, event) in state.events.iter().enumerate() {
-        out += &format!(" {} in regions of {}:\n\n", shown(event), program.title());
+        out += &format!(" {} in regions of {title}:\n\n", shown(event));
         out += &format!(
             "{:>13} {error_head:>7} {:>9} {:>9} {:>8} {:>8}   REGION\n",
             "COUNT", "SELF", "MEAN CALL", "LEAST", "MOST"
@@ -101,19 +138,40 @@ pub fn json_regions(runs: &[Vec<ProcessRegions>], header: &Header) -> String {
     numbered.filter_map(line).collect()
 }
 
-fn of_program(lines: &str, program: &RegionProgram, state: &RegionState) -> String {
-    let mut out = format!(" Regions of {}:\n\n", program.title());
+fn of_program(lines: &str, rows: &[&RegionCounts], title: &str, state: &RegionState) -> String {
+    let mut out = format!(" Regions of {title}:\n\n");
     out += &format!(
         "{:>13} {:>8} {:>8} {:>9} {:>9} {:>9}   REGION\n",
         "CALLS", "TIME", "SELF", "MEAN CALL", "50% BELOW", "99% BELOW"
     );
     out += lines;
     out += &format!(
-        "\n elapsed times of all threads, without what measuring a call takes: {} in its own region, {} in the one around;\n the times that 50% and 99% of calls stay below still have that of calls within\n",
+        "\n elapsed times of all threads, without what measuring a call takes: {} in its own region, {} in the one around;\n the times that 50% and 99% of calls stay below are up to a quarter too long, and still have that of calls within\n",
         time(state.inner_ns),
         time(state.outer_ns)
     );
+    if rows.iter().any(|row| row.reverse_calls > 0) {
+        out += BACKWARD;
+    }
+    if rows.iter().any(|row| [row.certainty(), row.self_certainty()] != [Certainty::Clear; 2]) {
+        out += ROUGH;
+    }
     out + &lost_words(&state.lost_calls())
+}
+
+/// What a table says below of runs backwards.
+pub(super) const BACKWARD: &str = " TIME, SELF and calls are without runs backwards, which stand behind the names\n";
+
+/// What a table says below of times that aren't known well.
+pub(super) const ROUGH: &str = " ~: measuring calls took more than the time that is left, which can't be told well; —: nothing is left to tell it\n";
+
+/// A time with how well it is known: `~4.53 ms`; `—` where it isn't, which is not 0.
+pub(super) fn known_time(ns: f64, certainty: Certainty) -> String {
+    match certainty {
+        Certainty::Clear => time(ns),
+        Certainty::Rough => format!("~{}", time(ns)),
+        Certainty::Unknown => "—".into(),
+    }
 }
 
 /// A line for each reason for which calls are not counted.
@@ -158,6 +216,10 @@ fn lines_of_open(before: &[&str], path: &[&str]) -> String {
 
 fn line(table: &RegionTable, row: &RegionCounts) -> String {
     let of_call = |value: Option<f64>| value.map_or_else(|| "-".into(), time);
+    let mean = match row.calls {
+        0 => "-".into(),
+        calls => known_time(row.time_ns as f64 / calls as f64, row.certainty()),
+    };
     let (spread, (indent, name, phase)) = (row.spread, name_of(table, row));
     let reverse = match row.reverse_calls {
         0 => String::new(),
@@ -168,9 +230,9 @@ fn line(table: &RegionTable, row: &RegionCounts) -> String {
     format!(
         "{:>13} {:>8} {:>8} {:>9} {:>9} {:>9}   {indent}{name}{phase}{reverse}{counted}\n",
         grouped(row.calls),
-        time(row.time_ns as f64),
-        time(row.self_ns as f64),
-        of_call(spread.map(|spread| spread.mean)),
+        known_time(row.time_ns as f64, row.certainty()),
+        known_time(row.self_ns as f64, row.self_certainty()),
+        mean,
         of_call(spread.map(|spread| spread.p50)),
         of_call(spread.map(|spread| spread.p99)),
     )
@@ -181,13 +243,81 @@ fn name_of(table: &RegionTable, row: &RegionCounts) -> (String, String, String) 
     let names = table.names(row.path);
     let name = shown(names.last().copied().unwrap_or_default()).into_owned();
     let phase = table.paths().get(row.path.0 as usize).map_or("", |path| path.phase.as_str());
-    let phase = if phase.is_empty() { String::new() } else { format!("  ({})", shown(phase)) };
+    let phase = if phase.is_empty() { String::new() } else { format!(" ({})", shown(phase)) };
     ("  ".repeat(names.len().saturating_sub(1)), name, phase)
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
     use super::*;
+    use crate::builders;
+    use crate::regions::{RegionBatch, RegionPath};
+
+    /// Programs of these names, in each of which a region has so many calls, times, and what their markers took.
+    fn table(names: &[&str], (calls, time_ns, markers_ns): (u64, u64, u64)) -> RegionTable {
+        let of = |(number, name): (u32, &&str)| {
+            let program = RegionProgram { pid: number + 7, name: Some((*name).into()) };
+            let path = RegionPath {
+                program: RegionProgramId(number),
+                parent: None,
+                name: "leaf".into(),
+                phase: "warmup".into(),
+            };
+            let counts = RegionCounts {
+                path: RegionPathId(number),
+                calls,
+                time_ns,
+                self_ns: time_ns,
+                markers_ns,
+                self_markers_ns: markers_ns,
+                reverse_calls: 2,
+                reverse_ns: 3_000,
+                spread: None,
+                events: Vec::new(),
+                counters: Vec::new(),
+            };
+            ((program, path), counts)
+        };
+        let ((programs, paths), counts) = (0..).zip(names).map(of).unzip();
+        let mut table = RegionTable::default();
+        let counted_since = Some(crate::units::WallNs(0));
+        table.take(&RegionBatch { counted_since, programs, paths, counts, ..RegionBatch::default() }).unwrap();
+        table
+    }
+
+    fn text(table: &RegionTable) -> String {
+        regions(table, &builders::header([]), Confidence::DEFAULT)
+    }
+
+    /// The words of the rows of a text.
+    fn rows(text: &str) -> Vec<Vec<&str>> {
+        let is_row = |line: &&str| line.contains("  leaf (warmup)");
+        text.lines().filter(is_row).map(|line| line.split_whitespace().collect()).collect()
+    }
+
+    #[test]
+    fn many_processes_of_one_program_have_one_table_and_few_have_their_own() {
+        let many = text(&table(&["fit", "sh", "fit", "fit", "fit"], (10, 5_000, 0)));
+        let titles: Vec<_> = many.lines().filter(|line| line.starts_with(" Regions of ")).collect();
+        assert_eq!(titles, [" Regions of 4 processes (fit), added up:", " Regions of process 8 (sh):"]);
+        assert_eq!(rows(&many)[0][..5], ["40", "20.0", "µs", "20.0", "µs"], "{many}");
+        let few = text(&table(&["fit"; 3], (10, 5_000, 0)));
+        assert_eq!(few.matches(" Regions of process ").count(), 3, "{few}");
+    }
+
+    #[test]
+    fn times_say_how_well_they_are_known_and_what_is_not_in_them() {
+        let clear = text(&table(&["fit"], (10, 5_000, 5_000)));
+        assert_eq!(rows(&clear)[0][..5], ["10", "5.00", "µs", "5.00", "µs"], "{clear}");
+        assert!(!clear.contains(ROUGH) && clear.contains(BACKWARD), "{clear}");
+        let rough = text(&table(&["fit"], (10, 5_000, 5_001)));
+        assert!(rough.contains(ROUGH), "{rough}");
+        assert_eq!(rows(&rough)[0][..7], ["10", "~5.00", "µs", "~5.00", "µs", "~500", "ns"], "{rough}");
+        let unknown = text(&table(&["fit"], (10, 0, 5_000)));
+        assert_eq!(rows(&unknown)[0][..4], ["10", "—", "—", "—"], "{unknown}");
+    }
 
     #[test]
     fn regions_that_were_not_left_stand_above_those_within() {

@@ -747,7 +747,7 @@ fn stat_prints_what_the_regions_of_a_program_took() {
     let text = stat(&[]);
     let row =
         |calls: &str, name: &str| text.lines().any(|line| line.trim_start().starts_with(calls) && line.contains(name));
-    assert!(row("300 ", "   model  backward: ") && row("100 ", "     likelihood  (warmup)  backward: "), "{text}");
+    assert!(row("300 ", "   model  backward: ") && row("100 ", "     likelihood (warmup)  backward: "), "{text}");
     let json = stat(&["-j"]);
     let last: Value = serde_json::from_str(json.lines().last().unwrap()).unwrap();
     let rows = last["regions"].as_array().unwrap();

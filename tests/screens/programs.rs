@@ -124,6 +124,8 @@ pub(crate) fn regions() -> Vec<RegionBatch> {
             calls,
             time_ns,
             self_ns,
+            markers_ns: 0,
+            self_markers_ns: 0,
             reverse_calls: 0,
             reverse_ns: 0,
             spread: Some(spread),

@@ -1,5 +1,5 @@
 //! Compares the profiles of two sets of runs: one tree with the numbers of both sides, and a test of the functions in which most
-//! is spent.
+//! is spent; of named regions where nothing was sampled.
 //!
 //! ```text
 //! A   tree tree tree ...  ──┐                      own weight of each function, a number of each run
@@ -25,6 +25,9 @@ const LEAST_TESTED: f64 = 0.005;
 /// What all that was sampled in a run is where runs are compared by shares.
 const WHOLE: f64 = 1e12;
 
+/// What stands behind the name of a region where those within are counted, too.
+const WITHIN: &str = ", with those within";
+
 /// A function: its name, and the file that it is in, without the folder, which may be another on each side.
 pub type FunctionKey = (String, String);
 
@@ -37,6 +40,8 @@ pub struct ProfileDifference {
     pub events: [EventId; 3],
     /// The event that was sampled, not escaped.
     pub event: String,
+    /// What the functions are: functions, or regions.
+    pub of: FrameKind,
     /// Whether weights are compared; otherwise the shares that functions have of them.
     pub is_of_weights: bool,
     /// How many runs each side has.
@@ -73,8 +78,8 @@ impl ProfileDifference {
         }
         let functions = joined.test(&unit, confidence);
         let needs = enough(functions.len().max(1), confidence.alpha());
-        let JoinedTree { tree, events, .. } = joined;
-        Some(Self { tree, events, event: event.name.clone(), is_of_weights, runs, needs, confidence, functions })
+        let JoinedTree { tree, events, of, .. } = joined;
+        Some(Self { tree, events, event: event.name.clone(), of, is_of_weights, runs, needs, confidence, functions })
     }
 
     /// The mean of a run, of a weight that the tree has of a side.
@@ -91,6 +96,11 @@ impl ProfileDifference {
         self.functions.iter().find(is_it).map(|(_, found)| found)
     }
 
+    /// `function`, or `region`.
+    pub fn of_what(&self) -> &'static str {
+        if self.of == FrameKind::Region { "region" } else { "function" }
+    }
+
     /// Why no function is marked, where that is for want of runs.
     pub fn what_it_takes(&self) -> Option<String> {
         let needs = self.needs;
@@ -98,7 +108,8 @@ impl ProfileDifference {
             let [a, b] = self.runs;
             let runs = if (a, b) == (1, 1) { "one run each".into() } else { format!("{a} and {b} runs") };
             format!(
-                "{runs}: no function is marked; {needs} of each can tell differences from chance: record -r {needs}"
+                "{runs}: no {} is marked; {needs} of each can tell differences from chance: record -r {needs}",
+                self.of_what()
             )
         })
     }
@@ -109,9 +120,13 @@ struct JoinedTree {
     tree: Tree,
     events: [EventId; 3],
     name: String,
+    /// What is tested.
+    of: FrameKind,
     runs: [usize; 2],
     /// Own weight of each function in each run of both sides.
     own: HashMap<FunctionKey, [Vec<f64>; 2]>,
+    /// The weight of each region with those within.
+    in_all: HashMap<FunctionKey, [Vec<f64>; 2]>,
     /// Runs of each side that are added.
     added: [usize; 2],
 }
@@ -181,7 +196,9 @@ impl JoinedTree {
         let unit = event.unit().to_owned();
         let mut add = |name: &str| tree.event(&ProfileEvent::new(name, SampleMeasure::Weighted(unit.clone().into())));
         let events = [add(&event.name), add(&format!("{} of A", event.name)), add(&format!("{} of B", event.name))];
-        Self { tree, events, name: event.name.clone(), runs, own: HashMap::new(), added: [0; 2] }
+        let of = if event.is_of_calls() { FrameKind::Region } else { FrameKind::Function };
+        let (own, in_all) = (HashMap::new(), HashMap::new());
+        Self { tree, events, name: event.name.clone(), of, runs, own, in_all, added: [0; 2] }
     }
 
     /// Adds a run. Each counts as often as the other side has runs, so that sides weigh alike.
@@ -204,21 +221,32 @@ impl JoinedTree {
             let frames = || path[1..].iter().map(|frame| frames[frame.index()]);
             self.tree.stack(place, frames(), self.events[0], amount);
             self.tree.stack(place, frames(), self.events[1 + side], amount);
+            let runs = self.runs;
+            let number = if is_of_weights { number } else { number / WHOLE };
+            let add = |sums: &mut HashMap<FunctionKey, [Vec<f64>; 2]>, key| {
+                sums.entry(key).or_insert_with(|| runs.map(|runs| vec![0.0; runs]))[side][run] += number;
+            };
             let frame = renamed.as_in_a(anywhere(&node.frame()));
-            if frame.kind == FrameKind::Function && node.depth() > 0 {
-                let key = (frame.name.to_owned(), frame.module.to_owned());
-                let runs = self.runs;
-                let own = self.own.entry(key).or_insert_with(|| runs.map(|runs| vec![0.0; runs]));
-                own[side][run] += if is_of_weights { number } else { number / WHOLE };
+            if frame.kind == self.of && node.depth() > 0 {
+                add(&mut self.own, (frame.name.to_owned(), frame.module.to_owned()));
+            }
+            if self.of == FrameKind::Region {
+                let around = path[1..].iter().map(|frame| tree.frame_of(*frame));
+                around
+                    .filter(|frame| frame.kind == FrameKind::Region)
+                    .for_each(|frame| add(&mut self.in_all, (frame.name.to_owned(), String::new())));
             }
         });
         self.tree.end(place);
     }
 
-    /// Tests the functions in which most is spent.
+    /// Tests the functions in which most is spent; regions with those within, too, where there are any.
     fn test(&self, unit: &Unit, confidence: Confidence) -> Vec<(FunctionKey, ComparedEvent)> {
         let mean = |runs: &[f64]| rates::mean(runs).unwrap_or_default();
-        let mut all: Vec<_> = self.own.iter().collect();
+        let own = self.own.iter().map(|(key, runs)| (key.clone(), runs));
+        let has_others = self.in_all.iter().filter(|(key, runs)| self.own.get(*key) != Some(*runs));
+        let in_all = has_others.map(|((name, module), runs)| ((format!("{name}{WITHIN}"), module.clone()), runs));
+        let mut all: Vec<_> = own.chain(in_all).collect();
         all.sort_by(|(key, [a, b]), (other, [c, d])| {
             (mean(c) + mean(d)).total_cmp(&(mean(a) + mean(b))).then_with(|| key.cmp(other))
         });
@@ -234,7 +262,7 @@ impl JoinedTree {
             average: Average::Whole,
         });
         let found = compare_numbers(numbers.collect(), confidence);
-        all.into_iter().map(|(key, _)| key.clone()).zip(found).collect()
+        all.into_iter().map(|(key, _)| key).zip(found).collect()
     }
 }
 
@@ -351,6 +379,39 @@ mod tests {
         let [a, b] = [&found.functions[0].1.a, &found.functions[0].1.b].map(|runs| runs.mean().unwrap());
         assert_eq!((found.functions[0].0.0.as_str(), a, b), ("g", 0.75, 0.5));
         assert!((found.mean(found.tree.total(found.events[1]).weight) - 1.0).abs() < 1e-9);
+    }
+
+    /// A run in which a region took so much, and another one within so much, in nanoseconds.
+    fn run_of_regions(outer: u64, inner: u64) -> Tree {
+        let mut tree = Tree::default();
+        let event = tree.event(&ProfileEvent::new("region-time", SampleMeasure::Timed));
+        let region = |name| Frame { kind: FrameKind::Region, ..Frame::function(name) };
+        let frames = [region("outer"), region("inner")].map(|frame| tree.frame(&frame));
+        let place = tree.sampled();
+        for (frames, weight) in [(&frames[..1], outer), (&frames[..], inner)] {
+            tree.tally(place, frames.iter().copied(), 1, &[(event, Amount { samples: 0, weight })]);
+        }
+        tree
+    }
+
+    #[test]
+    fn regions_are_compared_alone_and_with_those_within_where_nothing_was_sampled() {
+        let side = |inner| (0..8).map(|i| run_of_regions(1000 + 7 * i, inner + 10 * i)).collect::<Vec<_>>();
+        let found = compared(&side(5000), &side(9000), TOTALS);
+        let verdict = |(key, found): &(FunctionKey, ComparedEvent)| (key.0.clone(), found.verdict);
+        let verdicts: Vec<_> = found.functions.iter().map(verdict).collect();
+        assert_eq!(
+            verdicts[..2],
+            [("outer, with those within".to_owned(), Verdict::Higher), ("inner".to_owned(), Verdict::Higher),]
+        );
+        assert!(verdicts.len() == 3 && verdicts[2].0 == "outer" && verdicts[2].1 != Verdict::Higher, "{verdicts:?}");
+        assert_eq!(
+            (found.of_what(), found.tested(&Frame::function("inner")).unwrap().change().is_some()),
+            ("region", true)
+        );
+        assert!(
+            compared(&side(1)[..1], &side(1)[..1], TOTALS).what_it_takes().unwrap().contains("no region is marked")
+        );
     }
 
     #[test]

@@ -13,6 +13,8 @@ pub struct CallTimes {
     pub mean_ns: f64,
     /// The sum of the squares of what each is off the mean, in nanoseconds squared.
     pub squares: f64,
+    /// What measuring them took, which was taken off, in nanoseconds.
+    pub markers_ns: f64,
     /// Calls a second that ended of late.
     pub per_second: f64,
 }
@@ -22,6 +24,7 @@ impl CallTimes {
     /// and a pairwise algorithm for computing sample variances", 1979).
     pub fn add(&mut self, other: &Self) {
         self.per_second += other.per_second;
+        self.markers_ns += other.markers_ns;
         let calls = self.calls.saturating_add(other.calls);
         if other.calls == 0 || calls == 0 {
             return;
@@ -32,9 +35,15 @@ impl CallTimes {
         self.calls = calls;
     }
 
-    /// The error of the mean: z standard errors, s / √n. Unknown of fewer than two calls.
+    /// The mean; `None` where all was taken off, which doesn't say that it is 0.
+    pub fn mean(&self) -> Option<f64> {
+        (self.mean_ns > 0.0 || self.markers_ns == 0.0).then_some(self.mean_ns)
+    }
+
+    /// The error of the mean: z standard errors, s / √n. Unknown of fewer than two calls, and where more was taken off than is
+    /// left: measuring a call doesn't always take the same.
     pub fn mean_error(&self, confidence: Confidence) -> Error {
-        if self.calls < 2 {
+        if self.calls < 2 || self.markers_ns > self.mean_ns * self.calls as f64 {
             return Error::Unknown;
         }
         let n = self.calls as f64;
@@ -62,7 +71,7 @@ mod tests {
     fn of(calls: &[f64]) -> CallTimes {
         let mut times = CallTimes::default();
         for &mean_ns in calls {
-            times.add(&CallTimes { calls: 1, mean_ns, squares: 0.0, per_second: 1.0 });
+            times.add(&CallTimes { calls: 1, mean_ns, per_second: 1.0, ..CallTimes::default() });
         }
         times
     }
@@ -80,6 +89,15 @@ mod tests {
     fn one_call_or_none_has_no_error() {
         assert_eq!(of(&[]).mean_error(Confidence::DEFAULT), Error::Unknown);
         assert_eq!(of(&[5.0]).mean_error(Confidence::DEFAULT), Error::Unknown);
+    }
+
+    #[test]
+    fn a_mean_off_which_more_was_taken_than_is_left_has_no_error() {
+        let off = |markers_ns| CallTimes { markers_ns, ..of(&[2.0, 4.0]) };
+        assert!(matches!(off(6.0).mean_error(Confidence::DEFAULT), Error::Within { .. }));
+        assert_eq!((off(6.5).mean(), off(6.5).mean_error(Confidence::DEFAULT)), (Some(3.0), Error::Unknown));
+        let nothing_left = CallTimes { markers_ns: 5.0, ..of(&[0.0, 0.0]) };
+        assert_eq!((nothing_left.mean(), of(&[0.0, 0.0]).mean()), (None, Some(0.0)));
     }
 
     #[test]

@@ -166,6 +166,7 @@ fn places(snapshot: &Snapshot) -> FxHashMap<PathKey<'_>, usize> {
 fn subtract(node: &mut NodeCounts, before: &NodeCounts) {
     let less = |now: &mut u64, before: u64| *now = now.saturating_sub(before);
     less(&mut node.calls, before.calls);
+    less(&mut node.again, before.again);
     less(&mut node.recorded, before.recorded);
     less(&mut node.total_ns, before.total_ns);
     node.outside_ns = node.outside_ns.wrapping_sub(before.outside_ns);

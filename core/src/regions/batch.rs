@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use perfprop_regions::{EventSums, EventTotal, LostCalls, Spread};
+use perfprop_regions::{Certainty, EventSums, EventTotal, LostCalls, Spread};
 
 use crate::names::shown;
 use crate::rates::Confidence;
@@ -63,6 +63,10 @@ pub struct RegionCounts {
     pub time_ns: u64,
     /// The part of it that passed in no region within. It never gets less.
     pub self_ns: u64,
+    /// What the markers took by what they took when they were measured, which was taken off the time.
+    pub markers_ns: u64,
+    /// The part of it that was taken off the time in the region alone.
+    pub self_markers_ns: u64,
     /// Runs backwards.
     pub reverse_calls: u64,
     /// Their time.
@@ -76,6 +80,16 @@ pub struct RegionCounts {
 }
 
 impl RegionCounts {
+    /// How well the time is known.
+    pub fn certainty(&self) -> Certainty {
+        Certainty::of(self.time_ns as f64, self.markers_ns as f64)
+    }
+
+    /// How well the time in the region alone is known.
+    pub fn self_certainty(&self) -> Certainty {
+        Certainty::of(self.self_ns as f64, self.self_markers_ns as f64)
+    }
+
     /// Numbers of an event with their interval; `None` where it was never counted, which is not 0.
     pub fn event(&self, place: usize) -> Option<EventTotal> {
         self.events.get(place)?.total(self.calls)
@@ -87,6 +101,50 @@ impl RegionCounts {
         // What has no error has no degrees of freedom either.
         let half_width = |error: f64| if error == 0.0 { 0.0 } else { error * confidence.student(total.degrees) };
         Some(EventTotal { error: total.standard_error.map(half_width), ..total })
+    }
+
+    /// What no call counts.
+    pub(super) fn nothing(path: RegionPathId) -> Self {
+        Self {
+            path,
+            calls: 0,
+            time_ns: 0,
+            self_ns: 0,
+            markers_ns: 0,
+            self_markers_ns: 0,
+            reverse_calls: 0,
+            reverse_ns: 0,
+            spread: None,
+            events: Vec::new(),
+            counters: Vec::new(),
+        }
+    }
+
+    /// What was counted on the path and on that of another program. How calls differ isn't known of both.
+    pub(super) fn plus(&self, other: &Self) -> Self {
+        let counters = self.counters.len().max(other.counters.len());
+        let counter = |place: usize| {
+            let of = |counts: &Self| counts.counters.get(place).copied().unwrap_or(0);
+            of(self).saturating_add(of(other))
+        };
+        let events = self.events.len().max(other.events.len());
+        let event = |place: usize| match (self.events.get(place), other.events.get(place)) {
+            (Some(one), Some(other)) => Some(one.plus(other)),
+            (one, other) => one.or(other).copied(),
+        };
+        Self {
+            path: self.path,
+            calls: self.calls.saturating_add(other.calls),
+            time_ns: self.time_ns.saturating_add(other.time_ns),
+            self_ns: self.self_ns.saturating_add(other.self_ns),
+            markers_ns: self.markers_ns.saturating_add(other.markers_ns),
+            self_markers_ns: self.self_markers_ns.saturating_add(other.self_markers_ns),
+            reverse_calls: self.reverse_calls.saturating_add(other.reverse_calls),
+            reverse_ns: self.reverse_ns.saturating_add(other.reverse_ns),
+            spread: None,
+            events: (0..events).filter_map(event).collect(),
+            counters: (0..counters).map(counter).collect(),
+        }
     }
 
     /// What was counted on the path later than these earlier counts of it. How calls differ is known of all of them only.
@@ -101,6 +159,8 @@ impl RegionCounts {
             calls: self.calls.saturating_sub(earlier.calls),
             time_ns: self.time_ns.saturating_sub(earlier.time_ns),
             self_ns: self.self_ns.saturating_sub(earlier.self_ns),
+            markers_ns: self.markers_ns.saturating_sub(earlier.markers_ns),
+            self_markers_ns: self.self_markers_ns.saturating_sub(earlier.self_markers_ns),
             reverse_calls: self.reverse_calls.saturating_sub(earlier.reverse_calls),
             reverse_ns: self.reverse_ns.saturating_sub(earlier.reverse_ns),
             spread: None,

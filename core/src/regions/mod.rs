@@ -29,8 +29,8 @@ pub(crate) use live::clock;
 pub use live::{LiveRegions, Wanted};
 pub use open::{OpenRegions, RegionAt};
 pub use perfprop_regions::{
-    CountedPart, EventCounts, EventSums, EventTotal, LostCalls, Marker, PathRow, Snapshot, SnapshotError, Spread,
-    Times, json,
+    Certainty, CountedPart, EventCounts, EventSums, EventTotal, LostCalls, Marker, PathRow, Snapshot, SnapshotError,
+    Spread, Times, json,
 };
 pub use perfprop_regions::{
     MOST_EVENTS as MOST_REGION_EVENTS, event_names as region_event_names, is_event as is_region_event,

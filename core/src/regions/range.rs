@@ -50,6 +50,8 @@ mod tests {
             calls,
             time_ns: 10 * calls,
             self_ns: 4 * calls,
+            markers_ns: 0,
+            self_markers_ns: 0,
             reverse_calls: 0,
             reverse_ns: 0,
             spread: None,

@@ -297,6 +297,8 @@ fn counts(path: RegionPathId, row: &PathRow, before: Option<&RegionCounts>, coun
         calls: times.calls,
         time_ns: times.forward_ns.round() as u64,
         self_ns,
+        markers_ns: times.markers_ns.round() as u64,
+        self_markers_ns: times.self_markers_ns.round() as u64,
         reverse_calls: times.reverse_calls,
         reverse_ns: times.reverse_ns.round() as u64,
         spread: times.calls_ns,

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use super::batch::{RegionBatch, RegionCounts, RegionPath, RegionPathId, RegionProgram, RegionProgramId, RegionState};
-use crate::names::shown;
+use crate::names::{first_of, shown};
 use crate::units::WallNs;
-use perfprop_regions::EventSums;
+use perfprop_regions::{Certainty, EventSums};
+use rustc_hash::FxHashMap;
 
 /// The regions of all programs at one time.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -88,6 +89,9 @@ impl fmt::Display for UnreadRegions {
     }
 }
 
+/// So many names of regions are told.
+const MOST_NAMED: usize = 5;
+
 impl RegionTable {
     /// The programs whose regions can't be read now.
     pub fn unread(&self) -> Vec<UnreadRegions> {
@@ -95,6 +99,51 @@ impl RegionTable {
             Some(UnreadRegions { pid: program.pid, why: state.error.clone()? })
         };
         self.programs.iter().filter_map(unread).collect()
+    }
+
+    /// Which regions' times aren't known well, as measuring their calls took more: `'a', 'b' and 3 more`. `None` where none.
+    pub fn rough(&self) -> Option<String> {
+        let is_rough = |counts: &&RegionCounts| counts.calls > 0 && counts.certainty() != Certainty::Clear;
+        let name = |counts: &RegionCounts| format!("'{}'", shown(self.names(counts.path).last().unwrap_or(&"")));
+        let names: BTreeSet<String> = self.all_counts().filter(is_rough).map(name).collect();
+        (!names.is_empty()).then(|| first_of(names.iter().map(String::as_str), MOST_NAMED))
+    }
+
+    /// What several programs, which count the same, counted together, as that of one: the first.
+    #[must_use]
+    pub fn joined(&self, programs: &[RegionProgramId]) -> Self {
+        let is_joined: BTreeSet<_> = programs.iter().collect();
+        let of = |id: &RegionProgramId| self.programs.get(id.0 as usize);
+        let mut joined =
+            Self { programs: programs.first().and_then(of).cloned().into_iter().collect(), ..Self::default() };
+        let mut known = FxHashMap::default();
+        let mut places = vec![None; self.paths.len()];
+        for (place, path) in self.paths.iter().enumerate().filter(|(_, path)| is_joined.contains(&path.program)) {
+            let parent = path.parent.and_then(|parent| places[parent.0 as usize]);
+            let path = RegionPath { program: RegionProgramId(0), parent, ..path.clone() };
+            let id = *known.entry(path.clone()).or_insert_with(|| {
+                joined.paths.push(path);
+                joined.counts.push(None);
+                RegionPathId(joined.counts.len() as u32 - 1)
+            });
+            places[place] = Some(id);
+            let Some(counts) = &self.counts[place] else { continue };
+            let sum = joined.counts[id.0 as usize].get_or_insert_with(|| RegionCounts::nothing(id));
+            *sum = sum.plus(counts);
+        }
+        joined.join_states(programs.iter().filter_map(of).map(|(_, state)| state));
+        joined
+    }
+
+    /// Adds up what programs lost, and takes the mean of what measuring their calls takes.
+    fn join_states<'a>(&mut self, states: impl Iterator<Item = &'a RegionState> + Clone) {
+        let Some((_, joined)) = self.programs.first_mut() else { return };
+        let mean = |of: fn(&RegionState) -> f64| states.clone().map(of).sum::<f64>() / states.clone().count() as f64;
+        let sum = |of: fn(&RegionState) -> u64| states.clone().map(of).fold(0, u64::saturating_add);
+        (joined.inner_ns, joined.outer_ns) = (mean(|state| state.inner_ns), mean(|state| state.outer_ns));
+        joined.lost = sum(|state| state.lost);
+        joined.lost_to_threads = sum(|state| state.lost_to_threads);
+        joined.lost_in_handlers = sum(|state| state.lost_in_handlers);
     }
 
     /// One batch that says all of it, without enters and leaves.
@@ -299,6 +348,8 @@ mod tests {
             calls,
             time_ns: 0,
             self_ns: 0,
+            markers_ns: 0,
+            self_markers_ns: 0,
             reverse_calls: 0,
             reverse_ns: 0,
             spread: None,
@@ -379,6 +430,39 @@ mod tests {
         table.take(&batch(8, vec![])).unwrap();
         assert_eq!(table.event_per_second(path, 0).unwrap().per_second, 0.0);
         assert_eq!(table.event_per_second(path, 1), None);
+    }
+
+    #[test]
+    fn programs_are_joined_by_the_names_of_their_paths() {
+        let of = |program, path: RegionPath| RegionPath { program: RegionProgramId(program), ..path };
+        let second = [of(1, path(None, "a")), of(1, path(None, "z")), of(1, path(Some(4), "inner"))];
+        let lost = |lost, outer_ns| RegionState { lost, outer_ns, ..RegionState::default() };
+        let states = [lost(1, 80.0), lost(2, 90.0), lost(5, 0.0)];
+        let mut table = RegionTable::default();
+        table.take(&first()).unwrap();
+        let batch = RegionBatch {
+            programs: vec![RegionProgram { pid: 8, name: None }, RegionProgram { pid: 9, name: None }],
+            paths: second.into_iter().chain([of(2, path(None, "a"))]).collect(),
+            states: (0..).map(RegionProgramId).zip(states).collect(),
+            ..batch(4, vec![counts(3, 1), counts(5, 2), counts(6, 100)])
+        };
+        table.take(&batch).unwrap();
+        let joined = table.joined(&[RegionProgramId(0), RegionProgramId(1)]);
+        let rows = joined.rows(RegionProgramId(0));
+        let of_row = |row: &&RegionCounts| (joined.names(row.path).join("/"), row.calls);
+        assert_eq!(rows.iter().map(of_row).collect::<Vec<_>>(), [("a".to_owned(), 5), ("z/inner".to_owned(), 12)]);
+        let (program, state) = joined.programs().next().unwrap();
+        assert_eq!((program.pid, state.lost, state.outer_ns, joined.programs().len()), (7, 3, 85.0, 1));
+    }
+
+    #[test]
+    fn regions_are_told_whose_calls_took_less_than_measuring_them() {
+        let mut table = RegionTable::default();
+        let took = |counts: RegionCounts, time_ns, markers_ns| RegionCounts { time_ns, markers_ns, ..counts };
+        table.take(&RegionBatch { counts: vec![took(counts(0, 1), 10, 10)], ..first() }).unwrap();
+        assert_eq!(table.rough(), None);
+        table.take(&batch(4, vec![took(counts(1, 10), 10, 11), took(counts(2, 4), 0, 1)])).unwrap();
+        assert_eq!(table.rough().as_deref(), Some("'a', 'inner'"));
     }
 
     #[test]

@@ -127,6 +127,8 @@ pub struct StackQuality {
     pub notes: Vec<String>,
     /// Programs whose regions can't be read.
     pub unread: Vec<UnreadRegions>,
+    /// Regions whose times aren't known well, by their names; `None` where none.
+    pub rough_regions: Option<String>,
     /// Samples of which nobody knows which regions were open.
     pub unknown_regions: UnknownRegions,
     /// What samples tell whose weights differ.
@@ -176,6 +178,7 @@ impl StackQuality {
     pub fn take_known(&mut self, stacks: &StackTree) {
         self.nameless.clone_from(stacks.nameless());
         self.unread = stacks.regions().unread();
+        self.rough_regions = stacks.regions().rough();
         self.unknown_regions = stacks.unknown_regions();
         self.worth.clone_from(stacks.worth());
     }

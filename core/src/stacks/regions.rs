@@ -310,7 +310,7 @@ impl RegionPaths {
 fn call_times(counts: &RegionCounts, per_second: f64) -> CallTimes {
     let (mean_ns, variance) = counts.spread.map_or((0.0, None), |spread| (spread.mean, spread.variance));
     let squares = variance.unwrap_or(0.0) * counts.calls.saturating_sub(1) as f64;
-    CallTimes { calls: counts.calls, mean_ns, squares, per_second }
+    CallTimes { calls: counts.calls, mean_ns, squares, markers_ns: counts.markers_ns as f64, per_second }
 }
 
 /// What an event counted; without any certainty where it was never counted.
@@ -382,6 +382,8 @@ mod tests {
             calls: 2,
             time_ns: 0,
             self_ns: 0,
+            markers_ns: 0,
+            self_markers_ns: 0,
             reverse_calls: 0,
             reverse_ns: 0,
             spread: None,

@@ -2,15 +2,15 @@
 
 use std::ffi::{CStr, c_char};
 use std::hint::black_box;
-use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use super::{Entry, RECENT, Thread, ThreadEvents, with_known};
-use crate::c::{perfprop_begin, perfprop_end};
+use crate::c::{perfprop_begin, perfprop_begin_recursive, perfprop_end};
 use crate::clock::now;
 use crate::events::Readings;
 use crate::layout::{EVENTS, Header, Node};
-use crate::region::{Region, region};
+use crate::region::{Region, enter_recursive, region};
 use crate::table::generation;
 
 /// Rounds of the measurement, and markers in each.
@@ -21,8 +21,8 @@ const NAME: &str = "(marker)";
 const C_NAME: &CStr = c"(marker)";
 static MARKER: Region = Region::new(NAME);
 
-/// What a marker adds to the region around it: the least of all rounds.
-struct Outer {
+/// What a marker adds to what is around it: the least of all rounds.
+struct Rounds {
     ns: f64,
     counts: [f64; EVENTS],
     /// By event, what each round that was counted adds.
@@ -41,11 +41,11 @@ pub(super) fn measure(entry: Entry) {
         return;
     }
     table.begin_measuring(slot);
-    let mut outer = Outer { ns: f64::INFINITY, counts: [f64::INFINITY; EVENTS], rounds: Default::default() };
-    for _ in 0..ROUNDS {
-        outer.round(entry);
-    }
-    with_known(|thread| outer.end(thread, slot));
+    let outer = Rounds::of(|| mark(entry));
+    let open = MARKER.enter();
+    let again = Rounds::of(|| mark_again(entry));
+    drop(open);
+    with_known(|thread| end(thread, slot, &outer, &again));
     table.end_measuring(slot);
 }
 
@@ -63,15 +63,36 @@ fn mark(entry: Entry) {
     }
 }
 
-impl Outer {
-    fn round(&mut self, entry: Entry) {
+/// Does the same where the region is open, and the call is counted as one more.
+fn mark_again(entry: Entry) {
+    match entry {
+        Entry::Static => drop(MARKER.enter_recursive()),
+        Entry::Named => drop(enter_recursive(NAME, entry)),
+        Entry::C => {
+            let begin: extern "C" fn(*const c_char) -> u64 = black_box(perfprop_begin_recursive);
+            let end: extern "C" fn(u64) = black_box(perfprop_end);
+            end(begin(C_NAME.as_ptr()));
+        }
+    }
+}
+
+impl Rounds {
+    fn of(mark: impl Fn()) -> Self {
+        let mut all = Self { ns: f64::INFINITY, counts: [f64::INFINITY; EVENTS], rounds: Default::default() };
+        (0..ROUNDS).for_each(|_| all.round(&mark));
+        all
+    }
+
+    fn round(&mut self, mark: &impl Fn()) {
         let read = || with_known(|thread| thread.events.as_ref().and_then(ThreadEvents::read)).flatten();
         let (counted, start) = (read(), now());
         for _ in 0..MARKERS {
-            mark(entry);
+            mark();
         }
         let end = now();
-        self.ns = self.ns.min((end - start) as f64 / f64::from(MARKERS));
+        // The second reading of the clock is in no marker, or in all of them.
+        let readings = now() - end;
+        self.ns = self.ns.min((end - start).saturating_sub(readings) as f64 / f64::from(MARKERS));
         if let (Some(before), Some(after)) = (counted, read()) {
             let Readings { values, enabled_ns, running_ns } = after.since(&before);
             // What is counted for a part of the time says nothing exact.
@@ -82,35 +103,38 @@ impl Outer {
             }
         }
     }
+}
 
-    /// Keeps what was measured, and takes away what it was measured with.
-    fn end(&self, thread: &mut Thread, slot: u32) {
-        let name = thread.table.name(NAME);
-        let node = thread.node(name);
-        if node != 0 {
-            self.store(thread.table.memory.header(), thread.table.memory.node(node));
-            thread.table.drop_node(slot, node);
-        }
-        thread.recent = [(0, 0, 0); RECENT];
-        thread.nodes.clear();
+/// Keeps what was measured, and takes away what it was measured with.
+fn end(thread: &mut Thread, slot: u32, outer: &Rounds, again: &Rounds) {
+    let name = thread.table.name(NAME);
+    let node = thread.node(name);
+    if node != 0 {
+        store(thread.table.memory.header(), thread.table.memory.node(node), outer, again);
+        thread.table.drop_node(slot, node);
     }
+    thread.recent = [(0, 0, 0); RECENT];
+    thread.nodes.clear();
+}
 
-    fn store(&self, header: &Header, node: &Node) {
-        // Recording ended meanwhile: of no call nothing is known.
-        if node.calls.load(Relaxed) == 0 {
-            return;
-        }
-        let inner = node.min_ns.load(Relaxed) as f64;
-        header.inner_ns.store(inner.to_bits(), Relaxed);
-        header.outer_ns.store(self.ns.max(inner).to_bits(), Relaxed);
-        for (place, cell) in node.events.iter().enumerate() {
-            if self.counts[place].is_finite() && cell.calls.load(Relaxed) > 0 {
-                let inner = cell.min.load(Relaxed) as f64;
-                header.event_inner[place].store(inner.to_bits(), Relaxed);
-                header.event_outer[place].store(self.counts[place].max(inner).to_bits(), Relaxed);
-                let excess = excess(&self.rounds[place]);
-                header.event_excess[place].store(excess.to_bits(), Relaxed);
-            }
+fn store(header: &Header, node: &Node, outer: &Rounds, again: &Rounds) {
+    // Recording ended meanwhile: of no call nothing is known.
+    if node.calls.load(Relaxed) == 0 {
+        return;
+    }
+    let keep = |place: &AtomicU64, value: f64| place.store(value.to_bits(), Relaxed);
+    let inner = node.min_ns.load(Relaxed) as f64;
+    keep(&header.inner_ns, inner);
+    keep(&header.outer_ns, outer.ns.max(inner));
+    keep(&header.again_ns, again.ns);
+    for (place, cell) in node.events.iter().enumerate() {
+        let counted = [outer.counts[place], again.counts[place]].iter().all(|count| count.is_finite());
+        if counted && cell.calls.load(Relaxed) > 0 {
+            let inner = cell.min.load(Relaxed) as f64;
+            keep(&header.event_inner[place], inner);
+            keep(&header.event_outer[place], outer.counts[place].max(inner));
+            keep(&header.event_again[place], again.counts[place]);
+            keep(&header.event_excess[place], excess(&outer.rounds[place]));
         }
     }
 }
@@ -141,6 +165,12 @@ mod tests {
                 mark(entry);
                 assert_eq!((calls(), with_known(|thread| thread.open.len())), (before + 1, Some(0)), "{entry:?}");
             }
+            let open = MARKER.enter();
+            let (node, before) = (with_known(|thread| thread.open[0].node).unwrap_or_default(), calls());
+            [Entry::Static, Entry::Named, Entry::C].into_iter().for_each(mark_again);
+            let again = with_known(|thread| thread.table.memory.node(node).again.load(Relaxed));
+            assert_eq!((calls(), again), (before, Some(3)), "calls of an open region enter nothing");
+            drop(open);
         })
         .join()
         .ok()

@@ -117,14 +117,15 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, profile: &ProfileState
 /// `Events in region model ─ 52k calls ─ 52k/s ─ mean 596 µs`.
 fn title(page: &ScreenPage<'_>, name: &str, times: Option<&CallTimes>) -> Line<'static> {
     let mut line = Line::from(page.span(Role::Title, format!("Events in region {}", cut_middle(name, 24))));
+    let mean = times.and_then(CallTimes::mean).map_or_else(|| MISSING.into(), time);
     let parts = match times.filter(|times| times.calls > 0) {
         None => vec!["no call has ended".to_owned()],
         Some(times) => vec![
             format!("{} calls", si(times.calls as f64)),
             format!("{}/s", si(times.per_second)),
             match page.model.monitor.header().modelled {
-                Some(_) => format!("mean {}, {EMULATED}", time(times.mean_ns)),
-                None => format!("mean {}", time(times.mean_ns)),
+                Some(_) => format!("mean {mean}, {EMULATED}"),
+                None => format!("mean {mean}"),
             },
         ],
     };

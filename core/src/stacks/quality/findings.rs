@@ -67,6 +67,10 @@ impl StackQuality {
             findings.extend(sampled_by_timer::findings(tree));
         }
         findings.extend(self.unknown_regions.finding(samples));
+        findings.extend(self.rough_regions.as_ref().map(|names| {
+            let what = "their times can't be told well, as measuring the calls took more; put regions around more work";
+            format!("regions {names}: {what}")
+        }));
         findings.extend(self.unnamed.iter().map(ToString::to_string));
         findings.extend(self.notes.iter().map(|note| shown(note).into_owned()));
         findings
@@ -562,6 +566,14 @@ mod tests {
         let quality = StackQuality { unknown_regions, ..StackQuality::default() };
         assert!(
             quality.findings(&tree(&[("_start;main", 2)]), "").iter().any(|told| told.starts_with("1 samples (50.0%)"))
+        );
+    }
+
+    #[test]
+    fn regions_whose_calls_take_less_than_measuring_them_are_told() {
+        let quality = StackQuality { rough_regions: Some("'leaf'".into()), ..StackQuality::default() };
+        assert!(
+            quality.findings(&tree(&[("f", 1)]), "")[0].starts_with("regions 'leaf': their times can't be told well")
         );
     }
 

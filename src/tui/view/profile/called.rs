@@ -84,16 +84,24 @@ fn number_of(calls: &RowCalls, measure: &CallMeasure) -> u64 {
 /// What was measured in all. Of a region whose calls were counted it is what those that ended counted.
 fn total(numbers: &RowNumbers, measure: &CallMeasure) -> String {
     match (measure, numbers.calls) {
-        (CallMeasure::Time, _) => time(numbers.total.weight as f64),
+        (CallMeasure::Time, calls) => measured_time(numbers.total.weight, calls),
         (CallMeasure::Count(unit), Some(calls)) if calls.times.calls > 0 => counted(&calls, calls.counts.count, unit),
         (CallMeasure::Count(unit), _) => amount(numbers.total.weight as f64, unit),
+    }
+}
+
+/// A time; where all of it was taken off, as measuring the calls took as long, it isn't known.
+fn measured_time(ns: u64, calls: Option<RowCalls>) -> String {
+    match calls {
+        Some(calls) if ns == 0 && calls.times.markers_ns > 0.0 => MISSING.into(),
+        _ => time(ns as f64),
     }
 }
 
 /// What was measured outside of the regions within.
 fn own(numbers: &RowNumbers, measure: &CallMeasure) -> String {
     match (measure, numbers.calls) {
-        (CallMeasure::Time, _) => time(numbers.own.weight as f64),
+        (CallMeasure::Time, calls) => measured_time(numbers.own.weight, calls),
         (CallMeasure::Count(unit), Some(calls)) if calls.times.calls > 0 => {
             calls.counts.own.map_or_else(|| MISSING.into(), |own| counted(&calls, own, unit))
         }
@@ -104,7 +112,7 @@ fn own(numbers: &RowNumbers, measure: &CallMeasure) -> String {
 /// The mean of a call.
 fn mean(calls: &RowCalls, measure: &CallMeasure) -> String {
     match measure {
-        CallMeasure::Time => time(calls.times.mean_ns),
+        CallMeasure::Time => calls.times.mean().map_or_else(|| MISSING.into(), time),
         CallMeasure::Count(unit) => counted(calls, calls.counts.mean(), unit),
     }
 }
@@ -174,7 +182,7 @@ impl CallColumns {
     }
 }
 
-/// `±1.8%`; a dash of a single call. Of times it is the error of the mean, of counts that of the count, and with it of the
+/// `±1.8%`; `±?` of a single call, and where measuring calls took more than they did. Of times it is the error of the mean, of counts that of the count, and with it of the
 /// mean: the number of calls is exact.
 fn error(page: &ScreenPage<'_>, calls: &RowCalls, measure: &CallMeasure) -> String {
     let confidence = page.model.monitor.confidence();
@@ -209,6 +217,17 @@ pub(super) fn words(page: &ScreenPage<'_>, calls: &RowCalls, measure: &CallMeasu
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::{CallCounts, CallTimes};
+
+    #[test]
+    fn a_time_of_which_nothing_is_left_is_not_0() {
+        let of = |markers_ns| {
+            let times = CallTimes { calls: 3, markers_ns, ..CallTimes::default() };
+            Some(RowCalls { times, counts: CallCounts::default() })
+        };
+        assert_eq!([measured_time(0, of(5.0)), measured_time(0, of(0.0)), measured_time(0, None)], ["—", "0 s", "0 s"]);
+        assert_eq!(measured_time(7, of(5.0)), "7.00 ns");
+    }
 
     #[test]
     fn columns_leave_in_order_and_take_no_more_than_there_is() {

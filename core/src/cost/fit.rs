@@ -387,8 +387,9 @@ mod tests {
         (held, crate::steps::median(widths).unwrap())
     }
 
-    /// `PERFPROP_FITS=1000` prints the table of docs/cost.md.
+    /// `PERFPROP_FITS=2000` prints the table of docs/cost.md.
     #[test]
+    #[expect(clippy::print_stderr, reason = "prints a table of docs/cost.md")]
     fn intervals_hold_where_few_runs_are_measured_or_some_are_disturbed() {
         let fits = std::env::var("PERFPROP_FITS").ok().and_then(|fits| fits.parse().ok()).unwrap_or(120);
         for (solver, name, sizes, runs, deviation, disturbed) in [

@@ -261,7 +261,10 @@ fn models(args: &FitArgs, file: &WorkloadFile, path: &Path) -> Result<Vec<CostMo
     let mut texts: Vec<String> =
         if args.model.is_empty() { file.header.model.iter().cloned().collect() } else { args.model.clone() };
     if texts.is_empty() {
-        return Err(in_file(path, "it names no model: give one with --model, or --model auto"));
+        return Err(in_file(
+            path,
+            "it names no model: give one with --model, or --model auto, or write \"model\":\"a + b * n\" into its first line",
+        ));
     }
     let quantities = file.quantities();
     let is_known = |name: &str| file.header.sizes.iter().any(|size| size == name) || quantities.contains_key(name);

@@ -117,11 +117,15 @@ fn decimals(number: Option<f64>) -> String {
     number.map_or_else(|| "—".into(), |number| format!("{number:.1}"))
 }
 
-/// `102.4 ± 0.3`.
+/// `102.4 ± 0.3`; `4.1 (0.0 to 8.5)` where the error is larger than the time, which isn't below 0.
 fn with_interval(determinizer: Determinizer, all: &[f64]) -> String {
     let Some(number) = determined(determinizer, all) else { return "—".into() };
-    let half = number.error.half_width().map_or_else(String::new, |half| format!(" ± {half:.1}"));
-    format!("{:.1}{half}", number.value)
+    let error = match (number.error.half_width(), number.bounds()) {
+        (Some(half), Some((low, high))) if half > number.value => format!(" ({:.1} to {high:.1})", low.max(0.0)),
+        (Some(half), _) => format!(" ± {half:.1}"),
+        (None, _) => String::new(),
+    };
+    format!("{:.1}{error}", number.value)
 }
 
 /// A cell with the ratio to the first command.
@@ -199,6 +203,12 @@ mod tests {
         assert_eq!((&one["exit_codes"], &json["results"][1]["exit_codes"]), (&json!([3]), &json!([0, 0, 0, 0, 0])));
         let table = hyperfine_markdown(&swept, Determinizer::Mean);
         assert!(!table.contains("Relative") && table.contains("| 2000.0 | 2000.0 |"), "{table}");
+    }
+
+    #[test]
+    fn no_time_is_below_zero() {
+        assert_eq!(with_interval(Determinizer::Mean, &[3.8, 4.1, 7.9]), "5.3 (0.0 to 10.9)");
+        assert_eq!(with_interval(Determinizer::Mean, &[4.0, 4.1, 4.2]), "4.1 ± 0.2");
     }
 
     #[test]

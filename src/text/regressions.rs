@@ -14,6 +14,7 @@ use crate::number::counted;
 use crate::steps::{Regression, Step};
 
 /// A rise of a benchmark, as it is told.
+#[derive(Default)]
 struct ToldRise {
     /// The place of the series.
     series: usize,
@@ -21,6 +22,8 @@ struct ToldRise {
     unit: String,
     before: f64,
     after: f64,
+    /// The 95 % interval of what the number changed by, where it is that of one step whose values tell it.
+    interval: Option<(f64, f64)>,
     /// How likely chance alone makes such a step.
     chance: Option<f64>,
     range: String,
@@ -72,13 +75,16 @@ impl<'a> ToldSeries<'a> {
         let of = &self.series[one.series];
         let (range, subject) = self.commits.range(rise);
         let whole_hash = |revision: usize| self.commits.whole_hash(revision);
-        let change = rise.after.and_then(|after| of.change_at(one.combination.unwrap_or(0), self.method, after));
+        let combination = one.combination.unwrap_or(0);
+        let change = rise.after.and_then(|after| of.change_at(combination, self.method, after));
+        let level = rise.after.and_then(|after| steps.level(one.series, combination, after));
         ToldRise {
             series: one.series,
             entry: one.entry.clone(),
             unit: self.unit(&of.benchmark).to_owned(),
             before: rise.value_before,
             after: rise.best_after,
+            interval: change.and_then(|change| change.interval).filter(|_| level == Some(rise.best_after)),
             chance: change.map(|change| change.chance),
             range,
             subject,
@@ -150,7 +156,7 @@ pub fn benchmark_regressions(found: &[BenchmarkRegression], of: &ToldSeries<'_>)
             shown(&rise.name()).into_owned(),
             rise.number(rise.before),
             rise.number(rise.after),
-            change(rise.before, rise.after),
+            rise.change(),
             rise.chance.map_or_else(|| "—".to_owned(), share),
             rise.range,
             rise.subject + &moved,
@@ -183,7 +189,7 @@ pub fn markdown_regressions(found: &[BenchmarkRegression], of: &ToldSeries<'_>) 
             markdown(&rise.name()),
             number(rise.before),
             number(rise.after),
-            change(rise.before, rise.after),
+            rise.change(),
             markdown(&rise.range),
             markdown(&rise.subject),
             moved.join(", "),
@@ -199,7 +205,7 @@ pub fn json_regressions(found: &[BenchmarkRegression], sought: SoughtSteps, of: 
             rise.moved.iter().map(|(name, change)| json!({"name": name, "change": change})).collect();
         json!({
             "benchmark": rise.entry, "on": rise.on, "machine": rise.machine, "unit": rise.unit, "before": rise.before, "after": rise.after,
-            "chance": rise.chance, "commits": rise.range, "last_before": rise.ends.0, "first_after": rise.ends.1,
+            "change_low": rise.interval.map(|(low, _)| low), "change_high": rise.interval.map(|(_, high)| high), "chance": rise.chance, "commits": rise.range, "last_before": rise.ends.0, "first_after": rise.ends.1,
             "subject": rise.subject, "moved_with": moved,
         })
     };
@@ -239,16 +245,18 @@ impl ToldRise {
         benchmark_number(number, &self.entry, &self.unit)
     }
 
-    /// What happened, in a sentence: `sort: 10.0 ms -> 12.0 ms (+20.0%) in 00000010, chance 1e-09: Compare names`.
+    /// By what part the number changed, and how far that may be off: `+24.9% ±1.2%`.
+    fn change(&self) -> String {
+        let by = self.after - self.before;
+        let half = |(low, high): (f64, f64)| (by - low).max(high - by).max(0.0) / self.before.abs();
+        let half = self.interval.map(half).filter(|half| half.is_finite());
+        change(self.before, self.after) + &half.map_or_else(String::new, |half| format!(" ±{:.1}%", 100.0 * half))
+    }
+
+    /// What happened, in a sentence: `sort: 10.0 ms -> 12.0 ms (+20.0% ±1.2%) in 00000010, chance 1e-09: Compare names`.
     fn sentence(&self) -> String {
         let number = |number: f64| self.number(number);
-        let mut out = format!(
-            "{}: {} -> {} ({})",
-            self.name(),
-            number(self.before),
-            number(self.after),
-            change(self.before, self.after)
-        );
+        let mut out = format!("{}: {} -> {} ({})", self.name(), number(self.before), number(self.after), self.change());
         out += &format!(" in {}", self.range);
         if let Some(chance) = self.chance {
             out += &format!(", chance {}", share(chance));
@@ -341,6 +349,7 @@ pub fn sarif_regressions(
             "locations": [location], "partialFingerprints": { "benchmarkAndCommit/v1": same },
             "properties": {
                 "before": rise.before, "after": rise.after, "unit": rise.unit, "chance": rise.chance,
+                "changeLow": rise.interval.map(|(low, _)| low), "changeHigh": rise.interval.map(|(_, high)| high),
                 "lastBefore": rise.ends.0, "firstAfter": rise.ends.1,
             },
         })
@@ -389,7 +398,10 @@ mod tests {
         );
         assert_eq!(text.lines().count(), 4, "{text}");
         let text = markdown_regressions(&found, &of);
-        assert!(text.contains("| sort | 10.0 ms | 12.0 ms | +20.0% |") && text.contains("| cycles +0.1% |"), "{text}");
+        assert!(
+            text.contains("| sort | 10.0 ms | 12.0 ms | +20.0% ±0.0% |") && text.contains("| cycles +0.1% |"),
+            "{text}"
+        );
         let hostile: Vec<Commit> = names
             .iter()
             .map(|commit| Commit { subject: "![x](https://e.org) <b> | @all *".into(), ..commit.clone() })
@@ -400,13 +412,15 @@ mod tests {
         let json = json_regressions(&found, SoughtSteps::Regressions, &of);
         assert_eq!((&json["regressions"][0]["benchmark"], &json["regressions"][1]), (&"sort".into(), &Value::Null));
         assert!(json["regressions"][0]["chance"].as_f64().is_some_and(|chance| chance < 1e-3), "{json}");
+        let [low, high] = ["change_low", "change_high"].map(|end| json["regressions"][0][end].as_f64().unwrap());
+        assert!(low < 0.002_000_2 && 0.002_000_2 < high && high - low < 1e-5, "{json}");
         assert_eq!(json["regressions"][0]["first_after"], "00000010ffff");
         let text = junit_regressions(&found, &of);
         assert!(
             text.contains("tests=\"3\" failures=\"1\"") && text.contains("name=\"sorted\" classname=\"\"/>"),
             "{text}"
         );
-        assert!(text.contains("sort: 10.0 ms -&gt; 12.0 ms (+20.0%) in 00000010, chance "), "{text}");
+        assert!(text.contains("sort: 10.0 ms -&gt; 12.0 ms (+20.0% ±0.0%) in 00000010, chance "), "{text}");
         assert!(text.contains("change 10\\x1b[2J (with cycles +0.1%)</failure>"), "{text}");
         let line = |_: &str| SourceLine { file: "perfprop.toml".into(), line: 7 };
         let sarif = sarif_regressions(&found, &of, line);
@@ -421,6 +435,15 @@ mod tests {
         updated[0].kernels = kernels.map(|(at, kernel)| (at as u64, kernel.to_owned())).into();
         let text = benchmark_regressions(&found, &ToldSeries { series: &updated, ..of });
         assert!(text.contains("(with cycles +0.1%, kernel 6.1.1 to 6.1.2)"), "{text}");
+    }
+
+    #[test]
+    fn a_change_has_its_interval() {
+        let mut rise = ToldRise { before: 10.0, after: 12.0, interval: Some((1.5, 2.6)), ..ToldRise::default() };
+        // 0.6 of 10 on its larger side.
+        assert_eq!(rise.change(), "+20.0% ±6.0%");
+        rise.interval = None;
+        assert_eq!(rise.change(), "+20.0%");
     }
 
     #[test]

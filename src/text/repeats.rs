@@ -18,7 +18,7 @@ pub enum Repetition {
 pub struct Repeats<'a>(pub &'a [Monitor]);
 
 impl Repeats<'_> {
-    /// The mean of the scaled counts, with what multiplexing left unseen of it. `None` if the event counted in no run.
+    /// The mean of the scaled counts, and how far it may be off, as runs differ. `None` if the event counted in no run.
     pub(super) fn count(&self, event: RowIndex) -> Option<Uncertain> {
         self.mean(event, |row| row.count())
     }
@@ -27,8 +27,7 @@ impl Repeats<'_> {
         let rows = || self.0.iter().map(|run| run.row(event));
         let counts: Vec<_> = rows().filter_map(|row| count(&row)).collect();
         let unseen = rows().filter(|row| count(row).is_none() && saw_none(row)).count();
-        let confidence = self.0.first()?.confidence();
-        if unseen == 0 { mean_of(&counts) } else { mean_with_unseen(&counts, unseen, confidence) }
+        mean_of_runs(&counts, unseen, self.0.first()?.confidence())
     }
 
     /// Mean over the runs of the best estimate of each run's count.
@@ -142,13 +141,16 @@ fn mean_of(numbers: &[Uncertain]) -> Option<Uncertain> {
 
 /// The mean of what runs counted and of 0 in those that saw none; `None` where all saw none. Each run begins with another group, so
 /// one that counted what happens at the beginning stands for those that didn't look: left out, they would make the mean too
-/// large. Its error is Student's, of runs as they differ, and no less than what the counts themselves leave open.
-fn mean_with_unseen(counts: &[Uncertain], unseen: usize, confidence: Confidence) -> Option<Uncertain> {
+/// large. Its error is Student's where runs differ, which holds what multiplexing left unseen too, and no less than what the counts
+/// themselves leave open.
+fn mean_of_runs(counts: &[Uncertain], unseen: usize, confidence: Confidence) -> Option<Uncertain> {
     let runs = (counts.len() + unseen) as f64;
     let of_counts = mean_of(counts)?.scaled(counts.len() as f64 / runs);
     let zeros = std::iter::repeat_n(0.0, unseen);
     let values: Vec<f64> = counts.iter().map(|count| count.value).chain(zeros).collect();
-    let deviation = SummarySpread::of(&values).deviation.unwrap_or(0.0);
+    let Some(deviation) = SummarySpread::of(&values).deviation.filter(|deviation| *deviation > 0.0) else {
+        return Some(of_counts);
+    };
     let half_width = confidence.student(values.len() as u64 - 1) * deviation / runs.sqrt();
     let (below, above) = match of_counts.error {
         Error::Within { below, above } => (below.max(half_width), above.max(half_width)),
@@ -221,12 +223,18 @@ mod tests {
     fn runs_that_saw_none_count_as_zero_by_hand() {
         let within = |value, half| Uncertain { value, error: Error::Within { below: half, above: half } };
         // Of 90, 0 and 0 the mean is 30, the deviation sqrt((60² + 30² + 30²) / 2) = sqrt(2700).
-        let found = mean_with_unseen(&[within(90.0, 3.0)], 2, Confidence::DEFAULT);
+        let found = mean_of_runs(&[within(90.0, 3.0)], 2, Confidence::DEFAULT);
         let Some(Uncertain { value, error: Error::Within { below, above } }) = found else { unreachable!("{found:?}") };
         let half_width = Confidence::DEFAULT.student(2) * (2700.0f64 / 3.0).sqrt();
         assert!((value - 30.0).abs() < 1e-9 && (above - half_width).abs() < 1e-9, "{found:?}");
         // No count is below 0.
         assert_eq!(below, 30.0);
-        assert_eq!(mean_with_unseen(&[], 3, Confidence::DEFAULT), None);
+        // What was counted exactly in each run differs between them: t with 1 degree is 12.706, the deviation over the root of 2 is 10.
+        let counted = mean_of_runs(&[200.0, 220.0].map(Uncertain::exact), 0, Confidence::DEFAULT);
+        let half = counted.and_then(|mean| mean.error.half_width()).unwrap_or_default();
+        assert!((half - 127.06).abs() < 0.01, "{counted:?}");
+        let same = mean_of_runs(&[200.0, 200.0].map(Uncertain::exact), 0, Confidence::DEFAULT);
+        assert_eq!(same, Some(Uncertain::exact(200.0)));
+        assert_eq!(mean_of_runs(&[], 3, Confidence::DEFAULT), None);
     }
 }

@@ -44,10 +44,13 @@ pub enum StepMethod {
 /// The steps of a series, in its order. `None` and what isn't finite is missing. A weight says how exact a value is; a weight
 /// that is missing is the median one, and a value whose weight is 0 or less is missing.
 pub fn detect(values: &[Option<f64>], weights: Option<&[Option<f64>]>, method: StepMethod) -> Vec<Step> {
-    let present = PresentPoints::new(values, weights);
+    let mut present = PresentPoints::new(values, weights);
     let rights = match method {
         StepMethod::Potts => potts::automatic(&present.points).partition.rights,
-        StepMethod::Best => best::rights(&present.points),
+        StepMethod::Best => {
+            present.points.iter_mut().for_each(|point| point.weight = best::limited(point.weight));
+            best::rights(&present.points)
+        }
     };
     present.steps(&rights)
 }
@@ -59,4 +62,22 @@ pub fn evidence(values: &[Option<f64>], weights: Option<&[Option<f64>]>, steps: 
     let rights: Vec<usize> =
         steps.iter().map(|step| present.positions.partition_point(|&position| position < step.right)).collect();
     best::evidence(&present.points, &rights)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_heavy_weight_counts_twice_in_the_levels_of_best() {
+        let values: Vec<_> = [1.0, 1.1, 0.9, 1.0, 1.02, 2.0, 2.1, 2.2, 2.0, 2.3].map(Some).to_vec();
+        let level = |weight: f64, method| {
+            let weights: Vec<_> = (0..10).map(|at| Some(if at == 9 { weight } else { 1.0 })).collect();
+            detect(&values, Some(&weights), method).last().map(|step| step.value)
+        };
+        // Of 2, 2, 2.1, 2.2 and twice 2.3 it is between the middle two.
+        assert!(level(1000.0, StepMethod::Best).is_some_and(|level| (level - 2.15).abs() < 1e-9));
+        assert_eq!(level(1000.0, StepMethod::Best), level(2.0, StepMethod::Best));
+        assert_ne!(level(1000.0, StepMethod::Potts), level(2.0, StepMethod::Potts));
+    }
 }

@@ -219,7 +219,43 @@ fn covariance(weighted: &Equations, values: &[f64], solver: Solver, errors: &[Si
     for i in 0..count {
         covariance.row_mut(i).iter_mut().for_each(|value| *value *= variance);
     }
+    let wider = by_own_residuals(weighted, &residuals, solver)
+        .map_or(vec![1.0; count], |own| (0..count).map(|i| (own[i] / covariance.at(i, i)).max(1.0).sqrt()).collect());
+    for i in 0..count {
+        covariance.row_mut(i).iter_mut().zip(&wider).for_each(|(value, other)| *value *= wider[i] * other);
+    }
     Some(covariance)
+}
+
+/// A row that alone says nearly all of a coefficient leaves less than this part of its error.
+const LEAST_LEFT: f64 = 0.1;
+
+/// The variances of coefficients by what is left of each row, whatever its weight should have been: that is hardly known, of few runs.
+///
+/// What is left of a row is divided by the root of the part of its error that the fit leaves, and with a robust solver by that part
+/// (MacKinnon and White, "Some heteroskedasticity-consistent covariance matrix estimators", 1985, HC2 and HC3).
+fn by_own_residuals(weighted: &Equations, residuals: &[f64], solver: Solver) -> Option<Vec<f64>> {
+    let count = weighted.matrix.columns().len();
+    let (weights, power) = match solver {
+        Solver::Robust => (huber_weights(residuals, count), 2),
+        _ => (vec![1.0; residuals.len()], 1),
+    };
+    let inside: Vec<f64> = weights.iter().map(|weight| if *weight >= 1.0 { 1.0 } else { 0.0 }).collect();
+    let gram = weighted.scaled_rows(&inside).matrix.factored(vec![0.0; residuals.len()]).inverse_gram()?;
+    let slopes: Vec<Vec<f64>> = (0..count).map(|j| weighted.matrix.times(gram.row(j))).collect();
+    let square = |row: usize| {
+        let taken: f64 =
+            weighted.matrix.columns().iter().zip(&slopes).map(|(column, slope)| column[row] * slope[row]).sum();
+        let left = (1.0 - taken * inside[row]).max(LEAST_LEFT);
+        (residuals[row] * weights[row]).powi(2) / left.powi(power)
+    };
+    let squares: Vec<f64> = (0..residuals.len()).map(square).collect();
+    Some(
+        slopes
+            .iter()
+            .map(|slope| slope.iter().zip(&squares).map(|(slope, square)| slope * slope * square).sum())
+            .collect(),
+    )
 }
 
 /// G A'VA G for a G and a V that are symmetric.

@@ -108,12 +108,21 @@ impl FitResiduals<'_> {
         }
     }
 
-    /// Twice the logarithm of the likelihood of what is left, but for a constant, with so many degrees of freedom gone.
+    /// Twice the logarithm of the likelihood of what is left, but for a constant, with so many degrees of freedom gone: of normal errors, and of
+    /// a robust solver by Cauchy's distribution, where what is far off says little of how errors grow.
     fn likelihood(&self, gone: usize) -> f64 {
-        let squares: f64 =
-            self.points.iter().map(|point| point.weight * (point.measured - point.predicted).powi(2)).sum();
+        let squares: Vec<f64> =
+            self.points.iter().map(|point| point.weight * (point.measured - point.predicted).powi(2)).collect();
         let of_weights: f64 = self.points.iter().map(|point| point.weight.ln()).sum();
-        of_weights - self.points.len().saturating_sub(gone) as f64 * squares.ln()
+        let degrees = self.points.len().saturating_sub(gone) as f64;
+        match self.solver {
+            Solver::Robust => {
+                let scale = cauchy_scale(&squares);
+                let of_tails: f64 = squares.iter().map(|square| (square / scale).ln_1p()).sum();
+                of_weights - degrees * scale.ln() - 2.0 * of_tails
+            }
+            _ => of_weights - degrees * squares.iter().sum::<f64>().ln(),
+        }
     }
 
     fn restricted_likelihood(&self) -> f64 {
@@ -180,6 +189,16 @@ impl FitResiduals<'_> {
             is_rare(as_low, SYSTEMATIC) && (weighted.len() < MANY || is_rare(signs_as_low, SYSTEMATIC_SIGNS))
         })
     }
+}
+
+/// The square of the scale of Cauchy's distribution that makes numbers with these squares likeliest, from a first guess by their median
+/// (Lange, Little and Taylor, "Robust statistical modeling using the t distribution", 1989).
+fn cauchy_scale(squares: &[f64]) -> f64 {
+    const STEPS: usize = 50;
+    let least = f64::MIN_POSITIVE;
+    let first = median(squares.to_vec()).unwrap_or_default().max(least);
+    let next = |scale: f64| squares.iter().map(|square| 2.0 * square / (1.0 + square / scale)).sum::<f64>();
+    (0..STEPS).fold(first, |scale, _| (next(scale) / squares.len().max(1) as f64).max(least))
 }
 
 /// The squares of differences between neighbours over those of the values: near 2 where these have no order, 0 where all are

@@ -13,8 +13,10 @@ use super::fit_error::FitError;
 use super::fit_options::{FitOptions, UnrepeatedErrors};
 use super::fitted::VarianceFunction;
 use super::model::CostModel;
-use super::samples::{Determinizer, cull, moments};
+use super::samples::{Determinizer, cull, median_interval, moments, robust_square};
+use super::solve::{Equations, Solver};
 use super::workload::{WorkloadFile, sizes_in_words};
+use crate::rates::Confidence;
 
 /// A set of sizes, what was measured there, and what the model gives.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,7 +80,7 @@ impl Measurements {
         let quantities = quantities(model, file, options);
         let measured = |place: usize| Measured::of(file, place, &quantities, options);
         let mut all: Vec<Measured> = places.into_iter().map(measured).collect::<Result<_, _>>()?;
-        let found = variance_function(&all);
+        let found = variance_function(&all, options.solver);
         let measured = |measured: &Measured| measured.point.measured;
         let spread = weigh(&mut all, found.unwrap_or(options.unrepeated.variance()), measured);
         Ok(Self { all, culled, spread, tells_spread: found.is_some() })
@@ -96,13 +98,24 @@ impl Measurements {
         self.spread = weigh(&mut self.all, errors.variance(), |measured| measured.point.predicted);
     }
 
-    /// How sure the only set of sizes is by its repetitions; `None` of several sets, or of too few repetitions.
-    pub(super) fn only_set(&self) -> Option<RepeatedSet> {
+    /// How sure the only set of sizes is by its repetitions; `None` of several sets, or of too few repetitions. Of a median the variance is
+    /// the one with which Student's interval has the larger side of the median's own.
+    pub(super) fn only_set(&self, options: &FitOptions) -> Option<RepeatedSet> {
         let [only] = self.all.as_slice() else { return None };
+        let degrees = only.samples.len().checked_sub(1)?;
+        let confidence = Confidence::new(options.confidence).unwrap_or(Confidence::DEFAULT);
+        let of_median = |(low, high): (f64, f64)| {
+            let half = (only.point.measured - low).max(high - only.point.measured);
+            (half / confidence.student(degrees as u64)).powi(2)
+        };
+        let variance = match options.determinizer {
+            Determinizer::Median => median_interval(&only.samples, confidence).map(of_median),
+            Determinizer::Mean | Determinizer::Percentile(_) => only.variance,
+        }?;
         let errors = [only.errors(only.point.measured, self.spread)];
         let neighbours = of_neighbours(&errors);
         let shared = if neighbours > 0.0 { of_sizes(&errors, neighbours).at(0, 0) } else { 1.0 };
-        Some(RepeatedSet { variance: only.variance? * shared, degrees: only.samples.len().checked_sub(1)? })
+        Some(RepeatedSet { variance: variance * shared, degrees })
     }
 
     /// The values of some sizes, in rising order and each once.
@@ -201,19 +214,28 @@ fn weigh(all: &mut [Measured], function: VarianceFunction, value: impl Fn(&Measu
 }
 
 /// Fits the variance as a power of the value by least squares of logarithms; `None` where fewer than three sizes have a
-/// variance. The power is at most that of errors that are a part of the value.
-fn variance_function(all: &[Measured]) -> Option<VarianceFunction> {
+/// variance. The power is at most that of errors that are a part of the value. A robust solver's power is robust, too: a disturbed run
+/// makes the variance of few many times too large.
+fn variance_function(all: &[Measured], solver: Solver) -> Option<VarianceFunction> {
+    let variance = |measured: &Measured| match solver {
+        Solver::Robust => robust_square(&measured.samples),
+        _ => measured.variance,
+    };
     let point = |measured: &Measured| {
-        let (value, variance) = (measured.point.measured, measured.variance?);
+        let (value, variance) = (measured.point.measured, variance(measured)?);
         (value > 0.0 && variance > 0.0).then(|| (value.ln(), variance.ln()))
     };
     let points: Vec<(f64, f64)> = all.iter().filter_map(point).collect();
     let columns = vec![vec![1.0; points.len()], points.iter().map(|(value, _)| *value).collect()];
-    let line = Tall::new(points.len(), columns).factored(points.iter().map(|(_, variance)| *variance).collect());
-    if points.len() < 3 || line.rank() < 2 {
+    let line = Equations {
+        matrix: Tall::new(points.len(), columns),
+        target: points.iter().map(|(_, variance)| *variance).collect(),
+    };
+    if points.len() < 3 || line.matrix.clone().factored(line.target.clone()).rank() < 2 {
         return None;
     }
-    let power = line.solution()[1].clamp(0.0, 2.0);
+    let robust = if solver == Solver::Robust { Solver::Robust } else { Solver::LeastSquares };
+    let power = line.solve(robust)[1].clamp(0.0, 2.0);
     let mean = points.iter().map(|(value, variance)| variance - power * value).sum::<f64>() / points.len() as f64;
     Some(VarianceFunction { factor: mean.exp(), power })
 }

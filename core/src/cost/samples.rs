@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::rates;
+use crate::rates::{self, Confidence};
 use crate::steps::median;
 
 /// Which number stands for the repeated measurements of a size.
@@ -76,6 +76,12 @@ impl Determinizer {
 /// Fewer measurements don't say how far off they are.
 const FEWEST: usize = 3;
 
+/// The median of the distances from the median, which measurements far off don't move, squared.
+pub(super) fn robust_square(samples: &[f64]) -> Option<f64> {
+    let middle = median(samples.to_vec()).filter(|_| samples.len() >= FEWEST)?;
+    median(samples.iter().map(|sample| (sample - middle).abs()).collect()).map(|distance| distance.powi(2))
+}
+
 /// The variance of the median of so many measurements with Gaussian errors of this standard deviation (Kendall and Stuart, "The
 /// Advanced Theory of Statistics", 10.10); `None` of fewer than three.
 pub fn variance_of_median(deviation: f64, count: usize) -> Option<f64> {
@@ -132,6 +138,51 @@ pub fn quantile_interval(sorted: &[f64], share: f64, outside: f64) -> (f64, f64)
         log_ways += ((count - k) / (k + 1.0)).ln();
     }
     (low, high)
+}
+
+/// The interval of the median of so many measurements or more holds whatever their distribution is.
+const ENOUGH_FOR_ORDER: usize = 6;
+
+/// The interval of the median of a distribution; `None` of fewer than three samples.
+///
+/// Of six samples and more it is the one of [`quantile_interval`], with ends between two samples each, so that it is no wider than it
+/// has to be (Hettmansperger and Sheather, "Confidence intervals based on interpolated order statistics", 1986). It doesn't ask how
+/// many modes the distribution has. Of fewer it is Student's, by the distance of the quartiles, and holds all samples.
+pub fn median_interval(samples: &[f64], confidence: Confidence) -> Option<(f64, f64)> {
+    let mut sorted = samples.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    if let Some(interval) = interpolated_interval(&sorted, confidence.alpha()) {
+        return Some(interval);
+    }
+    let value = median(sorted.clone())?;
+    let half = confidence.student(sorted.len() as u64 - 1) * Determinizer::Median.variance(&sorted)?.sqrt();
+    Some((sorted.first()?.min(value - half), sorted.last()?.max(value + half)))
+}
+
+/// The interval of the median by the order of samples; `None` where too few lie outside of it.
+fn interpolated_interval(sorted: &[f64], outside: f64) -> Option<(f64, f64)> {
+    let count = sorted.len();
+    if count < ENOUGH_FOR_ORDER {
+        return None;
+    }
+    // The probabilities that at most so many samples lie below the median: of as many as may be outside, and of one more.
+    let (mut rank, mut log_ways, mut below) = (0, 0.0_f64, 0.0);
+    let next = loop {
+        let next = below + (log_ways - count as f64 * 2.0_f64.ln()).exp();
+        if next > outside / 2.0 {
+            break next;
+        }
+        log_ways += ((count - rank) as f64 / (rank + 1) as f64).ln();
+        (rank, below) = (rank + 1, next);
+    };
+    let from = rank.checked_sub(1)?;
+    // By how much of the way to the next rank: for a share that Laplace's distribution has.
+    let share = (outside / 2.0 - below) / (next - below);
+    let (n, k) = (count as f64, rank as f64);
+    let part = (n - k) * share / (k + (n - 2.0 * k) * share);
+    let between = |end: f64, inner: f64| end + part * (inner - end);
+    let low = between(sorted[from], sorted[from + 1]);
+    Some((low, between(sorted[count - rank], sorted[count - rank - 1])))
 }
 
 /// Of fewer measurements the quartiles don't say what is far off.
@@ -258,6 +309,42 @@ mod tests {
         assert_eq!(quantile_interval(&to(40), 0.9, 0.05), (32.0, 40.0));
         // p10 is its mirror.
         assert_eq!(quantile_interval(&to(40), 0.1, 0.05), (1.0, 9.0));
+    }
+
+    #[test]
+    fn intervals_of_medians_by_hand() {
+        let of = |samples: &[f64]| median_interval(samples, Confidence::DEFAULT);
+        let to = |count: u32| (1..=count).map(f64::from).collect::<Vec<_>>();
+        // Of 10, one lies below in 11/1024 at most, two in 56/1024: (25.6 - 11)/45 is 0.32444, and 8 of that over 2 + 6 of it is 0.65766.
+        let (low, high) = of(&to(10)).unwrap();
+        assert!((low - 2.657_66).abs() < 1e-5 && (high - 8.342_34).abs() < 1e-5, "{low} {high}");
+        // Of five, Student's t: 3.07629 around 3; two modes are both in it.
+        let (low, high) = of(&to(5)).unwrap();
+        assert!((low + 0.076_29).abs() < 1e-4 && (high - 6.076_29).abs() < 1e-4, "{low} {high}");
+        assert!(of(&[1.0, 1.0, 1.0, 1.0, 9.0]).is_some_and(|(_, high)| high == 9.0));
+        assert_eq!([of(&[]), of(&[1.0, 2.0]), of(&[7.0; 6])], [None, None, Some((7.0, 7.0))]);
+    }
+
+    #[test]
+    fn intervals_of_medians_hold_with_one_mode_and_with_two() {
+        const SETS: usize = 3000;
+        let mut random = crate::random::SplitMix64::new(11);
+        let truth = 1.013_35; // 10/11 of the lower mode lie below it.
+        for count in [3, 5, 6, 7, 8, 9, 10, 30] {
+            let (mut one_mode, mut two_modes) = (0, 0);
+            for _ in 0..SETS {
+                let noise: Vec<f64> = (0..count).map(|_| random.normal()).collect();
+                let of_modes: Vec<f64> =
+                    noise.iter().map(|noise| 0.01 * noise + if random.uniform() < 0.55 { 1.0 } else { 1.3 }).collect();
+                let holds = |samples: &[f64], truth: f64| {
+                    median_interval(samples, Confidence::DEFAULT).is_some_and(|(a, b)| a <= truth && truth <= b)
+                };
+                one_mode += usize::from(holds(&noise, 0.0));
+                two_modes += usize::from(holds(&of_modes, truth));
+            }
+            let [one, two] = [one_mode, two_modes].map(|held| held as f64 / SETS as f64);
+            assert!(one > 0.94 && two > if count < 5 { 0.86 } else { 0.9 }, "{count}: {one} {two}");
+        }
     }
 
     #[test]

@@ -7,8 +7,8 @@
 //! {"sizes":{"n":1000},"samples":{"time":[5210000,5190000],"instructions":[812345,812345]},"order":[0,7]}
 //! ```
 //!
-//! Times are in nanoseconds. A file of comma-separated values has a line of names, and a line for each measurement; its column of
-//! times may be called `time_us`, `time_ms` or `time_s` where they are in those units.
+//! Times are in nanoseconds. A file of comma-separated values has a line of names, and a line for each measurement, between lines that begin with
+//! `#`; semicolons or tabs may stand for commas, where the first line has none. Its column of times may be called `time_us`, `time_ms` or `time_s` where they are in those units.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -275,11 +275,17 @@ fn plain_name(name: &str) -> String {
     name.chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).collect()
 }
 
+/// What separates the values of a file with such a line of names: what spreadsheets write, too.
+fn separator(names: &str) -> char {
+    [',', ';', '\t'].into_iter().find(|&separator| names.contains(separator)).unwrap_or(',')
+}
+
 fn comma_separated(text: &str, response: &str) -> Result<WorkloadFile, WorkloadError> {
-    let mut lines =
-        text.lines().enumerate().map(|(place, line)| (place + 1, line)).filter(|(_, line)| !line.trim().is_empty());
+    let is_read = |line: &str| !line.trim().is_empty() && !line.starts_with('#');
+    let mut lines = text.lines().enumerate().map(|(place, line)| (place + 1, line)).filter(|(_, line)| is_read(line));
     let (first, names) = lines.next().ok_or_else(|| wrong(1, "there is nothing here"))?;
-    let mut names: Vec<String> = names.split(',').map(|name| name.trim().trim_matches('"').to_owned()).collect();
+    let separator = separator(names);
+    let mut names: Vec<String> = names.split(separator).map(|name| name.trim().trim_matches('"').to_owned()).collect();
     if let Some(twice) = twice(&names) {
         return Err(wrong(first, format!("two columns are named {}: rename one", quoted(twice))));
     }
@@ -299,7 +305,7 @@ fn comma_separated(text: &str, response: &str) -> Result<WorkloadFile, WorkloadE
     }
     let (mut workloads, mut places): (Vec<Workload>, HashMap<Vec<u64>, usize>) = (Vec::new(), HashMap::new());
     for (place, line) in lines {
-        let values: Vec<&str> = line.split(',').map(str::trim).collect();
+        let values: Vec<&str> = line.split(separator).map(str::trim).collect();
         if values.len() != names.len() {
             return Err(wrong(place, format!("{} values for {} names", values.len(), names.len())));
         }
@@ -341,6 +347,16 @@ mod tests {
             file.workloads.iter().map(|found| (found.sizes["n"], found.sizes["m"], found.samples[TIME].clone()));
         let expected = [(1.0, 0.0, vec![5.0, 7.0]), (2.0, 0.0, vec![6.0]), (0.0, 1.0, vec![8.0])];
         assert_eq!(found.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn other_separators_and_comments_are_read() {
+        let of = |text: &str| WorkloadFile::parse(text, "f", TIME).map(|file| file.workloads);
+        let expected = of("n,time\n1,5\n2,6\n");
+        assert!(expected.as_ref().is_ok_and(|workloads| workloads.len() == 2));
+        for text in ["n;time\n1;5\n2;6\n", "n\ttime\n1\t5\n2\t6\n", "# of sort\nn, time\n1,5\n# again\n2,6\n"] {
+            assert_eq!(of(text), expected, "{text}");
+        }
     }
 
     #[test]

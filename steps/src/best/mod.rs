@@ -30,10 +30,11 @@ pub struct ChangeEvidence {
     pub error: f64,
     /// The degrees of freedom of the error.
     pub degrees: f64,
-    /// Whether the values tell the error: each of both steps has several that are no outliers.
+    /// Whether the values tell the error: each of both steps has several that are no outliers, and they aren't all equal.
     pub has_error: bool,
     /// The probability that a series of as many values without a step, but with noise of this spread and correlation, has as
-    /// clear a one anywhere; docs/steps.md says for which noise it is more.
+    /// clear a one anywhere; docs/steps.md says for which noise it is more. Without any noise, no less than what the order of the
+    /// values tells.
     pub chance: f64,
 }
 
@@ -45,6 +46,11 @@ const SEVERAL: usize = 2;
 
 /// How far weights may be from the median one. Those of real files differ by decades, and the noise doesn't.
 const WEIGHTS: (f64, f64) = (0.5, 2.0);
+
+/// A weight as near the median one as it may be.
+pub(super) fn limited(weight: f64) -> f64 {
+    weight.clamp(WEIGHTS.0, WEIGHTS.1)
+}
 
 /// The ends of the steps of points in their order.
 pub(super) fn rights(points: &[WeightedValue]) -> Vec<usize> {
@@ -63,24 +69,33 @@ pub(super) fn evidence(points: &[WeightedValue], rights: &[usize]) -> Vec<Change
     let cleaned = clean::clean(points);
     let sums = RunningSums::new(&cleaned.values, &weights(points, &cleaned), &cleaned.is_outlier);
     let judge = BoundaryJudge::new(&sums, &cleaned);
-    let has_several = |ends: &[usize]| {
+    let is_exact = judge.is_exact(judge.noise(rights));
+    let has_several = |left: usize, right: usize| {
         let is_kept = |at: &usize| !cleaned.is_outlier[*at];
-        (ends[0]..ends[1]).filter(is_kept).count() >= SEVERAL
+        (left..right).filter(is_kept).count() >= SEVERAL
     };
-    let several: Vec<bool> = select::ends(rights).windows(2).map(has_several).collect();
-    let evidence = |(fit, several): (&fit::BoundaryFit, &[bool])| ChangeEvidence {
+    let ends = select::ends(rights);
+    let evidence = |(fit, ends): (&fit::BoundaryFit, &[usize])| ChangeEvidence {
         by: fit.by,
         error: fit.error,
         degrees: fit.degrees,
-        has_error: several[0] && several[1],
-        chance: judge.chance(fit),
+        has_error: !is_exact && has_several(ends[0], ends[1]) && has_several(ends[1], ends[2]),
+        chance: if is_exact { judge.chance(fit).max(chance_of_order(ends)) } else { judge.chance(fit) },
     };
-    select::robust_fits(&judge, rights).iter().zip(several.windows(2)).map(evidence).collect()
+    select::robust_fits(&judge, rights).iter().zip(ends.windows(3)).map(evidence).collect()
+}
+
+/// The part of all orders of two levels' values in which those of each level stand together. Where the values of a level are equal, nothing else
+/// tells how likely their order is by chance.
+fn chance_of_order(ends: &[usize]) -> f64 {
+    let (a, b) = (ends[1] - ends[0], ends[2] - ends[1]);
+    // 2 a! b! / (a + b)!
+    (1..=a.min(b)).fold(2.0, |part, k| part * k as f64 / (a.max(b) + k) as f64).min(1.0)
 }
 
 /// How much each value counts: the inverse of its variance.
 fn weights(points: &[WeightedValue], cleaned: &CleanedValues) -> Vec<f64> {
-    let weight = |(point, scale): (&WeightedValue, &f64)| (point.weight.clamp(WEIGHTS.0, WEIGHTS.1) / scale).powi(2);
+    let weight = |(point, scale): (&WeightedValue, &f64)| (limited(point.weight) / scale).powi(2);
     points.iter().zip(&cleaned.scales).map(weight).collect()
 }
 
@@ -134,6 +149,18 @@ mod tests {
         (values[10], values[11], values[20]) = (130.0, 131.0, 70.0);
         assert_eq!(has_error(&values[..30], &[10, 12, 30]), [false, false]);
         assert_eq!(has_error(&values[..30], &[5, 10, 30]), [true, true]);
+    }
+
+    #[test]
+    fn without_noise_only_the_order_of_values_tells_how_sure_a_change_is() {
+        let found = |values: &[f64], rights: &[usize]| evidence(&points(values), rights)[0];
+        // 2 of the 20 orders of three and three values, and of the 70 of four and four.
+        let three = found(&levels(&[(3, 1.0), (3, 2.0)]), &[3, 6]);
+        assert!((three.chance - 0.1).abs() < 1e-12 && !three.has_error, "{three:?}");
+        let four = found(&levels(&[(4, 0.0), (4, 5.0)]), &[4, 8]);
+        assert!((four.chance - 2.0 / 70.0).abs() < 1e-12 && four.by == 5.0, "{four:?}");
+        assert!(found(&levels(&[(50, 1.0), (50, 2.0)]), &[50, 100]).chance < 1e-20);
+        assert!(found(&[1.0, 1.1, 0.9, 1.0, 2.0, 2.1, 1.9, 2.0], &[4, 8]).has_error);
     }
 
     /// Times of a program that became faster, and then slower by less.

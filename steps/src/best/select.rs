@@ -94,8 +94,8 @@ impl StepChain {
     }
 }
 
-/// A boundary that waits to be judged, the least clear first.
-type WaitingBoundary = Reverse<(ByNumber, usize, u32)>;
+/// A boundary that waits to be judged, the least clear first; of those that are equally clear, the smallest.
+type WaitingBoundary = Reverse<(ByNumber, ByNumber, usize, u32)>;
 
 /// Merges the steps on both sides of the least clear boundary, again and again, until all are clear.
 fn without_weak(judge: &BoundaryJudge<'_>, rights: &[usize], chance: f64) -> Vec<usize> {
@@ -104,11 +104,12 @@ fn without_weak(judge: &BoundaryJudge<'_>, rights: &[usize], chance: f64) -> Vec
     let mut changed = false;
     let weigh = |chain: &StepChain, at: usize, noise: LevelNoise| -> Option<WaitingBoundary> {
         let times = chain.weighed[at].filter(|_| chain.is_boundary(at))?;
-        Some(Reverse((ByNumber(judge.fit(chain.around(at), noise).clearest()), at, times)))
+        let fit = judge.fit(chain.around(at), noise);
+        Some(Reverse((ByNumber(fit.clearest()), ByNumber((fit.by / fit.error).abs()), at, times)))
     };
     let mut waiting: BinaryHeap<WaitingBoundary> =
         (0..chain.ends.len()).filter_map(|at| weigh(&chain, at, noise)).collect();
-    while let Some(Reverse((_, at, times))) = waiting.pop() {
+    while let Some(Reverse((_, _, at, times))) = waiting.pop() {
         if chain.weighed[at] != Some(times) {
             continue;
         }

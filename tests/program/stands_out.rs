@@ -60,9 +60,9 @@ fn a_report_has_the_counts_of_all_what_stands_out_and_threads() {
 fn a_report_names_the_function_in_which_threads_wait_for_locks() {
     let frames = r#"[{"name":"main","module":"faults"},{"name":"update","module":"faults"},{"name":"futex_wait","module":"[kernel]","kernel":true},{"name":"[waits for a lock]","module":"off-cpu"}]"#;
     let sampled = r#"{"type":"sampled","events":[{"name":"off-cpu","unit":"nanoseconds","rate":{"period":1}}],"call_graph":"auto"}"#;
-    // 15 s of waits, by 4 threads of a run of 10 s.
+    // Three waits of 5 s in a run of 10 s.
     let waits = format!(
-        r#"{{"type":"stacks","frames":{frames},"stacks":[[null,0],[0,1],[1,2],[2,3]],"tasks":[{{"pid":1,"tid":1,"comm":"faults"}}],"at_ns":9000000000,"after_ns":[0],"task":[0],"cpu":[0],"event":[0],"weight":[15000000000],"stack":[3]}}"#
+        r#"{{"type":"stacks","frames":{frames},"stacks":[[null,0],[0,1],[1,2],[2,3]],"tasks":[{{"pid":1,"tid":1,"comm":"faults"}}],"at_ns":9000000000,"after_ns":[0,0,0],"task":[0,0,0],"cpu":[0,0,0],"event":[0,0,0],"weight":[5000000000,5000000000,5000000000],"stack":[3,3,3]}}"#
     );
     let file = format!("{}/tests/stands-out/lock-convoy.jsonl", env!("CARGO_MANIFEST_DIR"));
     let counts = std::fs::read_to_string(file).unwrap_or_default();

@@ -24,7 +24,7 @@ use perfprop::units::{CpuNs, WallNs};
 
 use crate::builders::{self, SECOND, event, measured, measured_group};
 use crate::goldens::assert_golden;
-use crate::programs::{SharedTree, regions};
+use crate::programs::{SharedTree, add_stack, regions};
 
 pub(crate) const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (200, 60)];
 
@@ -182,10 +182,12 @@ impl Feed for TestFeed {
         Some(lines)
     }
 
-    /// What was sampled is forgotten.
+    /// What was sampled is forgotten, and a thread sampled that was too short before.
     fn sample_more_often(&mut self) -> Option<u64> {
         let frequency = self.frequencies.pop()?;
-        *self.profile.as_ref()?.lock().unwrap() = Tree::default();
+        let mut tree = Tree::default();
+        add_stack(&mut tree, &["prog", "request"], "cpu-clock", 10);
+        *self.profile.as_ref()?.lock().unwrap() = tree;
         Some(frequency)
     }
 

@@ -135,6 +135,7 @@ impl Counting {
             stacks,
             regions,
             began,
+            #[cfg(feature = "stacks")]
             last_round,
             intervals,
             ends_after: launch.ends_after(),

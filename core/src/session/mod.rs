@@ -16,7 +16,9 @@ use nix::unistd::Pid;
 use crate::plan::Plan;
 use crate::regions::{LiveRegions, ProcessRegions, RegionSource, Wanted};
 use crate::run::{End, MeasuredTarget, RotatedBy};
-use crate::sampling::{LastRound, Sampler, SamplerMessage, SamplerRequest};
+#[cfg(feature = "stacks")]
+use crate::sampling::LastRound;
+use crate::sampling::{Sampler, SamplerMessage, SamplerRequest};
 use crate::sources::Round;
 use crate::sources::emulate::CacheModel;
 #[cfg(feature = "stacks")]
@@ -90,6 +92,7 @@ pub struct Session {
     regions: Option<Arc<RegionSource>>,
     /// The time of the kernel's clock that rounds, samples and regions count from.
     began: u64,
+    #[cfg(feature = "stacks")]
     last_round: LastRound,
     /// The kernel's rotation intervals that are restored at the end.
     intervals: Vec<Interval>,

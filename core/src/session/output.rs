@@ -156,17 +156,17 @@ mod tests {
     #[test]
     fn a_line_is_there_before_its_end_and_a_return_begins_it_anew() {
         /// A pipe that gives one of these at a time.
-        struct Parts(std::vec::IntoIter<&'static str>);
+        struct Parts(std::slice::Iter<'static, &'static str>);
         impl Read for Parts {
             fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-                let part = self.0.next().unwrap_or("");
+                let part = self.0.next().copied().unwrap_or_default();
                 into[..part.len()].copy_from_slice(part.as_bytes());
                 Ok(part.len())
             }
         }
         let (lines, output) = bounded(20);
-        let parts = ["a 1%", " done\r", "a 2%\rb", "c\r", "\nnext\r\n", "end"];
-        forward(Stream::Stdout, Parts(parts.to_vec().into_iter()), &lines);
+        const PARTS: [&str; 6] = ["a 1%", " done\r", "a 2%\rb", "c\r", "\nnext\r\n", "end"];
+        forward(Stream::Stdout, Parts(PARTS.iter()), &lines);
         drop(lines);
         let found: Vec<_> = output.iter().map(|line| (line.text, line.end)).collect();
         let open = |text: &str| (text.to_owned(), LineEnd::Open);

@@ -364,7 +364,7 @@ fn the_profile_begins_anew_at_a_higher_rate_where_threads_are_too_short_for_samp
         session.rounds(&rounds(20));
         session.script.keys("4");
         let screen = session.script.screen();
-        assert!(screen.contains("request"), "{screen}");
+        assert!(screen.contains("request") && !screen.contains("▏work"), "{screen}");
         assert!(screen.contains("cpu-clock ─ since 00:0"), "{screen}");
         session.signals.send(15.into()).unwrap();
     });

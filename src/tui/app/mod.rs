@@ -500,11 +500,17 @@ impl App<'_> {
     /// Samples more often where threads end before they are sampled: what is sampled then tells of the long ones only.
     fn sample_enough(&mut self) {
         let is_live = self.model.options.mode == Mode::Live && self.model.rounds.end.is_none();
-        if is_live
+        // Who reads a function's source goes on.
+        let may_begin = is_live && self.model.screen != Screen::Source;
+        if may_begin
             && self.model.little_sampled().is_some()
             && let Some(frequency) = self.feed.sample_more_often()
         {
             self.model.profile_since = Some(self.model.monitor.now());
+            // Functions have other numbers in another tree.
+            self.model.profile = None;
+            let _ = self.feed.set_first_level(self.model.first_level);
+            let _ = self.feed.set_profile_span(self.model.profile_span);
             self.renew_profile();
             self.model.tell(format!("threads end before they are sampled: {frequency} samples a second from now on"));
         }

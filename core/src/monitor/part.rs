@@ -175,6 +175,19 @@ mod tests {
     }
 
     #[test]
+    fn a_part_has_no_cpu_times_of_the_whole_run() {
+        let (rounds, kind) = (rounds(&[(1, 1, 10); 4]), EstimatorKind::Scale);
+        let cpu_time = Some(crate::run::CpuTime { user_ns: CpuNs(SECOND), system_ns: CpuNs(SECOND) });
+        let told = |mut monitor: Monitor, first: usize| {
+            rounds[first..].iter().for_each(|round| drop(monitor.round(round, 0)));
+            monitor.end(crate::run::End { at_ns: WallNs(2 * SECOND), cpu_time, ..crate::run::End::default() });
+            monitor.ended().and_then(|end| end.cpu_time)
+        };
+        assert_eq!(told(monitor(kind), 0), cpu_time);
+        assert_eq!(told(monitor(kind).beginning_after(&rounds[1], 0), 2), None);
+    }
+
+    #[test]
     fn what_is_lost_is_what_was_lost_in_the_part() {
         let rounds = rounds(&[(1, 1, 10); 4]);
         let mut monitor = monitor(EstimatorKind::Scale).beginning_after(&rounds[1], 5);

@@ -303,9 +303,14 @@ mod tests {
 
     #[test]
     fn stop_reads_a_last_round() {
-        let sampler = Sampler::start(rounds(1), Duration::from_secs(3600), LastRound::default()).unwrap();
+        let last_round = LastRound::default();
+        let sampler = Sampler::start(rounds(1), Duration::from_secs(3600), last_round.clone()).unwrap();
+        assert_eq!(last_round.at(), u64::MAX, "it isn't known yet");
         sampler.request(SamplerRequest::Stop);
         assert_eq!(drain(&sampler), (vec![0], 0));
+        let told = last_round.at();
+        last_round.begin();
+        assert!(told > 0 && told <= last_round.at(), "{told}");
     }
 
     #[test]

@@ -432,3 +432,29 @@ fn values_are_those_of_the_estimator() {
     let rate = two_events("[]", metric("m", "page-faults / duration_time"));
     assert_eq!(rate.metrics().next().unwrap().over_run().unwrap().uncertain(), Uncertain::exact(10_000.0));
 }
+
+#[test]
+fn an_interval_in_which_nothing_was_counted_has_no_value() {
+    let event = |name: &str| measured(Resolver::new(Machine::here()).parse(name).unwrap().remove(0).events.remove(0));
+    let formula = MetricFormula {
+        name: "faults".into(),
+        formula: "page-faults / duration_time".into(),
+        threshold: None,
+        factor: 1.0,
+        unit: String::new(),
+        description: String::new(),
+        events: [("page-faults".to_owned(), vec![EventIndex(0)])].into(),
+    };
+    let header =
+        Header { metrics: vec![formula], period_ns: WallNs(SECOND), ..builders::header([event("page-faults")]) };
+    let mut monitor = builders::monitor(header, Vec::new(), EstimatorKind::Scale);
+    let mut value = |at: u64, count: u64, time: u64| {
+        let reading = Reading { count, enabled: CpuNs(time), running: CpuNs(time) };
+        monitor.round(&Round { at: WallNs(at), readings: vec![Some(reading)], ..Round::default() }, 0);
+        monitor.metrics().next().unwrap().over_interval().ok().map(|number| number.value)
+    };
+    // A process that hasn't run yet; then it does, and after that it does nothing, which is known.
+    assert_eq!(value(SECOND, 0, 0), None);
+    assert_eq!(value(2 * SECOND, 30, SECOND), Some(30.0));
+    assert_eq!(value(3 * SECOND, 30, SECOND), Some(0.0));
+}

@@ -179,7 +179,9 @@ mod tests {
         let (rounds, kind) = (rounds(&[(1, 1, 10); 4]), EstimatorKind::Scale);
         let cpu_time = Some(crate::run::CpuTime { user_ns: CpuNs(SECOND), system_ns: CpuNs(SECOND) });
         let told = |mut monitor: Monitor, first: usize| {
-            rounds[first..].iter().for_each(|round| drop(monitor.round(round, 0)));
+            for round in &rounds[first..] {
+                monitor.round(round, 0);
+            }
             monitor.end(crate::run::End { at_ns: WallNs(2 * SECOND), cpu_time, ..crate::run::End::default() });
             monitor.ended().and_then(|end| end.cpu_time)
         };

@@ -284,6 +284,16 @@ fn value_text(counted: &CountedNumber, digits: Digits) -> String {
     }
 }
 
+/// The event with the fewest turns on a counter, where these are so few that a burst between them may be outside of intervals.
+fn few_turns(scaled: &[Row<'_>]) -> String {
+    let fewest = scaled.iter().min_by_key(|row| row.raw.run.stays());
+    let named = |row: &Row<'_>| {
+        let (name, turns) = (shown(&row.event.event.name), row.raw.run.stays());
+        format!(" {name} had only {turns} turns on a counter: ± knows of no bursts between turns\n")
+    };
+    fewest.filter(|row| row.raw.run.is_in_few_stays()).map(named).unwrap_or_default()
+}
+
 fn legend(out: &mut String, monitor: &Monitor, runs: &Repeats<'_>) {
     let is_within = |row: &Row<'_>| matches!(row.count(), Some(Uncertain { error: Error::Within { .. }, .. }));
     let (stepped, scaled): (Vec<_>, Vec<_>) =
@@ -296,6 +306,7 @@ fn legend(out: &mut String, monitor: &Monitor, runs: &Repeats<'_>) {
     if !scaled.is_empty() {
         let level = monitor.confidence();
         let _ = writeln!(out, "\n ± is the error of the number before it at {level}: what multiplexing left unseen");
+        out.push_str(&few_turns(&scaled));
     }
     if runs.0.len() > 1 {
         out.push_str("\n σ is the standard deviation of a run, in percent of the mean of all\n");

@@ -33,7 +33,8 @@ use crate::units::CpuNs;
 /// an error of `L m (u - 1)` at 95 %, with the mean rate `m`. Of events that every program has many of when it begins, a [`Tally`](super::Tally)
 /// knows the most that L may have had. An event that was never seen
 /// but not looked for in the beginning has no count: nothing tells the size of a burst there, and 0 times
-/// E / R would say that there was none.
+/// E / R would say that there was none. Nor has one that was looked for in few stays, and not in nearly all of the time: it
+/// may have had a burst between them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Scaling {
     total: Delta,
@@ -228,6 +229,16 @@ impl Scaling {
         if self.has_enough_stays() { self.spread() } else { self.spread_within(run) }
     }
 
+    /// How many times the event was on a counter.
+    pub fn stays(&self) -> u64 {
+        self.samples().number
+    }
+
+    /// Whether the event was looked for so seldom, and in so little of the time, that what occurred in a burst may not have been seen.
+    pub fn is_in_few_stays(&self) -> bool {
+        self.stays() < NONE_STAYS && self.total.run_ratio() < NONE_SEEN
+    }
+
     /// Whether there are so many stays that they tell their own variance.
     pub(crate) fn has_enough_stays(&self) -> bool {
         self.samples().number >= ENOUGH
@@ -269,13 +280,19 @@ impl Scaling {
             return ErrorSpread::None;
         }
         let (samples, lead, seen) = (self.samples(), self.lead(), self.total.running.as_ms());
-        if samples.number < 2 || (self.total.count == 0 && lead > 0.0) {
+        if samples.number < 2 || self.may_have_missed_all() {
             return ErrorSpread::Unknown;
         }
         let of_stay = samples.variance(self.total.count as f64 / seen);
         let sampling = self.sampling_variance(samples.number as f64 * of_stay);
         let variance = sampling + lead * lead * self.rate_variance(&samples).max(beginning);
         ErrorSpread::Of { deviation: variance.sqrt(), degrees: samples.number - 1 }
+    }
+
+    /// Whether the event may have occurred often in a run though it was never seen.
+    fn may_have_missed_all(&self) -> bool {
+        let is_run = matches!(self.lead, Lead::Beginning { .. });
+        self.total.count == 0 && is_run && (self.lead() > 0.0 || self.is_in_few_stays())
     }
 
     fn spread_within(&self, run: &Self) -> ErrorSpread {
@@ -333,6 +350,12 @@ impl Scaling {
 /// A part of a run with so many stays tells their variance as well as the run does: at four differences the half width
 /// of Student's t is 1.4 times the normal one.
 const ENOUGH: u64 = 5;
+
+/// An event that occurred in none of so many stays may, at 95 %, have occurred in at most one in twenty of those between them (the
+/// rule of three: Hanley and Lippman-Hand, "If nothing goes wrong, is everything all right?", 1983).
+const NONE_STAYS: u64 = 60;
+/// So may one that was looked for in so much of the time: a single burst lies in the rest in at most one of twenty runs.
+const NONE_SEEN: f64 = 0.95;
 
 /// What is known of an estimate's error.
 enum ErrorSpread {
@@ -432,7 +455,7 @@ mod tests {
         let quiet = |first: Delta| {
             let mut scaling = Scaling::of_run();
             scaling.add(first);
-            (0..20).for_each(|_| [delta(0, 10, 10), delta(0, 10, 0)].into_iter().for_each(|delta| scaling.add(delta)));
+            (0..60).for_each(|_| [delta(0, 10, 10), delta(0, 10, 0)].into_iter().for_each(|delta| scaling.add(delta)));
             error(&scaling)
         };
         assert_eq!(quiet(delta(0, 10, 0)), Error::Unknown);
@@ -451,7 +474,25 @@ mod tests {
         // Nor is one slice enough, of which nobody knows whether the next ones are like it.
         assert_eq!(run(&[on, off]), (None, false));
         assert_eq!(run(&[off, on, off, some]), (Some(6.0), true));
-        assert_eq!((run(&[on, off, on]), run(&[on, on])), ((Some(0.0), true), (Some(0.0), true)));
+        assert_eq!(run(&[on, on]), (Some(0.0), true));
+    }
+
+    #[test]
+    fn what_was_never_seen_in_few_stays_is_not_0() {
+        let is_known = |stays: usize, off_ms: u64| {
+            let mut scaling = Scaling::of_run();
+            (0..stays)
+                .for_each(|_| [delta(0, 10, 10), delta(0, off_ms, 0)].into_iter().for_each(|delta| scaling.add(delta)));
+            scaling.estimate() == Some(0.0)
+        };
+        assert_eq!([2, 59, 60].map(|stays| is_known(stays, 10)), [false, false, true]);
+        // A burst of it would lie in a tenth of the time, or a twenty-first.
+        assert_eq!([(2, 1), (1, 0)].map(|(stays, off_ms)| is_known(stays, off_ms)), [false, true]);
+        let mut scaling = Scaling::of_run();
+        [(200, 200), (20, 0), (200, 200)]
+            .iter()
+            .for_each(|&(enabled, running)| scaling.add(delta(0, enabled, running)));
+        assert_eq!(scaling.estimate(), Some(0.0));
     }
 
     #[test]

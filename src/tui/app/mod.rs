@@ -1,5 +1,6 @@
 //! Runs the loop of the screens: takes samples, output, keys and signals, and draws frames.
 
+mod pace;
 mod winding;
 
 use std::io::{self, Write};
@@ -28,6 +29,7 @@ use crate::sampling::SamplerMessage;
 use crate::session::{CaughtSignal, OutputLine};
 use crate::sources::RecordedRound;
 use crate::stacks::{FirstLevel, ProfileSpan};
+use pace::ProfilePace;
 use winding::Winding;
 
 /// Lines of output that are taken at once, so that a flood of them doesn't hold up keys.
@@ -35,10 +37,6 @@ const MAX_LINES_AT_ONCE: usize = 1000;
 
 /// How long the last round of an ended command may take.
 const LAST_ROUND_PATIENCE: Duration = Duration::from_secs(2);
-
-/// After a profile was looked at, it isn't for so many times as long as that took; nor at once after a key, if it took longer than this.
-const PROFILE_REST: u32 = 4;
-const PROFILE_QUICK: Duration = Duration::from_millis(30);
 
 /// How often samples are looked at that come after the end.
 const LAST_SAMPLES_PAUSE: Duration = Duration::from_millis(250);
@@ -73,8 +71,7 @@ pub(super) struct App<'a> {
     awaited_by: AwaitedBy,
     own: OwnTime,
     theme_file: Option<ThemeWatch>,
-    /// When the profile was looked at last, and how long that took; `None` where the reader asked for another since.
-    profile_look: Option<(Instant, Duration)>,
+    profile_pace: ProfilePace,
     /// Whether samples were still on their way then.
     is_profile_coming: bool,
     /// The way through a recording that is being gone.
@@ -128,7 +125,7 @@ impl<'a> App<'a> {
             awaited_by: AwaitedBy::Nobody,
             own: OwnTime::default(),
             theme_file: options.theme_file.clone().map(ThemeWatch::new),
-            profile_look: None,
+            profile_pace: ProfilePace::default(),
             is_profile_coming: false,
             winding: None,
             is_read_ahead,
@@ -395,7 +392,7 @@ impl App<'_> {
     /// Has the profile be looked at before the next frame.
     fn renew_profile(&mut self) {
         self.model.profile_is_old = true;
-        self.profile_look = None;
+        self.profile_pace = ProfilePace::default();
     }
 
     fn save(&mut self) {
@@ -462,14 +459,10 @@ impl App<'_> {
         Ok(())
     }
 
-    /// Whether the profile may be looked at: with very many stacks that takes long, and keys would wait for it.
+    /// Whether the profile may be looked at. Only the screens of a live run have to be quick.
     fn may_look_at_profile(&self) -> bool {
-        let is_live = self.terminal.is_real() && self.model.rounds.end.is_none();
-        let Some((looked_at, took)) = self.profile_look.filter(|_| is_live && self.model.profile.is_some()) else {
-            return true;
-        };
-        let is_awaited = self.awaited_by == AwaitedBy::User && took > PROFILE_QUICK;
-        !is_awaited && looked_at.elapsed() >= PROFILE_REST * took
+        let is_live = self.terminal.is_real() && self.model.rounds.end.is_none() && self.model.profile.is_some();
+        !is_live || self.profile_pace.may_look(Instant::now(), self.awaited_by == AwaitedBy::User)
     }
 
     /// Looks at what was sampled, if that is on the screen and an interval has ended since.
@@ -489,7 +482,7 @@ impl App<'_> {
             {
                 source.take(lines);
             }
-            self.profile_look = Some((Instant::now(), begun.elapsed()));
+            self.profile_pace = ProfilePace::looked(begun, Instant::now());
             self.sample_enough();
         }
         if self.model.shows_profile() {

@@ -36,6 +36,7 @@ pub(super) fn print(args: &ReplayArgs, recording: &Recording, setup: &Setup) -> 
         let (tree, quality) = profile_of(args, (*recorded, replayed), start(&monitor), until);
         let target = setup.header.target.selection();
         out.print_folded(&after_blank(&text::stacks(tree, quality, &target, monitor.confidence())))?;
+        out.print_folded(&text::little_sampled(tree, &monitor))?;
     }
     let regions = recording.regions_between(start(&monitor), until);
     out.print_folded(&after_blank(&text::regions(&regions, monitor.header(), monitor.confidence())))?;

@@ -197,6 +197,7 @@ impl LiveProfile {
         let mut gathered = gathering.look();
         gathered.show(ProfileSpan::Run, monitor.now());
         let target = monitor.header().target.selection();
-        format!("\n{}", text::stacks(gathered.tree(), gathered.quality(), &target, monitor.confidence()))
+        let functions = text::stacks(gathered.tree(), gathered.quality(), &target, monitor.confidence());
+        format!("\n{functions}{}", text::little_sampled(gathered.tree(), monitor))
     }
 }

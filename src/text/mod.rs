@@ -68,7 +68,7 @@ pub use regressions::{
     SourceLine, benchmark_regressions, json_regressions, junit_regressions, markdown_regressions, sarif_regressions,
 };
 pub use repeats::{Repeats, Repetition};
-pub use stacks::stacks;
+pub use stacks::{little_sampled, stacks};
 #[cfg(feature = "history")]
 pub use steps::{json_steps, steps};
 pub use summary::{Digits, SummaryLayout, interval, interval_heading, summary};

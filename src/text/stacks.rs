@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 
 use super::column_width;
+use crate::monitor::Monitor;
 use crate::names::shown;
 use crate::number::{share, share_interval, time};
 use crate::profile::{EventId, Frame, FrameId, FrameKind, NodeRef, SampleMeasure, Tree, share_error};
 use crate::rates::{Confidence, Uncertain};
 use crate::stacks::{Losses, OFF_CPU, Reach, StackOrigin, StackQuality, UnwindMethod, waiting_function};
+use crate::units::CpuNs;
 
 /// The number of lines for each event, at most.
 const MOST: usize = 30;
@@ -36,6 +38,19 @@ pub fn stacks(tree: &Tree, quality: &StackQuality, target: &str, confidence: Con
     let findings = quality.copying().into_iter().chain(quality.findings(tree, target));
     findings.for_each(|finding| out += &format!("{finding}\n"));
     out
+}
+
+/// That samples stand for little of the CPU time that passed, where they do.
+pub fn little_sampled(tree: &Tree, monitor: &Monitor) -> String {
+    let of_event = |event: EventId| {
+        let (name, weight) = (&tree.event_of(event).name, tree.total(event).weight);
+        monitor.little_sampled(name, CpuNs(weight), monitor.shown_time())
+    };
+    let Some(part) = tree.event_ids().find_map(of_event) else { return String::new() };
+    let part = share(part);
+    format!(
+        "samples stand for {part} of the CPU time: threads that end sooner than they are sampled aren't in them; -F takes more samples\n"
+    )
 }
 
 /// The samples of one of so many events: `cpu-clock: 1500 samples with call stacks, 99.9% complete, 0.1% cut (2 stacks cut)`.

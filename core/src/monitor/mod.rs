@@ -35,6 +35,7 @@ mod notes;
 mod part;
 mod phases;
 mod row;
+mod sampled;
 mod spread;
 mod sum;
 mod threads;

@@ -4,21 +4,16 @@ use super::{ChosenRegion, LoopCommand, Motion, ProfileState, ScreenModel, Source
 use crate::diagnosis::LockWaits;
 use crate::number::clock;
 use crate::profile::Tree;
-use crate::run::MeasuredTarget;
 use crate::stacks::{ProfileSpan, StackQuality};
 use crate::tui::keys::Action;
 use crate::tui::layout::Room;
 use crate::tui::layout::profile::{BesideTable, table_rows};
 use crate::tui::options::Mode;
 use crate::tui::screen::Screen;
-use crate::units::WallNs;
+use crate::units::{CpuNs, WallNs};
 
 /// Functions of the list beside the events: more than any screen has rows.
 const HOT_FUNCTIONS: usize = 64;
-
-/// Samples of less than this part of the CPU time, of so many seconds at least, are little.
-const LITTLE: f64 = 0.5;
-const LEAST_CPU_SECONDS: f64 = 1.0;
 
 impl ScreenModel {
     /// Takes over what was sampled up to the end of the last interval.
@@ -181,15 +176,9 @@ impl ScreenModel {
         Some(LoopCommand::ProfileSpan(self.profile_span))
     }
 
-    /// The part of the CPU time that the samples stand for, where it is small: a thread that uses less than passes between two samples has
-    /// none. Of a part of the run it is held against the mean CPU time of so long.
+    /// The part of the CPU time that the samples stand for, where it is small.
     pub(in crate::tui) fn little_sampled(&self) -> Option<f64> {
-        let profile = self.profile.as_ref().filter(|profile| profile.waiting == 0)?;
-        let is_of_time = matches!(profile.event_name(), Some("cpu-clock" | "task-clock"));
-        let is_of_tasks = !matches!(self.monitor.header().target, MeasuredTarget::Everyone { .. });
-        if !(is_of_time && is_of_tasks) || profile.compares() {
-            return None;
-        }
+        let profile = self.profile.as_ref().filter(|profile| profile.waiting == 0 && !profile.compares())?;
         let since =
             self.profile_since.map_or(WallNs(0), |since| since.max(self.monitor.began()) - self.monitor.began());
         let of_run = self.monitor.shown_time() - since;
@@ -197,9 +186,7 @@ impl ScreenModel {
             ProfileSpan::Run => of_run,
             ProfileSpan::Last(length) => length.min(of_run),
         };
-        let used = self.monitor.mean_cpu_share()? * length.as_secs();
-        let part = profile.whole().weight as f64 / 1e9 / used;
-        (used >= LEAST_CPU_SECONDS && part < LITTLE).then_some(part)
+        self.monitor.little_sampled(profile.event_name()?, CpuNs(profile.whole().weight), length)
     }
 
     /// Why the profile is that of the whole run.

@@ -33,6 +33,11 @@ pub(super) struct ThreadTrack {
 impl ThreadTrack {
     /// Takes a snapshot; one of a target that has ended says nothing.
     pub(super) fn take(&mut self, snapshot: &Arc<ThreadSnapshot>) {
+        if let Some(first) = &snapshot.first
+            && self.snapshots.is_empty()
+        {
+            self.take(first);
+        }
         if snapshot.threads.is_empty() {
             return;
         }
@@ -392,6 +397,20 @@ mod tests {
         assert_eq!(ran(second, Some(1)), (0.1, 0.0));
         // It was taken long before.
         assert_eq!(ran(2 * second, Some(3 * second / 4)), (0.1, 0.0));
+    }
+
+    #[test]
+    fn the_first_snapshot_may_come_with_the_next() {
+        let mut monitor = builders::monitor(builders::header([]), vec![], EstimatorKind::Scale);
+        let second = 1_000_000_000;
+        let snapshot = |seconds: u64, cpu_ms: u64, first| {
+            let threads = vec![ThreadReading { cpu_ns: CpuNs(1_000_000 * cpu_ms), ..ThreadReading::default() }];
+            Arc::new(ThreadSnapshot { at_ns: WallNs(seconds * second), threads, first, ..ThreadSnapshot::default() })
+        };
+        let first = snapshot(0, 100, None);
+        monitor.threads.take(&snapshot(1, 350, Some(first)));
+        let uses = monitor.thread_uses(WallNs(second)).unwrap();
+        assert_eq!((uses.seconds, uses.cpus), (1.0, 0.25));
     }
 
     #[test]

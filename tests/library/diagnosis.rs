@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use perfprop::diagnosis::{Diagnosis, DiagnosisRule, HotFunction, LockWaits, LookBack, SampledFacts, diagnose};
+use perfprop::diagnosis::{
+    Diagnosis, DiagnosisRule, HotFunction, LockWaits, LookBack, SampledFacts, SampledSpace, diagnose,
+};
 use perfprop::estimate::EstimatorKind;
 use perfprop::events::Event;
 use perfprop::monitor::Monitor;
 use perfprop::run::{CpuTime, End, MeasuredTarget};
 use perfprop::sources::{Reading, Round};
 use perfprop::text::{self, EvidenceScreens, PrintedNews};
-use perfprop::threads::{ThreadLooks, ThreadReading, ThreadSnapshot};
+use perfprop::threads::{EndedProcesses, ThreadLooks, ThreadReading, ThreadSnapshot};
 use perfprop::units::{CpuNs, WallNs};
 
 use crate::builders::{self, SECOND, event, measured, software_event};
@@ -105,8 +107,11 @@ impl Scenario {
                 threads,
                 ..ThreadSnapshot::default()
             };
+            // Counters are enabled while the program runs, on one CPU at a time here.
+            let cpus: f64 = self.threads.iter().map(|thread| thread.parts[0] + thread.parts[2]).sum();
+            let cpus = if self.threads.is_empty() { 1.0 } else { cpus.min(1.0) };
             let reading = |&(_, rate, ran): &(Event, u64, f64)| {
-                let enabled = CpuNs(second * SECOND);
+                let enabled = CpuNs((cpus * (second * SECOND) as f64) as u64);
                 let part = |whole: u64| (whole as f64 * ran) as u64;
                 let (from, times) = self.change;
                 let all = rate * (second + second.saturating_sub(from) * (times - 1));
@@ -274,9 +279,55 @@ fn processes_that_live_for_a_moment_are_told() {
     assert_eq!(of(0.6, 1000).faults(), ["short-processes"]);
     // Others may have started some of them.
     let text = of(0.6, 1000).text(DiagnosisRule::ShortProcesses).to_owned();
-    assert!(text.contains(": at most 1") && text.ends_with(" start a second"), "{text}");
+    assert!(text.contains(": at most 1") && text.ends_with(" each on average, or more"), "{text}");
+    // Of processes that ran already children aren't read, so that what the machine starts is others'.
+    let target = Some(MeasuredTarget::Processes(vec![]));
+    assert_eq!(Scenario { target, ..of(0.6, 1000) }.faults(), [""; 0]);
     // Compilers take longer, and few processes aren't many.
     assert_eq!((of(0.9, 110).faults(), of(0.04, 90).faults()), (vec![], vec![]));
+}
+
+#[test]
+fn short_processes_are_told_by_their_names_where_these_are_known() {
+    // 2,000 of `true`, and so many CPUs of 10 compilers, a second.
+    let found = |of_true: f64, of_cc1: f64| {
+        let mut header = builders::header([measured(software_event("page-faults"))]);
+        header.machine.cpus = 2;
+        header.target = MeasuredTarget::Everyone { cpus: None };
+        let mut monitor = builders::monitor(header, vec![], EstimatorKind::Scale);
+        for second in 0..=12 {
+            let ended = |name: &str, count: u64, cpus: f64| EndedProcesses {
+                name: name.into(),
+                count: count * second,
+                cpu_ns: CpuNs((cpus * (second * SECOND) as f64) as u64),
+            };
+            let busy = CpuNs(second * SECOND);
+            let snapshot = ThreadSnapshot {
+                at_ns: WallNs(second * SECOND),
+                started: Some(2000 * second),
+                all_ns: Some(busy),
+                busy_ns: vec![(0, busy)],
+                ended: vec![ended("cc1", 10, of_cc1), ended("true", 2000, of_true)],
+                threads: vec![busy_reading()],
+                ..ThreadSnapshot::default()
+            };
+            let (at, threads) = (WallNs(second * SECOND), Some(Arc::new(snapshot)));
+            monitor.round(&Round { at, readings: vec![None], threads, ..Round::default() }, 0);
+        }
+        let all = diagnose(&monitor, LookBack::Run, SampledFacts::default());
+        all.into_iter().find(|one| one.rule == DiagnosisRule::ShortProcesses).map(|one| one.text)
+    };
+    let text = found(0.6, 0.3).unwrap();
+    assert!(
+        text.starts_with("60% of CPU time is in short processes: 2") && text.ends_with("most of it in true"),
+        "{text}"
+    );
+    // On average of both they are short, though compilers have most.
+    assert_eq!(found(0.3, 0.6), None);
+}
+
+fn busy_reading() -> ThreadReading {
+    ThreadReading { pid: 1, tid: 1, name: "init".into(), ..ThreadReading::default() }
 }
 
 #[test]
@@ -445,12 +496,16 @@ fn a_count_that_may_be_below_its_threshold_is_not_told() {
 #[test]
 fn what_is_no_fault_is_told_after_faults() {
     let scenario = Scenario::counting(&[("LLC_MISSES", 41_000_000)]);
-    let hot = HotFunction { name: "lz\u{1b}find".into(), share: 0.95 };
+    let hot = HotFunction { name: "lz\u{1b}find".into(), share: 0.95, space: SampledSpace::All };
     let found = |over: u64| {
         let sampled = SampledFacts { hot: Some(&hot), locks: None, over: WallNs(over * SECOND) };
         diagnose(&scenario.monitor(), LookBack::Last(WallNs(10 * SECOND)), sampled)
     };
     assert!(found(60)[1].text.contains(", 95% of 60 s in lz"), "{:?}", found(60));
+    let of_user = HotFunction { space: SampledSpace::User, ..hot.clone() };
+    let sampled = SampledFacts { hot: Some(&of_user), locks: None, over: WallNs(12 * SECOND) };
+    let of_user = diagnose(&scenario.monitor(), LookBack::Run, sampled);
+    assert!(of_user[1].text.contains(", 95% of user-space samples in lz"), "{of_user:?}");
     let found = found(12);
     let texts: Vec<_> = found.iter().map(|one| one.text.as_str()).collect();
     let [cache, bound] = texts[..] else { panic!("{texts:?}") };
@@ -514,7 +569,7 @@ fn a_command_that_waits_is_told_with_what_it_waits_in() {
 #[test]
 fn locks_are_told_by_sampled_waits_with_who_takes_them() {
     let monitor = Scenario::of(vec![busy()]).monitor();
-    let most = HotFunction { name: "update\u{1b}".into(), share: 0.75 };
+    let most = HotFunction { name: "update\u{1b}".into(), share: 0.75, space: SampledSpace::All };
     let found = |seconds| {
         let locks = LockWaits { seconds, most: Some(most.clone()) };
         let sampled = SampledFacts { hot: None, locks: Some(&locks), over: WallNs(12 * SECOND) };

@@ -208,6 +208,7 @@ impl Feed for TestFeed {
             has_target_ended: false,
             lost_rounds: lost,
             is_all_watched: true,
+            started: None,
             totals: last.readings.clone(),
         }
     }

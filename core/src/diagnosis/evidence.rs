@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{LookBack, SampledFacts};
+use super::{LookBack, SampledFacts, SampledSpace};
 use crate::events::Event;
 use crate::monitor::{FirstMinute, Monitor, Row, ThreadUses};
 use crate::rates::{Error, Uncertain};
@@ -29,6 +29,9 @@ pub(super) struct Evidence<'a> {
     pub(super) sampled: SampledFacts<'a>,
     /// What the threads did; `None` where they aren't read, or not for long enough.
     pub(super) threads: Option<ThreadUses<'a>>,
+    /// The CPUs that the target was on: those of threads, or more where counters tell of processes that no check finds. 0 where threads
+    /// aren't known.
+    pub(super) running: f64,
     /// How many CPUs the machine has.
     pub(super) cpus: f64,
     pub(super) span: LookBack,
@@ -79,7 +82,8 @@ impl<'a> Evidence<'a> {
             LookBack::Run => WallNs(u64::MAX),
         };
         let threads = monitor.thread_uses(time).filter(|uses| uses.seconds >= LEAST_TIME.as_secs());
-        Self { monitor, sampled, threads, cpus: monitor.header().machine.cpus.max(1) as f64, span }
+        let running = threads.as_ref().map_or(0.0, |uses| monitor.more_counted_cpus(uses).unwrap_or(uses.cpus));
+        Self { monitor, sampled, threads, running, cpus: monitor.header().machine.cpus.max(1) as f64, span }
     }
 
     /// The event of this name that is counted for all of the target.
@@ -171,7 +175,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// `, 95% in f`: where most samples were taken, if that is most of them; `, 95% of 60 s in f` where these are of a longer time than is
-    /// looked at.
+    /// looked at; `, 95% of user-space samples in f` where others weren't taken.
     pub(super) fn mostly_in(&self) -> String {
         let Some(hot) = self.sampled.hot.filter(|hot| hot.share >= 0.5) else { return String::new() };
         let over = self.sampled.over;
@@ -179,6 +183,10 @@ impl<'a> Evidence<'a> {
             LookBack::Last(time) if over.0 > 2 * time.0 => format!(" of {:.0} s", over.as_secs()),
             LookBack::Last(_) | LookBack::Run => String::new(),
         };
-        format!(", {:.0}%{of} in {}", 100.0 * hot.share, crate::names::shown(&hot.name))
+        let samples = match hot.space {
+            SampledSpace::All => "",
+            SampledSpace::User => " of user-space samples",
+        };
+        format!(", {:.0}%{samples}{of} in {}", 100.0 * hot.share, crate::names::shown(&hot.name))
     }
 }

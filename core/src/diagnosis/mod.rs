@@ -18,7 +18,7 @@ mod of_threads;
 mod sampled;
 
 use evidence::{Evidence, Said};
-pub use sampled::{HotFunction, LockWaits, SampledFacts};
+pub use sampled::{HotFunction, LockWaits, SampledFacts, SampledSpace};
 
 /// The most sentences of a screen.
 pub const MOST_SHOWN: usize = 3;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::HotFunction;
 use super::evidence::{Evidence, RuleResult, Said};
-use crate::monitor::ThreadUses;
+use crate::monitor::{EndedUse, ThreadUses};
 use crate::names::shown;
 use crate::number::{memory, si, time};
 use crate::run::MeasuredTarget;
@@ -72,10 +72,12 @@ fn sure_of_looks(share: f64, looks: u32) -> String {
 
 /// How sure a sum of CPU time is: what a thread used between its last reading and its end may be missing.
 const SUMMED: &str = "at least so much: the sum of the kernel's CPU times of threads, each as it was last read";
+/// How sure it is how long a machine's CPUs were busy.
+const BUSY: &str = "how long the kernel says that CPUs were busy, in ticks of 10 ms";
 /// How sure the CPU time of threads is that lived nearly all the time.
 const ACCOUNTED: &str = "from the kernel's scheduler statistics of threads that lived most of the time";
 /// How sure the time ready for a CPU is: some kernels count too much of it.
-const READY: &str = "from the kernel's scheduler statistics, and no more than checks of the threads' states find";
+const READY: &str = "the kernel's count of it; where checks find threads ready less often, it is taken from these";
 
 /// The part of the time in which a thread waited for a device; and of the time in which it didn't want for a CPU.
 fn disk_shares(thread: &ThreadUse<'_>) -> (f64, f64) {
@@ -102,19 +104,19 @@ impl Evidence<'_> {
 
     /// By the time in which threads waited for locks, where that was sampled.
     fn sampled_locks(&self) -> RuleResult {
-        let (uses, locks) = (self.threads.as_ref()?, self.sampled.locks?);
+        let locks = self.threads.as_ref().and(self.sampled.locks)?;
         let (least, least_part) = SAMPLED_LOCKS;
         let seconds = self.sampled.over.as_secs();
         let waiting = locks.seconds / seconds;
-        if seconds <= 0.0 || waiting < least || waiting < least_part * uses.cpus {
+        if seconds <= 0.0 || waiting < least || waiting < least_part * self.running {
             return None;
         }
-        let HotFunction { name, share } = locks.most.as_ref()?;
+        let HotFunction { name, share, .. } = locks.most.as_ref()?;
         let text = format!(
             "on average {waiting:.1} threads wait for locks, {:.0}% of that in {}: {:.1} of {:.0} CPUs are used",
             100.0 * share,
             shown(name),
-            uses.cpus,
+            self.running,
             self.cpus
         );
         let why = format!(
@@ -141,9 +143,9 @@ impl Evidence<'_> {
         let is_much = number >= 2.0 && waiting >= 1.0 && waiting >= LOCKED_TO_RUNNING * running;
         // While nobody can have the lock, threads wait for work.
         let disk: f64 = uses.all().map(|thread| thread.lived * disk_shares(thread).0).sum();
-        let has_holder = uses.cpus + ready(uses) + disk >= HOLDERS;
+        let has_holder = self.running + ready(uses) + disk >= HOLDERS;
         // Threads that wait for one that has more to do are told as that.
-        if !is_much || !has_holder || uses.cpus >= IDLE_CPUS * useful || self.imbalance().is_some() {
+        if !is_much || !has_holder || self.running >= IDLE_CPUS * useful || self.imbalance().is_some() {
             return None;
         }
         let mean = waiting / lived;
@@ -151,7 +153,7 @@ impl Evidence<'_> {
             "{:.0} threads wait for locks or one another {:.0}% of the time: {:.1} of {useful:.0} CPUs are used",
             number,
             100.0 * mean,
-            uses.cpus
+            self.running
         );
         let looks = locked.iter().map(|thread| thread.waited(WaitKind::Lock).1).sum();
         let why = format!(
@@ -216,7 +218,8 @@ impl Evidence<'_> {
         let within = most.disk_wait().filter(|within| !within.is_empty());
         let within = within.map_or_else(String::new, |within| format!(", mostly in {}", shown(within)));
         let why = format!(
-            "seen in an uninterruptible wait {}{within}: {without_cpu_wait:.2} threads, if they had had a CPU whenever they wanted one; reported from {DISK}",
+            "seen in an uninterruptible wait {}{within}: without the time in which they waited for a CPU, \
+             {without_cpu_wait:.2} threads on average waited for a disk; reported from {DISK}",
             over(uses)
         );
         let sure = sure_of_looks(share(most), most.waited(WaitKind::Disk).1);
@@ -224,35 +227,73 @@ impl Evidence<'_> {
     }
 
     pub(super) fn short_processes(&self) -> RuleResult {
-        let uses = self.threads.as_ref()?;
-        let (least_started, most_each, least_share) = SHORT;
-        let started = uses.started.filter(|started| *started >= least_started)?;
-        let children = unseen_children(uses);
-        let share = children / uses.cpus;
-        if share.is_nan() || share < least_share || children / started > most_each {
+        // The children of processes that ran already aren't read.
+        let target = &self.monitor.header().target;
+        if matches!(target, MeasuredTarget::Processes(_) | MeasuredTarget::Threads(_)) {
             return None;
         }
+        let uses = self.threads.as_ref()?;
+        let started = uses.started.filter(|started| *started >= SHORT.0)?;
+        if uses.ended_names.is_empty() { self.unseen_processes(uses, started) } else { self.short_names(uses, started) }
+    }
+
+    /// By the CPU time of what ended, where the kernel tells each process' name: of those whose processes are short on average.
+    fn short_names(&self, uses: &ThreadUses<'_>, started: f64) -> RuleResult {
+        let (least_started, most_each, least_share) = SHORT;
+        let is_short = |ended: &&EndedUse<'_>| ended.cpus * uses.seconds <= most_each * ended.count as f64;
+        let short: Vec<_> = uses.ended_names.iter().filter(is_short).collect();
+        let cpus: f64 = short.iter().map(|ended| ended.cpus).sum();
+        let ended = short.iter().map(|ended| ended.count).sum::<u64>() as f64 / uses.seconds;
+        let share = cpus / self.running;
+        if share.is_nan() || share < least_share || ended <= 0.0 {
+            return None;
+        }
+        let most = short.first().filter(|most| most.cpus >= 0.5 * cpus);
+        let most = most.map_or_else(String::new, |most| format!(", most of it in {}", shown(most.name)));
+        let text = format!(
+            "{:.0}% of CPU time is in short processes: {} end a second and use {} of it each{most}",
+            100.0 * share,
+            si(ended),
+            time(1e9 * cpus / ended)
+        );
+        let why = format!(
+            "CPU time {} of all that ended with names whose processes use {} or less on average; reported from {:.0}%, where \
+             {least_started} start a second; here {}",
+            over(uses),
+            time(1e9 * most_each),
+            100.0 * least_share,
+            si(started)
+        );
+        Some(Said { text, why, sure: "the kernel tells of each process that ends".into() })
+    }
+
+    /// By the CPU time of children that no check saw: how long each of them ran isn't known.
+    fn unseen_processes(&self, uses: &ThreadUses<'_>, started: f64) -> RuleResult {
+        let (least_started, most_each, least_share) = SHORT;
+        let children = unseen_children(uses);
+        let (share, each) = (children / self.running, children / started);
         // Of the machine all that start are its own.
         let is_machine = !uses.busy.is_empty();
-        if !is_machine && children < LEAST_OF_CHILDREN {
+        let is_little = !is_machine && children < LEAST_OF_CHILDREN;
+        if share.is_nan() || share < least_share || each > most_each || is_little {
             return None;
         }
-        let each = match is_machine {
-            true => format!("{} start a second and use {} of it each", si(started), time(1e9 * children / started)),
-            false => format!("at most {} start a second", si(started)),
-        };
-        let of_names: f64 = uses.ended_names.iter().map(|ended| ended.cpus).sum();
-        let most = uses.ended_names.first().filter(|most| most.cpus >= 0.5 * of_names);
-        let most = most.map_or_else(String::new, |most| format!(", most of it in {}", shown(most.name)));
-        let text = format!("{:.0}% of CPU time is in short processes: {each}{most}", 100.0 * share);
+        let (at_most, or_more) = if is_machine { ("", "") } else { ("at most ", ", or more") };
+        let text = format!(
+            "{:.0}% of CPU time is in processes too short for a check to see: {at_most}{} start a second, {} each on average{or_more}",
+            100.0 * share,
+            si(started),
+            time(1e9 * each)
+        );
         let why = format!(
-            "CPU time of children that ended before a check saw them, {}; reported from {:.0}% in those of {} or less, and {least_started} a second",
+            "CPU time of children that ended before a check saw them, {}; reported from {:.0}%, and {least_started} a second that use {} \
+             or less on average",
             over(uses),
             100.0 * least_share,
             time(1e9 * most_each)
         );
         let sure = match is_machine {
-            true => "all that starts on the machine is counted".to_owned(),
+            true => "all that starts on the machine is counted; a few may be much longer than others".to_owned(),
             false => "what starts is counted for the whole machine: some may be others'".to_owned(),
         };
         Some(Said { text, why, sure })
@@ -327,7 +368,7 @@ impl Evidence<'_> {
     pub(super) fn cpu_wait(&self) -> RuleResult {
         let uses = self.threads.as_ref()?;
         let waiting = ready(uses);
-        let running = uses.cpus;
+        let running = self.running;
         let (least, least_part) = CPU_WAIT;
         if waiting < least || waiting < least_part * (waiting + running) {
             return None;
@@ -347,10 +388,11 @@ impl Evidence<'_> {
             Some(busy) => (
                 "the CPUs are busy",
                 format!(
-                    "{:.1} of the {:.0} CPUs are busy with other programs; if the threads are bound to fewer CPUs (taskset, a control \
+                    "{:.1} of the {:.0} CPUs are busy with {}; if the threads are bound to fewer CPUs (taskset, a control \
                      group), they wait for one another",
                     (busy - running).max(0.0),
-                    self.cpus
+                    self.cpus,
+                    self.others()
                 ),
             ),
             None => (
@@ -367,6 +409,14 @@ impl Evidence<'_> {
             100.0 * least_part
         );
         Some(Said { text, why, sure: READY.to_owned() })
+    }
+
+    /// Who else runs: of a process that ran already its children may, and of single threads the others of their program.
+    fn others(&self) -> &'static str {
+        match self.monitor.header().target {
+            MeasuredTarget::Processes(_) | MeasuredTarget::Threads(_) => "what isn't measured here",
+            _ => "other programs",
+        }
     }
 
     /// What a target waits for that doesn't run, or not all the time.
@@ -389,7 +439,7 @@ impl Evidence<'_> {
     fn asleep(&self) -> RuleResult {
         let uses = self.threads.as_ref()?;
         let target = &self.monitor.header().target;
-        if uses.cpus >= WORKS || !matches!(target, MeasuredTarget::Processes(_) | MeasuredTarget::Threads(_)) {
+        if self.running >= WORKS || !matches!(target, MeasuredTarget::Processes(_) | MeasuredTarget::Threads(_)) {
             return None;
         }
         let (asleep, looks) = looks_in(uses, |looks| looks.state != 'R');
@@ -405,7 +455,7 @@ impl Evidence<'_> {
             several => format!("its {several} threads sleep"),
         };
         let text = format!("{name} doesn't run: {threads}{most}");
-        let why = format!("{:.4} CPUs {}; reported up to {WORKS}", uses.cpus, over(uses));
+        let why = format!("{:.4} CPUs {}; reported up to {WORKS}", self.running, over(uses));
         (looks >= LEAST_LOOKS).then(|| Said { text, why, sure: sure_of_looks(asleep, looks) })
     }
 
@@ -418,18 +468,18 @@ impl Evidence<'_> {
         let uses = self.threads.as_ref()?;
         let is_told = || self.lock_wait().is_some() || self.disk_wait().is_some() || self.imbalance().is_some();
         let is_command = matches!(self.monitor.header().target, MeasuredTarget::Command { .. });
-        if !is_command || uses.cpus + ready(uses) > 1.0 - WAITING || is_told() {
+        if !is_command || self.running + ready(uses) > 1.0 - WAITING || is_told() {
             return None;
         }
         // Who waits for a child has most of its time in that, which says nothing.
-        let works = uses.cpus * MAIN;
+        let works = self.running * MAIN;
         let lived = uses.all().filter(|thread| thread.lived >= LIVED && has_looks(thread));
         let busiest = lived.max_by(|a, b| a.cpu.total_cmp(&b.cpu)).filter(|thread| thread.cpu >= works.max(WORKS))?;
         let waits = busiest.waited_at_all();
         let within =
             busiest.most_within().map_or_else(String::new, |(within, _)| format!(", most of it in {}", shown(within)));
         let name = shown(&busiest.thread.name);
-        let text = format!("{name} waits {:.0}% of the time{within}: {:.2} CPUs are used", 100.0 * waits, uses.cpus);
+        let text = format!("{name} waits {:.0}% of the time{within}: {:.2} CPUs are used", 100.0 * waits, self.running);
         let why = format!(
             "its time neither on a CPU nor ready for one {}, as the thread with most CPU time; reported from {:.0}%; {}",
             over(uses),
@@ -441,7 +491,7 @@ impl Evidence<'_> {
 
     pub(super) fn cpu_bound(&self) -> RuleResult {
         let uses = self.threads.as_ref()?;
-        let all = uses.cpus;
+        let all = self.running;
         // A program needs one CPU all the time to be bound by that, or all; a machine needs all of its own.
         let is_machine = self.is_of_machine();
         let is_busy = all >= CPU_BOUND * self.cpus;
@@ -456,7 +506,7 @@ impl Evidence<'_> {
             false => format!("CPU-bound: {all:.2} of {:.0} CPUs are used{most}", self.cpus),
         };
         let why = format!("CPU time {}; reported from {least:.1} CPUs", over(uses));
-        Some(Said { text, why, sure: SUMMED.into() })
+        Some(Said { text, why, sure: if is_machine { BUSY } else { SUMMED }.into() })
     }
 }
 

@@ -24,6 +24,26 @@ pub struct HotFunction {
     pub name: String,
     /// The share of samples in it alone.
     pub share: f64,
+    /// Where samples were taken.
+    pub space: SampledSpace,
+}
+
+/// Where samples of an event are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SampledSpace {
+    /// Wherever it occurs.
+    All,
+    /// In user space alone.
+    User,
+}
+
+impl SampledSpace {
+    /// By the event's name: `cycles:u` is of user space.
+    pub fn of(event: &str) -> Self {
+        let modifiers = event.rsplit_once(':').map_or("", |(_, modifiers)| modifiers);
+        let is_letters = modifiers.bytes().all(|letter| b"ukhpPGHSDWeI".contains(&letter));
+        if is_letters && modifiers.contains('u') && !modifiers.contains('k') { Self::User } else { Self::All }
+    }
 }
 
 impl HotFunction {
@@ -37,7 +57,8 @@ impl HotFunction {
         let (function, most) =
             by_function.into_iter().max_by_key(|(frame, weight)| (*weight, std::cmp::Reverse(*frame)))?;
         let share = most as f64 / tree.total(event).weight as f64;
-        (most > 0).then(|| Self { name: tree.frame_of(function).name.to_owned(), share })
+        let space = SampledSpace::of(&tree.event_of(event).name);
+        (most > 0).then(|| Self { name: tree.frame_of(function).name.to_owned(), share, space })
     }
 }
 
@@ -66,6 +87,7 @@ impl LockWaits {
         let most = most.filter(|(_, most)| *most > 0).map(|(function, most)| HotFunction {
             name: tree.frame_of(function).name.to_owned(),
             share: most as f64 / all as f64,
+            space: SampledSpace::All,
         });
         Some(Self { seconds: all as f64 / 1e9, most })
     }
@@ -111,15 +133,25 @@ mod tests {
             (&format!("main log {of_lock}"), 1_000_000_000),
             ("main join@libc.so.6 [waits_for_a_thread]@off-cpu", 9_000_000_000),
         ]));
-        let most = HotFunction { name: "update".into(), share: 0.75 };
+        let most = HotFunction { name: "update".into(), share: 0.75, space: SampledSpace::All };
         assert_eq!(found, Some(LockWaits { seconds: 4.0, most: Some(most) }));
     }
 
     #[test]
     fn the_hottest_function_is_that_with_most_in_itself() {
         let found = HotFunction::of(&tree(&[("main f", 30), ("main g f", 30), ("main g", 40)]));
-        assert_eq!(found, Some(HotFunction { name: "f".into(), share: 0.6 }));
+        assert_eq!(found, Some(HotFunction { name: "f".into(), share: 0.6, space: SampledSpace::All }));
         assert_eq!(HotFunction::of(&tree(&[])), None);
+    }
+
+    #[test]
+    fn samples_of_user_space_are_told_by_modifiers() {
+        let space = |name| SampledSpace::of(name);
+        assert_eq!(["cycles:u", "cpu-clock:upp", "cycles:uH"].map(space), [SampledSpace::User; 3]);
+        assert_eq!(
+            ["cycles", "cycles:uk", "cycles:k", "syscalls:sys_enter_futex", "a:"].map(space),
+            [SampledSpace::All; 5]
+        );
     }
 
     #[test]

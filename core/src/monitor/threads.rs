@@ -2,14 +2,16 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::ops::Add;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::Monitor;
-use crate::host::MachineResources;
+use super::{Monitor, Point};
+use crate::host::{ClockTicks, MachineResources};
 use crate::names::shown;
-use crate::run::End;
+use crate::plan::RowIndex;
+use crate::run::{End, MeasuredTarget};
 use crate::threads::{
     EndedProcesses, ThreadReading, ThreadSnapshot, ThreadUse, Uses, of_ended_children, take_older_looks, uses,
 };
@@ -33,6 +35,11 @@ pub(super) struct ThreadTrack {
 impl ThreadTrack {
     /// Takes a snapshot; one of a target that has ended says nothing.
     pub(super) fn take(&mut self, snapshot: &Arc<ThreadSnapshot>) {
+        if let Some(first) = &snapshot.first
+            && self.snapshots.is_empty()
+        {
+            self.take(first);
+        }
         if snapshot.threads.is_empty() {
             return;
         }
@@ -98,6 +105,8 @@ pub struct ThreadUses<'a> {
     pub ended_names: Vec<EndedUse<'a>>,
     /// The time, in seconds.
     pub seconds: f64,
+    /// When it ended.
+    pub until: WallNs,
     /// Processes and threads that the whole machine started a second; `None` where the kernel doesn't say.
     pub started: Option<f64>,
     /// Who started most of what has ended; `None` where that can't be told from what the others did.
@@ -246,12 +255,13 @@ impl Monitor {
             &mut threads,
             self.threads.before(earlier.at_ns, later.at_ns - later.at_ns.min(LONGEST_LOOKS)),
         );
-        let ended_children = of_ended_children(earlier, later) / seconds;
+        let ended_children = if self.has_children() { of_ended_children(earlier, later) / seconds } else { 0.0 };
         let cpu = |threads: &[ThreadUse<'_>]| threads.iter().map(|thread| thread.cpu).sum::<f64>();
         // What ended may be among the children that ended.
         let known = cpu(&threads) + ended_children.max(cpu(&ended));
         let cpus_of = |later: CpuNs, earlier: CpuNs| (later - earlier).as_secs() / seconds;
-        let all = self.all_cpu_time(later).zip(earlier.all_ns).map_or(0.0, |(later, earlier)| cpus_of(later, earlier));
+        let all = self.all_at_end(later).zip(self.all_cpu_time(earlier));
+        let all = all.map_or(0.0, |(later, earlier)| cpus_of(later, earlier));
         // Of a machine it is exact. Elsewhere a process that has ended without a parent in the target takes its time with it.
         let is_machine = !later.busy_ns.is_empty() && all > 0.0;
         let cpus = if is_machine { all } else { known.max(all) }.min(self.header().machine.cpus.max(1) as f64);
@@ -261,6 +271,8 @@ impl Monitor {
         // How busy CPUs were is known in ticks, what ended processes used exactly.
         let of_names: f64 = ended_names.iter().map(|ended| ended.cpus).sum();
         let others = (cpus - cpu(&threads)).max(of_names);
+        // The sum of a target is known in ticks, its threads' times exactly.
+        let others = if !is_machine && others * seconds < ClockTicks(2).cpu_time().as_secs() { 0.0 } else { others };
         let started = later.started.zip(earlier.started);
         Some(ThreadUses {
             starter: starter(&threads, others).filter(|_| later.left_out == 0),
@@ -276,6 +288,7 @@ impl Monitor {
             ended_children,
             ended_names,
             seconds,
+            until: later.at_ns,
             started: started.map(|(later, earlier)| later.saturating_sub(earlier) as f64 / seconds),
         })
     }
@@ -295,13 +308,77 @@ impl Monitor {
         (before <= WallNs(self.shown_time().0 / 2)).then_some(snapshots)
     }
 
-    /// CPU time of all of the target up to a snapshot. Where the run ended with it, the kernel's account of the command has what threads
-    /// used that came and went since the snapshot before.
-    fn all_cpu_time(&self, snapshot: &ThreadSnapshot) -> Option<CpuNs> {
-        let is_last = |end: &&End| snapshot.at_ns + AFTER_LAST_SNAPSHOT >= end.at_ns;
-        let of_command = self.ended().filter(is_last).and_then(|end| end.cpu_time).map(|time| time.all());
-        snapshot.all_ns.map(|all| of_command.map_or(all, |command| all.max(command)))
+    /// Whether children are of the target. Of those of processes and threads that ran already nobody knows what they had used before.
+    fn has_children(&self) -> bool {
+        !matches!(self.header.target, MeasuredTarget::Processes(_) | MeasuredTarget::Threads(_))
     }
+
+    /// CPU time of all of the target up to a snapshot; `None` where it isn't known.
+    fn all_cpu_time(&self, snapshot: &ThreadSnapshot) -> Option<CpuNs> {
+        let all = snapshot.all_ns?;
+        if !snapshot.busy_ns.is_empty() {
+            return Some(all);
+        }
+        let sum = |time: fn(&ThreadReading) -> CpuNs| CpuNs(snapshot.threads.iter().map(|thread| time(thread).0).sum());
+        let (threads, children) = (sum(|thread| thread.cpu_ns), sum(|thread| thread.children_ns));
+        // It is a sum of whole ticks, of which threads may have used a part more each.
+        let all = all.max(threads + children);
+        match self.has_children() {
+            true => Some(all),
+            false => (snapshot.left_out == 0).then(|| all - children),
+        }
+    }
+
+    /// The same of the later snapshot. Where the run ended with it, the kernel's account of the command has what threads used that came and
+    /// went since the snapshot before.
+    fn all_at_end(&self, snapshot: &ThreadSnapshot) -> Option<CpuNs> {
+        let is_last = |end: &&End| self.has_children() && snapshot.at_ns + AFTER_LAST_SNAPSHOT >= end.at_ns;
+        let of_command = self.ended().filter(is_last).and_then(|end| end.cpu_time).map(|time| time.all());
+        self.all_cpu_time(snapshot).map(|all| of_command.map_or(all, |command| all.max(command)))
+    }
+
+    /// The CPUs that the target was on in the time of these uses by the CPU time of its counters, where that is surely more than its
+    /// threads tell: the kernel counts processes, too, that no check finds. `None` elsewhere.
+    pub fn more_counted_cpus(&self, uses: &ThreadUses<'_>) -> Option<f64> {
+        if matches!(self.header.target, MeasuredTarget::Everyone { .. }) {
+            return None;
+        }
+        let (from, to) = (uses.until.as_secs() - uses.seconds, uses.until.as_secs());
+        let counted = self.counted_within(from, to)?;
+        // Intervals may end a little after snapshots.
+        let outside = (from - counted.from).max(0.0) + (counted.to - to).max(0.0);
+        let all_cpus = self.header.machine.cpus.max(1) as f64;
+        let least = (counted.cpu_seconds - outside * all_cpus) / uses.seconds;
+        (least > uses.cpus).then(|| (counted.cpu_seconds / uses.seconds).min(all_cpus))
+    }
+
+    /// The CPU time of counters in whole intervals within a time in seconds, of which snapshots may miss a part at the ends.
+    fn counted_within(&self, from: f64, to: f64) -> Option<CountedTime> {
+        let slack = self.header.interval_ns.as_secs() / 4.0;
+        let is_within = |began: f64, ended: f64| began + slack >= from && ended <= to + slack;
+        let (began, ended) = (self.began.max(self.header.delay_ns).as_secs(), self.closed_at().as_secs());
+        if is_within(began, ended) {
+            let cpu_seconds = self.mean_cpu_share()? * self.shown_time_counted().as_secs();
+            return Some(CountedTime { from: began, to: ended, cpu_seconds });
+        }
+        let is_inside = |point: &&Point| is_within((point.at - point.length).as_secs(), point.at.as_secs());
+        let points = self.tracks.first()?.history.iter().filter(is_inside);
+        let (first, last) = (points.clone().next()?, points.clone().next_back()?);
+        let length: WallNs = points.map(|point| point.length).fold(WallNs(0), Add::add);
+        let time = |event: RowIndex| {
+            let points = self.tracks[event].history.iter().filter(is_inside);
+            Some(points.map(|point| point.cpu_time).fold(CpuNs(0), Add::add))
+        };
+        let cpu_seconds = self.cpu_share_in(length, time)? * length.as_secs();
+        Some(CountedTime { from: (first.at - first.length).as_secs(), to: last.at.as_secs(), cpu_seconds })
+    }
+}
+
+/// CPU time of counters, and from when to when it passed, in seconds.
+struct CountedTime {
+    from: f64,
+    to: f64,
+    cpu_seconds: f64,
 }
 
 impl Monitor {
@@ -340,6 +417,7 @@ mod tests {
     use crate::builders;
     use crate::estimate::EstimatorKind;
     use crate::run::CpuTime;
+    use crate::sources::{Reading, Round};
 
     #[test]
     fn memory_is_that_of_the_same_process_in_all_snapshots() {
@@ -392,6 +470,71 @@ mod tests {
         assert_eq!(ran(second, Some(1)), (0.1, 0.0));
         // It was taken long before.
         assert_eq!(ran(2 * second, Some(3 * second / 4)), (0.1, 0.0));
+    }
+
+    /// A monitor of two snapshots a second apart, of a process with its CPU time, that of its children, and that of all, in ms.
+    fn of_process(target: Option<MeasuredTarget>, snapshots: [[u64; 3]; 2]) -> Monitor {
+        let mut header = builders::header([builders::measured(builders::software_event("faults"))]);
+        header.machine.cpus = 2;
+        header.target = target.unwrap_or(header.target);
+        let mut monitor = builders::monitor(header, vec![], EstimatorKind::Scale);
+        for (at, times) in [0, 1_000_000_000].into_iter().zip(snapshots) {
+            let [cpu_ns, children_ns, all_ns] = times.map(|ms| CpuNs(1_000_000 * ms));
+            let threads = vec![ThreadReading { pid: 1, tid: 1, cpu_ns, children_ns, ..ThreadReading::default() }];
+            let (at_ns, all_ns) = (WallNs(at), Some(all_ns));
+            monitor.threads.take(&Arc::new(ThreadSnapshot { at_ns, all_ns, threads, ..ThreadSnapshot::default() }));
+        }
+        monitor
+    }
+
+    #[test]
+    fn a_child_that_ran_before_is_none_of_a_process_that_ran_before() {
+        // It had used 58 s before, ran on for one, and ended: its parent is told all of it.
+        let times = [[0, 0, 0], [100, 59_000, 59_100]];
+        let cpus = |target| {
+            let monitor = of_process(target, times);
+            let uses = monitor.thread_uses(WallNs(u64::MAX)).unwrap();
+            (uses.cpus, uses.others, uses.ended_children)
+        };
+        assert_eq!(cpus(Some(MeasuredTarget::Processes(vec![]))), (0.1, 0.0, 0.0));
+        assert_eq!(cpus(None).0, 2.0);
+    }
+
+    #[test]
+    fn parts_of_ticks_are_no_thread_that_ended() {
+        let others = |snapshots| of_process(None, snapshots).thread_uses(WallNs(u64::MAX)).unwrap().others;
+        // It had used 79 ms of which 70 are whole ticks, and has used no more.
+        assert_eq!(others([[79, 0, 70], [79, 0, 79]]), 0.0);
+        assert_eq!((others([[0, 0, 0], [79, 0, 90]]), others([[0, 0, 0], [79, 0, 109]])), (0.0, 0.03));
+    }
+
+    #[test]
+    fn counters_tell_of_processes_that_no_check_finds() {
+        let counted = |enabled_ms: u64| {
+            let mut monitor = of_process(None, [[0, 0, 0], [100, 0, 100]]);
+            for tenth in 0..=10 {
+                let enabled = CpuNs(100_000 * tenth * enabled_ms);
+                let readings = vec![Some(Reading { count: tenth, enabled, running: enabled })];
+                monitor.round(&Round { at: WallNs(100_000_000 * tenth), readings, ..Round::default() }, 0);
+            }
+            monitor.more_counted_cpus(&monitor.thread_uses(WallNs(u64::MAX)).unwrap())
+        };
+        assert!(counted(880).is_some_and(|cpus| (cpus - 0.88).abs() < 1e-9), "{:?}", counted(880));
+        assert_eq!((counted(100), counted(50)), (None, None));
+    }
+
+    #[test]
+    fn the_first_snapshot_may_come_with_the_next() {
+        let mut monitor = builders::monitor(builders::header([]), vec![], EstimatorKind::Scale);
+        let second = 1_000_000_000;
+        let snapshot = |seconds: u64, cpu_ms: u64, first| {
+            let threads = vec![ThreadReading { cpu_ns: CpuNs(1_000_000 * cpu_ms), ..ThreadReading::default() }];
+            Arc::new(ThreadSnapshot { at_ns: WallNs(seconds * second), threads, first, ..ThreadSnapshot::default() })
+        };
+        let first = snapshot(0, 100, None);
+        monitor.threads.take(&snapshot(1, 350, Some(first)));
+        let uses = monitor.thread_uses(WallNs(second)).unwrap();
+        assert_eq!((uses.seconds, uses.cpus), (1.0, 0.25));
     }
 
     #[test]

@@ -19,6 +19,9 @@ pub struct End {
     /// it ended by itself.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_all_watched: bool,
+    /// Processes and threads that the whole machine started meanwhile; `None` where that isn't known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<u64>,
     /// Whether it is the end of processes or threads that ran before: all have ended.
     #[serde(default, skip_serializing_if = "is_false")]
     pub has_target_ended: bool,

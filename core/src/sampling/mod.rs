@@ -16,6 +16,7 @@ use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use nix::time::{ClockId, clock_gettime};
 
 use crate::sources::{CounterSource, Next, Round};
+use crate::threads::ThreadSnapshot;
 
 /// Rounds that may wait for their taker: a minute at the default period.
 const CAPACITY: usize = 600;
@@ -206,6 +207,7 @@ impl<S: CounterSource> SamplerThread<S> {
     }
 
     fn offer(&mut self, round: Round) {
+        let round = self.with_dropped(round);
         let message = SamplerMessage::Round { round, lost: self.lost };
         self.dropped = match self.samples.try_send(message) {
             Err(TrySendError::Full(SamplerMessage::Round { round, .. })) => Some(round),
@@ -214,10 +216,19 @@ impl<S: CounterSource> SamplerThread<S> {
         self.lost += u64::from(self.dropped.is_some());
     }
 
+    /// A round with what the threads did before the round that found no room: readings are cumulative, what ended is told once.
+    fn with_dropped(&mut self, round: Round) -> Round {
+        let dropped = self.dropped.take().and_then(|dropped| dropped.threads);
+        Round { threads: ThreadSnapshot::merged(dropped, round.threads), ..round }
+    }
+
     fn finish(&mut self) {
         self.last_round.begin();
         match self.source.read_last() {
-            Next::Round(round) => self.end(Some(round)),
+            Next::Round(round) => {
+                let last = self.with_dropped(round);
+                self.end(Some(last));
+            }
             Next::Ended => self.end_with_newest(),
         }
     }
@@ -255,6 +266,7 @@ mod tests {
 
     use super::*;
     use crate::sources::scripted::ScriptedSource;
+    use crate::threads::ThreadReading;
     use crate::units::WallNs;
 
     fn rounds(n: u64) -> ScriptedSource {
@@ -299,6 +311,27 @@ mod tests {
         }
         thread::sleep(Duration::from_millis(20));
         assert_eq!(drain(&sampler), ((0..=CAPACITY as u64).collect(), 0));
+    }
+
+    #[test]
+    fn threads_that_ended_before_a_lost_round_are_in_the_next() {
+        let snapshot = |at: u64| {
+            let ended_threads = vec![ThreadReading { began: at, ..ThreadReading::default() }];
+            Some(Arc::new(ThreadSnapshot { at_ns: WallNs(at), ended_threads, ..ThreadSnapshot::default() }))
+        };
+        let all = CAPACITY as u64 + 9;
+        let rounds = (0..all).map(|at| Round { at: WallNs(at), threads: snapshot(at), ..Round::default() });
+        let sampler = Sampler::start(ScriptedSource::new(rounds), Duration::ZERO, LastRound::default()).unwrap();
+        while !sampler.samples().is_full() {
+            thread::yield_now();
+        }
+        thread::sleep(Duration::from_millis(20));
+        let mut ended = Vec::new();
+        while let SamplerMessage::Round { round, .. } = sampler.samples().recv().unwrap() {
+            ended.extend(round.threads.iter().flat_map(|one| &one.ended_threads).map(|thread| thread.began));
+        }
+        ended.sort_unstable();
+        assert_eq!(ended, (0..all).collect::<Vec<_>>());
     }
 
     #[test]

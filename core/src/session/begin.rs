@@ -15,6 +15,7 @@ use super::child::{Ended, Running, children_cpu_time, command, keep_on, terminat
 use super::counters::{Opened, emulated, emulator, open, probes};
 use super::launch::described;
 use super::{CommandLine, Launch, OutputLine, Session, StartError, output, stacks};
+use crate::host::HostFiles;
 use crate::plan::Plan;
 use crate::regions::RegionSource;
 use crate::run::{CpuTime, MeasuredTarget};
@@ -141,6 +142,7 @@ impl Counting {
             ends_after: launch.ends_after(),
             _timeout_thread: timeout_thread,
             watches_all: launch.watches_all(),
+            started_before: HostFiles::here().stat().started,
             _probes: probes,
         })
     }

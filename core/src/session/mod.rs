@@ -13,6 +13,7 @@ use crossbeam_channel::Receiver;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use crate::host::HostFiles;
 use crate::plan::Plan;
 use crate::regions::{LiveRegions, ProcessRegions, RegionSource, Wanted};
 use crate::run::{End, MeasuredTarget, RotatedBy};
@@ -104,6 +105,8 @@ pub struct Session {
     has_target_ended: Arc<AtomicBool>,
     /// Whether all that a command does is to be counted, until it ends by itself.
     watches_all: bool,
+    /// What the machine had started before.
+    started_before: Option<u64>,
     /// The probes in tracefs, which can be removed once their counters, above, are closed.
     _probes: TracefsProbes,
 }
@@ -222,10 +225,17 @@ impl Session {
             cpu_time: ended.map(|(_, cpu_time)| *cpu_time),
             is_all_watched: self.watches_all
                 && self.command.as_ref().is_some_and(|command| !command.was_ended.load(Ordering::Relaxed)),
+            started: self.started(),
             has_target_ended: self.has_target_ended.load(Ordering::Relaxed),
             lost_rounds,
             totals: last.readings.clone(),
         }
+    }
+
+    /// Processes and threads that the machine started since it began.
+    fn started(&self) -> Option<u64> {
+        let (now, before) = HostFiles::here().stat().started.zip(self.started_before)?;
+        Some(now.saturating_sub(before))
     }
 
     /// Whether it ended because its time was over.

@@ -32,9 +32,36 @@ const LEAST_LEAD: Duration = Duration::from_millis(10);
 /// Reading that goes on; dropping it ends it.
 #[derive(Debug)]
 pub struct LiveThreads {
-    newest: Arc<Mutex<Option<Arc<ThreadSnapshot>>>>,
+    newest: Arc<Mutex<NewestSnapshot>>,
     stop: Option<Sender<LastSnapshot>>,
     thread: Option<JoinHandle<()>>,
+}
+
+/// The newest snapshot until a round takes it, with what those before it said that no round took.
+#[derive(Debug, Default)]
+struct NewestSnapshot {
+    waiting: Option<Arc<ThreadSnapshot>>,
+    /// Whether the first snapshot has come.
+    has_begun: bool,
+    /// Whether what waits is the first one.
+    is_first: bool,
+}
+
+impl NewestSnapshot {
+    fn put(&mut self, mut newest: ThreadSnapshot) {
+        let earlier = self.waiting.take();
+        if self.is_first {
+            newest.first.clone_from(&earlier);
+        }
+        self.waiting = ThreadSnapshot::merged(earlier, Some(Arc::new(newest)));
+        self.is_first = !self.has_begun;
+        self.has_begun = true;
+    }
+
+    fn take(&mut self) -> Option<Arc<ThreadSnapshot>> {
+        self.is_first = false;
+        self.waiting.take()
+    }
 }
 
 /// Asks for a snapshot that is the last.
@@ -47,7 +74,7 @@ impl LiveThreads {
     /// # Errors
     /// Returns the operating system's error if no thread can be started.
     pub fn start(reader: ThreadReader, start: Instant, interval: Duration) -> io::Result<Self> {
-        let newest = Arc::default();
+        let newest = Arc::<Mutex<NewestSnapshot>>::default();
         let (stop, stopped) = bounded(1);
         let place = Arc::clone(&newest);
         let work = move || run(reader, (start, interval), &place, &stopped);
@@ -55,7 +82,7 @@ impl LiveThreads {
         Ok(Self { newest, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// The newest snapshot, once.
+    /// The newest snapshot, once, with what ended before those that weren't taken, and the very first if that wasn't.
     pub fn take(&self) -> Option<Arc<ThreadSnapshot>> {
         self.newest.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -86,10 +113,10 @@ impl Drop for LiveThreads {
 fn run(
     mut reader: ThreadReader,
     (start, interval): (Instant, Duration),
-    newest: &Mutex<Option<Arc<ThreadSnapshot>>>,
+    newest: &Mutex<NewestSnapshot>,
     stopped: &Receiver<LastSnapshot>,
 ) {
-    let put = |snapshot| *newest.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(snapshot));
+    let put = |snapshot| newest.lock().unwrap_or_else(PoisonError::into_inner).put(snapshot);
     let mut due = Duration::ZERO;
     // The first two are not held back by what they cost.
     let mut unpaid = 2_u32;
@@ -150,9 +177,10 @@ fn pause(cost: Duration, due: Duration, interval: Duration) -> Duration {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
-    use super::super::ThreadTarget;
+    use super::super::{ThreadReading, ThreadTarget};
     use super::*;
     use crate::host::HostFiles;
+    use crate::units::WallNs;
 
     #[test]
     fn reading_takes_a_small_part_of_a_cpu() {
@@ -179,6 +207,27 @@ mod tests {
         let before = own_cpu_time();
         thread::sleep(Duration::from_millis(60));
         assert!(own_cpu_time() - before < Duration::from_millis(50));
+    }
+
+    #[test]
+    fn what_no_round_takes_is_in_the_next_snapshot() {
+        let snapshot = |at: u64, ended: &[i32]| ThreadSnapshot {
+            at_ns: WallNs(at),
+            ended_threads: ended.iter().map(|&tid| ThreadReading { tid, ..ThreadReading::default() }).collect(),
+            ..ThreadSnapshot::default()
+        };
+        let mut newest = NewestSnapshot::default();
+        [snapshot(0, &[]), snapshot(1, &[7]), snapshot(2, &[8])].into_iter().for_each(|one| newest.put(one));
+        let told = |snapshot: &ThreadSnapshot| {
+            let mut ended: Vec<_> = snapshot.ended_threads.iter().map(|thread| thread.tid).collect();
+            ended.sort_unstable();
+            (snapshot.at_ns.0, snapshot.first.as_ref().map(|first| first.at_ns.0), ended)
+        };
+        // The threads that ended in between, and the beginning of their times.
+        assert_eq!(told(&newest.take().unwrap()), (2, Some(0), vec![7, 8]));
+        assert_eq!(newest.take(), None);
+        [snapshot(3, &[9]), snapshot(4, &[10])].into_iter().for_each(|one| newest.put(one));
+        assert_eq!(told(&newest.take().unwrap()), (4, None, vec![9, 10]));
     }
 
     #[test]

@@ -20,6 +20,7 @@ use crate::units::{CpuNs, WallNs};
 
 mod command;
 mod ended;
+mod family;
 mod live;
 mod process;
 mod reader;
@@ -70,19 +71,36 @@ pub struct ThreadSnapshot {
     /// aren't told.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ended_threads: Vec<ThreadReading>,
+    /// The first snapshot of a run, from which on times count, where this one came before any round had that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<Arc<Self>>,
     /// The threads that live, processes in the order of their ids.
     pub threads: Vec<ThreadReading>,
 }
 
 impl ThreadSnapshot {
     /// Adds to a snapshot the threads that ended before an earlier one, which isn't kept: as many as a snapshot holds, those with most CPU
-    /// time.
+    /// time; and the first snapshot that it has.
     pub fn take_ended(later: &mut Arc<Self>, earlier: &Self) {
+        if earlier.first.is_some() {
+            Arc::make_mut(later).first.clone_from(&earlier.first);
+        }
         if !earlier.ended_threads.is_empty() {
             let all = &mut Arc::make_mut(later).ended_threads;
             all.extend_from_slice(&earlier.ended_threads);
             all.sort_by_key(|thread| Reverse(thread.cpu_ns));
             all.truncate(MOST_THREADS);
+        }
+    }
+
+    /// The later of two snapshots, with what ended before the earlier one.
+    pub fn merged(earlier: Option<Arc<Self>>, later: Option<Arc<Self>>) -> Option<Arc<Self>> {
+        match (earlier, later) {
+            (Some(earlier), Some(mut later)) => {
+                Self::take_ended(&mut later, &earlier);
+                Some(later)
+            }
+            (earlier, later) => later.or(earlier),
         }
     }
 }

@@ -6,6 +6,7 @@ use std::ops::Add as _;
 use std::path::PathBuf;
 
 use super::ended::EndedWatch;
+use super::family::Family;
 use super::process::ProcessReader;
 use super::{MOST_THREADS, Stat, ThreadId, ThreadLooks, ThreadReading, ThreadSnapshot};
 use crate::host::{ClockTicks, CpuTicks, HostFiles, HostStat, page_size};
@@ -33,6 +34,10 @@ pub struct ThreadReader {
     seen: BTreeMap<ThreadId, Vec<ThreadLooks>>,
     /// The target when it was read last and something of it lived.
     last: Vec<(Place, Stat)>,
+    /// The processes of a command.
+    family: Family,
+    /// Whether the machine's processes are to be searched for some of the command whose parents have ended.
+    has_orphans: bool,
     /// What has ended since the last snapshot, as it was seen last.
     gone: Vec<(Place, Stat)>,
     processes: ProcessReader,
@@ -65,6 +70,24 @@ struct Place {
     folder: String,
 }
 
+/// The threads of a command's processes that were found.
+#[derive(Debug, Default)]
+struct FamilyTree {
+    places: Vec<Place>,
+    pids: BTreeSet<i32>,
+    /// Threads of all processes but the command's own.
+    of_children: usize,
+}
+
+impl FamilyTree {
+    /// Adds a process, unless it is there.
+    fn add(&mut self, pid: i32, threads: Vec<Place>) {
+        if self.pids.insert(pid) {
+            self.places.extend(threads);
+        }
+    }
+}
+
 /// What the kernel's scheduler says in `schedstat`: time on a CPU and waiting for one, and how often the thread was given one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct SchedStat {
@@ -90,6 +113,8 @@ impl ThreadReader {
             page: page_size(),
             seen: BTreeMap::new(),
             last: Vec::new(),
+            family: Family::default(),
+            has_orphans: false,
             gone: Vec::new(),
             processes: ProcessReader::default(),
             ended: None,
@@ -125,6 +150,7 @@ impl ThreadReader {
         }
         let read: Vec<_> = read.into_iter().map(|(stat, place)| (place, stat)).collect();
         read.iter().for_each(|(place, stat)| self.see(place, stat));
+        self.keep_family(&read);
         let last = std::mem::replace(&mut self.last, read.clone());
         if self.target != ThreadTarget::Machine {
             let living = ids(&read);
@@ -132,6 +158,18 @@ impl ThreadReader {
             self.gone.extend(last.into_iter().filter(is_gone));
         }
         read
+    }
+
+    /// Knows the processes of a command from now on; what has ended since the last time may have left some.
+    fn keep_family(&mut self, read: &[(Place, Stat)]) {
+        if !matches!(self.target, ThreadTarget::Family(_)) {
+            return;
+        }
+        let processes = || read.iter().filter(|(place, _)| place.pid == place.tid);
+        processes().for_each(|(place, stat)| self.family.add(place.pid, stat));
+        let living: BTreeSet<i32> =
+            processes().filter(|(_, stat)| !stat.has_ended()).map(|(place, _)| place.pid).collect();
+        self.has_orphans = self.last.iter().any(|(place, stat)| !stat.has_ended() && !living.contains(&place.pid));
     }
 
     fn see(&mut self, place: &Place, stat: &Stat) {
@@ -153,6 +191,8 @@ impl ThreadReader {
 
     /// What all have done until now, with one more look at each.
     pub fn snapshot(&mut self, at: WallNs) -> ThreadSnapshot {
+        // What came and went between two looks may have left some, too.
+        self.has_orphans = true;
         let mut read = self.read();
         let ended_threads = self.ended_threads();
         // Those that have ended are no longer looked at.
@@ -185,6 +225,7 @@ impl ThreadReader {
             resources,
             ended,
             ended_threads,
+            first: None,
             threads,
         }
     }
@@ -218,7 +259,7 @@ impl ThreadReader {
             ThreadTarget::Threads(_) => None,
             ThreadTarget::Family(_) | ThreadTarget::Processes(_) => {
                 let now = |pid: i32| {
-                    let stat = self.stat(&Place { pid, tid: pid, folder: format!("proc/{pid}") })?;
+                    let stat = self.process(pid)?;
                     Some(stat.cpu() + stat.children())
                 };
                 let read: Vec<_> = pids.iter().map(|&pid| (pid, now(pid))).collect();
@@ -287,7 +328,7 @@ impl ThreadReader {
         if within == "0" { String::new() } else { within }
     }
 
-    fn places(&self) -> Vec<Place> {
+    fn places(&mut self) -> Vec<Place> {
         match &self.target {
             ThreadTarget::Machine => {
                 let place = |pid: i32| Place { pid, tid: pid, folder: format!("proc/{pid}") };
@@ -301,21 +342,50 @@ impl ThreadReader {
                 tids.iter().filter_map(place).collect()
             }
             ThreadTarget::Processes(pids) => pids.iter().flat_map(|pid| self.threads(*pid)).collect(),
-            ThreadTarget::Family(pid) => {
-                let mut all: Vec<Place> = self.threads(*pid);
-                let (mut next, mut of_children) = (0, 0);
-                while next < all.len().min(MOST_ASKED) && of_children <= MOST_OF_CHILDREN {
-                    for pid in self.children(&all[next]) {
-                        let threads = self.threads(pid);
-                        of_children += threads.len().min(MOST_THREADS);
-                        all.extend(threads);
-                    }
-                    next += 1;
-                }
-                all.sort_by_key(|place| (place.pid, place.tid));
-                all
+            ThreadTarget::Family(pid) => self.family_of(*pid),
+        }
+    }
+
+    /// The threads of a command's processes: its tree, those that were in it, and those that have left it unseen.
+    fn family_of(&mut self, command: i32) -> Vec<Place> {
+        let mut tree = FamilyTree::default();
+        self.grow(&mut tree, command);
+        for pid in self.family.missing(&tree.pids) {
+            match self.process(pid) {
+                Some(stat) if self.family.is_same(pid, &stat) => self.grow(&mut tree, pid),
+                _ => self.family.forget(pid),
             }
         }
+        if std::mem::take(&mut self.has_orphans) {
+            let all = self.numbers("proc");
+            for pid in self.family.unknown(&all) {
+                let Some(stat) = self.process(pid).filter(|_| !tree.pids.contains(&pid)) else { continue };
+                let adopter = self.process(stat.parent);
+                if self.family.has_orphan(pid, &stat, adopter.as_ref()) {
+                    self.grow(&mut tree, pid);
+                }
+            }
+        }
+        tree.places.sort_by_key(|place| (place.pid, place.tid));
+        tree.places
+    }
+
+    /// Adds a process with all that it started to a tree, as far as there is room.
+    fn grow(&self, tree: &mut FamilyTree, pid: i32) {
+        let mut next = tree.places.len();
+        tree.add(pid, self.threads(pid));
+        while next < tree.places.len().min(MOST_ASKED) && tree.of_children <= MOST_OF_CHILDREN {
+            for pid in self.children(&tree.places[next]) {
+                let threads = self.threads(pid);
+                tree.of_children += threads.len().min(MOST_THREADS);
+                tree.add(pid, threads);
+            }
+            next += 1;
+        }
+    }
+
+    fn process(&self, pid: i32) -> Option<Stat> {
+        self.stat(&Place { pid, tid: pid, folder: format!("proc/{pid}") })
     }
 
     /// The processes that a thread started and that run still.
@@ -450,6 +520,34 @@ mod tests {
             .for_each(|one| fs::create_dir_all(root.join(format!("proc/7/task/{}", 100 + one))).unwrap());
         let snapshot = reader(&root, ThreadTarget::Family(7)).snapshot(WallNs(0));
         assert_eq!(snapshot.threads.iter().map(|thread| thread.pid).collect::<Vec<_>>(), [7, 7, 9]);
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn a_child_is_followed_when_its_parent_has_ended() {
+        let root = machine("orphan");
+        let mut reader = reader(&root, ThreadTarget::Family(7));
+        let pids =
+            |snapshot: &ThreadSnapshot| snapshot.threads.iter().map(|thread| thread.pid).collect::<BTreeSet<_>>();
+        assert_eq!(pids(&reader.snapshot(WallNs(0))), BTreeSet::from([7, 9]));
+        // Another child came and went, and left process 12 in the group of the command, and 13 has nothing to do with it.
+        let of = |ids: &str| stat("orphan", 'R', [2, 0, 0, 0], 900, 3).replace(" R 1 7 7 ", ids);
+        write(
+            &root,
+            &[
+                ("7/task/7/children", String::new()),
+                ("1/stat", stat("init", 'S', [0; 4], 0, 3).replace(" S 1 7 7 ", " S 0 1 1 ")),
+                ("12/stat", of(" R 1 7 7 ")),
+                ("12/task/12/stat", of(" R 1 7 7 ")),
+                ("13/stat", of(" R 1 13 13 ")),
+                ("13/task/13/stat", of(" R 1 13 13 ")),
+            ],
+        );
+        assert_eq!(pids(&reader.snapshot(WallNs(1))), BTreeSet::from([7, 9, 12]));
+        // Another process has the number of one that is gone.
+        write(&root, &[("9/stat", of(" R 1 13 13 ")), ("9/task/9/stat", of(" R 1 13 13 "))]);
+        let last = reader.snapshot(WallNs(2));
+        assert_eq!(pids(&last), BTreeSet::from([7, 12]));
         fs::remove_dir_all(root).unwrap();
     }
 

@@ -9,6 +9,12 @@ pub(crate) struct Stat {
     pub(crate) name: String,
     /// `R` of what runs, `S` of what sleeps, and so on.
     pub(crate) state: char,
+    /// The process that started it, or who has adopted it since that has ended.
+    pub(crate) parent: i32,
+    /// Its process group, which is called as the process that began it.
+    pub(crate) group: i32,
+    /// Its session, which is called as the process that began it.
+    pub(crate) session: i32,
     flags: u64,
     /// Page faults, minor and major.
     pub(crate) faults: u64,
@@ -48,9 +54,13 @@ impl Stat {
         let numbers: Vec<u64> = fields.map(|field| field.parse().unwrap_or(0)).collect();
         let number = |field: usize| numbers.get(field - 4).copied();
         let ticks = |field| number(field).map(ClockTicks);
+        let id = |field| number(field).and_then(|number| i32::try_from(number).ok());
         Some(Self {
             name,
             state,
+            parent: id(4)?,
+            group: id(5)?,
+            session: id(6)?,
             flags: number(9)?,
             faults: number(10)?.saturating_add(number(12)?),
             user: ticks(14)?,
@@ -107,6 +117,9 @@ mod tests {
         let wanted = Stat {
             name: "a (b) c".into(),
             state: 'S',
+            parent: 1,
+            group: 7,
+            session: 7,
             flags: 0x0040_0100,
             faults: 32,
             user: ClockTicks(50),

@@ -314,10 +314,11 @@ const TABLE: &[Explained] = &[
     },
     Explained {
         code: "W13",
-        title: "much of the CPU time of a command was not counted",
+        title: "CPU time of a child of the command was not counted",
         consequence: "counts are shown as ±?: what was counted stays, and nobody knows how much a child added",
-        meaning: "When the command has ended, its CPU time and that of the children it waited for is known. Here at \
-                  least half of it, and 0.1 s, passed while no event was enabled. The kernel does so with a child that \
+        meaning: "When the command has ended, its CPU time and that of the children it waited for is known. Here more of it \
+                  passed while no event was enabled than starts and ends of processes take: 0.1 s and 2 ms for each that \
+                  the machine started, or half of all. The kernel does so with a child that \
                   is setuid or setgid, has file capabilities or can't be read by its user, such as sudo and all that \
                   it starts: it takes all counters off without a word when such a program is executed (as in W11).",
         remedy: &[

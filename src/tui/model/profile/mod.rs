@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use crate::diagnosis::HotFunction;
+use crate::diagnosis::{HotFunction, SampledSpace};
 use crate::profile::{Amount, Tree, share_error};
 use crate::rates::{Confidence, Error};
 use crate::stacks::{Losses, OFF_CPU, Reach, SampleWorth, StackQuality};
@@ -335,13 +335,14 @@ impl ProfileState {
         if !self.has_samples() || whole.weight == 0 {
             return Vec::new();
         }
+        let space = SampledSpace::of(self.event_name().unwrap_or_default());
         let row = |function: &FunctionRow| {
             let share = self.share(function.own);
             let is_sampled = function.own != whole && !self.is_off_cpu();
             let error = if is_sampled { self.share_error(share, whole, confidence) } else { Error::Exact };
             let name = self.calls.label(function.frame).name.clone();
             let (shown, total) = (self.name(function.frame).to_owned(), self.share(function.total));
-            HotRow { function: HotFunction { name, share }, shown, error, total }
+            HotRow { function: HotFunction { name, share, space }, shown, error, total }
         };
         let all = functions::functions(&self.tree.shape, 0, &[], |frame| self.calls.is_waker(frame));
         all.iter().filter(|function| function.own.weight > 0).take(most).map(row).collect()

@@ -35,6 +35,11 @@ impl Family {
         }
     }
 
+    /// Whether nothing was read of the command so far.
+    pub(super) fn is_unknown(&self) -> bool {
+        self.began.is_none()
+    }
+
     /// The processes that are known and aren't among these.
     pub(super) fn missing(&self, found: &BTreeSet<i32>) -> Vec<i32> {
         self.members.keys().copied().filter(|pid| !found.contains(pid)).collect()

@@ -348,6 +348,12 @@ impl ThreadReader {
 
     /// The threads of a command's processes: its tree, those that were in it, and those that have left it unseen.
     fn family_of(&mut self, command: i32) -> Vec<Place> {
+        // What it started may have lost its parent before anything was read.
+        if self.family.is_unknown()
+            && let Some(stat) = self.process(command)
+        {
+            self.family.add(command, &stat);
+        }
         let mut tree = FamilyTree::default();
         self.grow(&mut tree, command);
         for pid in self.family.missing(&tree.pids) {
@@ -548,6 +554,16 @@ mod tests {
         write(&root, &[("9/stat", of(" R 1 13 13 ")), ("9/task/9/stat", of(" R 1 13 13 "))]);
         let last = reader.snapshot(WallNs(2));
         assert_eq!(pids(&last), BTreeSet::from([7, 12]));
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn a_child_that_lost_its_parent_before_the_first_look_is_found() {
+        let root = machine("early-orphan");
+        let orphan = stat("orphan", 'R', [2, 0, 0, 0], 101, 3);
+        write(&root, &[("12/stat", orphan.clone()), ("12/task/12/stat", orphan)]);
+        let snapshot = reader(&root, ThreadTarget::Family(7)).snapshot(WallNs(0));
+        assert!(snapshot.threads.iter().any(|thread| thread.pid == 12), "{snapshot:?}");
         fs::remove_dir_all(root).unwrap();
     }
 

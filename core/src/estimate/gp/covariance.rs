@@ -69,6 +69,14 @@ impl Covariances {
         }
     }
 
+    /// Makes an event independent of all others.
+    pub(crate) fn part(&mut self, event: usize) {
+        for other in (0..self.events).filter(|&other| other != event) {
+            *self.at_mut(event, other) = PerProcess::default();
+            *self.at_mut(other, event) = PerProcess::default();
+        }
+    }
+
     /// Goes a part of the way to others.
     pub(crate) fn approach(&mut self, others: &Self, part: f64) {
         for (mine, other) in self.values.iter_mut().flatten().zip(others.values.iter().flatten()) {
@@ -83,6 +91,15 @@ impl Covariances {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_event_that_is_parted_keeps_its_own_variance() {
+        let mut covariances = Covariances::zeros(3);
+        (0..9).for_each(|place| *covariances.at_mut(place / 3, place % 3) = [1.0 + place as f64; PROCESSES]);
+        covariances.part(1);
+        let firsts: Vec<f64> = (0..9).map(|place| covariances.at(place / 3, place % 3)[0]).collect();
+        assert_eq!(firsts, [1.0, 0.0, 3.0, 0.0, 5.0, 0.0, 7.0, 0.0, 9.0]);
+    }
 
     #[test]
     fn a_part_of_the_way_by_hand() {

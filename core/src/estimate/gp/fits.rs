@@ -75,6 +75,7 @@ impl Gp {
                 FittedWindow { window, bursts: Some(FittedBursts { window: seen, covariances, is_bursting }) }
             }
         };
+        self.part_from_quiet();
         self.process.observed.fill(0);
         let new = fitted.window.observations.iter().filter(|o| o.span.start >= since - 1e-9);
         new.for_each(|o| self.process.observed[o.event] += 1);
@@ -82,6 +83,15 @@ impl Gp {
         self.process.fitted_windows += 1;
         self.times.fitted_until = self.times.end;
         fitted
+    }
+
+    /// Takes what is quiet for nothing that says something of others: an event that never occurred, or has stopped, is always as far
+    /// below any rate as can be, and would pull the others down for ever.
+    fn part_from_quiet(&mut self) {
+        let is_quiet =
+            |event: &usize| self.levels[*event].is_silent() || self.stays[*event].quiet.stopped_ms().is_some();
+        let quiet: Vec<usize> = (0..self.events.len()).filter(is_quiet).collect();
+        quiet.into_iter().for_each(|event| self.process.present.part(event));
     }
 
     /// The window since then, by the present covariances as they are: they are nearer to it than those at large.

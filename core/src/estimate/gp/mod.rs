@@ -438,7 +438,9 @@ impl Gp {
         let sides = |event: usize| {
             let ms = self.counted.interval[event].counted.enabled.as_ms();
             let mean = self.levels[event].rate().unwrap_or(0.0) * ms;
-            Sides::new(&self.counted.interval[event], mean, self.stays[event].stays(), self.tail(event))
+            let sum = &self.counted.interval[event];
+            Sides::new(sum, mean, self.stays[event].stays(), self.tail(event))
+                .up_to(sum, self.most_above(event, sum.counted))
         };
         let sides: Vec<Option<Sides>> =
             (0..self.events.len()).map(|event| is_of_level(event).then(|| sides(event))).collect();

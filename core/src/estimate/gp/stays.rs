@@ -74,6 +74,8 @@ pub(crate) const FEW_STAYS: f64 = 3.0;
 const LONGEST: f64 = 5.5;
 /// The variance of slopes counts so many times: they come from few differences, which aren't normal.
 const SLOPES_VARIANCE: f64 = 2.0;
+/// From so many differences between stays it is known how much counts scatter.
+const LEAST_DIFFERENCES: f64 = 20.0;
 /// After so many gaps between stays it is known whether they vary: by this part of their mean. Where each cycle has an
 /// order of its own, gaps vary by 0.35 with two groups and by 0.44 to 0.46 with more; otherwise by what readings are
 /// late.
@@ -144,6 +146,18 @@ impl StaySpread {
         (self.stays() > 0.0).then(|| self.ended / self.stays())
     }
 
+    /// The variance of stays' counts over that of a Poisson process; `None` before so many stays that it is known, and of what never
+    /// occurred.
+    pub(crate) fn dispersion(&self) -> Option<f64> {
+        let mut all = self.before;
+        all.add(self.seen[0], self.seen_ms);
+        let (rate, products) = (all.rate(), &self.products);
+        let expected = rate * self.stay_ms()?;
+        let squares = products[0][0] - 2.0 * rate * products[0][RUNNING] + rate * rate * products[RUNNING][RUNNING];
+        (self.differences >= LEAST_DIFFERENCES && expected > 0.0)
+            .then(|| 0.5 * squares.max(0.0) / self.differences / expected)
+    }
+
     /// Whether stays come at moments that are drawn: the time between them varies.
     pub(crate) fn are_drawn(&self) -> bool {
         let enough = self.gaps.samples() >= LEAST_GAPS;
@@ -194,6 +208,23 @@ impl StaySpread {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counts_scatter_as_those_of_a_poisson_process_or_more_by_hand() {
+        let of = |counts: [f64; 2], stays: usize| {
+            let mut spread = StaySpread::default();
+            for stay in 0..stays {
+                spread.push([counts[stay % 2], 0.0, 0.0, 0.0], 2.0, 2.0, 2.0);
+                spread.push([0.0; 4], 0.0, 2.0, 2.0);
+            }
+            spread.dispersion()
+        };
+        // Stays of 8 and 12: differences of 4, a variance of 8, and 10 are expected.
+        assert!(of([8.0, 12.0], 40).is_some_and(|dispersion| (dispersion - 0.8).abs() < 1e-9));
+        assert!(of([0.0, 20.0], 40).is_some_and(|dispersion| (dispersion - 20.0).abs() < 1e-9));
+        // Few stays don't tell, nor what never occurred.
+        assert_eq!([of([8.0, 12.0], 20), of([0.0, 0.0], 40)], [None; 2]);
+    }
 
     #[test]
     fn turns_are_drawn_where_the_time_between_them_varies_by_hand() {

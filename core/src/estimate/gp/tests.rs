@@ -73,6 +73,24 @@ fn a_window_that_was_seen_whole_is_exact_and_one_never_seen_is_missing() {
 }
 
 #[test]
+fn an_event_that_never_occurs_pulls_no_other() {
+    // What begins with a program may have taught that three events go together.
+    let counts = |quiet: f64| {
+        let mut gp = gp(&[false; 3]);
+        for (a, b) in [(0, 1), (0, 2), (1, 2)] {
+            let shared = gp.process.covariances.at(a, a).map(|own| 0.5 * own);
+            (*gp.process.covariances.at_mut(a, b), *gp.process.covariances.at_mut(b, a)) = (shared, shared);
+        }
+        let read = |i: usize, event: usize| delta([40.0, quiet, quiet][event], f64::from(u8::from(i % 3 == event)));
+        (0..200).for_each(|i| gp.round(round(i), &[0, 1, 2].map(|event| read(i, event))));
+        (gp.process.present.at(0, 1).iter().sum::<f64>(), gp.process.present.at(1, 2).iter().sum::<f64>())
+    };
+    assert_eq!(counts(0.0), (0.0, 0.0));
+    let (one, other) = counts(40.0);
+    assert!(one > 0.0 && other > 0.0, "{one} {other}");
+}
+
+#[test]
 fn what_never_happens_is_zero_with_a_bound() {
     let mut gp = gp(&[false]);
     for i in 0..50 {

@@ -4,7 +4,7 @@ use super::Gp;
 use super::calibration::ErrorTail;
 use super::interval::WindowSum;
 use super::threads::Concurrency;
-use crate::rates::Confidence;
+use crate::rates::{Confidence, Delta};
 
 /// The half width over Student's, where several threads are counted one by one.
 const WIDTH_OF_THREADS: f64 = 0.8;
@@ -46,6 +46,11 @@ const MOST_RAISED: f64 = 1.3;
 const LOWERED_POWERS: (f64, f64) = (0.55, -0.15);
 const LEAST_LOWERED: f64 = 0.1;
 
+/// An interval with so many stays tells how far off it may be.
+const LEAST_STAYS: f64 = 5.0;
+/// Its count is at most so many times as far above the estimate as what its stays left unseen, as they scatter, is at 95 %.
+const MOST_SCATTERED: f64 = 2.0;
+
 impl Sides {
     pub(super) const ALIKE: Self = Self { below: 1.0, above: 1.0 };
 
@@ -67,9 +72,27 @@ impl Sides {
             above: ABOVE * few_stays * rarity.powf(RARITY_POWER) * lowered.powf(LOWERED_POWERS.1),
         }
     }
+
+    /// These sides, but no farther above than `most` counts, and no nearer than a frequent event's.
+    pub(super) fn up_to(self, sum: &WindowSum, most: Option<f64>) -> Self {
+        let half_width = sum.square.sqrt();
+        match most {
+            Some(most) if half_width > 0.0 => Self { above: self.above.min((most / half_width).max(ABOVE)), ..self },
+            _ => self,
+        }
+    }
 }
 
 impl Gp {
+    /// How far above its estimate an interval's count may be, of an event whose stays scatter by so much; `None` where too few of
+    /// them are known, in the run or in the interval.
+    pub(super) fn most_above(&self, event: usize, counted: Delta) -> Option<f64> {
+        let (stays, dispersion) = (&self.stays[event], self.stays[event].dispersion()?);
+        let are_enough = counted.running.as_ms() >= LEAST_STAYS * stays.stay_ms()?;
+        let scattered = dispersion.max(1.0).sqrt() * counted.most_unseen_above(Confidence::DEFAULT.normal());
+        are_enough.then_some(MOST_SCATTERED * scattered)
+    }
+
     /// The half width of an event's 95 % interval, in standard deviations.
     pub(super) fn half_width(&self, event: usize) -> f64 {
         let student = Confidence::DEFAULT.student(self.process.observed[event].max(LEAST_OBSERVED));
@@ -108,7 +131,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::rates::Delta;
     use crate::units::CpuNs;
 
     /// An interval of 100 ms.
@@ -135,6 +157,16 @@ mod tests {
         assert!(is_near(usual(&sum(5e5, 3e5), 1e6, 1e9), 0.83 * 0.5f64.powf(0.55), 0.8 * 0.5f64.powf(-0.15)));
         // A half width of 3 times the mean reaches less far below: 10^-0.1 times.
         assert!(is_near(usual(&sum(1e6, 3e6), 1e6, 1e9), 0.83 * 10f64.powf(-0.1), 0.8));
+    }
+
+    #[test]
+    fn no_interval_reaches_farther_above_than_stays_scatter_by_hand() {
+        let sum = sum(1e3, 3e2);
+        let rare = Sides::new(&sum, 1e3, 1e9, ErrorTail::Usual);
+        // 600 counts are twice the half width; 150 are less than a frequent event's; and nobody knows.
+        assert!(is_near(rare.up_to(&sum, Some(600.0)), 0.83, 2.0));
+        assert!(is_near(rare.up_to(&sum, Some(150.0)), 0.83, 0.8));
+        assert_eq!([rare.up_to(&sum, None), rare.up_to(&sum, Some(1e9))], [rare; 2]);
     }
 
     #[test]

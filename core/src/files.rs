@@ -118,7 +118,7 @@ pub const LONGEST: u64 = 256 << 20;
 /// The text of what is no longer than that many bytes: a file, a pipe, or a device, some of which never end.
 ///
 /// # Errors
-/// Returns the operating system's error, or that it is longer or no text.
+/// Returns the operating system's error, or that it is longer (`FileTooLarge`) or no text (`InvalidData`).
 pub fn text(path: &Path, most: u64) -> io::Result<String> {
     text_of(File::open(path)?, most)
 }
@@ -136,7 +136,7 @@ fn bytes_of(input: impl Read, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     input.take(most + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {
-        return Err(io::Error::other(format!("it is longer than {} MiB", most >> 20)));
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it is longer than {} MiB", most >> 20)));
     }
     Ok(bytes)
 }

@@ -48,7 +48,7 @@ pub(super) struct FitArgs {
     /// Let lasso find no coefficient below 0, as nnls does anyway
     #[arg(long, help_heading = "Model")]
     positive: bool,
-    /// Give a coefficient a value, which may have a unit of time (s, ms, us, ns)
+    /// Give a coefficient a value: a time (s, ms, us, ns), or a number in the unit of what is fitted, which is ns of time
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment, help_heading = "Model")]
     set: Vec<(String, SetValue)>,
     /// What is fitted: time, or an event that was counted
@@ -170,6 +170,11 @@ impl SetValue {
         match self {
             Self::Plain(number) | Self::Time(number) => number,
         }
+    }
+
+    /// Whether what is fitted can have it: a time is a part of times alone.
+    fn fits(self, response: &str) -> bool {
+        matches!(self, Self::Plain(_)) || nanoseconds(response).is_some()
     }
 
     /// The number in the unit of what is fitted.
@@ -308,6 +313,10 @@ fn unknown_model(name: &str) -> Error {
 
 /// Refuses to set what no model has, and sizes, whose values are measured.
 fn check_set<'a>(args: &FitArgs, models: impl Iterator<Item = (&'a CostModel, &'a WorkloadFile)>) -> Result<(), Error> {
+    if let Some((name, _)) = args.set.iter().find(|(_, value)| !value.fits(&args.response)) {
+        let (name, response) = (shown(name), shown(&args.response));
+        return Err(Error::Usage(format!("--set {name}: {response} is no time: give a number without a unit")));
+    }
     let (mut names, mut all_sizes) = (BTreeSet::new(), BTreeSet::new());
     for (model, file) in models {
         let (sizes, others): (BTreeSet<&str>, BTreeSet<&str>) =
@@ -479,4 +488,22 @@ fn coefficients(one: &OfFolder, options: &FitOptions) -> BTreeSet<String> {
 
 fn is_workload(path: &Path) -> bool {
     path.is_file() && path.extension().is_some_and(|ending| ending == "jsonl" || ending == "csv")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use super::*;
+
+    #[test]
+    fn a_number_without_a_unit_is_in_that_of_the_response() {
+        let set = |text: &str, response: &str| {
+            let value = SetValue::of(text).unwrap();
+            value.fits(response).then(|| value.of_response(response))
+        };
+        assert_eq!([set("5", "time"), set("5us", "time")], [Some(5.0), Some(5000.0)]);
+        assert_eq!([set("5", "latency_ms"), set("5us", "latency_ms")], [Some(5.0), Some(0.005)]);
+        assert_eq!([set("5", "cache-misses"), set("5us", "cache-misses")], [Some(5.0), None]);
+    }
 }

@@ -45,6 +45,8 @@ pub enum PlanError {
     OpenQuote(String),
     /// A word of a command means something to a shell alone.
     Shell(String, String),
+    /// A word of a command has a name in braces, which nothing replaces.
+    Parameter(String, String),
     /// Neither options nor the file name a benchmark.
     Nothing,
 }
@@ -66,6 +68,11 @@ impl fmt::Display for PlanError {
                 "{} isn't run by a shell, to which {} means something: write sh -c '...' if it is to be",
                 quoted(text),
                 quoted(word)
+            ),
+            Self::Parameter(text, name) => write!(
+                f,
+                "nothing replaces {{{name}}} in {}: perfprop bench -P {name}=VALUES measures several sizes; here write a value, or \\{{{name}}} if the program is to get the braces",
+                quoted(text)
             ),
             Self::Nothing => write!(
                 f,
@@ -92,10 +99,14 @@ impl BenchCommand {
     /// # Errors
     /// Returns what they lack.
     pub fn new(name: &str, command: &str) -> Result<Self, PlanError> {
-        let argv = words(command).ok_or_else(|| PlanError::OpenQuote(command.to_owned()))?;
-        if let Some(word) = argv.iter().find(|word| OF_SHELL.contains(&word.as_str()) || word.starts_with("2>")) {
-            return Err(PlanError::Shell(command.to_owned(), word.clone()));
+        let words = words(command).ok_or_else(|| PlanError::OpenQuote(command.to_owned()))?;
+        if let Some(word) = words.iter().find(|word| word.is_of_shell()) {
+            return Err(PlanError::Shell(command.to_owned(), word.text.clone()));
         }
+        if let Some(parameter) = words.iter().find_map(|word| parameter(&word.unquoted)) {
+            return Err(PlanError::Parameter(command.to_owned(), parameter.to_owned()));
+        }
+        let argv: Vec<String> = words.into_iter().map(|word| word.text).collect();
         // The name becomes a part of files' names.
         let is_name = |c: char| c.is_alphanumeric() || "_-".contains(c);
         if argv.is_empty() || name.is_empty() || !name.chars().all(is_name) {
@@ -111,10 +122,48 @@ impl BenchCommand {
 /// Words by which a shell joins commands and files.
 const OF_SHELL: [&str; 8] = ["|", "||", "&&", ";", "&", ">", ">>", "<"];
 
+/// A word of a command.
+#[derive(Debug, Default)]
+struct CommandWord {
+    text: String,
+    /// The same with a NUL in the place of each character that was quoted.
+    unquoted: String,
+}
+
+impl CommandWord {
+    fn push(&mut self, c: char) {
+        self.text.push(c);
+        self.unquoted.push(c);
+    }
+
+    fn push_quoted(&mut self, c: char) {
+        self.text.push(c);
+        self.unquoted.push('\0');
+    }
+
+    /// Whether it means something to a shell alone.
+    fn is_of_shell(&self) -> bool {
+        OF_SHELL.contains(&self.unquoted.as_str()) || self.unquoted.starts_with("2>")
+    }
+}
+
+/// The name of a parameter that stands in braces, as `bench -P` replaces it.
+fn parameter(text: &str) -> Option<&str> {
+    let is_name = |name: &&str| {
+        !name.is_empty()
+            && !name.starts_with(|c: char| c.is_ascii_digit())
+            && name.chars().all(|c| c.is_alphanumeric() || c == '_')
+    };
+    text.split('{').skip(1).filter_map(|behind| Some(behind.split_once('}')?.0)).find(is_name)
+}
+
+/// What a backslash takes its meaning from between double quotes; before anything else it stays.
+const ESCAPED_IN_QUOTES: [char; 4] = ['$', '`', '"', '\\'];
+
 /// Words as a shell takes them, with quotes and backslashes; nothing is replaced. `None` if a quote isn't closed.
-fn words(text: &str) -> Option<Vec<String>> {
-    let (mut all, mut word, mut quote) = (Vec::new(), None::<String>, None);
-    let mut characters = text.chars();
+fn words(text: &str) -> Option<Vec<CommandWord>> {
+    let (mut all, mut word, mut quote) = (Vec::new(), None::<CommandWord>, None);
+    let mut characters = text.chars().peekable();
     while let Some(c) = characters.next() {
         match (c, quote) {
             (c, Some(open)) if c == open => quote = None,
@@ -122,9 +171,16 @@ fn words(text: &str) -> Option<Vec<String>> {
                 word.get_or_insert_default();
                 quote = Some(c);
             }
-            ('\\', None | Some('"')) => word.get_or_insert_default().push(characters.next()?),
-            (c, None) if c.is_whitespace() => all.extend(word.take()),
-            (c, _) => word.get_or_insert_default().push(c),
+            // A line goes on behind it.
+            ('\\', None | Some('"')) if characters.next_if_eq(&'\n').is_some() => {}
+            ('\\', None) => word.get_or_insert_default().push_quoted(characters.next().unwrap_or(c)),
+            ('\\', Some('"')) => {
+                let escaped = characters.next_if(|next| ESCAPED_IN_QUOTES.contains(next));
+                word.get_or_insert_default().push_quoted(escaped.unwrap_or(c));
+            }
+            (c, Some(_)) => word.get_or_insert_default().push_quoted(c),
+            (' ' | '\t' | '\n', None) => all.extend(word.take()),
+            (c, None) => word.get_or_insert_default().push(c),
         }
     }
     all.extend(word);
@@ -134,6 +190,8 @@ fn words(text: &str) -> Option<Vec<String>> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use std::process::{Command, Stdio};
 
     use proptest::prelude::*;
 
@@ -146,8 +204,51 @@ mod tests {
             (bench.name.as_str(), bench.argv),
             ("sort", ["./sort", "a b", "c\"d", "e f", ""].map(str::to_owned).into())
         );
-        for wrong in ["./sort", "=x", "sort=", "a/b=x", "a='x", "a=x\\", "a=b > c", "a=b | c", "a=b 2>&1"] {
+        for wrong in ["./sort", "=x", "sort=", "a/b=x", "a='x", "a=\"x\\", "a=b > c", "a=b | c", "a=b 2>&1"] {
             assert!(BenchCommand::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_backslash_between_double_quotes_stays_before_most_characters() {
+        let argv = |text: &str| BenchCommand::parse(text).unwrap().argv;
+        assert_eq!(argv(r#"x=show.sh "a\.b" "\d+" "\$\"\\""#), ["show.sh", "a\\.b", "\\d+", "$\"\\"]);
+        assert_eq!(argv("x=a\\"), ["a\\"]);
+        assert_eq!(argv("x=a\\\nb \"c\\\nd\""), ["ab", "cd"]);
+    }
+
+    #[test]
+    fn what_is_quoted_means_nothing() {
+        for (text, expected) in [(r#"x=grep "|" f"#, "|"), (r"x=grep \> f", ">"), ("x=awk '{print}'", "{print}")] {
+            assert_eq!(BenchCommand::parse(text).unwrap().argv[1], expected, "{text}");
+        }
+        for text in [r"x=sort \{n}", "x=sort {n'}'", "x=find {}", "x=find {a,b}", "x=find {1}", "x=find {n"] {
+            assert!(BenchCommand::parse(text).is_ok(), "{text}");
+        }
+        for text in ["x=sort {n}", "x=sort --size={n_2}", "x={program} 1"] {
+            let said = BenchCommand::parse(text).unwrap_err().to_string();
+            assert!(said.contains("perfprop bench -P"), "{said}");
+        }
+    }
+
+    fn texts(text: &str) -> Option<Vec<String>> {
+        Some(words(text)?.into_iter().map(|word| word.text).collect())
+    }
+
+    /// The words that a shell makes of a text; `None` where it refuses it.
+    fn words_of_shell(text: &str) -> Option<Vec<String>> {
+        let script = format!("printf '%s\\0' -- {text}");
+        let output = Command::new("sh").arg("-c").arg(script).stderr(Stdio::null()).output().unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        output.status.success().then(|| said.split_terminator('\0').skip(1).map(str::to_owned).collect())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(256))]
+
+        #[test]
+        fn words_are_those_of_a_shell(text in r#"[a. '"\\]{0,12}"#) {
+            prop_assert_eq!(texts(&text), words_of_shell(&text));
         }
     }
 
@@ -155,7 +256,7 @@ mod tests {
         #[test]
         fn words_without_quotes_are_those_between_spaces(text in "[a-z ]*") {
             let expected: Vec<_> = text.split_whitespace().map(str::to_owned).collect();
-            prop_assert_eq!(words(&text), Some(expected));
+            prop_assert_eq!(texts(&text), Some(expected));
         }
     }
 }

@@ -10,20 +10,16 @@
 
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
-use std::os::unix::process::CommandExt;
 use std::path::{Component, Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::process::{Command, ExitStatus, Stdio};
 use std::{fmt, io};
 
 use crossbeam_channel::Receiver;
-use nix::sys::signal::{Signal, killpg};
-use nix::unistd::Pid;
 
 use super::benches::{BenchCommand, HistoryPlan};
-use super::git::{Commit, GitError, OF_A_REPOSITORY, Repository, git};
+use super::git::{Commit, GitError, OF_A_REPOSITORY, Repository, git, git_until_signal};
+use crate::bench::{CommandEnd, run_until_signal};
 use crate::files::{FileLock, hash_of_name, try_lock};
-use crate::measure::end_within;
 use crate::names::shown_path;
 use crate::session::CaughtSignal;
 
@@ -144,40 +140,53 @@ impl Checkout {
         plan: &HistoryPlan,
         signals: &Receiver<CaughtSignal>,
     ) -> Result<Built, CheckoutError> {
+        match self.build_until_signal(commit, plan, signals) {
+            Ok(built) => Ok(built),
+            Err(Stopped::Signal(signal)) => Ok(Built::Interrupted(signal)),
+            Err(Stopped::Error(error)) => Err(error),
+        }
+    }
+
+    fn build_until_signal(
+        &self,
+        commit: &Commit,
+        plan: &HistoryPlan,
+        signals: &Receiver<CaughtSignal>,
+    ) -> Result<Built, Stopped> {
         let kept = self.cache.join("builds").join(format!("{}-{:08x}", commit.hash, key(plan)));
         if is_known(&kept, plan)? {
             return Ok(Built::Kept(kept));
         }
         let log = kept.with_extension("log");
-        let checked_out = match self.check_out(commit, &log) {
-            // A terminal's signal ends git, too.
-            Err(error) => return end_within(signals, LOOK).map(Built::Interrupted).ok_or(error),
-            Ok(checked_out) => checked_out,
-        };
-        if !checked_out {
+        if !self.check_out(commit, &log, signals)? {
             return Ok(Built::Failed(log.into()));
         }
-        self.remove_stale(plan)?;
+        self.remove_stale(plan, signals)?;
         if let Some(build) = &plan.build {
-            match self.run(build, &log, signals).map_err(system(&log))? {
-                BuildEnd::Succeeded => {}
-                BuildEnd::Failed => return Ok(Built::Failed(log.into())),
-                BuildEnd::Interrupted(signal) => return Ok(Built::Interrupted(signal)),
+            let status = Stopped::unless_ended(self.run(build, &log, signals).map_err(system(&log))?)?;
+            if !status.success() {
+                return Ok(Built::Failed(log.into()));
             }
         }
-        self.keep(plan, kept, log)
+        Ok(self.keep(plan, kept, log)?)
+    }
+
+    /// Asks git in the checkout.
+    fn git(&self, arguments: &[&str], signals: &Receiver<CaughtSignal>) -> Result<Result<String, GitError>, Stopped> {
+        match git_until_signal(&self.folder(), arguments, signals) {
+            Ok(end) => Stopped::unless_ended(end).map(Ok),
+            Err(error) => Ok(Err(error)),
+        }
     }
 
     /// Checks a commit out with its submodules; whether these could be fetched. If not, the log says why.
-    fn check_out(&self, commit: &Commit, log: &Path) -> Result<bool, CheckoutError> {
-        let folder = self.folder();
-        git(&folder, &["checkout", "--quiet", "--force", "--detach", &commit.hash])?;
-        if !folder.join(".gitmodules").exists() {
+    fn check_out(&self, commit: &Commit, log: &Path, signals: &Receiver<CaughtSignal>) -> Result<bool, Stopped> {
+        self.git(&["checkout", "--quiet", "--force", "--detach", &commit.hash], signals)??;
+        if !self.folder().join(".gitmodules").exists() {
             return Ok(true);
         }
-        let Err(error) = git(&folder, &["submodule", "--quiet", "update", "--init", "--recursive"]) else {
-            return Ok(true);
-        };
+        let updated = self.git(&["submodule", "--quiet", "update", "--init", "--recursive"], signals)?;
+        let Err(error) = updated else { return Ok(true) };
         let said = match error {
             GitError::Failed { said, .. } => said,
             error => error.to_string(),
@@ -188,11 +197,12 @@ impl Checkout {
 
     /// Removes files that an earlier commit's build left where this one's are kept from: they aren't this one's. Folders stay, as
     /// builds begin with what they find there.
-    fn remove_stale(&self, plan: &HistoryPlan) -> Result<(), CheckoutError> {
+    fn remove_stale(&self, plan: &HistoryPlan, signals: &Receiver<CaughtSignal>) -> Result<(), Stopped> {
         let folder = self.folder();
         for path in kept_paths(plan, &folder) {
             let name = path.to_string_lossy();
-            let tracked = git(&folder, &["--literal-pathspecs", "ls-files", "--recurse-submodules", "--", &name])?;
+            let listed = ["--literal-pathspecs", "ls-files", "--recurse-submodules", "--", &name];
+            let tracked = self.git(&listed, signals)??;
             let path = folder.join(&path);
             if tracked.is_empty() && path.is_file() {
                 fs::remove_file(&path).map_err(system(&path))?;
@@ -228,7 +238,7 @@ impl Checkout {
     }
 
     /// Runs a build in the checkout. What it says goes to a file.
-    fn run(&self, build: &str, log: &Path, signals: &Receiver<CaughtSignal>) -> io::Result<BuildEnd> {
+    fn run(&self, build: &str, log: &Path, signals: &Receiver<CaughtSignal>) -> io::Result<CommandEnd<ExitStatus>> {
         let (folder, said) = (self.folder(), File::create(log)?);
         let mut shell = Command::new("sh");
         shell.args(["-c", build]).current_dir(&folder).stdin(Stdio::null());
@@ -238,28 +248,36 @@ impl Checkout {
         for variable in OF_A_REPOSITORY {
             shell.env_remove(variable);
         }
-        // Of its own, so that all that it started can be ended.
-        shell.process_group(0);
-        let mut shell = shell.stdout(said.try_clone()?).stderr(said).spawn()?;
-        loop {
-            if let Some(status) = shell.try_wait()? {
-                return Ok(if status.success() { BuildEnd::Succeeded } else { BuildEnd::Failed });
-            }
-            if let Some(signal) = end_within(signals, LOOK) {
-                let _ = killpg(Pid::from_raw(shell.id().cast_signed()), Signal::SIGKILL);
-                shell.wait()?;
-                return Ok(BuildEnd::Interrupted(signal));
-            }
+        run_until_signal(shell.stdout(said.try_clone()?).stderr(said), signals, || {})
+    }
+}
+
+/// Why a build doesn't go on.
+enum Stopped {
+    /// A signal to perfprop ended it.
+    Signal(i32),
+    Error(CheckoutError),
+}
+
+impl Stopped {
+    fn unless_ended<T>(end: CommandEnd<T>) -> Result<T, Self> {
+        match end {
+            CommandEnd::Ended(end) => Ok(end),
+            CommandEnd::Interrupted(signal) => Err(Self::Signal(signal)),
         }
     }
 }
 
-/// How a build ended.
-enum BuildEnd {
-    Succeeded,
-    Failed,
-    /// By a signal to perfprop.
-    Interrupted(i32),
+impl From<CheckoutError> for Stopped {
+    fn from(error: CheckoutError) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl From<GitError> for Stopped {
+    fn from(error: GitError) -> Self {
+        Self::Error(error.into())
+    }
 }
 
 fn system(path: &Path) -> impl Fn(io::Error) -> CheckoutError {
@@ -298,9 +316,6 @@ fn remove(path: &Path) -> io::Result<()> {
 const PART: &str = "part";
 /// The ending of the list of programs that a build left out.
 const MISSING: &str = "missing";
-
-/// How often a build is looked at.
-const LOOK: Duration = Duration::from_millis(20);
 
 /// What tells builds of one commit apart: how it is built, and what is kept.
 pub(super) fn key(plan: &HistoryPlan) -> u32 {

@@ -1,12 +1,15 @@
 //! Asks git about commits, so that nothing in the asked repository is written.
 
-use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
+use std::{env, fmt, io};
 
+use crossbeam_channel::Receiver;
+
+use crate::bench::{CommandEnd, output_until_signal};
 use crate::names::{quoted, shown};
 use crate::number::counted;
+use crate::session::CaughtSignal;
 
 /// A repository.
 #[derive(Clone, Debug)]
@@ -120,15 +123,41 @@ pub(super) const OF_A_REPOSITORY: [&str; 13] = [
     "GIT_WORK_TREE",
 ];
 
-/// Asks git in a folder. It takes no locks, asks for no passwords, and doesn't listen to variables of another repository.
+/// Asks git in a folder.
 pub(super) fn git(folder: &Path, arguments: &[&str]) -> Result<String, GitError> {
+    answer(arguments, command(folder, arguments).output().map_err(GitError::Start)?)
+}
+
+/// Asks git in a folder for what may take long, until a signal to perfprop comes.
+pub(super) fn git_until_signal(
+    folder: &Path,
+    arguments: &[&str],
+    signals: &Receiver<CaughtSignal>,
+) -> Result<CommandEnd<String>, GitError> {
+    let mut command = command(folder, arguments);
+    // In the background, ssh would be stopped where it asks the terminal.
+    command.env("SSH_ASKPASS_REQUIRE", "force");
+    if env::var_os("SSH_ASKPASS").is_none() {
+        command.env("SSH_ASKPASS", "false");
+    }
+    match output_until_signal(&mut command, signals).map_err(GitError::Start)? {
+        CommandEnd::Ended(output) => answer(arguments, output).map(CommandEnd::Ended),
+        CommandEnd::Interrupted(signal) => Ok(CommandEnd::Interrupted(signal)),
+    }
+}
+
+/// It takes no locks, asks for no passwords, and doesn't listen to variables of another repository.
+fn command(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new("git");
     command.arg("-C").arg(folder).args(arguments).stdin(Stdio::null());
     command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C");
     for variable in OF_A_REPOSITORY {
         command.env_remove(variable);
     }
-    let output = command.output().map_err(GitError::Start)?;
+    command
+}
+
+fn answer(arguments: &[&str], output: Output) -> Result<String, GitError> {
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }

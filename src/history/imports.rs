@@ -1,7 +1,7 @@
 //! Reads what other programs measured, so that it can be kept under a commit.
 
 use std::path::Path;
-use std::{fmt, fs, io};
+use std::{fmt, io};
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -10,6 +10,7 @@ use super::entries::{CountedOn, NANOSECONDS, divisor, named_benchmark};
 use super::results::{Benchmark, BenchmarkList, BenchmarkResult, OrderedMap, RESERVED, ResultNumber, VERSION_KEY};
 use super::samples::SampleStatistics;
 use crate::cost::TIME;
+use crate::files;
 use crate::names::{quoted, shown};
 
 /// What was measured of benchmarks elsewhere, in the order in which it was read.
@@ -162,12 +163,12 @@ impl ImportedBenchmarks {
     /// # Errors
     /// Returns why there are no benchmarks in it.
     pub fn read(path: &Path, name: Option<&str>) -> Result<Self, ImportProblem> {
-        let text = fs::read_to_string(path).map_err(|error| match error.kind() {
-            // Packed files, and pprof's.
-            io::ErrorKind::InvalidData => ImportProblem::Format,
+        let text = files::text(path, files::LONGEST).map_err(|error| match error.kind() {
+            // Packed files, pprof's, and long recordings.
+            io::ErrorKind::InvalidData | io::ErrorKind::FileTooLarge => ImportProblem::Format,
             _ => ImportProblem::System(error.to_string()),
         })?;
-        let beside = || fs::read_to_string(path.with_file_name("benchmark.json")).ok();
+        let beside = || files::text(&path.with_file_name("benchmark.json"), files::LONGEST).ok();
         Self::parse(&text, name, beside)
     }
 

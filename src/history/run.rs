@@ -141,6 +141,11 @@ impl Measuring<'_> {
     pub(super) fn is_broken(&self, bench: usize) -> bool {
         self.broken.contains(&bench)
     }
+
+    /// How many samples were taken, and how many benchmarks failed: what is written changes with these alone.
+    fn extent(&self) -> (usize, usize) {
+        (self.samples.values().map(Vec::len).sum(), self.broken.len())
+    }
 }
 
 /// Measures commits, and adds what they took to the store.
@@ -182,7 +187,8 @@ pub(super) struct HistoryRun<'a> {
     environment: String,
     /// The time and the events.
     quantities: Vec<String>,
-    stored: StoredResults,
+    /// What was measured before in the same way, by the commit's hash.
+    before: BTreeMap<String, CommitResults>,
     pub(super) outcome: HistoryOutcome,
 }
 
@@ -214,7 +220,8 @@ impl<'a> HistoryRun<'a> {
         let time = matches!(options.counter, Counter::Kernel).then(|| TIME.to_owned());
         let quantities = time.into_iter().chain(runner.events()).collect();
         let outcome = HistoryOutcome::default();
-        let history = Self { options, machine, environment, quantities, stored, outcome };
+        let before = same_way(stored, &machine, &environment);
+        let history = Self { options, machine, environment, quantities, before, outcome };
         Ok(Begun::Ready(Box::new(history), Box::new(runner)))
     }
 
@@ -290,16 +297,14 @@ impl<'a> HistoryRun<'a> {
     ) -> Result<(), HistoryError> {
         let broken = (0..self.options.plan.benches.len()).collect();
         let (folder, samples, whole) = (PathBuf::new(), BTreeMap::new(), BTreeMap::new());
-        self.write(&[Measuring { commit, folder, samples, broken, whole }], Written::All, store)?;
+        self.write([&Measuring { commit, folder, samples, broken, whole }], Written::All, store)?;
         self.outcome.failed.push(FailedCommit { commit: commit.clone(), log });
         Ok(())
     }
 
     /// What was measured of a commit before, in the same way.
     pub(super) fn before(&self, commit: &Commit) -> Option<&CommitResults> {
-        let machines = self.stored.machines.iter().filter(|one| one.machine.name() == self.machine.name());
-        let mut commits = machines.flat_map(|one| &one.commits);
-        commits.find(|one| one.commit == commit.hash && one.environment == self.environment)
+        self.before.get(&commit.hash)
     }
 
     /// Whether each benchmark has a result of each quantity.
@@ -339,7 +344,7 @@ impl<'a> HistoryRun<'a> {
     fn run(
         &mut self,
         runner: &mut Runner,
-        all: &mut [Measuring<'_>],
+        all: &mut [Measuring<'a>],
         store: &ResultStore,
         signals: &Receiver<CaughtSignal>,
         progress: &mut dyn FnMut(HistoryProgress<'_>),
@@ -347,7 +352,7 @@ impl<'a> HistoryRun<'a> {
         let benches = self.options.plan.benches.len();
         let cells = all.len() * benches;
         let rounds = self.options.warmups + self.options.repeats;
-        let mut ran = Ok(());
+        let (mut ran, mut kept) = (Ok(()), vec![(0, 0); all.len()]);
         for (done, cell) in order(cells, rounds, self.options.seed).into_iter().enumerate() {
             let is_warmup = done < self.options.warmups * cells;
             let mut on_round = |bench: &str, commit: &Commit| {
@@ -358,11 +363,13 @@ impl<'a> HistoryRun<'a> {
                 break;
             }
             if (done + 1) % cells == 0 && !is_warmup {
-                self.write(all, Written::Longer, store)?;
+                let changed = all.iter().zip(&kept).filter(|(one, kept)| one.extent() != **kept).map(|(one, _)| one);
+                self.write(changed, Written::Longer, store)?;
+                kept = all.iter().map(Measuring::extent).collect();
             }
         }
         let is_whole = ran.is_ok() && self.outcome.signal.is_none();
-        let written = self.write(all, if is_whole { Written::All } else { Written::Longer }, store);
+        let written = self.write(&*all, if is_whole { Written::All } else { Written::Longer }, store);
         ran.and(written)
     }
 
@@ -423,12 +430,15 @@ impl<'a> HistoryRun<'a> {
     }
 
     /// Adds all samples to the store.
-    pub(super) fn write(
+    pub(super) fn write<'m>(
         &self,
-        all: &[Measuring<'_>],
+        all: impl IntoIterator<Item = &'m Measuring<'a>>,
         written: Written,
         store: &ResultStore,
-    ) -> Result<(), HistoryError> {
+    ) -> Result<(), HistoryError>
+    where
+        'a: 'm,
+    {
         for one in all {
             let (list, results) = self.results(one, written);
             if !results.results.0.is_empty() {
@@ -488,6 +498,17 @@ pub(super) fn argv(bench: &BenchCommand, folder: &Path) -> Vec<String> {
     argv
 }
 
+/// The results of commits on a machine that were built in one way, by hash.
+fn same_way(stored: StoredResults, machine: &MachineFacts, environment: &str) -> BTreeMap<String, CommitResults> {
+    let machines = stored.machines.into_iter().filter(|one| one.machine.name() == machine.name());
+    let commits = machines.flat_map(|one| one.commits).filter(|one| one.environment == environment);
+    let mut before = BTreeMap::new();
+    for one in commits {
+        before.entry(one.commit.clone()).or_insert(one);
+    }
+    before
+}
+
 /// What is the same of all commits of a run: how they are built, and what counts.
 fn environment(options: &HistoryOptions) -> String {
     let built = HistoryPlan { build: options.plan.build.clone(), ..HistoryPlan::default() };
@@ -528,8 +549,9 @@ mod tests {
         let commits = vec![results_of(&commit, &environment, Vec::new(), before)];
         let machines = vec![MachineResults { machine: machine.clone(), commits, ..MachineResults::default() }];
         let stored = StoredResults { machines, ..StoredResults::default() };
+        let before = same_way(stored, &machine, &environment);
         let (quantities, outcome) = (vec![TIME.to_owned()], HistoryOutcome::default());
-        let history = HistoryRun { options: &options, machine, environment, quantities, stored, outcome };
+        let history = HistoryRun { options: &options, machine, environment, quantities, before, outcome };
         let written = |runs: usize, written: Written| {
             let samples = [((0, TIME.to_owned()), vec![5.0; runs])].into();
             let (folder, broken, whole) = (PathBuf::new(), Vec::new(), BTreeMap::new());

@@ -43,7 +43,7 @@ mod writer;
 pub use kept::KeptSamples;
 pub use player::{Player, Speed};
 pub use range::{TimeRange, rounds_until};
-pub use reader::{BEGINNING, Cut, ReadError, RecordedStacks, Recording, read};
+pub use reader::{Cut, ReadError, RecordedStacks, Recording, is_recording, read};
 use regions::RegionsLine;
 use stacks::StacksLine;
 pub use writer::{ON_DISK, Recorder};

@@ -303,8 +303,40 @@ fn not_json(error: &serde_json::Error, length: usize) -> String {
     if column == 0 { reason.to_owned() } else { format!("column {column}: {reason}") }
 }
 
-/// How a recording begins.
-pub const BEGINNING: &[u8] = br#"{"type":"header""#;
+/// Whether a file that begins so is a recording: its first line is a header, however its JSON is spaced and its keys are sorted. The
+/// line may be longer than what is given.
+pub fn is_recording(begun: &[u8]) -> bool {
+    let begun = begun.trim_ascii_start();
+    if !begun.starts_with(b"{") {
+        return false;
+    }
+    let line = begun.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    match serde_json::from_slice::<LineKind>(line) {
+        Ok(kind) => kind.r#type.as_deref() == Some(HEADER),
+        // Of a part of a line, a key is looked for that no other file has.
+        Err(error) => error.is_eof() && has_type_of_header(line),
+    }
+}
+
+/// The type of a recording's first line.
+const HEADER: &str = "header";
+
+/// What tells kinds of lines apart.
+#[derive(Deserialize)]
+struct LineKind {
+    r#type: Option<String>,
+}
+
+/// Whether a JSON object that isn't whole says that it is a header. Keys of objects in it count, too.
+fn has_type_of_header(line: &[u8]) -> bool {
+    const KEY: &[u8] = br#""type""#;
+    let values = line.windows(KEY.len()).enumerate().filter(|(_, window)| *window == KEY);
+    let is_header = |rest: &[u8]| {
+        let value = rest.trim_ascii_start().strip_prefix(b":").map(<[u8]>::trim_ascii_start);
+        value.is_some_and(|value| value.starts_with(br#""header""#))
+    };
+    values.map(|(place, _)| &line[place + KEY.len()..]).any(is_header)
+}
 
 /// The version is looked at first: the rest of a newer header may be of another shape.
 fn header(text: &[u8]) -> Result<Header, ReadError> {
@@ -316,7 +348,7 @@ fn header(text: &[u8]) -> Result<Header, ReadError> {
     let foreign = |error: serde_json::Error| {
         let foreign = |reason: &str| ReadError::Foreign { reason: reason.to_owned() };
         match error.classify() {
-            Category::Eof if text.starts_with(BEGINNING) => {
+            Category::Eof if has_type_of_header(text) => {
                 ReadError::Line { line: 1, reason: "the recording is cut off here: it has no readings".into() }
             }
             Category::Data => foreign("it is JSON, but its first line is no header of a recording"),
@@ -324,7 +356,7 @@ fn header(text: &[u8]) -> Result<Header, ReadError> {
         }
     };
     let kind: Kind = serde_json::from_slice(text).map_err(foreign)?;
-    if kind.r#type != "header" {
+    if kind.r#type != HEADER {
         return Err(ReadError::Foreign { reason: "the first line is not a header".into() });
     }
     if kind.version != u64::from(VERSION) {
@@ -557,6 +589,27 @@ mod tests {
         }
         let more = [&bytes[..], b"\n{}\n{}\n"].concat();
         assert!(read(&more[..]).unwrap_err().to_string().starts_with("line 5: "));
+    }
+
+    #[test]
+    fn a_header_is_known_however_its_json_is_written() {
+        let bytes = write(&[round(10, 5)], None, 2);
+        let (mut spaced, mut sorted) = (String::new(), String::new());
+        for line in String::from_utf8(bytes.clone()).unwrap().lines() {
+            let mut fields: serde_json::Map<String, serde_json::Value> = serde_json::from_str(line).unwrap();
+            fields.sort_keys();
+            sorted += &format!("{}\n", serde_json::to_string(&fields).unwrap());
+            let fields = fields.iter().map(|(key, value)| format!("\"{key}\": {value}")).collect::<Vec<_>>();
+            spaced += &format!("{{{}}}\n", fields.join(", "));
+        }
+        for text in [&bytes, sorted.as_bytes(), spaced.as_bytes()] {
+            assert!(is_recording(text), "{}", String::from_utf8_lossy(text));
+            assert_eq!(*read(text).unwrap().rounds, [round(10, 5)]);
+        }
+        assert!(is_recording(br#"{"a": 1, "type" : "header", "b": [1, "#), "a part of a line");
+        for other in [&br#"{"type": "round"}"#[..], br#"{"type": 1}"#, br#"{"x": "header"}"#, b"main;f 1", b"", b"{"] {
+            assert!(!is_recording(other), "{}", String::from_utf8_lossy(other));
+        }
     }
 
     #[test]

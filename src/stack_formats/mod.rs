@@ -26,6 +26,7 @@ use std::io::{self, Read, Write};
 
 use crate::compare::{self, ProfileDifference};
 use crate::profile::{EventId, Tree};
+use crate::recording::is_recording;
 use crate::run::{End, Header};
 use crate::stacks::Losses;
 
@@ -179,7 +180,7 @@ fn guess(begun: &[u8]) -> Option<InputFormat> {
     if is_binary && pprof::is_profile(begun) {
         return Some(InputFormat::Pprof);
     }
-    if recording::is_recording(begun) {
+    if is_recording(begun) {
         return Some(InputFormat::Recording);
     }
     if callgrind::is_callgrind(begun) {

@@ -148,8 +148,3 @@ fn process_name(process: ProcessNaming, task: &Task) -> Option<String> {
         ProcessNaming::Tid => Some(format!("{comm}-{pid}/{tid}")),
     }
 }
-
-/// Whether a file that begins so is a recording.
-pub(super) fn is_recording(begun: &[u8]) -> bool {
-    begun.starts_with(recording::BEGINNING)
-}

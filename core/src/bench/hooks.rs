@@ -1,19 +1,12 @@
 //! Runs the shell's commands around runs: what prepares them and what cleans up.
 
 use std::fmt;
-use std::fs::File;
 use std::io;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::thread;
-use std::time::Duration;
+use std::process::{Command, Stdio};
 
-use crossbeam_channel::{Receiver, bounded, never, select, tick};
-use nix::libc::SIGUSR1;
-use nix::sys::signal::{Signal, killpg};
-use nix::sys::wait::waitpid;
-use nix::unistd::Pid;
+use crossbeam_channel::Receiver;
 
+use super::interruptible::{CommandEnd, run_until_signal};
 use super::said;
 use crate::names::shown;
 use crate::session::CaughtSignal;
@@ -87,88 +80,36 @@ impl fmt::Display for HookFailure {
     }
 }
 
-/// How a command around runs ended.
-#[derive(Debug)]
-pub(super) enum HookEnd {
-    /// As it should.
-    Done,
-    Failed(HookFailure),
-    /// A signal to perfprop ended it.
-    Interrupted(i32),
-}
-
-/// How long it may take to end after SIGTERM.
-const TERM_PATIENCE: Duration = Duration::from_secs(2);
+/// How a command around runs ended: as it should, with a failure, or by a signal to perfprop.
+pub(super) type HookEnd = CommandEnd<Result<(), HookFailure>>;
 
 /// Runs a text with `sh -c` until it ends or a signal comes. What it leaves in the background runs on.
 pub(super) fn run(kind: HookKind, text: &str, signals: &Receiver<CaughtSignal>) -> io::Result<HookEnd> {
     let said = said::new()?;
     let mut command = Command::new("sh");
     command.arg("-c").arg(text).stdin(Stdio::null()).stdout(Stdio::null()).stderr(said.try_clone()?);
-    // A group of its own: a signal reaches all of it, and the keys of the terminal reach it through perfprop alone.
-    let child = command.process_group(0).spawn()?;
-    let group = Pid::from_raw(child.id().cast_signed());
-    let (exit, signal) = wait(child, group, signals, &said)?;
-    if let Some(signal) = signal {
-        return Ok(HookEnd::Interrupted(signal));
-    }
-    match Exit::from(exit) {
-        Exit::Code(0) => Ok(HookEnd::Done),
-        exit => Ok(HookEnd::Failed(HookFailure { kind, text: text.to_owned(), exit, said: said::last_lines(&said)? })),
-    }
-}
-
-/// So often is forgotten what it wrote to standard error, but for the end.
-const FORGETS: Duration = Duration::from_millis(100);
-
-/// Waits for a child; a signal to perfprop ends its group.
-fn wait(
-    mut child: Child,
-    group: Pid,
-    signals: &Receiver<CaughtSignal>,
-    said: &File,
-) -> io::Result<(ExitStatus, Option<i32>)> {
-    let (sender, ended) = bounded(1);
-    let waits = thread::Builder::new().name("hook".into()).spawn(move || sender.send(child.wait()));
-    if let Err(error) = waits {
-        // Nobody would wait for it.
-        let _ = killpg(group, Signal::SIGKILL);
-        let _ = waitpid(group, None);
-        return Err(error);
-    }
-    let gone = || io::Error::other("the thread that waits for a command is gone");
-    let (mut signals, mut signal, mut patience, forget) = (signals.clone(), None, never(), tick(FORGETS));
-    loop {
-        select! {
-            recv(ended) -> exit => return Ok((exit.map_err(|_| gone())??, signal)),
-            recv(signals) -> caught => match caught {
-                Ok(CaughtSignal { number: SIGUSR1, .. }) => {}
-                Ok(CaughtSignal { number, .. }) => {
-                    // The second one is in a hurry. It may have ended by itself meanwhile.
-                    let _ = killpg(group, if signal.is_none() { Signal::SIGTERM } else { Signal::SIGKILL });
-                    signal = Some(number);
-                    patience = crossbeam_channel::after(TERM_PATIENCE);
-                }
-                Err(_) => signals = never(),
-            },
-            recv(forget) -> _ => said::forget_beginning(said),
-            recv(patience) -> _ => {
-                let _ = killpg(group, Signal::SIGKILL);
-            }
-        }
-    }
+    let exit = match run_until_signal(&mut command, signals, || said::forget_beginning(&said))? {
+        CommandEnd::Interrupted(signal) => return Ok(CommandEnd::Interrupted(signal)),
+        CommandEnd::Ended(status) => Exit::from(status),
+    };
+    let failed = |said| HookFailure { kind, text: text.to_owned(), exit, said };
+    let failure = (exit != Exit::Code(0)).then(|| said::last_lines(&said).map(failed)).transpose()?;
+    Ok(CommandEnd::Ended(failure.map_or(Ok(()), Err)))
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::panic, reason = "a panic is how a test fails")]
 
+    use crossbeam_channel::{bounded, never};
+    use nix::libc::SIGUSR1;
+
     use super::*;
 
     #[test]
     fn what_a_hook_said_is_told_where_it_fails() {
         let failed = |text: &str| match run(HookKind::Setup, text, &never()).unwrap() {
-            HookEnd::Failed(failure) => failure,
+            HookEnd::Ended(Err(failure)) => failure,
             end => panic!("{end:?}"),
         };
         let failure = failed("for i in 1 2 3 4 5 6 7; do echo line $i >&2; done; echo out; exit 3");
@@ -178,7 +119,7 @@ mod tests {
         assert!(text.starts_with("the command of --setup ended with code 3: for i in 1 2"), "{text}");
         assert!(text.ends_with("\n      a\\x1b[2J") || !text.contains('\u{1b}'), "{text}");
         assert_eq!(failed("kill -9 $$").exit, Exit::Signal(9));
-        assert!(matches!(run(HookKind::Cleanup, "echo x >&2", &never()).unwrap(), HookEnd::Done));
+        assert!(matches!(run(HookKind::Cleanup, "echo x >&2", &never()).unwrap(), HookEnd::Ended(Ok(()))));
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod comparison;
 mod conditions;
 mod design;
 mod hooks;
+mod interruptible;
 mod parameter;
 mod precision;
 mod runner;
@@ -27,6 +28,7 @@ pub use comparison::{VariantComparison, comparisons, nanoseconds, quantities, un
 pub use conditions::warnings;
 pub use design::{Sizes, Variant, command_at, command_line, filled, order, points, shell_text, variants};
 pub use hooks::{HookFailure, HookKind, Hooks};
+pub use interruptible::{CommandEnd, output_until_signal, run_until_signal};
 pub use parameter::{Parameter, ParameterValues, SizeValue};
 pub use precision::{LEAST_RUNS, determined, error_of_median};
 pub use runner::{CPU_TIMES, Ran, RunOnce, Runner, SIGNAL_PATIENCE};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::design::Variant;
 use super::hooks::HookKind;
 use crate::cost::{SweepRecord, WorkloadError, WorkloadFile, sizes_in_words};
-use crate::files::PartialFile;
+use crate::files::{self, PartialFile};
 use crate::names::quoted;
 
 /// The exit code of a run, where runs count that fail: what is measured under this name.
@@ -158,7 +158,7 @@ impl SweepStore {
     pub fn read(&self) -> Result<Vec<Option<WorkloadFile>>, NotResumed> {
         let one = |path: &PathBuf| {
             let failed = |why| NotResumed { path: path.clone(), why };
-            match fs::read_to_string(path) {
+            match files::text(path, files::LONGEST) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
                 Err(error) => Err(failed(NotResumedReason::System(error))),
                 Ok(text) if !text.trim_start().starts_with('{') => Err(failed(NotResumedReason::NoSweep)),

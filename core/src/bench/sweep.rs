@@ -279,8 +279,7 @@ impl<'a> Sweep<'a> {
 
     fn hook(&self, kind: HookKind, text: &str) -> Result<(), SweepStop> {
         match hooks::run(kind, text, self.signals).map_err(SweepError::System)? {
-            HookEnd::Done => Ok(()),
-            HookEnd::Failed(failure) => Err(SweepError::Hook(failure).into()),
+            HookEnd::Ended(end) => end.map_err(|failure| SweepError::Hook(failure).into()),
             HookEnd::Interrupted(signal) => Err(Stopped::Signal(signal)),
         }
     }

@@ -264,6 +264,8 @@ fn next_due(due: Instant, period: Duration, now: Instant) -> (Instant, u64) {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+    use std::sync::atomic::AtomicBool;
+
     use super::*;
     use crate::sources::scripted::ScriptedSource;
     use crate::threads::ThreadReading;
@@ -358,6 +360,20 @@ mod tests {
 
     #[test]
     fn dropping_a_sampler_ends_its_thread() {
-        drop(Sampler::start(rounds(1_000_000), Duration::ZERO, LastRound::default()).unwrap());
+        struct TellsItsEnd(ScriptedSource, Arc<AtomicBool>);
+        impl CounterSource for TellsItsEnd {
+            fn read(&mut self) -> Next {
+                self.0.read()
+            }
+        }
+        impl Drop for TellsItsEnd {
+            fn drop(&mut self) {
+                self.1.store(true, Ordering::Relaxed);
+            }
+        }
+        let has_ended = Arc::new(AtomicBool::new(false));
+        let source = TellsItsEnd(rounds(1_000_000), Arc::clone(&has_ended));
+        drop(Sampler::start(source, Duration::ZERO, LastRound::default()).unwrap());
+        assert!(has_ended.load(Ordering::Relaxed), "the thread had its source");
     }
 }

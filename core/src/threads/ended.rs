@@ -57,6 +57,11 @@ struct EndedSums {
 }
 
 impl EndedSums {
+    /// Takes what a message says has ended.
+    fn take_all(&mut self, message: &[u8]) {
+        ends(message).into_iter().for_each(|end| self.take(end));
+    }
+
     fn take(&mut self, end: TaskEnd) {
         let TaskEnd { pid, tid, name, cpu } = end;
         if pid != tid {
@@ -96,25 +101,22 @@ impl EndedWatch {
         let socket = socket(AddressFamily::Netlink, SockType::Raw, flags, SockProtocol::NetlinkGeneric).ok()?;
         let _ = setsockopt(&socket, RcvBufForce, &BUFFER);
         bind(socket.as_raw_fd(), &NetlinkAddr::new(0, 0)).ok()?;
-        let watch = Self { socket, sums: EndedSums::default() };
+        let mut watch = Self { socket, sums: EndedSums::default() };
         let name = attribute(CTRL_ATTR_FAMILY_NAME, b"TASKSTATS\0");
         watch.send(&request(GENL_ID_CTRL, CTRL_CMD_GETFAMILY, NLM_F_REQUEST, &name))?;
-        let answer = watch.receive()?;
+        let answer = receive(&watch.socket)?;
         let family = attributes(answer.get(HEADERS..)?).find(|(kind, _)| *kind == CTRL_ATTR_FAMILY_ID)?.1;
         let family = u16::from_ne_bytes(family.get(..2)?.try_into().ok()?);
         let cpus = attribute(REGISTER_CPUMASK, format!("{cpus}\0").as_bytes());
         watch.send(&request(family, TASKSTATS_CMD_GET, NLM_F_REQUEST | NLM_F_ACK, &cpus))?;
-        // An acknowledgement is an error with the number 0.
-        let answer = watch.receive()?;
-        let is_accepted =
-            number(&answer, 4, u16::from_ne_bytes)? == NLMSG_ERROR && number(&answer, 16, i32::from_ne_bytes)? == 0;
-        is_accepted.then_some(watch)
+        let Self { socket, sums } = &mut watch;
+        is_accepted(|| receive(socket), sums)?.then_some(watch)
     }
 
     /// Takes all that has ended, before the processes that live are read.
     pub(super) fn read(&mut self) {
-        while let Some(message) = self.receive() {
-            ends(&message).into_iter().for_each(|end| self.sums.take(end));
+        while let Some(message) = receive(&self.socket) {
+            self.sums.take_all(&message);
         }
     }
 
@@ -133,17 +135,30 @@ impl EndedWatch {
     fn send(&self, message: &[u8]) -> Option<()> {
         send(self.socket.as_raw_fd(), message, MsgFlags::empty()).ok().map(|_| ())
     }
+}
 
-    /// The next message; `None` where there is none. The kernel says that some are lost once.
-    fn receive(&self) -> Option<Vec<u8>> {
-        let mut message = vec![0; 16 << 10];
-        let mut receive = || recv(self.socket.as_raw_fd(), &mut message, MsgFlags::MSG_DONTWAIT);
-        let length = match receive() {
-            Err(nix::errno::Errno::ENOBUFS) => receive(),
-            read => read,
-        };
-        message.truncate(length.ok()?);
-        Some(message)
+/// The next message; `None` where there is none. The kernel says that some are lost once.
+fn receive(socket: &OwnedFd) -> Option<Vec<u8>> {
+    let mut message = vec![0; 16 << 10];
+    let mut receive = || recv(socket.as_raw_fd(), &mut message, MsgFlags::MSG_DONTWAIT);
+    let length = match receive() {
+        Err(nix::errno::Errno::ENOBUFS) => receive(),
+        read => read,
+    };
+    message.truncate(length.ok()?);
+    Some(message)
+}
+
+/// Whether the kernel lets this process listen; `None` if it doesn't say. It tells of tasks that end from the request on, and says
+/// this later.
+fn is_accepted(mut receive: impl FnMut() -> Option<Vec<u8>>, sums: &mut EndedSums) -> Option<bool> {
+    loop {
+        let message = receive()?;
+        // An acknowledgement is an error with the number 0.
+        if number(&message, 4, u16::from_ne_bytes)? == NLMSG_ERROR {
+            return Some(number(&message, 16, i32::from_ne_bytes)? == 0);
+        }
+        sums.take_all(&message);
     }
 }
 
@@ -255,6 +270,23 @@ mod tests {
         // Before version 12, a thread is a process of its own; where the kernel keeps no exact time, it has ticks.
         let without = TaskEnd { cpu: CpuNs(0), ..thread };
         assert_eq!(ends(&told(&without, 11)), [end(71, 71, "worker", 10)]);
+    }
+
+    #[test]
+    fn what_ends_before_the_kernel_accepts_counts() {
+        let answer = |number: i32| {
+            let mut message = request(NLMSG_ERROR, 0, 0, &[]);
+            message[16..20].copy_from_slice(&number.to_ne_bytes());
+            message
+        };
+        let start = |messages: Vec<Vec<u8>>| {
+            let (mut sums, mut messages) = (EndedSums::default(), messages.into_iter());
+            (is_accepted(|| messages.next(), &mut sums), sums.told().len())
+        };
+        let ended = told(&end(70, 70, "cc1", 50), 16);
+        assert_eq!(start(vec![ended.clone(), answer(0)]), (Some(true), 1));
+        assert_eq!(start(vec![answer(-1)]), (Some(false), 0));
+        assert_eq!(start(vec![ended]), (None, 1));
     }
 
     #[test]

@@ -1,14 +1,15 @@
 //! Reads `perfprop.toml`, in which a project names its benchmarks.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use std::{fs, io};
 
 use serde::Deserialize;
 
 use super::super::Error;
 use super::super::text_input::in_file;
+use crate::files;
 use crate::history::{BenchCommand, CONFIGURATION, HistoryPlan};
 use crate::names::shown;
 
@@ -36,7 +37,7 @@ struct HistoryTable {
 /// What `perfprop.toml` in a folder says; nothing where there is none.
 pub(super) fn plan_of_folder(folder: &Path) -> Result<HistoryPlan, Error> {
     let path = folder.join(CONFIGURATION);
-    let text = match fs::read_to_string(&path) {
+    let text = match files::text(&path, files::LONGEST) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(HistoryPlan::default()),
         Err(error) => return Err(in_file(&path, error)),
@@ -54,6 +55,8 @@ pub(super) fn plan_of_folder(folder: &Path) -> Result<HistoryPlan, Error> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -69,6 +72,9 @@ mod tests {
         assert_eq!(plan.benches[0].argv, ["./b", "1"]);
         fs::write(folder.join(CONFIGURATION), "[history]\nbuilt = 1\n").unwrap();
         assert!(matches!(plan_of_folder(&folder), Err(Error::Usage(text)) if text.contains("built")));
+        fs::remove_file(folder.join(CONFIGURATION)).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", folder.join(CONFIGURATION)).unwrap();
+        assert!(matches!(plan_of_folder(&folder), Err(Error::Usage(text)) if text.contains("longer than 256 MiB")));
         fs::remove_dir_all(folder).unwrap();
     }
 }

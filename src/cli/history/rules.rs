@@ -1,6 +1,5 @@
 //! Reads which steps are regressions: from options, and from asv's configuration.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -10,6 +9,7 @@ use super::super::args::percentage;
 use super::super::stream::say;
 use super::super::text_input::in_file;
 use super::{ProjectArgs, STEPS};
+use crate::files;
 use crate::history::{AsvRules, Commit, RegressionRules};
 use crate::names::quoted;
 
@@ -42,7 +42,7 @@ impl RuleArgs {
         let Some(path) = self.asv_conf.clone().or_else(|| beside.filter(|path| path.is_file())) else {
             return Ok(AsvRules::default());
         };
-        let text = fs::read_to_string(&path).map_err(|error| in_file(&path, error))?;
+        let text = files::text(&path, files::LONGEST).map_err(|error| in_file(&path, error))?;
         let repository = project.repository()?;
         let place = |name: &str| {
             let hash = repository.commits(name).ok()?.last()?.hash.clone();

@@ -1,6 +1,5 @@
 //! Implements `perfprop history show` and `regressions`: what results say.
 
-use std::fs;
 use std::path::Path;
 
 use clap::{Args, ValueEnum};
@@ -9,6 +8,7 @@ use super::super::Error;
 use super::super::stream::{Stream, say};
 use super::SeriesArgs;
 use super::rules::RuleArgs;
+use crate::files;
 use crate::history::results::StoredResults;
 use crate::history::{
     BenchmarkSeries, CONFIGURATION, Commit, LEAST_NUMBERS, SoughtSteps, UnclearRise, all_regressions, series,
@@ -164,7 +164,7 @@ pub(super) fn regressions(args: &RegressionsArgs) -> Result<u8, Error> {
         RegressionsFormat::Junit => text::junit_regressions(&found, &told),
         RegressionsFormat::Sarif => {
             let repository = args.from.project.repository()?;
-            let named = fs::read_to_string(repository.root().join(CONFIGURATION)).unwrap_or_default();
+            let named = files::text(&repository.root().join(CONFIGURATION), files::LONGEST).unwrap_or_default();
             let line = |entry: &str| line_of(&named, entry).unwrap_or_else(|| of_project(repository.root()));
             format!("{}\n", text::sarif_regressions(&found, &told, line))
         }

@@ -256,7 +256,7 @@ impl ResultStore {
         }
         let read = |file: PathBuf| {
             let from = self.root.join(&file);
-            fs::read_to_string(&from).map(|text| (root.join(file), text)).map_err(system(&from))
+            files::text(&from, files::LONGEST).map(|text| (root.join(file), text)).map_err(system(&from))
         };
         let texts: Vec<(PathBuf, String)> = files.into_iter().map(read).collect::<Result<_, _>>()?;
         for (to, text) in texts {
@@ -279,7 +279,7 @@ pub(super) fn parse<T>(
     parse: impl Fn(&str) -> Result<T, ResultsProblem>,
 ) -> Result<Option<T>, ResultsError> {
     let failed = |problem| ResultsError { path: path.to_owned(), problem };
-    match fs::read_to_string(path) {
+    match files::text(path, files::LONGEST) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(system(path)(error)),
         Ok(text) => parse(&text).map(Some).map_err(failed),

@@ -107,19 +107,27 @@ pub fn interval_of(pmu: PmuType) -> Option<Duration> {
 
 fn set_in(folder: &Path, milliseconds: u32) -> Result<Interval, MuxError> {
     let path = folder.join(FILE);
-    let failed = |cause: MuxErrorCause| MuxError { path: path.clone(), cause };
-    let before = read(&path).map_err(|error| failed(MuxErrorCause::Absent(error)))?;
-    let file = OpenOptions::new().write(true).open(&path).map_err(|error| failed(MuxErrorCause::of(error)))?;
-    let mut file = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, errno)| match errno {
-        Errno::EWOULDBLOCK => failed(MuxErrorCause::Taken),
-        errno => failed(MuxErrorCause::Refused(errno.into())),
-    })?;
-    let (guard, waits) = guard(&file, before).map_err(|error| failed(MuxErrorCause::NoGuard(error)))?;
+    lock(&path).and_then(|file| change(&path, file, milliseconds)).map_err(|cause| MuxError { path, cause })
+}
+
+/// Locks the file of an interval, unless another perfprop has it.
+fn lock(path: &Path) -> Result<Flock<File>, MuxErrorCause> {
+    let file = OpenOptions::new().write(true).open(path).map_err(MuxErrorCause::of)?;
+    Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, errno)| match errno {
+        Errno::EWOULDBLOCK => MuxErrorCause::Taken,
+        errno => MuxErrorCause::Refused(errno.into()),
+    })
+}
+
+/// Changes the interval in a locked file: what stands there now is nobody else's passing number.
+fn change(path: &Path, mut file: Flock<File>, milliseconds: u32) -> Result<Interval, MuxErrorCause> {
+    let before = read(path).map_err(MuxErrorCause::Absent)?;
+    let (guard, waits) = guard(&file, before).map_err(MuxErrorCause::NoGuard)?;
     let written = file.write_all(format!("{milliseconds}\n").as_bytes());
     // Dropped on the error's way out, it is as it was.
-    let pmu = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let pmu = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
     let interval = Interval { pmu, before, now: milliseconds, guard, waits: Some(waits), _file: file };
-    written.map_err(|error| failed(MuxErrorCause::of(error)))?;
+    written.map_err(MuxErrorCause::of)?;
     Ok(interval)
 }
 
@@ -151,6 +159,7 @@ impl MuxErrorCause {
     fn of(error: io::Error) -> Self {
         match error.raw_os_error().map(Errno::from_raw) {
             Some(Errno::EACCES | Errno::EPERM | Errno::EROFS) => Self::NotPermitted,
+            Some(Errno::ENOENT | Errno::ENOTDIR) => Self::Absent(error),
             _ => Self::Refused(error),
         }
     }
@@ -204,6 +213,18 @@ mod tests {
         drop(interval);
         fs::write(folder.join(FILE), "4\n").unwrap();
         drop(set_in(&folder, 2).unwrap());
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn what_holds_again_is_read_under_the_lock() {
+        let folder = pmu("read", "1\n");
+        let path = folder.join(FILE);
+        let file = lock(&path).unwrap();
+        // Another perfprop had set 1, and has set its own number back.
+        fs::write(&path, "4\n").unwrap();
+        assert_eq!(change(&path, file, 2).unwrap().before, 4);
+        assert_eq!(last(&folder), "4");
         fs::remove_dir_all(folder).unwrap();
     }
 

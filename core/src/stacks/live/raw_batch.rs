@@ -62,3 +62,26 @@ pub(super) struct RawBatch {
     pub(super) samples: Vec<RawSample>,
     pub(super) losses: Losses,
 }
+
+impl RawBatch {
+    /// Whether it tells more than what was sent, up to these losses. What it only defines can wait for samples.
+    pub(super) fn has_news(&self, sent: &Losses) -> bool {
+        let Self { paths, copies, shares, samples, losses, .. } = self;
+        !(samples.is_empty() && paths.is_empty() && copies.is_empty() && shares.is_empty()) || losses != sent
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_and_shares_are_told_without_samples() {
+        let sent = Losses { lost: 5, ..Losses::default() };
+        let batch = |losses, shares| RawBatch { losses, shares, ..RawBatch::default() };
+        assert!(!batch(sent, Vec::new()).has_news(&sent));
+        assert!(batch(Losses { lost: 6, ..sent }, Vec::new()).has_news(&sent));
+        let share = RunShare { until: WallNs(9), event: 0, enabled_ns: 8, running_ns: 5 };
+        assert!(batch(sent, vec![share]).has_news(&sent));
+    }
+}

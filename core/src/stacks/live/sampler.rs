@@ -201,7 +201,7 @@ impl StackSampler {
     /// Sends what there is, unless there is nothing. A full channel, or too many samples without names, costs the samples only.
     fn offer(&mut self) -> bool {
         let mut batch = self.batch();
-        if batch.samples.is_empty() && batch.paths.is_empty() && batch.copies.is_empty() {
+        if !batch.has_news(&self.sent.losses) {
             return true;
         }
         let taken = batch.samples.len() as u64;

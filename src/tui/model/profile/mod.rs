@@ -337,8 +337,7 @@ impl ProfileState {
         }
         let row = |function: &FunctionRow| {
             let share = self.share(function.own);
-            let is_sampled = function.own != whole && !self.is_off_cpu();
-            let error = if is_sampled { self.share_error(share, whole, confidence) } else { Error::Exact };
+            let error = if self.is_off_cpu() { Error::Exact } else { self.share_error(share, whole, confidence) };
             let name = self.calls.label(function.frame).name.clone();
             let (shown, total) = (self.name(function.frame).to_owned(), self.share(function.total));
             HotRow { function: HotFunction { name, share }, shown, error, total }

@@ -230,8 +230,8 @@ mod tests {
             stacks_of(&tree).lines().nth(2).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
         };
         // n / (n + 1.96²): 1 / 4.84 and 132 / 135.84.
-        assert_eq!(told(1).as_deref(), Some("100% 20.7–100 100% main"));
-        assert_eq!(told(132).as_deref(), Some("100% 97.2–100 100% main"));
+        assert_eq!(told(1).as_deref(), Some("100% 20.6–100 100% main"));
+        assert_eq!(told(132).as_deref(), Some("100% 97.1–100 100% main"));
     }
 
     /// Heap profiles of pprof, beside what valgrind's model counted.

@@ -298,7 +298,8 @@ fn draw_module(
     let module = profile.module(sum.frame);
     let text = cut_name(&module.name, columns.name()).into_owned();
     let place = module.origin.word().into();
-    let name = FunctionName { before: String::new(), text, place, is_hit: false, is_selected };
+    let name =
+        FunctionName { before: String::new(), text, place, is_hit: profile.is_module_hit(sum.frame), is_selected };
     draw_sum(page, row, (sum, RatioRow::Module(sum.frame)), &name, profile, columns);
 }
 

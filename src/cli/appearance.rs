@@ -23,6 +23,21 @@ pub(super) fn check(args: &AppearanceArgs) -> Result<(), Error> {
     }
 }
 
+/// Refuses the screens that a run can't begin with.
+pub(super) fn check_screen_of_run(args: &AppearanceArgs) -> Result<(), Error> {
+    match args.screen {
+        Some(FirstScreen::Screen(Screen::Compare)) => {
+            Err(Error::Usage("Compare needs two recordings:  perfprop replay A B".into()))
+        }
+        Some(FirstScreen::Screen(Screen::Source)) => Err(Error::Usage(SOURCE_IS_OPENED.into())),
+        _ => Ok(()),
+    }
+}
+
+/// Why no screens begin with the source.
+const SOURCE_IS_OPENED: &str =
+    "source is opened from the screen profile, with v on a function; replay --dump prints it";
+
 /// The theme that was asked for; a variable that is empty asks for none.
 fn chosen(args: &AppearanceArgs) -> Option<&str> {
     args.theme.as_deref().filter(|theme| !theme.is_empty())
@@ -57,8 +72,10 @@ pub(super) fn on_terminal(args: &AppearanceArgs) -> Result<ScreenOptions, Error>
         }
         options => options?,
     };
-    // A source is opened from there.
-    let screen = if options.screen == Screen::Source { Screen::Profile } else { options.screen };
+    if options.screen == Screen::Source {
+        return Err(Error::Usage(SOURCE_IS_OPENED.into()));
+    }
+    let screen = options.screen;
     let notes: Vec<_> = complaints.iter().map(ToString::to_string).chain(options.notes).collect();
     notes.iter().for_each(|note| say(note));
     Ok(ScreenOptions {

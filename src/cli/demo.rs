@@ -27,6 +27,11 @@ pub(super) struct DemoArgs {
 
 pub(super) fn run(args: &DemoArgs) -> Result<u8, Error> {
     appearance::check(&args.appearance)?;
+    if args.appearance.screen.is_some() {
+        return Err(Error::Usage(
+            "the demo begins with the first of its steps, on Events: it takes no --screen".into(),
+        ));
+    }
     let name = Path::new("demo");
     if !has_keys(name) {
         return Err(Error::Usage("the demo draws screens: standard input and output must be a terminal\n      to print a screen of a recording instead:  perfprop replay perfprop.jsonl --dump txt".into()));

@@ -389,10 +389,11 @@ impl Section {
 }
 
 fn describe(text: &mut String, entry: &CatalogEntry, availability: &Availability) {
-    let mut name = shown(&entry.name).into_owned();
-    for alias in &entry.aliases {
-        let _ = write!(name, " OR {}", shown(alias));
-    }
+    let own = shown(&entry.name).into_owned();
+    let aliases: String = entry.aliases.iter().map(|alias| format!(" OR {}", shown(alias))).collect();
+    // A long alias has lines of its own, so that the columns stand below one another.
+    let is_short = own.chars().count() + aliases.chars().count() <= NAME_WIDTH;
+    let (name, below) = if is_short { (own + &aliases, "") } else { (own, aliases.trim_start()) };
     let class = match entry.kind {
         EventKind::Modelled => "modelled",
         EventKind::Tool => "tool",
@@ -405,6 +406,9 @@ fn describe(text: &mut String, entry: &CatalogEntry, availability: &Availability
         Availability::No(reason) => refusal_words(&shown(reason)),
     };
     let _ = write!(text, "  {name:<NAME_WIDTH$}  {class}  {here}");
+    if !below.is_empty() {
+        let _ = write!(text, "\n        {}", wrapped(below, 8));
+    }
     if !entry.description.is_empty() {
         let _ = write!(text, "\n        {}", shown(&entry.description));
     }
@@ -442,4 +446,38 @@ fn as_json(entry: &CatalogEntry, availability: &Availability) -> String {
     };
     let line = Line { entry, software: entry.kind.is_software(), available, reason };
     serde_json::to_string(&line).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn described(alias: &str) -> String {
+        let entry = CatalogEntry {
+            name: "MISSES".into(),
+            aliases: vec![alias.into()],
+            kind: EventKind::Hardware,
+            source: Source::Tables,
+            pmu: None,
+            description: "what missed".into(),
+            umasks: Vec::new(),
+        };
+        let mut text = String::new();
+        describe(&mut text, &entry, &Availability::Yes);
+        text
+    }
+
+    #[test]
+    fn a_long_alias_leaves_the_columns_where_they_are() {
+        let short = described("misses");
+        let long = described(&"cpu/event=0x1,umask=0x2/".repeat(6));
+        let column = |text: &str| text.find("hardware");
+        assert!(short.starts_with("  MISSES OR misses  "), "{short}");
+        assert!(column(&short).is_some() && column(&short) == column(&long), "{short}{long}");
+        assert!(
+            long.contains("\n        OR\n        cpu/event=0x1") && long.lines().all(|line| line.len() <= 80),
+            "{long}"
+        );
+        assert!(long.ends_with("\n        what missed\n"), "{long}");
+    }
 }

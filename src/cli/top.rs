@@ -80,6 +80,7 @@ pub(super) enum OnQuit {
 
 pub(super) fn run(args: &TopArgs) -> Result<u8, Error> {
     appearance::check(&args.appearance)?;
+    appearance::check_screen_of_run(&args.appearance)?;
     if args.batch || args.iterations.is_some() {
         return batch(args);
     }
@@ -169,8 +170,8 @@ fn restriction(denial: &DenialWords) -> Vec<String> {
     let (uid, reason) = (nix::unistd::geteuid(), &denial.reason);
     let what = format!("E01 uid {uid} may not count the machine ({reason})");
     let instead = match denial.works_alone {
-        true => "what /proc tells is shown; your own programs:  perfprop top -- COMMAND",
-        false => "what /proc tells is shown",
+        true => "processes are shown, from /proc; your own programs:  perfprop top -- COMMAND",
+        false => "processes are shown, from /proc",
     };
     [what, instead.to_owned()].into_iter().chain(denial.remedy.lines().map(str::to_owned)).collect()
 }
@@ -328,8 +329,7 @@ impl Feed for Live<'_> {
     }
 
     fn begin_sampling(&mut self) -> Result<(), String> {
-        // There is one line for it.
-        self.sample().map_err(|error| error.to_string().lines().next().unwrap_or_default().to_owned())
+        self.sample().map_err(|error| error.to_string())
     }
 
     fn sample_more_often(&mut self) -> Option<u64> {

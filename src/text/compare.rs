@@ -57,10 +57,10 @@ fn table(out: &mut String, found: &RunComparison, header: &Header) {
 
 fn cells(found: &RunComparison, one: &ComparedEvent) -> String {
     let side = |runs: &Runs| {
-        let number = runs.mean().map_or_else(|| "-".into(), |value| mean(value, &one.unit));
+        let number = runs.mean().map_or_else(|| "—".into(), |value| mean(value, &one.unit));
         format!("{number:>11}  {:>7}", spread(found, runs, &one.unit))
     };
-    let missing = || "-".to_owned();
+    let missing = || "—".to_owned();
     let change = one.change().map_or_else(missing, change);
     let mut line = format!("{}  {}  {change:>9}", side(&one.a), side(&one.b));
     if found.has_spread() {
@@ -78,7 +78,7 @@ fn cells(found: &RunComparison, one: &ComparedEvent) -> String {
 fn spread(found: &RunComparison, runs: &Runs, unit: &Unit) -> String {
     match runs.numbers.first() {
         Some(number) if !found.has_spread() => plus_minus(*number, unit),
-        _ => runs.relative_deviation().map_or_else(|| "-".into(), percent),
+        _ => runs.relative_deviation().map_or_else(|| "—".into(), percent),
     }
 }
 

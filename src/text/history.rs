@@ -138,8 +138,9 @@ pub fn benchmark_differences(found: &[BenchmarkDifference], machines: usize) -> 
         0 => format!("{table}\nRATIO: of B to A\n"),
         _ => {
             let note = format!(
-                "RATIO: of B to A; of what was tested by the means of runs without outliers, else of the numbers shown; with 95% confidence no verdict is wrong, of {tested} \
-                 tested (INTERVAL is corrected for that)"
+                "RATIO: B divided by A. A benchmark with a verdict was tested: its RATIO is that of the means of its runs without outliers; \
+                 elsewhere it is that of the numbers shown. With 95% confidence no verdict is wrong, of {tested} tested (INTERVAL is \
+                 corrected for that)"
             );
             format!("{table}\n{}\n", wrapped(&note, 0))
         }

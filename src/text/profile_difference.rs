@@ -43,7 +43,7 @@ pub fn profile_difference(found: &ProfileDifference) -> String {
 }
 
 fn cells(found: &ProfileDifference, one: &ComparedEvent, has_test: bool) -> String {
-    let missing = || "-".to_owned();
+    let missing = || "—".to_owned();
     let number = |runs: &Runs| match runs.mean() {
         Some(value) if found.is_of_weights => mean(value, &one.unit),
         Some(value) => share(value),

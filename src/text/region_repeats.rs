@@ -272,13 +272,13 @@ fn times(title: &str, rows: &Rows<'_>, confidence: Confidence) -> String {
     for (region, runs) in rows {
         if never_ended(runs) {
             let name = region.indented();
-            out += &format!("{:>13} {:>8} {:>7} {:>8} {:>9}   {name}  no call has ended\n", "-", "-", "", "-", "-");
+            out += &format!("{:>13} {:>8} {:>7} {:>8} {:>9}   {name}  no call has ended\n", "—", "—", "", "—", "—");
             continue;
         }
         let [calls, total, own] =
             [mean(runs, |run| run.calls), mean(runs, |run| run.time_ns), mean(runs, |run| run.self_ns)];
         let [certainty, self_certainty] = certainties(runs);
-        let of_call = if calls.mean > 0.0 { known_time(total.mean / calls.mean, certainty) } else { "-".into() };
+        let of_call = if calls.mean > 0.0 { known_time(total.mean / calls.mean, certainty) } else { "—".into() };
         let error = match certainty {
             Certainty::Clear => error(&total, runs.len(), confidence),
             Certainty::Rough | Certainty::Unknown => "±?".into(),

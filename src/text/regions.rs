@@ -208,16 +208,16 @@ fn lines_of_open(before: &[&str], path: &[&str]) -> String {
         let (indent, name) = ("  ".repeat(depth), shown(path[depth]));
         format!(
             "{:>13} {:>8} {:>8} {:>9} {:>9} {:>9}   {indent}{name}  no call has ended\n",
-            "-", "-", "-", "-", "-", "-"
+            "—", "—", "—", "—", "—", "—"
         )
     };
     (known..path.len()).map(line).collect()
 }
 
 fn line(table: &RegionTable, row: &RegionCounts) -> String {
-    let of_call = |value: Option<f64>| value.map_or_else(|| "-".into(), time);
+    let of_call = |value: Option<f64>| value.map_or_else(|| "—".into(), time);
     let mean = match row.calls {
-        0 => "-".into(),
+        0 => "—".into(),
         calls => known_time(row.time_ns as f64 / calls as f64, row.certainty()),
     };
     let (spread, (indent, name, phase)) = (row.spread, name_of(table, row));

@@ -89,12 +89,12 @@ fn functions(tree: &Tree, quality: &StackQuality, event: EventId, confidence: Co
     if listed.is_empty() {
         return String::new();
     }
-    // A model counts all, and the whole is no estimate.
+    // A model counts all.
     let is_sampled = !matches!(tree.event_of(event).measure, SampleMeasure::Sum(_));
     let samples = whole.samples as f64 * quality.worth.of(event.index());
     let interval = |part: f64| {
         let error = share_error(part, samples, confidence);
-        let bounds = Uncertain { value: part, error }.bounds().filter(|_| is_sampled && part < 1.0);
+        let bounds = Uncertain { value: part, error }.bounds().filter(|_| is_sampled);
         bounds.map_or_else(|| "—".into(), |(low, high)| share_interval(low, high))
     };
     let mut out = format!("{:>8}  {:>11}  {:>7}  FUNCTION\n", "SELF", format!("{confidence} CI"), "TOTAL");
@@ -233,6 +233,20 @@ mod tests {
         assert_eq!(lines[..2], ["SELF 95% CI TOTAL FUNCTION", "60.0% 50.2–69.1 60.0% f"]);
         assert!(lines[2].starts_with("30.0% ") && lines[2].ends_with(" 90.0% g"), "{lines:?}");
         assert!(lines[3].starts_with("10.0% ") && lines[3].ends_with(" 100% main"), "{lines:?}");
+    }
+
+    #[test]
+    fn all_samples_in_a_function_are_an_estimate() {
+        let told = |samples| {
+            let mut tree = Tree::new(TreeOptions::default());
+            let (place, frame) = (tree.sampled(), tree.frame(&Frame::function("main")));
+            let event = tree.event(&ProfileEvent::new("cpu-clock", SampleMeasure::Samples));
+            tree.stack(place, [frame], event, Amount { samples, weight: samples });
+            stacks_of(&tree).lines().nth(2).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+        };
+        // n / (n + 1.96²): 1 / 4.84 and 132 / 135.84.
+        assert_eq!(told(1).as_deref(), Some("100% 20.6–100 100% main"));
+        assert_eq!(told(132).as_deref(), Some("100% 97.1–100 100% main"));
     }
 
     /// Heap profiles of pprof, beside what valgrind's model counted.

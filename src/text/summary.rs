@@ -300,7 +300,7 @@ fn legend(out: &mut String, monitor: &Monitor, runs: &Repeats<'_>) {
         monitor.rows().filter(is_within).partition(|row| row.event.event.step().is_some());
     if !stepped.is_empty() {
         out.push_str(
-            "\n ± of user_time and system_time: the kernel looks where a CPU is, 100 times a second or more\n",
+            "\n ± of user_time and system_time: the kernel samples whether a CPU is in user space or in the kernel, 100 times a second or more\n",
         );
     }
     if !scaled.is_empty() {

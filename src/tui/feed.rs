@@ -52,7 +52,7 @@ pub trait Feed {
     /// Begins to sample call stacks, where none are sampled.
     ///
     /// # Errors
-    /// Fails with words for the user where that can't be.
+    /// Fails with words for the user where that can't be; lines behind the first say what mends it.
     fn begin_sampling(&mut self) -> Result<(), String> {
         Err("nothing runs here that could be sampled".into())
     }

@@ -103,11 +103,24 @@ fn no_less_than_counts(now: Uncertain) -> Uncertain {
 /// The last intervals of an event without the moment in which the run ended: one that is less than half as long as the one before it
 /// shows how a program exits, at rates that it never had.
 pub(super) fn without_moment(monitor: &Monitor, mut points: Vec<Point>) -> Vec<Point> {
-    let is_moment = |points: &[Point]| matches!(points, [.., before, last] if 2 * last.length.0 < before.length.0);
-    if monitor.ended().is_some() && is_moment(&points) {
+    if monitor.ended().is_some() && is_moment(points.iter().rev()) {
         points.pop();
     }
     points
+}
+
+/// How many intervals there are, in words; the moment in which the run ended is a part of one: `n=12 + a part`.
+pub(super) fn intervals_in_words(monitor: &Monitor) -> String {
+    let has_moment = || monitor.rows().next().is_some_and(|row| is_moment(row.history.iter().rev()));
+    match monitor.intervals() {
+        intervals if monitor.ended().is_some() && has_moment() => format!("n={} + a part", intervals.saturating_sub(1)),
+        intervals => format!("n={intervals}"),
+    }
+}
+
+/// Whether the last interval is less than half as long as the one before it; the newest come first.
+fn is_moment<'a>(mut newest: impl Iterator<Item = &'a Point>) -> bool {
+    newest.next().zip(newest.next()).is_some_and(|(last, before)| 2 * last.length.0 < before.length.0)
 }
 
 /// What correcting did to a number.
@@ -234,7 +247,8 @@ mod tests {
     use crate::builders::{self, event, measured};
     use crate::estimate::EstimatorKind;
     use crate::run::End;
-    use crate::units::WallNs;
+    use crate::sources::{Reading, Round};
+    use crate::units::{CpuNs, WallNs};
 
     #[test]
     fn the_variance_of_times_is_in_the_square_of_seconds() {
@@ -244,6 +258,23 @@ mod tests {
         let scaled = Unit::Scaled { scale: 1e6, name: "ns".into() };
         assert_eq!([variance(198.0 * 198.0, &scaled), variance(0.0, &scaled)], ["3.9e-2s²", "0"]);
         assert_eq!(variance(270.0, &Unit::Count), "2.7e2");
+    }
+
+    #[test]
+    fn the_moment_of_an_exit_is_told_as_a_part() {
+        let mut monitor = builders::monitor(builders::header([measured(event("a"))]), vec![], EstimatorKind::Scale);
+        let round = |tenth: u64| {
+            let (at, time) = (WallNs(tenth * 100_000_000), CpuNs(tenth * 100_000_000));
+            let reading = Reading { count: tenth, enabled: time, running: time };
+            Round { at, readings: vec![Some(reading)], ..Round::default() }
+        };
+        for tenth in 0..=22 {
+            monitor.round(&round(tenth), 0);
+        }
+        assert_eq!(intervals_in_words(&monitor), "n=2");
+        let last = round(22);
+        monitor.end(End { at_ns: last.at, totals: last.readings, ..End::default() });
+        assert_eq!(intervals_in_words(&monitor), "n=2 + a part");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::screen::Screen;
+use super::symbols::GlyphSet;
 
 /// Actions that keys request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -383,6 +384,15 @@ impl Bound<'_> {
     }
 }
 
+/// Names of keys as a terminal can show them: without arrows in words, `Up k`. An ASCII arrow would be a key itself.
+pub(super) fn keys_in(glyphs: GlyphSet, names: &str) -> String {
+    if glyphs == GlyphSet::Unicode {
+        return names.to_owned();
+    }
+    let words = [("↑↓", "Up/Down"), ("←→", "Left/Right"), ("↑", "Up"), ("↓", "Down"), ("←", "Left"), ("→", "Right")];
+    words.iter().fold(names.to_owned(), |names, (arrow, word)| names.replace(arrow, word))
+}
+
 /// Keys that aren't a character, as the configuration names them.
 const NAMED: [(&str, KeyCode); 13] = [
     ("Up", KeyCode::Up),
@@ -519,6 +529,13 @@ mod tests {
         for (i, binding) in BINDINGS.iter().enumerate() {
             assert!(BINDINGS[..i].iter().all(|other| other.name != binding.name), "{}", binding.name);
         }
+    }
+
+    #[test]
+    fn arrows_have_words_where_a_terminal_has_none() {
+        let ascii = |names| keys_in(GlyphSet::Ascii, names);
+        assert_eq!([ascii("↑ k"), ascii("s F6 > → l"), ascii("↑↓")], ["Up k", "s F6 > Right l", "Up/Down"]);
+        assert_eq!(keys_in(GlyphSet::Unicode, "↑ k"), "↑ k");
     }
 
     #[test]

@@ -73,16 +73,39 @@ impl Outline {
         ((part * cells as f64).ceil() as usize).saturating_sub(1).min(cells.saturating_sub(1))
     }
 
-    /// The rate of an event in each of so many cells: what was counted, scaled, per second of the clock or of CPU time. `None`
-    /// where it wasn't counted. Several cells between two rounds share their rate.
-    pub(super) fn rates(&self, header: &Header, event: RowIndex, measure: Measure, cells: usize) -> Vec<Option<f64>> {
-        let Some(measured) = header.events.get(event) else { return vec![None; cells] };
-        (0..cells).map(|cell| self.rate(measured, event, measure, self.cell(cell, cells))).collect()
+    /// The rate of an event, or of the parts of one together, in each of so many cells: what was counted, scaled, per second of the
+    /// clock or of CPU time. `None` where nothing was counted. Several cells between two rounds share their rate.
+    pub(super) fn rates(
+        &self,
+        header: &Header,
+        parts: &[RowIndex],
+        measure: Measure,
+        cells: usize,
+    ) -> Vec<Option<f64>> {
+        (0..cells).map(|cell| self.rate(header, parts, measure, self.cell(cell, cells))).collect()
     }
 
-    fn rate(&self, measured: &MeasuredEvent, event: RowIndex, measure: Measure, of: TimeRange) -> Option<f64> {
+    fn rate(&self, header: &Header, parts: &[RowIndex], measure: Measure, of: TimeRange) -> Option<f64> {
         let last = self.rounds.partition_point(|(at, _)| *at < of.to).min(self.rounds.len().checked_sub(1)?);
         let first = self.rounds.partition_point(|(at, _)| *at <= of.from).checked_sub(1).filter(|&first| first < last);
+        let counted = |&event: &RowIndex| self.counted(header.events.get(event)?, event, (first, last));
+        let sums =
+            parts.iter().filter_map(counted).reduce(|(count, time), (more, longer)| (count + more, time + longer));
+        let (count, enabled) = sums?;
+        if measure != Measure::PerSecond {
+            return Some(count / positive(enabled)?);
+        }
+        let from = first.map_or(WallNs(0), |first| self.rounds[first].0);
+        Some(count / positive((self.rounds[last].0 - from).as_secs())?)
+    }
+
+    /// What an event counted between two rounds, scaled, and for how many seconds it was to be counted; `None` where it wasn't.
+    fn counted(
+        &self,
+        measured: &MeasuredEvent,
+        event: RowIndex,
+        (first, last): (Option<usize>, usize),
+    ) -> Option<(f64, f64)> {
         let reading = |place: usize| self.rounds[place].1.get(event).copied().flatten();
         let mut before = Reading::default();
         if let Some(reading) = first.and_then(reading) {
@@ -90,15 +113,11 @@ impl Outline {
         }
         let delta = measured.delta(&mut before, reading(last)?).ok()?;
         // Nothing happens while the target doesn't run.
-        if measure == Measure::PerSecond && delta.enabled.0 == 0 {
-            return Some(0.0);
+        if delta.enabled.0 == 0 {
+            return Some((0.0, 0.0));
         }
-        let rate = delta.count as f64 / positive(delta.running.as_secs())?;
-        if measure != Measure::PerSecond {
-            return Some(rate);
-        }
-        let from = first.map_or(WallNs(0), |first| self.rounds[first].0);
-        Some(rate * delta.enabled.as_secs() / positive((self.rounds[last].0 - from).as_secs())?)
+        let enabled = delta.enabled.as_secs();
+        Some((delta.count as f64 / positive(delta.running.as_secs())? * enabled, enabled))
     }
 }
 
@@ -130,7 +149,7 @@ mod tests {
     }
 
     fn rates(outline: &Outline, cells: usize) -> Vec<Option<f64>> {
-        outline.rates(&builders::header([measured(event("e"))]), 0, Measure::PerSecond, cells)
+        outline.rates(&builders::header([measured(event("e"))]), &[0], Measure::PerSecond, cells)
     }
 
     #[test]
@@ -143,6 +162,27 @@ mod tests {
         assert_eq!(rates(&outline, 8)[..4], [20.0, 20.0, 40.0, 40.0].map(Some));
         assert_eq!(rates(&Outline::default(), 3), [None; 3]);
         assert_eq!(rates(&outline, 0), []);
+    }
+
+    #[test]
+    fn parts_of_an_event_are_summed() {
+        let (reading, ns) = (|count, ns| Some(Reading { count, enabled: CpuNs(ns), running: CpuNs(ns) }), SECOND);
+        let round = |second: u64, readings| RecordedRound {
+            round: Round { at: WallNs(second * SECOND), readings, ..Round::default() },
+            lost: 0,
+        };
+        // The second part was counted for half of the time, and the third never.
+        let rounds = [
+            round(1, vec![reading(10, ns), reading(4, ns / 2), None]),
+            round(2, vec![reading(30, 2 * ns), reading(10, ns), None]),
+        ];
+        let (outline, parts) = (Outline::of(&rounds, WallNs(2 * SECOND)), || measured(event("e")));
+        let header = builders::header([parts(), parts(), parts()]);
+        let of = |measure| outline.rates(&header, &[0, 1, 2], measure, 2);
+        assert_eq!(of(Measure::PerSecond), [14.0, 26.0].map(Some));
+        assert_eq!(of(Measure::PerCpuSecond), [14.0 / 1.5, 26.0 / 1.5].map(Some));
+        assert_eq!(outline.rates(&header, &[2], Measure::PerSecond, 2), [None, None]);
+        assert_eq!(outline.rates(&header, &[], Measure::PerSecond, 2), [None, None]);
     }
 
     #[test]

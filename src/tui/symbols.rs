@@ -1,7 +1,8 @@
 //! Replaces glyphs that the terminal lacks by ASCII.
 //!
 //! Views draw with the Unicode glyphs named here. Where a terminal can't show them, each is
-//! replaced by the one ASCII character that stands for it, after drawing and in one place.
+//! replaced by the one ASCII character that stands for it, after drawing and in one place. `±` alone takes two, of which one is a
+//! blank beside it.
 
 use std::borrow::Cow;
 
@@ -75,7 +76,6 @@ const STAND_INS: &[(&str, &str)] = &[
     ("←", "<"),
     ("→", ">"),
     ("…", "~"),
-    ("±", "~"),
     ("σ", "s"),
     ("×", "x"),
     ("−", "-"),
@@ -139,7 +139,21 @@ impl GlyphSet {
             return text.into();
         }
         let known = |c: char| STAND_INS.iter().find(|(unicode, _)| unicode.chars().eq([c]));
-        text.chars().map(|c| known(c).map_or_else(|| c.to_string(), |(_, ascii)| (*ascii).to_owned())).collect()
+        let lines = text.split_inclusive('\n').map(|line| {
+            let mut line: Vec<_> = line.chars().collect();
+            let mut at = 0;
+            while let Some(place) = line[at..].iter().position(|c| *c == '±').map(|place| at + place) {
+                let plus = room_for_two(&mut line, place, |c| Filling::of(&c.to_string())).unwrap_or_else(|| {
+                    line.insert(place, '+');
+                    place
+                });
+                (line[plus], line[plus + 1]) = ('+', '-');
+                at = plus + 2;
+            }
+            line
+        });
+        let replaced = |c: char| known(c).map_or_else(|| c.to_string(), |(_, ascii)| (*ascii).to_owned());
+        lines.flatten().map(replaced).collect()
     }
 
     /// Replaces what the terminal can't show.
@@ -147,11 +161,69 @@ impl GlyphSet {
         if self == Self::Unicode {
             return;
         }
-        for cell in &mut buffer.content {
-            if !cell.symbol().is_ascii() {
+        for line in buffer.content.chunks_mut(usize::from(buffer.area.width).max(1)) {
+            let mut at = 0;
+            while let Some(place) = line[at..].iter().position(|cell| cell.symbol() == PLUS_MINUS) {
+                let place = at + place;
+                match room_for_two(line, place, |cell| Filling::of(cell.symbol())) {
+                    Some(plus) => {
+                        line[plus].set_symbol("+");
+                        line[plus + 1].set_symbol("-");
+                        let style = line[place].style();
+                        line[plus].set_style(style);
+                        line[plus + 1].set_style(style);
+                        at = plus + 2;
+                    }
+                    None => {
+                        line[place].set_symbol("~");
+                        at = place + 1;
+                    }
+                }
+            }
+            for cell in line.iter_mut().filter(|cell| !cell.symbol().is_ascii()) {
                 cell.set_symbol(stand_in(cell.symbol()));
             }
         }
+    }
+}
+
+/// What `±` is drawn as; perf prints `+-` for it.
+const PLUS_MINUS: &str = "±";
+
+/// What a cell of a line holds, for those that move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Filling {
+    Blank,
+    /// What stands below and above others of its kind.
+    Fixed,
+    Text,
+}
+
+impl Filling {
+    fn of(symbol: &str) -> Self {
+        match symbol {
+            " " => Self::Blank,
+            "│" | "┤" | "├" | "╮" | "╯" | "╎" | "┊" => Self::Fixed,
+            _ => Self::Text,
+        }
+    }
+}
+
+/// Makes room for two characters where there is one: two blanks before it give one, or two behind it, up to which the text moves; else one
+/// blank before it. Gives the place of the first; nothing where there is no room.
+fn room_for_two<T>(line: &mut [T], at: usize, filling: impl Fn(&T) -> Filling) -> Option<usize> {
+    let is_blank = |place: Option<usize>| place.and_then(|place| line.get(place)).map(&filling) == Some(Filling::Blank);
+    if is_blank(at.checked_sub(1)) && is_blank(at.checked_sub(2)) {
+        return Some(at - 1);
+    }
+    let movable = line[at + 1..].iter().take_while(|cell| filling(cell) != Filling::Fixed).count();
+    let gap = (at + 1..at + movable).find(|&place| is_blank(Some(place)) && is_blank(Some(place + 1)));
+    match gap {
+        Some(gap) => {
+            line[at + 1..=gap].rotate_right(1);
+            Some(at)
+        }
+        None => is_blank(at.checked_sub(1)).then(|| at - 1),
     }
 }
 
@@ -200,7 +272,8 @@ mod tests {
         let of = GlyphSet::of_locale;
         assert_eq!((of(None, None, None), of(None, None, Some("C.UTF-8"))), (Unicode, Unicode));
         assert_eq!((of(Some("C"), None, Some("C.UTF-8")), of(Some(""), Some("POSIX"), None)), (Ascii, Ascii));
-        assert_eq!(Ascii.text("1.2 ±3% ▲ — café"), "1.2 ~3% ! - café");
+        assert_eq!(Ascii.text("1.2 ±3% ▲ — café"), "1.2+-3% ! - café");
+        assert_eq!(Ascii.text("a  ±3%  b\n± ≈\n±1%  c"), "a +-3%  b\n+- =\n+-1% c");
         assert_eq!(Unicode.text("±3%"), "±3%");
     }
 
@@ -211,6 +284,21 @@ mod tests {
         GlyphSet::Ascii.apply(&mut buffer);
         let line: String = buffer.content.iter().map(|cell| cell.symbol()).collect();
         assert_eq!(line, "+-*!X~::'? x");
+    }
+
+    #[test]
+    fn plus_minus_takes_a_blank_beside_it() {
+        let drawn = |text: &str| {
+            let width = text.chars().count() as u16;
+            let mut buffer = Buffer::empty(ratatui::layout::Rect::new(0, 0, width, 1));
+            buffer.set_string(0, 0, text, Style::new());
+            GlyphSet::Ascii.apply(&mut buffer);
+            buffer.content.iter().map(|cell| cell.symbol().to_owned()).collect::<String>()
+        };
+        assert_eq!(drawn("│ 1.2G   ±3.1%  ab  ±2% │"), "| 1.2G  +-3.1%  ab +-2% |");
+        assert_eq!(drawn("│±MEAN   the same│"), "|+-MEAN  the same|");
+        assert_eq!(drawn("│ 1.2G ±3.1% │  a"), "| 1.2G+-3.1% |  a", "a border stays where it is");
+        assert_eq!(drawn("ab±3"), "ab~3");
     }
 
     #[test]

@@ -742,6 +742,9 @@ fn mistakes_say_what_where_why_and_what_to_try() {
             2,
             &["a file for each run", "-o x.jsonl"],
         ),
+        (&["top", "--screen", "compare", "--", "true"], 2, &["Compare needs two recordings"]),
+        (&["top", "--screen", "source", "--", "true"], 2, &["source is opened from the screen profile"]),
+        (&["demo", "--screen", "profile"], 2, &["takes no --screen"]),
         (&["top", "-I", "0", "--", "true"], 2, &["--interval", "a whole number from 1 to 3600000"]),
     ];
     for (args, code, words) in MISTAKES {

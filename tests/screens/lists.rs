@@ -97,3 +97,18 @@ fn help_scrolls_to_its_end_and_no_further() {
         });
     }
 }
+
+#[test]
+fn keys_that_are_pressed_in_help_do_nothing_behind_it() {
+    with_loop((80, 24), options(), |session| {
+        session.rounds(&rounds(20));
+        let screen = session.script.screen();
+        for closing in ["<Esc>", "q", "?"] {
+            session.script.keys("?/sort<Enter>3xT");
+            assert!(session.script.screen().contains("Esc closes"), "{}", session.script.screen());
+            session.script.keys(closing);
+            assert_eq!(session.script.screen(), screen);
+        }
+        session.signals.send(15.into()).unwrap();
+    });
+}

@@ -11,7 +11,9 @@ use ratatui::crossterm::event::{MouseButton, MouseEventKind};
 
 use crate::builders::SECOND;
 use crate::programs::{add_stack, shared, solver};
-use crate::scripted::{SIZES, Session, golden, monitor, options, replayed, rounds, with_frequencies, with_profile};
+use crate::scripted::{
+    SIZES, Session, golden, monitor, options, replayed, rounds, with_frequencies, with_loop, with_profile,
+};
 
 #[test]
 fn hidden_rows_of_a_profile_are_marked() {
@@ -488,4 +490,35 @@ fn what_is_selected_of_a_profile_is_a_share_of_the_same_as_in_the_table() {
     // Where each sample stands for as much, the samples say the same.
     let screen = replayed(monitor(20), Screen::Profile, WallNs(2 * SECOND), Some(solver()));
     assert!(screen.contains(" samples, ") && !screen.contains("% of L1_MISSES in"), "{screen}");
+}
+
+#[test]
+fn a_list_of_modules_is_searched_by_their_names() {
+    with_profile((80, 24), options(), shared(solver()), |session| {
+        session.rounds(&rounds(40));
+        session.script.keys("4ttt/libc<Enter>");
+        let screen = session.script.screen();
+        assert!(screen.contains("/libc 1.2% of all") && screen.contains("▶ libc.so.6"), "{screen}");
+        session.script.keys("<Esc>/lib.*so<Enter>n");
+        let screen = session.script.screen();
+        assert!(screen.contains("▶ libm.so.6"), "{screen}");
+        session.script.keys("<Esc>/leaf_chase<Enter>");
+        let screen = session.script.screen();
+        assert!(screen.contains("no name here matches"), "{screen}");
+        session.signals.send(15.into()).unwrap();
+    });
+}
+
+#[test]
+fn sampling_that_was_refused_is_not_offered_again() {
+    with_loop((80, 24), options(), |session| {
+        session.rounds(&rounds(20));
+        session.script.keys("4");
+        assert!(session.script.screen().contains("Enter begins"));
+        session.script.keys("<Enter>");
+        let screen = session.script.screen();
+        assert_eq!(screen.matches("nothing runs here that could be sampled").count(), 2, "{screen}");
+        assert!(!screen.contains("Enter begins"), "{screen}");
+        session.signals.send(15.into()).unwrap();
+    });
 }

@@ -319,7 +319,7 @@ fn restricted_header() -> Header {
     let clock = |name: &str| Event { unit: Unit::Nanoseconds, kind: EventKind::Tool, ..event(name) };
     let restriction = [
         "E01 uid 1000 may not count the machine (perf_event_paranoid=2, EACCES)",
-        "what /proc tells is shown; your own programs:  perfprop top -- COMMAND",
+        "processes are shown, from /proc; your own programs:  perfprop top -- COMMAND",
         "sudo sysctl kernel.perf_event_paranoid=0",
         "or: sudo setcap cap_perfmon+ep \"$(command -v perfprop)\"",
     ];
@@ -439,6 +439,27 @@ fn heads_have_a_blank_between_them_however_threads_are_sorted() {
                     heads.split_whitespace().map(|word| word.trim_end_matches(['↓', '↑'])).filter(|word| *word != "│");
                 assert!(words.clone().all(|word| WORDS.contains(&word)), "{screen}");
             }
+        });
+    }
+}
+
+#[test]
+fn threads_that_were_read_at_another_time_say_when() {
+    let mode = Mode::Replay { length: WallNs(SECONDS * SECOND), speed: 1.0, ending: ReplayedEnding::Finished };
+    for (mode, last, words) in [
+        (mode, SECONDS, "CPUs in 1.0 s ─"),
+        (mode, 10, "CPUs in 1.0 s, read from 9.0 s to 10.0 s"),
+        // A run is shown as it goes.
+        (Mode::Live, 10, "CPUs in 1.0 s ─"),
+    ] {
+        let options = ScreenOptions { mode, screen: Screen::Threads, ..ScreenOptions::default() };
+        let read = |round: Round| match round.at.0 <= last * SECOND {
+            true => round,
+            false => Round { threads: None, ..round },
+        };
+        with_loop((80, 24), &options, rounds().map(read).collect(), move |script| {
+            let screen = script.screen();
+            assert!(screen.contains(words), "{screen}");
         });
     }
 }

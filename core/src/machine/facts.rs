@@ -300,7 +300,7 @@ fn pmus(host: &Host) -> MachineFact {
     let cores: Vec<_> = host.cores().map(|pmu| pmu.name.clone()).collect();
     let list = if names.is_empty() { "none".to_owned() } else { names.join(" ") };
     if cores.is_empty() {
-        return fact.ok(names, format!("{list}; none of the cores"));
+        return fact.ok(names, format!("{list}; the CPU's cores have none"));
     }
     fact.ok(names, format!("{list}; of the cores: {}", cores.join(" ")))
 }

@@ -296,7 +296,7 @@ impl<'a> App<'a> {
                 self.renew_profile();
                 self.model.profile_since = Some(self.model.monitor.now());
             }
-            Err(words) => self.tell(Message::Failed(words)),
+            Err(words) => self.tell(Message::SamplingRefused(words)),
         }
     }
 

@@ -52,6 +52,8 @@ pub(in crate::tui) enum Message {
     AtChange(PhaseChange),
     /// Something failed, and the user should know.
     Failed(String),
+    /// Call stacks can't be sampled: why, and in further lines what mends it.
+    SamplingRefused(String),
     /// perfprop used this part of a CPU in the last interval.
     Own(f64),
 }

@@ -159,6 +159,8 @@ pub(super) struct ScreenModel {
     pub(super) relation_graph: RelationGraph,
     /// `None` where no call stacks are sampled.
     pub(super) profile: Option<ProfileState>,
+    /// Why call stacks couldn't be sampled when the user asked for that, and what mends it.
+    pub(super) sampling_refused: Option<String>,
     /// The function whose source is shown.
     pub(super) source: Option<SourceState>,
     /// What the first level of the profile's tree tells apart.
@@ -229,6 +231,7 @@ impl ScreenModel {
             graph: true,
             relation_graph: RelationGraph::of(&monitor.header().events, monitor.relations()),
             profile: None,
+            sampling_refused: None,
             source: None,
             first_level: options.first_level,
             profile_span: ProfileSpan::default(),

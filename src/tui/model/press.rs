@@ -57,11 +57,10 @@ impl ScreenModel {
             Some(action @ (Up | Down | PageUp | PageDown | HalfUp | HalfDown | First | Last)) => {
                 self.scroll_help(top, ListStep::of(action, self.page(ScrolledList::Help)));
             }
-            Some(action @ (Go(_) | Redraw | Suspend | Theme)) => {
-                self.over = Over::Nothing;
-                return self.act(action);
-            }
-            _ => self.over = Over::Nothing,
+            Some(action @ (Redraw | Suspend)) => return self.act(action),
+            Some(Back | Help | Quit) => self.over = Over::Nothing,
+            // They would do something to a screen that can't be seen.
+            _ => {}
         }
         None
     }

@@ -1,5 +1,6 @@
 //! Updates the model by a message, and returns what the loop is to do.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use ratatui::crossterm::event::KeyEventKind;
@@ -48,7 +49,13 @@ pub(in crate::tui) fn update(model: &mut ScreenModel, message: Message) -> Optio
             true
         }
         Message::Failed(error) => {
-            model.refuse(shown(&error).into_owned());
+            model.refuse(shown(without_program(&error).as_ref()).into_owned());
+            true
+        }
+        Message::SamplingRefused(words) => {
+            let words: Vec<_> = words.lines().map(|line| shown(&without_program(line.trim())).into_owned()).collect();
+            model.refuse(words.first().cloned().unwrap_or_default());
+            model.sampling_refused = Some(words.join("\n"));
             true
         }
         Message::CommandRuns(pid) => {
@@ -108,6 +115,19 @@ pub(in crate::tui) fn update(model: &mut ScreenModel, message: Message) -> Optio
     None
 }
 
+/// An error without the program's name, which stands on every screen: `E14 no call stacks can be sampled`.
+fn without_program(error: &str) -> Cow<'_, str> {
+    match error.split_once("perfprop: ") {
+        Some((code, rest)) if code.is_empty() || is_error_code(code.trim_end()) => format!("{code}{rest}").into(),
+        _ => error.into(),
+    }
+}
+
+/// Whether a text is a code such as `E14`.
+fn is_error_code(text: &str) -> bool {
+    text.strip_prefix('E').is_some_and(|number| !number.is_empty() && number.chars().all(|c| c.is_ascii_digit()))
+}
+
 /// Says where something was saved, and what isn't in it.
 fn saved(model: &mut ScreenModel, path: &Path, lacking: &str) -> bool {
     model.tell(format!("saved to {}{lacking}", shown_path(path)));
@@ -154,5 +174,17 @@ impl ScreenModel {
             *last = last.saturating_sub(1);
         }
         self.shows_output()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_on_screens_have_no_name_of_the_program() {
+        assert_eq!(without_program("E14 perfprop: no call stacks can be sampled"), "E14 no call stacks can be sampled");
+        assert_eq!(without_program("perfprop: no such file"), "no such file");
+        assert_eq!(without_program("try perfprop: check"), "try perfprop: check");
     }
 }

@@ -5,7 +5,7 @@ use ratatui::text::{Line, Span};
 
 use super::page::ScreenPage;
 use crate::number::whole_share;
-use crate::tui::keys::{Action, Bound};
+use crate::tui::keys::{Action, Bound, keys_in};
 use crate::tui::model::{Notice, Over, ScreenModel};
 use crate::tui::screen::Screen;
 use crate::tui::symbols::{ERROR, OK, WARN};
@@ -130,11 +130,11 @@ fn draw_hints(page: &mut ScreenPage<'_>, area: Rect) {
             "detail" if screen == Screen::Threads => "stacks",
             words => words,
         };
-        Some((first_key(bound), words))
+        Some((first_key(page, bound), words))
     });
     let always = [(Action::Help, "help"), (Action::Quit, "quit")].map(|(action, words)| {
         let bound = keymap.on(screen).find(|bound| bound.binding.action == action);
-        (bound.map_or_else(String::new, first_key), words)
+        (bound.map_or_else(String::new, |bound| first_key(page, bound)), words)
     });
     let length = |(key, words): &(String, &str)| width(key) + 1 + width(words) + 2;
     let mut room = usize::from(area.width).saturating_sub(always.iter().map(length).sum::<usize>());
@@ -155,11 +155,12 @@ fn draw_hints(page: &mut ScreenPage<'_>, area: Rect) {
 }
 
 /// Moving is shown with both keys, everything else with its first key.
-fn first_key(bound: Bound<'_>) -> String {
-    match bound.binding.hint {
-        Some("move") => "↑↓".into(),
+fn first_key(page: &ScreenPage<'_>, bound: Bound<'_>) -> String {
+    let names = match bound.binding.hint {
+        Some("move") => "↑↓".to_owned(),
         Some("scroll") => "←→".into(),
         Some("step") => ", .".into(),
         _ => bound.keys.first().map_or_else(String::new, |key| key.name()),
-    }
+    };
+    keys_in(page.model.options.symbols, &names)
 }

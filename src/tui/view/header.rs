@@ -8,6 +8,7 @@ use super::timeline::range_words;
 use crate::names::shown;
 use crate::number::{percent, whole_share};
 use crate::run::{Header, MeasuredTarget, RotatedBy};
+use crate::tui::figures::intervals_in_words;
 use crate::tui::keys::Action;
 use crate::tui::model::{ClickTarget, Motion, Over, ScreenModel};
 use crate::tui::options::Mode;
@@ -129,7 +130,7 @@ fn parts(page: &ScreenPage<'_>, room: usize) -> Vec<HeaderPart> {
     }
     parts.extend([
         part(4, Role::Dim, span(header.interval_ns)),
-        part(3, Role::Dim, format!("n={}", monitor.intervals())),
+        part(3, Role::Dim, intervals_in_words(monitor)),
         part(5, Role::Dim, plural(model.events.wholes(header.events.len()).len(), "event")),
     ]);
     if let Some(words) = rotation(model) {

@@ -5,14 +5,16 @@ use ratatui::text::Line;
 
 use super::page::ScreenPage;
 use crate::tui::help::{self, LEGEND};
-use crate::tui::keys::Bound;
+use crate::tui::keys::{Bound, keys_in};
 use crate::tui::layout::split_right;
 use crate::tui::model::{ScrolledList, VisibleRows};
+use crate::tui::symbols::GlyphSet;
 use crate::tui::text::{cut, left, wrap};
 use crate::tui::theme::Role;
 
-/// Cells of the keys, in a column of their own.
+/// Cells of the keys, in a column of their own, and where arrows are words.
 const KEYS: usize = 14;
+const KEYS_IN_WORDS: usize = 18;
 
 /// Cells of the glyphs of the legend.
 const GLYPHS: usize = 10;
@@ -37,7 +39,7 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, top: usize) {
         page.span(Role::Border, " ─ "),
         page.span(Role::Dim, page.model.screen.name()),
     ]);
-    let right = Line::from(page.span(Role::Dim, "Esc closes, ↑↓ scroll"));
+    let right = Line::from(page.span(Role::Dim, keys_in(page.model.options.symbols, "Esc closes, ↑↓ scroll")));
     let inner = page.panel(area, title, right, true);
     let (keys, legend) = if inner.width >= TWO_COLUMNS {
         let (keys, legend) = split_right(inner, inner.width - KEY_COLUMN);
@@ -98,6 +100,9 @@ fn legend_lines(page: &ScreenPage<'_>, width: usize) -> Vec<Line<'static>> {
 }
 
 fn key_line(page: &ScreenPage<'_>, bound: Bound<'_>, width: usize) -> Line<'static> {
-    let words = cut(bound.binding.words, width.saturating_sub(KEYS + 1)).into_owned();
-    Line::from(vec![page.span(Role::Key, left(&bound.names(), KEYS)), page.span(Role::Text, words)])
+    let glyphs = page.model.options.symbols;
+    let keys = if glyphs == GlyphSet::Ascii { KEYS_IN_WORDS } else { KEYS };
+    let words = cut(bound.binding.words, width.saturating_sub(keys + 1)).into_owned();
+    let names = keys_in(glyphs, &bound.names());
+    Line::from(vec![page.span(Role::Key, left(&names, keys)), page.span(Role::Text, words)])
 }

@@ -8,6 +8,7 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Padding, Widget};
 
+use crate::tui::keys::keys_in;
 use crate::tui::layout::split_below;
 use crate::tui::model::{ClickTarget, DrawnScreen, ScreenModel, ScrolledList, VisibleRows};
 use crate::tui::screen::Screen;
@@ -78,7 +79,7 @@ impl<'a> ScreenPage<'a> {
         whole_in: Option<&str>,
     ) -> Rect {
         let role = if rows.is_whole() { Role::Dim } else { Role::Warn };
-        let right = Line::from(self.span(role, rows.words(all, whole_in)));
+        let right = Line::from(self.span(role, keys_in(self.model.options.symbols, &rows.words(all, whole_in))));
         if !rows.is_whole() {
             make_room(&mut title, &right, area);
         }
@@ -108,7 +109,8 @@ impl<'a> ScreenPage<'a> {
     /// Says in the last line of a list without a frame that not all of it is shown.
     pub(super) fn hidden_line(&mut self, last: Rect, rows: VisibleRows) {
         if last.height > 0 {
-            let words = self.span(Role::Warn, format!(" {}", rows.words(rows.all, None)));
+            let words = keys_in(self.model.options.symbols, &rows.words(rows.all, None));
+            let words = self.span(Role::Warn, format!(" {words}"));
             self.line(last, words);
         }
     }

@@ -8,7 +8,7 @@ use super::page::ScreenPage;
 use super::sparkline;
 use crate::monitor::Severity;
 use crate::recording::TimeRange;
-use crate::tui::model::ClickTarget;
+use crate::tui::model::{ClickTarget, EventLine};
 use crate::tui::outline::Outline;
 use crate::tui::playback::Playback;
 use crate::tui::symbols::{CHANGE, MARK, MEAN, WARN};
@@ -56,7 +56,8 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     let within = range.map(|range| (outline.place(WallNs(range.from.0 + 1), cells), outline.place(range.to, cells)));
     let is_within = |cell: usize| within.is_none_or(|(first, last)| (first..=last).contains(&cell));
 
-    let name = cut_middle(&model.event_name(model.events.selected), LABEL - 2).into_owned();
+    let name = model.selected_line().map_or_else(String::new, |line| model.line_name(line));
+    let name = cut_middle(&name, LABEL - 2).into_owned();
     let mut spark = Line::from(page.span(Role::Dim, left(&format!(" {name}"), LABEL)));
     spark.spans.extend(bars(page, outline, cells).into_iter().enumerate().map(|(cell, span)| match is_within(cell) {
         true => span,
@@ -81,13 +82,15 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     }
 }
 
-/// The selected event over the whole recording; a gap where it wasn't counted.
+/// The selected event, or the sum of its parts, over the whole recording; a gap where it wasn't counted.
 fn bars(page: &ScreenPage<'_>, outline: &Outline, cells: usize) -> Vec<Span<'static>> {
-    let (monitor, event) = (&page.model.monitor, page.model.events.selected);
-    if event >= monitor.header().events.len() {
-        return vec![Span::raw(" "); cells];
-    }
-    let rates = outline.rates(monitor.header(), event, monitor.usual_measure(event), cells);
+    let (model, monitor) = (page.model, &page.model.monitor);
+    let Some(line) = model.selected_line() else { return vec![Span::raw(" "); cells] };
+    let parts = match line {
+        EventLine::Event(event) => vec![event],
+        EventLine::Sum(place) => model.events.folds[place].parts.events.clone(),
+    };
+    let rates = outline.rates(monitor.header(), &parts, monitor.usual_measure(model.events.selected), cells);
     sparkline::bars(page, &rates)
 }
 

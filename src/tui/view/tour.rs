@@ -4,6 +4,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::page::ScreenPage;
+use crate::tui::keys::keys_in;
 use crate::tui::model::STEPS;
 use crate::tui::text::wrap;
 use crate::tui::theme::Role;
@@ -21,7 +22,7 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, step: usize) {
         page.span(Role::Dim, format!("  {} of {}", step + 1, STEPS.len())),
     ]);
     for (key, word) in keys {
-        title.push_span(page.span(Role::Key, format!("   {key}")));
+        title.push_span(page.span(Role::Key, format!("   {}", keys_in(page.model.options.symbols, key))));
         title.push_span(page.span(Role::Dim, format!(" {word}")));
     }
     let width = usize::from(area.width.saturating_sub(2)).min(110);

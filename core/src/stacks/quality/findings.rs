@@ -12,6 +12,9 @@ use crate::profile::{Frame, FrameKind, NodeRef, Tree};
 /// The part of the samples from which on a finding tells of cut stacks or missing names: one in so many.
 const WORTH_A_WORD: u64 = 20;
 
+/// So many samples there are before shares of them are told: fewer say nothing of the rest.
+const LEAST_SAMPLES: u64 = 10;
+
 /// The part of lost samples from which on a finding tells of them: one in so many.
 const WORTH_TELLING_LOST: u64 = 100;
 
@@ -34,7 +37,7 @@ impl StackQuality {
     /// which says what is measured: `-- python3 x.py`.
     pub fn findings(&self, tree: &Tree, target: &str) -> Vec<String> {
         let all: Reach = tree.event_ids().filter_map(|event| self.reach(tree, event)).sum();
-        let is_worth = |samples: u64| samples > 0 && samples.saturating_mul(WORTH_A_WORD) >= all.samples();
+        let is_worth = |samples: u64| is_worth(samples, all.samples());
         let runtime = Runtime::of(tree);
         let mut findings = Vec::new();
         let samples = tree.event_ids().map(|event| tree.total(event).samples).fold(0, u64::saturating_add);
@@ -57,10 +60,11 @@ impl StackQuality {
         }
         let python = without_python(tree);
         if is_worth(python) {
-            let how = if let Runtime::Python(_) = runtime { runtime } else { Runtime::Python(None) }.names(target);
-            let part = share(python, all.samples());
-            findings
-                .push(format!("{part} of the samples are in Python's interpreter, not in functions of Python, {how}"));
+            let minor = if let Runtime::Python(minor) = runtime { minor } else { None };
+            let (part, how) = (share(python, all.samples()), python_names(minor, target));
+            findings.push(format!(
+                "{part} of the samples are below Python's interpreter, and which function of Python called isn't known: {how}"
+            ));
         }
         findings.extend(self.without_names(all.samples()));
         if matches!(self.origin, StackOrigin::Sampled(_)) {
@@ -115,9 +119,9 @@ impl StackQuality {
         let sum = reasons.iter().fold(0u64, |sum, (_, samples)| sum.saturating_add(*samples));
         let (main, _) = reasons.first()?;
         let (part, words) = (share(sum, samples), in_words(&reasons, samples));
-        let is_worth = sum.saturating_mul(WORTH_A_WORD) >= samples;
         let words = if reasons.len() == 1 { format!(", {}", main.place()) } else { format!(": {words}") };
-        is_worth.then(|| format!("{part} of the samples are in functions without a name{words}; {}", main.help()))
+        is_worth(sum, samples)
+            .then(|| format!("{part} of the samples are in functions without a name{words}; {}", main.help()))
     }
 
     /// Why stacks are cut, and the command that shows more of them.
@@ -199,6 +203,11 @@ impl StackQuality {
 /// Stacks are cut as code has no frame pointers.
 fn without_frame_pointers(target: &str) -> String {
     format!("code without frame pointers called:  perfprop record --call-graph dwarf {target}")
+}
+
+/// Whether so many samples of all are worth a word.
+fn is_worth(samples: u64, all: u64) -> bool {
+    samples > 0 && all >= LEAST_SAMPLES && samples.saturating_mul(WORTH_A_WORD) >= all
 }
 
 impl UnknownRegions {
@@ -325,14 +334,7 @@ impl Runtime {
                 "JAVA_TOOL_OPTIONS='-XX:+PreserveFramePointer -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit'",
             ),
             Self::Node => told("Node", "NODE_OPTIONS='--perf-basic-prof --interpreted-frames-native-stack'"),
-            Self::Python(Some(minor)) if minor < PYTHON_THAT_TELLS => {
-                format!("whose names need Python 3.{PYTHON_THAT_TELLS} or later (this is 3.{minor})")
-            }
-            Self::Python(_) if is_of_command(&target) => told("Python 3.12 or later", "PYTHONPERFSUPPORT=1"),
-            Self::Python(_) => {
-                "whose names Python 3.12 or later tells if it is started as  python3 -X perf, or with  PYTHONPERFSUPPORT=1"
-                    .into()
-            }
+            Self::Python(minor) => format!("which was made at run time: {}", python_names(minor, &target)),
             Self::Other => "which was made at run time and is in no /tmp/perf-PID.map".into(),
         }
     }
@@ -340,6 +342,20 @@ impl Runtime {
 
 /// The first Python 3 that tells names of its functions.
 const PYTHON_THAT_TELLS: u32 = 12;
+
+/// How Python 3 of a version is made to tell the names of its functions.
+fn python_names(minor: Option<u32>, target: &str) -> String {
+    let tells = format!("Python 3.{PYTHON_THAT_TELLS} or later tells names if it is");
+    match minor {
+        Some(minor) if minor < PYTHON_THAT_TELLS => {
+            format!("names need Python 3.{PYTHON_THAT_TELLS} or later (this is 3.{minor})")
+        }
+        _ if is_of_command(target) => {
+            format!("{tells} asked to{}", with_setting("PYTHONPERFSUPPORT=1", &shown(target)))
+        }
+        _ => format!("{tells} started as  python3 -X perf, or with  PYTHONPERFSUPPORT=1"),
+    }
+}
 
 /// `3.11` of `python3.11`, `libpython3.11.so.1.0`: the number behind the point.
 fn python_minor(name: &str) -> Option<u32> {
@@ -484,24 +500,37 @@ mod tests {
             told(&[(python, 60), (&format!("{python};list_sort;_PyEval_EvalFrameDefault"), 20), ("_start;main", 20)]);
         assert_eq!(
             text,
-            "80.0% of the samples are in Python's interpreter, not in functions of Python, whose names Python 3.12 or later \
-             tells if it is asked to:  PYTHONPERFSUPPORT=1 perfprop record -g -- python3 x.py"
+            "80.0% of the samples are below Python's interpreter, and which function of Python called isn't known: \
+             Python 3.12 or later tells names if it is asked to:  PYTHONPERFSUPPORT=1 perfprop record -g -- python3 x.py"
         );
         assert_eq!(told(&[(python, 60), (&format!("{python};fib|perf-7.map"), 20)]), "");
         assert_eq!(told(&[(python, 1), ("_start;main", 99)]), "");
     }
 
     #[test]
+    fn few_samples_tell_nothing_of_the_rest() {
+        let told = |samples| {
+            let mut quality = quality(FP);
+            let tree = tree(&[("[unknown]|/usr/bin/prog", samples)]);
+            let event = tree.default_event().unwrap();
+            quality.nameless.add(event, NamelessReason::Stripped, samples);
+            quality.findings(&tree, "-- ./prog").join("\n")
+        };
+        assert_eq!((told(1), told(9)), (String::new(), String::new()));
+        assert!(told(10).contains("100% of the samples are in functions without a name"), "{}", told(10));
+    }
+
+    #[test]
     fn a_python_that_runs_or_is_too_old_is_told_so() {
         let told = |module: &str, target: &str| {
             let stack = format!("_start;main;_PyEval_EvalFrameDefault|{module}");
-            quality(FP).findings(&tree(&[(&stack, 9)]), target).join("\n")
+            quality(FP).findings(&tree(&[(&stack, 90)]), target).join("\n")
         };
         let text = told("/usr/lib/libpython3.12.so.1.0", "-p 7");
         assert!(text.ends_with("if it is started as  python3 -X perf, or with  PYTHONPERFSUPPORT=1"), "{text}");
         assert!(told("/usr/bin/python3", "-a").contains("-X perf"));
         let text = told("/usr/bin/python3.11", "-- python3 x.py");
-        assert!(text.ends_with("whose names need Python 3.12 or later (this is 3.11)"), "{text}");
+        assert!(text.ends_with("isn't known: names need Python 3.12 or later (this is 3.11)"), "{text}");
         assert_eq!(python_minor("libpython3.so"), None);
     }
 

@@ -1,5 +1,8 @@
 //! Says where a timer that samples, and the sampling of waits, show something else than what a program does.
 
+use std::collections::BTreeMap;
+
+use crate::names::shown;
 use crate::profile::{EventId, Tree};
 
 use super::super::OFF_CPU;
@@ -30,21 +33,24 @@ pub(super) fn findings(tree: &Tree) -> impl Iterator<Item = String> {
 }
 
 fn without_interrupts(tree: &Tree, clock: EventId) -> Option<String> {
-    let mut found = [0_u64; ENABLE_INTERRUPTS.len()];
-    for node in tree.walk().filter(|node| node.frame().is_kernel()) {
-        if let Some(function) = ENABLE_INTERRUPTS.iter().position(|function| node.frame().name.starts_with(function)) {
-            found[function] = found[function].saturating_add(node.samples(clock));
+    let enables = |name: &str| ENABLE_INTERRUPTS.iter().any(|beginning| name.starts_with(beginning));
+    let mut found: BTreeMap<&str, u64> = BTreeMap::new();
+    for node in tree.walk() {
+        let (frame, samples) = (node.frame(), node.samples(clock));
+        if frame.is_kernel() && enables(frame.name) {
+            let sum = found.entry(frame.name).or_default();
+            *sum = sum.saturating_add(samples);
         }
     }
-    let samples = found.into_iter().fold(0, u64::saturating_add);
-    let (_, most) = found.into_iter().zip(ENABLE_INTERRUPTS).max()?;
+    let samples = found.values().copied().fold(0, u64::saturating_add);
+    let (most, _) = found.into_iter().max_by_key(|(_, samples)| *samples)?;
     let all = tree.total(clock).samples;
     (samples > 0 && samples.saturating_mul(WORTH_A_WORD) >= all).then(|| {
         format!(
             "{} of the samples are where the kernel lets interrupts in again, most in {}: without hardware counters a timer samples, \
              and finds there what ran without interrupts; that is seldom the time of these functions themselves",
             share(samples, all),
-            most
+            shown(most)
         )
     })
 }
@@ -79,7 +85,7 @@ mod tests {
         let words = told(&tree(&[(&unlock, 30), (&switch, 10), ("main", 60)])).join("\n");
         assert!(
             words.starts_with(
-                "40.0% of the samples are where the kernel lets interrupts in again, most in _raw_spin_unlock_irq"
+                "40.0% of the samples are where the kernel lets interrupts in again, most in _raw_spin_unlock_irqrestore:"
             ),
             "{words}"
         );

@@ -23,6 +23,34 @@ impl ProfileState {
         self.hits.get(frame as usize).copied().unwrap_or(false)
     }
 
+    /// Whether the name of a module matches.
+    pub(in crate::tui) fn is_module_hit(&self, module: FrameIndex) -> bool {
+        self.search.matches(&self.module(module).name)
+    }
+
+    /// Whether a row of the list of functions or modules matches.
+    fn is_row_hit(&self, row: FrameIndex) -> bool {
+        match self.listing() {
+            Listing::Modules => self.is_module_hit(row),
+            Listing::Flat | Listing::Callers | Listing::Tree => self.is_hit(row),
+        }
+    }
+
+    /// The frames that match: of a list of modules those of modules that do.
+    fn hit_frames(&self) -> Vec<bool> {
+        if self.listing() != Listing::Modules {
+            return self.hits.clone();
+        }
+        let of = self.calls.modules_of_frames();
+        let mut modules: Vec<Option<bool>> = Vec::new();
+        let mut is_hit = |module: FrameIndex| {
+            let place = module as usize;
+            modules.resize(modules.len().max(place + 1), None);
+            *modules[place].get_or_insert_with(|| self.is_module_hit(module))
+        };
+        of.iter().map(|&module| is_hit(module)).collect()
+    }
+
     /// A sample counts once, however many frames on its path match.
     pub(super) fn find(&mut self) {
         self.found = SearchCount::default();
@@ -31,13 +59,14 @@ impl ProfileState {
             return;
         }
         let (place, mut found) = (self.place(), SearchCount::default());
-        let shape = &place.shape;
+        let (shape, hits) = (&place.shape, self.hit_frames());
+        let is_hit = |node| hits.get(shape.frame(node) as usize).copied().unwrap_or(false);
         let mut covered: Option<usize> = None;
         let (mut matches, mut walked) = (Vec::new(), vec![0; shape.len()]);
         for (step, node) in shape.walk(if shape.len() > 0 { place.root() } else { return }).enumerate() {
             walked[node as usize] = step as u32;
             covered = covered.filter(|&depth| shape.depth(node) > depth);
-            if self.is_hit(shape.frame(node)) {
+            if is_hit(node) {
                 matches.push(place.chain_of(node));
                 found.frames += 1;
                 if covered.is_none() {
@@ -55,7 +84,7 @@ impl ProfileState {
     /// Goes to the next match unless one is selected, or nothing is searched for.
     pub(in crate::tui) fn go_to_match(&mut self, height: usize) -> Result<(), &'static str> {
         let is_there = match self.is_in_sums() {
-            true => self.listing() != Listing::Flat || self.is_hit(self.functions.selected),
+            true => self.sums().is_some_and(|list| self.is_row_hit(list.selected)),
             false => self.matches.contains(&self.place().chain_of(self.place().selected)),
         };
         if is_there || self.search.is_empty() { Ok(()) } else { self.next_hit(1, height) }
@@ -68,7 +97,7 @@ impl ProfileState {
         }
         let none = Err("no name here matches");
         if let Some(list) = self.sums().filter(|_| self.is_in_sums()) {
-            let is_hit = |row: &usize| self.listing() == Listing::Flat && self.is_hit(list.rows[*row].frame);
+            let is_hit = |row: &usize| self.is_row_hit(list.rows[*row].frame);
             let hits: Vec<_> = (0..list.rows.len()).filter(is_hit).collect();
             let at = list.row();
             let Some(row) = beside(&hits, at, step) else { return none };

@@ -338,8 +338,7 @@ impl ProfileState {
         let space = SampledSpace::of(self.event_name().unwrap_or_default());
         let row = |function: &FunctionRow| {
             let share = self.share(function.own);
-            let is_sampled = function.own != whole && !self.is_off_cpu();
-            let error = if is_sampled { self.share_error(share, whole, confidence) } else { Error::Exact };
+            let error = if self.is_off_cpu() { Error::Exact } else { self.share_error(share, whole, confidence) };
             let name = self.calls.label(function.frame).name.clone();
             let (shown, total) = (self.name(function.frame).to_owned(), self.share(function.total));
             HotRow { function: HotFunction { name, share, space }, shown, error, total }
@@ -377,16 +376,20 @@ impl ProfileState {
         if telling.is_empty() { all.last().copied().into_iter().collect() } else { telling }
     }
 
+    /// The frame of the thread or process that a row begins with, if it does.
+    pub(in crate::tui) fn task_of_row(&self, place: &TreePlace, row: TreeNode) -> Option<FrameIndex> {
+        let first = place.chain(row).first().copied().filter(|&node| node != 0)?;
+        let frame = place.shape.frame(first);
+        let label = self.calls.label(frame);
+        // Tasks are of no module.
+        let is_task = place.shape.parent(first) == 0 && label.origin == FrameOrigin::Unknown && label.module.is_empty();
+        is_task.then_some(frame)
+    }
+
     /// Which frame of these of a row has its name where there is room for one: of callers the nearest; of calls the last, unless the
     /// first is the task's or all are the kernel's, as many ends of those are alike.
     pub(in crate::tui) fn kept_end(&self, place: &TreePlace, row: TreeNode, frames: &[FrameIndex]) -> ChainEnd {
-        let first = place.chain(row).first().copied().unwrap_or(0);
-        let frame = place.shape.frame(first);
-        // Tasks are of no module.
-        let is_task = place.shape.parent(first) == 0
-            && frames.first() == Some(&frame)
-            && self.calls.label(frame).origin == FrameOrigin::Unknown
-            && self.calls.label(frame).module.is_empty();
+        let is_task = self.task_of_row(place, row).is_some_and(|frame| frames.first() == Some(&frame));
         let is_of_kernel = |frame: &FrameIndex| self.calls.label(*frame).origin == FrameOrigin::Kernel;
         match place.direction {
             TreeDirection::Calls if !is_task && !frames.iter().all(is_of_kernel) => ChainEnd::Last,

@@ -25,7 +25,10 @@ impl ProfileState {
             Action::NextHit => return self.next_hit(1, height),
             Action::PreviousHit => return self.next_hit(-1, height),
             Action::FindSame => {
-                let name = exactly(&self.selected_label().name);
+                let name = match self.listing() {
+                    Listing::Modules if self.is_in_sums() => exactly(&self.module(self.modules.selected).name),
+                    _ => exactly(&self.selected_label().name),
+                };
                 self.set_search(name);
             }
             Action::GoLeft if self.emphasis == Emphasis::Icicle => self.go_aside(-1, height),

@@ -9,6 +9,7 @@ use crate::compare::{ComparedEvent, RunComparison};
 use crate::monitor::{Measure, MeasureChoice};
 use crate::names::shown;
 use crate::tui::figures::ShownValues;
+use crate::tui::keys::keys_in;
 use crate::tui::layout::{split_below, split_right};
 use crate::tui::model::profile::ProfileState;
 use crate::tui::model::{ClickTarget, CompareColumn, ScrolledList, VisibleRows};
@@ -177,8 +178,9 @@ fn count(page: &ScreenPage<'_>, on_screen: VisibleRows, area: Rect) -> Line<'sta
         return Line::from(page.span(Role::Dim, differ.unwrap_or_else(|| format!("{all} events"))));
     }
     let role = if on_screen.is_whole() { Role::Dim } else { Role::Warn };
-    let hidden = Line::from(page.span(role, on_screen.words(all, None)));
-    let both = differ.map(|differ| Line::from(page.span(role, format!("{differ}, {}", on_screen.words(all, None)))));
+    let words = keys_in(page.model.options.symbols, &on_screen.words(all, None));
+    let hidden = Line::from(page.span(role, words.clone()));
+    let both = differ.map(|differ| Line::from(page.span(role, format!("{differ}, {words}"))));
     both.filter(|both| fit_beside(&Line::raw("Compare"), both, area)).unwrap_or(hidden)
 }
 

@@ -7,6 +7,7 @@ use super::page::ScreenPage;
 use crate::names::shown;
 use crate::number::{amount, clock, share, si, time};
 use crate::stacks::{FirstLevel, ProfileSpan};
+use crate::tui::keys::keys_in;
 use crate::tui::layout::profile::ProfileLayout;
 use crate::tui::layout::{Room, rows_of_list};
 use crate::tui::model::profile::{CallMeasure, FunctionRow, Listing, ProfileState, RatioRow, TreeNode};
@@ -134,7 +135,7 @@ fn hidden(page: &ScreenPage<'_>, rows: VisibleRows, focus: bool) -> Line<'static
         return Line::default();
     }
     let whole_in = (!focus).then_some(Screen::Profile.name());
-    Line::from(page.span(Role::Warn, rows.words(rows.all, whole_in)))
+    Line::from(page.span(Role::Warn, keys_in(page.model.options.symbols, &rows.words(rows.all, whole_in))))
 }
 
 /// Says why there is no profile.
@@ -147,6 +148,9 @@ fn nothing(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
     }
     if model.others.is_some() && model.profile.is_none() {
         return words_alone(page, area, room, &model.without_functions());
+    }
+    if let Some(refused) = model.sampling_refused.as_ref().filter(|_| model.can_begin_sampling()) {
+        return words_alone(page, area, room, refused);
     }
     let words = match (&model.profile, model.options.mode, model.monitor.ended()) {
         (None, Mode::Live, _) if model.can_begin_sampling() => {
@@ -186,7 +190,8 @@ fn words_alone(page: &mut ScreenPage<'_>, area: Rect, room: Room, words: &str) {
             page.panel(area, title, Line::default(), true)
         }
     };
-    for (line, row) in wrap(words, usize::from(inner.width)).into_iter().zip(inner.rows()) {
+    let lines = words.lines().flat_map(|line| wrap(line, usize::from(inner.width)));
+    for (line, row) in lines.zip(inner.rows()) {
         page.line(row, Line::from(page.span(Role::Dim, line)));
     }
 }

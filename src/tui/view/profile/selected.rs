@@ -21,7 +21,7 @@ struct SelectedRow {
     own: Amount,
     calls: Option<RowCalls>,
     ratio: Option<RatioRow>,
-    /// The last frame of a path; modules have none.
+    /// The last frame of a path; modules, threads and processes have none.
     frame: Option<FrameIndex>,
 }
 
@@ -43,7 +43,7 @@ impl SelectedRow {
                 own: place.own(row),
                 calls: profile.calls_of_node(row),
                 ratio: profile.ratio_row(place, row),
-                frame: Some(place.shape.frame(place.end_of(row))),
+                frame: profile.task_of_row(place, row).is_none().then(|| place.shape.frame(place.end_of(row))),
             },
         }
     }

@@ -187,7 +187,9 @@ fn draw_node(
     let of = profile.ratio_row(place, node);
     let ratio = of.and_then(|row| profile.ratio_on(row, confidence));
     let difference = of.and_then(|row| profile.difference_on(row));
-    let numbers = RowNumbers { total: place.shape.total(node), own: place.own(node), calls, ratio, difference };
+    // Only a row of all samples is no estimate. The root of callers is a function.
+    let is_all = node == 0 && place.direction == TreeDirection::Calls;
+    let numbers = RowNumbers { total: place.shape.total(node), own: place.own(node), calls, ratio, difference, is_all };
     draw_row(page, row, &name, &numbers, profile, columns);
     page.target(row, ClickTarget::Frame(node));
 }
@@ -296,7 +298,8 @@ fn draw_module(
     let module = profile.module(sum.frame);
     let text = cut_name(&module.name, columns.name()).into_owned();
     let place = module.origin.word().into();
-    let name = FunctionName { before: String::new(), text, place, is_hit: false, is_selected };
+    let name =
+        FunctionName { before: String::new(), text, place, is_hit: profile.is_module_hit(sum.frame), is_selected };
     draw_sum(page, row, (sum, RatioRow::Module(sum.frame)), &name, profile, columns);
 }
 
@@ -314,7 +317,7 @@ fn draw_sum(
     };
     let ratio = profile.ratio_on(of, page.model.monitor.confidence());
     let difference = profile.difference_on(of);
-    let numbers = RowNumbers { total: sum.total, own: sum.own, calls, ratio, difference };
+    let numbers = RowNumbers { total: sum.total, own: sum.own, calls, ratio, difference, is_all: false };
     draw_row(page, row, name, &numbers, profile, columns);
     page.target(row, ClickTarget::Function(sum.frame));
 }
@@ -329,6 +332,8 @@ pub(super) struct RowNumbers {
     pub(super) ratio: Option<Uncertain>,
     /// How two sides differ.
     pub(super) difference: Option<RowDifference>,
+    /// Whether its total is all that was sampled.
+    pub(super) is_all: bool,
 }
 
 /// The name of a row.
@@ -381,6 +386,7 @@ fn shares(
     let texts = columns.texts(|column| match column {
         ShareColumn::Total => number::share(profile.share(numbers.total)),
         ShareColumn::Own => number::share(profile.share(numbers.own)),
+        ShareColumn::TotalInterval if numbers.is_all => MISSING.into(),
         ShareColumn::TotalInterval => interval_of(page, numbers.total, profile),
         ShareColumn::OwnInterval => interval_of(page, numbers.own, profile),
         ShareColumn::Ratio => numbers.ratio.map_or_else(|| MISSING.into(), |ratio| number::si(ratio.value)),
@@ -440,11 +446,11 @@ pub(super) fn ratio_interval(ratio: Uncertain) -> String {
     ratio.bounds().map_or_else(|| "?".into(), |(low, high)| format!("{}–{}", number::si(low), number::si(high)))
 }
 
-/// The error of a share; none for the whole, which is no estimate.
+/// The error of a share; none of waits, which are all sampled.
 fn error(page: &ScreenPage<'_>, amount: Amount, profile: &ProfileState) -> Error {
-    match amount == profile.whole() {
+    match profile.is_off_cpu() {
         true => Error::Exact,
-        false if profile.is_off_cpu() => Error::Exact,
+        false if !profile.has_samples() && amount == profile.whole() => Error::Exact,
         false if !profile.has_samples() => Error::Unknown,
         false => profile.share_error(profile.share(amount), profile.whole(), page.model.monitor.confidence()),
     }

@@ -215,7 +215,21 @@ fn summary(page: &ScreenPage<'_>, uses: &ThreadUses<'_>) -> String {
     let all = all(page, uses);
     let whole = if page.model.shows_threads_of_run() { ", all of the run" } else { "" };
     let left_out = if uses.left_out > 0 { format!(", {} not read", uses.left_out) } else { String::new() };
-    format!("{all} on {:.2} CPUs in {:.1} s{whole}{left_out}", uses.cpus, uses.seconds)
+    let when = other_time(page, uses).unwrap_or_default();
+    format!("{all} on {:.2} CPUs in {:.1} s{whole}{when}{left_out}", uses.cpus, uses.seconds)
+}
+
+/// Seconds by which the time of threads may end before or behind that of the rest of the screen without a word.
+const SAME_TIME: f64 = 0.1;
+
+/// `, read from 0.2 s to 1.0 s` in a replay: recordings keep threads once a second, so that their time may be another than that of the
+/// other numbers.
+fn other_time(page: &ScreenPage<'_>, uses: &ThreadUses<'_>) -> Option<String> {
+    let model = page.model;
+    let read = model.monitor.threads_read_at().filter(|_| model.playback.is_some() && !model.shows_threads_of_run())?;
+    let (read, shown) = (read.as_secs(), model.monitor.closed_at().as_secs());
+    let is_other = (read - shown).abs() > SAME_TIME;
+    is_other.then(|| format!(", read from {:.1} s to {read:.1} s", (read - uses.seconds).max(0.0)))
 }
 
 /// How many threads there are, whatever the filter is.

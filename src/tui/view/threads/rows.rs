@@ -90,7 +90,8 @@ pub(super) fn cell(column: ThreadColumn, thread: &ThreadUse<'_>) -> (Role, Strin
         (ThreadColumn::Memory, _) if thread.thread.resident > 0 => (Role::Dim, memory(thread.thread.resident)),
         (ThreadColumn::Memory, _) => (Role::Dim, String::new()),
         (ThreadColumn::Faults | ThreadColumn::Switches, _) => match column.rate(thread) {
-            Some(rate) if rate < 0.5 => (Role::Dim, "0".into()),
+            Some(0.0) => (Role::Dim, "0".into()),
+            Some(rate) if rate < 0.5 => (Role::Dim, "<1".into()),
             Some(rate) => (Role::Text, si(rate)),
             None => (Role::Missing, MISSING.into()),
         },
@@ -115,6 +116,27 @@ mod tests {
         assert_eq!(bar(0.0, Some(0.0), 1.0, 20), [0, 0, 20]);
         assert_eq!(bar(0.1, Some(0.1), 0.5, 20), [2, 2, 6], "it lived for half of the time");
         assert_eq!(width(&BAR.map(|(_, words)| words).concat()), BAR_CELLS);
+    }
+
+    #[test]
+    fn rates_below_one_are_not_none() {
+        let reading = crate::threads::ThreadReading::default();
+        let switches = |rate| {
+            let thread = ThreadUse {
+                thread: &reading,
+                seconds: 1.0,
+                lived: 1.0,
+                cpu: 0.0,
+                delay: None,
+                ended_children: 0.0,
+                faults: 0.0,
+                switches: rate,
+                has_blocked: false,
+                looks: Vec::new(),
+            };
+            cell(ThreadColumn::Switches, &thread).1
+        };
+        assert_eq!([Some(0.0), Some(0.091), Some(2.0), None].map(switches), ["0", "<1", "2", MISSING]);
     }
 
     proptest! {

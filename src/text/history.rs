@@ -138,9 +138,8 @@ pub fn benchmark_differences(found: &[BenchmarkDifference], machines: usize) -> 
         0 => format!("{table}\nRATIO: of B to A\n"),
         _ => {
             let note = format!(
-                "RATIO: B divided by A. A benchmark with a verdict was tested: its RATIO is that of the means of its runs without outliers; \
-                 elsewhere it is that of the numbers shown. With 95% confidence no verdict is wrong, of {tested} tested (INTERVAL is \
-                 corrected for that)"
+                "RATIO: of B to A. Of benchmarks that were tested it is that of the means of runs without outliers, of others that of the \
+                 numbers shown. With 95% confidence no verdict is wrong, of {tested} tested (INTERVAL is corrected for that)"
             );
             format!("{table}\n{}\n", wrapped(&note, 0))
         }

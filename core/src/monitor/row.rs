@@ -192,8 +192,8 @@ pub enum Absence {
     NotYetRan,
     /// The event was never on a counter, and the measurement has ended.
     NeverRan,
-    /// The event counted nothing while it was on a counter, but wasn't on one in the beginning, where nobody knows
-    /// what happened.
+    /// The event counted nothing while it was on a counter, but wasn't on one in the beginning, or was so in few turns: it may have
+    /// occurred there, or between them.
     NoneSeen,
     /// The kernel took its counters off before it counted anything.
     TakenOff,

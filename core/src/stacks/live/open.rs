@@ -102,6 +102,7 @@ pub(super) fn open(wanted: &StackRequest, target: &CountedTarget) -> Result<Open
     let (mut chosen, mut unsampled) = opener.choose(wanted, tried)?;
     let off_cpu = wanted.off_cpu.as_ref().and_then(|event| match opener.switches(event, tried) {
         Ok(opened) => {
+            unsampled.extend(opened.take_from(&mut chosen));
             chosen.push(opened);
             u32::try_from(chosen.len() - 1).ok()
         }

@@ -68,6 +68,20 @@ pub(super) struct OpenedEvent {
     weighs: Weighs,
 }
 
+impl OpenedEvent {
+    /// Takes the events that are the same to the kernel out of others: it gives the samples of both the number of one of them (seen on
+    /// Linux 6.18, with perf as well).
+    pub(super) fn take_from(&self, others: &mut Vec<Self>) -> Vec<Unsampled> {
+        let is_same = |other: &mut Self| other.event.encoding == self.event.encoding;
+        let reason = |same: Self| {
+            let source =
+                io::Error::other(format!("{OFF_CPU} has the stack of each, and the kernel can't tell the two apart"));
+            Unsampled { name: same.event.name, source }
+        };
+        others.extract_if(.., is_same).map(reason).collect()
+    }
+}
+
 /// What the weight of an event's samples is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Weighs {
@@ -280,4 +294,24 @@ impl Opener<'_> {
 /// Whether a ring buffer is larger than what a user may lock, or than what is left of memory.
 fn is_short_of_memory(error: &io::Error) -> bool {
     matches!(error.raw_os_error().map(Errno::from_raw), Some(Errno::EPERM | Errno::ENOMEM))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builders::software_event;
+
+    #[test]
+    fn an_event_that_is_the_same_to_the_kernel_leaves_the_others() {
+        let opened = |name: &str, config: u64| {
+            let mut event = software_event(name);
+            event.encoding.config = config;
+            OpenedEvent { event, rate: Rate::Period(1), weighs: Weighs::Occurrences }
+        };
+        let switches = OpenedEvent { weighs: Weighs::TimeOffCpu, ..opened("context-switches", 3) };
+        let mut others = vec![opened("task-clock", 1), opened("cs", 3)];
+        let left = switches.take_from(&mut others);
+        assert_eq!(left.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["cs"]);
+        assert!(others.len() == 1 && switches.take_from(&mut others).is_empty());
+    }
 }

@@ -550,6 +550,8 @@ fn a_command_that_waits_is_told_with_what_it_waits_in() {
     let is_told = |thread| Scenario::of(vec![thread]).found().iter().any(|one| one.rule == DiagnosisRule::Waiting);
     assert!(!is_told(sleeps(0.6, 1)));
     assert!(!is_told(sleeps(0.9, 10)));
+    // A process that has ended waits for nothing, until its parent asks for it.
+    assert!(!is_told(thread(7, "prog", 0.5, &[('R', "", 50), ('Z', "", 50)])));
     // Of processes that ran already, waiting for work is usual; doing nothing at all is told.
     let of_daemon = |thread| {
         let target = Some(MeasuredTarget::Processes(vec![]));

@@ -473,7 +473,8 @@ impl Evidence<'_> {
         }
         // Who waits for a child has most of its time in that, which says nothing.
         let works = self.running * MAIN;
-        let lived = uses.all().filter(|thread| thread.lived >= LIVED && has_looks(thread));
+        let may_wait = |thread: &&ThreadUse<'_>| has_looks(thread) && !thread.thread.is_defunct();
+        let lived = uses.all().filter(|thread| thread.lived >= LIVED).filter(may_wait);
         let busiest = lived.max_by(|a, b| a.cpu.total_cmp(&b.cpu)).filter(|thread| thread.cpu >= works.max(WORKS))?;
         let waits = busiest.waited_at_all();
         let within =

@@ -437,19 +437,8 @@ mod tests {
     /// A run in which a region was called so often, and took so long; not at all where there are no calls.
     fn run(calls: u64, time_ns: u64) -> RegionTable {
         let path = RegionPath { program: RegionProgramId(0), parent: None, name: "r".into(), phase: String::new() };
-        let counts = RegionCounts {
-            path: RegionPathId(0),
-            calls,
-            time_ns,
-            self_ns: time_ns,
-            markers_ns: 0,
-            self_markers_ns: 0,
-            reverse_calls: 0,
-            reverse_ns: 0,
-            spread: None,
-            events: Vec::new(),
-            counters: Vec::new(),
-        };
+        let nothing = RegionCounts::nothing(RegionPathId(0));
+        let counts = RegionCounts { calls, time_ns, self_ns: time_ns, ..nothing };
         let batch = RegionBatch {
             counted_since: Some(WallNs(0)),
             programs: vec![RegionProgram { pid: 7, name: Some("fit".into()) }],

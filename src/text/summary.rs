@@ -289,7 +289,7 @@ fn few_turns(scaled: &[Row<'_>]) -> String {
     let fewest = scaled.iter().min_by_key(|row| row.raw.run.stays());
     let named = |row: &Row<'_>| {
         let (name, turns) = (shown(&row.event.event.name), row.raw.run.stays());
-        format!(" {name} had only {turns} turns on a counter: ± knows of no bursts between turns\n")
+        format!(" {name} had only {turns} turns on a counter: its ± leaves out bursts between turns\n")
     };
     fewest.filter(|row| row.raw.run.is_in_few_stays()).map(named).unwrap_or_default()
 }

@@ -165,7 +165,9 @@ impl GlyphSet {
             let mut at = 0;
             while let Some(place) = line[at..].iter().position(|cell| cell.symbol() == PLUS_MINUS) {
                 let place = at + place;
-                match room_for_two(line, place, |cell| Filling::of(cell.symbol())) {
+                // Within borders the last blank goes before a sign that means another thing.
+                let before = place.checked_sub(1).filter(|&before| line[before].symbol() == " ");
+                match room_for_two(line, place, |cell| Filling::of(cell.symbol())).or(before) {
                     Some(plus) => {
                         line[plus].set_symbol("+");
                         line[plus + 1].set_symbol("-");
@@ -209,8 +211,8 @@ impl Filling {
     }
 }
 
-/// Makes room for two characters where there is one: two blanks before it give one, or two behind it, up to which the text moves; else one
-/// blank before it. Gives the place of the first; nothing where there is no room.
+/// Makes room for two characters where there is one: two blanks before it give one, or two behind it, up to which the text moves. Gives the
+/// place of the first; nothing where there is no room, but for a blank that parts it from what is before it.
 fn room_for_two<T>(line: &mut [T], at: usize, filling: impl Fn(&T) -> Filling) -> Option<usize> {
     let is_blank = |place: Option<usize>| place.and_then(|place| line.get(place)).map(&filling) == Some(Filling::Blank);
     if is_blank(at.checked_sub(1)) && is_blank(at.checked_sub(2)) {
@@ -218,13 +220,8 @@ fn room_for_two<T>(line: &mut [T], at: usize, filling: impl Fn(&T) -> Filling) -
     }
     let movable = line[at + 1..].iter().take_while(|cell| filling(cell) != Filling::Fixed).count();
     let gap = (at + 1..at + movable).find(|&place| is_blank(Some(place)) && is_blank(Some(place + 1)));
-    match gap {
-        Some(gap) => {
-            line[at + 1..=gap].rotate_right(1);
-            Some(at)
-        }
-        None => is_blank(at.checked_sub(1)).then(|| at - 1),
-    }
+    line[at + 1..=gap?].rotate_right(1);
+    Some(at)
 }
 
 fn stand_in(glyph: &str) -> &'static str {
@@ -272,7 +269,7 @@ mod tests {
         let of = GlyphSet::of_locale;
         assert_eq!((of(None, None, None), of(None, None, Some("C.UTF-8"))), (Unicode, Unicode));
         assert_eq!((of(Some("C"), None, Some("C.UTF-8")), of(Some(""), Some("POSIX"), None)), (Ascii, Ascii));
-        assert_eq!(Ascii.text("1.2 ±3% ▲ — café"), "1.2+-3% ! - café");
+        assert_eq!(Ascii.text("1.2 ±3% ▲ — café"), "1.2 +-3% ! - café");
         assert_eq!(Ascii.text("a  ±3%  b\n± ≈\n±1%  c"), "a +-3%  b\n+- =\n+-1% c");
         assert_eq!(Unicode.text("±3%"), "±3%");
     }

@@ -104,7 +104,7 @@ impl RegionCounts {
     }
 
     /// What no call counts.
-    pub(super) fn nothing(path: RegionPathId) -> Self {
+    pub fn nothing(path: RegionPathId) -> Self {
         Self {
             path,
             calls: 0,

@@ -45,19 +45,8 @@ mod tests {
     use super::*;
 
     fn counts(path: u32, calls: u64) -> RegionCounts {
-        RegionCounts {
-            path: RegionPathId(path),
-            calls,
-            time_ns: 10 * calls,
-            self_ns: 4 * calls,
-            markers_ns: 0,
-            self_markers_ns: 0,
-            reverse_calls: 0,
-            reverse_ns: 0,
-            spread: None,
-            events: Vec::new(),
-            counters: Vec::new(),
-        }
+        let nothing = RegionCounts::nothing(RegionPathId(path));
+        RegionCounts { calls, time_ns: 10 * calls, self_ns: 4 * calls, ..nothing }
     }
 
     fn batch(at: u64, counts: Vec<RegionCounts>) -> RegionBatch {

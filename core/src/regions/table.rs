@@ -342,20 +342,7 @@ mod tests {
     }
 
     fn counts(path: u32, calls: u64) -> RegionCounts {
-        let path = RegionPathId(path);
-        RegionCounts {
-            path,
-            calls,
-            time_ns: 0,
-            self_ns: 0,
-            markers_ns: 0,
-            self_markers_ns: 0,
-            reverse_calls: 0,
-            reverse_ns: 0,
-            spread: None,
-            events: Vec::new(),
-            counters: Vec::new(),
-        }
+        RegionCounts { calls, ..RegionCounts::nothing(RegionPathId(path)) }
     }
 
     #[test]

@@ -377,19 +377,7 @@ mod tests {
         let sums =
             EventSums { all, alone: CountedPart { sum: own, enabled_ns: 100, running_ns }, ..EventSums::default() };
         let never = EventSums { all: EventCounts { missing: 2, enabled_ns: 100, ..EventCounts::default() }, ..sums };
-        RegionCounts {
-            path: RegionPathId(path),
-            calls: 2,
-            time_ns: 0,
-            self_ns: 0,
-            markers_ns: 0,
-            self_markers_ns: 0,
-            reverse_calls: 0,
-            reverse_ns: 0,
-            spread: None,
-            events: vec![sums, never],
-            counters: Vec::new(),
-        }
+        RegionCounts { calls: 2, events: vec![sums, never], ..RegionCounts::nothing(RegionPathId(path)) }
     }
 
     fn tree() -> StackTree {

@@ -93,10 +93,10 @@ impl Regions {
     }
 }
 
-/// The table, and the strip below it unless the screen has under 20 rows.
+/// The table, and the strip below it unless the screen has under 20 rows. The area counts the row that they share twice.
 pub(in crate::tui) fn above_strip(area: Rect) -> (Rect, Rect) {
-    // 20 rows on the screen are 16 here.
-    let strip = if area.height >= 16 { STRIP } else { 0 };
+    // 20 rows on the screen are 17 here.
+    let strip = if area.height >= 17 { STRIP } else { 0 };
     split_below(area, strip)
 }
 
@@ -309,6 +309,6 @@ mod tests {
         };
         assert_eq!((rows(24), rows(11), rows(5), rows(3)), ((1, 1, 1, 1), (1, 0, 0, 1), (1, 0, 0, 0), (0, 0, 0, 0)));
         assert_eq!(above_strip(Rect::new(0, 2, 80, 20)).1.height, STRIP);
-        assert_eq!(above_strip(Rect::new(0, 2, 80, 15)).1.height, 0);
+        assert_eq!(above_strip(Rect::new(0, 2, 80, 16)).1.height, 0);
     }
 }

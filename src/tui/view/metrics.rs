@@ -18,7 +18,7 @@ use crate::tui::text::{cut, cut_middle, left, right, width};
 use crate::tui::theme::Role;
 
 /// The least rows of a region that metrics take a part of, and that part.
-const LEAST_REGION: u16 = 9;
+const LEAST_REGION: u16 = 10;
 const PART: u16 = 3;
 
 /// Cells of the numbers, of units at most, and of the threshold's word.

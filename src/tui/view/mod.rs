@@ -38,6 +38,7 @@ mod restriction;
 mod run_plot;
 mod source;
 mod sparkline;
+mod stacked;
 mod strip;
 mod sum;
 mod threads;
@@ -109,22 +110,7 @@ fn screen(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
     };
     match (page.model.screen, room) {
         (Screen::Events, Room::Lines) => events::lines(page, area),
-        (Screen::Events, Room::Small) => {
-            let area = diagnosis::above_events(page, area);
-            // Of events that are all exact it would say nothing.
-            let (table, lower) =
-                if page.model.is_exact() { (area, Rect::default()) } else { layout::above_strip(area) };
-            let (table, below) = metrics::below_events(page, table);
-            let threads = model.threads();
-            let rows = threads::rows(page, threads.as_ref());
-            let (table, hot) = hot_functions::below_events(page, table, rows);
-            let (table, busiest) = threads::below_events(page, table, rows);
-            events::draw(page, table, room);
-            threads::draw_busiest(page, busiest, threads.as_ref());
-            hot_functions::draw(page, hot);
-            metrics::draw(page, below);
-            strip::draw(page, lower);
-        }
+        (Screen::Events, Room::Small) => stacked::draw(page, area),
         (Screen::Events, _) if page.model.profile.is_some() && layout::has_profile_beside(area, room, filled(page)) => {
             let area = diagnosis::above_events(page, area);
             let (left, right) = layout::beside_profile(area, filled(page));

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use ratatui::buffer::Buffer;
+use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
@@ -14,6 +14,9 @@ use crate::tui::model::{ClickTarget, DrawnScreen, ScreenModel, ScrolledList, Vis
 use crate::tui::screen::Screen;
 use crate::tui::text::{ELLIPSIS, width};
 use crate::tui::theme::{Role, Theme};
+
+/// The corner at which the frame of a panel ends.
+const BOTTOM_LEFT: &str = "╰";
 
 /// What a region draws with.
 pub(super) struct ScreenPage<'a> {
@@ -50,7 +53,7 @@ impl<'a> ScreenPage<'a> {
         }
     }
 
-    /// A frame with a title; gives the area inside.
+    /// A frame with a title; gives the area inside. Where it begins in the last row of another one, they share that row.
     pub(super) fn panel(&mut self, area: Rect, title: Line<'static>, right: Line<'static>, focus: bool) -> Rect {
         let border = if focus { Role::BorderFocus } else { Role::Border };
         let mut block = Block::bordered()
@@ -66,7 +69,12 @@ impl<'a> ScreenPage<'a> {
             block = block.title(framed(right).right_aligned());
         }
         let inner = block.inner(area);
+        let above = self.buffer.cell((area.x, area.y)).filter(|cell| cell.symbol() == BOTTOM_LEFT).map(Cell::style);
         block.render(area.intersection(self.buffer.area), self.buffer);
+        if let Some(style) = above {
+            self.put(area.x, area.y, "├", style);
+            self.put(area.right().saturating_sub(1), area.y, "┤", style);
+        }
         inner
     }
 

@@ -216,7 +216,8 @@ fn outliers(files: &[WorkloadFile]) -> String {
         (_, true) => (format!("{far} of {runs} runs, the first of their lines,"), FIRST_RUNS),
         (_, false) => (format!("{far} of {runs} runs"), OTHER_RUNS),
     };
-    wrapped(&format!("{what} took far longer or shorter than the others of a line: {help}"), 0) + "\n"
+    wrapped(&format!("{what} took far longer or shorter than the other runs of the same command and size: {help}"), 0)
+        + "\n"
 }
 
 /// What helps where first runs alone are far off, and where others are.

@@ -178,7 +178,7 @@ fn warnings(fit: &Fit) -> String {
 
 /// Models beside one another, the likeliest first.
 pub fn choices(choices: &[Choice]) -> String {
-    let mut out = format!("{:>10}  {:>14}  {:>8}   MODEL\n", "LIKELIHOOD", "LEFT-OUT ERROR", "R²");
+    let mut out = format!("{:>10}  {:>14}  {:>8}   MODEL\n", "WEIGHT", "LEFT-OUT ERROR", "R²");
     for choice in choices {
         let left_out = choice.left_out.map_or_else(|| "—".to_owned(), percent);
         let r_squared = choice.fit.r_squared.map_or_else(|| "—".to_owned(), |value| plain(value, 4));

@@ -43,7 +43,7 @@ pub fn threads(monitor: &Monitor, columns: Option<usize>) -> String {
     let Some(uses) = monitor.thread_uses(WallNs(u64::MAX)) else {
         let is_read = monitor.threads_read_at().is_some();
         return if is_read {
-            format!(" {what}: read once only in this time, which tells nothing\n")
+            format!(" {what}: read only once in this time, which is too short to tell what they do\n")
         } else {
             String::new()
         };

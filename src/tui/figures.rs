@@ -109,11 +109,11 @@ pub(super) fn without_moment(monitor: &Monitor, mut points: Vec<Point>) -> Vec<P
     points
 }
 
-/// How many intervals there are, in words; the moment in which the run ended is a part of one: `n=12 + a part`.
+/// How many intervals there are, in words. The moment in which the run ended is none.
 pub(super) fn intervals_in_words(monitor: &Monitor) -> String {
     let has_moment = || monitor.rows().next().is_some_and(|row| is_moment(row.history.iter().rev()));
     match monitor.intervals() {
-        intervals if monitor.ended().is_some() && has_moment() => format!("n={} + a part", intervals.saturating_sub(1)),
+        intervals if monitor.ended().is_some() && has_moment() => format!("n={}", intervals.saturating_sub(1)),
         intervals => format!("n={intervals}"),
     }
 }

@@ -171,7 +171,7 @@ fn threads_that_wait_for_a_lock_are_told() {
         let told = diagnose(&scenario.monitor(), LookBack::Run, sampled);
         told.into_iter().find(|one| one.rule == DiagnosisRule::LockWait).unwrap().why
     };
-    assert!(why(None).ends_with("; --off-cpu says in which functions"), "{}", why(None));
+    assert!(why(None).ends_with("; perfprop record --off-cpu says in which functions"), "{}", why(None));
     let none = why(Some(&LockWaits { seconds: 0.0, most: None }));
     assert!(none.ends_with("; the sampled event off-cpu says in which functions"), "{none}");
     // One lock that all hold in turn, as Python's: checks on a busy machine see threads ready more often than they are.
@@ -550,6 +550,11 @@ fn a_command_that_waits_is_told_with_what_it_waits_in() {
     let is_told = |thread| Scenario::of(vec![thread]).found().iter().any(|one| one.rule == DiagnosisRule::Waiting);
     assert!(!is_told(sleeps(0.6, 1)));
     assert!(!is_told(sleeps(0.9, 10)));
+    // The only thread may have used less than half of the CPU time since it was first looked at; but not if it waits for a child.
+    let alone = |within| Scenario::of(vec![thread(7, "sleep", 0.0, &[('S', within, 100)])]).found();
+    let found = alone("hrtimer_nanosleep");
+    assert_eq!(found[0].text, "sleep waits 100% of the time, most of it in hrtimer_nanosleep: 0.00 CPUs are used");
+    assert!(alone("do_wait").is_empty());
     // A process that has ended waits for nothing, until its parent asks for it.
     assert!(!is_told(thread(7, "prog", 0.5, &[('R', "", 50), ('Z', "", 50)])));
     // Of processes that ran already, waiting for work is usual; doing nothing at all is told.

@@ -44,6 +44,8 @@ const LEAST_OTHERS: usize = 2;
 const WAITING: f64 = 0.2;
 /// The part of the CPU time that this thread has at least.
 const MAIN: f64 = 0.5;
+/// The kernel's function in which a process waits for a child.
+const WAITS_FOR_CHILD: &str = "do_wait";
 /// How long memory has to grow in seconds, in what share of steps, by how many bytes, and by what part of itself.
 const GROWTH: (f64, f64, f64, f64) = (30.0, 0.9, 32e6, 0.2);
 /// The part of CPUs from which on a program is bound by them, and threads are short of them.
@@ -77,7 +79,7 @@ const BUSY: &str = "how long the kernel says that CPUs were busy, in ticks of 10
 /// How sure the CPU time of threads is that lived nearly all the time.
 const ACCOUNTED: &str = "from the kernel's scheduler statistics of threads that lived most of the time";
 /// How sure the time ready for a CPU is: some kernels count too much of it.
-const READY: &str = "the kernel's count of it; where checks find threads ready less often, it is taken from these";
+const READY: &str = "counted by the kernel, up to what checks of the threads' states show";
 
 /// The part of the time in which a thread waited for a device; and of the time in which it didn't want for a CPU.
 fn disk_shares(thread: &ThreadUse<'_>) -> (f64, f64) {
@@ -170,7 +172,7 @@ impl Evidence<'_> {
     fn where_waits_are(&self) -> &'static str {
         match self.sampled.locks {
             Some(_) => "the sampled event off-cpu says in which functions",
-            None => "--off-cpu says in which functions",
+            None => "perfprop record --off-cpu says in which functions",
         }
     }
 
@@ -278,9 +280,9 @@ impl Evidence<'_> {
         if share.is_nan() || share < least_share || each > most_each || is_little {
             return None;
         }
-        let (at_most, or_more) = if is_machine { ("", "") } else { ("at most ", ", or more") };
+        let (at_most, at_least) = if is_machine { ("", "") } else { ("up to ", "at least ") };
         let text = format!(
-            "{:.0}% of CPU time is in processes too short for a check to see: {at_most}{} start a second, {} each on average{or_more}",
+            "{:.0}% of CPU time is in processes too short for a check to see: {at_most}{} start a second, with {at_least}{} of CPU time each on average",
             100.0 * share,
             si(started),
             time(1e9 * each)
@@ -471,11 +473,16 @@ impl Evidence<'_> {
         if !is_command || self.running + ready(uses) > 1.0 - WAITING || is_told() {
             return None;
         }
-        // Who waits for a child has most of its time in that, which says nothing.
-        let works = self.running * MAIN;
         let may_wait = |thread: &&ThreadUse<'_>| has_looks(thread) && !thread.thread.is_defunct();
         let lived = uses.all().filter(|thread| thread.lived >= LIVED).filter(may_wait);
-        let busiest = lived.max_by(|a, b| a.cpu.total_cmp(&b.cpu)).filter(|thread| thread.cpu >= works.max(WORKS))?;
+        let busiest = lived.max_by(|a, b| a.cpu.total_cmp(&b.cpu))?;
+        // What a program used before it was looked at is in no thread. One that waits for a child has most of its time in that,
+        // which says nothing.
+        let is_alone =
+            uses.all().count() == 1 && busiest.most_within().is_none_or(|(within, _)| within != WAITS_FOR_CHILD);
+        if busiest.cpu < (self.running * MAIN).max(WORKS) && !is_alone {
+            return None;
+        }
         let waits = busiest.waited_at_all();
         let within =
             busiest.most_within().map_or_else(String::new, |(within, _)| format!(", most of it in {}", shown(within)));

@@ -94,7 +94,7 @@ fn best(resolver: &Resolver, note: &mut dyn FnMut(&str), clock: Clock) -> String
         DEFAULT_HARDWARE
     } else {
         note(
-            "no hardware counters on this machine: counting the kernel's events; --source emulate models caches and branches",
+            "no hardware counters on this machine: counting software events; --source emulate models caches and branches",
         );
         DEFAULT_SOFTWARE
     };

@@ -136,7 +136,7 @@ impl TargetArgs {
                 return Err(Error::Usage("-G takes one control group: count others in runs of their own".into()));
             };
             let failed = |_| {
-                let what = format!("no control group {} that events can be counted of", shown(name));
+                let what = format!("there is no control group {}", shown(name));
                 Error::Usage(format!("{what}\n      those there are:  find /sys/fs/cgroup -name cgroup.procs"))
             };
             return Cgroup::open(name).map(|cgroup| Some(TargetKind::Cgroup(cgroup))).map_err(failed);

@@ -377,7 +377,7 @@ const TABLE: &[Explained] = &[
     Explained {
         code: "W18",
         title: "rates of events changed to another level",
-        consequence: "none for the numbers: the program does something else from then on, or does it slower or faster",
+        consequence: "the numbers are right: the program does something else from then on, or does it slower or faster",
         meaning: "A change is told if the rate differs by 5 % or more, both levels lasted 5 s and 8 intervals or longer (of \
                   intervals below 0.1 s, 50 are enough), and noise leads to as clear a change in less than 1 of 10^6 looks. \
                   Times, such as task-clock, are per second; other events are per second of CPU time.",
@@ -386,7 +386,7 @@ const TABLE: &[Explained] = &[
     Explained {
         code: "W19",
         title: "an event changes often",
-        consequence: "its changes are listed and marked, but findings tell no more of them until 5 minutes have none",
+        consequence: "its changes are listed and marked, but are no findings until 5 minutes pass without one",
         meaning: "Five changes of an event were told within 5 minutes, and another one came.",
         remedy: &["perfprop top --screen detail marks all of them"],
     },
@@ -395,8 +395,8 @@ const TABLE: &[Explained] = &[
         title: "all counts are modelled",
         consequence: "they are not those of this CPU",
         meaning: "A model of two levels of caches and of branch prediction counted, and no hardware. A program with one thread that \
-                  does the same work has the same counts in every run. Its time is \
-                  instructions: rates are per 1,000 of them on screens, and per 10^9 in -x and -j.",
+                  does the same work has the same counts in every run. Each repetition of a string instruction (rep movsb in memcpy) \
+                  counts as an instruction. Its time is instructions: rates are per 1,000 of them on screens, and per 10^9 in -x and -j.",
         remedy: &[
             "its caches:                    --model i1=SIZE,WAYS,LINE,d1=...,ll=...",
             "what it counts:                perfprop list --source emulate",

@@ -287,14 +287,14 @@ fn copied(switches: &[CopySwitch]) -> Option<String> {
     let place = if listed.is_empty() { String::new() } else { format!(" in functions of {listed}") };
     let from = clock(first.at);
     let when = match switches {
-        [.., last] if last.bytes > 0 => format!("from {from} on"),
+        [.., last] if last.bytes > 0 => format!("since {from}"),
         [.., last] => format!("from {from} to {}", clock(last.at)),
         [] => return None,
     };
     let least = switches.iter().map(|switch| switch.bytes).filter(|bytes| *bytes > 0).min()?;
     let size = if most > least { format!("{} to {}", size(least), size(most)) } else { size(most) };
     Some(format!(
-        "frame pointers are missing{place}: stacks are copied ({size} a sample) {when}; --call-graph fp copies none"
+        "frame pointers are missing{place}: a part of the stack is copied with each sample {when} ({size}); --call-graph fp copies none"
     ))
 }
 
@@ -564,19 +564,21 @@ mod tests {
         let end = "--call-graph fp copies none";
         assert_eq!(
             told(std::slice::from_ref(&first)),
-            format!("{begin}: stacks are copied (8 KiB a sample) from 00:01 on; {end}")
+            format!("{begin}: a part of the stack is copied with each sample since 00:01 (8 KiB); {end}")
         );
         let larger = switch(2, 32768, &["/lib/libc.so.6"]);
         let over = switch(62, 0, &[]);
         assert_eq!(
             told(&[first, larger, over]),
-            format!("{begin}: stacks are copied (8 KiB to 32 KiB a sample) from 00:01 to 01:02; {end}")
+            format!(
+                "{begin}: a part of the stack is copied with each sample from 00:01 to 01:02 (8 KiB to 32 KiB); {end}"
+            )
         );
         let many = switch(0, 8192, &["/a", "/b", "/c", "/d", "/e", "/f\u{1b}"]);
         let text = told(&[many]);
         assert!(text.starts_with("frame pointers are missing in functions of a, b, c, d and 2 more: "), "{text}");
         assert!(!told(&[switch(0, 8192, &["/f\u{1b}"])]).contains('\u{1b}'));
-        assert!(told(&[switch(0, 8192, &[])]).starts_with("frame pointers are missing: stacks are copied"));
+        assert!(told(&[switch(0, 8192, &[])]).starts_with("frame pointers are missing: a part of the stack is copied"));
     }
 
     #[test]

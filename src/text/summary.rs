@@ -348,6 +348,14 @@ fn times_of(out: &mut String, runs: &Repeats<'_>) {
     let whose = if runs.0.iter().any(|run| run.header().modelled.is_some()) { " (of the model)" } else { "" };
     time(cpu.user_ns, &format!("user{whose}"));
     time(cpu.system_ns, &format!("sys{whose}"));
+    if let Some((uncounted, all)) = only.and_then(Monitor::time_without_counters) {
+        let [uncounted, all] = [uncounted, all].map(CpuNs::as_secs);
+        let told = format!(
+            "{uncounted:.2} of {all:.2} s of CPU time passed without counters, as where processes and threads start and end: \
+             counts lack what happened then"
+        );
+        let _ = writeln!(out, "\n {}", wrapped(&told, 1));
+    }
     out.push('\n');
 }
 

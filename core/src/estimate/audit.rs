@@ -11,9 +11,9 @@ use crate::relations::{BoundForm, BoundPair, BoundRelation, Relation, RelationBi
 /// A relation is audited once each of its events has so many samples.
 pub(super) const AUDITED_AFTER: u64 = 5;
 
-/// Past so many standard errors a relation is put aside, and below so many it is taken back.
+/// Past so many standard errors a relation is put aside if these are known, and below this part of that it is taken back.
 const VIOLATED_ABOVE: f64 = 3.0;
-const AGREES_BELOW: f64 = 2.0;
+const AGREES_BELOW: f64 = 2.0 / 3.0;
 
 /// So many standard errors of a residual are those of the counts.
 const EXPLAINED: f64 = 2.0;
@@ -350,14 +350,27 @@ impl Residuals {
 
 /// The state after a residual of so many standard errors. Where nobody knows how many they are it stays.
 fn next_state(now: &RelationState, z: f64, samples: u64) -> RelationState {
+    let most = violated_above(samples);
     match now {
         _ if z.is_nan() => now.clone(),
-        RelationState::Violated if z < AGREES_BELOW => RelationState::Agrees,
+        RelationState::Violated if z < AGREES_BELOW * most => RelationState::Agrees,
         RelationState::Violated => RelationState::Violated,
         _ if z > VIOLATED_ABOVE && samples < AUDITED_AFTER => RelationState::Waiting,
-        _ if z > VIOLATED_ABOVE => RelationState::Violated,
+        _ if z > most => RelationState::Violated,
         _ => RelationState::Agrees,
     }
+}
+
+/// How many standard errors, which so many samples tell, are as rare as [`VIOLATED_ABOVE`] of a normal number at any look.
+///
+/// Looks are as many as samples, but those that have most samples in common say the same: they count each time that the samples
+/// have doubled (2 ln k for k looks, as the tail of a normal distribution falls). Student's t with as rare a tail is that of Wallace,
+/// "Bounds on normal approximations to Student's and the chi-square distributions", 1959.
+fn violated_above(samples: u64) -> f64 {
+    let doubled = (samples as f64 / AUDITED_AFTER as f64).log2().max(0.0);
+    let degrees = samples.saturating_sub(1).max(1) as f64;
+    let square = VIOLATED_ABOVE * VIOLATED_ABOVE + 2.0 * (1.0 + doubled).ln();
+    (degrees * (square / degrees).exp_m1()).sqrt()
 }
 
 #[cfg(test)]
@@ -416,10 +429,13 @@ mod tests {
         for (now, z, samples, next) in [
             (Waiting, 2.9, 1, Agrees),
             (Waiting, 3.1, 4, Waiting),
-            (Waiting, 3.1, 5, Violated),
+            (Waiting, 3.1, 5, Agrees),
+            (Waiting, 6.0, 5, Violated),
             (Agrees, f64::INFINITY, 5, Violated),
-            (Violated, 2.1, 9, Violated),
-            (Violated, 1.9, 9, Agrees),
+            (Agrees, 3.6, 1000, Agrees),
+            (Agrees, 3.8, 1000, Violated),
+            (Violated, 2.6, 1000, Violated),
+            (Violated, 2.3, 1000, Agrees),
         ] {
             assert_eq!(next_state(&now, z, samples), next, "{now:?} {z} {samples}");
         }
@@ -427,6 +443,37 @@ mod tests {
         for now in [Waiting, Agrees, Violated] {
             assert_eq!(next_state(&now, f64::NAN, 9), now);
         }
+    }
+
+    #[test]
+    fn few_samples_contradict_by_more_standard_errors_by_hand() {
+        // 4 (e^(9/4) - 1); 23 (e^((9 + 2 ln(1 + log2 4.8)) / 23) - 1).
+        assert!((violated_above(5) - 5.827).abs() < 1e-3, "{}", violated_above(5));
+        assert!((violated_above(24) - 3.839).abs() < 1e-2, "{}", violated_above(24));
+        // Without end it would be that of the looks alone.
+        assert!(
+            (violated_above(u64::MAX) - (9.0 + 2.0 * (1.0 + (u64::MAX as f64 / 5.0).log2()).ln()).sqrt()).abs() < 1e-3
+        );
+        assert!(violated_above(0).is_finite() && violated_above(2) > violated_above(3));
+    }
+
+    #[test]
+    fn a_true_relation_of_normal_samples_is_seldom_put_aside() {
+        use crate::random::SplitMix64;
+        let put_aside = |seed: u64| {
+            let mut random = SplitMix64::new(seed);
+            let (mut sum, mut squares) = (0.0, 0.0);
+            (1..=200u64).any(|n| {
+                let x = random.normal();
+                (sum, squares) = (sum + x, squares + x * x);
+                let mean = sum / n as f64;
+                let error = ((squares / n as f64 - mean * mean) / (n as f64 - 1.0)).sqrt();
+                n >= AUDITED_AFTER && (mean / error).abs() > violated_above(n)
+            })
+        };
+        let times = (0..2000).filter(|&seed| put_aside(seed)).count();
+        // With 3 standard errors at each look 215 would be.
+        assert!((10..=60).contains(&times), "{times}");
     }
 
     #[test]

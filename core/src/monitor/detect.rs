@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::uncounted::uncounted_time;
+use super::uncounted::{told_time_without_counters, uncounted_time};
 use super::{EventTrack, Finding, Monitor, Noted, Row, UncountedPart, at_least_so_much};
 use crate::estimate::{Estimate, RelationState, Weakness};
 use crate::events::EventKind;
@@ -10,7 +10,7 @@ use crate::plan::RowIndex;
 use crate::rates::{Delta, Uncertain};
 use crate::run::{End, MeasuredEvent};
 use crate::sources::{Round, Status};
-use crate::units::WallNs;
+use crate::units::{CpuNs, WallNs};
 
 /// A run ratio below this leans on scaling: a quarter of the time was never seen.
 pub const LOW_RUN_RATIO: f64 = 0.75;
@@ -104,6 +104,12 @@ impl Monitor {
         if !events.is_empty() {
             self.note(Finding::TakenOff { events });
         }
+    }
+
+    /// How much of the command's CPU time passed without counters, and all of it, where that isn't little and no finding says so.
+    pub fn time_without_counters(&self) -> Option<(CpuNs, CpuNs)> {
+        let is_found = self.tracks.iter().any(|track| track.uncounted.is_some()) || self.header.modelled.is_some();
+        self.ended().filter(|_| !is_found).and_then(|end| told_time_without_counters(&self.header.events, end))
     }
 
     /// Notes that a part of the command's CPU time passed without its events. Nobody saw it while it happened.

@@ -12,18 +12,33 @@ const EACH: CpuNs = CpuNs(2_000_000);
 /// The least part of all that is told where it isn't known how many there were, or others started many meanwhile.
 const LEAST_PART: f64 = 0.5;
 
+/// The least part of the CPU time that passed without counters where that is told, whatever the reason, and the least time.
+const TOLD: (f64, CpuNs) = (0.05, CpuNs(20_000_000));
+
 /// The CPU time of a command and its waited-for children in which no event was enabled, and all of it; `None` where that
 /// is no more than usual, or can't be told.
 pub(super) fn uncounted_time(events: &[MeasuredEvent], end: &End) -> Option<(CpuNs, CpuNs)> {
+    let (uncounted, all) = time_without_counters(events, end)?;
+    let is_of_child = uncounted >= most_without_a_child(end.started) || uncounted.0 as f64 >= LEAST_PART * all.0 as f64;
+    (uncounted >= LEAST && is_of_child).then_some((uncounted, all))
+}
+
+/// The CPU time of a command and its waited-for children in which no event was enabled, and all of it, where that is enough to tell:
+/// kernels have no counters on while processes and threads start and end.
+pub(super) fn told_time_without_counters(events: &[MeasuredEvent], end: &End) -> Option<(CpuNs, CpuNs)> {
+    let (least_part, least) = TOLD;
+    time_without_counters(events, end)
+        .filter(|&(uncounted, all)| uncounted >= least && uncounted.0 as f64 >= least_part * all.0 as f64)
+}
+
+fn time_without_counters(events: &[MeasuredEvent], end: &End) -> Option<(CpuNs, CpuNs)> {
     let used = end.cpu_time.filter(|_| end.is_all_watched)?;
     let all = used.all();
     // A tool event is enabled while time passes. What was never enabled, or isn't of what starts later, tells of no child.
     let is_of_all = |event: &Event| event.kind != EventKind::Tool && event.not_inherited().is_none();
     let readings = events.iter().zip(&end.totals).filter(|(event, _)| is_of_all(&event.event));
     let enabled = readings.filter_map(|(_, reading)| Some((*reading)?.enabled)).max().filter(|time| time.0 > 0)?;
-    let uncounted = all - enabled;
-    let is_of_child = uncounted >= most_without_a_child(end.started) || uncounted.0 as f64 >= LEAST_PART * all.0 as f64;
-    (uncounted >= LEAST && is_of_child).then_some((uncounted, all))
+    Some((all - enabled, all))
 }
 
 /// The CPU time that passes without counters where no child lost them, by how many processes started on the machine.
@@ -89,6 +104,18 @@ mod tests {
         // A shell that only forks, and one of which others hide what a child took.
         assert_eq!((of(1000, 730, Some(1400)), of(1005, 504, Some(300))), (None, None));
         assert_eq!((of(1000, 500, Some(5000)), of(10_000, 9_910, Some(0))), (Some(500), None));
+    }
+
+    #[test]
+    fn what_starts_and_ends_take_is_told_from_a_twentieth_on() {
+        let events = [measured(software_event("faults"))];
+        let of = |used: u64, enabled: u64| {
+            let end = End { started: Some(3000), ..end((used * MS, 0), &[Some(enabled * MS)]) };
+            told_time_without_counters(&events, &end).map(|(uncounted, all)| (uncounted.0 / MS, all.0 / MS))
+        };
+        assert_eq!((of(432, 304), of(1000, 950)), (Some((128, 432)), Some((50, 1000))));
+        // Less than a twentieth, too little time, and more than all.
+        assert_eq!((of(1000, 951), of(38, 19), of(400, 500)), (None, None, None));
     }
 
     #[test]

@@ -31,7 +31,9 @@ use crate::units::CpuNs;
 /// stays instead of the error of their mean: `Var += L^2 s^2 (1 + 1/n)`. Where events that were seen from the beginning had `u` times
 /// their mean rate in their first stay, in the median, this event may have had so much as well: the variance is at least that of
 /// an error of `L m (u - 1)` at 95 %, with the mean rate `m`. Of events that every program has many of when it begins, a [`Tally`](super::Tally)
-/// knows the most that L may have had. An event that was never seen
+/// knows the most that L may have had. So is the longest time off the counters, P, if it is far longer than all others, as after a
+/// perfprop that was stopped, or got no CPU: `Var += P^2 (s^2 - m / t) (1 + 1/n)`, with the spread of rates beyond Poisson's, in stays
+/// of the mean length t. An event that was never seen
 /// but not looked for in the beginning has no count: nothing tells the size of a burst there, and 0 times
 /// E / R would say that there was none. Nor has one that was looked for in few stays, and not in nearly all of the time: it
 /// may have had a burst between them.
@@ -41,7 +43,39 @@ pub struct Scaling {
     /// What was counted so far in the stay that goes on.
     stay: Option<Stay>,
     samples: StaySamples,
+    gaps: Gaps,
     lead: Lead,
+}
+
+/// The times between the stays of an event on its counter, in ms.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Gaps {
+    /// The one that goes on.
+    open: f64,
+    ended: u64,
+    sum: f64,
+    longest: f64,
+}
+
+/// A gap that is so many times as long as the mean of the others is none of a rotation.
+const PAUSE: f64 = 10.0;
+
+impl Gaps {
+    fn end(&mut self) {
+        let open = std::mem::take(&mut self.open);
+        if open > 0.0 {
+            self.ended += 1;
+            self.sum += open;
+            self.longest = self.longest.max(open);
+        }
+    }
+
+    /// The longest gap, if it is far longer than the others; else 0.
+    fn pause(mut self) -> f64 {
+        self.end();
+        let others = (self.sum - self.longest) / (self.ended.max(2) - 1) as f64;
+        if self.ended > ENOUGH && self.longest > PAUSE * others { self.longest } else { 0.0 }
+    }
 }
 
 /// What was counted while an event stayed on a counter.
@@ -140,6 +174,7 @@ impl Scaling {
     /// Takes what a round counted.
     pub fn add(&mut self, delta: Delta) {
         self.total += delta;
+        self.gaps.open += delta.enabled.as_ms() - delta.running.min(delta.enabled).as_ms();
         if delta.running.0 == 0 {
             if let (Lead::Beginning { unseen, .. }, None, 0) = (&mut self.lead, self.stay, self.samples.number) {
                 *unseen += delta.enabled;
@@ -154,6 +189,8 @@ impl Scaling {
         let goes_on = self.stay.and_then(|stay| stay.last_round.next(is_full));
         if goes_on.is_none() {
             self.end_stay();
+            // What passed before the first stay is the lead.
+            if self.samples.number > 0 { self.gaps.end() } else { self.gaps = Gaps::default() }
         }
         let (before, last_round) = (self.stay, goes_on.unwrap_or_else(|| StayRound::begin(is_full)));
         let [count, running] = before.map_or([0.0, 0.0], |stay| [stay.count, stay.running]);
@@ -285,7 +322,10 @@ impl Scaling {
         }
         let of_stay = samples.variance(self.total.count as f64 / seen);
         let sampling = self.sampling_variance(samples.number as f64 * of_stay);
-        let variance = sampling + lead * lead * self.rate_variance(&samples).max(beginning);
+        let of_rate = self.rate_variance(&samples);
+        let poisson = self.total.count as f64 / seen * samples.number as f64 / seen;
+        let pause = self.gaps.pause();
+        let variance = sampling + lead * lead * of_rate.max(beginning) + pause * pause * (of_rate - poisson).max(0.0);
         ErrorSpread::Of { deviation: variance.sqrt(), degrees: samples.number - 1 }
     }
 
@@ -406,6 +446,25 @@ mod tests {
         assert_eq!((scaling.estimate(), error(&scaling)), (None, Error::Unknown));
         assert_eq!(scaling.run_ratio(), Some(0.0));
         assert_eq!(Scaling::default().run_ratio(), None);
+    }
+
+    #[test]
+    fn a_long_time_off_the_counters_is_predicted_not_sampled() {
+        let error_after = |counts: [u64; 2], pause: u64| {
+            let mut scaling = Scaling::default();
+            for stay in 0..40 {
+                scaling.add(delta(counts[stay % 2], 2, 2));
+                scaling.add(delta(0, if stay == 20 { pause } else { 2 }, 0));
+            }
+            error(&scaling).half_width().unwrap_or(f64::NAN)
+        };
+        // Rates of 100 and 300 a ms: 200 x 1.012 x 2.023, and with a pause of 800 ms so much more, in 880 ms that weren't seen.
+        let (usual, paused) = (error_after([200, 600], 2), error_after([200, 600], 800));
+        assert!(paused > 800.0 * 100.0 * 2.0 && paused < 880.0 * 100.0 * 2.2, "{usual} {paused}");
+        // Ten times a usual gap is none.
+        assert!(error_after([200, 600], 20) < 3.0 * usual);
+        // Rates that differ by no more than Poisson's say nothing of a pause.
+        assert!(error_after([2, 3], 800) < 800.0, "{}", error_after([2, 3], 800));
     }
 
     #[test]

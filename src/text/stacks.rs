@@ -49,7 +49,7 @@ pub fn little_sampled(tree: &Tree, monitor: &Monitor) -> String {
     let Some(part) = tree.event_ids().find_map(of_event) else { return String::new() };
     let part = share(part);
     format!(
-        "samples stand for {part} of the CPU time: threads that end sooner than they are sampled aren't in them; -F takes more samples\n"
+        "samples stand for {part} of the CPU time, and shares are of that part: threads that end sooner than they are sampled have none; -F takes more samples\n"
     )
 }
 

@@ -501,7 +501,7 @@ fn what_is_no_fault_is_told_after_faults() {
         let sampled = SampledFacts { hot: Some(&hot), locks: None, over: WallNs(over * SECOND) };
         diagnose(&scenario.monitor(), LookBack::Last(WallNs(10 * SECOND)), sampled)
     };
-    assert!(found(60)[1].text.contains(", 95% of 60 s in lz"), "{:?}", found(60));
+    assert!(found(60)[1].text.contains(", 95% of the samples of 60 s in lz"), "{:?}", found(60));
     let of_user = HotFunction { space: SampledSpace::User, ..hot.clone() };
     let sampled = SampledFacts { hot: Some(&of_user), locks: None, over: WallNs(12 * SECOND) };
     let of_user = diagnose(&scenario.monitor(), LookBack::Run, sampled);

@@ -174,8 +174,8 @@ impl<'a> Evidence<'a> {
         (!counts.is_empty()).then_some((count, cpu_seconds, seconds))
     }
 
-    /// `, 95% in f`: where most samples were taken, if that is most of them; `, 95% of 60 s in f` where these are of a longer time than is
-    /// looked at; `, 95% of user-space samples in f` where others weren't taken.
+    /// `, 95% in f`: where most samples were taken, if that is most of them; `, 95% of the samples of 60 s in f` where these are of a longer time
+    /// than is looked at; `, 95% of user-space samples in f` where others weren't taken.
     pub(super) fn mostly_in(&self) -> String {
         let Some(hot) = self.sampled.hot.filter(|hot| hot.share >= 0.5) else { return String::new() };
         let over = self.sampled.over;
@@ -184,7 +184,8 @@ impl<'a> Evidence<'a> {
             LookBack::Last(_) | LookBack::Run => String::new(),
         };
         let samples = match hot.space {
-            SampledSpace::All => "",
+            SampledSpace::All if of.is_empty() => "",
+            SampledSpace::All => " of the samples",
             SampledSpace::User => " of user-space samples",
         };
         format!(", {:.0}%{samples}{of} in {}", 100.0 * hot.share, crate::names::shown(&hot.name))

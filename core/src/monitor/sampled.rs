@@ -5,8 +5,8 @@ use crate::run::MeasuredTarget;
 use crate::units::{CpuNs, WallNs};
 
 /// Samples of less than this part of the CPU time, of so many seconds at least, are little.
-const LITTLE: f64 = 0.5;
-const LEAST_CPU_SECONDS: f64 = 1.0;
+const LITTLE: f64 = 0.7;
+const LEAST_CPU_SECONDS: f64 = 0.5;
 
 impl Monitor {
     /// The part of the CPU time that the samples of `event` stand for, where it is small: a thread that uses less than passes
@@ -30,9 +30,9 @@ mod tests {
     use super::little;
 
     #[test]
-    fn little_is_less_than_half_of_a_second_by_hand() {
-        assert_eq!([little(0.5, 2.0), little(1.0, 2.0), little(0.0, 1.0)], [Some(0.25), None, Some(0.0)]);
+    fn little_is_less_than_seven_tenths_by_hand() {
+        assert_eq!([little(0.5, 2.0), little(1.4, 2.0), little(0.0, 0.5)], [Some(0.25), None, Some(0.0)]);
         // Nothing is told of so short a time, nor of none.
-        assert_eq!([little(0.1, 0.9), little(0.0, 0.0)], [None, None]);
+        assert_eq!([little(0.1, 0.4), little(0.0, 0.0)], [None, None]);
     }
 }

@@ -60,6 +60,37 @@ nanoseconds! {
     CpuNs
 }
 
+/// CPU time by where it was spent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuTime {
+    /// In user space.
+    pub user_ns: CpuNs,
+    /// In the kernel.
+    pub system_ns: CpuNs,
+}
+
+impl CpuTime {
+    /// In user space and in the kernel.
+    pub fn all(self) -> CpuNs {
+        self.user_ns + self.system_ns
+    }
+}
+
+impl Add for CpuTime {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self { user_ns: self.user_ns + other.user_ns, system_ns: self.system_ns + other.system_ns }
+    }
+}
+
+impl Sub for CpuTime {
+    type Output = Self;
+    /// Subtracts; saturates at zero.
+    fn sub(self, other: Self) -> Self {
+        Self { user_ns: self.user_ns - other.user_ns, system_ns: self.system_ns - other.system_ns }
+    }
+}
+
 nanoseconds! {
     /// Nanoseconds of wall-clock time since the measurement began.
     WallNs

@@ -416,8 +416,8 @@ mod tests {
     use super::*;
     use crate::builders;
     use crate::estimate::EstimatorKind;
-    use crate::run::CpuTime;
     use crate::sources::{Reading, Round};
+    use crate::units::CpuTime;
 
     #[test]
     fn memory_is_that_of_the_same_process_in_all_snapshots() {

@@ -20,7 +20,7 @@ mod machine;
 mod metric;
 mod target;
 
-pub use end::{CpuTime, End};
+pub use end::End;
 pub use event::{AddedEvent, Anchor, MeasuredEvent, MeasuredGroup, RepeatedEvent, TruthColumn};
 pub use machine::MeasuredMachine;
 pub use metric::MetricFormula;

@@ -8,23 +8,25 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
+use nix::sys::resource::UsageWho;
 use nix::unistd::Pid;
 
 use super::awaited::AwaitedTasks;
-use super::child::{Ended, Running, children_cpu_time, command, keep_on, terminate, wait};
+use super::child::{Ended, Running, command, keep_on, terminate, wait};
 use super::counters::{Opened, emulated, emulator, open, probes};
 use super::launch::described;
 use super::{CommandLine, Launch, OutputLine, Session, StartError, output, stacks};
 use crate::host::HostFiles;
 use crate::plan::Plan;
 use crate::regions::RegionSource;
-use crate::run::{CpuTime, MeasuredTarget};
+use crate::run::MeasuredTarget;
 use crate::sampling::{LastRound, Sampler, SamplerRemote, SamplerRequest};
 use crate::sources::command::PreparedCommand;
 use crate::sources::emulate::ModelLog;
 use crate::sources::perf::mux::Interval;
 use crate::sources::perf::{TargetKind, TracefsProbes};
-use crate::sources::process::KnownTask;
+use crate::sources::process::{self, KnownTask};
+use crate::units::CpuTime;
 
 /// A target that is counted, and that nobody reads yet.
 pub(super) struct Counting {
@@ -92,7 +94,7 @@ impl Counting {
             Some(emulator) => emulated(emulator, plan, launch, pid)?,
             None => open(plan, launch, &target, &probes, &ended)?,
         };
-        let before = children_cpu_time();
+        let before = process::used(UsageWho::RUSAGE_CHILDREN);
         let failed = |source| StartError::Command { command: line.argv[0].clone(), source };
         let began = opened.start_clock();
         let last_round = LastRound::default();

@@ -10,12 +10,11 @@ use super::{Launch, Needs, StartError, schedule};
 use crate::events::EventKind;
 use crate::plan::{KERNEL_SLICE, Plan};
 use crate::regions;
-use crate::run::{CpuTime, RotatedBy};
-use crate::sources::command::Exit;
+use crate::run::RotatedBy;
 use crate::sources::emulate::{self, Emulator, ModelLog};
 use crate::sources::limited::Limited;
 use crate::sources::perf::{CounterRow, PerfSource, TargetKind, TracefsProbes};
-use crate::sources::tool::{Times, Tools};
+use crate::sources::tool::Tools;
 use crate::sources::watched::{Watched, threads_of};
 use crate::sources::{Counter, CounterSource};
 use crate::units::WallNs;
@@ -62,8 +61,7 @@ impl Opened {
         let places = rows.iter_mut().filter(|row| !row.is_anchor());
         let places = places.map(|row| (plan.event(row.member), &row.scope, &mut row.status));
         let ended = Arc::clone(ended);
-        let times = |&(_, CpuTime { user_ns, system_ns }): &(Exit, CpuTime)| Times { user: user_ns, system: system_ns };
-        let at_end = Box::new(move || ended.get().map(times));
+        let at_end = Box::new(move || ended.get().map(|&(_, cpu_time)| cpu_time));
         let tools = Tools::new(source, places, kind, launch.cpus.as_deref(), launch.delay.is_some(), at_end);
         Self { source: Box::new(tools), rows, rotated_by, model_log }
     }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::defaults::is_default;
 use crate::sources::Reading;
 use crate::sources::command::Exit;
 use crate::units::{CpuTime, WallNs};
@@ -17,21 +18,16 @@ pub struct End {
     pub cpu_time: Option<CpuTime>,
     /// Whether counters were to count all of that CPU time: of the command and all that it started, from its exec on until
     /// it ended by itself.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub is_all_watched: bool,
     /// Processes and threads that the whole machine started meanwhile; `None` where that isn't known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<u64>,
     /// Whether it is the end of processes or threads that ran before: all have ended.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub has_target_ended: bool,
     /// Rounds that were read but not kept.
     pub lost_rounds: u64,
     /// The last readings: the totals.
     pub totals: Vec<Option<Reading>>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
-fn is_false(flag: &bool) -> bool {
-    !flag
 }

@@ -46,6 +46,8 @@ pub struct Launch {
     pub first_turn: usize,
     /// Who rotates the groups.
     pub schedule: Schedule,
+    /// The PMUs whose interval is set where that is [`Schedule::KernelEvery`].
+    pub rotating_pmus: Vec<String>,
     /// How many of the events have to be counted.
     pub needs: Needs,
     /// The events that each named region of a command counts, separated by commas.
@@ -79,6 +81,7 @@ impl Launch {
             counters: None,
             first_turn: 0,
             schedule: Schedule::default(),
+            rotating_pmus: Vec::new(),
             needs: Needs::default(),
             region_events: None,
             threads: None,

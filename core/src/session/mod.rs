@@ -118,7 +118,7 @@ impl Session {
     /// See [`StartError`].
     pub fn start(plan: &Plan, launch: &Launch, period: Duration) -> Result<Self, StartError> {
         // Before anything is counted, and set back if nothing comes of it.
-        let intervals = launch.schedule.set_intervals()?;
+        let intervals = schedule::set_intervals(launch)?;
         let counting = match &launch.command {
             Some(line) => Counting::of_command(plan, launch, line)?,
             None => Counting::of_tasks(plan, launch)?,

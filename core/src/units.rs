@@ -3,6 +3,7 @@
 use std::ops::{Add, AddAssign, Sub};
 use std::time::Duration;
 
+use nix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 macro_rules! nanoseconds {
@@ -94,6 +95,25 @@ impl Sub for CpuTime {
 nanoseconds! {
     /// Nanoseconds of wall-clock time since the measurement began.
     WallNs
+}
+
+nanoseconds! {
+    /// A time of the kernel's clock that never goes backwards (`CLOCK_MONOTONIC`), in nanoseconds: sampled stacks and marks of regions
+    /// have it.
+    KernelNs
+}
+
+impl KernelNs {
+    /// The time now.
+    pub fn now() -> Self {
+        let now = clock_gettime(ClockId::CLOCK_MONOTONIC).map(Duration::from).unwrap_or_default();
+        Self(u64::try_from(now.as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    /// The time since a measurement began.
+    pub fn since(self, beginning: Self) -> WallNs {
+        WallNs((self - beginning).0)
+    }
 }
 
 impl From<Duration> for WallNs {

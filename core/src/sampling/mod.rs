@@ -13,10 +13,10 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
-use nix::time::{ClockId, clock_gettime};
 
 use crate::sources::{CounterSource, Next, Round};
 use crate::threads::ThreadSnapshot;
+use crate::units::KernelNs;
 
 /// Rounds that may wait for their taker: a minute at the default period.
 const CAPACITY: usize = 600;
@@ -61,8 +61,7 @@ impl LastRound {
     }
 
     fn begin(&self) {
-        let now = clock_gettime(ClockId::CLOCK_MONOTONIC).map(Duration::from).unwrap_or_default();
-        self.0.store(u64::try_from(now.as_nanos()).unwrap_or(u64::MAX), Ordering::Release);
+        self.0.store(KernelNs::now().0, Ordering::Release);
     }
 }
 

@@ -26,7 +26,7 @@ use crate::sources::emulate::ModelLog;
 use crate::sources::perf::mux::Interval;
 use crate::sources::perf::{TargetKind, TracefsProbes};
 use crate::sources::process::{self, KnownTask};
-use crate::units::CpuTime;
+use crate::units::{CpuTime, KernelNs};
 
 /// A target that is counted, and that nobody reads yet.
 pub(super) struct Counting {
@@ -34,8 +34,8 @@ pub(super) struct Counting {
     stacks: stacks::Sampling,
     target: MeasuredTarget,
     regions: Option<Arc<RegionSource>>,
-    /// The time of the kernel's clock that rounds and samples count from.
-    began: u64,
+    /// What rounds and samples count from.
+    began: KernelNs,
     last_round: LastRound,
     ends_with: EndsWith,
     probes: TracefsProbes,

@@ -30,6 +30,7 @@ use crate::sources::perf::{CounterRow, OpenError, TracefsProbes};
 use crate::sources::process;
 #[cfg(feature = "stacks")]
 use crate::stacks::live;
+use crate::units::KernelNs;
 
 mod awaited;
 mod begin;
@@ -91,8 +92,8 @@ pub struct Session {
     stacks: stacks::Sampling,
     /// Where the measured programs share their regions.
     regions: Option<Arc<RegionSource>>,
-    /// The time of the kernel's clock that rounds, samples and regions count from.
-    began: u64,
+    /// What rounds, samples and regions count from.
+    began: KernelNs,
     #[cfg(feature = "stacks")]
     last_round: LastRound,
     /// The kernel's rotation intervals that are restored at the end.

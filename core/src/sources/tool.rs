@@ -240,9 +240,9 @@ impl<S: CounterSource> CounterSource for Tools<S> {
         self.begin();
     }
 
-    fn start_clock(&mut self) {
-        self.inner.start_clock();
-        self.started = Instant::now();
+    fn start_clock(&mut self, start: Instant) {
+        self.inner.start_clock(start);
+        self.started = start;
         if !self.waits {
             self.begin();
             self.since = Some(WallNs(0));
@@ -299,7 +299,7 @@ mod tests {
         let (mut tools, statuses) = tools(Some(ended), false);
         use Status::{Counted, NotSupported};
         assert_eq!(statuses, [NotSupported, Counted, Counted, Counted]);
-        tools.start_clock();
+        tools.start_clock(Instant::now());
         let first = counts(&mut tools);
         assert_eq!(first[0], None);
         assert_eq!([first[1], counts(&mut tools)[1]], [Some(3_600_000_000_000), Some(7_200_000_000_000)]);
@@ -310,7 +310,7 @@ mod tests {
     #[test]
     fn nothing_is_counted_before_a_delay_is_over() {
         let (mut tools, _) = tools(None, true);
-        tools.start_clock();
+        tools.start_clock(Instant::now());
         assert_eq!(counts(&mut tools), [None; 4]);
         tools.enable();
         assert!(counts(&mut tools)[1..].iter().all(Option::is_some));

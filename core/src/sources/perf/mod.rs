@@ -291,8 +291,8 @@ impl CounterSource for PerfSource {
         enable_clocks(&mut self.clocks, Ticks::OnItsCpu);
     }
 
-    fn start_clock(&mut self) {
-        self.started = Instant::now();
+    fn start_clock(&mut self, start: Instant) {
+        self.started = start;
     }
 
     fn beat(&self) -> Option<Duration> {

@@ -165,7 +165,7 @@ impl StartedCommand {
         };
         let stop = move || {
             if let Ok(sampler) = sampler.recv() {
-                sampler.request(SamplerRequest::Stop);
+                sampler.request(SamplerRequest::Finish);
             }
         };
         let wait = move || wait(child, before, &ended, stop);
@@ -203,7 +203,7 @@ fn end_after_timeout(
     let end = move || {
         if has_passed(timeout, &ended) {
             family.inspect(|(command, ended)| terminate(command, ended, &mut || false));
-            remote.request(SamplerRequest::Stop);
+            remote.request(SamplerRequest::Finish);
         }
     };
     let thread = thread::Builder::new().name("perfprop-timeout".into()).spawn(end)?;

@@ -10,7 +10,7 @@ use nix::unistd::Pid;
 
 use super::Schedule;
 use crate::run::{MeasuredProcess, MeasuredTarget};
-use crate::sources::perf::{CountedTarget, Split, Start, Stop, TargetKind, TracefsProbes};
+use crate::sources::perf::{CancelToken, CountedTarget, Split, Start, TargetKind, TracefsProbes};
 use crate::sources::{Counter, process};
 #[cfg(feature = "stacks")]
 use crate::stacks::live;
@@ -55,7 +55,7 @@ pub struct Launch {
     /// How often it is read what the target's threads do; never where `None`.
     pub threads: Option<Duration>,
     /// Asks not to begin, while counters are opened.
-    pub stop: Stop,
+    pub stop: CancelToken,
 }
 
 impl Launch {
@@ -85,7 +85,7 @@ impl Launch {
             needs: Needs::default(),
             region_events: None,
             threads: None,
-            stop: Stop::default(),
+            stop: CancelToken::default(),
         }
     }
 

@@ -43,8 +43,7 @@ pub mod schedule;
 mod stacks;
 
 use begin::{Counting, TimeoutThread};
-pub(crate) use caught::Stopped;
-pub use caught::{CaughtSignal, SignalSender};
+pub use caught::{CaughtSignal, SignalSender, Unfinished};
 pub use child::find_command;
 use child::{Running, terminate};
 pub use launch::{ChildIo, CommandLine, Launch, Needs};

@@ -11,11 +11,9 @@ use nix::unistd::{SysconfVar, sysconf};
 
 mod load;
 mod resources;
-mod ticks;
 
 pub use load::{CpuTicks, HostStat};
 pub use resources::{DiskBytes, MachineResources};
-pub use ticks::ClockTicks;
 
 /// The longest file that is read; `/proc/cpuinfo` of hundreds of CPUs is cut.
 const LONGEST_FILE: u64 = 1 << 20;

@@ -6,6 +6,10 @@ use std::time::Duration;
 use nix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
+mod ticks;
+
+pub use ticks::ClockTicks;
+
 macro_rules! nanoseconds {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Monitor, Point};
-use crate::host::{ClockTicks, MachineResources};
+use crate::host::MachineResources;
 use crate::names::shown;
 use crate::plan::RowIndex;
 use crate::run::{End, MeasuredTarget};
 use crate::threads::{
     EndedProcesses, ThreadReading, ThreadSnapshot, ThreadUse, Uses, of_ended_children, take_older_looks, uses,
 };
-use crate::units::{CpuNs, WallNs};
+use crate::units::{ClockTicks, CpuNs, WallNs};
 
 /// Snapshots that are kept at most.
 const KEPT: usize = 128;

@@ -10,7 +10,7 @@ use nix::sys::time::{TimeVal, TimeValLike};
 use nix::unistd::Pid;
 
 use crate::threads::Stat;
-use crate::units::{CpuNs, CpuTime};
+use crate::units::{ClockTicks, CpuNs, CpuTime};
 
 /// The threads of a process, its main thread included, in ascending order.
 ///
@@ -65,7 +65,7 @@ pub fn is_alive(pid: Pid) -> bool {
 pub(crate) struct KnownTask {
     task: Pid,
     is_thread: bool,
-    began: Option<u64>,
+    began: Option<ClockTicks>,
 }
 
 impl KnownTask {
@@ -95,7 +95,7 @@ impl KnownTask {
     /// A task that had its number earlier.
     #[cfg(test)]
     pub(crate) fn earlier(self) -> Self {
-        Self { began: self.began.map(|began| began - 1), ..self }
+        Self { began: self.began.map(|began| began - ClockTicks(1)), ..self }
     }
 
     /// Whether it has not yet ended.
@@ -108,8 +108,8 @@ impl KnownTask {
     }
 }
 
-/// When a task began, in ticks since the machine runs.
-fn began(task: Pid) -> Option<u64> {
+/// When a task began, since the machine runs.
+fn began(task: Pid) -> Option<ClockTicks> {
     stat_of_thread(task, task).map(|stat| stat.began)
 }
 

@@ -13,9 +13,9 @@ use nix::unistd::Pid;
 use super::perf::TargetKind;
 use super::{CounterSource, Next, Reading, Scope, Status, process};
 use crate::events::{Event, EventKind};
-use crate::host::{ClockTicks, CpuTicks, HostFiles};
+use crate::host::{CpuTicks, HostFiles};
 use crate::threads::Stat;
-use crate::units::{CpuNs, CpuTime, WallNs};
+use crate::units::{ClockTicks, CpuNs, CpuTime, WallNs};
 
 /// What a command and its waited-for children used, once it has ended.
 pub type AtEnd = Box<dyn Fn() -> Option<CpuTime> + Send>;

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::defaults::is_default;
 use crate::host::MachineResources;
-use crate::units::{CpuNs, WallNs};
+use crate::units::{ClockTicks, CpuNs, WallNs};
 
 mod command;
 mod ended;
@@ -111,8 +111,8 @@ impl ThreadSnapshot {
 pub struct ThreadId {
     /// The number.
     pub tid: i32,
-    /// When it began, in clock ticks since the machine runs.
-    pub began: u64,
+    /// When it began, since the machine runs.
+    pub began: ClockTicks,
 }
 
 /// What a thread has done since it began.
@@ -160,7 +160,7 @@ pub struct ThreadReading {
 impl ThreadReading {
     /// Which thread it is.
     pub fn id(&self) -> ThreadId {
-        ThreadId { tid: self.tid, began: self.began }
+        ThreadId { tid: self.tid, began: ClockTicks(self.began) }
     }
 
     /// Whether it has ended, and nobody has waited for it.

@@ -11,11 +11,9 @@ use nix::unistd::{SysconfVar, sysconf};
 
 mod load;
 mod resources;
-mod ticks;
 
 pub use load::{CpuTicks, HostStat};
 pub use resources::{DiskBytes, MachineResources};
-pub use ticks::ClockTicks;
 
 /// The longest file that is read; `/proc/cpuinfo` of hundreds of CPUs is cut.
 const LONGEST_FILE: u64 = 1 << 20;
@@ -48,15 +46,9 @@ impl HostFiles {
         Path::new("/").join(inside).display().to_string()
     }
 
-    /// What a file says, without blanks, zeros and line ends around it; `None` where it can't be read.
+    /// What a file says, as [`text`] has it; `None` where it can't be read.
     pub fn text(&self, path: &str) -> Option<String> {
-        self.read(path).ok()
-    }
-
-    fn read(&self, path: &str) -> io::Result<String> {
-        let mut bytes = Vec::new();
-        File::open(self.path(path))?.take(LONGEST_FILE).read_to_end(&mut bytes)?;
-        Ok(String::from_utf8_lossy(&bytes).trim_matches(['\0', '\n', ' ']).to_owned())
+        text(&self.path(path)).ok()
     }
 
     /// Whether there is such a file or folder.
@@ -89,7 +81,7 @@ impl HostFiles {
     /// # Errors
     /// Fails if sysfs doesn't say it.
     pub fn online_cpus(&self) -> io::Result<Vec<u32>> {
-        let text = self.read("sys/devices/system/cpu/online")?;
+        let text = text(&self.path("sys/devices/system/cpu/online"))?;
         parse_cpus(&text).ok_or_else(|| io::Error::other(format!("cannot read the list of CPUs '{text}'")))
     }
 
@@ -103,6 +95,16 @@ impl HostFiles {
         let has = |pmu| self.exists(&format!("sys/bus/event_source/devices/{pmu}/caps/branches"));
         ["cpu", "cpu_core", "cpu_atom"].into_iter().any(has)
     }
+}
+
+/// What a file of `/proc` or `/sys` says, without white space and zeros around it.
+///
+/// # Errors
+/// Returns the operating system's error.
+pub fn text(file: &Path) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    File::open(file)?.take(LONGEST_FILE).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).trim_matches(|c: char| c == '\0' || c.is_whitespace()).to_owned())
 }
 
 /// The size of the kernel's pages, in bytes: 4096, or up to 64 KiB on AArch64.

@@ -6,6 +6,8 @@
 // What everything uses. Blank lines keep this order.
 pub mod units;
 
+pub mod defaults;
+
 pub mod random;
 
 pub mod names;

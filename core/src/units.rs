@@ -3,7 +3,12 @@
 use std::ops::{Add, AddAssign, Sub};
 use std::time::Duration;
 
+use nix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
+
+mod ticks;
+
+pub use ticks::ClockTicks;
 
 macro_rules! nanoseconds {
     ($(#[$doc:meta])* $name:ident) => {
@@ -60,9 +65,59 @@ nanoseconds! {
     CpuNs
 }
 
+/// CPU time by where it was spent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuTime {
+    /// In user space.
+    pub user_ns: CpuNs,
+    /// In the kernel.
+    pub system_ns: CpuNs,
+}
+
+impl CpuTime {
+    /// In user space and in the kernel.
+    pub fn all(self) -> CpuNs {
+        self.user_ns + self.system_ns
+    }
+}
+
+impl Add for CpuTime {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self { user_ns: self.user_ns + other.user_ns, system_ns: self.system_ns + other.system_ns }
+    }
+}
+
+impl Sub for CpuTime {
+    type Output = Self;
+    /// Subtracts; saturates at zero.
+    fn sub(self, other: Self) -> Self {
+        Self { user_ns: self.user_ns - other.user_ns, system_ns: self.system_ns - other.system_ns }
+    }
+}
+
 nanoseconds! {
     /// Nanoseconds of wall-clock time since the measurement began.
     WallNs
+}
+
+nanoseconds! {
+    /// A time of the kernel's clock that never goes backwards (`CLOCK_MONOTONIC`), in nanoseconds: sampled stacks and marks of regions
+    /// have it.
+    KernelNs
+}
+
+impl KernelNs {
+    /// The time now.
+    pub fn now() -> Self {
+        let now = clock_gettime(ClockId::CLOCK_MONOTONIC).map(Duration::from).unwrap_or_default();
+        Self(u64::try_from(now.as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    /// The time since a measurement began.
+    pub fn since(self, beginning: Self) -> WallNs {
+        WallNs((self - beginning).0)
+    }
 }
 
 impl From<Duration> for WallNs {

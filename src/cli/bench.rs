@@ -24,7 +24,7 @@ use crate::host::HostFiles;
 use crate::measure::check_command;
 use crate::names::{quoted, shown_path};
 use crate::number::percent;
-use crate::sources::perf::Stop;
+use crate::sources::perf::CancelToken;
 use crate::text;
 
 /// The arguments of `perfprop bench`.
@@ -116,7 +116,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Error> {
             ));
         }
     }
-    let signals = listen(&Stop::default()).map_err(Error::System)?;
+    let signals = listen(&CancelToken::default()).map_err(Error::System)?;
     let mut progress = ProgressLine::new();
     let mut show = |now: SweepProgress| progress.number("run", now.done as u64, now.of as u64);
     let swept = sweep(&options, store.as_ref(), args.resume, &signals, &mut show);

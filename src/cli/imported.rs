@@ -18,7 +18,7 @@ use crate::run::{End, Header, MeasuredTarget};
 use crate::sampling::SamplerMessage;
 use crate::session::OutputLine;
 use crate::sources::Round;
-use crate::sources::perf::Stop;
+use crate::sources::perf::CancelToken;
 use crate::stack_formats::{Imported, InputFormat, ReadOptions};
 use crate::stacks::{FirstLevel, StackOrigin, StackQuality};
 use crate::text;
@@ -72,7 +72,7 @@ pub(super) fn run(args: &ReplayArgs, path: &Path, imported: Imported) -> Result<
         Stream::stdout().print(&picture)?;
     } else if !args.print && has_keys(path) {
         let options = adjust(appearance::on_terminal(&args.appearance)?);
-        let signals = signals::listen_for_screens(&Stop::default()).map_err(Error::System)?;
+        let signals = signals::listen_for_screens(&CancelToken::default()).map_err(Error::System)?;
         let mut feed = Still { tree, quality, samples: never(), output: never() };
         let (_, outcome) = tui::run(monitor(args, path), &mut feed, &signals, &options).map_err(Error::Terminal)?;
         if let Outcome::Signal(signal) = outcome {

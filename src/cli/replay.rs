@@ -20,7 +20,7 @@ use crate::rates::Confidence;
 use crate::recording::{self, Recording, Speed, TimeRange, rounds_until};
 use crate::relations::Relation;
 use crate::run::Header;
-use crate::sources::perf::Stop;
+use crate::sources::perf::CancelToken;
 use crate::sources::{RecordedRound, Scope};
 use crate::stack_formats::{self, Imported};
 use crate::stacks::Replayed;
@@ -304,7 +304,7 @@ fn play(
     from: (Speed, WallNs),
 ) -> Result<u8, Error> {
     let monitor = setup.monitor();
-    let signals = signals::listen_for_screens(&Stop::default()).map_err(Error::System)?;
+    let signals = signals::listen_for_screens(&CancelToken::default()).map_err(Error::System)?;
     let mut feed = Played::new(setup, recording, compared, from)?;
     match tui::run(monitor, &mut feed, &signals, options).map_err(Error::Terminal)? {
         (_, Outcome::Signal(signal)) => Ok(code_of(signal)),

@@ -18,7 +18,7 @@ use signal_hook::low_level::emulate_default_handler;
 
 use super::error::code_of;
 use crate::session::{CaughtSignal, SignalSender};
-use crate::sources::perf::Stop;
+use crate::sources::perf::CancelToken;
 
 /// The signals that end a program (signal(7)), but those by which it ends itself and the real-time ones.
 const ENDS: [i32; 13] = [
@@ -30,16 +30,16 @@ const PATIENCE: usize = 3;
 
 /// Catches the signals that end a program, and USR1, which saves; they come from the channel. One that ends
 /// stops the opening of counters too.
-pub(super) fn listen(stop: &Stop) -> io::Result<Receiver<CaughtSignal>> {
+pub(super) fn listen(stop: &CancelToken) -> io::Result<Receiver<CaughtSignal>> {
     forward(&[], stop)
 }
 
 /// Catches the signals that end a program, and those that stop and continue it.
-pub(super) fn listen_for_screens(stop: &Stop) -> io::Result<Receiver<CaughtSignal>> {
+pub(super) fn listen_for_screens(stop: &CancelToken) -> io::Result<Receiver<CaughtSignal>> {
     forward(&[SIGTSTP, SIGCONT], stop)
 }
 
-fn forward(more: &[i32], stop: &Stop) -> io::Result<Receiver<CaughtSignal>> {
+fn forward(more: &[i32], stop: &CancelToken) -> io::Result<Receiver<CaughtSignal>> {
     let ignored = ignored();
     // What perfprop was started to ignore, as nohup has it ignore HUP, ends neither it nor the command. Shells have all that runs in their
     // background ignore INT, and scripts end that by INT all the same.

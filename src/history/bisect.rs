@@ -47,7 +47,7 @@ pub fn bisect(
 ) -> Result<BisectOutcome, HistoryError> {
     let count = options.commits.len();
     let unit = named_benchmark("", quantity).unit;
-    let nothing = LocatedStep::Narrowed { last: 0, first: count.saturating_sub(1), because: NarrowedBy::Stop };
+    let nothing = LocatedStep::Narrowed { last: 0, first: count.saturating_sub(1), because: NarrowedBy::Interrupted };
     let (history, runner) = match HistoryRun::start(options, store, signals)? {
         Begun::Ready(history, runner) => (*history, *runner),
         Begun::Interrupted(signal) => {
@@ -108,7 +108,7 @@ enum NoNumber {
     /// This one can't be built or run.
     Missing(usize),
     /// A signal to perfprop.
-    Stopped,
+    Interrupted,
     /// Nothing can be measured.
     Failed(HistoryError),
 }
@@ -125,7 +125,7 @@ impl Bisection<'_, '_> {
         match self.numbers(places) {
             Ok(numbers) => Ok(MeasuredTurn::Numbers(numbers)),
             Err(NoNumber::Missing(place)) => Ok(MeasuredTurn::Missing(place)),
-            Err(NoNumber::Stopped) => Ok(MeasuredTurn::Stopped),
+            Err(NoNumber::Interrupted) => Ok(MeasuredTurn::Interrupted),
             Err(NoNumber::Failed(error)) => Err(error),
         }
     }
@@ -154,7 +154,7 @@ impl Bisection<'_, '_> {
         (self.progress)(HistoryProgress::Building { commit, number, of: of.max(number) });
         let folder = match self.checkout.build(commit, &options.plan, self.signals)? {
             Built::Kept(folder) => folder,
-            Built::Interrupted(signal) => return Err(self.stopped(signal)),
+            Built::Interrupted(signal) => return Err(self.interrupted(signal)),
             Built::Failed(build) => {
                 (self.progress)(HistoryProgress::BuildFailed { commit, build: &build });
                 self.history.note_failure(commit, build.log, self.store)?;
@@ -186,13 +186,13 @@ impl Bisection<'_, '_> {
         let mut on_round = |bench: &str, commit: &Commit| progress(HistoryProgress::Deciding { runs, bench, commit });
         let counts = self.history.counts(&mut self.runner, one, 0, self.signals, &mut on_round)?;
         counts.ok_or(match self.history.outcome.signal {
-            Some(_) => NoNumber::Stopped,
+            Some(_) => NoNumber::Interrupted,
             None => NoNumber::Missing(place),
         })
     }
 
-    fn stopped(&mut self, signal: i32) -> NoNumber {
+    fn interrupted(&mut self, signal: i32) -> NoNumber {
         self.history.outcome.signal = Some(signal);
-        NoNumber::Stopped
+        NoNumber::Interrupted
     }
 }

@@ -21,7 +21,7 @@ use super::git::{Commit, GitError, OF_A_REPOSITORY, Repository, git, git_until_s
 use crate::bench::{CommandEnd, run_until_signal};
 use crate::files::{FileLock, hash_of_name, try_lock};
 use crate::names::shown_path;
-use crate::session::CaughtSignal;
+use crate::session::{CaughtSignal, Unfinished};
 
 /// The file in the cache that is locked.
 const LOCK: &str = ".lock";
@@ -140,11 +140,7 @@ impl Checkout {
         plan: &HistoryPlan,
         signals: &Receiver<CaughtSignal>,
     ) -> Result<Built, CheckoutError> {
-        match self.build_until_signal(commit, plan, signals) {
-            Ok(built) => Ok(built),
-            Err(Stopped::Signal(signal)) => Ok(Built::Interrupted(signal)),
-            Err(Stopped::Error(error)) => Err(error),
-        }
+        self.build_until_signal(commit, plan, signals).or_else(|unfinished| unfinished.signal().map(Built::Interrupted))
     }
 
     fn build_until_signal(
@@ -152,7 +148,7 @@ impl Checkout {
         commit: &Commit,
         plan: &HistoryPlan,
         signals: &Receiver<CaughtSignal>,
-    ) -> Result<Built, Stopped> {
+    ) -> Result<Built, UnfinishedBuild> {
         let kept = self.cache.join("builds").join(format!("{}-{:08x}", commit.hash, key(plan)));
         if is_known(&kept, plan)? {
             return Ok(Built::Kept(kept));
@@ -163,7 +159,7 @@ impl Checkout {
         }
         self.remove_stale(plan, signals)?;
         if let Some(build) = &plan.build {
-            let status = Stopped::unless_ended(self.run(build, &log, signals).map_err(system(&log))?)?;
+            let status = unless_ended(self.run(build, &log, signals).map_err(system(&log))?)?;
             if !status.success() {
                 return Ok(Built::Failed(log.into()));
             }
@@ -172,15 +168,24 @@ impl Checkout {
     }
 
     /// Asks git in the checkout.
-    fn git(&self, arguments: &[&str], signals: &Receiver<CaughtSignal>) -> Result<Result<String, GitError>, Stopped> {
+    fn git(
+        &self,
+        arguments: &[&str],
+        signals: &Receiver<CaughtSignal>,
+    ) -> Result<Result<String, GitError>, UnfinishedBuild> {
         match git_until_signal(&self.folder(), arguments, signals) {
-            Ok(end) => Stopped::unless_ended(end).map(Ok),
+            Ok(end) => unless_ended(end).map(Ok),
             Err(error) => Ok(Err(error)),
         }
     }
 
     /// Checks a commit out with its submodules; whether these could be fetched. If not, the log says why.
-    fn check_out(&self, commit: &Commit, log: &Path, signals: &Receiver<CaughtSignal>) -> Result<bool, Stopped> {
+    fn check_out(
+        &self,
+        commit: &Commit,
+        log: &Path,
+        signals: &Receiver<CaughtSignal>,
+    ) -> Result<bool, UnfinishedBuild> {
         self.git(&["checkout", "--quiet", "--force", "--detach", &commit.hash], signals)??;
         if !self.folder().join(".gitmodules").exists() {
             return Ok(true);
@@ -197,7 +202,7 @@ impl Checkout {
 
     /// Removes files that an earlier commit's build left where this one's are kept from: they aren't this one's. Folders stay, as
     /// builds begin with what they find there.
-    fn remove_stale(&self, plan: &HistoryPlan, signals: &Receiver<CaughtSignal>) -> Result<(), Stopped> {
+    fn remove_stale(&self, plan: &HistoryPlan, signals: &Receiver<CaughtSignal>) -> Result<(), UnfinishedBuild> {
         let folder = self.folder();
         for path in kept_paths(plan, &folder) {
             let name = path.to_string_lossy();
@@ -252,29 +257,16 @@ impl Checkout {
     }
 }
 
-/// Why a build doesn't go on.
-enum Stopped {
-    /// A signal to perfprop ended it.
-    Signal(i32),
-    Error(CheckoutError),
-}
+type UnfinishedBuild = Unfinished<CheckoutError>;
 
-impl Stopped {
-    fn unless_ended<T>(end: CommandEnd<T>) -> Result<T, Self> {
-        match end {
-            CommandEnd::Ended(end) => Ok(end),
-            CommandEnd::Interrupted(signal) => Err(Self::Signal(signal)),
-        }
+fn unless_ended<T>(end: CommandEnd<T>) -> Result<T, UnfinishedBuild> {
+    match end {
+        CommandEnd::Ended(end) => Ok(end),
+        CommandEnd::Interrupted(signal) => Err(Unfinished::Signal(signal)),
     }
 }
 
-impl From<CheckoutError> for Stopped {
-    fn from(error: CheckoutError) -> Self {
-        Self::Error(error)
-    }
-}
-
-impl From<GitError> for Stopped {
+impl From<GitError> for UnfinishedBuild {
     fn from(error: GitError) -> Self {
         Self::Error(error.into())
     }

@@ -27,6 +27,9 @@ use crate::threads::ThreadSnapshot;
 use crate::units::{CpuNs, WallNs};
 
 mod check;
+mod contents;
+mod error;
+mod head;
 #[cfg(feature = "export")]
 mod kept;
 mod new_lines;
@@ -39,11 +42,14 @@ mod regions;
 mod stacks;
 mod writer;
 
+pub use contents::{Cut, RecordedStacks, Recording};
+pub use error::ReadError;
+pub use head::is_recording;
 #[cfg(feature = "export")]
 pub use kept::KeptSamples;
 pub use player::{Player, Speed};
 pub use range::{TimeRange, rounds_until};
-pub use reader::{Cut, ReadError, RecordedStacks, Recording, is_recording, read};
+pub use reader::read;
 use regions::RegionsLine;
 use stacks::StacksLine;
 pub use writer::{ON_DISK, Recorder};

@@ -1,85 +1,21 @@
-//! Reads the header, rounds and end of a recording.
+//! Reads a recording, line by line.
 
-use std::fmt;
 use std::io::{self, BufRead};
 use std::sync::Arc;
 
-use serde::Deserialize;
-use serde_json::error::Category;
-
-use super::check::{check, check_readings};
+use super::Line;
+use super::check::check_readings;
+use super::contents::{Cut, RecordedStacks, Recording};
+use super::error::{ReadError, not_json};
+use super::head::header;
 use super::processes::KnownProcesses;
-use super::{Line, StacksLine};
-use crate::names::shown;
-use crate::regions::{RegionBatch, RegionRange, RegionTable};
-use crate::run::{End, Header, VERSION};
+use crate::regions::{RegionBatch, RegionTable};
+use crate::run::Header;
 use crate::sources::RecordedRound;
-use crate::stacks::{RecordedProfile, SamplingSetup, StackBatch, StackTable};
-use crate::units::WallNs;
+use crate::stacks::StackTable;
 
 /// A line longer than this is no recording: 10,000 events take half a megabyte.
 const MAX_LINE: u64 = 64 << 20;
-
-/// A whole recording.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Recording {
-    /// Header of the recording.
-    pub header: Header,
-    /// The rounds in order. Those who play and show them share them.
-    pub rounds: Arc<[RecordedRound]>,
-    /// The samples with their call stacks, if any were taken.
-    pub stacks: Option<RecordedStacks>,
-    /// What named regions counted, as it came. All that they name is defined.
-    pub regions: Vec<RegionBatch>,
-    /// How it ended; `None` if the recording was cut off.
-    pub end: Option<End>,
-    /// Where it was cut off within a line.
-    pub cut: Option<Cut>,
-}
-
-/// Samples with their call stacks.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RecordedStacks {
-    /// Which events were sampled, and how.
-    pub sampled: SamplingSetup,
-    /// The samples as they came, with what they define. All that they name is defined.
-    pub batches: Vec<StackBatch>,
-    /// All frames, stacks and tasks.
-    pub table: StackTable,
-}
-
-/// A last line that isn't whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cut {
-    /// Number of the line, from 1.
-    pub line: usize,
-}
-
-/// Why a file can't be read as a recording.
-#[derive(Debug)]
-pub enum ReadError {
-    /// The operating system's word.
-    Io(io::Error),
-    /// The file is empty.
-    Empty,
-    /// The file isn't a recording of perfprop.
-    Foreign {
-        /// What is wrong with the first line.
-        reason: String,
-    },
-    /// The file is a recording of another version.
-    Version {
-        /// Version that the file has.
-        found: u64,
-    },
-    /// A line is not what it should be.
-    Line {
-        /// Number of the line, from 1.
-        line: usize,
-        /// What is wrong with the line.
-        reason: String,
-    },
-}
 
 /// Reads a recording up to its last whole line.
 ///
@@ -180,81 +116,6 @@ impl RecordingParts {
     }
 }
 
-impl Recording {
-    /// Whether all of the run is in it. Whoever writes a recording ends it with a last line, also one that is saved while the
-    /// run goes on: where that is missing, the writer was killed.
-    pub fn is_whole(&self) -> bool {
-        self.cut.is_none() && self.end.is_some()
-    }
-
-    /// What is said of a recording that isn't [whole](Self::is_whole).
-    pub fn breaks_off(&self) -> Option<String> {
-        match self.cut {
-            Some(cut) => Some(format!("is cut off in line {}", cut.line)),
-            None if self.end.is_none() => Some("has no end: what wrote it was killed, or still writes".into()),
-            None => None,
-        }
-    }
-
-    /// How it ended; one that was cut off ends with its last round.
-    pub fn end_or_last(&self) -> End {
-        let last = self.rounds.last();
-        self.end.clone().unwrap_or_else(|| End {
-            at_ns: self.length(),
-            lost_rounds: last.map_or(0, |last| last.lost),
-            totals: last.map(|last| last.round.readings.clone()).unwrap_or_default(),
-            ..End::default()
-        })
-    }
-
-    /// When it ended; one that was cut off ends with its last round.
-    pub fn length(&self) -> WallNs {
-        let last = || self.rounds.last().map_or(WallNs(0), |last| last.round.at);
-        self.end.as_ref().map_or_else(last, |end| end.at_ns)
-    }
-
-    /// What it has for a profile; `None` where nothing was sampled and no program had regions.
-    pub fn profile(&self) -> Option<RecordedProfile<'_>> {
-        let stacks = self.stacks.as_ref();
-        let (sampled, batches) = (stacks.map(|stacks| &stacks.sampled), stacks.map(|stacks| stacks.batches.as_slice()));
-        let profile = RecordedProfile { sampled, batches: batches.unwrap_or_default(), regions: &self.regions };
-        (sampled.is_some() || !self.regions.is_empty()).then_some(profile)
-    }
-
-    /// What named regions counted in a range: after a time, if it isn't `None`, and up to and with another.
-    pub fn regions_between(&self, after: Option<WallNs>, until: WallNs) -> RegionTable {
-        let (mut table, mut range) = (RegionTable::default(), RegionRange::after(after));
-        for batch in self.regions.iter().take_while(|batch| batch.at <= until) {
-            // All that it names is defined.
-            let _ = table.take(&range.take(batch));
-        }
-        table
-    }
-}
-
-impl RecordedStacks {
-    fn take(&mut self, line: StacksLine) -> Result<(), String> {
-        let batch = StackBatch::try_from(line)?;
-        let events = self.sampled.events.len();
-        if batch.samples.iter().any(|sample| sample.event as usize >= events) {
-            return Err(format!("a sample must be of one of {events} events"));
-        }
-        self.table.define(&batch).map_err(|undefined| undefined.to_string())?;
-        self.batches.push(batch);
-        Ok(())
-    }
-
-    /// Gives frames from the beginning the names that became known later.
-    fn settle(&mut self) {
-        if self.batches.iter().all(|batch| batch.renamed.is_empty()) {
-            return;
-        }
-        let mut known = self.table.frames().iter();
-        let frames = self.batches.iter_mut().flat_map(|batch| &mut batch.frames);
-        frames.for_each(|frame| known.next().into_iter().for_each(|known| frame.clone_from(known)));
-    }
-}
-
 /// Lines with their number.
 struct Lines<'a, R> {
     input: &'a mut R,
@@ -295,114 +156,22 @@ impl<R: BufRead> Lines<'_, R> {
     }
 }
 
-/// What is wrong with a line, and where in it. serde_json counts lines of its own, and the end of this one as a second.
-fn not_json(error: &serde_json::Error, length: usize) -> String {
-    let text = error.to_string();
-    let reason = text.split(" at line ").next().unwrap_or_default();
-    let column = if error.line() > 1 { length } else { error.column() };
-    if column == 0 { reason.to_owned() } else { format!("column {column}: {reason}") }
-}
-
-/// Whether a file that begins so is a recording: its first line is a header, however its JSON is spaced and its keys are sorted. The
-/// line may be longer than what is given.
-pub fn is_recording(begun: &[u8]) -> bool {
-    let begun = begun.trim_ascii_start();
-    if !begun.starts_with(b"{") {
-        return false;
-    }
-    let line = begun.split(|&byte| byte == b'\n').next().unwrap_or_default();
-    match serde_json::from_slice::<LineKind>(line) {
-        Ok(kind) => kind.r#type.as_deref() == Some(HEADER),
-        // Of a part of a line, a key is looked for that no other file has.
-        Err(error) => error.is_eof() && has_type_of_header(line),
-    }
-}
-
-/// The type of a recording's first line.
-const HEADER: &str = "header";
-
-/// What tells kinds of lines apart.
-#[derive(Deserialize)]
-struct LineKind {
-    r#type: Option<String>,
-}
-
-/// Whether a JSON object that isn't whole says that it is a header. Keys of objects in it count, too.
-fn has_type_of_header(line: &[u8]) -> bool {
-    const KEY: &[u8] = br#""type""#;
-    let values = line.windows(KEY.len()).enumerate().filter(|(_, window)| *window == KEY);
-    let is_header = |rest: &[u8]| {
-        let value = rest.trim_ascii_start().strip_prefix(b":").map(<[u8]>::trim_ascii_start);
-        value.is_some_and(|value| value.starts_with(br#""header""#))
-    };
-    values.map(|(place, _)| &line[place + KEY.len()..]).any(is_header)
-}
-
-/// The version is looked at first: the rest of a newer header may be of another shape.
-fn header(text: &[u8]) -> Result<Header, ReadError> {
-    #[derive(Deserialize)]
-    struct Kind {
-        r#type: String,
-        version: u64,
-    }
-    let foreign = |error: serde_json::Error| {
-        let foreign = |reason: &str| ReadError::Foreign { reason: reason.to_owned() };
-        match error.classify() {
-            Category::Eof if has_type_of_header(text) => {
-                ReadError::Line { line: 1, reason: "the recording is cut off here: it has no readings".into() }
-            }
-            Category::Data => foreign("it is JSON, but its first line is no header of a recording"),
-            Category::Eof | Category::Io | Category::Syntax => foreign(&not_json(&error, text.len())),
-        }
-    };
-    let kind: Kind = serde_json::from_slice(text).map_err(foreign)?;
-    if kind.r#type != HEADER {
-        return Err(ReadError::Foreign { reason: "the first line is not a header".into() });
-    }
-    if kind.version != u64::from(VERSION) {
-        return Err(ReadError::Version { found: kind.version });
-    }
-    match serde_json::from_slice(text).map_err(foreign)? {
-        Line::Header(header) => {
-            check(&header).map_err(|reason| ReadError::Line { line: 1, reason })?;
-            Ok(*header)
-        }
-        _ => Err(ReadError::Foreign { reason: "the first line is not a header".into() }),
-    }
-}
-
-impl fmt::Display for ReadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io(error) => error.fmt(f),
-            Self::Empty => f.write_str("it is empty"),
-            Self::Foreign { reason } => write!(f, "not a perfprop recording: {}", shown(reason)),
-            Self::Version { found } => {
-                write!(f, "a recording of version {found}; this perfprop reads version {VERSION}")
-            }
-            // The reason may quote the file.
-            Self::Line { line, reason } => write!(f, "line {line}: {}", shown(reason)),
-        }
-    }
-}
-
-impl std::error::Error for ReadError {}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
     use proptest::prelude::*;
 
-    use super::super::Recorder;
+    use super::super::{Recorder, is_recording};
     use super::*;
     use crate::builders::{self, measured, software_event};
     use crate::events::{Encoding, Event, Unit};
+    use crate::run::End;
     use crate::sources::command::Exit;
     use crate::sources::{Reading, Round};
     use crate::stacks::{
-        CopySwitch, Losses, Rate, SampledEvent, StackFrame, StackFrameId, StackId, StackNode, StackSample, Task,
-        TaskId, UnnamedFile, UnwindMethod,
+        CopySwitch, Losses, Rate, SampledEvent, SamplingSetup, StackBatch, StackFrame, StackFrameId, StackId,
+        StackNode, StackSample, Task, TaskId, UnnamedFile, UnwindMethod,
     };
     use crate::threads::{ThreadLooks, ThreadReading, ThreadSnapshot};
     use crate::units::{CpuNs, WallNs};

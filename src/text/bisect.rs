@@ -85,7 +85,7 @@ impl ToldBisection<'_> {
                 )
             }
             NarrowedBy::Noise => "the noise is too large for so many runs (--repeat)".to_owned(),
-            NarrowedBy::Stop => "the search was stopped".to_owned(),
+            NarrowedBy::Interrupted => "the search was stopped".to_owned(),
         };
         let (last, first, between) = (self.hash(last), self.hash(first), first - last);
         format!("{}: one of {between} commits, {last}..{first}: {why} ({})\n", quoted(self.name), self.runs())

@@ -29,7 +29,7 @@ pub enum MeasuredTurn {
     /// This place can't be measured.
     Missing(usize),
     /// Nothing more is to be measured.
-    Stopped,
+    Interrupted,
 }
 
 /// Where the step is.
@@ -66,8 +66,8 @@ pub enum NarrowedBy {
     End(usize),
     /// The noise is too large for the turns that are allowed.
     Noise,
-    /// It was stopped.
-    Stop,
+    /// It was interrupted.
+    Interrupted,
 }
 
 /// On which side of the step a place is.
@@ -109,7 +109,7 @@ pub fn locate<E>(
         EndsVerdict::Differ => {}
         EndsVerdict::Same => return Ok(LocatedStep::NoStep),
         EndsVerdict::Missing(end) => return Ok(LocatedStep::MissingEnd(end)),
-        EndsVerdict::Stopped => return Ok(LocatedStep::Narrowed { last, first, because: NarrowedBy::Stop }),
+        EndsVerdict::Interrupted => return Ok(LocatedStep::Narrowed { last, first, because: NarrowedBy::Interrupted }),
     }
     let mut missing = Vec::new();
     while first - last > 1 {
@@ -133,7 +133,7 @@ enum EndsVerdict {
     Differ,
     Same,
     Missing(usize),
-    Stopped,
+    Interrupted,
 }
 
 /// What is known of a place between.
@@ -161,7 +161,7 @@ impl StepSearch {
     ) -> Result<EndsVerdict, E> {
         for _ in 0..self.rules.most_turns {
             match measure(&self.ends)? {
-                MeasuredTurn::Stopped => return Ok(EndsVerdict::Stopped),
+                MeasuredTurn::Interrupted => return Ok(EndsVerdict::Interrupted),
                 MeasuredTurn::Missing(place) => return Ok(EndsVerdict::Missing(place)),
                 MeasuredTurn::Numbers(numbers) => self.pairs.push([numbers[0], numbers[1]]),
             }
@@ -223,7 +223,7 @@ impl StepSearch {
         let mut from_middle = Vec::new();
         for _ in 0..self.rules.most_turns {
             let numbers = match measure(places)? {
-                MeasuredTurn::Stopped => return Ok(SideVerdict::Open(NarrowedBy::Stop)),
+                MeasuredTurn::Interrupted => return Ok(SideVerdict::Open(NarrowedBy::Interrupted)),
                 MeasuredTurn::Missing(at) if at == place => return Ok(SideVerdict::Missing),
                 MeasuredTurn::Missing(end) => return Ok(SideVerdict::Open(NarrowedBy::End(end))),
                 MeasuredTurn::Numbers(numbers) => numbers,

@@ -8,11 +8,11 @@ use perfprop::diagnosis::{
 use perfprop::estimate::EstimatorKind;
 use perfprop::events::Event;
 use perfprop::monitor::Monitor;
-use perfprop::run::{CpuTime, End, MeasuredTarget};
+use perfprop::run::{End, MeasuredTarget};
 use perfprop::sources::{Reading, Round};
 use perfprop::text::{self, EvidenceScreens, PrintedNews};
 use perfprop::threads::{EndedProcesses, ThreadLooks, ThreadReading, ThreadSnapshot};
-use perfprop::units::{CpuNs, WallNs};
+use perfprop::units::{CpuNs, CpuTime, WallNs};
 
 use crate::builders::{self, SECOND, event, measured, software_event};
 

@@ -6,10 +6,10 @@ use perfprop::estimate::{Estimate, Estimator, EstimatorKind, Gaussian, ScaleEsti
 use perfprop::events::{Event, EventKind, Unit};
 use perfprop::monitor::{Measure, Monitor, leans_on_scaling};
 use perfprop::rates::{Error, Tally, Uncertain};
-use perfprop::run::{CpuTime, End, Header, MeasuredTarget, RotatedBy};
+use perfprop::run::{End, Header, MeasuredTarget, RotatedBy};
 use perfprop::sources::{Reading, Round};
 use perfprop::text::{self, Repeats, Repetition, SummaryLayout};
-use perfprop::units::{CpuNs, WallNs};
+use perfprop::units::{CpuNs, CpuTime, WallNs};
 
 use crate::builders::{self, SECOND, event, measured, software_event};
 

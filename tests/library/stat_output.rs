@@ -6,10 +6,10 @@ use perfprop::estimate::EstimatorKind;
 use perfprop::events::{Encoding, Event, EventKind, Modifiers, Space, Unit};
 use perfprop::monitor::{Measure, Monitor};
 use perfprop::plan::EventIndex;
-use perfprop::run::{CpuTime, End, Header, MeasuredEvent, MeasuredTarget, MetricFormula, TruthColumn};
+use perfprop::run::{End, Header, MeasuredEvent, MeasuredTarget, MetricFormula, TruthColumn};
 use perfprop::sources::{Reading, Round, Scope};
 use perfprop::text::{self, Repeats, Repetition, SummaryLayout};
-use perfprop::units::{CpuNs, WallNs};
+use perfprop::units::{CpuNs, CpuTime, WallNs};
 use serde_json::Value;
 
 use crate::builders::{self, SECOND, event, measured};

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::time::TimeValLike;
+use nix::sys::resource::UsageWho;
 
 use crate::cost::MachineConditions;
 use crate::host::HostFiles;
 use crate::number::percent;
+use crate::sources::process;
 use crate::units::CpuNs;
 
 /// What was read at one time.
@@ -65,7 +65,7 @@ impl ConditionWatch {
     /// Adds the CPU time of a measured command, and looks at frequencies while the CPU that it ran on is still awake.
     pub(super) fn after_run(&mut self, used: Option<CpuNs>) {
         if let WatchKind::OneCpu(measured) = &mut self.kind {
-            *measured = measured.zip(used).map(|(before, used)| CpuNs(before.0 + used.0));
+            *measured = measured.zip(used).map(|(before, used)| before + used);
         }
         if self.looked_at.is_some_and(|before| before.elapsed() < SELDOM) {
             return;
@@ -97,29 +97,24 @@ impl LoadReading {
         let throttles: Vec<u64> = cpus.iter().filter_map(|&cpu| host.throttles(cpu)).collect();
         Self {
             busy: (!busy.is_empty()).then(|| CpuNs(busy.iter().sum())),
-            own: used(UsageWho::RUSAGE_SELF),
-            waited_for: used(UsageWho::RUSAGE_CHILDREN),
+            own: process::used(UsageWho::RUSAGE_SELF).all(),
+            waited_for: process::used(UsageWho::RUSAGE_CHILDREN).all(),
             throttles: (!throttles.is_empty()).then(|| throttles.iter().sum()),
         }
     }
 }
 
-fn used(who: UsageWho) -> CpuNs {
-    let Ok(usage) = getrusage(who) else { return CpuNs(0) };
-    CpuNs(u64::try_from(usage.user_time().num_nanoseconds() + usage.system_time().num_nanoseconds()).unwrap_or(0))
-}
-
 /// How many CPUs were busy with something else. Of one CPU that isn't known where perfprop, which may have been on it, used as much as
 /// would be warned of.
 fn others_busy(first: LoadReading, last: LoadReading, kind: WatchKind, time: Duration) -> Option<f64> {
-    let between = |first: CpuNs, last: CpuNs| last.0.saturating_sub(first.0);
-    let (busy, perfprop) = (between(first.busy?, last.busy?), between(first.own, last.own));
+    let (busy, perfprop) = (last.busy? - first.busy?, last.own - first.own);
+    let time_ns = time.as_nanos() as f64;
     let own = match kind {
-        WatchKind::AllCpus => perfprop + between(first.waited_for, last.waited_for),
-        WatchKind::OneCpu(measured) if perfprop as f64 <= MUCH * time.as_nanos() as f64 => measured?.0,
+        WatchKind::AllCpus => perfprop + (last.waited_for - first.waited_for),
+        WatchKind::OneCpu(measured) if perfprop.0 as f64 <= MUCH * time_ns => measured?,
         WatchKind::OneCpu(_) => return None,
     };
-    (time >= LEAST).then(|| busy.saturating_sub(own) as f64 / time.as_nanos() as f64)
+    (time >= LEAST).then(|| (busy - own).0 as f64 / time_ns)
 }
 
 /// So much of the CPUs' time taken by others is worth a warning.

@@ -18,7 +18,7 @@ use crate::host::HostFiles;
 use crate::measure::{end_within, pending_end};
 use crate::number::rfc_3339;
 use crate::run::MeasuredMachine;
-use crate::session::{CaughtSignal, Stopped, find_command};
+use crate::session::{CaughtSignal, Unfinished, find_command};
 use crate::sources::command::Exit;
 use crate::units::CpuNs;
 
@@ -77,18 +77,18 @@ pub fn sweep(
     let cleaned = sweep.clean_up();
     stop = stop.or(cleaned.err());
     let saved = sweep.save();
-    stop = stop.or(saved.err().map(Stopped::Error));
+    stop = stop.or(saved.err().map(Unfinished::Error));
     let (error, signal) = match stop {
         None => (None, None),
-        Some(Stopped::Signal(signal)) => (None, Some(signal)),
-        Some(Stopped::Error(error)) => (Some(error), None),
+        Some(Unfinished::Signal(signal)) => (None, Some(signal)),
+        Some(Unfinished::Error(error)) => (Some(error), None),
     };
     let files = sweep.files.iter().map(without_empty).collect();
     Ok(Swept { variants: sweep.variants, files, progress: sweep.progress, error, signal })
 }
 
 /// Why a sweep ends before its last run.
-type SweepStop = Stopped<SweepError>;
+type UnfinishedSweep = Unfinished<SweepError>;
 
 /// A sweep on its way. A cell is a command at a set of sizes; cells of one command are neighbours.
 struct Sweep<'a> {
@@ -163,7 +163,7 @@ impl<'a> Sweep<'a> {
         Ok(())
     }
 
-    fn run_all(&mut self) -> Result<(), SweepStop> {
+    fn run_all(&mut self) -> Result<(), UnfinishedSweep> {
         let done: BTreeSet<u32> = self.workloads().flat_map(|workload| workload.order.iter().copied()).collect();
         let turns: Vec<(u32, usize)> = (0..).zip(self.order.clone()).filter(|(run, _)| !done.contains(run)).collect();
         let missing: BTreeSet<usize> = turns.iter().map(|&(_, cell)| cell).collect();
@@ -178,7 +178,7 @@ impl<'a> Sweep<'a> {
     }
 
     /// Makes the runs that are kept, each with its place in the order, and one of a command that does nothing in each round.
-    fn keep_runs(&mut self, turns: Vec<(u32, usize)>, mut starts: BTreeSet<u32>) -> Result<(), SweepStop> {
+    fn keep_runs(&mut self, turns: Vec<(u32, usize)>, mut starts: BTreeSet<u32>) -> Result<(), UnfinishedSweep> {
         for (place, &(run, cell)) in turns.iter().enumerate() {
             let round = self.round(run);
             let (variant, point) = self.place(cell);
@@ -232,7 +232,7 @@ impl<'a> Sweep<'a> {
     }
 
     /// Measures what starting a process takes, as everything else is measured.
-    fn measure_start(&mut self, round: u32) -> Result<(), SweepStop> {
+    fn measure_start(&mut self, round: u32) -> Result<(), UnfinishedSweep> {
         let (counts, _) = self.measure(&[NOTHING.to_owned()])?;
         let lacking = self.files.iter_mut().filter(|file| !has_start(file, round));
         for sweep in lacking.filter_map(|file| file.header.sweep.as_mut()) {
@@ -243,7 +243,7 @@ impl<'a> Sweep<'a> {
     }
 
     /// Runs a cell's command, with what has to run before it.
-    fn run(&mut self, cell: usize) -> Result<BTreeMap<String, f64>, SweepStop> {
+    fn run(&mut self, cell: usize) -> Result<BTreeMap<String, f64>, UnfinishedSweep> {
         let (variant, point) = self.place(cell);
         self.begin(variant, point)?;
         let command = command_at(&self.variants[variant], &self.points[point]);
@@ -255,7 +255,7 @@ impl<'a> Sweep<'a> {
         }
         if !self.options.ignores_failure && exit != Exit::Code(0) {
             if let Some(signal) = end_within(self.signals, SIGNAL_PATIENCE) {
-                return Err(Stopped::Signal(signal));
+                return Err(Unfinished::Signal(signal));
             }
             let sizes = sizes_in_words(&numbers(&self.points[point]));
             return Err(SweepError::Failed { command: command.join(" "), sizes, exit: exit.told() }.into());
@@ -264,7 +264,7 @@ impl<'a> Sweep<'a> {
     }
 
     /// Runs what has to run before a run.
-    fn begin(&mut self, variant: usize, point: usize) -> Result<(), SweepStop> {
+    fn begin(&mut self, variant: usize, point: usize) -> Result<(), UnfinishedSweep> {
         let text = |kind| {
             let text = self.options.hooks.text(kind)?;
             Some(shell_text(text, &self.variants[variant], &self.points[point]))
@@ -277,27 +277,27 @@ impl<'a> Sweep<'a> {
         prepare.map_or(Ok(()), |prepare| self.hook(HookKind::Prepare, &prepare))
     }
 
-    fn hook(&self, kind: HookKind, text: &str) -> Result<(), SweepStop> {
+    fn hook(&self, kind: HookKind, text: &str) -> Result<(), UnfinishedSweep> {
         match hooks::run(kind, text, self.signals).map_err(SweepError::System)? {
             HookEnd::Ended(end) => end.map_err(|failure| SweepError::Hook(failure).into()),
-            HookEnd::Interrupted(signal) => Err(Stopped::Signal(signal)),
+            HookEnd::Interrupted(signal) => Err(Unfinished::Signal(signal)),
         }
     }
 
     /// Cleans up after all that was begun, also after a failure; returns the first failure of cleaning up.
-    fn clean_up(&mut self) -> Result<(), SweepStop> {
+    fn clean_up(&mut self) -> Result<(), UnfinishedSweep> {
         let texts = std::mem::take(&mut self.to_clean_up);
         let ends: Vec<_> = texts.iter().map(|text| self.hook(HookKind::Cleanup, text)).collect();
         ends.into_iter().find(Result::is_err).unwrap_or(Ok(()))
     }
 
-    fn measure(&mut self, command: &[String]) -> Result<(BTreeMap<String, f64>, Exit), SweepStop> {
+    fn measure(&mut self, command: &[String]) -> Result<(BTreeMap<String, f64>, Exit), UnfinishedSweep> {
         if let Some(signal) = pending_end(self.signals) {
-            return Err(Stopped::Signal(signal));
+            return Err(Unfinished::Signal(signal));
         }
         let once = RunOnce { argv: command, folder: None, timeout: None };
         let (counts, exit) = match self.runner.run(once, self.signals, &mut || {})? {
-            Ran::Interrupted(signal) => return Err(Stopped::Signal(signal)),
+            Ran::Interrupted(signal) => return Err(Unfinished::Signal(signal)),
             Ran::Whole { counts, exit } => (counts, exit),
             // It has no time to keep to.
             Ran::TimedOut => (BTreeMap::new(), Exit::Signal(SIGTERM)),

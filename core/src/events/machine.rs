@@ -3,14 +3,11 @@
 //! Nothing is cached: sysfs changes when a driver is loaded, and reading it is cheap.
 
 use std::fs;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::cpu;
-use crate::host::HostFiles;
-
-/// The longest file of sysfs or tracefs that is read: the kernel writes a page at most.
-const LONGEST_FILE: u64 = 64 * 1024;
+use crate::host::{HostFiles, text};
 
 /// Where a machine describes its events.
 #[derive(Clone, Debug)]
@@ -151,13 +148,6 @@ pub(super) fn names(folder: &Path) -> Vec<String> {
     names.retain(|name| !name.starts_with('.'));
     names.sort_unstable();
     names
-}
-
-/// A small file's text without the white space around it.
-pub(super) fn text(file: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    fs::File::open(file)?.take(LONGEST_FILE).read_to_string(&mut text)?;
-    Ok(text.trim().to_owned())
 }
 
 /// Whether `name` can be the name of one file: no way out of its folder.

@@ -28,6 +28,7 @@ mod tracepoints;
 
 use serde::{Deserialize, Serialize};
 
+use crate::defaults::is_default;
 use crate::units::CpuNs;
 
 pub use catalog::{Availability, CatalogEntry, EventPart, Pattern, Prober, Question, Source, catalog, similar};
@@ -255,16 +256,16 @@ pub struct Encoding {
     /// `perf_event_attr.config`.
     pub config: u64,
     /// `perf_event_attr.config1`, which is the address of a breakpoint.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub config1: u64,
     /// `perf_event_attr.config2`, which is the length of a breakpoint.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub config2: u64,
     /// `perf_event_attr.config3`.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub config3: u64,
     /// `perf_event_attr.bp_type`: the accesses that a breakpoint counts.
-    #[serde(default, skip_serializing_if = "is_zero_u32")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub bp_type: u32,
     /// Why this machine has no code for the preset; `None` when there is something to open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -273,7 +274,7 @@ pub struct Encoding {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub core: Option<String>,
     /// Whether the PMU of the cores counts it by a type of its own, as on Arm.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub of_cores: bool,
     /// The place of a dynamic probe, which the kernel takes by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -309,7 +310,7 @@ pub struct Probe {
     #[serde(default)]
     pub offset: u64,
     /// Whether returns from there are counted, and not calls.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub returns: bool,
     /// Why only the threads that it was set on were counted, and not those that they started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -338,18 +339,6 @@ impl Encoding {
     }
 }
 
-fn is_zero(value: &u64) -> bool {
-    *value == 0
-}
-
-fn is_zero_u32(value: &u32) -> bool {
-    *value == 0
-}
-
-fn is_false(value: &bool) -> bool {
-    !*value
-}
-
 /// perf's event modifiers (`:ukhGHpPSDIeWb`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
@@ -369,10 +358,10 @@ pub struct Modifiers {
     /// `perf_event_attr.precise_ip`, one for each `p`, at most 3.
     pub precise: u8,
     /// Sampled as precisely as the event can be (`P`).
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "is_default")]
     pub precise_max: bool,
     /// Samples carry the counts of the group (`S`).
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "is_default")]
     pub sample_read: bool,
     /// `perf_event_attr.pinned` (`D`): always on a counter, or an error.
     pub pinned: bool,

@@ -10,7 +10,7 @@ use super::error::EventErrorCause;
 use super::machine::{self, Machine};
 use super::syntax::{self, Term, TermValue};
 use super::{Encoding, Unit, symbols};
-use crate::host::parse_cpus;
+use crate::host::{self, parse_cpus};
 use crate::names::glob;
 
 /// A PMU that sysfs describes.
@@ -76,7 +76,7 @@ pub(super) fn find(machine: &Machine, name: &str) -> Option<Pmu> {
         return None;
     }
     let folder = machine.devices().join(name);
-    let pmu_type = machine::text(&folder.join("type")).ok()?.parse().ok()?;
+    let pmu_type = host::text(&folder.join("type")).ok()?.parse().ok()?;
     // The kernel gives core PMUs of hybrid and Arm machines a file `cpus`.
     let core = name == "cpu" || folder.join("cpus").exists();
     Some(Pmu { name: name.to_owned(), pmu_type, core, folder })
@@ -116,7 +116,7 @@ impl Pmu {
 
     /// What a file of its folder says: `cpus`, `perf_event_mux_interval_ms`.
     pub fn says(&self, file: &str) -> Option<String> {
-        machine::text(&self.folder.join(file)).ok()
+        host::text(&self.folder.join(file)).ok()
     }
 
     /// The names in `events/`, sorted.
@@ -142,7 +142,7 @@ impl Pmu {
         if !machine::is_file_name(name) {
             return None;
         }
-        machine::text(&self.folder.join("events").join(name)).ok()
+        host::text(&self.folder.join("events").join(name)).ok()
     }
 
     /// Which bits the term `name` sets, or `None` when `format/` hasn't got it.
@@ -151,12 +151,12 @@ impl Pmu {
             return Ok(None);
         }
         let file = self.folder.join("format").join(name);
-        let Ok(text) = machine::text(&file) else { return Ok(None) };
+        let Ok(text) = host::text(&file) else { return Ok(None) };
         FormatBits::parse(&text).map(Some).ok_or(EventErrorCause::BadSysfs { file, text })
     }
 
     fn unit(&self, event: &str) -> Unit {
-        let read = |end: &str| machine::text(&self.folder.join("events").join(format!("{event}{end}")));
+        let read = |end: &str| host::text(&self.folder.join("events").join(format!("{event}{end}")));
         let scale = read(".scale").ok().and_then(|text| text.parse::<f64>().ok());
         match (scale.filter(|scale| scale.is_finite()), read(".unit").ok()) {
             (None, None) => Unit::Count,
@@ -399,7 +399,7 @@ fn deposit(mut value: u64, mask: u64) -> u64 {
 fn formats(folder: &std::path::Path) -> Vec<(String, Option<FormatBits>)> {
     let folder = folder.join("format");
     let read = |name: String| {
-        let format = FormatBits::parse(&machine::text(&folder.join(&name)).unwrap_or_default());
+        let format = FormatBits::parse(&host::text(&folder.join(&name)).unwrap_or_default());
         (name, format)
     };
     machine::names(&folder).into_iter().map(read).collect()

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::machine::{self, Machine};
 use super::{Encoding, symbols};
+use crate::host;
 use crate::names::glob;
 
 /// One static tracepoint of the kernel.
@@ -36,7 +37,7 @@ fn expand(folder: &Path, name: &str) -> Vec<String> {
 }
 
 fn one(events: &Path, system: &str, event: &str) -> Option<Tracepoint> {
-    let id = machine::text(&events.join(system).join(event).join("id")).ok()?.parse().ok()?;
+    let id = host::text(&events.join(system).join(event).join("id")).ok()?.parse().ok()?;
     Some(Tracepoint { name: format!("{system}:{event}"), encoding: Encoding::of(symbols::TRACEPOINT, id) })
 }
 
@@ -45,7 +46,7 @@ impl Machine {
     pub fn tracepoint_field(&self, tracepoint: &str, field: &str) -> Option<usize> {
         let (system, event) = tracepoint.split_once(':')?;
         let format = self.tracepoints().ok()?.join(system).join(event).join("format");
-        field_offset(&machine::text(&format).ok()?, field)
+        field_offset(&host::text(&format).ok()?, field)
     }
 }
 

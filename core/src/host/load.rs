@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{ClockTicks, HostFiles};
-use crate::units::CpuNs;
+use super::HostFiles;
+use crate::units::{ClockTicks, CpuNs};
 
 /// Numbers of CPUs that were slowed down by heat, of a core and of a package.
 const THROTTLES: [&str; 2] = ["core_throttle_count", "package_throttle_count"];

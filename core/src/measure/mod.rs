@@ -19,7 +19,7 @@ use crate::monitor::Monitor;
 use crate::plan::{KERNEL_SLICE, Plan};
 use crate::rates::Confidence;
 use crate::run::{End, Header, MetricFormula};
-use crate::session::{Launch, Session};
+use crate::session::{Launch, Schedule, Session};
 use crate::sources::perf::{self, Split};
 use crate::sources::{Counter, RecordedRound, Status, emulate};
 
@@ -51,7 +51,6 @@ pub use partial::note_partial;
 pub use plan::DefaultEvents;
 pub use relations::{LoadedRelations, RelationOptions, recorded_relations};
 pub use resolver::{can_count, resolver};
-pub use rotation::ScheduleOption;
 pub use run::{
     BATCH, BatchChannels, Delivery, RunEvent, RunOutcome, WatchEvent, close, end_within, pending_end, run, watch,
     watch_rounds,
@@ -88,7 +87,7 @@ pub struct MeasureOptions {
     /// How many events are counted at once, if fewer than can be; the truth is then counted beside.
     pub counters: Option<usize>,
     /// Who rotates the groups.
-    pub schedule: ScheduleOption,
+    pub schedule: Schedule,
     /// Which relation files are used.
     pub relations: RelationOptions,
     /// How counts are estimated; where `None`, by what gives the least errors of those that are known.
@@ -116,7 +115,7 @@ impl Default for MeasureOptions {
             event_tables: None,
             counter: Counter::default(),
             counters: None,
-            schedule: ScheduleOption::default(),
+            schedule: Schedule::default(),
             relations: RelationOptions::default(),
             estimator: None,
             learnt: None,
@@ -162,7 +161,7 @@ impl Measurement {
         relations.expand(&catalog, &facts)?;
         let groups = plan::groups(&resolver, options, &request, note)?;
         let plan = plan::plan(&resolver, groups, &request, options.counters, &relations.all)?;
-        let schedule = rotation::schedule(options.schedule, &plan, &resolver)?;
+        let rotating_pmus = rotation::pmus(options.schedule, &plan, &resolver)?;
         let estimation = Estimation::of_options(options, &plan.events, note)?;
         if estimation.learnt.is_some() && launch.split != Split::Sum {
             return Err(learnt_of_parts());
@@ -172,7 +171,8 @@ impl Measurement {
         let launch = Launch {
             counter: options.counter.clone(),
             counters: options.counters,
-            schedule,
+            schedule: options.schedule,
+            rotating_pmus,
             #[cfg(feature = "stacks")]
             stacks: sampling::request(options, launch.target.as_ref(), &plan, note)?,
             ..launch

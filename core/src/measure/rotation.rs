@@ -1,4 +1,4 @@
-//! Chooses who rotates the groups, and explains why the kernel's rotation interval can't be changed.
+//! Finds the PMUs whose rotation interval is changed, and explains why the kernel's rotation interval can't be changed.
 
 use std::fmt;
 
@@ -9,35 +9,11 @@ use crate::plan::Plan;
 use crate::session::Schedule;
 use crate::sources::perf::mux::{Interval, MuxError, MuxErrorCause};
 
-/// Who rotates the groups on the counters, where they can't all be counted at once.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ScheduleOption {
-    /// perfprop, if that costs no more than 1 % of a CPU, else the kernel.
-    #[default]
-    Auto,
-    /// The kernel, by its timer.
-    Kernel,
-    /// The kernel, by its timer at another interval, on the PMUs of the plan. It is set back afterwards.
-    KernelEvery {
-        /// Length of a slice.
-        milliseconds: u32,
-    },
-    /// perfprop.
-    User,
-}
-
-/// The schedule of a plan.
-pub(super) fn schedule(option: ScheduleOption, plan: &Plan, resolver: &Resolver) -> Result<Schedule, Error> {
-    match option {
-        ScheduleOption::Auto => Ok(Schedule::Auto),
-        ScheduleOption::Kernel => Ok(Schedule::Kernel),
-        ScheduleOption::KernelEvery { milliseconds } => every(plan, resolver, milliseconds),
-        ScheduleOption::User => Ok(Schedule::User),
+/// The PMUs whose rotation interval, a setting of the whole machine, a schedule changes.
+pub(super) fn pmus(schedule: Schedule, plan: &Plan, resolver: &Resolver) -> Result<Vec<String>, Error> {
+    if !matches!(schedule, Schedule::KernelEvery { .. }) {
+        return Ok(Vec::new());
     }
-}
-
-/// The kernel's rotation at another interval, which is a setting of the whole machine.
-fn every(plan: &Plan, resolver: &Resolver, milliseconds: u32) -> Result<Schedule, Error> {
     let is_multiplexed = |event: &&Event| !event.kind.is_software() && event.unavailable().is_none();
     let counting: Vec<_> =
         plan.events.iter().filter(is_multiplexed).filter_map(|event| resolver.pmu_of(event)).collect();
@@ -47,7 +23,7 @@ fn every(plan: &Plan, resolver: &Resolver, milliseconds: u32) -> Result<Schedule
         let why = "--mux: none of these events is multiplexed (software events and tracepoints are always counted)";
         return Err(Error::Options(why.into()));
     }
-    Ok(Schedule::KernelEvery { pmus, milliseconds })
+    Ok(pmus)
 }
 
 /// A setting of the whole machine is never changed in silence.

@@ -170,7 +170,7 @@ pub fn run<E>(
                 if flow.is_continue() {
                     flow = take(RunEvent::Round(&round, lost))?;
                     if flow.is_break() {
-                        session.request(SamplerRequest::Stop);
+                        session.request(SamplerRequest::Finish);
                         session.terminate(&mut || pending_end(signals).is_some());
                     }
                 }
@@ -271,7 +271,7 @@ fn answer<E>(
 /// once.
 fn interrupt(session: &Session, signal: CaughtSignal, signals: &Receiver<CaughtSignal>) {
     if session.running_command().is_none() {
-        session.request(SamplerRequest::Stop);
+        session.request(SamplerRequest::Finish);
     } else if signal.number == SIGINT {
         // From a terminal the command has it, too; from a process that sends it to the whole group it has it twice, which nothing tells.
         if signal.sender == SignalSender::Process {

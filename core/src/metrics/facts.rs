@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use crate::events::{Event, Machine, Resolver};
 use crate::expr::Fact;
+use crate::host;
 
 /// How much of the machine is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,9 +102,7 @@ impl<'a> Facts<'a> {
 
     /// How many different values the CPUs have in these files; dies are unknown to some kernels.
     fn distinct(&self, files: &[&str]) -> Option<f64> {
-        let read = |cpu: &PathBuf, file: &&str| {
-            fs::read_to_string(cpu.join("topology").join(file)).unwrap_or_default().trim().to_owned()
-        };
+        let read = |cpu: &PathBuf, file: &&str| host::text(&cpu.join("topology").join(file)).unwrap_or_default();
         let ids = |cpu: PathBuf| files.iter().map(|file| read(&cpu, file)).collect::<Vec<_>>();
         let distinct: BTreeSet<_> = self.online().into_iter().map(ids).collect();
         (!distinct.is_empty()).then_some(distinct.len() as f64)
@@ -111,26 +110,23 @@ impl<'a> Facts<'a> {
 
     /// Whether cores run several threads.
     pub(super) fn has_smt(&self) -> bool {
-        let active = fs::read_to_string(self.machine().cpus().join("smt/active"));
-        active.is_ok_and(|active| active.trim() == "1")
+        host::text(&self.machine().cpus().join("smt/active")).is_ok_and(|active| active == "1")
     }
 
     /// Arm's slots per cycle, which the PMU of the core reports.
     fn slots(&self) -> Option<f64> {
         let pmus = fs::read_dir(self.machine().devices()).ok()?.flatten();
-        let text = |pmu: PathBuf| fs::read_to_string(pmu.join("caps/slots")).ok();
-        let slots = pmus.filter_map(|pmu| text(pmu.path())).find_map(|text| number(text.trim()));
+        let slots = pmus.filter_map(|pmu| number(&host::text(&pmu.path().join("caps/slots")).ok()?)).next();
         slots.filter(|&slots| slots > 0.0)
     }
 
     /// The frequency of x86's time stamps: the kernel's, or that in the name of the CPU.
     fn tsc_frequency(&self) -> Option<f64> {
-        let kernel = fs::read_to_string(self.machine().cpus().join("cpu0/tsc_freq_khz")).ok();
-        let told = kernel.and_then(|text| Some(number(text.trim())? * 1e3));
+        let kernel = host::text(&self.machine().cpus().join("cpu0/tsc_freq_khz")).ok();
+        let told = kernel.and_then(|text| Some(number(&text)? * 1e3));
         told.or_else(|| {
-            let info = fs::read_to_string(self.machine().cpuinfo()).ok()?;
-            let model = info.lines().find(|line| line.starts_with("model name"))?;
-            let (_, frequency) = model.rsplit_once('@')?;
+            let info = host::text(self.machine().cpuinfo()).ok()?;
+            let (_, frequency) = host::field(&info, "model name")?.rsplit_once('@')?;
             Some(frequency.trim().strip_suffix("GHz")?.trim().parse::<f64>().ok()? * 1e9)
         })
     }

@@ -81,7 +81,7 @@ mod tests {
     use crate::run::{End, Header};
     use crate::sources::RecordedRound;
     use crate::threads::{ThreadReading, ThreadSnapshot};
-    use crate::units::CpuNs;
+    use crate::units::{CpuNs, CpuTime};
 
     const KINDS: [EstimatorKind; 3] = [EstimatorKind::Scale, EstimatorKind::Linear, EstimatorKind::Gp];
 
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn a_part_has_no_cpu_times_of_the_whole_run() {
         let (rounds, kind) = (rounds(&[(1, 1, 10); 4]), EstimatorKind::Scale);
-        let cpu_time = Some(crate::run::CpuTime { user_ns: CpuNs(SECOND), system_ns: CpuNs(SECOND) });
+        let cpu_time = Some(CpuTime { user_ns: CpuNs(SECOND), system_ns: CpuNs(SECOND) });
         let told = |mut monitor: Monitor, first: usize| {
             for round in &rounds[first..] {
                 monitor.round(round, 0);

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Monitor, Point};
-use crate::host::{ClockTicks, MachineResources};
+use crate::host::MachineResources;
 use crate::names::shown;
 use crate::plan::RowIndex;
 use crate::run::{End, MeasuredTarget};
 use crate::threads::{
     EndedProcesses, ThreadReading, ThreadSnapshot, ThreadUse, Uses, of_ended_children, take_older_looks, uses,
 };
-use crate::units::{CpuNs, WallNs};
+use crate::units::{ClockTicks, CpuNs, WallNs};
 
 /// Snapshots that are kept at most.
 const KEPT: usize = 128;
@@ -416,8 +416,8 @@ mod tests {
     use super::*;
     use crate::builders;
     use crate::estimate::EstimatorKind;
-    use crate::run::CpuTime;
     use crate::sources::{Reading, Round};
+    use crate::units::CpuTime;
 
     #[test]
     fn memory_is_that_of_the_same_process_in_all_snapshots() {

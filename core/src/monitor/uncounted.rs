@@ -51,8 +51,8 @@ mod tests {
     use super::*;
     use crate::builders::{event, measured, software_event};
     use crate::events::{Encoding, Probe};
-    use crate::run::CpuTime;
     use crate::sources::Reading;
+    use crate::units::CpuTime;
 
     const MS: u64 = 1_000_000;
 

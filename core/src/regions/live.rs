@@ -6,12 +6,12 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
-use nix::time::{ClockId, clock_gettime};
 use perfprop_regions::layout::MARKS;
 
 use super::batch::RegionBatch;
 use super::reader::{Part, RegionReader};
 use super::source::RegionSource;
+use crate::units::KernelNs;
 
 /// How often threads are asked what they entered and left while they enter and leave much: a ring is short.
 const MARKS_PERIOD: Duration = Duration::from_millis(25);
@@ -50,11 +50,11 @@ pub struct LiveRegions {
 }
 
 impl LiveRegions {
-    /// Begins to read every `interval`. Times count from `origin`, a time of the kernel's clock that never goes backwards.
+    /// Begins to read every `interval`. Times count from `origin`.
     ///
     /// # Errors
     /// Returns the operating system's error if no thread can be started.
-    pub fn start(source: Arc<RegionSource>, origin: u64, interval: Duration, wanted: Wanted) -> io::Result<Self> {
+    pub fn start(source: Arc<RegionSource>, origin: KernelNs, interval: Duration, wanted: Wanted) -> io::Result<Self> {
         let (sender, batches) = bounded(CAPACITY);
         let (stop, stopped) = bounded(0);
         let work = move || ReaderThread { source, interval, wanted }.run(origin, &sender, &stopped);
@@ -84,10 +84,10 @@ impl Drop for LiveRegions {
     }
 }
 
-/// The time of the kernel's clock that never goes backwards, in nanoseconds: marks have it, and sampled stacks.
+/// The bare number of the kernel's clock that sampled stacks count with.
+#[cfg(feature = "stacks")]
 pub(crate) fn clock() -> u64 {
-    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).map(Duration::from).unwrap_or_default();
-    u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
+    KernelNs::now().0
 }
 
 /// The work of the thread.
@@ -98,10 +98,10 @@ struct ReaderThread {
 }
 
 impl ReaderThread {
-    fn run(&self, origin: u64, batches: &Sender<RegionBatch>, stopped: &Receiver<()>) {
+    fn run(&self, origin: KernelNs, batches: &Sender<RegionBatch>, stopped: &Receiver<()>) {
         let mut reader = RegionReader::new(origin);
         let beat = Beat::new(self.interval, self.wanted);
-        let start = Instant::now() - Duration::from_nanos(clock().saturating_sub(origin));
+        let start = Instant::now() - Duration::from(KernelNs::now().since(origin));
         let (mut tick, mut looked, mut rest, mut is_quiet) = (1, start, Duration::ZERO, true);
         loop {
             tick = beat.next(tick, start.elapsed() + rest);
@@ -119,7 +119,7 @@ impl ReaderThread {
             if let Some(part) = self.part(beat.counts(tick))
                 && !batches.is_full()
             {
-                let batch = reader.read(&self.source, clock(), part);
+                let batch = reader.read(&self.source, KernelNs::now(), part);
                 is_quiet = batch.marks.iter().all(|thread| thread.missed == 0 && thread.marks.len() < MANY_MARKS);
                 if batches.try_send(batch).is_err() {
                     return;
@@ -129,7 +129,7 @@ impl ReaderThread {
             tick += 1;
         }
         if let Some(part) = self.part(true) {
-            let _ = batches.send_timeout(reader.read_last(&self.source, clock(), part), PATIENCE);
+            let _ = batches.send_timeout(reader.read_last(&self.source, KernelNs::now(), part), PATIENCE);
         }
     }
 

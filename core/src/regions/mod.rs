@@ -25,6 +25,7 @@ pub use batch::{
     RegionBatch, RegionCounts, RegionMark, RegionPath, RegionPathId, RegionProgram, RegionProgramId, RegionState,
     ThreadCounts, ThreadMarks,
 };
+#[cfg(feature = "stacks")]
 pub(crate) use live::clock;
 pub use live::{LiveRegions, Wanted};
 pub use open::{OpenRegions, RegionAt};

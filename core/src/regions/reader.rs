@@ -15,7 +15,7 @@ use super::source::{MOST_PROGRAMS, ProgramKey, RegionSource};
 use super::table::RegionTable;
 use super::{ProcessRegions, RegionsError};
 use crate::sources::process;
-use crate::units::WallNs;
+use crate::units::{KernelNs, WallNs};
 
 /// The most enters and leaves of all threads in a batch: more are missed, the oldest first.
 const MOST_MARKS: usize = 2048;
@@ -38,8 +38,8 @@ pub(super) enum Part {
 /// Reads the programs of a source, and knows what it has told of them.
 #[derive(Debug)]
 pub(super) struct RegionReader {
-    /// The time of the kernel's clock that times count from.
-    origin: u64,
+    /// When the measurement began.
+    origin: KernelNs,
     programs: FxHashMap<ProgramKey, ReadProgram>,
     paths: u32,
     reads: u32,
@@ -86,13 +86,13 @@ impl ToldMarks {
 }
 
 impl RegionReader {
-    pub(super) fn new(origin: u64) -> Self {
+    pub(super) fn new(origin: KernelNs) -> Self {
         Self { origin, programs: FxHashMap::default(), paths: 0, reads: 0, read: WallNs(0), counted: WallNs(0) }
     }
 
-    /// What is new at a time of the kernel's clock.
-    pub(super) fn read(&mut self, source: &RegionSource, now: u64, part: Part) -> RegionBatch {
-        let at = self.time(now);
+    /// What is new at a time.
+    pub(super) fn read(&mut self, source: &RegionSource, now: KernelNs, part: Part) -> RegionBatch {
+        let at = now.since(self.origin);
         let mut batch = RegionBatch { at, since: std::mem::replace(&mut self.read, at), ..RegionBatch::default() };
         if part != Part::Marks {
             batch.counted_since = Some(std::mem::replace(&mut self.counted, batch.at));
@@ -133,7 +133,7 @@ impl RegionReader {
     }
 
     /// The same for the last time, with what each thread counted.
-    pub(super) fn read_last(&mut self, source: &RegionSource, now: u64, part: Part) -> RegionBatch {
+    pub(super) fn read_last(&mut self, source: &RegionSource, now: KernelNs, part: Part) -> RegionBatch {
         self.reads = 0;
         let mut batch = self.read(source, now, part);
         for key in source.programs().into_iter().filter(|_| part == Part::Both) {
@@ -144,10 +144,6 @@ impl RegionReader {
             batch.threads.extend(of_threads.iter().filter_map(|row| program.of_thread(row)));
         }
         batch
-    }
-
-    fn time(&self, of_kernel: u64) -> WallNs {
-        WallNs(of_kernel.saturating_sub(self.origin))
     }
 
     /// Defines a program that is new.
@@ -351,12 +347,12 @@ impl ReadProgram {
     }
 
     /// The marks of a thread by paths; from the last one on that has none, if one has none.
-    fn told(&self, tid: u32, mut missed: u64, fresh: &[MarkOf], origin: u64) -> ThreadMarks {
+    fn told(&self, tid: u32, mut missed: u64, fresh: &[MarkOf], origin: KernelNs) -> ThreadMarks {
         let mut marks = Vec::with_capacity(fresh.len());
         for mark in fresh {
             match self.nodes.get(&mark.node) {
                 Some(&path) => {
-                    let at = WallNs(mark.time_ns.saturating_sub(origin));
+                    let at = KernelNs(mark.time_ns).since(origin);
                     marks.push(RegionMark { at, path, is_enter: mark.is_enter });
                 }
                 // It is of a region for which there was no room.
@@ -367,7 +363,7 @@ impl ReadProgram {
             }
         }
         // What came before anything was watched says only what was open then.
-        let before = fresh.partition_point(|mark| mark.time_ns < origin).min(marks.len());
+        let before = fresh.partition_point(|mark| KernelNs(mark.time_ns) < origin).min(marks.len());
         if before > 0 {
             let enter = |path| RegionMark { at: WallNs(0), path, is_enter: true };
             let open: Vec<_> = self.open_after(&marks[..before], missed > 0).into_iter().map(enter).collect();
@@ -445,7 +441,7 @@ impl ReadProgram {
 impl RegionTable {
     /// All that programs counted.
     pub fn of(processes: &[ProcessRegions]) -> Self {
-        let mut reader = RegionReader::new(0);
+        let mut reader = RegionReader::new(KernelNs(0));
         let mut batch = RegionBatch { counted_since: Some(WallNs(0)), ..RegionBatch::default() };
         for (place, process) in processes.iter().enumerate() {
             let key = (process.pid, place as u32);
@@ -499,18 +495,18 @@ mod tests {
         child.wait().unwrap();
         let (ended, runs) = ((child.id(), 0), (std::process::id(), 0));
         [ended, runs].into_iter().for_each(|key| write_program(folder, key));
-        let mut reader = RegionReader::new(0);
+        let mut reader = RegionReader::new(KernelNs(0));
         let is_open = |reader: &RegionReader| [ended, runs].map(|key| reader.programs[&key].file.is_some());
-        assert!(reader.read(&source, 1, Part::Both).states.iter().all(|(_, state)| state.error.is_none()));
+        assert!(reader.read(&source, KernelNs(1), Part::Both).states.iter().all(|(_, state)| state.error.is_none()));
         assert_eq!(is_open(&reader), [true, true]);
-        reader.read(&source, 2, Part::Both);
+        reader.read(&source, KernelNs(2), Part::Both);
         assert_eq!(is_open(&reader), [false, true]);
         // What seemed to have ended, as its number is another one here, is seen at the end at the latest.
         let lost = (offset_of!(Header, lost) as u64, 5_u64.to_ne_bytes());
         let file = File::options().write(true).open(folder_of(folder).join(format!("{}.0", ended.0))).unwrap();
         file.write_all_at(&lost.1, lost.0).unwrap();
-        assert!(reader.read(&source, 3, Part::Both).states.is_empty());
-        let last = reader.read_last(&source, 4, Part::Both);
+        assert!(reader.read(&source, KernelNs(3), Part::Both).states.is_empty());
+        let last = reader.read_last(&source, KernelNs(4), Part::Both);
         assert_eq!(last.states.iter().map(|(_, state)| state.lost).collect::<Vec<_>>(), [5]);
     }
 
@@ -520,10 +516,10 @@ mod tests {
         let source = RegionSource::of_command(folder, None).unwrap();
         let all = 10_000..10_000 + MOST_PROGRAMS as u32;
         all.for_each(|pid| write_program(folder, (pid, 0)));
-        let mut reader = RegionReader::new(0);
-        reader.read(&source, 1, Part::Both);
+        let mut reader = RegionReader::new(KernelNs(0));
+        reader.read(&source, KernelNs(1), Part::Both);
         (5..8).for_each(|pid| write_program(folder, (pid, 0)));
-        let batch = reader.read(&source, 2, Part::Both);
+        let batch = reader.read(&source, KernelNs(2), Part::Both);
         assert_eq!(batch.programs.iter().map(|program| program.pid).collect::<Vec<_>>(), [5]);
         let errors: Vec<_> = batch.states.into_iter().filter_map(|(_, state)| state.error).collect();
         assert_eq!(errors, [RegionsError::TooMany(3).to_string()]);

@@ -8,6 +8,7 @@ use std::hash::Hash;
 
 use serde::{Deserialize, Serialize};
 
+use crate::defaults::is_default;
 use crate::events::Event;
 use crate::plan::RowIndex;
 use crate::rates::ScopeIndex;
@@ -20,7 +21,7 @@ mod machine;
 mod metric;
 mod target;
 
-pub use end::{CpuTime, End};
+pub use end::End;
 pub use event::{AddedEvent, Anchor, MeasuredEvent, MeasuredGroup, RepeatedEvent, TruthColumn};
 pub use machine::MeasuredMachine;
 pub use metric::MetricFormula;
@@ -43,7 +44,7 @@ pub struct Header {
     /// Target of the measurement.
     pub target: MeasuredTarget,
     /// After how long counting began.
-    #[serde(default, skip_serializing_if = "is_at_once")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub delay_ns: WallNs,
     /// The events, in the order asked for.
     pub events: Vec<MeasuredEvent>,
@@ -207,9 +208,6 @@ impl Header {
     }
 }
 
-fn is_at_once(delay: &WallNs) -> bool {
-    *delay == WallNs(0)
-}
 /// The place of each among the different ones, in the order in which these come first.
 pub(crate) fn places<T: Eq + Hash>(all: impl Iterator<Item = T>) -> Vec<ScopeIndex> {
     let mut known = HashMap::new();

@@ -13,10 +13,10 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
-use nix::time::{ClockId, clock_gettime};
 
 use crate::sources::{CounterSource, Next, Round};
 use crate::threads::ThreadSnapshot;
+use crate::units::KernelNs;
 
 /// Rounds that may wait for their taker: a minute at the default period.
 const CAPACITY: usize = 600;
@@ -39,7 +39,7 @@ pub enum SamplerMessage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SamplerRequest {
     /// Read a last round and end.
-    Stop,
+    Finish,
     /// Let the source begin to count.
     Enable,
 }
@@ -61,8 +61,7 @@ impl LastRound {
     }
 
     fn begin(&self) {
-        let now = clock_gettime(ClockId::CLOCK_MONOTONIC).map(Duration::from).unwrap_or_default();
-        self.0.store(u64::try_from(now.as_nanos()).unwrap_or(u64::MAX), Ordering::Release);
+        self.0.store(KernelNs::now().0, Ordering::Release);
     }
 }
 
@@ -157,7 +156,7 @@ impl SamplerRemote {
 
 impl Drop for Sampler {
     fn drop(&mut self) {
-        self.request(SamplerRequest::Stop);
+        self.request(SamplerRequest::Finish);
         // The thread may wait for room for its last round: make some.
         while self.samples.recv().is_ok_and(|sample| sample != SamplerMessage::End) {}
         if let Some(thread) = self.thread.take() {
@@ -183,7 +182,7 @@ impl<S: CounterSource> SamplerThread<S> {
         loop {
             match self.requests.next_before(tick.map_or(due, |tick| tick.min(due))) {
                 Some(SamplerRequest::Enable) => self.source.enable(),
-                Some(SamplerRequest::Stop) => return self.finish(),
+                Some(SamplerRequest::Finish) => return self.finish(),
                 None if Instant::now() < due => {
                     self.source.tick();
                     tick = self.next_tick();
@@ -341,7 +340,7 @@ mod tests {
         let last_round = LastRound::default();
         let sampler = Sampler::start(rounds(1), Duration::from_secs(3600), last_round.clone()).unwrap();
         assert_eq!(last_round.at(), u64::MAX, "it isn't known yet");
-        sampler.request(SamplerRequest::Stop);
+        sampler.request(SamplerRequest::Finish);
         assert_eq!(drain(&sampler), (vec![0], 0));
         let told = last_round.at();
         last_round.begin();

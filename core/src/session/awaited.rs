@@ -48,7 +48,7 @@ impl AwaitedTasks {
             while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(LOOK_EVERY) {
                 if !self.0.iter().any(KnownTask::is_alive) {
                     told.store(true, Ordering::Relaxed);
-                    return sampler.request(SamplerRequest::Stop);
+                    return sampler.request(SamplerRequest::Finish);
                 }
             }
         };

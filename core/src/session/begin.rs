@@ -8,23 +8,25 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
+use nix::sys::resource::UsageWho;
 use nix::unistd::Pid;
 
 use super::awaited::AwaitedTasks;
-use super::child::{Ended, Running, children_cpu_time, command, keep_on, terminate, wait};
+use super::child::{Ended, Running, command, keep_on, terminate, wait};
 use super::counters::{Opened, emulated, emulator, open, probes};
 use super::launch::described;
 use super::{CommandLine, Launch, OutputLine, Session, StartError, output, stacks};
 use crate::host::HostFiles;
 use crate::plan::Plan;
 use crate::regions::RegionSource;
-use crate::run::{CpuTime, MeasuredTarget};
+use crate::run::MeasuredTarget;
 use crate::sampling::{LastRound, Sampler, SamplerRemote, SamplerRequest};
 use crate::sources::command::PreparedCommand;
 use crate::sources::emulate::ModelLog;
 use crate::sources::perf::mux::Interval;
 use crate::sources::perf::{TargetKind, TracefsProbes};
-use crate::sources::process::KnownTask;
+use crate::sources::process::{self, KnownTask};
+use crate::units::{CpuTime, KernelNs};
 
 /// A target that is counted, and that nobody reads yet.
 pub(super) struct Counting {
@@ -32,8 +34,8 @@ pub(super) struct Counting {
     stacks: stacks::Sampling,
     target: MeasuredTarget,
     regions: Option<Arc<RegionSource>>,
-    /// The time of the kernel's clock that rounds and samples count from.
-    began: u64,
+    /// What rounds and samples count from.
+    began: KernelNs,
     last_round: LastRound,
     ends_with: EndsWith,
     probes: TracefsProbes,
@@ -92,7 +94,7 @@ impl Counting {
             Some(emulator) => emulated(emulator, plan, launch, pid)?,
             None => open(plan, launch, &target, &probes, &ended)?,
         };
-        let before = children_cpu_time();
+        let before = process::used(UsageWho::RUSAGE_CHILDREN);
         let failed = |source| StartError::Command { command: line.argv[0].clone(), source };
         let began = opened.start_clock();
         let last_round = LastRound::default();
@@ -163,7 +165,7 @@ impl StartedCommand {
         };
         let stop = move || {
             if let Ok(sampler) = sampler.recv() {
-                sampler.request(SamplerRequest::Stop);
+                sampler.request(SamplerRequest::Finish);
             }
         };
         let wait = move || wait(child, before, &ended, stop);
@@ -201,7 +203,7 @@ fn end_after_timeout(
     let end = move || {
         if has_passed(timeout, &ended) {
             family.inspect(|(command, ended)| terminate(command, ended, &mut || false));
-            remote.request(SamplerRequest::Stop);
+            remote.request(SamplerRequest::Finish);
         }
     };
     let thread = thread::Builder::new().name("perfprop-timeout".into()).spawn(end)?;

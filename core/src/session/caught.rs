@@ -27,19 +27,19 @@ impl From<i32> for CaughtSignal {
 
 /// Why something ended before it was done.
 #[derive(Debug)]
-pub(crate) enum Stopped<E> {
+pub enum Unfinished<E> {
     /// A signal of this number ended it.
     Signal(i32),
     /// It failed.
     Error(E),
 }
 
-impl<E> Stopped<E> {
+impl<E> Unfinished<E> {
     /// The signal.
     ///
     /// # Errors
     /// The error, if it failed.
-    pub(crate) fn signal(self) -> Result<i32, E> {
+    pub fn signal(self) -> Result<i32, E> {
         match self {
             Self::Signal(signal) => Ok(signal),
             Self::Error(error) => Err(error),
@@ -47,7 +47,7 @@ impl<E> Stopped<E> {
     }
 }
 
-impl<E> From<E> for Stopped<E> {
+impl<E> From<E> for Unfinished<E> {
     fn from(error: E) -> Self {
         Self::Error(error)
     }

@@ -11,16 +11,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::sched::{CpuSet, sched_setaffinity};
-use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::resource::UsageWho;
 use nix::sys::signal::{Signal, kill};
-use nix::sys::time::{TimeVal, TimeValLike};
 use nix::unistd::Pid;
 
 use super::{ChildIo, CommandLine, output};
-use crate::run::CpuTime;
 use crate::sources::command::Exit;
 use crate::sources::process::{self, KnownTask};
-use crate::units::CpuNs;
+use crate::units::CpuTime;
 
 /// How long a process may take to end after SIGTERM.
 const TERM_PATIENCE: Duration = Duration::from_secs(2);
@@ -116,19 +114,8 @@ pub(super) fn keep_on(pid: Pid, cpu: u32) -> io::Result<()> {
 /// Runs in a thread of its own until the command ends.
 pub(super) fn wait(mut child: Child, before: CpuTime, ended: &OnceLock<(Exit, CpuTime)>, stop: impl FnOnce()) {
     let exit = child.wait().map_or(Exit::Code(-1), Exit::from);
-    let after = children_cpu_time();
-    let cpu_time = CpuTime { user_ns: after.user_ns - before.user_ns, system_ns: after.system_ns - before.system_ns };
-    let _ = ended.set((exit, cpu_time));
+    let _ = ended.set((exit, process::used(UsageWho::RUSAGE_CHILDREN) - before));
     stop();
-}
-
-/// CPU time of all children that have been waited for.
-pub(super) fn children_cpu_time() -> CpuTime {
-    let nanoseconds = |time: TimeVal| CpuNs(u64::try_from(time.num_nanoseconds()).unwrap_or(0));
-    getrusage(UsageWho::RUSAGE_CHILDREN).map_or_else(
-        |_| CpuTime::default(),
-        |usage| CpuTime { user_ns: nanoseconds(usage.user_time()), system_ns: nanoseconds(usage.system_time()) },
-    )
 }
 
 /// Where a command is found, as exec would look for it: by its path, or in `PATH`.

@@ -1,7 +1,7 @@
 //! Opens the counters of a measurement: the kernel's or a model's, limited to a few or not, with tool events among them.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::unistd::Pid;
 
@@ -9,16 +9,14 @@ use super::child::Ended;
 use super::{Launch, Needs, StartError, schedule};
 use crate::events::EventKind;
 use crate::plan::{KERNEL_SLICE, Plan};
-use crate::regions;
-use crate::run::{CpuTime, RotatedBy};
-use crate::sources::command::Exit;
+use crate::run::RotatedBy;
 use crate::sources::emulate::{self, Emulator, ModelLog};
 use crate::sources::limited::Limited;
 use crate::sources::perf::{CounterRow, PerfSource, TargetKind, TracefsProbes};
-use crate::sources::tool::{Times, Tools};
+use crate::sources::tool::Tools;
 use crate::sources::watched::{Watched, threads_of};
 use crate::sources::{Counter, CounterSource};
-use crate::units::WallNs;
+use crate::units::{KernelNs, WallNs};
 
 /// Counters that are open, with what became of each row.
 pub(super) struct Opened {
@@ -30,10 +28,11 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    /// Has rounds counted from now on. Returns that time of the kernel's clock that never goes backwards.
-    pub(super) fn start_clock(&mut self) -> u64 {
-        self.source.start_clock();
-        regions::clock()
+    /// Has rounds counted from now on.
+    pub(super) fn start_clock(&mut self) -> KernelNs {
+        let began = KernelNs::now();
+        self.source.start_clock(Instant::now());
+        began
     }
 
     /// A source as it is, or limited to some counters with slices of this length.
@@ -62,8 +61,7 @@ impl Opened {
         let places = rows.iter_mut().filter(|row| !row.is_anchor());
         let places = places.map(|row| (plan.event(row.member), &row.scope, &mut row.status));
         let ended = Arc::clone(ended);
-        let times = |&(_, CpuTime { user_ns, system_ns }): &(Exit, CpuTime)| Times { user: user_ns, system: system_ns };
-        let at_end = Box::new(move || ended.get().map(times));
+        let at_end = Box::new(move || ended.get().map(|&(_, cpu_time)| cpu_time));
         let tools = Tools::new(source, places, kind, launch.cpus.as_deref(), launch.delay.is_some(), at_end);
         Self { source: Box::new(tools), rows, rotated_by, model_log }
     }

@@ -10,7 +10,7 @@ use nix::unistd::Pid;
 
 use super::Schedule;
 use crate::run::{MeasuredProcess, MeasuredTarget};
-use crate::sources::perf::{CountedTarget, Split, Start, Stop, TargetKind, TracefsProbes};
+use crate::sources::perf::{CancelToken, CountedTarget, Split, Start, TargetKind, TracefsProbes};
 use crate::sources::{Counter, process};
 #[cfg(feature = "stacks")]
 use crate::stacks::live;
@@ -46,6 +46,8 @@ pub struct Launch {
     pub first_turn: usize,
     /// Who rotates the groups.
     pub schedule: Schedule,
+    /// The PMUs whose interval is set where that is [`Schedule::KernelEvery`].
+    pub rotating_pmus: Vec<String>,
     /// How many of the events have to be counted.
     pub needs: Needs,
     /// The events that each named region of a command counts, separated by commas.
@@ -53,7 +55,7 @@ pub struct Launch {
     /// How often it is read what the target's threads do; never where `None`.
     pub threads: Option<Duration>,
     /// Asks not to begin, while counters are opened.
-    pub stop: Stop,
+    pub stop: CancelToken,
 }
 
 impl Launch {
@@ -79,10 +81,11 @@ impl Launch {
             counters: None,
             first_turn: 0,
             schedule: Schedule::default(),
+            rotating_pmus: Vec::new(),
             needs: Needs::default(),
             region_events: None,
             threads: None,
-            stop: Stop::default(),
+            stop: CancelToken::default(),
         }
     }
 

@@ -30,6 +30,7 @@ use crate::sources::perf::{CounterRow, OpenError, TracefsProbes};
 use crate::sources::process;
 #[cfg(feature = "stacks")]
 use crate::stacks::live;
+use crate::units::KernelNs;
 
 mod awaited;
 mod begin;
@@ -42,8 +43,7 @@ pub mod schedule;
 mod stacks;
 
 use begin::{Counting, TimeoutThread};
-pub(crate) use caught::Stopped;
-pub use caught::{CaughtSignal, SignalSender};
+pub use caught::{CaughtSignal, SignalSender, Unfinished};
 pub use child::find_command;
 use child::{Running, terminate};
 pub use launch::{ChildIo, CommandLine, Launch, Needs};
@@ -91,8 +91,8 @@ pub struct Session {
     stacks: stacks::Sampling,
     /// Where the measured programs share their regions.
     regions: Option<Arc<RegionSource>>,
-    /// The time of the kernel's clock that rounds, samples and regions count from.
-    began: u64,
+    /// What rounds, samples and regions count from.
+    began: KernelNs,
     #[cfg(feature = "stacks")]
     last_round: LastRound,
     /// The kernel's rotation intervals that are restored at the end.
@@ -118,7 +118,7 @@ impl Session {
     /// See [`StartError`].
     pub fn start(plan: &Plan, launch: &Launch, period: Duration) -> Result<Self, StartError> {
         // Before anything is counted, and set back if nothing comes of it.
-        let intervals = launch.schedule.set_intervals()?;
+        let intervals = schedule::set_intervals(launch)?;
         let counting = match &launch.command {
             Some(line) => Counting::of_command(plan, launch, line)?,
             None => Counting::of_tasks(plan, launch)?,

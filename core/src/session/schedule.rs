@@ -16,18 +16,16 @@ use crate::units::WallNs;
 /// The part of a CPU that switching may take where the user chose perfprop's rotation.
 const BUDGET_IF_ASKED: f64 = 0.1;
 
-/// Who rotates the groups, where they can't all be counted at once.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Who rotates the groups on the counters, where they can't all be counted at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Schedule {
     /// perfprop, if that costs no more than 1 % of a CPU, else the kernel.
     #[default]
     Auto,
     /// The kernel, by its timer.
     Kernel,
-    /// The kernel, by its timer at another interval, which is set back afterwards.
+    /// The kernel, by its timer at another interval, on the PMUs of the plan. It is set back afterwards.
     KernelEvery {
-        /// PMUs whose interval is set.
-        pmus: Vec<String>,
         /// Length of a slice.
         milliseconds: u32,
     },
@@ -46,21 +44,19 @@ impl OwnRotations {
     /// The schedule as a recording has it; `None` where nothing is counted on hardware.
     pub(super) fn rotated_by(&self, plan: &Plan, launch: &Launch) -> Option<run::RotatedBy> {
         let mut hardware = plan.events.iter().filter(|event| !event.kind.is_software());
-        let every_ns = match &launch.schedule {
+        let every_ns = match launch.schedule {
             _ if !self.rotations.is_empty() => return Some(run::RotatedBy::User { every_ns: WallNs::from(SLICE) }),
-            Schedule::KernelEvery { milliseconds, .. } => Some(Duration::from_millis((*milliseconds).into())),
+            Schedule::KernelEvery { milliseconds } => Some(Duration::from_millis(milliseconds.into())),
             _ => hardware.clone().find_map(|event| mux::interval_of(event.pmu_type())),
         };
         hardware.next().map(|_| run::RotatedBy::Kernel { every_ns: every_ns.map(WallNs::from) })
     }
 }
 
-impl Schedule {
-    /// Sets the kernel's interval, if that was requested, for as long as the returned value lives.
-    pub(super) fn set_intervals(&self) -> Result<Vec<Interval>, StartError> {
-        let Self::KernelEvery { pmus, milliseconds } = self else { return Ok(Vec::new()) };
-        pmus.iter().map(|pmu| mux::set(pmu, *milliseconds).map_err(StartError::Mux)).collect()
-    }
+/// Sets the kernel's interval, if that was requested, for as long as the returned value lives.
+pub(super) fn set_intervals(launch: &Launch) -> Result<Vec<Interval>, StartError> {
+    let Schedule::KernelEvery { milliseconds } = launch.schedule else { return Ok(Vec::new()) };
+    launch.rotating_pmus.iter().map(|pmu| mux::set(pmu, milliseconds).map_err(StartError::Mux)).collect()
 }
 
 /// Decides who rotates the groups of a plan.

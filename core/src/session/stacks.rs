@@ -7,6 +7,7 @@ use crate::sources::emulate::Emulator;
 #[cfg(feature = "stacks")]
 use crate::sources::perf::CountedTarget;
 use crate::sources::perf::{TargetKind, TracefsProbes};
+use crate::units::KernelNs;
 
 #[cfg(feature = "stacks")]
 pub(super) type Sampling = Option<crate::stacks::live::LiveStacks>;
@@ -29,8 +30,8 @@ pub(super) fn start(launch: &Launch, kind: &TargetKind, probes: &TracefsProbes) 
 /// Begins to sample. Times count from `origin`, that of the rounds, which is known once all counters are open. Samples end with the last
 /// round.
 #[cfg(feature = "stacks")]
-pub(super) fn begin(stacks: &Sampling, origin: u64, last_round: &LastRound) {
-    stacks.as_ref().inspect(|stacks| stacks.begin(origin, last_round.clone()));
+pub(super) fn begin(stacks: &Sampling, origin: KernelNs, last_round: &LastRound) {
+    stacks.as_ref().inspect(|stacks| stacks.begin(origin.0, last_round.clone()));
 }
 
 /// Starts sampling a target that runs and is counted already. Times count from `origin`.
@@ -38,7 +39,7 @@ pub(super) fn begin(stacks: &Sampling, origin: u64, last_round: &LastRound) {
 pub(super) fn start_late(
     wanted: &crate::stacks::live::StackRequest,
     target: &CountedTarget,
-    origin: u64,
+    origin: KernelNs,
     last_round: &LastRound,
 ) -> Result<Sampling, StartError> {
     let source = crate::stacks::live::StackSource::open(wanted, target).map_err(StartError::Stacks)?;
@@ -77,7 +78,7 @@ pub(super) fn start(_: &Launch, _: &TargetKind, _: &TracefsProbes) -> Result<Sam
 }
 
 #[cfg(not(feature = "stacks"))]
-pub(super) fn begin(_: &Sampling, _: u64, _: &LastRound) {}
+pub(super) fn begin(_: &Sampling, _: KernelNs, _: &LastRound) {}
 
 #[cfg(not(feature = "stacks"))]
 pub(super) fn enabler(_: &Sampling) -> Result<impl FnOnce() + Send + use<>, StartError> {

@@ -15,7 +15,7 @@
 //! program on any machine.
 
 use std::collections::VecDeque;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::perf::CounterRow;
 use super::{CounterSource, Next, Reading, Round};
@@ -241,8 +241,8 @@ impl<S: CounterSource> CounterSource for Limited<S> {
         self.source.enable();
     }
 
-    fn start_clock(&mut self) {
-        self.source.start_clock();
+    fn start_clock(&mut self, start: Instant) {
+        self.source.start_clock(start);
     }
 
     fn beat(&self) -> Option<Duration> {

@@ -5,7 +5,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
@@ -112,8 +112,8 @@ pub trait CounterSource: Send {
     /// Begins to count, where that hasn't begun by itself.
     fn enable(&mut self) {}
 
-    /// Sets the time that rounds are counted from: the moment of exec.
-    fn start_clock(&mut self) {}
+    /// Has rounds counted from a time: the moment of exec.
+    fn start_clock(&mut self, _start: Instant) {}
 
     /// Called once when the command has been released and begun to execute.
     fn has_executed(&mut self) {}
@@ -144,8 +144,8 @@ impl CounterSource for Box<dyn CounterSource> {
         self.as_mut().enable();
     }
 
-    fn start_clock(&mut self) {
-        self.as_mut().start_clock();
+    fn start_clock(&mut self, start: Instant) {
+        self.as_mut().start_clock(start);
     }
 
     fn has_executed(&mut self) {

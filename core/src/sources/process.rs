@@ -1,15 +1,16 @@
-//! Reads what /proc says of processes: threads, names, descendants.
+//! Reads what the kernel says of processes: threads, names, descendants, CPU time.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage, setrlimit};
+use nix::sys::time::{TimeVal, TimeValLike};
 use nix::unistd::Pid;
 
 use crate::threads::Stat;
-use crate::units::CpuNs;
+use crate::units::{ClockTicks, CpuNs, CpuTime};
 
 /// The threads of a process, its main thread included, in ascending order.
 ///
@@ -64,7 +65,7 @@ pub fn is_alive(pid: Pid) -> bool {
 pub(crate) struct KnownTask {
     task: Pid,
     is_thread: bool,
-    began: Option<u64>,
+    began: Option<ClockTicks>,
 }
 
 impl KnownTask {
@@ -94,7 +95,7 @@ impl KnownTask {
     /// A task that had its number earlier.
     #[cfg(test)]
     pub(crate) fn earlier(self) -> Self {
-        Self { began: self.began.map(|began| began - 1), ..self }
+        Self { began: self.began.map(|began| began - ClockTicks(1)), ..self }
     }
 
     /// Whether it has not yet ended.
@@ -107,8 +108,8 @@ impl KnownTask {
     }
 }
 
-/// When a task began, in ticks since the machine runs.
-fn began(task: Pid) -> Option<u64> {
+/// When a task began, since the machine runs.
+fn began(task: Pid) -> Option<ClockTicks> {
     stat_of_thread(task, task).map(|stat| stat.began)
 }
 
@@ -133,6 +134,15 @@ pub fn is_hidden(pid: Pid) -> bool {
 pub fn cpu_time(task: Pid) -> Option<CpuNs> {
     let schedstat = fs::read_to_string(format!("/proc/{task}/schedstat")).ok()?;
     schedstat.split_whitespace().next()?.parse().ok().map(CpuNs)
+}
+
+/// The CPU time that this process, this thread or all children that were waited for have used.
+pub fn used(who: UsageWho) -> CpuTime {
+    let nanoseconds = |time: TimeVal| CpuNs(u64::try_from(time.num_nanoseconds()).unwrap_or(0));
+    getrusage(who).map_or_else(
+        |_| CpuTime::default(),
+        |usage| CpuTime { user_ns: nanoseconds(usage.user_time()), system_ns: nanoseconds(usage.system_time()) },
+    )
 }
 
 /// All living descendants of a process, parents before their children.

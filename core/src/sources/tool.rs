@@ -13,28 +13,12 @@ use nix::unistd::Pid;
 use super::perf::TargetKind;
 use super::{CounterSource, Next, Reading, Scope, Status, process};
 use crate::events::{Event, EventKind};
-use crate::host::{ClockTicks, CpuTicks, HostFiles};
+use crate::host::{CpuTicks, HostFiles};
 use crate::threads::Stat;
-use crate::units::{CpuNs, WallNs};
-
-/// CPU time in user space and in the kernel.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Times {
-    /// In user space.
-    pub user: CpuNs,
-    /// In the kernel.
-    pub system: CpuNs,
-}
-
-impl Add for Times {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self { user: self.user + other.user, system: self.system + other.system }
-    }
-}
+use crate::units::{ClockTicks, CpuNs, CpuTime, WallNs};
 
 /// What a command and its waited-for children used, once it has ended.
-pub type AtEnd = Box<dyn Fn() -> Option<Times> + Send>;
+pub type AtEnd = Box<dyn Fn() -> Option<CpuTime> + Send>;
 
 /// A source with tool events in it.
 pub struct Tools<S> {
@@ -48,7 +32,7 @@ pub struct Tools<S> {
     started: Instant,
     /// When counting began by that clock, and what each column's time was then.
     since: Option<WallNs>,
-    before: Vec<Times>,
+    before: Vec<CpuTime>,
 }
 
 /// Which clock a tool event is.
@@ -78,7 +62,7 @@ struct ToolColumn {
     scope: Scope,
     last: u64,
     /// What each process or thread of a list was last seen to have used: what has ended stays in the sum.
-    seen: BTreeMap<Pid, Times>,
+    seen: BTreeMap<Pid, CpuTime>,
 }
 
 /// Whose CPU time it is.
@@ -117,7 +101,7 @@ impl TimeOwner {
 
     /// The CPU time of a part of the target since it began. What has ended is in it where it was `seen`, and a child of a
     /// command where that waited for it.
-    fn times(&self, scope: &Scope, seen: &mut BTreeMap<Pid, Times>, read: &ReadOnce) -> Times {
+    fn times(&self, scope: &Scope, seen: &mut BTreeMap<Pid, CpuTime>, read: &ReadOnce) -> CpuTime {
         match (self, scope) {
             (_, Scope::Thread { tid, .. }) => of_thread(Pid::from_raw(*tid)).unwrap_or_default(),
             (_, Scope::Cpu(cpu)) => of_cpus(Some(&[*cpu]), read),
@@ -128,38 +112,38 @@ impl TimeOwner {
             }),
             (Self::Processes(pids), Scope::All) => see(seen, pids, |pid| Some(own(&process::stat(pid)?))),
             (Self::Threads(tids), Scope::All) => see(seen, tids, of_thread),
-            (Self::Nobody, Scope::All) => Times::default(),
+            (Self::Nobody, Scope::All) => CpuTime::default(),
         }
     }
 }
 
 /// The sum of what each has used by now, or had used when it was seen last. A number that is used again begins lower, and isn't
 /// looked at.
-fn see(seen: &mut BTreeMap<Pid, Times>, ids: &[Pid], now: impl Fn(Pid) -> Option<Times>) -> Times {
+fn see(seen: &mut BTreeMap<Pid, CpuTime>, ids: &[Pid], now: impl Fn(Pid) -> Option<CpuTime>) -> CpuTime {
     for &id in ids {
         let last = seen.entry(id).or_default();
-        if let Some(now) = now(id).filter(|now| now.user + now.system >= last.user + last.system) {
+        if let Some(now) = now(id).filter(|now| now.all() >= last.all()) {
             *last = now;
         }
     }
     sum(seen.values().copied())
 }
 
-fn of_thread(tid: Pid) -> Option<Times> {
+fn of_thread(tid: Pid) -> Option<CpuTime> {
     Some(own(&process::stat_of_thread(tid, tid)?))
 }
 
-fn sum(all: impl Iterator<Item = Times>) -> Times {
-    all.fold(Times::default(), Times::add)
+fn sum(all: impl Iterator<Item = CpuTime>) -> CpuTime {
+    all.fold(CpuTime::default(), CpuTime::add)
 }
 
 /// The CPU time of a process or thread.
-fn own(stat: &Stat) -> Times {
+fn own(stat: &Stat) -> CpuTime {
     times(stat.user, stat.system)
 }
 
 /// That of its children that have ended and were waited for.
-fn of_children(stat: &Stat) -> Times {
+fn of_children(stat: &Stat) -> CpuTime {
     times(stat.children_user, stat.children_system)
 }
 
@@ -167,10 +151,10 @@ fn of_children(stat: &Stat) -> Times {
 #[derive(Default)]
 struct ReadOnce {
     cpus: OnceCell<Vec<CpuTicks>>,
-    family: OnceCell<Times>,
+    family: OnceCell<CpuTime>,
 }
 
-fn of_cpus(cpus: Option<&[u32]>, read: &ReadOnce) -> Times {
+fn of_cpus(cpus: Option<&[u32]>, read: &ReadOnce) -> CpuTime {
     let is_wanted = |of: &CpuTicks| match cpus {
         None => of.cpu.is_none(),
         Some(cpus) => of.cpu.is_some_and(|cpu| cpus.contains(&cpu)),
@@ -179,8 +163,8 @@ fn of_cpus(cpus: Option<&[u32]>, read: &ReadOnce) -> Times {
     sum(all.iter().filter(|of| is_wanted(of)).map(|of| times(of.user, of.system)))
 }
 
-fn times(user: ClockTicks, system: ClockTicks) -> Times {
-    Times { user: user.cpu_time(), system: system.cpu_time() }
+fn times(user: ClockTicks, system: ClockTicks) -> CpuTime {
+    CpuTime { user_ns: user.cpu_time(), system_ns: system.cpu_time() }
 }
 
 /// A row's event and the part of the target that it is about, with what became of it.
@@ -218,8 +202,8 @@ impl<S: CounterSource> Tools<S> {
 
 impl ToolColumn {
     /// The CPU time of its part of the target; not asked for where only time passes.
-    fn now(&mut self, whose: &TimeOwner, read: &ReadOnce) -> Times {
-        if self.tool == Tool::Duration { Times::default() } else { whose.times(&self.scope, &mut self.seen, read) }
+    fn now(&mut self, whose: &TimeOwner, read: &ReadOnce) -> CpuTime {
+        if self.tool == Tool::Duration { CpuTime::default() } else { whose.times(&self.scope, &mut self.seen, read) }
     }
 }
 
@@ -230,19 +214,20 @@ impl<S: CounterSource> CounterSource for Tools<S> {
             (next, _) => return next,
         };
         let since = self.since.unwrap_or_default();
-        let elapsed = CpuNs(round.at.0.saturating_sub(since.0));
+        let elapsed = round.at - since;
+        let enabled = CpuNs(elapsed.0);
         let (at_end, read) = ((self.at_end)(), ReadOnce::default());
         for (column, before) in self.columns.iter_mut().zip(&self.before) {
             let exact = at_end.filter(|_| matches!(self.whose, TimeOwner::Command(_)) && column.scope == Scope::All);
             let now = exact.unwrap_or_else(|| column.now(&self.whose, &read));
             let count = match column.tool {
                 Tool::Duration => elapsed.0,
-                Tool::User => now.user.0.saturating_sub(before.user.0),
-                Tool::System => now.system.0.saturating_sub(before.system.0),
+                Tool::User => (now - *before).user_ns.0,
+                Tool::System => (now - *before).system_ns.0,
             };
             // Who has ended and was not waited for yet is missing for a moment.
             column.last = column.last.max(count);
-            let reading = Reading { count: column.last, enabled: elapsed, running: elapsed };
+            let reading = Reading { count: column.last, enabled, running: enabled };
             if let Some(place) = round.readings.get_mut(column.place) {
                 *place = Some(reading);
             }
@@ -255,9 +240,9 @@ impl<S: CounterSource> CounterSource for Tools<S> {
         self.begin();
     }
 
-    fn start_clock(&mut self) {
-        self.inner.start_clock();
-        self.started = Instant::now();
+    fn start_clock(&mut self, start: Instant) {
+        self.inner.start_clock(start);
+        self.started = start;
         if !self.waits {
             self.begin();
             self.since = Some(WallNs(0));
@@ -290,7 +275,7 @@ mod tests {
     use crate::sources::Round;
     use crate::sources::scripted::ScriptedSource;
 
-    fn tools(at_end: Option<Times>, waits: bool) -> (Tools<ScriptedSource>, Vec<Status>) {
+    fn tools(at_end: Option<CpuTime>, waits: bool) -> (Tools<ScriptedSource>, Vec<Status>) {
         let resolver = Resolver::new(Machine::here());
         let groups = resolver.parse("page-faults,duration_time,user_time,system_time").unwrap();
         let events: Vec<_> = groups.into_iter().flat_map(|group| group.events).collect();
@@ -310,11 +295,11 @@ mod tests {
 
     #[test]
     fn tool_events_are_counted_and_others_left_alone() {
-        let ended = Times { user: CpuNs(u64::MAX), system: CpuNs(u64::MAX) };
+        let ended = CpuTime { user_ns: CpuNs(u64::MAX), system_ns: CpuNs(u64::MAX) };
         let (mut tools, statuses) = tools(Some(ended), false);
         use Status::{Counted, NotSupported};
         assert_eq!(statuses, [NotSupported, Counted, Counted, Counted]);
-        tools.start_clock();
+        tools.start_clock(Instant::now());
         let first = counts(&mut tools);
         assert_eq!(first[0], None);
         assert_eq!([first[1], counts(&mut tools)[1]], [Some(3_600_000_000_000), Some(7_200_000_000_000)]);
@@ -325,7 +310,7 @@ mod tests {
     #[test]
     fn nothing_is_counted_before_a_delay_is_over() {
         let (mut tools, _) = tools(None, true);
-        tools.start_clock();
+        tools.start_clock(Instant::now());
         assert_eq!(counts(&mut tools), [None; 4]);
         tools.enable();
         assert!(counts(&mut tools)[1..].iter().all(Option::is_some));
@@ -334,22 +319,22 @@ mod tests {
     #[test]
     fn this_process_and_the_machine_have_used_time() {
         let stat = process::stat(nix::unistd::getpid()).unwrap();
-        assert!((own(&stat) + of_children(&stat)).user >= own(&stat).user);
+        assert!((own(&stat) + of_children(&stat)).user_ns >= own(&stat).user_ns);
         let read = ReadOnce::default();
         let (all, first) = (of_cpus(None, &read), of_cpus(Some(&[0]), &read));
-        assert!(all.user >= first.user && all.user.0 > 0);
+        assert!(all.user_ns >= first.user_ns && all.user_ns.0 > 0);
         assert_eq!(of_thread(Pid::from_raw(i32::MAX)), None);
     }
 
     #[test]
     fn what_has_ended_stays_in_the_sum() {
         let (first, second) = (Pid::from_raw(1), Pid::from_raw(2));
-        let used = |user: u64| Times { user: CpuNs(user), system: CpuNs(1) };
+        let used = |user: u64| CpuTime { user_ns: CpuNs(user), system_ns: CpuNs(1) };
         let mut seen = BTreeMap::new();
         let mut sum = |now: [Option<u64>; 2]| {
             let of = |pid: Pid| now[usize::from(pid == second)].map(used);
             let sum = see(&mut seen, &[first, second], of);
-            (sum.user.0, sum.system.0)
+            (sum.user_ns.0, sum.system_ns.0)
         };
         assert_eq!(sum([Some(1000), Some(5)]), (1005, 2));
         assert_eq!(sum([None, Some(8)]), (1008, 2));

@@ -72,9 +72,9 @@ impl<S: CounterSource> CounterSource for Watched<S> {
         self.inner.enable();
     }
 
-    fn start_clock(&mut self) {
-        self.inner.start_clock();
-        self.started = Instant::now();
+    fn start_clock(&mut self, start: Instant) {
+        self.inner.start_clock(start);
+        self.started = start;
         if !self.awaits_exec {
             self.read_threads();
         }
@@ -121,7 +121,7 @@ mod tests {
         let me = i32::try_from(std::process::id()).unwrap();
         let mut source = Watched::new(Endless, ThreadTarget::Processes(vec![me]), Duration::ZERO);
         assert_eq!(source.read(), Next::Round(Round::default()));
-        source.start_clock();
+        source.start_clock(Instant::now());
         let snapshot = loop {
             if let Next::Round(Round { threads: Some(snapshot), .. }) = source.read() {
                 break snapshot;
@@ -138,7 +138,7 @@ mod tests {
         let pid = i32::try_from(child.id()).unwrap();
         let watch = |target| {
             let mut source = Watched::new(Endless, target, Duration::from_secs(3600));
-            source.start_clock();
+            source.start_clock(Instant::now());
             source.has_executed();
             while !matches!(source.read(), Next::Round(Round { threads: Some(_), .. })) {}
             source

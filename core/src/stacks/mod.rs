@@ -14,6 +14,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::defaults::is_default;
 use crate::names::shown;
 pub use crate::regions::Undefined;
 use crate::units::WallNs;
@@ -95,10 +96,10 @@ pub struct StackFrame {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
     /// Whether the function was inlined into the frame that called it.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub inlined: bool,
     /// Whether it ran in the kernel.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub kernel: bool,
     /// Where no line is known, the offset of the code in the module's file: of a caller within the instruction that called.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -106,10 +107,6 @@ pub struct StackFrame {
     /// Why the function has no name of its own; `None` where it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nameless: Option<NamelessReason>,
-}
-
-fn is_false(value: &bool) -> bool {
-    !*value
 }
 
 /// A frame called by a stack, which makes a longer stack. Stacks that begin alike share that part.

@@ -8,18 +8,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Stat;
+use crate::units::ClockTicks;
 
 /// The processes of a command.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Family {
     /// When each began.
-    members: BTreeMap<i32, u64>,
+    members: BTreeMap<i32, ClockTicks>,
     /// Groups and sessions that one of them began.
     own: BTreeSet<i32>,
     /// Groups that they have from who started the command, which others may be in.
     shared: BTreeSet<i32>,
     /// When the command began.
-    began: Option<u64>,
+    began: Option<ClockTicks>,
     /// Processes that can't be of it.
     strangers: BTreeSet<i32>,
 }

@@ -15,8 +15,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::defaults::is_default;
 use crate::host::MachineResources;
-use crate::units::{CpuNs, WallNs};
+use crate::units::{ClockTicks, CpuNs, WallNs};
 
 mod command;
 mod ended;
@@ -47,7 +48,7 @@ pub struct ThreadSnapshot {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<u64>,
     /// Threads beyond [`MOST_THREADS`], of which nothing is said.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub left_out: usize,
     /// CPU time of all of the target, with threads and children that have ended and those that are left out; of a machine, how
     /// long its CPUs were busy. `None` of single threads, and where the kernel doesn't say.
@@ -105,17 +106,13 @@ impl ThreadSnapshot {
     }
 }
 
-fn is_zero(number: &usize) -> bool {
-    *number == 0
-}
-
 /// What tells a thread from all others: the kernel gives the number of one that has ended to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ThreadId {
     /// The number.
     pub tid: i32,
-    /// When it began, in clock ticks since the machine runs.
-    pub began: u64,
+    /// When it began, since the machine runs.
+    pub began: ClockTicks,
 }
 
 /// What a thread has done since it began.
@@ -135,22 +132,22 @@ pub struct ThreadReading {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_ns: Option<CpuNs>,
     /// CPU time of the process' children that have ended and were waited for; 0 of all but the first thread.
-    #[serde(default, skip_serializing_if = "is_no_time")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub children_ns: CpuNs,
     /// Memory that the process has in RAM, in bytes; 0 of all but the first thread.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub resident: u64,
     /// Page faults, minor and major.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub faults: u64,
     /// How often it was given a CPU; `None` where the kernel doesn't say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub switches: Option<u64>,
     /// How long it waited for block devices; 0 where the kernel doesn't keep that.
-    #[serde(default, skip_serializing_if = "is_no_time")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub blocked_ns: CpuNs,
     /// Whether it is a thread of the kernel.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub is_of_kernel: bool,
     /// The user and the command line of its process; `None` of all but the first thread, and where it isn't known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -160,28 +157,16 @@ pub struct ThreadReading {
     pub looks: Vec<ThreadLooks>,
 }
 
-fn is_no_time(time: &CpuNs) -> bool {
-    time.0 == 0
-}
-
-fn is_false(is: &bool) -> bool {
-    !is
-}
-
 impl ThreadReading {
     /// Which thread it is.
     pub fn id(&self) -> ThreadId {
-        ThreadId { tid: self.tid, began: self.began }
+        ThreadId { tid: self.tid, began: ClockTicks(self.began) }
     }
 
     /// Whether it has ended, and nobody has waited for it.
     pub fn is_defunct(&self) -> bool {
         self.looks.iter().any(|looks| matches!(looks.state, 'Z' | 'X'))
     }
-}
-
-fn is_none(number: &u64) -> bool {
-    *number == 0
 }
 
 /// How often a thread was seen in a state.

@@ -9,8 +9,8 @@ use super::ended::EndedWatch;
 use super::family::Family;
 use super::process::ProcessReader;
 use super::{MOST_THREADS, Stat, ThreadId, ThreadLooks, ThreadReading, ThreadSnapshot};
-use crate::host::{ClockTicks, CpuTicks, HostFiles, HostStat, page_size};
-use crate::units::{CpuNs, WallNs};
+use crate::host::{CpuTicks, HostFiles, HostStat, page_size};
+use crate::units::{ClockTicks, CpuNs, WallNs};
 
 /// Whose threads are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -284,7 +284,7 @@ impl ThreadReader {
         ThreadReading {
             pid: place.pid,
             tid: place.tid,
-            began: stat.began,
+            began: stat.began.0,
             cpu_ns: times.map_or(stat.cpu().cpu_time(), |times| times.cpu),
             delay_ns: times.map(|times| times.delay),
             children_ns: if is_first { stat.children().cpu_time() } else { CpuNs(0) },

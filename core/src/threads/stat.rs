@@ -1,6 +1,6 @@
 //! Parses what `/proc` says of a process or a thread in `stat`.
 
-use crate::host::ClockTicks;
+use crate::units::ClockTicks;
 
 /// `stat` of proc(5). That of a process has the times and faults of all its threads.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,8 +28,8 @@ pub(crate) struct Stat {
     pub(crate) children_system: ClockTicks,
     /// How many threads the process has.
     pub(crate) threads: u64,
-    /// When it began, in ticks since the machine runs.
-    pub(crate) began: u64,
+    /// When it began, since the machine runs.
+    pub(crate) began: ClockTicks,
     /// Memory that the process has in RAM.
     pub(crate) resident_pages: u64,
     /// How long it waited for block devices; 0 where the kernel doesn't keep that.
@@ -68,7 +68,7 @@ impl Stat {
             children_user: ticks(16)?,
             children_system: ticks(17)?,
             threads: number(20)?,
-            began: number(22)?,
+            began: ticks(22)?,
             resident_pages: number(24)?,
             blocked: ticks(42).unwrap_or_default(),
         })
@@ -127,7 +127,7 @@ mod tests {
             children_user: ClockTicks(52),
             children_system: ClockTicks(53),
             threads: 3,
-            began: 100,
+            began: ClockTicks(100),
             resident_pages: 4,
             blocked: ClockTicks(0),
         };

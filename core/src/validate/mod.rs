@@ -25,7 +25,7 @@ use crate::measure::{Error, Measurement};
 use crate::plan::{Fit, RowIndex};
 use crate::rates::{Confidence, Moments, Uncertain};
 use crate::run::MeasuredEvent;
-use crate::session::{CaughtSignal, CommandLine, Stopped};
+use crate::session::{CaughtSignal, CommandLine, Unfinished};
 use crate::sources::command::Exit;
 use crate::sources::perf;
 
@@ -213,7 +213,7 @@ impl Counted {
 }
 
 /// Why a validation ends before its last run.
-type ValidationStop = Stopped<Error>;
+type UnfinishedValidation = Unfinished<Error>;
 
 /// Runs the command of a measurement in turns with runs that tell the truth. `progress` is told of each run, from 0, and
 /// how many there will be. Signals end it.
@@ -240,7 +240,7 @@ fn until_stopped(
     reads: &Reads<'_>,
     progress: &mut dyn FnMut(usize, Option<usize>),
     note: &mut dyn FnMut(&str),
-) -> Result<ValidationOutcome, ValidationStop> {
+) -> Result<ValidationOutcome, UnfinishedValidation> {
     progress(0, None);
     // Not counted: the first run finds no file in memory, and tells what there is to count.
     let first = once(&measurement, reads, note)?;
@@ -266,10 +266,14 @@ fn until_stopped(
     Ok(ValidationOutcome::Validated(validation(&counted, known.map(|known| known.counts), options, confidence)))
 }
 
-fn once(measurement: &Measurement, reads: &Reads<'_>, note: &mut dyn FnMut(&str)) -> Result<ReadRun, ValidationStop> {
+fn once(
+    measurement: &Measurement,
+    reads: &Reads<'_>,
+    note: &mut dyn FnMut(&str),
+) -> Result<ReadRun, UnfinishedValidation> {
     let run = runs::run(measurement, reads, note)?;
     match run.outcome.signal {
-        Some(signal) => Err(Stopped::Signal(signal)),
+        Some(signal) => Err(Unfinished::Signal(signal)),
         None => Ok(run),
     }
 }
@@ -280,7 +284,7 @@ fn repeated(
     events: &[MeasuredEvent],
     known: Option<&KnownCommand>,
     reads: &Reads<'_>,
-) -> Result<Vec<Repeated>, ValidationStop> {
+) -> Result<Vec<Repeated>, UnfinishedValidation> {
     let is_hardware = |event: &RowIndex| events[*event].status.is_open() && !events[*event].event.kind.is_software();
     let counted: Vec<RowIndex> = (0..events.len()).filter(is_hardware).collect();
     let mut all = Vec::new();
@@ -308,7 +312,7 @@ fn pinned_sets(
     measurement: &Measurement,
     events: Vec<RowIndex>,
     reads: &Reads<'_>,
-) -> Result<Vec<Vec<RowIndex>>, ValidationStop> {
+) -> Result<Vec<Vec<RowIndex>>, UnfinishedValidation> {
     let mut waiting = fitting_sets(&measurement.plan.events, events, &mut perf::fit);
     let mut sets = Vec::new();
     while let Some(set) = waiting.pop() {

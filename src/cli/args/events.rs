@@ -8,9 +8,10 @@ use clap::{Args, ValueEnum};
 use super::{CorrectionArgs, TargetArgs};
 use crate::cli::Error;
 use crate::events::{Merge, Space};
-use crate::measure::{MeasureOptions, ScheduleOption};
+use crate::measure::MeasureOptions;
 use crate::metrics::MeasuredScope;
 use crate::names::shown;
+use crate::session::Schedule;
 use crate::sources::{Counter, emulate};
 
 /// What to count.
@@ -144,7 +145,7 @@ impl CountingArgs {
     }
 
     /// Who rotates the groups of events.
-    fn schedule(&self) -> Result<ScheduleOption, Error> {
+    fn schedule(&self) -> Result<Schedule, Error> {
         let usage = |text: &str| Err(Error::Usage(text.to_owned()));
         let is_asked = self.has_rotation();
         match (self.schedule, self.mux) {
@@ -157,10 +158,10 @@ impl CountingArgs {
             (ScheduleName::User, Some(_)) => {
                 usage("--mux is about the kernel's slices: leave it out, or --schedule user")
             }
-            (_, Some(milliseconds)) => Ok(ScheduleOption::KernelEvery { milliseconds }),
-            (ScheduleName::Auto, None) => Ok(ScheduleOption::Auto),
-            (ScheduleName::Kernel, None) => Ok(ScheduleOption::Kernel),
-            (ScheduleName::User, None) => Ok(ScheduleOption::User),
+            (_, Some(milliseconds)) => Ok(Schedule::KernelEvery { milliseconds }),
+            (ScheduleName::Auto, None) => Ok(Schedule::Auto),
+            (ScheduleName::Kernel, None) => Ok(Schedule::Kernel),
+            (ScheduleName::User, None) => Ok(Schedule::User),
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::history::{
 };
 use crate::names::quoted;
 use crate::sources::Counter;
-use crate::sources::perf::Stop;
+use crate::sources::perf::CancelToken;
 use crate::steps::LocatedStep;
 use crate::text;
 
@@ -42,7 +42,7 @@ pub(super) fn run(args: &RunArgs, repository: &Repository, name: &str) -> Result
     let cache = args.measured.cache(repository)?;
     let checkout = Checkout::new(repository, &cache).map_err(|error| of_history(error.into()))?;
     let store = args.project.store(repository)?;
-    let signals = listen(&Stop::default()).map_err(Error::System)?;
+    let signals = listen(&CancelToken::default()).map_err(Error::System)?;
     let mut progress = HistoryProgressLine::new();
     let outcome = bisect(&options, &of, &checkout, &store, &signals, &mut |now| progress.show(&now));
     progress.clear();

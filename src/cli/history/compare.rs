@@ -22,7 +22,7 @@ use crate::history::{
 use crate::names::quoted;
 use crate::number::percent;
 use crate::rates::Confidence;
-use crate::sources::perf::Stop;
+use crate::sources::perf::CancelToken;
 use crate::text;
 
 /// The arguments of `perfprop history compare`.
@@ -145,7 +145,7 @@ fn until_sure(
     checkout: &Checkout,
     store: &ResultStore,
 ) -> Result<HistoryOutcome, HistoryError> {
-    let signals = listen(&Stop::default()).map_err(|error| HistoryError::Run(SweepError::System(error)))?;
+    let signals = listen(&CancelToken::default()).map_err(|error| HistoryError::Run(SweepError::System(error)))?;
     let mut progress = HistoryProgressLine::new();
     let mut options = options;
     let mut last = HistoryOutcome::default();

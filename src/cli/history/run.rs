@@ -22,7 +22,7 @@ use crate::history::{
 use crate::names::{quoted, shown, shown_path};
 use crate::number::counted;
 use crate::sources::Counter;
-use crate::sources::perf::Stop;
+use crate::sources::perf::CancelToken;
 
 /// The arguments of `perfprop history run`.
 #[derive(Debug, Args)]
@@ -130,7 +130,7 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Error> {
     let cache = args.measured.cache(&repository)?;
     let checkout = Checkout::new(&repository, &cache).map_err(|error| of_history(error.into()))?;
     let store = args.project.store(&repository)?;
-    let signals = listen(&Stop::default()).map_err(Error::System)?;
+    let signals = listen(&CancelToken::default()).map_err(Error::System)?;
     let mut progress = HistoryProgressLine::new();
     let outcome = measure_commits(&options, &checkout, &store, &signals, &mut |now| progress.show(&now));
     progress.clear();

@@ -108,8 +108,7 @@ impl CommitResults {
     /// # Errors
     /// Returns why the text isn't such a file.
     pub fn parse(text: &str) -> Result<Self, ResultsProblem> {
-        let (read, left_out) = Self::parse_rows(text)?;
-        left_out.into_iter().next().map_or(Ok(read), Err)
+        Self::parse_rows(text).and_then(all_rows)
     }
 
     /// Reads the text of a file, and says which rows are left out as they are wrong.
@@ -126,13 +125,7 @@ impl CommitResults {
             check_params(&name, &result.params)?;
             Ok((name, result))
         };
-        let (mut results, mut left_out) = (Vec::new(), Vec::new());
-        for one in file.results.0.into_iter().map(row) {
-            match one {
-                Ok(row) => results.push(row),
-                Err(problem) => left_out.push(problem),
-            }
-        }
+        let (results, left_out) = right_rows(file.results.0.into_iter().map(row));
         let read = Self {
             results: OrderedMap(results),
             commit: file.commit_hash,
@@ -230,6 +223,25 @@ pub(super) fn read_versioned<T: for<'a> Deserialize<'a>>(text: &str, version: u3
         }
         FileVersion { version: found } => Err(ResultsProblem::Version { found, expected: version }),
     }
+}
+
+/// The rows of a file that are right, and what is wrong with the others.
+pub(super) fn right_rows<R: Default + Extend<T>, T>(
+    rows: impl Iterator<Item = Result<T, ResultsProblem>>,
+) -> (R, Vec<ResultsProblem>) {
+    let (mut right, mut left_out) = (R::default(), Vec::new());
+    for row in rows {
+        match row {
+            Ok(row) => right.extend([row]),
+            Err(problem) => left_out.push(problem),
+        }
+    }
+    (right, left_out)
+}
+
+/// What a file holds, if no row of it is wrong.
+pub(super) fn all_rows<T>((read, left_out): (T, Vec<ResultsProblem>)) -> Result<T, ResultsProblem> {
+    left_out.into_iter().next().map_or(Ok(read), Err)
 }
 
 impl BenchmarkResult {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::commit::{check_params, read_versioned};
+use super::commit::{all_rows, check_params, read_versioned, right_rows};
 use super::ordered::OrderedMap;
 use super::store::ResultsProblem;
 
@@ -55,8 +55,7 @@ impl BenchmarkList {
     /// # Errors
     /// Returns why the text isn't such a file.
     pub fn parse(text: &str) -> Result<Self, ResultsProblem> {
-        let (read, left_out) = Self::parse_rows(text)?;
-        left_out.into_iter().next().map_or(Ok(read), Err)
+        Self::parse_rows(text).and_then(all_rows)
     }
 
     /// Reads the text of `benchmarks.json`, and says which benchmarks are left out as they are wrong.
@@ -66,15 +65,13 @@ impl BenchmarkList {
     pub fn parse_rows(text: &str) -> Result<(Self, Vec<ResultsProblem>), ResultsProblem> {
         let mut all: Map<String, Value> = read_versioned(text, BENCHMARKS_VERSION)?;
         all.remove(VERSION_KEY);
-        let (mut read, mut left_out) = (BTreeMap::new(), Vec::new());
-        for (name, value) in all {
-            let one = Benchmark::deserialize(value)
-                .map_err(|error| ResultsProblem::Row { benchmark: name.clone(), error: error.to_string() });
-            match one.and_then(|one| check_params(&name, &one.params).map(|()| one)) {
-                Ok(benchmark) => drop(read.insert(name, benchmark)),
-                Err(problem) => left_out.push(problem),
-            }
-        }
+        let row = |(name, row): (String, Value)| {
+            let benchmark = Benchmark::deserialize(row)
+                .map_err(|error| ResultsProblem::Row { benchmark: name.clone(), error: error.to_string() })?;
+            check_params(&name, &benchmark.params)?;
+            Ok((name, benchmark))
+        };
+        let (read, left_out) = right_rows(all.into_iter().map(row));
         Ok((Self(read), left_out))
     }
 

@@ -351,8 +351,8 @@ impl CounterSource for Emulated {
         }
     }
 
-    fn start_clock(&mut self) {
-        self.started = Instant::now();
+    fn start_clock(&mut self, start: Instant) {
+        self.started = start;
     }
 
     fn beat(&self) -> Option<Duration> {

@@ -41,7 +41,7 @@ use rotation::PmuRotations;
 pub use rotation::{BUDGET, SLICE};
 use taken::Taken;
 use target::CounterPlace;
-pub use target::{Cgroup, CountedTarget, Split, Start, Stop, TargetKind};
+pub use target::{CancelToken, Cgroup, CountedTarget, Split, Start, TargetKind};
 pub use trial::{fit, switch_cost};
 use units::RowSums;
 
@@ -200,7 +200,7 @@ impl PerfSource {
     /// [enabled]: CounterSource::enable
     ///
     /// # Errors
-    /// When the target can't be measured at all, or was asked to [`Stop`]. An event that can't be counted is no error: its
+    /// When the target can't be measured at all, or a [`CancelToken`] asked to leave off. An event that can't be counted is no error: its
     /// [`Status`] says why.
     pub fn open(plan: &Plan, target: &CountedTarget) -> Result<Self, OpenError> {
         Self::open_rotating(plan, target, Vec::new(), BUDGET)
@@ -291,8 +291,8 @@ impl CounterSource for PerfSource {
         enable_clocks(&mut self.clocks, Ticks::OnItsCpu);
     }
 
-    fn start_clock(&mut self) {
-        self.started = Instant::now();
+    fn start_clock(&mut self, start: Instant) {
+        self.started = start;
     }
 
     fn beat(&self) -> Option<Duration> {

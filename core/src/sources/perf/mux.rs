@@ -18,7 +18,7 @@
 //! whole, or the end of a container.
 
 use std::fmt;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
 use crate::events::PmuType;
-use crate::host::HostFiles;
+use crate::host::{self, HostFiles};
 
 /// Where the kernel has a folder for each PMU.
 fn devices() -> PathBuf {
@@ -132,8 +132,7 @@ fn change(path: &Path, mut file: Flock<File>, milliseconds: u32) -> Result<Inter
 }
 
 fn read(path: &Path) -> io::Result<u32> {
-    let text = fs::read_to_string(path)?;
-    text.trim().parse().map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "no number in it"))
+    host::text(path)?.parse().map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "no number in it"))
 }
 
 /// Starts what writes a number into the file once perfprop is gone.
@@ -180,6 +179,8 @@ impl fmt::Display for MuxErrorCause {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use std::fs;
 
     use super::*;
 

@@ -17,6 +17,7 @@ use nix::libc;
 use nix::unistd::Pid;
 
 use crate::events::{Event, Machine, Probe, TracefsError};
+use crate::host;
 use crate::sources::command::{LastWrite, LastWrites};
 use crate::sources::process;
 
@@ -116,8 +117,7 @@ impl PlannedProbe {
 
     fn make(&self, folder: &Path) -> io::Result<u64> {
         (&self.list).write_all(self.definition.as_bytes())?;
-        let id = fs::read_to_string(folder.join("events").join(&self.name).join("id"))?;
-        id.trim().parse().map_err(io::Error::other)
+        host::text(&folder.join("events").join(&self.name).join("id"))?.parse().map_err(io::Error::other)
     }
 }
 

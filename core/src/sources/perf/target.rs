@@ -27,16 +27,16 @@ pub struct CountedTarget {
     /// When counting begins.
     pub start: Start,
     /// Asks to open no more.
-    pub stop: Stop,
+    pub stop: CancelToken,
     /// The probes that can be inherited, as tracepoints.
     pub probes: ProbeIds,
 }
 
 /// Asks whoever opens counters to leave off: thousands take the kernel seconds.
 #[derive(Clone, Debug, Default)]
-pub struct Stop(Arc<AtomicI32>);
+pub struct CancelToken(Arc<AtomicI32>);
 
-impl Stop {
+impl CancelToken {
     /// Asks for it, as this signal did.
     pub fn ask(&self, signal: i32) {
         self.0.store(signal, Ordering::Relaxed);
@@ -137,7 +137,7 @@ impl CountedTarget {
 
     /// What runs already, without what it will start; counted when the source is enabled.
     pub(super) fn alone(kind: TargetKind) -> Self {
-        let (stop, probes) = (Stop::default(), ProbeIds::default());
+        let (stop, probes) = (CancelToken::default(), ProbeIds::default());
         Self { kind, cpus: None, inherit: false, split: Split::Sum, start: Start::Later, stop, probes }
     }
 

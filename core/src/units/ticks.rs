@@ -4,10 +4,10 @@ use std::ops::{Add, Sub};
 
 use nix::unistd::{SysconfVar, sysconf};
 
-use crate::units::CpuNs;
+use super::CpuNs;
 
-/// A time in clock ticks, of which the kernel writes 100 a second.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+/// A time in clock ticks, of which the kernel writes 100 a second: CPU time, or since the machine runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClockTicks(pub u64);
 
 impl ClockTicks {

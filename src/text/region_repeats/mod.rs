@@ -8,17 +8,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::csv::{self, EventLine};
-use super::regions::{BACKWARD, ROUGH, clock_words, counted_words, known_time, lost_words};
+use super::regions::{clock_words, lost_words};
 use super::repeats::{Repetition, SummarySpread};
-use crate::events::Unit;
 use crate::monitor::Monitor;
 use crate::names::{in_path, shown};
-use crate::number::{amount, plain, plus_minus_part, time};
 use crate::rates::Confidence;
 use crate::regions::{
-    Certainty, EventTotal, LostCalls, REGION_BACKWARD, RegionCounts, RegionPathId, RegionProgram, RegionProgramId,
-    RegionState, RegionTable, region_event, unit_of,
+    Certainty, EventTotal, LostCalls, RegionCounts, RegionPathId, RegionProgram, RegionProgramId, RegionState,
+    RegionTable,
 };
+
+mod fields;
+mod tables;
+
+use fields::lines;
+use tables::{events, times};
 
 /// The regions of all runs of a command, in the order of the runs.
 pub struct RegionRepeats<'a>(pub &'a [RegionTable]);
@@ -212,9 +216,6 @@ impl RegionRepeats<'_> {
         };
         lines.map(line).collect()
     }
-}
-
-impl RegionRepeats<'_> {
     /// The calls that a program didn't count, in the mean of a run; `None` where it counted all.
     fn lost_line(&self, program: &str) -> Option<EventLine> {
         let lost = self.lost(program).total();
@@ -253,64 +254,6 @@ fn mean(runs: &[RunOfRegion], of: impl Fn(&RunOfRegion) -> u64) -> SummarySpread
     SummarySpread::of(&runs.iter().map(|run| of(run) as f64).collect::<Vec<_>>())
 }
 
-/// `±1.2%` of a mean of so many runs, by Student's t.
-fn error(spread: &SummarySpread, runs: usize, confidence: Confidence) -> String {
-    let degrees = runs.saturating_sub(1) as u64;
-    // Where the mean is 0 so are all.
-    let relative = if spread.mean == 0.0 && runs > 1 { Some(0.0) } else { spread.relative() };
-    let part = relative.map(|part| part * confidence.student(degrees) / (runs as f64).sqrt());
-    part.map_or_else(|| "±?".into(), plus_minus_part)
-}
-
-type Rows<'a> = [(&'a RepeatedRegion, &'a Vec<RunOfRegion>)];
-
-fn times(title: &str, rows: &Rows<'_>, confidence: Confidence) -> String {
-    let error_head = format!("±{confidence}");
-    let mut out = format!(" Regions of {title}:\n\n");
-    let heads = ["CALLS", "TIME", error_head.as_str(), "SELF", "MEAN CALL"];
-    out += &format!("{:>13} {:>8} {:>7} {:>8} {:>9}   REGION\n", heads[0], heads[1], heads[2], heads[3], heads[4]);
-    for (region, runs) in rows {
-        if never_ended(runs) {
-            let name = region.indented();
-            out += &format!("{:>13} {:>8} {:>7} {:>8} {:>9}   {name}  no call has ended\n", "—", "—", "", "—", "—");
-            continue;
-        }
-        let [calls, total, own] =
-            [mean(runs, |run| run.calls), mean(runs, |run| run.time_ns), mean(runs, |run| run.self_ns)];
-        let [certainty, self_certainty] = certainties(runs);
-        let of_call = if calls.mean > 0.0 { known_time(total.mean / calls.mean, certainty) } else { "—".into() };
-        let error = match certainty {
-            Certainty::Clear => error(&total, runs.len(), confidence),
-            Certainty::Rough | Certainty::Unknown => "±?".into(),
-        };
-        let reverse = mean(runs, |run| run.reverse_calls);
-        let reverse = match reverse.mean {
-            0.0 => String::new(),
-            calls => format!("  backward: {} in {} runs", time(mean(runs, |run| run.reverse_ns).mean), plain(calls, 1)),
-        };
-        out += &format!(
-            "{:>13} {:>8} {:>7} {:>8} {of_call:>9}   {}{reverse}{}\n",
-            amount(calls.mean, &Unit::Count),
-            known_time(total.mean, certainty),
-            error,
-            known_time(own.mean, self_certainty),
-            region.indented(),
-            counted_words(counter_names(runs).into_iter().map(|name| {
-                let counted = mean(runs, |run| run.counters.get(name).copied().unwrap_or(0));
-                (name, amount(counted.mean, &Unit::Count))
-            })),
-        );
-    }
-    let any = |of: &dyn Fn(&[RunOfRegion]) -> bool| rows.iter().any(|(_, runs)| !never_ended(runs) && of(runs));
-    if any(&|runs| runs.iter().any(|run| run.reverse_calls > 0)) {
-        out += BACKWARD;
-    }
-    if any(&|runs| certainties(runs) != [Certainty::Clear; 2]) {
-        out += ROUGH;
-    }
-    out
-}
-
 /// Names of what a program counted itself in a region.
 fn counter_names(runs: &[RunOfRegion]) -> BTreeSet<&String> {
     runs.iter().flat_map(|run| run.counters.keys()).collect()
@@ -324,104 +267,6 @@ fn event_counts(name: &str, runs: &[RunOfRegion]) -> Vec<(f64, f64)> {
         None => (run.calls == 0 && !never_ended(runs)).then_some((0.0, 0.0)),
     };
     runs.iter().filter_map(counted).collect()
-}
-
-/// A table for each event, of what it counted on average; runs in which it wasn't counted are left out.
-fn events(title: &str, rows: &Rows<'_>, confidence: Confidence) -> String {
-    let mut names: Vec<&String> =
-        rows.iter().flat_map(|(_, runs)| runs.iter()).flat_map(|run| run.events.keys()).collect();
-    names.sort_unstable();
-    names.dedup();
-    let error_head = format!("±{confidence}");
-    let mut out = String::new();
-    for name in names {
-        let unit = unit_of(name);
-        out += &format!(" {} in regions of {title}:\n\n", shown(name));
-        out += &format!("{:>13} {error_head:>7} {:>9} {:>9}   REGION\n", "COUNT", "SELF", "MEAN CALL");
-        for (region, runs) in rows {
-            let counts = event_counts(name, runs);
-            let [all, own] = [|c: &(f64, f64)| c.0, |c: &(f64, f64)| c.1]
-                .map(|of| SummarySpread::of(&counts.iter().map(of).collect::<Vec<_>>()));
-            let calls = mean(runs, |run| run.calls).mean;
-            let cells = match counts.len() {
-                0 => ["—".to_owned(), String::new(), "—".into(), "—".into()],
-                _ => [
-                    amount(all.mean, &unit),
-                    error(&all, counts.len(), confidence),
-                    amount(own.mean, &unit),
-                    if calls > 0.0 { amount(all.mean / calls, &unit) } else { "—".into() },
-                ],
-            };
-            let [count, error, own, call] = cells;
-            out += &format!("{count:>13} {error:>7} {own:>9} {call:>9}   {}\n", region.indented());
-        }
-        out += "\n";
-    }
-    out
-}
-
-/// The lines of a region.
-fn lines(title: &str, runs: &[RunOfRegion]) -> Vec<EventLine> {
-    let line = |name: &str, unit: &'static str, of: &dyn Fn(&RunOfRegion) -> u64| {
-        let spread = mean(runs, of);
-        let running = mean(runs, |run| run.time_ns).mean;
-        EventLine {
-            value: Some(spread.mean),
-            unit,
-            event: format!("{name} in {title}"),
-            relative_error: spread.relative().map(|part| part / (runs.len() as f64).sqrt()),
-            running_ns: running.round() as u64,
-            run_ratio: 1.0,
-            bounds: (runs.len() == 1).then_some((spread.mean, spread.mean)),
-        }
-    };
-    let mut lines = vec![
-        line("region-calls", "", &|run| run.calls),
-        line("region-time", "ns", &|run| run.time_ns),
-        line("region-self-time", "ns", &|run| run.self_ns),
-    ];
-    for (line, certainty) in lines[1..].iter_mut().zip(certainties(runs)) {
-        // What its calls take isn't known yet, which is not 0.
-        if never_ended(runs) || certainty == Certainty::Unknown {
-            line.value = None;
-        }
-        if never_ended(runs) || certainty != Certainty::Clear {
-            (line.bounds, line.relative_error) = (None, None);
-        }
-    }
-    if runs.iter().any(|run| run.reverse_calls > 0) {
-        lines.push(line("region-backward-runs", "", &|run| run.reverse_calls));
-        lines.push(line(REGION_BACKWARD, "ns", &|run| run.reverse_ns));
-    }
-    for name in counter_names(runs) {
-        let counted = |run: &RunOfRegion| run.counters.get(name).copied().unwrap_or(0);
-        lines.push(line(&shown(&region_event(name)), "", &counted));
-    }
-    let mut names: Vec<&String> = runs.iter().flat_map(|run| run.events.keys()).collect();
-    names.sort_unstable();
-    names.dedup();
-    lines.extend(names.into_iter().map(|name| event_line(name, title, runs)));
-    lines
-}
-
-fn event_line(name: &str, title: &str, runs: &[RunOfRegion]) -> EventLine {
-    let of_event: Vec<_> = runs.iter().filter_map(|run| run.events.get(name)).collect();
-    let counts: Vec<_> = event_counts(name, runs).into_iter().map(|(count, _)| count).collect();
-    let spread = SummarySpread::of(&counts);
-    let sum = |of: fn(&RunOfEvent) -> u64| of_event.iter().map(|event| of(event)).sum::<u64>();
-    let (running, enabled) = (sum(|event| event.running_ns), sum(|event| event.enabled_ns));
-    let count = counts.len().max(1);
-    // Of several runs nothing but how they differ is known.
-    let only = of_event.iter().find_map(|event| event.total).filter(|_| counts.len() == 1);
-    EventLine {
-        value: (!counts.is_empty()).then_some(spread.mean),
-        unit: if unit_of(name) == Unit::Nanoseconds { "ns" } else { "" },
-        event: format!("{} in {title}", shown(&region_event(name))),
-        relative_error: spread.relative().map(|part| part / (count as f64).sqrt()),
-        running_ns: running / count as u64,
-        run_ratio: if enabled == 0 { 1.0 } else { running as f64 / enabled as f64 },
-        bounds: only.and_then(|total| total.interval()),
-    }
 }
 
 #[cfg(test)]

@@ -113,6 +113,29 @@ fn files_that_import_one_another_share_a_folder() {
     assert!(wide.is_empty(), "these files import one another across folders: {wide:#?}");
 }
 
+/// What the folders of `within` import of one another. A file that stands in none of them is by itself.
+fn folder_imports(source: &Source, within: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let place = |file: &str| {
+        let inner = file.strip_prefix(within)?.strip_prefix('/')?;
+        Some(inner.split('/').next().unwrap_or(inner).to_owned())
+    };
+    let mut imports: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (file, to) in &source.imports {
+        let Some(from) = place(file) else { continue };
+        let others = to.iter().filter_map(|file| place(file)).filter(|other| *other != from);
+        imports.entry(from.clone()).or_default().extend(others);
+    }
+    imports
+}
+
+#[test]
+fn folders_of_live_stacks_import_one_another_in_one_direction() {
+    let imports = folder_imports(&Source::read(&FOLDERS), "stacks/live");
+    assert!(imports["samples"].contains("rings"), "{imports:#?}");
+    let circles = crate::imports::circles(&imports);
+    assert!(circles.is_empty(), "these folders of stacks/live import one another: {circles:#?}");
+}
+
 #[test]
 fn foreign_crates_and_unsafe_stay_in_their_places() {
     let source = Source::read(&FOLDERS);
@@ -202,5 +225,8 @@ fn wrong_imports_are_found() {
     assert!(against(&order, "high/mod.rs", &strings(&["low.rs"])).is_empty());
     let circles = crate::imports::circles(&source.imports);
     assert_eq!(circles, [["high/model/mod.rs", "high/view/mod.rs", "high/view/other.rs"]]);
+    let folders = folder_imports(&source, "high");
+    assert_eq!(folders["model"], strings(&["view"]));
+    assert_eq!(crate::imports::circles(&folders), [["model", "view"]]);
     assert_eq!(outside(&strings(&["a/b.rs", "ab.rs"]), &["a".into()]), ["ab.rs"]);
 }

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! ring buffers ─ records in the order of time ─ addresses ─ frames ─┐
-//!   (live::ring)      (live::sampler)          (live::unwind)       ├─ batches
-//!                                    names, lines (live::symbols) ──┘
+//!  (live::rings)           (live::samples)       (live::unwinding)  ├─ batches
+//!                                     names, lines (live::naming) ──┘
 //! ```
 //!
 //! A [`StackBatch`] defines what is new (frames, stacks, tasks) before its samples name it by number;

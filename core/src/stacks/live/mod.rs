@@ -2,6 +2,13 @@
 //!
 //! Two threads share the work: one empties the ring buffers and unwinds, and never waits; the other finds
 //! names, which may take long. What either can't give on in time is dropped and counted.
+//!
+//! ```text
+//! rings ── records ──> samples ── raw batches ──> naming ──> batches
+//!                        └─ unwinding              │
+//!                             └─ mapped ───────────┘
+//!                                  └─ jit
+//! ```
 
 use std::fmt;
 use std::fs::File;
@@ -9,76 +16,31 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::{SamplingSetup, StackBatch, StackFrame, WaitingSamples};
-use crate::regions::clock;
 use crate::sampling::LastRound;
 use crate::sources::perf::CountedTarget;
 
-mod auto;
-mod base_register;
-mod chains;
-mod code;
-mod copies;
-mod copy_evidence;
-mod debug_files;
-mod debug_units;
-#[cfg(feature = "debuginfod")]
-mod debuginfod;
-mod demangle;
-#[cfg(feature = "disassembly")]
-mod disassembly;
-mod elf_symbols;
-mod epilogue;
-mod function_ranges;
-mod java_map;
 mod jit;
-mod jit_dump;
-mod kept_file;
-mod kernel_modules;
-mod made_names;
-mod mapped_file;
-mod maps;
-mod mini_debug;
+mod mapped;
 mod modelled;
-mod modules;
-mod namer;
 mod namespaces;
-mod off_cpu;
-mod open;
-mod opener;
-mod paths;
-mod process;
-mod program;
-mod programs;
-mod raw_batch;
-mod record;
-mod record_reader;
-mod request;
-mod ring;
-mod sampled_times;
-mod sampler;
-mod scopes;
-mod signal_frames;
-mod stubs;
-mod symbols;
-mod tried;
-mod turns;
-mod unwind;
-mod wakers;
+mod naming;
+mod rings;
+mod samples;
+mod unwinding;
 
 #[cfg(feature = "disassembly")]
-pub use disassembly::disassemble;
-pub use request::{
+pub use naming::disassemble;
+pub use rings::{
     DEFAULT_FREQUENCY, MACHINE_FREQUENCY, StackError, StackNeed, StackRequest, Unsampled, WAKEUPS, WakeupEvent,
     max_frequency,
 };
 
 /// The names of places in a program, as samples get them.
-pub struct ProgramNames(program::ElfProgram);
+pub struct ProgramNames(naming::ElfProgram);
 
 impl ProgramNames {
     /// Reads what is needed of any place in a program or library; `None` where the file is none.
@@ -87,8 +49,8 @@ impl ProgramNames {
     /// Returns the operating system's error if the file can't be opened.
     pub fn open(path: &Path) -> io::Result<Option<Self>> {
         let file = Arc::new(File::open(path)?);
-        let program = debug_files::MappedProgram { file, path: path.display().to_string(), root: None };
-        Ok(program::ElfProgram::open(program, &mut debug_files::DebugFiles::default()).map(Self))
+        let program = mapped::MappedProgram { file, path: path.display().to_string(), root: None };
+        Ok(naming::ElfProgram::open(program, &mut naming::DebugFiles::default()).map(Self))
     }
 
     /// The frames at an address that the file gives, the outermost first: a function, and what is inlined there. `None` where
@@ -109,12 +71,9 @@ impl fmt::Debug for ProgramNames {
 const RAW_CAPACITY: usize = 600;
 /// Batches that may wait for their taker.
 const CAPACITY: usize = 64;
-/// How long the last batch may wait for room.
-const PATIENCE: Duration = Duration::from_secs(60);
-
 /// Open events that don't sample yet.
 pub struct StackSource {
-    opened: open::OpenEvents,
+    opened: rings::OpenEvents,
 }
 
 /// Sampling that waits for [`begin`](Self::begin), or runs; dropping it ends it.
@@ -140,7 +99,7 @@ impl StacksRemote {
     /// Starts the sampling.
     pub fn enable(mut self) {
         // A thread that has ended no longer samples.
-        let _ = self.commands.write_all(&[sampler::ENABLE]);
+        let _ = self.commands.write_all(&[samples::ENABLE]);
     }
 }
 
@@ -156,7 +115,7 @@ impl StackSource {
     /// # Errors
     /// When nothing can be sampled, see [`StackError`].
     pub fn open(wanted: &StackRequest, target: &CountedTarget) -> Result<Self, StackError> {
-        open::open(wanted, target).map(|opened| Self { opened })
+        rings::open(wanted, target).map(|opened| Self { opened })
     }
 
     /// Starts the threads, which wait for [`LiveStacks::begin`]. With `enable` events sample from then on, instead of with exec.
@@ -171,11 +130,11 @@ impl StackSource {
         let unsampled = std::mem::take(&mut self.opened.unsampled);
         let waiting = WaitingSamples::default();
         let (begin, begun) = bounded(1);
-        let worker = sampler::StackSampler::new(self.opened, commands_out.into(), (raw, waiting.clone()));
+        let worker = samples::StackSampler::new(self.opened, commands_out.into(), (raw, waiting.clone()));
         let work = move || begun.recv().map_or((), |(origin, last_round)| worker.run(origin, &last_round));
         thread::Builder::new().name("perfprop-stacks".into()).spawn(work)?;
         let to_name = waiting.clone();
-        let name = move || namer::run(&raw_batches, &named, &to_name);
+        let name = move || naming::run(&raw_batches, &named, &to_name);
         thread::Builder::new().name("perfprop-symbols".into()).spawn(name)?;
         if enable {
             StacksRemote { commands: commands.try_clone()? }.enable();
@@ -224,6 +183,6 @@ impl LiveStacks {
     /// Ends sampling; what was sampled still comes out.
     pub fn stop(&self) {
         // A thread that has ended needs no message.
-        let _ = self.commands.as_ref().map(|mut commands| commands.write_all(&[sampler::END]));
+        let _ = self.commands.as_ref().map(|mut commands| commands.write_all(&[samples::END]));
     }
 }

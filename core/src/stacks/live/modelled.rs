@@ -11,7 +11,8 @@ use super::super::{
     Rate, SampledEvent, SamplingSetup, StackBatch, StackFrame, StackFrameId, Task, TaskCosts, TaskId, UnwindMethod,
     WaitingSamples,
 };
-use super::{CAPACITY, LiveStacks, PATIENCE, Unsampled};
+use super::samples::PATIENCE;
+use super::{CAPACITY, LiveStacks, Unsampled};
 use crate::callgrind::{self, CallgrindFile, CallgrindFunction, FunctionId};
 use crate::events::Event;
 use crate::events::emulate::{COSTS, Formula, cost};

@@ -91,14 +91,14 @@ mod tests {
         let text = steps(&series, &all, &changes);
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines[0], "LEFT  RIGHT  VALUE  SPREAD         CHANGE  CHANCE");
-        assert_eq!(lines[2], "   3      4      5    0.25  +25.0% ±12.5%  1.2e-4");
+        assert_eq!(lines[2], "   3      4      5   0.250  +25.0% ±12.5%  1.2e-4");
         assert_eq!(lines[4], "3 values, 1 missing: 1 change of level");
     }
 
     #[test]
     fn a_change_from_0_is_no_part() {
         let change = |by, interval| LevelChange { by, interval, chance: 0.0 };
-        assert_eq!([by(&change(1.5, Some((1.0, 2.0))), 0.0), by(&change(-2.0, None), 0.0)], ["+1.5 ±0.5", "−2"]);
+        assert_eq!([by(&change(1.5, Some((1.0, 2.0))), 0.0), by(&change(-2.0, None), 0.0)], ["+1.50 ±0.500", "−2"]);
     }
 
     #[test]
@@ -106,7 +106,7 @@ mod tests {
         let (series, all, mut changes) = two();
         changes[0].interval = None;
         let text = steps(&series, &all, &changes);
-        assert_eq!(text.lines().nth(2), Some("   3      4      5    0.25  +25.0%  1.2e-4"));
+        assert_eq!(text.lines().nth(2), Some("   3      4      5   0.250  +25.0%  1.2e-4"));
         let json = json_steps(&series, &all, &changes);
         assert_eq!(
             (&json["steps"][1]["change"]["by"], &json["steps"][1]["change"]["low"]),

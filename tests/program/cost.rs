@@ -118,7 +118,7 @@ fn predictions_below_0_have_intervals_that_hold_them() {
         &folder,
         &["predict", "low.model", "n=-5"],
         2,
-        "n=−5 is below 0, and the model was fitted to sizes from 100 up",
+        "n=-5 is below 0, and the model was fitted to sizes from 100 up",
     );
 }
 

@@ -15,7 +15,6 @@ use super::input::is_dash;
 use super::pager::{Pager, Paging};
 use super::perf_compat;
 use super::stream::message;
-use super::with_model::modelled_instead;
 #[cfg(feature = "bench")]
 use crate::bench::SweepError;
 use crate::events::TracefsError;
@@ -105,8 +104,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// Prints the error of a command line, `words`, and gives the code to exit with.
-    pub(super) fn report(&self, words: &[OsString]) -> ExitCode {
+    /// Prints the error of a command line, `words`, and gives the code to exit with. `instead` says what to do without counters.
+    pub(super) fn report(&self, words: &[OsString], instead: impl FnOnce() -> Option<String>) -> ExitCode {
         if self.is_closed_pipe() {
             // Whoever read the output has had enough of it, as `head` does.
             return ExitCode::SUCCESS;
@@ -116,7 +115,7 @@ impl Error {
         }
         let help = match self {
             Self::Usage(_) | Self::Measure(measure::Error::Options(_)) => Some(more(words)),
-            error if error.lacks_counters() => modelled_instead(words),
+            error if error.lacks_counters() => instead(),
             _ => None,
         };
         let help = help.map_or_else(String::new, |line| format!("\n      {line}"));
@@ -203,7 +202,7 @@ pub(super) fn usage(mut error: clap::Error, words: &[OsString], program: &clap::
             let shown = if error.kind() == ErrorKind::DisplayHelp { help(error, words) } else { print(error) };
             // Nothing can report that standard error is closed.
             if let (false, Err(source)) = (error.use_stderr(), shown) {
-                return Error::Write { path: "standard output".into(), source }.report(words);
+                return Error::Write { path: "standard output".into(), source }.report(words, || None);
             }
         }
     }

@@ -105,7 +105,12 @@ pub enum Error {
 
 impl Error {
     /// Prints the error of a command line, `words`, and gives the code to exit with. `instead` says what to do without counters.
-    pub(super) fn report(&self, words: &[OsString], instead: impl FnOnce() -> Option<String>) -> ExitCode {
+    pub(super) fn report(
+        &self,
+        words: &[OsString],
+        program: &clap::Command,
+        instead: impl FnOnce() -> Option<String>,
+    ) -> ExitCode {
         if self.is_closed_pipe() {
             // Whoever read the output has had enough of it, as `head` does.
             return ExitCode::SUCCESS;
@@ -114,7 +119,7 @@ impl Error {
             return ExitCode::from(self.code());
         }
         let help = match self {
-            Self::Usage(_) | Self::Measure(measure::Error::Options(_)) => Some(more(words)),
+            Self::Usage(_) | Self::Measure(measure::Error::Options(_)) => Some(more(words, program)),
             error if error.lacks_counters() => instead(),
             _ => None,
         };
@@ -196,13 +201,16 @@ pub(super) fn usage(mut error: clap::Error, words: &[OsString], program: &clap::
         error.remove(ContextKind::Suggested);
     }
     let error = &error;
-    match perfs_way(error, words).or_else(|| not_utf8(error, words, program)).or_else(|| in_our_form(error, words)) {
+    match perfs_way(error, words)
+        .or_else(|| not_utf8(error, words, program))
+        .or_else(|| in_our_form(error, words, program))
+    {
         Some(text) => drop(writeln!(io::stderr(), "{text}")),
         None => {
             let shown = if error.kind() == ErrorKind::DisplayHelp { help(error, words) } else { print(error) };
             // Nothing can report that standard error is closed.
             if let (false, Err(source)) = (error.use_stderr(), shown) {
-                return Error::Write { path: "standard output".into(), source }.report(words, || None);
+                return Error::Write { path: "standard output".into(), source }.report(words, program, || None);
             }
         }
     }
@@ -210,7 +218,7 @@ pub(super) fn usage(mut error: clap::Error, words: &[OsString], program: &clap::
 }
 
 /// clap's error as all others are: the program, what is wrong, and what helps in lines below. `None` of a help text.
-fn in_our_form(error: &clap::Error, words: &[OsString]) -> Option<String> {
+fn in_our_form(error: &clap::Error, words: &[OsString], program: &clap::Command) -> Option<String> {
     let text = error.render().to_string();
     let mut lines = text.strip_prefix("error: ")?.lines().filter(|line| !line.trim().is_empty());
     // clap repeats words as they are.
@@ -218,12 +226,12 @@ fn in_our_form(error: &clap::Error, words: &[OsString]) -> Option<String> {
     for line in lines.filter(|line| !line.starts_with("For more information")) {
         shown_text.push_str(&format!("\n      {}", shown(line.trim())));
     }
-    Some(format!("{shown_text}\n      {}", more(words)))
+    Some(format!("{shown_text}\n      {}", more(words, program)))
 }
 
 /// Where the options of the verb of a command line are explained.
-fn more(words: &[OsString]) -> String {
-    let mut program = &super::command();
+fn more(words: &[OsString], program: &clap::Command) -> String {
+    let mut program = program;
     let mut verbs = String::new();
     for word in words.iter().skip(1).filter(|word| !word.as_encoded_bytes().starts_with(b"-")) {
         let Some(verb) = program.find_subcommand(word) else { break };
@@ -247,7 +255,7 @@ fn not_utf8(error: &clap::Error, words: &[OsString], program: &clap::Command) ->
         Some(word) => escaped(word),
         None => format!("the variable {}", odd_variable(program)?),
     };
-    Some(format!("perfprop: {what} is not UTF-8\n      {}", more(words)))
+    Some(format!("perfprop: {what} is not UTF-8\n      {}", more(words, program)))
 }
 
 /// A word that isn't text, with its bytes.

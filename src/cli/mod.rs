@@ -161,7 +161,7 @@ pub fn main() -> ExitCode {
             signals::end_interrupted(code);
             ExitCode::from(code)
         }
-        Err(error) => error.report(&words, || with_model::modelled_instead(&words)),
+        Err(error) => error.report(&words, &command(), || with_model::modelled_instead(&words)),
     }
 }
 

@@ -3,11 +3,13 @@
 //! What they say of a process or thread is not the machine's: `sources/process.rs`, `stacks/live/` and, below
 //! the same root folder, `threads/reader.rs` read that.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use nix::unistd::{SysconfVar, sysconf};
+
+use crate::names::for_shell;
 
 mod load;
 mod resources;
@@ -38,6 +40,18 @@ impl HostFiles {
     /// The path of a file from this program's root: `proc/cpuinfo` is `/proc/cpuinfo` here.
     pub fn path(&self, path: &str) -> PathBuf {
         self.root.join(path)
+    }
+
+    /// The running program in a command for a shell: its whole path, as `sudo` looks for programs in folders of its own; what finds
+    /// it by its name where `/proc` doesn't say.
+    pub fn own_program(&self) -> String {
+        let program = fs::read_link(self.path("proc/self/exe")).ok().filter(|program| program.exists());
+        program.map_or_else(|| "\"$(command -v perfprop)\"".to_owned(), |program| for_shell(&program.to_string_lossy()))
+    }
+
+    /// The command that gives the running program the right to count everything.
+    pub fn setcap(&self) -> String {
+        format!("sudo setcap cap_perfmon+ep {}", self.own_program())
     }
 
     /// The path of a file as the machine itself calls it.

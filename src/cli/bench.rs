@@ -34,7 +34,7 @@ use crate::text;
   perfprop fit sort.jsonl --model auto                                how the time grows
   perfprop bench -P N=log:10..1e6:12 -e page-faults -- ./sort {N}     count events, too
   perfprop bench -P N=1e4,1e5 -- ./before {N} --vs ./after {N}        which one is faster
-  perfprop bench -P N=1e6 --until 1% -r 300 --cpu 1 -- ./sort {N}     as many runs as it takes")]
+  perfprop bench -P N=1e6 --until 1% -r 300 -- ./sort {N}             as many runs as it takes")]
 // Help has no {n}: clap makes a new line of it.
 pub(super) struct BenchArgs {
     /// The command; {N} stands for the value of N. Behind each --vs stands another one, which is compared with the first
@@ -76,8 +76,8 @@ pub(super) struct BenchArgs {
     #[arg(long, requires = "output", help_heading = OUTPUT)]
     resume: bool,
     /// What is printed of repeated runs: mean, median, or a percentile (p0 is the fastest)
-    #[arg(long, value_name = "mean|median|pN", default_value = "median", help_heading = OUTPUT)]
-    determinize: Determinizer,
+    #[arg(long, alias = "determinize", value_name = "mean|median|pN", default_value = "median", help_heading = OUTPUT)]
+    statistic: Determinizer,
     /// Write hyperfine's JSON
     #[arg(long, visible_alias = "export-json", value_name = "FILE", help_heading = OUTPUT)]
     export_hyperfine: Option<PathBuf>,
@@ -140,21 +140,21 @@ fn options(args: &BenchArgs) -> Result<SweepOptions, Error> {
         repeats: args.repeat as usize,
         warmups: args.warmup as usize,
         until: args.until,
-        determinizer: args.determinize,
+        determinizer: args.statistic,
         seed: args.seed,
         ignores_failure: args.ignore_failure,
         counter: args.counted.by.counter()?,
-        cpu: args.counted.cpu,
+        cpu: args.counted.cpu_affinity,
         hooks,
     };
     options.check().map_err(Error::Usage)?;
     if let Some(name) = options.name_without_values() {
         tell(&format!("the command gets {{{name}}} as it is: no -P {name}=VALUES gives it values"));
     }
-    if let Some(cpu) = args.counted.cpu {
+    if let Some(cpu) = args.counted.cpu_affinity {
         let online = HostFiles::here().online_cpus().unwrap_or_default();
         if !online.is_empty() && !online.contains(&cpu) {
-            return Err(Error::Usage(format!("--cpu {cpu}: there is no such CPU, or it is offline")));
+            return Err(Error::Usage(format!("--cpu-affinity {cpu}: there is no such CPU, or it is offline")));
         }
     }
     // A program's name may depend on sizes: then its first run says whether it is there.
@@ -236,7 +236,7 @@ fn print(args: &BenchArgs, swept: &Swept, store: Option<&SweepStore>) -> Result<
         Stream::stdout().print_data(&text)?;
     } else {
         let mut out = if exports(args).iter().any(|path| is_dash(path)) { Stream::stderr() } else { Stream::stdout() };
-        out.print(&text::sweep(swept, args.determinize))?;
+        out.print(&text::sweep(swept, args.statistic))?;
     }
     if let Some(path) = &args.export_hyperfine {
         Stream::write_whole(Some(path), &text::hyperfine_json(swept))?;
@@ -245,7 +245,7 @@ fn print(args: &BenchArgs, swept: &Swept, store: Option<&SweepStore>) -> Result<
         Stream::write_whole(Some(path), &text::hyperfine_csv(swept))?;
     }
     if let Some(path) = &args.export_markdown {
-        Stream::write_whole(Some(path), &text::hyperfine_markdown(swept, args.determinize))?;
+        Stream::write_whole(Some(path), &text::hyperfine_markdown(swept, args.statistic))?;
     }
     notes(args, swept, store);
     Ok(())
@@ -279,9 +279,9 @@ fn notes(args: &BenchArgs, swept: &Swept, store: Option<&SweepStore>) {
     }
     let sweep = file.header.sweep.iter();
     let conditions = sweep.filter_map(|sweep| sweep.conditions.last());
-    conditions.flat_map(|seen| warnings(seen, args.counted.cpu)).for_each(|warning| tell(&warning));
+    conditions.flat_map(|seen| warnings(seen, args.counted.cpu_affinity)).for_each(|warning| tell(&warning));
     let path = store.and_then(|store| store.paths.first()).map(|path| path.to_string_lossy());
-    if let Some(start) = text::process_start(file, path.as_deref(), args.determinize).filter(|_| path.is_some()) {
+    if let Some(start) = text::process_start(file, path.as_deref(), args.statistic).filter(|_| path.is_some()) {
         tell(&start);
     }
 }
@@ -295,7 +295,7 @@ fn tell(text: &str) {
 /// Whether all runs of a command at a size leave the interval of its time wider than this part.
 fn is_wide(args: &BenchArgs, workload: &Workload, part: f64) -> bool {
     let samples = workload.samples.get(TIME).map_or(&[][..], Vec::as_slice);
-    let error = determined(args.determinize, samples).and_then(|found| found.error.relative_to(found.value));
+    let error = determined(args.statistic, samples).and_then(|found| found.error.relative_to(found.value));
     samples.len() >= args.repeat as usize && error.is_none_or(|error| error > part)
 }
 

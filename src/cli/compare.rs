@@ -48,7 +48,7 @@ pub(super) fn files(args: &ReplayArgs) -> Result<(&Path, Option<Files<'_>>), Err
         // Two recordings of one name may be compared: each is one run of a side.
         if seen.contains(&whole) && (!args.a.is_empty() || is_dash(path)) {
             let path = shown_path(path);
-            return Err(Error::Usage(format!("{path} is given twice; a recording counts for one run")));
+            return Err(Error::Input(format!("{path} is given twice; a recording counts for one run")));
         }
         seen.push(whole);
     }
@@ -172,7 +172,7 @@ fn check_source(first: (&Path, &Recording), other: (&Path, &Recording)) -> Resul
     }
     let modelled = shown_path(if is_modelled(&first) { first.0 } else { other.0 });
     let words = "a rate of a model is per 10^9 instructions, and one of a machine per second";
-    Err(Error::Usage(format!("only {modelled} was counted by a model: {words}; nothing to compare")))
+    Err(Error::Input(format!("only {modelled} was counted by a model: {words}; nothing to compare")))
 }
 
 /// Recordings are compared first, unless the options name another screen.

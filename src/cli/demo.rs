@@ -16,7 +16,7 @@ const RUN: &[u8] = include_bytes!("../../screenshots/demo.jsonl.gz");
 
 /// The arguments of `perfprop demo`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(mut_arg("screen", |screen| screen.hide(true)), after_help = "Examples:
   perfprop demo                     five steps through the screens; nothing is measured
   perfprop demo --theme nord        the same in other colours
   perfprop top -g -- ./prog         the same screens for your own program")]
@@ -34,7 +34,9 @@ pub(super) fn run(args: &DemoArgs) -> Result<u8, Error> {
     }
     let name = Path::new("demo");
     if !has_keys(name) {
-        return Err(Error::Usage("the demo draws screens: standard input and output must be a terminal\n      to print a screen of a recording instead:  perfprop replay perfprop.jsonl --dump txt".into()));
+        return Err(Error::Input(
+            "perfprop demo needs a terminal: it draws screens, and keys lead through them".into(),
+        ));
     }
     let recording = recorded().map_err(|source| Error::Recording { path: name.into(), source })?;
     replay::tour(recording, appearance::on_terminal(&args.appearance)?)

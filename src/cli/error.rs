@@ -20,7 +20,7 @@ use crate::bench::SweepError;
 use crate::events::TracefsError;
 use crate::machine::Host;
 use crate::measure;
-use crate::names::{for_shell, is_hidden, nearest, shown, shown_path};
+use crate::names::{for_shell, nearest, quoted, shown, shown_path};
 use crate::recording::ReadError;
 use crate::sources::perf::OpenError;
 use crate::stack_formats::{Fault, FaultKind, WriteError};
@@ -40,8 +40,10 @@ const NOT_FOUND: u8 = 127;
 /// Why a verb could not do what it should.
 #[derive(Debug)]
 pub enum Error {
-    /// The options don't go together.
+    /// An option or a word of the command line is wrong, or they don't go together.
     Usage(String),
+    /// A file, or what else was named to work on, isn't as it should be.
+    Input(String),
     /// Something can't be measured.
     Measure(measure::Error),
     /// A recording can't be read.
@@ -102,8 +104,13 @@ pub enum Error {
 }
 
 impl Error {
-    /// Prints the error of a command line, and gives the code to exit with.
-    pub(super) fn report(&self, instead: impl FnOnce() -> Option<String>) -> ExitCode {
+    /// Prints the error of a command line, `words`, and gives the code to exit with. `instead` says what to do without counters.
+    pub(super) fn report(
+        &self,
+        words: &[OsString],
+        program: &clap::Command,
+        instead: impl FnOnce() -> Option<String>,
+    ) -> ExitCode {
         if self.is_closed_pipe() {
             // Whoever read the output has had enough of it, as `head` does.
             return ExitCode::SUCCESS;
@@ -111,10 +118,14 @@ impl Error {
         if matches!(self, Self::Unread) {
             return ExitCode::from(self.code());
         }
-        let instead = if self.lacks_counters() { instead() } else { None };
-        let instead = instead.map_or_else(String::new, |line| format!("\n      {line}"));
+        let help = match self {
+            Self::Usage(_) | Self::Measure(measure::Error::Options(_)) => Some(more(words, program)),
+            error if error.lacks_counters() => instead(),
+            _ => None,
+        };
+        let help = help.map_or_else(String::new, |line| format!("\n      {line}"));
         // Nothing can report that standard error is closed.
-        let _ = writeln!(io::stderr(), "{}", message(&format!("{self}{instead}")));
+        let _ = writeln!(io::stderr(), "{}", message(&format!("{self}{help}")));
         ExitCode::from(self.code())
     }
 
@@ -136,7 +147,7 @@ impl Error {
 
     fn code(&self) -> u8 {
         match self {
-            Self::Usage(_) | Self::Theme(_) | Self::Config(..) => USAGE,
+            Self::Usage(_) | Self::Input(_) | Self::Theme(_) | Self::Config(..) => USAGE,
             Self::Measure(error) => code_of_measuring(error),
             Self::Recording { .. } | Self::Stacks { .. } | Self::Export(_) | Self::NoMatch { .. } => 1,
             Self::Write { .. }
@@ -154,6 +165,7 @@ fn code_of_measuring(error: &measure::Error) -> u8 {
     use measure::Error;
     match error {
         Error::Options(_)
+        | Error::Learnt(_)
         | Error::Events(_)
         | Error::Tables(_)
         | Error::Metrics(_)
@@ -189,22 +201,44 @@ pub(super) fn usage(mut error: clap::Error, words: &[OsString], program: &clap::
         error.remove(ContextKind::Suggested);
     }
     let error = &error;
-    match perfs_way(error, words).or_else(|| not_utf8(error, words, program)) {
+    match perfs_way(error, words)
+        .or_else(|| not_utf8(error, words, program))
+        .or_else(|| in_our_form(error, words, program))
+    {
         Some(text) => drop(writeln!(io::stderr(), "{text}")),
-        // clap repeats words as they are.
-        None if words.iter().any(|word| word.to_string_lossy().contains(is_hidden)) => {
-            let text = error.render().to_string();
-            text.lines().for_each(|line| drop(writeln!(io::stderr(), "{}", shown(line))));
-        }
         None => {
             let shown = if error.kind() == ErrorKind::DisplayHelp { help(error, words) } else { print(error) };
             // Nothing can report that standard error is closed.
             if let (false, Err(source)) = (error.use_stderr(), shown) {
-                return Error::Write { path: "standard output".into(), source }.report(|| None);
+                return Error::Write { path: "standard output".into(), source }.report(words, program, || None);
             }
         }
     }
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE))
+}
+
+/// clap's error as all others are: the program, what is wrong, and what helps in lines below. `None` of a help text.
+fn in_our_form(error: &clap::Error, words: &[OsString], program: &clap::Command) -> Option<String> {
+    let text = error.render().to_string();
+    let mut lines = text.strip_prefix("error: ")?.lines().filter(|line| !line.trim().is_empty());
+    // clap repeats words as they are.
+    let mut shown_text = format!("perfprop: {}", shown(lines.next()?));
+    for line in lines.filter(|line| !line.starts_with("For more information")) {
+        shown_text.push_str(&format!("\n      {}", shown(line.trim())));
+    }
+    Some(format!("{shown_text}\n      {}", more(words, program)))
+}
+
+/// Where the options of the verb of a command line are explained.
+fn more(words: &[OsString], program: &clap::Command) -> String {
+    let mut program = program;
+    let mut verbs = String::new();
+    for word in words.iter().skip(1).filter(|word| !word.as_encoded_bytes().starts_with(b"-")) {
+        let Some(verb) = program.find_subcommand(word) else { break };
+        verbs.push_str(&format!("{} ", verb.get_name()));
+        program = verb;
+    }
+    format!("more: perfprop {verbs}--help")
 }
 
 fn is_negative(word: &str) -> bool {
@@ -216,12 +250,12 @@ fn not_utf8(error: &clap::Error, words: &[OsString], program: &clap::Command) ->
     if error.kind() != ErrorKind::InvalidUtf8 {
         return None;
     }
-    let mut words = words.iter().take_while(|word| *word != "--");
-    let what = match words.find(|word| word.to_str().is_none()) {
+    let mut own = words.iter().take_while(|word| *word != "--");
+    let what = match own.find(|word| word.to_str().is_none()) {
         Some(word) => escaped(word),
         None => format!("the variable {}", odd_variable(program)?),
     };
-    Some(format!("perfprop: {what} is not UTF-8\n      more: perfprop --help"))
+    Some(format!("perfprop: {what} is not UTF-8\n      {}", more(words, program)))
 }
 
 /// A word that isn't text, with its bytes.
@@ -292,7 +326,7 @@ fn perfs_way(error: &clap::Error, words: &[OsString]) -> Option<String> {
         }
         _ => return None,
     };
-    Some(format!("perfprop has no {}\n      {instead}", shown(word)))
+    Some(format!("perfprop: there is no {}\n      {instead}", shown(word)))
 }
 
 /// What to do instead, for an option of hyperfine's, or a command that stands as hyperfine takes it.
@@ -302,7 +336,7 @@ fn hyperfines_way(option: &str, words: &[OsString]) -> Option<String> {
     let is_scan = |pair: &[Cow<'_, str>]| pair[0] == "-P" && !pair[1].contains('=');
     let of_hyperfine = if own.windows(2).any(is_scan) { "--parameter-scan" } else { option };
     if let Some(instead) = perf_compat::instead("bench", of_hyperfine) {
-        return Some(format!("perfprop has no {}\n      {instead}", shown(of_hyperfine)));
+        return Some(format!("perfprop: there is no {}\n      {instead}", shown(of_hyperfine)));
     }
     // Options and their values stand before the commands.
     let lines = words.iter().skip_while(|word| *word != option).take_while(|word| !word.starts_with('-'));
@@ -314,7 +348,6 @@ fn hyperfines_way(option: &str, words: &[OsString]) -> Option<String> {
 impl Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Usage(text) => write!(f, "perfprop: {text}\n      more: perfprop --help"),
             Self::Measure(error) => measuring(f, error),
             Self::Recording { path, source } => recording(f, path, source),
             Self::Stacks { path, source } => stacks(f, path, source),
@@ -327,7 +360,9 @@ impl Display for Error {
             Self::Terminal(source) => {
                 write!(f, "perfprop: the terminal can't be used: {source}\n      as text: --batch")
             }
-            Self::Theme(text) | Self::Impossible(text) => write!(f, "perfprop: {text}"),
+            Self::Usage(text) | Self::Input(text) | Self::Theme(text) | Self::Impossible(text) => {
+                write!(f, "perfprop: {text}")
+            }
             Self::Config(path, error) => {
                 write!(f, "perfprop: configuration {}: {error}", shown_path(path))
             }
@@ -401,13 +436,17 @@ fn no_match(
     similar: &[String],
     unread: Option<&TracefsError>,
 ) -> fmt::Result {
-    write!(f, "perfprop: no event matches {}", shown(&patterns.join(" ")))?;
+    let named = patterns.iter().map(|pattern| quoted(pattern)).collect::<Vec<_>>().join(" or ");
+    match patterns.iter().any(|pattern| pattern.contains(['*', '?', '['])) {
+        true => write!(f, "perfprop: no event matches {named}")?,
+        false => write!(f, "perfprop: no event has {named} in its name")?,
+    }
     if let Some(unread) = unread {
         write!(f, "\n      tracepoints aren't listed: {unread}")?;
     }
     match similar.is_empty() {
         true if unread.is_some() => Ok(()),
-        true => write!(f, "\n      list those, too, that can't be counted here:  perfprop list --all"),
+        true => write!(f, "; all names:  perfprop list --all"),
         false => write!(f, "\n      similar: {}", shown(&similar.join(", "))),
     }
 }
@@ -427,7 +466,7 @@ impl From<SweepError> for Error {
             SweepError::Measure(error) => Self::Measure(error),
             SweepError::Write(path, source) => Self::Write { path, source },
             SweepError::System(source) => Self::System(source),
-            SweepError::NotResumed(error) => Self::Usage(error.to_string()),
+            SweepError::NotResumed(error) => Self::Input(error.to_string()),
             error @ (SweepError::Failed { .. } | SweepError::NotCounted(_) | SweepError::Hook(_)) => {
                 Self::Impossible(error.to_string())
             }
@@ -441,7 +480,7 @@ fn measuring(f: &mut fmt::Formatter<'_>, error: &measure::Error) -> fmt::Result 
         measure::Error::Command { command, source, similar: _ } if source.kind() == io::ErrorKind::NotFound => {
             let Some(instead) = perf_compat::instead_below_stat(command) else { return error.fmt(f) };
             let command = command.to_string_lossy();
-            writeln!(f, "E06 perfprop: {}: command not found (nothing was measured)", shown(&command))?;
+            writeln!(f, "perfprop: E06 {}: command not found (nothing was measured)", shown(&command))?;
             write!(f, "      perfprop has no stat {command}: {instead}")
         }
         error => error.fmt(f),

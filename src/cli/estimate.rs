@@ -179,7 +179,7 @@ pub(super) fn run(args: &EstimateArgs) -> Result<u8, Error> {
     let mut out = Stream::stdout();
     let mut session = None;
     for (number, line) in io::stdin().lock().lines().enumerate() {
-        let wrong = |reason: String| Error::Usage(format!("standard input, line {}: {}", number + 1, shown(&reason)));
+        let wrong = |reason: String| Error::Input(format!("standard input, line {}: {}", number + 1, shown(&reason)));
         let line = line.map_err(|error| wrong(error.to_string()))?;
         let request: Request = serde_json::from_str(&line).map_err(|error| wrong(error.to_string()))?;
         let end = matches!(request, Request::End {});
@@ -206,7 +206,7 @@ pub(super) fn run(args: &EstimateArgs) -> Result<u8, Error> {
     }
     match session {
         None => Ok(0),
-        Some(_) => Err(Error::Usage("standard input ended before a line of type \"end\"".into())),
+        Some(_) => Err(Error::Input("standard input ended before a line of type \"end\"".into())),
     }
 }
 

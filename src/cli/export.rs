@@ -156,7 +156,7 @@ pub(super) fn run(args: &ExportArgs) -> Result<u8, Error> {
         None => {}
     }
     if args.range.is_some() && is_empty {
-        return Err(Error::Usage("nothing was sampled in this range".into()));
+        return Err(Error::Input("nothing was sampled in this range".into()));
     }
     if skipped_periods && !args.counts {
         say("perf aligned the periods of several events, and such samples weigh 1, as inferno has it");
@@ -206,7 +206,7 @@ fn export_difference(args: &ExportArgs) -> Result<u8, Error> {
         let tree = trees_of_a.first();
         let event = tree.and_then(|tree| Some(tree.event_of(tree.default_event()?).name.clone()));
         let event = event.map_or_else(|| "no event".into(), |event| shown(&event).into_owned());
-        Error::Usage(format!("nothing to compare: {event} isn't sampled in all files; --event-filter chooses another"))
+        Error::Input(format!("nothing to compare: {event} isn't sampled in all files; --event-filter chooses another"))
     })?;
     let options = stack_formats::difference_options(&found, format!("{} to {}", side_title(a), side_title(b)));
     write(args, &found.tree, target, &options)?;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 
 use super::Error;
-use super::input::{is_dash, refuse_input};
+use super::input::{self, is_dash, refuse_input};
 use super::stream::{Stream, say};
 use super::text_input::{in_file, text_of};
 use crate::bench::nanoseconds;
@@ -21,6 +21,7 @@ use crate::cost::{
     is_unknown_model, unknown_breakpoints,
 };
 use crate::names::{nearest, quoted, shown};
+use crate::recording::is_recording;
 use crate::text;
 
 /// The arguments of `perfprop fit`.
@@ -54,9 +55,15 @@ pub(super) struct FitArgs {
     /// What is fitted: time, or an event that was counted
     #[arg(long, value_name = "NAME", default_value = crate::cost::TIME, help_heading = "Measurements")]
     response: String,
-    /// What stands for the repetitions of a size: the median, the mean, or a percentile (p0 is the fastest)
-    #[arg(long, value_name = "median|mean|pN", default_value = "median", help_heading = "Measurements")]
-    take: Determinizer,
+    /// What stands for the repetitions of a size: mean, median, or a percentile (p0 is the fastest)
+    #[arg(
+        long,
+        alias = "take",
+        value_name = "mean|median|pN",
+        default_value = "median",
+        help_heading = "Measurements"
+    )]
+    statistic: Determinizer,
     /// Leave out what is so many standard deviations from the mean of all sizes; this takes large sizes away as well as odd ones
     #[arg(long, value_name = "SIGMAS", value_parser = sigmas, help_heading = "Measurements")]
     cull: Option<f64>,
@@ -247,7 +254,7 @@ fn options(args: &FitArgs) -> FitOptions {
     };
     FitOptions {
         solver,
-        determinizer: args.take,
+        determinizer: args.statistic,
         cull: args.cull,
         overrides: args.set.iter().map(|(name, value)| (name.clone(), value.of_response(&args.response))).collect(),
         response: args.response.clone(),
@@ -257,6 +264,10 @@ fn options(args: &FitArgs) -> FitOptions {
 
 fn read(path: &Path, response: &str) -> Result<WorkloadFile, Error> {
     let text = text_of(path).map_err(|error| in_file(path, error))?;
+    if is_recording(text.as_bytes()) {
+        let wanted = "fit takes measurements of many sizes:  perfprop bench -P n=1e3,1e4 -o FILE -- COMMAND {n}";
+        return Err(input::is_recording(path, wanted));
+    }
     let name = path.file_stem().filter(|_| !is_dash(path)).unwrap_or(OsStr::new("model")).to_string_lossy();
     WorkloadFile::parse(&text, &name, response).map_err(|error| in_file(path, error))
 }

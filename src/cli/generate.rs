@@ -24,10 +24,12 @@ pub(super) struct CompletionsArgs {
 #[command(after_help = "Examples:
   perfprop man | man -l -          the page of perfprop
   perfprop man top | man -l -      the page of a command, with its keys
+  perfprop man history run         the page of a command below another
   perfprop man stat > perfprop-stat.1")]
 pub(super) struct ManArgs {
-    /// The command whose page to print
-    pub(super) verb: Option<String>,
+    /// The command whose page to print, also as in history-run
+    #[arg(value_name = "COMMAND", num_args = 0..)]
+    pub(super) verbs: Vec<String>,
 }
 
 /// `perfprop completions SHELL`.
@@ -210,28 +212,49 @@ complete -c perfprop -n __perfprop_is_command -f -a '(__perfprop_command)'
 
 /// `perfprop man [VERB]`.
 pub(super) fn man(args: &ManArgs) -> Result<u8, Error> {
-    let program = command();
-    let page = match &args.verb {
-        None => program,
-        Some(verb) => {
-            let listed = || program.get_subcommands().filter(|verb| !verb.is_hide_set());
-            let verbs = || listed().map(clap::Command::get_name);
-            let Some(found) = program.find_subcommand(verb) else {
-                let verbs = verbs().collect::<Vec<_>>().join(", ");
-                return Err(Error::Usage(format!("no verb {}; there are {verbs}", quoted(verb))));
-            };
-            found.clone().name(format!("perfprop-{}", found.get_name()))
-        }
-    };
-    let mut text = Vec::new();
-    let rendered = clap_mangen::Man::new(page).render(&mut text);
-    rendered.map_err(|source| Error::Write { path: "standard output".into(), source })?;
-    let mut text = String::from_utf8_lossy(&text).into_owned();
-    if args.verb.as_deref().is_none_or(|verb| WITH_SCREENS.contains(&verb)) {
+    let verbs: Vec<&str> = args.verbs.iter().flat_map(|verb| verb.split('-')).collect();
+    let mut text = page(&verbs)?;
+    if verbs.first().is_none_or(|verb| WITH_SCREENS.contains(verb)) {
         text.push_str(&keys());
     }
     Stream::stdout().print(&text)?;
     Ok(0)
+}
+
+/// The manual page of a command, below those that stand before it.
+fn page(verbs: &[&str]) -> Result<String, Error> {
+    let mut program = command();
+    // Only then commands know how they are called in full.
+    program.build();
+    let mut found = &program;
+    for verb in verbs {
+        found = found.find_subcommand(verb).ok_or_else(|| {
+            let known = found.get_subcommands().filter(|verb| !verb.is_hide_set()).map(clap::Command::get_name);
+            let known: Vec<_> = known.filter(|verb| *verb != "help").collect();
+            Error::Usage(match known.is_empty() {
+                true => format!("{} has no command below it, and none {}", found.get_name(), quoted(verb)),
+                false => format!("no verb {}; there are {}", quoted(verb), known.join(", ")),
+            })
+        })?;
+    }
+    let usage = found.clone().render_usage().to_string();
+    let usage = usage.trim_start_matches("Usage:").lines().map(|line| roff(line.trim()));
+    let names: Vec<_> = std::iter::once("perfprop").chain(verbs.iter().copied()).collect();
+    let man = clap_mangen::Man::new(found.clone().name(names.join("-")));
+    let mut text = Vec::new();
+    let rendered = man.render(&mut text);
+    rendered.map_err(|source| Error::Write { path: "standard output".into(), source })?;
+    let usage = usage.collect::<Vec<_>>().join("\n.br\n");
+    Ok(with_synopsis(&String::from_utf8_lossy(&text), &usage))
+}
+
+/// A page with another synopsis: clap's lists all options, without their values.
+fn with_synopsis(page: &str, usage: &str) -> String {
+    const HEAD: &str = ".SH SYNOPSIS\n";
+    match page.split_once(HEAD).and_then(|(before, rest)| Some((before, rest.find(".SH ").map(|end| &rest[end..])?))) {
+        Some((before, rest)) => format!("{before}{HEAD}{usage}\n{rest}"),
+        None => page.to_owned(),
+    }
 }
 
 /// The verbs that draw screens.
@@ -280,6 +303,31 @@ mod tests {
         assert!(
             section.lines().all(|line| line.starts_with("\\&") || line.starts_with("\\fB") || line.starts_with("."))
         );
+    }
+
+    #[test]
+    fn a_synopsis_is_the_line_of_usage() {
+        let line = |verbs: &[&str]| {
+            let page = page(verbs).unwrap_or_default();
+            let rest = page.split_once(".SH SYNOPSIS\n").map(|(_, rest)| rest.to_owned()).unwrap_or_default();
+            rest.lines().next().unwrap_or_default().replace("\\-", "-")
+        };
+        assert_eq!(line(&["stat"]), "\\&perfprop stat [OPTIONS] [-- COMMAND...]");
+        assert_eq!(line(&["bench"]), "\\&perfprop bench [OPTIONS] -- <COMMAND>...");
+        assert!(
+            line(&["history", "run"]).starts_with("\\&perfprop history run [OPTIONS] "),
+            "{}",
+            line(&["history", "run"])
+        );
+        assert!(line(&[]).starts_with("\\&perfprop [OPTIONS] "), "{}", line(&[]));
+        assert!(
+            page(&["history", "run"])
+                .is_ok_and(|page| page.contains("perfprop-history-run") && page.contains("bisect"))
+        );
+        assert!(
+            matches!(page(&["nothing"]), Err(Error::Usage(text)) if text.contains("no verb 'nothing'; there are top,"))
+        );
+        assert!(matches!(page(&["stat", "x"]), Err(Error::Usage(text)) if text.starts_with("stat has no command")));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::Error;
 use super::progress::ProgressReader;
-use crate::names::{shown, shown_path};
+use crate::names::{quoted, shown, shown_path};
 use crate::recording::{self, ReadError, Recording};
 use crate::stack_formats::unpacked;
 
@@ -19,7 +19,7 @@ pub(super) fn is_dash(path: &Path) -> bool {
 /// Refuses to write over a file that is read, by whatever name.
 pub(super) fn refuse_input<'a>(mut inputs: impl Iterator<Item = &'a PathBuf>, output: &Path) -> Result<(), Error> {
     match inputs.find(|input| !is_dash(output) && is_same_file(input, output)) {
-        Some(input) => Err(Error::Usage(format!("{} is what is read: name another file", shown_path(input)))),
+        Some(input) => Err(Error::Input(format!("{} is what is read: name another file", shown_path(input)))),
         None => Ok(()),
     }
 }
@@ -29,6 +29,30 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
     let number = |file: &std::fs::Metadata| (file.dev(), file.ino());
     file(one).zip(file(other)).is_some_and(|(one, other)| number(&one) == number(&other))
 }
+
+/// Refuses a recording where something else is wanted; `wanted` says what, and which command makes it.
+pub(super) fn refuse_recording(path: &Path, wanted: &str) -> Result<(), Error> {
+    // What is no file is read once.
+    if !path.is_file() {
+        return Ok(());
+    }
+    let mut begun = Vec::new();
+    let read =
+        File::open(path).and_then(unpacked).and_then(|file| file.take(HEAD_OF_RECORDING).read_to_end(&mut begun));
+    match read {
+        Ok(_) if recording::is_recording(&begun) => Err(is_recording(path, wanted)),
+        _ => Ok(()),
+    }
+}
+
+/// The error of a recording where something else is wanted.
+pub(super) fn is_recording(path: &Path, wanted: &str) -> Error {
+    let name = if is_dash(path) { "standard input".to_owned() } else { quoted(&path.to_string_lossy()) };
+    Error::Input(format!("{name} is a recording, and {wanted}"))
+}
+
+/// So much of a file says whether it is a recording.
+const HEAD_OF_RECORDING: u64 = 1 << 16;
 
 /// A file as it is; if reading it takes long, it shows how much was read.
 pub(super) fn open(path: &Path) -> io::Result<Box<dyn Read>> {

@@ -117,7 +117,7 @@ fn recorded(path: &Path) -> Result<Recording, Error> {
     let recording = open_recording(path)?;
     if recording.header.events.iter().any(|event| event.scope != Scope::All) {
         let what = "has rows for single CPUs or threads, and a model is of a whole program";
-        return Err(Error::Usage(format!("{} {what}: record it without -A and --per-thread", shown_path(path))));
+        return Err(Error::Input(format!("{} {what}: record it without -A and --per-thread", shown_path(path))));
     }
     if let Some(words) = recording.breaks_off() {
         say(&format!("{} {words}; learning from what was written before", shown_path(path)));
@@ -133,7 +133,7 @@ fn refuse_recording(to: &Path) -> Result<(), Error> {
     let read = File::open(to).and_then(unpacked).map(|input| recording::read(BufReader::new(input)));
     if matches!(read, Ok(Ok(_) | Err(ReadError::Line { .. }))) {
         let what = "is a recording, which the model would overwrite";
-        return Err(Error::Usage(format!("{} {what}: name another file behind --program", shown_path(to))));
+        return Err(Error::Input(format!("{} {what}: name another file behind --program", shown_path(to))));
     }
     Ok(())
 }
@@ -147,14 +147,14 @@ fn names(recording: &Recording) -> String {
 fn other_events(files: [&Path; 2], names: [String; 2]) -> Error {
     let [a, b] = files.map(shown_path);
     let [first, other] = names.map(|names| shown(&names).into_owned());
-    Error::Usage(format!(
+    Error::Input(format!(
         "{b} counted other events than {a}, or in another order: {other} instead of {first}\n      \
          a model is of the same events in each run: give record the same -e"
     ))
 }
 
 fn nothing(why: &str) -> Error {
-    Error::Usage(format!(
+    Error::Input(format!(
         "{why}: there is nothing to learn\n      \
          record a run of a second or more with more events than counters:  perfprop record -I 4 -e EVENTS -- COMMAND"
     ))
@@ -162,10 +162,10 @@ fn nothing(why: &str) -> Error {
 
 /// What holds of these programs at large.
 fn prior(traces: &[PathBuf], to: &Path) -> Result<u8, Error> {
-    let wrong = |path: &PathBuf, error: io::Error| Error::Usage(format!("trace {}: {error}", shown_path(path)));
+    let wrong = |path: &PathBuf, error: io::Error| Error::Input(format!("trace {}: {error}", shown_path(path)));
     // A shell puts the first trace where the name of the prior is missing.
     if to.is_file() && read(to).is_ok() {
-        return Err(Error::Usage(format!(
+        return Err(Error::Input(format!(
             "{} is a table of counts, which the prior would overwrite: name another file behind --prior",
             shown_path(to)
         )));
@@ -178,7 +178,7 @@ fn prior(traces: &[PathBuf], to: &Path) -> Result<u8, Error> {
         tables.iter().map(|table| Complete { names: &table.names, rows: &table.rows, row_ms: table.row_ms }).collect();
     if let Some((path, _)) = traces.iter().zip(&programs).find(|(_, program)| !program.is_long_enough()) {
         let least = "it has less than 300 ms of counts, which say nothing of how a program varies";
-        return Err(Error::Usage(format!(
+        return Err(Error::Input(format!(
             "trace {}: {least}\n      record a longer run, or leave the trace out",
             shown_path(path)
         )));

@@ -85,7 +85,7 @@ use crate::sources::command::wait_for_children;
 struct Args {
     #[command(subcommand)]
     verb: Verb,
-    /// Don't show `list` and help in a pager (PERFPROP_PAGER, else PAGER, else less) where standard output is a terminal
+    /// Use no pager (PERFPROP_PAGER, else PAGER, else less) where standard output is a terminal
     #[arg(long, global = true, help_heading = HELP)]
     no_pager: bool,
     /// Print help (`-h` prints a summary)
@@ -161,7 +161,7 @@ pub fn main() -> ExitCode {
             signals::end_interrupted(code);
             ExitCode::from(code)
         }
-        Err(error) => error.report(|| with_model::modelled_instead(&words)),
+        Err(error) => error.report(&words, &command(), || with_model::modelled_instead(&words)),
     }
 }
 

@@ -7,10 +7,13 @@ use clap::Args;
 
 use super::Error;
 use super::fit::number;
+use super::input;
 use super::stream::{Stream, say};
 use super::text_input::{in_file, text_of};
 use crate::cost::{CostModel, FitError, FittedModel};
 use crate::names::{quoted, shown};
+use crate::number::shortest;
+use crate::recording::is_recording;
 use crate::text;
 
 /// The arguments of `perfprop predict`.
@@ -72,6 +75,10 @@ struct ReadModel {
 /// The models of a file: one, or as many as files of a folder were fitted.
 fn read_models(path: &Path) -> Result<Vec<ReadModel>, Error> {
     let text = text_of(path).map_err(|error| in_file(path, error))?;
+    if is_recording(text.as_bytes()) {
+        let wanted = "predict takes a model that was fitted:  perfprop fit FILE --model auto --emit json -o MODEL";
+        return Err(input::is_recording(path, wanted));
+    }
     let read = serde_json::Deserializer::from_str(&text).into_iter::<FittedModel>().collect::<Result<Vec<_>, _>>();
     let no_model = |what: &str| {
         in_file(path, format!("it is no fitted model ({}): make one with perfprop fit --emit json", shown(what)))
@@ -127,7 +134,7 @@ impl ReadModel {
         for (name, values) in sizes {
             let least = self.fitted.measured.get(name).map(|(least, _)| *least).filter(|least| *least >= 0.0);
             if let (Some(least), Some(value)) = (least, values.iter().find(|value| **value < 0.0)) {
-                let (name, [value, least]) = (shown(name), [*value, least].map(crate::number::si));
+                let (name, [value, least]) = (shown(name), [*value, least].map(shortest));
                 let what = format!("{name}={value} is below 0, and the model was fitted to sizes from {least} up");
                 return Err(Error::Usage(what));
             }
@@ -142,7 +149,7 @@ impl ReadModel {
             let values: BTreeMap<String, f64> = sizes.iter().cloned().collect();
             let prediction = self.fitted.predict(&self.model, &values)?;
             for (name, size, (low, high)) in self.fitted.outside(&values) {
-                let [size, low, high] = [size, low, high].map(crate::number::si);
+                let [size, low, high] = [size, low, high].map(shortest);
                 say(&format!(
                     "{}={size} is outside of what was measured ({low} to {high}): nothing says that the model holds there",
                     shown(&name)

@@ -35,11 +35,14 @@ use crate::stacks::{Gathered, Losses, RegionsToCome, SamplingSetup, UnwindMethod
 
 /// The arguments of `perfprop record`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(
+    override_usage = "perfprop record [OPTIONS] [-- COMMAND...]",
+    after_help = "Examples:
   perfprop record -- ./prog                        into perfprop.jsonl
   perfprop record -g -- ./prog                     with call stacks
   perfprop record -r 5 -o before.jsonl -- ./prog   five runs: before-1.jsonl to before-5.jsonl
-  perfprop record -a -- sleep 60                   a minute of the whole machine")]
+  perfprop record -a -- sleep 60                   a minute of the whole machine"
+)]
 pub(super) struct RecordArgs {
     #[command(flatten)]
     pub(super) measurement: MeasurementArgs,
@@ -47,7 +50,7 @@ pub(super) struct RecordArgs {
     #[arg(short, long, help_heading = "Output")]
     pub(super) quiet: bool,
     /// Milliseconds between readings of the counters
-    #[arg(short = 'I', long, value_name = "MS", default_value_t = 100, value_parser = milliseconds(), help_heading = "Runs")]
+    #[arg(short = 'I', long, value_name = "MS", default_value_t = 100, value_parser = milliseconds(), help_heading = "Intervals")]
     pub(super) interval: u64,
     /// Run the command this many times, and write a recording of each run: x-1.jsonl, x-2.jsonl and so on with `-o
     /// x.jsonl`. `replay --a` and `--b` compare such recordings

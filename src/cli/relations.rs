@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 
 use super::Error;
+use super::input;
 use super::learn::LearnArgs;
 use super::stream::{Stream, say};
 use crate::events::{Machine, Resolver, Tables};
@@ -15,6 +16,7 @@ use crate::measure::{self, LoadedRelations, RelationOptions, can_count, metrics,
 use crate::metrics::vendor::Vendor;
 use crate::metrics::{Facts, Formulas, MeasuredScope, Metric, MetricRequest};
 use crate::names::{shown, shown_path};
+use crate::recording::is_recording;
 use crate::relations::{self, LoadError, Relation};
 
 /// The arguments of `perfprop relations`.
@@ -176,14 +178,14 @@ fn import(args: &ImportArgs) -> Result<u8, Error> {
     metrics::note_problems(&vendor, &mut say);
     if vendor.metrics.is_empty() {
         let path = shown_path(&args.from);
-        return Err(Error::Usage(format!("no metrics in {path}: perf's tables have MetricExpr, Intel's Metrics")));
+        return Err(Error::Input(format!("no metrics in {path}: perf's tables have MetricExpr, Intel's Metrics")));
     }
     let (metrics, problems) = relations::writable(vendor.metrics);
     problems.iter().for_each(|problem| say(&format!("without {problem}")));
     let text = relations::metric_file(&metrics);
     if text.len() > relations::MAX_FILE {
         let (size, most) = (text.len() >> 20, relations::MAX_FILE >> 20);
-        return Err(Error::Usage(format!(
+        return Err(Error::Input(format!(
             "{} metrics take {size} MiB, and a relation file has {most} at most: import one file of the folder",
             metrics.len()
         )));
@@ -207,10 +209,16 @@ fn of_file(path: &Path) -> Result<Vendor, Error> {
     let file = path.display().to_string();
     if bytes.len() > relations::MAX_FILE {
         let largest = relations::MAX_FILE >> 20;
-        return Err(Error::Usage(format!("{} is larger than {largest} MiB", shown(&file))));
+        return Err(Error::Input(format!("{} is larger than {largest} MiB", shown(&file))));
+    }
+    if is_recording(&bytes) {
+        let wanted = "import takes a vendor's table of metrics; recordings teach relations:  perfprop relations learn";
+        return Err(input::is_recording(path, wanted));
     }
     let text = String::from_utf8_lossy(&bytes);
-    Vendor::of_file(&file, &text).map_err(|problem| Error::Usage(format!("{}: {problem}", shown(&file))))
+    let tables = "a table of metrics is a JSON file, as in perf's folder pmu-events and in Intel's perfmon";
+    Vendor::of_file(&file, &text)
+        .map_err(|problem| Error::Input(format!("{}: {problem}\n      {tables}", shown(&file))))
 }
 
 fn needed(events: &[String]) -> String {

@@ -31,7 +31,12 @@ use crate::units::WallNs;
 
 /// The arguments of `perfprop replay`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(
+    mut_arg("relations", |arg| arg.help("A file of relations between events, instead of those that were recorded; repeatable")),
+    mut_arg("estimator", |arg| arg.help("How to estimate counts; as recorded by default")),
+    mut_arg("learnt", |arg| arg.help(LEARNT)),
+    mut_arg("screen", |arg| arg.help("The screen to begin with; `source`, with --dump: the function that Profile opens on")),
+    after_help = "Examples:
   perfprop replay perfprop.jsonl                the same screens as live
   perfprop replay before.jsonl after.jsonl      how two recordings differ
   perfprop replay --a a-*.jsonl --b b-*.jsonl   how several runs of each differ
@@ -69,11 +74,11 @@ pub(super) struct ReplayArgs {
     #[arg(long, value_name = "FROM-TO", value_parser = range, conflicts_with_all = ["at", "a"], help_heading = "Playing")]
     pub(super) range: Option<TimeRange>,
     /// Milliseconds between updates of the numbers; as recorded by default
-    #[arg(short = 'I', long, value_name = "MS", value_parser = milliseconds(), help_heading = "Playing")]
+    #[arg(short = 'I', long, value_name = "MS", value_parser = milliseconds(), help_heading = "Intervals")]
     pub(super) interval: Option<u64>,
     /// Estimate each interval by what came before its end, as the live run did. By default it is estimated with the whole
     /// run known; comparisons are always as live
-    #[arg(long, help_heading = "Playing")]
+    #[arg(long, help_heading = "Intervals")]
     pub(super) as_live: bool,
     #[command(flatten)]
     pub(super) corrections: CorrectionArgs,
@@ -98,12 +103,17 @@ pub(super) struct ReplayArgs {
         requires = "dump",
         default_value = "",
         hide_default_value = true,
+        value_parser = tui::checked_keys,
         help_heading = "Output"
     )]
     pub(super) keys: String,
     #[command(flatten)]
     pub(super) appearance: AppearanceArgs,
 }
+
+/// A recording doesn't hold the model that it was made with.
+const LEARNT: &str = "A model of this program for `gp`, learnt from earlier runs by `relations learn --program`; the one that it was \
+    recorded with isn't part of a recording";
 
 /// What a printed screen is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -133,6 +143,7 @@ pub(super) fn run(args: &ReplayArgs) -> Result<u8, Error> {
     if args.at.is_some() && args.speed == Some(0.0) && args.dump.is_none() {
         return Err(Error::Usage("--at plays from there, and --speed 0 shows all at once: give one of them".into()));
     }
+    check_time(args, &recording)?;
     let setup = setup(args, &recording)?;
     // Texts show no estimates of intervals.
     let shows_intervals = others.is_none() && !is_text;
@@ -146,6 +157,20 @@ pub(super) fn run(args: &ReplayArgs) -> Result<u8, Error> {
         (None, compared) if !is_text => screens(args, recording, setup, compared),
         (None, Some(compared)) => compared.print(&recording, setup.monitor()),
         (None, None) => report::print(args, &recording, &setup),
+    }
+}
+
+/// Refuses a time behind the end. The length that is shown is rounded, and the last interval may end late.
+fn check_time(args: &ReplayArgs, recording: &Recording) -> Result<(), Error> {
+    const ROUNDED: WallNs = WallNs(50_000_000);
+    let length = recording.length();
+    let slack = ROUNDED.0.max(recording.header.interval_ns.0 / 2);
+    match args.at {
+        Some(at) if at.0 > length.0.saturating_add(slack) => {
+            let (at, length) = (at.as_secs(), length.as_secs());
+            Err(Error::Usage(format!("--at {at}: nothing was read there; the recording is {length:.1} s long")))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -361,7 +386,7 @@ pub(super) fn open(path: &Path, args: &ReplayArgs) -> Result<Opened, Error> {
 /// The error of comparing a file that has no counts.
 pub(super) fn no_recording(path: &Path) -> Error {
     let file = shown_path(path);
-    Error::Usage(format!("{file} is no recording, and recordings are compared; alone: perfprop replay {file}"))
+    Error::Input(format!("{file} is no recording, and recordings are compared; alone: perfprop replay {file}"))
 }
 
 fn read(path: &Path, input: impl BufRead) -> Result<Recording, Error> {
@@ -435,9 +460,9 @@ pub(super) fn setup(args: &ReplayArgs, recording: &Recording) -> Result<Setup, E
         }),
     };
     header.estimator = kind.name().into();
-    let CorrectionArgs { confidence, learnt, .. } = &args.corrections;
+    let (confidence, learnt) = (args.corrections.confidence, args.corrections.learnt()?);
     let events = header.events.iter().map(|event| &event.event);
-    let estimator = Estimation::new(kind, *confidence, learnt.as_deref(), events, &mut say)?;
+    let estimator = Estimation::new(kind, confidence, learnt.as_deref(), events, &mut say)?;
     if estimator.learnt.is_some() && header.events.iter().any(|event| event.scope != Scope::All) {
         return Err(measure::learnt_of_parts().into());
     }

@@ -33,12 +33,15 @@ use crate::text::{self, Digits, EvidenceScreens, RegionRepeats, Repeats, Repetit
 
 /// The arguments of `perfprop stat`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(
+    override_usage = "perfprop stat [OPTIONS] [-- COMMAND...]",
+    after_help = "Examples:
   perfprop stat -e cycles,instructions -- ./prog        a summary, with errors
   perfprop stat -r 10 -- ./prog                         means and spreads of ten runs
   perfprop stat --explain -- ./prog                     what stands out, and why
   perfprop stat -I 1000 -j -p 4711                      a line of JSON an event each second
-  perfprop stat --source emulate -M L2_MPKI -- ./prog   misses of modelled caches")]
+  perfprop stat --source emulate -M L2_MPKI -- ./prog   misses of modelled caches"
+)]
 pub(super) struct StatArgs {
     #[command(flatten)]
     pub(super) events: EventArgs,
@@ -48,7 +51,7 @@ pub(super) struct StatArgs {
     #[arg(short = 'I', long, alias = "interval-print", value_name = "MS", value_parser = milliseconds(), help_heading = "Intervals")]
     pub(super) interval: Option<u64>,
     /// Print this many intervals; a command runs on to its end, anything else is no longer measured then
-    #[arg(long, value_name = "N", requires = "interval", value_parser = whole_number::<u64>(1..), help_heading = "Intervals")]
+    #[arg(long, alias = "iterations", value_name = "N", requires = "interval", value_parser = whole_number::<u64>(1..), help_heading = "Intervals")]
     pub(super) interval_count: Option<u64>,
     /// Print the intervals when the run is over, with corrected counts that are estimated with the whole run known: they
     /// are nearer to the truth than what is known at once

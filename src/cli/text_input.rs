@@ -21,5 +21,5 @@ pub(super) fn text_of(path: &Path) -> io::Result<String> {
 /// What is wrong in a file, or in standard input where it is `-`.
 pub(super) fn in_file(path: &Path, what: impl Display) -> Error {
     let file = if is_dash(path) { "standard input".to_owned() } else { quoted(&path.to_string_lossy()) };
-    Error::Usage(format!("{file}: {what}"))
+    Error::Input(format!("{file}: {what}"))
 }

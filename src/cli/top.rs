@@ -34,7 +34,7 @@ use crate::units::WallNs;
 
 /// The arguments of `perfprop top`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(override_usage = "perfprop top [OPTIONS] [-- COMMAND...]", mut_arg("delay", |delay| delay.help(DELAY)), after_help = "Examples:
   perfprop top                                  the whole machine, where you may see it
   perfprop top -- ./prog                        what this machine can count of a command
   perfprop top -e L1_MISSES,L2_MISSES -p 4711   two events of a process that runs
@@ -54,7 +54,7 @@ pub(super) struct TopArgs {
     #[arg(long, help_heading = "Intervals")]
     pub(super) batch: bool,
     /// Stop after this many intervals of text
-    #[arg(short = 'n', long, value_name = "N", value_parser = whole_number::<u64>(1..), help_heading = "Intervals")]
+    #[arg(short = 'n', long, alias = "interval-count", value_name = "N", value_parser = whole_number::<u64>(1..), help_heading = "Intervals")]
     pub(super) iterations: Option<u64>,
     /// Sample no call stacks. By default screens of a program show its functions, by 199 samples a second (more
     /// where threads end before they are sampled)
@@ -69,6 +69,10 @@ pub(super) struct TopArgs {
     #[arg(long, help_heading = "Target")]
     pub(super) exit_with_child: bool,
 }
+
+/// perf top's `--delay` is another one.
+const DELAY: &str = "Start counting this many milliseconds after the start of the command, as in perf stat; how often numbers are \
+    updated is -d or -I";
 
 /// What becomes of the command when the screens are left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -6,7 +6,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches};
 
 use super::args::SourceName;
-use crate::measure;
+use crate::measure::{self, ModelledNames};
 use crate::names::{for_shell, shown};
 
 /// Options that choose what the model can't: whom to count but a command, where, in whose turns, and how to sample.
@@ -36,12 +36,16 @@ const LEFT_OUT: [&str; 20] = [
 /// A line that says how the same is counted by a model; `words` is the command line of this process. `None` where a model
 /// counts already.
 pub(super) fn modelled_instead(words: &[OsString]) -> Option<String> {
-    let command = match again(words) {
+    let (command, lacking) = match again(words) {
         Again::Modelled => return None,
-        Again::Other => "perfprop stat --source emulate -- ./prog".into(),
-        Again::Command(command) => command,
+        Again::Other => ("perfprop stat --source emulate -- ./prog".into(), Vec::new()),
+        Again::Command { line, lacking } => (line, lacking),
     };
-    Some(format!("counted by a model instead, which needs no counters:  {}", shown(&command)))
+    let what = match lacking.is_empty() {
+        true => "counted by a model instead, which needs no counters".to_owned(),
+        false => format!("{} can't be modelled; what the model counts", lacking.join(", ")),
+    };
+    Some(shown(&format!("{what}:  {command}")).into_owned())
 }
 
 /// What becomes of a command line.
@@ -50,8 +54,8 @@ enum Again {
     Modelled,
     /// Its verb has no model, or measures no command of its own line.
     Other,
-    /// The same with the model.
-    Command(String),
+    /// The same with the model, and the events and metrics that it has nothing for.
+    Command { line: String, lacking: Vec<String> },
 }
 
 fn again(words: &[OsString]) -> Again {
@@ -79,13 +83,14 @@ fn with_source(words: &[OsString]) -> Option<Again> {
     let given: Vec<&Arg> = program.get_arguments().filter(is_given).collect();
     let is_aimed = given.iter().any(|arg| ["pid", "tid", "all_cpus", "cgroup", "cpu"].contains(&arg.get_id().as_str()));
     let (command, options): (Vec<&Arg>, Vec<&Arg>) = given.into_iter().partition(|arg| arg.is_positional());
+    let lacking = options.iter().flat_map(|arg| modelled(arg.get_id().as_str(), matches).lacking).collect();
     let mut options: Vec<_> = options.into_iter().filter_map(|arg| option(arg, matches)).collect();
     options.sort();
     let mut line = vec![format!("perfprop {} --source emulate", verbs.join(" "))];
     line.extend(options.into_iter().map(|(_, option)| option));
     let command = command.first().and_then(|arg| matches.get_raw(arg.get_id().as_str())).filter(|_| !is_aimed);
     let command = command.map_or_else(|| "./prog".into(), for_shells);
-    Some(Again::Command(format!("{} -- {command}", line.join(" "))))
+    Some(Again::Command { line: format!("{} -- {command}", line.join(" ")), lacking })
 }
 
 /// An option as it is written again, and its place on the command line.
@@ -106,8 +111,8 @@ fn option(arg: &Arg, matches: &ArgMatches) -> Option<(usize, String)> {
     let values: Vec<&OsStr> = matches.get_raw(id).into_iter().flatten().collect();
     let text = match id {
         "events" | "metrics" => {
-            let modelled = modelled(id, &values)?;
-            format!("{name} {}", for_shell(&modelled))
+            let names = modelled(id, matches).counted;
+            (!names.is_empty()).then(|| format!("{name} {}", for_shell(&names.join(","))))?
         }
         _ => match arg.get_action() {
             ArgAction::Count => format!("-{}", name.trim_start_matches('-').repeat(usize::from(matches.get_count(id)))),
@@ -118,17 +123,21 @@ fn option(arg: &Arg, matches: &ArgMatches) -> Option<(usize, String)> {
     Some((place, text))
 }
 
-/// What the model counts of the values of `-e` or `-M`, as one list; `None` if that is nothing.
-fn modelled(id: &str, values: &[&OsStr]) -> Option<String> {
-    let of_list = |list: &&OsStr| -> Vec<String> {
-        let list = list.to_string_lossy();
-        match id {
+/// What the model counts of the values of `-e` or `-M`; nothing of another option.
+fn modelled(id: &str, matches: &ArgMatches) -> ModelledNames {
+    let mut all = ModelledNames::default();
+    if !["events", "metrics"].contains(&id) {
+        return all;
+    }
+    for list in matches.get_raw(id).into_iter().flatten().map(OsStr::to_string_lossy) {
+        let names = match id {
             "events" => measure::modelled_events(&list),
             _ => measure::modelled_metrics(&list).unwrap_or_default(),
-        }
-    };
-    let names: Vec<String> = values.iter().flat_map(of_list).collect();
-    (!names.is_empty()).then(|| names.join(","))
+        };
+        all.counted.extend(names.counted);
+        all.lacking.extend(names.lacking);
+    }
+    all
 }
 
 fn for_shells<'a>(words: impl IntoIterator<Item = &'a OsStr>) -> String {
@@ -142,7 +151,7 @@ mod tests {
 
     fn of(line: &str) -> Option<String> {
         match again(&line.split(' ').map(OsString::from).collect::<Vec<_>>()) {
-            Again::Command(line) => Some(line),
+            Again::Command { line, .. } => Some(line),
             Again::Modelled | Again::Other => None,
         }
     }
@@ -151,7 +160,23 @@ mod tests {
     fn what_a_model_counts_already_is_not_proposed() {
         let line = |line: &str| modelled_instead(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
         assert_eq!(line("perfprop stat --source emulate -e Ir,cycles -- true"), None);
-        assert!(line("perfprop stat -e cycles -- true").is_some() && line("perfprop list").is_some());
+        assert!(line("perfprop stat -e branches -- true").is_some_and(|line| line.starts_with("counted by a model")));
+        assert!(line("perfprop list").is_some());
+    }
+
+    #[test]
+    fn what_a_model_lacks_is_named() {
+        let line = |line: &str| modelled_instead(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
+        assert_eq!(
+            line("perfprop stat -e cycles -- true").as_deref(),
+            Some("cycles can't be modelled; what the model counts:  perfprop stat --source emulate -- true")
+        );
+        assert_eq!(
+            line("perfprop stat -e cycles,branches -M IPC -- true").as_deref(),
+            Some(
+                "cycles, IPC can't be modelled; what the model counts:  perfprop stat --source emulate -e branches -- true"
+            )
+        );
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::error::WriteError;
 use super::json_controls::JsonControls;
 use crate::number::grouped;
 use crate::recording::Recording;
-use crate::regions::{RegionMark, RegionPathId, RegionProgram, RegionTable, ThreadMarks};
+use crate::regions::{RegionBatch, RegionMark, RegionPathId, RegionProgram, RegionTable, ThreadMarks};
 use crate::units::WallNs;
 
 /// How much of a run a trace has.
@@ -46,6 +46,10 @@ impl fmt::Display for TraceLength {
 /// # Errors
 /// Fails if it has none, or the output can't be written.
 pub fn write_trace(recording: &Recording, out: &mut dyn Write) -> Result<TraceLength, WriteError> {
+    let has_marks = |batch: &RegionBatch| batch.marks.iter().any(|thread| !thread.marks.is_empty());
+    if !recording.regions.iter().any(has_marks) {
+        return Err(WriteError::NoMarks);
+    }
     let mut out = JsonControls::new(out);
     let mut trace = Trace {
         out: &mut out,
@@ -74,7 +78,7 @@ pub fn write_trace(recording: &Recording, out: &mut dyn Write) -> Result<TraceLe
     trace.length.time = last - first.unwrap_or(last);
     write!(trace.out, "\n]}}\n")?;
     trace.out.flush()?;
-    if first.is_none() { Err(WriteError::NoMarks) } else { Ok(trace.length) }
+    Ok(trace.length)
 }
 
 struct Trace<'a> {
@@ -277,7 +281,8 @@ mod tests {
 
     #[test]
     fn a_recording_without_regions_says_so() {
-        let error = write_trace(&recording(vec![]), &mut Vec::new()).unwrap_err();
-        assert!(error.to_string().contains("no program had any"));
+        let mut out = Vec::new();
+        let error = write_trace(&recording(vec![]), &mut out).unwrap_err();
+        assert!(error.to_string().contains("no program had any") && out.is_empty());
     }
 }

@@ -222,7 +222,7 @@ fn outliers(files: &[WorkloadFile]) -> String {
 
 /// What helps where first runs alone are far off, and where others are.
 const FIRST_RUNS: &str = "caches were cold; raise --warmup, or make all runs alike with --prepare";
-const OTHER_RUNS: &str = "the machine did something else meanwhile, or the command does not always do the same; end other programs, or keep it on a quiet CPU (--cpu N)";
+const OTHER_RUNS: &str = "the machine did something else meanwhile, or the command does not always do the same; end other programs, or keep it on a quiet CPU (--cpu-affinity N)";
 
 /// How commands compare with the first: in one table, or where that is wider than the width in one for each quantity.
 fn comparison(variants: &[Variant], compared: &[VariantComparison]) -> String {
@@ -448,7 +448,7 @@ pub(super) mod tests {
         assert_eq!(lines[0], "                TIME     MEAN    LEAST     MOST  RUNS   SIZES");
         assert_eq!(lines[1], "       1.01 ms ±0.4%  1.39 ms  1.00 ms  9.00 ms    21   n=10", "{text}");
         assert_eq!(lines[3], "± is the 95% interval of the median", "{text}");
-        assert!(text.contains("\n1 of 26 runs took far longer") && text.contains("--cpu N"), "{text}");
+        assert!(text.contains("\n1 of 26 runs took far longer") && text.contains("--cpu-affinity N"), "{text}");
         let text = told(Determinizer::Mean, &[0]);
         assert!(!text.contains("MEAN") && text.contains("\n1 run, the first of its line, took far"), "{text}");
         assert!(text.contains("raise --warmup") && !told(Determinizer::Median, &[]).contains("far longer"), "{text}");

@@ -6,7 +6,7 @@ use super::wrapped;
 use crate::bench::{nanoseconds, unit};
 use crate::cost::{Choice, DependencyGraph, Fit, FittedModel, LackOfFit, Prediction, sizes_in_words};
 use crate::names::shown;
-use crate::number::{counted, grouped, percent, plain, si, time};
+use crate::number::{counted, grouped, percent, plain, shortest, si, time};
 
 /// A value of a quantity: a time, or a count.
 fn amount(response: &str, value: f64) -> String {
@@ -94,7 +94,8 @@ fn plot(fit: &Fit, width: usize) -> String {
         let cells = ((off.abs() / most) * half as f64).round() as usize;
         let (left, right) = if off < 0.0 { (cells, 0) } else { (0, cells) };
         let bar = format!("{:>half$}│{:<half$}", "█".repeat(left), "█".repeat(right));
-        let sizes: Vec<_> = point.sizes.iter().map(|(name, size)| format!("{}={}", shown(name), si(*size))).collect();
+        let sizes: Vec<_> =
+            point.sizes.iter().map(|(name, size)| format!("{}={}", shown(name), shortest(*size))).collect();
         let sign = if off < 0.0 { "−" } else { "+" };
         out += &format!(
             "{:>12}  {:>12}  {:>9}  {bar}  {}\n",
@@ -272,7 +273,7 @@ pub fn fit_graph_dot(graph: &DependencyGraph) -> String {
 /// A prediction, and which sizes weren't measured.
 pub fn prediction(fitted: &FittedModel, sizes: &[(String, f64)], prediction: &Prediction) -> String {
     let text = |value: f64| amount(&fitted.response, value);
-    let words: Vec<_> = sizes.iter().map(|(name, size)| format!("{}={}", shown(name), si(*size))).collect();
+    let words: Vec<_> = sizes.iter().map(|(name, size)| format!("{}={}", shown(name), shortest(*size))).collect();
     let words = if words.is_empty() { String::new() } else { words.join(" ") + "  " };
     let mut out = format!("{words}{}", text(prediction.value));
     let level = 100.0 * fitted.confidence;

@@ -1,61 +1,54 @@
 //! Prints the steps of a series.
 
-use std::fmt::Write;
-
 use serde_json::{Map, Value, json};
 
-use super::column_width;
-use crate::history::{SeriesTable, round_to_5_digits};
+use super::history::table;
+use crate::history::SeriesTable;
 use crate::names::shown;
-use crate::number::shortest;
+use crate::number::{counted, plus_minus_part, si};
 use crate::steps::{LevelChange, Step};
 
 pub(super) use crate::number::chance as share;
 
 /// The steps as a table: where each begins and ends, its level, and how it differs from the one before.
 pub fn steps(series: &SeriesTable, steps: &[Step], changes: &[LevelChange]) -> String {
-    let from = if series.indexes.is_empty() { "" } else { "from" };
-    let heading = ["left", "right", "value", "error", "change", "chance", from].map(str::to_owned);
+    let from = if series.indexes.is_empty() { "" } else { "FROM" };
+    let heads = [
+        ("LEFT", true),
+        ("RIGHT", true),
+        ("VALUE", true),
+        ("SPREAD", true),
+        ("CHANGE", true),
+        ("CHANCE", true),
+        (from, false),
+    ];
     let rows = steps.iter().enumerate().map(|(at, step)| {
         let change = at.checked_sub(1).and_then(|before| Some((steps[before].value, changes.get(before)?)));
         let (by, chance) =
             change.map_or_else(Default::default, |(before, change)| (by(change, before), share(change.chance)));
         let from = series.indexes.get(step.left).map(|index| shown(index).into_owned()).unwrap_or_default();
-        let digits = |number: f64| shortest(round_to_5_digits(number));
-        let error = format!("±{}", digits(step.error));
-        [step.left.to_string(), step.right.to_string(), digits(step.value), error, by, chance, from]
+        vec![step.left.to_string(), step.right.to_string(), si(step.value), si(step.error), by, chance, from]
     });
-    let rows: Vec<_> = std::iter::once(heading).chain(rows).collect();
-    let widths = std::array::from_fn::<_, 7, _>(|column| column_width(rows.iter().map(|row| &row[column])));
+    let rows: Vec<_> = rows.collect();
     let missing = series.values.iter().filter(|value| value.is_none()).count();
-    let mut out = String::new();
-    for row in rows {
-        let mut line = String::new();
-        for (cell, width) in row[..6].iter().zip(widths) {
-            let _ = write!(line, "{cell:>width$}  ");
-        }
-        out += (line + &row[6]).trim_end();
-        out.push('\n');
-    }
-    let counted = |count: usize, one: &str, more: &str| format!("{count} {}", if count == 1 { one } else { more });
-    let values = counted(series.values.len() - missing, "value", "values");
+    let values = counted(series.values.len() - missing, "value");
     let missing = if missing > 0 { format!(", {missing} missing") } else { String::new() };
-    out + &format!(
-        "\n{values}{missing}: {}\n",
-        counted(steps.len().saturating_sub(1), "change of level", "changes of level")
-    )
+    let found = match steps.len().saturating_sub(1) {
+        1 => "1 change of level".to_owned(),
+        count => format!("{count} changes of level"),
+    };
+    format!("{}\n{values}{missing}: {found}\n", table(&heads, &rows))
 }
 
 /// A change with its interval if that is known, in percent of the level before, or as it is where that is 0.
 fn by(change: &LevelChange, before: f64) -> String {
     let half = change.interval.map(|(low, high)| 0.5 * (high - low));
     if before == 0.0 {
-        let half = half.map_or_else(String::new, |half| format!(" ±{}", shortest(round_to_5_digits(half))));
-        return shortest(round_to_5_digits(change.by)) + &half;
+        let sign = if change.by > 0.0 { "+" } else { "" };
+        return format!("{sign}{}", si(change.by)) + &half.map_or_else(String::new, |half| format!(" ±{}", si(half)));
     }
-    let percent = |part: f64| 100.0 * part / before.abs();
-    let half = half.map_or_else(String::new, |half| format!(" ±{:.1}", percent(half)));
-    format!("{:+.1}{half} %", percent(change.by))
+    let half = half.map_or_else(String::new, |half| format!(" {}", plus_minus_part(half / before.abs())));
+    crate::number::change(change.by / before.abs()) + &half
 }
 
 /// The steps as JSON.
@@ -97,8 +90,15 @@ mod tests {
         let (series, all, changes) = two();
         let text = steps(&series, &all, &changes);
         let lines: Vec<_> = text.lines().collect();
-        assert_eq!(lines[2], "   3      4      5  ±0.25  +25.0 ±12.5 %  1.2e-4");
+        assert_eq!(lines[0], "LEFT  RIGHT  VALUE  SPREAD         CHANGE  CHANCE");
+        assert_eq!(lines[2], "   3      4      5   0.250  +25.0% ±12.5%  1.2e-4");
         assert_eq!(lines[4], "3 values, 1 missing: 1 change of level");
+    }
+
+    #[test]
+    fn a_change_from_0_is_no_part() {
+        let change = |by, interval| LevelChange { by, interval, chance: 0.0 };
+        assert_eq!([by(&change(1.5, Some((1.0, 2.0))), 0.0), by(&change(-2.0, None), 0.0)], ["+1.50 ±0.500", "−2"]);
     }
 
     #[test]
@@ -106,7 +106,7 @@ mod tests {
         let (series, all, mut changes) = two();
         changes[0].interval = None;
         let text = steps(&series, &all, &changes);
-        assert_eq!(text.lines().nth(2), Some("   3      4      5  ±0.25  +25.0 %  1.2e-4"));
+        assert_eq!(text.lines().nth(2), Some("   3      4      5   0.250  +25.0%  1.2e-4"));
         let json = json_steps(&series, &all, &changes);
         assert_eq!(
             (&json["steps"][1]["change"]["by"], &json["steps"][1]["change"]["low"]),

@@ -20,7 +20,7 @@ pub struct Complaint {
 
 impl Complaint {
     /// A complaint about a span of bytes of the file's text.
-    pub(super) fn at(file: &str, text: &str, span: Range<usize>, message: String) -> Self {
+    pub(crate) fn at(file: &str, text: &str, span: Range<usize>, message: String) -> Self {
         let before = text.get(..span.start).unwrap_or(text);
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         let (line, column) = (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1);
@@ -41,7 +41,7 @@ pub(super) fn similar<'a>(name: &str, candidates: impl Iterator<Item = &'a str>)
 }
 
 /// `unknown key "thme"; did you mean "theme"?`
-pub(super) fn unknown<'a>(what: &str, word: &str, known: impl Iterator<Item = &'a str>) -> String {
+pub(crate) fn unknown<'a>(what: &str, word: &str, known: impl Iterator<Item = &'a str>) -> String {
     let hint = similar(word, known).map(|similar| format!("; did you mean \"{similar}\"?"));
     format!("unknown {what} \"{word}\"{}", hint.unwrap_or_default())
 }

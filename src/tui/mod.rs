@@ -41,6 +41,8 @@ mod view;
 
 pub use app::Outcome;
 pub use complaint::Complaint;
+#[cfg(feature = "history")]
+pub(crate) use complaint::unknown;
 pub use config::Config;
 pub use feed::{Feed, Timeline};
 pub use figures::ShownValues;
@@ -55,6 +57,7 @@ pub use symbols::GlyphSet;
 pub use terminal::{Input, Terminal, TerminalScript, terminal_columns};
 pub use text::cut;
 pub use theme::{Depth, FindError, Role, SchemeError, Theme, theme_of_base16};
+pub(crate) use typed::checked_keys;
 
 /// Runs the screens on the terminal until they are closed; gives the monitor back, with every
 /// round that came, for a closing summary.

@@ -349,9 +349,9 @@ fn unknown_metrics_and_events_are_told() {
     let message = |wish: &str| request(wish).unwrap_err().to_string();
     assert_eq!(
         message("goood"),
-        "E13 perfprop: unknown metric 'goood'\n      did you mean good?   all: perfprop list metric"
+        "perfprop: E13 unknown metric 'goood'\n      did you mean good?   all: perfprop list metric"
     );
-    let bad = "E13 perfprop: the metric bad can't be measured here: there is no event no-such-event, other-event";
+    let bad = "perfprop: E13 the metric bad can't be measured here: there is no event no-such-event, other-event";
     assert_eq!(message("bad"), bad);
     assert!(message("fact").ends_with("this machine doesn't tell #nothing"));
     // A name may have what parts a list.

@@ -385,14 +385,14 @@ fn errors_are_whole_and_the_terminal_is_as_it_was() {
     fs::write(folder.join("bad.json"), r#"[{ "id": "R1", "relation": "a = b + + c" }]"#).unwrap();
     tmux.run(&["send-keys", &format!("cd {}", folder.display()), "Enter"]);
     let cases = [
-        ("-e page-falts -- true", 2, &["E03 perfprop: unknown event 'page-falts'", "did you mean page-faults?"][..]),
-        ("-e page-faults -- ./porg", 127, &["E06 perfprop: ./porg: command not found (nothing was measured)"]),
+        ("-e page-falts -- true", 2, &["perfprop: E03 unknown event 'page-falts'", "did you mean page-faults?"][..]),
+        ("-e page-faults -- ./porg", 127, &["perfprop: E06 ./porg: command not found (nothing was measured)"]),
         (
             "--relations bad.json -e page-faults -- true",
             2,
-            &["E07 perfprop: relation file bad.json:1:", "^ second '+' here"],
+            &["perfprop: E07 relation file bad.json:1:", "^ second '+' here"],
         ),
-        ("-e page-faults -p 2147483646", 125, &["E11 perfprop: pid 2147483646 does not exist (ESRCH)"]),
+        ("-e page-faults -p 2147483646", 125, &["perfprop: E11 pid 2147483646 does not exist (ESRCH)"]),
         ("--theme nosuch -e page-faults -- true", 2, &["nosuch"]),
         ("--config /nonexistent -e page-faults -- true", 2, &["/nonexistent"]),
     ];

@@ -185,7 +185,7 @@ fn runs_end_once_intervals_are_narrow() {
 #[test]
 fn times_are_exported_as_hyperfine_has_them() {
     let folder = Folder::new();
-    let args = ["-P", "n=0,3", "-r", "3", "--ignore-failure", "--determinize", "mean", "--export-hyperfine", "h.json"];
+    let args = ["-P", "n=0,3", "-r", "3", "--ignore-failure", "--statistic", "mean", "--export-hyperfine", "h.json"];
     let command = ["--export-markdown", "t.md", "--", "sh", "-c", "exit {n}"];
     let (table, _) = ended(&folder, &[&args[..], &command].concat(), 0);
     assert!(table.contains("3 of 6 runs ended with another exit code than 0"), "{table}");
@@ -213,7 +213,7 @@ fn hyperfines_command_lines_work_or_say_what_to_type() {
         (&["true a", "sort -u b"][..], "\n      perfprop bench -- true a --vs sort -u b"),
         (&["-r", "2", "--", "true | cat"], "\n      perfprop bench -- sh -c 'true | cat'"),
         (&["--", "true a", "--vs", "true b"], "\n      perfprop bench -- true a --vs true b"),
-        (&["--min-runs", "5", "--", "true"], "perfprop has no --min-runs\n      as many runs as it takes:"),
+        (&["--min-runs", "5", "--", "true"], "perfprop: there is no --min-runs\n      as many runs as it takes:"),
         (&["-L", "n", "1,2", "--", "true"], "-P NAME=VALUE,VALUE"),
         (&["-P", "n", "1", "10", "true {n}"], "-P NAME=lin:A..B:COUNT"),
     ] {
@@ -237,11 +237,11 @@ fn commands_run_on_the_cpu_that_was_named() {
     let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap().trim();
     let cpu = allowed.rsplit([',', '-']).next().unwrap();
     let script = "sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status > cpu";
-    ended(&folder, &["--cpu", cpu, "-r", "1", "-o", "a.jsonl", "--", "sh", "-c", script], 0);
+    ended(&folder, &["--cpu-affinity", cpu, "-r", "1", "-o", "a.jsonl", "--", "sh", "-c", script], 0);
     assert_eq!(fs::read_to_string(folder.join("cpu")).unwrap().trim(), cpu);
     assert_eq!(lines(&folder, "a.jsonl")[0]["sweep"]["cpu"].to_string(), cpu);
-    let (_, said) = ended(&folder, &["--cpu", "60000", "--", "true"], 2);
-    assert!(said.contains("--cpu 60000: there is no such CPU"), "{said}");
+    let (_, said) = ended(&folder, &["--cpu-affinity", "60000", "--", "true"], 2);
+    assert!(said.contains("--cpu-affinity 60000: there is no such CPU"), "{said}");
 }
 
 #[test]

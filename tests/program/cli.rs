@@ -347,7 +347,7 @@ fn check_looks_through_relation_files() {
     assert!(output.status.success() && stdout(&output).contains("2 relations are right"), "{}", stdout(&output));
     let output = perfprop(&["check", &good, &bad, "/nonexistent.json"]);
     assert_eq!(output.status.code(), Some(1));
-    for words in ["second-plus.json:", "^ second '+' here", "E07 perfprop: relation file /nonexistent.json"] {
+    for words in ["second-plus.json:", "^ second '+' here", "perfprop: E07 relation file /nonexistent.json"] {
         assert!(stdout(&output).contains(words), "{words} in {}", stdout(&output));
     }
     let output = perfprop(&["check", "-j", &bad]);
@@ -708,6 +708,8 @@ fn completions_and_manual_pages() {
     assert!(stdout(&perfprop(&["man"])).contains(".TH perfprop"));
     assert!(stdout(&perfprop(&["man", "stat"])).contains(".TH perfprop-stat"));
     assert_eq!(perfprop(&["man", "nosuch"]).status.code(), Some(2));
+    let pages = [&["man", "history", "run"][..], &["man", "history-run"]].map(|args| stdout(&perfprop(args)));
+    assert!(pages[0] == pages[1] && pages[0].contains(".TH perfprop-history-run"), "{}", pages[0]);
 }
 
 /// Arguments, exit code, and what the message must contain.
@@ -999,7 +1001,7 @@ fn a_group_in_braces_is_whole_or_refused() {
     // No kernel has a software event 99.
     let torn = perfprop(&["stat", "-e", "{page-faults,1:99},task-clock", "--", "true"]);
     assert_eq!(torn.status.code(), Some(125), "{}", stderr(&torn));
-    let expected = "E04 perfprop: group {page-faults,1:99} cannot be counted as a whole: 1:99: not supported\n      \
+    let expected = "perfprop: E04 group {page-faults,1:99} cannot be counted as a whole: 1:99: not supported\n      \
         leave 1:99 out, or drop the braces to count the others\n";
     assert_eq!(stderr(&torn), expected);
     // Nothing of a group that nobody can count is torn off.
@@ -1021,7 +1023,7 @@ fn what_perfprop_put_together_and_the_kernel_refuses_is_opened_singly() {
     assert_eq!(stderr(&free).matches("\"status\":\"counted\"").count(), 3, "{}", stderr(&free));
     let braces = perfprop(&["stat", "-e", "{page-faults,task-clock:D}", "--", "true"]);
     assert_eq!(braces.status.code(), Some(125));
-    assert!(stderr(&braces).starts_with("E04 perfprop: group {page-faults,task-clock:D}"), "{}", stderr(&braces));
+    assert!(stderr(&braces).starts_with("perfprop: E04 group {page-faults,task-clock:D}"), "{}", stderr(&braces));
 }
 
 #[test]
@@ -1300,4 +1302,84 @@ fn a_run_that_was_interrupted_is_left_out_of_the_means() {
     for words in ["interrupted in run 3 of 5, which is left out of the means", "(2 runs)"] {
         assert!(stderr(&output).contains(words), "{words}: {}", stderr(&output));
     }
+}
+
+#[test]
+fn errors_begin_with_the_program_and_name_the_help_of_the_verb() {
+    for (args, begin, more) in [
+        (&["stat", "-r", "x", "--", "true"][..], "perfprop: invalid value 'x' for '--repeat", "perfprop stat --help"),
+        (&["history", "run", "--repeat", "x"], "perfprop: invalid value 'x'", "perfprop history run --help"),
+        (&["tpo"], "perfprop: unrecognized subcommand 'tpo'", "perfprop --help"),
+        (&["stat"], "perfprop: nothing to measure", "perfprop stat --help"),
+        (&["stat", "--per-thread", "--", "true"], "perfprop: --per-thread needs", "perfprop stat --help"),
+    ] {
+        let error = stderr(&perfprop(args));
+        assert!(error.starts_with(begin), "{error}");
+        assert_eq!(error.lines().last(), Some(format!("      more: {more}").as_str()), "{error}");
+    }
+    for args in
+        [&["fit", "/nonexistent.csv"][..], &["list", "qqqqqqqqq"], &["stat", "--learnt", "/nonexistent", "--", "true"]]
+    {
+        let error = stderr(&perfprop(args));
+        assert!(error.starts_with("perfprop: ") && !error.contains("more:"), "{error}");
+    }
+    let code = stderr(&perfprop(&["stat", "-e", "L1_MISES", "--", "true"]));
+    assert!(code.starts_with("perfprop: E03 unknown event 'L1_MISES'"), "{code}");
+    let none = stderr(&perfprop(&["list", "qqqqqqqqq"]));
+    assert!(none.starts_with("perfprop: no event has 'qqqqqqqqq' in its name"), "{none}");
+}
+
+#[test]
+fn a_recording_is_known_where_something_else_is_wanted() {
+    let recording = concat!(env!("CARGO_MANIFEST_DIR"), "/screenshots/threads.jsonl");
+    for (args, wanted) in [
+        (&["stat", "--learnt", recording, "--", "true"][..], "perfprop relations learn --program MODEL"),
+        (&["fit", recording, "--model", "auto"], "perfprop bench -P"),
+        (&["predict", recording, "n=1"], "perfprop fit FILE"),
+        (&["relations", "import", recording], "perfprop relations learn"),
+    ] {
+        let output = perfprop(args);
+        let error = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(error.contains("threads.jsonl' is a recording, and ") && error.contains(wanted), "{error}");
+    }
+}
+
+#[test]
+fn keys_and_times_that_a_replay_has_not_are_refused() {
+    let recording = concat!(env!("CARGO_MANIFEST_DIR"), "/screenshots/threads.jsonl");
+    let replay = |args: &[&str]| perfprop(&[&["replay", recording, "--dump", "txt"], args].concat());
+    let keys = replay(&["--keys", "<Foo>"]);
+    assert_eq!(
+        (keys.status.code(), stderr(&keys).contains("no key is called <Foo>")),
+        (Some(2), true),
+        "{}",
+        stderr(&keys)
+    );
+    let late = replay(&["--at", "10000"]);
+    assert_eq!(
+        (late.status.code(), stderr(&late).contains("nothing was read there; the recording is ")),
+        (Some(2), true)
+    );
+}
+
+#[test]
+fn options_of_one_meaning_have_one_name_and_old_names_work() {
+    let help = |args: &[&str]| stdout(&perfprop(&[args, &["--help"]].concat()));
+    assert!(
+        help(&["bench"]).contains("--cpu-affinity <CPU>") && help(&["history", "run"]).contains("--cpu-affinity <CPU>")
+    );
+    assert!(help(&["bench"]).contains("--statistic <") && help(&["fit"]).contains("--statistic <"));
+    assert!(!help(&["replay"]).contains("give it to `replay`") && !help(&["top"]).contains("in a replay"));
+    let stat = |args: &[&str]| perfprop(&[&["stat"], args, &["--", "true"]].concat());
+    for args in [
+        &["--events", "page-faults"][..],
+        &["-e", "page-faults", "-I", "100", "--iterations", "1"],
+        &["--timeout", "10s"],
+    ] {
+        assert!(stat(args).status.success(), "{args:?}: {}", stderr(&stat(args)));
+    }
+    let started = Instant::now();
+    let sleeping = perfprop(&["stat", "-e", "page-faults", "--timeout", "0.2s", "--", "sleep", "60"]);
+    assert!(started.elapsed() < Duration::from_secs(30), "{}", stderr(&sleeping));
 }

@@ -78,11 +78,13 @@ fn a_fitted_model_predicts() {
     let output = perfprop(&folder, &["predict", "line.model", "n=250,1000"]);
     let text = stdout(&output);
     assert!(
-        text.starts_with("n=250  600 ns") && text.contains("the median of 5 runs: ") && text.contains("n=1k  2.10 µs"),
+        text.starts_with("n=250  600 ns")
+            && text.contains("the median of 5 runs: ")
+            && text.contains("n=1000  2.10 µs"),
         "{text}"
     );
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("n=1k is outside of what was measured (100 to 400)"), "{said}");
+    assert!(said.contains("n=1000 is outside of what was measured (100 to 400)"), "{said}");
     refused(&folder, &["predict", "line.model", "m=5"], 2, "the model needs n: give n=VALUE");
     refused(&folder, &["predict", "line.csv", "n=5"], 2, "it is no fitted model");
     refused(
@@ -116,7 +118,7 @@ fn predictions_below_0_have_intervals_that_hold_them() {
         &folder,
         &["predict", "low.model", "n=-5"],
         2,
-        "n=−5 is below 0, and the model was fitted to sizes from 100 up",
+        "n=-5 is below 0, and the model was fitted to sizes from 100 up",
     );
 }
 
@@ -485,7 +487,7 @@ fn where_a_cost_changes_is_found_named_and_drawn() {
         &["fit", "walk.csv", "--model", "breakdown_const", "--emit", "json", "-o", "walk.model"],
     ));
     let text = stdout(&perfprop(&folder, &["predict", "walk.model", "n=2000"]));
-    assert!(text.starts_with("n=2k  10.1 µs   "), "{text}");
+    assert!(text.starts_with("n=2000  10.1 µs   "), "{text}");
     refused(&folder, &["fit", ".", "--model", "n", "--plot", "a.svg"], 2, "--plot is for one file");
 }
 
@@ -623,7 +625,7 @@ fn the_best_of_several_models_is_fitted_in_a_folder_as_well() {
     let text = stdout(&perfprop(&folder, &["fit", "fits", "--model", "const", "--model", "a + b * n"]));
     assert!(text.contains("time = a + b * n"), "{text}");
     refused(&folder, &["fit", "fits/line.csv", "--model", "n", "--plot", "a.png"], 2, "ends in .svg");
-    stdout(&perfprop(&folder, &["fit", "fits/line.csv", "--model", "const", "--take", "p0"]));
+    stdout(&perfprop(&folder, &["fit", "fits/line.csv", "--model", "const", "--statistic", "p0"]));
 }
 
 #[test]
@@ -642,7 +644,7 @@ fn options_that_a_solver_has_not_are_refused() {
             "--solver ols pulls nothing towards 0 (--alpha): choose --solver ridge or lasso",
         ),
         (["--solver=nnls", "--alpha=2"], "--solver nnls pulls"),
-        (["--cull=0", "--take=mean"], "a number above 0"),
+        (["--cull=0", "--statistic=mean"], "a number above 0"),
     ] {
         refused(&folder, &fit(&more), 2, words);
     }

@@ -237,7 +237,7 @@ fn what_cannot_be_modelled_is_told_before_anything_starts() {
         .unwrap();
     assert_eq!(no_valgrind.status.code(), Some(125));
     let text = String::from_utf8_lossy(&no_valgrind.stderr).into_owned();
-    assert!(text.starts_with("E15 ") && text.contains("apt install valgrind"), "{text}");
+    assert!(text.starts_with("perfprop: E15 ") && text.contains("apt install valgrind"), "{text}");
     let (code, text) = run(&["stat", "--model", MODEL, "--", "true"]);
     assert!(code == Some(2) && text.contains("--source emulate"), "{text}");
     if !there_is("valgrind") {

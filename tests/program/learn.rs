@@ -193,7 +193,7 @@ fn a_model_that_cannot_be_used_is_refused_before_anything_starts() {
     let refused = |args: &[&str], words: &[&str]| folder.assert_refused(args, 2, words);
     refused(&stat("missing.json", &[]), &["model missing.json", "No such file"]);
     refused(&stat("damaged.json", &[]), &["model damaged.json", "missing field"]);
-    refused(&stat("run.jsonl", &[]), &["model run.jsonl"]);
+    refused(&stat("run.jsonl", &[]), &["'run.jsonl' is a recording", "relations learn --program"]);
     refused(&stat("model.json", &["--estimator", "linear"]), &["--estimator gp", "linear"]);
     refused(&stat("model.json", &[]), &["knows none of page-faults", "a,b,c", "relations learn --program"]);
     let other = ["replay", "other.jsonl", "--print", "--learnt", "model.json"];

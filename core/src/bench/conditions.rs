@@ -131,7 +131,7 @@ pub fn warnings(conditions: &MachineConditions, cpu: Option<u32>) -> Vec<String>
             Some(cpu) => format!("CPU {cpu} busy for {} of the time", percent(busy)),
             None => format!("{busy:.1} of {} CPUs busy", conditions.cpus),
         };
-        let instead = if cpu.is_none() { ", or keep the command on a quiet CPU (--cpu N)" } else { "" };
+        let instead = if cpu.is_none() { ", or keep the command on a quiet CPU (--cpu-affinity N)" } else { "" };
         all.push(format!("something else kept {busy} while the commands ran: end it{instead}"));
     }
     if let Some((low, high)) = conditions.frequency.filter(|(low, high)| *low < *high * (1.0 - STEP)) {
@@ -244,7 +244,7 @@ mod tests {
         assert_eq!(
             warnings(&loud, None),
             [
-                "something else kept 1.2 of 4 CPUs busy while the commands ran: end it, or keep the command on a quiet CPU (--cpu N)"
+                "something else kept 1.2 of 4 CPUs busy while the commands ran: end it, or keep the command on a quiet CPU (--cpu-affinity N)"
             ]
         );
         let pinned = MachineConditions { cpus: 1, others_busy: Some(0.25), ..loud };

@@ -9,8 +9,6 @@ use super::{
 use crate::events::{Event, TracefsError};
 use crate::sources::perf::ProbeTarget;
 
-/// What `setcap` is given where rights are missing.
-const SETCAP: &str = "sudo setcap cap_perfmon+ep \"$(command -v perfprop)\"";
 /// Linux 4.13 is the first that reads a group of inherited events.
 const FIRST_KERNEL: (u32, u32) = (4, 13);
 /// The events whose descriptors must fit where each CPU is counted for itself.
@@ -101,7 +99,7 @@ fn user(host: &Host) -> MachineFact {
     match host.container() {
         Some(container) if process.uid == 0 => fact.fix(container_fix(&container)),
         _ if process.in_user_namespace || process.no_new_privs => fact,
-        _ => fact.fix(SETCAP),
+        _ => fact.fix(host.setcap()),
     }
 }
 
@@ -203,7 +201,7 @@ fn fix_of(host: &Host, fact: MachineFact, denial: Denial) -> MachineFact {
     match denial {
         Denial::Level { allows, .. } => fact.fix(format!("sudo sysctl kernel.perf_event_paranoid={allows}")),
         Denial::Seccomp(_) => fact.fix(filter_fix(host)),
-        Denial::Target | Denial::Capability => fact.fix(SETCAP),
+        Denial::Target | Denial::Capability => fact.fix(host.setcap()),
         Denial::NoSystemCall | Denial::Everything(_) | Denial::Nobody(_) => fact,
     }
 }

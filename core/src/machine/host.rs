@@ -100,6 +100,11 @@ impl Host {
         self.files.text(path)
     }
 
+    /// The command that gives the running program the right to count everything.
+    pub(super) fn setcap(&self) -> String {
+        self.files.setcap()
+    }
+
     /// The path of a file as the machine itself calls it.
     pub(super) fn inside(&self, path: &Path) -> String {
         self.files.inside(path)

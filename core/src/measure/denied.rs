@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::Error;
+use crate::host::HostFiles;
 use crate::machine::Denial;
 use crate::names::shown;
 
@@ -25,8 +26,10 @@ impl Error {
     }
 }
 
-/// The right that counts everything.
-pub(super) const SETCAP: &str = "sudo setcap cap_perfmon+ep \"$(command -v perfprop)\"";
+/// What gives this program the right that counts everything.
+pub(super) fn setcap() -> String {
+    HostFiles::here().setcap()
+}
 
 pub(super) fn not_permitted(
     f: &mut fmt::Formatter<'_>,
@@ -36,7 +39,7 @@ pub(super) fn not_permitted(
 ) -> fmt::Result {
     let uid = nix::unistd::geteuid();
     let names = shown(&events.join(",")).into_owned();
-    write!(f, "E01 perfprop: cannot count {names} as uid {uid} ({})", reason(denial))?;
+    write!(f, "perfprop: E01 cannot count {names} as uid {uid} ({})", reason(denial))?;
     what_helps(f, denial, works_alone)
 }
 
@@ -67,8 +70,8 @@ fn reason(denial: Denial) -> String {
 
 fn remedy(denial: Denial) -> String {
     match denial {
-        Denial::Level { allows, .. } => format!("sudo sysctl kernel.perf_event_paranoid={allows}\nor: {SETCAP}"),
-        Denial::Capability => format!("{SETCAP}\nor as root; lowering perf_event_paranoid will not help"),
+        Denial::Level { allows, .. } => format!("sudo sysctl kernel.perf_event_paranoid={allows}\nor: {}", setcap()),
+        Denial::Capability => format!("{}\nor as root; lowering perf_event_paranoid will not help", setcap()),
         Denial::Nobody(_) => "what it counts instead:  perfprop list".into(),
         Denial::Seccomp(_) => "neither root nor perf_event_paranoid helps; start the container with\n\
                                --cap-add PERFMON --security-opt seccomp=unconfined   try: perfprop check"
@@ -79,7 +82,7 @@ fn remedy(denial: Denial) -> String {
         Denial::Everything(_) => {
             "a security module or the container forbids even software events   try: perfprop check".into()
         }
-        Denial::Target => format!("run as its user or root\nor: {SETCAP}"),
+        Denial::Target => format!("run as its user or root\nor: {}", setcap()),
     }
 }
 

@@ -31,6 +31,8 @@ use crate::stacks::live::StackError;
 pub enum Error {
     /// The options don't go together, or not with the target.
     Options(String),
+    /// A model that was learnt of a program can't be used.
+    Learnt(String),
     /// Names after `-e` are wrong.
     Events(EventError),
     /// Metrics after `-M` are wrong, or can't be measured here.
@@ -107,7 +109,7 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Options(text) => write!(f, "perfprop: {text}\n      more: perfprop --help"),
+            Self::Options(text) | Self::Learnt(text) => write!(f, "perfprop: {text}"),
             Self::Events(error) => error.fmt(f),
             Self::Tables(error) => error.fmt(f),
             Self::Metrics(error) => error.fmt(f),
@@ -122,17 +124,17 @@ impl fmt::Display for Error {
             Self::NoCounters { events, has_pmu, guest } => no_counters(f, events, *has_pmu, guest.as_deref()),
             Self::WholeCpus { events, cpus } => write!(
                 f,
-                "E02 perfprop: counted for whole CPUs, on CPU {cpus}, and not for a program or other CPUs: {}\n      \
+                "perfprop: E02 counted for whole CPUs, on CPU {cpus}, and not for a program or other CPUs: {}\n      \
                  all that is counted there:  -a, without -C",
                 shown(&events.join(", "))
             ),
             Self::NoValgrind => f.write_str(
-                "E15 perfprop: --source emulate needs valgrind, which is not in PATH (nothing was started)\n      \
+                "perfprop: E15 --source emulate needs valgrind, which is not in PATH (nothing was started)\n      \
                  install it:  apt install valgrind   or: dnf install valgrind   or: pacman -S valgrind",
             ),
             Self::NotModelled(reasons) => write!(
                 f,
-                "E02 perfprop: the emulated PMU lacks events that were asked for\n      {}\n      what it counts:  perfprop list --source emulate",
+                "perfprop: E02 the emulated PMU lacks events that were asked for\n      {}\n      what it counts:  perfprop list --source emulate",
                 shown(&reasons.join("; "))
             ),
             Self::Command { command, source, similar } => no_command(f, command, source, similar.as_deref()),
@@ -166,7 +168,7 @@ fn stopped(f: &mut fmt::Formatter<'_>, signal: i32) -> fmt::Result {
 fn no_counters(f: &mut fmt::Formatter<'_>, events: &[String], has_pmu: bool, guest: Option<&str>) -> fmt::Result {
     let names = shown(&events.join(",")).into_owned();
     if has_pmu {
-        writeln!(f, "E02 perfprop: this machine's PMU counts none of {names} (ENOENT)")?;
+        writeln!(f, "perfprop: E02 this machine's PMU counts none of {names} (ENOENT)")?;
         return write!(f, "      what it counts:  perfprop list   try: perfprop check -e {names}");
     }
     let (guest, remedy) = match guest {
@@ -175,7 +177,7 @@ fn no_counters(f: &mut fmt::Formatter<'_>, events: &[String], has_pmu: bool, gue
     };
     writeln!(
         f,
-        "E02 perfprop: this machine exposes no hardware counters for {names} ({guest}no core PMU in /sys/bus/event_source/devices; ENOENT)"
+        "perfprop: E02 this machine exposes no hardware counters for {names} ({guest}no core PMU in /sys/bus/event_source/devices; ENOENT)"
     )?;
     write!(f, "      root does not help. {remedy} software events:  -e task-clock,page-faults   try: perfprop check")
 }
@@ -197,7 +199,7 @@ fn no_command(
     let name = command.to_string_lossy();
     // An empty name is nothing to see.
     let name = if name.is_empty() { "''".into() } else { shown(&name) };
-    write!(f, "E06 perfprop: {name}: {reason} (nothing was measured)")?;
+    write!(f, "perfprop: E06 {name}: {reason} (nothing was measured)")?;
     match similar {
         Some(similar) => write!(f, "\n      did you mean {}?", shown(similar)),
         None if source.kind() == io::ErrorKind::PermissionDenied && is_program(Path::new(command)) => {
@@ -222,7 +224,7 @@ fn unschedulable(f: &mut fmt::Formatter<'_>, group: &Unschedulable, has_watchdog
     let all = shown(&names.join(",")).into_owned();
     writeln!(
         f,
-        "E04 perfprop: group {{{all}}} cannot be scheduled: of its {needed} events {fit} fit on the counters at once{holds}"
+        "perfprop: E04 group {{{all}}} cannot be scheduled: of its {needed} events {fit} fit on the counters at once{holds}"
     )?;
     let too_many = needed - fit;
     write!(f, "      each event opens alone. Remove {too_many}, or drop the braces to let them take turns")?;
@@ -236,13 +238,13 @@ fn not_opened(f: &mut fmt::Formatter<'_>, error: &OpenError) -> fmt::Result {
     match error {
         OpenError::NoProcess(pid) => write!(
             f,
-            "E11 perfprop: pid {pid} does not exist (ESRCH)\n      \
+            "perfprop: E11 pid {pid} does not exist (ESRCH)\n      \
              find it by its name:  pgrep -a NAME\n      \
              or start it to measure it:  -- ./prog in place of -p {pid}"
         ),
         OpenError::NoThread(tid) => write!(
             f,
-            "E11 perfprop: thread {tid} does not exist (ESRCH)\n      \
+            "perfprop: E11 thread {tid} does not exist (ESRCH)\n      \
              those of a process:  ls /proc/PID/task\n      \
              or start a program to measure it:  -- ./prog in place of -t {tid}"
         ),
@@ -260,7 +262,7 @@ fn not_opened(f: &mut fmt::Formatter<'_>, error: &OpenError) -> fmt::Result {
             let (names, member) = (names.join(","), shown(member).into_owned());
             writeln!(
                 f,
-                "E04 perfprop: group {{{}}} cannot be counted together: {member} does not join it ({source})",
+                "perfprop: E04 group {{{}}} cannot be counted together: {member} does not join it ({source})",
                 shown(&names)
             )?;
             write!(f, "      drop the braces to let its events take turns")
@@ -268,7 +270,7 @@ fn not_opened(f: &mut fmt::Formatter<'_>, error: &OpenError) -> fmt::Result {
         OpenError::Torn { names, member, reason } => {
             let (names, member) = (names.join(","), shown(member).into_owned());
             let reason = shown(reason);
-            writeln!(f, "E04 perfprop: group {{{}}} cannot be counted as a whole: {member}: {reason}", shown(&names))?;
+            writeln!(f, "perfprop: E04 group {{{}}} cannot be counted as a whole: {member}: {reason}", shown(&names))?;
             write!(f, "      leave {member} out, or drop the braces to count the others")
         }
         OpenError::Event { name, source } => write!(f, "perfprop: cannot count {}: {source}", shown(name)),
@@ -280,10 +282,11 @@ fn not_yours(f: &mut fmt::Formatter<'_>, pid: Pid) -> fmt::Result {
     let owner = process::owner(pid).unwrap_or_default();
     let uid = nix::unistd::geteuid();
     let name = shown(&name);
-    writeln!(f, "E12 perfprop: not allowed to measure pid {pid} ({name}, owner uid {owner}) as uid {uid} (EACCES)")?;
+    writeln!(f, "perfprop: E12 not allowed to measure pid {pid} ({name}, owner uid {owner}) as uid {uid} (EACCES)")?;
     write!(
         f,
-        "      run as that user, or:  sudo perfprop ... -p {pid}   lowering perf_event_paranoid will not help: it is not your process"
+        "      run as that user, or:  sudo {} ... -p {pid}   lowering perf_event_paranoid will not help: it is not your process",
+        HostFiles::here().own_program()
     )
 }
 
@@ -297,7 +300,7 @@ fn too_many_files(
     let places = counted(places, "place");
     writeln!(
         f,
-        "E05 perfprop: too many open files: {events} events in {places} need {needed} descriptors beside perfprop's own, limit is {limit} (EMFILE)"
+        "perfprop: E05 too many open files: {events} events in {places} need {needed} descriptors beside perfprop's own, limit is {limit} (EMFILE)"
     )?;
     // A user can't raise a hard limit; in a shell of root's, `ulimit -n` would do.
     let enough = needed + OWN_DESCRIPTORS;

@@ -99,7 +99,7 @@ fn read_learnt(path: &Path, kind: EstimatorKind, events: &[&Event]) -> Result<Ar
     if kind != EstimatorKind::Gp {
         return Err(Error::Options(format!("--learnt is for --estimator gp, not for {}", kind.name())));
     }
-    let model = CovarianceModel::read(path).map_err(|error| Error::Options(shown(&error.to_string()).into_owned()))?;
+    let model = CovarianceModel::read(path).map_err(|error| Error::Learnt(shown(&error.to_string()).into_owned()))?;
     let names: Vec<_> = events.iter().map(|event| event.name.as_str()).collect();
     // Whether an event can be counted in user space only isn't known before it is opened.
     if names.iter().any(|name| model.knows(name) || model.knows(&with_letters(name, "u"))) {
@@ -107,7 +107,7 @@ fn read_learnt(path: &Path, kind: EstimatorKind, events: &[&Event]) -> Result<Ar
     }
     let (file, names, known) = (shown_path(path), names.join(","), model.events().join(","));
     let names = shown(&names);
-    Err(Error::Options(format!(
+    Err(Error::Learnt(format!(
         "--learnt {file} knows none of {names}: it was learnt with {}\n      learn these:  \
          perfprop record -I 4 -o run.jsonl -e {names} -- COMMAND   then: perfprop relations learn --program {file} run.jsonl",
         shown(&known)

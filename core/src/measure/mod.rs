@@ -46,7 +46,7 @@ pub use command::check_command;
 pub use denied::DenialWords;
 pub use error::{Error, system};
 pub use estimation::{Estimation, learnt_of_parts, monitor};
-pub use modelled::{modelled_events, modelled_metrics};
+pub use modelled::{ModelledNames, modelled_events, modelled_metrics};
 pub use partial::note_partial;
 pub use plan::DefaultEvents;
 pub use relations::{LoadedRelations, RelationOptions, recorded_relations};

@@ -60,10 +60,10 @@ impl fmt::Display for Unknown {
                 [] => "all: perfprop list metric".to_owned(),
                 similar => format!("did you mean {}?   all: perfprop list metric", shown(&similar.join(", "))),
             };
-            lines.push(format!("E13 perfprop: unknown metric '{}'\n      {help}", shown(name)));
+            lines.push(format!("perfprop: E13 unknown metric '{}'\n      {help}", shown(name)));
         }
         for Skipped { name, reason } in &self.impossible {
-            lines.push(format!("E13 perfprop: the metric {} can't be measured here: {reason}", shown(name)));
+            lines.push(format!("perfprop: E13 the metric {} can't be measured here: {reason}", shown(name)));
         }
         f.write_str(&lines.join("\n"))
     }

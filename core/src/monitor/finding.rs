@@ -181,8 +181,8 @@ impl Finding {
             Self::LostRounds { .. } => "W01",
             Self::WentBackwards { .. } => "W02",
             Self::LowRunRatio { .. } => "W03",
-            Self::NotSupported { .. } => "W04",
-            Self::Forbidden { .. } => "W05",
+            Self::NotSupported { .. } => "E02",
+            Self::Forbidden { .. } => "E01",
             Self::UserOnly { .. } => "W06",
             Self::RelationInactive { .. } => "W07",
             Self::RelationViolated { .. } => "W08",
@@ -331,7 +331,7 @@ fn uncounted_time(f: &mut fmt::Formatter<'_>, uncounted: CpuNs, all: CpuNs) -> f
     write!(
         f,
         "not counted: {:.2} s of {:.2} s CPU time. The kernel takes the counters off a child that is setuid \
-         or setgid, has file capabilities or can't be read by its user; root can count it: sudo perfprop ...",
+         or setgid, has file capabilities or can't be read by its user; root can count it: sudo \"$(command -v perfprop)\" ...",
         uncounted.as_secs(),
         all.as_secs()
     )
@@ -349,7 +349,7 @@ impl fmt::Display for FindingText<'_> {
             Finding::UncountedTime { uncounted, all } => uncounted_time(f, *uncounted, *all),
             Finding::Gone { threads } => write!(f, "{} had ended before counting began", counted(*threads, "thread")),
             Finding::RelationInactive { relation, missing } => {
-                write!(f, "{} is inactive: {} not measured (E08)", self.relation(*relation), missing.join(", "))
+                write!(f, "{} is inactive: {} not measured", self.relation(*relation), missing.join(", "))
             }
             Finding::RelationViolated { relation, z } => self.violated(f, *relation, *z),
             Finding::RelationRecovered { relation, z } => {
@@ -397,6 +397,6 @@ impl fmt::Display for FindingText<'_> {
 pub fn taken_off_at_exec(who: &str) -> String {
     format!(
         "not counted from its exec on: {who}. The kernel took the counters off, as the program is setuid or setgid, \
-         has file capabilities or can't be read by its user; root can count it: sudo perfprop ..."
+         has file capabilities or can't be read by its user; root can count it: sudo \"$(command -v perfprop)\" ..."
     )
 }

@@ -36,7 +36,7 @@ pub struct Diagnostic {
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "E07 perfprop: relation file ")?;
+        write!(f, "perfprop: E07 relation file ")?;
         match &self.excerpt {
             None => write!(f, "{}: {}", shown(&self.place.file), self.message)?,
             Some(excerpt) => {
@@ -140,7 +140,7 @@ pub struct LoadError {
 
 impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "E07 perfprop: relation file {}: {}", shown_path(&self.path), unreadable(&self.error))?;
+        write!(f, "perfprop: E07 relation file {}: {}", shown_path(&self.path), unreadable(&self.error))?;
         if self.error.kind() == io::ErrorKind::NotFound {
             match similar_file(&self.path) {
                 Some(similar) => write!(f, "\n      did you mean {}?", shown_path(&similar))?,

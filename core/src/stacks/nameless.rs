@@ -68,7 +68,7 @@ impl NamelessReason {
             Self::Stripped => {
                 "debug symbols name them:  find-dbgsym-packages or debuginfo-install; or build without -s"
             }
-            Self::ProgramGone => "root can follow the kernel's link to them:  sudo perfprop",
+            Self::ProgramGone => "root can follow the kernel's link to them:  sudo \"$(command -v perfprop)\"",
             Self::ProgramRefused => "the lines below say why",
             Self::Late => "the lines below say which",
             Self::Made => "a runtime writes /tmp/perf-PID.map if it is asked to",

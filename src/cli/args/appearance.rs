@@ -12,7 +12,7 @@ use crate::tui::Screen;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Screen")]
 pub(crate) struct AppearanceArgs {
-    /// The screen to begin with; `source`, with `--dump`: the function that Profile opens on
+    /// The screen to begin with
     #[arg(long, value_name = "NAME", value_parser = first_screen())]
     pub(crate) screen: Option<FirstScreen>,
     /// A theme's name or file; `auto` follows the terminal's background, light or dark

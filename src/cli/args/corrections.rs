@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
+use crate::cli::Error;
+use crate::cli::input::refuse_recording;
 use crate::estimate::EstimatorKind;
 use crate::measure::RelationOptions;
 use crate::rates::Confidence;
@@ -12,13 +14,13 @@ use crate::rates::Confidence;
 /// What corrects the numbers. Of a recording, what was recorded with it is the default.
 #[derive(Debug, Args)]
 pub(crate) struct CorrectionArgs {
-    /// A file of relations between events; repeatable (in a replay: instead of the recorded ones)
+    /// A file of relations between events; repeatable
     #[arg(long, value_name = "FILE", help_heading = "Estimates")]
     pub(crate) relations: Vec<PathBuf>,
     /// Leave out wrong relations of a file, and use the others
     #[arg(long, help_heading = "Estimates")]
     pub(crate) relations_lenient: bool,
-    /// How to estimate counts; `gp` by default (in a replay: as recorded)
+    /// How to estimate counts; `gp` by default
     #[arg(long, value_name = "NAME", value_parser = estimator(), help_heading = "Estimates")]
     pub(crate) estimator: Option<EstimatorKind>,
     /// A model of this program for `gp`, learnt from earlier runs by `relations learn --program`. Recordings don't
@@ -37,6 +39,14 @@ pub(crate) fn estimator() -> impl TypedValueParser<Value = EstimatorKind> {
 }
 
 impl CorrectionArgs {
+    /// The model of a program that is named; a recording isn't one.
+    pub(crate) fn learnt(&self) -> Result<Option<PathBuf>, Error> {
+        const WANTED: &str =
+            "--learnt takes a model that was learnt from some:  perfprop relations learn --program MODEL RECORDING...";
+        self.learnt.as_deref().map_or(Ok(()), |path| refuse_recording(path, WANTED))?;
+        Ok(self.learnt.clone())
+    }
+
     /// The relation files that are named.
     pub(crate) fn relations(&self) -> RelationOptions {
         RelationOptions { files: self.relations.clone(), is_lenient: self.relations_lenient }

@@ -19,7 +19,7 @@ use crate::sources::{Counter, emulate};
 #[command(next_help_heading = "Events")]
 pub(crate) struct EventArgs {
     /// Events to count, named as in perf: `name`, `name:u`, `{a,b}`, tracepoints, raw codes, presets; repeatable
-    #[arg(short, long = "event", value_name = "EVENTS")]
+    #[arg(short, long = "event", alias = "events", value_name = "EVENTS")]
     pub(crate) events: Vec<String>,
     /// Metrics to compute, such as IPC, by name, pattern or group; their events are counted; repeatable
     #[arg(short = 'M', long = "metrics", value_name = "METRICS")]
@@ -61,13 +61,13 @@ pub(crate) struct CounterArgs {
 #[derive(Debug, Args)]
 pub(crate) struct BesideTimeArgs {
     /// Events that are counted beside the time
-    #[arg(short, long, value_name = "EVENTS")]
+    #[arg(short, long = "event", alias = "events", value_name = "EVENTS")]
     pub(crate) events: Vec<String>,
     #[command(flatten)]
     pub(crate) by: CounterArgs,
     /// Keep the commands on this CPU
     #[arg(long, value_name = "CPU")]
-    pub(crate) cpu: Option<u32>,
+    pub(crate) cpu_affinity: Option<u32>,
 }
 
 /// Who counts, and how groups take turns, where there are more than counters.
@@ -92,7 +92,7 @@ pub(crate) enum ScheduleName {
     Auto,
     /// The kernel, by its timer, every 4 ms unless `--mux` changes that
     Kernel,
-    /// perfprop, every 2 ms
+    /// perfprop, every 2 ms, and less often where that costs more than 1 % of a CPU
     User,
 }
 
@@ -133,7 +133,7 @@ impl CountingArgs {
             schedule: self.schedule()?,
             relations: corrections.relations(),
             estimator: corrections.estimator,
-            learnt: corrections.learnt.clone(),
+            learnt: corrections.learnt()?,
             confidence: corrections.confidence,
             ..MeasureOptions::default()
         })

@@ -2,8 +2,9 @@
 
 use std::fmt::Display;
 use std::ops::Bound::Included;
-use std::ops::RangeBounds;
+use std::ops::{RangeBounds, RangeInclusive};
 use std::str::FromStr;
+use std::time::Duration;
 
 mod appearance;
 mod corrections;
@@ -28,6 +29,55 @@ pub(super) use target::TargetArgs;
 /// Parses milliseconds: from one up to an hour.
 pub(super) fn milliseconds() -> impl Fn(&str) -> Result<u64, String> + Clone {
     whole_number(1..=3_600_000)
+}
+
+/// What a time without a unit is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TimeUnit {
+    Milliseconds,
+    #[cfg(any(feature = "history", test))]
+    Seconds,
+}
+
+impl TimeUnit {
+    const fn in_ms(self) -> u64 {
+        match self {
+            Self::Milliseconds => 1,
+            #[cfg(any(feature = "history", test))]
+            Self::Seconds => 1000,
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Milliseconds => "milliseconds",
+            #[cfg(any(feature = "history", test))]
+            Self::Seconds => "seconds",
+        }
+    }
+}
+
+/// Parses a time: a whole number of a unit, or a number with its own: `500ms`, `1.5s`, `2m`, `1h`. The range is in milliseconds.
+pub(super) fn duration(
+    unit: TimeUnit,
+    range: RangeInclusive<u64>,
+) -> impl Fn(&str) -> Result<Duration, String> + Clone {
+    const UNITS: [(&str, f64); 4] = [("ms", 1.0), ("s", 1e3), ("m", 6e4), ("h", 3.6e6)];
+    move |text| {
+        let text = text.trim();
+        let bare = text.parse::<u64>().ok().and_then(|number| number.checked_mul(unit.in_ms()));
+        let with_unit = UNITS.iter().find_map(|(name, in_ms)| {
+            let number: f64 = text.strip_suffix(name)?.trim().parse().ok()?;
+            let ms = (number * in_ms).round();
+            // Beyond the largest range a number of milliseconds isn't exact.
+            (number >= 0.0 && ms <= *range.end() as f64).then_some(ms as u64)
+        });
+        let found = bare.or(with_unit).filter(|ms| range.contains(ms)).map(Duration::from_millis);
+        found.ok_or_else(|| {
+            let (least, most) = (range.start() / unit.in_ms(), range.end() / unit.in_ms());
+            format!("give {} from {least} to {most}, or a time with a unit, as in 500ms, 10s or 2m", unit.name())
+        })
+    }
 }
 
 /// Parses a whole number of a range that begins with a number.
@@ -69,6 +119,22 @@ mod tests {
         let refused = Err("give a whole number from 1 to 100".to_owned());
         assert!(["0", "101", "x", "", "-1", "1.5", "65537"].iter().all(|text| percent(text) == refused));
         assert_eq!(whole_number::<u16>(1..)("65536"), Err("give a whole number from 1 on".to_owned()));
+    }
+
+    #[test]
+    fn times_have_a_unit_or_that_of_the_option() {
+        let of = |unit, text: &str| duration(unit, 1..=3_600_000)(text).ok().map(|time| time.as_millis());
+        for (text, ms, s) in
+            [("10", 10, 10_000), ("500ms", 500, 500), ("10s", 10_000, 10_000), ("2m", 120_000, 120_000)]
+        {
+            assert_eq!((of(TimeUnit::Milliseconds, text), of(TimeUnit::Seconds, text)), (Some(ms), Some(s)), "{text}");
+        }
+        assert_eq!((of(TimeUnit::Seconds, "1.5s"), of(TimeUnit::Seconds, "1h")), (Some(1500), Some(3_600_000)));
+        let wrong = ["", "0", "x", "s", "-1s", "1.5", "2h", "1e99s", "nans", "10 d", "0.1ms"];
+        assert!(wrong.iter().all(|text| of(TimeUnit::Milliseconds, text).is_none()));
+        let refused = duration(TimeUnit::Seconds, 0..=86_400_000)("x");
+        let expected = "give seconds from 0 to 86400, or a time with a unit, as in 500ms, 10s or 2m";
+        assert_eq!(refused, Err(expected.to_owned()));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use nix::unistd::Pid;
 
-use super::milliseconds;
+use super::{TimeUnit, duration};
 use crate::cli::Error;
 use crate::host::parse_cpus;
 use crate::measure::check_command;
@@ -48,12 +48,12 @@ pub(crate) struct TargetArgs {
     /// Show a count for each thread; needs -p or -t
     #[arg(long)]
     pub(crate) per_thread: bool,
-    /// Start counting this many milliseconds after the start of the command
+    /// Start counting this many milliseconds after the start of the command, as in perf stat
     #[arg(short = 'D', long, value_name = "MS", allow_negative_numbers = true, value_parser = delay)]
     pub(crate) delay: Option<u64>,
-    /// Stop after counting for this many milliseconds
-    #[arg(long, value_name = "MS", value_parser = milliseconds())]
-    pub(crate) timeout: Option<u64>,
+    /// Stop after counting for this long, in milliseconds, or with a unit, as in `10s` or `2m`
+    #[arg(long, value_name = "TIME", value_parser = duration(TimeUnit::Milliseconds, 1..=3_600_000))]
+    pub(crate) timeout: Option<Duration>,
     /// Count these events in each named region of the command, too: names of perf's hardware, cache and software events
     #[arg(long, value_name = "EVENTS", help_heading = "Events")]
     pub(crate) region_events: Option<String>,
@@ -88,7 +88,7 @@ impl TargetArgs {
         let argv = self.command.clone();
         let command = (!argv.is_empty()).then_some(CommandLine { argv, folder: None, io, output: None, errors: None });
         let delay = self.delay.map(Duration::from_millis);
-        let timeout = self.timeout.map(Duration::from_millis);
+        let timeout = self.timeout;
         let (cpus, split, inherit) = (self.cpus()?, self.split()?, !self.no_inherit);
         let region_events = self.region_events.clone();
         Ok(Launch { command, cpus, inherit, split, delay, timeout, region_events, ..Launch::attach(target) })
@@ -137,7 +137,7 @@ impl TargetArgs {
             };
             let failed = |_| {
                 let what = format!("there is no control group {}", shown(name));
-                Error::Usage(format!("{what}\n      those there are:  find /sys/fs/cgroup -name cgroup.procs"))
+                Error::Input(format!("{what}\n      those there are:  find /sys/fs/cgroup -name cgroup.procs"))
             };
             return Cgroup::open(name).map(|cgroup| Some(TargetKind::Cgroup(cgroup))).map_err(failed);
         }

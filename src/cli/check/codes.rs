@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 
+use crate::host::HostFiles;
 use crate::text::wrapped;
 
 /// What there is to know about a code.
@@ -20,11 +21,14 @@ struct Explained {
     remedy: &'static [&'static str],
 }
 
+/// What stands in commands for the path of this program.
+const OWN_PROGRAM: &str = "PERFPROP";
+
 const TABLE: &[Explained] = &[
     Explained {
         code: "E01",
         title: "this user may not count the events",
-        consequence: "nothing is measured, exit 125; one event of several: the others are counted",
+        consequence: "nothing is measured, exit 125; one event of several is shown as not permitted, and the others are counted",
         meaning: "The kernel, a seccomp filter or a security module refuses perf_event_open. perfprop asks with smaller \
                   and smaller questions (the event in user space only, a software event of its own process) and names \
                   the first layer that says no. perf_event_paranoid 2, the default of most systems, allows user space \
@@ -32,7 +36,7 @@ const TABLE: &[Explained] = &[
                   allow nothing. top without a target and -e then shows CPU time and processes, which need no right.",
         remedy: &[
             "which layer it is:             perfprop check",
-            "counting for one program:      sudo setcap cap_perfmon+ep \"$(command -v perfprop)\"",
+            "counting for one program:      sudo setcap cap_perfmon+ep PERFPROP",
             "counting for all users:        sudo sysctl kernel.perf_event_paranoid=1   (0 for -a, -C, -G)",
             "in a container:                --cap-add PERFMON --security-opt seccomp=unconfined",
         ],
@@ -40,7 +44,7 @@ const TABLE: &[Explained] = &[
     Explained {
         code: "E02",
         title: "this machine does not count the events",
-        consequence: "one event of several: the others are counted; else nothing is, exit 125",
+        consequence: "one event of several is shown as not supported, and the others are counted; else nothing is, exit 125",
         meaning: "Either there is no hardware counter at all, as in most virtual machines: then sysfs lists no PMU of \
                   the cores and root does not help. Or the PMU has no such event, or the kernel takes it in no such form (EINVAL), or what \
                   it needs is in use, as the breakpoints of a CPU are. Zeros are never printed instead. Without --strict, stat runs the \
@@ -108,14 +112,6 @@ const TABLE: &[Explained] = &[
         ],
     },
     Explained {
-        code: "E08",
-        title: "a relation needs an event that is not measured",
-        consequence: "a line in the Log (W07); everything else is measured",
-        meaning: "A relation whose events are not all in -e corrects nothing and is shown as inactive. That is usual: \
-                  a file may hold relations for many sets of events. It is an error of none of them.",
-        remedy: &["let it take part:              add the events that the Log names to -e"],
-    },
-    Explained {
         code: "E09",
         title: "there is no terminal to draw on",
         consequence: "goes on and prints a block of text every interval, as --batch does",
@@ -150,8 +146,8 @@ const TABLE: &[Explained] = &[
         consequence: "nothing is measured, exit 125",
         meaning: "Counters of another user's process need the right to trace it, whatever perf_event_paranoid says.",
         remedy: &[
-            "as that user, or:              sudo perfprop ... -p PID",
-            "or, for one program:           sudo setcap cap_perfmon+ep \"$(command -v perfprop)\"",
+            "as that user, or:              sudo PERFPROP ... -p PID",
+            "or, for one program:           sudo setcap cap_perfmon+ep PERFPROP",
         ],
     },
     Explained {
@@ -234,27 +230,13 @@ const TABLE: &[Explained] = &[
         ],
     },
     Explained {
-        code: "W04",
-        title: "this machine has no such event",
-        consequence: "the event is shown as not supported, never as 0; the others are counted",
-        meaning: "The same as E02, for one event of several.",
-        remedy: &["why:                           perfprop check -e EVENT"],
-    },
-    Explained {
-        code: "W05",
-        title: "this user may not count the event",
-        consequence: "the event is shown as not permitted, never as 0; the others are counted",
-        meaning: "The same as E01, for one event of several.",
-        remedy: &["why:                           perfprop check -e EVENT"],
-    },
-    Explained {
         code: "W06",
         title: "an event is counted in user space only",
         consequence: "its name gets :u, and so do files and screens",
         meaning: "perf_event_paranoid allows this user no look at the kernel. Counts are smaller than with the \
                   kernel's part: for some events, such as page faults of system calls, by far.",
         remedy: &[
-            "the kernel's side too:         sudo setcap cap_perfmon+ep \"$(command -v perfprop)\"",
+            "the kernel's side too:         sudo setcap cap_perfmon+ep PERFPROP",
             "or for all users:              sudo sysctl kernel.perf_event_paranoid=1",
         ],
     },
@@ -262,7 +244,7 @@ const TABLE: &[Explained] = &[
         code: "W07",
         title: "a relation is inactive",
         consequence: "it corrects nothing; everything else is measured",
-        meaning: "Not all of its events are measured (E08).",
+        meaning: "Not all of its events are measured. That is usual: a file may hold relations for many sets of events.",
         remedy: &["let it take part:              add the events that the Log names to -e"],
     },
     Explained {
@@ -300,7 +282,7 @@ const TABLE: &[Explained] = &[
                   what whoever started it may not. So the kernel lets no plain user count it, and takes all \
                   counters off without a word when it is executed: their times stand still while it runs on.",
         remedy: &[
-            "count it as root:                  sudo perfprop stat -- COMMAND",
+            "count it as root:                  sudo PERFPROP stat -- COMMAND",
             "or a copy without those rights:    cp PROGRAM /tmp/copy",
         ],
     },
@@ -322,9 +304,9 @@ const TABLE: &[Explained] = &[
                   is setuid or setgid, has file capabilities or can't be read by its user, such as sudo and all that \
                   it starts: it takes all counters off without a word when such a program is executed (as in W11).",
         remedy: &[
-            "count it as root:                  sudo perfprop stat -- COMMAND",
-            "or the part after it alone:        sudo perfprop stat -- CHILD",
-            "or all that runs meanwhile:        sudo perfprop stat -a -- COMMAND",
+            "count it as root:                  sudo PERFPROP stat -- COMMAND",
+            "or the part after it alone:        sudo PERFPROP stat -- CHILD",
+            "or all that runs meanwhile:        sudo PERFPROP stat -a -- COMMAND",
         ],
     },
     Explained {
@@ -425,7 +407,8 @@ pub(super) fn explain(code: &str) -> Option<String> {
     let _ = writeln!(text, "     {}\n", row.consequence);
     let meaning: Vec<_> = row.meaning.split_whitespace().collect();
     let _ = writeln!(text, "{}\n", wrapped(&meaning.join(" "), 0));
-    row.remedy.iter().for_each(|line| text.push_str(&format!("  {line}\n")));
+    let program = HostFiles::here().own_program();
+    row.remedy.iter().for_each(|line| text.push_str(&format!("  {}\n", line.replace(OWN_PROGRAM, &program))));
     Some(text)
 }
 
@@ -502,7 +485,7 @@ mod tests {
 
     #[test]
     fn a_code_is_found_in_a_text() {
-        assert_eq!(codes_in("write!(f, \"E01 perfprop\"), W123, XE01, E0a, (\"W09\")"), ["E01", "W09"]);
+        assert_eq!(codes_in("write!(f, \"perfprop: E01 x\"), W123, XE01, E0a, (\"W09\")"), ["E01", "W09"]);
     }
 
     #[test]
@@ -511,6 +494,7 @@ mod tests {
         assert!(codes.is_sorted() && codes.windows(2).all(|pair| pair[0] != pair[1]));
         for row in TABLE {
             let text = explain(&row.code.to_lowercase()).unwrap();
+            let text = text.replace(&HostFiles::here().own_program(), OWN_PROGRAM);
             let longest = text.lines().map(|line| line.chars().count()).max();
             assert!(longest <= Some(110) && text.starts_with(row.code), "{text}");
         }

@@ -30,7 +30,9 @@ use validation::{ValidateArgs, ValidationRequest};
 
 /// The arguments of `perfprop check`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(
+    mut_arg("relations", |arg| arg.help("A file of relations between events that estimates use, with --validate; repeatable. Files to check stand without an option")),
+    after_help = "Examples:
   perfprop check                       what this machine can count, and how to get the rest
   perfprop check -e cycles,L1_MISSES   which events are counted together
   perfprop check --explain E04         what a code means
@@ -41,7 +43,7 @@ pub(super) struct CheckArgs {
     pub(super) files: Vec<PathBuf>,
     /// Events to check: how each name is read, whether it opens, the groups, the share of time each is counted, and what
     /// the relations of FILEs win
-    #[arg(short, long = "event", value_name = "EVENTS", help_heading = "What is checked")]
+    #[arg(short, long = "event", alias = "events", value_name = "EVENTS", help_heading = "What is checked")]
     pub(super) events: Vec<String>,
     /// The vendor's event tables: perf's folder pmu-events, or one CPU's folder of JSON files
     #[arg(long, value_name = "DIR", help_heading = "What is checked")]

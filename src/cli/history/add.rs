@@ -79,7 +79,7 @@ pub(super) fn add(args: &AddArgs) -> Result<u8, Error> {
         let name = &one.name;
         if !one.runs.is_empty() {
             let benchmarks = ImportedBenchmarks::of_runs(name, &one.runs);
-            keep(&store, commit, &one.machine, &benchmarks.map_err(|error| Error::Usage(error.to_string()))?)?;
+            keep(&store, commit, &one.machine, &benchmarks.map_err(|error| Error::Input(error.to_string()))?)?;
         }
         if let Some(FoldedStacks { event, .. }) = one.stacks.first() {
             let origin = ProfileOrigin {

@@ -76,7 +76,7 @@ pub(super) fn compare(args: &CompareArgs) -> Result<u8, Error> {
         let mut results = stored.machines.iter().flat_map(|machine| &machine.commits);
         if !results.any(|one| one.commit == commit.hash) {
             let (name, hash) = (quoted(name), commit.short());
-            return Err(Error::Usage(format!(
+            return Err(Error::Input(format!(
                 "{name} ({hash}) has no results: measure it with perfprop history run {hash}, or both with compare --run"
             )));
         }

@@ -11,7 +11,7 @@ use super::super::Error;
 use super::super::text_input::in_file;
 use crate::files;
 use crate::history::{BenchCommand, CONFIGURATION, HistoryPlan};
-use crate::names::shown;
+use crate::tui::{Complaint, unknown};
 
 /// The file as it stands.
 #[derive(Default, Deserialize)]
@@ -42,13 +42,24 @@ pub(super) fn plan_of_folder(folder: &Path) -> Result<HistoryPlan, Error> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(HistoryPlan::default()),
         Err(error) => return Err(in_file(&path, error)),
     };
-    let file: ConfigurationFile =
-        toml::from_str(&text).map_err(|error| in_file(&path, shown(error.to_string().trim())))?;
+    let file: ConfigurationFile = toml::from_str(&text).map_err(|error| Error::Input(wrong(&path, &text, &error)))?;
     let HistoryTable { build, events, keep, timeout, bench } = file.history;
     let bench = bench.iter().map(|(name, command)| BenchCommand::new(name, command));
     let benches = bench.collect::<Result<_, _>>().map_err(|error| in_file(&path, error))?;
     let timeout = timeout.map(|seconds| Duration::from_secs(seconds.into()));
     Ok(HistoryPlan { build, events, benches, keep, timeout })
+}
+
+/// What is wrong in the text of a file: `perfprop.toml:2:1: unknown key "bild"; did you mean "build"?`
+fn wrong(path: &Path, text: &str, error: &toml::de::Error) -> String {
+    let message = error.message();
+    // `unknown field `bild`, expected one of `build`, `events``.
+    let mut names = message.split('`').skip(1).step_by(2);
+    let message = match names.next().filter(|_| message.starts_with("unknown field")) {
+        Some(name) => unknown("key", name, names),
+        None => message.lines().collect::<Vec<_>>().join("; "),
+    };
+    Complaint::at(&path.to_string_lossy(), text, error.span().unwrap_or_default(), message).to_string()
 }
 
 #[cfg(test)]
@@ -70,11 +81,18 @@ mod tests {
         assert_eq!((plan.build.as_deref(), plan.keep), (Some("make"), vec![PathBuf::from("data")]));
         assert_eq!(plan.timeout, Some(Duration::from_secs(60)));
         assert_eq!(plan.benches[0].argv, ["./b", "1"]);
-        fs::write(folder.join(CONFIGURATION), "[history]\nbuilt = 1\n").unwrap();
-        assert!(matches!(plan_of_folder(&folder), Err(Error::Usage(text)) if text.contains("built")));
+        for (text, expected) in [
+            ("[history]\nbild = 1\n", "perfprop.toml:2:1: unknown key \"bild\"; did you mean \"build\"?"),
+            ("[history]\nbuild = 1\n", "perfprop.toml:2:9: invalid type: integer `1`, expected a string"),
+            ("[history]\nbuild = \n", "perfprop.toml:2:9: "),
+        ] {
+            fs::write(folder.join(CONFIGURATION), text).unwrap();
+            let Err(Error::Input(told)) = plan_of_folder(&folder) else { panic!("{text}") };
+            assert!(told.contains(expected) && !told.contains("x0a") && told.lines().count() == 1, "{told}");
+        }
         fs::remove_file(folder.join(CONFIGURATION)).unwrap();
         std::os::unix::fs::symlink("/dev/zero", folder.join(CONFIGURATION)).unwrap();
-        assert!(matches!(plan_of_folder(&folder), Err(Error::Usage(text)) if text.contains("longer than 256 MiB")));
+        assert!(matches!(plan_of_folder(&folder), Err(Error::Input(text)) if text.contains("longer than 256 MiB")));
         fs::remove_dir_all(folder).unwrap();
     }
 }

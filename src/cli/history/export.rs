@@ -34,7 +34,7 @@ pub(super) fn export(args: &ExportHistoryArgs) -> Result<u8, Error> {
     let path = args.asv.join("asv.conf.json");
     if fs::symlink_metadata(&path).is_ok() {
         let path = path.to_string_lossy();
-        return Err(Error::Usage(format!("{} is there already: name a folder without it", quoted(&path))));
+        return Err(Error::Input(format!("{} is there already: name a folder without it", quoted(&path))));
     }
     store.copy_to(&args.asv.join("results")).map_err(of_results)?;
     let root = repository.root().to_string_lossy();

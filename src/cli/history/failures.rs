@@ -11,11 +11,12 @@ const NAMED: usize = 5;
 pub(super) fn tell_failures(plan: &HistoryPlan, outcome: &HistoryOutcome) {
     for FailedCommit { commit, log } in outcome.failed.iter().take(NAMED) {
         let (hash, log) = (commit.short(), log.to_string_lossy());
-        say(&format!("{hash} can't be built or run ({}): {}", shown(&commit.subject), shown(&log)));
+        let what = format!("{hash} can't be built or run ({})", shown(&commit.subject));
+        say(&format!("{what}\n      log of the build: {}", shown(&log)));
     }
     if let Some(FailedCommit { log, .. }) = outcome.failed.get(NAMED) {
         let (left, logs) = (outcome.failed.len() - NAMED, log.parent().unwrap_or(log).to_string_lossy());
-        say(&format!("nor can {}: {}", others(left), shown(&logs)));
+        say(&format!("nor can {}\n      logs of the builds: {}", others(left), shown(&logs)));
     }
     broken(&outcome.broken).iter().for_each(|text| say(text));
     let is_missing = |one: &BrokenBenchmark| matches!(one.why, BenchFailure::NoProgram(_));
@@ -57,7 +58,7 @@ fn commit(one: &BrokenBenchmark) -> String {
 }
 
 /// Names the first of some: `a, b and 3 others`.
-pub(super) fn listed(names: &[String]) -> String {
+fn listed(names: &[String]) -> String {
     let (named, left) = names.split_at(names.len().min(NAMED));
     match (named, left.len()) {
         ([], _) => String::new(),

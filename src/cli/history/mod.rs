@@ -137,7 +137,7 @@ impl ProjectArgs {
             match error {
                 GitError::Start(_) => of_git(error),
                 error => {
-                    Error::Usage(format!("{} is in no git repository ({error}): name one with --repo", quoted(&folder)))
+                    Error::Input(format!("{} is in no git repository ({error}): name one with --repo", quoted(&folder)))
                 }
             }
         })
@@ -156,7 +156,7 @@ impl ProjectArgs {
         if store.root().exists() {
             return Ok(store);
         }
-        Err(Error::Usage(format!(
+        Err(Error::Input(format!(
             "there are no results in '{}': measure commits with perfprop history run, or name a folder with --results",
             shown_path(store.root())
         )))
@@ -218,7 +218,7 @@ fn tell_unreadable(stored: &StoredResults) {
 fn of_git(error: GitError) -> Error {
     match error {
         GitError::Start(_) => Error::Impossible(error.to_string()),
-        error => Error::Usage(error.to_string()),
+        error => Error::Input(error.to_string()),
     }
 }
 
@@ -226,7 +226,7 @@ fn of_git(error: GitError) -> Error {
 fn of_results(error: ResultsError) -> Error {
     match error.problem {
         ResultsProblem::System(_) => Error::Impossible(error.to_string()),
-        _ => Error::Usage(error.to_string()),
+        _ => Error::Input(error.to_string()),
     }
 }
 
@@ -266,7 +266,7 @@ fn user_folder(variable: &str, below_home: &str) -> Result<PathBuf, Error> {
     let named = env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
     let home = env::var_os("HOME").map(|home| Path::new(&home).join(below_home));
     let folder = named.or(home).ok_or_else(|| {
-        Error::Usage(format!("neither {variable} nor HOME is set: name folders with --results and --cache"))
+        Error::Input(format!("neither {variable} nor HOME is set: name folders with --results and --cache"))
     })?;
     Ok(folder.join("perfprop/history"))
 }

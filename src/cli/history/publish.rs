@@ -77,7 +77,7 @@ pub(super) fn publish(args: &PublishArgs) -> Result<u8, Error> {
 fn of_site(error: SiteError) -> Error {
     match error {
         SiteError::System(..) => Error::Impossible(error.to_string()),
-        error => Error::Usage(error.to_string()),
+        error => Error::Input(error.to_string()),
     }
 }
 

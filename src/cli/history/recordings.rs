@@ -87,7 +87,7 @@ fn folded(path: &Path, input: impl io::Read) -> Result<Option<FoldedStacks>, Err
     let options = WriteOptions { event: Some(event), ..WriteOptions::default() };
     let mut text = Vec::new();
     stack_formats::write(&imported.tree, OutputFormat::Folded, &options, &mut text)
-        .map_err(|error| Error::Usage(format!("{}: {error}", quoted(&path.to_string_lossy()))))?;
+        .map_err(|error| Error::Input(format!("{}: {error}", quoted(&path.to_string_lossy()))))?;
     let event = imported.tree.event_of(event).name.clone();
     Ok(Some(FoldedStacks { event, text: String::from_utf8_lossy(&text).into_owned() }))
 }

@@ -1,12 +1,11 @@
 //! Implements `perfprop history rm`: removes results.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use clap::Args;
 
 use super::super::Error;
 use super::super::stream::{Stream, say};
-use super::failures::listed;
 use super::{ProjectArgs, of_git, of_results, tell_unreadable};
 use crate::history::results::{Removal, StoredResults};
 use crate::history::{Repository, short};
@@ -55,7 +54,7 @@ pub(super) fn remove(args: &RemoveArgs) -> Result<u8, Error> {
     let removed = store.remove(removal, &is_removed).map_err(of_results)?;
     removed.unreadable.iter().for_each(|error| say(&format!("what it holds stays: {error}")));
     if removed.results.is_empty() && removed.profiles.is_empty() {
-        return Err(Error::Usage("there are no such results: perfprop history show lists what there is".into()));
+        return Err(Error::Input("there are no such results: perfprop history show lists what there is".into()));
     }
     let text = lines(&removed.results, "") + &lines(&removed.profiles, "the profile of ");
     Stream::stdout().print(&text)?;
@@ -85,7 +84,7 @@ fn check_name(pattern: &str, stored: &StoredResults) -> Result<(), Error> {
     } else {
         near.iter().map(|name| shown(name)).collect::<Vec<_>>().join(" or ") + "?"
     };
-    Err(Error::Usage(format!("there is no benchmark {}: {help}", quoted(pattern))))
+    Err(Error::Input(format!("there is no benchmark {}: {help}", quoted(pattern))))
 }
 
 /// The hashes of commits that are named. Of those that a rebase took out of the repository, results are left.
@@ -102,7 +101,7 @@ fn commits(names: &[String], repository: &Repository, stored: &StoredResults) ->
                 [hash] => all.extend([hash.clone()]),
                 ref several => {
                     let what = format!("{} begins the hashes of {} commits with results", quoted(name), several.len());
-                    return Err(Error::Usage(format!("{what}: give more digits")));
+                    return Err(Error::Input(format!("{what}: give more digits")));
                 }
             },
         }
@@ -115,14 +114,15 @@ fn is_hash(name: &str) -> bool {
     name.len() >= 7 && name.chars().all(|c| c.is_ascii_hexdigit())
 }
 
-/// A line for each benchmark, with the commits.
+/// A line for each: its benchmark and its commit, and where several machines or environments have some, how many.
 fn lines(all: &[(String, String)], what: &str) -> String {
-    let benchmarks: BTreeSet<&str> = all.iter().map(|(benchmark, _)| benchmark.as_str()).collect();
-    let line = |benchmark: &str| {
-        let of_benchmark = all.iter().filter(|(name, _)| name == benchmark);
-        // A commit that was measured on two machines is named once.
-        let commits: BTreeSet<String> = of_benchmark.map(|(_, commit)| shown(short(commit)).into_owned()).collect();
-        format!("{what}{} of {}\n", shown(benchmark), listed(&commits.into_iter().collect::<Vec<_>>()))
+    let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    for (benchmark, commit) in all {
+        *counts.entry((benchmark, commit)).or_default() += 1;
+    }
+    let line = |((benchmark, commit), count): ((&str, &str), usize)| {
+        let times = if count > 1 { format!(" ({count} times)") } else { String::new() };
+        format!("{what}{} of {}{times}\n", shown(benchmark), shown(short(commit)))
     };
-    benchmarks.into_iter().map(line).collect()
+    counts.into_iter().map(line).collect()
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::super::Error;
-use super::super::args::{BesideTimeArgs, SourceName, whole_number};
+use super::super::args::{BesideTimeArgs, SourceName, TimeUnit, duration, whole_number};
 use super::super::error::code_of;
 use super::super::progress::ProgressLine;
 use super::super::signals::listen;
@@ -82,10 +82,10 @@ pub(super) struct MeasuredArgs {
     /// What else to keep of a build: a file or folder in the checkout. Programs and files that benchmarks name are kept
     #[arg(long, value_name = "PATH", help_heading = MEASURED)]
     keep: Vec<PathBuf>,
-    /// The longest that a run of a benchmark may take: one that takes longer is ended, and the benchmark has no result of the commit;
-    /// 0 sets no limit [default: 600]
-    #[arg(long, value_name = "SECONDS", value_parser = whole_number::<u32>(0..=86_400), help_heading = RUNS)]
-    timeout: Option<u32>,
+    /// The longest that a run of a benchmark may take, in seconds, or with a unit, as in `500ms` or `2m`: one that takes longer is
+    /// ended, and the benchmark has no result of the commit; 0 sets no limit [default: 600]
+    #[arg(long, value_name = "TIME", value_parser = duration(TimeUnit::Seconds, 0..=86_400_000), help_heading = RUNS)]
+    timeout: Option<Duration>,
     #[command(flatten, next_help_heading = MEASURED)]
     counted: BesideTimeArgs,
     /// How often each is run before anything is kept [default: 1]
@@ -167,7 +167,7 @@ impl RunArgs {
 impl MeasuredArgs {
     /// An option that is given and says what is measured, or how.
     pub(super) fn given(&self) -> Option<&'static str> {
-        let BesideTimeArgs { events, by, cpu } = &self.counted;
+        let BesideTimeArgs { events, by, cpu_affinity } = &self.counted;
         let options = [
             (!self.bench.is_empty(), "--bench"),
             (self.build.is_some(), "--build"),
@@ -176,7 +176,7 @@ impl MeasuredArgs {
             (!events.is_empty(), "-e"),
             (by.source != SourceName::Perf, "--source"),
             (by.model.is_some(), "--model"),
-            (cpu.is_some(), "--cpu"),
+            (cpu_affinity.is_some(), "--cpu-affinity"),
             (self.warmup.is_some(), "--warmup"),
             (self.seed.is_some(), "--seed"),
             (self.cache.is_some(), "--cache"),
@@ -221,14 +221,13 @@ impl MeasuredArgs {
             warmups: self.warmup.unwrap_or(1) as usize,
             seed: self.seed.unwrap_or(1),
             counter,
-            cpu: self.counted.cpu,
+            cpu: self.counted.cpu_affinity,
         })
     }
 
     /// The longest that a run may take, by the option or the file.
     fn timeout(&self, of_file: Option<Duration>) -> Option<Duration> {
-        let named = self.timeout.map(|seconds| Duration::from_secs(seconds.into()));
-        Some(named.or(of_file).unwrap_or(TIMEOUT)).filter(|time| !time.is_zero())
+        Some(self.timeout.or(of_file).unwrap_or(TIMEOUT)).filter(|time| !time.is_zero())
     }
 
     /// The folder of the clone and of builds.

@@ -113,7 +113,7 @@ pub(super) fn show(args: &HistoryShowArgs) -> Result<u8, Error> {
         } else {
             near.iter().map(|name| shown(name)).collect::<Vec<_>>().join(" or ") + "?"
         };
-        return Err(Error::Usage(format!("there is no benchmark {}: {help}", quoted(pattern))));
+        return Err(Error::Input(format!("there is no benchmark {}: {help}", quoted(pattern))));
     }
     let told = all.told(&args.from);
     let mut out = String::new();

@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn errors_on_screens_have_no_name_of_the_program() {
-        assert_eq!(without_program("E14 perfprop: no call stacks can be sampled"), "E14 no call stacks can be sampled");
+        assert_eq!(without_program("perfprop: E14 no call stacks can be sampled"), "E14 no call stacks can be sampled");
         assert_eq!(without_program("perfprop: no such file"), "no such file");
         assert_eq!(without_program("try perfprop: check"), "try perfprop: check");
     }

@@ -109,6 +109,12 @@ pub(super) fn without_moment(monitor: &Monitor, mut points: Vec<Point>) -> Vec<P
     points
 }
 
+/// In how many intervals an event was counted. The moment in which the run ended is none.
+pub(super) fn intervals_of(monitor: &Monitor, row: &Row<'_>) -> u64 {
+    let has_moment = monitor.ended().is_some() && is_moment(row.history.iter().rev());
+    row.raw.rate.samples().saturating_sub(u64::from(has_moment))
+}
+
 /// How many intervals there are, in words. The moment in which the run ended is none.
 pub(super) fn intervals_in_words(monitor: &Monitor) -> String {
     let has_moment = || monitor.rows().next().is_some_and(|row| is_moment(row.history.iter().rev()));
@@ -261,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn the_moment_of_an_exit_is_told_as_a_part() {
+    fn the_moment_of_an_exit_is_not_counted_as_an_interval() {
         let mut monitor = builders::monitor(builders::header([measured(event("a"))]), vec![], EstimatorKind::Scale);
         let round = |tenth: u64| {
             let (at, time) = (WallNs(tenth * 100_000_000), CpuNs(tenth * 100_000_000));
@@ -271,10 +277,10 @@ mod tests {
         for tenth in 0..=22 {
             monitor.round(&round(tenth), 0);
         }
-        assert_eq!(intervals_in_words(&monitor), "n=2");
+        assert_eq!((intervals_in_words(&monitor).as_str(), intervals_of(&monitor, &monitor.row(0))), ("n=2", 2));
         let last = round(22);
         monitor.end(End { at_ns: last.at, totals: last.readings, ..End::default() });
-        assert_eq!(intervals_in_words(&monitor), "n=2 + a part");
+        assert_eq!((intervals_in_words(&monitor).as_str(), intervals_of(&monitor, &monitor.row(0))), ("n=2", 2));
     }
 
     #[test]

@@ -57,7 +57,7 @@ pub use symbols::GlyphSet;
 pub use terminal::{Input, Terminal, TerminalScript, terminal_columns};
 pub use text::cut;
 pub use theme::{Depth, FindError, Role, SchemeError, Theme, theme_of_base16};
-pub(crate) use typed::checked_keys;
+pub use typed::{UnknownKey, checked_keys};
 
 /// Runs the screens on the terminal until they are closed; gives the monitor back, with every
 /// round that came, for a closing summary.

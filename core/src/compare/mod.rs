@@ -444,12 +444,13 @@ fn is_equal((a, b): &(RunSpread, RunSpread), unit: &Unit) -> bool {
 }
 
 /// Whether no difference is larger than the last digit shown: several runs of each side are all alike, the runs are the same ones on
-/// both sides, or the interval is that narrow. A single run says nothing of the next one.
+/// both sides, or the interval is that narrow. A single run says nothing of the next one; nor is it the same one on both sides because
+/// nothing was counted in either.
 fn is_known((a, b): &(RunSpread, RunSpread), decision: &Decision) -> bool {
     let half = 0.5 * 10_f64.powi(1 - DIGITS as i32);
     match decision {
         _ if a.runs.min(b.runs) > 1 && !(a.variance > 0.0 || b.variance > 0.0) => true,
-        _ if (a.mean, a.variance) == (b.mean, b.variance) => true,
+        _ if (a.mean, a.variance) == (b.mean, b.variance) => a.runs.min(b.runs) > 1 || a.mean != 0.0,
         Decision::Tested { interval: Some((low, high)), .. } => *low >= -half && *high <= half,
         _ => false,
     }
@@ -518,6 +519,7 @@ mod tests {
         // They are 1.00000 million both as they are shown.
         assert!(matches!(verdict(&[1e6], &[1e6 + 0.1]), Verdict::TooFewRuns { .. }));
         assert!(matches!(verdict(&[1e6; 3], &[1e6 + 0.1]), Verdict::TooFewRuns { .. }));
+        assert!(matches!(verdict(&[0.0], &[0.0]), Verdict::TooFewRuns { .. }));
         assert_eq!([verdict(&[1e6], &[1e6]), verdict(&[1e6; 2], &[1e6 + 0.1; 2])], [Verdict::Equal; 2]);
     }
 

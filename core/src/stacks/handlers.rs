@@ -10,8 +10,8 @@ fn is_trampoline(node: &NodeRef<'_>) -> bool {
     TRAMPOLINES.contains(&node.frame().name)
 }
 
-/// The same of one event.
-fn samples_below(tree: &Tree, event: EventId, mut is_wanted: impl FnMut(&NodeRef<'_>) -> bool) -> u64 {
+/// The samples of an event on the paths through nodes that are asked for.
+pub(super) fn samples_below(tree: &Tree, event: EventId, mut is_wanted: impl FnMut(&NodeRef<'_>) -> bool) -> u64 {
     let (mut below, mut samples) = (None, 0_u64);
     for node in tree.walk() {
         below = below.filter(|depth| node.depth() > *depth);
@@ -25,7 +25,7 @@ fn samples_below(tree: &Tree, event: EventId, mut is_wanted: impl FnMut(&NodeRef
     samples
 }
 
-/// The samples of all events on the paths through nodes that are asked for.
+/// The same of all events.
 pub(super) fn all_samples_below(tree: &Tree, mut is_wanted: impl FnMut(&NodeRef<'_>) -> bool) -> u64 {
     tree.event_ids().map(|event| samples_below(tree, event, &mut is_wanted)).fold(0, u64::saturating_add)
 }

@@ -95,22 +95,10 @@ impl NamelessSamples {
     /// The reasons of an event with their samples, the most frequent first.
     pub fn of(&self, event: EventId) -> Vec<(NamelessReason, u64)> {
         let of_event = self.counts.iter().filter(|((of, _), _)| *of == event.index());
-        sorted(of_event.map(|(&(_, reason), &samples)| (reason, samples)).collect())
+        let mut reasons: Vec<_> = of_event.map(|(&(_, reason), &samples)| (reason, samples)).collect();
+        reasons.sort_by_key(|&(reason, samples)| (std::cmp::Reverse(samples), reason));
+        reasons
     }
-
-    /// The reasons of all events together, the most frequent first.
-    pub fn all(&self) -> Vec<(NamelessReason, u64)> {
-        let mut sums: BTreeMap<NamelessReason, u64> = BTreeMap::new();
-        for (&(_, reason), &samples) in &self.counts {
-            *sums.entry(reason).or_default() += samples;
-        }
-        sorted(sums.into_iter().collect())
-    }
-}
-
-fn sorted(mut reasons: Vec<(NamelessReason, u64)>) -> Vec<(NamelessReason, u64)> {
-    reasons.sort_by_key(|&(reason, samples)| (std::cmp::Reverse(samples), reason));
-    reasons
 }
 
 /// `12.0% in programs without symbols, 3.0% in files that are gone`, of so many samples.
@@ -132,14 +120,14 @@ mod tests {
         let [clock, faults] =
             ["clock", "faults"].map(|name| tree.event(&ProfileEvent::new(name, SampleMeasure::Samples)));
         let mut nameless = NamelessSamples::default();
-        assert_eq!((nameless.of(clock), nameless.all()), (Vec::new(), Vec::new()));
+        assert_eq!(nameless.of(clock), []);
         nameless.add(clock, NamelessReason::Stripped, 2);
         nameless.add(clock, NamelessReason::Made, 5);
         nameless.add(clock, NamelessReason::Stripped, 1);
         nameless.add(faults, NamelessReason::Stripped, 4);
         assert_eq!(nameless.of(clock), [(NamelessReason::Made, 5), (NamelessReason::Stripped, 3)]);
-        assert_eq!(nameless.all(), [(NamelessReason::Stripped, 7), (NamelessReason::Made, 5)]);
-        let words = in_words(&nameless.all(), 100);
-        assert_eq!(words, "7.0% in programs without symbols, 5.0% in code made at run time");
+        assert_eq!(nameless.of(faults), [(NamelessReason::Stripped, 4)]);
+        let words = in_words(&nameless.of(clock), 100);
+        assert_eq!(words, "5.0% in code made at run time, 3.0% in programs without symbols");
     }
 }

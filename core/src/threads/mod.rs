@@ -137,6 +137,10 @@ pub struct ThreadReading {
     /// Memory that the process has in RAM, in bytes; 0 of all but the first thread.
     #[serde(default, skip_serializing_if = "is_default")]
     pub resident: u64,
+    /// The most memory that the process was seen to have so far, in bytes, where that is more than it has now; 0 of all but the first
+    /// thread.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub most_resident: u64,
     /// Page faults, minor and major.
     #[serde(default, skip_serializing_if = "is_default")]
     pub faults: u64,
@@ -161,6 +165,11 @@ impl ThreadReading {
     /// Which thread it is.
     pub fn id(&self) -> ThreadId {
         ThreadId { tid: self.tid, began: ClockTicks(self.began) }
+    }
+
+    /// The most memory that the process was seen to have so far, in bytes; 0 where that isn't known.
+    pub fn peak(&self) -> u64 {
+        self.resident.max(self.most_resident)
     }
 
     /// Whether it has ended, and nobody has waited for it.

@@ -32,6 +32,8 @@ pub struct ThreadReader {
     target: ThreadTarget,
     page: u64,
     seen: BTreeMap<ThreadId, Vec<ThreadLooks>>,
+    /// The most memory that each process was seen to have, in pages.
+    most_resident: BTreeMap<ThreadId, u64>,
     /// The target when it was read last and something of it lived.
     last: Vec<(Place, Stat)>,
     /// The processes of a command.
@@ -112,6 +114,7 @@ impl ThreadReader {
             target,
             page: page_size(),
             seen: BTreeMap::new(),
+            most_resident: BTreeMap::new(),
             last: Vec::new(),
             family: Family::default(),
             has_orphans: false,
@@ -173,6 +176,11 @@ impl ThreadReader {
     }
 
     fn see(&mut self, place: &Place, stat: &Stat) {
+        // Who ends gives its memory back bit by bit.
+        if place.pid == place.tid && !stat.ends() && stat.resident_pages > 0 {
+            let most = self.most_resident.entry(id(place, stat)).or_default();
+            *most = stat.resident_pages.max(*most);
+        }
         // What the first of several threads does says nothing of the others.
         if self.target == ThreadTarget::Machine && stat.threads > 1 {
             return;
@@ -198,6 +206,7 @@ impl ThreadReader {
         // Those that have ended are no longer looked at.
         let living = ids(&read);
         self.seen.retain(|id, _| living.contains(id));
+        self.most_resident.retain(|id, _| living.contains(id));
         self.scheduled.retain(|id, _| living.contains(id));
         self.processes.retain(&living);
         let lived = || read.iter().map(|(place, stat)| (place.pid, stat.cpu().cpu_time()));
@@ -280,6 +289,8 @@ impl ThreadReader {
         let looks = self.seen.get(&id(place, &stat)).cloned().unwrap_or_default();
         // That of a process' folder is of its first thread alone.
         let process = is_first.then(|| self.processes.details(&self.host, place.pid, &stat));
+        let resident = if is_first && !stat.ends() { stat.resident_pages } else { 0 };
+        let most = self.most_resident.get(&id(place, &stat)).copied().filter(|most| is_first && *most > resident);
         let times = if self.target == ThreadTarget::Machine { None } else { self.scheduled(place, &stat) };
         ThreadReading {
             pid: place.pid,
@@ -288,7 +299,8 @@ impl ThreadReader {
             cpu_ns: times.map_or(stat.cpu().cpu_time(), |times| times.cpu),
             delay_ns: times.map(|times| times.delay),
             children_ns: if is_first { stat.children().cpu_time() } else { CpuNs(0) },
-            resident: if is_first { stat.resident_pages.saturating_mul(self.page) } else { 0 },
+            resident: resident.saturating_mul(self.page),
+            most_resident: most.unwrap_or(0).saturating_mul(self.page),
             faults: stat.faults,
             switches: times.map(|times| times.switches),
             process,
@@ -600,6 +612,31 @@ mod tests {
         let snapshot = reader.snapshot(WallNs(1));
         assert_eq!((snapshot.threads[1].name.as_str(), snapshot.threads[1].looks[0].times), ("other", 1));
         assert_eq!(reader.seen.len(), 2);
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn memory_that_a_process_gives_back_as_it_ends_is_not_what_it_had() {
+        let root = machine("memory");
+        let mut reader = reader(&root, ThreadTarget::Family(7));
+        let child = |pages, flags: u64| {
+            let line =
+                stat("child", 'R', [9, 0, 0, 0], 102, pages).replace(" 0 -1 0 30 ", &format!(" 0 -1 {flags} 30 "));
+            [("9/stat", line.clone()), ("9/task/9/stat", line)]
+        };
+        let memory = |snapshot: &ThreadSnapshot| {
+            let all = snapshot.threads.iter().chain(&snapshot.ended_threads);
+            all.filter(|thread| thread.pid == 9).map(|one| (one.resident / 4096, one.peak() / 4096)).collect::<Vec<_>>()
+        };
+        write(&root, &child(300, 0));
+        reader.look();
+        write(&root, &child(90, 0));
+        assert_eq!(memory(&reader.snapshot(WallNs(0))), [(90, 300)]);
+        write(&root, &child(20, 0x4));
+        assert_eq!(memory(&reader.snapshot(WallNs(1))), [(0, 300)]);
+        fs::remove_dir_all(root.join("proc/9")).unwrap();
+        write(&root, &[("7/task/7/children", String::new())]);
+        assert_eq!(memory(&reader.snapshot(WallNs(2))), [(0, 300)]);
         fs::remove_dir_all(root).unwrap();
     }
 

@@ -100,6 +100,8 @@ pub struct ThreadUse<'a> {
     pub faults: f64,
     /// How often a second it was given a CPU; `None` where the kernel doesn't say.
     pub switches: Option<f64>,
+    /// Memory of its process in bytes, the most that was seen in the time; 0 of all but the first thread, and where it isn't known.
+    pub memory: u64,
     /// Whether its waits that signals don't end are those for disks: by the kernel's account, or by all whose function is known.
     pub has_blocked: bool,
     /// What it was seen doing, most first.
@@ -207,6 +209,8 @@ impl<'a> ThreadUse<'a> {
             switches: later
                 .switches
                 .map(|switches| switches.saturating_sub(earlier.switches.unwrap_or_default()) as f64 / seconds),
+            // Who had less before got there in this time.
+            memory: if later.peak() > earlier.peak() { later.peak() } else { later.resident.max(earlier.resident) },
             has_blocked: later.blocked_ns > earlier.blocked_ns || Self::waits_for_disks(&looks),
             looks,
             thread: later,
@@ -292,6 +296,14 @@ pub fn uses<'a>(snapshots: &[&'a ThreadSnapshot]) -> Uses<'a> {
     let newest_first = between.iter().rev().flat_map(|snapshot| snapshot.threads.iter().chain(&snapshot.ended_threads));
     let ended = later.ended_threads.iter().chain(newest_first).filter(|_| is_whole);
     uses.ended.extend(ended.filter(|thread| known.insert(thread.id())).map(of));
+    let mut seen: FxHashMap<_, u64> = FxHashMap::default();
+    for thread in between.iter().flat_map(|snapshot| &snapshot.threads).filter(|thread| thread.resident > 0) {
+        let most = seen.entry(thread.id()).or_default();
+        *most = thread.resident.max(*most);
+    }
+    for thread in uses.living.iter_mut().chain(&mut uses.ended) {
+        thread.memory = thread.memory.max(seen.get(&thread.thread.id()).copied().unwrap_or(0));
+    }
     let all = || uses.living.iter().chain(&uses.ended);
     let most = all().map(ThreadUse::times_looked_at).max().unwrap_or(0);
     let part_of_looks = |times: u32| (times > 0).then(|| f64::from(times) / f64::from(most));
@@ -387,6 +399,23 @@ mod tests {
         assert_eq!((uses[0].faults, uses[0].switches), (100.0, Some(50.0)));
         // The other one began between the two, and nobody looked at it.
         assert_eq!((uses[1].cpu, uses[1].waited(WaitKind::Lock), uses[1].most_within()), (0.1, (0.0, 0), None));
+    }
+
+    #[test]
+    fn memory_is_the_most_that_was_seen_in_the_time() {
+        let with = |resident, most_resident| ThreadReading { resident, most_resident, ..thread(7, 0, vec![]) };
+        let [first, second, third] = [with(90, 400), with(200, 400), with(50, 400)];
+        let later = with(0, 500);
+        let [first, second, third, last] =
+            [(0, first), (1, second), (2, third), (3, later)].map(|(at, thread)| snapshot(at, vec![thread]));
+        let memory = |snapshots: &[&ThreadSnapshot]| uses(snapshots).living[0].memory;
+        // What it had before the time isn't of it; what nobody saw at its ends is.
+        assert_eq!((memory(&[&first, &second, &third]), memory(&[&second, &third])), (200, 200));
+        assert_eq!((memory(&[&first, &third]), memory(&[&third, &last])), (90, 500));
+        // One that has ended is told by what it had before.
+        let (before, after) = (snapshot(0, vec![]), snapshot(4, vec![]));
+        let ended = uses(&[&before, &last, &after]).ended;
+        assert_eq!(ended.iter().map(|thread| (thread.thread.tid, thread.memory)).collect::<Vec<_>>(), [(7, 500)]);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use nix::sys::time::TimeValLike;
 use ratatui::crossterm::event::{KeyEvent, MouseButton, MouseEventKind};
 
 use super::feed::Feed;
-use super::model::{ClickTarget, DrawnScreen, LoopCommand, Message, Motion, ScreenModel, SourceState, update};
+use super::model::{ClickTarget, DrawnScreen, LoopCommand, Message, ScreenModel, SourceState, update};
 use super::options::{Mode, QuitAction, ScreenOptions};
 use super::outline::Outline;
 use super::picture::{self, PictureFormat};
@@ -176,7 +176,8 @@ impl<'a> App<'a> {
 
     fn wait(&mut self) -> AppEvent {
         let is_busy = self.winding.is_some() || !self.is_read_ahead;
-        let due = if is_busy { Some(Instant::now()) } else { self.next_frame().or_else(|| self.profile_due()) };
+        let later = || self.profile_due().or_else(|| self.postponed_look());
+        let due = if is_busy { Some(Instant::now()) } else { self.next_frame().or_else(later) };
         let frame = due.map_or_else(never, at);
         select! {
             recv(self.signals) -> signal => match signal {
@@ -459,20 +460,23 @@ impl App<'_> {
         Ok(())
     }
 
-    /// Whether the profile may be looked at. Only the screens of a live run have to be quick.
+    /// Whether the profile may be looked at. Only screens that go on have to be quick.
     fn may_look_at_profile(&self) -> bool {
-        let is_live = self.terminal.is_real() && self.model.rounds.end.is_none() && self.model.profile.is_some();
-        !is_live || self.profile_pace.may_look(Instant::now(), self.awaited_by == AwaitedBy::User)
+        let is_busy = self.terminal.is_real() && self.model.goes_on() && self.model.profile.is_some();
+        !is_busy || self.profile_pace.may_look(Instant::now(), self.awaited_by == AwaitedBy::User)
+    }
+
+    /// When to look at the profile, where a key or the rest after a long look came before that.
+    fn postponed_look(&self) -> Option<Instant> {
+        let is_postponed = self.terminal.is_real() && self.model.wants_new_profile();
+        self.profile_pace.rested_at().filter(|_| is_postponed)
     }
 
     /// Looks at what was sampled, if that is on the screen and an interval has ended since.
     fn refresh_profile(&mut self) {
         let may_look = self.may_look_at_profile();
         let model = &mut self.model;
-        // Enter on a thread opens its stacks.
-        let is_wanted = model.screen == Screen::Threads && model.profile.is_none();
-        let is_told = model.uses_profile() || is_wanted || matches!(model.screen, Screen::Log | Screen::Source);
-        let is_new = model.profile_is_old && model.motion == Motion::Moving && is_told && may_look;
+        let is_new = model.wants_new_profile() && may_look;
         if is_new {
             model.profile_is_old = false;
             let begun = Instant::now();
@@ -532,6 +536,8 @@ impl App<'_> {
             // Once more after the last has come.
             self.is_profile_coming = self.feed.is_profile_coming();
             self.tell(Message::Sampled);
+        } else if self.postponed_look().is_some_and(|due| due <= Instant::now()) {
+            self.model.revision += 1;
         }
     }
 

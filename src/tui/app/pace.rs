@@ -18,6 +18,11 @@ impl ProfilePace {
         Self(Some((ended, ended.saturating_duration_since(begun))))
     }
 
+    /// When the rest after the last look is over; `None` where another was asked for since.
+    pub(super) fn rested_at(self) -> Option<Instant> {
+        self.0.map(|(ended, took)| ended + REST * took)
+    }
+
     /// Whether the profile may be looked at `now`. Where the user waits for the answer to a key, only if that is quick.
     pub(super) fn may_look(self, now: Instant, does_user_wait: bool) -> bool {
         self.0.is_none_or(|(ended, took)| {

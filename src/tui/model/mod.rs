@@ -17,6 +17,7 @@ use crate::estimate::{Cause, RelationIndex};
 use crate::monitor::{Absence, MeasureChoice, Monitor, Row};
 use crate::names::shown;
 use crate::plan::RowIndex;
+use crate::recording::TimeRange;
 use crate::relations::Relation;
 use crate::sources::RecordedRound;
 use crate::stacks::{FirstLevel, ProfileSpan};
@@ -59,6 +60,8 @@ use relation_graph::RelationGraph;
 pub(super) use round_buffer::{RoundBuffer, SavedRecording};
 pub(super) use rows::{DrawnLists, DrawnScreen, ScrolledList, VisibleRows};
 pub(super) use source::SourceState;
+#[cfg(test)]
+pub(super) use step::ListStep;
 pub(super) use step::Tail;
 pub(super) use threads::{DrawnThreads, ThreadCells, ThreadColumn, ThreadList, user};
 pub(super) use tour::STEPS;
@@ -173,6 +176,8 @@ pub(super) struct ScreenModel {
     pub(super) region: Option<ChosenRegion>,
     /// Whether the profile is that of an interval before the last.
     pub(super) profile_is_old: bool,
+    /// The time that the screens were about when it was looked at; `None` before.
+    profile_of: Option<TimeRange>,
     /// The recordings to compare with, and the list of what differs.
     pub(super) others: Option<Others>,
     pub(super) comparison: ComparisonList,
@@ -238,6 +243,7 @@ impl ScreenModel {
             profile_since: None,
             region: None,
             profile_is_old: true,
+            profile_of: None,
             others: None,
             comparison: ComparisonList::default(),
             group: 0,

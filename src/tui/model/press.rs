@@ -103,6 +103,10 @@ impl ScreenModel {
             self.refuse("1 shows all events, r goes back to the region");
             return None;
         }
+        if let Some(why) = self.why_useless(action) {
+            self.refuse(why);
+            return None;
+        }
         match action {
             Quit | Save | Copy | Export | Mouse | Theme | Redraw | Suspend | Help => return self.use_program(action),
             Pause | StepBack | StepForward | Slower | Faster | Jump | Range | Mark | NextMark | NextChange
@@ -251,7 +255,17 @@ impl ScreenModel {
 
     /// Has charts of another time. Small screens have theirs in Detail: elsewhere nothing would be seen of it.
     fn show_time(&mut self, window: usize) {
+        if self.shown_range().is_some() {
+            return self.refuse("charts show the range");
+        }
+        let (now, before) = (self.monitor.now(), self.window());
         self.window = window;
+        if self.screen == Screen::Detail && before.min(self.window()) >= now {
+            return self.tell(format!("the chart shows all of the {:.0} s so far", now.as_secs()));
+        }
+        if self.screen == Screen::Detail && before == self.window() {
+            return self.tell(format!("no chart shows another time than {:.0} s", before.as_secs()));
+        }
         if self.screen == Screen::Events {
             let seconds = self.window().as_secs();
             self.tell(format!("charts show {seconds:.0} s (Detail: 2)"));

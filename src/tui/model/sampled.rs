@@ -4,11 +4,13 @@ use super::{ChosenRegion, LoopCommand, Motion, ProfileState, ScreenModel, Source
 use crate::diagnosis::LockWaits;
 use crate::number::clock;
 use crate::profile::Tree;
+use crate::recording::TimeRange;
 use crate::stacks::{ProfileSpan, StackQuality};
 use crate::tui::keys::Action;
 use crate::tui::layout::Room;
 use crate::tui::layout::profile::{BesideTable, table_rows};
 use crate::tui::options::Mode;
+use crate::tui::playback::Sight;
 use crate::tui::screen::Screen;
 use crate::units::{CpuNs, WallNs};
 
@@ -28,6 +30,7 @@ impl ScreenModel {
         if is_first && self.events.is_chosen {
             self.share_event();
         }
+        self.profile_of = Some(self.span_of_screen());
         self.sampled_since = quality.since.max(self.profile_since).unwrap_or(self.monitor.began());
         self.lock_waits = LockWaits::of(tree);
         self.show_opened_thread();
@@ -72,6 +75,38 @@ impl ScreenModel {
         self.screen == Screen::Events || self.shows_profile()
     }
 
+    /// Whether the profile on the screen, or what is told of it there, is to be looked at anew.
+    pub(in crate::tui) fn wants_new_profile(&self) -> bool {
+        // Enter on a thread opens its stacks.
+        let is_wanted = self.screen == Screen::Threads && self.profile.is_none();
+        let is_told = self.uses_profile() || is_wanted || matches!(self.screen, Screen::Log | Screen::Source);
+        self.profile_is_old && self.motion == Motion::Moving && is_told
+    }
+
+    /// Whether more comes without a key: a run that isn't over, and a recording that is played or wound.
+    pub(in crate::tui) fn goes_on(&self) -> bool {
+        let is_fed = self.playback.as_ref().is_none_or(|playback| {
+            let plays = playback.playing && !matches!(playback.sight, Sight::Range(_));
+            plays || playback.way.is_some()
+        });
+        is_fed && self.rounds.end.is_none()
+    }
+
+    /// The time that the screens are about.
+    fn span_of_screen(&self) -> TimeRange {
+        TimeRange { from: self.monitor.began(), to: self.monitor.now() }
+    }
+
+    /// The time up to which the profile is, where that of the rest of the screen is another: looking at many samples takes long.
+    pub(in crate::tui) fn old_profile(&self) -> Option<WallNs> {
+        /// An interval or two of a run that goes on.
+        const LATE: WallNs = WallNs(2_000_000_000);
+        let (shown, now) = (self.profile_of.filter(|_| self.profile_is_old)?, self.span_of_screen());
+        let late = LATE.max(WallNs(self.monitor.header().interval_ns.0.saturating_mul(2)));
+        let is_other = shown.from != now.from || now.to.0.abs_diff(shown.to.0) > late.0;
+        is_other.then_some(shown.to)
+    }
+
     /// Whether the profile is on the screen.
     pub(in crate::tui) fn shows_profile(&self) -> bool {
         match self.screen {
@@ -112,10 +147,30 @@ impl ScreenModel {
             (Screen::Profile, Action::Restart) => self.can_restart_profile(),
             (Screen::Profile, Action::Narrow) => self.selected_region().is_some(),
             (Screen::Profile, Action::NextSampled) => events() > 1,
+            (Screen::Profile, Action::Basis | Action::Measure) => self.profile_has_counts(),
+            (Screen::Relations, Action::Graph) => !self.monitor.relations().is_empty(),
             // Of calls Enter zooms, of functions it shows the source.
             (Screen::Profile, Action::Zoom) => !lists_functions(),
             (Screen::Profile, Action::Source) => lists_functions(),
             _ => self.has_place_for(action),
+        }
+    }
+
+    /// Whether the profile has counts of regions, which may be corrected and in other units; samples are neither.
+    fn profile_has_counts(&self) -> bool {
+        self.profile.as_ref().is_some_and(|profile| profile.calls.events.iter().any(|event| event.of_calls.is_some()))
+    }
+
+    /// Why an action does nothing on the screen as it is; `None` where it does something, or says so itself.
+    pub(super) fn why_useless(&self, action: Action) -> Option<&'static str> {
+        if self.has_use_for(action) {
+            return None;
+        }
+        match (self.screen, action) {
+            (Screen::Profile, Action::Basis) => Some("samples aren't corrected: there are no raw numbers of them"),
+            (Screen::Profile, Action::Measure) => Some("shares of samples have no other unit"),
+            (Screen::Relations, Action::Graph) => Some("there are no relations to draw"),
+            _ => None,
         }
     }
 
@@ -271,4 +326,63 @@ fn is_of_list(action: Action) -> bool {
             | UnfoldAll
             | FoldAll
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builders;
+    use crate::estimate::EstimatorKind;
+    use crate::tui::options::{ReplayedEnding, ScreenOptions};
+    use crate::tui::playback::WayDone;
+
+    fn model(mode: Mode) -> ScreenModel {
+        let monitor = builders::monitor(builders::header([]), vec![], EstimatorKind::Scale);
+        ScreenModel::new(monitor, &ScreenOptions { mode, ..ScreenOptions::default() })
+    }
+
+    fn replay() -> Mode {
+        Mode::Replay { length: WallNs(9_000_000_000), speed: 1.0, ending: ReplayedEnding::Finished }
+    }
+
+    #[test]
+    fn a_replay_that_stands_needs_not_be_quick() {
+        assert!(model(Mode::Live).goes_on());
+        let mut model = model(replay());
+        let mut with = |playing, sight, way| {
+            let playback = model.playback.as_mut().expect("a replay has a playback");
+            (playback.playing, playback.sight, playback.way) = (playing, sight, way);
+            model.goes_on()
+        };
+        let range = Sight::Range(TimeRange { from: WallNs(1), to: WallNs(2) });
+        assert!(with(true, Sight::UpToNow, None));
+        // After a seek, and in a range.
+        assert!(!with(false, Sight::UpToNow, None) && !with(true, range, None));
+        assert!(with(false, range, Some(WayDone { part: 0.5, to: WallNs(3) })));
+    }
+
+    #[test]
+    fn a_profile_of_another_time_is_told_to_be_so_until_it_is_new() {
+        let mut model = model(replay());
+        model.take_profile(&Tree::default(), &StackQuality::default());
+        assert_eq!(model.old_profile(), None);
+        model.profile_of = Some(TimeRange { from: WallNs(5), to: WallNs(7_000_000_000) });
+        assert_eq!(model.old_profile(), Some(WallNs(7_000_000_000)));
+        model.profile_is_old = false;
+        assert_eq!(model.old_profile(), None);
+    }
+
+    #[test]
+    fn keys_that_do_nothing_say_why_and_are_not_in_the_footer() {
+        let mut model = model(Mode::Live);
+        model.profile = Some(ProfileState::default());
+        for (screen, action) in
+            [(Screen::Profile, Action::Basis), (Screen::Profile, Action::Measure), (Screen::Relations, Action::Graph)]
+        {
+            model.screen = screen;
+            assert!(!model.has_use_for(action) && model.why_useless(action).is_some(), "{action:?}");
+        }
+        model.screen = Screen::Events;
+        assert_eq!(model.why_useless(Action::Basis), None);
+    }
 }

@@ -2,6 +2,8 @@
 
 use std::cmp::Reverse;
 
+use rustc_hash::FxHashMap;
+
 use super::filter::Filter;
 use super::order::{SortKey, compare};
 use super::profile::exactly;
@@ -77,7 +79,7 @@ impl ThreadColumn {
             Self::Name => SortKey::Name(thread.thread.name.clone()),
             Self::Tid => SortKey::Number(Some(thread.thread.tid.into())),
             Self::User => SortKey::Name(user(thread.thread).to_owned()),
-            Self::Memory => SortKey::Number(Some(thread.thread.resident as f64).filter(|bytes| *bytes > 0.0)),
+            Self::Memory => SortKey::Number(Some(thread.memory as f64).filter(|bytes| *bytes > 0.0)),
             Self::Faults | Self::Switches => SortKey::Number(self.rate(thread)),
             _ => SortKey::Number(self.part(thread)),
         }
@@ -163,11 +165,13 @@ impl ThreadList {
         matches!(self.by, ThreadColumn::Name | ThreadColumn::Tid | ThreadColumn::User) != self.inverted
     }
 
-    /// Whether the name, the number, the user or the command line is what the filter asks for.
-    fn lets_through(&self, thread: &ThreadReading) -> bool {
+    /// Whether the name, the number, that of the process, its user or the command line is what the filter asks for. `process` is its
+    /// first thread, if it is there.
+    fn lets_through(&self, thread: &ThreadReading, process: Option<&ThreadReading>) -> bool {
         let command = thread.process.as_ref().map_or("", |process| &process.command);
+        let user = user(process.unwrap_or(thread));
         self.filter.is_empty()
-            || [&thread.name, &thread.tid.to_string(), user(thread), command]
+            || [&thread.name, &thread.tid.to_string(), &thread.pid.to_string(), user, command]
                 .iter()
                 .any(|text| self.filter.matches(text))
     }
@@ -177,6 +181,11 @@ impl ScreenModel {
     /// Whether threads are shown over the whole run: it is over, and its last moment says little of it.
     pub(in crate::tui) fn shows_threads_of_run(&self) -> bool {
         self.monitor.ended().is_some() && self.shown_range().is_none()
+    }
+
+    /// Whether threads are shown over a longer time than the last interval: a range, or the whole run.
+    pub(in crate::tui) fn shows_threads_of_time(&self) -> bool {
+        self.shown_range().is_some() || self.shows_threads_of_run()
     }
 
     /// How many threads there are to show, whatever the filter is.
@@ -194,10 +203,18 @@ impl ScreenModel {
             None if self.shows_threads_of_run() => self.monitor.thread_uses(WallNs(u64::MAX))?.with_ended(),
             None => self.monitor.thread_uses(of_interval())?,
         };
-        uses.threads.retain(|thread| self.thread_list.lets_through(thread.thread));
+        if !self.shows_threads_of_time() {
+            // What there is now says more than what there was.
+            uses.threads.iter_mut().for_each(|thread| thread.memory = thread.thread.resident);
+        }
+        let processes = uses.threads.iter().filter(|thread| thread.thread.pid == thread.thread.tid);
+        let processes: FxHashMap<i32, &ThreadReading> =
+            processes.map(|thread| (thread.thread.pid, thread.thread)).collect();
+        let process = |thread: &ThreadUse<'_>| processes.get(&thread.thread.pid).copied();
+        uses.threads.retain(|thread| self.thread_list.lets_through(thread.thread, process(thread)));
         if self.level_of_threads() == FirstLevel::Process {
             let is_idle = |thread: &ThreadUse<'_>| thread.cpu == 0.0 && thread.faults == 0.0;
-            uses.threads.sort_by_key(|thread| (is_idle(thread), Reverse(thread.thread.resident)));
+            uses.threads.sort_by_key(|thread| (is_idle(thread), Reverse(thread.memory)));
         }
         let (by, ascending) = (self.thread_list.by, self.thread_list.is_ascending());
         let mut keyed: Vec<_> = uses.threads.into_iter().map(|thread| (by.key(&thread), thread)).collect();
@@ -364,7 +381,7 @@ mod tests {
     use crate::builders;
     use crate::estimate::EstimatorKind;
     use crate::sources::{RecordedRound, Round};
-    use crate::threads::ThreadSnapshot;
+    use crate::threads::{ProcessDetails, ThreadSnapshot};
     use crate::tui::model::{Message, update};
     use crate::tui::options::ScreenOptions;
     use crate::units::{CpuNs, WallNs};
@@ -408,6 +425,26 @@ mod tests {
         update(&mut model, Message::Key(KeyEvent::from(KeyCode::Up)));
         draw(&mut model);
         assert_eq!(model.thread_list.drawn, Some(8));
+    }
+
+    #[test]
+    fn a_filter_finds_threads_by_their_process_and_its_user() {
+        let thread = |pid, tid, user: &str| {
+            let process = ProcessDetails { user: user.into(), command: "prog".into() };
+            let process = (pid == tid).then(|| Arc::new(process));
+            ThreadReading { pid, tid, name: "worker".into(), process, ..ThreadReading::default() }
+        };
+        let [first, second, other] = [thread(31, 31, "mail"), thread(31, 32, ""), thread(77, 77, "root")];
+        let found = |filter: &str| {
+            let list = ThreadList { filter: Filter::new(filter.into()), ..ThreadList::default() };
+            let all = [(&first, &first), (&second, &first), (&other, &other)];
+            let found = all.into_iter().filter(|(thread, process)| list.lets_through(thread, Some(process)));
+            found.map(|(thread, _)| thread.tid).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            [found("mail"), found("31"), found("32"), found("root")],
+            [vec![31, 32], vec![31, 32], vec![32], vec![77]]
+        );
     }
 
     #[test]

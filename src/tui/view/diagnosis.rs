@@ -10,7 +10,7 @@ use crate::tui::layout::split_above;
 use crate::tui::model::ClickTarget;
 use crate::tui::screen::Screen;
 use crate::tui::symbols::{INFO, WARN};
-use crate::tui::text::{width, wrap};
+use crate::tui::text::{cut, width, wrap};
 use crate::tui::theme::Role;
 
 /// Cells of the glyph before the words, and of the key behind them.
@@ -80,8 +80,10 @@ fn sentence(
 ) -> Vec<Line<'static>> {
     let (role, glyph) = if diagnosis.rule.is_fault() { (Role::Warn, WARN) } else { (Role::Info, INFO) };
     let key = page.model.options.keymap.key_of(Action::Go(screen));
-    let words = wrap(&diagnosis.text, room);
-    let shown = if is_low { 1 } else { words.len() };
+    let words = match is_low {
+        true => vec![cut(&diagnosis.text, room).into_owned()],
+        false => wrap(&diagnosis.text, room),
+    };
     let line = |(place, words): (usize, String)| {
         let first = if place == 0 { format!(" {glyph} ") } else { "   ".to_owned() };
         let mut line = Line::from(vec![page.span(role, first), page.span(Role::Text, words.clone())]);
@@ -93,13 +95,41 @@ fn sentence(
         }
         line
     };
-    words.into_iter().take(shown).enumerate().map(line).collect()
+    words.into_iter().enumerate().map(line).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use ratatui::buffer::Buffer;
+
     use super::*;
+    use crate::builders;
     use crate::diagnosis::DiagnosisRule;
+    use crate::estimate::EstimatorKind;
+    use crate::tui::model::{DrawnScreen, ScreenModel};
+    use crate::tui::options::ScreenOptions;
+
+    #[test]
+    fn a_sentence_that_is_cut_says_so() {
+        let monitor = builders::monitor(builders::header([]), vec![], EstimatorKind::Scale);
+        let model = ScreenModel::new(monitor, &ScreenOptions::default());
+        let mut buffer = Buffer::empty(Rect::new(0, 0, 60, 1));
+        let page =
+            ScreenPage { model: &model, buffer: &mut buffer, targets: Vec::new(), drawn: DrawnScreen::default() };
+        let diagnosis = Diagnosis {
+            rule: DiagnosisRule::CpuBound,
+            text: "the program was on 1.98 CPUs, and waited for nothing else".into(),
+            why: String::new(),
+            sure: String::new(),
+        };
+        let told = |room, is_low| {
+            let lines = sentence(&page, &diagnosis, Screen::Threads, (room, is_low));
+            lines.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let low = told(30, true);
+        assert!(low.len() == 1 && low[0].contains('…'), "{low:?}");
+        assert!(told(30, false).len() > 1 && told(80, true).concat().contains("nothing else"));
+    }
 
     #[test]
     fn each_rule_names_a_screen_and_its_key() {

@@ -8,7 +8,7 @@ use super::sparkline::sparkline;
 use crate::events::Unit;
 use crate::monitor::Extremes;
 use crate::number::{change, percent, variance, whole_share};
-use crate::tui::figures::{CorrectionEffect, Figure, Figures, ShownValues};
+use crate::tui::figures::{CorrectionEffect, Figure, Figures, ShownValues, intervals_of};
 use crate::tui::model::EventLine;
 use crate::tui::symbols::{MISSING, WARN};
 use crate::tui::text::{amount, left, right};
@@ -99,7 +99,10 @@ fn extremes(page: &ScreenPage<'_>, line: EventLine) -> Option<Extremes> {
 /// How many intervals there are; of a sum that isn't known.
 fn samples(page: &ScreenPage<'_>, line: EventLine) -> (Role, String) {
     let text = match line {
-        EventLine::Event(event) => page.model.monitor.row(event).raw.rate.samples().to_string(),
+        EventLine::Event(event) => {
+            let monitor = &page.model.monitor;
+            intervals_of(monitor, &monitor.row(event)).to_string()
+        }
         EventLine::Sum(_) => MISSING.into(),
     };
     (Role::Dim, text)

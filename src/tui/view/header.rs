@@ -129,7 +129,7 @@ fn parts(page: &ScreenPage<'_>, room: usize) -> Vec<HeaderPart> {
         parts.push(part(2, Role::Text, format!("{mean}cpu {}", whole_share(share))));
     }
     parts.extend([
-        part(4, Role::Dim, span(header.interval_ns)),
+        part(4, Role::Dim, span(shown_interval(model))),
         part(3, Role::Dim, intervals_in_words(monitor)),
         part(5, Role::Dim, plural(model.events.wholes(header.events.len()).len(), "event")),
     ]);
@@ -155,6 +155,14 @@ fn parts(page: &ScreenPage<'_>, room: usize) -> Vec<HeaderPart> {
         parts.push(part(2, Role::Warn, format!("{}{WARN}", warnings(model))));
     }
     parts
+}
+
+/// The length of intervals; of the only one so far, which may be shorter, how long that is.
+fn shown_interval(model: &ScreenModel) -> WallNs {
+    let (monitor, interval) = (&model.monitor, model.monitor.header().interval_ns);
+    let is_first = monitor.intervals() == 1 && monitor.ended().is_none() && model.shown_range().is_none();
+    let first = monitor.last_length().filter(|length| is_first && length.0 < interval.0 - interval.0 / 10);
+    first.unwrap_or(interval)
 }
 
 /// Where recordings are compared: which of them a screen shows that has no room for all.
@@ -267,10 +275,13 @@ pub(super) fn tabs(page: &mut ScreenPage<'_>, area: Rect) {
     let cells = |screen: Screen| width(&tab_key(page, screen)) + width(screen.name()) + 2 + width(gap);
     let all = 1 + width(&warned) + model.screens().map(cells).sum::<usize>();
     let end = if all > room { "" } else { " " };
+    // Without blanks behind them, but for the bracket of one.
+    let least = all + 1 - model.screens().count();
+    let short = without_names(page, least.saturating_sub(room));
     let mut line = Line::raw(" ");
     for screen in model.screens() {
         let start = line.width();
-        line.extend(tab(page, screen, end));
+        line.extend(tab(page, screen, end, short.contains(&screen)));
         if screen == Screen::Log {
             let close = line.spans.pop();
             line.push_span(page.span(Role::Warn, warned.clone()));
@@ -295,14 +306,31 @@ fn tab_key(page: &ScreenPage<'_>, screen: Screen) -> String {
     if key.is_empty() { key } else { key + " " }
 }
 
+/// The tabs of which only the key stays, so that the line has so many cells less: from the last on, but that of the screen that is shown.
+fn without_names(page: &ScreenPage<'_>, too_many: usize) -> Vec<Screen> {
+    let mut saved = 0;
+    let mut others: Vec<_> = page.model.screens().filter(|&screen| screen != page.model.screen).collect();
+    others.retain(|&screen| !tab_key(page, screen).is_empty());
+    let from_last = others.into_iter().rev();
+    from_last
+        .take_while(|screen| {
+            let is_needed = saved < too_many;
+            // Its blank goes as well.
+            saved += width(screen.name()) + 1;
+            is_needed
+        })
+        .collect()
+}
+
 /// A tab with the key that leads to it; `end` closes those that aren't shown.
-fn tab(page: &ScreenPage<'_>, screen: Screen, end: &'static str) -> [Span<'static>; 4] {
+fn tab(page: &ScreenPage<'_>, screen: Screen, end: &'static str, is_short: bool) -> [Span<'static>; 4] {
     let (begin, number, name, end) = match screen == page.model.screen {
         true => ("[", Role::Key, Role::Title, "]"),
         false => (" ", Role::Dim, Role::Dim, end),
     };
-    let key = page.span(number, tab_key(page, screen));
-    [page.span(Role::Key, begin), key, page.span(name, screen.name()), page.span(Role::Key, end)]
+    let (key, words) = (tab_key(page, screen), screen.name());
+    let (key, words) = if is_short { (key.trim_end().to_owned(), "") } else { (key, words) };
+    [page.span(Role::Key, begin), page.span(number, key), page.span(name, words), page.span(Role::Key, end)]
 }
 
 #[cfg(test)]
@@ -314,12 +342,25 @@ mod tests {
     use super::*;
     use crate::builders;
     use crate::estimate::EstimatorKind;
+    use crate::sources::{Reading, Round};
     use crate::tui::model::DrawnScreen;
     use crate::tui::options::ScreenOptions;
+    use crate::units::CpuNs;
 
     fn of(argv: &[&str], cells: usize) -> String {
         let argv = argv.iter().map(|&word| word.to_owned()).collect();
         target(&Header::new(MeasuredTarget::Command { argv, pid: 22190 }, "scale"), cells)
+    }
+
+    /// The line of tabs in so many cells.
+    fn tabs_in(cells: u16, options: &ScreenOptions) -> String {
+        let monitor = builders::monitor(builders::header([]), vec![], EstimatorKind::Scale);
+        let model = ScreenModel::new(monitor, options);
+        let area = Rect::new(0, 0, cells, 1);
+        let mut buffer = Buffer::empty(area);
+        let drawn = DrawnScreen::default();
+        tabs(&mut ScreenPage { model: &model, buffer: &mut buffer, targets: Vec::new(), drawn }, area);
+        (0..cells).map(|x| buffer[(x, 0)].symbol()).collect()
     }
 
     #[test]
@@ -327,14 +368,35 @@ mod tests {
         let mut options = ScreenOptions::default();
         options.keymap.bind("threads", &["W"]).unwrap();
         options.keymap.free("log");
-        let monitor = builders::monitor(builders::header([]), vec![], EstimatorKind::Scale);
-        let model = ScreenModel::new(monitor, &options);
-        let area = Rect::new(0, 0, 80, 1);
-        let mut buffer = Buffer::empty(area);
-        let drawn = DrawnScreen::default();
-        tabs(&mut ScreenPage { model: &model, buffer: &mut buffer, targets: Vec::new(), drawn }, area);
-        let shown: String = (0..80).map(|x| buffer[(x, 0)].symbol()).collect();
+        let shown = tabs_in(80, &options);
         assert!(shown.contains("5 Groups  Log  W Threads"), "{shown}");
+    }
+
+    #[test]
+    fn the_tab_of_the_screen_is_whole_where_others_have_no_room() {
+        let of = |screen, cells| tabs_in(cells, &ScreenOptions { screen, ..ScreenOptions::default() });
+        for cells in 24..70 {
+            let shown = of(Screen::Threads, cells);
+            assert!(shown.contains("[7 Threads]") && !shown.contains('…'), "{cells}: {shown}");
+        }
+        let shown = of(Screen::Events, 60);
+        assert!(shown.contains("[1 Events]") && shown.contains("6 Log 7 "), "{shown}");
+        assert!(of(Screen::Events, 70).contains("7 Threads"), "{}", of(Screen::Events, 70));
+    }
+
+    #[test]
+    fn an_interval_that_is_shorter_is_told_so_while_it_is_the_only_one() {
+        let events = [builders::measured(builders::event("a"))];
+        let header = Header { first_interval_ns: Some(WallNs(200_000_000)), ..builders::header(events) };
+        let monitor = builders::monitor(header, vec![], EstimatorKind::Scale);
+        let mut model = ScreenModel::new(monitor, &ScreenOptions::default());
+        let mut after = |ms: u64| {
+            let (at, time) = (WallNs(ms * 1_000_000), CpuNs(ms * 1_000_000));
+            let reading = Reading { count: ms, enabled: time, running: time };
+            model.monitor.round(&Round { at, readings: vec![Some(reading)], ..Round::default() }, 0);
+            shown_interval(&model)
+        };
+        assert_eq!([0, 200, 600, 1200].map(&mut after), [1000, 200, 200, 1000].map(|ms| WallNs(ms * 1_000_000)));
     }
 
     #[test]

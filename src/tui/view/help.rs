@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::page::ScreenPage;
+use super::page::{ScreenPage, fit_beside};
 use crate::tui::help::{self, LEGEND};
 use crate::tui::keys::{Bound, keys_in};
 use crate::tui::layout::split_right;
@@ -39,7 +39,10 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, top: usize) {
         page.span(Role::Border, " ─ "),
         page.span(Role::Dim, page.model.screen.name()),
     ]);
-    let right = Line::from(page.span(Role::Dim, keys_in(page.model.options.symbols, "Esc closes, ↑↓ scroll")));
+    let words = ["Esc closes, ↑↓ scroll", "Esc closes"];
+    let mut right =
+        words.map(|words| Line::from(page.span(Role::Dim, keys_in(page.model.options.symbols, words)))).into_iter();
+    let right = right.find(|right| fit_beside(&title, right, area)).unwrap_or_default();
     let inner = page.panel(area, title, right, true);
     let (keys, legend) = if inner.width >= TWO_COLUMNS {
         let (keys, legend) = split_right(inner, inner.width - KEY_COLUMN);
@@ -105,4 +108,29 @@ fn key_line(page: &ScreenPage<'_>, bound: Bound<'_>, width: usize) -> Line<'stat
     let words = cut(bound.binding.words, width.saturating_sub(keys + 1)).into_owned();
     let names = keys_in(glyphs, &bound.names());
     Line::from(vec![page.span(Role::Key, left(&names, keys)), page.span(Role::Text, words)])
+}
+
+#[cfg(test)]
+mod tests {
+    use ratatui::buffer::Buffer;
+
+    use super::*;
+    use crate::builders;
+    use crate::estimate::EstimatorKind;
+    use crate::tui::model::{DrawnScreen, ScreenModel};
+    use crate::tui::options::ScreenOptions;
+
+    #[test]
+    fn how_help_is_closed_is_told_on_small_screens_too() {
+        let monitor = builders::monitor(builders::header([]), vec![], EstimatorKind::Scale);
+        let model = ScreenModel::new(monitor, &ScreenOptions::default());
+        let title = |width, height| {
+            let area = Rect::new(0, 0, width, height);
+            let (mut buffer, drawn) = (Buffer::empty(area), DrawnScreen::default());
+            draw(&mut ScreenPage { model: &model, buffer: &mut buffer, targets: Vec::new(), drawn }, area, 0);
+            (0..width).map(|x| buffer[(x, 0)].symbol()).collect::<String>()
+        };
+        assert!(title(40, 10).contains("Esc closes"), "{}", title(40, 10));
+        assert!(title(80, 24).contains("Esc closes, ↑↓ scroll"), "{}", title(80, 24));
+    }
 }

@@ -48,7 +48,7 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
         Some(part) => Some((Role::Warn, format!("{} of CPU time sampled", share(part)))),
         None => model.profile.as_ref().and_then(|profile| Some((Role::Dim, shown(profile.event_name()?).into_owned()))),
     };
-    let span = model.profile.as_ref().and_then(|profile| profile::span(page, profile));
+    let span = model.profile.as_ref().map(|profile| profile::span_beside(page, profile));
     for (role, words) in what.into_iter().chain(span.map(|span| (Role::Key, span))) {
         title.push_span(page.span(Role::Border, " ─ "));
         title.push_span(page.span(role, words));

@@ -19,7 +19,8 @@ impl RunScale {
         let low = values().fold(f64::INFINITY, f64::min);
         let high = values().fold(f64::NEG_INFINITY, f64::max);
         if is_single && low >= 0.0 && high.is_finite() {
-            return Self { low: 0.0, high: high * 1.1 };
+            // Of nothing but zeros, any end is above them.
+            return Self { low: 0.0, high: if high > 0.0 { high * 1.1 } else { 1.0 } };
         }
         let more = if high > low { (high - low) / 10.0 } else { 0.0 };
         Self { low: low - more, high: high + more }
@@ -69,6 +70,23 @@ pub(super) fn legend(has_spread: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compare::{Average, NumbersOfRuns, compare_numbers};
+    use crate::events::Unit;
+    use crate::rates::Confidence;
+
+    #[test]
+    fn one_run_each_of_nothing_stands_at_zero() {
+        let one = |number| NumbersOfRuns {
+            name: "faults".into(),
+            unit: Unit::Count,
+            a: vec![number],
+            b: vec![number],
+            average: Average::Whole,
+        };
+        let scale = |number| RunScale::of(&compare_numbers(vec![one(number)], Confidence::DEFAULT)[0]);
+        assert_eq!(line(&[0.0], None, scale(0.0), 5), "◆····");
+        assert_eq!(line(&[7.0], None, scale(7.0), 5), "····◆");
+    }
 
     #[test]
     fn runs_stand_where_their_numbers_are() {

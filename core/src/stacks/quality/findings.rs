@@ -1,13 +1,13 @@
 //! Says what a reader should know of stacks, each with what mends it.
 
 use super::super::folding::is_of_runtime;
-use super::super::handlers::{all_samples_below, cut_behind_handlers};
+use super::super::handlers::{all_samples_below, cut_behind_handlers, samples_below};
 use super::super::nameless::{NamelessReason, in_words};
 use super::super::{CopySwitch, UnwindMethod};
 use super::{Reach, StackOrigin, StackQuality, UnknownRegions, largest, sampled_by_timer, share, without_interrupted};
 use crate::names::{first_of, shown};
 use crate::number::{clock, grouped};
-use crate::profile::{Frame, FrameKind, NodeRef, Tree};
+use crate::profile::{EventId, Frame, FrameKind, NodeRef, Tree};
 
 /// The part of the samples from which on a finding tells of cut stacks or missing names: one in so many.
 const WORTH_A_WORD: u64 = 20;
@@ -36,37 +36,33 @@ impl StackQuality {
     /// What a reader should know of the stacks, each with what mends it. `target` is that part of a command line
     /// which says what is measured: `-- python3 x.py`.
     pub fn findings(&self, tree: &Tree, target: &str) -> Vec<String> {
-        let all: Reach = tree.event_ids().filter_map(|event| self.reach(tree, event)).sum();
-        let is_worth = |samples: u64| is_worth(samples, all.samples());
+        let reached = EventReaches::of(self, tree);
+        let all: Reach = reached.0.iter().map(|(_, reach)| *reach).sum();
         let runtime = Runtime::of(tree);
         let mut findings = Vec::new();
         let samples = tree.event_ids().map(|event| tree.total(event).samples).fold(0, u64::saturating_add);
         findings.extend(self.lost(samples, target));
-        if is_worth(all.cut) {
-            let part = share(all.cut, all.samples());
-            findings.push(format!("{part} of the stacks are cut: {}", self.why_cut(tree, &all, runtime, target)));
+        if let Some(part) = reached.told(tree, "stacks", |_, reach| reach.cut) {
+            findings.push(format!("{part} are cut: {}", self.why_cut(tree, &all, runtime, target)));
         }
-        if is_worth(all.unknown) {
-            let part = share(all.unknown, all.samples());
+        if let Some(part) = reached.told(tree, "stacks", |_, reach| reach.unknown) {
             let why = self.why_unknown(tree, all.unknown, target);
-            findings.push(format!("{part} of the stacks may lack callers: {why}"));
+            findings.push(format!("{part} may lack callers: {why}"));
         }
         if self.lacks_stacks(tree) {
             findings.push("no call stacks were recorded:  perf record -g".into());
         }
-        if is_worth(all.nameless) {
-            let part = share(all.nameless, all.samples());
-            findings.push(format!("{part} of the samples are in code without a name, {}", runtime.names(target)));
+        if let Some(part) = reached.told(tree, "samples", |_, reach| reach.nameless) {
+            findings.push(format!("{part} are in code without a name, {}", runtime.names(target)));
         }
-        let python = without_python(tree);
-        if is_worth(python) {
+        if let Some(part) = reached.told(tree, "samples", |event, _| without_python(tree, event)) {
             let minor = if let Runtime::Python(minor) = runtime { minor } else { None };
-            let (part, how) = (share(python, all.samples()), python_names(minor, target));
+            let how = python_names(minor, target);
             findings.push(format!(
-                "{part} of the samples are below Python's interpreter, and which function of Python called isn't known: {how}"
+                "{part} are below Python's interpreter, and which function of Python called isn't known: {how}"
             ));
         }
-        findings.extend(self.without_names(all.samples()));
+        findings.extend(self.without_names(tree, &reached));
         if matches!(self.origin, StackOrigin::Sampled(_)) {
             findings.extend(sampled_by_timer::findings(tree));
         }
@@ -112,16 +108,22 @@ impl StackQuality {
     }
 
     /// In how many samples nothing names the function, and why; `None` where that is not worth a word.
-    fn without_names(&self, samples: u64) -> Option<String> {
+    fn without_names(&self, tree: &Tree, reached: &EventReaches) -> Option<String> {
         // Of code that was made at run time another finding tells.
-        let reasons: Vec<_> =
-            self.nameless.all().into_iter().filter(|(reason, _)| *reason != NamelessReason::Made).collect();
-        let sum = reasons.iter().fold(0u64, |sum, (_, samples)| sum.saturating_add(*samples));
-        let (main, _) = reasons.first()?;
-        let (part, words) = (share(sum, samples), in_words(&reasons, samples));
-        let words = if reasons.len() == 1 { format!(", {}", main.place()) } else { format!(": {words}") };
-        is_worth(sum, samples)
-            .then(|| format!("{part} of the samples are in functions without a name{words}; {}", main.help()))
+        let is_told = |(reason, _): &(NamelessReason, u64)| *reason != NamelessReason::Made;
+        let reasons = |event| self.nameless.of(event).into_iter().filter(is_told).collect::<Vec<_>>();
+        let sum = |event, _: &Reach| reasons(event).iter().fold(0u64, |sum, (_, samples)| sum.saturating_add(*samples));
+        let worth = reached.worth(sum);
+        let part = reached.told(tree, "samples", sum)?;
+        let (event, reach) = worth.first()?;
+        let of_first = reasons(*event);
+        let (main, _) = of_first.first()?;
+        let words = match (of_first.len(), reached.0.len()) {
+            (1, _) => format!(", {}", main.place()),
+            (_, 1) => format!(": {}", in_words(&of_first, reach.samples())),
+            _ => format!(", most {}", main.place()),
+        };
+        Some(format!("{part} are in functions without a name{words}; {}", main.help()))
     }
 
     /// Why stacks are cut, and the command that shows more of them.
@@ -200,6 +202,35 @@ impl StackQuality {
     }
 }
 
+/// How far the stacks of each event go that was sampled.
+struct EventReaches(Vec<(EventId, Reach)>);
+
+impl EventReaches {
+    fn of(quality: &StackQuality, tree: &Tree) -> Self {
+        Self(tree.event_ids().filter_map(|event| Some((event, quality.reach(tree, event)?))).collect())
+    }
+
+    /// The events of whose samples so many are worth a word.
+    fn worth(&self, count: impl Fn(EventId, &Reach) -> u64) -> Vec<(EventId, Reach)> {
+        let all = self.0.iter().copied();
+        all.filter(|(event, reach)| is_worth(count(*event, reach), reach.samples())).collect()
+    }
+
+    /// `30.0% of the stacks`, of several events `30.0% of the stacks of cpu-clock, 12.0% of off-cpu's`; `None` where no event's are worth
+    /// a word.
+    fn told(&self, tree: &Tree, what: &str, count: impl Fn(EventId, &Reach) -> u64) -> Option<String> {
+        let share_of = |(event, reach): &(EventId, Reach)| share(count(*event, reach), reach.samples());
+        let name = |event: EventId| shown(&tree.event_of(event).name).into_owned();
+        let worth = self.worth(&count);
+        let (first, rest) = worth.split_first()?;
+        if self.0.len() == 1 {
+            return Some(format!("{} of the {what}", share_of(first)));
+        }
+        let rest = rest.iter().map(|one| format!(", {} of {}'s", share_of(one), name(one.0)));
+        Some(format!("{} of the {what} of {}{}", share_of(first), name(first.0), rest.collect::<String>()))
+    }
+}
+
 /// Stacks are cut as code has no frame pointers.
 fn without_frame_pointers(target: &str) -> String {
     format!("code without frame pointers called:  perfprop record --call-graph dwarf {target}")
@@ -251,12 +282,12 @@ fn why_unnamed(tree: &Tree, unknown: u64) -> &'static str {
     }
 }
 
-/// The samples below Python's interpreter in stacks without functions of Python.
-fn without_python(tree: &Tree) -> u64 {
+/// The samples of an event below Python's interpreter in stacks without functions of Python.
+fn without_python(tree: &Tree, event: EventId) -> u64 {
     if tree.frames().any(|frame| is_of_runtime(frame.module)) {
         return 0;
     }
-    all_samples_below(tree, |node| node.frame().name == "_PyEval_EvalFrameDefault")
+    samples_below(tree, event, |node| node.frame().name == "_PyEval_EvalFrameDefault")
 }
 
 /// What is true of stacks that only the largest copies may hold.
@@ -383,6 +414,7 @@ mod tests {
     use super::super::super::{Losses, StackBatch, UnnamedFile};
     use super::super::tests::{AUTO, FP, quality, tree};
     use super::*;
+    use crate::profile::{Amount, ProfileEvent, SampleMeasure};
     use crate::units::WallNs;
 
     #[test]
@@ -518,6 +550,27 @@ mod tests {
         };
         assert_eq!((told(1), told(9)), (String::new(), String::new()));
         assert!(told(10).contains("100% of the samples are in functions without a name"), "{}", told(10));
+    }
+
+    #[test]
+    fn parts_are_those_of_each_event() {
+        let mut tree = tree(&[("[cut];f", 64), ("_start;main", 136)]);
+        let (place, clock) = (tree.sampled(), tree.default_event().unwrap());
+        let [few, none] =
+            ["off-cpu", "faults"].map(|name| tree.event(&ProfileEvent::new(name, SampleMeasure::Samples)));
+        let frames = ["[cut]", "f", "_start"].map(|name| tree.frame(&Frame::function(name)));
+        let amount = |samples| Amount { samples, weight: samples };
+        tree.stack(place, vec![frames[0], frames[1]], few, amount(2));
+        tree.stack(place, vec![frames[2]], few, amount(18));
+        tree.stack(place, vec![frames[2]], none, amount(400));
+        let mut quality = StackQuality { losses: Losses { cut: 66, ..Losses::default() }, ..quality(AUTO) };
+        quality.nameless.add(clock, NamelessReason::Stripped, 50);
+        quality.nameless.add(few, NamelessReason::Made, 9);
+        let told = quality.findings(&tree, "-a").join("\n");
+        assert!(told.starts_with("32.0% of the stacks of cpu-clock, 10.0% of off-cpu's are cut: "), "{told}");
+        let nameless =
+            "25.0% of the samples of cpu-clock are in functions without a name, in programs without symbols; ";
+        assert!(told.contains(nameless), "{told}");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::names::{short_name, shown};
 use crate::profile::{
     Amount, CallCounts, CallTimes, EventId, Frame, FrameKind, NodeRef, SampleMeasure, Tree, is_runtime_entry,
 };
-use crate::stacks::{OFF_CPU, PYTHON, WOKEN_BY, is_of_runtime};
+use crate::stacks::{CUT, OFF_CPU, PYTHON, WOKEN_BY, is_of_runtime};
 
 /// The number of a frame in its tree.
 pub(in crate::tui) type FrameIndex = u32;
@@ -273,13 +273,19 @@ impl SampledTree {
         if is_root || frame.kind != FrameKind::Function {
             return 0;
         }
-        if let Some(&number) = self.module_numbers.get(place(frame)) {
+        // What is missing of a stack is in no module, and isn't code of an unknown one.
+        let key = if label.module.is_empty() && frame.name == CUT { CUT } else { place(frame) };
+        if let Some(&number) = self.module_numbers.get(key) {
             return number;
         }
         let number = self.modules.len() as u32;
-        let name = if label.module.is_empty() { "[unknown]".into() } else { label.module.clone() };
+        let name = match key {
+            CUT => CUT.to_owned(),
+            _ if label.module.is_empty() => "[unknown]".into(),
+            _ => label.module.clone(),
+        };
         self.modules.push(ModuleLabel { name, origin: label.origin });
-        self.module_numbers.insert(place(frame).to_owned(), number);
+        self.module_numbers.insert(key.to_owned(), number);
         number
     }
 
@@ -306,6 +312,11 @@ impl SampledTree {
 
     pub(in crate::tui) fn label(&self, frame: FrameIndex) -> &FrameLabel {
         &self.labels[frame as usize]
+    }
+
+    /// Whether some name has arguments that a short one leaves out.
+    pub(super) fn has_short_names(&self) -> bool {
+        self.labels.iter().any(|label| label.short != label.name)
     }
 
     /// The nodes whose calls were measured, in no order.

@@ -159,6 +159,14 @@ impl ProfileState {
         self.reach.get(self.event).copied().flatten()
     }
 
+    /// What went missing, with the stacks of the event that are cut or may lack callers.
+    pub(in crate::tui) fn losses_of_event(&self) -> Losses {
+        match self.reach() {
+            Some(Reach { cut, unknown, .. }) => Losses { cut, unknown, ..self.losses },
+            None => self.losses,
+        }
+    }
+
     /// The part of the event's samples in functions without a name.
     pub(in crate::tui) fn nameless(&self) -> f64 {
         let samples = self.nameless.get(self.event).copied().unwrap_or(0);
@@ -223,12 +231,12 @@ impl ProfileState {
                 if self.has_difference() {
                     self.list_difference();
                 }
+                // Nobody has a cursor in the list beside.
+                self.list_callers(SiblingOrder::Anew);
                 // What is selected in an icicle alone is the reader's to move.
                 if self.is_in_sums() {
                     self.find_heaviest();
                 }
-                // Nobody has a cursor in the list beside.
-                self.list_callers(SiblingOrder::Anew);
             }
             Listing::Callers => self.list_callers(order),
             Listing::Modules => {
@@ -488,6 +496,24 @@ impl ProfileState {
 
     /// The names on the path to what is selected, the outermost first; of callers, the other way round.
     pub(in crate::tui) fn path(&self) -> Vec<FrameIndex> {
+        self.path_nodes().into_iter().map(|node| self.place().shape.frame(node)).collect()
+    }
+
+    /// How many paths lead to the function of the one that is shown, and the part of all on this one. Of a path of callers neither
+    /// is told.
+    pub(in crate::tui) fn path_among(&self) -> Option<(usize, f64)> {
+        let shape = &self.place().shape;
+        let last = self.path_nodes().last().copied().filter(|_| self.listing() != Listing::Callers)?;
+        let function = shape.frame(last);
+        let is_path = |node: &TreeNode| shape.frame(*node) == function && shape.total(*node).weight > 0;
+        let is_outermost =
+            |node: &TreeNode| !shape.ancestors(*node).skip(1).any(|above| shape.frame(above) == function);
+        let all = shape.walk(0).filter(is_path).filter(is_outermost).count();
+        Some((all, self.share(shape.total(last))))
+    }
+
+    /// The frames on that path, by their places in the tree that is shown.
+    pub(in crate::tui) fn path_nodes(&self) -> Vec<TreeNode> {
         let (place, function) = (self.place(), self.functions.selected);
         let end = match self.listing() {
             // Where the function has most.
@@ -495,8 +521,8 @@ impl ProfileState {
             _ => None,
         };
         let end = end.unwrap_or_else(|| place.end_of(place.selected));
-        let path = place.shape.ancestors(end).map(|node| place.shape.frame(node));
-        let mut path: Vec<_> = path.filter(|&frame| frame != 0).collect();
+        let is_frame = |node: &TreeNode| place.shape.frame(*node) != 0;
+        let mut path: Vec<_> = place.shape.ancestors(end).filter(is_frame).collect();
         if self.listing() != Listing::Callers {
             path.reverse();
         }
@@ -507,4 +533,61 @@ impl ProfileState {
 /// Whether a frame may stand in a chain: functions, processes and threads may, and what is named or summed may not.
 fn may_join(calls: &SampledTree) -> impl Fn(FrameIndex) -> bool + '_ {
     |frame| calls.label(frame).may_join
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::{Frame, ProfileEvent, SampleMeasure, TreeOptions};
+    use crate::stacks::CUT;
+    use crate::tui::keys::Action;
+
+    /// What was sampled, by stacks of an event with so many samples each.
+    fn profile(stacks: &[(&str, &str, u64)]) -> ProfileState {
+        let mut tree = Tree::new(TreeOptions::default());
+        let place = tree.sampled();
+        for &(event, stack, samples) in stacks {
+            let event = tree.event(&ProfileEvent::new(event, SampleMeasure::Samples));
+            let frames: Vec<_> = stack.split(' ').map(|name| tree.frame(&Frame::function(name))).collect();
+            tree.stack(place, frames, event, Amount { samples, weight: samples });
+        }
+        let mut profile = ProfileState::default();
+        let origin = crate::stacks::StackOrigin::Sampled(crate::stacks::UnwindMethod::Auto);
+        let losses = Losses { cut: 9, ..Losses::default() };
+        profile.take(&tree, &StackQuality { origin, losses, ..StackQuality::default() }, "");
+        profile
+    }
+
+    #[test]
+    fn the_path_is_that_of_the_callers_that_stand_first() {
+        // Most of one path is a's, and more of two is b's.
+        let profile = profile(&[("clock", "a f", 40), ("clock", "m b f", 35), ("clock", "n b f", 25)]);
+        let names = |frames: Vec<FrameIndex>| -> Vec<String> {
+            frames.into_iter().map(|frame| profile.calls.label(frame).name.clone()).collect()
+        };
+        assert_eq!(names(profile.path()), ["m", "b", "f"]);
+        assert_eq!(profile.path_among(), Some((3, 0.35)));
+        let totals: Vec<_> = profile.path_nodes().iter().map(|&node| profile.tree.shape.total(node).weight).collect();
+        assert_eq!(totals, [35, 35, 35]);
+    }
+
+    #[test]
+    fn what_is_cut_is_told_of_the_event_that_is_shown() {
+        let profile = profile(&[("clock", "[cut] f", 2), ("clock", "main f", 8), ("off-cpu", "[cut] f", 7)]);
+        assert_eq!((profile.losses.cut, profile.losses_of_event().cut), (9, 2));
+    }
+
+    #[test]
+    fn cut_stacks_are_no_unknown_module() {
+        let profile = profile(&[("clock", "[cut]", 2), ("clock", "main", 8)]);
+        let cut = (0..9).find(|&frame| profile.calls.label(frame).name == CUT);
+        let module = cut.map(|cut| profile.module(profile.calls.module_of(cut)).name.as_str());
+        assert_eq!(module, Some(CUT));
+    }
+
+    #[test]
+    fn short_names_are_refused_where_none_differs() {
+        let of = |name| profile(&[("clock", name, 8)]).act(Action::ShortNames, 9);
+        assert!(of("main").is_err() && of("v<int>").is_ok());
+    }
 }

@@ -2,6 +2,7 @@
 
 use super::chains::ChainView;
 use super::place::SiblingOrder;
+use super::shape::Shape;
 use super::{FrameIndex, FrameLabel, Listing, NameView, ProfileState, TreeNode, TreePlace, exactly, may_join};
 use crate::stacks::{InterpreterFrames, OFF_CPU};
 use crate::tui::keys::Action;
@@ -15,6 +16,9 @@ impl ProfileState {
             Action::Listing => self.turn_over(),
             Action::Emphasis => self.emphasis = self.emphasis.next(),
             Action::Chains => return self.turn_chains(height),
+            Action::ShortNames if !self.calls.has_short_names() => {
+                return Err("no name has arguments of templates or functions");
+            }
             Action::ShortNames => {
                 self.names = if self.names == NameView::Whole { NameView::Short } else { NameView::Whole };
             }
@@ -85,9 +89,9 @@ impl ProfileState {
 
     /// Shows where the function stands that is selected in the flat list, and who called it.
     fn follow_function(&mut self) {
-        self.find_heaviest();
         self.callers = TreePlace::of_callers();
         self.list_callers(SiblingOrder::Anew);
+        self.find_heaviest();
     }
 
     fn climb(&mut self, step: ListStep, height: usize) {
@@ -115,7 +119,8 @@ impl ProfileState {
         self.select_node(node, height);
     }
 
-    /// Selects the place in the tree where the selected function has most, so that the icicle shows it.
+    /// Selects the place in the tree where the selected function has most, so that the icicle shows it: of the callers that stand first
+    /// in the list beside.
     pub(super) fn find_heaviest(&mut self) {
         let function = self.functions.selected;
         let shape = &self.tree.shape;
@@ -123,7 +128,9 @@ impl ProfileState {
         if function == 0 || shape.len() == 0 || stands_in(self.tree.selected) {
             return;
         }
-        if let Some(node) = heaviest(&self.tree, |frame| frame == function) {
+        let of_callers = called_through(&self.callers.shape, shape, function);
+        let of_callers = of_callers.filter(|&node| shape.is_within(node, self.tree.root()));
+        if let Some(node) = of_callers.or_else(|| heaviest(&self.tree, |frame| frame == function)) {
             self.tree.reveal(node);
         }
     }
@@ -318,6 +325,28 @@ impl ProfileState {
             false => self.label(self.place().selected),
         }
     }
+}
+
+/// The place of a function in a tree below the callers that stand first in the tree of its callers; `None` where that has no such path.
+fn called_through(callers: &Shape, tree: &Shape, function: FrameIndex) -> Option<TreeNode> {
+    if callers.len() == 0 || callers.frame(0) != function {
+        return None;
+    }
+    let weight = |node| callers.total(node).weight;
+    let mut path = Vec::new();
+    let mut at = 0;
+    while let Some(first) = callers.children(at).next() {
+        // More of the calls may have begun here than came from any caller.
+        let begun = weight(at).saturating_sub(callers.children(at).map(weight).sum());
+        if at != 0 && begun > weight(first) {
+            break;
+        }
+        path.push(callers.frame(first));
+        at = first;
+    }
+    let child = |node, frame| tree.children(node).find(|&child| tree.frame(child) == frame);
+    let caller = path.into_iter().rev().try_fold(0, child)?;
+    child(caller, function)
 }
 
 /// Of the frames that are wanted, the node that has most, of equals the first on the screen.

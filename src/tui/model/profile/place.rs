@@ -190,7 +190,7 @@ impl TreePlace {
     }
 
     /// The rows from one up to the root, of what is zoomed into.
-    fn rows_above(&self, row: TreeNode) -> impl Iterator<Item = TreeNode> + '_ {
+    pub(in crate::tui) fn rows_above(&self, row: TreeNode) -> impl Iterator<Item = TreeNode> + '_ {
         let root = self.root();
         std::iter::successors(Some(row), move |&row| (row != root && row != 0).then(|| self.above(row)))
     }

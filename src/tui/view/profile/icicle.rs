@@ -1,5 +1,7 @@
 //! Draws frames as wide as their share, callees below their callers.
 
+use std::borrow::Cow;
+
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 
@@ -7,7 +9,7 @@ use super::super::page::ScreenPage;
 use super::table::chain_text;
 use crate::number::{change, share};
 use crate::tui::model::ClickTarget;
-use crate::tui::model::profile::{ChainEnd, FrameOrigin, ProfileState, TreeNode, TreePlace};
+use crate::tui::model::profile::{ChainEnd, FrameOrigin, ProfileState, TreeDirection, TreeNode, TreePlace};
 use crate::tui::symbols::EIGHTHS;
 use crate::tui::text::width;
 use crate::tui::theme::{Hue, HueFrom, Role};
@@ -55,10 +57,27 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, profile: &ProfileState
     }
 }
 
-/// The level at the top, so that the selected frame and those below it are seen.
-pub(super) fn first_level(place: &TreePlace, height: usize) -> usize {
-    let below = usize::from(height > 1 && !place.below(place.selected).is_empty());
-    (place.level(place.selected) + 1 + below).saturating_sub(height.max(1))
+/// The level at the top, so that the selected frame and those below it are seen; of one that has no cell the nearest above it that has.
+pub(super) fn first_level(place: &TreePlace, area: Rect) -> usize {
+    let (height, row) = (usize::from(area.height), seen(place, area.width));
+    let below = usize::from(height > 1 && !place.below(row).is_empty());
+    (place.level(row) + 1 + below).saturating_sub(height.max(1))
+}
+
+/// The selected frame, or the nearest above it that is as wide as a cell.
+fn seen(place: &TreePlace, width: u16) -> TreeNode {
+    let mut path = place.rows_above(place.selected).collect::<Vec<_>>();
+    path.reverse();
+    let mut levels = IcicleLevels::new(place, width);
+    let mut seen = place.root();
+    for row in path {
+        if !levels.blocks.iter().any(|block| block.what == BlockKind::Frame(row)) {
+            break;
+        }
+        seen = row;
+        levels.descend();
+    }
+    seen
 }
 
 /// Levels of the tree, from the root on. A chain of frames takes one.
@@ -144,8 +163,10 @@ fn draw_frame(page: &mut ScreenPage<'_>, area: Rect, node: TreeNode, profile: &P
         None => share(profile.share(place.shape.total(node))),
     };
     let frames = profile.frames_of_row(place, node);
-    let names: Vec<_> = frames.iter().map(|&frame| profile.name(frame)).collect();
     let end = profile.kept_end(place, node, &frames);
+    let whole: Vec<_> = frames.iter().map(|&frame| profile.name(frame)).collect();
+    let names = fitting_waits(&whole, (place.direction, end), room);
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
     let name_in = |room: usize| chain_text(&names, (place.direction, end), room);
     let kept = match end {
         ChainEnd::First => names.first(),
@@ -167,6 +188,25 @@ fn draw_frame(page: &mut ScreenPage<'_>, area: Rect, node: TreeNode, profile: &P
         false => String::new(),
     };
     page.buffer.set_stringn(area.x + 1, area.y, text, room, style);
+}
+
+/// How names of waits begin.
+const WAITS_FOR: &str = "[waits for ";
+
+/// Names, with what was waited for alone where there is no room for them: `[CPU]` of `[waits for a CPU]`.
+fn fitting_waits<'a>(whole: &[&'a str], shown: (TreeDirection, ChainEnd), room: usize) -> Vec<Cow<'a, str>> {
+    // Chains may be very long, and few of them have one.
+    let has_wait = whole.iter().any(|name| name.starts_with(WAITS_FOR));
+    let has_all = || chain_text(whole, shown, room) == chain_text(whole, shown, usize::from(u16::MAX));
+    let stays = !has_wait || has_all();
+    whole.iter().map(|name| if stays { Cow::Borrowed(*name) } else { short_wait(name) }).collect()
+}
+
+fn short_wait(name: &str) -> Cow<'_, str> {
+    match name.strip_prefix(WAITS_FOR) {
+        Some(what) => Cow::Owned(format!("[{}", what.strip_prefix("a ").unwrap_or(what))),
+        None => Cow::Borrowed(name),
+    }
 }
 
 /// The selected frame is reversed, which every terminal can show.
@@ -197,5 +237,44 @@ pub(in crate::tui::view) fn role_of(origin: FrameOrigin) -> Role {
         FrameOrigin::Kernel => Role::FlameKernel,
         FrameOrigin::Jit => Role::FlameJit,
         FrameOrigin::Unknown => Role::FlameUnknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::{Amount, Frame, ProfileEvent, SampleMeasure, Tree, TreeOptions};
+    use crate::stacks::StackQuality;
+    use crate::tui::keys::Action;
+    use crate::tui::model::ListStep;
+
+    #[test]
+    fn where_the_selected_frame_has_no_cell_the_nearest_above_it_is_seen() {
+        let mut tree = Tree::new(TreeOptions::default());
+        let (place, event) = (tree.sampled(), tree.event(&ProfileEvent::new("clock", SampleMeasure::Samples)));
+        for (stack, samples) in [("main hot", 9_999), ("main a b c d e f g h rare", 1)] {
+            let frames: Vec<_> = stack.split(' ').map(|name| tree.frame(&Frame::function(name))).collect();
+            tree.stack(place, frames, event, Amount { samples, weight: samples });
+        }
+        let mut profile = ProfileState::default();
+        profile.take(&tree, &StackQuality::default(), "");
+        assert!(profile.act(Action::Chains, 9).is_ok(), "each frame is a row");
+        profile.step(ListStep::Last, 9);
+        let area = Rect::new(0, 0, 80, 4);
+        assert!(profile.place().level(profile.place().selected) > 4, "it is far below");
+        assert_eq!((seen(profile.place(), 80), first_level(profile.place(), area)), (1, 0));
+    }
+
+    #[test]
+    fn what_is_waited_for_stays_where_the_rest_has_no_room() {
+        let of = |names: &[&str], room| {
+            fitting_waits(names, (TreeDirection::Calls, ChainEnd::Last), room)
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(of(&["[waits for a CPU]"], 17), ["[waits for a CPU]"]);
+        assert_eq!(of(&["[waits for a CPU]"], 16), ["[CPU]"]);
+        assert_eq!(of(&["main", "[waits for events]"], 12), ["main", "[events]"]);
     }
 }

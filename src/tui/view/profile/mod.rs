@@ -15,7 +15,7 @@ use crate::tui::model::{ClickTarget, Motion, ScrolledList, VisibleRows};
 use crate::tui::options::Mode;
 use crate::tui::screen::Screen;
 use crate::tui::symbols::FROZEN;
-use crate::tui::text::{cut_middle, cut_name, width, wrap};
+use crate::tui::text::{cut_middle, cut_name, right as right_aligned, width, wrap};
 use crate::tui::theme::Role;
 use crate::units::WallNs;
 
@@ -30,6 +30,9 @@ pub(super) use table::interval;
 
 /// From this part of the samples on, functions without a name are worth a warning; Log says why.
 const NAMELESS: f64 = 0.05;
+
+/// Cells of the share of a frame of a path, with all below it.
+const PATH_SHARE: usize = 8;
 
 /// Stands beside times of regions that are a model's slow run's.
 pub(super) const EMULATED: &str = "under emulation, many times slower";
@@ -58,11 +61,13 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
     }
     // Until the reader moves in it, it begins with the root.
     let first_level = match focus && profile.has_moved() && parts.icicle.height > 0 {
-        true => icicle::first_level(profile.place(), usize::from(parts.icicle.height)),
+        true => icicle::first_level(profile.place(), parts.icicle),
         false => 0,
     };
     if parts.panel.area() > 0 {
-        let title = title(page, profile, usize::from(parts.panel.width.saturating_sub(6)), first_level);
+        let place =
+            TitlePlace { room: usize::from(parts.panel.width.saturating_sub(6)), focus, levels_above: first_level };
+        let title = title(page, profile, place);
         page.panel(parts.panel, title, Line::default(), focus);
     }
     icicle::draw(page, parts.icicle, profile, first_level);
@@ -216,15 +221,38 @@ fn last_seconds(page: &ScreenPage<'_>, profile: &ProfileState) -> Option<WallNs>
     (begun < since).then(|| model.monitor.now() - since)
 }
 
+/// The time of the samples beside panels of the last interval, where that isn't told anyway: `all of the run`.
+pub(super) fn span_beside(page: &ScreenPage<'_>, profile: &ProfileState) -> String {
+    let whole = if page.model.shown_range().is_some() { "all of the range" } else { "all of the run" };
+    span(page, profile).unwrap_or_else(|| whole.to_owned())
+}
+
+/// Where a title stands.
+struct TitlePlace {
+    /// Its cells.
+    room: usize,
+    /// Whether the screen is the profile's alone.
+    focus: bool,
+    /// Levels of the icicle above the first that is shown.
+    levels_above: usize,
+}
+
 /// What is shown: the event, how many levels of the icicle are above it, how much was sampled, into what the reader zoomed, what
 /// was found. From the end on,
 /// parts leave a title that is too long.
-fn title(page: &ScreenPage<'_>, profile: &ProfileState, room: usize, levels_above: usize) -> Line<'static> {
+fn title(page: &ScreenPage<'_>, profile: &ProfileState, place: TitlePlace) -> Line<'static> {
+    let TitlePlace { room, focus, levels_above } = place;
     let mut parts = vec![(Role::Title, "Profile".to_owned())];
     let event = cut_middle(&shown(profile.event_name().unwrap_or_default()), 24).into_owned();
     let count = profile.calls.events.len();
     let place = if count > 1 { format!(" ({} of {count})", profile.event + 1) } else { String::new() };
     parts.push((Role::Text, format!("{event}{place}")));
+    if let Some(until) = page.model.old_profile() {
+        parts.push((Role::Warn, format!("as of {}", clock(until))));
+    }
+    if !focus {
+        parts.push((Role::Key, span_beside(page, profile)));
+    }
     if levels_above > 0 {
         parts
             .push((Role::Warn, format!("{levels_above} {} above", if levels_above == 1 { "level" } else { "levels" })));
@@ -246,7 +274,7 @@ fn title(page: &ScreenPage<'_>, profile: &ProfileState, room: usize, levels_abov
     if profile.call_measure() == Some(&CallMeasure::Time) && page.model.monitor.header().modelled.is_some() {
         parts.push((Role::Warn, EMULATED.to_owned()));
     }
-    if let Some(span) = span(page, profile) {
+    if let Some(span) = span(page, profile).filter(|_| focus) {
         parts.push((Role::Key, span));
     }
     parts.push(match page.model.little_sampled() {
@@ -373,10 +401,16 @@ fn row_name(profile: &ProfileState, row: TreeNode, room: usize) -> String {
 /// The path to the selected frame, its last frames where not all fit.
 fn draw_path(page: &mut ScreenPage<'_>, area: Rect, profile: &ProfileState) {
     let words = if profile.listing() == Listing::Callers { "Called through" } else { "Path" };
-    let losses = profile.losses.to_string();
+    let mut title = Line::from(page.span(Role::Title, words));
+    if let Some((all, part)) = profile.path_among() {
+        let which = if all > 1 { format!("one path of {all}, {}", share(part)) } else { "the only one".to_owned() };
+        title.push_span(page.span(Role::Border, " ─ "));
+        title.push_span(page.span(Role::Dim, which));
+    }
+    let losses = profile.losses_of_event().to_string();
     let right = Line::from(page.span(Role::Warn, losses));
-    let inner = page.panel(area, Line::from(page.span(Role::Title, words)), right, false);
-    let path = profile.path();
+    let inner = page.panel(area, title, right, false);
+    let path = profile.path_nodes();
     let height = usize::from(inner.height);
     let hidden = if path.len() > height { path.len() - (height - 1) } else { 0 };
     let mut rows = inner.rows();
@@ -385,8 +419,11 @@ fn draw_path(page: &mut ScreenPage<'_>, area: Rect, profile: &ProfileState) {
     {
         page.line(row, Line::from(page.span(Role::Dim, format!("… {hidden} above"))));
     }
-    let each = usize::from(inner.width);
-    for (&frame, row) in path.iter().skip(hidden).zip(rows) {
+    let each = usize::from(inner.width).saturating_sub(PATH_SHARE);
+    let shape = &profile.place().shape;
+    for (&node, row) in path.iter().skip(hidden).zip(rows) {
+        let frame = shape.frame(node);
+        let total = format!("{}  ", right_aligned(&share(profile.share(shape.total(node))), PATH_SHARE - 2));
         let label = profile.calls.label(frame);
         let module = cut_middle(&label.module, each / 4).into_owned();
         let file = cut_middle(&profile.source_of(frame), each / 4).into_owned();
@@ -396,7 +433,11 @@ fn draw_path(page: &mut ScreenPage<'_>, area: Rect, profile: &ProfileState) {
         let role = if profile.is_hit(frame) { Role::Match } else { Role::Text };
         page.line(
             row,
-            Line::from(vec![page.span(role, name), page.span(Role::Dim, format!("{gap}{module}{after}{file}"))]),
+            Line::from(vec![
+                page.span(Role::Title, total),
+                page.span(role, name),
+                page.span(Role::Dim, format!("{gap}{module}{after}{file}")),
+            ]),
         );
     }
 }

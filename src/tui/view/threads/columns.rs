@@ -25,6 +25,8 @@ const COLUMNS: [(ThreadColumn, &str, usize); 10] = [
     (ThreadColumn::Faults, "FAULT/s", 7),
     (ThreadColumn::Switches, "SWITCH/s", 8),
 ];
+/// The head of memory over a longer time: the most that was seen, as `ru_maxrss` has it.
+const MOST_MEMORY: &str = "MAXRSS";
 /// The last of them of threads.
 const RATES: [ThreadColumn; 3] = [ThreadColumn::Memory, ThreadColumn::Faults, ThreadColumn::Switches];
 /// Cells that names of threads and command lines of processes have at least, those that they have before there are a bar and
@@ -194,7 +196,11 @@ pub(super) fn heads(page: &ScreenPage<'_>, columns: &ThreadColumns) -> Line<'sta
     let name = left(&format!("{who}{}", if by_name { arrow } else { "" }), columns.name);
     let mut line = Line::from(page.span(if by_name { Role::Key } else { Role::Header }, format!("  {name}")));
     for (column, title, width) in &columns.shown {
-        let title = if *column == ThreadColumn::Tid { id } else { title };
+        let title = match column {
+            ThreadColumn::Tid => id,
+            ThreadColumn::Memory if page.model.shows_threads_of_time() => MOST_MEMORY,
+            _ => title,
+        };
         line.push_span(head(*column, title, *width));
     }
     if columns.has_bar {

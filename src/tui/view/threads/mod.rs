@@ -40,7 +40,7 @@ pub(super) fn rows(page: &ScreenPage<'_>, uses: Option<&ThreadUses<'_>>) -> u16 
         return if is_read { LEAST_BELOW } else { 0 };
     };
     let has_others = uses.others >= LEAST_OTHERS || page.model.thread_list.cells.has_others;
-    rows_of_list(uses.threads.len() + usize::from(has_others) + usize::from(has_machine(uses)))
+    rows_of_list(uses.threads.len().max(1) + usize::from(has_others) + usize::from(has_machine(uses)))
 }
 
 /// The table of events, and so many rows of the busiest threads below it, where there is room for some.
@@ -65,7 +65,7 @@ pub(super) fn draw_busiest(page: &mut ScreenPage<'_>, area: Rect, uses: Option<&
     let others = others(uses, page, &cells).filter(|_| area.height >= LEAST_WITH_OTHERS || is_most());
     let above = 1 + usize::from(machine.is_some()) + usize::from(others.is_some());
     let rows = VisibleRows::in_panel(area, above, uses.threads.len());
-    let inner = page.list(area, title(page, uses), (rows, uses.threads.len()), Some(Screen::Threads.name()));
+    let inner = page.list(area, title(page, uses), (rows, all(page, uses)), Some(Screen::Threads.name()));
     page.target(area, ClickTarget::Screen(Screen::Threads));
     let columns = ThreadColumns::of(usize::from(inner.width), &cells, of_machine(page));
     page.drawn.threads = Some(DrawnThreads { columns: Vec::new(), cursor: None, cells });
@@ -74,6 +74,7 @@ pub(super) fn draw_busiest(page: &mut ScreenPage<'_>, area: Rect, uses: Option<&
         page.line(row, heads(page, &columns));
     }
     draw_above(page, &mut lines, machine, others);
+    draw_no_match(page, &mut lines, uses, "");
     for (thread, row) in uses.threads.iter().zip(lines) {
         page.line(row, thread_line(page, thread, false, &columns));
     }
@@ -99,12 +100,7 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     let cursor = uses.threads.get(selected).map(|thread| (selected, thread.thread.tid));
     page.drawn.threads = Some(DrawnThreads { columns: sorts, cursor, cells });
     draw_above(page, &mut lines, machine, others);
-    if uses.threads.is_empty()
-        && let Some(row) = lines.next()
-    {
-        let noun = if of_machine(page) { "process" } else { "thread" };
-        page.line(row, fitted(page, &format!("  no {noun} matches the filter; Esc clears it"), inner));
-    }
+    draw_no_match(page, &mut lines, &uses, "; Esc clears it");
     for ((place, thread), row) in uses.threads.iter().enumerate().skip(rows.first).take(rows.rows).zip(&mut lines) {
         page.line(row, thread_line(page, thread, place == selected, &columns));
         page.target(row, ClickTarget::Thread(thread.thread.tid));
@@ -144,6 +140,21 @@ fn draw_above(
         && let Some(row) = lines.next()
     {
         page.line(row, fitted(page, &others, row));
+    }
+}
+
+/// Says that the filter leaves nothing, if it does.
+fn draw_no_match(
+    page: &mut ScreenPage<'_>,
+    lines: &mut impl Iterator<Item = Rect>,
+    uses: &ThreadUses<'_>,
+    how_to_clear: &str,
+) {
+    if uses.threads.is_empty()
+        && let Some(row) = lines.next()
+    {
+        let noun = if of_machine(page) { "process" } else { "thread" };
+        page.line(row, fitted(page, &format!("  no {noun} matches the filter{how_to_clear}"), row));
     }
 }
 

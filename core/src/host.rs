@@ -11,6 +11,7 @@ use nix::unistd::{SysconfVar, sysconf};
 
 use crate::names::for_shell;
 
+mod clock;
 mod load;
 mod resources;
 

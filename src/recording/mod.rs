@@ -80,12 +80,14 @@ struct RoundLine {
     running_ns: Vec<Option<CpuNs>>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     uncounted: Vec<usize>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    offline: Vec<(usize, WallNs)>,
 }
 
 impl RoundLine {
     fn new(round: &Round, lost_rounds: u64) -> Self {
-        let uncounted = round.uncounted.clone();
-        let mut line = Self { at_ns: round.at, lost_rounds, uncounted, ..Self::default() };
+        let (uncounted, offline) = (round.uncounted.clone(), round.offline.clone());
+        let mut line = Self { at_ns: round.at, lost_rounds, uncounted, offline, ..Self::default() };
         for reading in &round.readings {
             line.count.push(reading.map(|reading| reading.count));
             line.enabled_ns.push(reading.map(|reading| reading.enabled));
@@ -97,7 +99,7 @@ impl RoundLine {
     /// The round again; `None` if the columns aren't of `events` entries each, and about these.
     fn round(&self, events: usize) -> Option<Round> {
         if [self.count.len(), self.enabled_ns.len(), self.running_ns.len()] != [events; 3]
-            || self.uncounted.iter().any(|&event| event >= events)
+            || self.uncounted.iter().chain(self.offline.iter().map(|(event, _)| event)).any(|&event| event >= events)
         {
             return None;
         }
@@ -105,6 +107,7 @@ impl RoundLine {
             Some(Reading { count: self.count[i]?, enabled: self.enabled_ns[i]?, running: self.running_ns[i]? })
         };
         let readings = (0..events).map(reading).collect();
-        Some(Round { at: self.at_ns, readings, uncounted: self.uncounted.clone(), threads: None })
+        let (uncounted, offline) = (self.uncounted.clone(), self.offline.clone());
+        Some(Round { at: self.at_ns, readings, uncounted, offline, threads: None })
     }
 }

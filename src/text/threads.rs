@@ -58,9 +58,10 @@ pub fn threads(monitor: &Monitor, columns: Option<usize>) -> String {
     }
     // Threads that ended are in the list as far as they were read.
     let others = (uses.others - uses.ended.iter().map(|thread| thread.cpu).sum::<f64>()).max(0.0);
-    if others >= LEAST_OTHERS {
+    if others >= LEAST_OTHERS || uses.left_out > 0 {
+        let left_out = if uses.left_out > 0 { format!("{} not read, and ", uses.left_out) } else { String::new() };
         let whose = if is_machine { "processes" } else { "threads and children" };
-        let _ = writeln!(out, "  {whose} that ended: {:.1}%{}", 100.0 * others, uses.ended_words(0.0, MOST));
+        let _ = writeln!(out, "  {left_out}{whose} that ended: {:.1}%{}", 100.0 * others, uses.ended_words(0.0, MOST));
     }
     if table.has_gaps(&all) {
         out.push_str("  —: it was looked at too seldom to tell\n");
@@ -130,7 +131,7 @@ fn within(thread: &ThreadUse<'_>) -> String {
     thread.most_within().map_or_else(String::new, |(within, _)| shown(within).into_owned())
 }
 
-/// ` 3 threads on 1.20 CPUs in 4.0 s`, and when that was where it isn't all that was counted.
+/// ` 3 threads on 1.20 CPUs in 4.0 s`, when that was where it isn't all that was counted, and how many there are more.
 fn title(monitor: &Monitor, uses: &ThreadUses<'_>, is_machine: bool) -> String {
     let what = match (is_machine, uses.all().count()) {
         (false, 1) => "1 thread".to_owned(),
@@ -141,5 +142,35 @@ fn title(monitor: &Monitor, uses: &ThreadUses<'_>, is_machine: bool) -> String {
     let read = monitor.threads_read_at().map_or(0.0, |at| at.as_secs());
     let is_all = (uses.seconds - monitor.counted_for().as_secs()).abs() < 0.05 * uses.seconds;
     let when = if is_all { String::new() } else { format!(", read from {:.1} s to {read:.1} s", read - uses.seconds) };
-    format!(" {what} on {:.2} CPUs in {:.1} s{when}", uses.cpus, uses.seconds)
+    let left_out = if uses.left_out > 0 { format!(", {} not read", uses.left_out) } else { String::new() };
+    format!(" {what} on {:.2} CPUs in {:.1} s{when}{left_out}", uses.cpus, uses.seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::builders;
+    use crate::estimate::EstimatorKind;
+    use crate::sources::Round;
+    use crate::threads::{ThreadReading, ThreadSnapshot};
+
+    #[test]
+    fn threads_beyond_those_that_are_read_are_counted() {
+        let header = builders::header([builders::measured(builders::software_event("page-faults"))]);
+        let mut monitor = builders::monitor(header, vec![], EstimatorKind::Scale);
+        for second in 0..=1 {
+            let at_ns = WallNs(second * builders::SECOND);
+            let threads = vec![ThreadReading { pid: 7, tid: 7, name: "pool".into(), ..ThreadReading::default() }];
+            let snapshot = ThreadSnapshot { at_ns, left_out: 989, threads, ..ThreadSnapshot::default() };
+            let threads = Some(Arc::new(snapshot));
+            monitor.round(&Round { at: at_ns, readings: vec![None], threads, ..Round::default() }, 0);
+        }
+        let text = threads(&monitor, None);
+        assert_eq!(text.lines().next().unwrap(), " 1 thread on 0.00 CPUs in 1.0 s, 989 not read:");
+        assert!(text.contains("\n  989 not read, and threads and children that ended: 0.0%\n"), "{text}");
+    }
 }

@@ -7,7 +7,7 @@ use perfprop::events::{Event, EventKind, Unit};
 use perfprop::monitor::{Measure, Monitor, leans_on_scaling};
 use perfprop::rates::{Error, Tally, Uncertain};
 use perfprop::run::{End, Header, MeasuredTarget, RotatedBy};
-use perfprop::sources::{Reading, Round};
+use perfprop::sources::{Reading, Round, Scope};
 use perfprop::text::{self, Repeats, Repetition, SummaryLayout};
 use perfprop::units::{CpuNs, CpuTime, WallNs};
 
@@ -85,6 +85,37 @@ fn nothing_is_told_of_a_child_where_all_is_counted_or_known_already() {
     assert_eq!((monitor.row(0).uncounted, monitor.lacks_a_child()), (None, false));
     let monitor = ended(8, Round { uncounted: vec![0], ..round(3) });
     assert_eq!((told(&monitor, "W11").len(), told(&monitor, "W13").len()), (1, 0));
+}
+
+#[test]
+fn counts_without_a_cpu_that_went_offline_are_not_exact() {
+    let header = || {
+        let mut header = header();
+        (header.target, header.events[0].scope) = (MeasuredTarget::Everyone { cpus: None }, Scope::Cpu(1));
+        header
+    };
+    let told = |offline: &[(usize, WallNs)]| {
+        let mut monitor = builders::monitor(header(), vec![], EstimatorKind::Scale);
+        for tenth in 1..=12 {
+            let offline = if tenth > 3 { offline.to_vec() } else { vec![] };
+            monitor.round(&Round { offline, ..round(tenth) }, 0);
+        }
+        let last = round(12);
+        monitor.end(End { at_ns: last.at, totals: last.readings, ..End::default() });
+        let words = told(&monitor, "W11");
+        let json = text::json_totals(&Repeats(&[monitor]), Repetition::Once);
+        (words, json.matches("\"status\":\"counted until a CPU was offline\"").count())
+    };
+    assert_eq!(told(&[]), (vec![], 0));
+    let (words, status) = told(&[(0, WallNs(SECOND / 3))]);
+    let begins = |words: &str| words.starts_with("CPU 1 was offline from 0.3 s on: the kernel took its counters off");
+    assert!(words.len() == 1 && words[0].0 == 4 && begins(&words[0].1), "{words:?}");
+    assert_eq!(status, 1);
+    let mut monitor = builders::monitor(header(), vec![], EstimatorKind::Scale);
+    monitor.round(&Round { offline: vec![(0, WallNs(SECOND / 3))], ..round(12) }, 0);
+    let text = text::summary(&Repeats(&[monitor]), SummaryLayout::default());
+    let line = |name: &str| text.lines().find(|line| line.contains(name)).unwrap().to_owned();
+    assert!(line("faults").contains("±?") && !line("duration_time").contains("±?"), "{text}");
 }
 
 /// Intervals of 0.1 s of an event that is always counted, so often in rounds of 2 ms, and of one that has every other

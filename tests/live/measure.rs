@@ -91,6 +91,7 @@ fn signals_come_from_the_channel_of_the_caller() {
     };
     let Some((_, outcome)) = watched(&signals, show) else { return };
     assert_eq!((outcome.signal, outcome.was_asked, saved), (Some(SIGTERM), false, 1));
+    assert!(outcome.end.was_ended_by_perfprop);
 }
 
 #[test]

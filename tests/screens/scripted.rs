@@ -204,6 +204,7 @@ impl Feed for TestFeed {
         End {
             at_ns: last.at,
             exit: Some(Exit::Code(0)),
+            was_ended_by_perfprop: false,
             cpu_time: None,
             has_target_ended: false,
             lost_rounds: lost,

@@ -39,6 +39,9 @@ fn program(header: &Header) -> String {
 /// Why a recording has no total to compare; `None` of a command that ended by itself.
 pub(super) fn is_part(header: &Header, end: Option<&End>) -> Option<&'static str> {
     match (&header.target, end) {
+        (MeasuredTarget::Command { .. }, Some(End { was_ended_by_perfprop: true, .. })) => {
+            Some("is of a command that perfprop ended")
+        }
         (MeasuredTarget::Command { .. }, Some(End { exit: Some(Exit::Code(_)), .. })) => None,
         (MeasuredTarget::Command { .. }, None) => Some("has no end"),
         (MeasuredTarget::Command { .. }, Some(_)) => Some("is of a command that didn't end by itself"),
@@ -199,6 +202,20 @@ mod tests {
 
     use super::super::compare;
     use super::*;
+
+    #[test]
+    fn a_command_that_perfprop_ended_has_no_total_whatever_it_made_of_that() {
+        let header = crate::builders::header([]);
+        let words = |exit, was_ended_by_perfprop| {
+            is_part(&header, Some(&End { exit: Some(exit), was_ended_by_perfprop, ..End::default() }))
+        };
+        assert_eq!([words(Exit::Code(0), false), words(Exit::Code(3), false)], [None; 2]);
+        assert_eq!(words(Exit::Signal(15), false), Some("is of a command that didn't end by itself"));
+        assert_eq!(
+            [Exit::Code(0), Exit::Signal(15)].map(|exit| words(exit, true)),
+            [Some("is of a command that perfprop ended"); 2]
+        );
+    }
 
     #[test]
     fn commands_are_compared_by_the_time_they_took() {

@@ -22,6 +22,7 @@ use nix::fcntl::{AT_FDCWD, AtFlags, OFlag};
 use nix::unistd::{geteuid, linkat};
 
 use super::inherited::inherited;
+use super::lock::{is_written, mark_written};
 use super::path_of;
 
 /// Reading and writing for the owner alone.
@@ -75,7 +76,7 @@ impl PartialFile {
     /// owner could have made it. A device, a pipe or what is open already is written to as it is.
     ///
     /// # Errors
-    /// The operating system's; a link in a folder that others write to.
+    /// The operating system's; a link in a folder that others write to; a file that another process still writes.
     pub fn create(to: &Path) -> io::Result<Self> {
         let there = |file| Self { file, now: Place::There, to: to.to_owned(), has_taken_name: false };
         if let Some(file) = inherited(to) {
@@ -89,7 +90,9 @@ impl PartialFile {
         if to.starts_with("/proc") || meant.as_ref().is_ok_and(is_special) {
             return OpenOptions::new().write(true).open(to).map(there);
         }
-        Self::beside(if found.is_symlink() { fs::canonicalize(to)? } else { to.to_owned() })
+        let to = if found.is_symlink() { fs::canonicalize(to)? } else { to.to_owned() };
+        refuse_written(&to)?;
+        Self::beside(to)
     }
 
     /// Begins a file that wasn't there: `stem.ending`, or `stem-1.ending` and so on. Its name is taken at once.
@@ -169,11 +172,15 @@ impl PartialFile {
         self.file.try_clone()
     }
 
-    /// Gives it its name; what had that is gone.
+    /// Gives it its name; what had that is gone. Until it is closed everywhere, nobody else [creates](Self::create) a file of that
+    /// name.
     ///
     /// # Errors
     /// The operating system's.
     pub fn put(mut self) -> io::Result<PathBuf> {
+        if !matches!(self.now, Place::There) {
+            mark_written(&self.file);
+        }
         if let Place::Nameless = self.now {
             let now = name_beside(&self.to);
             let open = path_of(&self.file);
@@ -190,13 +197,15 @@ impl PartialFile {
     /// Gives it its name; what had that and wasn't empty is kept as `FILE.old`.
     ///
     /// # Errors
-    /// The operating system's.
+    /// The operating system's; another process has begun to write a file of that name.
     pub fn put_keeping_old(self) -> io::Result<PathBuf> {
-        let has_old = fs::symlink_metadata(&self.to).is_ok_and(|found| found.is_file() && found.len() > 0);
-        if has_old && !matches!(self.now, Place::There) {
-            let mut old = self.to.clone().into_os_string();
-            old.push(".old");
-            fs::rename(&self.to, old)?;
+        if !matches!(self.now, Place::There) {
+            refuse_written(&self.to)?;
+            if fs::symlink_metadata(&self.to).is_ok_and(|found| found.is_file() && found.len() > 0) {
+                let mut old = self.to.clone().into_os_string();
+                old.push(".old");
+                fs::rename(&self.to, old)?;
+            }
         }
         self.put()
     }
@@ -251,6 +260,15 @@ fn refuse_link(path: &Path) -> io::Result<()> {
     let is_link = fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
     match is_link && is_shared(&folder_of(path)) {
         true => Err(io::Error::other("it is a link in a folder that others write to, and isn't followed")),
+        false => Ok(()),
+    }
+}
+
+/// What another process still writes would be nowhere once its name is another file's.
+fn refuse_written(path: &Path) -> io::Result<()> {
+    let is_regular = fs::symlink_metadata(path).is_ok_and(|found| found.is_file());
+    match is_regular && is_written(path) {
+        true => Err(io::Error::other("another perfprop is writing it; choose another name (-o)")),
         false => Ok(()),
     }
 }
@@ -355,6 +373,24 @@ mod tests {
             (names(&folder), read("a"), read("a.old")),
             (vec!["a".into(), "a.old".into()], "3".into(), "2".into())
         );
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_is_still_written_is_not_replaced() {
+        let folder = folder("written", 0o755);
+        let to = folder.join("a");
+        let [first, second] = [(); 2].map(|()| PartialFile::create(&to).unwrap());
+        let mut still_open = first.file().unwrap();
+        first.put_keeping_old().unwrap();
+        // One that began at the same time, and one that comes later.
+        let mut errors = [second.put_keeping_old().unwrap_err(), PartialFile::create(&to).unwrap_err()].into_iter();
+        assert!(errors.all(|error| error.to_string().contains("another perfprop is writing it")));
+        still_open.write_all(b"whole").unwrap();
+        assert_eq!((names(&folder), fs::read_to_string(&to).unwrap()), (vec!["a".into()], "whole".into()));
+        drop(still_open);
+        PartialFile::create(&to).unwrap().put_keeping_old().unwrap();
+        assert_eq!(names(&folder), ["a", "a.old"]);
         fs::remove_dir_all(folder).unwrap();
     }
 

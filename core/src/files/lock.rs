@@ -2,10 +2,17 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::os::fd::AsRawFd;
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
+
+/// How often it is looked whether a file is written before that is believed, and the time between.
+const LOOKS: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// A lock (`flock`) that no other process gets until it is dropped.
 #[derive(Debug)]
@@ -32,6 +39,31 @@ pub fn try_lock(path: &Path) -> io::Result<Option<FileLock>> {
         Err((_, Errno::EWOULDBLOCK)) => Ok(None),
         Err((_, errno)) => Err(errno.into()),
     }
+}
+
+/// Marks an open file as one that is being written, until it is closed everywhere: see [`is_written`]. Nothing where the file system
+/// has no locks.
+#[expect(deprecated, reason = "the lock outlives this reference, and `Flock` unlocks when it is dropped")]
+pub(super) fn mark_written(file: &File) {
+    let _ = nix::fcntl::flock(file.as_raw_fd(), FlockArg::LockExclusiveNonblock);
+}
+
+/// Whether another process goes on to write the regular file of this name, which is marked so.
+pub(super) fn is_written(path: &Path) -> bool {
+    let is_locked = || {
+        let file = File::open(path).ok()?;
+        match Flock::lock(file, FlockArg::LockSharedNonblock) {
+            Err((_, Errno::EWOULDBLOCK)) => Some(()),
+            Ok(_) | Err(_) => None,
+        }
+    };
+    // A process that has just been forked has the descriptors of its parent for a moment.
+    (0..LOOKS).all(|look| {
+        if look > 0 {
+            thread::sleep(PAUSE);
+        }
+        is_locked().is_some()
+    })
 }
 
 fn lockable(path: &Path) -> io::Result<File> {

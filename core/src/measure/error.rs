@@ -234,8 +234,21 @@ fn unschedulable(f: &mut fmt::Formatter<'_>, group: &Unschedulable, has_watchdog
 /// Room for what perfprop opens beside counters: pipes, ring buffers, files. A few dozen at most.
 const OWN_DESCRIPTORS: usize = 64;
 
+/// What is said of a process that is there by its number only.
+fn has_ended(f: &mut fmt::Formatter<'_>, pid: Pid) -> fmt::Result {
+    let parent = process::unwaited_parent(pid).unwrap_or(Pid::from_raw(0));
+    let name = process::name(parent).unwrap_or_default();
+    write!(
+        f,
+        "E11 perfprop: pid {pid} has ended; its parent, {} ({parent}), has not waited for it yet\n      \
+         to measure it the next time:  -- ./prog in place of -p {pid}",
+        shown(&name)
+    )
+}
+
 fn not_opened(f: &mut fmt::Formatter<'_>, error: &OpenError) -> fmt::Result {
     match error {
+        OpenError::NoProcess(pid) if process::unwaited_parent(*pid).is_some() => has_ended(f, *pid),
         OpenError::NoProcess(pid) => write!(
             f,
             "perfprop: E11 pid {pid} does not exist (ESRCH)\n      \
@@ -309,6 +322,8 @@ fn too_many_files(
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
     use super::*;
 
     #[test]
@@ -319,5 +334,21 @@ mod tests {
         };
         assert!(text(true).contains("the NMI watchdog holds 1") && text(true).contains("nmi_watchdog=0"));
         assert!(!text(false).contains("watchdog") && text(false).contains("Remove 1"), "{}", text(false));
+    }
+
+    #[test]
+    fn a_process_that_nobody_has_waited_for_has_ended() {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let pid = Pid::from_raw(child.id().cast_signed());
+        while process::is_alive(pid) {
+            std::thread::yield_now();
+        }
+        let told = || Error::Open(OpenError::NoProcess(pid)).to_string();
+        let own = std::process::id();
+        let text = told();
+        child.wait().unwrap();
+        assert!(text.starts_with(&format!("E11 perfprop: pid {pid} has ended; its parent, ")), "{text}");
+        assert!(text.contains(&format!("({own}), has not waited for it yet")), "{text}");
+        assert!(told().contains("does not exist"));
     }
 }

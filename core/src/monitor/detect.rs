@@ -1,9 +1,9 @@
 //! Finds what the reader of a measurement should know, and notes it: once, or in each interval that has it anew.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use super::uncounted::{told_time_without_counters, uncounted_time};
-use super::{EventTrack, Finding, Monitor, Noted, Row, UncountedPart, at_least_so_much};
+use super::{EventTrack, Finding, Monitor, Noted, Row, TakenOffBy, UncountedPart, at_least_so_much};
 use crate::estimate::{Estimate, RelationState, Weakness};
 use crate::events::EventKind;
 use crate::plan::RowIndex;
@@ -29,6 +29,14 @@ const LOST_TOGETHER: WallNs = WallNs(60_000_000_000);
 pub fn leans_on_scaling(run: f64, number: Option<Uncertain>) -> bool {
     let is_sure = |number: Uncertain| number.error.half_width().is_some_and(|half| half <= SURE * number.value.abs());
     run < LOW_RUN_RATIO && !number.is_some_and(is_sure)
+}
+
+impl EventTrack {
+    /// What is known of an event of which a part isn't counted, with so much of it counted in all.
+    fn at_least(&self, total: Option<Uncertain>) -> Estimate {
+        let last = self.history.back().map_or((Delta::default(), None), |point| (point.counted, point.raw));
+        at_least_so_much(total, last.0, last.1)
+    }
 }
 
 impl Monitor {
@@ -102,7 +110,21 @@ impl Monitor {
             events.push(event);
         }
         if !events.is_empty() {
-            self.note(Finding::TakenOff { events });
+            self.note(Finding::TakenOff { events, by: TakenOffBy::Exec });
+        }
+        self.note_offline(round);
+    }
+
+    /// Notes the events of which a CPU isn't counted from now on.
+    fn note_offline(&mut self, round: &Round) {
+        let mut new = BTreeMap::<WallNs, Vec<RowIndex>>::new();
+        for &(event, from) in &round.offline {
+            let Some(track) = self.tracks.get_mut(event).filter(|track| track.uncounted.is_none()) else { continue };
+            track.uncounted = Some((UncountedPart::OfCpu, track.at_least(self.tally.total(event))));
+            new.entry(from).or_default().push(event);
+        }
+        for (from, events) in new {
+            self.note(Finding::TakenOff { events, by: TakenOffBy::OfflineCpu { from } });
         }
     }
 
@@ -118,10 +140,8 @@ impl Monitor {
         let found = uncounted_time(&self.header.events, end).filter(|_| !is_known);
         let Some((uncounted, all)) = found else { return };
         for (event, track) in self.tracks.iter_mut().enumerate() {
-            let last = track.history.back().map_or((Delta::default(), None), |point| (point.counted, point.raw));
             if self.header.events[event].event.kind != EventKind::Tool {
-                let known = at_least_so_much(self.tally.total(event), last.0, last.1);
-                track.uncounted = Some((UncountedPart::OfChild, known));
+                track.uncounted = Some((UncountedPart::OfChild, track.at_least(self.tally.total(event))));
             }
         }
         self.note(Finding::UncountedTime { uncounted, all });

@@ -53,10 +53,12 @@ pub enum Finding {
         /// Event that it is about.
         event: RowIndex,
     },
-    /// The kernel took counters off a task that executed a program with rights of its own.
+    /// The kernel took counters off a task or a CPU.
     TakenOff {
         /// The events that aren't counted, in whole or in part, from then on.
         events: Vec<RowIndex>,
+        /// What made it do so.
+        by: TakenOffBy,
     },
     /// Much CPU time of a command passed without its events, as if the kernel had taken counters off a child.
     UncountedTime {
@@ -133,6 +135,18 @@ pub enum Finding {
         relation: RelationIndex,
         /// The residual in standard errors.
         z: f64,
+    },
+}
+
+/// What makes the kernel take counters off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TakenOffBy {
+    /// A task executed a program with rights of its own.
+    Exec,
+    /// A CPU went offline.
+    OfflineCpu {
+        /// When.
+        from: WallNs,
     },
 }
 
@@ -268,9 +282,19 @@ impl FindingText<'_> {
         &self.monitor.relations()[index].id
     }
 
-    /// Which part of the target it was, where rows tell parts by thread.
-    fn taken_off(&self, f: &mut fmt::Formatter<'_>, events: &[RowIndex]) -> fmt::Result {
+    /// Which part of the target it was, where rows tell parts by thread or by CPU.
+    fn taken_off(&self, f: &mut fmt::Formatter<'_>, events: &[RowIndex], by: TakenOffBy) -> fmt::Result {
         let scopes = events.iter().map(|&event| &self.monitor.header().events[event].scope);
+        if let TakenOffBy::OfflineCpu { from } = by {
+            let cpu = scopes.clone().find_map(|scope| if let Scope::Cpu(cpu) = scope { Some(cpu) } else { None });
+            let cpu = cpu.map_or_else(|| "a CPU".to_owned(), |cpu| format!("CPU {cpu}"));
+            return write!(
+                f,
+                "{cpu} was offline from {:.1} s on: the kernel took its counters off, and what ran there later isn't counted; \
+                 a new measurement counts it",
+                from.as_secs()
+            );
+        }
         let thread = scopes.clone().find(|scope| matches!(scope, Scope::Thread { .. }));
         let who = thread.map_or_else(|| self.monitor.header().title(), Scope::to_string);
         f.write_str(&taken_off_at_exec(&who))
@@ -345,7 +369,7 @@ impl fmt::Display for FindingText<'_> {
         match self.finding {
             Finding::LostRounds { rounds } => write!(f, "{} skipped, totals are right", counted(*rounds, "reading")),
             Finding::LowRunRatio { ratios } => self.low_ratios(f, ratios),
-            Finding::TakenOff { events } => self.taken_off(f, events),
+            Finding::TakenOff { events, by } => self.taken_off(f, events, *by),
             Finding::UncountedTime { uncounted, all } => uncounted_time(f, *uncounted, *all),
             Finding::Gone { threads } => write!(f, "{} had ended before counting began", counted(*threads, "thread")),
             Finding::RelationInactive { relation, missing } => {

@@ -159,13 +159,15 @@ impl Point {
     }
 }
 
-/// What of an event isn't counted where the kernel took counters off at an exec.
+/// What of an event isn't counted where the kernel took counters off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UncountedPart {
     /// All from the exec of a measured task on.
     FromExecOn,
     /// What a child did; the whole is counted otherwise.
     OfChild,
+    /// What runs on a CPU from when it was offline on.
+    OfCpu,
 }
 
 /// How a number was corrected.

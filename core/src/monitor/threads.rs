@@ -105,6 +105,8 @@ pub struct ThreadUses<'a> {
     pub ended_names: Vec<EndedUse<'a>>,
     /// The time, in seconds.
     pub seconds: f64,
+    /// How often the one that was looked at most was, in the time.
+    pub looks: u32,
     /// When it ended.
     pub until: WallNs,
     /// Processes and threads that the whole machine started a second; `None` where the kernel doesn't say.
@@ -250,7 +252,7 @@ impl Monitor {
         let snapshots = self.near_snapshots(time)?;
         let [earlier, .., later] = snapshots[..] else { return None };
         let seconds = Some((later.at_ns - earlier.at_ns).as_secs()).filter(|&seconds| seconds > 0.0)?;
-        let Uses { living: mut threads, ended } = uses(&snapshots);
+        let Uses { living: mut threads, ended, looks } = uses(&snapshots);
         take_older_looks(
             &mut threads,
             self.threads.before(earlier.at_ns, later.at_ns - later.at_ns.min(LONGEST_LOOKS)),
@@ -288,6 +290,7 @@ impl Monitor {
             ended_children,
             ended_names,
             seconds,
+            looks,
             until: later.at_ns,
             started: started.map(|(later, earlier)| later.saturating_sub(earlier) as f64 / seconds),
         })

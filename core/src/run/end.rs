@@ -14,6 +14,9 @@ pub struct End {
     pub at_ns: WallNs,
     /// How the command ended, if there was one and it did.
     pub exit: Option<Exit>,
+    /// Whether perfprop asked the command to end, at a signal or as it was told to: `exit` then is no end of its own.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub was_ended_by_perfprop: bool,
     /// CPU time of the command and its waited-for children, as the kernel accounts it; `None` if there was no command.
     pub cpu_time: Option<CpuTime>,
     /// Whether counters were to count all of that CPU time: of the command and all that it started, from its exec on until

@@ -219,12 +219,14 @@ impl Session {
     /// How the measurement ended, after the last round.
     pub fn end(&self, last: &Round, lost_rounds: u64) -> End {
         let ended = self.command.as_ref().and_then(|command| command.ended.get());
+        let was_ended_by_perfprop =
+            self.command.as_ref().is_some_and(|command| command.was_ended.load(Ordering::Relaxed));
         End {
             at_ns: last.at,
             exit: ended.map(|(exit, _)| *exit),
+            was_ended_by_perfprop,
             cpu_time: ended.map(|(_, cpu_time)| *cpu_time),
-            is_all_watched: self.watches_all
-                && self.command.as_ref().is_some_and(|command| !command.was_ended.load(Ordering::Relaxed)),
+            is_all_watched: self.watches_all && self.command.is_some() && !was_ended_by_perfprop,
             started: self.started(),
             has_target_ended: self.has_target_ended.load(Ordering::Relaxed),
             lost_rounds,

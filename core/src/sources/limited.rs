@@ -226,7 +226,7 @@ impl<S: CounterSource> CounterSource for Limited<S> {
             LimitedState::Runs => {}
         }
         let readings = self.counted.iter().chain(&self.truth).copied().collect();
-        Next::Round(Round { at: self.at, readings, uncounted: self.uncounted.clone(), threads: None })
+        Next::Round(Round { at: self.at, readings, uncounted: self.uncounted.clone(), ..Round::default() })
     }
 
     fn has_executed(&mut self) {

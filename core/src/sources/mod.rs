@@ -52,6 +52,9 @@ pub struct Round {
     /// program with rights of its own, which stays so in all later rounds; or one of the event's units hasn't been on a
     /// counter so far.
     pub uncounted: Vec<RowIndex>,
+    /// The rows of which a CPU isn't counted any more as it went offline, and since when: so in all later rounds, also where it is
+    /// online again.
+    pub offline: Vec<(RowIndex, WallNs)>,
     /// What the target's threads have done, once an interval, by the time that it says.
     pub threads: Option<Arc<ThreadSnapshot>>,
 }

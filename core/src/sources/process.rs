@@ -60,6 +60,12 @@ pub fn is_alive(pid: Pid) -> bool {
     lives(pid) || threads(pid).is_ok_and(|threads| threads.len() > 1 && threads.into_iter().any(lives))
 }
 
+/// The parent of a process that has ended and that this one has not waited for; `None` of others.
+pub(crate) fn unwaited_parent(pid: Pid) -> Option<Pid> {
+    let stat = stat(pid).filter(|stat| stat.state == 'Z' && !is_alive(pid))?;
+    Some(Pid::from_raw(stat.parent))
+}
+
 /// A process or thread that is told from a later one with its number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KnownTask {

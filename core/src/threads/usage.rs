@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{ThreadLooks, ThreadReading, ThreadSnapshot};
+use super::{ThreadId, ThreadLooks, ThreadReading, ThreadSnapshot};
 use crate::units::CpuNs;
 
 /// What a thread waited for when it was looked at, by the kernel's function in which it was.
@@ -269,43 +269,38 @@ pub struct Uses<'a> {
     pub living: Vec<ThreadUse<'a>>,
     /// Each thread that ended before the last snapshot, as far as it was read; the last one to end first.
     pub ended: Vec<ThreadUse<'a>>,
+    /// How often the one that was looked at most was.
+    pub looks: u32,
 }
 
 /// What threads did between the first and the last of these snapshots, which stand in the order of time. A thread that began
-/// between them has done all of it since. Where some are left out, nobody knows which began and which ended: a thread that the first
-/// snapshot doesn't have is told from when it was first read, and none has ended. Empty where no time passed.
+/// between them has done all of it since: one that an earlier snapshot doesn't have, which has all that lived then. Where each of
+/// those leaves some out, a thread is told from when it was first read. Where the last one leaves some out, none has ended but
+/// those that were seen to. Empty where no time passed.
 pub fn uses<'a>(snapshots: &[&'a ThreadSnapshot]) -> Uses<'a> {
     let [earlier, between @ .., later] = snapshots else { return Uses::default() };
     if later.at_ns <= earlier.at_ns {
         return Uses::default();
     }
     let seconds = (later.at_ns - earlier.at_ns).as_secs();
-    let mut before: FxHashMap<_, _> = earlier.threads.iter().map(|thread| (thread.id(), thread)).collect();
-    let is_whole = snapshots.iter().all(|snapshot| snapshot.left_out == 0);
-    if !is_whole {
-        for thread in between.iter().chain([later]).flat_map(|snapshot| &snapshot.threads) {
-            before.entry(thread.id()).or_insert(thread);
-        }
-    }
     let none = ThreadReading::default();
+    let bases = bases(snapshots, &none);
     let of = |thread: &'a ThreadReading| {
-        ThreadUse::between(before.get(&thread.id()).copied().unwrap_or(&none), thread, seconds)
+        ThreadUse::between(bases.get(&thread.id()).copied().unwrap_or(&none), thread, seconds)
     };
-    let mut uses = Uses { living: later.threads.iter().map(of).collect(), ended: Vec::new() };
+    let mut uses = Uses { living: later.threads.iter().map(of).collect(), ..Uses::default() };
     let mut known: FxHashSet<_> = later.threads.iter().map(ThreadReading::id).collect();
-    let newest_first = between.iter().rev().flat_map(|snapshot| snapshot.threads.iter().chain(&snapshot.ended_threads));
-    let ended = later.ended_threads.iter().chain(newest_first).filter(|_| is_whole);
-    uses.ended.extend(ended.filter(|thread| known.insert(thread.id())).map(of));
-    let mut seen: FxHashMap<_, u64> = FxHashMap::default();
-    for thread in between.iter().flat_map(|snapshot| &snapshot.threads).filter(|thread| thread.resident > 0) {
-        let most = seen.entry(thread.id()).or_default();
-        *most = thread.resident.max(*most);
-    }
-    for thread in uses.living.iter_mut().chain(&mut uses.ended) {
-        thread.memory = thread.memory.max(seen.get(&thread.thread.id()).copied().unwrap_or(0));
-    }
+    let last_seen = |snapshot: &&'a ThreadSnapshot| {
+        let threads = if later.left_out == 0 { &snapshot.threads[..] } else { &[] };
+        threads.iter().chain(&snapshot.ended_threads)
+    };
+    let ended = later.ended_threads.iter().chain(between.iter().rev().flat_map(last_seen));
+    let ended = ended.filter(|thread| bases.contains_key(&thread.id()) && known.insert(thread.id()));
+    uses.ended.extend(ended.map(of));
+    keep_most_memory(&mut uses, between);
     let all = || uses.living.iter().chain(&uses.ended);
     let most = all().map(ThreadUse::times_looked_at).max().unwrap_or(0);
+    uses.looks = most;
     let part_of_looks = |times: u32| (times > 0).then(|| f64::from(times) / f64::from(most));
     for thread in &mut uses.living {
         thread.lived = part_of_looks(thread.times_looked_at()).unwrap_or(thread.lived);
@@ -315,6 +310,35 @@ pub fn uses<'a>(snapshots: &[&'a ThreadSnapshot]) -> Uses<'a> {
         thread.lived = part_of_looks(thread.times_looked_at()).unwrap_or(0.0);
     }
     uses
+}
+
+/// Tells of each thread the most memory that its process had in these snapshots, too.
+fn keep_most_memory(uses: &mut Uses<'_>, snapshots: &[&ThreadSnapshot]) {
+    let mut seen: FxHashMap<_, u64> = FxHashMap::default();
+    for thread in snapshots.iter().flat_map(|snapshot| &snapshot.threads).filter(|thread| thread.resident > 0) {
+        let most = seen.entry(thread.id()).or_default();
+        *most = thread.resident.max(*most);
+    }
+    for thread in uses.living.iter_mut().chain(&mut uses.ended) {
+        thread.memory = thread.memory.max(seen.get(&thread.thread.id()).copied().unwrap_or(0));
+    }
+}
+
+/// What each thread of these snapshots had done before what counts: what the first one says, nothing if it began after one that
+/// leaves none out, or else what was read of it first. One that was read once and has ended has no base where that isn't known.
+fn bases<'a>(snapshots: &[&'a ThreadSnapshot], none: &'a ThreadReading) -> FxHashMap<ThreadId, &'a ThreadReading> {
+    let mut bases = FxHashMap::default();
+    let mut is_new = false;
+    for snapshot in snapshots {
+        for thread in &snapshot.threads {
+            bases.entry(thread.id()).or_insert(if is_new { none } else { thread });
+        }
+        for thread in snapshot.ended_threads.iter().filter(|_| is_new) {
+            bases.entry(thread.id()).or_insert(none);
+        }
+        is_new |= snapshot.left_out == 0;
+    }
+    bases
 }
 
 /// Where looks in the time are too few to tell what a thread waits for, takes those before it as well: as far back as they have to
@@ -535,6 +559,26 @@ mod tests {
         // In 2 s the one that was read twice used half a second; of the other nothing is known.
         assert_eq!(uses.living.iter().map(|thread| thread.cpu).collect::<Vec<_>>(), [0.25, 0.0]);
         assert_eq!(uses.ended, []);
+    }
+
+    #[test]
+    fn a_thread_that_a_whole_snapshot_lacks_began_after_it_whatever_is_left_out_later() {
+        let at = |second, left_out, threads| ThreadSnapshot { left_out, ..snapshot(second, threads) };
+        let first = at(0, 0, vec![thread(7, 100, vec![])]);
+        let second = at(1, 600, vec![thread(7, 100, vec![]), thread(8, 200, vec![]), thread(9, 300, vec![])]);
+        let third = at(2, 600, vec![thread(7, 100, vec![]), thread(8, 300, vec![])]);
+        let last =
+            ThreadSnapshot { ended_threads: vec![thread(8, 400, vec![])], ..at(4, 0, vec![thread(7, 500, vec![])]) };
+        let cpu = |uses: &[ThreadUse<'_>]| uses.iter().map(|one| (one.thread.tid, one.cpu)).collect::<Vec<_>>();
+        // All that the four seconds had of each.
+        let all = uses(&[&first, &second, &third, &last]);
+        assert_eq!((cpu(&all.living), cpu(&all.ended)), (vec![(7, 0.1)], vec![(8, 0.1), (9, 0.075)]));
+        // Whoever isn't in the third may live: nothing is said of it.
+        let some = uses(&[&first, &second, &third]);
+        assert_eq!((cpu(&some.living), cpu(&some.ended)), (vec![(7, 0.0), (8, 0.15)], vec![]));
+        // Where the first leaves some out, a thread counts from its first reading.
+        let late = uses(&[&second, &third, &last]);
+        assert_eq!((cpu(&late.living), cpu(&late.ended)), (vec![(7, 0.4 / 3.0)], vec![(8, 0.2 / 3.0)]));
     }
 
     #[test]

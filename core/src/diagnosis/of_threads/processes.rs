@@ -12,6 +12,8 @@ use crate::units::WallNs;
 
 /// Processes started a second, CPU seconds of each at most, and their share of the CPU time where they are told.
 const SHORT: (f64, f64, f64) = (100.0, 0.005, 0.5);
+/// Seconds between two checks at most where it is told that processes are too short for one: between others longer ones fit.
+const CHECKED_EACH: f64 = 0.25;
 /// CPUs that ended children of a target were on at least: fewer may be those of a few that aren't short, beside others' that are.
 const LEAST_OF_CHILDREN: f64 = 0.1;
 /// How long memory has to grow in seconds, in what share of steps, by how many bytes, and by what part of itself.
@@ -67,7 +69,8 @@ impl Evidence<'_> {
         // Of the machine all that start are its own.
         let is_machine = !uses.busy.is_empty();
         let is_little = !is_machine && children < LEAST_OF_CHILDREN;
-        if share.is_nan() || share < least_share || each > most_each || is_little {
+        let is_checked = uses.seconds <= CHECKED_EACH * f64::from(uses.looks);
+        if share.is_nan() || share < least_share || each > most_each || is_little || !is_checked {
             return None;
         }
         let (at_most, at_least) = if is_machine { ("", "") } else { ("up to ", "at least ") };

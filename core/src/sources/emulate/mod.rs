@@ -90,18 +90,22 @@ pub struct ProgramPart {
     pub text: String,
 }
 
-/// A folder that goes when it is dropped, and when perfprop is killed.
+/// A folder that goes when it is dropped, or once none of the command's processes uses it any more; and when perfprop is killed.
 #[derive(Debug)]
 struct Scratch {
     path: PathBuf,
     /// A shell that waits for the end of its input, which only perfprop holds open.
     guardian: Option<Child>,
+    /// Whether it is left to that shell.
+    is_left: bool,
 }
 
-/// What is left when perfprop is killed: a program that goes on under the model, and writes. Its parts are
-/// deleted every second while any of its processes lives, which their logs tell, and the folder at last.
+/// What is left when perfprop is killed, or when the command ends before what it started: a program that goes on under the model,
+/// and writes. Its parts are deleted every second while any of its processes lives, which their logs tell, and the folder at last.
+/// One that was just started has no log yet.
 const GUARDIAN: &str = r#"read -r _
 cd / || exit
+sleep 1
 while [ -d "$1" ]; do
   rm -f "$1"/costs.*
   alive=
@@ -129,12 +133,35 @@ impl Scratch {
         shell.env("PATH", SYSTEM_PATH);
         shell.args(["-c", GUARDIAN, "perfprop-guardian"]).arg(&path).process_group(0);
         shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-        Ok(Self { path, guardian: shell.spawn().ok() })
+        Ok(Self { path, guardian: shell.spawn().ok(), is_left: false })
+    }
+}
+
+impl Scratch {
+    /// Whether a process runs under a model that writes there, also one that has no log yet: its command line has the folder.
+    fn is_used(&self) -> bool {
+        use std::os::unix::ffi::OsStrExt;
+        let folder = [self.path.as_os_str().as_bytes(), b"/"].concat();
+        let has_it = |text: Vec<u8>| text.windows(folder.len()).any(|part| part == folder);
+        let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+        processes.map(|process| fs::read(process.path().join("cmdline"))).any(|line| line.is_ok_and(has_it))
+    }
+
+    /// Leaves it to the guardian.
+    fn leave(&mut self) {
+        // The end of its input.
+        if let Some(guardian) = &mut self.guardian {
+            guardian.stdin = None;
+            self.is_left = true;
+        }
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
+        if self.is_left {
+            return;
+        }
         // What can't be deleted is in the folder of temporary files.
         let _ = fs::remove_dir_all(&self.path);
         if let Some(guardian) = &mut self.guardian {
@@ -312,6 +339,7 @@ impl Emulated {
 }
 
 impl Drop for Emulated {
+    /// Leaves the folder to what the command started and goes on; if the command itself does, it is about to be ended with all that.
     /// Deletes what killed processes left: valgrind makes FIFOs for debuggers in the folder of temporary
     /// files. They can't lie elsewhere, because a program may read the name of one that is mapped.
     fn drop(&mut self) {
@@ -320,7 +348,7 @@ impl Drop for Emulated {
             entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect::<Vec<_>>()
         };
         let pids = names(&self.folder.path).into_iter().filter_map(|name| name.strip_prefix(LOG)?.parse().ok());
-        let ended: Vec<i32> = pids.filter(|&pid| !super::process::is_alive(Pid::from_raw(pid))).collect();
+        let (living, ended): (Vec<i32>, Vec<_>) = pids.partition(|&pid| super::process::is_alive(Pid::from_raw(pid)));
         let temporary = std::env::temp_dir();
         let is_left = |name: &&String| {
             let is_of = |pid: &i32| name.contains(&format!("-{pid}-by-"));
@@ -328,6 +356,9 @@ impl Drop for Emulated {
         };
         for name in names(&temporary).iter().filter(is_left) {
             let _ = fs::remove_file(temporary.join(name));
+        }
+        if !super::process::is_alive(self.root) && (!living.is_empty() || self.folder.is_used()) {
+            self.folder.leave();
         }
     }
 }
@@ -432,6 +463,27 @@ mod tests {
         assert_eq!(source.total.0[..2], [116, 24]);
         drop(source);
         assert!(!folder.exists());
+    }
+
+    #[test]
+    fn the_folder_stays_while_what_the_command_started_uses_it() {
+        let emulator = Emulator::new("valgrind".into(), &CacheModel::default(), true).unwrap();
+        let folder = emulator.folder.path.clone();
+        let mut child = Command::new("sh");
+        child.args(["-c", "read -r _", "x"]).arg(folder.join("log.%p")).stdin(Stdio::piped());
+        let mut child = child.spawn().unwrap();
+        fs::write(folder.join(format!("log.{}", child.id())), "").unwrap();
+        // The command has ended: no process has its number.
+        drop(emulator.source(&Plan::default(), Pid::from_raw(i32::MAX)));
+        thread::sleep(Duration::from_millis(1500));
+        assert!(folder.exists());
+        child.stdin = None;
+        child.wait().unwrap();
+        let begun = Instant::now();
+        while folder.exists() {
+            assert!(begun.elapsed() < Duration::from_secs(60));
+            thread::sleep(Duration::from_millis(20));
+        }
     }
 
     #[test]

@@ -156,7 +156,7 @@ impl<'a> Attaching<'a> {
                 let last = vec![Reading::default(); open.members.len()];
                 let clock = (is_timed || self.rotations.has(group)).then_some(clock);
                 let (leader, siblings) = (open.leader, open.siblings);
-                let task = place.task();
+                let (task, cpu) = (place.task(), place.whole_cpu());
                 let is_of_unit = open.members.iter().any(|&member| !self.plan.event(member).units().is_empty());
                 let is_read = false;
                 self.groups.push(OpenGroup {
@@ -167,6 +167,7 @@ impl<'a> Attaching<'a> {
                     members: Vec::new(),
                     is_of_unit,
                     task,
+                    cpu,
                     last,
                     is_read,
                 });

@@ -22,6 +22,7 @@ use crate::units::{CpuNs, WallNs};
 mod attach;
 mod each_thread;
 pub mod mux;
+mod offline;
 mod open;
 mod probes;
 mod rotation;
@@ -33,6 +34,7 @@ mod units;
 use attach::{Attached, Attaching};
 #[cfg(feature = "stacks")]
 pub(crate) use each_thread::{anew_while_others_start, each_thread};
+use offline::OfflineCpus;
 pub use open::permission;
 #[cfg(feature = "stacks")]
 pub(crate) use open::{Placed, encode, uninterrupted};
@@ -155,6 +157,8 @@ pub struct PerfSource {
     clocks: Vec<PlaceClock>,
     /// The tasks that lost their counters.
     taken: Taken,
+    /// The CPUs that lost theirs.
+    offline: OfflineCpus,
     started: Instant,
 }
 
@@ -174,6 +178,8 @@ struct OpenGroup {
     is_of_unit: bool,
     /// The task that it counts, if it counts one.
     task: Option<Pid>,
+    /// The CPU that it counts, if it counts all that runs on one.
+    cpu: Option<u32>,
     /// What was read last: a group that can't be read this time has still counted that.
     last: Vec<Reading>,
     /// Whether it could be read last time.
@@ -222,7 +228,8 @@ impl PerfSource {
         let rotations = PmuRotations::new(rotations, budget);
         let Attached { rows, groups, clocks } = Attaching::all(plan, target, &rotations)?;
         let (taken, sums) = (Taken::new(target.tasks()), RowSums::new(&rows));
-        Ok(Self { rows, sums, groups, rotations, clocks, taken, started: Instant::now() })
+        let offline = OfflineCpus::default();
+        Ok(Self { rows, sums, groups, rotations, clocks, taken, offline, started: Instant::now() })
     }
 
     /// What became of each event in each scope, and behind them what became of the anchors: in the
@@ -267,9 +274,10 @@ impl CounterSource for PerfSource {
             group.add_to(&mut readings, &self.sums, group.clock.map(|clock| &self.clocks[clock]));
         }
         self.taken.look(&self.groups);
+        self.offline.look(at, &self.groups, &self.clocks);
         let mut uncounted = self.lacking_units();
         uncounted.extend(self.taken.rows());
-        Next::Round(Round { at, readings, uncounted, threads: None })
+        Next::Round(Round { at, readings, uncounted, offline: self.offline.rows(), threads: None })
     }
 
     fn has_executed(&mut self) {
@@ -462,8 +470,8 @@ mod tests {
         let started = thread::spawn(move || ends.recv());
         let siblings = vec![builder().build_with_group(&mut leader).unwrap()];
         let (group, clock, members, last) = (GroupIndex(0), None, Vec::new(), Vec::new());
-        let (is_of_unit, task, is_read) = (false, None, false);
-        let mut group = OpenGroup { group, clock, leader, siblings, members, is_of_unit, task, last, is_read };
+        let (is_of_unit, task, cpu, is_read) = (false, None, None, false);
+        let mut group = OpenGroup { group, clock, leader, siblings, members, is_of_unit, task, cpu, last, is_read };
         if refuses_torn_groups() {
             assert!(group.is_torn());
         } else {

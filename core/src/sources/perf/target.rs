@@ -118,6 +118,11 @@ impl CounterPlace {
         }
     }
 
+    /// The CPU on which all that runs is counted, if it is that.
+    pub(super) fn whole_cpu(&self) -> Option<u32> {
+        self.cpu.filter(|_| matches!(self.subject, CountedTask::Anyone))
+    }
+
     /// Whether what listens to these CPUs is counted here: on one of them, or wherever a task is. All do where none are given.
     pub(super) fn is_among(&self, cpus: &[u32]) -> bool {
         cpus.is_empty() || self.cpu.is_none_or(|cpu| cpus.contains(&cpu))

@@ -3,10 +3,11 @@
 //! Runtimes that compile while they run list what they compiled in `/tmp/perf-PID.map`: start and size in
 //! hexadecimal digits and a name, one a line. A jitdump says more; the process maps it, which tells where it is. Some
 //! add to these files while they run, others write them when they end, so an address that has no name yet is looked up
-//! again when a file has changed, and at the end. Of the files no more is kept than the names of addresses that were sampled.
+//! again when a file has changed, and at the end. Code is thrown away and its room used again: a line that is added to a perf map
+//! later holds for what is sampled from then on. Of the files no more is kept than the names of addresses that were sampled.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -141,6 +142,8 @@ pub(super) enum MapReading {
 #[derive(Debug, Default)]
 pub(super) struct PerfMapNames {
     pub(super) names: Vec<LateName>,
+    /// The names of addresses that had others before.
+    pub(super) changed: Vec<LateName>,
     /// The maps that aren't read, and why: each once.
     pub(super) refused: Vec<(String, Refused)>,
     /// The processes that wrote a map because they were asked to: each once.
@@ -168,6 +171,8 @@ struct JitMap {
     wanted: Vec<u64>,
     /// Whether some of them were never looked up.
     has_new: bool,
+    /// The names that the perf map has given.
+    named: FxHashMap<u64, MadeCode>,
     /// The file when it was read.
     read: Option<MapVersion>,
     /// The jitdumps, each as it was when it was read.
@@ -215,6 +220,7 @@ impl JitMaps {
             maker: Arc::clone(maker),
             wanted: Vec::new(),
             has_new: false,
+            named: FxHashMap::default(),
             read: None,
             dumps: Vec::new(),
             due: Instant::now(),
@@ -226,7 +232,8 @@ impl JitMaps {
     /// The names that have become known, each once.
     pub(super) fn look(&mut self, when: MapReading) -> PerfMapNames {
         let mut found = PerfMapNames::default();
-        for (&maker, map) in self.of.iter_mut().filter(|(_, map)| !map.wanted.is_empty()) {
+        let is_looked_for = |map: &JitMap| !map.wanted.is_empty() || !map.named.is_empty();
+        for (&maker, map) in self.of.iter_mut().filter(|(_, map)| is_looked_for(map)) {
             found.asked.extend(map.look_for_java(when));
             let begun = Instant::now();
             if when == MapReading::IfDue && begun < map.due {
@@ -234,7 +241,11 @@ impl JitMaps {
             }
             let (pid, has_new) = (map.maker.pid, std::mem::take(&mut map.has_new));
             match map.look(has_new) {
-                Ok(names) => found.names.extend(late(maker, &format!("perf-{pid}.map"), names)),
+                Ok(MapNames { new, changed }) => {
+                    let module = format!("perf-{pid}.map");
+                    found.names.extend(late(maker, &module, new));
+                    found.changed.extend(late(maker, &module, changed));
+                }
                 Err(why) if why.is_absence() || map.is_refused => {}
                 Err(why) => {
                     map.is_refused = true;
@@ -263,22 +274,28 @@ impl JitMap {
     }
 
     /// Reads the file unless it was read before and nothing is new in it or asked of it.
-    fn look(&mut self, has_new: bool) -> Result<FxHashMap<u64, MadeCode>, Refused> {
+    fn look(&mut self, has_new: bool) -> Result<MapNames, Refused> {
         self.wanted.sort_unstable();
         let (maker, wanted) = (Arc::clone(&self.maker), self.wanted.clone());
-        let before = self.read.filter(|_| !has_new);
+        let mut named: Vec<u64> = self.named.keys().copied().collect();
+        named.sort_unstable();
+        let before = self.read;
         let read = move || {
             let file = maker.map()?;
             let version = version(&file)?;
-            if Some(version) == before {
-                return Ok((version, FxHashMap::default()));
+            if Some(version) == before && !has_new {
+                return Ok((version, MapNames::default()));
             }
-            let text = BufReader::with_capacity(1 << 18, file.take(version.1));
-            names(text, &wanted).map(|names| (version, names)).map_err(Refused::System)
+            let changed = before.map_or(Ok(FxHashMap::default()), |before| added(&file, before, version, &named));
+            let new = if wanted.is_empty() { Ok(FxHashMap::default()) } else { of_part(&file, 0, version.1, &wanted) };
+            Ok((version, MapNames { new: new.map_err(Refused::System)?, changed: changed.map_err(Refused::System)? }))
         };
-        let (version, names) = files::within(READING, Answerer::Process(self.maker.pid), read)??;
+        let (version, mut names) = files::within(READING, Answerer::Process(self.maker.pid), read)??;
         self.read = Some(version);
-        self.wanted.retain(|address| !names.contains_key(address));
+        self.wanted.retain(|address| !names.new.contains_key(address));
+        names.changed.retain(|address, code| self.named.get(address) != Some(code));
+        let all = names.new.iter().chain(&names.changed);
+        self.named.extend(all.map(|(&address, code)| (address, code.clone())));
         Ok(names)
     }
 
@@ -309,6 +326,33 @@ impl JitMap {
             }
         }
     }
+}
+
+/// What a look at a perf map has found: names of addresses that had none, and of some that had others.
+#[derive(Debug, Default)]
+struct MapNames {
+    new: FxHashMap<u64, MadeCode>,
+    changed: FxHashMap<u64, MadeCode>,
+}
+
+/// The names of addresses in lines that were added to a perf map since it was read, and in some before them, the last of which may
+/// not have been whole. Of another file nothing is known.
+fn added(file: &File, before: MapVersion, now: MapVersion, named: &[u64]) -> io::Result<FxHashMap<u64, MadeCode>> {
+    let has_grown = before.0 == now.0 && before.1 < now.1;
+    match has_grown && !named.is_empty() {
+        true => of_part(file, before.1.saturating_sub(MOST_LINE), now.1, named),
+        false => Ok(FxHashMap::default()),
+    }
+}
+
+/// The names of addresses in the whole lines of a perf map from a place in it on.
+fn of_part(mut file: &File, from: u64, until: u64, wanted: &[u64]) -> io::Result<FxHashMap<u64, MadeCode>> {
+    file.seek(SeekFrom::Start(from))?;
+    let mut text = BufReader::with_capacity(1 << 18, file.take(until - from));
+    if from > 0 {
+        text.skip_until(b'\n')?;
+    }
+    names(text, wanted)
 }
 
 /// The names of addresses, which are in ascending order. A later line about the same address holds: code is
@@ -391,6 +435,34 @@ mod tests {
         assert_eq!(found(&mut maps), [(0x2000, "g".to_owned())]);
         maps.want(&maker, 0x1008);
         assert_eq!(found(&mut maps), [(0x1008, "f".to_owned())]);
+        fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn a_line_that_is_added_renames_an_address() {
+        let pid = i32::MAX - 11;
+        let path = format!("/tmp/perf-{pid}.map");
+        let maker = Arc::new(JitProcess::of(pid));
+        let mut maps = JitMaps::default();
+        maps.want(&maker, 0x1000);
+        let mut text = "1000 20 f\n2000 20 g\n".to_owned();
+        fs::write(&path, &text).unwrap();
+        assert_eq!(found(&mut maps), [(0x1000, "f".to_owned())]);
+        let mut changed = |maps: &mut JitMaps, more: &str| {
+            text += more;
+            fs::write(&path, &text).unwrap();
+            let look = maps.look(MapReading::Last);
+            assert!(look.names.is_empty());
+            look.changed.into_iter().map(|late| (late.address, late.code.name)).collect::<Vec<_>>()
+        };
+        assert_eq!(changed(&mut maps, "3000 20 h\n"), []);
+        assert_eq!(changed(&mut maps, "fe0 40 i\n"), [(0x1000, "i".to_owned())]);
+        // The same name again, and then the first one.
+        assert_eq!(changed(&mut maps, "1000 20 i\n"), []);
+        assert_eq!(changed(&mut maps, "1000 20 f\n"), [(0x1000, "f".to_owned())]);
+        // Of one that was written anew nothing is known.
+        fs::write(&path, "1000 20 j\n").unwrap();
+        assert!(maps.look(MapReading::Last).changed.is_empty());
         fs::remove_file(&path).unwrap();
     }
 

@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, TrySendError};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::symbols::{NamedLocation, SymbolSources, unknown};
 use crate::stacks::end::StackEnd;
 use crate::stacks::live::jit::{JitProcess, LateName, MadeCode, MakerKey, MapReading};
 use crate::stacks::live::mapped::ModuleContents;
 use crate::stacks::live::samples::{LeftCpu, PATIENCE, RawBatch, RawSample, Waker};
+use crate::stacks::live::unwinding::PathNode;
 use crate::stacks::{
     CUT, Losses, NamelessReason, StackBatch, StackFrame, StackFrameId, StackId, StackNode, StackSample, UnnamedFile,
     WOKEN_BY, WaitReason, WaitingSamples,
@@ -73,8 +74,11 @@ struct Namer {
     symbols: SymbolSources,
     /// The frames of each location, the outermost first: a function, and what is inlined there.
     locations: Vec<Vec<StackFrameId>>,
-    /// The stack of each path.
+    /// The stack of each path, and what it is of.
     paths: Vec<Option<StackId>>,
+    path_nodes: Vec<PathNode>,
+    /// The location of each address of code that a process made.
+    made: FxHashMap<(MakerKey, u64), usize>,
     frame_numbers: FxHashMap<StackFrame, StackFrameId>,
     frames: Vec<KnownFrame>,
     /// Frames of code that processes made, which may get their names later.
@@ -115,6 +119,8 @@ impl Namer {
             symbols: SymbolSources::new(),
             locations: Vec::new(),
             paths: Vec::new(),
+            path_nodes: Vec::new(),
+            made: FxHashMap::default(),
             frame_numbers: FxHashMap::default(),
             frames: Vec::new(),
             pending: FxHashMap::default(),
@@ -154,19 +160,18 @@ impl Namer {
                 NamedLocation::Frames(frames) => {
                     frames.into_iter().map(|frame| self.number(frame, &mut out.frames)).collect()
                 }
-                NamedLocation::Made(maker) => vec![self.pending(&maker, location.place, &mut out.frames)],
+                NamedLocation::Made(maker) => {
+                    self.made.insert((maker.key(), location.place), self.locations.len());
+                    vec![self.pending(&maker, location.place, &mut out.frames)]
+                }
             };
             self.locations.push(numbers);
         }
         self.find_late_names(MapReading::IfDue, out);
         for path in &raw.paths {
-            let mut caller = path.caller.and_then(|caller| self.paths[caller.0 as usize]);
-            let location = path.location.0 as usize;
-            for index in 0..self.locations[location].len() {
-                let frame = self.locations[location][index];
-                caller = Some(self.stack(StackNode { caller, frame }, &mut out.stacks));
-            }
-            self.paths.push(caller);
+            let stack = self.stack_of(*path, &mut out.stacks);
+            self.paths.push(stack);
+            self.path_nodes.push(*path);
         }
         out.tasks.extend(raw.tasks);
         self.wakers.extend(raw.wakers);
@@ -183,6 +188,39 @@ impl Namer {
         out.losses.cut += self.cut;
         out.losses.unknown += self.unknown;
         out.losses.forget_stacks(&self.dropped);
+    }
+
+    /// The stack of a path, whose callers have theirs.
+    fn stack_of(&mut self, path: PathNode, new: &mut Vec<StackNode>) -> Option<StackId> {
+        let mut caller = path.caller.and_then(|caller| self.paths[caller.0 as usize]);
+        let location = path.location.0 as usize;
+        for index in 0..self.locations[location].len() {
+            let frame = self.locations[location][index];
+            caller = Some(self.stack(StackNode { caller, frame }, new));
+        }
+        caller
+    }
+
+    /// Gives later samples the frames of code that lies now where other code was.
+    fn rename_later(&mut self, changed: Vec<LateName>, out: &mut StackBatch) {
+        let mut locations = FxHashSet::default();
+        for late in changed {
+            let Some(&location) = self.made.get(&(late.maker, late.address)) else { continue };
+            self.locations[location] = vec![self.number(late.frame(), &mut out.frames)];
+            locations.insert(location);
+        }
+        if locations.is_empty() {
+            return;
+        }
+        let mut is_changed = vec![false; self.paths.len()];
+        for place in 0..self.paths.len() {
+            let path = self.path_nodes[place];
+            let of_caller = path.caller.is_some_and(|caller| is_changed[caller.0 as usize]);
+            if of_caller || locations.contains(&(path.location.0 as usize)) {
+                is_changed[place] = true;
+                self.paths[place] = self.stack_of(path, &mut out.stacks);
+            }
+        }
     }
 
     /// The stack of a sample, below a frame that says so where it is cut.
@@ -306,16 +344,24 @@ impl Namer {
     /// Gives frames the names that have become known since.
     fn find_late_names(&mut self, when: MapReading, out: &mut StackBatch) {
         let found = self.symbols.jit.look(when);
-        for LateName { maker, address, code: MadeCode { name, file, line }, module } in found.names {
-            let Some(number) = self.pending.remove(&(maker, address)) else { continue };
-            out.renamed.push((number, StackFrame { name, module, file, line, ..StackFrame::default() }));
+        for late in found.names {
+            let Some(number) = self.pending.remove(&(late.maker, late.address)) else { continue };
+            out.renamed.push((number, late.frame()));
         }
+        self.rename_later(found.changed, out);
         let asked = found.asked.iter();
         out.notes.extend(asked.map(|pid| {
             format!("Java ({pid}) was asked for the names of its code, as by  jcmd {pid} Compiler.perfmap")
         }));
         let unnamed = found.refused.into_iter().map(|(path, why)| UnnamedFile { path, why: why.to_string() });
         out.unnamed.extend(unnamed);
+    }
+}
+
+impl LateName {
+    fn frame(self) -> StackFrame {
+        let MadeCode { name, file, line } = self.code;
+        StackFrame { name, module: self.module, file, line, ..StackFrame::default() }
     }
 }
 
@@ -327,7 +373,7 @@ mod tests {
     use super::*;
     use crate::stacks::live::mapped::{Module, ModuleId, Modules, SeenAddresses};
     use crate::stacks::live::samples::StackFaults;
-    use crate::stacks::live::unwinding::{CodeLocation, LocationId, PathId, PathNode};
+    use crate::stacks::live::unwinding::{CodeLocation, LocationId, PathId};
     use crate::stacks::{StackTable, Task, TaskId};
     use crate::units::WallNs;
 
@@ -414,6 +460,32 @@ mod tests {
         assert_eq!(ends_in(None, LeftCpu::Blocked(Waker::Unknown)), "[waits]");
         assert_eq!(ends_in(stack, LeftCpu::Blocked(Waker::Interrupt)), "[woken by an interrupt]");
         assert_eq!(ends_in(stack, LeftCpu::Blocked(Waker::Thread(0))), "[woken by worker]");
+    }
+
+    #[test]
+    fn code_that_lies_where_other_code_was_has_its_name_from_then_on() {
+        let maker = Arc::new(JitProcess::of(i32::MAX - 12));
+        let (mut namer, mut out) = (Namer::new(), StackBatch::default());
+        namer.name(nowhere(), &mut out);
+        // As if a process had made the code.
+        namer.made.insert((maker.key(), 0x1000), 0);
+        let late = |name: &str| LateName {
+            maker: maker.key(),
+            address: 0x1000,
+            code: MadeCode { name: name.into(), ..MadeCode::default() },
+            module: "perf-7.map".into(),
+        };
+        namer.rename_later(vec![late("second")], &mut out);
+        namer.name(RawBatch { samples: vec![raw(5)], ..RawBatch::default() }, &mut out);
+        let mut table = StackTable::default();
+        table.define(&out).unwrap();
+        let name = |sample: &StackSample| {
+            table
+                .innermost_first(sample.stack)
+                .map(|frame| table.frame(frame).unwrap().name.as_str())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(out.samples.iter().map(name).collect::<Vec<_>>(), [[UNKNOWN], ["second"]]);
     }
 
     #[test]

@@ -87,6 +87,8 @@ pub(in crate::stacks::live) struct Sorter {
     bytes: Vec<u8>,
     /// Records that are kept for the next pass.
     later: Vec<u8>,
+    /// By how many nanoseconds the clock of this process is ahead of that of the records.
+    ahead: i64,
     pub(in crate::stacks::live) malformed: u64,
 }
 
@@ -99,12 +101,20 @@ struct RingEntry {
 }
 
 impl Sorter {
+    /// A sorter that gives records the time of a clock that is so many nanoseconds ahead of theirs.
+    pub(in crate::stacks::live) fn ahead_by(nanoseconds: i64) -> Self {
+        Self { ahead: nanoseconds, ..Self::default() }
+    }
+
     /// Takes a record, in two parts where it lies around the end of a ring.
     pub(super) fn take(&mut self, kind: RecordKind, parts: &[&[u8]]) {
         let start = self.bytes.len();
         parts.iter().for_each(|part| self.bytes.extend_from_slice(part));
         match kind.time(&self.bytes[start..]) {
-            Ok(time) => self.entries.push(RingEntry { time, kind, start, length: self.bytes.len() - start }),
+            Ok(time) => {
+                let (time, length) = (time.saturating_add_signed(self.ahead), self.bytes.len() - start);
+                self.entries.push(RingEntry { time, kind, start, length });
+            }
             Err(Malformed) => {
                 self.bytes.truncate(start);
                 self.malformed += 1;
@@ -164,6 +174,17 @@ mod tests {
         sorter.take(KIND, &[&body(27)]);
         assert_eq!(times(&mut sorter, u64::MAX), [25, 27, 30]);
         assert!(times(&mut sorter, u64::MAX).is_empty());
+    }
+
+    #[test]
+    fn records_have_the_time_of_the_clock_of_this_process() {
+        let given = |ahead: i64| {
+            let (mut sorter, mut times) = (Sorter::ahead_by(ahead), Vec::new());
+            [30, 10].iter().for_each(|&time| sorter.take(KIND, &[&body(time)]));
+            sorter.give(u64::MAX, |time, _, _| times.push(time));
+            times
+        };
+        assert_eq!([given(0), given(100), given(-20)], [vec![10, 30], vec![110, 130], vec![0, 10]]);
     }
 
     #[test]

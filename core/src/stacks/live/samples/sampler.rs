@@ -12,6 +12,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use super::off_cpu::OffCpu;
 use super::raw_batch::{PATIENCE, RawBatch};
 use super::record_reader::RecordReader;
+use crate::host::HostFiles;
 use crate::regions::clock;
 use crate::sampling::LastRound;
 use crate::stacks::live::rings::{CopySize, CounterTurns, OpenEvents, Ring, SampledCounter, Sorter, go_first};
@@ -85,7 +86,7 @@ impl StackSampler {
         for pid in &running {
             reader.code.processes.space(pid.as_raw());
         }
-        let (sorter, sent) = (Sorter::default(), Sent::default());
+        let (sorter, sent) = (Sorter::ahead_by(HostFiles::here().monotonic_ahead()), Sent::default());
         let turns = CounterTurns::default();
         let shares = Vec::new();
         let (batches, waiting) = to;

@@ -14,7 +14,7 @@
 
 use std::collections::VecDeque;
 
-use crate::estimate::{Cause, Estimate, Estimator, Quality, Standing, Weakness, WholeRun};
+use crate::estimate::{Cause, Estimate, Estimator, Quality, Standing, WholeRun};
 use crate::events::{EventKind, most_per_ms_at_startup};
 use crate::metrics::Derived;
 use crate::plan::RowIndex;
@@ -50,7 +50,6 @@ pub use measure::{Measure, MeasureChoice};
 pub use metrics::MetricRow;
 pub use notes::{ReadAhead, RecordingNotes};
 pub use phases::{PhaseChange, phase_changes};
-use row::excludes;
 pub use row::{Absence, Correction, Point, Row, UncountedPart};
 pub use spread::Extremes;
 pub use sum::{Sum, SummedEvent};
@@ -284,13 +283,9 @@ impl Monitor {
         // Nothing is counted during a delay.
         let (at, length) = (self.now, self.now - self.closed_at.max(self.header.delay_ns));
         let stepped = self.stepped(None);
-        let is_aliased =
-            self.estimator.weaknesses().iter().any(|weakness| matches!(weakness, Weakness::Aliased { .. }));
         for ((event, track), estimate) in self.tracks.iter_mut().enumerate().zip(self.estimator.estimates()) {
             let counted = self.tally.interval(event).total();
-            let mut raw = self.tally.interval_count(event);
-            let mut corrected =
-                estimate.interval.filter(|&count| is_aliased || raw.is_none_or(|raw| excludes(count, raw))).or(raw);
+            let (mut raw, mut corrected) = (self.tally.interval_count(event), estimate.interval);
             if track.lacks_unit || self.header.events[event].event.is_of_a_part() {
                 (raw, corrected) = (raw.map(at_least), corrected.map(at_least));
             }

@@ -163,6 +163,15 @@ impl Uncertain {
             Error::Unknown => None,
         }
     }
+
+    /// Whether the interval leaves out anything that another one has.
+    pub fn excludes_some_of(self, other: Self) -> bool {
+        match (self.bounds(), other.bounds()) {
+            (Some((low, high)), Some((other_low, other_high))) => low > other_low || high < other_high,
+            (_, None) => true,
+            (None, Some(_)) => false,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -170,6 +179,17 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_wider_interval_around_another_one_excludes_nothing() {
+        let within = |value: f64, error: f64| Uncertain { value, error: Error::Within { below: error, above: error } };
+        let scaled = within(100.0, 10.0);
+        assert!(!within(105.0, 15.0).excludes_some_of(scaled) && !within(100.0, 300.0).excludes_some_of(scaled));
+        assert!(within(105.0, 14.0).excludes_some_of(scaled) && within(95.0, 12.0).excludes_some_of(scaled));
+        assert!(!scaled.excludes_some_of(scaled));
+        let unknown = Uncertain { value: 100.0, error: Error::Unknown };
+        assert!(scaled.excludes_some_of(unknown) && !unknown.excludes_some_of(scaled));
+    }
 
     #[test]
     fn errors_of_sums_and_products_by_hand() {

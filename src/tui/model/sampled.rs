@@ -350,7 +350,7 @@ mod tests {
         assert!(model(Mode::Live).goes_on());
         let mut model = model(replay());
         let mut with = |playing, sight, way| {
-            let playback = model.playback.as_mut().expect("a replay has a playback");
+            let Some(playback) = model.playback.as_mut() else { unreachable!("a replay has a playback") };
             (playback.playing, playback.sight, playback.way) = (playing, sight, way);
             model.goes_on()
         };

@@ -19,8 +19,8 @@ pub(super) struct Family {
     own: BTreeSet<i32>,
     /// Groups that they have from who started the command, which others may be in.
     shared: BTreeSet<i32>,
-    /// When the command began.
-    began: Option<ClockTicks>,
+    /// When the command began, and its number: what began in the same tick has a larger one if it is later.
+    began: Option<(ClockTicks, i32)>,
     /// Processes that can't be of it.
     strangers: BTreeSet<i32>,
 }
@@ -28,7 +28,7 @@ pub(super) struct Family {
 impl Family {
     /// Takes what was read of the command, and of each process that is known to be of it.
     pub(super) fn add(&mut self, pid: i32, stat: &Stat) {
-        self.began.get_or_insert(stat.began);
+        self.began.get_or_insert((stat.began, pid));
         self.members.insert(pid, stat.began);
         self.own.extend([stat.group, stat.session].into_iter().filter(|id| *id == pid));
         if !self.own.contains(&stat.group) {
@@ -69,7 +69,7 @@ impl Family {
     pub(super) fn has_orphan(&mut self, pid: i32, stat: &Stat, adopter: Option<&Stat>) -> bool {
         let is_own = [stat.group, stat.session].iter().any(|id| self.own.contains(id));
         let is_shared = self.shared.contains(&stat.group);
-        let is_later = self.began.is_some_and(|began| stat.began >= began);
+        let is_later = self.began.is_some_and(|began| (stat.began, pid) > began);
         if !is_later || !(is_own || is_shared) {
             self.strangers.insert(pid);
             return false;
@@ -85,7 +85,7 @@ impl Family {
     /// init is in the same session, as in containers, the group has to tell.
     fn is_adopted(&self, pid: i32, stat: &Stat, adopter: &Stat) -> bool {
         let is_not = |id: i32, of_adopter: i32| id != of_adopter && id != pid;
-        let is_later = self.began.is_some_and(|began| stat.began > began);
+        let is_later = self.began.is_some_and(|(began, _)| stat.began > began);
         is_not(stat.session, adopter.session) || stat.parent == 1 && is_later && is_not(stat.group, adopter.group)
     }
 }
@@ -119,6 +119,9 @@ mod tests {
         assert!(!is([1, 4, 3], 120) && !is([1, 5, 3], 90) && !is([1, 9, 9], 120));
         // Its parent is known: the tree has it.
         assert!(!is([8, 8, 3], 120));
+        // What began in the same tick, after the command and before it.
+        let in_same_tick = |pid| family().has_orphan(pid, &stat([1, 5, 3], 100), Some(&init));
+        assert!(in_same_tick(9) && !in_same_tick(6));
     }
 
     #[test]

@@ -16,7 +16,7 @@ sleep 1
 check '--mux holds in the middle' 1 "$(cat $interval)"
 perfprop stat --mux 2 -e $events -- true 2> /tmp/taken
 check 'a second --mux is refused' 125 $?
-has 'which is E16' /tmp/taken '^E16 .*another perfprop'
+has 'which is E16' /tmp/taken '^\(perfprop: \)*E16 .*another perfprop'
 kill -9 $killed
 wait $killed 2> /dev/null
 sleep 1

@@ -11,7 +11,7 @@ has 'check says what can be counted' /tmp/text '^Software events can be counted 
 perfprop check -e cycles > /tmp/text
 check 'check of cycles without a PMU ends with 1' 1 $?
 perfprop stat --strict -e cycles -- true 2> /tmp/text
-has 'without a PMU it is E02, and that this is a guest' /tmp/text '^E02 .*a QEMU guest, no core PMU'
+has 'without a PMU it is E02, and that this is a guest' /tmp/text '^\(perfprop: \)*E02 .*a QEMU guest, no core PMU'
 
 perfprop check --validate > /tmp/text 2> /tmp/notes
 check 'there is nothing to validate without a PMU' 2 $?

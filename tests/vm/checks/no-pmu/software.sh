@@ -3,7 +3,7 @@
 
 perfprop stat --strict -e cycles -- true 2> /tmp/text
 check 'cycles end with status 125 where all must be counted' 125 $?
-has 'cycles end with E02 where all must be counted' /tmp/text '^E02 .*cycles'
+has 'cycles end with E02 where all must be counted' /tmp/text '^\(perfprop: \)*E02 .*cycles'
 
 perfprop stat -e cycles -- sh -c 'exit 7' 2> /tmp/text
 check 'the command runs and its exit code is passed on' 7 $?

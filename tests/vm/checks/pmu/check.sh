@@ -22,7 +22,7 @@ done
 
 perfprop check -e '{instructions,instructions:u,instructions:k,r8,r8:u,r8:k,cycles,r11}' > /tmp/text
 check 'check of a group that is too large ends with 1' 1 $?
-has 'check of a group that is too large says E04' /tmp/text '^E04 .* 7 fit'
+has 'check of a group that is too large says E04' /tmp/text '^\(perfprop: \)*E04 .* 7 fit'
 perfprop check -e cycles,branches > /tmp/text
 check 'check of an event that is not there ends with 1' 1 $?
 has 'check of an event that is not there says E02' /tmp/text 'not on this machine: ENOENT (E02)'
@@ -37,7 +37,7 @@ echo 2 > /proc/sys/kernel/perf_event_paranoid
 su user -c '/guest/perfprop check -e cycles:u,page-faults' > /tmp/text
 check 'check as a plain user at the level that it named ends with 0' 0 $?
 su user -c '/guest/perfprop stat -e page-faults -p 1' 2> /tmp/text
-has 'a process of another user is E12' /tmp/text '^E12 .*pid 1 '
+has 'a process of another user is E12' /tmp/text '^\(perfprop: \)*E12 .*pid 1 '
 echo 1 > /proc/sys/kernel/perf_event_paranoid
 su user -c '/guest/perfprop check -e context-switches,cycles:k' > /tmp/text
 check 'the level named for the kernel is enough for it' 0 $?
